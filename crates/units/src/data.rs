@@ -1,0 +1,189 @@
+//! Amounts of data, in bytes and in packets.
+
+use core::fmt;
+use core::iter::Sum;
+use core::ops::{Add, AddAssign, Sub, SubAssign};
+use core::str::FromStr;
+
+use crate::parse::{Kind, ParseError, Quantity, Unit};
+use crate::print::write_decimal;
+use crate::{Duration, Rate};
+
+const DECIMAL: usize = 5;
+const BYTE_UNITS: &[Unit] = &[
+    Unit::new("B", 1),
+    Unit::new("kB", 1_000),
+    Unit::new("MB", 1_000_000),
+    Unit::new("GB", 1_000_000_000),
+    Unit::new("TB", 1_000_000_000_000),
+    Unit::new("KiB", 1 << 10),
+    Unit::new("MiB", 1 << 20),
+    Unit::new("GiB", 1 << 30),
+];
+
+/// An amount of data in bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Bytes(u64);
+
+/// A number of packets.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Packets(u64);
+
+macro_rules! counter {
+    ($type:ident, $what:literal) => {
+        impl $type {
+            #[doc = concat!("No ", $what, ".")]
+            pub const ZERO: $type = $type(0);
+
+            #[doc = concat!("`count` ", $what, ".")]
+            #[inline]
+            pub const fn new(count: u64) -> $type {
+                $type(count)
+            }
+
+            #[doc = concat!("The number of ", $what, ".")]
+            #[inline]
+            pub const fn get(self) -> u64 {
+                self.0
+            }
+
+            /// The sum, or `None` at 2^64 and above.
+            #[inline]
+            pub const fn checked_add(self, other: $type) -> Option<$type> {
+                match self.0.checked_add(other.0) {
+                    Some(count) => Some($type(count)),
+                    None => None,
+                }
+            }
+
+            /// The difference, or `None` if `other` is larger.
+            #[inline]
+            pub const fn checked_sub(self, other: $type) -> Option<$type> {
+                match self.0.checked_sub(other.0) {
+                    Some(count) => Some($type(count)),
+                    None => None,
+                }
+            }
+        }
+
+        /// Panics at 2^64 and above; see `checked_add`.
+        impl Add for $type {
+            type Output = $type;
+
+            #[inline]
+            fn add(self, other: $type) -> $type {
+                self.checked_add(other).expect(concat!("2^64 or more ", $what))
+            }
+        }
+
+        /// Panics at 2^64 and above; see `checked_add`.
+        impl AddAssign for $type {
+            #[inline]
+            fn add_assign(&mut self, other: $type) {
+                *self = *self + other;
+            }
+        }
+
+        /// Panics if the right side is larger; see `checked_sub`.
+        impl Sub for $type {
+            type Output = $type;
+
+            #[inline]
+            fn sub(self, other: $type) -> $type {
+                self.checked_sub(other).expect(concat!("fewer than no ", $what))
+            }
+        }
+
+        /// Panics if the right side is larger; see `checked_sub`.
+        impl SubAssign for $type {
+            #[inline]
+            fn sub_assign(&mut self, other: $type) {
+                *self = *self - other;
+            }
+        }
+
+        /// Panics if the total reaches 2^64.
+        impl Sum for $type {
+            fn sum<I: Iterator<Item = $type>>(iter: I) -> $type {
+                iter.fold($type::ZERO, Add::add)
+            }
+        }
+
+        impl FromStr for $type {
+            type Err = ParseError;
+
+            fn from_str(text: &str) -> Result<$type, ParseError> {
+                Self::KIND.whole(text).map($type)
+            }
+        }
+    };
+}
+
+counter!(Bytes, "bytes");
+counter!(Packets, "packets");
+
+impl Bytes {
+    /// The amount in bits, rounded to the nearest `f64`.
+    #[inline]
+    pub fn as_bits_f64(self) -> f64 {
+        self.0 as f64 * 8.0
+    }
+
+    /// The average rate that moves this amount in `time`, or `None` if `time` is zero.
+    #[inline]
+    pub fn per(self, time: Duration) -> Option<Rate> {
+        Rate::new(self.as_bits_f64() * 1e12 / time.as_ps() as f64)
+    }
+}
+
+impl Packets {
+    /// The amount of data in this many packets of `size`, or `None` at 2^64 bytes and above.
+    #[inline]
+    pub const fn times(self, size: Bytes) -> Option<Bytes> {
+        match self.0.checked_mul(size.0) {
+            Some(bytes) => Some(Bytes(bytes)),
+            None => None,
+        }
+    }
+}
+
+impl Quantity for Bytes {
+    const KIND: Kind = Kind {
+        name: "an amount of data",
+        example: "64 KiB",
+        most: "2^64 - 1 B",
+        base: "bytes",
+        units: BYTE_UNITS,
+    };
+}
+
+impl Quantity for Packets {
+    const KIND: Kind = Kind {
+        name: "a number of packets",
+        example: "25 packets",
+        most: "2^64 - 1 packets",
+        base: "packets",
+        units: &[Unit::new("packets", 1), Unit::new("packet", 1)],
+    };
+}
+
+impl fmt::Display for Bytes {
+    /// A whole number of KiB, MiB or GiB where that is shorter, else a decimal unit.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (decimal, binary) = BYTE_UNITS.split_at(DECIMAL);
+        let fits = |unit: &&Unit| self.0.is_multiple_of(unit.factor);
+        match binary.iter().rev().find(fits) {
+            Some(unit) if !self.0.is_multiple_of(1_000) => {
+                write!(f, "{} {}", self.0 / unit.factor, unit.symbol)
+            }
+            _ => write_decimal(f, self.0, decimal),
+        }
+    }
+}
+
+impl fmt::Display for Packets {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let plural = if self.0 == 1 { "" } else { "s" };
+        write!(f, "{} packet{plural}", self.0)
+    }
+}

@@ -1,0 +1,272 @@
+//! Text to quantity: a decimal number, then a unit.
+
+use core::fmt;
+
+use crate::print::Buffer;
+
+/// Significant digits that a number may have; with the largest unit it still fits `u128`.
+const MAX_DIGITS: u32 = 22;
+
+/// A unit and what it is worth in base units.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Unit {
+    pub(crate) symbol: &'static str,
+    pub(crate) factor: u64,
+}
+
+impl Unit {
+    pub(crate) const fn new(symbol: &'static str, factor: u64) -> Unit {
+        Unit { symbol, factor }
+    }
+}
+
+/// What a text is read as, in the words of an error message.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Kind {
+    pub(crate) name: &'static str,
+    pub(crate) example: &'static str,
+    pub(crate) most: &'static str,
+    pub(crate) base: &'static str,
+    pub(crate) units: &'static [Unit],
+}
+
+/// A type that is written as a number and a unit.
+pub(crate) trait Quantity {
+    const KIND: Kind;
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Problem {
+    Malformed,
+    NoUnit,
+    Signed,
+    TooManyDigits,
+    NotWhole,
+    TooLarge,
+    TooSmall,
+    Zero,
+}
+
+/// Why a text is not a quantity. Prints as one line that says what is wrong and what is allowed.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub struct ParseError {
+    excerpt: Excerpt,
+    problem: Problem,
+    kind: &'static Kind,
+}
+
+/// A number times a power of ten, in base units.
+struct Number {
+    mantissa: u128,
+    exponent: i64,
+}
+
+impl Kind {
+    /// Reads a whole number of base units, exactly.
+    pub(crate) fn whole(&'static self, text: &str) -> Result<u64, ParseError> {
+        self.number(text)
+            .and_then(Number::exact_u64)
+            .map_err(|problem| self.error(text, problem))
+    }
+
+    /// Reads a number of base units, rounded to the nearest `f64`.
+    pub(crate) fn real(&'static self, text: &str) -> Result<f64, ParseError> {
+        self.number(text)
+            .and_then(Number::nearest_f64)
+            .map_err(|problem| self.error(text, problem))
+    }
+
+    /// As [`Kind::real`], but refuses zero.
+    pub(crate) fn positive(&'static self, text: &str) -> Result<f64, ParseError> {
+        match self.real(text)? {
+            0.0 => Err(self.error(text, Problem::Zero)),
+            value => Ok(value),
+        }
+    }
+
+    fn number(&self, text: &str) -> Result<Number, Problem> {
+        if text.starts_with(['-', '+']) {
+            return Err(Problem::Signed);
+        }
+        let (mut number, rest) = Number::split(text)?;
+        let symbol = rest.trim_start_matches(' ');
+        if symbol.is_empty() {
+            return Err(Problem::NoUnit);
+        }
+        let unit = self
+            .units
+            .iter()
+            .find(|unit| unit.symbol == symbol)
+            .ok_or(Problem::Malformed)?;
+        number.mantissa *= u128::from(unit.factor);
+        Ok(number)
+    }
+
+    fn error(&'static self, text: &str, problem: Problem) -> ParseError {
+        ParseError {
+            excerpt: Excerpt::of(text),
+            problem,
+            kind: self,
+        }
+    }
+}
+
+impl Number {
+    /// Splits `digits[.digits][e[+-]digits]` off the front of `text`.
+    fn split(text: &str) -> Result<(Number, &str), Problem> {
+        let (whole, rest) = split_digits(text);
+        let (fraction, rest) = match rest.strip_prefix('.') {
+            Some(rest) => split_digits(rest),
+            None => ("0", rest),
+        };
+        if whole.is_empty() || fraction.is_empty() {
+            return Err(Problem::Malformed);
+        }
+        let (power, rest) = split_exponent(rest);
+        let mut number = Number {
+            mantissa: 0,
+            exponent: power.saturating_sub(fraction.len() as i64),
+        };
+        let mut zeros = 0;
+        for digit in whole.bytes().chain(fraction.bytes()) {
+            if digit == b'0' {
+                zeros += 1;
+                continue;
+            }
+            number.push_zeros(zeros)?;
+            number.push_zeros(1)?;
+            number.mantissa += u128::from(digit - b'0');
+            zeros = 0;
+        }
+        number.exponent = number.exponent.saturating_add(i64::from(zeros));
+        Ok((number, rest))
+    }
+
+    fn push_zeros(&mut self, zeros: u32) -> Result<(), Problem> {
+        const LIMIT: u128 = 10_u128.pow(MAX_DIGITS);
+        if self.mantissa == 0 {
+            return Ok(());
+        }
+        let scale = 10_u128.checked_pow(zeros).ok_or(Problem::TooManyDigits)?;
+        match self.mantissa.checked_mul(scale) {
+            Some(mantissa) if mantissa < LIMIT => self.mantissa = mantissa,
+            _ => return Err(Problem::TooManyDigits),
+        }
+        Ok(())
+    }
+
+    fn exact_u64(self) -> Result<u64, Problem> {
+        if self.mantissa == 0 {
+            return Ok(0);
+        }
+        let power = u32::try_from(self.exponent.unsigned_abs())
+            .ok()
+            .and_then(|n| 10_u128.checked_pow(n));
+        let value = if self.exponent >= 0 {
+            power
+                .and_then(|power| self.mantissa.checked_mul(power))
+                .ok_or(Problem::TooLarge)?
+        } else {
+            power
+                .filter(|power| self.mantissa.is_multiple_of(*power))
+                .map(|power| self.mantissa / power)
+                .ok_or(Problem::NotWhole)?
+        };
+        u64::try_from(value).map_err(|_| Problem::TooLarge)
+    }
+
+    fn nearest_f64(self) -> Result<f64, Problem> {
+        let text = Buffer::of(format_args!("{}e{}", self.mantissa, self.exponent));
+        let value = text
+            .ok()
+            .and_then(|text| text.as_str().parse().ok())
+            .ok_or(Problem::Malformed)?;
+        match value {
+            0.0 if self.mantissa > 0 => Err(Problem::TooSmall),
+            f64::INFINITY => Err(Problem::TooLarge),
+            value => Ok(value),
+        }
+    }
+}
+
+fn split_digits(text: &str) -> (&str, &str) {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    text.split_at(end)
+}
+
+/// Splits an exponent off the front of `text`; without one, the exponent is zero.
+fn split_exponent(text: &str) -> (i64, &str) {
+    let Some(signed) = text.strip_prefix(['e', 'E']) else {
+        return (0, text);
+    };
+    let (digits, rest) = split_digits(signed.strip_prefix(['+', '-']).unwrap_or(signed));
+    if digits.is_empty() {
+        return (0, text);
+    }
+    let size = digits.bytes().fold(0_i64, |sum, d| {
+        sum.saturating_mul(10).saturating_add(i64::from(d - b'0'))
+    });
+    (if signed.starts_with('-') { -size } else { size }, rest)
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let kind = self.kind;
+        write!(f, "{} ", self.excerpt)?;
+        match self.problem {
+            Problem::Malformed => write!(f, "is not {}", kind.name),
+            Problem::NoUnit => f.write_str("has no unit"),
+            Problem::Signed => write!(f, "has a sign, and {} has none", kind.name),
+            Problem::TooManyDigits => write!(f, "has more than {MAX_DIGITS} significant digits"),
+            Problem::NotWhole => write!(f, "is not a whole number of {}", kind.base),
+            Problem::TooLarge => write!(f, "is too large: {} is at most {}", kind.name, kind.most),
+            Problem::TooSmall => write!(f, "is too small: {} is at least 5e-324 {}", kind.name, kind.base),
+            Problem::Zero => write!(f, "is zero, and {} is more", kind.name),
+        }?;
+        write!(f, "; write a number and a unit, e.g. \"{}\" (units: ", kind.example)?;
+        for (index, unit) in kind.units.iter().enumerate() {
+            write!(f, "{}{}", if index == 0 { "" } else { ", " }, unit.symbol)?;
+        }
+        f.write_str(")")
+    }
+}
+
+impl fmt::Debug for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "ParseError({self})")
+    }
+}
+
+impl core::error::Error for ParseError {}
+
+/// The start of the offending text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Excerpt {
+    bytes: [u8; Excerpt::MAX],
+    len: usize,
+    cut: bool,
+}
+
+impl Excerpt {
+    const MAX: usize = 48;
+
+    fn of(text: &str) -> Excerpt {
+        let ends = text.char_indices().map(|(start, c)| start + c.len_utf8());
+        let len = ends.take_while(|end| *end <= Excerpt::MAX).last().unwrap_or(0);
+        let mut bytes = [0; Excerpt::MAX];
+        bytes[..len].copy_from_slice(&text.as_bytes()[..len]);
+        Excerpt {
+            bytes,
+            len,
+            cut: len < text.len(),
+        }
+    }
+}
+
+impl fmt::Display for Excerpt {
+    /// Quoted, with control characters escaped, so that it stays on one line.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let text = core::str::from_utf8(&self.bytes[..self.len]).unwrap_or_default();
+        write!(f, "{text:?}{}", if self.cut { " (and more)" } else { "" })
+    }
+}

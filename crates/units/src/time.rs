@@ -1,0 +1,286 @@
+//! Points in time and the distances between them.
+
+use core::fmt;
+use core::ops::{Add, AddAssign, Mul, Sub};
+use core::str::FromStr;
+
+use crate::parse::{Kind, ParseError, Quantity, Unit};
+use crate::print::write_decimal;
+
+const PS_PER_NS: u64 = 1_000;
+const PS_PER_US: u64 = 1_000_000;
+const PS_PER_MS: u64 = 1_000_000_000;
+const PS_PER_S: u64 = 1_000_000_000_000;
+const PS_PER_MIN: u64 = 60 * PS_PER_S;
+const PS_PER_H: u64 = 60 * PS_PER_MIN;
+
+const UNITS: &[Unit] = &[
+    Unit::new("ps", 1),
+    Unit::new("ns", PS_PER_NS),
+    Unit::new("us", PS_PER_US),
+    Unit::new("ms", PS_PER_MS),
+    Unit::new("s", PS_PER_S),
+    Unit::new("min", PS_PER_MIN),
+    Unit::new("h", PS_PER_H),
+];
+
+/// A point in time: picoseconds since the start of a run, up to about 213 days.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Time(u64);
+
+impl Time {
+    /// The start of the run.
+    pub const ZERO: Time = Time(0);
+
+    /// The point `ps` picoseconds after the start.
+    #[inline]
+    pub const fn from_ps(ps: u64) -> Time {
+        Time(ps)
+    }
+
+    /// Picoseconds since the start.
+    #[inline]
+    pub const fn as_ps(self) -> u64 {
+        self.0
+    }
+
+    /// Seconds since the start, rounded to the nearest `f64`; for output, never for a clock.
+    #[inline]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / PS_PER_S as f64
+    }
+
+    /// The point `after` later, or `None` past the last representable time.
+    #[inline]
+    pub const fn checked_add(self, after: Duration) -> Option<Time> {
+        match self.0.checked_add(after.0) {
+            Some(ps) => Some(Time(ps)),
+            None => None,
+        }
+    }
+
+    /// How long ago `earlier` was; zero if it has not happened yet.
+    #[inline]
+    pub const fn since(self, earlier: Time) -> Duration {
+        Duration(self.0.saturating_sub(earlier.0))
+    }
+}
+
+/// Panics past the last representable time (213 days); see [`Time::checked_add`].
+impl Add<Duration> for Time {
+    type Output = Time;
+
+    #[inline]
+    fn add(self, after: Duration) -> Time {
+        self.checked_add(after).expect("time past 213 days")
+    }
+}
+
+/// Panics past the last representable time (213 days).
+impl AddAssign<Duration> for Time {
+    #[inline]
+    fn add_assign(&mut self, after: Duration) {
+        *self = *self + after;
+    }
+}
+
+/// Panics if the right side is later; see [`Time::since`].
+impl Sub for Time {
+    type Output = Duration;
+
+    #[inline]
+    fn sub(self, earlier: Time) -> Duration {
+        Duration(self.0.checked_sub(earlier.0).expect("difference to a later time"))
+    }
+}
+
+/// A length of time in picoseconds, up to about 213 days.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Duration(u64);
+
+impl Duration {
+    /// No time at all.
+    pub const ZERO: Duration = Duration(0);
+    /// The longest duration, 2^64 - 1 ps or about 213 days.
+    pub const MAX: Duration = Duration(u64::MAX);
+
+    /// `ps` picoseconds.
+    #[inline]
+    pub const fn from_ps(ps: u64) -> Duration {
+        Duration(ps)
+    }
+
+    /// `ns` nanoseconds. Panics above [`Duration::MAX`].
+    #[inline]
+    pub const fn from_ns(ns: u64) -> Duration {
+        Duration::from_units(ns, PS_PER_NS)
+    }
+
+    /// `us` microseconds. Panics above [`Duration::MAX`].
+    #[inline]
+    pub const fn from_us(us: u64) -> Duration {
+        Duration::from_units(us, PS_PER_US)
+    }
+
+    /// `ms` milliseconds. Panics above [`Duration::MAX`].
+    #[inline]
+    pub const fn from_ms(ms: u64) -> Duration {
+        Duration::from_units(ms, PS_PER_MS)
+    }
+
+    /// `secs` seconds. Panics above [`Duration::MAX`].
+    #[inline]
+    pub const fn from_secs(secs: u64) -> Duration {
+        Duration::from_units(secs, PS_PER_S)
+    }
+
+    #[inline]
+    const fn from_units(count: u64, ps: u64) -> Duration {
+        Duration(count.checked_mul(ps).expect("duration past 213 days"))
+    }
+
+    /// `secs` seconds to the nearest picosecond, or `None` if negative, NaN or above
+    /// [`Duration::MAX`].
+    pub fn from_secs_f64(secs: f64) -> Option<Duration> {
+        Duration::from_ps_f64(secs * PS_PER_S as f64)
+    }
+
+    pub(crate) fn from_ps_f64(ps: f64) -> Option<Duration> {
+        const BEYOND: f64 = 18_446_744_073_709_551_616.0;
+        if !(0.0..BEYOND).contains(&ps) {
+            return None;
+        }
+        let floor = ps as u64;
+        let half_up = u64::from(ps - floor as f64 >= 0.5);
+        floor.checked_add(half_up).map(Duration)
+    }
+
+    /// The length in picoseconds.
+    #[inline]
+    pub const fn as_ps(self) -> u64 {
+        self.0
+    }
+
+    /// The length in seconds, rounded to the nearest `f64`.
+    #[inline]
+    pub fn as_secs_f64(self) -> f64 {
+        self.0 as f64 / PS_PER_S as f64
+    }
+
+    /// The sum, or `None` above [`Duration::MAX`].
+    #[inline]
+    pub const fn checked_add(self, other: Duration) -> Option<Duration> {
+        match self.0.checked_add(other.0) {
+            Some(ps) => Some(Duration(ps)),
+            None => None,
+        }
+    }
+
+    /// The difference, or `None` if `other` is longer.
+    #[inline]
+    pub const fn checked_sub(self, other: Duration) -> Option<Duration> {
+        match self.0.checked_sub(other.0) {
+            Some(ps) => Some(Duration(ps)),
+            None => None,
+        }
+    }
+
+    /// `count` times this length, or `None` above [`Duration::MAX`].
+    #[inline]
+    pub const fn checked_mul(self, count: u64) -> Option<Duration> {
+        match self.0.checked_mul(count) {
+            Some(ps) => Some(Duration(ps)),
+            None => None,
+        }
+    }
+
+    /// The difference, or zero if `other` is longer.
+    #[inline]
+    pub const fn saturating_sub(self, other: Duration) -> Duration {
+        Duration(self.0.saturating_sub(other.0))
+    }
+}
+
+/// Panics above [`Duration::MAX`]; see [`Duration::checked_add`].
+impl Add for Duration {
+    type Output = Duration;
+
+    #[inline]
+    fn add(self, other: Duration) -> Duration {
+        self.checked_add(other).expect("duration past 213 days")
+    }
+}
+
+/// Panics if the right side is longer; see [`Duration::checked_sub`].
+impl Sub for Duration {
+    type Output = Duration;
+
+    #[inline]
+    fn sub(self, other: Duration) -> Duration {
+        self.checked_sub(other).expect("difference to a longer duration")
+    }
+}
+
+/// Panics above [`Duration::MAX`]; see [`Duration::checked_mul`].
+impl Mul<u64> for Duration {
+    type Output = Duration;
+
+    #[inline]
+    fn mul(self, count: u64) -> Duration {
+        self.checked_mul(count).expect("duration past 213 days")
+    }
+}
+
+impl Quantity for Duration {
+    const KIND: Kind = Kind {
+        name: "a duration",
+        example: "220 ms",
+        most: "about 213 days",
+        base: "picoseconds",
+        units: UNITS,
+    };
+}
+
+impl Quantity for Time {
+    const KIND: Kind = Kind {
+        name: "a time",
+        example: "1.5 s",
+        most: "about 213 days",
+        base: "picoseconds",
+        units: UNITS,
+    };
+}
+
+impl FromStr for Duration {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Duration, ParseError> {
+        Self::KIND.whole(text).map(Duration)
+    }
+}
+
+impl FromStr for Time {
+    type Err = ParseError;
+
+    fn from_str(text: &str) -> Result<Time, ParseError> {
+        Self::KIND.whole(text).map(Time)
+    }
+}
+
+impl fmt::Display for Duration {
+    /// Whole hours or minutes, else a decimal number of seconds or a part of a second.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            0 => f.write_str("0 s"),
+            ps if ps.is_multiple_of(PS_PER_H) => write!(f, "{} h", ps / PS_PER_H),
+            ps if ps.is_multiple_of(PS_PER_MIN) => write!(f, "{} min", ps / PS_PER_MIN),
+            ps => write_decimal(f, ps, &UNITS[..5]),
+        }
+    }
+}
+
+impl fmt::Display for Time {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&Duration(self.0), f)
+    }
+}
