@@ -1,0 +1,52 @@
+//! EMKC: exponential max-min Kelly control. Routers feed back signed loss, senders move towards `C/N + alpha/beta`.
+//!
+//! Source: Y. Zhang, "Delay-independent congestion control" (dissertation, 2008), chapter V, eq 61-62, 85, 121-125.
+
+mod header;
+mod params;
+mod router;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+pub use header::EmkcHeader;
+pub use params::{EmkcParams, Reference, Switch};
+pub use router::EmkcRouter;
+pub use sender::EmkcSender;
+
+use crate::{Header, Law, LawInfo, Opening, ParamError, Protocol, Signal};
+
+/// The law; see the [module](self).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Emkc;
+
+impl Protocol for Emkc {
+    type Params = EmkcParams;
+    type Header = EmkcHeader;
+    type Sender = EmkcSender;
+    type Router = EmkcRouter;
+
+    fn opening(_params: &EmkcParams) -> Opening {
+        Opening::Immediate
+    }
+
+    fn reflect(header: &EmkcHeader) -> EmkcHeader {
+        *header
+    }
+}
+
+impl Law for Emkc {
+    const INFO: LawInfo = LawInfo {
+        name: "emkc",
+        title: "EMKC: exponential max-min Kelly control",
+        source: "Zhang 2008, chapter V, eq 61-62, 85, 121-125",
+        signal: Signal::Price,
+        header_bytes: EmkcHeader::WIRE,
+        scale_invariant: true,
+        params: params::TABLE,
+    };
+
+    fn params(values: &[f64]) -> Result<EmkcParams, ParamError> {
+        EmkcParams::read(values)
+    }
+}

@@ -1,0 +1,57 @@
+//! Router half: a byte counter, and the price of the last finished interval (eq 121-122).
+
+use levelflow_units::{Bytes, Duration, Rate};
+
+use super::{EmkcHeader, EmkcParams};
+use crate::{PortInfo, PortView, RouterLaw};
+
+/// One output port. Per packet: one addition and one comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmkcRouter {
+    id: u32,
+    capacity: Rate,
+    arrived: Bytes,
+    seq: u32,
+    price: f32,
+    delta: f32,
+}
+
+impl RouterLaw for EmkcRouter {
+    type Params = EmkcParams;
+    type Header = EmkcHeader;
+
+    fn new(_params: &EmkcParams, port: &PortInfo) -> Self {
+        Self { id: port.id, capacity: port.capacity, arrived: Bytes::ZERO, seq: 0, price: f32::MIN, delta: 0.0 }
+    }
+
+    #[inline]
+    fn on_arrival(&mut self, _params: &EmkcParams, size: Bytes, header: Option<&mut EmkcHeader>) {
+        self.arrived += size;
+        if let Some(header) = header
+            && self.price > header.price
+        {
+            (header.id, header.seq, header.price, header.delta) = (self.id, self.seq, self.price, self.delta);
+        }
+    }
+
+    fn interval(&self, params: &EmkcParams) -> Duration {
+        params.interval
+    }
+
+    fn on_interval(&mut self, _params: &EmkcParams, elapsed: Duration, _port: &PortView) {
+        let seconds = elapsed.as_secs_f64();
+        let load = self.arrived.as_bits_f64() / seconds;
+        self.price = if load > 0.0 { (1.0 - self.capacity.bps() / load) as f32 } else { f32::MIN };
+        self.delta = seconds as f32;
+        self.seq = self.seq.wrapping_add(1);
+        self.arrived = Bytes::ZERO;
+    }
+
+    fn target(&self) -> Rate {
+        self.capacity
+    }
+
+    fn signal(&self) -> f64 {
+        f64::from(self.price)
+    }
+}

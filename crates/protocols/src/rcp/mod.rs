@@ -1,0 +1,53 @@
+//! RCP: rate control protocol. Each router offers one rate to all its flows, senders adopt the smallest of the path.
+//!
+//! Source: N. Dukkipati, M. Kobayashi, R. Zhang-Shen, N. McKeown, "Processor sharing flows in the Internet" (2005),
+//! section II, eq 1-2.
+
+mod header;
+mod params;
+mod router;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+pub use header::RcpHeader;
+pub use params::{RcpParams, RttEstimate};
+pub use router::RcpRouter;
+pub use sender::RcpSender;
+
+use crate::{Header, Law, LawInfo, Opening, ParamError, Protocol, Signal};
+
+/// The law; see the [module](self).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Rcp;
+
+impl Protocol for Rcp {
+    type Params = RcpParams;
+    type Header = RcpHeader;
+    type Sender = RcpSender;
+    type Router = RcpRouter;
+
+    fn opening(_params: &RcpParams) -> Opening {
+        Opening::Handshake
+    }
+
+    fn reflect(header: &RcpHeader) -> RcpHeader {
+        *header
+    }
+}
+
+impl Law for Rcp {
+    const INFO: LawInfo = LawInfo {
+        name: "rcp",
+        title: "RCP: rate control protocol",
+        source: "Dukkipati, Kobayashi, Zhang-Shen, McKeown 2005, section II, eq 1-2",
+        signal: Signal::Rate,
+        header_bytes: RcpHeader::WIRE,
+        scale_invariant: true,
+        params: params::TABLE,
+    };
+
+    fn params(values: &[f64]) -> Result<RcpParams, ParamError> {
+        Ok(RcpParams::read(values))
+    }
+}

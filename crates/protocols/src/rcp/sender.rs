@@ -1,0 +1,62 @@
+//! Sender half: sends at the echoed rate.
+
+use levelflow_units::{Bytes, Duration, Rate, Time};
+
+use super::{RcpHeader, RcpParams};
+use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
+
+/// A sender paces at least one packet in this time, whatever rate it is told: without packets it would never learn
+/// of a better one.
+const SLOWEST_GAP: Duration = Duration::from_secs(10);
+
+/// Weight of one sample in the smoothed round-trip time (RFC 6298, section 2.3).
+const RTT_GAIN: f64 = 0.125;
+
+/// One flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RcpSender {
+    packet_size: Bytes,
+    rate: Rate,
+    /// Smoothed round-trip time in seconds, 0 before the first sample.
+    srtt: f64,
+}
+
+impl RcpSender {
+    fn floor(packet_size: Bytes) -> Rate {
+        packet_size.per(SLOWEST_GAP).expect("the gap is not zero")
+    }
+}
+
+impl SenderLaw for RcpSender {
+    type Params = RcpParams;
+    type Header = RcpHeader;
+
+    fn new(_params: &RcpParams, flow: &FlowInfo) -> Self {
+        Self { packet_size: flow.packet_size, rate: Self::floor(flow.packet_size), srtt: 0.0 }
+    }
+
+    #[inline]
+    fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    #[inline]
+    fn packet_size(&self, _params: &RcpParams) -> Bytes {
+        self.packet_size
+    }
+
+    #[inline]
+    fn on_send(&mut self, _params: &RcpParams, _now: Time, _packet: &Outgoing) -> RcpHeader {
+        RcpHeader { rate: f32::INFINITY, rtt: self.srtt as f32 }
+    }
+
+    #[inline]
+    fn on_feedback(&mut self, _params: &RcpParams, _now: Time, feedback: &Feedback<RcpHeader>) {
+        let sample = feedback.rtt.as_secs_f64();
+        self.srtt = if self.srtt == 0.0 { sample } else { self.srtt + RTT_GAIN * (sample - self.srtt) };
+        let echoed = f64::from(feedback.header.rate);
+        if echoed.is_finite() {
+            self.rate = Rate::clamped(echoed.max(Self::floor(self.packet_size).bps()));
+        }
+    }
+}
