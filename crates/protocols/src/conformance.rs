@@ -1,0 +1,626 @@
+//! What every law must do, as tests that are generic in the law. The list of laws in `lib.rs` runs them on each.
+
+use std::collections::VecDeque;
+use std::fmt::Debug;
+use std::string::ToString;
+use std::vec;
+use std::vec::Vec;
+
+use levelflow_units::{Bytes, Duration, Rate, Time};
+use proptest::collection::vec as list;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+use crate::params::{ParamSpec, Problem, Raw, Shown, Unit};
+use crate::wire::DecodeError;
+use crate::{
+    Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Opening, Outgoing, PortInfo, PortView, Protocol, RouterLaw,
+    SenderLaw, Signal,
+};
+
+/// Expands to the tests of one law.
+macro_rules! suite {
+    ($law:ty) => {
+        #[test]
+        fn the_table_is_well_formed() {
+            crate::conformance::table::<$law>();
+        }
+        #[test]
+        fn parameters_outside_their_range_are_refused() {
+            crate::conformance::ranges::<$law>();
+        }
+        #[test]
+        fn any_parameters_in_range_keep_rates_finite() {
+            crate::conformance::corners::<$law>();
+        }
+        #[test]
+        fn headers_survive_the_wire() {
+            crate::conformance::wire::<$law>();
+        }
+        #[test]
+        fn any_bytes_decode_or_are_refused() {
+            crate::conformance::bytes::<$law>();
+        }
+        #[test]
+        fn a_replayed_router_ends_in_the_same_state() {
+            crate::conformance::router_replay::<$law>();
+        }
+        #[test]
+        fn a_replayed_sender_ends_in_the_same_state() {
+            crate::conformance::sender_replay::<$law>();
+        }
+        #[test]
+        fn scale_does_not_matter_where_claimed() {
+            crate::conformance::scale::<$law>();
+        }
+    };
+}
+pub(crate) use suite;
+
+const CAPACITY: f64 = 1e6;
+const PACKET: u64 = 64;
+const PORT: PortInfo = PortInfo {
+    id: 7,
+    capacity: Rate::ZERO,
+};
+
+fn check<S: Strategy>(inputs: &S, test: impl Fn(S::Value)) {
+    let config = Config {
+        cases: 128,
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let run = TestRunner::new(config).run(inputs, |value| {
+        test(value);
+        Ok(())
+    });
+    run.unwrap_or_else(|failure| panic!("{failure}"));
+}
+
+fn defaults<L: Law>() -> L::Params {
+    let values: Vec<f64> = L::INFO.params.iter().map(|row| row.default).collect();
+    L::params(&values).expect("the defaults fit together")
+}
+
+pub fn table<L: Law>() {
+    let info = L::INFO;
+    assert_eq!(info.header_bytes, L::Header::WIRE);
+    assert!(!info.title.is_empty() && !info.source.is_empty() && is_name(info.name));
+    for (i, row) in info.params.iter().enumerate() {
+        assert!(is_name(row.name), "{} is not snake_case", row.name);
+        assert!(
+            info.params[..i].iter().all(|other| other.name != row.name),
+            "{} is there twice",
+            row.name
+        );
+        assert!(
+            !row.doc.is_empty() && !row.source.is_empty(),
+            "{} lacks its doc or source",
+            row.name
+        );
+        assert_eq!(row.check(row.default), Ok(row.default));
+        match row.unit {
+            Unit::Switch => assert_eq!(row.range, (0.0, 1.0), "{}", row.name),
+            Unit::Choice(words) => assert_eq!(row.range, (0.0, words.len() as f64 - 1.0), "{}", row.name),
+            _ => {}
+        }
+    }
+    defaults::<L>();
+}
+
+fn is_name(name: &str) -> bool {
+    name.starts_with(|c: char| c.is_ascii_lowercase())
+        && name
+            .chars()
+            .all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit())
+}
+
+pub fn ranges<L: Law>() {
+    for row in L::INFO.params {
+        let (low, high) = row.range;
+        for outside in [
+            low.next_down(),
+            high.next_up(),
+            f64::NAN,
+            f64::INFINITY,
+            f64::NEG_INFINITY,
+        ] {
+            let problem = row.check(outside).expect_err(row.name).problem;
+            assert!(matches!(problem, Problem::Range { .. }), "{}: {outside}", row.name);
+        }
+        let printed = Shown(row.unit, row.default).to_string();
+        let raws = [
+            Raw::Number(row.default),
+            Raw::Flag(row.default != 0.0),
+            Raw::Text(&printed),
+        ];
+        let fits = match row.unit {
+            Unit::Number => 0,
+            Unit::Switch => 1,
+            _ => 2,
+        };
+        for (i, raw) in raws.into_iter().enumerate() {
+            let expected = if i == fits {
+                Ok(row.default)
+            } else {
+                Err(Problem::Kind(row.unit))
+            };
+            assert_eq!(row.read(raw).map_err(|e| e.problem), expected, "{}: {raw:?}", row.name);
+        }
+        assert!(row.read(Raw::Text("\u{0}?")).is_err());
+    }
+}
+
+/// Each parameter at each end of its range, the others at their defaults.
+pub fn corners<L: Law>() {
+    let table = L::INFO.params;
+    for (i, row) in table.iter().enumerate() {
+        for extreme in [row.range.0, row.range.1] {
+            let mut values: Vec<f64> = table.iter().map(|row| row.default).collect();
+            values[i] = extreme;
+            let Ok(params) = L::params(&values) else { continue };
+            let mut router = new_router::<L>(&params, CAPACITY);
+            let mut sender = L::Sender::new(
+                &params,
+                &FlowInfo {
+                    packet_size: Bytes::new(1500),
+                },
+            );
+            for number in 0..200 {
+                let sent = Outgoing {
+                    number,
+                    size: sender.packet_size(&params),
+                    kind: Kind::Data,
+                };
+                let now = Time::from_ps(u64::from(number) * 50_000_000_000);
+                let mut header = sender.on_send(&params, now, &sent);
+                router.on_arrival(&params, sent.size, Some(&mut header));
+                router.on_departure(&params, &mut header);
+                let port = PortView {
+                    queue: Bytes::ZERO,
+                    dropped: Bytes::ZERO,
+                };
+                router.on_interval(&params, Duration::from_ms(50), &port);
+                sender.on_feedback(&params, now, &answer::<L>(&sent, Duration::from_ms(20), &header));
+                assert_alive::<L>(&params, &sender, row);
+                assert!(
+                    router.target().bps() >= 0.0 && !router.signal().is_nan(),
+                    "{} = {extreme}",
+                    row.name
+                );
+            }
+        }
+    }
+}
+
+fn assert_alive<L: Law>(params: &L::Params, sender: &L::Sender, what: impl Debug) {
+    assert!(
+        sender.rate().bps() > 0.0 && sender.proposal().bps() > 0.0,
+        "{what:?}: {sender:?}"
+    );
+    assert!(sender.packet_size(params) > Bytes::ZERO, "{what:?}: {sender:?}");
+}
+
+fn new_router<L: Law>(params: &L::Params, capacity: f64) -> L::Router {
+    L::Router::new(
+        params,
+        &PortInfo {
+            capacity: Rate::clamped(capacity),
+            ..PORT
+        },
+    )
+}
+
+fn answer<L: Law>(sent: &Outgoing, rtt: Duration, header: &L::Header) -> Feedback<L::Header> {
+    Feedback {
+        number: sent.number,
+        kind: sent.kind,
+        rtt,
+        header: L::reflect(header),
+    }
+}
+
+fn encoded<H: Header>(header: &H) -> Vec<u8> {
+    let mut wire = vec![0xa5; H::WIRE + 3];
+    header.encode(&mut wire);
+    assert_eq!(wire.split_off(H::WIRE), [0xa5; 3], "wrote past the header");
+    wire
+}
+
+fn assert_round_trip<H: Header>(header: &H) {
+    let wire = encoded(header);
+    let decoded = H::decode(&wire).unwrap_or_else(|e| panic!("{header:?}: {e}"));
+    assert_eq!(decoded, *header);
+    assert_eq!(encoded(&decoded), wire);
+}
+
+/// Headers as senders and routers write them, before and after each of three routers, and reflected.
+pub fn wire<L: Law>() {
+    let params = defaults::<L>();
+    check(&list((1_u32..60_000, 0_u64..200_000), 1..80), |steps| {
+        let mut sender = L::Sender::new(
+            &params,
+            &FlowInfo {
+                packet_size: Bytes::new(1000),
+            },
+        );
+        let mut routers = [1e5, 1e6, 1e7].map(|capacity| new_router::<L>(&params, capacity));
+        let mut now = Time::ZERO;
+        for (number, (size, gap)) in (0..).zip(steps) {
+            now += Duration::from_us(gap);
+            let sent = Outgoing {
+                number,
+                size: Bytes::new(size.into()),
+                kind: Kind::Data,
+            };
+            let mut header = sender.on_send(&params, now, &sent);
+            assert_round_trip(&header);
+            for router in &mut routers {
+                router.on_arrival(&params, sent.size, Some(&mut header));
+                assert_round_trip(&header);
+                router.on_departure(&params, &mut header);
+                assert_round_trip(&header);
+                let port = PortView {
+                    queue: Bytes::new(gap),
+                    dropped: Bytes::ZERO,
+                };
+                router.on_interval(&params, Duration::from_us(gap + 1), &port);
+            }
+            let answer = answer::<L>(&sent, Duration::from_us(gap), &header);
+            assert_round_trip(&answer.header);
+            sender.on_feedback(&params, now, &answer);
+        }
+    });
+}
+
+pub fn bytes<L: Law>() {
+    let need = L::Header::WIRE;
+    check(&list(any::<u8>(), 0..need * 2), |wire| match L::Header::decode(&wire) {
+        Ok(header) => assert_round_trip(&header),
+        Err(DecodeError::Short { have, need: n }) => assert!(have == wire.len() && n == need && have < need),
+        Err(DecodeError::Field { name, allowed }) => assert!(!name.is_empty() && !allowed.is_empty()),
+    });
+    for have in 0..need {
+        let refused = L::Header::decode(&vec![0; have]);
+        assert_eq!(refused, Err(DecodeError::Short { have, need }));
+    }
+}
+
+/// Headers that decode: some near what senders write, others of random bytes.
+fn headers<L: Law>() -> BoxedStrategy<L::Header> {
+    let params = defaults::<L>();
+    let mut sender = L::Sender::new(
+        &params,
+        &FlowInfo {
+            packet_size: Bytes::new(1000),
+        },
+    );
+    let sent = Outgoing {
+        number: 0,
+        size: Bytes::new(1000),
+        kind: Kind::Data,
+    };
+    let plain = encoded(&sender.on_send(&params, Time::ZERO, &sent));
+    let near = list((0..L::Header::WIRE, any::<u8>()), 0..6).prop_map(move |changes| {
+        let mut wire = plain.clone();
+        changes.into_iter().for_each(|(at, byte)| wire[at] = byte);
+        wire
+    });
+    prop_oneof![3 => near, 1 => list(any::<u8>(), L::Header::WIRE)]
+        .prop_filter_map("not a header", |wire| L::Header::decode(&wire).ok())
+        .boxed()
+}
+
+#[derive(Debug, Clone)]
+enum Port<H> {
+    Arrival(u32, Option<H>),
+    Departure(H),
+    Interval { us: u32, queue: u32, dropped: u32 },
+}
+
+fn port_inputs<L: Law>() -> impl Strategy<Value = Vec<Port<L::Header>>> {
+    let input = prop_oneof![
+        4 => (any::<u32>(), proptest::option::weighted(0.8, headers::<L>())).prop_map(|(s, h)| Port::Arrival(s, h)),
+        1 => headers::<L>().prop_map(Port::Departure),
+        1 => (1_u32..10_000_000, any::<u32>(), any::<u32>())
+            .prop_map(|(us, queue, dropped)| Port::Interval { us, queue, dropped }),
+    ];
+    list(input, 0..60)
+}
+
+/// What can be seen of a router: the header it left, if any, its target and its signal.
+type Seen<H> = (Option<H>, Rate, f64);
+
+fn drive_port<L: Law>(router: &mut L::Router, params: &L::Params, inputs: &[Port<L::Header>]) -> Vec<Seen<L::Header>> {
+    let step = |input: &Port<L::Header>| {
+        let mut left = None;
+        match *input {
+            Port::Arrival(size, header) => {
+                left = header;
+                router.on_arrival(params, Bytes::new(size.into()), left.as_mut());
+            }
+            Port::Departure(header) => router.on_departure(params, left.insert(header)),
+            Port::Interval { us, queue, dropped } => {
+                let port = PortView {
+                    queue: Bytes::new(queue.into()),
+                    dropped: Bytes::new(dropped.into()),
+                };
+                router.on_interval(params, Duration::from_us(us.into()), &port);
+            }
+        }
+        left.iter().for_each(assert_round_trip);
+        assert!(!router.signal().is_nan(), "{router:?}");
+        (left, router.target(), router.signal())
+    };
+    inputs.iter().map(step).collect()
+}
+
+/// Logged inputs, hostile headers among them, give the same outputs and state again, from the start and from a copy
+/// made half way.
+pub fn router_replay<L: Law>() {
+    let params = defaults::<L>();
+    check(&port_inputs::<L>(), |inputs| {
+        let mut whole = new_router::<L>(&params, CAPACITY);
+        let mut half = whole.clone();
+        let seen = drive_port::<L>(&mut whole, &params, &inputs);
+        let (first, second) = inputs.split_at(inputs.len() / 2);
+        let mut again = drive_port::<L>(&mut half, &params, first);
+        let mut copy = half.clone();
+        again.extend(drive_port::<L>(&mut copy, &params, second));
+        drive_port::<L>(&mut half, &params, second);
+        assert_eq!(again, seen);
+        assert!(copy == whole && half == whole, "{copy:?}, {half:?}, {whole:?}");
+    });
+}
+
+#[derive(Debug, Clone)]
+enum Flow<H> {
+    Send {
+        after_us: u32,
+        size: u32,
+    },
+    Answer {
+        after_us: u32,
+        age: u32,
+        rtt_us: u32,
+        header: H,
+    },
+}
+
+fn flow_inputs<L: Law>() -> impl Strategy<Value = Vec<Flow<L::Header>>> {
+    let send = (0_u32..2_000_000, 1_u32..).prop_map(|(after_us, size)| Flow::Send { after_us, size });
+    let answer =
+        (0_u32..2_000_000, 0_u32..8, any::<u32>(), headers::<L>()).prop_map(|(after_us, age, rtt_us, header)| {
+            Flow::Answer {
+                after_us,
+                age,
+                rtt_us,
+                header,
+            }
+        });
+    list(prop_oneof![send, answer], 0..60)
+}
+
+/// What can be seen of a sender: the header it wrote, if any, its rate, proposal and bottleneck.
+type Told<H> = (Option<H>, Rate, Rate, Bottleneck);
+
+/// Sends from number `*next` on, at times from `*now` on.
+fn drive_flow<L: Law>(
+    (sender, next, now): &mut (L::Sender, u32, Time),
+    params: &L::Params,
+    inputs: &[Flow<L::Header>],
+) -> Vec<Told<L::Header>> {
+    let opens = L::opening(params) == Opening::Handshake;
+    let kind = |number| if opens && number == 0 { Kind::Syn } else { Kind::Data };
+    let step = |input: &Flow<L::Header>| {
+        let mut wrote = None;
+        match *input {
+            Flow::Send { after_us, size } => {
+                *now += Duration::from_us(after_us.into());
+                let sent = Outgoing {
+                    number: *next,
+                    size: Bytes::new(size.into()),
+                    kind: kind(*next),
+                };
+                *next += 1;
+                assert_round_trip(wrote.insert(sender.on_send(params, *now, &sent)));
+            }
+            Flow::Answer {
+                after_us,
+                age,
+                rtt_us,
+                header,
+            } => {
+                *now += Duration::from_us(after_us.into());
+                let number = next.saturating_sub(age);
+                let sent = Outgoing {
+                    number,
+                    size: Bytes::ZERO,
+                    kind: kind(number),
+                };
+                sender.on_feedback(
+                    params,
+                    *now,
+                    &answer::<L>(&sent, Duration::from_us(rtt_us.into()), &header),
+                );
+            }
+        }
+        assert_alive::<L>(params, sender, input);
+        (wrote, sender.rate(), sender.proposal(), sender.bottleneck())
+    };
+    inputs.iter().map(step).collect()
+}
+
+/// As [`router_replay`].
+pub fn sender_replay<L: Law>() {
+    let params = defaults::<L>();
+    check(&flow_inputs::<L>(), |inputs| {
+        let sender = L::Sender::new(
+            &params,
+            &FlowInfo {
+                packet_size: Bytes::new(1000),
+            },
+        );
+        let mut whole = (sender, 0, Time::ZERO);
+        let mut half = whole.clone();
+        let told = drive_flow::<L>(&mut whole, &params, &inputs);
+        let (first, second) = inputs.split_at(inputs.len() / 2);
+        let mut again = drive_flow::<L>(&mut half, &params, first);
+        let mut copy = half.clone();
+        again.extend(drive_flow::<L>(&mut copy, &params, second));
+        drive_flow::<L>(&mut half, &params, second);
+        assert_eq!(again, told);
+        assert!(copy == whole && half == whole, "{copy:?}, {half:?}, {whole:?}");
+    });
+}
+
+/// One flow over one router and its queue, every rate and size times a power of two: a closed loop must take the same
+/// times and give rates that many times as large, to the last bit.
+pub fn scale<L: Law>() {
+    if !L::INFO.scale_invariant {
+        return;
+    }
+    // Sums in fixed point are exact from about this scale on.
+    let base = 1024.0;
+    let reference = Loop::<L>::run(base);
+    assert!(
+        reference.iter().any(|sample| sample[0] != reference[0][0]),
+        "the rate never moved"
+    );
+    for factor in [2.0, 4096.0] {
+        let scaled = Loop::<L>::run(base * factor);
+        let signal = if L::INFO.signal == Signal::Rate { factor } else { 1.0 };
+        for (i, (a, b)) in reference.iter().zip(&scaled).enumerate() {
+            assert_eq!(
+                [a[0] * factor, a[1] * factor, a[2] * signal],
+                *b,
+                "interval {i}, {factor} times as fast"
+            );
+        }
+    }
+}
+
+/// A packet in the network, with the time at which its present leg ends.
+struct Moving<H> {
+    at: Time,
+    sent: Outgoing,
+    since: Time,
+    header: H,
+}
+
+struct Loop<L: Protocol> {
+    params: L::Params,
+    sender: L::Sender,
+    router: L::Router,
+    capacity: Rate,
+    size: Bytes,
+    queue: VecDeque<Moving<L::Header>>,
+    answers: VecDeque<Moving<L::Header>>,
+    next: u32,
+    free_at: Time,
+}
+
+impl<L: Law> Loop<L> {
+    const BACK: Duration = Duration::from_ms(73);
+    const TICKS: usize = 400;
+
+    /// Rate, target and signal at the end of each interval.
+    fn run(scale: f64) -> Vec<[f64; 3]> {
+        let scaled = |row: &ParamSpec| match row.unit {
+            Unit::Rate | Unit::Size => row.default * scale,
+            _ => row.default,
+        };
+        let values: Vec<f64> = L::INFO.params.iter().map(scaled).collect();
+        let params = L::params(&values).expect("scaled defaults fit together");
+        let size = Bytes::new(PACKET * scale as u64);
+        let mut this = Self {
+            sender: L::Sender::new(&params, &FlowInfo { packet_size: size }),
+            router: new_router::<L>(&params, CAPACITY * scale),
+            capacity: Rate::clamped(CAPACITY * scale),
+            size,
+            queue: VecDeque::new(),
+            answers: VecDeque::new(),
+            next: 0,
+            free_at: Time::ZERO,
+            params,
+        };
+        this.samples()
+    }
+
+    fn samples(&mut self) -> Vec<[f64; 3]> {
+        let mut samples = Vec::new();
+        let interval = self.router.interval(&self.params);
+        let (mut last, mut tick) = (Time::ZERO, Time::ZERO + interval);
+        let mut send = Some(Time::ZERO);
+        while samples.len() < Self::TICKS {
+            let due = |packets: &VecDeque<Moving<_>>| packets.front().map(|packet| packet.at);
+            let (leaves, returns) = (due(&self.queue), due(&self.answers));
+            let now = [leaves, returns, send].into_iter().flatten().fold(tick, Time::min);
+            if leaves == Some(now) {
+                self.depart();
+            } else if returns == Some(now) {
+                self.take_answer(now);
+                send = send.or(Some(now));
+            } else if send == Some(now) {
+                send = self.send(now);
+            } else {
+                let queue = self.queue.iter().map(|packet| packet.sent.size).sum();
+                let port = PortView {
+                    queue,
+                    dropped: Bytes::ZERO,
+                };
+                self.router.on_interval(&self.params, now.since(last), &port);
+                samples.push([
+                    self.sender.rate().bps(),
+                    self.router.target().bps(),
+                    self.router.signal(),
+                ]);
+                (last, tick) = (now, now + self.router.interval(&self.params));
+            }
+        }
+        samples
+    }
+
+    /// Sends a packet; returns when the next one is due, if that does not wait for an answer.
+    fn send(&mut self, now: Time) -> Option<Time> {
+        let opens = self.next == 0 && L::opening(&self.params) == Opening::Handshake;
+        let kind = if opens { Kind::Syn } else { Kind::Data };
+        let sent = Outgoing {
+            number: self.next,
+            size: self.size,
+            kind,
+        };
+        self.next += 1;
+        let mut header = self.sender.on_send(&self.params, now, &sent);
+        self.router.on_arrival(&self.params, self.size, Some(&mut header));
+        let service = self.capacity.time_to_send(self.size).expect("the link has a rate");
+        self.free_at = self.free_at.max(now) + service;
+        self.queue.push_back(Moving {
+            at: self.free_at,
+            sent,
+            since: now,
+            header,
+        });
+        let gap = self
+            .sender
+            .rate()
+            .time_to_send(self.size)
+            .expect("the sender has a rate");
+        (!opens).then(|| now + gap)
+    }
+
+    fn depart(&mut self) {
+        let mut packet = self.queue.pop_front().expect("a packet is due");
+        self.router.on_departure(&self.params, &mut packet.header);
+        packet.at += Self::BACK;
+        self.answers.push_back(packet);
+    }
+
+    fn take_answer(&mut self, now: Time) {
+        let Moving {
+            sent, since, header, ..
+        } = self.answers.pop_front().expect("an answer is due");
+        self.sender
+            .on_feedback(&self.params, now, &answer::<L>(&sent, now.since(since), &header));
+    }
+}

@@ -1,0 +1,56 @@
+//! JetMax: max-min fair rates in a fixed number of steps, whatever the capacity and the delay (Zhang 2008, chapter VI).
+//!
+//! Routers count their responsive flows and feed back a price and a fair share; senders move a fixed fraction of the
+//! way to the share of the router with the largest price, and propose an increase before they make it. `README.md`
+//! has the model and the deviations from the paper.
+
+mod header;
+mod params;
+mod router;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+pub use header::Header;
+pub use params::{Params, Settle};
+pub use router::{Router, fair_share, price};
+pub use sender::{Sender, step};
+
+use crate::law::{Law, LawInfo, Opening, Protocol, Signal};
+use crate::params::ParamError;
+
+/// The JetMax law.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct JetMax;
+
+impl Protocol for JetMax {
+    type Params = Params;
+    type Header = Header;
+    type Sender = Sender;
+    type Router = Router;
+
+    fn opening(_params: &Params) -> Opening {
+        Opening::Immediate
+    }
+
+    #[inline]
+    fn reflect(header: &Header) -> Header {
+        header.reflected()
+    }
+}
+
+impl Law for JetMax {
+    const INFO: LawInfo = LawInfo {
+        name: "jetmax",
+        title: "JetMax: max-min fairness in a fixed number of steps",
+        source: "Zhang 2008, chapter VI, eq 133-136, 149-150",
+        signal: Signal::Price,
+        header_bytes: <Header as crate::law::Header>::WIRE,
+        scale_invariant: true,
+        params: params::SPEC,
+    };
+
+    fn params(values: &[f64]) -> Result<Params, ParamError> {
+        Params::from_values(values)
+    }
+}

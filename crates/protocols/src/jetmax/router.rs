@@ -1,0 +1,155 @@
+//! The router half: counts load and flows, feeds back price and fair share.
+
+use levelflow_units::{Bytes, Duration, Rate};
+
+use super::{Header, Params};
+use crate::law::{PortInfo, PortView, RouterLaw};
+use crate::wire::fixed;
+
+/// Fraction bits of the byte counts.
+const BYTE_BITS: u32 = 8;
+/// Fraction bits of the sum of gaps, in seconds.
+const GAP_BITS: u32 = 40;
+
+/// Price of a link: signed loss, `1 - target/load` (Zhang 2008, eq 135 and 150); minus infinity without load. Both
+/// arguments in the same unit.
+#[inline]
+#[must_use]
+pub fn price(load: f64, target: f64) -> f64 {
+    if load > 0.0 {
+        1.0 - target / load
+    } else {
+        f64::NEG_INFINITY
+    }
+}
+
+/// Fair share of each of `flows` responsive flows, `(target - unresponsive)/flows` (Zhang 2008, eq 133 and 150);
+/// infinity without any. Rates in the same unit.
+#[inline]
+#[must_use]
+pub fn fair_share(target: f64, unresponsive: f64, flows: f64) -> f64 {
+    if flows > 0.0 {
+        (target - unresponsive) / flows
+    } else {
+        f64::INFINITY
+    }
+}
+
+/// Router half of JetMax. All it keeps is three sums and what the last interval gave.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Router {
+    target: f64,
+    /// Bytes proposed by responsive flows, in 2^-8.
+    pub(super) responsive: u64,
+    /// Bytes proposed by other flows, and of other traffic, in 2^-8.
+    pub(super) unresponsive: u64,
+    /// Sum of the gaps of responsive packets, seconds in 2^-40.
+    pub(super) gaps: u64,
+    pub(super) price: f32,
+    pub(super) share: f32,
+    epoch: u8,
+}
+
+impl Router {
+    fn is_zero(params: &Params, price: f32) -> bool {
+        f64::from(price).abs() <= params.eps_p
+    }
+
+    /// Whether this router limits the flow more than the one that the header names (Zhang 2008, sections VI.5.1 and
+    /// VI.6.2): by the larger price or, where both are zero, by the smaller share.
+    fn limits(&self, params: &Params, header: &Header) -> bool {
+        header.suggested == 0
+            || if Self::is_zero(params, self.price) && Self::is_zero(params, header.price) {
+                self.share < header.share
+            } else {
+                self.price > header.price
+            }
+    }
+
+    fn count_unresponsive(&mut self, bytes: u64) {
+        self.unresponsive = self.unresponsive.saturating_add(bytes);
+    }
+}
+
+impl RouterLaw for Router {
+    type Params = Params;
+    type Header = Header;
+
+    fn new(params: &Params, port: &PortInfo) -> Self {
+        Self {
+            target: params.gamma * port.capacity.bps(),
+            responsive: 0,
+            unresponsive: 0,
+            gaps: 0,
+            price: -f32::MAX,
+            share: f32::MAX,
+            epoch: 0,
+        }
+    }
+
+    /// Hops beyond the 255th count the load and say nothing.
+    #[inline]
+    fn on_arrival(&mut self, params: &Params, size: Bytes, header: Option<&mut Header>) {
+        let header = match header {
+            Some(header) if !header.is_ack() => header,
+            _ => return self.count_unresponsive(size.get().saturating_mul(1 << BYTE_BITS)),
+        };
+        let proposed = fixed(header.virtual_size, BYTE_BITS);
+        let Some(hop) = header.hop.checked_add(1) else {
+            return self.count_unresponsive(proposed);
+        };
+        header.hop = hop;
+        if hop == header.bottleneck {
+            self.responsive = self.responsive.saturating_add(proposed);
+            self.gaps = self.gaps.saturating_add(fixed(header.gap, GAP_BITS));
+            if Self::is_zero(params, self.price) {
+                header.mark_own_zero();
+            }
+        } else {
+            self.count_unresponsive(proposed);
+        }
+        if self.limits(params, header) {
+            // The price stays the largest of the path, so that one approval speaks for all routers.
+            header.price = self.price.max(header.price);
+            header.share = self.share;
+            header.suggested = hop;
+            header.set_epoch(self.epoch);
+        }
+    }
+
+    fn interval(&self, params: &Params) -> Duration {
+        params.interval
+    }
+
+    /// An interval without length measures nothing and is left out.
+    fn on_interval(&mut self, params: &Params, elapsed: Duration, _port: &PortView) {
+        if elapsed == Duration::ZERO {
+            return;
+        }
+        let secs = elapsed.as_secs_f64();
+        let rate = |bytes: u64| 8.0 * bytes as f64 / f64::from(1 << BYTE_BITS) / secs;
+        let (responsive, unresponsive) = (rate(self.responsive), rate(self.unresponsive));
+        let mut flows = self.gaps as f64 / (1_u64 << GAP_BITS) as f64 / secs;
+        if params.clamp_n && flows > 0.0 {
+            flows = flows.max(1.0);
+        }
+        self.price = narrow(price(responsive + unresponsive, self.target));
+        self.share = narrow(fair_share(self.target, unresponsive, flows));
+        self.epoch = self.epoch.wrapping_add(1);
+        (self.responsive, self.unresponsive, self.gaps) = (0, 0, 0);
+    }
+
+    fn target(&self) -> Rate {
+        Rate::clamped(self.target)
+    }
+
+    /// The price; `-f32::MAX` after an interval without load.
+    fn signal(&self) -> f64 {
+        self.price.into()
+    }
+}
+
+/// Nearest finite `f32`.
+fn narrow(value: f64) -> f32 {
+    value.clamp(f32::MIN.into(), f32::MAX.into()) as f32
+}

@@ -1,0 +1,234 @@
+//! The sender half: follows the fair share of its bottleneck, proposes before it increases.
+
+use levelflow_units::{Bytes, Duration, Rate, Time};
+
+use super::{Header, Params, Settle};
+use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
+
+/// Without an answer for this long, and for [`SILENT_RTTS`], the path counts as lost. (Levelflow; the paper has no
+/// timeout.)
+const SILENCE: Duration = Duration::from_secs(1);
+/// See [`SILENCE`].
+const SILENT_RTTS: u64 = 3;
+
+/// One step towards the fair share: `(1 - tau) rate + tau share` (Zhang 2008, eq 134). Rates in the same unit.
+#[inline]
+#[must_use]
+pub fn step(tau: f64, rate: f64, share: f64) -> f64 {
+    (1.0 - tau) * rate + tau * share
+}
+
+/// Sender half of JetMax.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sender {
+    largest: Bytes,
+    /// `x`, bit/s.
+    rate: f64,
+    /// `x+`, bit/s, at least `rate`.
+    proposal: f64,
+    /// `R_T`, 0 for none.
+    bottleneck: u8,
+    /// Number of the next packet.
+    next: u32,
+    /// First packet that tells of the last change of bottleneck or proposal.
+    mark: u32,
+    /// Newest packet that was answered.
+    answered: Option<u32>,
+    /// The next new interval of the bottleneck mixes packets from before and after the change.
+    mixed: bool,
+    /// Newest interval that the bottleneck reported, mod 16.
+    epoch: Option<u8>,
+    suggestion: Option<Suggestion>,
+    /// Last share that the bottleneck reported, bit/s.
+    share: Option<f64>,
+    rtt: Duration,
+    /// When the rate falls unless an answer comes.
+    silent_at: Option<Time>,
+}
+
+/// An unbroken run of answers that name another bottleneck.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Suggestion {
+    hop: u8,
+    epoch: u8,
+    repeated: bool,
+}
+
+/// Whether packet `a` left before `b`, counting mod 2^32 as in RFC 1982.
+fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
+impl Sender {
+    /// A packet sent from now on is the first to tell of a change.
+    fn changed(&mut self, params: &Params) {
+        self.mark = self.next;
+        self.mixed = params.ignore;
+    }
+
+    /// Takes an answer in which another router than the bottleneck reports.
+    fn on_suggestion(&mut self, params: &Params, header: &Header) {
+        let (hop, epoch) = (header.suggested, header.epoch());
+        let repeated = self
+            .suggestion
+            .is_some_and(|s| s.repeated || (s.hop, s.epoch) != (hop, epoch));
+        self.suggestion = Some(Suggestion { hop, epoch, repeated });
+        let price = f64::from(header.price);
+        let by_price = price > params.eps_p || !header.own_zero();
+        let by_share = || self.share.is_some_and(|g| (self.rate - g).abs() <= params.eps_s * g);
+        let confirmed = repeated || !params.confirm;
+        if self.bottleneck == 0 || (confirmed && (by_price || by_share())) {
+            self.bottleneck = hop;
+            self.epoch = Some(epoch);
+            self.suggestion = None;
+            self.share = None;
+            self.proposal = self.rate;
+            self.changed(params);
+        }
+    }
+
+    /// Takes the report of an interval of the bottleneck that saw only packets from after the last change.
+    fn adjust(&mut self, params: &Params, header: &Header) {
+        if header.share >= f32::MAX {
+            return;
+        }
+        let share = f64::from(header.share);
+        self.share = Some(share);
+        let proposal = match params.settle {
+            Settle::PerAdjustment => self.proposal,
+            Settle::PerSwitch if header.gap > 0.0 => 8.0 * f64::from(header.virtual_size) / f64::from(header.gap),
+            Settle::PerSwitch => return,
+        };
+        let approved = f64::from(header.price) <= params.eps_a;
+        let rate = if approved { proposal } else { self.rate };
+        let wanted = step(params.tau, rate, share).max(params.min_rate);
+        self.proposal = wanted;
+        self.rate = if wanted <= rate || !params.propose {
+            wanted
+        } else {
+            rate.max(params.min_rate)
+        };
+        if params.settle == Settle::PerAdjustment {
+            self.changed(params);
+        }
+    }
+
+    /// Halves the rate and forgets the bottleneck when answers stay away.
+    fn notice_silence(&mut self, params: &Params, now: Time) {
+        if self.silent_at.is_none_or(|at| now < at) {
+            return;
+        }
+        self.rate = self.rate.min((self.rate / 2.0).max(params.initial_rate));
+        self.proposal = self.rate;
+        self.bottleneck = 0;
+        self.suggestion = None;
+        self.share = None;
+        self.silent_at = now.checked_add(self.rtt);
+    }
+}
+
+impl SenderLaw for Sender {
+    type Params = Params;
+    type Header = Header;
+
+    fn new(params: &Params, flow: &FlowInfo) -> Self {
+        Self {
+            largest: flow.packet_size,
+            rate: params.initial_rate,
+            proposal: params.initial_rate,
+            bottleneck: 0,
+            next: 0,
+            mark: 0,
+            answered: None,
+            mixed: false,
+            epoch: None,
+            suggestion: None,
+            share: None,
+            rtt: Duration::ZERO,
+            silent_at: None,
+        }
+    }
+
+    #[inline]
+    fn rate(&self) -> Rate {
+        Rate::clamped(self.rate)
+    }
+
+    /// Small at a low rate, so that routers see enough packets in an interval to tell rate and number of flows.
+    #[inline]
+    fn packet_size(&self, params: &Params) -> Bytes {
+        if params.packets_per_interval == 0.0 {
+            return self.largest;
+        }
+        let share = self.rate().bytes_in(params.interval) / params.packets_per_interval;
+        self.largest.min(params.min_packet.max(Bytes::new(share as u64)))
+    }
+
+    #[inline]
+    fn on_send(&mut self, params: &Params, now: Time, packet: &Outgoing) -> Header {
+        self.notice_silence(params, now);
+        self.next = packet.number.wrapping_add(1);
+        let bytes = packet.size.get() as f64;
+        Header {
+            source_port: 0,
+            destination_port: 0,
+            flags: 0,
+            bottleneck: self.bottleneck,
+            hop: 0,
+            suggested: 0,
+            seq: packet.number,
+            price: -f32::MAX,
+            share: f32::MAX,
+            virtual_size: (bytes * (self.proposal / self.rate)).min(f32::MAX.into()) as f32,
+            gap: (bytes * 8.0 / self.rate).min(f32::MAX.into()) as f32,
+        }
+    }
+
+    fn on_feedback(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>) {
+        let Feedback {
+            number,
+            rtt,
+            ref header,
+            ..
+        } = *feedback;
+        self.rtt = rtt;
+        self.silent_at = rtt
+            .checked_mul(SILENT_RTTS)
+            .and_then(|rtts| now.checked_add(rtts.max(SILENCE)));
+        if self.answered.is_some_and(|newest| before(number, newest)) || header.suggested == 0 {
+            return;
+        }
+        self.answered = Some(number);
+        let informed = !before(number, self.mark);
+        if informed {
+            self.mark = number;
+        }
+        if header.suggested != self.bottleneck {
+            if informed || self.bottleneck == 0 {
+                self.on_suggestion(params, header);
+            }
+            return;
+        }
+        self.suggestion = None;
+        let new = self.epoch.replace(header.epoch()) != Some(header.epoch());
+        if !informed || !new {
+            return;
+        }
+        if self.mixed {
+            self.mixed = false;
+        } else {
+            self.adjust(params, header);
+        }
+    }
+
+    fn proposal(&self) -> Rate {
+        Rate::clamped(self.proposal)
+    }
+
+    fn bottleneck(&self) -> Bottleneck {
+        match self.bottleneck {
+            0 => Bottleneck::Unknown,
+            hop => Bottleneck::Hop(hop),
+        }
+    }
+}
