@@ -108,9 +108,9 @@ impl RouterLaw for Router {
         } else {
             self.count_unresponsive(proposed);
         }
-        if self.limits(params, header) {
-            // The price stays the largest of the path, so that one approval speaks for all routers.
-            header.price = self.price.max(header.price);
+        let limits = self.limits(params, header);
+        header.price = self.price.max(header.price);
+        if limits {
             header.share = self.share;
             header.suggested = hop;
             header.set_epoch(self.epoch);

@@ -1,1 +1,464 @@
+//! JetMax against its equations, one mechanism at a time; the packet simulator has it in networks.
 
+mod closed_loop;
+
+use std::vec::Vec;
+
+use levelflow_units::{Bytes, Duration, Rate, Time};
+use proptest::prelude::*;
+
+use super::*;
+use crate::law::{Bottleneck, Feedback, FlowInfo, Kind, Outgoing, PortInfo, PortView, RouterLaw, SenderLaw};
+
+const DELTA: Duration = Duration::from_ms(100);
+const EMPTY: PortView = PortView {
+    queue: Bytes::ZERO,
+    dropped: Bytes::ZERO,
+};
+
+fn params(changes: &[(&str, f64)]) -> Params {
+    let value = |row: &crate::ParamSpec| {
+        let change = changes.iter().find(|(name, _)| *name == row.name);
+        change.map_or(row.default, |(_, value)| row.check(*value).expect("in range"))
+    };
+    assert!(
+        changes
+            .iter()
+            .all(|(name, _)| params::SPEC.iter().any(|row| row.name == *name))
+    );
+    let values: Vec<f64> = params::SPEC.iter().map(value).collect();
+    Params::from_values(&values).expect("they fit together")
+}
+
+fn router(params: &Params, capacity: f64) -> Router {
+    Router::new(
+        params,
+        &PortInfo {
+            id: 1,
+            capacity: Rate::new(capacity).expect("a rate"),
+        },
+    )
+}
+
+fn header(bottleneck: u8, virtual_size: f32, gap: f32) -> Header {
+    Header {
+        source_port: 0,
+        destination_port: 0,
+        flags: 0,
+        bottleneck,
+        hop: 0,
+        suggested: 0,
+        seq: 0,
+        price: -f32::MAX,
+        share: f32::MAX,
+        virtual_size,
+        gap,
+    }
+}
+
+/// A sender that is fed reports by hand.
+struct Desk {
+    params: Params,
+    sender: Sender,
+    now: Time,
+    next: u32,
+}
+
+impl Desk {
+    fn new(changes: &[(&str, f64)]) -> Self {
+        let params = params(changes);
+        let sender = Sender::new(
+            &params,
+            &FlowInfo {
+                packet_size: Bytes::new(1000),
+            },
+        );
+        Self {
+            params,
+            sender,
+            now: Time::ZERO,
+            next: 0,
+        }
+    }
+
+    fn send(&mut self) -> Header {
+        let size = self.sender.packet_size(&self.params);
+        let sent = Outgoing {
+            number: self.next,
+            size,
+            kind: Kind::Data,
+        };
+        self.next += 1;
+        self.sender.on_send(&self.params, self.now, &sent)
+    }
+
+    /// Answers a packet as router `hop`, after its interval `epoch`.
+    fn answer(&mut self, sent: &Header, hop: u8, epoch: u8, price: f32, share: f32) {
+        let header = Header {
+            suggested: hop,
+            flags: sent.flags | epoch,
+            price,
+            share,
+            ..*sent
+        };
+        let (number, rtt) = (sent.seq, Duration::from_ms(50));
+        let feedback = Feedback {
+            number,
+            kind: Kind::Data,
+            rtt,
+            header: header.reflected(),
+        };
+        self.sender.on_feedback(&self.params, self.now, &feedback);
+    }
+
+    /// Sends a packet and answers it at once.
+    fn exchange(&mut self, hop: u8, epoch: u8, price: f32, share: f32) {
+        let sent = self.send();
+        self.answer(&sent, hop, epoch, price, share);
+    }
+
+    fn rates(&self) -> (f64, f64) {
+        (self.sender.rate().bps(), self.sender.proposal().bps())
+    }
+}
+
+#[test]
+fn formulas_hold_at_a_googol() {
+    let googol = 1e100;
+    for flows in [1.0, 1024.0] {
+        let mut rate = 1.0;
+        for _ in 0..5 {
+            rate = step(0.6, rate, fair_share(googol, 0.0, flows));
+        }
+        assert!(rate * flows < 0.99 * googol);
+        rate = step(0.6, rate, fair_share(googol, 0.0, flows));
+        assert!((0.99 * googol..=googol).contains(&(rate * flows)));
+        assert!((0.0..0.01).contains(&-price(rate * flows, googol)));
+    }
+}
+
+#[test]
+fn formulas_are_those_of_the_paper() {
+    assert_eq!(price(15e6, 10e6), 1.0 - 10.0 / 15.0);
+    assert_eq!(price(10e6, 10e6), 0.0);
+    assert_eq!(price(0.0, 10e6), f64::NEG_INFINITY);
+    assert_eq!(fair_share(10e6, 4e6, 3.0), 2e6);
+    assert_eq!(fair_share(10e6, 12e6, 1.0), -2e6);
+    assert_eq!(step(0.6, 5.0, 10.0), 8.0);
+}
+
+#[test]
+fn a_start_takes_the_first_suggestion_skips_the_mixed_interval_and_proposes() {
+    let mut desk = Desk::new(&[]);
+    desk.exchange(2, 0, -f32::MAX, f32::MAX);
+    assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(2));
+    desk.exchange(2, 1, -1.0, 5e6);
+    assert_eq!(desk.rates(), (40e3, 40e3), "the mixed interval");
+    let stale = desk.send();
+    desk.exchange(2, 2, -1.0, 1e6);
+    let proposed = 0.4 * 40e3 + 0.6 * 1e6;
+    assert_eq!(desk.rates(), (40e3, proposed));
+    desk.answer(&stale, 2, 3, -1.0, 1e6);
+    assert_eq!(desk.rates(), (40e3, proposed), "an answer overtaken by a newer one");
+    let sent = desk.send();
+    assert_eq!(
+        f64::from(sent.virtual_size / sent.gap / 1e3),
+        f64::from((proposed / 8e3) as f32)
+    );
+    desk.answer(&sent, 2, 4, -0.1, 1e6);
+    desk.exchange(2, 5, 0.0, 1e6);
+    assert_eq!(desk.rates().0, proposed, "a price of exactly zero approves");
+}
+
+#[test]
+fn a_rejected_proposal_is_made_anew_and_a_decrease_needs_no_approval() {
+    let mut desk = Desk::new(&[]);
+    desk.exchange(1, 0, -1.0, f32::MAX);
+    desk.exchange(1, 1, -1.0, 1e6);
+    desk.exchange(1, 2, -1.0, 1e6);
+    desk.exchange(1, 3, 0.2, 5e5);
+    desk.exchange(1, 4, 0.2, 5e5);
+    assert_eq!(desk.rates(), (40e3, step(0.6, 40e3, 5e5)));
+    desk.exchange(1, 5, 0.2, 1e3);
+    desk.exchange(1, 6, 0.2, 1e3);
+    let lower = step(0.6, 40e3, 1e3);
+    assert_eq!(desk.rates(), (lower, lower));
+    desk.exchange(1, 7, 0.9, -1e9);
+    desk.exchange(1, 8, 0.9, -1e9);
+    assert_eq!(desk.rates(), (1e3, 1e3), "the smallest rate");
+    desk.exchange(1, 9, 0.0, f32::MAX);
+    desk.exchange(1, 10, 0.0, f32::MAX);
+    assert_eq!(desk.rates(), (1e3, 1e3), "a share of nobody says nothing");
+}
+
+/// A sender that is stationary at 1 Mb/s on hop 1, which has price zero.
+fn stationary(changes: &[(&str, f64)]) -> Desk {
+    let mut desk = Desk::new(&[changes, &[("initial_rate", 1e6)]].concat());
+    for epoch in 0..3 {
+        desk.exchange(1, epoch, 0.0, 1e6);
+    }
+    desk
+}
+
+fn suggest(desk: &mut Desk, epoch: u8, own_zero: bool, price: f32) {
+    let mut sent = desk.send();
+    if own_zero {
+        sent.mark_own_zero();
+    }
+    desk.answer(&sent, 3, epoch, price, 9e5);
+}
+
+#[test]
+fn a_suggestion_counts_when_it_is_seen_in_two_intervals_in_a_row() {
+    let mut desk = stationary(&[]);
+    suggest(&mut desk, 7, false, 0.3);
+    suggest(&mut desk, 7, false, 0.3);
+    assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(1), "one interval");
+    desk.exchange(1, 4, 0.0, 1e6);
+    suggest(&mut desk, 8, false, 0.3);
+    assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(1), "confirmed in between");
+    let stale = desk.send();
+    suggest(&mut desk, 9, false, 0.3);
+    assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3));
+    desk.answer(&stale, 1, 5, 0.3, 1e6);
+    assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3), "sent before the change");
+    let mut eager = stationary(&[("confirm", 0.0)]);
+    suggest(&mut eager, 7, false, 0.3);
+    assert_eq!(eager.sender.bottleneck(), Bottleneck::Hop(3));
+}
+
+#[test]
+fn a_tie_is_followed_near_stationarity_only() {
+    let switched = |share: f32, own_zero: bool| {
+        let mut desk = stationary(&[]);
+        desk.exchange(1, 4, 0.5, share);
+        desk.exchange(1, 5, 0.5, share);
+        suggest(&mut desk, 8, own_zero, 0.0);
+        suggest(&mut desk, 9, own_zero, 0.0);
+        desk.sender.bottleneck() == Bottleneck::Hop(3)
+    };
+    assert!(switched(1.04e6, true));
+    assert!(!switched(1.5e6, true));
+    assert!(switched(1.5e6, false), "the own link is below zero: not a tie");
+}
+
+#[test]
+fn without_answers_the_rate_halves_every_rtt_and_the_path_is_forgotten() {
+    let mut desk = stationary(&[("min_rate", 1e3)]);
+    desk.params.initial_rate = 3e5;
+    desk.now += Duration::from_ms(999);
+    desk.send();
+    assert_eq!(desk.rates().0, 1e6);
+    desk.now += Duration::from_ms(1);
+    for expected in [5e5, 3e5, 3e5] {
+        assert_eq!(desk.send().bottleneck, 0);
+        assert_eq!(desk.rates(), (expected, expected));
+        desk.send();
+        assert_eq!(desk.rates().0, expected, "once per RTT");
+        desk.now += Duration::from_ms(50);
+    }
+    desk.exchange(2, 0, 0.0, 1e6);
+    assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(2));
+}
+
+#[test]
+fn packets_shrink_with_the_rate() {
+    let size = |changes: &[(&str, f64)]| Desk::new(changes).sender.packet_size(&params(changes));
+    assert_eq!(size(&[]), Bytes::new(50));
+    assert_eq!(size(&[("initial_rate", 1e3)]), Bytes::new(48));
+    assert_eq!(size(&[("initial_rate", 1e6)]), Bytes::new(1000));
+    assert_eq!(size(&[("packets_per_interval", 0.0)]), Bytes::new(1000));
+}
+
+#[test]
+fn fifty_constant_flows_are_counted_to_one_and_a_half() {
+    let params = params(&[]);
+    for round in 0..20_u32 {
+        let mut router = router(&params, 1e9);
+        for flow in 0..50_u32 {
+            // Periods from 9 to 11 ms, any phase, packets of any size.
+            let period = 9.0 + 2.0 * f64::from((flow * 17 + round) % 50) / 50.0;
+            let mut at = period * f64::from((flow * 29 + round * 7) % 50) / 50.0;
+            while at < 100.0 {
+                let size = 100 + 13 * u64::from(flow);
+                router.on_arrival(
+                    &params,
+                    Bytes::new(size),
+                    Some(&mut header(1, size as f32, (period / 1e3) as f32)),
+                );
+                at += period;
+            }
+        }
+        router.on_interval(&params, DELTA, &EMPTY);
+        let flows = 1e9 / f64::from(router.share);
+        assert!((flows - 50.0).abs() <= 1.5, "{flows}");
+    }
+}
+
+#[test]
+fn a_clamped_count_is_at_least_one() {
+    for (clamp, share) in [(0.0, 1e8), (1.0, 1e7)] {
+        let params = params(&[("clamp_n", clamp)]);
+        let mut router = router(&params, 1e7);
+        router.on_arrival(&params, Bytes::new(100), Some(&mut header(1, 100.0, 0.01)));
+        router.on_interval(&params, DELTA, &EMPTY);
+        assert!((router.share / share - 1.0).abs() < 1e-6, "{}", router.share);
+        router.on_interval(&params, DELTA, &EMPTY);
+        assert_eq!(router.share, f32::MAX, "no responsive flow");
+    }
+}
+
+/// The paper counts additions: hop, proposed bytes and gaps for a responsive packet; hop and proposed bytes for
+/// another. A router holds no more than those sums and its last report.
+#[test]
+fn a_packet_touches_three_sums_or_two() {
+    let params = params(&[]);
+    let sums = |header: Option<&mut Header>| {
+        let mut router = router(&params, 1e7);
+        router.on_arrival(&params, Bytes::new(40), header);
+        (router.responsive, router.unresponsive, router.gaps)
+    };
+    let (mut own, mut other, mut ack) = (
+        header(1, 9.0, 0.5),
+        header(2, 9.0, 0.5),
+        header(1, 9.0, 0.5).reflected(),
+    );
+    assert_eq!(sums(Some(&mut own)), (9 << 8, 0, 1 << 39));
+    assert_eq!(sums(Some(&mut other)), (0, 9 << 8, 0));
+    assert_eq!(sums(None), (0, 40 << 8, 0));
+    assert_eq!((own.hop, other.hop), (1, 1));
+    let before = ack;
+    assert_eq!(sums(Some(&mut ack)), (0, 40 << 8, 0));
+    assert_eq!(ack, before, "answers pass untouched");
+    assert!(size_of::<Router>() <= 48);
+}
+
+#[test]
+fn hops_beyond_the_255th_only_count() {
+    let params = params(&[]);
+    let mut router = router(&params, 1e7);
+    let mut far = Header {
+        hop: 255,
+        ..header(0, 9.0, 0.5)
+    };
+    let before = far;
+    router.on_arrival(&params, Bytes::new(40), Some(&mut far));
+    assert_eq!((far, router.unresponsive), (before, 9 << 8));
+}
+
+proptest! {
+    #[test]
+    fn what_arrives_is_responsive_or_not(packets in proptest::collection::vec((0_u8..4, 0_u16.., any::<bool>()), 0..99)) {
+        let params = params(&[]);
+        let mut router = router(&params, 1e7);
+        let mut bytes = 0;
+        for (bottleneck, size, own) in packets {
+            let mut header = header(bottleneck, size.into(), 0.01);
+            router.on_arrival(&params, Bytes::new(size.into()), own.then_some(&mut header));
+            bytes += u64::from(size);
+        }
+        prop_assert_eq!(router.responsive + router.unresponsive, bytes << 8);
+    }
+
+    /// Largest price; among prices of zero the smallest share; the first of equals.
+    #[test]
+    fn the_path_names_its_tightest_router(
+        loads in proptest::collection::vec((prop_oneof![0.0..2.0, 0.985..1.015], 1_u8..6), 1..9),
+    ) {
+        let params = params(&[]);
+        let mut packet = header(0, 1000.0, 0.01);
+        let mut path = Vec::new();
+        for (load, flows) in loads {
+            let mut router = router(&params, 1e7);
+            for _ in 0..flows {
+                let size = 1e7 / 8.0 * load * 0.1 / f64::from(flows);
+                router.on_arrival(&params, Bytes::ZERO, Some(&mut header(1, size as f32, 0.1)));
+            }
+            router.on_interval(&params, DELTA, &EMPTY);
+            router.on_arrival(&params, Bytes::new(1000), Some(&mut packet));
+            path.push((router.price, router.share));
+        }
+        let largest = path.iter().map(|report| report.0).fold(-f32::MAX, f32::max);
+        let zero = |price: f32| f64::from(price).abs() <= params.eps_p;
+        let tight = |report: &&(f32, f32)| if zero(largest) { zero(report.0) } else { report.0 == largest };
+        let least = path.iter().filter(tight).map(|report| report.1).fold(f32::MAX, f32::min);
+        let expected = if zero(largest) {
+            path.iter().position(|report| zero(report.0) && report.1 == least)
+        } else {
+            path.iter().position(|report| report.0 == largest)
+        };
+        prop_assert_eq!(usize::from(packet.suggested), expected.unwrap() + 1);
+        prop_assert_eq!(usize::from(packet.hop), path.len());
+        prop_assert_eq!(packet.price, largest, "one approval speaks for the path");
+        prop_assert_eq!(packet.share, path[expected.unwrap()].1);
+    }
+}
+
+#[test]
+fn the_wire_layout_is_that_of_figure_35() {
+    let full = Header {
+        source_port: 0x0102,
+        destination_port: 0x0304,
+        flags: 0b1100_1001,
+        bottleneck: 5,
+        hop: 6,
+        suggested: 7,
+        seq: 0x0809_0a0b,
+        price: -2.0,
+        share: 1.0,
+        virtual_size: 0.5,
+        gap: 0.25,
+    };
+    assert!(full.is_ack() && full.own_zero() && full.epoch() == 9);
+    let bytes = [
+        1,
+        2,
+        3,
+        4,
+        0b1100_1001,
+        5,
+        6,
+        7,
+        8,
+        9,
+        10,
+        11,
+        0xc0,
+        0,
+        0,
+        0,
+        0x3f,
+        0x80,
+        0,
+        0,
+        0x3f,
+        0,
+        0,
+        0,
+        0x3e,
+        0x80,
+        0,
+        0,
+    ];
+    let mut wire = [0; 28];
+    crate::Header::encode(&full, &mut wire);
+    assert_eq!(wire, bytes);
+    assert_eq!(<Header as crate::Header>::decode(&wire), Ok(full));
+    for (at, bad) in [
+        (12, 0x7fc0_0000_u32),
+        (16, 0x7fc0_0000),
+        (20, 0xbf80_0000),
+        (24, 0x7f80_0000),
+    ] {
+        let mut wire = bytes;
+        wire[at..at + 4].copy_from_slice(&bad.to_be_bytes());
+        assert!(<Header as crate::Header>::decode(&wire).is_err(), "byte {at}");
+    }
+}
+
+#[test]
+fn an_initial_rate_below_the_smallest_is_refused() {
+    let mut values: Vec<f64> = params::SPEC.iter().map(|row| row.default).collect();
+    values[3] = 999.0;
+    assert_eq!(Params::from_values(&values).map_err(|e| e.name), Err("initial_rate"));
+}
