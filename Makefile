@@ -1,0 +1,42 @@
+# Every target sets up what it needs: a Python >= 3.11 and a Rust toolchain are enough to start.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+CARGO_TARGET_DIR ?= $(CURDIR)/target
+export CARGO_TARGET_DIR
+
+RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
+
+.PHONY: help demo test check bench
+.DEFAULT_GOAL := help
+
+help: ## show this list
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+demo: $(VENV)/installed ## set up, compare JetMax, EMKC and RCP on one bottleneck, draw pictures
+	@$(BIN)/python -m levelflow.demo
+
+test: $(VENV)/installed ## set up, run every test
+	cargo test --workspace --release
+	$(BIN)/python -m pytest
+
+check: $(VENV)/installed ## format, lint, types
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets --release -- -D warnings
+	$(BIN)/ruff format --check python tests papers
+	$(BIN)/ruff check python tests papers
+	$(BIN)/mypy
+
+bench: $(VENV)/installed ## packet-hops per second, beside the reference simulator where it is installed
+	@$(BIN)/levelflow bench
+
+$(VENV)/created:
+	@command -v cargo >/dev/null || { echo "levelflow needs a Rust toolchain (cargo): https://rustup.rs" >&2; exit 2; }
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' || \
+		{ echo "levelflow needs Python >= 3.11; $(PYTHON) is $$($(PYTHON) --version); try make PYTHON=python3.12" >&2; exit 2; }
+	$(PYTHON) -m venv $(VENV)
+	@touch $@
+
+$(VENV)/installed: $(VENV)/created pyproject.toml $(RUST)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check -e '.[dev]'
+	@touch $@

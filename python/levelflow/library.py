@@ -1,0 +1,94 @@
+"""What there is to choose from: laws, queues, traffic, scenarios, claims."""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+from levelflow import _core
+from levelflow._core import ScenarioError
+from levelflow.scenario import nearest
+
+CHECKOUT = Path(__file__).parents[2]
+FOLDERS = (Path("scenarios"), CHECKOUT / "scenarios")
+
+Listing = tuple[str, list[str], list[list[str]]]
+
+
+def find(name: str) -> Path:
+    """Returns the scenario file of that path or name.
+
+    Raises:
+        ScenarioError: if there is none; names the nearest.
+    """
+    path = Path(name)
+    if path.suffix or path.exists() or len(path.parts) > 1:
+        return path
+    known = _scenario_files()
+    if name not in known:
+        raise ScenarioError(f"{name}: no such file or scenario; {nearest(name, list(known))}")
+    return known[name]
+
+
+def laws() -> list[dict[str, Any]]:
+    """Returns the control laws with their parameter tables."""
+    found: list[dict[str, Any]] = json.loads(_core.laws())
+    return found
+
+
+def queues() -> Listing:
+    """Returns the kinds of queues."""
+    rows = [
+        ['buffer = "unlimited"', "keeps every packet (default)"],
+        ['buffer = "64 KB"', "drops an arriving packet that does not fit into so many bytes"],
+        ['buffer = "100 packets"', "drops an arriving packet when so many wait"],
+        ['buffer = "1 BDP"', "as bytes: capacity times the round-trip time of the flows that cross the link"],
+    ]
+    return "Queues of [[link]]: first in, first out, drop-tail", ["key", "meaning"], rows
+
+
+def traffic() -> Listing:
+    """Returns the kinds of traffic."""
+    rows = [
+        ['start = "5 s", stop = "60 s"', "one long flow"],
+        ["count = 99", "so many equal flows"],
+        ['size = "2 MB", reliable = true', "a transfer that ends, with retransmission"],
+        ['lifetime = { uniform = ["1 s", "15 s"] }', "leaves after a random time"],
+        ['arrivals = { poisson = "400 /s" }', "new flows at random times"],
+        ['arrivals = { interval = "10 s", batch = 10 }', "new flows in batches"],
+        ['arrivals = { times = ["1 s", "4 s"] }', "new flows at listed times"],
+        [
+            'size = { pareto = { mean = "25 packets", shape = 1.2 } }',
+            "random sizes; also exponential, uniform, lognormal, list",
+        ],
+        ['ack_delay = { every = 5000, hold = "1 s" }', "the random ACK-delay element"],
+    ]
+    return "Traffic of [[flow]]", ["keys", "meaning"], rows
+
+
+def scenarios() -> Listing:
+    """Returns the scenarios beside the user and those of this checkout."""
+    rows = []
+    for name, path in _scenario_files().items():
+        text = tomllib.loads(path.read_text(encoding="utf-8"))
+        rows.append([name, str(text.get("description", "")), str(path)])
+    return "Scenarios: levelflow run NAME", ["name", "what it shows", "file"], rows
+
+
+def claims() -> Listing:
+    """Returns the claims of papers that `levelflow reproduce` can check."""
+    rows = []
+    for path in sorted((CHECKOUT / "papers").glob("*/*/claim.toml")):
+        for entry in tomllib.loads(path.read_text(encoding="utf-8"))["entry"]:
+            rows.append([entry["id"], path.parts[-3], entry["title"]])
+    return "Claims: levelflow reproduce ID", ["id", "paper", "title"], rows
+
+
+def _scenario_files() -> dict[str, Path]:
+    files: dict[str, Path] = {}
+    for folder in FOLDERS:
+        for path in sorted(folder.glob("*.toml")):
+            files.setdefault(path.stem, path)
+    return files

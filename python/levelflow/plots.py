@@ -1,0 +1,215 @@
+"""Figures of a result: rates, queues and loss against time; as PNG files and one page that needs nothing else."""
+
+from __future__ import annotations
+
+import html
+import io
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+import polars as pl
+from cycler import cycler
+from matplotlib.figure import Figure
+
+from levelflow.summary import shares
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+    from pathlib import Path
+
+    from matplotlib.axes import Axes
+
+    from levelflow.results import Result
+
+# Okabe and Ito, "Color Universal Design" (2008), without the yellow that fades on white.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
+GREY = "#8a8a8a"
+MOST_LINES = len(COLOURS)
+STYLE: dict[Any, Any] = {
+    "axes.grid": True,
+    "axes.prop_cycle": cycler(color=COLOURS),
+    "axes.spines.right": False,
+    "axes.spines.top": False,
+    "axes.titlelocation": "left",
+    "axes.titlesize": 11,
+    "figure.dpi": 120,
+    "font.size": 10,
+    "grid.alpha": 0.25,
+    "legend.frameon": False,
+    "lines.linewidth": 1.6,
+    "svg.fonttype": "path",
+    "svg.hashsalt": "levelflow",
+}
+
+
+@mpl.rc_context(STYLE)
+def rates(result: Result) -> Figure:
+    """Draws the rate of one flow of each entry, and dashed the max-min fair one."""
+    figure, axes = _figure(f"{result.scenario['name']}: sending rate per flow", "rate (Mb/s)")
+    ideal = _ideal(result)
+    curves = [
+        (_label(flow), own["t"].to_numpy(), own["rate_bps"].to_numpy() / own["active"].to_numpy() / 1e6)
+        for flow, own in _entries(result)
+    ]
+    _draw(axes, curves)
+    targets = [ideal[flow["name"]] for flow, _ in _entries(result)]
+    if len(curves) <= MOST_LINES:
+        for line, target in zip(axes.get_lines(), targets, strict=False):
+            axes.plot(*target, color=line.get_color(), linestyle=(0, (4, 3)), linewidth=1, alpha=0.7, zorder=1)
+        if targets:
+            axes.plot([], [], color=GREY, linestyle=(0, (4, 3)), linewidth=1, label="max-min fair")
+    return _finished(figure, axes)
+
+
+@mpl.rc_context(STYLE)
+def queues(result: Result) -> Figure:
+    """Draws the largest queue of each sample, per link that ever had one."""
+    figure, axes = _figure(f"{result.scenario['name']}: queues, largest in each sample", "queue (kB)")
+    _draw(axes, _per_link(result, "queue_max_bytes", 1e-3), "no queue ever formed")
+    return _finished(figure, axes)
+
+
+@mpl.rc_context(STYLE)
+def losses(result: Result) -> Figure:
+    """Draws the largest share of arrivals that each queue dropped, over the intervals of its router."""
+    title = f"{result.scenario['name']}: dropped at the queue, largest share in each sample"
+    figure, axes = _figure(title, "loss (% of arrivals)")
+    _draw(axes, _per_link(result, "peak_loss", 100), "no queue dropped a packet")
+    return _finished(figure, axes)
+
+
+FIGURES = {"rates": rates, "queues": queues, "losses": losses}
+
+
+@mpl.rc_context(STYLE)
+def write(result: Result) -> list[Path]:
+    """Writes a PNG per figure and `report.html` into the result's directory; returns their paths."""
+    if result.path is None:
+        raise ValueError("a result in memory has no directory for pictures; run with out=...")
+    written, drawings = [], []
+    for name, draw in FIGURES.items():
+        figure = draw(result)
+        target = result.path / f"{name}.png"
+        figure.savefig(target, metadata={"Software": None})
+        written.append(target)
+        drawings.append(svg(figure))
+    page = result.path / "report.html"
+    page.write_text(_page(result, drawings), encoding="utf-8")
+    return [*written, page]
+
+
+@mpl.rc_context(STYLE)
+def svg(figure: Figure) -> str:
+    """Returns a figure as an SVG element to put into a page; equal figures give equal text."""
+    buffer = io.StringIO()
+    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    text = buffer.getvalue()
+    return text[text.index("<svg") :]
+
+
+def _figure(title: str, label: str) -> tuple[Figure, Axes]:
+    figure = Figure(figsize=(9, 4), layout="constrained")
+    axes = figure.add_subplot()
+    axes.set(title=title, xlabel="time (s)", ylabel=label)
+    return figure, axes
+
+
+def _draw(axes: Axes, curves: list[tuple[str, Any, Any]], nothing: str = "nothing was sent") -> None:
+    """Draws curves in colours with names, or, where they are many, in grey with their mean."""
+    if not curves:
+        axes.text(0.5, 0.5, nothing, transform=axes.transAxes, ha="center", color=GREY)
+    if len(curves) <= MOST_LINES:
+        for label, t, y in curves:
+            axes.plot(t, y, label=label)
+        return
+    for _, t, y in curves:
+        axes.plot(t, y, color=GREY, linewidth=0.5, alpha=0.35)
+    axes.plot([], [], color=GREY, linewidth=0.8, label=f"{len(curves)} curves")
+    times = np.unique(np.concatenate([t for _, t, _ in curves]))
+    spread = np.array([np.interp(times, t, y, left=np.nan, right=np.nan) for _, t, y in curves])
+    axes.plot(times, np.nanmean(spread, axis=0), color=COLOURS[0], label="their mean")
+
+
+def _finished(figure: Figure, axes: Axes) -> Figure:
+    axes.margins(x=0.01, y=0.08)
+    axes.autoscale_view()
+    axes.set_ylim(bottom=0)
+    if axes.get_legend_handles_labels()[1]:
+        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+    return figure
+
+
+def _entries(result: Result) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+    """Yields each flow entry with its samples while flows of it were active."""
+    active = result.flows.filter(pl.col("active") > 0).partition_by("flow", as_dict=True)
+    for flow in result.scenario["flows"]:
+        own = active.get((flow["name"],))
+        if own is not None:
+            yield flow, own
+
+
+def _label(flow: dict[str, Any]) -> str:
+    if flow["arrivals"]:
+        return f"{flow['name']} ({flow['law']}, mean)"
+    many = f", mean of {flow['count']}" if flow["count"] > 1 else ""
+    return f"{flow['name']} ({flow['law']}{many})"
+
+
+def _per_link(result: Result, column: str, factor: float) -> list[tuple[str, Any, Any]]:
+    return [
+        (name, own["t"].to_numpy(), own[column].to_numpy() * factor)
+        for (name,), own in result.links.partition_by("link", as_dict=True, maintain_order=True).items()
+        if own[column].max()
+    ]
+
+
+def _ideal(result: Result) -> dict[str, tuple[list[float], list[float]]]:
+    """Returns the max-min fair rate of each entry, in Mb/s, against time; constant while the same flows are active."""
+    names = [flow["name"] for flow in result.scenario["flows"]]
+    table = result.flows.pivot(on="flow", index="t", values="active", aggregate_function="first").sort("t")
+    counts = np.column_stack([table[name].fill_null(0).to_numpy() for name in names if name in table.columns])
+    known: dict[tuple[float, ...], list[float | None]] = {}
+    curves: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in names}
+    for t, row in zip(table["t"], counts.tolist(), strict=True):
+        state = tuple(row)
+        if state not in known:
+            known[state] = shares(result.scenario, list(state))
+        for name, share in zip(names, known[state], strict=True):
+            curves[name][0].append(t)
+            curves[name][1].append(np.nan if share is None else share / 1e6)
+    return curves
+
+
+PAGE = """<!doctype html>
+<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
+<title>{name}</title>
+<style>
+body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
+svg {{ width: 100%; height: auto }} h1 {{ margin-bottom: 0 }} .quiet {{ color: #666; margin-top: 0 }}
+table {{ border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }}
+th, td {{ padding: .25rem .8rem; text-align: right; border-bottom: 1px solid #ddd }}
+th:first-child, td:first-child {{ text-align: left }} .wide {{ overflow-x: auto }}
+</style>
+<h1>{name}</h1>
+<p class="quiet">{about}</p>
+{body}
+"""
+
+
+def _page(result: Result, drawings: list[str]) -> str:
+    from levelflow.tables import flow_table, link_table, verdict
+
+    scenario, manifest = result.scenario, result.manifest
+    about = (
+        f"{scenario.get('description') or ''} {manifest['simulated_s']:g} s simulated, seed {manifest['seed']}, "
+        f"levelflow {manifest['build']}, {manifest['status']}. {verdict(result.summary)}"
+    )
+    body = drawings + [_html_table(*table) for table in (flow_table(result.summary), link_table(result.summary))]
+    return PAGE.format(name=html.escape(scenario["name"]), about=html.escape(about.strip()), body="\n".join(body))
+
+
+def _html_table(head: list[str], rows: list[list[str]]) -> str:
+    lines = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
+    title = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
+    return f'<div class="wide"><table><tr>{title}</tr>' + "".join(f"<tr>{x}</tr>" for x in lines) + "</table></div>"

@@ -1,0 +1,109 @@
+"""One run of a scenario: drives the engine, keeps the files current, tells how far it is."""
+
+from __future__ import annotations
+
+import signal
+import threading
+import time
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from levelflow import _core
+from levelflow.results import Recording, Result
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+    from pathlib import Path
+    from types import FrameType
+
+    from levelflow.scenario import Scenario
+
+EVENTS_PER_STEP = 250_000  # some 20 ms of work: how long a Ctrl-C or the progress bar may wait
+FLUSH_EVERY_S = 1.0  # at most this much work is lost when the process is killed
+
+
+class Interrupted(KeyboardInterrupt):
+    """A run that was stopped by a signal; its files are complete up to that point.
+
+    Attributes:
+        signal: the number of the signal.
+        result: what was simulated until then.
+    """
+
+    def __init__(self, number: int, result: Result) -> None:
+        super().__init__(f"stopped by {signal.Signals(number).name} at {result.manifest['simulated_s']:.6g} s")
+        self.signal = number
+        self.result = result
+
+
+def run(scenario: Scenario, out: Path | str | None, progress: bool | Callable[[float], None]) -> Result:
+    """Simulates a scenario; see `Scenario.run`."""
+    resolved = scenario.resolve()
+    simulation = _core.Simulation(scenario.to_json())
+    recording = Recording(scenario, resolved, out)
+    try:
+        with _signals() as caught, _reporting(progress, resolved["name"]) as tell:
+            _advance(simulation, recording, caught, tell)
+    except BaseException:
+        recording.close(simulation.now, "partial", None)
+        raise
+    status = "partial" if caught else "complete"
+    result = recording.close(simulation.now, status, simulation.summary())
+    if caught:
+        raise Interrupted(caught[0], result)
+    return result
+
+
+def _advance(
+    simulation: _core.Simulation, recording: Recording, caught: list[int], tell: Callable[[float], None]
+) -> None:
+    recording.append(simulation.take())
+    recording.flush()
+    flushed = time.monotonic()
+    done = False
+    while not (done or caught):
+        done = simulation.advance(simulation.duration, EVENTS_PER_STEP)
+        recording.append(simulation.take())
+        tell(simulation.now / simulation.duration)
+        if time.monotonic() - flushed > FLUSH_EVERY_S:
+            recording.flush()
+            flushed = time.monotonic()
+
+
+@contextmanager
+def _signals() -> Iterator[list[int]]:
+    """Collects the first SIGINT or SIGTERM instead of dying of it; a second one acts as usual."""
+    caught: list[int] = []
+    if threading.current_thread() is not threading.main_thread():
+        yield caught
+        return
+    usual = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+
+    def restore() -> None:
+        for number, handler in usual.items():
+            signal.signal(number, handler)
+
+    def catch(number: int, _frame: FrameType | None) -> None:
+        caught.append(number)
+        restore()
+
+    for number in usual:
+        signal.signal(number, catch)
+    try:
+        yield caught
+    finally:
+        restore()
+
+
+@contextmanager
+def _reporting(progress: bool | Callable[[float], None], name: str) -> Iterator[Callable[[float], None]]:
+    if progress is not True:
+        yield progress or (lambda _share: None)
+        return
+    from rich.console import Console
+    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(name, total=1.0)
+        yield lambda share: bar.update(task, completed=share)

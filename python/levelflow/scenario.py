@@ -1,0 +1,199 @@
+"""Scenarios: loaded from a file, or built in code; the two are the same thing."""
+
+from __future__ import annotations
+
+import copy
+import difflib
+import json
+import tomllib
+from typing import TYPE_CHECKING, Any, Self
+
+from levelflow import _core
+from levelflow._core import ScenarioError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from levelflow.results import Result
+
+__all__ = ["Scenario", "ScenarioError"]
+
+LISTS = ("link", "route", "flow")
+
+
+class Scenario:
+    """A network, its traffic and its control laws; quantities are texts with units, as in a scenario file.
+
+    >>> scenario = Scenario("two flows", "70 s").link("R1", "R2", capacity="10 Mb/s", duplex=True)
+    >>> scenario.flow("x1", "jetmax", "R1", "R2", rtt="220 ms").set("flow.x1.start", "3 s").raw["flow"]
+    [{'name': 'x1', 'law': 'jetmax', 'from': 'R1', 'to': 'R2', 'rtt': '220 ms', 'start': '3 s'}]
+    """
+
+    def __init__(self, name: str, duration: str, **options: Any) -> None:
+        """Starts an empty network; `options` are the other top-level keys, such as `seed` and `sample`."""
+        self.raw: dict[str, Any] = {"name": name, "duration": duration, **options}
+        self.origin: str | None = None
+
+    @classmethod
+    def load(cls, path: Path | str) -> Self:
+        """Reads a scenario file (TOML).
+
+        Raises:
+            ScenarioError: if it cannot be read; in one line that begins with the path.
+        """
+        try:
+            with open(path, encoding="utf-8") as file:
+                text = file.read()
+        except OSError as error:
+            raise ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+        except UnicodeDecodeError as error:
+            raise ScenarioError(
+                f"{path}: byte {error.start + 1} is not UTF-8; a scenario is a TOML text file"
+            ) from None
+        scenario = cls.__new__(cls)
+        scenario.origin = str(path)
+        scenario.raw = json.loads(scenario._checked(_core.parse, text))
+        return scenario
+
+    def link(self, source: str, to: str, capacity: str, **options: Any) -> Self:
+        """Adds a link; `options` are the keys of `[[link]]`, such as `delay`, `buffer` and `duplex`."""
+        return self._add("link", {"from": source, "to": to, "capacity": capacity, **options})
+
+    def flow(self, name: str, law: str | dict[str, Any], source: str, to: str, **options: Any) -> Self:
+        """Adds a flow or a family of flows; `options` are the keys of `[[flow]]`."""
+        return self._add("flow", {"name": name, "law": law, "from": source, "to": to, **options})
+
+    def route(self, at: str, to: str, via: str) -> Self:
+        """Sends what is at node `at` and goes to node `to` through its neighbour `via`."""
+        return self._add("route", {"at": at, "to": to, "via": via})
+
+    def law(self, name: str, **parameters: Any) -> Self:
+        """Changes defaults of a law for every link and flow."""
+        self.raw.setdefault("law", {}).setdefault(name, {}).update(parameters)
+        return self
+
+    def set(self, path: str, value: Any) -> Self:
+        """Changes one value, such as `flow.x1.start`, `link.1.capacity` or `law.jetmax.tau`.
+
+        Entries of a list go by name or by number, counted from 1; a link also goes by its ends, `R1->R2`.
+
+        Raises:
+            ScenarioError: if there is no such entry; names the nearest one.
+        """
+        head, *rest = path.split(".")
+        allowed = sorted(json.loads(_core.schema())["properties"])
+        if head not in allowed:
+            raise self._error(f"{path}: no key {head!r} here; {nearest(head, allowed)}")
+        if head in LISTS and len(rest) < 2:
+            raise self._error(
+                f"{path}: needs an entry and a key, such as {head}.1.{'at' if head == 'route' else 'from'}"
+            )
+        table: Any = self.raw
+        keys = [head, *rest]
+        for depth, key in enumerate(keys[:-1]):
+            table = self._entry(table, key, path) if isinstance(table, list) else self._table(table, keys, depth)
+        if not isinstance(table, dict):
+            raise self._error(f"{path}: {keys[-2]!r} is {table!r} and has no keys")
+        table[keys[-1]] = value
+        return self
+
+    def resolve(self) -> dict[str, Any]:
+        """Checks the scenario and returns what it means: numbers in base units, routes, all parameters.
+
+        Raises:
+            ScenarioError: in one line that says what, where and what is allowed.
+        """
+        resolved: dict[str, Any] = json.loads(self._checked(_core.resolve, self.to_json()))
+        return resolved
+
+    def run(self, out: Path | str | None = None, progress: bool | Callable[[float], None] = False) -> Result:
+        """Simulates the scenario.
+
+        Args:
+            out: directory for the result files; without one the result stays in memory.
+            progress: True shows a bar; a function is told the share that is done, 0 to 1, and may raise to stop.
+
+        Raises:
+            ScenarioError: if the scenario is not allowed; nothing is written then.
+            Interrupted: on Ctrl-C or SIGTERM, after the files were completed up to that point.
+        """
+        from levelflow.running import run
+
+        return run(self, out, progress)
+
+    def copy(self) -> Self:
+        """Returns a scenario that can be changed without changing this one."""
+        return copy.deepcopy(self)
+
+    def to_json(self) -> str:
+        """Returns the scenario as canonical JSON: equal scenarios give equal texts."""
+        try:
+            return json.dumps(self.raw, sort_keys=True, separators=(",", ":"), allow_nan=False)
+        except (TypeError, ValueError) as error:
+            raise self._error(f"a scenario holds texts, numbers, lists and tables: {error}") from None
+
+    def to_toml(self) -> str:
+        """Returns the text of a scenario file."""
+        import tomli_w
+
+        return tomli_w.dumps(self.raw)
+
+    def _add(self, kind: str, entry: dict[str, Any]) -> Self:
+        self.raw.setdefault(kind, []).append(entry)
+        return self
+
+    def _entry(self, entries: list[Any], key: str, path: str) -> Any:
+        names: dict[str, Any] = {}
+        for number, entry in enumerate(entries, 1):
+            if isinstance(entry, dict):
+                ends = f"{entry.get('from')}->{entry.get('to')}"
+                names.setdefault(str(entry.get("name", ends)), entry)
+            names.setdefault(str(number), entry)
+        if key not in names:
+            raise self._error(f"{path}: no entry {key!r}; {nearest(key, list(names))}")
+        return names[key]
+
+    def _table(self, table: Any, keys: list[str], depth: int) -> Any:
+        key, path = keys[depth], ".".join(keys)
+        if not isinstance(table, dict):
+            raise self._error(f"{path}: {keys[depth - 1]!r} is {table!r} and has no keys")
+        if key in LISTS and depth == 0 and key not in table:
+            raise self._error(f"{path}: the scenario has no [[{key}]]")
+        if table.get(key) == keys[depth + 1]:
+            table[key] = {keys[depth + 1]: {}}
+        return table.setdefault(key, {})
+
+    def _checked(self, call: Callable[[str], str], text: str) -> str:
+        try:
+            return call(text)
+        except ScenarioError as error:
+            raise self._error(str(error)) from None
+
+    def _error(self, line: str) -> ScenarioError:
+        return ScenarioError(f"{self.origin}: {line}" if self.origin else line)
+
+
+def nearest(word: str, allowed: list[str]) -> str:
+    """Says which of the allowed words was probably meant.
+
+    >>> nearest("capcity", ["capacity", "delay"])
+    "did you mean 'capacity'?"
+    >>> nearest("zzz", ["capacity", "delay"])
+    'allowed: capacity, delay'
+    """
+    close = difflib.get_close_matches(word, allowed, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"allowed: {', '.join(allowed) or 'none'}"
+
+
+def value_of(text: str) -> Any:
+    """Reads a value as typed on a command line: TOML where it is TOML, otherwise the text itself.
+
+    >>> value_of("0.5"), value_of("3 s"), value_of("{ uniform = ['1 s', '2 s'] }")
+    (0.5, '3 s', {'uniform': ['1 s', '2 s']})
+    """
+    try:
+        table = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return table["value"] if len(table) == 1 else text

@@ -1,0 +1,187 @@
+"""What a run comes to: final rates beside the max-min fair ones, delays, queues, loss.
+
+The *steady window* of a run is the last fifth of the time between the last arrival or departure of a flow that the
+scenario lists by itself (neither arrivals nor finite sizes) and the end.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from levelflow.theory.maxmin import maxmin
+
+SETTLED_WITHIN = 0.05
+DIGITS = 12
+
+
+def summarise(
+    flows: pl.DataFrame,
+    links: pl.DataFrame,
+    completions: pl.DataFrame,
+    scenario: dict[str, Any],
+    end_s: float,
+    counters: dict[str, Any],
+) -> dict[str, Any]:
+    """Returns the summary of a run as plain data; the keys say the units.
+
+    Args:
+        flows: the table of samples per flow entry.
+        links: the table of samples per link.
+        completions: the table of finished flows.
+        scenario: the resolved scenario.
+        end_s: how far the run came, in seconds.
+        counters: the engine's exact counters.
+    """
+    event_s = last_event(flows, scenario, end_s)
+    window = steady_window(event_s, end_s)
+    per_flow = _flows(flows, scenario, window, counters)
+    rates = np.array([row["rate_bps"] for row in per_flow for _ in range(round(row["active"]))])
+    summary = {
+        "window_s": list(window),
+        "last_event_s": event_s,
+        "settling_s": settling(flows, scenario, event_s, window),
+        "jain": jain(rates),
+        "distance_max": max((row["distance"] for row in per_flow if row["distance"] is not None), default=None),
+        "flows": per_flow,
+        "links": _links(links, scenario, counters),
+        "completed": completions.height,
+        "fct_mean_s": completions["fct_s"].mean(),
+        "conservation": counters["conservation"],
+    }
+    rounded: dict[str, Any] = _rounded(summary)
+    return rounded
+
+
+def last_event(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> float:
+    """Returns when the last listed flow came or went, in seconds; 0 if none did before the end."""
+    listed = [flow["name"] for flow in scenario["flows"] if not (flow["arrivals"] or flow["finite"])]
+    changes = (
+        flows.filter(pl.col("flow").cast(pl.String).is_in(listed), pl.col("t") < end_s)
+        .with_columns(change=pl.col("active").cast(pl.Int64).diff().fill_null(0).over("flow"))
+        .filter(pl.col("change") != 0)
+    )
+    starts = [flow["start_s"] for flow in scenario["flows"] if flow["name"] in listed and flow["start_s"] is not None]
+    sampled = changes["t"].max()
+    last = float(sampled) if isinstance(sampled, float) else 0.0
+    exact = [start for start in starts if last - 1.01 * scenario["sample_s"] <= start <= last]
+    return max(exact, default=last)
+
+
+def steady_window(event_s: float, end_s: float) -> tuple[float, float]:
+    """Returns the last fifth of the time between an event and the end, in seconds."""
+    return end_s - (end_s - event_s) / 5, end_s
+
+
+def within(table: pl.DataFrame, window: tuple[float, float]) -> pl.DataFrame:
+    """Returns the samples of a window; the last sample if the window is shorter than one."""
+    inside = table.filter(pl.col("t").is_between(*window))
+    return inside if inside.height else table.filter(pl.col("t") == pl.col("t").max())
+
+
+def shares(scenario: dict[str, Any], active: list[float]) -> list[float | None]:
+    """Returns the max-min fair rate of one flow of each entry, in bit/s; None for an entry without flows.
+
+    Links offer what their law aims at (`target_bps`); ACKs take nothing.
+
+    Args:
+        scenario: the resolved scenario.
+        active: how many flows of each entry compete.
+    """
+    index = {link["name"]: number for number, link in enumerate(scenario["links"])}
+    present = [number for number, count in enumerate(active) if count > 0]
+    routes = [[index[name] for name in scenario["flows"][number]["path"]] for number in present]
+    totals = maxmin(routes, [link["target_bps"] for link in scenario["links"]], [active[number] for number in present])
+    found: list[float | None] = [None] * len(active)
+    for number, total in zip(present, totals, strict=True):
+        found[number] = float(total) / active[number]
+    return found
+
+
+def settling(
+    flows: pl.DataFrame, scenario: dict[str, Any], event_s: float, window: tuple[float, float]
+) -> float | None:
+    """Returns how long after the last event every listed flow stays within 5 % of its steady rate, in seconds.
+
+    None if that is not before the steady window, or if no listed flow is active in it.
+    """
+    settled = event_s
+    for flow in scenario["flows"]:
+        if flow["arrivals"] or flow["finite"]:
+            continue
+        own = flows.filter(pl.col("flow") == flow["name"], pl.col("t") >= event_s, pl.col("active") > 0)
+        final = within(own, window)["rate_bps"].mean()
+        if not isinstance(final, float):
+            continue
+        away = own.filter((pl.col("rate_bps") - final).abs() > SETTLED_WITHIN * final)["t"].max()
+        settled = max(settled, away if isinstance(away, float) else event_s)
+    return settled - event_s if settled < window[0] else None
+
+
+def jain(rates: np.ndarray[Any, np.dtype[np.float64]]) -> float | None:
+    """Returns Jain's fairness index of some rates: 1 if all are equal, 1/n if one has everything.
+
+    >>> jain(np.array([3.0, 3.0])), jain(np.array([1.0, 0.0, 0.0, 0.0]))
+    (1.0, 0.25)
+    """
+    squares = float((rates**2).sum()) * rates.size
+    return float(rates.sum()) ** 2 / squares if squares else None
+
+
+def _flows(
+    flows: pl.DataFrame, scenario: dict[str, Any], window: tuple[float, float], counters: dict[str, Any]
+) -> list[dict[str, Any]]:
+    steady = within(flows, window).group_by("flow").agg(pl.col("active", "rate_bps", "delivered_bps").mean())
+    means = {row["flow"]: row for row in steady.to_dicts()}
+    active = [means[flow["name"]]["active"] if flow["name"] in means else 0.0 for flow in scenario["flows"]]
+    rows = []
+    for flow, count, share, exact in zip(
+        scenario["flows"], active, shares(scenario, active), counters["flows"], strict=True
+    ):
+        rate = means[flow["name"]]["rate_bps"] / count if count else None
+        lost = exact["dropped_packets"] + exact["lost_packets"]
+        rows.append(
+            {
+                "name": flow["name"],
+                "law": flow["law"],
+                "active": count,
+                "rate_bps": rate,
+                "delivered_bps": means[flow["name"]]["delivered_bps"] / count if count else None,
+                "share_bps": share,
+                "distance": abs(rate / share - 1) if rate is not None and share else None,
+                "loss": lost / exact["sent_packets"] if exact["sent_packets"] else 0.0,
+                **{key: value for key, value in exact.items() if key != "name"},
+            }
+        )
+    return rows
+
+
+def _links(links: pl.DataFrame, scenario: dict[str, Any], counters: dict[str, Any]) -> list[dict[str, Any]]:
+    largest = dict(links.group_by("link").agg(pl.col("queue_max_bytes").max()).iter_rows())
+    rows = []
+    for link, exact in zip(scenario["links"], counters["links"], strict=True):
+        queue = {**exact["queue_bytes"], "max": largest.get(link["name"], exact["queue_bytes"]["max"])}
+        to_ms = 8e3 / link["capacity_bps"]
+        rows.append(
+            {
+                **exact,
+                "queue_bytes": queue,
+                "queue_ms": {key: value * to_ms for key, value in queue.items()},
+                "loss_max": links.filter(pl.col("link") == link["name"])["peak_loss"].max(),
+            }
+        )
+    return rows
+
+
+def _rounded(value: Any) -> Any:
+    match value:
+        case float():
+            return float(f"{value:.{DIGITS}g}") if np.isfinite(value) else None
+        case dict():
+            return {key: _rounded(item) for key, item in value.items()}
+        case list():
+            return [_rounded(item) for item in value]
+        case _:
+            return value

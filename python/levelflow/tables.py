@@ -1,0 +1,114 @@
+"""A summary as rows of text, for the terminal and for pages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+Table = tuple[list[str], list[list[str]]]
+
+FLOW_HEAD = ["flow", "law", "active", "rate", "max-min", "distance", "RTT p50", "RTT p99", "loss", "done"]
+LINK_HEAD = ["link", "used", "queue p50", "p99", "max", "max size", "drops", "wire loss"]
+
+
+def flow_table(summary: dict[str, Any]) -> Table:
+    """Returns head and rows: one row per flow entry; rates are those of one flow in the steady window."""
+    rows = []
+    for flow in summary["flows"]:
+        rtt = flow["rtt_s"] or {}
+        rows.append(
+            [
+                flow["name"],
+                flow["law"],
+                f"{flow['active']:.4g}",
+                rate(flow["rate_bps"]),
+                rate(flow["share_bps"]),
+                percent(flow["distance"]),
+                time(rtt.get("p50")),
+                time(rtt.get("p99")),
+                percent(flow["loss"]),
+                f"{flow['finished']:,}",
+            ]
+        )
+    return FLOW_HEAD, rows
+
+
+def link_table(summary: dict[str, Any]) -> Table:
+    """Returns head and rows: one row per link; use and queues are those of the whole run."""
+    rows = []
+    for link in summary["links"]:
+        delays = [time(link["queue_ms"][key] / 1e3) for key in ("p50", "p99", "max")]
+        rows.append(
+            [
+                link["name"],
+                percent(link["utilisation"]),
+                *delays,
+                size(link["queue_bytes"]["max"]),
+                f"{link['dropped_packets']:,}",
+                f"{link['lost_packets']:,}",
+            ]
+        )
+    return LINK_HEAD, rows
+
+
+def verdict(summary: dict[str, Any]) -> str:
+    """Returns one sentence about fairness and speed."""
+    parts = []
+    if summary["jain"] is not None:
+        parts.append(f"Jain's index {summary['jain']:.4f}")
+    if summary["distance_max"] is not None:
+        parts.append(f"{percent(summary['distance_max'])} from max-min fair at worst")
+    settling = summary["settling_s"]
+    parts.append("not settled" if settling is None else f"settled {time(settling)} after the last arrival or departure")
+    if summary["completed"]:
+        parts.append(f"{summary['completed']:,} flows completed in {time(summary['fct_mean_s'])} on average")
+    return ", ".join(parts) + "."
+
+
+def rate(bps: float | None) -> str:
+    """Prints a rate.
+
+    >>> rate(9_990_000.0), rate(None)
+    ('9.99 Mb/s', '-')
+    """
+    return _scaled(bps, "b/s", ("", "k", "M", "G", "T"), 1000)
+
+
+def size(count: float | None) -> str:
+    """Prints a number of bytes.
+
+    >>> size(1500)
+    '1.5 kB'
+    """
+    return _scaled(count, "B", ("", "k", "M", "G", "T"), 1000)
+
+
+def time(seconds: float | None) -> str:
+    """Prints a time.
+
+    >>> time(2.02), time(0.0005), time(0)
+    ('2.02 s', '500 us', '0 s')
+    """
+    if seconds is None or seconds >= 1 or seconds == 0:
+        return _scaled(seconds, "s", ("",), 1000)
+    return _scaled(seconds * 1e9, "s", ("n", "u", "m"), 1000)
+
+
+def percent(share: float | None) -> str:
+    """Prints a share of 1.
+
+    >>> percent(0.0312), percent(0.0), percent(1e-7)
+    ('3.12 %', '0 %', '<0.01 %')
+    """
+    if share is None:
+        return "-"
+    return "<0.01 %" if 0 < share < 5e-5 else f"{100 * share:.3g} %"
+
+
+def _scaled(value: float | None, unit: str, prefixes: tuple[str, ...], step: float) -> str:
+    if value is None:
+        return "-"
+    for prefix in prefixes[:-1]:
+        if abs(value) < step * (1 - 5e-5):
+            return f"{value:.4g} {prefix}{unit}"
+        value /= step
+    return f"{value:.4g} {prefixes[-1]}{unit}"

@@ -1,0 +1,1 @@
+"""Models of the papers, one per file; none needs compiled code."""

@@ -1,0 +1,68 @@
+import json
+import re
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from levelflow import Result
+from levelflow.cli import app
+
+cli = CliRunner()
+
+
+def test_a_run_ends_with_tables_and_pictures(levelflow, tmp_path):
+    done = levelflow("run", "two-flows", "--set", "duration=5 s", "--set", 'flow.x1.start="1 s"')
+    assert done.returncode == 0, done.stderr
+    folder = tmp_path / "results" / "two-flows-seed1"
+    assert re.search(r"^x1 +jetmax +1 ", done.stdout, re.MULTILINE)
+    assert re.search(r"^R1->R2 +\d", done.stdout, re.MULTILINE)
+    assert {path.name for path in folder.glob("*.png")} == {"rates.png", "queues.png", "losses.png"}
+    assert "results/two-flows-seed1/report.html" in done.stdout
+    assert Result.load(folder).scenario["flows"][0]["start_s"] == 1
+
+
+def test_json_is_the_summary_and_nothing_else(levelflow, tmp_path):
+    done = levelflow("run", "two-flows", "--json", "--no-plots", "--seed", "3", "--out", "here")
+    assert json.loads(done.stdout) == json.loads((tmp_path / "here" / "summary.json").read_text())
+    assert not list((tmp_path / "here").glob("*.png"))
+    assert Result.load(tmp_path / "here").manifest["seed"] == 3
+
+
+def test_help_comes_fast(levelflow):
+    best = 9.0
+    for _ in range(3):
+        start = time.monotonic()
+        assert levelflow("--help").returncode == 0
+        best = min(best, time.monotonic() - start)
+    assert best < 0.3
+
+
+def test_the_schema_is_json():
+    assert "flow" in json.loads(cli.invoke(app, ["schema"]).stdout)["properties"]
+
+
+def test_the_version_names_the_build():
+    assert re.fullmatch(r"\d+\.\d+\.\d+ (release|debug)\n", cli.invoke(app, ["--version"]).stdout)
+
+
+@pytest.mark.parametrize(
+    ("kind", "word"),
+    [
+        ("protocols", "jetmax"),
+        ("queues", "[[link]]"),
+        ("traffic", "poisson"),
+        ("scenarios", "t1-rcp"),
+        ("claims", "id"),
+    ],
+)
+def test_list_names_what_there_is(kind, word):
+    done = cli.invoke(app, ["list", kind])
+    assert done.exit_code == 0
+    assert word in done.stdout
+
+
+def test_an_unknown_command_is_answered_with_the_nearest():
+    done = cli.invoke(app, ["rnu"])
+    assert done.exit_code == 2
+    assert "'run'" in done.stderr

@@ -1,0 +1,122 @@
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.optimize import linprog
+
+from levelflow.theory.maxmin import CapacityError, RouteError, WeightError, bottlenecks, maxmin
+
+
+@st.composite
+def networks(draw):
+    links = draw(st.integers(1, 6))
+    route = st.lists(st.integers(0, links - 1), min_size=1, max_size=links, unique=True)
+    routes = draw(st.lists(route, min_size=1, max_size=8))
+    capacities = draw(st.lists(st.floats(0.1, 1e3), min_size=links, max_size=links))
+    weights = draw(st.lists(st.floats(0.1, 10), min_size=len(routes), max_size=len(routes)))
+    return routes, capacities, weights
+
+
+def incidence(routes, links):
+    matrix = np.zeros((links, len(routes)))
+    for flow, route in enumerate(routes):
+        for link in route:
+            matrix[link, flow] += 1
+    return matrix
+
+
+def by_linear_programs(routes, capacities, weights):
+    """Lexicographic max-min: raise the common level, freeze the flows whose level cannot rise, repeat."""
+    matrix = incidence(routes, len(capacities)) * weights
+    count = len(routes)
+    frozen = {}
+    while len(frozen) < count:
+        bounds = [(frozen.get(i, 0), frozen.get(i)) for i in range(count)] + [(0, None)]
+        above = [[-float(i == flow) for i in range(count)] + [1.0] for flow in range(count) if flow not in frozen]
+        usage = np.hstack([matrix, np.zeros((len(capacities), 1))])
+        best = linprog(
+            [0.0] * count + [-1.0],
+            A_ub=np.vstack([usage, above]),
+            b_ub=np.concatenate([capacities, np.zeros(len(above))]),
+            bounds=bounds,
+        )
+        level = best.x[-1]
+        floor = [(frozen.get(i, level * (1 - 1e-9)), frozen.get(i)) for i in range(count)]
+        stuck = [
+            flow
+            for flow in range(count)
+            if flow not in frozen
+            and -linprog(-np.eye(count)[flow], A_ub=matrix, b_ub=capacities, bounds=floor).fun <= level * (1 + 1e-6)
+        ]
+        assert stuck
+        frozen |= dict.fromkeys(stuck, level * (1 - 1e-9))
+    return np.array([frozen[i] for i in range(count)]) * weights
+
+
+@settings(max_examples=60, deadline=None)
+@given(networks())
+def test_rates_equal_those_of_successive_linear_programs(network):
+    routes, capacities, weights = network
+    assert maxmin(routes, capacities, weights) == pytest.approx(
+        by_linear_programs(routes, capacities, weights), rel=1e-5
+    )
+
+
+@settings(max_examples=300, deadline=None)
+@given(networks())
+def test_every_flow_has_a_saturated_link_on_which_none_has_more(network):
+    routes, capacities, weights = network
+    rates = maxmin(routes, capacities, weights)
+    matrix = incidence(routes, len(capacities))
+    used = matrix @ rates
+    assert (used <= np.array(capacities) * (1 + 1e-9)).all()
+    for flow, link in enumerate(bottlenecks(routes, capacities, weights)):
+        assert link in routes[flow]
+        assert used[link] == pytest.approx(capacities[link], rel=1e-9)
+        levels = (rates / weights)[matrix[link] > 0]
+        assert rates[flow] / weights[flow] >= levels.max() * (1 - 1e-9)
+
+
+def test_parking_lot_of_the_dissertation():
+    # Zhang 2008, section V.4.4: x1 over 300, 200 and 180 Mb/s; x2, x3, x4 over one each.
+    assert maxmin([[0, 1, 2], [0], [1], [2]], [300, 200, 180]).tolist() == [90, 210, 110, 90]
+
+
+def test_a_flow_of_weight_three_is_three_flows():
+    together = maxmin([[0], [0, 1]], [12, 2], weights=[3, 1])
+    apart = maxmin([[0], [0], [0], [0, 1]], [12, 2])
+    assert together.tolist() == [apart[:3].sum(), apart[3]]
+
+
+def test_a_link_without_capacity_leaves_its_flows_nothing():
+    assert maxmin([[0, 1], [1]], [0, 5]).tolist() == [0, 5]
+
+
+def test_ten_thousand_flows_over_a_thousand_links_take_less_than_a_second():
+    draw = np.random.default_rng(1)
+    routes = [draw.choice(1000, size=5, replace=False).tolist() for _ in range(10_000)]
+    capacities = draw.uniform(1, 100, size=1000)
+    start = time.process_time()
+    rates = maxmin(routes, capacities)
+    assert time.process_time() - start < 1
+    assert np.isfinite(rates).all()
+
+
+@pytest.mark.parametrize("capacity", [-1.0, float("nan"), float("inf")])
+def test_a_capacity_that_is_no_capacity_is_refused(capacity):
+    with pytest.raises(CapacityError, match=r"link 1: capacity .* needs a finite number >= 0"):
+        maxmin([[0]], [1.0, capacity])
+
+
+@pytest.mark.parametrize(("routes", "line"), [([[0], []], "flow 1 crosses no link"), ([[3]], "there is no link 3")])
+def test_a_route_that_is_no_route_is_refused(routes, line):
+    with pytest.raises(RouteError, match=line):
+        maxmin(routes, [1.0, 1.0])
+
+
+@pytest.mark.parametrize("weights", [[0.0], [float("nan")], [1.0, 1.0]])
+def test_a_weight_that_is_no_weight_is_refused(weights):
+    with pytest.raises(WeightError):
+        maxmin([[0]], [1.0], weights)

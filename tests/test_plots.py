@@ -1,0 +1,45 @@
+import re
+
+import pytest
+
+from levelflow import Scenario, plots
+
+
+def crowd(flows):
+    scenario = Scenario("crowd", "2 s").link("R1", "R2", capacity="10 Mb/s", duplex=True)
+    for number in range(flows):
+        scenario.flow(f"x{number}", "jetmax", "R1", "R2", rtt="50 ms")
+    return scenario.run()
+
+
+def test_each_flow_has_a_line_and_the_fair_rate_beside_it(finished):
+    axes = plots.rates(finished).axes[0]
+    solid = [line for line in axes.get_lines() if line.get_linestyle() == "-"]
+    assert [line.get_label() for line in solid] == ["x1 (jetmax)", "x2 (jetmax)"]
+    assert solid[0].get_ydata()[-1] == pytest.approx(5, rel=0.05)
+    assert axes.get_lines()[2].get_ydata()[[0, -1]] == pytest.approx([10, 5], rel=0.02)
+    assert (axes.get_xlabel(), axes.get_ylabel()) == ("time (s)", "rate (Mb/s)")
+
+
+def test_a_hundred_flows_are_grey_with_their_mean():
+    axes = plots.rates(crowd(100)).axes[0]
+    assert len({line.get_color() for line in axes.get_lines()}) == 2
+    assert [text.get_text() for text in axes.get_legend().get_texts()] == ["100 curves", "their mean"]
+
+
+def test_what_never_happened_is_said_in_words(finished):
+    axes = plots.losses(finished).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["no queue dropped a packet"]
+
+
+def test_the_page_needs_nothing_else(finished):
+    page = plots.write(finished)[-1].read_text()
+    assert page.count("<svg") == 3
+    assert "<script" not in page
+    assert not re.search(r'(src|href)="(?!#)', page)
+    assert "x1" in page
+
+
+def test_a_result_in_memory_has_no_place_for_pictures():
+    with pytest.raises(ValueError, match="no directory"):
+        plots.write(crowd(1))

@@ -1,0 +1,124 @@
+import json
+import signal
+import subprocess
+import time
+
+import polars as pl
+import pytest
+from conftest import COMMAND, network
+
+from levelflow import Interrupted, Result, plots
+
+
+def files(folder):
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_two_runs_leave_equal_bytes(tmp_path):
+    for name in ("a", "b"):
+        plots.write(network().run(out=tmp_path / name))
+    first, second = files(tmp_path / "a"), files(tmp_path / "b")
+    assert sorted(first) == sorted(second)
+    assert len(first) == 9
+    assert [name for name in first if first[name] != second[name]] == []
+
+
+def test_another_seed_leaves_another_manifest(tmp_path):
+    hashes = [network(seed=seed).run(out=tmp_path / str(seed)).manifest["scenario_hash"] for seed in (1, 2)]
+    assert hashes[0] != hashes[1]
+
+
+def test_a_result_in_memory_equals_the_one_on_disk(finished):
+    memory = network(duration="20 s").run()
+    loaded = Result.load(finished.path)
+    for table in ("flows", "links", "completions"):
+        assert getattr(memory, table).equals(getattr(loaded, table))
+    assert memory.summary == loaded.summary
+    assert memory.manifest == loaded.manifest
+
+
+def test_flows_and_links_go_by_name(finished):
+    assert finished.flows["flow"].unique().sort().to_list() == ["x1", "x2"]
+    assert finished.links["link"].unique().sort().to_list() == ["R1->R2", "R2->R1"]
+    assert pl.read_parquet(finished.path / "flows.parquet").equals(finished.flows)
+
+
+def test_a_result_is_replaced_by_the_next_one_with_the_same_name(tmp_path):
+    plots.write(network(duration="4 s").run(out=tmp_path / "r"))
+    network(duration="2 s").run(out=tmp_path / "r")
+    assert sorted(files(tmp_path / "r")) == sorted(
+        ["completions.parquet", "flows.parquet", "links.parquet", "manifest.json", "summary.json"]
+    )
+    assert Result.load(tmp_path / "r").flows["t"].max() == pytest.approx(2)
+
+
+def test_what_is_no_result_is_refused(tmp_path):
+    with pytest.raises(ValueError, match="not a result directory"):
+        Result.load(tmp_path)
+
+
+def test_a_progress_function_hears_the_share_done_and_may_stop_the_run(tmp_path):
+    heard = []
+    network().run(progress=heard.append)
+    assert heard == sorted(heard)
+    assert heard[-1] == 1
+
+    def stop(_share):
+        raise RuntimeError("enough")
+
+    with pytest.raises(RuntimeError, match="enough"):
+        network().run(out=tmp_path / "r", progress=stop)
+    assert Result.load(tmp_path / "r").manifest["status"] == "partial"
+
+
+@pytest.fixture
+def endless(tmp_path):
+    """A run that has written more than one part of its tables and would go on for hours."""
+    (tmp_path / "s.toml").write_text(network(duration="1000000 s").set("link.1.capacity", "1 Gb/s").to_toml())
+    run = subprocess.Popen([COMMAND, "run", "s.toml", "--out", "r"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    deadline = time.monotonic() + 30
+    while not (tmp_path / "r" / "completions.parquet" / "part-00001.parquet").exists():
+        assert run.poll() is None
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    yield run, tmp_path / "r"
+    run.kill()
+    run.wait()
+    run.stderr.close()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_run_that_is_told_to_stop_completes_its_files(endless, number):
+    run, folder = endless
+    run.send_signal(number)
+    error = run.communicate(timeout=30)[1]
+    assert run.returncode == 128 + number
+    assert error.splitlines()[-1].startswith(f"levelflow: stopped by {number.name} at ")
+    result = Result.load(folder)
+    assert result.manifest["status"] == "partial"
+    assert 0 < result.flows["t"].max() <= result.manifest["simulated_s"] < 1e6
+    assert result.summary["conservation"] == {"ok": True}
+    assert (folder / "flows.parquet").is_file()
+
+
+def test_a_run_that_is_killed_leaves_files_that_can_be_read(endless):
+    run, folder = endless
+    run.kill()
+    run.wait()
+    assert json.loads((folder / "manifest.json").read_text())["status"] == "partial"
+    result = Result.load(folder)
+    assert result.flows["t"].max() > 0
+    assert result.flows.height == pl.read_parquet(folder / "flows.parquet").height
+    assert result.summary == {}
+
+
+def test_a_signal_in_the_interpreter_becomes_an_exception_with_the_result(tmp_path):
+    def strike(share):
+        if share > 0:
+            signal.raise_signal(signal.SIGTERM)
+
+    with pytest.raises(Interrupted) as stopped:
+        network(duration="100000 s").run(out=tmp_path / "r", progress=strike)
+    assert stopped.value.signal == signal.SIGTERM
+    assert stopped.value.result.manifest["status"] == "partial"
+    assert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL

@@ -1,0 +1,81 @@
+import json
+from pathlib import Path
+
+import pytest
+
+from levelflow import Scenario, ScenarioError
+
+SCENARIOS = sorted((Path(__file__).parents[1] / "scenarios").glob("*.toml"))
+
+
+@pytest.mark.parametrize("path", SCENARIOS, ids=lambda path: path.stem)
+def test_every_scenario_of_the_repository_is_allowed_and_named_like_its_file(path):
+    resolved = Scenario.load(path).resolve()
+    assert resolved["name"] == path.stem
+    assert all(flow["path"] for flow in resolved["flows"])
+
+
+def test_a_scenario_built_in_code_is_the_one_in_the_file():
+    built = (
+        Scenario("t1-rcp", "150 s", description="T1: a short and a long path share 10 Mb/s under RCP")
+        .law("rcp", alpha=0.4, beta=1.0)
+        .link("R1", "R2", capacity="10 Mb/s", delay="10 ms", duplex=True)
+        .flow("x1", "rcp", "R1", "R2", rtt="220 ms")
+        .flow("x2", "rcp", "R1", "R2", rtt="2020 ms", start="5 s")
+    )
+    loaded = Scenario.load(next(path for path in SCENARIOS if path.stem == "t1-rcp"))
+    assert built.to_json() == loaded.to_json()
+
+
+def test_what_is_written_as_toml_reads_back_equal(two_flows, tmp_path):
+    file = tmp_path / "s.toml"
+    file.write_text(two_flows.set("flow.x1.law.jetmax.tau", 0.5).to_toml())
+    assert Scenario.load(file).raw == two_flows.raw
+
+
+def test_set_reaches_entries_by_name_number_and_ends(two_flows):
+    two_flows.set("flow.x2.start", "3 s").set("flow.1.rtt", "1 s").set("link.R1->R2.delay", "5 ms").set("seed", 7)
+    two_flows.set("law.jetmax.tau", 0.7)
+    resolved = two_flows.resolve()
+    assert [resolved["flows"][1]["start_s"], resolved["flows"][0]["base_rtt_s"]] == [3, 1]
+    assert [resolved["links"][0]["delay_s"], resolved["seed"]] == [0.005, 7]
+    assert float(resolved["flows"][0]["params"]["tau"]) == 0.7
+
+
+def test_a_copy_does_not_change_the_original(two_flows):
+    before = two_flows.to_json()
+    two_flows.copy().set("flow.x1.rtt", "2 s")
+    assert two_flows.to_json() == before
+
+
+@pytest.mark.parametrize(
+    ("path", "line"),
+    [
+        ("flwo.x1.start", "flwo.x1.start: no key 'flwo' here; did you mean 'flow'?"),
+        ("flow.x11.start", "flow.x11.start: no entry 'x11'; did you mean 'x1'?"),
+        ("flow.0.start", "flow.0.start: no entry '0'; allowed: x1, 1, x2, 2"),
+        ("route.1.via", "route.1.via: the scenario has no [[route]]"),
+        ("flow", "flow: needs an entry and a key, such as flow.1.from"),
+        ("duration.x", "duration.x: 'duration' is '10 s' and has no keys"),
+    ],
+)
+def test_set_refuses_a_path_that_leads_nowhere(two_flows, path, line):
+    with pytest.raises(ScenarioError) as error:
+        two_flows.set(path, 1)
+    assert str(error.value) == line
+
+
+def test_a_misspelt_key_is_refused_with_the_nearest_one(two_flows):
+    with pytest.raises(ScenarioError, match="delay"):
+        two_flows.set("link.1.dealy", "1 ms").resolve()
+
+
+def test_a_value_that_no_scenario_can_hold_is_refused(two_flows):
+    with pytest.raises(ScenarioError, match="texts, numbers, lists and tables"):
+        two_flows.set("duration", {1, 2}).resolve()
+
+
+def test_the_canonical_text_does_not_depend_on_the_order_of_keys(two_flows):
+    backwards = Scenario("two flows", "10 s")
+    backwards.raw = json.loads(json.dumps(two_flows.raw), object_pairs_hook=lambda pairs: dict(reversed(pairs)))
+    assert backwards.to_json() == two_flows.to_json()

@@ -1,0 +1,72 @@
+import numpy as np
+import polars as pl
+import pytest
+
+from levelflow import summary
+
+SCENARIO = {
+    "sample_s": 1.0,
+    "links": [
+        {"name": "a", "capacity_bps": 10e6, "target_bps": 9e6},
+        {"name": "b", "capacity_bps": 4e6, "target_bps": 4e6},
+    ],
+    "flows": [
+        {"name": "x1", "law": "l", "path": ["a", "b"], "start_s": 0.0, "arrivals": False, "finite": False},
+        {"name": "x2", "law": "l", "path": ["a"], "start_s": 9.5, "arrivals": False, "finite": False},
+        {"name": "mice", "law": "l", "path": ["b"], "start_s": None, "arrivals": True, "finite": True},
+    ],
+}
+
+
+def samples(rate):
+    """100 samples, one per second; x2 joins at 9.5 s; mice are two in every odd sample."""
+    rows = []
+    for t in range(1, 101):
+        rows += [
+            (float(t), "x1", 1, rate(t), rate(t)),
+            (float(t), "x2", int(t > 9), 7e6 * (t > 9), 7e6 * (t > 9)),
+            (float(t), "mice", 2 * (t % 2), 2e6 * (t % 2), 2e6 * (t % 2)),
+        ]
+    names = pl.Enum(["x1", "x2", "mice"])
+    schema = {"t": pl.Float64, "flow": names, "active": pl.UInt32, "rate_bps": pl.Float64, "delivered_bps": pl.Float64}
+    return pl.DataFrame(rows, schema=schema, orient="row")
+
+
+def test_the_last_event_is_that_of_a_listed_flow_and_exact_where_the_scenario_says_when():
+    assert summary.last_event(samples(lambda _: 2e6), SCENARIO, 100.0) == 9.5
+
+
+def test_the_steady_window_is_the_last_fifth():
+    assert summary.steady_window(50.0, 100.0) == (90.0, 100.0)
+
+
+def test_shares_are_those_of_the_flows_that_compete_for_what_the_laws_aim_at():
+    assert summary.shares(SCENARIO, [1, 1, 0]) == [4e6, 5e6, None]
+    assert summary.shares(SCENARIO, [1, 1, 3]) == [1e6, 8e6, 1e6]
+    assert summary.shares(SCENARIO, [0, 0, 0]) == [None, None, None]
+
+
+@pytest.mark.parametrize(("until", "expected"), [(30, 20.5), (9, 0.0), (95, None)])
+def test_settling_ends_when_the_last_flow_enters_its_band_for_good(until, expected):
+    flows = samples(lambda t: 4e6 if t <= until else 2e6)
+    window = summary.steady_window(9.5, 100.0)
+    assert summary.settling(flows, SCENARIO, 9.5, window) == expected
+
+
+def test_jain_of_unequal_rates():
+    assert summary.jain(np.array([1.0, 2.0, 3.0])) == pytest.approx(36 / 42)
+    assert summary.jain(np.array([])) is None
+
+
+def test_a_run_comes_to_its_fair_rates(finished):
+    for flow in finished.summary["flows"]:
+        assert flow["share_bps"] == pytest.approx(5e6, rel=0.01)
+        assert flow["distance"] == pytest.approx(abs(flow["rate_bps"] / flow["share_bps"] - 1), abs=1e-9)
+        assert flow["distance"] < 0.02
+        assert flow["loss"] == 0
+    assert finished.summary["jain"] > 0.999
+    assert finished.summary["settling_s"] < 10
+    assert finished.summary["last_event_s"] == 2
+    forward, back = finished.summary["links"]
+    assert forward["utilisation"] > back["utilisation"] > 0
+    assert forward["queue_ms"]["max"] == pytest.approx(forward["queue_bytes"]["max"] * 8e3 / 10e6)
