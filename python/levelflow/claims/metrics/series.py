@@ -1,0 +1,144 @@
+"""Columns of one flow or link as arrays, and what can be said about any of them.
+
+Times are in seconds from the start of the run; windows are ``(start, end)``, start excluded, end included.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import polars as pl
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Array = npt.NDArray[np.float64]
+Truth = npt.NDArray[np.bool_]
+Window = tuple[float, float]
+ALL: Window = (-math.inf, math.inf)
+
+#: The last part of the time between two events that counts as steady.
+STEADY_SHARE = 0.2
+#: The last part of a run in which a stable quantity must stay close to its equilibrium.
+STABLE_SHARE = 0.1
+#: How close a stable or settled quantity stays, relative to its equilibrium or final mean.
+STABLE_WITHIN = 0.05
+
+
+def steady(start: float, end: float) -> Window:
+    """The steady window of the time between two events: its last fifth."""
+    return end - STEADY_SHARE * (end - start), end
+
+
+def flow_series(flows: pl.DataFrame, flow: str, column: str, window: Window = ALL) -> tuple[Array, Array]:
+    """Times and values of a column of one flow entry.
+
+    Raises:
+        KeyError: when no row names the flow.
+    """
+    return _series(flows, "flow", flow, column, window)
+
+
+def link_series(links: pl.DataFrame, link: str, column: str, window: Window = ALL) -> tuple[Array, Array]:
+    """Times and values of a column of one link.
+
+    Raises:
+        KeyError: when no row names the link.
+    """
+    return _series(links, "link", link, column, window)
+
+
+def select(frame: pl.DataFrame, key: str, name: str, window: Window = ALL) -> pl.DataFrame:
+    """Rows of one flow (key "flow") or link (key "link") in a window, in the order of time.
+
+    Raises:
+        KeyError: when no row of the frame names it.
+    """
+    rows = frame.filter(pl.col(key).cast(pl.String) == name)
+    if rows.is_empty():
+        raise KeyError(f"no {key} is named {name!r}")
+    return rows.filter(pl.col("t") > window[0], pl.col("t") <= window[1]).sort("t")
+
+
+def _series(frame: pl.DataFrame, key: str, name: str, column: str, window: Window) -> tuple[Array, Array]:
+    rows = select(frame, key, name, window)
+    return rows["t"].to_numpy(), rows[column].cast(pl.Float64).to_numpy()
+
+
+def mean(values: Array) -> float:
+    """Mean of the values that are numbers.
+
+    Raises:
+        ValueError: when there is none: the window holds no sample.
+    """
+    numbers = values[~np.isnan(values)]
+    if numbers.size == 0:
+        raise ValueError("no sample in the window")
+    return float(numbers.mean())
+
+
+def holds_from(t: Array, ok: Truth, start: float, end: float = math.inf) -> float:
+    """Seconds after ``start`` from which ``ok`` holds until ``end``; infinite when it does not at the end."""
+    inside = (t > start) & (t <= end)
+    t, ok = t[inside], ok[inside]
+    if t.size == 0 or not ok[-1]:
+        return math.inf
+    broken = np.flatnonzero(~ok)
+    first = t[broken[-1] + 1] if broken.size else t[0]
+    return float(first - start)
+
+
+def settling_time(t: Array, values: Array, start: float, end: float = math.inf) -> float:
+    """Seconds after ``start`` from which the values stay within 5 % of their final mean (the last tenth)."""
+    inside = (t > start) & (t <= end)
+    final = mean(values[inside][-max(1, round(STABLE_SHARE * inside.sum())) :])
+    return holds_from(t, np.abs(values - final) <= STABLE_WITHIN * abs(final), start, end)
+
+
+def is_stable(t: Array, values: Array, equilibrium: float, within: float = STABLE_WITHIN) -> bool:
+    """Whether the values stay within ``within`` of their equilibrium over the last tenth of the time."""
+    last = t > t[-1] - STABLE_SHARE * (t[-1] - t[0])
+    return bool(np.all(np.abs(values[last] / equilibrium - 1) <= within))
+
+
+def amplitude_pct(values: Array) -> float:
+    """100 (max - min) / mean."""
+    return float(100 * np.ptp(values) / mean(values))
+
+
+def is_monotonic(values: Array, slack: float = 0.02) -> bool:
+    """Whether no reversal against the direction of travel exceeds ``slack`` of the final value."""
+    if values.size < 2:
+        return True
+    rising = values if values[-1] >= values[0] else -values
+    reversal = np.max(np.maximum.accumulate(rising) - rising)
+    return bool(reversal <= slack * abs(values[-1]))
+
+
+def trend(t: Array, values: Array) -> float:
+    """Least-squares slope over the last half of the time divided by the mean there, per second."""
+    half = t >= (t[0] + t[-1]) / 2
+    slope = np.polyfit(t[half], values[half], 1)[0]
+    return float(slope / mean(values[half]))
+
+
+def correlation(a: Array, b: Array) -> float:
+    """Pearson's correlation coefficient of two equally long series."""
+    return float(np.corrcoef(a, b)[0, 1])
+
+
+def window_means(t: Array, values: Array, width: float) -> Array:
+    """Means over consecutive windows of ``width`` seconds, the incomplete last one left out."""
+    slot = np.floor((t - t[0]) / width + 1e-9).astype(np.int64)  # a boundary that rounding missed
+    sums, counts = np.bincount(slot, weights=values), np.bincount(slot)
+    full = counts[:-1] > 0
+    return np.asarray(sums[:-1][full] / counts[:-1][full])
+
+
+def jain(rates: Sequence[float] | Array) -> float:
+    """Jain's index (sum x)^2 / (n sum x^2); 1 when all are equal."""
+    x = np.asarray(rates, dtype=np.float64)
+    return float(x.sum() ** 2 / (x.size * (x**2).sum()))

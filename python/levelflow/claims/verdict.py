@@ -1,0 +1,126 @@
+"""Whether a measured value meets what a paper says."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+Scalar = bool | int | float | str
+Value = Scalar | Sequence[Scalar]
+Verdict = Literal["reproduced", "not reproduced", "error", "missing"]
+
+OPERATORS = ("==", "~=", "<=", ">=", "<", ">", "between", "true", "false", "->")
+#: Share of the seeds of a stochastic run for which a bound must hold, besides the median.
+SEEDS_SHARE = 0.8
+
+
+@dataclass(frozen=True)
+class Against:
+    """A measured value and the target that the paper names by a formula or by another measurement."""
+
+    measured: Value
+    target: Value
+
+
+@dataclass(frozen=True)
+class Seeds:
+    """One value per seed of a stochastic run: the bound must hold for the median and for four of five."""
+
+    values: tuple[Value, ...]
+
+    def __init__(self, values: Sequence[Value]) -> None:
+        object.__setattr__(self, "values", tuple(values))
+
+
+Measured = Value | Against | Seeds
+
+
+def meets(op: str, expected: Value | None, measured: Measured, tol_rel: float = 0.0, tol_abs: float = 0.0) -> bool:
+    """Compares a measured value with an expected one.
+
+    Tolerances widen an equality to both sides and give an inequality slack on its open side; the larger of
+    the two holds. Lists are compared element by element; a list against one number must meet it everywhere.
+
+    Raises:
+        TypeError: when the measured value is not of the kind that the operator compares.
+        ValueError: when the operator is unknown, nothing was measured or two lists differ in length.
+    """
+    if op not in OPERATORS:
+        raise ValueError(f"unknown operator {op}")
+    if isinstance(measured, Against):
+        return meets(op, measured.target, measured.measured, tol_rel, tol_abs)
+    if isinstance(measured, Seeds):
+        return _seeds_meet(measured, lambda value: meets(op, expected, value, tol_rel, tol_abs))
+    values = _listed(measured)
+    if not values:
+        raise ValueError("no value measured")
+    if op in ("true", "false"):
+        return all(_truth(value) is (op == "true") for value in values)
+    if op == "between":
+        low, high = _pair(expected)
+        bounds = ((">=", low), ("<=", high))
+        return all(_compare(side, bound, v, tol_rel, tol_abs) for v in values for side, bound in bounds)
+    return _all_compare(op, expected, values, tol_rel, tol_abs)
+
+
+def _all_compare(op: str, expected: Value | None, values: Sequence[Scalar], tol_rel: float, tol_abs: float) -> bool:
+    if expected is None:
+        raise ValueError(f"the operator {op} needs an expected value")
+    if isinstance(expected, bool | int | float | str):
+        return all(_compare(op, expected, value, tol_rel, tol_abs) for value in values)
+    if all(isinstance(text, str) for text in expected):
+        return list(values) == list(expected)
+    if len(expected) != len(values):
+        raise ValueError(f"{len(values)} values measured where {len(expected)} are expected")
+    return all(_compare(op, e, v, tol_rel, tol_abs) for e, v in zip(expected, values, strict=True))
+
+
+def _seeds_meet(seeds: Seeds, holds: Callable[[Value], bool]) -> bool:
+    if not seeds.values:
+        raise ValueError("no seed was run")
+    columns = zip(*map(_listed, seeds.values), strict=True)
+    medians = [_middle(column) for column in columns]
+    middle = medians if isinstance(seeds.values[0], list | tuple) else medians[0]
+    return holds(middle) and sum(map(holds, seeds.values)) >= SEEDS_SHARE * len(seeds.values)
+
+
+def _middle(values: Sequence[Scalar]) -> Scalar:
+    """The median; of truth values and texts, the one in the middle of their order."""
+    if any(isinstance(value, bool | str) for value in values):
+        return sorted(values)[len(values) // 2]
+    return statistics.median(values)  # type: ignore[type-var]
+
+
+def _listed(value: Value) -> list[Scalar]:
+    return [value] if isinstance(value, bool | int | float | str) else list(value)
+
+
+def _pair(expected: Value | None) -> tuple[Scalar, Scalar]:
+    if not isinstance(expected, list | tuple) or len(expected) != 2:
+        raise ValueError(f"between needs two bounds, not {expected!r}")
+    return expected[0], expected[1]
+
+
+def _truth(value: Scalar) -> bool:
+    if not isinstance(value, bool):
+        raise TypeError(f"a truth value is expected, not {value!r}")
+    return value
+
+
+def _compare(op: str, expected: Scalar, measured: Scalar, tol_rel: float, tol_abs: float) -> bool:
+    if isinstance(expected, str | bool) or isinstance(measured, str | bool):
+        if type(expected) is not type(measured) or op not in ("==", "~="):
+            raise TypeError(f"{measured!r} cannot be compared with {expected!r} by {op}")
+        return expected == measured
+    slack = max(tol_abs, tol_rel * abs(expected))
+    low, high = expected - slack, expected + slack
+    holds = {
+        "==": low <= measured <= high,
+        "<=": measured <= high,
+        ">=": measured >= low,
+        "<": measured < high,
+        ">": measured > low,
+    }
+    return holds["==" if op in ("~=", "->") else op]
