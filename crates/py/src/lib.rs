@@ -1,1 +1,160 @@
-//! py
+//! `levelflow._core`: the simulator for Python. Wrappers and error mapping, no logic.
+
+use std::collections::BTreeMap;
+
+use levelflow_sim::scenario::{self, Resolved, Scenario};
+use levelflow_sim::{Column, Sim, Table};
+use levelflow_units::{Duration, Time};
+use pyo3::create_exception;
+use pyo3::exceptions::{PyRuntimeError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+
+create_exception!(
+    _core,
+    ScenarioError,
+    PyValueError,
+    "A scenario that cannot be run; one line that says why."
+);
+
+/// Scenario in TOML to the same structure in JSON.
+#[pyfunction]
+fn parse(text: &str) -> PyResult<String> {
+    Ok(Scenario::parse(text).map_err(refuse)?.to_string())
+}
+
+/// Checks a scenario in JSON and gives what it stands for, in JSON.
+#[pyfunction]
+fn resolve(json: &str) -> PyResult<String> {
+    let (scenario, resolved) = read(json)?;
+    Ok(resolved.describe(&scenario).to_string())
+}
+
+/// JSON Schema of scenario files.
+#[pyfunction]
+fn schema() -> String {
+    scenario::schema().to_string()
+}
+
+/// Every law with its parameter table, in JSON.
+#[pyfunction]
+fn laws() -> String {
+    scenario::describe_laws().to_string()
+}
+
+/// Version and build profile.
+#[pyfunction]
+fn build() -> String {
+    let profile = if cfg!(debug_assertions) { "debug" } else { "release" };
+    format!("{} {profile}", env!("CARGO_PKG_VERSION"))
+}
+
+fn refuse(error: scenario::ScenarioError) -> PyErr {
+    ScenarioError::new_err(error.to_string())
+}
+
+fn read(json: &str) -> PyResult<(Scenario, Resolved)> {
+    let value = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let scenario = Scenario::from_value(&value).map_err(refuse)?;
+    let resolved = scenario.resolve().map_err(refuse)?;
+    Ok((scenario, resolved))
+}
+
+/// A run under way.
+#[pyclass(module = "levelflow._core")]
+struct Simulation {
+    sim: Sim<levelflow_sim::Any>,
+    #[pyo3(get)]
+    duration: f64,
+}
+
+#[pymethods]
+impl Simulation {
+    #[new]
+    fn new(json: &str) -> PyResult<Self> {
+        let (_, resolved) = read(json)?;
+        let duration = resolved.network.duration.as_secs_f64();
+        Ok(Self {
+            sim: Sim::new(resolved.network),
+            duration,
+        })
+    }
+
+    /// Simulated time, s.
+    #[getter]
+    fn now(&self) -> f64 {
+        self.sim.now().as_secs_f64()
+    }
+
+    /// Events processed.
+    #[getter]
+    fn events(&self) -> u64 {
+        self.sim.events()
+    }
+
+    /// Packets times links they crossed.
+    #[getter]
+    fn packet_hops(&self) -> u64 {
+        self.sim.packet_hops()
+    }
+
+    /// Bytes held for packets, links and flows.
+    #[getter]
+    fn memory(&self) -> usize {
+        self.sim.memory()
+    }
+
+    /// Goes on until `to_s` or for at most so many events; true at the end of the run.
+    fn advance(&mut self, py: Python<'_>, to_s: f64, budget_events: u64) -> PyResult<bool> {
+        let until = Duration::from_secs_f64(to_s).ok_or_else(|| PyValueError::new_err("to_s must be a time"))?;
+        Ok(py.detach(|| self.sim.advance(Time::ZERO + until, budget_events)))
+    }
+
+    /// What has been recorded since the last call: table, column, (type, bytes).
+    fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let tables = PyDict::new(py);
+        for (name, table) in self.sim.recorder.take() {
+            tables.set_item(name, columns(py, &table)?)?;
+        }
+        Ok(tables)
+    }
+
+    /// Exact counters, in JSON. Raises RuntimeError when packets are not conserved.
+    fn summary(&mut self) -> PyResult<String> {
+        let summary = self.sim.summary().map_err(|v| PyRuntimeError::new_err(v.to_string()))?;
+        serde_json::to_string(&summary).map_err(|e| PyRuntimeError::new_err(e.to_string()))
+    }
+}
+
+fn columns<'py>(
+    py: Python<'py>,
+    table: &Table,
+) -> PyResult<BTreeMap<&'static str, (&'static str, Bound<'py, PyBytes>)>> {
+    let mut columns = BTreeMap::new();
+    for (name, column) in &table.columns {
+        let (kind, bytes) = match column {
+            Column::F64(v) => ("f8", v.iter().flat_map(|x| x.to_le_bytes()).collect::<Vec<u8>>()),
+            Column::U64(v) => ("u8", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+            Column::U32(v) => ("u4", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+            Column::I32(v) => ("i4", v.iter().flat_map(|x| x.to_le_bytes()).collect()),
+        };
+        columns.insert(*name, (kind, PyBytes::new(py, &bytes)));
+    }
+    Ok(columns)
+}
+
+#[pymodule]
+fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
+    module.add_class::<Simulation>()?;
+    for function in [
+        wrap_pyfunction!(parse, module)?,
+        wrap_pyfunction!(resolve, module)?,
+        wrap_pyfunction!(schema, module)?,
+        wrap_pyfunction!(laws, module)?,
+        wrap_pyfunction!(build, module)?,
+    ] {
+        module.add_function(function)?;
+    }
+    Ok(())
+}

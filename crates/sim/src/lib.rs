@@ -1,1 +1,27 @@
-//! sim
+//! Packet-level network simulator: the laws of `levelflow-protocols` in virtual time, over links with capacity,
+//! delay and finite buffers.
+//!
+//! [`Network`] is what to simulate, [`Sim`] does it, [`scenario`] reads the former from a file.
+
+mod ackdelay;
+mod counters;
+mod engine;
+mod events;
+mod flow;
+mod link;
+mod network;
+mod packet;
+mod pipe;
+mod record;
+mod reliable;
+pub mod rng;
+pub mod scenario;
+mod traffic;
+
+pub use levelflow_protocols::Any;
+
+pub use counters::{EntryCounters, LinkCounters, Summary, Violation};
+pub use engine::Sim;
+pub use network::{AckDelaySpec, Buffer, FlowSpec, LinkSpec, Network, RouteSpec};
+pub use record::{Column, Recorder, Table};
+pub use traffic::{Arrivals, Dist};

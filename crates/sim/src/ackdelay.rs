@@ -1,0 +1,103 @@
+//! The random delay of answers at a receiver (Zhang 2008, section VI.3.5 and figs 23b, 26, 36b): answers leave in
+//! order with a fixed spacing, and after every `m` of them the next is held for `d`, with everything behind it.
+
+use std::collections::VecDeque;
+
+use levelflow_units::{Duration, Time};
+
+use crate::network::AckDelaySpec;
+use crate::packet::PacketId;
+use crate::rng::Stream;
+
+/// One delay element; each flow has its own.
+#[derive(Debug)]
+pub struct AckDelay {
+    spec: AckDelaySpec,
+    stream: Stream,
+    queue: VecDeque<PacketId>,
+    until_hold: u64,
+    last: Option<Time>,
+}
+
+impl AckDelay {
+    /// An empty element.
+    pub fn new(spec: AckDelaySpec, mut stream: Stream) -> Self {
+        let until_hold = group(&spec, &mut stream);
+        Self {
+            spec,
+            stream,
+            queue: VecDeque::new(),
+            until_hold,
+            last: None,
+        }
+    }
+
+    /// Takes an answer; gives the time when it leaves if it is the first in line.
+    pub fn push(&mut self, now: Time, packet: PacketId) -> Option<Time> {
+        self.queue.push_back(packet);
+        (self.queue.len() == 1).then(|| self.release(now))
+    }
+
+    /// Gives the answer that leaves now and the time when the next one does.
+    pub fn pop(&mut self, now: Time) -> (PacketId, Option<Time>) {
+        let packet = self.queue.pop_front().expect("an event per head of line");
+        self.last = Some(now);
+        let next = (!self.queue.is_empty()).then(|| self.release(now));
+        (packet, next)
+    }
+
+    /// When an answer that is first in line from `now` on leaves.
+    fn release(&mut self, now: Time) -> Time {
+        let spaced = self.last.map_or(now, |last| now.max(last + self.spec.spacing));
+        if self.until_hold > 0 {
+            self.until_hold -= 1;
+            return spaced;
+        }
+        self.until_hold = group(&self.spec, &mut self.stream);
+        let hold = Duration::from_secs_f64(self.spec.hold.sample(&mut self.stream)).unwrap_or(Duration::ZERO);
+        spaced + hold
+    }
+
+    /// Packets inside.
+    pub fn packets(&self) -> impl Iterator<Item = PacketId> + '_ {
+        self.queue.iter().copied()
+    }
+}
+
+fn group(spec: &AckDelaySpec, stream: &mut Stream) -> u64 {
+    spec.every.sample(stream) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::traffic::Dist;
+
+    #[test]
+    fn every_third_answer_is_held_and_delays_those_behind_it() {
+        let us = Duration::from_us;
+        let spec = AckDelaySpec {
+            every: Dist::Constant(2.0),
+            hold: Dist::Constant(1e-3),
+            spacing: us(10),
+        };
+        let mut element = AckDelay::new(spec, Stream::new(1, "ack", "x"));
+        let mut due = None;
+        let mut out = Vec::new();
+        for id in 0..6 {
+            let now = Time::ZERO + us(100) * u64::from(id);
+            while let Some(at) = due.filter(|&at| at <= now) {
+                let (packet, next) = element.pop(at);
+                out.push((packet, at.as_ps() / 1_000_000));
+                due = next;
+            }
+            due = element.push(now, id).or(due);
+        }
+        while let Some(at) = due {
+            let (packet, next) = element.pop(at);
+            out.push((packet, at.as_ps() / 1_000_000));
+            due = next;
+        }
+        assert_eq!(out, [(0, 0), (1, 100), (2, 1200), (3, 1210), (4, 1220), (5, 2230)]);
+    }
+}

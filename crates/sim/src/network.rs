@@ -1,0 +1,102 @@
+//! What to simulate, after a scenario has been read and checked.
+
+use levelflow_protocols::Protocol;
+use levelflow_units::{Bytes, Duration, Rate, Time};
+
+use crate::traffic::{Arrivals, Dist};
+
+/// A network and its traffic.
+#[derive(Debug, Clone)]
+pub struct Network<P: Protocol> {
+    /// How long to simulate.
+    pub duration: Duration,
+    /// Time between samples.
+    pub sample: Duration,
+    /// Seed of every random stream.
+    pub seed: u64,
+    /// One direction each.
+    pub links: Vec<LinkSpec<P>>,
+    /// Flow entries; each starts one flow or many.
+    pub flows: Vec<FlowSpec<P>>,
+}
+
+/// One direction of a link, with the queue in front of it.
+#[derive(Debug, Clone)]
+pub struct LinkSpec<P: Protocol> {
+    /// Unique name; it also names the link's random streams.
+    pub name: String,
+    /// Line rate.
+    pub capacity: Rate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Room in front of the link, the packet in service included.
+    pub buffer: Buffer,
+    /// Probability that a packet is lost on the wire.
+    pub loss: f64,
+    /// The router halves that run here.
+    pub routers: Vec<P::Params>,
+}
+
+/// Room for waiting packets; arrivals that do not fit are dropped.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Buffer {
+    /// No limit.
+    Unlimited,
+    /// At most this many bytes.
+    Bytes(Bytes),
+    /// At most this many packets.
+    Packets(u64),
+}
+
+/// The way of a flow's packets, as indices of links.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RouteSpec {
+    /// From sender to receiver; not empty.
+    pub forward: Vec<u32>,
+    /// From receiver to sender; not empty.
+    pub reverse: Vec<u32>,
+    /// The links on the way forward that run the router half of the flow's law.
+    pub routers: Vec<u32>,
+}
+
+/// A flow entry.
+#[derive(Debug, Clone)]
+pub struct FlowSpec<P: Protocol> {
+    /// Unique name; it also names the entry's random streams.
+    pub name: String,
+    /// The law that its senders follow.
+    pub params: P::Params,
+    /// Path.
+    pub route: RouteSpec,
+    /// Base round trip, s, for each flow; `None`: that of the links.
+    pub rtt: Option<Dist>,
+    /// Start, s.
+    pub start: Dist,
+    /// No flow sends after this.
+    pub stop: Option<Time>,
+    /// How long each flow sends, s.
+    pub lifetime: Option<Dist>,
+    /// What each flow carries, bytes, rounded up; `None`: no end.
+    pub size: Option<Dist>,
+    /// Whether lost data is sent again.
+    pub reliable: bool,
+    /// How flows arrive.
+    pub arrivals: Arrivals,
+    /// Largest data packet on the wire.
+    pub packet: Bytes,
+    /// Size of answers and of packets that open and close flows.
+    pub control: Bytes,
+    /// Random delay of answers at the receiver.
+    pub ack_delay: Option<AckDelaySpec>,
+}
+
+/// See [`AckDelay`](crate::ackdelay::AckDelay).
+#[derive(Debug, Clone, PartialEq)]
+pub struct AckDelaySpec {
+    /// Answers between two that are held.
+    pub every: Dist,
+    /// How long one is held, s.
+    pub hold: Dist,
+    /// Least time between two answers.
+    pub spacing: Duration,
+}

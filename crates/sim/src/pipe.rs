@@ -1,0 +1,97 @@
+//! Delay lines without capacity: what a path's base round trip has beyond the propagation of its links.
+
+use std::collections::{HashMap, VecDeque};
+
+use levelflow_units::{Duration, Time};
+
+use crate::packet::PacketId;
+
+/// Marks a flow whose links already make up its base round trip.
+pub const NO_PIPE: u32 = u32::MAX;
+
+#[derive(Debug)]
+struct Pipe {
+    delay: Duration,
+    users: u32,
+    fifo: VecDeque<(Time, PacketId)>,
+}
+
+/// Delay lines by delay; flows with the same delay share one.
+#[derive(Debug, Default)]
+pub struct Pipes {
+    pipes: Vec<Pipe>,
+    free: Vec<u32>,
+    by_delay: HashMap<Duration, u32>,
+}
+
+impl Pipes {
+    /// The line with this delay, for one more flow.
+    pub fn join(&mut self, delay: Duration) -> u32 {
+        if delay == Duration::ZERO {
+            return NO_PIPE;
+        }
+        let Self { pipes, free, by_delay } = self;
+        let id = *by_delay.entry(delay).or_insert_with(|| {
+            let fresh = Pipe {
+                delay,
+                users: 0,
+                fifo: VecDeque::new(),
+            };
+            match free.pop() {
+                Some(id) => {
+                    pipes[id as usize] = fresh;
+                    id
+                }
+                None => {
+                    pipes.push(fresh);
+                    (pipes.len() - 1) as u32
+                }
+            }
+        });
+        pipes[id as usize].users += 1;
+        id
+    }
+
+    /// One flow less; the flow has nothing in flight.
+    pub fn leave(&mut self, id: u32) {
+        if id == NO_PIPE {
+            return;
+        }
+        let pipe = &mut self.pipes[id as usize];
+        pipe.users -= 1;
+        if pipe.users == 0 {
+            self.by_delay.remove(&pipe.delay);
+            self.free.push(id);
+        }
+    }
+
+    /// Puts a packet in; gives the time of its delivery when it is the only one.
+    #[inline]
+    pub fn push(&mut self, id: u32, now: Time, packet: PacketId) -> Option<Time> {
+        let pipe = &mut self.pipes[id as usize];
+        let at = now + pipe.delay;
+        pipe.fifo.push_back((at, packet));
+        (pipe.fifo.len() == 1).then_some(at)
+    }
+
+    /// Takes out the packet that is due, and gives the time of the next delivery.
+    #[inline]
+    pub fn pop(&mut self, id: u32) -> (PacketId, Option<Time>) {
+        let fifo = &mut self.pipes[id as usize].fifo;
+        let (_, packet) = fifo.pop_front().expect("an event per packet");
+        (packet, fifo.front().map(|&(at, _)| at))
+    }
+
+    /// Packets inside, in no particular order.
+    pub fn packets(&self) -> impl Iterator<Item = PacketId> + '_ {
+        self.pipes.iter().flat_map(|p| p.fifo.iter().map(|&(_, id)| id))
+    }
+
+    /// Bytes of memory held.
+    pub fn memory(&self) -> usize {
+        self.pipes
+            .iter()
+            .map(|p| size_of::<Pipe>() + p.fifo.capacity() * size_of::<(Time, PacketId)>())
+            .sum()
+    }
+}

@@ -1,0 +1,145 @@
+//! Samples of a run, by column, until the caller takes them.
+
+/// A column of numbers.
+#[derive(Debug, Clone, PartialEq)]
+#[allow(missing_docs)]
+pub enum Column {
+    F64(Vec<f64>),
+    U64(Vec<u64>),
+    U32(Vec<u32>),
+    I32(Vec<i32>),
+}
+
+/// A table: named columns of equal length.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Table {
+    /// Name and values, in the order in which they are written.
+    pub columns: Vec<(&'static str, Column)>,
+}
+
+/// Declares a table by its columns: a row type, and a buffer of rows that turns into a [`Table`].
+macro_rules! table {
+    ($(#[$doc:meta])* $row:ident, $buffer:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ident($type:ty)),+ $(,)? }) => {
+        $(#[$doc])*
+        #[derive(Debug, Clone, Copy)]
+        pub struct $row { $($(#[$field_doc])* pub $field: $type),+ }
+
+        #[derive(Debug, Default)]
+        struct $buffer { $($field: Vec<$type>),+ }
+
+        impl $buffer {
+            fn push(&mut self, row: &$row) {
+                $(self.$field.push(row.$field);)+
+            }
+
+            fn take(&mut self) -> Table {
+                Table { columns: vec![$((stringify!($field), Column::$kind(std::mem::take(&mut self.$field)))),+] }
+            }
+        }
+    };
+}
+
+table! {
+    /// A flow entry at a sample.
+    FlowRow, FlowRows {
+        /// Time, s.
+        t: F64(f64),
+        /// Index of the entry.
+        flow: U32(u32),
+        /// Flows under way.
+        active: U32(u32),
+        /// Sum of their sending rates, bit/s.
+        rate_bps: F64(f64),
+        /// Sum of the rates they would like next, bit/s.
+        proposal_bps: F64(f64),
+        /// Sent since the last sample, bit/s.
+        sent_bps: F64(f64),
+        /// Delivered since the last sample, bit/s.
+        delivered_bps: F64(f64),
+        /// Mean round trip in the sample, s; NaN without any.
+        rtt_s: F64(f64),
+        /// Data packets dropped or lost since the last sample.
+        lost: U32(u32),
+        /// Index of the link that limits the entry's only flow; -1 when not known.
+        bottleneck: I32(i32),
+    }
+}
+
+table! {
+    /// A link at a sample.
+    LinkRow, LinkRows {
+        /// Time, s.
+        t: F64(f64),
+        /// Index of the link.
+        link: U32(u32),
+        /// Arrivals since the last sample, dropped packets included, bit/s.
+        arrival_bps: F64(f64),
+        /// Largest arrival rate over one interval of the link's router, bit/s.
+        peak_bps: F64(f64),
+        /// Sent since the last sample, bit/s.
+        throughput_bps: F64(f64),
+        /// Bytes in the queue.
+        queue_bytes: U64(u64),
+        /// Packets in the queue.
+        queue_packets: U32(u32),
+        /// Most bytes in the queue since the last sample.
+        queue_max_bytes: U64(u64),
+        /// Packets dropped since the last sample.
+        dropped: U32(u32),
+        /// Their bytes.
+        dropped_bytes: U64(u64),
+        /// Largest share of dropped bytes over one interval of the link's router.
+        peak_loss: F64(f64),
+        /// What the link's first router feeds back; NaN without a router.
+        signal: F64(f64),
+    }
+}
+
+table! {
+    /// A transfer that its receiver has in full.
+    CompletionRow, CompletionRows {
+        /// Index of the entry.
+        flow: U32(u32),
+        /// When it started, s.
+        start_s: F64(f64),
+        /// From its first packet sent to its last data received, s.
+        fct_s: F64(f64),
+        /// What it carried.
+        bytes: U64(u64),
+        /// Its base round trip, s.
+        rtt_s: F64(f64),
+        /// Packets sent again.
+        retransmitted: U32(u32),
+    }
+}
+
+/// Rows recorded and not yet taken.
+#[derive(Debug, Default)]
+pub struct Recorder {
+    flows: FlowRows,
+    links: LinkRows,
+    completions: CompletionRows,
+}
+
+impl Recorder {
+    pub(crate) fn flow(&mut self, row: &FlowRow) {
+        self.flows.push(row);
+    }
+
+    pub(crate) fn link(&mut self, row: &LinkRow) {
+        self.links.push(row);
+    }
+
+    pub(crate) fn completion(&mut self, row: &CompletionRow) {
+        self.completions.push(row);
+    }
+
+    /// Takes what has been recorded, as (name, table) pairs.
+    pub fn take(&mut self) -> [(&'static str, Table); 3] {
+        [
+            ("flows", self.flows.take()),
+            ("links", self.links.take()),
+            ("completions", self.completions.take()),
+        ]
+    }
+}

@@ -1,0 +1,150 @@
+//! What Levelflow says about itself: resolved scenarios, laws, and the schema of scenario files.
+
+use levelflow_protocols::params::Shown;
+use levelflow_protocols::{Any, AnyParams, LAWS, LawInfo, ParamSpec, Signal, Unit};
+use serde_json::{Map, Value, json};
+
+use super::resolve::target;
+use super::{Resolved, Scenario};
+use crate::network::{Buffer, FlowSpec};
+use crate::traffic::Arrivals;
+
+impl Resolved {
+    /// What will be simulated, with every default filled in: for manifests and for tools that need the topology.
+    #[must_use]
+    pub fn describe(&self, scenario: &Scenario) -> Value {
+        let network = &self.network;
+        let links = network.links.iter().zip(&self.ends).map(|(link, (from, to))| {
+            let routers = link.routers.iter().map(|p| p.law().name);
+            json!({
+                "name": link.name, "from": from, "to": to,
+                "capacity_bps": link.capacity.bps(),
+                "delay_s": link.delay.as_secs_f64(),
+                "buffer": match link.buffer {
+                    Buffer::Unlimited => json!("unlimited"),
+                    Buffer::Bytes(b) => json!(b.to_string()),
+                    Buffer::Packets(n) => json!(format!("{n} packets")),
+                },
+                "loss": link.loss,
+                "laws": routers.collect::<Vec<_>>(),
+                "params": link.routers.iter().map(params_text).collect::<Vec<_>>(),
+                "target_bps": target(link).bps(),
+            })
+        });
+        json!({
+            "name": scenario.name,
+            "duration_s": network.duration.as_secs_f64(),
+            "sample_s": network.sample.as_secs_f64(),
+            "seed": network.seed,
+            "links": links.collect::<Vec<_>>(),
+            "flows": network.flows.iter().map(|f| self.describe_flow(f)).collect::<Vec<_>>(),
+        })
+    }
+
+    fn describe_flow(&self, flow: &FlowSpec<Any>) -> Value {
+        let links = &self.network.links;
+        let names = |path: &[u32]| path.iter().map(|&l| links[l as usize].name.clone()).collect::<Vec<_>>();
+        let there_and_back = flow.route.forward.iter().chain(&flow.route.reverse);
+        let on_links: f64 = there_and_back.map(|&l| links[l as usize].delay.as_secs_f64()).sum();
+        json!({
+            "name": flow.name,
+            "law": flow.params.law().name,
+            "params": params_text(&flow.params),
+            "path": names(&flow.route.forward),
+            "reverse_path": names(&flow.route.reverse),
+            "base_rtt_s": flow.rtt.as_ref().map_or(Some(on_links), |rtt| rtt.constant()),
+            "start_s": flow.start.constant(),
+            "stop_s": flow.stop.map(|t| t.as_secs_f64()),
+            "count": match flow.arrivals { Arrivals::Once { count } => json!(count), _ => Value::Null },
+            "finite": flow.size.is_some() || flow.lifetime.is_some(),
+            "packet_bytes": flow.packet.get(),
+            "ack_bytes": flow.control.get(),
+        })
+    }
+}
+
+/// What the debug form of parameters says, so that a manifest shows the values in force.
+fn params_text(params: &AnyParams) -> Value {
+    json!(format!("{params:?}"))
+}
+
+/// Every law with its parameter table.
+#[must_use]
+pub fn describe_laws() -> Value {
+    LAWS.iter().map(describe_law).collect()
+}
+
+fn describe_law(law: &LawInfo) -> Value {
+    let row = |p: &ParamSpec| {
+        json!({
+            "name": p.name, "doc": p.doc, "source": p.source,
+            "kind": kind(p.unit),
+            "default": Shown(p.unit, p.default).to_string(),
+            "low": Shown(p.unit, p.range.0).to_string(),
+            "high": Shown(p.unit, p.range.1).to_string(),
+            "choices": if let Unit::Choice(words) = p.unit { json!(words) } else { Value::Null },
+        })
+    };
+    json!({
+        "name": law.name, "title": law.title, "source": law.source,
+        "signal": match law.signal { Signal::Price => "price", Signal::Rate => "rate" },
+        "header_bytes": law.header_bytes,
+        "scale_invariant": law.scale_invariant,
+        "params": law.params.iter().map(row).collect::<Vec<_>>(),
+    })
+}
+
+fn kind(unit: Unit) -> &'static str {
+    match unit {
+        Unit::Number => "number",
+        Unit::Duration => "time",
+        Unit::Rate => "rate",
+        Unit::Size => "size",
+        Unit::Switch => "switch",
+        Unit::Choice(_) => "choice",
+    }
+}
+
+/// JSON Schema of scenario files, the laws' parameter tables included.
+#[must_use]
+pub fn schema() -> Value {
+    let mut schema = schemars::schema_for!(Scenario).to_value();
+    let tables: Map<String, Value> = LAWS.iter().map(|law| (law.name.to_owned(), law_schema(law))).collect();
+    let laws = json!({ "type": "object", "properties": tables, "additionalProperties": false });
+    let names: Vec<&str> = LAWS.iter().map(|l| l.name).chain(["none"]).collect();
+    if let Some(law) = schema.pointer_mut("/properties/law") {
+        let description = law.get("description").cloned();
+        *law = json!({ "$ref": "#/$defs/LawTables", "description": description });
+    }
+    if let Some(defs) = schema.get_mut("$defs").and_then(Value::as_object_mut) {
+        defs.insert("LawTables".into(), laws);
+        let description = "a law by name, or by name with parameters; \"none\" only at a link";
+        let choice = json!({
+            "description": description,
+            "anyOf": [{ "enum": names }, { "$ref": "#/$defs/LawTables" }],
+        });
+        defs.insert("LawChoice".into(), choice);
+    }
+    schema
+}
+
+fn law_schema(law: &LawInfo) -> Value {
+    let rows: Map<String, Value> = law
+        .params
+        .iter()
+        .map(|p| (p.name.to_owned(), param_schema(p)))
+        .collect();
+    json!({ "type": "object", "description": law.title, "properties": rows, "additionalProperties": false })
+}
+
+fn param_schema(p: &ParamSpec) -> Value {
+    let default = Shown(p.unit, p.default).to_string();
+    let mut schema = match p.unit {
+        Unit::Number => json!({ "type": "number", "minimum": p.range.0, "maximum": p.range.1, "default": p.default }),
+        Unit::Switch => json!({ "type": "boolean", "default": p.default != 0.0 }),
+        Unit::Choice(words) => json!({ "enum": words, "default": default }),
+        Unit::Duration | Unit::Rate | Unit::Size => json!({ "type": "string", "default": default }),
+    };
+    schema["description"] = json!(format!("{} ({})", p.doc, p.source));
+    schema
+}

@@ -1,0 +1,118 @@
+//! One line that says where, what, and what is allowed.
+
+use std::fmt;
+
+use serde_json::Value;
+
+/// Why a scenario cannot be run; prints as one line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ScenarioError {
+    place: String,
+    problem: String,
+}
+
+impl ScenarioError {
+    /// `problem` at `place`, such as "link 1 (R1->R2), capacity".
+    pub(crate) fn at(place: impl Into<String>, problem: impl Into<String>) -> Self {
+        Self {
+            place: place.into(),
+            problem: problem.into(),
+        }
+    }
+
+    pub(crate) fn syntax(text: &str, error: &toml::de::Error) -> Self {
+        let start = error.span().map_or(text.len(), |span| span.start.min(text.len()));
+        let before = text.get(..start).unwrap_or_default();
+        let line = before.matches('\n').count() + 1;
+        let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
+        let problem = one_line(error.message());
+        Self::at(
+            format!("line {line}, column {column}"),
+            format!("not valid TOML: {problem}"),
+        )
+    }
+
+    pub(crate) fn structure(raw: &Value, error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
+        let problem = one_line(&error.inner().to_string());
+        let mut place = place(raw, error.path());
+        if let Some((unknown, known)) = unknown_name(&problem) {
+            let tail = format!(", {unknown}");
+            place.truncate(place.strip_suffix(&tail).map_or(place.len(), str::len));
+            if place == unknown {
+                place = "top level".into();
+            }
+            return Self::at(place, unknown_key(unknown, &known));
+        }
+        Self::at(if place.is_empty() { "top level".into() } else { place }, problem)
+    }
+}
+
+impl fmt::Display for ScenarioError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.problem)
+    }
+}
+
+impl std::error::Error for ScenarioError {}
+
+/// `"capcity" is not known here; did you mean "capacity"? (known: ...)`
+pub(crate) fn unknown_key(name: &str, known: &[&str]) -> String {
+    let list = known.join(", ");
+    match nearest(name, known) {
+        Some(near) => format!("{name:?} is not known here; did you mean {near:?}? (known: {list})"),
+        None => format!("{name:?} is not known here (known: {list})"),
+    }
+}
+
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let score = |k: &&&str| (strsim::jaro_winkler(name, k) * 1e6) as u64;
+    known.iter().max_by_key(score).filter(|k| score(k) > 700_000).copied()
+}
+
+/// Takes the unknown and the known names out of serde's message for an unknown field or variant.
+fn unknown_name(message: &str) -> Option<(&str, Vec<&str>)> {
+    let rest = message
+        .strip_prefix("unknown field ")
+        .or_else(|| message.strip_prefix("unknown variant "))?;
+    let mut quoted = rest.split('`').skip(1).step_by(2);
+    Some((quoted.next()?, quoted.collect()))
+}
+
+/// Names list members the way a person would: `flow[0].start` becomes `flow 1 (x1), start`.
+fn place(raw: &Value, path: &serde_path_to_error::Path) -> String {
+    use serde_path_to_error::Segment;
+    let mut here = Some(raw);
+    let mut parts: Vec<String> = Vec::new();
+    for segment in path {
+        match segment {
+            Segment::Seq { index } => {
+                here = here.and_then(|v| v.get(index));
+                let number = format!(" {}{}", index + 1, here.map(nickname).unwrap_or_default());
+                match parts.last_mut() {
+                    Some(last) => last.push_str(&number),
+                    None => parts.push(number),
+                }
+            }
+            Segment::Map { key } => {
+                here = here.and_then(|v| v.get(key));
+                parts.push(key.clone());
+            }
+            Segment::Enum { variant } => parts.push(variant.clone()),
+            Segment::Unknown => {}
+        }
+    }
+    parts.join(", ")
+}
+
+fn nickname(member: &Value) -> String {
+    let text = |key| member.get(key).and_then(Value::as_str);
+    match (text("name"), text("from"), text("to")) {
+        (Some(name), ..) => format!(" ({name})"),
+        (None, Some(from), Some(to)) => format!(" ({from}->{to})"),
+        _ => String::new(),
+    }
+}
+
+fn one_line(message: &str) -> String {
+    message.split_whitespace().collect::<Vec<_>>().join(" ")
+}

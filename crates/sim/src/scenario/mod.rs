@@ -1,0 +1,263 @@
+//! Scenario files: the structure that users write, as TOML or as the same structure in JSON.
+//!
+//! [`Scenario`] is that structure; [`Scenario::resolve`] checks it against the laws and the topology and gives a
+//! [`Network`](crate::Network). Everything that is wrong is one [`ScenarioError`]: where, what, and what is allowed.
+
+mod describe;
+mod error;
+mod quantity;
+mod resolve;
+mod routing;
+
+use std::collections::BTreeMap;
+
+use levelflow_units::{Bytes, Duration, Frequency, Rate, Time};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use describe::{describe_laws, schema};
+pub use error::ScenarioError;
+pub use quantity::{BufferSize, Count, Size, Varying};
+pub use resolve::Resolved;
+
+/// Parameters of laws: law name, then parameter name.
+pub type LawTables = BTreeMap<String, BTreeMap<String, Value>>;
+
+/// What to simulate.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Scenario {
+    /// Name of the run; it names the directory of its results.
+    pub name: String,
+    /// What it shows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// How long to simulate.
+    pub duration: Duration,
+    /// Seed of every random stream.
+    #[serde(default = "default_seed")]
+    pub seed: u64,
+    /// Time between samples in the results.
+    #[serde(default = "default_sample")]
+    pub sample: Duration,
+    /// Parameters of laws for the whole run; a link or a flow may override them.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub law: LawTables,
+    /// Links; nodes exist because a link names them.
+    pub link: Vec<Link>,
+    /// Exceptions from shortest-path routing.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub route: Vec<NextHop>,
+    /// Traffic.
+    #[serde(default)]
+    pub flow: Vec<Flow>,
+}
+
+fn default_seed() -> u64 {
+    1
+}
+
+fn default_sample() -> Duration {
+    Duration::from_ms(100)
+}
+
+/// One direction of a link, or both.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Link {
+    /// Name in results; by default "from->to".
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Node at this end.
+    pub from: String,
+    /// Node at the far end.
+    pub to: String,
+    /// Line rate.
+    pub capacity: Rate,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Room for waiting packets; unlimited by default.
+    #[serde(default)]
+    pub buffer: BufferSize,
+    /// Probability that the wire loses a packet.
+    #[serde(default)]
+    pub loss: f64,
+    /// "none" for a plain queue, or parameters of laws at this link. By default every law whose data crosses the
+    /// link runs there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub law: Option<LawChoice>,
+    /// Adds the opposite direction, with the same values.
+    #[serde(default)]
+    pub duplex: bool,
+    /// What differs in the opposite direction of a duplex link.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse: Option<Reverse>,
+}
+
+/// What differs in the opposite direction of a duplex link.
+#[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Reverse {
+    /// Name in results; by default "to->from".
+    pub name: Option<String>,
+    /// Line rate.
+    pub capacity: Option<Rate>,
+    /// Propagation delay.
+    pub delay: Option<Duration>,
+    /// Room for waiting packets.
+    pub buffer: Option<BufferSize>,
+    /// Probability that the wire loses a packet.
+    pub loss: Option<f64>,
+    /// See the link's `law`.
+    pub law: Option<LawChoice>,
+}
+
+/// An exception from shortest-path routing.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct NextHop {
+    /// At this node,
+    pub at: String,
+    /// packets for that node
+    pub to: String,
+    /// go to this neighbour.
+    pub via: String,
+}
+
+/// A law by name, or by name with parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum LawChoice {
+    /// `"jetmax"`
+    Name(String),
+    /// `{ jetmax = { tau = 0.5 } }`
+    Tables(LawTables),
+}
+
+/// One flow, or a source of flows.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Flow {
+    /// Unique name.
+    pub name: String,
+    /// The law that the sender follows, with its parameters if they differ.
+    pub law: LawChoice,
+    /// Sending node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from: Option<String>,
+    /// Receiving node.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub to: Option<String>,
+    /// Nodes from sender to receiver, instead of the shortest path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub path: Option<Vec<String>>,
+    /// Nodes from receiver to sender, instead of the shortest path.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reverse_path: Option<Vec<String>>,
+    /// Base round trip. What the links' propagation delays lack of it is added at the hosts, so that access links
+    /// need not be written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rtt: Option<Varying<Duration>>,
+    /// When it starts: its first packet comes to its first link then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<Varying<Duration>>,
+    /// When it stops sending.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stop: Option<Duration>,
+    /// How long each flow sends.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub lifetime: Option<Varying<Duration>>,
+    /// What each flow carries; by default there is no end.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<Varying<Size>>,
+    /// Whether lost data is sent again; by default it is when the size is given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reliable: Option<bool>,
+    /// How many flows start; by default one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub count: Option<u32>,
+    /// Flows that arrive again and again, instead of `count`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub arrivals: Option<Arrivals>,
+    /// Most arrivals.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limit: Option<u64>,
+    /// Largest data packet, everything included.
+    #[serde(default = "default_packet")]
+    pub packet: Bytes,
+    /// Size of acknowledgements and of packets that open and close a flow.
+    #[serde(default = "default_ack")]
+    pub ack: Bytes,
+    /// Random delay of acknowledgements at the receiver.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ack_delay: Option<AckDelay>,
+}
+
+fn default_packet() -> Bytes {
+    Bytes::new(1000)
+}
+
+fn default_ack() -> Bytes {
+    Bytes::new(40)
+}
+
+/// How flows arrive.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Arrivals {
+    /// Independently of each other, so many a second.
+    Poisson(Frequency),
+    /// With such times between them, the first at `start`.
+    Interval(Varying<Duration>),
+    /// `batch` flows at a time, with such times between them, the first at `start`.
+    Batches {
+        /// Flows at a time.
+        batch: u32,
+        /// Time between two batches.
+        interval: Varying<Duration>,
+    },
+    /// At these times.
+    Times(Vec<Duration>),
+}
+
+/// A receiver that delays acknowledgements at random, without changing their order.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct AckDelay {
+    /// Acknowledgements between two that are held.
+    pub every: Varying<Count>,
+    /// How long one is held.
+    pub hold: Varying<Duration>,
+    /// Least time between two.
+    #[serde(default = "default_spacing")]
+    pub spacing: Duration,
+}
+
+fn default_spacing() -> Duration {
+    Duration::from_us(10)
+}
+
+impl Scenario {
+    /// Reads TOML into the structure that [`from_value`](Self::from_value) takes.
+    ///
+    /// # Errors
+    /// When the text is not TOML, with line and column.
+    pub fn parse(text: &str) -> Result<Value, ScenarioError> {
+        toml::from_str(text).map_err(|e| ScenarioError::syntax(text, &e))
+    }
+
+    /// Reads the structure.
+    ///
+    /// # Errors
+    /// When a key is unknown or missing, or a value is not of its kind.
+    pub fn from_value(value: &Value) -> Result<Self, ScenarioError> {
+        serde_path_to_error::deserialize(value).map_err(|e| ScenarioError::structure(value, &e))
+    }
+
+    /// End of the run.
+    #[must_use]
+    pub fn end(&self) -> Time {
+        Time::ZERO + self.duration
+    }
+}

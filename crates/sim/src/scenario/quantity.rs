@@ -1,0 +1,260 @@
+//! Values of scenarios that are more than one quantity with its unit.
+
+use std::fmt;
+
+use levelflow_units::{Bytes, Duration, Packets};
+use schemars::JsonSchema;
+use serde::de::{DeserializeOwned, Error as _};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::Value;
+
+use super::{LawChoice, LawTables};
+use crate::traffic::Dist;
+
+/// A value, or a law from which values are drawn.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Varying<T> {
+    /// Always the same.
+    Constant(T),
+    /// Drawn anew for each flow.
+    Random(Random<T>),
+}
+
+/// A law from which values are drawn.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+pub enum Random<T> {
+    /// Uniform between two values.
+    Uniform([T; 2]),
+    /// Exponential with this mean.
+    Exponential(T),
+    /// Pareto.
+    Pareto {
+        /// Its mean.
+        mean: T,
+        /// Its tail index, above 1.
+        shape: f64,
+    },
+    /// Log-normal.
+    Lognormal {
+        /// Its mean.
+        mean: T,
+        /// Standard deviation of its logarithm.
+        sigma: f64,
+    },
+    /// One of these, each as likely as the others.
+    List(Vec<T>),
+}
+
+impl<'de, T: DeserializeOwned> Deserialize<'de> for Varying<T> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        match value {
+            Value::Object(_) => Random::deserialize(value).map(Self::Random),
+            _ => T::deserialize(value).map(Self::Constant),
+        }
+        .map_err(D::Error::custom)
+    }
+}
+
+/// A quantity as a number of base units.
+pub trait Base {
+    /// Seconds, bytes or a count; `packet` is the size of a packet.
+    fn base(&self, packet: Bytes) -> f64;
+}
+
+impl Base for Duration {
+    fn base(&self, _: Bytes) -> f64 {
+        self.as_secs_f64()
+    }
+}
+
+impl Base for Count {
+    fn base(&self, _: Bytes) -> f64 {
+        self.0 as f64
+    }
+}
+
+impl Base for Size {
+    fn base(&self, packet: Bytes) -> f64 {
+        match self {
+            Self::Bytes(b) => b.get() as f64,
+            Self::Packets(n) => n.get() as f64 * packet.get() as f64,
+        }
+    }
+}
+
+impl<T: Base> Varying<T> {
+    /// The law in base units.
+    ///
+    /// # Errors
+    /// When its parameters are out of range; the text says which and what is allowed.
+    pub fn dist(&self, packet: Bytes) -> Result<Dist, String> {
+        let base = |t: &T| t.base(packet);
+        let positive = |what: &str, x: f64| {
+            if x.is_finite() && x > 0.0 {
+                Ok(x)
+            } else {
+                Err(format!("{what} must be above 0"))
+            }
+        };
+        Ok(match self {
+            Self::Constant(value) => Dist::Constant(base(value)),
+            Self::Random(Random::Uniform([low, high])) => {
+                let (low, high) = (base(low), base(high));
+                if low > high {
+                    return Err("the first value of uniform must not be above the second".into());
+                }
+                Dist::Uniform { low, high }
+            }
+            Self::Random(Random::Exponential(mean)) => Dist::Exponential {
+                mean: positive("the mean", base(mean))?,
+            },
+            Self::Random(Random::Pareto { mean, shape }) => {
+                if !(*shape > 1.0 && shape.is_finite()) {
+                    return Err("the shape of pareto must be above 1, or its mean would not be finite".into());
+                }
+                Dist::Pareto {
+                    mean: positive("the mean", base(mean))?,
+                    shape: *shape,
+                }
+            }
+            Self::Random(Random::Lognormal { mean, sigma }) => Dist::Lognormal {
+                mean: positive("the mean", base(mean))?,
+                sigma: positive("sigma", *sigma)?,
+            },
+            Self::Random(Random::List(values)) => {
+                if values.is_empty() {
+                    return Err("list must not be empty".into());
+                }
+                Dist::List(values.iter().map(base).collect())
+            }
+        })
+    }
+}
+
+/// A number of things.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(transparent)]
+pub struct Count(pub u64);
+
+/// A size in bytes or in packets of the flow's packet size.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Size {
+    /// Bytes.
+    Bytes(Bytes),
+    /// Packets.
+    Packets(Packets),
+}
+
+/// Room for waiting packets.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub enum BufferSize {
+    /// No limit.
+    #[default]
+    Unlimited,
+    /// A fixed size.
+    Fixed(Size),
+    /// So many times capacity times the longest base round trip of the flows on the link.
+    Bdp(f64),
+}
+
+impl fmt::Display for Size {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Bytes(b) => b.fmt(f),
+            Self::Packets(p) => p.fmt(f),
+        }
+    }
+}
+
+impl fmt::Display for BufferSize {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unlimited => f.write_str("unlimited"),
+            Self::Fixed(size) => size.fmt(f),
+            Self::Bdp(times) => write!(f, "{times} BDP"),
+        }
+    }
+}
+
+fn read_size(text: &str) -> Result<Size, String> {
+    let packets = text.parse::<Packets>().map(Size::Packets);
+    packets
+        .or_else(|_| text.parse::<Bytes>().map(Size::Bytes))
+        .map_err(|_| format!("{text:?} is not a size; write e.g. \"64 kB\" or \"25 packets\""))
+}
+
+fn read_buffer(text: &str) -> Result<BufferSize, String> {
+    if text == "unlimited" {
+        return Ok(BufferSize::Unlimited);
+    }
+    if let Some(times) = text.strip_suffix("BDP").and_then(|t| t.trim().parse::<f64>().ok()) {
+        let sane = times.is_finite() && times > 0.0;
+        return if sane {
+            Ok(BufferSize::Bdp(times))
+        } else {
+            Err("a buffer must be above 0 BDP".into())
+        };
+    }
+    let hint = format!("{text:?} is not a buffer; write e.g. \"64 kB\", \"100 packets\", \"1 BDP\" or \"unlimited\"");
+    read_size(text).map(BufferSize::Fixed).map_err(|_| hint)
+}
+
+/// Reading from and writing to text for a type of this module.
+macro_rules! as_text {
+    ($type:ident, $read:ident, $expected:literal, $pattern:literal) => {
+        impl<'de> Deserialize<'de> for $type {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                match Value::deserialize(deserializer)? {
+                    Value::String(text) => $read(&text).map_err(D::Error::custom),
+                    _ => Err(D::Error::custom($expected)),
+                }
+            }
+        }
+
+        impl Serialize for $type {
+            fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.collect_str(self)
+            }
+        }
+
+        impl JsonSchema for $type {
+            fn schema_name() -> std::borrow::Cow<'static, str> {
+                stringify!($type).into()
+            }
+
+            fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+                schemars::json_schema!({ "type": "string", "pattern": $pattern, "description": $expected })
+            }
+        }
+    };
+}
+
+as_text!(
+    Size,
+    read_size,
+    "needs a size with its unit, e.g. \"64 kB\" or \"25 packets\"",
+    r"^[0-9.eE+]+ ?(packets?|[kMGT]?B|[KMG]iB)$"
+);
+as_text!(
+    BufferSize,
+    read_buffer,
+    "needs a size with its unit, e.g. \"64 kB\", \"100 packets\", \"1 BDP\" or \"unlimited\"",
+    r"^(unlimited|[0-9.eE+]+ ?(packets?|BDP|[kMGT]?B|[KMG]iB))$"
+);
+
+impl<'de> Deserialize<'de> for LawChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            Value::String(name) => Ok(Self::Name(name)),
+            tables @ Value::Object(_) => LawTables::deserialize(tables)
+                .map(Self::Tables)
+                .map_err(D::Error::custom),
+            _ => Err(D::Error::custom(
+                "needs the name of a law, or { name = { parameter = value } }",
+            )),
+        }
+    }
+}

@@ -1,0 +1,544 @@
+//! From what users write to what the simulator takes.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use levelflow_protocols::params::Raw;
+use levelflow_protocols::{Any, AnyParams, LAWS, LawInfo, params};
+use levelflow_units::{Bytes, Duration, Rate, Time};
+use serde_json::Value;
+
+use super::error::{ScenarioError, unknown_key};
+use super::quantity::{Base, BufferSize, Size, Varying};
+use super::routing::Topology;
+use super::{Arrivals as ArrivalsText, Flow, LawChoice, LawTables, Link, Reverse, Scenario};
+use crate::network::{AckDelaySpec, Buffer, FlowSpec, LinkSpec, Network, RouteSpec};
+use crate::traffic::{Arrivals, Dist};
+
+/// A scenario that has been checked: the network, and what is needed to describe it.
+#[derive(Debug, Clone)]
+pub struct Resolved {
+    /// What to simulate.
+    pub network: Network<Any>,
+    /// Nodes at the two ends of each link.
+    pub ends: Vec<(String, String)>,
+}
+
+const LARGEST_PACKET: u64 = 65_535;
+
+type Fallible<T> = Result<T, ScenarioError>;
+
+impl Scenario {
+    /// Checks the scenario and works out paths, parameters and buffers.
+    ///
+    /// # Errors
+    /// What is wrong first, in one line.
+    pub fn resolve(&self) -> Fallible<Resolved> {
+        if self.name.is_empty() || self.name.contains(['/', '\\', '\0']) || self.name.starts_with('.') {
+            let rule = "needs a name without slashes that does not begin with a dot: results go to a directory of it";
+            return Err(ScenarioError::at("name", rule));
+        }
+        positive("duration", self.duration)?;
+        positive("sample", self.sample)?;
+        let defaults = self.read_laws()?;
+        let (mut links, ends) = self.read_links()?;
+        let mut flows = self.read_flows(&links, &ends, &defaults)?;
+        self.place_routers(&mut links, &mut flows, &defaults)?;
+        self.size_buffers(&mut links, &flows)?;
+        let network = Network {
+            duration: self.duration,
+            sample: self.sample,
+            seed: self.seed,
+            links,
+            flows,
+        };
+        Ok(Resolved { network, ends })
+    }
+
+    fn read_laws(&self) -> Fallible<LawTables> {
+        for (name, table) in &self.law {
+            read_params("law", name, &[table])?;
+        }
+        Ok(self.law.clone())
+    }
+
+    fn read_links(&self) -> Fallible<(Vec<LinkSpec<Any>>, Vec<(String, String)>)> {
+        if self.link.is_empty() {
+            return Err(ScenarioError::at("link", "at least one [[link]] is needed"));
+        }
+        let (mut links, mut ends) = (Vec::new(), Vec::new());
+        let mut names = BTreeSet::new();
+        for (i, link) in self.link.iter().enumerate() {
+            let place = link_place(i, link);
+            let mut add = |spec: LinkSpec<Any>, from: &str, to: &str| {
+                if !names.insert(spec.name.clone()) {
+                    let hint = "give one of them a name of its own";
+                    return Err(ScenarioError::at(
+                        &place,
+                        format!("two links are named {:?}; {hint}", spec.name),
+                    ));
+                }
+                links.push(spec);
+                ends.push((from.to_owned(), to.to_owned()));
+                Ok(())
+            };
+            add(read_link(&place, link, None)?, &link.from, &link.to)?;
+            match (&link.reverse, link.duplex) {
+                (Some(_), false) => return Err(ScenarioError::at(place, "reverse needs duplex = true")),
+                (reverse, true) => {
+                    let other = reverse.clone().unwrap_or_default();
+                    add(read_link(&place, link, Some(&other))?, &link.to, &link.from)?;
+                }
+                (None, false) => {}
+            }
+        }
+        Ok((links, ends))
+    }
+
+    fn read_flows(
+        &self,
+        links: &[LinkSpec<Any>],
+        ends: &[(String, String)],
+        defaults: &LawTables,
+    ) -> Fallible<Vec<FlowSpec<Any>>> {
+        let mut topology = Topology::new(links, ends);
+        for (i, hop) in self.route.iter().enumerate() {
+            topology.add_override(&format!("route {}", i + 1), &hop.at, &hop.to, &hop.via)?;
+        }
+        let mut names = BTreeSet::new();
+        let mut flows = Vec::new();
+        for (i, flow) in self.flow.iter().enumerate() {
+            let place = format!("flow {} ({})", i + 1, flow.name);
+            if flow.name.is_empty() || !names.insert(&flow.name) {
+                return Err(ScenarioError::at(place, "needs a name of its own"));
+            }
+            let reader = FlowReader {
+                place: &place,
+                flow,
+                links,
+                topology: &topology,
+            };
+            flows.push(reader.read(defaults)?);
+        }
+        Ok(flows)
+    }
+
+    /// Each link runs the laws whose data crosses it, unless it says "none".
+    fn place_routers(
+        &self,
+        links: &mut [LinkSpec<Any>],
+        flows: &mut [FlowSpec<Any>],
+        defaults: &LawTables,
+    ) -> Fallible<()> {
+        let choices = self.link.iter().enumerate().flat_map(|(i, link)| {
+            let own = (i, link, link.law.as_ref());
+            let reverse = link.reverse.as_ref().and_then(|r| r.law.as_ref()).or(link.law.as_ref());
+            std::iter::once(own).chain(link.duplex.then_some((i, link, reverse)))
+        });
+        for (index, (i, link, choice)) in choices.enumerate() {
+            let place = link_place(i, link);
+            let tables = link_tables(&place, choice)?;
+            let Some(tables) = tables else { continue };
+            let index = index as u32;
+            let crossing = flows
+                .iter()
+                .filter(|f| f.route.forward.contains(&index))
+                .map(|f| f.params.law().name);
+            for name in crossing.collect::<BTreeSet<_>>() {
+                let layers: Vec<_> = [defaults.get(name), tables.get(name)].into_iter().flatten().collect();
+                links[index as usize]
+                    .routers
+                    .push(read_params(&format!("{place}, law"), name, &layers)?);
+            }
+        }
+        for (i, flow) in flows.iter_mut().enumerate() {
+            let law = flow.params.law().name;
+            let runs = |l: &u32| links[*l as usize].routers.iter().any(|p| p.law().name == law);
+            flow.route.routers = flow.route.forward.iter().copied().filter(runs).collect();
+            let place = format!("flow {} ({})", i + 1, flow.name);
+            match flow.route.routers.len() {
+                0 => {
+                    let problem = format!("no link on its path runs {law}; take law = \"none\" from one of them");
+                    return Err(ScenarioError::at(place, problem));
+                }
+                256.. => {
+                    return Err(ScenarioError::at(
+                        place,
+                        "its path has more than 255 routers of its law",
+                    ));
+                }
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// Buffers in bandwidth-delay products need the flows' round trips.
+    fn size_buffers(&self, links: &mut [LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<()> {
+        let sizes = self.link.iter().enumerate().flat_map(|(i, link)| {
+            let reverse = link.reverse.as_ref().and_then(|r| r.buffer).unwrap_or(link.buffer);
+            std::iter::once((i, link, link.buffer)).chain(link.duplex.then_some((i, link, reverse)))
+        });
+        let longest: Vec<Option<f64>> = flows.iter().map(|f| longest_rtt(f, links)).collect();
+        for (index, (i, link, size)) in sizes.enumerate() {
+            let place = format!("{}, buffer", link_place(i, link));
+            links[index].buffer = match size {
+                BufferSize::Unlimited => Buffer::Unlimited,
+                BufferSize::Fixed(Size::Bytes(b)) => Buffer::Bytes(b),
+                BufferSize::Fixed(Size::Packets(n)) => Buffer::Packets(n.get()),
+                BufferSize::Bdp(times) => {
+                    let crosses = |f: &FlowSpec<Any>| {
+                        f.route.forward.contains(&(index as u32)) || f.route.reverse.contains(&(index as u32))
+                    };
+                    let rtts = flows
+                        .iter()
+                        .zip(&longest)
+                        .filter(|(f, _)| crosses(f))
+                        .map(|(_, rtt)| *rtt);
+                    let rtt = rtts
+                        .collect::<Option<Vec<f64>>>()
+                        .and_then(|r| r.into_iter().reduce(f64::max));
+                    let problem = "BDP needs flows on the link whose round trips have a largest value";
+                    let rtt = rtt.ok_or_else(|| ScenarioError::at(&place, problem))?;
+                    Buffer::Bytes(Bytes::new(
+                        (times * links[index].capacity.bps() * rtt / 8.0).ceil() as u64
+                    ))
+                }
+            };
+            if matches!(links[index].buffer, Buffer::Bytes(Bytes::ZERO) | Buffer::Packets(0)) {
+                return Err(ScenarioError::at(place, "must have room for at least one packet"));
+            }
+        }
+        Ok(())
+    }
+}
+
+fn link_place(i: usize, link: &Link) -> String {
+    match &link.name {
+        Some(name) => format!("link {} ({name})", i + 1),
+        None => format!("link {} ({}->{})", i + 1, link.from, link.to),
+    }
+}
+
+fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<LinkSpec<Any>> {
+    let (name, capacity, delay, loss) = match reverse {
+        None => (
+            link.name
+                .clone()
+                .unwrap_or_else(|| format!("{}->{}", link.from, link.to)),
+            None,
+            None,
+            None,
+        ),
+        Some(r) => {
+            let default = match &link.name {
+                Some(name) => format!("{name}.reverse"),
+                None => format!("{}->{}", link.to, link.from),
+            };
+            (r.name.clone().unwrap_or(default), r.capacity, r.delay, r.loss)
+        }
+    };
+    let (capacity, delay, loss) = (
+        capacity.unwrap_or(link.capacity),
+        delay.unwrap_or(link.delay),
+        loss.unwrap_or(link.loss),
+    );
+    if link.from == link.to {
+        return Err(ScenarioError::at(place, "a link needs two different nodes"));
+    }
+    let (slowest, fastest) = (1.0, 1e15);
+    if !(slowest..=fastest).contains(&capacity.bps()) {
+        let problem = format!("{capacity} is out of range; allowed: 1 b/s to 1000 Tb/s");
+        return Err(ScenarioError::at(format!("{place}, capacity"), problem));
+    }
+    if !(0.0..1.0).contains(&loss) {
+        let problem = format!("{loss} is out of range; allowed: 0 to less than 1");
+        return Err(ScenarioError::at(format!("{place}, loss"), problem));
+    }
+    Ok(LinkSpec {
+        name,
+        capacity,
+        delay,
+        buffer: Buffer::Unlimited,
+        loss,
+        routers: Vec::new(),
+    })
+}
+
+/// Parameters given at a link by law, or `None` for a plain queue.
+fn link_tables(place: &str, choice: Option<&LawChoice>) -> Fallible<Option<LawTables>> {
+    let place = format!("{place}, law");
+    match choice {
+        None => Ok(Some(BTreeMap::new())),
+        Some(LawChoice::Name(name)) if name == "none" => Ok(None),
+        Some(LawChoice::Name(name)) => {
+            let hint = "a link runs the laws of the flows that cross it; write \"none\", or parameters by law";
+            Err(ScenarioError::at(
+                place,
+                format!("{name:?} is not allowed here: {hint}"),
+            ))
+        }
+        Some(LawChoice::Tables(tables)) => {
+            for (name, table) in tables {
+                read_params(&place, name, &[table])?;
+            }
+            Ok(Some(tables.clone()))
+        }
+    }
+}
+
+fn law_named(place: &str, name: &str) -> Fallible<&'static LawInfo> {
+    LAWS.iter().find(|l| l.name == name).ok_or_else(|| {
+        let known: Vec<&str> = LAWS.iter().map(|l| l.name).collect();
+        ScenarioError::at(place, format!("the law {}", unknown_key(name, &known)))
+    })
+}
+
+/// Parameters of a law: its defaults, then each layer over the one before.
+fn read_params(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> Fallible<AnyParams> {
+    let info = law_named(place, law)?;
+    let place = format!("{place}, {law}");
+    let mut values: Vec<f64> = info.params.iter().map(|p| p.default).collect();
+    for (key, value) in layers.iter().flat_map(|table| table.iter()) {
+        let index = info.params.iter().position(|p| p.name == key).ok_or_else(|| {
+            let known: Vec<&str> = info.params.iter().map(|p| p.name).collect();
+            ScenarioError::at(&place, unknown_key(key, &known))
+        })?;
+        let raw = match value {
+            Value::Bool(on) => Raw::Flag(*on),
+            Value::String(text) => Raw::Text(text),
+            Value::Number(n) => Raw::Number(n.as_f64().unwrap_or(f64::NAN)),
+            _ => Raw::Text(""),
+        };
+        let wrong = |e| ScenarioError::at(format!("{place}, {key}"), format!("{value}: {e}"));
+        values[index] = info.params[index].read(raw).map_err(wrong)?;
+    }
+    params(law, &values).map_err(|e| ScenarioError::at(format!("{place}, {}", e.name), e.to_string()))
+}
+
+fn positive(place: &str, duration: Duration) -> Fallible<()> {
+    if duration == Duration::ZERO {
+        Err(ScenarioError::at(place, "must be above 0"))
+    } else {
+        Ok(())
+    }
+}
+
+/// Longest base round trip of a flow, if there is one.
+fn longest_rtt(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<f64> {
+    match &flow.rtt {
+        None => Some(propagation(&flow.route, links).as_secs_f64()),
+        Some(Dist::Constant(x) | Dist::Uniform { high: x, .. }) => Some(*x),
+        Some(Dist::List(values)) => values.iter().copied().reduce(f64::max),
+        Some(_) => None,
+    }
+}
+
+fn propagation(route: &RouteSpec, links: &[LinkSpec<Any>]) -> Duration {
+    let there_and_back = route.forward.iter().chain(&route.reverse);
+    there_and_back.fold(Duration::ZERO, |sum, &l| sum + links[l as usize].delay)
+}
+
+struct FlowReader<'a> {
+    place: &'a str,
+    flow: &'a Flow,
+    links: &'a [LinkSpec<Any>],
+    topology: &'a Topology<'a>,
+}
+
+impl FlowReader<'_> {
+    fn error(&self, key: &str, problem: impl Into<String>) -> ScenarioError {
+        ScenarioError::at(format!("{}, {key}", self.place), problem)
+    }
+
+    fn dist<T: Base>(&self, key: &str, value: Option<&Varying<T>>) -> Fallible<Option<Dist>> {
+        let read = value.map(|v| v.dist(self.flow.packet)).transpose();
+        read.map_err(|problem| self.error(key, problem))
+    }
+
+    fn read(&self, defaults: &LawTables) -> Fallible<FlowSpec<Any>> {
+        let flow = self.flow;
+        for (key, size) in [("packet", flow.packet), ("ack", flow.ack)] {
+            if size == Bytes::ZERO || size.get() > LARGEST_PACKET {
+                return Err(self.error(
+                    key,
+                    format!("{size} is out of range; allowed: 1 B to {LARGEST_PACKET} B"),
+                ));
+            }
+        }
+        let route = self.route()?;
+        let size = self.dist("size", flow.size.as_ref())?;
+        if size.as_ref().is_some_and(|s| s.constant() == Some(0.0)) {
+            return Err(self.error("size", "must be above 0"));
+        }
+        let reliable = flow.reliable.unwrap_or(size.is_some());
+        if reliable && size.is_none() {
+            return Err(self.error(
+                "reliable",
+                "needs a size: only a finite transfer can be delivered in full",
+            ));
+        }
+        Ok(FlowSpec {
+            name: flow.name.clone(),
+            params: self.params(defaults)?,
+            rtt: self.rtt(&route)?,
+            route,
+            start: self.dist("start", flow.start.as_ref())?.unwrap_or(Dist::Constant(0.0)),
+            stop: self.stop()?,
+            lifetime: self.dist("lifetime", flow.lifetime.as_ref())?,
+            size,
+            reliable,
+            arrivals: self.arrivals()?,
+            packet: flow.packet,
+            control: flow.ack,
+            ack_delay: self.ack_delay()?,
+        })
+    }
+
+    fn params(&self, defaults: &LawTables) -> Fallible<AnyParams> {
+        let place = format!("{}, law", self.place);
+        let (name, own) = match &self.flow.law {
+            LawChoice::Name(name) => (name, None),
+            LawChoice::Tables(tables) => match tables.first_key_value() {
+                Some((name, table)) if tables.len() == 1 => (name, Some(table)),
+                _ => return Err(ScenarioError::at(place, "a flow follows exactly one law")),
+            },
+        };
+        law_named(&place, name)?;
+        let layers: Vec<_> = [defaults.get(name), own].into_iter().flatten().collect();
+        read_params(&place, name, &layers)
+    }
+
+    fn route(&self) -> Fallible<RouteSpec> {
+        let Flow {
+            from,
+            to,
+            path,
+            reverse_path,
+            ..
+        } = self.flow;
+        let end = |key: &str, given: &Option<String>, on_path: Option<&String>| match (given, on_path) {
+            (Some(name), Some(node)) if name != node => {
+                Err(self.error(key, format!("{name:?} is not the end of the path, {node:?}")))
+            }
+            (Some(name), _) | (None, Some(name)) => Ok(name.clone()),
+            (None, None) => Err(self.error(key, "is missing; write from and to, or a path")),
+        };
+        let first = end("from", from, path.as_ref().and_then(|p| p.first()))?;
+        let last = end("to", to, path.as_ref().and_then(|p| p.last()))?;
+        let forward = match path {
+            Some(nodes) => self.topology.along(&format!("{}, path", self.place), nodes)?,
+            None => self.topology.shortest(self.place, &first, &last)?,
+        };
+        let place = format!("{}, reverse_path", self.place);
+        let reverse = match reverse_path {
+            Some(nodes) if nodes.first() != Some(&last) || nodes.last() != Some(&first) => {
+                return Err(ScenarioError::at(
+                    place,
+                    format!("must lead from {last:?} back to {first:?}"),
+                ));
+            }
+            Some(nodes) => self.topology.along(&place, nodes)?,
+            None => self
+                .topology
+                .shortest(&format!("{}, way back", self.place), &last, &first)?,
+        };
+        Ok(RouteSpec {
+            forward,
+            reverse,
+            routers: Vec::new(),
+        })
+    }
+
+    fn rtt(&self, route: &RouteSpec) -> Fallible<Option<Dist>> {
+        let Some(rtt) = self.dist("rtt", self.flow.rtt.as_ref())? else {
+            return Ok(None);
+        };
+        let on_links = propagation(route, self.links);
+        if rtt.min() < on_links.as_secs_f64() * (1.0 - 1e-12) {
+            let problem = format!("must be at least {on_links}, the propagation delay of its links there and back");
+            return Err(self.error("rtt", problem));
+        }
+        Ok(Some(rtt))
+    }
+
+    fn stop(&self) -> Fallible<Option<Time>> {
+        let Some(stop) = self.flow.stop else { return Ok(None) };
+        let start = self.dist("start", self.flow.start.as_ref())?.map_or(0.0, |d| d.min());
+        if stop.as_secs_f64() <= start {
+            return Err(self.error("stop", "must be after start"));
+        }
+        Ok(Some(Time::ZERO + stop))
+    }
+
+    fn arrivals(&self) -> Fallible<Arrivals> {
+        let Flow {
+            arrivals, count, limit, ..
+        } = self.flow;
+        if limit.is_some() && !matches!(arrivals, Some(a) if !matches!(a, ArrivalsText::Times(_))) {
+            return Err(self.error("limit", "needs arrivals that go on"));
+        }
+        let Some(arrivals) = arrivals else {
+            return match count.unwrap_or(1) {
+                0 => Err(self.error("count", "must be at least 1")),
+                count => Ok(Arrivals::Once { count }),
+            };
+        };
+        if count.is_some() {
+            return Err(self.error(
+                "count",
+                "cannot go with arrivals; use batches for several flows at a time",
+            ));
+        }
+        let process = |at_start, interval: Dist, batch| {
+            if interval.constant() == Some(0.0) || batch == 0 {
+                return Err(self.error("arrivals", "the interval and the batch must be above 0"));
+            }
+            Ok(Arrivals::Process {
+                at_start,
+                interval,
+                batch,
+                limit: *limit,
+            })
+        };
+        let interval = |value: &Varying<Duration>| {
+            value
+                .dist(self.flow.packet)
+                .map_err(|problem| self.error("arrivals", problem))
+        };
+        match arrivals {
+            ArrivalsText::Poisson(rate) => process(
+                false,
+                Dist::Exponential {
+                    mean: 1.0 / rate.per_second(),
+                },
+                1,
+            ),
+            ArrivalsText::Interval(value) => process(true, interval(value)?, 1),
+            ArrivalsText::Batches { batch, interval: value } => process(true, interval(value)?, *batch),
+            ArrivalsText::Times(times) => Ok(Arrivals::Times(times.iter().map(|t| t.as_secs_f64()).collect())),
+        }
+    }
+
+    fn ack_delay(&self) -> Fallible<Option<AckDelaySpec>> {
+        let Some(delay) = &self.flow.ack_delay else {
+            return Ok(None);
+        };
+        let dist = |problem| self.error("ack_delay", problem);
+        Ok(Some(AckDelaySpec {
+            every: delay.every.dist(self.flow.packet).map_err(dist)?,
+            hold: delay.hold.dist(self.flow.packet).map_err(dist)?,
+            spacing: delay.spacing,
+        }))
+    }
+}
+
+/// The largest load that a link's routers aim at: the smallest of their targets, or its capacity.
+pub(super) fn target(link: &LinkSpec<Any>) -> Rate {
+    use levelflow_protocols::{AnyRouter, PortInfo, RouterLaw};
+    let info = PortInfo {
+        id: 1,
+        capacity: link.capacity,
+    };
+    let targets = link.routers.iter().map(|p| AnyRouter::new(p, &info).target());
+    targets.fold(link.capacity, |least, t| if t < least { t } else { least })
+}

@@ -1,0 +1,142 @@
+//! When flows start and how much they carry.
+
+use crate::rng::Stream;
+
+/// A random variable; values are in base units (seconds, bytes, counts).
+#[derive(Debug, Clone, PartialEq)]
+pub enum Dist {
+    /// Always the same.
+    Constant(f64),
+    /// Uniform on [low, high).
+    Uniform {
+        /// Smallest value.
+        low: f64,
+        /// Largest value.
+        high: f64,
+    },
+    /// Exponential.
+    Exponential {
+        /// Its mean.
+        mean: f64,
+    },
+    /// Pareto: `P(X > x) = (scale/x)^shape` with `scale = mean (shape - 1)/shape`.
+    Pareto {
+        /// Its mean.
+        mean: f64,
+        /// Tail index, above 1.
+        shape: f64,
+    },
+    /// Log-normal.
+    Lognormal {
+        /// Its mean, not that of its logarithm.
+        mean: f64,
+        /// Standard deviation of its logarithm.
+        sigma: f64,
+    },
+    /// One of these values, each as likely as the others.
+    List(Vec<f64>),
+}
+
+impl Dist {
+    /// One draw; the values of a list are equally likely.
+    pub fn sample(&self, stream: &mut Stream) -> f64 {
+        match self {
+            Self::Constant(value) => *value,
+            Self::Uniform { low, high } => low + (high - low) * stream.unit(),
+            Self::Exponential { mean } => mean * stream.exponential(),
+            Self::Pareto { mean, shape } => {
+                let scale = mean * (shape - 1.0) / shape;
+                scale * libm::pow(1.0 - stream.unit(), -1.0 / shape)
+            }
+            Self::Lognormal { mean, sigma } => {
+                let mu = libm::log(*mean) - sigma * sigma / 2.0;
+                libm::exp(mu + sigma * stream.normal())
+            }
+            Self::List(values) => values[(stream.unit() * values.len() as f64) as usize],
+        }
+    }
+
+    /// Smallest possible value.
+    #[must_use]
+    pub fn min(&self) -> f64 {
+        match self {
+            Self::Constant(value) => *value,
+            Self::Uniform { low, .. } => *low,
+            Self::Exponential { .. } | Self::Lognormal { .. } => 0.0,
+            Self::Pareto { mean, shape } => mean * (shape - 1.0) / shape,
+            Self::List(values) => values.iter().copied().fold(f64::INFINITY, f64::min),
+        }
+    }
+
+    /// The value, if there is only one.
+    #[must_use]
+    pub fn constant(&self) -> Option<f64> {
+        match self {
+            Self::Constant(value) => Some(*value),
+            _ => None,
+        }
+    }
+}
+
+/// When a flow entry starts flows.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Arrivals {
+    /// `count` flows, each at its own draw of the entry's start.
+    Once {
+        /// How many.
+        count: u32,
+    },
+    /// Again and again from the entry's start on.
+    Process {
+        /// Whether the first arrival is at the start itself, or one interval later.
+        at_start: bool,
+        /// Time between arrivals, s.
+        interval: Dist,
+        /// Flows per arrival.
+        batch: u32,
+        /// Most arrivals, if bounded.
+        limit: Option<u64>,
+    },
+    /// At these times, s, in ascending order.
+    Times(Vec<f64>),
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn moments(dist: &Dist) -> (f64, f64) {
+        let mut stream = Stream::new(3, "test", "dist");
+        let n = 400_000;
+        let draws: Vec<f64> = (0..n).map(|_| dist.sample(&mut stream)).collect();
+        assert!(draws.iter().all(|&x| x >= dist.min() * (1.0 - 1e-12)));
+        let mean = draws.iter().sum::<f64>() / f64::from(n);
+        (
+            mean,
+            draws.iter().map(|x| (x - mean).powi(2)).sum::<f64>() / f64::from(n),
+        )
+    }
+
+    #[test]
+    fn means_and_variances_are_the_textbook_ones() {
+        let close = |(mean, var): (f64, f64), m: f64, v: f64| {
+            assert!(
+                (mean / m - 1.0).abs() < 0.01 && (var / v - 1.0).abs() < 0.1,
+                "{mean} {var} for {m} {v}"
+            );
+        };
+        close(moments(&Dist::Uniform { low: 20.0, high: 40.0 }), 30.0, 400.0 / 12.0);
+        close(moments(&Dist::Exponential { mean: 30.0 }), 30.0, 900.0);
+        let (a, m) = (4.5, 30.0);
+        let scale: f64 = m * (a - 1.0) / a;
+        close(
+            moments(&Dist::Pareto { mean: m, shape: a }),
+            m,
+            scale.powi(2) * a / ((a - 1.0f64).powi(2) * (a - 2.0)),
+        );
+        let (mean, sigma) = (10.0f64, 0.5f64);
+        let variance = ((sigma * sigma).exp() - 1.0) * mean * mean;
+        close(moments(&Dist::Lognormal { mean, sigma }), mean, variance);
+        close(moments(&Dist::List(vec![1.0, 2.0, 6.0])), 3.0, 14.0 / 3.0);
+    }
+}
