@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 
     from levelflow.results import Result
 
+Curve = tuple[str, pl.Series, pl.Series]
+
 # Okabe and Ito, "Color Universal Design" (2008), without the yellow that fades on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
 GREY = "#8a8a8a"
@@ -47,18 +49,14 @@ STYLE: dict[Any, Any] = {
 def rates(result: Result) -> Figure:
     """Draws the rate of one flow of each entry, and dashed the max-min fair one."""
     figure, axes = _figure(f"{result.scenario['name']}: sending rate per flow", "rate (Mb/s)")
-    ideal = _ideal(result)
-    curves = [
-        (_label(flow), own["t"].to_numpy(), own["rate_bps"].to_numpy() / own["active"].to_numpy() / 1e6)
-        for flow, own in _entries(result)
-    ]
-    _draw(axes, curves)
-    targets = [ideal[flow["name"]] for flow, _ in _entries(result)]
-    if len(curves) <= MOST_LINES:
-        for line, target in zip(axes.get_lines(), targets, strict=False):
-            axes.plot(*target, color=line.get_color(), linestyle=(0, (4, 3)), linewidth=1, alpha=0.7, zorder=1)
-        if targets:
-            axes.plot([], [], color=GREY, linestyle=(0, (4, 3)), linewidth=1, label="max-min fair")
+    entries = list(_entries(result))
+    _draw(axes, [(_label(flow), own["t"], own["rate_bps"] / own["active"] / 1e6) for flow, own in entries])
+    if 0 < len(entries) <= MOST_LINES:
+        dashes: dict[str, Any] = {"linestyle": (0, (4, 3)), "linewidth": 1, "alpha": 0.7, "zorder": 1}
+        ideal = _ideal(result)
+        for line, (flow, _) in zip(axes.get_lines(), entries, strict=True):
+            axes.plot(*ideal[flow["name"]], color=line.get_color(), **dashes)
+        axes.plot([], [], color=GREY, label="max-min fair", **dashes)
     return _finished(figure, axes)
 
 
@@ -115,7 +113,7 @@ def _figure(title: str, label: str) -> tuple[Figure, Axes]:
     return figure, axes
 
 
-def _draw(axes: Axes, curves: list[tuple[str, Any, Any]], nothing: str = "nothing was sent") -> None:
+def _draw(axes: Axes, curves: list[Curve], nothing: str = "nothing was sent") -> None:
     """Draws curves in colours with names, or, where they are many, in grey with their mean."""
     if not curves:
         axes.text(0.5, 0.5, nothing, transform=axes.transAxes, ha="center", color=GREY)
@@ -126,9 +124,9 @@ def _draw(axes: Axes, curves: list[tuple[str, Any, Any]], nothing: str = "nothin
     for _, t, y in curves:
         axes.plot(t, y, color=GREY, linewidth=0.5, alpha=0.35)
     axes.plot([], [], color=GREY, linewidth=0.8, label=f"{len(curves)} curves")
-    times = np.unique(np.concatenate([t for _, t, _ in curves]))
-    spread = np.array([np.interp(times, t, y, left=np.nan, right=np.nan) for _, t, y in curves])
-    axes.plot(times, np.nanmean(spread, axis=0), color=COLOURS[0], label="their mean")
+    times, place = np.unique(np.concatenate([t for _, t, _ in curves]), return_inverse=True)
+    total = np.bincount(place, weights=np.concatenate([y for _, _, y in curves]))
+    axes.plot(times, total / np.bincount(place), color=COLOURS[0], label="their mean")
 
 
 def _finished(figure: Figure, axes: Axes) -> Figure:
@@ -156,9 +154,9 @@ def _label(flow: dict[str, Any]) -> str:
     return f"{flow['name']} ({flow['law']}{many})"
 
 
-def _per_link(result: Result, column: str, factor: float) -> list[tuple[str, Any, Any]]:
+def _per_link(result: Result, column: str, factor: float) -> list[Curve]:
     return [
-        (name, own["t"].to_numpy(), own[column].to_numpy() * factor)
+        (name, own["t"], own[column] * factor)
         for (name,), own in result.links.partition_by("link", as_dict=True, maintain_order=True).items()
         if own[column].max()
     ]
@@ -167,11 +165,11 @@ def _per_link(result: Result, column: str, factor: float) -> list[tuple[str, Any
 def _ideal(result: Result) -> dict[str, tuple[list[float], list[float]]]:
     """Returns the max-min fair rate of each entry, in Mb/s, against time; constant while the same flows are active."""
     names = [flow["name"] for flow in result.scenario["flows"]]
-    table = result.flows.pivot(on="flow", index="t", values="active", aggregate_function="first").sort("t")
-    counts = np.column_stack([table[name].fill_null(0).to_numpy() for name in names if name in table.columns])
+    table = result.flows.pivot(on="flow", on_columns=names, index="t", values="active", aggregate_function="first")
+    table = table.sort("t").fill_null(0)
     known: dict[tuple[float, ...], list[float | None]] = {}
     curves: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in names}
-    for t, row in zip(table["t"], counts.tolist(), strict=True):
+    for t, *row in table.iter_rows():
         state = tuple(row)
         if state not in known:
             known[state] = shares(result.scenario, list(state))

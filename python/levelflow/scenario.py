@@ -151,7 +151,8 @@ class Scenario:
                 names.setdefault(str(entry.get("name", ends)), entry)
             names.setdefault(str(number), entry)
         if key not in names:
-            raise self._error(f"{path}: no entry {key!r}; {nearest(key, list(names))}")
+            known = [name for name in names if not name.isdigit()] or list(names)
+            raise self._error(f"{path}: no entry {key!r}; {nearest(key, known)}")
         return names[key]
 
     def _table(self, table: Any, keys: list[str], depth: int) -> Any:

@@ -51,8 +51,10 @@ def run(
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
 def reproduce(context: typer.Context) -> None:
     """Check the numbers that the papers print."""
-    from levelflow.claims.cli import app as claims
+    from levelflow.claims.cli import reproduce as command
 
+    claims = typer.Typer(add_completion=False, rich_markup_mode=None)
+    claims.command()(command)
     claims(args=context.args, prog_name="levelflow reproduce")
 
 
