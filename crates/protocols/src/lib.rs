@@ -1,1 +1,35 @@
-//! protocols
+//! Congestion-control laws with explicit feedback, one folder per law.
+//!
+//! A *law* is what a paper defines: what a sender does on an acknowledgement, what a router does on a packet and at
+//! the end of an interval, what the header carries. Laws are pure: state and input go in, state and output come out.
+//! They have no clock, socket, thread, random source or allocation, so the simulator and a data plane call the same
+//! code.
+//!
+//! To add a law, add a folder and one line to the [`laws!`] list below; `CONTRIBUTING.md` has the steps.
+
+#![no_std]
+#[cfg(test)]
+extern crate std;
+
+pub mod emkc;
+pub mod jetmax;
+mod law;
+pub mod params;
+pub mod rcp;
+mod registry;
+pub mod wire;
+
+#[cfg(test)]
+mod conformance;
+
+pub use law::{
+    Bottleneck, Feedback, FlowInfo, Header, Kind, Law, LawInfo, Opening, Outgoing, PortInfo, PortView, Protocol,
+    RouterLaw, SenderLaw, Signal,
+};
+pub use params::{ParamError, ParamSpec, Unit};
+
+registry::laws! {
+    jetmax => JetMax,
+    emkc => Emkc,
+    rcp => Rcp,
+}

@@ -22,7 +22,13 @@ impl EmkcHeader {
     /// What a sender writes.
     #[must_use]
     pub fn unset(usr: u32) -> Self {
-        Self { id: 0, seq: 0, price: f32::MIN, delta: 0.0, usr }
+        Self {
+            id: 0,
+            seq: 0,
+            price: f32::MIN,
+            delta: 0.0,
+            usr,
+        }
     }
 }
 
@@ -41,7 +47,10 @@ impl Header for EmkcHeader {
         let wire = exactly::<{ Self::WIRE }>(wire)?;
         let price = number(word(wire, 8), "p")?;
         if !(f32::MIN..=1.0).contains(&price) {
-            return Err(DecodeError::Field { name: "p", allowed: "a finite number, at most 1" });
+            return Err(DecodeError::Field {
+                name: "p",
+                allowed: "a finite number, at most 1",
+            });
         }
         Ok(Self {
             id: u32::from_be_bytes(word(wire, 0)),

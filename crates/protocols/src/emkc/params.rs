@@ -18,7 +18,7 @@ pub enum Reference {
 pub enum Switch {
     /// Switches when the prices differ by more than `delta`, then holds its rate for one round-trip time.
     Hold,
-    /// Switches and reacts at once.
+    /// Reacts to whatever has a larger sequence number than the last, as section V.4.1 is worded.
     None,
 }
 
@@ -96,7 +96,7 @@ pub(super) const TABLE: &[ParamSpec] = &[
     },
     ParamSpec {
         name: "switch",
-        doc: "a change of bottleneck: confirm and hold one round-trip time, or react at once",
+        doc: "a change of bottleneck: confirm and hold one round-trip time, or react to any router with a larger sequence number",
         unit: Unit::Choice(&["hold", "none"]),
         default: 0.0,
         range: (0.0, 1.0),
@@ -119,7 +119,10 @@ impl EmkcParams {
         };
         if initial_rate < min_rate {
             let problem = Problem::Conflict("must be at least min_rate");
-            return Err(ParamError { name: "initial_rate", problem });
+            return Err(ParamError {
+                name: "initial_rate",
+                problem,
+            });
         }
         Ok(Self {
             alpha: Rate::clamped(alpha),
@@ -127,7 +130,11 @@ impl EmkcParams {
             interval: Duration::from_secs_f64(interval).expect("the table's range fits"),
             initial_rate: Rate::clamped(initial_rate),
             min_rate: Rate::clamped(min_rate),
-            reference: if sender == 0.0 { Reference::Proper } else { Reference::Naive },
+            reference: if sender == 0.0 {
+                Reference::Proper
+            } else {
+                Reference::Naive
+            },
             switch: if switch == 0.0 { Switch::Hold } else { Switch::None },
             delta,
         })

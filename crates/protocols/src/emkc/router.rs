@@ -21,7 +21,14 @@ impl RouterLaw for EmkcRouter {
     type Header = EmkcHeader;
 
     fn new(_params: &EmkcParams, port: &PortInfo) -> Self {
-        Self { id: port.id, capacity: port.capacity, arrived: Bytes::ZERO, seq: 0, price: f32::MIN, delta: 0.0 }
+        Self {
+            id: port.id,
+            capacity: port.capacity,
+            arrived: Bytes::ZERO,
+            seq: 0,
+            price: f32::MIN,
+            delta: 0.0,
+        }
     }
 
     #[inline]
@@ -41,7 +48,11 @@ impl RouterLaw for EmkcRouter {
     fn on_interval(&mut self, _params: &EmkcParams, elapsed: Duration, _port: &PortView) {
         let seconds = elapsed.as_secs_f64();
         let load = self.arrived.as_bits_f64() / seconds;
-        self.price = if load > 0.0 { (1.0 - self.capacity.bps() / load) as f32 } else { f32::MIN };
+        self.price = if load > 0.0 {
+            (1.0 - self.capacity.bps() / load) as f32
+        } else {
+            f32::MIN
+        };
         self.delta = seconds as f32;
         self.seq = self.seq.wrapping_add(1);
         self.arrived = Bytes::ZERO;

@@ -10,11 +10,13 @@ use crate::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 struct Heard {
     id: u32,
     seq: u32,
-    /// `z(n)`: number of the first packet that carried this feedback.
-    first: u32,
+    /// `z(n)`: number of the first packet that carried this feedback; `None` if another router's hid it.
+    first: Option<u32>,
     price: f32,
     /// When an answer last carried this router's feedback, new or not.
     last: Time,
+    /// Whether another router's feedback has come since.
+    interrupted: bool,
 }
 
 /// One flow.
@@ -22,10 +24,12 @@ struct Heard {
 pub struct EmkcSender {
     packet_size: Bytes,
     rate: Rate,
+    /// When the rate last changed, or the flow started.
+    changed: Time,
     /// Answers to packets before this number are out of date.
     next: u32,
     heard: Option<Heard>,
-    /// Rate changes wait until then.
+    /// The rate stays as it is until then.
     hold: Time,
 }
 
@@ -35,7 +39,14 @@ impl SenderLaw for EmkcSender {
 
     fn new(params: &EmkcParams, flow: &FlowInfo) -> Self {
         let (packet_size, rate) = (flow.packet_size, params.initial_rate);
-        Self { packet_size, rate, next: 0, heard: None, hold: Time::ZERO }
+        Self {
+            packet_size,
+            rate,
+            changed: Time::ZERO,
+            next: 0,
+            heard: None,
+            hold: Time::ZERO,
+        }
     }
 
     #[inline]
@@ -49,7 +60,10 @@ impl SenderLaw for EmkcSender {
     }
 
     #[inline]
-    fn on_send(&mut self, params: &EmkcParams, _now: Time, packet: &Outgoing) -> EmkcHeader {
+    fn on_send(&mut self, params: &EmkcParams, now: Time, packet: &Outgoing) -> EmkcHeader {
+        if packet.number == 0 {
+            self.changed = now;
+        }
         EmkcHeader::unset(match params.reference {
             Reference::Proper => packet.number,
             Reference::Naive => (self.rate.bps() as f32).min(f32::MAX).to_bits(),
@@ -64,75 +78,113 @@ impl SenderLaw for EmkcSender {
         }
         self.next = feedback.number.saturating_add(1);
         match self.heard {
-            Some(heard) if heard.id == header.id => self.on_own(params, now, feedback, heard),
+            Some(heard) if heard.id == header.id || params.switch == Switch::None => {
+                self.on_own(params, now, feedback, heard);
+            }
             Some(heard) => self.on_other(params, now, feedback, heard),
             None => self.on_first(params, now, feedback),
         }
     }
 
     fn bottleneck(&self) -> Bottleneck {
-        self.heard.map_or(Bottleneck::Unknown, |heard| Bottleneck::Router(heard.id))
+        self.heard
+            .map_or(Bottleneck::Unknown, |heard| Bottleneck::Router(heard.id))
     }
 }
 
 impl EmkcSender {
     /// The first feedback of a flow: nothing was sent in a known interval yet, so only the naive sender reacts.
     fn on_first(&mut self, params: &EmkcParams, now: Time, feedback: &Feedback<EmkcHeader>) {
-        self.listen(now, feedback);
+        self.listen(now, feedback, Some(feedback.number));
         if params.reference == Reference::Naive {
-            self.react(params, feedback, feedback.number, 1);
+            self.step(params, now, &feedback.header, echoed(&feedback.header));
         }
     }
 
-    /// Feedback of the current bottleneck.
+    /// Feedback of the current bottleneck; without switch handling, of any router, whose counters are then compared
+    /// as if they were one. A counter that runs backwards has been restarted.
     fn on_own(&mut self, params: &EmkcParams, now: Time, feedback: &Feedback<EmkcHeader>, heard: Heard) {
-        match feedback.header.seq.checked_sub(heard.seq) {
-            Some(0) => self.heard = Some(Heard { last: now, ..heard }),
-            Some(intervals) => {
-                self.listen(now, feedback);
-                if now >= self.hold {
-                    self.react(params, feedback, heard.first, intervals);
-                }
+        let Some(intervals) = feedback.header.seq.checked_sub(heard.seq) else {
+            if feedback.header.id == heard.id {
+                self.listen(now, feedback, Some(feedback.number));
             }
-            None => self.listen(now, feedback),
+            return;
+        };
+        if intervals == 0 {
+            self.heard = Some(Heard {
+                last: now,
+                interrupted: false,
+                ..heard
+            });
+            return;
         }
+        let first = (!heard.interrupted).then_some(feedback.number);
+        self.listen(now, feedback, first);
+        if now < self.hold {
+            return;
+        }
+        let counted = if params.switch == Switch::None { 1 } else { intervals };
+        let reference = match (params.reference, heard.first, first) {
+            (Reference::Naive, ..) => echoed(&feedback.header),
+            (Reference::Proper, Some(since), Some(_)) => self.sent(feedback, since, counted),
+            _ if self.steady(now, feedback) => self.rate.bps(),
+            _ => return,
+        };
+        self.step(params, now, &feedback.header, reference);
     }
 
     /// Feedback of another router, which then had the largest price of the path.
     fn on_other(&mut self, params: &EmkcParams, now: Time, feedback: &Feedback<EmkcHeader>, heard: Heard) {
-        if params.switch == Switch::None {
-            self.listen(now, feedback);
-            self.react(params, feedback, heard.first, 1);
-            return;
-        }
         let silence = now.since(heard.last).as_secs_f64();
         let patience = 3.0 * f64::from(feedback.header.delta) + feedback.rtt.as_secs_f64();
         let differs = (f64::from(feedback.header.price) - f64::from(heard.price)).abs() > params.delta;
-        if now >= self.hold && (differs || silence > patience) {
-            self.listen(now, feedback);
-            self.hold = now.checked_add(feedback.rtt).unwrap_or(now);
+        if differs || silence > patience {
+            self.listen(now, feedback, None);
+            self.hold = self.changed.checked_add(feedback.rtt).unwrap_or(now);
+        } else {
+            self.heard = Some(Heard {
+                interrupted: true,
+                ..heard
+            });
         }
     }
 
-    fn listen(&mut self, now: Time, feedback: &Feedback<EmkcHeader>) {
+    fn listen(&mut self, now: Time, feedback: &Feedback<EmkcHeader>, first: Option<u32>) {
         let EmkcHeader { id, seq, price, .. } = feedback.header;
-        self.heard = Some(Heard { id, seq, first: feedback.number, price, last: now });
+        self.heard = Some(Heard {
+            id,
+            seq,
+            first,
+            price,
+            last: now,
+            interrupted: false,
+        });
     }
 
-    /// `x = r + alpha - beta p r` (eq 61, 125) with the reference rate `r`: proper, the average of the packets
-    /// `since .. number` over the intervals that counted them (eq 124); naive, the echoed rate.
-    fn react(&mut self, params: &EmkcParams, feedback: &Feedback<EmkcHeader>, since: u32, intervals: u32) {
-        let header = &feedback.header;
-        let reference = match params.reference {
-            Reference::Proper => {
-                let packets = f64::from(feedback.number - since);
-                packets * self.packet_size.as_bits_f64() / (f64::from(intervals) * f64::from(header.delta))
-            }
-            Reference::Naive => f64::from(f32::from_bits(header.usr)),
-        };
+    /// Eq 124: average rate, bit/s, of the packets `since .. number`, which the router counted in that many intervals.
+    fn sent(&self, feedback: &Feedback<EmkcHeader>, since: u32, intervals: u32) -> f64 {
+        let packets = f64::from(feedback.number.saturating_sub(since));
+        packets * self.packet_size.as_bits_f64() / (f64::from(intervals) * f64::from(feedback.header.delta))
+    }
+
+    /// Whether the rate has stood still for so long that all packets of the reported interval left at it, and that a
+    /// count was to be expected by now: one round-trip time and ten intervals.
+    fn steady(&self, now: Time, feedback: &Feedback<EmkcHeader>) -> bool {
+        let age = feedback.rtt.as_secs_f64() + 10.0 * f64::from(feedback.header.delta);
+        now.since(self.changed).as_secs_f64() > age
+    }
+
+    /// Eq 61 and 125: `x = r + alpha - beta p r` with the reference rate `r`, bit/s.
+    fn step(&mut self, params: &EmkcParams, now: Time, header: &EmkcHeader, reference: f64) {
         if reference.is_finite() && header.price > f32::MIN {
             let rate = reference + params.alpha.bps() - params.beta * f64::from(header.price) * reference;
             self.rate = Rate::clamped(rate.max(params.min_rate.bps()));
+            self.changed = now;
         }
     }
+}
+
+/// Rate, bit/s, at which the naive sender sent the packet that is answered.
+fn echoed(header: &EmkcHeader) -> f64 {
+    f64::from(f32::from_bits(header.usr))
 }

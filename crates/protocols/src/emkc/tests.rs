@@ -7,11 +7,18 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use super::{Emkc, EmkcHeader, EmkcParams, EmkcRouter, EmkcSender, params::TABLE};
 use crate::{Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Outgoing, PortInfo, PortView, RouterLaw, SenderLaw};
 
-const IDLE: PortView = PortView { queue: Bytes::ZERO, dropped: Bytes::ZERO };
+const IDLE: PortView = PortView {
+    queue: Bytes::ZERO,
+    dropped: Bytes::ZERO,
+};
 const SMALL: Bytes = Bytes::new(200);
 
 fn values(changes: &[(&str, f64)]) -> Vec<f64> {
-    assert!(changes.iter().all(|(name, _)| TABLE.iter().any(|row| row.name == *name)));
+    assert!(
+        changes
+            .iter()
+            .all(|(name, _)| TABLE.iter().any(|row| row.name == *name))
+    );
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
     TABLE.iter().map(|row| value(row.name).unwrap_or(row.default)).collect()
 }
@@ -21,7 +28,10 @@ fn params(changes: &[(&str, f64)]) -> EmkcParams {
 }
 
 fn port(id: u32, capacity: f64) -> PortInfo {
-    PortInfo { id, capacity: Rate::new(capacity).unwrap() }
+    PortInfo {
+        id,
+        capacity: Rate::new(capacity).unwrap(),
+    }
 }
 
 fn ms(ms: u64) -> Time {
@@ -29,7 +39,10 @@ fn ms(ms: u64) -> Time {
 }
 
 fn close(measured: f64, expected: f64, relative: f64) {
-    assert!((measured / expected - 1.0).abs() <= relative, "{measured}, expected {expected} within {relative}");
+    assert!(
+        (measured / expected - 1.0).abs() <= relative,
+        "{measured}, expected {expected} within {relative}"
+    );
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -60,18 +73,40 @@ struct Net {
 
 impl Net {
     fn new(params: EmkcParams, capacities: &[f64]) -> Self {
-        let routers: Vec<_> = (1..).zip(capacities).map(|(id, c)| EmkcRouter::new(&params, &port(id, *c))).collect();
+        let routers: Vec<_> = (1..)
+            .zip(capacities)
+            .map(|(id, c)| EmkcRouter::new(&params, &port(id, *c)))
+            .collect();
         let first = |router| Reverse((ms(7 + 11 * router as u64), Event::Tick { router }));
         let events = (0..routers.len()).map(first).collect();
-        Self { params, routers, flows: Vec::new(), events }
+        Self {
+            params,
+            routers,
+            flows: Vec::new(),
+            events,
+        }
     }
 
     fn flow(&mut self, size: Bytes, path: &[usize], rtt: Duration, start: Time) {
         let hop_delay = Duration::from_ps(rtt.as_ps() / (path.len() as u64 + 1));
         let sender = EmkcSender::new(&self.params, &FlowInfo { packet_size: size });
-        self.events.push(Reverse((start, Event::Send { flow: self.flows.len(), turn: 0 })));
+        self.events.push(Reverse((
+            start,
+            Event::Send {
+                flow: self.flows.len(),
+                turn: 0,
+            },
+        )));
         let (sent, rates) = (Vec::new(), Vec::new());
-        self.flows.push(Flow { sender, path: path.to_vec(), hop_delay, turn: 0, last: start, sent, rates });
+        self.flows.push(Flow {
+            sender,
+            path: path.to_vec(),
+            hop_delay,
+            turn: 0,
+            last: start,
+            sent,
+            rates,
+        });
     }
 
     fn run(&mut self, until: Time) {
@@ -95,18 +130,28 @@ impl Net {
         }
         let packet = f.sent.len();
         let size = f.sender.packet_size(&self.params);
-        let outgoing = Outgoing { number: packet as u32, size, kind: Kind::Data };
+        let outgoing = Outgoing {
+            number: packet as u32,
+            size,
+            kind: Kind::Data,
+        };
         f.sent.push((now, f.sender.on_send(&self.params, now, &outgoing)));
         f.last = now;
-        self.events.push(Reverse((now + f.hop_delay, Event::Arrive { flow, packet, hop: 0 })));
+        self.events
+            .push(Reverse((now + f.hop_delay, Event::Arrive { flow, packet, hop: 0 })));
         self.pace(now, flow);
     }
 
     fn pace(&mut self, now: Time, flow: usize) {
         let f = &mut self.flows[flow];
         f.turn += 1;
-        let gap = f.sender.rate().time_to_send(f.sender.packet_size(&self.params)).unwrap();
-        self.events.push(Reverse(((f.last + gap).max(now), Event::Send { flow, turn: f.turn })));
+        let gap = f
+            .sender
+            .rate()
+            .time_to_send(f.sender.packet_size(&self.params))
+            .unwrap();
+        self.events
+            .push(Reverse(((f.last + gap).max(now), Event::Send { flow, turn: f.turn })));
     }
 
     fn arrive(&mut self, now: Time, flow: usize, packet: usize, hop: usize) {
@@ -114,11 +159,23 @@ impl Net {
         if let Some(&router) = f.path.get(hop) {
             let size = f.sender.packet_size(&self.params);
             self.routers[router].on_arrival(&self.params, size, Some(&mut f.sent[packet].1));
-            self.events.push(Reverse((now + f.hop_delay, Event::Arrive { flow, packet, hop: hop + 1 })));
+            self.events.push(Reverse((
+                now + f.hop_delay,
+                Event::Arrive {
+                    flow,
+                    packet,
+                    hop: hop + 1,
+                },
+            )));
             return;
         }
         let (sent, header) = f.sent[packet];
-        let feedback = Feedback { number: packet as u32, kind: Kind::Data, rtt: now - sent, header };
+        let feedback = Feedback {
+            number: packet as u32,
+            kind: Kind::Data,
+            rtt: now - sent,
+            header,
+        };
         let before = f.sender.rate();
         f.sender.on_feedback(&self.params, now, &feedback);
         if f.sender.rate() != before {
@@ -152,17 +209,27 @@ fn the_proper_sender_rises_to_its_fixed_point_and_stays() {
         let net = fig_19(0.0, rtt);
         close(net.rate(0), fixed_point, 0.01);
         assert!(net.peak(0) <= 1.02 * fixed_point, "RTT {rtt} ms: peak {}", net.peak(0));
-        let settled = net.flows[0].rates.iter().rev().find(|(_, rate)| (rate / fixed_point - 1.0).abs() > 0.02);
+        let settled = net.flows[0]
+            .rates
+            .iter()
+            .rev()
+            .find(|(_, rate)| (rate / fixed_point - 1.0).abs() > 0.02);
         assert!(settled.unwrap().0 < ms(600), "RTT {rtt} ms: settles at {:?}", settled);
         let pairs = net.flows[0].rates.windows(2);
         let fall = pairs.map(|w| 1.0 - w[1].1 / w[0].1).fold(0.0, f64::max);
-        assert!(fall < 0.02, "RTT {rtt} ms: falls by {fall}, more than packets per interval explain");
+        assert!(
+            fall < 0.02,
+            "RTT {rtt} ms: falls by {fall}, more than packets per interval explain"
+        );
     }
 }
 
 #[test]
 fn the_naive_sender_overshoots() {
-    let peak = [20, 30, 40, 60].map(|rtt| fig_19(1.0, rtt).peak(0)).into_iter().fold(0.0, f64::max);
+    let peak = [20, 30, 40, 60]
+        .map(|rtt| fig_19(1.0, rtt).peak(0))
+        .into_iter()
+        .fold(0.0, f64::max);
     assert!(peak > 3.0 * 10e6, "overshoot of {:.0} %", (peak / 10e6 - 1.0) * 100.0);
 }
 
@@ -207,8 +274,23 @@ fn a_router_reports_the_interval_that_ended_and_counts_all_that_arrives() {
     router.on_arrival(&params, Bytes::new(15_000), None);
     router.on_interval(&params, Duration::from_ms(100), &IDLE);
     router.on_arrival(&params, Bytes::new(1), Some(&mut fresh));
-    assert_eq!(fresh, EmkcHeader { id: 9, seq: 1, price: 0.5, delta: 0.1, usr: 5 });
-    let mut worse = EmkcHeader { id: 4, seq: 8, price: 0.6, delta: 0.2, usr: 5 };
+    assert_eq!(
+        fresh,
+        EmkcHeader {
+            id: 9,
+            seq: 1,
+            price: 0.5,
+            delta: 0.1,
+            usr: 5
+        }
+    );
+    let mut worse = EmkcHeader {
+        id: 4,
+        seq: 8,
+        price: 0.6,
+        delta: 0.2,
+        usr: 5,
+    };
     let before = worse;
     router.on_arrival(&params, Bytes::new(1), Some(&mut worse));
     assert_eq!(worse, before, "the largest price of the path stays");
@@ -220,14 +302,30 @@ fn a_router_reports_the_interval_that_ended_and_counts_all_that_arrives() {
 /// A sender that has heard router 1 at `seq` 1 with price 0.1 in the answer to packet 0.
 fn listening(changes: &[(&str, f64)]) -> (EmkcParams, EmkcSender) {
     let params = params(changes);
-    let mut sender = EmkcSender::new(&params, &FlowInfo { packet_size: Bytes::new(1000) });
+    let mut sender = EmkcSender::new(
+        &params,
+        &FlowInfo {
+            packet_size: Bytes::new(1000),
+        },
+    );
     tell(&params, &mut sender, 0, 0, (1, 1, 0.1));
     (params, sender)
 }
 
 fn tell(params: &EmkcParams, sender: &mut EmkcSender, at: u64, number: u32, (id, seq, price): (u32, u32, f32)) -> f64 {
-    let header = EmkcHeader { id, seq, price, delta: 0.1, usr: 1e6_f32.to_bits() };
-    let feedback = Feedback { number, kind: Kind::Data, rtt: Duration::from_ms(50), header };
+    let header = EmkcHeader {
+        id,
+        seq,
+        price,
+        delta: 0.1,
+        usr: 1e6_f32.to_bits(),
+    };
+    let feedback = Feedback {
+        number,
+        kind: Kind::Data,
+        rtt: Duration::from_ms(50),
+        header,
+    };
     sender.on_feedback(params, ms(at), &feedback);
     sender.rate().bps()
 }
@@ -240,17 +338,41 @@ fn step(reference: f64, price: f64) -> f64 {
 #[test]
 fn a_step_averages_the_packets_that_the_router_averaged() {
     let (params, mut sender) = listening(&[]);
-    assert_eq!(sender.rate(), params.initial_rate, "the first feedback only marks a packet");
-    close(tell(&params, &mut sender, 100, 20, (1, 2, 0.1)), step(20.0 * 8000.0 / 0.1, 0.1), 1e-7);
-    close(tell(&params, &mut sender, 110, 25, (1, 2, 0.1)), step(20.0 * 8000.0 / 0.1, 0.1), 1e-7);
-    close(tell(&params, &mut sender, 300, 80, (1, 4, 0.2)), step(60.0 * 8000.0 / 0.2, 0.2), 1e-7);
+    assert_eq!(
+        sender.rate(),
+        params.initial_rate,
+        "the first feedback only marks a packet"
+    );
+    close(
+        tell(&params, &mut sender, 100, 20, (1, 2, 0.1)),
+        step(20.0 * 8000.0 / 0.1, 0.1),
+        1e-7,
+    );
+    close(
+        tell(&params, &mut sender, 110, 25, (1, 2, 0.1)),
+        step(20.0 * 8000.0 / 0.1, 0.1),
+        1e-7,
+    );
+    close(
+        tell(&params, &mut sender, 300, 80, (1, 4, 0.2)),
+        step(60.0 * 8000.0 / 0.2, 0.2),
+        1e-7,
+    );
     let rate = sender.rate().bps();
     close(tell(&params, &mut sender, 310, 60, (1, 5, 0.9)), rate, 0.0);
     close(tell(&params, &mut sender, 400, 90, (1, 5, f32::MIN)), rate, 0.0);
-    close(tell(&params, &mut sender, 500, 100, (1, 6, 0.0)), step(10.0 * 8000.0 / 0.1, 0.0), 1e-7);
+    close(
+        tell(&params, &mut sender, 500, 100, (1, 6, 0.0)),
+        step(10.0 * 8000.0 / 0.1, 0.0),
+        1e-7,
+    );
     let rate = sender.rate().bps();
     close(tell(&params, &mut sender, 600, 120, (1, 1, 0.5)), rate, 0.0);
-    close(tell(&params, &mut sender, 700, 130, (1, 2, 0.0)), step(10.0 * 8000.0 / 0.1, 0.0), 1e-7);
+    close(
+        tell(&params, &mut sender, 700, 130, (1, 2, 0.0)),
+        step(10.0 * 8000.0 / 0.1, 0.0),
+        1e-7,
+    );
 }
 
 #[test]
@@ -258,7 +380,11 @@ fn the_naive_sender_steps_from_the_echoed_rate() {
     let (params, mut sender) = listening(&[("sender", 1.0)]);
     close(sender.rate().bps(), step(1e6, 0.1), 1e-7);
     close(tell(&params, &mut sender, 100, 20, (1, 2, -3.0)), step(1e6, -3.0), 1e-7);
-    let outgoing = Outgoing { number: 21, size: SMALL, kind: Kind::Data };
+    let outgoing = Outgoing {
+        number: 21,
+        size: SMALL,
+        kind: Kind::Data,
+    };
     let stamped = sender.on_send(&params, ms(100), &outgoing);
     close(f64::from(f32::from_bits(stamped.usr)), sender.rate().bps(), 1e-7);
 }
@@ -266,15 +392,37 @@ fn the_naive_sender_steps_from_the_echoed_rate() {
 #[test]
 fn a_switch_needs_a_clear_price_and_holds_for_one_rtt() {
     let (params, mut sender) = listening(&[]);
-    let start = sender.rate().bps();
-    tell(&params, &mut sender, 10, 10, (2, 70, 0.105));
+    let rate = tell(&params, &mut sender, 100, 10, (1, 2, 0.1));
+    tell(&params, &mut sender, 110, 11, (2, 70, 0.105));
     assert_eq!(sender.bottleneck(), Bottleneck::Router(1), "0.005 is within delta");
-    tell(&params, &mut sender, 20, 20, (2, 70, 0.12));
+    tell(&params, &mut sender, 120, 12, (2, 70, 0.12));
     assert_eq!(sender.bottleneck(), Bottleneck::Router(2));
-    close(tell(&params, &mut sender, 60, 30, (2, 71, 0.12)), start, 0.0);
-    tell(&params, &mut sender, 65, 31, (1, 2, 0.5));
-    assert_eq!(sender.bottleneck(), Bottleneck::Router(2), "no second switch while holding");
-    close(tell(&params, &mut sender, 160, 70, (2, 72, 0.12)), step(40.0 * 8000.0 / 0.1, 0.12), 1e-6);
+    tell(&params, &mut sender, 130, 13, (2, 71, 0.12));
+    close(tell(&params, &mut sender, 149, 33, (2, 72, 0.12)), rate, 0.0);
+    close(
+        tell(&params, &mut sender, 151, 73, (2, 73, 0.12)),
+        step(40.0 * 8000.0 / 0.1, 0.12),
+        1e-6,
+    );
+}
+
+#[test]
+fn an_interval_whose_first_packet_is_not_known_counts_only_at_a_steady_rate() {
+    let (params, mut sender) = listening(&[("delta", 0.1)]);
+    let rate = tell(&params, &mut sender, 100, 10, (1, 2, 0.1));
+    tell(&params, &mut sender, 150, 15, (2, 70, 0.12));
+    close(tell(&params, &mut sender, 210, 40, (1, 3, 0.1)), rate, 0.0);
+    close(tell(&params, &mut sender, 300, 50, (1, 4, 0.1)), rate, 0.0);
+    close(
+        tell(&params, &mut sender, 351, 60, (1, 5, 0.1)),
+        step(10.0 * 8000.0 / 0.1, 0.1),
+        1e-6,
+    );
+    let rate = sender.rate().bps();
+    tell(&params, &mut sender, 400, 70, (2, 71, 0.12));
+    close(tell(&params, &mut sender, 1400, 80, (1, 7, 0.1)), rate, 0.0);
+    tell(&params, &mut sender, 1401, 81, (2, 80, 0.12));
+    close(tell(&params, &mut sender, 1402, 90, (1, 8, 0.1)), step(rate, 0.1), 1e-6);
 }
 
 #[test]
@@ -283,31 +431,69 @@ fn a_silent_bottleneck_is_left_even_at_an_equal_price() {
     tell(&params, &mut sender, 340, 10, (2, 70, 0.1));
     assert_eq!(sender.bottleneck(), Bottleneck::Router(1));
     tell(&params, &mut sender, 360, 20, (2, 70, 0.1));
-    assert_eq!(sender.bottleneck(), Bottleneck::Router(2), "3 Delta + RTT = 350 ms have passed");
+    assert_eq!(
+        sender.bottleneck(),
+        Bottleneck::Router(2),
+        "3 Delta + RTT = 350 ms have passed"
+    );
 }
 
 #[test]
-fn without_switch_handling_every_router_is_obeyed_at_once() {
+fn without_switch_handling_sequence_numbers_of_all_routers_are_compared() {
     let (params, mut sender) = listening(&[("switch", 1.0)]);
-    close(tell(&params, &mut sender, 50, 10, (2, 70, 0.105)), step(10.0 * 8000.0 / 0.1, 0.105), 1e-6);
+    let rate = tell(&params, &mut sender, 50, 10, (2, 70, 0.105));
+    close(rate, step(10.0 * 8000.0 / 0.1, 0.105), 1e-6);
     assert_eq!(sender.bottleneck(), Bottleneck::Router(2));
+    close(tell(&params, &mut sender, 250, 30, (1, 4, 0.3)), rate, 0.0);
+    close(
+        tell(&params, &mut sender, 450, 50, (2, 74, 0.2)),
+        step(40.0 * 8000.0 / 0.1, 0.2),
+        1e-6,
+    );
 }
 
 #[test]
 fn a_rate_never_falls_below_its_floor() {
     let (params, mut sender) = listening(&[("beta", 1.9), ("alpha", 1.0)]);
-    close(tell(&params, &mut sender, 100, 1, (1, 2, 1.0)), params.min_rate.bps(), 0.0);
+    close(
+        tell(&params, &mut sender, 100, 1, (1, 2, 1.0)),
+        params.min_rate.bps(),
+        0.0,
+    );
     let refused = Emkc::params(&values(&[("initial_rate", 500.0)])).unwrap_err();
-    assert_eq!((refused.name, std::format!("{refused}").as_str()), ("initial_rate", "must be at least min_rate"));
+    assert_eq!(
+        (refused.name, std::format!("{refused}").as_str()),
+        ("initial_rate", "must be at least min_rate")
+    );
 }
 
 #[test]
 fn the_wire_layout_is_fig_18() {
     let mut wire = [0xff; EmkcHeader::WIRE];
-    EmkcHeader { id: 1, seq: 0x0203, price: -2.0, delta: 0.5, usr: 0x0405_0607 }.encode(&mut wire);
+    EmkcHeader {
+        id: 1,
+        seq: 0x0203,
+        price: -2.0,
+        delta: 0.5,
+        usr: 0x0405_0607,
+    }
+    .encode(&mut wire);
     assert_eq!(wire, [0, 0, 0, 1, 0, 0, 2, 3, 0xc0, 0, 0, 0, 0x3f, 0, 0, 0, 4, 5, 6, 7]);
-    for (price, delta) in [(f32::NAN, 0.1), (1.5, 0.1), (f32::NEG_INFINITY, 0.1), (0.5, f32::NAN), (0.5, -0.1)] {
-        EmkcHeader { id: 1, seq: 1, price, delta, usr: 0 }.encode(&mut wire);
+    for (price, delta) in [
+        (f32::NAN, 0.1),
+        (1.5, 0.1),
+        (f32::NEG_INFINITY, 0.1),
+        (0.5, f32::NAN),
+        (0.5, -0.1),
+    ] {
+        EmkcHeader {
+            id: 1,
+            seq: 1,
+            price,
+            delta,
+            usr: 0,
+        }
+        .encode(&mut wire);
         assert!(EmkcHeader::decode(&wire).is_err(), "p {price}, Delta {delta}");
     }
 }

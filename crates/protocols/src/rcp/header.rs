@@ -27,11 +27,17 @@ impl Header for RcpHeader {
         let wire = exactly::<{ Self::WIRE }>(wire)?;
         let rate = number(word(wire, 0), "rate")?;
         if rate <= 0.0 {
-            return Err(DecodeError::Field { name: "rate", allowed: "a number above 0, or infinity" });
+            return Err(DecodeError::Field {
+                name: "rate",
+                allowed: "a number above 0, or infinity",
+            });
         }
         let rtt = magnitude(word(wire, 4), "rtt")?;
         if rtt > LONGEST_RTT {
-            return Err(DecodeError::Field { name: "rtt", allowed: "0 to 2e7 s" });
+            return Err(DecodeError::Field {
+                name: "rtt",
+                allowed: "0 to 2e7 s",
+            });
         }
         Ok(Self { rate, rtt })
     }

@@ -113,7 +113,18 @@ pub(super) const TABLE: &[ParamSpec] = &[
 
 impl RcpParams {
     pub(super) fn read(values: &[f64]) -> Self {
-        let &[alpha, beta, interval, initial, initial_rtt, gain, min_per_rtt, rtt, loss_aware] = values else {
+        let &[
+            alpha,
+            beta,
+            interval,
+            initial,
+            initial_rtt,
+            gain,
+            min_per_rtt,
+            rtt,
+            loss_aware,
+        ] = values
+        else {
             panic!("one value per row of the table");
         };
         let seconds = |value| Duration::from_secs_f64(value).expect("the table's range fits");
@@ -125,7 +136,11 @@ impl RcpParams {
             initial_rtt: seconds(initial_rtt),
             gain,
             min_per_rtt: Bytes::new(min_per_rtt as u64),
-            rtt: if rtt == 0.0 { RttEstimate::Mean } else { RttEstimate::Max },
+            rtt: if rtt == 0.0 {
+                RttEstimate::Mean
+            } else {
+                RttEstimate::Max
+            },
             loss_aware: loss_aware != 0.0,
         }
     }

@@ -32,7 +32,14 @@ impl RouterLaw for RcpRouter {
     fn new(params: &RcpParams, port: &PortInfo) -> Self {
         let capacity = port.capacity.bps();
         let (rtt, rate) = (params.initial_rtt.as_secs_f64(), params.initial * capacity);
-        Self { capacity, arrived: Bytes::ZERO, rtt, rate, longest: 0.0, window: 0.0 }
+        Self {
+            capacity,
+            arrived: Bytes::ZERO,
+            rtt,
+            rate,
+            longest: 0.0,
+            window: 0.0,
+        }
     }
 
     #[inline]
@@ -72,7 +79,11 @@ impl RouterLaw for RcpRouter {
         }
         let (c, d) = (self.capacity, self.rtt);
         let y = self.arrived.as_bits_f64() / t;
-        let dropped = if params.loss_aware { port.dropped.as_bits_f64() } else { 0.0 };
+        let dropped = if params.loss_aware {
+            port.dropped.as_bits_f64()
+        } else {
+            0.0
+        };
         let q = port.queue.as_bits_f64() + dropped;
         let ratio = 1.0 + t / d * (params.alpha * (c - y) - params.beta * q / d) / c;
         let floor = (params.min_per_rtt.as_bits_f64() / d).min(c);

@@ -32,7 +32,11 @@ impl SenderLaw for RcpSender {
     type Header = RcpHeader;
 
     fn new(_params: &RcpParams, flow: &FlowInfo) -> Self {
-        Self { packet_size: flow.packet_size, rate: Self::floor(flow.packet_size), srtt: 0.0 }
+        Self {
+            packet_size: flow.packet_size,
+            rate: Self::floor(flow.packet_size),
+            srtt: 0.0,
+        }
     }
 
     #[inline]
@@ -47,13 +51,20 @@ impl SenderLaw for RcpSender {
 
     #[inline]
     fn on_send(&mut self, _params: &RcpParams, _now: Time, _packet: &Outgoing) -> RcpHeader {
-        RcpHeader { rate: f32::INFINITY, rtt: self.srtt as f32 }
+        RcpHeader {
+            rate: f32::INFINITY,
+            rtt: self.srtt as f32,
+        }
     }
 
     #[inline]
     fn on_feedback(&mut self, _params: &RcpParams, _now: Time, feedback: &Feedback<RcpHeader>) {
         let sample = feedback.rtt.as_secs_f64();
-        self.srtt = if self.srtt == 0.0 { sample } else { self.srtt + RTT_GAIN * (sample - self.srtt) };
+        self.srtt = if self.srtt == 0.0 {
+            sample
+        } else {
+            self.srtt + RTT_GAIN * (sample - self.srtt)
+        };
         let echoed = f64::from(feedback.header.rate);
         if echoed.is_finite() {
             self.rate = Rate::clamped(echoed.max(Self::floor(self.packet_size).bps()));

@@ -7,17 +7,30 @@ use crate::{
 
 const C: f64 = 10e6;
 const DATA: Bytes = Bytes::new(1000);
-const IDLE: PortView = PortView { queue: Bytes::ZERO, dropped: Bytes::ZERO };
+const IDLE: PortView = PortView {
+    queue: Bytes::ZERO,
+    dropped: Bytes::ZERO,
+};
 
 fn params(changes: &[(&str, f64)]) -> RcpParams {
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
     let values: std::vec::Vec<f64> = TABLE.iter().map(|row| value(row.name).unwrap_or(row.default)).collect();
-    assert!(changes.iter().all(|(name, _)| TABLE.iter().any(|row| row.name == *name)));
+    assert!(
+        changes
+            .iter()
+            .all(|(name, _)| TABLE.iter().any(|row| row.name == *name))
+    );
     Rcp::params(&values).unwrap()
 }
 
 fn router(params: &RcpParams, capacity: f64) -> RcpRouter {
-    RcpRouter::new(params, &PortInfo { id: 1, capacity: Rate::new(capacity).unwrap() })
+    RcpRouter::new(
+        params,
+        &PortInfo {
+            id: 1,
+            capacity: Rate::new(capacity).unwrap(),
+        },
+    )
 }
 
 /// `R` after one interval over `R` before, for offered load `y / C`, a queue in units of `C d0`, and dropped bytes.
@@ -28,13 +41,19 @@ fn ratio(params: &RcpParams, load: f64, queue: f64, dropped: u64) -> f64 {
     let offered = Rate::new(load * C).unwrap().bytes_in(elapsed);
     router.on_arrival(params, Bytes::new(offered as u64), None);
     let queue = Rate::new(queue * C).unwrap().bytes_in(params.initial_rtt);
-    let view = PortView { queue: Bytes::new(queue as u64), dropped: Bytes::new(dropped) };
+    let view = PortView {
+        queue: Bytes::new(queue as u64),
+        dropped: Bytes::new(dropped),
+    };
     router.on_interval(params, elapsed, &view);
     router.signal() / before
 }
 
 fn close(measured: f64, expected: f64, tolerance: f64) {
-    assert!((measured - expected).abs() <= tolerance, "{measured}, expected {expected} within {tolerance}");
+    assert!(
+        (measured - expected).abs() <= tolerance,
+        "{measured}, expected {expected} within {tolerance}"
+    );
 }
 
 #[test]
@@ -46,7 +65,10 @@ fn eq_2_in_one_step() {
     let once_per_rtt = params(&[("interval", 0.1)]);
     close(ratio(&once_per_rtt, 0.0, 0.0, 0), 1.1, 1e-12);
     let dissertation = params(&[("alpha", 0.4)]);
-    assert!(ratio(&dissertation, 1.0, 0.5, 0) < ratio(&dissertation, 1.0, 0.0, 0), "a queue lowers the rate (eq 126)");
+    assert!(
+        ratio(&dissertation, 1.0, 0.5, 0) < ratio(&dissertation, 1.0, 0.0, 0),
+        "a queue lowers the rate (eq 126)"
+    );
 }
 
 #[test]
@@ -62,9 +84,16 @@ fn dropped_bytes_are_queue_where_asked() {
 fn the_average_rtt_follows_a_step() {
     let params = params(&[("interval", 10.0)]);
     let mut router = router(&params, C);
-    let mut told = RcpHeader { rate: f32::INFINITY, rtt: 0.0 };
+    let mut told = RcpHeader {
+        rate: f32::INFINITY,
+        rtt: 0.0,
+    };
     router.on_arrival(&params, DATA, Some(&mut told));
-    assert_eq!(router.interval(&params), Duration::from_ms(100), "a packet without an estimate says nothing");
+    assert_eq!(
+        router.interval(&params),
+        Duration::from_ms(100),
+        "a packet without an estimate says nothing"
+    );
     told.rtt = 0.5;
     (0..50).for_each(|_| router.on_arrival(&params, DATA, Some(&mut told)));
     let reached = (router.interval(&params).as_secs_f64() - 0.1) / 0.4;
@@ -76,7 +105,10 @@ fn the_largest_rtt_is_adopted_at_once_and_forgotten_after_a_window() {
     let params = params(&[("rtt", 1.0), ("interval", 0.01)]);
     let mut router = router(&params, C);
     let mut tick = |rtt: f32| {
-        let mut header = RcpHeader { rate: f32::INFINITY, rtt };
+        let mut header = RcpHeader {
+            rate: f32::INFINITY,
+            rtt,
+        };
         router.on_arrival(&params, DATA, Some(&mut header));
         router.on_interval(&params, Duration::from_ms(10), &IDLE);
         router.rtt
@@ -96,9 +128,19 @@ fn the_interval_never_exceeds_the_rtt_and_never_vanishes() {
     let params = params(&[("gain", 1.0)]);
     let mut router = router(&params, C);
     assert_eq!(router.interval(&params), Duration::from_ms(10));
-    for (rtt, interval) in [(1.0, Duration::from_ms(10)), (0.0005, Duration::from_us(500)), (1e-30, Duration::from_us(1))]
-    {
-        router.on_arrival(&params, DATA, Some(&mut RcpHeader { rate: f32::INFINITY, rtt }));
+    for (rtt, interval) in [
+        (1.0, Duration::from_ms(10)),
+        (0.0005, Duration::from_us(500)),
+        (1e-30, Duration::from_us(1)),
+    ] {
+        router.on_arrival(
+            &params,
+            DATA,
+            Some(&mut RcpHeader {
+                rate: f32::INFINITY,
+                rtt,
+            }),
+        );
         let difference = router.interval(&params).as_secs_f64() - interval.as_secs_f64();
         close(difference, 0.0, 1e-10);
     }
@@ -110,7 +152,10 @@ fn the_offered_rate_stays_between_its_floor_and_the_capacity() {
     let mut router = router(&params, C);
     (0..1000).for_each(|_| router.on_interval(&params, Duration::from_ms(10), &IDLE));
     close(router.signal(), C, 0.0);
-    let flooded = PortView { queue: Bytes::new(1 << 40), dropped: Bytes::ZERO };
+    let flooded = PortView {
+        queue: Bytes::new(1 << 40),
+        dropped: Bytes::ZERO,
+    };
     router.on_interval(&params, Duration::from_ms(10), &flooded);
     close(router.signal(), 80.0 / 0.1, 1e-9);
     router.on_interval(&params, Duration::ZERO, &flooded);
@@ -125,11 +170,20 @@ fn processor_sharing_is_the_fixed_point() {
     let mut router = router(&params, C);
     let (mut queue, mut history) = (0.0_f64, [router.signal(); 10]);
     for step in 0..5000 {
-        let offered = Rate::new(n * history[step % 10]).unwrap().bytes_in(Duration::from_ms(10));
+        let offered = Rate::new(n * history[step % 10])
+            .unwrap()
+            .bytes_in(Duration::from_ms(10));
         history[step % 10] = router.signal();
-        router.on_arrival(&params, Bytes::new(offered as u64), Some(&mut RcpHeader { rate: 1.0, rtt: 0.1 }));
+        router.on_arrival(
+            &params,
+            Bytes::new(offered as u64),
+            Some(&mut RcpHeader { rate: 1.0, rtt: 0.1 }),
+        );
         queue = (queue + offered - C * 0.01 / 8.0).max(0.0);
-        let view = PortView { queue: Bytes::new(queue as u64), dropped: Bytes::ZERO };
+        let view = PortView {
+            queue: Bytes::new(queue as u64),
+            dropped: Bytes::ZERO,
+        };
         router.on_interval(&params, Duration::from_ms(10), &view);
     }
     assert!(router.rtt - d0.as_secs_f64() < 1e-6);
@@ -138,7 +192,12 @@ fn processor_sharing_is_the_fixed_point() {
 }
 
 fn feedback(header: RcpHeader, kind: Kind, rtt: Duration) -> Feedback<RcpHeader> {
-    Feedback { number: 0, kind, rtt, header }
+    Feedback {
+        number: 0,
+        kind,
+        rtt,
+        header,
+    }
 }
 
 #[test]
@@ -146,17 +205,39 @@ fn a_flow_starts_at_the_smallest_rate_of_its_path() {
     let params = params(&[]);
     assert_eq!(Rcp::opening(&params), Opening::Handshake);
     let mut sender = RcpSender::new(&params, &FlowInfo { packet_size: DATA });
-    let syn = Outgoing { number: 0, size: Bytes::new(40), kind: Kind::Syn };
+    let syn = Outgoing {
+        number: 0,
+        size: Bytes::new(40),
+        kind: Kind::Syn,
+    };
     let mut header = sender.on_send(&params, Time::ZERO, &syn);
-    assert_eq!(header, RcpHeader { rate: f32::INFINITY, rtt: 0.0 });
+    assert_eq!(
+        header,
+        RcpHeader {
+            rate: f32::INFINITY,
+            rtt: 0.0
+        }
+    );
     for capacity in [40e6, 10e6, 20e6] {
         router(&params, capacity).on_departure(&params, &mut header);
     }
-    sender.on_feedback(&params, Time::ZERO, &feedback(Rcp::reflect(&header), Kind::Syn, Duration::from_ms(80)));
+    sender.on_feedback(
+        &params,
+        Time::ZERO,
+        &feedback(Rcp::reflect(&header), Kind::Syn, Duration::from_ms(80)),
+    );
     close(sender.rate().bps(), 0.05 * 10e6, 0.1);
-    let data = Outgoing { number: 1, size: DATA, kind: Kind::Data };
+    let data = Outgoing {
+        number: 1,
+        size: DATA,
+        kind: Kind::Data,
+    };
     close(f64::from(sender.on_send(&params, Time::ZERO, &data).rtt), 0.08, 1e-8);
-    sender.on_feedback(&params, Time::ZERO, &feedback(header, Kind::Data, Duration::from_ms(160)));
+    sender.on_feedback(
+        &params,
+        Time::ZERO,
+        &feedback(header, Kind::Data, Duration::from_ms(160)),
+    );
     close(f64::from(sender.on_send(&params, Time::ZERO, &data).rtt), 0.09, 1e-8);
 }
 
@@ -175,14 +256,25 @@ fn a_sender_outlives_a_hostile_rate() {
 
 #[test]
 fn no_rate_and_no_rtt_that_nobody_sends() {
-    for (rate, rtt) in [(0.0, 0.1), (-1.0, 0.1), (f32::NAN, 0.1), (1.0, -0.1), (1.0, f32::INFINITY), (1.0, 1e9)] {
+    for (rate, rtt) in [
+        (0.0, 0.1),
+        (-1.0, 0.1),
+        (f32::NAN, 0.1),
+        (1.0, -0.1),
+        (1.0, f32::INFINITY),
+        (1.0, 1e9),
+    ] {
         let mut wire = [0; RcpHeader::WIRE];
         RcpHeader { rate, rtt }.encode(&mut wire);
         assert!(RcpHeader::decode(&wire).is_err(), "{rate} b/s, {rtt} s");
     }
     assert_eq!(&[0x7f, 0x80, 0, 0, 0x3f, 0, 0, 0], &{
         let mut wire = [0; RcpHeader::WIRE];
-        RcpHeader { rate: f32::INFINITY, rtt: 0.5 }.encode(&mut wire);
+        RcpHeader {
+            rate: f32::INFINITY,
+            rtt: 0.5,
+        }
+        .encode(&mut wire);
         wire
     });
 }
