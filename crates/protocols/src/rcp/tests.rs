@@ -162,7 +162,7 @@ fn the_offered_rate_stays_between_its_floor_and_the_capacity() {
     close(router.signal(), 80.0 / 0.1, 1e-9);
 }
 
-/// A single link in fluid steps of one round-trip time each, feedback one step old: `R` settles at `C / N`.
+/// A single link in fluid steps of 10 ms, where flows send at the rate of 100 ms ago: `R` settles at `C / N`.
 #[test]
 fn processor_sharing_is_the_fixed_point() {
     let params = params(&[("alpha", 0.4)]);
