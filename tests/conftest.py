@@ -13,7 +13,7 @@ def network(duration="10 s", **options):
     """Two JetMax flows on one link."""
     return (
         Scenario("two flows", duration, **options)
-        .link("R1", "R2", capacity="10 Mb/s", delay="10 ms", duplex=True)
+        .link("R1", "R2", "10 Mb/s", "10 ms", duplex=True)
         .flow("x1", "jetmax", "R1", "R2", rtt="100 ms")
         .flow("x2", "jetmax", "R1", "R2", rtt="300 ms", start="2 s")
     )

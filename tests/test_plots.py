@@ -6,7 +6,7 @@ from levelflow import Scenario, plots
 
 
 def crowd(flows):
-    scenario = Scenario("crowd", "2 s").link("R1", "R2", capacity="10 Mb/s", duplex=True)
+    scenario = Scenario("crowd", "2 s").link("R1", "R2", "10 Mb/s", "10 ms", duplex=True)
     for number in range(flows):
         scenario.flow(f"x{number}", "jetmax", "R1", "R2", rtt="50 ms")
     return scenario.run()

@@ -19,7 +19,7 @@ def test_a_scenario_built_in_code_is_the_one_in_the_file():
     built = (
         Scenario("t1-rcp", "150 s", description="T1: a short and a long path share 10 Mb/s under RCP")
         .law("rcp", alpha=0.4, beta=1.0)
-        .link("R1", "R2", capacity="10 Mb/s", delay="10 ms", duplex=True)
+        .link("R1", "R2", "10 Mb/s", "10 ms", duplex=True)
         .flow("x1", "rcp", "R1", "R2", rtt="220 ms")
         .flow("x2", "rcp", "R1", "R2", rtt="2020 ms", start="5 s")
     )

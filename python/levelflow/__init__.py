@@ -3,7 +3,7 @@
 >>> from levelflow import Scenario
 >>> scenario = (
 ...     Scenario(name="one flow", duration="10 s")
-...     .link("R1", "R2", capacity="10 Mb/s", delay="10 ms", duplex=True)
+...     .link("R1", "R2", "10 Mb/s", "10 ms", duplex=True)
 ...     .flow("x1", "jetmax", "R1", "R2")
 ... )
 >>> result = scenario.run()  # doctest: +SKIP

@@ -25,6 +25,7 @@ class Simulation:
     duration: float
     events: int
     packet_hops: int
+    memory: int
 
     def __init__(self, json: str, /) -> None: ...
     def advance(self, to_s: float, budget_events: int, /) -> bool:

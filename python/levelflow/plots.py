@@ -117,6 +117,7 @@ def _draw(axes: Axes, curves: list[Curve], nothing: str = "nothing was sent") ->
     """Draws curves in colours with names, or, where they are many, in grey with their mean."""
     if not curves:
         axes.text(0.5, 0.5, nothing, transform=axes.transAxes, ha="center", color=GREY)
+        axes.set(xticks=[], yticks=[])
     if len(curves) <= MOST_LINES:
         for label, t, y in curves:
             axes.plot(t, y, label=label)
@@ -200,11 +201,11 @@ def _page(result: Result, drawings: list[str]) -> str:
 
     scenario, manifest = result.scenario, result.manifest
     about = (
-        f"{scenario.get('description') or ''} {manifest['simulated_s']:g} s simulated, seed {manifest['seed']}, "
+        f"{manifest['raw'].get('description', '')}. {manifest['simulated_s']:g} s simulated, seed {manifest['seed']}, "
         f"levelflow {manifest['build']}, {manifest['status']}. {verdict(result.summary)}"
     )
     body = drawings + [_html_table(*table) for table in (flow_table(result.summary), link_table(result.summary))]
-    return PAGE.format(name=html.escape(scenario["name"]), about=html.escape(about.strip()), body="\n".join(body))
+    return PAGE.format(name=html.escape(scenario["name"]), about=html.escape(about.lstrip('. ')), body="\n".join(body))
 
 
 def _html_table(head: list[str], rows: list[list[str]]) -> str:

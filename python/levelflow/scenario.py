@@ -25,7 +25,7 @@ LISTS = ("link", "route", "flow")
 class Scenario:
     """A network, its traffic and its control laws; quantities are texts with units, as in a scenario file.
 
-    >>> scenario = Scenario("two flows", "70 s").link("R1", "R2", capacity="10 Mb/s", duplex=True)
+    >>> scenario = Scenario("two flows", "70 s").link("R1", "R2", "10 Mb/s", "10 ms")
     >>> scenario.flow("x1", "jetmax", "R1", "R2", rtt="220 ms").set("flow.x1.start", "3 s").raw["flow"]
     [{'name': 'x1', 'law': 'jetmax', 'from': 'R1', 'to': 'R2', 'rtt': '220 ms', 'start': '3 s'}]
     """
@@ -56,12 +56,12 @@ class Scenario:
         scenario.raw = json.loads(scenario._checked(_core.parse, text))
         return scenario
 
-    def link(self, source: str, to: str, capacity: str, **options: Any) -> Self:
-        """Adds a link; `options` are the keys of `[[link]]`, such as `delay`, `buffer` and `duplex`."""
-        return self._add("link", {"from": source, "to": to, "capacity": capacity, **options})
+    def link(self, source: str, to: str, capacity: str, delay: str, **options: Any) -> Self:
+        """Adds a link; `options` are the other keys of `[[link]]`, such as `buffer` and `duplex`."""
+        return self._add("link", {"from": source, "to": to, "capacity": capacity, "delay": delay, **options})
 
     def flow(self, name: str, law: str | dict[str, Any], source: str, to: str, **options: Any) -> Self:
-        """Adds a flow or a family of flows; `options` are the keys of `[[flow]]`."""
+        """Adds a flow or a family of flows; `options` are the other keys of `[[flow]]`, such as `rtt` and `start`."""
         return self._add("flow", {"name": name, "law": law, "from": source, "to": to, **options})
 
     def route(self, at: str, to: str, via: str) -> Self:

@@ -52,7 +52,7 @@ impl LinkCounters {
     pub(crate) fn arrived(&mut self, bytes: u64, queue: u64) {
         self.arrived += 1;
         self.arrived_bytes += bytes;
-        self.queue.saturating_record(queue);
+        self.queue.record(queue).expect("the histogram grows");
     }
 
     #[inline]
@@ -147,7 +147,7 @@ impl Default for EntryCounters {
 impl EntryCounters {
     #[inline]
     pub(crate) fn round_trip(&mut self, rtt: Duration) {
-        self.rtt.saturating_record(rtt.as_ps() / 1000);
+        self.rtt.record(rtt.as_ps() / 1000).expect("the histogram grows");
     }
 }
 

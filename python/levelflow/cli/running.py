@@ -31,7 +31,7 @@ def run(
 
     chosen = _changed(scenario, changes or [], seed)
     resolved = chosen.resolve()
-    target = out or Path("results") / f"{resolved['name'].replace('/', '-')}-seed{resolved['seed']}"
+    target = out or Path("results") / f"{resolved['name']}-seed{resolved['seed']}"
     try:
         result = chosen.run(out=target, progress=True)
     except Interrupted as stopped:
