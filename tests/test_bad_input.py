@@ -24,8 +24,8 @@ BAD = {
     "flow with no route": (GOOD.replace('to = "R2"\ncap', 'to = "R3"\ncap'), ["flow 1", "x1", "R2"]),
     "parameter out of range": (GOOD + "[law.jetmax]\ntau = 2.5", ["jetmax", "tau", "2"]),
     "unknown law": (GOOD.replace("jetmax", "jetmix"), ["x1", "jetmix", "jetmax"]),
-    "truncated file": (GOOD[: GOOD.index("Mb/s")], ["line 6"]),
-    "empty file": ("", ["duration"]),
+    "truncated file": (GOOD[: GOOD.index("Mb/s")], ["line 7, column"]),
+    "empty file": ("", ["name"]),
     "a list where a table stands": (GOOD.replace("[[link]]", "[link]"), ["link"]),
     "binary file": (b"\x7fELF\x00\xff\xfe", ["UTF-8"]),
 }

@@ -97,7 +97,7 @@ def test_a_run_that_is_told_to_stop_completes_its_files(endless, number):
     result = Result.load(folder)
     assert result.manifest["status"] == "partial"
     assert 0 < result.flows["t"].max() <= result.manifest["simulated_s"] < 1e6
-    assert result.summary["conservation"] == {"ok": True}
+    assert result.summary["flows"][0]["sent_packets"] > 0
     assert (folder / "flows.parquet").is_file()
 
 

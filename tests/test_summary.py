@@ -11,9 +11,9 @@ SCENARIO = {
         {"name": "b", "capacity_bps": 4e6, "target_bps": 4e6},
     ],
     "flows": [
-        {"name": "x1", "law": "l", "path": ["a", "b"], "start_s": 0.0, "arrivals": False, "finite": False},
-        {"name": "x2", "law": "l", "path": ["a"], "start_s": 9.5, "arrivals": False, "finite": False},
-        {"name": "mice", "law": "l", "path": ["b"], "start_s": None, "arrivals": True, "finite": True},
+        {"name": "x1", "law": "l", "path": ["a", "b"], "start_s": 0.0, "count": 1, "finite": False},
+        {"name": "x2", "law": "l", "path": ["a"], "start_s": 9.5, "count": 1, "finite": False},
+        {"name": "mice", "law": "l", "path": ["b"], "start_s": None, "count": None, "finite": True},
     ],
 }
 

@@ -42,7 +42,7 @@ def queues() -> Listing:
     """Returns the kinds of queues."""
     rows = [
         ['buffer = "unlimited"', "keeps every packet (default)"],
-        ['buffer = "64 KB"', "drops an arriving packet that does not fit into so many bytes"],
+        ['buffer = "64 kB"', "drops an arriving packet that does not fit into so many bytes"],
         ['buffer = "100 packets"', "drops an arriving packet when so many wait"],
         ['buffer = "1 BDP"', "as bytes: capacity times the round-trip time of the flows that cross the link"],
     ]

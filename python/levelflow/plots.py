@@ -149,9 +149,7 @@ def _entries(result: Result) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
 
 
 def _label(flow: dict[str, Any]) -> str:
-    if flow["arrivals"]:
-        return f"{flow['name']} ({flow['law']}, mean)"
-    many = f", mean of {flow['count']}" if flow["count"] > 1 else ""
+    many = {None: ", mean", 1: ""}.get(flow["count"], f", mean of {flow['count']}")
     return f"{flow['name']} ({flow['law']}{many})"
 
 
@@ -205,7 +203,7 @@ def _page(result: Result, drawings: list[str]) -> str:
         f"levelflow {manifest['build']}, {manifest['status']}. {verdict(result.summary)}"
     )
     body = drawings + [_html_table(*table) for table in (flow_table(result.summary), link_table(result.summary))]
-    return PAGE.format(name=html.escape(scenario["name"]), about=html.escape(about.lstrip('. ')), body="\n".join(body))
+    return PAGE.format(name=html.escape(scenario["name"]), about=html.escape(about.lstrip(". ")), body="\n".join(body))
 
 
 def _html_table(head: list[str], rows: list[list[str]]) -> str:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
 
 FORMAT = "levelflow result 1"
 TABLES = ("flows", "links", "completions")
+LEADING = ("t", "flow", "link")
 PICTURES = ("rates.png", "queues.png", "losses.png", "report.html")
 ROWS_PER_GROUP = 1 << 18
 
@@ -142,7 +143,8 @@ def _frame(columns: dict[str, tuple[str, bytes]], resolved: dict[str, Any]) -> p
     names = {kind: [item["name"] for item in resolved[f"{kind}s"]] for kind in ("flow", "link")}
     kinds = {"flow": names["flow"], "link": names["link"], "bottleneck": names["link"]}
     series = []
-    for column, (kind, data) in columns.items():
+    for column in sorted(columns, key=lambda name: (name not in LEADING, name)):
+        kind, data = columns[column]
         values = np.frombuffer(data, f"<{kind}")
         series.append(_named(values, kinds[column]) if column in kinds else pl.Series(values=values))
         series[-1] = series[-1].alias(column)

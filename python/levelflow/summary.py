@@ -1,7 +1,8 @@
 """What a run comes to: final rates beside the max-min fair ones, delays, queues, loss.
 
-The *steady window* of a run is the last fifth of the time between the last arrival or departure of a flow that the
-scenario lists by itself (neither arrivals nor finite sizes) and the end.
+A flow that a scenario lists by itself, neither arriving at random nor of finite size, has a rate to compare with the
+max-min fair one; the others have completion times. The *steady window* of a run is the last fifth of the time between
+the last arrival or departure of a listed flow and the end.
 """
 
 from __future__ import annotations
@@ -37,19 +38,17 @@ def summarise(
     """
     event_s = last_event(flows, scenario, end_s)
     window = steady_window(event_s, end_s)
-    per_flow = _flows(flows, scenario, window, counters)
-    rates = np.array([row["rate_bps"] for row in per_flow for _ in range(round(row["active"]))])
+    per_flow = _flows(flows, completions, scenario, window, counters)
+    compared = [row for row in per_flow if row["distance"] is not None]
+    rates = np.array([row["rate_bps"] for row in compared for _ in range(round(row["active"]))])
     summary = {
         "window_s": list(window),
         "last_event_s": event_s,
         "settling_s": settling(flows, scenario, event_s, window),
         "jain": jain(rates),
-        "distance_max": max((row["distance"] for row in per_flow if row["distance"] is not None), default=None),
+        "distance_max": max((row["distance"] for row in compared), default=None),
         "flows": per_flow,
         "links": _links(links, scenario, counters),
-        "completed": completions.height,
-        "fct_mean_s": completions["fct_s"].mean(),
-        "conservation": counters["conservation"],
     }
     rounded: dict[str, Any] = _rounded(summary)
     return rounded
@@ -57,7 +56,7 @@ def summarise(
 
 def last_event(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> float:
     """Returns when the last listed flow came or went, in seconds; 0 if none did before the end."""
-    listed = [flow["name"] for flow in scenario["flows"] if not (flow["arrivals"] or flow["finite"])]
+    listed = [flow["name"] for flow in scenario["flows"] if _is_listed(flow)]
     changes = (
         flows.filter(pl.col("flow").cast(pl.String).is_in(listed), pl.col("t") < end_s)
         .with_columns(change=pl.col("active").cast(pl.Int64).diff().fill_null(0).over("flow"))
@@ -68,6 +67,11 @@ def last_event(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> f
     last = float(sampled) if isinstance(sampled, float) else 0.0
     exact = [start for start in starts if last - 1.01 * scenario["sample_s"] <= start <= last]
     return max(exact, default=last)
+
+
+def _is_listed(flow: dict[str, Any]) -> bool:
+    """Tells flows that the scenario lists by themselves from arrivals (no `count`) and from finite ones."""
+    return flow["count"] is not None and not flow["finite"]
 
 
 def steady_window(event_s: float, end_s: float) -> tuple[float, float]:
@@ -107,17 +111,17 @@ def settling(
 
     None if that is not before the steady window, or if no listed flow is active in it.
     """
-    settled = event_s
+    settled = None
     for flow in scenario["flows"]:
-        if flow["arrivals"] or flow["finite"]:
+        if not _is_listed(flow):
             continue
         own = flows.filter(pl.col("flow") == flow["name"], pl.col("t") >= event_s, pl.col("active") > 0)
         final = within(own, window)["rate_bps"].mean()
         if not isinstance(final, float):
             continue
         away = own.filter((pl.col("rate_bps") - final).abs() > SETTLED_WITHIN * final)["t"].max()
-        settled = max(settled, away if isinstance(away, float) else event_s)
-    return settled - event_s if settled < window[0] else None
+        settled = max(settled or event_s, away if isinstance(away, float) else event_s)
+    return settled - event_s if settled is not None and settled < window[0] else None
 
 
 def jain(rates: np.ndarray[Any, np.dtype[np.float64]]) -> float | None:
@@ -131,7 +135,11 @@ def jain(rates: np.ndarray[Any, np.dtype[np.float64]]) -> float | None:
 
 
 def _flows(
-    flows: pl.DataFrame, scenario: dict[str, Any], window: tuple[float, float], counters: dict[str, Any]
+    flows: pl.DataFrame,
+    completions: pl.DataFrame,
+    scenario: dict[str, Any],
+    window: tuple[float, float],
+    counters: dict[str, Any],
 ) -> list[dict[str, Any]]:
     steady = within(flows, window).group_by("flow").agg(pl.col("active", "rate_bps", "delivered_bps").mean())
     means = {row["flow"]: row for row in steady.to_dicts()}
@@ -150,7 +158,8 @@ def _flows(
                 "rate_bps": rate,
                 "delivered_bps": means[flow["name"]]["delivered_bps"] / count if count else None,
                 "share_bps": share,
-                "distance": abs(rate / share - 1) if rate is not None and share else None,
+                "distance": abs(rate / share - 1) if rate is not None and share and _is_listed(flow) else None,
+                "fct_s": _spread(completions.filter(pl.col("flow") == flow["name"])["fct_s"]),
                 "loss": lost / exact["sent_packets"] if exact["sent_packets"] else 0.0,
                 **{key: value for key, value in exact.items() if key != "name"},
             }
@@ -158,11 +167,18 @@ def _flows(
     return rows
 
 
+def _spread(values: pl.Series) -> dict[str, Any] | None:
+    if values.is_empty():
+        return None
+    return {"mean": values.mean(), **{f"p{share}": values.quantile(share / 100) for share in (50, 90, 99)}}
+
+
 def _links(links: pl.DataFrame, scenario: dict[str, Any], counters: dict[str, Any]) -> list[dict[str, Any]]:
     largest = dict(links.group_by("link").agg(pl.col("queue_max_bytes").max()).iter_rows())
     rows = []
     for link, exact in zip(scenario["links"], counters["links"], strict=True):
-        queue = {**exact["queue_bytes"], "max": largest.get(link["name"], exact["queue_bytes"]["max"])}
+        most = largest.get(link["name"], exact["queue_bytes"]["max"])
+        queue = {key: min(value, most) for key, value in exact["queue_bytes"].items()} | {"max": most}
         to_ms = 8e3 / link["capacity_bps"]
         rows.append(
             {

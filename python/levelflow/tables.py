@@ -6,7 +6,7 @@ from typing import Any
 
 Table = tuple[list[str], list[list[str]]]
 
-FLOW_HEAD = ["flow", "law", "active", "rate", "max-min", "distance", "RTT p50", "RTT p99", "loss", "done"]
+FLOW_HEAD = ["flow", "law", "active", "rate", "max-min", "distance", "RTT p50", "p99", "loss"]
 LINK_HEAD = ["link", "used", "queue p50", "p99", "max", "max size", "drops", "wire loss"]
 
 
@@ -26,7 +26,6 @@ def flow_table(summary: dict[str, Any]) -> Table:
                 time(rtt.get("p50")),
                 time(rtt.get("p99")),
                 percent(flow["loss"]),
-                f"{flow['finished']:,}",
             ]
         )
     return FLOW_HEAD, rows
@@ -51,17 +50,22 @@ def link_table(summary: dict[str, Any]) -> Table:
 
 
 def verdict(summary: dict[str, Any]) -> str:
-    """Returns one sentence about fairness and speed."""
+    """Returns a sentence about fairness and one per entry of which flows completed."""
     parts = []
     if summary["jain"] is not None:
         parts.append(f"Jain's index {summary['jain']:.4f}")
     if summary["distance_max"] is not None:
         parts.append(f"{percent(summary['distance_max'])} from max-min fair at worst")
     settling = summary["settling_s"]
-    parts.append("not settled" if settling is None else f"settled {time(settling)} after the last arrival or departure")
-    if summary["completed"]:
-        parts.append(f"{summary['completed']:,} flows completed in {time(summary['fct_mean_s'])} on average")
-    return ", ".join(parts) + "."
+    if parts:
+        settled = f"settled {time(settling)} after the last arrival or departure"
+        parts.append("not settled" if settling is None else settled)
+    sentences = [", ".join(parts)] if parts else []
+    for flow in summary["flows"]:
+        if flow["fct_s"]:
+            mean, late = time(flow["fct_s"]["mean"]), time(flow["fct_s"]["p99"])
+            sentences.append(f"{flow['name']}: {flow['finished']:,} done in {mean} on average, 99 % within {late}")
+    return "".join(f"{sentence}. " for sentence in sentences).rstrip()
 
 
 def rate(bps: float | None) -> str:
@@ -85,7 +89,7 @@ def size(count: float | None) -> str:
 def time(seconds: float | None) -> str:
     """Prints a time.
 
-    >>> time(2.02), time(0.0005), time(0)
+    >>> time(2.0204), time(0.0005), time(0)
     ('2.02 s', '500 us', '0 s')
     """
     if seconds is None or seconds >= 1 or seconds == 0:
@@ -108,7 +112,7 @@ def _scaled(value: float | None, unit: str, prefixes: tuple[str, ...], step: flo
     if value is None:
         return "-"
     for prefix in prefixes[:-1]:
-        if abs(value) < step * (1 - 5e-5):
-            return f"{value:.4g} {prefix}{unit}"
+        if abs(value) < step * (1 - 5e-4):
+            return f"{value:.3g} {prefix}{unit}"
         value /= step
-    return f"{value:.4g} {prefixes[-1]}{unit}"
+    return f"{value:.3g} {prefixes[-1]}{unit}"

@@ -31,9 +31,11 @@ def show_result(result: Result, pictures: list[Path]) -> None:
 
 def show_table(title: str, head: list[str], rows: list[list[str]], numbers: bool = True) -> None:
     """Prints a table; long ones are cut, and say so. Numbers stand to the right of their column."""
-    table = Table(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False)
+    table = Table(
+        title=title, title_justify="left", box=None, header_style="bold", pad_edge=False, padding=(0, 0, 0, 2)
+    )
     for number, name in enumerate(head):
-        table.add_column(name, justify="right" if numbers and number else "left", overflow="fold")
+        table.add_column(name, justify="right" if numbers and number else "left", no_wrap=numbers and number > 0)
     for row in rows[:MOST_ROWS]:
         table.add_row(*row)
     if len(rows) > MOST_ROWS:
