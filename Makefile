@@ -17,12 +17,12 @@ demo: $(VENV)/installed ## set up, compare JetMax, EMKC and RCP on one bottlenec
 	@$(BIN)/python -m levelflow.demo
 
 test: $(VENV)/installed ## set up, run every test
-	cargo test --workspace --release
+	cargo test --workspace
 	$(BIN)/python -m pytest
 
 check: $(VENV)/installed ## format, lint, types
 	cargo fmt --all --check
-	cargo clippy --workspace --all-targets --release -- -D warnings
+	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	$(BIN)/ruff format --check python tests papers
 	$(BIN)/ruff check python tests papers
 	$(BIN)/mypy

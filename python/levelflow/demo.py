@@ -24,7 +24,9 @@ NEXT = (
 def main() -> None:
     """Runs topology T1 under each law and compares them."""
     console = Console(highlight=False, markup=False)
-    console.print("T1: x1 (RTT 220 ms) and, from 5 s on, x2 (RTT 2020 ms) share 10 Mb/s; fair is 5 Mb/s each.\n", soft_wrap=True)
+    console.print(
+        "T1: x1 (RTT 220 ms) and, from 5 s on, x2 (RTT 2020 ms) share 10 Mb/s; fair is 5 Mb/s each.\n", soft_wrap=True
+    )
     pictures: list[Path] = []
     rows = []
     for law in LAWS:

@@ -12,7 +12,7 @@ import polars as pl
 from cycler import cycler
 from matplotlib.figure import Figure
 
-from levelflow.summary import shares
+from levelflow.summary import is_listed, shares
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,16 +47,21 @@ STYLE: dict[Any, Any] = {
 
 @mpl.rc_context(STYLE)
 def rates(result: Result) -> Figure:
-    """Draws the rate of one flow of each entry, and dashed the max-min fair one."""
+    """Draws the rate of one flow of each entry, and dashed the max-min fair one where it is to be had."""
     figure, axes = _figure(f"{result.scenario['name']}: sending rate per flow", "rate (Mb/s)")
     entries = list(_entries(result))
     _draw(axes, [(_label(flow), own["t"], own["rate_bps"] / own["active"] / 1e6) for flow, own in entries])
-    if 0 < len(entries) <= MOST_LINES:
+    compared = [number for number, (flow, _) in enumerate(entries) if is_listed(flow)]
+    if compared and len(entries) <= MOST_LINES:
         dashes: dict[str, Any] = {"linestyle": (0, (4, 3)), "linewidth": 1, "alpha": 0.7, "zorder": 1}
-        ideal = _ideal(result)
-        for line, (flow, _) in zip(axes.get_lines(), entries, strict=True):
-            axes.plot(*ideal[flow["name"]], color=line.get_color(), **dashes)
+        lines, ideal = list(axes.get_lines()), _ideal(result)
+        peaks = [np.max(line.get_ydata()) for line in lines]
+        for number in compared:
+            times, fair = ideal[entries[number][0]["name"]]
+            axes.plot(times, fair, color=lines[number].get_color(), **dashes)
+            peaks.append(fair[-1])
         axes.plot([], [], color=GREY, label="max-min fair", **dashes)
+        axes.set_ylim(top=1.08 * np.nanmax(peaks))  # an early fair rate that nobody came near may leave the picture
     return _finished(figure, axes)
 
 
@@ -131,8 +136,7 @@ def _draw(axes: Axes, curves: list[Curve], nothing: str = "nothing was sent") ->
 
 
 def _finished(figure: Figure, axes: Axes) -> Figure:
-    axes.margins(x=0.01, y=0.08)
-    axes.autoscale_view()
+    axes.margins(x=0.01)
     axes.set_ylim(bottom=0)
     if axes.get_legend_handles_labels()[1]:
         axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)

@@ -56,7 +56,7 @@ def summarise(
 
 def last_event(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> float:
     """Returns when the last listed flow came or went, in seconds; 0 if none did before the end."""
-    listed = [flow["name"] for flow in scenario["flows"] if _is_listed(flow)]
+    listed = [flow["name"] for flow in scenario["flows"] if is_listed(flow)]
     changes = (
         flows.filter(pl.col("flow").cast(pl.String).is_in(listed), pl.col("t") < end_s)
         .with_columns(change=pl.col("active").cast(pl.Int64).diff().fill_null(0).over("flow"))
@@ -69,8 +69,8 @@ def last_event(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> f
     return max(exact, default=last)
 
 
-def _is_listed(flow: dict[str, Any]) -> bool:
-    """Tells flows that the scenario lists by themselves from arrivals (no `count`) and from finite ones."""
+def is_listed(flow: dict[str, Any]) -> bool:
+    """Tells a flow that the scenario lists by itself from arrivals (no `count`) and finite ones."""
     return flow["count"] is not None and not flow["finite"]
 
 
@@ -113,7 +113,7 @@ def settling(
     """
     settled = None
     for flow in scenario["flows"]:
-        if not _is_listed(flow):
+        if not is_listed(flow):
             continue
         own = flows.filter(pl.col("flow") == flow["name"], pl.col("t") >= event_s, pl.col("active") > 0)
         final = within(own, window)["rate_bps"].mean()
@@ -158,7 +158,7 @@ def _flows(
                 "rate_bps": rate,
                 "delivered_bps": means[flow["name"]]["delivered_bps"] / count if count else None,
                 "share_bps": share,
-                "distance": abs(rate / share - 1) if rate is not None and share and _is_listed(flow) else None,
+                "distance": abs(rate / share - 1) if rate is not None and share and is_listed(flow) else None,
                 "fct_s": _spread(completions.filter(pl.col("flow") == flow["name"])["fct_s"]),
                 "loss": lost / exact["sent_packets"] if exact["sent_packets"] else 0.0,
                 **{key: value for key, value in exact.items() if key != "name"},

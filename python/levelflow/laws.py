@@ -1,0 +1,64 @@
+"""The control laws in hand: one router or one sender, without a network.
+
+>>> from levelflow.laws import Router, Sender
+>>> router = Router("jetmax", capacity_bps=10e6)
+>>> sender = Sender("jetmax", {"initial_rate": "1 Mb/s"})
+>>> header = router.arrive(1000, sender.send(now_s=0.0, number=0, size=1000))
+>>> router.close(elapsed_s=0.1)
+>>> sender.feedback(now_s=0.1, number=0, rtt_s=0.1, header=header)
+>>> sender.rate_bps
+1000000.0
+"""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+from levelflow import _core
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+__all__ = ["Router", "Sender", "catalogue"]
+
+Value = str | float | bool
+
+
+def catalogue() -> list[dict[str, object]]:
+    """Every law: name, title, source, header size and parameter table."""
+    return list(json.loads(_core.laws()))
+
+
+def Router(  # noqa: N802 - reads as the class it gives
+    law: str,
+    capacity_bps: float,
+    params: Mapping[str, Value] | None = None,
+    id: int = 1,  # noqa: A002
+) -> _core.Router:
+    """The router half of a law at an output port.
+
+    Args:
+        law: name of the law.
+        capacity_bps: line rate of the port, bit/s.
+        params: parameters that differ from the defaults, as in scenarios.
+        id: identity of the router on the wire.
+
+    Raises:
+        ScenarioError: if the law or a parameter is unknown or out of range.
+    """
+    return _core.Router(law, capacity_bps, json.dumps(dict(params or {})), id)
+
+
+def Sender(law: str, params: Mapping[str, Value] | None = None, packet_bytes: int = 1000) -> _core.Sender:  # noqa: N802
+    """The sender half of a law for one flow.
+
+    Args:
+        law: name of the law.
+        params: parameters that differ from the defaults, as in scenarios.
+        packet_bytes: largest data packet, everything included.
+
+    Raises:
+        ScenarioError: if the law or a parameter is unknown or out of range.
+    """
+    return _core.Sender(law, json.dumps(dict(params or {})), packet_bytes)
