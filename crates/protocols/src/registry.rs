@@ -55,6 +55,29 @@ macro_rules! laws {
             }
         }
 
+        impl AnyHeader {
+            /// Writes the header to `out` and gives its length.
+            ///
+            /// # Panics
+            /// When `out` is shorter than the header.
+            pub fn encode(&self, out: &mut [u8]) -> usize {
+                match self {
+                    $(Self::$law(h) => {
+                        h.encode(out);
+                        <$module::$law as Law>::INFO.header_bytes
+                    })+
+                }
+            }
+
+            /// Reads a header of the law of these parameters.
+            ///
+            /// # Errors
+            /// When the bytes are not one.
+            pub fn decode(params: &AnyParams, bytes: &[u8]) -> Result<Self, wire::DecodeError> {
+                match params { $(AnyParams::$law(_) => Header::decode(bytes).map(Self::$law)),+ }
+            }
+        }
+
         impl Protocol for Any {
             type Params = AnyParams;
             type Header = AnyHeader;

@@ -1,5 +1,7 @@
 //! `levelflow._core`: the simulator for Python. Wrappers and error mapping, no logic.
 
+mod hand;
+
 use std::collections::BTreeMap;
 
 use levelflow_sim::scenario::{self, Resolved, Scenario};
@@ -147,6 +149,8 @@ fn columns<'py>(
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add_class::<Simulation>()?;
+    module.add_class::<hand::Router>()?;
+    module.add_class::<hand::Sender>()?;
     for function in [
         wrap_pyfunction!(parse, module)?,
         wrap_pyfunction!(resolve, module)?,

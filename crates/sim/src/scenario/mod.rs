@@ -19,7 +19,7 @@ use serde_json::Value;
 pub use describe::{describe_laws, schema};
 pub use error::ScenarioError;
 pub use quantity::{BufferSize, Count, Size, Varying};
-pub use resolve::Resolved;
+pub use resolve::{Resolved, law_params};
 
 /// Parameters of laws: law name, then parameter name.
 pub type LawTables = BTreeMap<String, BTreeMap<String, Value>>;

@@ -293,6 +293,14 @@ fn law_named(place: &str, name: &str) -> Fallible<&'static LawInfo> {
     })
 }
 
+/// Parameters of a law from a table of those that differ from the defaults.
+///
+/// # Errors
+/// When the law or a parameter is unknown, or a value is not allowed.
+pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyParams> {
+    read_params("law", law, &[table])
+}
+
 /// Parameters of a law: its defaults, then each layer over the one before.
 fn read_params(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> Fallible<AnyParams> {
     let info = law_named(place, law)?;

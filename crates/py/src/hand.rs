@@ -1,0 +1,189 @@
+//! One router or one sender of a law, spoken to through its header's bytes.
+
+use levelflow_protocols::{
+    Any, AnyHeader, AnyParams, AnyRouter, AnySender, Feedback, FlowInfo, Kind, Outgoing, PortInfo, PortView, Protocol,
+    RouterLaw, SenderLaw,
+};
+use levelflow_sim::scenario::law_params;
+use levelflow_units::{Bytes, Duration, Rate, Time};
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+use crate::refuse;
+
+const LONGEST_HEADER: usize = 64;
+
+fn params(law: &str, json: &str) -> PyResult<AnyParams> {
+    let table = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    law_params(law, &table).map_err(refuse)
+}
+
+fn encode<'py>(py: Python<'py>, header: &AnyHeader) -> Bound<'py, PyBytes> {
+    let mut wire = [0; LONGEST_HEADER];
+    let length = header.encode(&mut wire);
+    PyBytes::new(py, &wire[..length])
+}
+
+fn decode(params: &AnyParams, wire: &[u8]) -> PyResult<AnyHeader> {
+    AnyHeader::decode(params, wire).map_err(|e| PyValueError::new_err(e.to_string()))
+}
+
+fn seconds(name: &str, value: f64) -> PyResult<Duration> {
+    Duration::from_secs_f64(value)
+        .ok_or_else(|| PyValueError::new_err(format!("{name} must be a time of at least 0 s")))
+}
+
+fn kind(name: &str) -> PyResult<Kind> {
+    match name {
+        "data" => Ok(Kind::Data),
+        "syn" => Ok(Kind::Syn),
+        "fin" => Ok(Kind::Fin),
+        _ => Err(PyValueError::new_err(format!(
+            "{name:?} is not a kind of packet; allowed: data, syn, fin"
+        ))),
+    }
+}
+
+/// The router half of a law at one output port.
+#[pyclass(module = "levelflow._core")]
+pub struct Router {
+    params: AnyParams,
+    law: AnyRouter,
+}
+
+#[pymethods]
+impl Router {
+    #[new]
+    fn new(law: &str, capacity_bps: f64, params_json: &str, id: u32) -> PyResult<Self> {
+        let capacity =
+            Rate::new(capacity_bps).ok_or_else(|| PyValueError::new_err("capacity_bps must be at least 0"))?;
+        let params = params(law, params_json)?;
+        let law = AnyRouter::new(&params, &PortInfo { id, capacity });
+        Ok(Self { params, law })
+    }
+
+    /// A packet of `size` bytes arrives; gives the header as it goes on. Without a header it is foreign.
+    #[pyo3(signature = (size, header=None))]
+    fn arrive<'py>(
+        &mut self,
+        py: Python<'py>,
+        size: u64,
+        header: Option<&[u8]>,
+    ) -> PyResult<Option<Bound<'py, PyBytes>>> {
+        let mut header = header.map(|wire| decode(&self.params, wire)).transpose()?;
+        self.law.on_arrival(&self.params, Bytes::new(size), header.as_mut());
+        Ok(header.map(|h| encode(py, &h)))
+    }
+
+    /// A packet with this header leaves the queue; gives the header as it goes on.
+    fn depart<'py>(&mut self, py: Python<'py>, header: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+        let mut header = decode(&self.params, header)?;
+        self.law.on_departure(&self.params, &mut header);
+        Ok(encode(py, &header))
+    }
+
+    /// The interval that lasted `elapsed_s` ends.
+    #[pyo3(signature = (elapsed_s, queue_bytes=0, dropped_bytes=0))]
+    fn close(&mut self, elapsed_s: f64, queue_bytes: u64, dropped_bytes: u64) -> PyResult<()> {
+        let port = PortView {
+            queue: Bytes::new(queue_bytes),
+            dropped: Bytes::new(dropped_bytes),
+        };
+        self.law
+            .on_interval(&self.params, seconds("elapsed_s", elapsed_s)?, &port);
+        Ok(())
+    }
+
+    /// What is fed back: a price, or a rate in bit/s.
+    #[getter]
+    fn signal(&self) -> f64 {
+        self.law.signal()
+    }
+
+    /// Load that the router aims at, bit/s.
+    #[getter]
+    fn target_bps(&self) -> f64 {
+        self.law.target().bps()
+    }
+
+    /// Time to the end of the next interval, s.
+    #[getter]
+    fn interval_s(&self) -> f64 {
+        self.law.interval(&self.params).as_secs_f64()
+    }
+}
+
+/// The sender half of a law for one flow.
+#[pyclass(module = "levelflow._core")]
+pub struct Sender {
+    params: AnyParams,
+    law: AnySender,
+}
+
+#[pymethods]
+impl Sender {
+    #[new]
+    fn new(law: &str, params_json: &str, packet_bytes: u64) -> PyResult<Self> {
+        let params = params(law, params_json)?;
+        let law = AnySender::new(
+            &params,
+            &FlowInfo {
+                packet_size: Bytes::new(packet_bytes),
+            },
+        );
+        Ok(Self { params, law })
+    }
+
+    /// Stamps packet `number` of `size` bytes, sent at `now_s`.
+    #[pyo3(signature = (now_s, number, size, kind="data"))]
+    fn send<'py>(
+        &mut self,
+        py: Python<'py>,
+        now_s: f64,
+        number: u32,
+        size: u64,
+        kind: &str,
+    ) -> PyResult<Bound<'py, PyBytes>> {
+        let now = Time::ZERO + seconds("now_s", now_s)?;
+        let packet = Outgoing {
+            number,
+            size: Bytes::new(size),
+            kind: self::kind(kind)?,
+        };
+        Ok(encode(py, &self.law.on_send(&self.params, now, &packet)))
+    }
+
+    /// The answer to packet `number` comes at `now_s`, with the header that reached the receiver.
+    #[pyo3(signature = (now_s, number, rtt_s, header, kind="data"))]
+    fn feedback(&mut self, now_s: f64, number: u32, rtt_s: f64, header: &[u8], kind: &str) -> PyResult<()> {
+        let now = Time::ZERO + seconds("now_s", now_s)?;
+        let header = Any::reflect(&decode(&self.params, header)?);
+        let feedback = Feedback {
+            number,
+            kind: self::kind(kind)?,
+            rtt: seconds("rtt_s", rtt_s)?,
+            header,
+        };
+        self.law.on_feedback(&self.params, now, &feedback);
+        Ok(())
+    }
+
+    /// Sending rate, bit/s.
+    #[getter]
+    fn rate_bps(&self) -> f64 {
+        self.law.rate().bps()
+    }
+
+    /// Rate that the sender would like next, bit/s.
+    #[getter]
+    fn proposal_bps(&self) -> f64 {
+        self.law.proposal().bps()
+    }
+
+    /// Size of the next data packet, bytes.
+    #[getter]
+    fn packet_size(&self) -> u64 {
+        self.law.packet_size(&self.params).get()
+    }
+}
