@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
+from rich.table import Table as Grid
 
-from levelflow.tables import flow_table, link_table, verdict
+from levelflow.tables import Table, flow_table, link_table, verdict
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -20,8 +20,8 @@ MOST_ROWS = 40
 def show_result(result: Result, pictures: list[Path]) -> None:
     """Prints a table per flow and per link, a verdict and the paths of the pictures."""
     start, end = result.summary["window_s"]
-    show_table(f"Flows: rate of one flow, {start:.4g} to {end:.4g} s", *flow_table(result.summary))
-    show_table(f"Links: 0 to {end:.4g} s", *link_table(result.summary))
+    show_table(f"Flows: rate of one flow, {start:.4g} to {end:.4g} s", *_cut(flow_table(result.summary)))
+    show_table(f"Links: 0 to {end:.4g} s", *_cut(link_table(result.summary)))
     console = Console(highlight=False)
     console.print(verdict(result.summary), soft_wrap=True)
     console.print()
@@ -30,14 +30,19 @@ def show_result(result: Result, pictures: list[Path]) -> None:
 
 
 def show_table(title: str, head: list[str], rows: list[list[str]], numbers: bool = True) -> None:
-    """Prints a table; long ones are cut, and say so. Numbers stand to the right of their column."""
-    table = Table(
+    """Prints a table. Numbers stand to the right of their column."""
+    table = Grid(
         title=title, title_justify="left", box=None, header_style="bold", pad_edge=False, padding=(0, 0, 0, 2)
     )
     for number, name in enumerate(head):
         table.add_column(name, justify="right" if numbers and number else "left", no_wrap=numbers and number > 0)
-    for row in rows[:MOST_ROWS]:
+    for row in rows:
         table.add_row(*row)
-    if len(rows) > MOST_ROWS:
-        table.add_row(f"... {len(rows) - MOST_ROWS} more in summary.json")
     Console(highlight=False, markup=False).print(table, "")
+
+
+def _cut(table: Table) -> Table:
+    head, rows = table
+    if len(rows) > MOST_ROWS:
+        rows = [*rows[:MOST_ROWS], [f"{len(rows) - MOST_ROWS} more: summary.json"]]
+    return head, rows
