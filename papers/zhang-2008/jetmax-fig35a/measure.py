@@ -2,6 +2,7 @@ from levelflow.claims.metrics import queues, rates
 
 C = 10e6  # bit/s
 JOIN, END = 30.0, 70.0
+PHASES = ("x2", (0.0, JOIN)), ("x1", (JOIN, END)), ("x2", (JOIN, END))
 
 
 def measure(figure):
@@ -13,7 +14,10 @@ def measure(figure):
             queues.drop_count(links),
             rates.steady_rate(flows, "x2", 0.0, JOIN) / 1e6,
             [rates.steady_rate(flows, x, JOIN, END) / 1e6 for x in ("x1", "x2")],
-            [rates.monotonic(flows, *window) for window in (("x2", (0.0, JOIN)), ("x1", (JOIN, END)), ("x2", (JOIN, END)))],
+            [
+                rates.monotonic(flows, *window)
+                for window in (("x2", (0.0, JOIN)), ("x1", (JOIN, END)), ("x2", (JOIN, END)))
+            ],
             rates.time_to_fairness(flows, {"x1": C / 2, "x2": C / 2}, JOIN, within=0.02),
         ]
     }

@@ -11,21 +11,16 @@ CAPACITIES = (1e6, 1e7, 1e9, 1e12, 1e18, 1e100)  # bit/s
 RANDOM = 1
 
 
-def one_link(start, capacity, tau=TAU, gamma=1.0, unresponsive=0.0, survival=1.0, steps=400, delays=1, backward=1):
-    """Rates by step and flow: x(n) = (1-tau) x(n-D) + tau g(n - D_back), g = (gamma C - u) / N, start held before.
+def one_link(start, available, tau=TAU, survival=1.0, steps=400):
+    """Undelayed rates by step and flow: x(n) = (1-tau) x(n-1) + tau g, g = (gamma C - u) / N = ``available`` / N.
 
     A flow of which the share ``survival`` of packets reaches the router counts as that much of a flow in N.
     """
-    start, past = np.asarray(start, dtype=float), int(np.max(delays))
-    delays = np.broadcast_to(delays, start.shape)
-    x = np.empty((past + steps, start.size))
-    x[:past] = start
-    who = np.arange(start.size)
-    counted = np.broadcast_to(survival, start.shape).sum()
-    fair = np.full(past + steps, (gamma * capacity - unresponsive) / counted)
-    for n in range(past, past + steps):
-        x[n] = (1 - tau) * x[n - delays, who] + tau * fair[n - backward]
-    return x[past - 1 :]
+    x = [np.asarray(start, dtype=float)]
+    fair = available / np.broadcast_to(survival, x[0].shape).sum()
+    for _ in range(steps):
+        x.append((1 - tau) * x[-1] + tau * fair)
+    return np.array(x)
 
 
 def steps_until(ok):
@@ -35,7 +30,7 @@ def steps_until(ok):
 def resting():
     """Lemma 19: (gamma C - u) / N each, gamma C together."""
     capacity, gamma, unresponsive = 1e7, 0.95, 2e6
-    x = one_link([0.0, 1e6, 5e6], capacity, gamma=gamma, unresponsive=unresponsive)[-1]
+    x = one_link([0.0, 1e6, 5e6], gamma * capacity - unresponsive)[-1]
     return [
         Against(x, [(gamma * capacity - unresponsive) / 3] * 3),
         Against(x.sum() + unresponsive, gamma * capacity),
@@ -116,7 +111,7 @@ def loss():
     """Eq 151-152: with N counted by what arrives, senders rest at a rate inflated by the mean survival."""
     capacity, gamma, unresponsive, survival = 1e7, 0.95, 1e6, np.array([0.9, 0.8, 0.7])
     target = gamma * capacity - unresponsive
-    x = one_link([0.0, 1e6, 5e6], capacity, gamma=gamma, unresponsive=unresponsive, survival=survival)[-1]
+    x = one_link([0.0, 1e6, 5e6], target, survival=survival)[-1]
     return [Against(x, [target / (survival.mean() * 3)] * 3), Against((x * survival).sum(), target)]
 
 

@@ -31,8 +31,8 @@ def page(figures: Sequence[FigureOutcome], build: str) -> str:
     by_paper = [(paper, list(group)) for paper, group in groupby(figures, key=lambda f: f.claim.paper)]
     body = [
         "<h1>Claims of the papers, measured again</h1>",
-        f"<p class=meta>Levelflow {escape(build)} · {tier} · {len(figures)} figures · "
-        f"{sum(len(f.outcomes) for f in figures)} checks</p>",
+        f"<p class=meta>Levelflow {escape(build)} · {tier} · figures: {len(figures)} · "
+        f"checks: {sum(len(f.outcomes) for f in figures)}</p>",
         _summary(by_paper),
         _attention(figures),
     ]

@@ -1,0 +1,85 @@
+"""Processor sharing: the formula, Little's law, and an event-driven server as the oracle of both."""
+
+import heapq
+
+import numpy as np
+
+from levelflow.claims.metrics.completions import active_processor_sharing, fct_processor_sharing
+
+PACKET = 1000  # bytes
+SERVED = 300_000  # flows of a server run
+LOAD = 0.5
+RANDOM = 1
+
+
+def exponential(rng, count):
+    return rng.exponential(1.0, count)
+
+
+def pareto(rng, count, shape=2.5):
+    """Sizes of mean 1; the shape is light enough for a mean to settle within a run."""
+    return (shape - 1) / shape * (1 + rng.pareto(shape, count))
+
+
+def sojourn_ratio(sizes, arrivals):
+    """Mean sojourn of a processor-sharing server of rate 1 over E[L] / (1 - rho), with the load of the sample.
+
+    Every active flow is served at 1/n. Virtual time advances at that rate, so a flow of size L that arrives at
+    virtual time v leaves at v + L.
+    """
+    now = virtual = total = 0.0
+    active: list[tuple[float, float]] = []
+    upcoming = 0
+    while upcoming < len(sizes) or active:
+        leaves = now + (active[0][0] - virtual) * len(active) if active else np.inf
+        arrives = arrivals[upcoming] if upcoming < len(sizes) else np.inf
+        then = min(leaves, arrives)
+        virtual += (then - now) / len(active) if active else 0.0
+        now = then
+        if leaves <= arrives:
+            total += now - heapq.heappop(active)[1]
+        else:
+            heapq.heappush(active, (virtual + sizes[upcoming], now))
+            upcoming += 1
+    load = sizes.sum() / arrivals[-1]
+    return total / len(sizes) * (1 - load) / sizes.mean()
+
+
+def server(law, seed):
+    rng = np.random.default_rng(seed)
+    return sojourn_ratio(law(rng, SERVED), np.cumsum(rng.exponential(1 / LOAD, SERVED)))
+
+
+def active(capacity, rtpd, load, arrivals, packets):
+    return active_processor_sharing(arrivals, rtpd, packets * PACKET, capacity, load)
+
+
+def tail(packets, mean=25, shape=1.2):
+    """Of a Pareto law of sizes: the share of flows below ``packets`` and the share of bytes above."""
+    scale = mean * (shape - 1) / shape
+    return 1 - (scale / packets) ** shape, (scale / packets) ** (shape - 1)
+
+
+def measure(figure):
+    fct = fct_processor_sharing
+    return {
+        "ps-fct-formula": [
+            fct(0.1, 2000 * PACKET, 2.4e9, 0.9),
+            fct(1.6, 2000 * PACKET, 150e6, 0.9),
+            active(2.4e9, 0.1, 0.9, 9000, 30),
+            [active(2.4e9, 0.1, 0.9, 10800, 25), active(150e6, 1.6, 0.9, 675, 25)],
+            active(2.4e9, 0.1, 0.8, 8000, 30),
+            [active(2.4e9, 0.1, 0.2, 200, 300), active(2.4e9, 0.1, 0.94, 995.24, 283.35)],
+            [server(law, RANDOM) for law in (exponential, pareto)],
+        ],
+        "rcp-footnote9-size-tail": list(tail(500)),
+    }
+
+
+def plot(figure, canvas):
+    axes = canvas.subplots()
+    packets = np.geomspace(1, 1e5, 100)
+    for load in (0.0, 0.5, 0.9):
+        axes.loglog(packets, fct_processor_sharing(0.1, packets * PACKET, 2.4e9, load), label=f"load {load:g}")
+    axes.set(xlabel="flow size (packets)", ylabel="completion time (s)", title="Processor sharing, 2.4 Gb/s, 100 ms")
+    axes.legend()
