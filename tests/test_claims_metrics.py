@@ -171,6 +171,26 @@ def test_spread_is_the_median_over_size_bins():
         completions.fct_cv(table.head(5))
 
 
+def test_size_bins_pool_the_tail_and_name_the_worst_bin():
+    sizes = np.repeat([1_000, 10_000, 100_000, 1_000_000], [100, 50, 15, 10])
+    factor = np.repeat([1.0, 3.0, 2.0, 2.0], [100, 50, 15, 10])
+    ideal = np.array([completions.fct_processor_sharing(0.1, size, 1e8, 0.5) for size in sizes])
+    table = completions_of(np.arange(175.0), factor * ideal, sizes)
+    bins = completions.by_size(table, 1e8, 0.5)
+    assert bins["flows"].to_list() == [100, 50, 25]
+    assert bins["ratio"].to_list() == pytest.approx([1, 3, 2])
+    assert completions.worst_ratio_to_ps(table, 1e8, 0.5) == pytest.approx(3)
+    assert completions.worst_ratio_to_ps(table, 1e8, 0.5, (50_000, math.inf)) == pytest.approx(2)
+    with pytest.raises(ValueError, match="no size bin"):
+        completions.by_size(table.head(5), 1e8, 0.5)
+
+
+def test_flows_transfer_from_the_end_of_their_handshake():
+    table = completions_of([0.0, 1.0], [0.5, 2.0], [1, 1], rtt=0.1)
+    t = np.array([0.05, 0.2, 0.6, 1.05, 1.5, 3.5])
+    assert completions.transferring(table, t).tolist() == [0, 1, 0, 0, 1, 0]
+
+
 def test_active_flows():
     flows = flows_of(x=(1.0, np.arange(100), None), y=(1.0, 2, None))
     assert completions.active_mean(flows, ["y"]) == pytest.approx(2)

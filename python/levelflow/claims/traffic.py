@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from levelflow.scenario import Scenario
 
 if TYPE_CHECKING:
+    from levelflow.claims.figure import Figure
     from levelflow.claims.metrics.series import Window
+    from levelflow.results import Result
 
 #: Data packet, bytes.
 PACKET = 1000
@@ -60,6 +63,64 @@ class OneLink:
         scenario.link("A", "B", f"{self.capacity} b/s", f"{self.rtpd / 2} s", buffer=buffer, duplex=True)
         scenario.flow(FLOWS, law, "A", "B", **keys)
         return scenario.law("rcp", initial_rtt=f"{self.rtpd} s") if law == "rcp" else scenario
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A run of the paper, long as printed and short for the quick tier."""
+
+    plan: OneLink
+    #: Durations, s.
+    printed: float
+    quick: float
+    #: Keys of the flow entry that differ from ``OneLink.scenario``.
+    options: Mapping[str, Any] = field(default_factory=dict)
+    #: Seeds that are run.
+    seeds: int = 1
+
+    def duration(self, figure: Figure) -> float:
+        """Duration in the tier of a figure, s."""
+        return self.printed if figure.full else self.quick
+
+    def window(self, figure: Figure) -> Window:
+        """The part of the run whose flows count."""
+        return settled(self.duration(figure))
+
+    def scenarios(self, figure: Figure) -> list[Scenario]:
+        """One scenario per seed."""
+        return [self.plan.scenario(self.duration(figure), seed, **self.options) for seed in figure.seeds(self.seeds)]
+
+    def runs(self, figure: Figure) -> list[Result]:
+        """One result per seed."""
+        return figure.runs(self.scenarios(figure))
+
+
+_SHORT = OneLink(2.4e9, 0.1, 0.8, 30)
+_BURSTY = OneLink(2.4e9, 0.5, 0.9, 30)
+
+#: The runs of figures 7 to 16; those with several points are named after the point.
+SETTINGS: dict[str, Setting] = {
+    "fig7": Setting(OneLink(2.4e9, 0.1, 0.9, 25), 100, 10, seeds=3),
+    "fig8": Setting(OneLink(150e6, 1.6, 0.9, 25), 600, 200, seeds=3),
+    **{
+        f"fig10 mean {mean}": Setting(OneLink(2.4e9, 0.1, 0.8, mean), *durations)
+        for means, durations in (((30, 100, 300, 1000, 3000), (100, 8)), ((10_000, 30_000), (300, 24)))
+        for mean in means
+    },
+    "fig12": Setting(_SHORT, 60, 12, {"size": {"uniform": ["20 packets", "40 packets"]}}),
+    "fig13": Setting(_SHORT, 60, 12, {"size": {"exponential": "30 packets"}}),
+    "fig14": Setting(replace(_SHORT, shape=1.8), 60, 12),
+    "fig15": Setting(
+        _BURSTY,
+        60,
+        20,
+        {"arrivals": {"interval": {"pareto": {"mean": f"{1e9 / _BURSTY.arrivals:.3f} ns", "shape": 1.2}}}},
+    ),
+    **{
+        f"fig16 load {load}": Setting(OneLink(150e6, 0.1, load, 25), 300, 60)
+        for load in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+    },
+}
 
 
 def settled(duration: float) -> Window:

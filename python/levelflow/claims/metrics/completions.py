@@ -21,6 +21,8 @@ ROUND_TRIPS = 1.5
 BINS_PER_DECADE = 5
 #: A bin with fewer flows says nothing about a spread.
 FEWEST_IN_BIN = 10
+#: The same for a mean (001, fig 7).
+FEWEST_IN_MEAN = 20
 
 
 def fct_bound(rtpd: float, size: float, capacity: float) -> float:
@@ -97,6 +99,43 @@ def fct_max_ratio_to_ps(
     return float((rows["fct_s"].to_numpy() / _processor_sharing(rows, capacity, load)).max())
 
 
+def by_size(
+    completions: pl.DataFrame, capacity: float, load: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
+) -> pl.DataFrame:
+    """Completion times per logarithmic bin of flow size, smallest sizes first.
+
+    The bins of the tail are pooled until they hold ``FEWEST_IN_MEAN`` flows; other bins with fewer are left out.
+    Columns: ``bytes`` and ``fct_s`` (means), ``fct_max_s``, ``ps_s`` (mean under processor sharing, same flows),
+    ``flows`` and ``ratio`` (``fct_s`` / ``ps_s``).
+
+    Raises:
+        ValueError: when no bin holds enough flows.
+    """
+    rows = select(completions, sizes, window)
+    bins = np.floor(BINS_PER_DECADE * np.log10(rows["bytes"].to_numpy()))
+    largest = np.sort(bins)[-min(FEWEST_IN_MEAN, bins.size)]
+    table = (
+        rows.with_columns(
+            pl.Series("bin", np.minimum(bins, largest)), pl.Series("ps_s", _processor_sharing(rows, capacity, load))
+        )
+        .group_by("bin")
+        .agg(pl.mean("bytes", "fct_s", "ps_s"), pl.max("fct_s").alias("fct_max_s"), pl.len().alias("flows"))
+        .filter(pl.col("flows") >= FEWEST_IN_MEAN)
+        .with_columns((pl.col("fct_s") / pl.col("ps_s")).alias("ratio"))
+        .sort("bin")
+    )
+    if table.is_empty():
+        raise ValueError(f"no size bin holds {FEWEST_IN_MEAN} flows")
+    return table
+
+
+def worst_ratio_to_ps(
+    completions: pl.DataFrame, capacity: float, load: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
+) -> float:
+    """Largest ratio over size bins of the mean completion time to its mean under processor sharing."""
+    return float(by_size(completions, capacity, load, sizes, window)["ratio"].to_numpy().max())
+
+
 def fct_max_over_mean(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> float:
     """Largest over mean completion time in a size bin, median over bins."""
     return _over_bins(select(completions, sizes, window), pl.col("fct_s").max() / pl.col("fct_s").mean())
@@ -124,6 +163,13 @@ def active_mean(flows: pl.DataFrame, names: list[str] | None = None, window: Win
 def active_trend(flows: pl.DataFrame, names: list[str] | None = None, window: Window = ALL) -> float:
     """Least-squares slope of active flows over the last half of a window divided by their mean there, 1/s."""
     return series.trend(*active_series(flows, names, window))
+
+
+def transferring(completions: pl.DataFrame, t: Array) -> Array:
+    """Flows at the times ``t`` that have data to send or in flight: from the end of the handshake to completion."""
+    begins = np.sort((completions["start_s"] + completions["rtt_s"]).to_numpy())
+    ends = np.sort((completions["start_s"] + completions["fct_s"]).to_numpy())
+    return (np.searchsorted(begins, t, "right") - np.searchsorted(ends, t, "right")).astype(np.float64)
 
 
 def _processor_sharing(rows: pl.DataFrame, capacity: float, load: float) -> Array:
