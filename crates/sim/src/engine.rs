@@ -12,7 +12,7 @@ use crate::network::{FlowSpec, LinkSpec, Network};
 use crate::packet::{Packet, PacketId, Slab};
 use crate::pipe::{NO_PIPE, Pipes};
 use crate::record::{CompletionRow, FlowRow, LinkRow, Recorder};
-use crate::reliable::{Chunk, Reliable};
+use crate::reliable::Chunk;
 use crate::rng::Stream;
 use crate::traffic::Arrivals;
 
@@ -452,10 +452,11 @@ impl<P: Protocol> Sim<P> {
         entry.window.rtt_count += 1;
         if flow.phase != Phase::Over {
             flow.sender.on_feedback(&entry.spec.params, self.now, &feedback);
-            if let Some(reliable) = &mut flow.reliable
-                && kind == Kind::Data
-            {
-                reliable.on_answer(number, received, rtt);
+            if let Some(reliable) = &mut flow.reliable {
+                reliable.on_round_trip(rtt);
+                if kind == Kind::Data {
+                    reliable.on_answer(number, received);
+                }
             }
             if flow.phase == Phase::Opening {
                 flow.phase = Phase::Running;
@@ -492,7 +493,7 @@ impl<P: Protocol> Sim<P> {
             return self.idle(i);
         };
         if let Some(reliable) = &mut flow.reliable {
-            reliable.on_send(chunk);
+            reliable.on_send(flow.next_number, chunk);
         }
         self.send(i, Kind::Data, chunk);
         let flow = &mut self.flows[i as usize];
@@ -653,7 +654,7 @@ impl<P: Protocol> Sim<P> {
                 .push(AckDelay::new(delay.clone(), Stream::new(self.seed, "ack delay", &name)));
         }
         if spec.reliable {
-            flow.reliable = Some(Box::new(Reliable::new(u32::from(entry.opening == Opening::Handshake))));
+            flow.reliable = Some(Box::default());
         }
         entry.counters.started += 1;
         entry.active += 1;

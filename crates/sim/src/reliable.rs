@@ -47,14 +47,6 @@ pub struct Reliable {
 }
 
 impl Reliable {
-    /// A transfer whose next transmission has this number.
-    pub fn new(first: u32) -> Self {
-        Self {
-            first,
-            ..Self::default()
-        }
-    }
-
     /// The next chunk to send again, if any.
     pub fn next_again(&mut self) -> Option<Chunk> {
         let chunk = self.again.pop_front()?;
@@ -67,14 +59,16 @@ impl Reliable {
         !self.again.is_empty()
     }
 
-    /// A chunk goes out under the next number.
-    pub fn on_send(&mut self, chunk: Chunk) {
+    /// A chunk goes out under this number; the numbers of chunks follow each other, from whichever is the first.
+    pub fn on_send(&mut self, number: u32, chunk: Chunk) {
+        if self.outstanding.is_empty() {
+            self.first = number;
+        }
         self.outstanding.push_back(Sent { chunk, answered: false });
     }
 
     /// An answer: transmission `number` arrived, and the receiver has every byte before `received`.
-    pub fn on_answer(&mut self, number: u32, received: u64, rtt: Duration) {
-        self.sample(rtt);
+    pub fn on_answer(&mut self, number: u32, received: u64) {
         self.backoff = 0;
         let Some(index) = number.checked_sub(self.first) else {
             return;
@@ -119,7 +113,8 @@ impl Reliable {
         base * (1 << self.backoff)
     }
 
-    fn sample(&mut self, rtt: Duration) {
+    /// An answer to data or to the opening took this long.
+    pub fn on_round_trip(&mut self, rtt: Duration) {
         let rtt = rtt.as_secs_f64();
         match self.srtt {
             None => (self.srtt, self.rttvar) = (Some(rtt), rtt / 2.0),
@@ -167,8 +162,6 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const RTT: Duration = Duration::from_ms(10);
-
     fn chunk(i: u64) -> Chunk {
         Chunk {
             offset: i * 100,
@@ -178,25 +171,33 @@ mod tests {
 
     #[test]
     fn three_later_answers_make_a_loss() {
-        let mut t = Reliable::new(0);
-        (0..5).for_each(|i| t.on_send(chunk(i)));
-        t.on_answer(0, 100, RTT);
-        t.on_answer(2, 100, RTT);
-        t.on_answer(3, 100, RTT);
+        let mut t = Reliable::default();
+        (0..5).for_each(|i| t.on_send(i, chunk(i.into())));
+        t.on_answer(0, 100);
+        t.on_answer(2, 100);
+        t.on_answer(3, 100);
         assert!(!t.has_again());
-        t.on_answer(4, 100, RTT);
+        t.on_answer(4, 100);
         assert_eq!(t.next_again(), Some(chunk(1)));
-        t.on_send(chunk(1));
-        t.on_answer(5, 500, RTT);
+        t.on_send(5, chunk(1));
+        t.on_answer(5, 500);
         assert!(!t.is_waiting());
         assert_eq!(t.retransmitted, 1);
     }
 
     #[test]
+    fn the_handshake_sets_the_first_timeout() {
+        let mut t = Reliable::default();
+        assert_eq!(t.timeout(), FIRST_TIMEOUT);
+        t.on_round_trip(Duration::from_ms(1600));
+        assert_eq!(t.timeout(), Duration::from_ms(4800));
+    }
+
+    #[test]
     fn a_lost_answer_is_not_a_loss() {
-        let mut t = Reliable::new(0);
-        (0..6).for_each(|i| t.on_send(chunk(i)));
-        t.on_answer(5, 600, RTT);
+        let mut t = Reliable::default();
+        (0..6).for_each(|i| t.on_send(i, chunk(i.into())));
+        t.on_answer(5, 600);
         assert!(!t.is_waiting() && t.retransmitted == 0);
     }
 
@@ -204,7 +205,7 @@ mod tests {
         #[test]
         fn every_byte_is_counted_once_in_any_order(order in Just((0..40u64).collect::<Vec<_>>()).prop_shuffle(),
                                                    twice in prop::collection::vec(0..40u64, 0..20)) {
-            let mut t = Reliable::new(0);
+            let mut t = Reliable::default();
             let new: u64 = order.iter().chain(&twice).map(|&i| t.on_arrival(chunk(i))).sum();
             prop_assert_eq!((new, t.received()), (4000, 4000));
         }
@@ -212,7 +213,7 @@ mod tests {
         /// Whatever is lost, the sender asks for exactly what is missing until the receiver has it all.
         #[test]
         fn a_lossy_channel_delivers_everything(losses in prop::collection::vec(any::<bool>(), 400)) {
-            let (mut t, mut number, mut next) = (Reliable::new(0), 0u32, 0u64);
+            let (mut t, mut number, mut next) = (Reliable::default(), 0u32, 0u64);
             let mut lost = losses.into_iter().chain(std::iter::repeat(false));
             for _ in 0..2000 {
                 let c = match t.next_again() {
@@ -221,11 +222,11 @@ mod tests {
                     None if t.is_waiting() => { t.on_timeout(); continue; }
                     None => break,
                 };
-                t.on_send(c);
+                t.on_send(number, c);
                 if !lost.next().unwrap() {
                     t.on_arrival(c);
                     if !lost.next().unwrap() {
-                        t.on_answer(number, t.received(), RTT);
+                        t.on_answer(number, t.received());
                     }
                 }
                 number += 1;

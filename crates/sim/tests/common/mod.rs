@@ -1,0 +1,91 @@
+//! What the integration tests share: from the text of a scenario to its counters and tables.
+
+#![allow(dead_code, reason = "each test file uses its part")]
+
+use levelflow_sim::scenario::Scenario;
+use levelflow_sim::{Any, Column, Sim, Summary, Table};
+use serde_json::Value;
+
+/// All events of a run.
+pub const NO_LIMIT: u64 = u64::MAX;
+
+/// A finished run.
+pub struct Run {
+    pub summary: Summary,
+    pub flows: Table,
+    pub links: Table,
+    pub completions: Table,
+}
+
+/// What is wrong with a scenario, or its simulation at time zero.
+pub fn try_start(scenario: &Value) -> Result<Sim<Any>, String> {
+    let resolved = Scenario::from_value(scenario).and_then(|s| s.resolve());
+    resolved.map(|r| Sim::new(r.network)).map_err(|e| e.to_string())
+}
+
+pub fn start(text: &str) -> Sim<Any> {
+    let scenario = Scenario::parse(text).unwrap_or_else(|e| panic!("{e}\n{text}"));
+    try_start(&scenario).unwrap_or_else(|e| panic!("{e}\n{text}"))
+}
+
+pub fn finish(mut sim: Sim<Any>) -> Run {
+    let end = levelflow_units::Time::from_ps(u64::MAX);
+    assert!(sim.advance(end, NO_LIMIT));
+    let summary = sim.summary().unwrap();
+    let [(_, flows), (_, links), (_, completions)] = sim.recorder.take();
+    Run {
+        summary,
+        flows,
+        links,
+        completions,
+    }
+}
+
+pub fn run(text: &str) -> Run {
+    finish(start(text))
+}
+
+/// One column of a table as numbers.
+pub fn column(table: &Table, name: &str) -> Vec<f64> {
+    let (_, column) = table.columns.iter().find(|(n, _)| *n == name).expect(name);
+    match column {
+        Column::F64(v) => v.clone(),
+        Column::U64(v) => v.iter().map(|&x| x as f64).collect(),
+        Column::U32(v) => v.iter().map(|&x| f64::from(x)).collect(),
+        Column::I32(v) => v.iter().map(|&x| f64::from(x)).collect(),
+    }
+}
+
+/// The column of one flow or link, named by `key`, at each sample after `after` seconds.
+pub fn series(table: &Table, key: &str, index: usize, name: &str, after: f64) -> Vec<f64> {
+    let (t, who) = (column(table, "t"), column(table, key));
+    let value = column(table, name);
+    (0..t.len())
+        .filter(|&i| who[i] == index as f64 && t[i] > after)
+        .map(|i| value[i])
+        .collect()
+}
+
+pub fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Asserts that a quantity of which there are independent estimates has this expectation: the mean of the estimates
+/// is within four of its standard errors, and these are at most a twentieth of it.
+pub fn assert_expectation(estimates: &[f64], expected: f64) {
+    let (n, average) = (estimates.len() as f64, mean(estimates));
+    let variance = estimates.iter().map(|x| (x - average).powi(2)).sum::<f64>() / (n - 1.0);
+    let error = (variance / n).sqrt();
+    assert!(error < 0.05 * expected, "{error} is no precision for {expected}");
+    assert!(
+        (average - expected).abs() < 4.0 * error,
+        "{average} +- {error}, expected {expected}"
+    );
+}
+
+pub fn assert_close(found: f64, expected: f64, relative: f64) {
+    assert!(
+        (found / expected - 1.0).abs() <= relative,
+        "{found} is not within {relative} of {expected}"
+    );
+}

@@ -1,0 +1,247 @@
+//! What holds in every network: books balance at any moment, runs can be repeated and cut into pieces, parts of a
+//! network that share nothing do not affect each other, and reliable transfers arrive.
+
+mod common;
+
+use common::{NO_LIMIT, Run, column, finish, start, try_start};
+use levelflow_sim::{Column, Table};
+use levelflow_units::{Duration, Time};
+use proptest::prelude::*;
+use serde_json::{Value, json};
+
+const NODES: [&str; 6] = ["A", "B", "C", "D", "E", "F"];
+
+fn text(unit: &'static str, range: std::ops::Range<u32>) -> impl Strategy<Value = String> {
+    range.prop_map(move |x| format!("{x} {unit}"))
+}
+
+/// A duplex link between these nodes.
+fn link(from: String, to: String) -> impl Strategy<Value = Value> {
+    let buffer = prop_oneof![
+        Just("unlimited".to_owned()),
+        text("packets", 1..20),
+        text("B", 1500..20_000),
+    ];
+    let loss = prop_oneof![3 => Just(0.0), 1 => 0.0..0.3];
+    (
+        text("kb/s", 100..5000),
+        prop_oneof![1 => Just("0 s".to_owned()), 4 => text("us", 1..30_000)],
+        buffer,
+        (loss.clone(), loss),
+    )
+        .prop_map(move |(capacity, delay, buffer, (there, back))| {
+            json!({ "from": from, "to": to, "capacity": capacity, "delay": delay, "buffer": buffer, "loss": there,
+                    "duplex": true, "reverse": { "loss": back } })
+        })
+}
+
+fn times() -> impl Strategy<Value = Value> {
+    let ms = |range| text("ms", range);
+    prop_oneof![
+        ms(0..2500).prop_map(Value::from),
+        (ms(0..1000), ms(1000..2000)).prop_map(|(a, b)| json!({ "uniform": [a, b] })),
+        ms(1..900).prop_map(|m| json!({ "exponential": m })),
+    ]
+}
+
+fn size() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        text("B", 1..30_000).prop_map(Value::from),
+        text("packets", 1..30).prop_map(|m| json!({ "pareto": { "mean": m, "shape": 1.3 } })),
+    ]
+}
+
+/// What a flow may have beside a law and two ends; keys that cannot go together are taken out afterwards.
+fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value = Value> {
+    let arrivals = prop_oneof![
+        (5..60u32).prop_map(|n| json!({ "poisson": format!("{n} /s") })),
+        (1..4u32, 20..300u32).prop_map(|(n, ms)| json!({ "batches": { "batch": n, "interval": format!("{ms} ms") } })),
+        times().prop_filter_map("a constant", |t| t.is_string().then(|| json!({ "times": [t] }))),
+    ];
+    let ack_delay =
+        (0..5u32, 0..40u32).prop_map(|(n, ms)| json!({ "every": n, "hold": format!("{ms} ms"), "spacing": "20 us" }));
+    let maybe = proptest::option::of::<BoxedStrategy<Value>>;
+    let law = prop::sample::select(vec!["jetmax", "emkc", "rcp"]);
+    let ends = (0..nodes, 1..nodes).prop_map(move |(from, step)| (from, (from + step) % nodes));
+    (
+        (law, ends, 0..3u8),
+        maybe(size().boxed()),
+        maybe(times().boxed()),
+        maybe(times().boxed()),
+        maybe(arrivals.boxed()),
+        maybe(ack_delay.boxed()),
+        (1..5u32, text("B", 40..1500)),
+    )
+        .prop_map(
+            move |((law, (from, to), unreliable), size, begin, life, arrivals, ack_delay, (count, packet))| {
+                let node = |i: usize| format!("{prefix}{}", NODES[i]);
+                let mut flow =
+                    json!({ "name": name, "law": law, "from": node(from), "to": node(to), "packet": packet });
+                match arrivals {
+                    Some(arrivals) => flow["arrivals"] = arrivals,
+                    None => flow["count"] = json!(count),
+                }
+                let endless = size.is_none();
+                let rest = [
+                    ("size", size),
+                    ("start", begin),
+                    ("lifetime", life),
+                    ("ack_delay", ack_delay),
+                ];
+                for (key, value) in rest {
+                    if let Some(value) = value {
+                        flow[key] = value;
+                    }
+                }
+                if unreliable == 0 && !endless {
+                    flow["reliable"] = json!(false);
+                }
+                if flow["arrivals"]["times"].is_array() {
+                    flow.as_object_mut().unwrap().remove("start");
+                }
+                flow
+            },
+        )
+}
+
+/// A tree of duplex links, flows between its nodes, all names with this prefix.
+fn part(prefix: &'static str) -> impl Strategy<Value = (Vec<Value>, Vec<Value>)> {
+    (2..=6usize, 1..=8usize).prop_flat_map(move |(nodes, flows)| {
+        let links: Vec<_> = (1..nodes)
+            .map(|i| {
+                (0..i).prop_flat_map(move |parent| {
+                    link(format!("{prefix}{}", NODES[parent]), format!("{prefix}{}", NODES[i]))
+                })
+            })
+            .collect();
+        let flows: Vec<_> = (0..flows)
+            .map(|i| flow(format!("{prefix}x{i}"), nodes, prefix))
+            .collect();
+        (links, flows)
+    })
+}
+
+fn scenario(seed: u64, links: &[Value], flows: &[Value]) -> Value {
+    json!({ "name": "random", "duration": "3 s", "sample": "70 ms", "seed": seed, "link": links, "flow": flows })
+}
+
+fn network() -> impl Strategy<Value = Value> {
+    (any::<u32>(), part("")).prop_map(|(seed, (links, flows))| scenario(seed.into(), &links, &flows))
+}
+
+fn run(scenario: &Value) -> Run {
+    finish(try_start(scenario).unwrap_or_else(|e| panic!("{e}\n{scenario:#}")))
+}
+
+/// A table as text: NaN equals NaN, and nothing else is equal that is not the same to the bit.
+fn bits(table: &Table) -> Vec<String> {
+    let bits = |c: &Column| match c {
+        Column::F64(v) => format!("{:?}", v.iter().map(|x| x.to_bits()).collect::<Vec<_>>()),
+        other => format!("{other:?}"),
+    };
+    table
+        .columns
+        .iter()
+        .map(|(name, c)| format!("{name} {}", bits(c)))
+        .collect()
+}
+
+fn assert_same(a: &Run, b: &Run) {
+    assert_eq!(a.summary, b.summary);
+    for (a, b) in [
+        (&a.flows, &b.flows),
+        (&a.links, &b.links),
+        (&a.completions, &b.completions),
+    ] {
+        assert_eq!(bits(a), bits(b));
+    }
+}
+
+/// Rows of the first `count` members, as bits.
+fn rows_of_first(table: &Table, key: &str, count: usize) -> Vec<Vec<u64>> {
+    let who = column(table, key);
+    let columns: Vec<Vec<f64>> = table.columns.iter().map(|(name, _)| column(table, name)).collect();
+    (0..who.len())
+        .filter(|&i| who[i] < count as f64)
+        .map(|i| columns.iter().map(|c| c[i].to_bits()).collect())
+        .collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// The run goes on for a random number of events at a time, and for a random time, and its books balance whenever
+    /// it halts; this changes nothing in what comes out.
+    #[test]
+    fn books_balance_at_any_moment(scenario in network(), budgets in prop::collection::vec(20..3000u64, 1..8)) {
+        let mut sim = try_start(&scenario).unwrap();
+        let mut budgets = budgets.into_iter().cycle();
+        let end = Time::ZERO + Duration::from_secs(3);
+        let mut until = Time::ZERO;
+        while !sim.advance(until, budgets.next().unwrap()) {
+            if let Err(violation) = sim.summary() {
+                panic!("{violation} at {}", sim.now());
+            }
+            until = end.min(sim.now() + Duration::from_us(40 * budgets.next().unwrap()));
+        }
+        prop_assert_eq!(sim.now(), end);
+        assert_same(&finish(sim), &run(&scenario));
+    }
+
+    #[test]
+    fn the_same_seed_gives_the_same_run(scenario in network()) {
+        assert_same(&run(&scenario), &run(&scenario));
+    }
+
+    #[test]
+    fn parts_that_share_nothing_do_not_affect_each_other(seed in any::<u32>(), one in part(""), other in part("far ")) {
+        let alone = run(&scenario(seed.into(), &one.0, &one.1));
+        let both = run(&scenario(seed.into(), &[one.0, other.0].concat(), &[one.1, other.1].concat()));
+        let (flows, links) = (alone.summary.flows.len(), alone.summary.links.len());
+        prop_assert_eq!(&alone.summary.flows, &both.summary.flows[..flows]);
+        prop_assert_eq!(&alone.summary.links, &both.summary.links[..links]);
+        for (a, b, key, count) in [
+            (&alone.flows, &both.flows, "flow", flows),
+            (&alone.links, &both.links, "link", links),
+            (&alone.completions, &both.completions, "flow", flows),
+        ] {
+            prop_assert_eq!(rows_of_first(a, key, count), rows_of_first(b, key, count));
+        }
+    }
+
+    /// Every transfer ends, whatever the two wires lose of data, answers, and packets that open flows, and its
+    /// receiver has it once.
+    #[test]
+    fn reliable_transfers_arrive_over_lossy_wires(
+        law in prop::sample::select(vec!["jetmax", "emkc", "rcp"]), seed in any::<u32>(), there in 0.0..0.6, back in 0.0..0.6,
+        packets in 1..60u32, packet in 40..1500u32, delayed in any::<bool>(),
+    ) {
+        let ack_delay = if delayed { "ack_delay = { every = 2, hold = \"30 ms\" }" } else { "" };
+        let mut sim = start(&format!(r#"
+            name = "lossy"
+            duration = "10 h"
+            sample = "1 h"
+            seed = {seed}
+            link = [{{ from = "A", to = "B", capacity = "2 Mb/s", delay = "15 ms", buffer = "10 packets", loss = {there},
+                       duplex = true, reverse = {{ loss = {back} }} }}]
+            [[flow]]
+            name = "x"
+            law = "{law}"
+            from = "A"
+            to = "B"
+            count = 5
+            packet = "{packet} B"
+            size = "{packets} packets"
+            start = {{ uniform = ["0 s", "1 s"] }}
+            {ack_delay}
+        "#));
+        let mut tries = 0;
+        while sim.summary().unwrap().flows[0].finished < 5 {
+            tries += 1;
+            prop_assert!(tries < 200 && !sim.advance(sim.now() + Duration::from_secs(180), NO_LIMIT), "{}", sim.now());
+        }
+        let [_, _, (_, completions)] = sim.recorder.take();
+        let (bytes, total) = (column(&completions, "bytes"), f64::from(packets) * f64::from(packet));
+        prop_assert_eq!(bytes, vec![total; 5]);
+    }
+}
