@@ -7,7 +7,7 @@ export CARGO_TARGET_DIR
 
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
-.PHONY: help demo test check bench
+.PHONY: help demo test check bench gen
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -29,6 +29,9 @@ check: $(VENV)/installed ## format, lint, types
 
 bench: $(VENV)/installed ## packet-hops per second, beside the reference simulator where it is installed
 	@$(BIN)/levelflow bench
+
+gen: $(VENV)/installed ## write docs/reference from what the program says about itself
+	@$(BIN)/python -m levelflow.reference
 
 $(VENV)/created:
 	@command -v cargo >/dev/null || { echo "levelflow needs a Rust toolchain (cargo): https://rustup.rs" >&2; exit 2; }

@@ -57,7 +57,7 @@ def traffic() -> Listing:
         ['size = "2 MB", reliable = true', "a transfer that ends, with retransmission"],
         ['lifetime = { uniform = ["1 s", "15 s"] }', "leaves after a random time"],
         ['arrivals = { poisson = "400 /s" }', "new flows at random times"],
-        ['arrivals = { interval = "10 s", batch = 10 }', "new flows in batches"],
+        ['arrivals = { batches = { interval = "10 s", batch = 10 } }', "new flows in batches"],
         ['arrivals = { times = ["1 s", "4 s"] }', "new flows at listed times"],
         [
             'size = { pareto = { mean = "25 packets", shape = 1.2 } }',

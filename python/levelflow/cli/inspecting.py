@@ -29,7 +29,7 @@ def schema() -> None:
 
 
 @app.command("list")
-def list_(kind: Annotated[Kind, typer.Argument(help="What to list.")]) -> None:
+def list_(kind: Annotated[Kind, typer.Argument(help=f"What to list: {', '.join(Kind)}.")]) -> None:
     """List what there is to choose from."""
     from levelflow import library
     from levelflow.cli.show import show_table
