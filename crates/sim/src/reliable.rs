@@ -40,7 +40,7 @@ pub struct Reliable {
     backoff: u32,
     /// Bytes from the start that the receiver has.
     received: u64,
-    /// Runs it has beyond them: start to end.
+    /// Chunks it has beyond them: start to end. Chunks are sent again as they were cut, so none overlaps another in part.
     beyond: BTreeMap<u64, u64>,
     /// Chunks sent again.
     pub retransmitted: u32,
@@ -131,29 +131,18 @@ impl Reliable {
             self.received = chunk.end();
             return u64::from(chunk.length);
         }
-        let before = self.held();
-        if chunk.end() > self.received {
-            let start = chunk.offset.max(self.received);
-            let end = self.beyond.entry(start).or_insert(0);
-            *end = (*end).max(chunk.end());
+        if chunk.offset < self.received || self.beyond.insert(chunk.offset, chunk.end()).is_some() {
+            return 0;
         }
-        while let Some(entry) = self.beyond.first_entry() {
-            if *entry.key() > self.received {
-                break;
-            }
-            self.received = self.received.max(entry.remove());
+        while let Some(run) = self.beyond.first_entry().filter(|run| *run.key() == self.received) {
+            self.received = run.remove();
         }
-        self.held() - before
+        u64::from(chunk.length)
     }
 
     /// Bytes from the start that the receiver has.
     pub fn received(&self) -> u64 {
         self.received
-    }
-
-    /// Bytes the receiver has. Chunks are sent again as they were cut, so runs do not overlap in part.
-    fn held(&self) -> u64 {
-        self.received + self.beyond.iter().map(|(start, end)| end - start).sum::<u64>()
     }
 }
 
