@@ -72,6 +72,31 @@ def test_sorted_values_are_monotonic_either_way(values):
     assert series.is_monotonic(ordered[::-1])
 
 
+def test_proposals_and_changes_of_the_rate():
+    rate = np.select([T <= 2, T <= 3], [1.0, 5.0], 4.0)
+    flows = flows_of(x=rate).with_columns(
+        proposal_bps=pl.when(pl.col("t").is_between(1.45, 2)).then(5.0).otherwise(rate)
+    )
+    assert rates.first_proposal(flows, "x") == pytest.approx(1.5)
+    assert rates.first_proposal(flows, "x", 1.65) == pytest.approx(1.7)
+    assert rates.first_proposal(flows, "x", 3.0) == math.inf
+    at, values = rates.rate_changes(flows, "x")
+    assert at.tolist() == pytest.approx([2.1, 3.1])
+    assert values.tolist() == [5.0, 4.0]
+    assert rates.rate_changes(flows, "x", (0, 2.5))[0].tolist() == pytest.approx([2.1])
+
+
+def test_curves_that_differ_by_a_shift_are_no_further_apart_than_it_allows():
+    step, later = np.where(T > 5, 3.0, 1.0), np.where(T > 5.4, 3.0, 1.0)
+    assert series.distance((T, step), (T, later), 0.41) == 0
+    assert series.distance((T, step), (T, later), 0.35) == 2
+    assert series.distance((T, step), (T, step + 0.5), 1.0) == 0.5
+
+
+def test_overshoot_of_two_percent_is_two_percent():
+    assert queues.overshoot_pct(links_of(peak_bps=20.4e6), "L", 20e6) == 2.0
+
+
 def test_oscillation_starvation_and_shares():
     wave = 10 + np.where(np.arange(100) % 2, 1.0, -1.0)
     flows = flows_of(x=wave, y=0.19)

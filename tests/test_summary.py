@@ -70,3 +70,10 @@ def test_a_run_comes_to_its_fair_rates(finished):
     forward, back = finished.summary["links"]
     assert forward["utilisation"] > back["utilisation"] > 0
     assert forward["queue_ms"]["max"] == pytest.approx(forward["queue_bytes"]["max"] * 8e3 / 10e6)
+
+
+def test_a_link_that_nothing_came_to_has_an_empty_queue():
+    scenario = {"links": [{"name": "a", "capacity_bps": 1e6}]}
+    rows = {"link": ["a"], "queue_max_bytes": [0], "peak_loss": [0.0]}
+    (row,) = summary._links(pl.DataFrame(rows), scenario, {"links": [{"name": "a", "queue_bytes": None}]})
+    assert row["queue_bytes"] == {"mean": 0, "p50": 0, "p90": 0, "p99": 0, "max": 0}

@@ -177,8 +177,9 @@ def _links(links: pl.DataFrame, scenario: dict[str, Any], counters: dict[str, An
     largest = dict(links.group_by("link").agg(pl.col("queue_max_bytes").max()).iter_rows())
     rows = []
     for link, exact in zip(scenario["links"], counters["links"], strict=True):
-        most = largest.get(link["name"], exact["queue_bytes"]["max"])
-        queue = {key: min(value, most) for key, value in exact["queue_bytes"].items()} | {"max": most}
+        found = exact["queue_bytes"] or dict.fromkeys(("mean", "p50", "p90", "p99", "max"), 0)  # none came to see it
+        most = largest.get(link["name"], found["max"])
+        queue = {key: min(value, most) for key, value in found.items()} | {"max": most}
         to_ms = 8e3 / link["capacity_bps"]
         rows.append(
             {

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 def overshoot_pct(links: pl.DataFrame, link: str, target: float, window: Window = ALL) -> float:
     """100 (largest arrival rate over router intervals / target - 1); dropped packets count as arrivals."""
     _, peak = series.link_series(links, link, "peak_bps", window)
-    return float(100 * (peak.max() / target - 1))
+    return float(100 * (peak.max() - target) / target)
 
 
 def mean_overshoot_pct(links: pl.DataFrame, link: str, target: float, window: Window) -> float:

@@ -80,6 +80,19 @@ def time_to_fairness(
     return max(times)
 
 
+def first_proposal(flows: pl.DataFrame, flow: str, start: float = 0.0) -> float:
+    """Time, s, of the first sample after ``start`` in which a flow proposes more than its rate; infinite for never."""
+    rows = series.select(flows, "flow", flow, (start, math.inf)).filter(pl.col("proposal_bps") > pl.col("rate_bps"))
+    return math.inf if rows.is_empty() else float(rows["t"][0])
+
+
+def rate_changes(flows: pl.DataFrame, flow: str, window: Window = ALL) -> tuple[Array, Array]:
+    """Times of the samples whose rate differs from the sample before, and the new rates, bit/s."""
+    t, rate = rate_series(flows, flow, window)
+    changed = np.flatnonzero(np.diff(rate)) + 1
+    return t[changed], rate[changed]
+
+
 def osc_amplitude_pct(flows: pl.DataFrame, flow: str, window: Window) -> float:
     """100 (max - min) / mean of the sampled rate in a window."""
     return series.amplitude_pct(rate_series(flows, flow, window)[1])
