@@ -1,0 +1,38 @@
+from levelflow.claims.metrics import queues, rates
+
+C = 10e6  # bit/s
+JOIN = 30.0
+PHASES = 10
+LINK = "R1->R2"
+
+
+def measure(figure):
+    unproposed = figure.run()
+    naive = figure.runs([figure.scenario({"law.jetmax.ignore": False}, seed=seed) for seed in figure.seeds(PHASES)])
+    worst = max((run.links for run in naive), key=lambda links: queues.overshoot_pct(links, LINK, C, (0.0, JOIN)))
+    alone = (0.0, JOIN)
+    return {
+        "jetmax-fig33b-naive": [
+            queues.overshoot_pct(worst, LINK, C, alone),
+            queues.overload_duration(worst, LINK, 1.02 * C, alone),
+        ],
+        "jetmax-fig34b-no-proposal": [
+            rates.monotonic(unproposed.flows, "x2", alone),
+            queues.overshoot_pct(unproposed.links, LINK, C, alone),
+            queues.overload_loss_max(unproposed.links, LINK, C, (JOIN, 70.0)),
+        ],
+    }
+
+
+def plot(figure, canvas):
+    unproposed, *naive = figure.results
+    upper, lower = canvas.subplots(2, 1, sharex=True)
+    for run in naive:
+        t, rate = rates.rate_series(run.flows, "x2")
+        upper.plot(t, rate / 1e6, linewidth=1)
+    upper.set(ylabel="x2 (Mb/s)", title="Neither ignored feedback nor proposals, ten phases of the router")
+    for flow in ("x2", "x1"):
+        t, rate = rates.rate_series(unproposed.flows, flow)
+        lower.plot(t, rate / 1e6, label=flow)
+    lower.set(xlabel="time (s)", ylabel="rate (Mb/s)", title="Ignored feedback, no proposals")
+    lower.legend()

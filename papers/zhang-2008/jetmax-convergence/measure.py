@@ -1,0 +1,106 @@
+from statistics import median
+
+import numpy as np
+import polars as pl
+
+from levelflow.claims.metrics import rates, series
+from levelflow.scenario import Scenario
+
+JOIN, END = 4.5, 9.0  # s, of figure 41
+CAPACITIES = (10e6, 100e6, 1e9, 10e9)  # bit/s
+LARGEST_PACKETS = {10e6: "100 B"}  # as many in an interval as of 1000 B at 100 Mb/s
+NUMBERS = (1, 16, 128, 1024)
+C = 1e9  # bit/s, of figure 42
+
+
+def measure(figure):
+    runs = {capacity: figure.runs(one_link(figure, capacity)) for capacity in CAPACITIES}
+    groups = {n: figure.runs([together(n, seed) for seed in figure.seeds(3)]) for n in NUMBERS}
+    return {"jetmax-fig41": over_capacities(runs), "jetmax-fig42": over_numbers(groups)}
+
+
+def one_link(figure, capacity):
+    """The scenario at a capacity, for several phases of the router; the dearest runs show one in the quick tier."""
+    phases = 1 if capacity > 1e9 and not figure.full else 5
+    packet = LARGEST_PACKETS.get(capacity, "1000 B")
+    changes = {"link.1.capacity": f"{capacity:.0f} b/s", "flow.x1.packet": packet, "flow.x2.packet": packet}
+    return [figure.scenario(changes, seed=seed) for seed in figure.seeds(phases)]
+
+
+def over_capacities(runs):
+    efficiency, fairness, steps = [], [], []
+    for capacity, phases in runs.items():
+        settled = [settling(run.flows, capacity) for run in phases]
+        for values, column in zip((efficiency, fairness, steps), zip(*settled, strict=True), strict=True):
+            values.append(median(column))
+    return [efficiency, fairness, steps, max(np.ptp(efficiency), np.ptp(fairness))]
+
+
+def settling(flows, capacity):
+    """Seconds to efficiency of x1 alone, seconds to fairness after x2 joined, steps of x1 to efficiency."""
+    first, second = rates.first_proposal(flows, "x1"), rates.first_proposal(flows, "x2", JOIN)
+    efficient = rates.time_to_efficiency(flows, ["x1"], capacity, first, JOIN)
+    fair = rates.time_to_fairness(flows, {"x1": capacity / 2, "x2": capacity / 2}, second, END)
+    steps, _ = rates.rate_changes(flows, "x1", (first, first + efficient + 1e-6))
+    return efficient, fair, len(steps)
+
+
+def together(number, seed):
+    """Flows that start within one interval of the router, each an entry of its own."""
+    scenario = Scenario(f"{number} JetMax flows on one link", "4.5 s", sample="10 ms", seed=seed)
+    scenario.law("jetmax", tau=0.6, interval="100 ms", initial_rate="20 kb/s")
+    scenario.link("R1", "R2", "1 Gb/s", "10 ms", duplex=True)
+    for i in range(number):
+        start = {"uniform": ["0 ms", "100 ms"]}
+        scenario.flow(f"x{i + 1}", "jetmax", "R1", "R2", rtt="220 ms", start=start)
+    return scenario
+
+
+def matrix(flows):
+    """Times of the samples, and the rates of all flows: one row per sample, one column per flow."""
+    wide = flows.pivot(on="flow", index="t", values="rate_bps").sort("t")
+    return wide["t"].to_numpy(), wide.drop("t").to_numpy()
+
+
+def over_numbers(groups):
+    columns = [[], [], []]
+    for number, phases in groups.items():
+        settled = [settling_together(run.flows, C / number) for run in phases]
+        for values, column in zip(columns, zip(*settled, strict=True), strict=True):
+            values.append(median(column))
+    return columns
+
+
+def settling_together(flows, share):
+    """Seconds to efficiency and to fairness after the first proposal of any flow; steps of the median flow."""
+    t, rate = matrix(flows)
+    proposed = flows.filter(pl.col("proposal_bps") > pl.col("rate_bps"))["t"].min()
+    efficient = series.holds_from(t, rate.sum(axis=1) >= 0.99 * C, proposed)
+    fair = series.holds_from(t, (np.abs(rate / share - 1) <= 0.01).all(axis=1), proposed)
+    return efficient, fair, median(steps_to_shrink(column[column > 0], share) for column in rate.T)
+
+
+def steps_to_shrink(rate, share):
+    """Changes of a rate until its distance from the share is a hundredth of the first one."""
+    off = np.abs(rate - share)
+    until = np.argmax(off <= 0.01 * off[0])
+    return int(np.count_nonzero(np.diff(rate[: until + 1])))
+
+
+def plot(figure, canvas):
+    left, right = canvas.subplots(1, 2, sharey=True)
+    alone = {
+        run.scenario["links"][0]["capacity_bps"]: run.flows for run in figure.results if len(run.scenario["flows"]) == 2
+    }
+    for capacity, flows in alone.items():
+        for flow, style in (("x1", "-"), ("x2", "--")):
+            t, rate = rates.rate_series(flows, flow)
+            left.plot(t, rate / capacity, style, linewidth=1, label=f"{capacity:.0e} b/s" if flow == "x1" else None)
+    left.set(xlabel="time (s)", ylabel="rate / capacity", title="x1 alone, then with x2")
+    left.legend()
+    many = {len(run.scenario["flows"]): run.flows for run in figure.results if len(run.scenario["flows"]) != 2}
+    for number, flows in many.items():
+        t, rate = matrix(flows)
+        right.plot(t, rate.sum(axis=1) / C, linewidth=1, label=f"{number} flows")
+    right.set(xlabel="time (s)", title="all rates, flows that start together")
+    right.legend()

@@ -1,0 +1,36 @@
+from levelflow.claims.metrics import queues, rates
+from levelflow.claims.verdict import Seeds
+
+CAPACITY = {"R1->R2": 20e6, "R2->R4": 17e6, "R4->R3": 20e6, "R3->R1": 17e6}  # bit/s
+SHARED = {"x1": (30.0, 60.0), "x2": (30.0, 60.0)}
+ALL = dict.fromkeys(("x1", "x2", "x3", "x4"), (90.0, 150.0))
+# A bottleneck that was named before its router had measured anything is left after a round trip and the two intervals
+# that confirm another one.
+BRIEF = 2.0 + 2 * 0.1 + 0.05  # s
+
+
+def phases(flows):
+    """Steady rates in Mb/s: x1 alone, x1 and x2, x3 beside them, all four; the farthest of those that are equal."""
+    rate = {
+        (flow, start): rates.steady_rate(flows, flow, start, end) / 1e6
+        for flow, (start, end) in [("x1", (0.0, 30.0)), *SHARED.items(), ("x3", (60.0, 90.0)), *ALL.items()]
+    }
+    return [
+        rate["x1", 0.0],
+        max((rate[x, 30.0] for x in SHARED), key=lambda mbps: abs(mbps - 10)),
+        rate["x3", 60.0],
+        max((rate[x, 90.0] for x in ALL), key=lambda mbps: abs(mbps - 10)),
+    ]
+
+
+def measure(figure):
+    runs = figure.runs([figure.scenario(seed=seed) for seed in figure.seeds(5)])
+    return {
+        "jetmax-fig36c-t4": [
+            Seeds([phases(run.flows) for run in runs]),
+            Seeds([rates.bottleneck_sequence(run.flows, "x1", BRIEF) for run in runs]),
+            Seeds([rates.bottleneck_sequence(run.flows, "x3", BRIEF) for run in runs]),
+            Seeds([queues.drop_count(run.links) for run in runs]),
+            Seeds([[queues.overshoot_pct(run.links, link, rate) for link, rate in CAPACITY.items()] for run in runs]),
+        ]
+    }

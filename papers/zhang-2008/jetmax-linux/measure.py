@@ -1,0 +1,78 @@
+from levelflow.claims.metrics import queues, rates, series
+
+TARGET = 940e6  # bit/s, of R2
+APART, STAY, END = 15.0, 75.0, 135.0  # s
+FLOWS = [f"x{i}" for i in range(1, 6)]
+RTT = 0.04  # s, of x1
+
+
+def measure(figure):
+    five, once, twice = figure.runs([figure.scenario(name=f"fig{name}.toml") for name in ("43b", "44a", "44b")])
+    return {"jetmax-fig43b": five_flows(five), "jetmax-fig44a": one_switch(once), "jetmax-fig44b": two_switches(twice)}
+
+
+def five_flows(run):
+    flows = run.flows
+    arrivals = [APART * k for k in range(5)]
+    departures = [STAY + APART * k for k in range(4)]
+    phases = [
+        (flow, start, start + APART) for i, flow in enumerate(FLOWS) for start in (APART * k for k in range(i, i + 5))
+    ]
+    proposed = [rates.first_proposal(flows, flow, start) for flow, start in zip(FLOWS, arrivals, strict=True)]
+
+    def settled(present, since, until):
+        return rates.time_to_fairness(flows, dict.fromkeys(present, TARGET / len(present)), since, until)
+
+    return [
+        rates.time_to_efficiency(flows, FLOWS[:1], TARGET, proposed[0], APART),
+        [settled(FLOWS[: k + 1], proposed[k], arrivals[k] + APART) for k in range(1, 5)],
+        [settled(FLOWS[k + 1 :], departure, departure + APART) for k, departure in enumerate(departures)],
+        [rates.steady_rate(flows, "x1", start, start + APART) / 1e6 for start in arrivals],
+        rates.aggregate(flows, FLOWS)[1].max() / 1e6,
+        [rates.monotonic(flows, flow, (start, end)) for flow, start, end in phases],
+    ]
+
+
+def one_switch(run):
+    flows, rate = run.flows, in_mbps(run.flows)
+    return [
+        rate(["x1"], 10.0, 20.0)[0],
+        rate(["x1", "x2"], 30.0, 40.0),
+        rate(["x2"], 50.0, 60.0)[0],
+        routers(flows),
+        rates.time_to_fairness(flows, {"x1": TARGET / 2, "x2": TARGET / 2}, 20.0, 40.0),
+        queues.drop_count(run.links),
+    ]
+
+
+def two_switches(run):
+    flows, rate = run.flows, in_mbps(run.flows)
+    carried = [series.mean(series.flow_series(flows, x, "delivered_bps", (65.0, 75.0))[1]) for x in ("x2", "x3")]
+    return [
+        rate(["x1", "x2"], 30.0, 40.0),
+        rate(["x1", "x2", "x3"], 50.0, 60.0),
+        rate(["x2", "x3"], 70.0, 75.0),
+        routers(flows),
+        sum(carried) / 1e6,
+        queues.drop_count(run.links),
+    ]
+
+
+def in_mbps(flows):
+    return lambda names, start, end: [rates.mean_rate(flows, name, (start, end)) / 1e6 for name in names]
+
+
+def routers(flows):
+    """The routers that x1 takes for its bottleneck: those at which its links begin."""
+    return [link.split("->")[0] for link in rates.bottleneck_sequence(flows, "x1", RTT)]
+
+
+def plot(figure, canvas):
+    titles = ("Five flows", "One change of bottleneck", "Two changes of bottleneck")
+    for axes, run, title in zip(canvas.subplots(3, 1), figure.results, titles, strict=True):
+        for flow in run.flows["flow"].unique(maintain_order=True):
+            t, rate = rates.rate_series(run.flows, flow)
+            axes.plot(t, rate / 1e6, label=flow)
+        axes.set(ylabel="rate (Mb/s)", title=title)
+        axes.legend()
+    axes.set(xlabel="time (s)")

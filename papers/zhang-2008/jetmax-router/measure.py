@@ -1,0 +1,166 @@
+import resource
+import struct
+
+import numpy as np
+
+from levelflow.laws import Router, Sender
+
+C = 1e9  # bit/s
+DELTA = 0.1  # s
+WIRE = ">HHBBBBIffff"  # ports, flags, R_T, R_C, R_S, number, p+, g+, s+, delta
+LARGEST = float(np.finfo(np.float32).max)
+EPS = 0.01  # prices that count as zero
+
+
+def packet(bottleneck=0, size=0.0, gap=0.0, hop=0):
+    """A header as a sender writes it: true bottleneck, virtual size in bytes, gap in s."""
+    return struct.pack(WIRE, 0, 0, 0, bottleneck, hop, 0, 0, -LARGEST, LARGEST, size, gap)
+
+
+def fields(header):
+    return dict(
+        zip(
+            ("flags", "R_T", "R_C", "R_S", "number", "p", "g", "s", "delta"),
+            struct.unpack(WIRE, header)[2:],
+            strict=True,
+        )
+    )
+
+
+def interval(packets, elapsed=DELTA, capacity=C):
+    """What a router reports after an interval with these packets: load in bit/s, and fair share in bit/s."""
+    router = Router("jetmax", capacity)
+    for header in packets:
+        router.arrive(1000, header)
+    router.close(elapsed)
+    share = fields(router.arrive(1000, packet()))["g"]
+    return capacity / (1 - router.signal), share
+
+
+def flows_counted(packets, elapsed):
+    return C / interval(packets, elapsed)[1]
+
+
+def constant_rate(rates, elapsed, per_interval, rng):
+    """Packets of flows with constant rates and random phases, per_interval to one more of each in DELTA."""
+    for rate in rates:
+        gap = DELTA / (per_interval + rng.random())
+        for _ in range(int((elapsed + gap * rng.random()) / gap)):
+            yield packet(bottleneck=1, size=rate * gap / 8, gap=gap)
+
+
+def n_estimation():
+    rng = np.random.default_rng(1)
+    rates = C / 100 * rng.uniform(0.5, 1.5, 50)  # bit/s
+    errors = {}
+    for elapsed in (DELTA, 10 * DELTA, 100 * DELTA):
+        found = [flows_counted(constant_rate(rates, elapsed, 10, rng), elapsed) for _ in range(5)]
+        errors[elapsed] = max(abs(n - 50) for n in found)
+    one, two = (flows_counted([packet(1, 1000.0, 0.01)] * count, DELTA) for count in (1, 2))
+    longer = flows_counted([packet(1, 1000.0, 0.01)], 2 * DELTA)
+    mixed = [
+        packet(1, size, 8 * size / 10e6)
+        for size in (40.0, 576.0, 1500.0)
+        for _ in range(round(DELTA * 10e6 / 8 / size))
+    ]
+    return [
+        errors[DELTA],
+        sorted(errors.values(), reverse=True) == list(errors.values()),
+        round((two - one) * DELTA / 0.01, 4),
+        round(float(np.log2(one / longer)), 4),
+        abs(flows_counted(mixed, DELTA) - 3) <= 1.5,
+    ]
+
+
+def sums_changed(bottleneck):
+    """How many sums a packet adds to: its hop count, and those of the load and of the gaps."""
+    other = packet(1, 5000.0, 0.01)
+    base, bigger, wider = (
+        interval([other, packet(bottleneck, *numbers)]) for numbers in ((1000.0, 0.01), (2000.0, 0.01), (1000.0, 0.02))
+    )
+    counted = fields(Router("jetmax", C).arrive(1000, packet(bottleneck)))["R_C"] == 1
+    return int(counted) + int(bigger[0] != base[0]) + int(wider[1] != base[1])
+
+
+def state_per_flow(flows=100_000):
+    """Growth of the memory of this process, in bytes per flow, while a router sees packets of ever more flows."""
+    router = Router("jetmax", C)
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    for flow in range(flows):
+        router.arrive(1000, struct.pack(WIRE, flow >> 8, flow & 255, 0, 1, 0, 0, 0, -LARGEST, LARGEST, 1000.0, 1e-5))
+    return (resource.getrusage(resource.RUSAGE_SELF).ru_maxrss - before) * 1024 // flows
+
+
+def router_cost():
+    return [sums_changed(1), sums_changed(2), None, state_per_flow(), None]
+
+
+def membership():
+    rng = np.random.default_rng(2)
+    packets = [
+        packet(int(rng.integers(0, 4)), float(rng.uniform(40, 1500)), 0.001, int(rng.integers(0, 3)))
+        for _ in range(1000)
+    ]
+    arrived = 8 * sum(fields(header)["s"] for header in packets) / DELTA
+    load, _ = interval(packets)
+    return [abs(load / arrived - 1) < 1e-5, all(names_its_tightest(rng) for _ in range(500))]
+
+
+def names_its_tightest(rng):
+    """Whether the packet that crossed a random path names the largest price, or the smallest share among zeros."""
+    hops = []
+    for _ in range(rng.integers(2, 8)):
+        price = rng.choice([rng.uniform(-0.5, 0.5), rng.uniform(-0.9 * EPS, 0.9 * EPS)])
+        router = Router("jetmax", C)
+        for _ in range(int(rng.integers(1, 20))):
+            router.arrive(1000, packet(1, 0.0, DELTA))
+        router.arrive(1000, packet(2, C / (1 - price) * DELTA / 8, DELTA))
+        router.close(DELTA)
+        hops.append((router, router.signal, fields(router.arrive(1000, packet()))["g"]))
+    header = packet()
+    for router, _, _ in hops:
+        header = router.arrive(1000, header)
+    prices = np.array([price for _, price, _ in hops])
+    shares = np.array([share for _, _, share in hops])
+    zero = np.abs(prices) <= EPS
+    tie = zero.any() and prices.max() <= EPS
+    best = np.flatnonzero(zero)[np.argmin(shares[zero])] if tie else np.argmax(prices)
+    return fields(header)["R_S"] == best + 1
+
+
+def header():
+    wire = Sender("jetmax").send(0.0, 0, 1000)
+    hop = packet()
+    for _ in range(300):
+        hop = Router("jetmax", C).arrive(1000, hop)
+    return [len(wire), None, sum(refuses_nan(wire, at) for at in range(0, len(wire), 4)), fields(hop)["R_C"]]
+
+
+def refuses_nan(wire, at):
+    """Whether a router takes the four bytes at an offset for a number of 32 bits."""
+    try:
+        Router("jetmax", C).arrive(1000, wire[:at] + struct.pack(">f", float("nan")) + wire[at + 4 :])
+    except ValueError:
+        return True
+    return False
+
+
+def measure(figure):
+    return {
+        "jetmax-n-estimation": n_estimation(),
+        "jetmax-router-cost": router_cost(),
+        "jetmax-membership": membership(),
+        "jetmax-fig35b-header": header(),
+    }
+
+
+def plot(figure, canvas):
+    rng = np.random.default_rng(3)
+    rates = np.full(50, C / 50)
+    axes = canvas.subplots()
+    elapsed = DELTA * np.geomspace(0.5, 50, 12)
+    for per_interval in (2, 10):
+        errors = [abs(flows_counted(constant_rate(rates, at, per_interval, rng), at) - 50) for at in elapsed]
+        axes.loglog(elapsed, errors, marker="o", label=f"{per_interval} packets of a flow in 100 ms")
+    axes.set(xlabel="control interval (s)", ylabel="error of N", title="Counting 50 flows by their gaps")
+    axes.legend()
