@@ -1,6 +1,7 @@
 //! EMKC: exponential max-min Kelly control. Routers feed back signed loss, senders move towards `C/N + alpha/beta`.
 //!
-//! Source: Y. Zhang, "Delay-independent congestion control" (dissertation, 2008), chapter V, eq 61-62, 85, 121-125.
+//! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation,
+//! 2008), chapter V, eq 61-62, 85, 121-125.
 
 mod header;
 mod params;
