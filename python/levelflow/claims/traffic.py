@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from levelflow.claims.metrics.completions import active_processor_sharing
 from levelflow.scenario import Scenario
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from levelflow.claims.figure import Figure
     from levelflow.claims.metrics.series import Window
     from levelflow.results import Result
@@ -40,6 +42,11 @@ class OneLink:
     def arrivals(self) -> float:
         """Flows per second that offer the load."""
         return self.load * self.capacity / (8 * PACKET * self.mean)
+
+    @property
+    def active(self) -> float:
+        """Mean number of active flows under processor sharing."""
+        return active_processor_sharing(self.arrivals, self.rtpd, self.mean * PACKET, self.capacity, self.load)
 
     def scenario(
         self, duration: float, seed: int = 1, *, law: str = "rcp", sample: float = 0.1, **options: Any

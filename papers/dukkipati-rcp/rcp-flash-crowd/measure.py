@@ -1,0 +1,49 @@
+"""A burst of arrivals on top of a load of 0.5 (001, section III-B.4)."""
+
+import numpy as np
+
+from levelflow.claims import Seeds
+from levelflow.claims.metrics import series
+from levelflow.claims.traffic import LINK, OneLink
+
+PLAN = OneLink(150e6, 0.1, 0.5, 25)
+DURATION = 60  # s
+BURST, SPREAD = 30.0, 0.05  # when it begins and how long it lasts, s
+EMPTY = 0.05  # queue over bandwidth-delay product
+QUIET = 10  # round trips
+
+
+def measure(figure):
+    runs = figure.runs([scenario(seed) for seed in figure.seeds(5)])
+    return {"rcp-flash-crowd": [Seeds([recovery(run) for run in runs])]}
+
+
+def scenario(seed):
+    start = {"uniform": [f"{BURST} s", f"{BURST + SPREAD} s"]}
+    crowd = {"count": 200, "size": "100 packets", "start": start}
+    return PLAN.scenario(DURATION, seed, sample=0.01).flow("crowd", "rcp", "A", "B", **crowd)
+
+
+def recovery(run):
+    """Round trips from the end of the burst until its queue is gone and stays away for ten more."""
+    t, queue = over_bdp(run, (BURST + SPREAD + PLAN.rtpd, DURATION))
+    full = t[queue > EMPTY]
+    quiet = np.flatnonzero(np.diff(full) > QUIET * PLAN.rtpd)
+    return float(full[quiet[0]] - BURST - SPREAD) / PLAN.rtpd
+
+
+def over_bdp(run, window):
+    t, queue = series.link_series(run.links, LINK, "queue_bytes", window)
+    return t, 8 * queue / (PLAN.capacity * PLAN.rtpd)
+
+
+def plot(figure, canvas):
+    left, right = canvas.subplots(1, 2)
+    window = (BURST - 1, BURST + 9)
+    for seed, run in enumerate(figure.results, 1):
+        left.plot(*over_bdp(run, window), label=f"seed {seed}")
+        t, rate = series.link_series(run.links, LINK, "signal", window)
+        right.semilogy(t, rate / PLAN.capacity)
+    left.set(xlabel="time (s)", ylabel="queue / bandwidth-delay product")
+    right.set(xlabel="time (s)", ylabel="R/C")
+    left.legend()

@@ -1,0 +1,73 @@
+"""The router's update of its rate and of its round-trip time, one interval or packet at a time."""
+
+import numpy as np
+
+from levelflow.claims import Against
+from levelflow.laws import Router, Sender
+
+C = 100e6  # bit/s
+D0, T = 0.1, 0.01  # s
+GAIN = 0.02
+TURN = [0.1, 0.1, 0.1, 0.3]  # round-trip times of the packets of two groups of flows, again and again, s
+
+
+def measure(figure):
+    fill = int(C * T / 8)
+    drops = {"arrived": 2 * fill, "queue": fill, "dropped": fill}
+    return {
+        "rcp-eq2-rate-update": [
+            step(arrived=fill),
+            step(),
+            step(arrived=fill, queue=int(C * D0 / 8)),
+            step(d0=T),
+            rate_changes_between_intervals(),
+        ],
+        "rcp-rtt-ewma": [
+            (averages([0.2] * 50)[-1] - D0) / (0.2 - D0),
+            Against(two_groups(), float(np.mean(TURN))),
+        ],
+        "rcp-loss-aware-queue": [Against(step(**drops, loss_aware=True), step(**drops))],
+    }
+
+
+def step(arrived=0, queue=0, dropped=0, d0=D0, **params):
+    """R after one interval over R before; sizes in bytes."""
+    router = Router("rcp", C, {"initial": 0.5, "initial_rtt": f"{d0} s", **params})
+    before = router.signal
+    router.arrive(arrived)
+    router.close(T, queue, dropped)
+    return router.signal / before
+
+
+def rate_changes_between_intervals():
+    router = Router("rcp", C)
+    header = Sender("rcp").send(0.0, 0, 1000)
+    rates = [router.signal]
+    for _ in range(1000):
+        router.depart(router.arrive(1000, header))
+        rates.append(router.signal)
+    return int(np.count_nonzero(np.diff(rates)))
+
+
+def averages(rtts):
+    """d0 after each packet, from an update interval that only d0 limits."""
+    router = Router("rcp", C, {"interval": "100 s", "initial_rtt": f"{D0} s", "gain": GAIN})
+    values = []
+    for rtt in rtts:
+        sender = Sender("rcp")
+        sender.feedback(0.0, 0, rtt, sender.send(0.0, 0, 1000))
+        router.arrive(1000, sender.send(0.0, 1, 1000))
+        values.append(router.interval_s)
+    return values
+
+
+def two_groups():
+    return float(np.mean(averages(TURN * 250)[-400:]))
+
+
+def plot(figure, canvas):
+    axes = canvas.subplots()
+    axes.plot(averages([0.2] * 200), label="d0")
+    axes.plot(0.2 - 0.1 * (1 - GAIN) ** np.arange(1, 201), "k--", label="0.2 - 0.1 (1 - 0.02)^n")
+    axes.set(xlabel="packets", ylabel="d0 (s)", title="A step of the packets' round-trip time")
+    axes.legend()

@@ -1,0 +1,15 @@
+"""Reliable transfers as packets, against what they must have sent."""
+
+from levelflow.scenario import Scenario
+
+PACKETS, PACKET, CONTROL = 25, 1000, 40
+
+
+def test_a_round_trip_longer_than_the_first_timeout_repeats_no_data():
+    scenario = Scenario("long path", "60 s").link("A", "B", "100 Mb/s", "1.5 s", duplex=True)
+    scenario.flow("x", "rcp", "A", "B", size=f"{PACKETS} packets", packet=f"{PACKET} B")
+    result = scenario.run()
+    sent = result.summary["flows"][0]["sent_bytes"]
+    opening, closing = 3, 1  # at 0, 1 and 3 s, before the first answer
+    assert sent == PACKETS * PACKET + (opening + closing) * CONTROL
+    assert result.completions["retransmitted"].to_list() == [0]
