@@ -102,3 +102,47 @@ impl EventList {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn some_events() -> impl Strategy<Value = Vec<(u64, u32)>> {
+        let event = (0..4_u64, 0..8_u32, 0..3_u32).prop_map(|(at, kind, index)| (at, kind << INDEX_BITS | index));
+        prop::collection::vec(event, 1..30)
+    }
+
+    fn filled(events: &[(u64, u32)]) -> EventList {
+        let mut list = EventList::default();
+        for &(at, code) in events {
+            list.push(Time::from_ps(at), Target::from_code(code));
+        }
+        list
+    }
+
+    fn drained(mut list: EventList) -> Vec<(Time, Target)> {
+        std::iter::from_fn(|| list.peek().inspect(|_| list.pop())).collect()
+    }
+
+    proptest! {
+        #[test]
+        fn the_order_of_events_is_that_of_time_then_target_whenever_they_were_scheduled(
+            (events, shuffled) in some_events().prop_flat_map(|e| (Just(e.clone()), Just(e).prop_shuffle())),
+        ) {
+            let order = drained(filled(&events));
+            let keys = |o: &[(Time, Target)]| o.iter().map(|&(at, t)| (at, t.code())).collect::<Vec<_>>();
+            prop_assert!(keys(&order).is_sorted());
+            prop_assert_eq!(order, drained(filled(&shuffled)));
+        }
+
+        #[test]
+        fn replacing_is_removing_and_adding(events in some_events(), at in 0..4_u64) {
+            let (mut replaced, mut removed) = (filled(&events), filled(&events));
+            replaced.replace(Time::from_ps(at), Target::Link(7));
+            removed.pop();
+            removed.push(Time::from_ps(at), Target::Link(7));
+            prop_assert_eq!(drained(replaced), drained(removed));
+        }
+    }
+}
