@@ -35,6 +35,8 @@ struct Entry<P: Protocol> {
     arrivals: u64,
     /// Flows begun whose receivers do not have everything.
     active: u32,
+    /// Slots of flows that are over.
+    free_flows: Vec<u32>,
     counters: EntryCounters,
     window: EntryWindow,
     streams: Streams,
@@ -75,7 +77,6 @@ pub struct Sim<P: Protocol> {
     routers: Vec<Router>,
     entries: Vec<Entry<P>>,
     flows: Vec<Flow<P>>,
-    free_flows: Vec<u32>,
     last_sample: Time,
     /// What has been recorded and not yet taken.
     pub recorder: Recorder,
@@ -113,7 +114,6 @@ impl<P: Protocol> Sim<P> {
             routers: Vec::new(),
             entries: Vec::new(),
             flows: Vec::new(),
-            free_flows: Vec::new(),
             last_sample: Time::ZERO,
             recorder: Recorder::default(),
         };
@@ -178,6 +178,7 @@ impl<P: Protocol> Sim<P> {
             starts,
             arrivals: 0,
             active: 0,
+            free_flows: Vec::new(),
             counters: EntryCounters::default(),
             window: EntryWindow::default(),
             streams,
@@ -359,7 +360,7 @@ impl<P: Protocol> Sim<P> {
         if flow.phase == Phase::Over && flow.in_flight == 0 {
             flow.phase = Phase::Free;
             self.pipes.leave(flow.pipe);
-            self.free_flows.push(i);
+            self.entries[flow.entry as usize].free_flows.push(i);
             self.no_longer_active(i);
         }
     }
@@ -461,7 +462,9 @@ impl<P: Protocol> Sim<P> {
             if flow.phase == Phase::Opening {
                 flow.phase = Phase::Running;
                 flow.timer.clear();
-                self.transmit(i);
+                if let Some(at) = flow.pace.set(self.now) {
+                    self.schedule(at, Target::Send(i));
+                }
             } else {
                 self.repace(i);
             }
@@ -669,8 +672,10 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
+    /// Puts a flow into a slot that its own entry left, or a new one, so that the order of simultaneous events does not
+    /// depend on other entries.
     fn place(&mut self, flow: Flow<P>) -> u32 {
-        if let Some(i) = self.free_flows.pop() {
+        if let Some(i) = self.entries[flow.entry as usize].free_flows.pop() {
             self.flows[i as usize] = flow;
             return i;
         }

@@ -32,8 +32,8 @@ pub struct Port<P: Protocol> {
 /// A link at work.
 #[derive(Debug)]
 pub struct Link<P: Protocol> {
-    /// Picoseconds per byte, times 2^16.
-    pace: u64,
+    /// Picoseconds per byte.
+    pace: f64,
     delay: Duration,
     buffer: Buffer,
     free_at: Time,
@@ -86,7 +86,7 @@ impl<P: Protocol> Link<P> {
         };
         let ports: Vec<Port<P>> = spec.routers.iter().map(port).collect();
         Self {
-            pace: (8e12 * 65536.0 / spec.capacity.bps()) as u64,
+            pace: 8e12 / spec.capacity.bps(),
             delay: spec.delay,
             buffer: spec.buffer,
             free_at: Time::ZERO,
@@ -212,8 +212,9 @@ impl<P: Protocol> Link<P> {
         }
     }
 
+    /// To the nearest picosecond; at most 7 days at the slowest rate.
     fn transmission(&self, size: u64) -> Duration {
-        Duration::from_ps(((u128::from(size) * u128::from(self.pace)) >> 16) as u64)
+        Duration::from_ps((size as f64 * self.pace + 0.5) as u64)
     }
 
     /// Packets waiting or in service.
