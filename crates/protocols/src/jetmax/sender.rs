@@ -82,7 +82,6 @@ impl Sender {
             self.epoch = Some(epoch);
             self.suggestion = None;
             self.share = None;
-            self.proposal = self.rate;
             self.changed(params);
         }
     }

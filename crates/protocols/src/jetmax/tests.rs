@@ -243,6 +243,22 @@ fn a_tie_is_followed_near_stationarity_only() {
 }
 
 #[test]
+fn a_proposal_outlives_a_change_of_bottleneck() {
+    let mut desk = stationary(&[]);
+    desk.exchange(1, 4, -0.5, 2e6);
+    desk.exchange(1, 5, -0.5, 2e6);
+    let proposed = step(0.6, 1e6, 2e6);
+    assert_eq!(desk.rates(), (1e6, proposed));
+    suggest(&mut desk, 8, false, 0.3);
+    suggest(&mut desk, 9, false, 0.3);
+    assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3));
+    assert_eq!(desk.rates(), (1e6, proposed));
+    desk.exchange(3, 10, 0.0, 2e6);
+    desk.exchange(3, 11, 0.0, 2e6);
+    assert_eq!(desk.rates().0, proposed, "the new bottleneck approves it");
+}
+
+#[test]
 fn without_answers_the_rate_halves_every_rtt_and_the_path_is_forgotten() {
     let mut desk = stationary(&[("min_rate", 1e3)]);
     desk.params.initial_rate = 3e5;
