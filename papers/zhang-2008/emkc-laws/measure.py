@@ -1,0 +1,60 @@
+"""EMKC's header and router, and the queue term of RCP, without a network."""
+
+import struct
+
+from levelflow.laws import Router, Sender
+
+C, DELTA, SIZE = 10e6, 0.1, 200  # bit/s, s, bytes
+FIELDS = ">IIffI"  # fig 18: id, seq, p, Delta, usr
+ADDITIONS = 1  # `arrived += size` is all that crates/protocols/src/emkc/router.rs adds per packet
+STATE = ("arrived", "price")
+
+
+def loaded(capacity, load, router_id):
+    """A router that has seen one interval of that load, bit/s."""
+    router = Router("emkc", capacity, id=router_id)
+    router.arrive(round(load * DELTA / 8), None)
+    router.close(DELTA)
+    return router
+
+
+def header_round_trips():
+    router = loaded(C, 1.25 * C, 9)
+    sent = Sender("emkc").send(0.0, 7, SIZE)
+    unset, stamped = struct.unpack(FIELDS, sent), struct.unpack(FIELDS, router.arrive(SIZE, sent))
+    untouched = Router("emkc", C).arrive(SIZE, sent)  # no price yet: the header passes through decoding and encoding
+    prices = abs(stamped[2] - 0.2) < 1e-6 and abs(stamped[3] - DELTA) < 1e-6
+    return untouched == sent and unset[0] == 0 and unset[4] == 7 and prices and stamped[:2] == (9, 1) and stamped[4] == 7
+
+
+def feedback_ages(intervals=5, packets=10):
+    """Smallest and largest age, in intervals, of the feedback in packets spread over each interval."""
+    router, ages = loaded(C, C, 1), []
+    for n in range(1, intervals):
+        for k in range(packets):
+            header = router.arrive(SIZE, Sender("emkc").send(0.0, k, SIZE))
+            ages.append(n + k / packets - struct.unpack(FIELDS, header)[1])
+        router.close(DELTA)
+    return [min(ages), max(ages)]
+
+
+def rcp_rate(queue_bytes):
+    router = Router("rcp", C, {"alpha": 0.4, "beta": 1.0, "initial": 0.5})
+    router.arrive(round(C * 0.01 / 8), None)
+    router.close(0.01, queue_bytes=queue_bytes)
+    return router.signal
+
+
+def measure(figure):
+    return {
+        "mkc-fig18-header": [len(Sender("emkc").send(0.0, 0, SIZE)), header_round_trips()],
+        "mkc-router": [feedback_ages(), ADDITIONS, len(STATE)],
+        "rcp-eq126": [rcp_rate(10_000) < rcp_rate(0) and abs(rcp_rate(0) / (0.5 * C) - 1) < 1e-9],
+    }
+
+
+def plot(figure, canvas):
+    axes = canvas.subplots()
+    queues = range(0, 100_001, 10_000)
+    axes.plot([q / 1e3 for q in queues], [rcp_rate(q) / 1e6 for q in queues], marker="o")
+    axes.set(xlabel="queue (kB)", ylabel="rate after 10 ms (Mb/s)", title="RCP: a queue lowers the rate, from 5 Mb/s")

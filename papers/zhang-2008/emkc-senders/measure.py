@@ -1,0 +1,66 @@
+"""The naive and the proper EMKC sender on one link (figs 19 and 20)."""
+
+from levelflow.claims.metrics import rates, series
+from levelflow.laws import Router, Sender
+
+FINAL = 10e6 + 100e3 / 0.9  # bit/s
+RTTS = (20, 30, 40, 50, 60)  # ms
+END = 5.0
+
+
+def overshoot(result, window=series.ALL):
+    return 100 * (rates.peak_rate(result.flows, "x1", window) / FINAL - 1)
+
+
+def settled(result, within):
+    return rates.time_to_fairness(result.flows, {"x1": FINAL}, 0.0, within=within)
+
+
+def reference_error(intervals=40):
+    """Largest relative distance of the sender's reference rate (eq 124) from the rate that the router counted."""
+    capacity, delta, size = 10e6, 0.05, 200
+    params = {"alpha": "100 kb/s", "beta": 0.9}
+    router, sender = Router("emkc", capacity), Sender("emkc", params, packet_bytes=size)
+    number, counted, error = 0, 0, 0.0
+    for n in range(intervals):
+        packets = 200 + 137 * n % 100
+        for k in range(packets):
+            header = router.arrive(size, sender.send(n * delta, number, size))
+            sender.feedback(n * delta, number, 0.0, header)
+            number += 1
+            if k == 0 and n > 1:
+                reference = (sender.rate_bps - 100e3) / (1 - 0.9 * router.signal)
+                error = max(error, abs(reference * delta / (8 * size * counted) - 1))
+        router.close(delta)
+        counted = packets
+    return error
+
+
+def measure(figure):
+    paths = [{"flow.x1.rtt": f"{rtt} ms"} for rtt in RTTS]
+    naive = figure.runs([figure.scenario({**path, "law.emkc.sender": "naive"}) for path in paths])
+    proper = figure.runs([figure.scenario(path) for path in paths])
+    steady = [rates.steady_rate(result.flows, "x1", 0.0, END) / 1e6 for result in naive]
+    return {
+        "emkc-fig19a-naive": [
+            max(overshoot(result, (0.0, 0.3)) for result in naive),
+            min(settled(result, 0.02) for result in naive),
+            min(steady, key=lambda rate: abs(rate - FINAL / 1e6)),
+        ],
+        "emkc-fig20-proper": [
+            max(map(overshoot, proper)),
+            [rates.monotonic(result.flows, "x1") for result in proper],
+            max(settled(result, 0.02) for result in proper),
+            reference_error() < 1e-6,
+        ],
+    }
+
+
+def plot(figure, canvas):
+    left, right = canvas.subplots(1, 2)
+    for axes, results, title in ((left, figure.results[:5], "naive"), (right, figure.results[5:], "proper")):
+        for rtt, result in zip(RTTS, results, strict=True):
+            t, rate = rates.rate_series(result.flows, "x1", (0.0, 2.0))
+            axes.plot(t, rate / 1e6, label=f"RTT {rtt} ms")
+        axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
+        axes.legend()
