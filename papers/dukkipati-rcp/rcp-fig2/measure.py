@@ -1,0 +1,46 @@
+"""Figure 2: C/R follows the number of flows that have data to send."""
+
+import numpy as np
+
+from levelflow.claims import Seeds
+from levelflow.claims.metrics import completions, queues, series
+from levelflow.claims.traffic import LINK, OneLink
+
+#: The printed load of 8 is impossible: a tenth of the printed arrivals, or ten times the printed capacity.
+PLAN, OTHER = OneLink(10e6, 0.05, 0.8, 25), OneLink(100e6, 0.05, 0.8, 25)
+DURATION = 100  # s
+WIDTH = 1.0  # s
+
+
+def measure(figure):
+    runs = figure.runs([PLAN.scenario(DURATION, seed) for seed in figure.seeds(5)])
+    return {
+        "rcp-fig2": [
+            Seeds([queues.n_estimate_error(run.links, LINK, PLAN.capacity, counted(run), WIDTH) for run in runs]),
+            Seeds([correlation(run, PLAN) for run in runs]),
+        ]
+    }
+
+
+def counted(run):
+    """Times, and flows with data to send or in flight."""
+    t, _ = series.link_series(run.links, LINK, "signal")
+    return t, completions.transferring(run.completions, t)
+
+
+def correlation(run, plan):
+    t, rate = series.link_series(run.links, LINK, "signal")
+    estimate, actual = (series.window_means(t, x, WIDTH) for x in (plan.capacity / rate, counted(run)[1]))
+    return series.correlation(estimate, actual)
+
+
+def plot(figure, canvas):
+    axes = canvas.subplots(1, 2)
+    second = figure.runs([OTHER.scenario(DURATION)])[0]
+    for ax, plan, run in zip(axes, (PLAN, OTHER), (figure.results[0], second), strict=True):
+        t, rate = series.link_series(run.links, LINK, "signal")
+        seconds = np.arange(DURATION - 1)
+        ax.plot(seconds, series.window_means(t, counted(run)[1], WIDTH), label="flows with data")
+        ax.plot(seconds, series.window_means(t, plan.capacity / rate, WIDTH), label="C/R")
+        ax.set(xlabel="time (s)", ylim=(0, None), title=f"{plan.capacity / 1e6:g} Mb/s, {plan.arrivals:g} flows/s")
+        ax.legend()

@@ -1,0 +1,49 @@
+"""Figure 5, and whether the first offered rate matters: 150 Mb/s, 100 ms, load 0.7."""
+
+import math
+from itertools import combinations
+
+from levelflow.claims import Seeds
+from levelflow.claims.metrics import completions, series
+from levelflow.claims.traffic import LINK, OneLink
+
+PLAN = OneLink(150e6, 0.1, 0.7, 30)
+PRINTED = 0.05  # R(0)/C
+STARTS = (0.01, PRINTED, 0.5, 1.0)
+WARM_UP = 10.0  # s
+
+
+def measure(figure):
+    duration = 200 if figure.full else 100
+    by_seed = figure.runs([scenario(duration, seed, PRINTED) for seed in figure.seeds(3)])
+    by_start = figure.runs([scenario(duration, 1, start) for start in STARTS])
+    shares = [series.link_series(run.links, LINK, "signal")[1] / PLAN.capacity for run in by_seed]
+    return {
+        "rcp-fig5": [
+            Seeds([float(share.max()) for share in shares]),
+            Seeds([float(share.min()) for share in shares]),
+            Seeds([math.log10(share.max() / share.min()) for share in shares]),
+        ],
+        "rcp-insensitive-to-initial-rate": [
+            [
+                completions.afct_ratio(a.completions, b.completions, window=(WARM_UP, duration))
+                for a, b in combinations(by_start, 2)
+            ]
+        ],
+    }
+
+
+def scenario(duration, seed, start):
+    return PLAN.scenario(duration, seed).law("rcp", initial=start)
+
+
+def plot(figure, canvas):
+    left, right = canvas.subplots(1, 2)
+    t, rate = series.link_series(figure.results[0].links, LINK, "signal")
+    left.semilogy(t, rate / PLAN.capacity)
+    left.set(xlabel="time (s)", ylabel="R/C", title="Figure 5")
+    for start, run in zip(STARTS, figure.results[3:], strict=True):
+        t, rate = series.link_series(run.links, LINK, "signal", (0, 2 * WARM_UP))
+        right.semilogy(t, rate / PLAN.capacity, label=f"R(0) = {start:g} C")
+    right.set(xlabel="time (s)", title="same arrivals, other R(0)")
+    right.legend()
