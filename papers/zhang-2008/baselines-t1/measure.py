@@ -1,0 +1,44 @@
+"""RCP and EMKC on T1: a path of 220 ms joined by one of 2020 ms."""
+
+from levelflow.claims.metrics import queues, rates, series
+
+C, LINK = 10e6, "R1->R2"
+FLOWS = ("x1", "x2")
+JOIN, SLOW_RTT = 5.0, 2.02  # s
+RCP_END, EMKC_END = 150.0, 500.0
+EMKC_SHARE = 5.4e6  # C/2 + alpha/beta, bit/s
+
+
+def steady(flows, end):
+    return [rates.steady_rate(flows, x, JOIN, end) / 1e6 for x in FLOWS]
+
+
+def measure(figure):
+    rcp, emkc = figure.runs([figure.scenario(name="rcp.toml"), figure.scenario(name="emkc.toml")])
+    last = series.steady(JOIN, EMKC_END)
+    return {
+        "t1-rcp-fig24c": [
+            steady(rcp.flows, RCP_END),
+            rates.time_to_fairness(rcp.flows, {x: C / 2 for x in FLOWS}, 0.0, within=0.05),
+            rates.mean_rate(rcp.flows, "x2", (JOIN, JOIN + SLOW_RTT)) / 1e6,
+            queues.queue_grows(rcp.links, LINK, (JOIN, JOIN + 2.0)),
+        ],
+        "t1-emkc-fig24d": [
+            steady(emkc.flows, EMKC_END),
+            queues.mean_overshoot_pct(emkc.links, LINK, C, last),
+            queues.loss_rate_mean(emkc.links, LINK, C, last),
+            rates.time_to_fairness(emkc.flows, {x: EMKC_SHARE for x in FLOWS}, JOIN, within=0.02),
+            [rates.monotonic(emkc.flows, x, (JOIN, EMKC_END)) for x in FLOWS],
+        ],
+    }
+
+
+def plot(figure, canvas):
+    for axes, result, title in zip(
+        canvas.subplots(1, 2), figure.results, ("fig 24(c): RCP", "fig 24(d): EMKC"), strict=True
+    ):
+        for x in FLOWS:
+            t, rate = rates.rate_series(result.flows, x)
+            axes.plot(t, rate / 1e6, label=x)
+        axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
+        axes.legend()

@@ -1,0 +1,43 @@
+"""RCP and EMKC on T4: four bottlenecks in a square, ACKs beside the data."""
+
+from levelflow.claims.metrics import rates
+
+FLOWS = ("x1", "x2", "x3", "x4")
+ALONE, LAST = 30.0, 90.0  # joins of x2 and x4, s
+RCP_END, EMKC_END = 200.0, 400.0
+RCP_SHARE, EMKC_SHARE = 10e6, 10.4e6  # bit/s
+
+
+def steady(flows, end):
+    """Rate of x1 alone, and of the flow among the four that is furthest from the mean of all, Mb/s."""
+    together = [rates.steady_rate(flows, x, LAST, end) / 1e6 for x in FLOWS]
+    mean = sum(together) / len(together)
+    return [rates.steady_rate(flows, "x1", 0.0, ALONE) / 1e6, max(together, key=lambda rate: abs(rate - mean))]
+
+
+def stable(flows, share, end):
+    return [rates.stable(flows, x, share, (LAST, end)) for x in FLOWS]
+
+
+def measure(figure):
+    rcp, emkc = (r.flows for r in figure.runs([figure.scenario(name=f"{law}.toml") for law in ("rcp", "emkc")]))
+    return {
+        "t4-others-fig27cde": [
+            steady(rcp, RCP_END),
+            None,
+            steady(emkc, EMKC_END),
+            rates.time_to_fairness(rcp, {x: RCP_SHARE for x in FLOWS}, LAST, within=0.05),
+            [*stable(rcp, RCP_SHARE, RCP_END), *stable(emkc, EMKC_SHARE, EMKC_END)],
+        ]
+    }
+
+
+def plot(figure, canvas):
+    for axes, result, title in zip(
+        canvas.subplots(1, 2), figure.results, ("fig 27(c): RCP", "fig 27(d): EMKC"), strict=True
+    ):
+        for x in FLOWS:
+            t, rate = rates.rate_series(result.flows, x)
+            axes.plot(t, rate / 1e6, label=x)
+        axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
+        axes.legend()

@@ -1,0 +1,38 @@
+"""RCP when many flows join at once, with a buffer of one bandwidth-delay product."""
+
+import numpy as np
+
+from levelflow.claims.metrics import queues, series
+from levelflow.claims.verdict import Seeds
+
+LINK = "R1->R2"
+BURST = (30.0, 35.0)  # s
+BATCHES = [(10.0 * k, 10.0 * k + 10.0) for k in range(1, 10)]  # the first batch finds an empty link
+
+
+def loss_period(links):
+    """Mean time between the first losses of consecutive batches, s."""
+    t, loss = series.link_series(links, LINK, "peak_loss")
+    onsets = [t[(t > start) & (t <= end) & (loss > 0.3)].min() for start, end in BATCHES]
+    return float(np.mean(np.diff(onsets)))
+
+
+def measure(figure):
+    burst = figure.run().links
+    churn = [r.links for r in figure.runs([figure.scenario(seed=s, name="churn.toml") for s in figure.seeds(5)])]
+    return {
+        "rcp-fig29a": [queues.loss_rate_max(burst, LINK, BURST), queues.drop_bytes(burst, [LINK], BURST)],
+        "rcp-fig29b": [
+            Seeds([queues.loss_rate_max(links, LINK, (BATCHES[0][0], BATCHES[-1][1])) for links in churn]),
+            Seeds([loss_period(links) for links in churn]),
+        ],
+    }
+
+
+def plot(figure, canvas):
+    for axes, result, title in zip(
+        canvas.subplots(1, 2), figure.results, ("fig 29(a)", "fig 29(b), first seed"), strict=False
+    ):
+        t, loss = series.link_series(result.links, LINK, "peak_loss")
+        axes.plot(t, 100 * loss)
+        axes.set(xlabel="time (s)", ylabel="loss over 10 ms (%)", title=title)
