@@ -1,0 +1,94 @@
+"""What the documents say is so: their commands and code run, their references and links are current."""
+
+import re
+import shlex
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+from levelflow import Scenario, reference
+from levelflow.library import CHECKOUT
+
+COMMAND = Path(sys.executable).with_name("levelflow")
+DOCUMENTS = ("README.md", "docs/tutorial/first-run.md", "docs/guides/scenarios.md", "docs/guides/results.md")
+PAGES = [path for path in CHECKOUT.rglob("*.md") if not {".venv", "target", "results"} & set(path.parts)]
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
+FILE = re.compile(r"# (\S+\.toml)\n")
+LINK = re.compile(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)")
+
+
+def run_command(line):
+    words = shlex.split(line, comments=True)
+    done = subprocess.run([COMMAND, *words[1:]], capture_output=True, text=True, timeout=300, check=False)
+    assert done.returncode == 0, f"{line}\n{done.stderr}"
+
+
+def check_fragment(text):
+    """Completes a part of a scenario to a whole one and simulates a moment of it."""
+    raw = {
+        "name": "fragment",
+        "link": [{"from": "R1", "to": "R2", "capacity": "10 Mb/s", "delay": "10 ms", "duplex": True}],
+        "flow": [{"name": "x", "law": "jetmax", "from": "R1", "to": "R2"}],
+    } | tomllib.loads(text)
+    scenario = Scenario(**{"duration": "1 s", **raw})
+    scenario.set("duration", "200 ms").run()
+
+
+@pytest.mark.parametrize("document", DOCUMENTS)
+def test_commands_and_code_in_the_documents_run(document, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names = {}
+    for language, text in BLOCK.findall((CHECKOUT / document).read_text(encoding="utf-8")):
+        if language == "sh":
+            for line in text.splitlines():
+                if line.startswith("levelflow "):
+                    run_command(line)
+        elif language == "toml" and (file := FILE.match(text)):
+            Path(file[1]).write_text(text, encoding="utf-8")
+            Scenario.load(file[1]).resolve()
+        elif language == "toml":
+            check_fragment(text)
+        elif language == "python":
+            exec(compile(text, document, "exec"), names)
+
+
+def test_reference_pages_are_current():
+    for name, text in reference.pages().items():
+        assert (reference.FOLDER / name).read_text(encoding="utf-8") == text, f"{name}: run `make gen`"
+
+
+def test_invariants_name_tests_that_exist():
+    text = (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    sources = [*CHECKOUT.glob("crates/**/*.rs"), *CHECKOUT.glob("tests/*.py")]
+    known = set(re.findall(r"\b(?:fn|def) (\w+)", "".join(path.read_text(encoding="utf-8") for path in sources)))
+    for invariant in re.split(r"(?=\*\*Invariant:\*\*)", text)[1:]:
+        paragraph = invariant.split("\n\n")[0]
+        named = re.findall(r"`(\w+)`", " ".join(re.findall(r"\((`.*?`)\)", paragraph, re.DOTALL)))
+        assert named or "make check" in paragraph, f"no test is named: {paragraph}"
+        assert set(named) <= known, f"no such test: {set(named) - known}"
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(CHECKOUT)))
+def test_links_lead_somewhere(page):
+    targets = [to for to in LINK.findall(page.read_text(encoding="utf-8")) if "://" not in to]
+    assert [to for to in targets if not (page.parent / to).exists()] == []
+
+
+def test_crates_depend_one_way():
+    order = ["levelflow-units", "levelflow-protocols", "levelflow-sim", "levelflow-py"]
+    for path in CHECKOUT.glob("crates/*/Cargo.toml"):
+        crate = tomllib.loads(path.read_text(encoding="utf-8"))
+        place = order.index(crate["package"]["name"])
+        needed = {name for name in crate["dependencies"] if name.startswith("levelflow-")}
+        assert needed <= set(order[:place])
+    protocols = tomllib.loads((CHECKOUT / "crates/protocols/Cargo.toml").read_text(encoding="utf-8"))
+    assert list(protocols["dependencies"]) == ["levelflow-units"]
+
+
+def test_theory_needs_no_compiled_code():
+    modules = [f"levelflow.theory.{path.stem}" for path in (CHECKOUT / "python/levelflow/theory").glob("[!_]*.py")]
+    code = f"import sys; sys.modules['levelflow._core'] = None; import {', '.join(modules)}"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
