@@ -95,7 +95,9 @@ def plot(figure, canvas):
     for capacity, flows in alone.items():
         for flow, style in (("x1", "-"), ("x2", "--")):
             t, rate = rates.rate_series(flows, flow)
-            left.plot(t, rate / capacity, style, linewidth=1, label=f"{capacity:.0e} b/s" if flow == "x1" else None)
+            left.plot(
+                t, rate / capacity, style, linewidth=1, label=f"{capacity / 1e6:.0f} Mb/s" if flow == "x1" else None
+            )
     left.set(xlabel="time (s)", ylabel="rate / capacity", title="x1 alone, then with x2")
     left.legend()
     many = {len(run.scenario["flows"]): run.flows for run in figure.results if len(run.scenario["flows"]) != 2}

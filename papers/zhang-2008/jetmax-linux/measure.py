@@ -69,10 +69,10 @@ def routers(flows):
 
 def plot(figure, canvas):
     titles = ("Five flows", "One change of bottleneck", "Two changes of bottleneck")
-    for axes, run, title in zip(canvas.subplots(3, 1), figure.results, titles, strict=True):
+    for axes, run, title in zip(canvas.subplots(1, 3, sharey=True), figure.results, titles, strict=True):
         for flow in run.flows["flow"].unique(maintain_order=True):
             t, rate = rates.rate_series(run.flows, flow)
             axes.plot(t, rate / 1e6, label=flow)
-        axes.set(ylabel="rate (Mb/s)", title=title)
-        axes.legend()
-    axes.set(xlabel="time (s)")
+        axes.set(xlabel="time (s)", title=title)
+        axes.legend(fontsize="small")
+    canvas.axes[0].set(ylabel="rate (Mb/s)")

@@ -50,10 +50,10 @@ def lossy_data(runs):
 def plot(figure, canvas):
     seeds = len(figure.results) // 3
     shown = {"no loss": 0, "answers lost, 90 %": seeds, "data lost, 10 % and 20 %": 2 * seeds}
-    for axes, (title, run) in zip(canvas.subplots(3, 1), shown.items(), strict=True):
+    for axes, (title, run) in zip(canvas.subplots(1, 3, sharey=True), shown.items(), strict=True):
         for flow in ("x2", "x1"):
             t, rate = rates.rate_series(figure.results[run].flows, flow)
             axes.plot(t, rate / 1e6, label=flow)
-        axes.set(ylabel="rate (Mb/s)", title=title)
-        axes.legend()
-    axes.set(xlabel="time (s)")
+        axes.set(xlabel="time (s)", title=title)
+        axes.legend(fontsize="small")
+    canvas.axes[0].set(ylabel="rate (Mb/s)")
