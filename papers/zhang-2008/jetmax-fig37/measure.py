@@ -1,0 +1,84 @@
+import numpy as np
+
+from levelflow.claims import Seeds
+from levelflow.claims.metrics import queues, rates, series
+
+C = 100e6  # bit/s
+LINK = "R1->R2"
+SIZES = (800, 900, 1000, 1100, 1200, 1300)  # B
+MICE = [f"mice{size}" for size in SIZES]
+PLATEAU = (35.0, 115.0)  # mice come and go at the same rate
+
+
+def population(result, window):
+    """Times and numbers of active mice."""
+    columns = [series.flow_series(result.flows, name, "active", window) for name in MICE]
+    return columns[0][0], sum(active for _, active in columns)
+
+
+def short_rate(result, window):
+    """Times and the mean sending rate of active mice, bit/s; those with mice only."""
+    t, total = rates.aggregate(result.flows, MICE, window)
+    _, active = population(result, window)
+    return t[active > 0], total[active > 0] / active[active > 0]
+
+
+def fair_rate(result, window):
+    """What max-min fairness gives each flow when the mice of one window share with two long flows, bit/s."""
+    return C / (2 + population(result, window)[1])
+
+
+def one(result):
+    flows, links = result.flows, result.links
+    _, active = population(result, PLATEAU)
+    t, long1 = rates.rate_series(flows, "long1", PLATEAU)
+    smoothed = series.window_means(t, long1, 1.0)
+    fair = series.window_means(t, fair_rate(result, PLATEAU), 1.0)
+    band = [rates.rate_series(flows, name, PLATEAU)[1] / 1e6 for name in ("long1", "long2")]
+    late = series.window_means(*short_rate(result, (120.0, 140.0)), 1.0)
+    return {
+        "population": [float(active.mean()), float(active.std())],
+        "long": [
+            rates.steady_rate(flows, "long1", 0.0, 5.0) / 1e6,
+            [rates.steady_rate(flows, name, 5.0, 15.0) / 1e6 for name in ("long1", "long2")],
+            float(np.mean([rates.mean_rate(flows, name, (30.0, 120.0)) for name in ("long1", "long2")])) / 1e6,
+            series.correlation(smoothed, fair),
+            float(np.mean([((rate >= 1.5) & (rate <= 2.4)).mean() for rate in band])),
+        ],
+        "short": [series.mean(short_rate(result, (30.0, 115.0))[1]) / 1e6, bool(late[-1] > late[0])],
+        "queue": [queues.queue_cdf(links, LINK, 2), queues.queue_cdf(links, LINK, 10), queues.drop_count(links)],
+    }
+
+
+def measure(figure):
+    found = [one(result) for result in figure.runs([figure.scenario(seed=seed) for seed in figure.seeds(5)])]
+
+    def over_seeds(part):
+        return [Seeds(list(values)) for values in zip(*(values[part] for values in found), strict=True)]
+
+    return {
+        "jetmax-fig37a-population": over_seeds("population"),
+        "jetmax-fig37b-long": over_seeds("long"),
+        "jetmax-fig37c-short": over_seeds("short"),
+        "jetmax-fig37d-queue": over_seeds("queue"),
+    }
+
+
+def plot(figure, canvas):
+    result = figure.results[0]
+    everything = (0.0, 160.0)
+    mice, long, short, queue = canvas.subplots(2, 2).flat
+    mice.plot(*population(result, everything), lw=0.8)
+    mice.set(xlabel="time (s)", ylabel="short flows", title="(a) active short flows")
+    for name in ("long1", "long2"):
+        t, rate = rates.rate_series(result.flows, name, everything)
+        long.plot(t, rate / 1e6, lw=0.8, label=name)
+    long.plot(t, fair_rate(result, everything) / 1e6, lw=0.8, ls=":", color="black", label="C / (2 + mice)")
+    long.set(xlabel="time (s)", ylabel="rate (Mb/s)", yscale="log", ylim=(0.5, 200), title="(b) long flows")
+    long.legend()
+    t, rate = short_rate(result, everything)
+    short.plot(t, rate / 1e6, lw=0.8)
+    short.set(xlabel="time (s)", ylabel="rate (Mb/s)", yscale="log", title="(c) mean rate of short flows")
+    _, packets = series.link_series(result.links, LINK, "queue_packets")
+    queue.hist(packets, bins=np.arange(-0.5, 21.5), density=True)
+    queue.set(xlabel="packets queued", ylabel="share of the time", title="(d) queue")
