@@ -10,7 +10,7 @@ PLAN = OneLink(150e6, 0.1, 0.5, 25)
 DURATION = 60  # s
 BURST, SPREAD = 30.0, 0.05  # when it begins and how long it lasts, s
 EMPTY = 0.05  # queue over bandwidth-delay product
-QUIET = 10  # round trips
+QUIET = 30  # round trips
 
 
 def measure(figure):
@@ -25,7 +25,7 @@ def scenario(seed):
 
 
 def recovery(run):
-    """Round trips from the end of the burst until its queue is gone and stays away for ten more."""
+    """Round trips from the end of the burst until its queue is gone and stays away for ``QUIET`` more."""
     t, queue = over_bdp(run, (BURST + SPREAD + PLAN.rtpd, DURATION))
     full = t[queue > EMPTY]
     quiet = np.flatnonzero(np.diff(full) > QUIET * PLAN.rtpd)
@@ -39,7 +39,7 @@ def over_bdp(run, window):
 
 def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
-    window = (BURST - 1, BURST + 9)
+    window = (BURST - 1, BURST + 6)
     for seed, run in enumerate(figure.results, 1):
         left.plot(*over_bdp(run, window), label=f"seed {seed}")
         t, rate = series.link_series(run.links, LINK, "signal", window)
