@@ -13,7 +13,13 @@ from levelflow import Scenario, reference
 from levelflow.library import CHECKOUT
 
 COMMAND = Path(sys.executable).with_name("levelflow")
-DOCUMENTS = ("README.md", "docs/tutorial/first-run.md", "docs/guides/scenarios.md", "docs/guides/results.md")
+DOCUMENTS = (
+    "README.md",
+    "docs/tutorial/first-run.md",
+    "docs/guides/scenarios.md",
+    "docs/guides/results.md",
+    "docs/concepts/max-min.md",
+)
 PAGES = [path for path in CHECKOUT.rglob("*.md") if not {".venv", "target", "results"} & set(path.parts)]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# (\S+\.toml)\n")
@@ -24,6 +30,15 @@ def run_command(line):
     words = shlex.split(line, comments=True)
     done = subprocess.run([COMMAND, *words[1:]], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, f"{line}\n{done.stderr}"
+
+
+def check_refusals(text):
+    for refused in text.split("$ ")[1:]:
+        line, _, told = refused.partition("\n")
+        done = subprocess.run(
+            [COMMAND, *shlex.split(line)[1:]], capture_output=True, text=True, timeout=300, check=False
+        )
+        assert (done.returncode, done.stderr) == (2, told), line
 
 
 def check_fragment(text):
@@ -46,6 +61,8 @@ def test_commands_and_code_in_the_documents_run(document, tmp_path, monkeypatch)
             for line in text.splitlines():
                 if line.startswith("levelflow "):
                     run_command(line)
+        elif language == "console":
+            check_refusals(text)
         elif language == "toml" and (file := FILE.match(text)):
             Path(file[1]).write_text(text, encoding="utf-8")
             Scenario.load(file[1]).resolve()
