@@ -97,3 +97,9 @@ def test_an_equality_is_both_inequalities(expected, measured, tol_rel, tol_abs):
 def test_a_wider_tolerance_never_refuses_more(expected, measured, tol):
     for op in ("==", "<=", ">=", "<", ">"):
         assert meets(op, expected, measured, 2 * tol) or not meets(op, expected, measured, tol)
+
+
+def test_sequences_of_seeds_may_differ_in_length() -> None:
+    there_and_back, stayed = ["R2", "R1", "R2"], ["R2"]
+    assert meets("==", there_and_back, Seeds([there_and_back] * 4 + [stayed]))
+    assert not meets("==", there_and_back, Seeds([there_and_back] * 2 + [stayed] * 3))

@@ -80,15 +80,21 @@ def _all_compare(op: str, expected: Value | None, values: Sequence[Scalar], tol_
 def _seeds_meet(seeds: Seeds, holds: Callable[[Value], bool]) -> bool:
     if not seeds.values:
         raise ValueError("no seed was run")
-    columns = zip(*map(_listed, seeds.values), strict=True)
-    medians = [_middle(column) for column in columns]
-    middle = medians if isinstance(seeds.values[0], list | tuple) else medians[0]
-    return holds(middle) and sum(map(holds, seeds.values)) >= SEEDS_SHARE * len(seeds.values)
+    return holds(_median(seeds.values)) and sum(map(holds, seeds.values)) >= SEEDS_SHARE * len(seeds.values)
+
+
+def _median(values: Sequence[Value]) -> Value:
+    """The median, element by element; of sequences of texts, which may differ in length, the middle one."""
+    lists = [_listed(value) for value in values]
+    if any(isinstance(item, str) for items in lists for item in items):
+        return sorted(values)[len(values) // 2]  # type: ignore[type-var]
+    medians = [_middle(column) for column in zip(*lists, strict=True)]
+    return medians if isinstance(values[0], list | tuple) else medians[0]
 
 
 def _middle(values: Sequence[Scalar]) -> Scalar:
-    """The median; of truth values and texts, the one in the middle of their order."""
-    if any(isinstance(value, bool | str) for value in values):
+    """The median; of truth values, the one in the middle of their order."""
+    if any(isinstance(value, bool) for value in values):
         return sorted(values)[len(values) // 2]
     return statistics.median(values)  # type: ignore[type-var]
 
