@@ -19,7 +19,7 @@ def measure(figure):
     return {
         "t1-rcp-fig24c": [
             steady(rcp.flows, RCP_END),
-            rates.time_to_fairness(rcp.flows, {x: C / 2 for x in FLOWS}, 0.0, within=0.05),
+            rates.time_to_fairness(rcp.flows, dict.fromkeys(FLOWS, C / 2), 0.0, within=0.05),
             rates.mean_rate(rcp.flows, "x2", (JOIN, JOIN + SLOW_RTT)) / 1e6,
             queues.queue_grows(rcp.links, LINK, (JOIN, JOIN + 2.0)),
         ],
@@ -27,7 +27,7 @@ def measure(figure):
             steady(emkc.flows, EMKC_END),
             queues.mean_overshoot_pct(emkc.links, LINK, C, last),
             queues.loss_rate_mean(emkc.links, LINK, C, last),
-            rates.time_to_fairness(emkc.flows, {x: EMKC_SHARE for x in FLOWS}, JOIN, within=0.02),
+            rates.time_to_fairness(emkc.flows, dict.fromkeys(FLOWS, EMKC_SHARE), JOIN, within=0.02),
             [rates.monotonic(emkc.flows, x, (JOIN, EMKC_END)) for x in FLOWS],
         ],
     }

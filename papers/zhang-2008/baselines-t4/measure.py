@@ -26,7 +26,7 @@ def measure(figure):
             steady(rcp, RCP_END),
             None,
             steady(emkc, EMKC_END),
-            rates.time_to_fairness(rcp, {x: RCP_SHARE for x in FLOWS}, LAST, within=0.05),
+            rates.time_to_fairness(rcp, dict.fromkeys(FLOWS, RCP_SHARE), LAST, within=0.05),
             [*stable(rcp, RCP_SHARE, RCP_END), *stable(emkc, EMKC_SHARE, EMKC_END)],
         ]
     }

@@ -24,7 +24,9 @@ def header_round_trips():
     unset, stamped = struct.unpack(FIELDS, sent), struct.unpack(FIELDS, router.arrive(SIZE, sent))
     untouched = Router("emkc", C).arrive(SIZE, sent)  # no price yet: the header passes through decoding and encoding
     prices = abs(stamped[2] - 0.2) < 1e-6 and abs(stamped[3] - DELTA) < 1e-6
-    return untouched == sent and unset[0] == 0 and unset[4] == 7 and prices and stamped[:2] == (9, 1) and stamped[4] == 7
+    return (
+        untouched == sent and unset[0] == 0 and unset[4] == 7 and prices and stamped[:2] == (9, 1) and stamped[4] == 7
+    )
 
 
 def feedback_ages(intervals=5, packets=10):

@@ -1,0 +1,62 @@
+"""EMKC over one bottleneck: round-trip times from 10 ms to 1 s, and senders behind routers with their own intervals."""
+
+import itertools
+import math
+
+import numpy as np
+
+from levelflow.claims.metrics import rates
+from levelflow.claims.verdict import Against
+
+FLOWS = ("x1", "x2", "x3", "x4")
+EVENTS = (0.0, 10.0, 40.0, 120.0, 200.0)  # joins of fig 21 and the end of the run, s
+SIG_EVENTS = (0.0, 5.0, 15.0, 30.0, 50.0)
+STEP = 0.2  # s
+SIG_C, SIG_ALPHA, BETA = 10e6, 100e3, 0.9
+
+
+def monotonic(flows, name, events):
+    return all(rates.monotonic(flows, name, window) for window in itertools.pairwise(events))
+
+
+def heterogeneous(figure):
+    flows = figure.run(scenario="heterogeneous.toml").flows
+    windows = list(itertools.pairwise(SIG_EVENTS))
+    sums = [sum(rates.steady_rate(flows, x, *window) for x in FLOWS[: n + 1]) for n, window in enumerate(windows)]
+    t, x1 = rates.rate_series(flows, "x1", (6.0, 15.0))
+    gap = x1 - rates.rate_series(flows, "x2", (6.0, 15.0))[1]
+    decay = math.exp(np.polyfit(t, np.log(gap), 1)[0] * STEP)
+    ids = {router for x in FLOWS for router in rates.bottleneck_sequence(flows, x, 0.08)}
+    return [
+        rates.time_to_efficiency(flows, ["x1"], SIG_C, *windows[0]),
+        monotonic(flows, "x1", SIG_EVENTS),
+        [total / 1e6 for total in sums],
+        Against(decay, 1 - 2 * SIG_ALPHA / (SIG_C + 2 * SIG_ALPHA / BETA)),
+        sorted(ids),
+    ]
+
+
+def measure(figure):
+    flows = figure.run().flows
+    windows = list(itertools.pairwise(EVENTS))
+    steady = [[rates.steady_rate(flows, x, *windows[n]) / 1e6 for x in FLOWS[: n + 1]] for n in range(4)]
+    fair = dict.fromkeys(("x1", "x2"), 261100000.0)
+    return {
+        "emkc-fig21": [
+            rates.time_to_efficiency(flows, ["x1"], 500e6, *windows[0]),
+            *steady,
+            rates.time_to_fairness(flows, fair, *windows[1], within=0.01),
+            [monotonic(flows, x, EVENTS[n:]) for n, x in enumerate(FLOWS)],
+        ],
+        "emkc-sig-fig12": heterogeneous(figure),
+    }
+
+
+def plot(figure, canvas):
+    panels = zip(canvas.subplots(1, 2), figure.results, ("fig 21(b)", "fig 12 of the SIGCOMM paper"), strict=True)
+    for axes, result, title in panels:
+        for x in FLOWS:
+            t, rate = rates.rate_series(result.flows, x)
+            axes.plot(t, rate / 1e6, label=x)
+        axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
+        axes.legend()

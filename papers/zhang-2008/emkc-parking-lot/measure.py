@@ -1,0 +1,105 @@
+"""EMKC on a parking lot: without and with handling of bottleneck switches, and with random ACK delays."""
+
+from levelflow.claims.metrics import rates, series
+from levelflow.claims.verdict import Seeds
+
+PHASE, PHASES = 40.0, 7  # x2, x3, x4 join in the second to fourth, and leave in the fifth to seventh
+X1 = (191.1, 161.1, 111.1, 101.1, 111.1, 161.1, 191.1)  # fixed points of x1, Mb/s
+LIVES = {"x1": range(7), "x2": range(1, 6), "x3": range(2, 5), "x4": range(3, 4)}  # phases
+RTT = 0.61  # of x1, s
+ACK_RATE = 1e5  # what a receiver passes on, 1/s
+
+
+def phase(k):
+    return k * PHASE, (k + 1) * PHASE
+
+
+def steady(result, name, phases=range(PHASES)):
+    """Steady rate in Mb/s by phase, of those phases in which the flow lives."""
+    return {k: rates.steady_rate(result.flows, name, *phase(k)) / 1e6 for k in LIVES[name] if k in phases}
+
+
+def overshoots(result):
+    """Per cent of x1 above the larger of the fixed points before and after each event."""
+    targets = [max(pair) for pair in zip(X1, (0.0, *X1[:-1]), strict=True)]
+    peaks = [rates.peak_rate(result.flows, "x1", phase(k)) / 1e6 for k in range(PHASES)]
+    return [100 * (peak / target - 1) for peak, target in zip(peaks, targets, strict=True)]
+
+
+def amplitudes(result):
+    """Per cent, of every flow in the steady window of every phase."""
+    windows = [(name, series.steady(*phase(k))) for name, phases in LIVES.items() for k in phases]
+    return [rates.osc_amplitude_pct(result.flows, *window) for window in windows]
+
+
+def naive(result):
+    flows, x1, x2 = result.flows, steady(result, "x1", range(3)), steady(result, "x2", range(3))
+    t, rate = rates.rate_series(flows, "x1", (120.0, 160.0))
+    wild = t[abs(rate / 1e6 / X1[3] - 1) > 0.1]
+    return [
+        rates.time_to_efficiency(flows, ["x1"], 180e6, *phase(0)),
+        [x1[0], x1[1], x1[2]],
+        x2[2],
+        [rates.monotonic(flows, x, phase(k)) for x, phases in LIVES.items() for k in phases if k < 3],
+        rates.peak_rate(flows, "x1", phase(3)) / 1e6,
+        [float(wild.min()), float(wild.max())] if wild.size else [],
+    ]
+
+
+def handled(result):
+    x1, x2, x3, x4 = (steady(result, x) for x in LIVES)
+    return [
+        list(x1.values()),
+        [x2[2], x2[3]],
+        [x3[2], x3[3]],
+        x4[3],
+        rates.bottleneck_sequence(result.flows, "x1", RTT),
+        max(overshoots(result)),
+        max(amplitudes(result)),
+    ]
+
+
+def delayed(result, reference):
+    pairs = [
+        (a, b) for x in LIVES for a, b in zip(steady(result, x).values(), steady(reference, x).values(), strict=True)
+    ]
+    acks = max(flow["sent_packets"] for flow in result.summary["flows"]) / (PHASES * PHASE)
+    return [
+        all(abs(a / b - 1) <= 0.03 for a, b in pairs),
+        [amplitude <= 10.0 for amplitude in amplitudes(result)],
+        acks < ACK_RATE,
+    ]
+
+
+def measure(figure):
+    few = figure.seeds(5 if figure.full else 3)
+    handling = [figure.scenario(seed=seed) for seed in figure.seeds(5)]
+    none = [figure.scenario({"law.emkc.switch": "none", "duration": "160 s"}, seed=seed) for seed in few]
+    spiky = [figure.scenario(seed=seed, name="random-delay.toml") for seed in few]
+    hold, wild, random = figure.runs(handling), figure.runs(none), figure.runs(spiky)
+    return {
+        "emkc-fig22b-naive-switch": by_check(map(naive, wild)),
+        "emkc-fig23a": by_check(map(handled, hold)),
+        "emkc-fig23b-random-delay": by_check(map(delayed, random, hold)),
+    }
+
+
+def by_check(runs):
+    """One set of seeds per check, from one list of checks per seed; of sequences of names, the commonest."""
+    columns = [list(values) for values in zip(*runs, strict=True)]
+    return [max(c, key=c.count) if is_names(c[0]) else Seeds(c) for c in columns]
+
+
+def is_names(value):
+    return isinstance(value, list) and isinstance(value[0], str)
+
+
+def plot(figure, canvas):
+    titles = ("fig 23(a): hold and threshold", "fig 22(b): neither", "fig 23(b): random ACK delay")
+    results = (figure.results[0], figure.results[5], figure.results[-1])
+    for axes, result, title, top in zip(canvas.subplots(1, 3), results, titles, (300, 800, 300), strict=True):
+        for x in LIVES:
+            t, rate = rates.rate_series(result.flows, x)
+            axes.plot(t, rate / 1e6, label=x)
+        axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title, ylim=(0, top))
+        axes.legend()
