@@ -38,6 +38,12 @@ def laws() -> list[dict[str, Any]]:
     return found
 
 
+def allowed(parameter: dict[str, Any]) -> str:
+    """Says which values a parameter of `laws` takes."""
+    words = ["true", "false"] if parameter["kind"] == "switch" else parameter["choices"]
+    return ", ".join(words) if words else f"{parameter['low']} to {parameter['high']}"
+
+
 def queues() -> Listing:
     """Returns the kinds of queues."""
     rows = [

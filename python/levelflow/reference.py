@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from levelflow import _core
-from levelflow.library import CHECKOUT, laws
+from levelflow.library import CHECKOUT, allowed, laws
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -150,18 +150,10 @@ def _laws() -> Iterator[str]:
         yield f"{law['title']}. Source: {law['source']}.\n"
         yield f"Routers feed back a {law['signal']}. Header: {law['header_bytes']} bytes. Scale-invariant: {scale}.\n"
         rows = [
-            [f"`{row['name']}`", f"`{row['default']}`", _allowed(row), row["doc"], row["source"]]
+            [f"`{row['name']}`", f"`{row['default']}`", allowed(row), row["doc"], row["source"]]
             for row in law["params"]
         ]
         yield from _table(["parameter", "default", "allowed", "meaning", "source of the default"], rows)
-
-
-def _allowed(row: dict[str, Any]) -> str:
-    if row["kind"] == "switch":
-        return "`true`, `false`"
-    if row["choices"]:
-        return ", ".join(f"`{word}`" for word in row["choices"])
-    return f"{row['low']} to {row['high']}"
 
 
 def _commands() -> Iterator[str]:

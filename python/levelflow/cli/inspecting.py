@@ -37,9 +37,7 @@ def list_(kind: Annotated[Kind, typer.Argument(help=f"What to list: {', '.join(K
     if kind is Kind.PROTOCOLS:
         for law in library.laws():
             title = f"{law['name']}: {law['title']} ({law['source']}), {law['header_bytes']}-byte header"
-            rows = [
-                [row["name"], row["default"], f"{row['low']} to {row['high']}", row["doc"]] for row in law["params"]
-            ]
+            rows = [[row["name"], row["default"], library.allowed(row), row["doc"]] for row in law["params"]]
             show_table(title, ["parameter", "default", "allowed", "meaning"], rows, numbers=False)
         return
     title, head, rows = {
