@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from levelflow import Scenario, reference
+from levelflow import Scenario, library, reference
 from levelflow.library import CHECKOUT
 
 COMMAND = Path(sys.executable).with_name("levelflow")
@@ -74,6 +74,14 @@ def test_commands_and_code_in_the_documents_run(document, tmp_path, monkeypatch)
             check_fragment(text)
         elif language == "python":
             exec(compile(text, document, "exec"), names)
+
+
+@pytest.mark.parametrize(("table", "listing"), [("link", library.queues), ("flow", library.traffic)])
+def test_what_levelflow_list_shows_is_allowed(table, listing):
+    for shown, *_ in listing()[2]:
+        scenario = Scenario("shown", "1 s").link("R1", "R2", "10 Mb/s", "10 ms", duplex=True)
+        scenario.flow("x", "rcp", "R1", "R2").raw[table][0].update(tomllib.loads(f"keys = {{ {shown} }}")["keys"])
+        scenario.resolve()
 
 
 def test_reference_pages_are_current():
