@@ -13,7 +13,7 @@ RTPDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # s
 def over_capacity(capacity):
     printed = round(300 * (capacity / 0.1e9) ** -0.593)  # 300 s at 0.1 Gb/s, 20 s at 9.6 Gb/s
     seeds = SEEDS if capacity < MANY_FLOWS else 1
-    return Setting(OneLink(capacity, 0.1, LOAD, MEAN), printed, max(8, 9e9 / capacity), seeds=seeds)
+    return Setting(OneLink(capacity, 0.1, LOAD, MEAN), printed, max(6, 9e9 / capacity), seeds=seeds)
 
 
 def over_delay(rtpd):
