@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use levelflow_units::{Duration, Time};
 
+use crate::flow::later;
 use crate::network::AckDelaySpec;
 use crate::packet::PacketId;
 use crate::rng::Stream;
@@ -48,14 +49,14 @@ impl AckDelay {
 
     /// When an answer that is first in line from `now` on leaves.
     fn release(&mut self, now: Time) -> Time {
-        let spaced = self.last.map_or(now, |last| now.max(last + self.spec.spacing));
+        let spaced = self.last.map_or(now, |last| now.max(later(last, self.spec.spacing)));
         if self.until_hold > 0 {
             self.until_hold -= 1;
             return spaced;
         }
         self.until_hold = group(&self.spec, &mut self.stream);
-        let hold = Duration::from_secs_f64(self.spec.hold.sample(&mut self.stream)).unwrap_or(Duration::ZERO);
-        spaced + hold
+        let hold = Duration::from_secs_f64(self.spec.hold.sample(&mut self.stream));
+        later(spaced, hold.unwrap_or(Duration::MAX))
     }
 
     /// Packets inside.

@@ -6,7 +6,7 @@ use levelflow_units::{Bytes, Duration, Time};
 use crate::ackdelay::AckDelay;
 use crate::counters::{Books, EntryCounters, EntryWindow, FlowSummary, LinkSummary, Summary, Violation};
 use crate::events::{EventList, Target};
-use crate::flow::{ENDLESS, Fired, Flow, NEVER, Phase};
+use crate::flow::{ENDLESS, Fired, Flow, NEVER, Phase, later};
 use crate::link::{Admission, Link};
 use crate::network::{FlowSpec, LinkSpec, Network};
 use crate::packet::{Packet, PacketId, Slab};
@@ -183,18 +183,21 @@ impl<P: Protocol> Sim<P> {
             window: EntryWindow::default(),
             streams,
         };
-        let mut first = entry.starts.last().copied().unwrap_or(f64::INFINITY);
+        let mut first = entry.starts.last().copied().and_then(Duration::from_secs_f64);
         if let Arrivals::Process {
             at_start: false,
             interval,
             ..
         } = &entry.spec.arrivals
         {
-            first += interval.sample(&mut entry.streams.arrival);
+            let gap = Duration::from_secs_f64(interval.sample(&mut entry.streams.arrival));
+            first = first.zip(gap).and_then(|(start, gap)| start.checked_add(gap));
         }
         self.entries.push(entry);
         let index = self.entries.len() as u32 - 1;
-        self.schedule_secs(first, Target::Arrival(index));
+        if let Some(first) = first {
+            self.schedule(Time::ZERO + first, Target::Arrival(index));
+        }
     }
 
     /// Adds an event unless it is after the end.
@@ -202,12 +205,6 @@ impl<P: Protocol> Sim<P> {
     fn schedule(&mut self, at: Time, target: Target) {
         if at <= self.end {
             self.events.push(at, target);
-        }
-    }
-
-    fn schedule_secs(&mut self, at: f64, target: Target) {
-        if let Some(at) = Duration::from_secs_f64(at) {
-            self.schedule(Time::ZERO + at.min(Duration::from_ps(self.end.as_ps() + 1)), target);
         }
     }
 
@@ -243,8 +240,8 @@ impl<P: Protocol> Sim<P> {
         let stop = self.processed.saturating_add(budget);
         while self.processed < stop {
             let Some((at, target)) = self.events.peek().filter(|&(at, _)| at <= until) else {
-                self.now = until;
-                return until == self.end;
+                self.now = self.now.max(until);
+                return self.now == self.end;
             };
             self.now = at;
             self.processed += 1;
@@ -510,7 +507,7 @@ impl<P: Protocol> Sim<P> {
         let flow = &mut self.flows[i as usize];
         if flow.is_waiting(self.now) {
             let timeout = flow.reliable.as_ref().map_or(Duration::ZERO, |r| r.timeout());
-            if let Some(at) = flow.timer.set(self.now + timeout) {
+            if let Some(at) = flow.timer.set(later(self.now, timeout)) {
                 self.schedule(at, Target::Timer(i));
             }
             return;
@@ -609,22 +606,24 @@ impl<P: Protocol> Sim<P> {
             return;
         }
         entry.arrivals += 1;
-        let now = self.now.as_secs_f64();
         let (batch, next) = match &entry.spec.arrivals {
             Arrivals::Once { .. } | Arrivals::Times(_) => {
                 entry.starts.pop();
-                (1, entry.starts.last().copied())
+                let next = entry.starts.last().copied().and_then(Duration::from_secs_f64);
+                (1, next.map(|start| Time::ZERO + start))
             }
             Arrivals::Process {
                 interval, batch, limit, ..
             } => {
                 let more = limit.is_none_or(|limit| entry.arrivals < limit);
-                (*batch, more.then(|| now + interval.sample(&mut entry.streams.arrival)))
+                let gap = more.then(|| interval.sample(&mut entry.streams.arrival));
+                let gap = gap.and_then(Duration::from_secs_f64);
+                (*batch, gap.and_then(|gap| self.now.checked_add(gap)))
             }
         };
         (0..batch).for_each(|_| self.start_flow(i));
         if let Some(at) = next {
-            self.schedule_secs(at.max(now), Target::Arrival(i));
+            self.schedule(at, Target::Arrival(i));
         }
     }
 
@@ -633,7 +632,7 @@ impl<P: Protocol> Sim<P> {
         let Entry { spec, streams, .. } = entry;
         let mut flow = Flow::new(e, &spec.params, &entry.info, self.now);
         if let Some(size) = &spec.size {
-            flow.size = (size.sample(&mut streams.size).ceil() as u64).max(1);
+            flow.size = (size.sample(&mut streams.size).ceil() as u64).clamp(1, ENDLESS - 1);
         }
         flow.stop = spec.stop.unwrap_or(NEVER);
         if let Some(life) = &spec.lifetime {
@@ -644,7 +643,7 @@ impl<P: Protocol> Sim<P> {
         let rtt = spec
             .rtt
             .as_ref()
-            .and_then(|rtt| Duration::from_secs_f64(rtt.sample(&mut streams.rtt)));
+            .map(|rtt| Duration::from_secs_f64(rtt.sample(&mut streams.rtt)).unwrap_or(Duration::MAX));
         flow.base_rtt = rtt.map_or(on_links, |rtt| rtt.max(on_links));
         let extra = flow.base_rtt - on_links;
         let one_way = Duration::from_ps(flow.base_rtt.as_ps() / 2);

@@ -11,6 +11,7 @@ use levelflow_protocols::{PortInfo, PortView, Protocol, RouterLaw};
 use levelflow_units::{Bytes, Duration, Time};
 
 use crate::counters::{LinkCounters, LinkWindow};
+use crate::flow::later;
 use crate::network::{Buffer, LinkSpec};
 use crate::packet::{PacketId, Slab};
 use crate::rng::Stream;
@@ -27,6 +28,8 @@ struct Transit {
 pub struct Port<P: Protocol> {
     pub law: P::Router,
     pub params: P::Params,
+    /// Bytes dropped in the running interval.
+    dropped: u64,
 }
 
 /// A link at work.
@@ -47,9 +50,8 @@ pub struct Link<P: Protocol> {
     pub ports: Vec<Port<P>>,
     pub counters: LinkCounters,
     pub window: LinkWindow,
-    /// Bytes that arrived and were dropped in the first port's running interval.
+    /// Bytes that arrived in the first port's running interval.
     interval_arrived: u64,
-    interval_dropped: u64,
 }
 
 /// What became of a packet that came to a link.
@@ -83,6 +85,7 @@ impl<P: Protocol> Link<P> {
         let port = |params: &P::Params| Port {
             law: P::Router::new(params, &info),
             params: params.clone(),
+            dropped: 0,
         };
         let ports: Vec<Port<P>> = spec.routers.iter().map(port).collect();
         Self {
@@ -100,7 +103,6 @@ impl<P: Protocol> Link<P> {
             counters: LinkCounters::default(),
             window: LinkWindow::default(),
             interval_arrived: 0,
-            interval_dropped: 0,
         }
     }
 
@@ -119,7 +121,7 @@ impl<P: Protocol> Link<P> {
         self.window.arrived_bytes += size;
         self.counters.arrived(size, self.queue_bytes);
         if !self.has_room(size) {
-            self.interval_dropped += size;
+            self.ports.iter_mut().for_each(|port| port.dropped += size);
             self.window.dropped += 1;
             self.window.dropped_bytes += size;
             self.counters.dropped(size);
@@ -127,8 +129,8 @@ impl<P: Protocol> Link<P> {
         }
         self.queue_bytes += size;
         self.window.queue_max = self.window.queue_max.max(self.queue_bytes);
-        self.free_at = self.free_at.max(now) + self.transmission(size);
-        let deliver = self.free_at + self.delay;
+        self.free_at = later(self.free_at.max(now), self.transmission(size));
+        let deliver = later(self.free_at, self.delay);
         self.transit.push_back(Transit {
             deliver,
             packet: id,
@@ -191,16 +193,16 @@ impl<P: Protocol> Link<P> {
 
     /// The interval of one port ends; the departures up to now have been caught up with.
     pub fn close_interval(&mut self, port: usize, elapsed: Duration) {
+        let Port { law, params, dropped } = &mut self.ports[port];
+        let dropped = std::mem::take(dropped);
         let view = PortView {
             queue: Bytes::new(self.queue_bytes),
-            dropped: Bytes::new(if port == 0 { self.interval_dropped } else { 0 }),
+            dropped: Bytes::new(dropped),
         };
-        let Port { law, params } = &mut self.ports[port];
         law.on_interval(params, elapsed, &view);
         if port == 0 {
-            self.window
-                .interval(self.interval_arrived, self.interval_dropped, elapsed);
-            (self.interval_arrived, self.interval_dropped) = (0, 0);
+            let arrived = std::mem::take(&mut self.interval_arrived);
+            self.window.interval(arrived, dropped, elapsed);
         }
     }
 

@@ -110,7 +110,7 @@ impl Reliable {
                 .unwrap_or(FIRST_TIMEOUT)
                 .max(MIN_TIMEOUT),
         };
-        base * (1 << self.backoff)
+        base.checked_mul(1 << self.backoff).unwrap_or(Duration::MAX)
     }
 
     /// An answer to data or to the opening took this long.

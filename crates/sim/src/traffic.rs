@@ -68,6 +68,17 @@ impl Dist {
         }
     }
 
+    /// Largest possible value; infinite without one.
+    #[must_use]
+    pub fn max(&self) -> f64 {
+        match self {
+            Self::Constant(value) => *value,
+            Self::Uniform { high, .. } => *high,
+            Self::Exponential { .. } | Self::Pareto { .. } | Self::Lognormal { .. } => f64::INFINITY,
+            Self::List(values) => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+        }
+    }
+
     /// The value, if there is only one.
     #[must_use]
     pub fn constant(&self) -> Option<f64> {

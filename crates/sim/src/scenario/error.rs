@@ -15,8 +15,8 @@ impl ScenarioError {
     /// `problem` at `place`, such as "link 1 (R1->R2), capacity".
     pub(crate) fn at(place: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
-            place: place.into(),
-            problem: problem.into(),
+            place: one_line(&place.into()),
+            problem: one_line(&problem.into()),
         }
     }
 
@@ -65,8 +65,9 @@ pub(crate) fn unknown_key(name: &str, known: &[&str]) -> String {
 }
 
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let score = |k: &&&str| (strsim::jaro_winkler(name, k) * 1e6) as u64;
-    known.iter().max_by_key(score).filter(|k| score(k) > 700_000).copied()
+    let score = |k: &str| strsim::jaro_winkler(name, k).max(strsim::normalized_damerau_levenshtein(name, k));
+    let best = known.iter().max_by(|a, b| score(a).total_cmp(&score(b)));
+    best.filter(|k| score(k) > 0.66).copied()
 }
 
 /// Takes the unknown and the known names out of serde's message for an unknown field or variant.

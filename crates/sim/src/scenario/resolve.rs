@@ -24,6 +24,13 @@ pub struct Resolved {
 }
 
 const LARGEST_PACKET: u64 = 65_535;
+/// Leaves room on the clock, 213 days, for what is under way at the end.
+const LONGEST_RUN: Duration = Duration::from_secs(100 * 24 * 3600);
+const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
+/// All flows of an entry are known before the run starts.
+const MOST_FLOWS: u32 = 10_000_000;
+/// A thousand picoseconds, the unit of the clock, between two arrivals.
+const FASTEST_ARRIVALS: f64 = 1e9;
 
 type Fallible<T> = Result<T, ScenarioError>;
 
@@ -37,8 +44,12 @@ impl Scenario {
             let rule = "needs a name without slashes that does not begin with a dot: results go to a directory of it";
             return Err(ScenarioError::at("name", rule));
         }
-        positive("duration", self.duration)?;
-        positive("sample", self.sample)?;
+        for (key, time) in [("duration", self.duration), ("sample", self.sample)] {
+            if time == Duration::ZERO || time > LONGEST_RUN {
+                let problem = format!("{time} is out of range; allowed: above 0 s to {LONGEST_RUN}");
+                return Err(ScenarioError::at(key, problem));
+            }
+        }
         let defaults = self.read_laws()?;
         let (mut links, ends) = self.read_links()?;
         let mut flows = self.read_flows(&links, &ends, &defaults)?;
@@ -250,6 +261,10 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
         let problem = format!("{capacity} is out of range; allowed: 1 b/s to 1000 Tb/s");
         return Err(ScenarioError::at(format!("{place}, capacity"), problem));
     }
+    if delay > LONGEST_DELAY {
+        let problem = format!("{delay} is out of range; allowed: 0 s to {LONGEST_DELAY}");
+        return Err(ScenarioError::at(format!("{place}, delay"), problem));
+    }
     if !(0.0..1.0).contains(&loss) {
         let problem = format!("{loss} is out of range; allowed: 0 to less than 1");
         return Err(ScenarioError::at(format!("{place}, loss"), problem));
@@ -323,27 +338,18 @@ fn read_params(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> F
     params(law, &values).map_err(|e| ScenarioError::at(format!("{place}, {}", e.name), e.to_string()))
 }
 
-fn positive(place: &str, duration: Duration) -> Fallible<()> {
-    if duration == Duration::ZERO {
-        Err(ScenarioError::at(place, "must be above 0"))
-    } else {
-        Ok(())
-    }
-}
-
 /// Longest base round trip of a flow, if there is one.
 fn longest_rtt(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<f64> {
     match &flow.rtt {
-        None => Some(propagation(&flow.route, links).as_secs_f64()),
-        Some(Dist::Constant(x) | Dist::Uniform { high: x, .. }) => Some(*x),
-        Some(Dist::List(values)) => values.iter().copied().reduce(f64::max),
-        Some(_) => None,
+        None => propagation(&flow.route, links).map(|delay| delay.as_secs_f64()),
+        Some(rtt) => Some(rtt.max()).filter(|rtt| rtt.is_finite()),
     }
 }
 
-fn propagation(route: &RouteSpec, links: &[LinkSpec<Any>]) -> Duration {
-    let there_and_back = route.forward.iter().chain(&route.reverse);
-    there_and_back.fold(Duration::ZERO, |sum, &l| sum + links[l as usize].delay)
+/// Of the links there and back; `None` beyond what a duration holds.
+fn propagation(route: &RouteSpec, links: &[LinkSpec<Any>]) -> Option<Duration> {
+    let mut there_and_back = route.forward.iter().chain(&route.reverse);
+    there_and_back.try_fold(Duration::ZERO, |sum, &l| sum.checked_add(links[l as usize].delay))
 }
 
 struct FlowReader<'a> {
@@ -450,18 +456,23 @@ impl FlowReader<'_> {
                 .topology
                 .shortest(&format!("{}, way back", self.place), &last, &first)?,
         };
-        Ok(RouteSpec {
+        let route = RouteSpec {
             forward,
             reverse,
             routers: Vec::new(),
-        })
+        };
+        if propagation(&route, self.links).is_none_or(|delay| delay > LONGEST_DELAY) {
+            let problem = format!("propagation there and back takes longer than {LONGEST_DELAY}");
+            return Err(ScenarioError::at(self.place, problem));
+        }
+        Ok(route)
     }
 
     fn rtt(&self, route: &RouteSpec) -> Fallible<Option<Dist>> {
         let Some(rtt) = self.dist("rtt", self.flow.rtt.as_ref())? else {
             return Ok(None);
         };
-        let on_links = propagation(route, self.links);
+        let on_links = propagation(route, self.links).unwrap_or(Duration::MAX);
         if rtt.min() < on_links.as_secs_f64() * (1.0 - 1e-12) {
             let problem = format!("must be at least {on_links}, the propagation delay of its links there and back");
             return Err(self.error("rtt", problem));
@@ -482,13 +493,19 @@ impl FlowReader<'_> {
         let Flow {
             arrivals, count, limit, ..
         } = self.flow;
+        if *limit == Some(0) {
+            return Err(self.error("limit", "must be at least 1"));
+        }
         if limit.is_some() && !matches!(arrivals, Some(a) if !matches!(a, ArrivalsText::Times(_))) {
             return Err(self.error("limit", "needs arrivals that go on"));
         }
         let Some(arrivals) = arrivals else {
             return match count.unwrap_or(1) {
-                0 => Err(self.error("count", "must be at least 1")),
-                count => Ok(Arrivals::Once { count }),
+                count @ 1..=MOST_FLOWS => Ok(Arrivals::Once { count }),
+                count => {
+                    let problem = format!("{count} is out of range; allowed: 1 to {MOST_FLOWS}");
+                    Err(self.error("count", problem))
+                }
             };
         };
         if count.is_some() {
@@ -498,8 +515,12 @@ impl FlowReader<'_> {
             ));
         }
         let process = |at_start, interval: Dist, batch| {
-            if interval.constant() == Some(0.0) || batch == 0 {
-                return Err(self.error("arrivals", "the interval and the batch must be above 0"));
+            if interval.max() <= 0.0 {
+                return Err(self.error("arrivals", "the interval must be above 0"));
+            }
+            if !(1..=MOST_FLOWS).contains(&batch) {
+                let problem = format!("batch {batch} is out of range; allowed: 1 to {MOST_FLOWS}");
+                return Err(self.error("arrivals", problem));
             }
             Ok(Arrivals::Process {
                 at_start,
@@ -514,6 +535,10 @@ impl FlowReader<'_> {
                 .map_err(|problem| self.error("arrivals", problem))
         };
         match arrivals {
+            ArrivalsText::Poisson(rate) if rate.per_second() > FASTEST_ARRIVALS => {
+                let problem = format!("{rate} is out of range; allowed: up to {FASTEST_ARRIVALS} /s");
+                Err(self.error("arrivals", problem))
+            }
             ArrivalsText::Poisson(rate) => process(
                 false,
                 Dist::Exponential {

@@ -119,7 +119,7 @@ impl<'a> Topology<'a> {
             let (from, to) = self.ends[*l];
             from == here && towards[to].is_some_and(|(h, _)| h + 1 == hops)
         };
-        let cost = |l: &usize| self.delays[*l] + towards[self.ends[*l].1].map_or(0, |(_, d)| d);
+        let cost = |l: &usize| self.delays[*l].saturating_add(towards[self.ends[*l].1].map_or(0, |(_, d)| d));
         (0..self.ends.len()).filter(closer).min_by_key(cost).map(|l| l as u32)
     }
 
@@ -135,7 +135,7 @@ impl<'a> Topology<'a> {
         while let Some(node) = queue.pop_front() {
             let (hops, delay) = found[node].expect("queued nodes have been reached");
             for &l in &into[node] {
-                let (from, candidate) = (self.ends[l].0, (hops + 1, delay + self.delays[l]));
+                let (from, candidate) = (self.ends[l].0, (hops + 1, delay.saturating_add(self.delays[l])));
                 if found[from].is_none() {
                     queue.push_back(from);
                 }

@@ -1,0 +1,370 @@
+//! Every bad scenario gets one line that says where, what, and what is allowed.
+
+use levelflow_sim::scenario::Scenario;
+use serde_json::{Value, json};
+
+fn good() -> Value {
+    json!({
+        "name": "good",
+        "duration": "10 s",
+        "link": [
+            { "from": "A", "to": "B", "capacity": "10 Mb/s", "delay": "10 ms", "duplex": true },
+            { "from": "B", "to": "C", "capacity": "10 Mb/s", "delay": "10 ms", "duplex": true },
+        ],
+        "flow": [{ "name": "x", "law": "jetmax", "from": "A", "to": "C" }],
+    })
+}
+
+fn check(scenario: &Value) -> Result<(), String> {
+    let resolved = Scenario::from_value(scenario).and_then(|s| s.resolve());
+    resolved.map(drop).map_err(|e| e.to_string())
+}
+
+/// The good scenario with these values put at these places, named by JSON pointers.
+fn changed(changes: &[(&str, Value)]) -> Value {
+    let mut scenario = good();
+    for (pointer, value) in changes {
+        let (parent, key) = pointer.rsplit_once('/').unwrap();
+        scenario.pointer_mut(parent).expect(pointer)[key] = value.clone();
+    }
+    scenario
+}
+
+/// Asserts that there is one line, and that it holds each of these texts.
+fn assert_line(line: &str, texts: &[&str]) {
+    assert!(
+        !line.contains(['\n', '\r']) && line.len() < 700,
+        "not one line: {line:?}"
+    );
+    for text in texts {
+        assert!(line.contains(text), "{text:?} is not in: {line}");
+    }
+}
+
+#[track_caller]
+fn refused(changes: &[(&str, Value)], texts: &[&str]) {
+    let line = check(&changed(changes)).expect_err(&format!("accepted: {changes:?}"));
+    assert_line(&line, texts);
+}
+
+#[test]
+fn the_good_scenario_is_accepted() {
+    assert_eq!(check(&good()), Ok(()));
+}
+
+#[test]
+fn unknown_names_get_the_nearest_known_one() {
+    refused(
+        &[("/duratoin", json!("1 s"))],
+        &["top level", "\"duratoin\"", "did you mean \"duration\"?", "sample"],
+    );
+    refused(
+        &[("/link/0/capcity", json!("1 Mb/s"))],
+        &["link 1 (A->B)", "did you mean \"capacity\"?", "delay"],
+    );
+    refused(
+        &[("/flow/0/strat", json!("1 s"))],
+        &["flow 1 (x)", "did you mean \"start\"?", "stop"],
+    );
+    refused(
+        &[("/flow/0/law", json!("jetmx"))],
+        &["flow 1 (x), law", "did you mean \"jetmax\"?", "emkc", "rcp"],
+    );
+    refused(
+        &[("/flow/0/law", json!({ "jetmax": { "tua": 1 } }))],
+        &["flow 1 (x), law", "did you mean \"tau\"?"],
+    );
+    refused(&[("/law", json!({ "rpc": {} }))], &["law", "did you mean \"rcp\"?"]);
+    refused(
+        &[("/law", json!({ "rcp": { "alhpa": 1 } }))],
+        &["law, rcp", "did you mean \"alpha\"?", "beta"],
+    );
+    refused(
+        &[("/link/1/law", json!({ "jetmax": { "gama": 1 } }))],
+        &["link 2 (B->C), law", "\"gamma\""],
+    );
+    refused(
+        &[("/flow/0/to", json!("D"))],
+        &["flow 1 (x)", "node \"D\"", "known: A, B, C"],
+    );
+    refused(
+        &[("/flow/0/size", json!({ "parreto": {} }))],
+        &["flow 1 (x), size", "did you mean \"pareto\"?", "uniform"],
+    );
+    refused(
+        &[("/flow/0/arrivals", json!({ "poison": "1 /s" }))],
+        &["flow 1 (x), arrivals", "did you mean \"poisson\"?"],
+    );
+}
+
+#[test]
+fn quantities_need_their_unit_and_a_sane_value() {
+    refused(&[("/duration", json!(10))], &["duration", "10"]);
+    refused(&[("/duration", json!("10"))], &["duration", "no unit", "ms", "min"]);
+    refused(
+        &[("/duration", json!("0 s"))],
+        &["duration", "0 s is out of range", "2400 h"],
+    );
+    refused(
+        &[("/duration", json!("2401 h"))],
+        &["duration", "2401 h is out of range", "2400 h"],
+    );
+    refused(
+        &[("/duration", json!("1e99 s"))],
+        &["duration", "too large", "213 days"],
+    );
+    refused(&[("/sample", json!("0 s"))], &["sample", "allowed: above 0 s"]);
+    refused(
+        &[("/link/0/capacity", json!("-1 Mb/s"))],
+        &["link 1 (A->B), capacity", "-1 Mb/s", "has a sign", "kb/s"],
+    );
+    refused(
+        &[("/link/0/capacity", json!("1 Mbps"))],
+        &["link 1 (A->B), capacity", "1 Mbps", "Mb/s"],
+    );
+    refused(
+        &[("/link/0/capacity", json!("0 b/s"))],
+        &["link 1 (A->B), capacity", "allowed: 1 b/s to"],
+    );
+    refused(
+        &[("/link/0/delay", json!("25 h"))],
+        &["link 1 (A->B), delay", "25 h is out of range", "24 h"],
+    );
+    refused(
+        &[("/link/0/loss", json!(1.0))],
+        &["link 1 (A->B), loss", "1 is out of range", "less than 1"],
+    );
+    refused(&[("/link/0/loss", json!("1 %"))], &["link 1 (A->B), loss", "1 %"]);
+    refused(
+        &[("/link/0/buffer", json!("0 packets"))],
+        &["link 1 (A->B), buffer", "at least one packet"],
+    );
+    refused(
+        &[("/link/0/buffer", json!("0 BDP"))],
+        &["link 1 (A->B), buffer", "above 0"],
+    );
+    refused(
+        &[("/link/0/buffer", json!("large"))],
+        &["link 1 (A->B), buffer", "64 kB", "packets", "BDP", "unlimited"],
+    );
+    refused(
+        &[("/flow/0/packet", json!("65536 B"))],
+        &["flow 1 (x), packet", "1 B to 65535 B"],
+    );
+    refused(&[("/flow/0/ack", json!("0 B"))], &["flow 1 (x), ack", "1 B to 65535 B"]);
+    refused(&[("/flow/0/size", json!("0 B"))], &["flow 1 (x), size", "above 0"]);
+    refused(
+        &[("/flow/0/size", json!({ "pareto": { "mean": "1 kB", "shape": 1 } }))],
+        &["flow 1 (x), size", "above 1"],
+    );
+    refused(
+        &[("/flow/0/start", json!({ "uniform": ["2 s", "1 s"] }))],
+        &["flow 1 (x), start", "uniform"],
+    );
+    refused(
+        &[("/flow/0/start", json!({ "list": [] }))],
+        &["flow 1 (x), start", "list must not be empty"],
+    );
+    refused(&[("/seed", json!(-1))], &["seed", "-1"]);
+    refused(
+        &[("/flow/0/law", json!({ "jetmax": { "tau": 2.5 } }))],
+        &["flow 1 (x)", "tau", "2.5", "allowed: 0.01 to 1.99"],
+    );
+    refused(
+        &[("/law", json!({ "jetmax": { "interval": 0.1 } }))],
+        &["law, jetmax, interval", "unit", "100 ms"],
+    );
+    refused(
+        &[("/law", json!({ "jetmax": { "settle": "never" } }))],
+        &["settle", "per-adjustment", "per-switch"],
+    );
+}
+
+#[test]
+fn topologies_must_hang_together() {
+    refused(&[("/link", json!([]))], &["link", "at least one"]);
+    refused(&[("/link/0/to", json!("A"))], &["link 1 (A->A)", "two different nodes"]);
+    refused(
+        &[("/link/1/from", json!("A")), ("/link/1/to", json!("B"))],
+        &["link 2 (A->B)", "two links", "name"],
+    );
+    refused(
+        &[
+            ("/link/0/duplex", json!(false)),
+            ("/link/0/reverse", json!({ "loss": 0.1 })),
+        ],
+        &["link 1", "duplex = true"],
+    );
+    refused(
+        &[("/link/0/law", json!("jetmax"))],
+        &["link 1 (A->B), law", "\"jetmax\" is not allowed here", "none"],
+    );
+    refused(
+        &[("/link/0/law", json!("none")), ("/link/1/law", json!("none"))],
+        &["flow 1 (x)", "runs jetmax", "none"],
+    );
+    refused(
+        &[("/link/1/duplex", json!(false))],
+        &["flow 1 (x), way back", "no route", "\"C\"", "\"A\"", "path"],
+    );
+    refused(
+        &[("/flow/0/path", json!(["A", "C"]))],
+        &["flow 1 (x), path", "no link from \"A\" to \"C\"", "duplex"],
+    );
+    refused(&[("/flow/0/path", json!(["A"]))], &["flow 1 (x)", "path"]);
+    refused(
+        &[("/flow/0/path", json!(["B", "C"]))],
+        &["flow 1 (x), from", "\"A\"", "\"B\""],
+    );
+    refused(
+        &[("/flow/0/reverse_path", json!(["C", "B"]))],
+        &["flow 1 (x), reverse_path", "\"C\" back to \"A\""],
+    );
+    refused(&[("/flow/0/to", json!("A"))], &["flow 1 (x)", "itself"]);
+    refused(&[("/flow/0/to", Value::Null)], &["flow 1 (x), to", "missing", "path"]);
+    refused(
+        &[("/route", json!([{ "at": "A", "to": "C", "via": "C" }]))],
+        &["route 1", "no link from \"A\" to \"C\""],
+    );
+    let circle = json!([{ "at": "B", "to": "C", "via": "A" }]);
+    refused(&[("/route", circle)], &["flow 1 (x)", "\"A\" to \"C\"", "circle"]);
+    refused(
+        &[("/flow/0/rtt", json!("39 ms"))],
+        &["flow 1 (x), rtt", "at least 40 ms"],
+    );
+    let (delay, other) = (json!("13 h"), json!("1 s"));
+    refused(
+        &[("/link/0/delay", delay), ("/link/1/delay", other)],
+        &["flow 1 (x)", "longer than 24 h"],
+    );
+}
+
+#[test]
+fn traffic_must_make_sense() {
+    refused(&[("/flow", json!([{}]))], &["flow 1", "missing field `name`"]);
+    let twin = json!([{ "name": "x", "law": "rcp", "from": "A", "to": "B" }, { "name": "x", "law": "rcp", "from": "A", "to": "B" }]);
+    refused(&[("/flow", twin)], &["flow 2 (x)", "name of its own"]);
+    refused(
+        &[("/flow/0/reliable", json!(true))],
+        &["flow 1 (x), reliable", "needs a size"],
+    );
+    refused(
+        &[("/flow/0/start", json!("3 s")), ("/flow/0/stop", json!("3 s"))],
+        &["flow 1 (x), stop", "after start"],
+    );
+    refused(&[("/flow/0/count", json!(0))], &["flow 1 (x), count", "1 to 10000000"]);
+    refused(
+        &[("/flow/0/count", json!(10_000_001))],
+        &["flow 1 (x), count", "1 to 10000000"],
+    );
+    refused(
+        &[("/flow/0/count", json!(1u64 << 32))],
+        &["flow 1 (x), count", "4294967296"],
+    );
+    refused(&[("/flow/0/limit", json!(3))], &["flow 1 (x), limit", "arrivals"]);
+    let poisson = || ("/flow/0/arrivals", json!({ "poisson": "3 /s" }));
+    refused(
+        &[poisson(), ("/flow/0/count", json!(3))],
+        &["flow 1 (x), count", "batch"],
+    );
+    refused(
+        &[poisson(), ("/flow/0/limit", json!(0))],
+        &["flow 1 (x), limit", "at least 1"],
+    );
+    let arrivals = |value| [("/flow/0/arrivals", value)];
+    refused(
+        &arrivals(json!({ "poisson": "2e9 /s" })),
+        &["flow 1 (x), arrivals", "up to 1000000000 /s"],
+    );
+    for never in [
+        json!("0 s"),
+        json!({ "uniform": ["0 s", "0 s"] }),
+        json!({ "list": ["0 s"] }),
+    ] {
+        refused(
+            &arrivals(json!({ "interval": never })),
+            &["flow 1 (x), arrivals", "above 0"],
+        );
+    }
+    let batches = json!({ "batches": { "batch": 0, "interval": "1 s" } });
+    refused(
+        &arrivals(batches),
+        &["flow 1 (x), arrivals", "batch 0", "1 to 10000000"],
+    );
+    refused(
+        &[("/flow/0/law", json!({ "jetmax": {}, "rcp": {} }))],
+        &["flow 1 (x), law", "exactly one"],
+    );
+}
+
+#[test]
+fn names_cannot_break_the_line_or_the_result_directory() {
+    refused(
+        &[("/flow/0/name", json!("a\nb\r\u{2028}c")), ("/flow/0/to", json!("D"))],
+        &["flow 1 (a b c)"],
+    );
+    refused(&[("/link/0/na\nme", json!(1))], &["link 1", "na"]);
+    for name in ["", "..", "a/b", "a\\b", "a\0b"] {
+        refused(&[("/name", json!(name))], &["name", "without slashes"]);
+    }
+}
+
+#[track_caller]
+fn not_toml(text: &str, texts: &[&str]) {
+    let line = Scenario::parse(text).expect_err(text).to_string();
+    assert_line(&line, &[texts, &["not valid TOML"]].concat());
+}
+
+#[test]
+fn broken_files_get_line_and_column() {
+    not_toml("name = \"x\"\nduration = \"10 s", &["line 2"]);
+    not_toml("name = \"x\"\n[[link]\n", &["line 2"]);
+    not_toml("name = 1\nname = 2\n", &["line 2", "duplicate key"]);
+    not_toml("\u{0}\u{1}\u{2}", &["line 1, column 4"]);
+    not_toml("seed = 99999999999999999999", &["line 1, column 8"]);
+}
+
+/// A file cut off anywhere either is refused in one line, or says the same as the whole so far.
+#[test]
+fn truncated_files_are_refused_or_read_as_they_stand() {
+    let whole = include_str!("../../../scenarios/dumbbell.toml");
+    let mut refusals = 0;
+    for (end, _) in whole.char_indices() {
+        let line = match Scenario::parse(&whole[..end]) {
+            Ok(value) => check(&value).err(),
+            Err(error) => Some(error.to_string()),
+        };
+        refusals += u32::from(line.is_some());
+        assert_line(&line.unwrap_or_default(), &[]);
+    }
+    assert!(refusals > whole.len() as u32 / 2, "{refusals}");
+}
+
+#[test]
+fn deep_nesting_is_refused_and_does_not_exhaust_the_stack() {
+    let n = 100_000;
+    let texts = [
+        format!("x = {}{}", "[".repeat(n), "]".repeat(n)),
+        format!("x = {}1{}", "{a=".repeat(n), "}".repeat(n)),
+        format!("{}x = 1", "a.".repeat(n)),
+        format!("[{}x]", "a.".repeat(n)),
+    ];
+    for text in texts {
+        let line = match Scenario::parse(&text) {
+            Ok(value) => check(&value).expect_err("nothing of a scenario"),
+            Err(error) => error.to_string(),
+        };
+        assert_line(&line, &[]);
+    }
+}
+
+#[test]
+fn every_example_is_accepted() {
+    let folder = concat!(env!("CARGO_MANIFEST_DIR"), "/../../scenarios");
+    let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()).collect();
+    assert!(!files.is_empty());
+    for file in files {
+        let value = Scenario::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        assert_eq!(check(&value), Ok(()), "{}", file.display());
+    }
+}
