@@ -85,13 +85,8 @@ def measure(figure):
 
 
 def by_check(runs):
-    """One set of seeds per check, from one list of checks per seed; of sequences of names, the commonest."""
-    columns = [list(values) for values in zip(*runs, strict=True)]
-    return [max(c, key=c.count) if is_names(c[0]) else Seeds(c) for c in columns]
-
-
-def is_names(value):
-    return isinstance(value, list) and isinstance(value[0], str)
+    """One set of seeds per check, from one list of checks per seed."""
+    return [Seeds(values) for values in zip(*runs, strict=True)]
 
 
 def plot(figure, canvas):
