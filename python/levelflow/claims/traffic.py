@@ -124,7 +124,7 @@ SETTINGS: dict[str, Setting] = {
         {"arrivals": {"interval": {"pareto": {"mean": f"{1e9 / _BURSTY.arrivals:.3f} ns", "shape": 1.2}}}},
     ),
     **{
-        f"fig16 load {load}": Setting(OneLink(150e6, 0.1, load, 25), 300, 60)
+        f"fig16 load {load}": Setting(OneLink(150e6, 0.1, load, 25), 300, 100, seeds=3)
         for load in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
     },
 }
