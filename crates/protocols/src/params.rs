@@ -82,7 +82,10 @@ impl ParamSpec {
     /// # Errors
     /// When it is of another kind or outside the range.
     pub fn read(&self, raw: Raw<'_>) -> Result<f64, ParamError> {
-        let kind = ParamError { name: self.name, problem: Problem::Kind(self.unit) };
+        let kind = ParamError {
+            name: self.name,
+            problem: Problem::Kind(self.unit),
+        };
         let value = match (self.unit, raw) {
             (Unit::Number, Raw::Number(x)) => x,
             (Unit::Switch, Raw::Flag(on)) => f64::from(u8::from(on)),
@@ -104,8 +107,15 @@ impl ParamSpec {
         if value >= low && value <= high {
             return Ok(value);
         }
-        let problem = Problem::Range { value, range: self.range, unit: self.unit };
-        Err(ParamError { name: self.name, problem })
+        let problem = Problem::Range {
+            value,
+            range: self.range,
+            unit: self.unit,
+        };
+        Err(ParamError {
+            name: self.name,
+            problem,
+        })
     }
 }
 
@@ -143,12 +153,17 @@ impl fmt::Display for ParamError {
                 Unit::Switch => write!(f, "needs true or false"),
                 Unit::Choice(words) => {
                     write!(f, "needs one of")?;
-                    words.iter().enumerate().try_for_each(|(i, w)| {
-                        write!(f, "{} \"{w}\"", if i == 0 { "" } else { "," })
-                    })
+                    words
+                        .iter()
+                        .enumerate()
+                        .try_for_each(|(i, w)| write!(f, "{} \"{w}\"", if i == 0 { "" } else { "," }))
                 }
             },
-            Problem::Range { value, range: (low, high), unit } => {
+            Problem::Range {
+                value,
+                range: (low, high),
+                unit,
+            } => {
                 let (value, low, high) = (Shown(unit, value), Shown(unit, low), Shown(unit, high));
                 write!(f, "{value} is out of range; allowed: {low} to {high}")
             }

@@ -37,7 +37,10 @@ impl core::error::Error for DecodeError {}
 /// # Errors
 /// [`DecodeError::Short`].
 pub fn exactly<const N: usize>(wire: &[u8]) -> Result<&[u8; N], DecodeError> {
-    wire.first_chunk().ok_or(DecodeError::Short { have: wire.len(), need: N })
+    wire.first_chunk().ok_or(DecodeError::Short {
+        have: wire.len(),
+        need: N,
+    })
 }
 
 /// Four bytes of `wire` from `at`.
@@ -55,7 +58,14 @@ pub fn word<const N: usize>(wire: &[u8; N], at: usize) -> [u8; 4] {
 /// [`DecodeError::Field`].
 pub fn number(bytes: [u8; 4], name: &'static str) -> Result<f32, DecodeError> {
     let value = f32::from_be_bytes(bytes);
-    if value.is_nan() { Err(DecodeError::Field { name, allowed: "any number" }) } else { Ok(value) }
+    if value.is_nan() {
+        Err(DecodeError::Field {
+            name,
+            allowed: "any number",
+        })
+    } else {
+        Ok(value)
+    }
 }
 
 /// A float that is finite and at least zero.
@@ -67,7 +77,10 @@ pub fn magnitude(bytes: [u8; 4], name: &'static str) -> Result<f32, DecodeError>
     if value.is_finite() && value >= 0.0 {
         Ok(value)
     } else {
-        Err(DecodeError::Field { name, allowed: "a finite number, at least 0" })
+        Err(DecodeError::Field {
+            name,
+            allowed: "a finite number, at least 0",
+        })
     }
 }
 

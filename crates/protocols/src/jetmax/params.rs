@@ -113,9 +113,9 @@ pub(super) const SPEC: &[ParamSpec] = &[
         name: "eps_p",
         doc: "prices up to this magnitude count as zero",
         unit: Unit::Number,
-        default: 0.01,
+        default: 0.05,
         range: (0.0, 1.0),
-        source: "Levelflow: measured prices are never exactly zero; the value is delta of Zhang 2008, section V.4.4",
+        source: "Levelflow: measured prices are never exactly zero; near it, shares tell links apart better than prices",
     },
     ParamSpec {
         name: "eps_s",

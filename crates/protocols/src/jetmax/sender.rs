@@ -11,6 +11,10 @@ const SILENCE: Duration = Duration::from_secs(1);
 /// See [`SILENCE`].
 const SILENT_RTTS: u64 = 3;
 
+/// So many reports in a row convince a sender that hears nothing of its own bottleneck. (Levelflow; without this, a
+/// sender far from its share would wait for ever for the stationarity that the tie rule asks for.)
+const PATIENCE: u8 = 8;
+
 /// One step towards the fair share: `(1 - tau) rate + tau share` (Zhang 2008, eq 134). Rates in the same unit.
 #[inline]
 #[must_use]
@@ -51,7 +55,8 @@ pub struct Sender {
 struct Suggestion {
     hop: u8,
     epoch: u8,
-    repeated: bool,
+    /// Reports of different intervals so far.
+    reports: u8,
 }
 
 /// Whether packet `a` left before `b`, counting mod 2^32 as in RFC 1982.
@@ -69,15 +74,24 @@ impl Sender {
     /// Takes an answer in which another router than the bottleneck reports.
     fn on_suggestion(&mut self, params: &Params, header: &Header) {
         let (hop, epoch) = (header.suggested, header.epoch());
-        let repeated = self
-            .suggestion
-            .is_some_and(|s| s.repeated || (s.hop, s.epoch) != (hop, epoch));
-        self.suggestion = Some(Suggestion { hop, epoch, repeated });
-        let price = f64::from(header.price);
-        let by_price = price > params.eps_p || !header.own_zero();
-        let by_share = || self.share.is_some_and(|g| (self.rate - g).abs() <= params.eps_s * g);
-        let confirmed = repeated || !params.confirm;
-        if self.bottleneck == 0 || (confirmed && (by_price || by_share())) {
+        let reports = match self.suggestion {
+            Some(s) if (s.hop, s.epoch) == (hop, epoch) => s.reports,
+            Some(s) => s.reports.saturating_add(1),
+            None => 1,
+        };
+        self.suggestion = Some(Suggestion { hop, epoch, reports });
+        let (price, share) = (f64::from(header.price), f64::from(header.share));
+        let overloaded = price > params.eps_p;
+        let settled = |own: f64| (self.rate - own).abs() <= params.eps_s * own;
+        let wins = !header.own_zero()
+            || reports >= PATIENCE
+            || match self.share {
+                None => overloaded,
+                Some(own) if overloaded => share < own,
+                Some(own) => settled(own),
+            };
+        let confirmed = reports >= 2 || !params.confirm;
+        if self.bottleneck == 0 || (confirmed && wins) {
             self.bottleneck = hop;
             self.epoch = Some(epoch);
             self.suggestion = None;

@@ -243,6 +243,40 @@ fn a_tie_is_followed_near_stationarity_only() {
 }
 
 #[test]
+fn an_overloaded_link_takes_over_from_a_full_one_only_with_a_smaller_share() {
+    let switched = |share: f32, own_zero: bool| {
+        let mut desk = stationary(&[]);
+        for epoch in [8, 9] {
+            let mut sent = desk.send();
+            if own_zero {
+                sent.mark_own_zero();
+            }
+            desk.answer(&sent, 3, epoch, 0.2, share);
+        }
+        desk.sender.bottleneck() == Bottleneck::Hop(3)
+    };
+    assert!(switched(0.9e6, true));
+    assert!(!switched(1.1e6, true));
+    assert!(
+        switched(1.1e6, false),
+        "the own link has room: its share does not matter"
+    );
+}
+
+#[test]
+fn patience_ends_after_eight_reports_of_another_router() {
+    let mut desk = stationary(&[]);
+    desk.exchange(1, 4, 0.5, 1.5e6);
+    desk.exchange(1, 5, 0.5, 1.5e6);
+    for epoch in 6..13 {
+        suggest(&mut desk, epoch, true, 0.0);
+        assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(1));
+    }
+    suggest(&mut desk, 13, true, 0.0);
+    assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3));
+}
+
+#[test]
 fn a_proposal_outlives_a_change_of_bottleneck() {
     let mut desk = stationary(&[]);
     desk.exchange(1, 4, -0.5, 2e6);
