@@ -20,14 +20,9 @@ from levelflow import _core
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Router", "Sender", "catalogue"]
+__all__ = ["Router", "Sender"]
 
 Value = str | float | bool
-
-
-def catalogue() -> list[dict[str, object]]:
-    """Every law: name, title, source, header size and parameter table."""
-    return list(json.loads(_core.laws()))
 
 
 def Router(  # noqa: N802 - reads as the class it gives

@@ -28,7 +28,9 @@ pub struct LinkCounters {
     pub lost: u64,
     /// Packets that reached the far end.
     pub delivered: u64,
-    /// Bytes that arriving packets found in the queue.
+    /// Packets that found the queue empty.
+    unhindered: u64,
+    /// Bytes that the others found in it.
     queue: Histogram<u64>,
 }
 
@@ -42,6 +44,7 @@ impl Default for LinkCounters {
             dropped_bytes: zero,
             lost: zero,
             delivered: zero,
+            unhindered: zero,
             queue: histogram(),
         }
     }
@@ -52,7 +55,18 @@ impl LinkCounters {
     pub(crate) fn arrived(&mut self, bytes: u64, queue: u64) {
         self.arrived += 1;
         self.arrived_bytes += bytes;
-        self.queue.record(queue).expect("the histogram grows");
+        if queue == 0 {
+            self.unhindered += 1;
+        } else {
+            self.queue.record(queue).expect("the histogram grows");
+        }
+    }
+
+    /// What arriving packets found in the queue.
+    fn queue_found(&self) -> Histogram<u64> {
+        let mut all = self.queue.clone();
+        all.record_n(0, self.unhindered).expect("zero fits");
+        all
     }
 
     #[inline]
@@ -265,7 +279,7 @@ impl LinkSummary {
             lost_packets: counters.lost,
             in_flight,
             utilisation,
-            queue_bytes: quantiles(&counters.queue, 1.0),
+            queue_bytes: quantiles(&counters.queue_found(), 1.0),
         }
     }
 }
