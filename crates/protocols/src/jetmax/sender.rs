@@ -83,12 +83,11 @@ impl Sender {
         let (price, share) = (f64::from(header.price), f64::from(header.share));
         let overloaded = price > params.eps_p;
         let settled = |own: f64| (self.rate - own).abs() <= params.eps_s * own;
-        let wins = !header.own_zero()
-            || reports >= PATIENCE
+        let wins = reports >= PATIENCE
             || match self.share {
-                None => overloaded,
-                Some(own) if overloaded => share < own,
-                Some(own) => settled(own),
+                None => overloaded || !header.own_zero(),
+                Some(own) if header.own_zero() && !overloaded => settled(own),
+                Some(own) => share < own,
             };
         let confirmed = reports >= 2 || !params.confirm;
         if self.bottleneck == 0 || (confirmed && wins) {
