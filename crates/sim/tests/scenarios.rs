@@ -241,6 +241,7 @@ fn topologies_must_hang_together() {
 
 #[test]
 fn traffic_must_make_sense() {
+    refused(&[("/flow", json!(["x"]))], &["flow 1", "a table with name, law"]);
     refused(&[("/flow", json!([{}]))], &["flow 1", "missing field `name`"]);
     let twin = json!([{ "name": "x", "law": "rcp", "from": "A", "to": "B" }, { "name": "x", "law": "rcp", "from": "A", "to": "B" }]);
     refused(&[("/flow", twin)], &["flow 2 (x)", "name of its own"]);

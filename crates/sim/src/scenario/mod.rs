@@ -26,7 +26,10 @@ pub type LawTables = BTreeMap<String, BTreeMap<String, Value>>;
 
 /// What to simulate.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(
+    deny_unknown_fields,
+    expecting = "a table with name, duration, [[link]] and [[flow]]"
+)]
 pub struct Scenario {
     /// Name of the run; it names the directory of its results.
     pub name: String,
@@ -64,7 +67,7 @@ fn default_sample() -> Duration {
 
 /// One direction of a link, or both.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with from, to, capacity and delay")]
 pub struct Link {
     /// Name in results; by default "from->to".
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -97,7 +100,7 @@ pub struct Link {
 
 /// What differs in the opposite direction of a duplex link.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table of what differs in the opposite direction")]
 pub struct Reverse {
     /// Name in results; by default "to->from".
     pub name: Option<String>,
@@ -115,7 +118,7 @@ pub struct Reverse {
 
 /// An exception from shortest-path routing.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with at, to and via")]
 pub struct NextHop {
     /// At this node,
     pub at: String,
@@ -137,7 +140,7 @@ pub enum LawChoice {
 
 /// One flow, or a source of flows.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with name, law, from and to")]
 pub struct Flow {
     /// Unique name.
     pub name: String,
@@ -223,7 +226,7 @@ pub enum Arrivals {
 
 /// A receiver that delays acknowledgements at random, without changing their order.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
+#[serde(deny_unknown_fields, expecting = "a table with every and hold")]
 pub struct AckDelay {
     /// Acknowledgements between two that are held.
     pub every: Varying<Count>,

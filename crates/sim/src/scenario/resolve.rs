@@ -33,6 +33,8 @@ const MOST_FLOWS: u32 = 10_000_000;
 const FASTEST_ARRIVALS: f64 = 1e9;
 
 type Fallible<T> = Result<T, ScenarioError>;
+/// Nodes at the two ends of each link.
+type Ends = Vec<(String, String)>;
 
 impl Scenario {
     /// Checks the scenario and works out paths, parameters and buffers.
@@ -72,7 +74,7 @@ impl Scenario {
         Ok(self.law.clone())
     }
 
-    fn read_links(&self) -> Fallible<(Vec<LinkSpec<Any>>, Vec<(String, String)>)> {
+    fn read_links(&self) -> Fallible<(Vec<LinkSpec<Any>>, Ends)> {
         if self.link.is_empty() {
             return Err(ScenarioError::at("link", "at least one [[link]] is needed"));
         }

@@ -46,7 +46,7 @@ impl<'a> Topology<'a> {
     pub fn node(&self, place: &str, name: &str) -> Result<usize, ScenarioError> {
         self.ids.get(name).copied().ok_or_else(|| {
             let known: Vec<&str> = self.nodes.iter().take(20).copied().collect();
-            ScenarioError::at(place, format!("no link names the node {}", unknown_key(name, &known)))
+            ScenarioError::at(place, format!("the node {}", unknown_key(name, &known)))
         })
     }
 

@@ -1,0 +1,98 @@
+//! Bytes as a sequence of choices, and where to get them from.
+
+use levelflow_sim::rng::Stream;
+
+/// Reads choices off the front of some bytes; when they run out, every choice is the first.
+#[derive(Debug)]
+pub struct Choices<'a>(&'a [u8]);
+
+impl<'a> Choices<'a> {
+    /// Choices that these bytes make.
+    #[must_use]
+    pub fn new(bytes: &'a [u8]) -> Self {
+        Self(bytes)
+    }
+
+    /// Whether any bytes are left.
+    #[must_use]
+    pub fn are_left(&self) -> bool {
+        !self.0.is_empty()
+    }
+
+    /// A number below `count`.
+    pub fn below(&mut self, count: usize) -> usize {
+        let (number, rest) = match self.0 {
+            [a, b, rest @ ..] => (usize::from(u16::from_le_bytes([*a, *b])), rest),
+            [a] => (usize::from(*a), &[] as &[u8]),
+            [] => (0, self.0),
+        };
+        self.0 = rest;
+        number % count.max(1)
+    }
+
+    /// One of these.
+    ///
+    /// # Panics
+    /// When there are none.
+    pub fn of<'t, T>(&mut self, options: &'t [T]) -> &'t T {
+        &options[self.below(options.len())]
+    }
+}
+
+/// Up to 64 random bytes, always the same for a seed.
+#[must_use]
+pub fn random(seed: u64) -> Vec<u8> {
+    let mut stream = Stream::new(seed, "fuzz", "bytes");
+    let mut below = |count: f64| (stream.unit() * count) as usize;
+    let length = below(65.0);
+    (0..length).map(|_| below(256.0) as u8).collect()
+}
+
+/// Text that is close to a quantity: digits, signs and units.
+#[must_use]
+pub fn quantity(bytes: &[u8]) -> Vec<u8> {
+    const PIECES: &[&str] = &[
+        "0",
+        "1",
+        "9",
+        "25",
+        "000",
+        "999999999",
+        ".",
+        ".5",
+        "e",
+        "e3",
+        "E-3",
+        "e400",
+        "-",
+        "+",
+        " ",
+        "ps",
+        "ns",
+        "us",
+        "ms",
+        "s",
+        "min",
+        "h",
+        "B",
+        "kB",
+        "MB",
+        "TB",
+        "KiB",
+        "GiB",
+        "packet",
+        "packets",
+        "b/s",
+        "kb/s",
+        "Tb/s",
+        "/s",
+        "\n",
+        "\u{b5}s",
+    ];
+    let mut choices = Choices::new(&bytes[..bytes.len().min(16)]);
+    let mut text = String::new();
+    while choices.are_left() {
+        text.push_str(choices.of::<&str>(PIECES));
+    }
+    text.into_bytes()
+}

@@ -1,0 +1,300 @@
+//! Scenario files, damaged as text and as structure.
+
+use levelflow_sim::Arrivals;
+use levelflow_sim::Sim;
+use levelflow_sim::scenario::Scenario;
+use levelflow_units::{Duration, Time};
+use serde_json::{Map, Value};
+
+use crate::bytes::Choices;
+
+const FILES: [&str; 3] = [
+    include_str!("../../scenarios/two-flows.toml"),
+    include_str!("../../scenarios/parking-lot.toml"),
+    include_str!("../../scenarios/rcp-poisson.toml"),
+];
+
+const WORDS: &[&str] = &[
+    "\"",
+    "'''",
+    "[",
+    "]",
+    "[[flow]]",
+    "[[link]]",
+    "{",
+    "}",
+    "=",
+    ",",
+    ".",
+    "\n",
+    "\0",
+    "#",
+    "\u{2028}",
+    "\"1 s\"",
+    "nan",
+    "-1",
+    "1e400",
+    "99999999999999999999",
+    "true",
+    "1979-05-27",
+    "name = ",
+    "law.jetmax.tau = 0.5\n",
+    "duplex = true\n",
+];
+
+/// Keys of a table, each with values that it may take, as text in TOML.
+type Table = &'static [(&'static str, &'static [&'static str])];
+
+/// At the top.
+const RUN: Table = &[
+    ("name", &["'x'", "'a b'", "\"a\\nb\"", "''"]),
+    ("duration", &["'1 s'", "'1 ps'", "'2400 h'", "'2401 h'", "'213 days'"]),
+    ("sample", &["'1 s'", "'1 ps'", "'2400 h'"]),
+    ("seed", &["0", "18446744073709551615", "-1"]),
+    (
+        "law",
+        &[
+            "{ rcp = { alpha = 0 } }",
+            "{ jetmax = { tau = 1.99, packets_per_interval = 1000000 } }",
+            "{ emkc = { beta = 5 } }",
+        ],
+    ),
+    ("route", &["[{ at = 'C1', to = 'C4', via = 'C2' }]"]),
+    ("oops", &["1"]),
+];
+
+/// Of a link.
+const LINK: Table = &[
+    ("name", &["'x'", "'a b'", "\"a\\nb\"", "''"]),
+    ("from", &["'R1'", "'C1'", "'C3'"]),
+    ("to", &["'R2'", "'C2'", "'C4'"]),
+    (
+        "capacity",
+        &[
+            "'1 b/s'",
+            "'1 kb/s'",
+            "'0.3 Mb/s'",
+            "'1000 Tb/s'",
+            "'1e18 b/s'",
+            "'-1 Mb/s'",
+        ],
+    ),
+    ("delay", &["'0 s'", "'1 ps'", "'10 ms'", "'24 h'"]),
+    (
+        "buffer",
+        &[
+            "'1 B'",
+            "'1500 B'",
+            "'1 packet'",
+            "'0.001 BDP'",
+            "'1e300 BDP'",
+            "'unlimited'",
+            "'18446744073709551615 packets'",
+        ],
+    ),
+    ("loss", &["0", "0.5", "0.99999", "1", "nan", "5e-324"]),
+    ("duplex", &["true", "false"]),
+    (
+        "reverse",
+        &["{ loss = 0.9, delay = '24 h', capacity = '1 b/s' }", "{ law = 'none' }"],
+    ),
+    (
+        "law",
+        &[
+            "'none'",
+            "{ rcp = { rtt = 'max', initial_rtt = '1 us' } }",
+            "{ jetmax = { interval = '1 us' } }",
+            "{ jetmax = { tua = 1 } }",
+        ],
+    ),
+    ("oops", &["1"]),
+];
+
+/// Of a flow.
+const FLOW: Table = &[
+    ("name", &["'x'", "'a b'", "\"a\\nb\"", "''"]),
+    (
+        "law",
+        &[
+            "'jetmax'",
+            "'emkc'",
+            "'rcp'",
+            "'none'",
+            "{ rcp = { rtt = 'max', initial_rtt = '1 us' } }",
+            "{ jetmax = { initial_rate = '1e18 b/s', min_rate = '1e18 b/s' } }",
+            "{ emkc = { initial_rate = '1 Tb/s' } }",
+            "{ jetmax = { interval = '1 us' } }",
+            "{ jetmax = { tua = 1 } }",
+        ],
+    ),
+    ("from", &["'R1'", "'C1'", "'C3'"]),
+    ("to", &["'R2'", "'C2'", "'C4'"]),
+    ("path", &["['C1', 'C2', 'C3']", "['R1', 'R2']", "[]"]),
+    ("reverse_path", &["['C4', 'C3', 'C2', 'C1']", "['R2', 'R1']"]),
+    (
+        "rtt",
+        &[
+            "'0 s'",
+            "'1 s'",
+            "'2400 h'",
+            "{ uniform = ['1 s', '2400 h'] }",
+            "{ pareto = { mean = '2400 h', shape = 1.0001 } }",
+        ],
+    ),
+    (
+        "start",
+        &[
+            "'0 s'",
+            "'2400 h'",
+            "{ exponential = '10 h' }",
+            "{ list = ['0 s', '0 s', '1 s'] }",
+        ],
+    ),
+    ("stop", &["'1 ps'", "'1 s'", "'2400 h'"]),
+    (
+        "lifetime",
+        &["'0 s'", "'1 us'", "{ lognormal = { mean = '1 s', sigma = 100 } }"],
+    ),
+    (
+        "size",
+        &[
+            "'1 B'",
+            "'1 packet'",
+            "'18446744073709551615 B'",
+            "'18446744073709551615 packets'",
+            "{ exponential = '1 B' }",
+            "{ pareto = { mean = '25 packets', shape = 1.0001 } }",
+            "{ uniform = ['0 B', '0 B'] }",
+        ],
+    ),
+    ("reliable", &["true", "false"]),
+    ("count", &["1", "100", "0", "4294967296"]),
+    (
+        "arrivals",
+        &[
+            "{ poisson = '1e9 /s' }",
+            "{ interval = '1 ps' }",
+            "{ interval = { uniform = ['0 s', '1 ps'] } }",
+            "{ batches = { batch = 3, interval = '1 us' } }",
+            "{ times = ['0 s', '0 s', '2400 h'] }",
+            "{ times = [] }",
+        ],
+    ),
+    ("limit", &["1", "0", "18446744073709551615"]),
+    ("packet", &["'1 B'", "'40 B'", "'65535 B'"]),
+    ("ack", &["'1 B'", "'65535 B'"]),
+    (
+        "ack_delay",
+        &[
+            "{ every = 0, hold = '2400 h', spacing = '2400 h' }",
+            "{ every = 2, hold = '1 ms' }",
+        ],
+    ),
+    ("oops", &["1"]),
+];
+
+/// Values that fit few keys.
+const ODD: &[&str] = &[
+    "''",
+    "-1",
+    "1e300",
+    "[]",
+    "{}",
+    "true",
+    "['1 s', '2 s']",
+    "1979-05-27",
+    "{ uniform = [] }",
+];
+
+/// A scenario file with pieces cut out, overwritten or put in.
+#[must_use]
+pub fn damaged_text(bytes: &[u8]) -> Vec<u8> {
+    let mut choices = Choices::new(bytes);
+    let mut text = choices.of(&FILES).as_bytes().to_vec();
+    while choices.are_left() {
+        let at = choices.below(text.len() + 1);
+        let to = (at + choices.below(20)).min(text.len());
+        match choices.below(4) {
+            0 => drop(text.drain(at..to)),
+            1 => text.truncate(at.max(1)),
+            2 => drop(text.splice(at..at, choices.of(WORDS).bytes())),
+            _ => drop(text.splice(at..to, [choices.below(256) as u8])),
+        }
+    }
+    text
+}
+
+/// A scenario with values changed, added and taken away.
+#[must_use]
+pub fn damaged_structure(bytes: &[u8]) -> Value {
+    let mut choices = Choices::new(bytes);
+    let mut scenario = Scenario::parse(choices.of::<&str>(&FILES)).expect("the examples are fine");
+    while choices.are_left() {
+        let (place, keys) = match choices.below(8) {
+            0 => (String::new(), RUN),
+            1..=3 => (format!("/link/{}", choices.below(3)), LINK),
+            _ => (format!("/flow/{}", choices.below(3)), FLOW),
+        };
+        if let Some(Value::Object(table)) = scenario.pointer_mut(&place) {
+            damage(table, keys, &mut choices);
+        }
+    }
+    scenario
+}
+
+/// Changes, adds or takes away one value of a table.
+fn damage(table: &mut Map<String, Value>, keys: Table, choices: &mut Choices<'_>) {
+    let (key, values) = choices.of(keys);
+    match choices.below(16) {
+        15 => drop(table.remove(*key)),
+        14 => drop(table.insert((*key).to_owned(), value(choices.of::<&str>(ODD)))),
+        _ => drop(table.insert((*key).to_owned(), value(choices.of::<&str>(values)))),
+    }
+}
+
+fn value(text: &str) -> Value {
+    let mut table = Scenario::parse(&format!("x = {text}")).expect("the values above are fine");
+    table["x"].take()
+}
+
+/// Text is refused in one line, or can be simulated for a thousand events.
+///
+/// # Panics
+/// When it does not.
+pub fn text(bytes: &[u8]) {
+    match Scenario::parse(&String::from_utf8_lossy(bytes)) {
+        Ok(value) => structure(&value),
+        Err(error) => assert_one_line(&error.to_string()),
+    }
+}
+
+/// A scenario is refused in one line, or can be described and simulated for a thousand events, and its books balance.
+///
+/// # Panics
+/// When it does not.
+pub fn structure(value: &Value) {
+    let resolved = Scenario::from_value(value).and_then(|scenario| Ok((scenario.resolve()?, scenario)));
+    let (resolved, scenario) = match resolved {
+        Ok(both) => both,
+        Err(error) => return assert_one_line(&error.to_string()),
+    };
+    assert!(resolved.describe(&scenario).is_object());
+    let many = |arrivals: &Arrivals| match arrivals {
+        Arrivals::Once { count } => *count > 1000,
+        Arrivals::Process { batch, .. } => *batch > 1000,
+        Arrivals::Times(_) => false,
+    };
+    if resolved.network.flows.iter().any(|flow| many(&flow.arrivals)) {
+        return;
+    }
+    let end = Time::ZERO + Duration::MAX;
+    let mut sim = Sim::new(resolved.network);
+    for budget in [1, 10, 989] {
+        sim.advance(end, budget);
+        sim.summary().expect("packets are conserved");
+    }
+}
+
+fn assert_one_line(message: &str) {
+    assert!(!message.is_empty() && !message.contains(['\n', '\r']), "{message:?}");
+}

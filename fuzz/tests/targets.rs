@@ -1,0 +1,31 @@
+//! Runs each target: on seeded random bytes, or, where cargo-bolero sets `fuzzing`, on bytes that coverage suggests.
+
+use levelflow_fuzz::{headers, quantities, scenarios};
+
+macro_rules! target {
+    ($name:ident, $inputs:literal, $target:expr) => {
+        #[test]
+        fn $name() {
+            let target: fn(&[u8]) = $target;
+            #[cfg(fuzzing)]
+            bolero::check!().for_each(target);
+            #[cfg(not(fuzzing))]
+            for seed in 0..$inputs {
+                target(&levelflow_fuzz::bytes::random(seed));
+            }
+        }
+    };
+}
+
+target!(headers_decode_and_encode, 200_000, headers);
+target!(scenario_text_is_read_or_refused, 20_000, |bytes| {
+    scenarios::text(bytes);
+    scenarios::text(&scenarios::damaged_text(bytes));
+});
+target!(scenario_structure_is_run_or_refused, 40_000, |bytes| {
+    scenarios::structure(&scenarios::damaged_structure(bytes));
+});
+target!(quantities_print_what_they_read, 200_000, |bytes| {
+    quantities(bytes);
+    quantities(&levelflow_fuzz::bytes::quantity(bytes));
+});
