@@ -1,0 +1,73 @@
+import random
+
+from levelflow.claims import Seeds
+from levelflow.claims.metrics import rates, series
+
+END = 260.0
+RTT = 0.1  # s, of the long flow
+LONELY = (230.0, END)  # all mice are gone
+SETTLED = (5.0, END)  # before, the first answers name the first router, which has measured nothing
+LOSS = {  # 10 % before each router, and half of the answers
+    "link.access1.loss": 0.1,
+    "link.access1.reverse": {"loss": 0.5},
+    "link.access2.loss": 0.1,
+    "link.access2.reverse": {"loss": 0.5},
+    "link.R1.loss": 0.1,
+    "link.R1.reverse": {"loss": 0.0},
+}
+ALONE = 100e6 / 0.9**2  # bit/s, sent by the long flow alone so that 100 Mb/s reach R2
+
+
+def options(seed):
+    """Control intervals of the two routers, U[100, 300] ms."""
+    draw = random.Random(seed)
+    return {f"link.{name}.law": {"jetmax": {"interval": f"{draw.uniform(100, 300):.1f} ms"}} for name in ("R1", "R2")}
+
+
+def without_loss(result):
+    flows, links = result.flows, result.links
+    return [
+        rates.steady_rate(flows, "long", 5.0, 15.0) / 1e6,
+        rates.mean_rate(flows, "long", (35.0, 80.0)) / 1e6,
+        rates.mean_rate(flows, "long", (100.0, 180.0)) / 1e6,
+        rates.mean_rate(flows, "long", LONELY) / 1e6,
+        rates.bottleneck_sequence(flows, "long", RTT, SETTLED),
+        series.mean(series.link_series(links, "R1", "queue_packets")[1]),
+    ]
+
+
+def with_loss(result):
+    flows = result.flows
+    return [
+        rates.stable(flows, "long", ALONE),
+        rates.bottleneck_sequence(flows, "long", RTT, SETTLED),
+        rates.mean_rate(flows, "long", LONELY) / 1e6,
+    ]
+
+
+def measure(figure):
+    seeds = figure.seeds(5)
+    plain = [figure.scenario(options(seed), seed=seed) for seed in seeds]
+    lossy = [figure.scenario(options(seed) | LOSS, seed=seed) for seed in seeds]
+    results = figure.runs(plain + lossy)
+    found = [without_loss(result) for result in results[: len(plain)]]
+    found_lossy = [with_loss(result) for result in results[len(plain) :]]
+    return {
+        "jetmax-fig38": [Seeds(list(values)) for values in zip(*found, strict=True)],
+        "jetmax-fig39b": [Seeds(list(values)) for values in zip(*found_lossy, strict=True)],
+    }
+
+
+def plot(figure, canvas):
+    half = len(figure.results) // 2
+    shown = (figure.results[0], "fig 38(b): without loss"), (figure.results[half], "fig 39(b): with loss")
+    for axes, (result, title) in zip(canvas.subplots(2, 1, sharex=True), shown, strict=True):
+        t, rate = rates.rate_series(result.flows, "long")
+        axes.plot(t, rate / 1e6, lw=0.8, label="long flow")
+        for router, group, capacity in (("R1", "first", 400), ("R2", "second", 100)):
+            names = [name for name in result.flows["flow"].unique().cast(str) if name.startswith(group)]
+            active = sum(series.flow_series(result.flows, name, "active")[1] for name in names)
+            axes.plot(t, capacity / (1 + active), lw=0.6, ls=":", label=f"fair rate at {router}")
+        axes.set(ylabel="rate (Mb/s)", yscale="log", ylim=(0.5, 500), title=title)
+        axes.legend(loc="lower center", ncols=3)
+    axes.set(xlabel="time (s)")
