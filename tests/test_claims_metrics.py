@@ -86,11 +86,10 @@ def test_proposals_and_changes_of_the_rate():
     assert rates.rate_changes(flows, "x", (0, 2.5))[0].tolist() == pytest.approx([2.1])
 
 
-def test_curves_that_differ_by_a_shift_are_no_further_apart_than_it_allows():
+def test_distance_compares_equal_instants():
     step, later = np.where(T > 5, 3.0, 1.0), np.where(T > 5.4, 3.0, 1.0)
-    assert series.distance((T, step), (T, later), 0.41) == 0
-    assert series.distance((T, step), (T, later), 0.35) == 2
-    assert series.distance((T, step), (T, step + 0.5), 1.0) == 0.5
+    assert series.distance((T, step), (T, later)) == 2
+    assert series.distance((T, step), (T, step + 0.5)) == 0.5
 
 
 def test_overshoot_of_two_percent_is_two_percent():

@@ -19,7 +19,7 @@ def measure(figure):
     return {
         "t1-rcp-fig24c": [
             steady(rcp.flows, RCP_END),
-            rates.time_to_fairness(rcp.flows, dict.fromkeys(FLOWS, C / 2), 0.0, within=0.05),
+            rates.time_to_fairness(rcp.flows, dict.fromkeys(FLOWS, C / 2), JOIN, within=0.05),
             rates.mean_rate(rcp.flows, "x2", (JOIN, JOIN + SLOW_RTT)) / 1e6,
             queues.queue_grows(rcp.links, LINK, (JOIN, JOIN + 2.0)),
         ],

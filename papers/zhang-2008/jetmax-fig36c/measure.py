@@ -4,9 +4,7 @@ from levelflow.claims.verdict import Seeds
 CAPACITY = {"R1->R2": 20e6, "R2->R4": 17e6, "R4->R3": 20e6, "R3->R1": 17e6}  # bit/s
 SHARED = {"x1": (30.0, 60.0), "x2": (30.0, 60.0)}
 ALL = dict.fromkeys(("x1", "x2", "x3", "x4"), (90.0, 150.0))
-# A bottleneck that was named before its router had measured anything is left after a round trip and the two intervals
-# that confirm another one.
-BRIEF = 2.0 + 2 * 0.1 + 0.05  # s
+RTT = 2.0  # s, of x1 and x3
 
 
 def phases(flows):
@@ -28,8 +26,8 @@ def measure(figure):
     return {
         "jetmax-fig36c-t4": [
             Seeds([phases(run.flows) for run in runs]),
-            Seeds([rates.bottleneck_sequence(run.flows, "x1", BRIEF) for run in runs]),
-            Seeds([rates.bottleneck_sequence(run.flows, "x3", BRIEF) for run in runs]),
+            Seeds([rates.bottleneck_sequence(run.flows, "x1", RTT) for run in runs]),
+            Seeds([rates.bottleneck_sequence(run.flows, "x3", RTT) for run in runs]),
             Seeds([queues.drop_count(run.links) for run in runs]),
             Seeds([[queues.overshoot_pct(run.links, link, rate) for link, rate in CAPACITY.items()] for run in runs]),
         ]

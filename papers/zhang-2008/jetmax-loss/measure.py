@@ -6,8 +6,6 @@ LINK = "R1->R2"
 JOIN, END = 30.0, 70.0  # of lossy answers
 LATER, LAST = 50.0, 150.0  # of lossy data
 MEAN_OVER = 20.0  # s
-# Half a round trip of x2, which paces both: answers that are lost put a step off by some intervals.
-SHIFT = 1.01  # s
 
 
 def measure(figure):
@@ -20,8 +18,8 @@ def measure(figure):
 
 
 def difference(free, lossy, flow):
-    """Largest distance of the rates of a flow, in percent of the capacity, when steps may shift a little."""
-    return 100 * series.distance(rates.rate_series(free, flow), rates.rate_series(lossy, flow), SHIFT) / C
+    """Largest distance of the rates of a flow, at equal instants, in percent of the capacity."""
+    return 100 * series.distance(rates.rate_series(free, flow), rates.rate_series(lossy, flow)) / C
 
 
 def lossy_answers(free, lossy):

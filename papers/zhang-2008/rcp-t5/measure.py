@@ -21,7 +21,7 @@ def measure(figure):
     burst = figure.run().links
     churn = [r.links for r in figure.runs([figure.scenario(seed=s, name="churn.toml") for s in figure.seeds(5)])]
     return {
-        "rcp-fig29a": [queues.loss_rate_max(burst, LINK, BURST), queues.drop_bytes(burst, [LINK], BURST)],
+        "rcp-fig29a": [queues.loss_rate_max(burst, LINK, BURST), queues.drop_bytes(burst, [LINK])],
         "rcp-fig29b": [
             Seeds([queues.loss_rate_max(links, LINK, (BATCHES[0][0], BATCHES[-1][1])) for links in churn]),
             Seeds([loss_period(links) for links in churn]),
