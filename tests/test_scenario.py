@@ -39,7 +39,7 @@ def test_set_reaches_entries_by_name_number_and_ends(two_flows):
     resolved = two_flows.resolve()
     assert [resolved["flows"][1]["start_s"], resolved["flows"][0]["base_rtt_s"]] == [3, 1]
     assert [resolved["links"][0]["delay_s"], resolved["seed"]] == [0.005, 7]
-    assert "tau: 0.7" in resolved["flows"][0]["params"]
+    assert resolved["flows"][0]["params"]["tau"] == "0.7"
 
 
 def test_a_copy_does_not_change_the_original(two_flows):

@@ -9,12 +9,64 @@ use serde::Serialize;
 /// Percentiles are within this many significant digits.
 const DIGITS: u8 = 2;
 
-fn histogram() -> Histogram<u64> {
-    Histogram::new(DIGITS).expect("two digits are supported")
+/// How values are spread: quantiles to two digits, extremes and count exactly.
+#[derive(Debug)]
+struct Spread {
+    histogram: Histogram<u64>,
+    /// Values of zero, which are common and need no histogram.
+    zeros: u64,
+    min: u64,
+    max: u64,
+}
+
+impl Default for Spread {
+    fn default() -> Self {
+        let histogram = Histogram::new(DIGITS).expect("two digits are supported");
+        Self {
+            histogram,
+            zeros: 0,
+            min: u64::MAX,
+            max: 0,
+        }
+    }
+}
+
+impl Spread {
+    #[inline]
+    fn record(&mut self, value: u64) {
+        if value == 0 {
+            self.zeros += 1;
+            return;
+        }
+        self.min = self.min.min(value);
+        self.max = self.max.max(value);
+        self.histogram.record(value).expect("the histogram grows");
+    }
+
+    /// Quantiles in the unit of which a value of 1 is `unit`; `None` without values.
+    fn quantiles(&self, unit: f64) -> Option<Quantiles> {
+        let mut all = self.histogram.clone();
+        all.record_n(0, self.zeros).expect("zero fits");
+        let min = if self.zeros > 0 { 0 } else { self.min };
+        let scaled = |value: u64| value as f64 * unit;
+        let at = |q| scaled(all.value_at_quantile(q).clamp(min, self.max));
+        (!all.is_empty()).then(|| Quantiles {
+            min: scaled(min),
+            mean: all.mean() * unit,
+            p50: at(0.5),
+            p90: at(0.9),
+            p99: at(0.99),
+            max: scaled(self.max),
+        })
+    }
+
+    fn memory(&self) -> usize {
+        self.histogram.distinct_values() * size_of::<u64>()
+    }
 }
 
 /// Counters of one link.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct LinkCounters {
     /// Packets that came to the queue.
     pub arrived: u64,
@@ -28,26 +80,8 @@ pub struct LinkCounters {
     pub lost: u64,
     /// Packets that reached the far end.
     pub delivered: u64,
-    /// Packets that found the queue empty.
-    unhindered: u64,
-    /// Bytes that the others found in it.
-    queue: Histogram<u64>,
-}
-
-impl Default for LinkCounters {
-    fn default() -> Self {
-        let zero = 0;
-        Self {
-            arrived: zero,
-            arrived_bytes: zero,
-            dropped: zero,
-            dropped_bytes: zero,
-            lost: zero,
-            delivered: zero,
-            unhindered: zero,
-            queue: histogram(),
-        }
-    }
+    /// Bytes that arriving packets found in the queue.
+    queue: Spread,
 }
 
 impl LinkCounters {
@@ -55,18 +89,7 @@ impl LinkCounters {
     pub(crate) fn arrived(&mut self, bytes: u64, queue: u64) {
         self.arrived += 1;
         self.arrived_bytes += bytes;
-        if queue == 0 {
-            self.unhindered += 1;
-        } else {
-            self.queue.record(queue).expect("the histogram grows");
-        }
-    }
-
-    /// What arriving packets found in the queue.
-    fn queue_found(&self) -> Histogram<u64> {
-        let mut all = self.queue.clone();
-        all.record_n(0, self.unhindered).expect("zero fits");
-        all
+        self.queue.record(queue);
     }
 
     #[inline]
@@ -76,7 +99,7 @@ impl LinkCounters {
     }
 
     pub(crate) fn memory(&self) -> usize {
-        self.queue.distinct_values() * size_of::<u64>()
+        self.queue.memory()
     }
 }
 
@@ -126,7 +149,7 @@ impl Books {
 }
 
 /// Counters of one flow entry.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct EntryCounters {
     /// Packets from senders: data, and what opens and closes flows.
     pub data: Books,
@@ -141,27 +164,13 @@ pub struct EntryCounters {
     /// Flows ended.
     pub finished: u64,
     /// Round trips, nanoseconds.
-    rtt: Histogram<u64>,
-}
-
-impl Default for EntryCounters {
-    fn default() -> Self {
-        Self {
-            data: Books::default(),
-            answers: Books::default(),
-            sent_bytes: 0,
-            delivered_bytes: 0,
-            started: 0,
-            finished: 0,
-            rtt: histogram(),
-        }
-    }
+    rtt: Spread,
 }
 
 impl EntryCounters {
     #[inline]
     pub(crate) fn round_trip(&mut self, rtt: Duration) {
-        self.rtt.record(rtt.as_ps() / 1000).expect("the histogram grows");
+        self.rtt.record(rtt.as_ps() / 1000);
     }
 }
 
@@ -185,18 +194,6 @@ pub struct Quantiles {
     pub p90: f64,
     pub p99: f64,
     pub max: f64,
-}
-
-fn quantiles(histogram: &Histogram<u64>, unit: f64) -> Option<Quantiles> {
-    let at = |q| histogram.value_at_quantile(q) as f64 * unit;
-    (!histogram.is_empty()).then(|| Quantiles {
-        min: histogram.min() as f64 * unit,
-        mean: histogram.mean() * unit,
-        p50: at(0.5),
-        p90: at(0.9),
-        p99: at(0.99),
-        max: histogram.max() as f64 * unit,
-    })
 }
 
 /// The counters of a run, named.
@@ -262,7 +259,7 @@ impl FlowSummary {
             answers: counters.answers,
             started: counters.started,
             finished: counters.finished,
-            rtt_s: quantiles(&counters.rtt, 1e-9),
+            rtt_s: counters.rtt.quantiles(1e-9),
         }
     }
 }
@@ -279,7 +276,7 @@ impl LinkSummary {
             lost_packets: counters.lost,
             in_flight,
             utilisation,
-            queue_bytes: quantiles(&counters.queue_found(), 1.0),
+            queue_bytes: counters.queue.quantiles(1.0),
         }
     }
 }

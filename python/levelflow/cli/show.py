@@ -31,9 +31,7 @@ def show_result(result: Result, pictures: list[Path]) -> None:
 
 def show_table(title: str, head: list[str], rows: list[list[str]], numbers: bool = True) -> None:
     """Prints a table. Numbers stand to the right of their column."""
-    table = Grid(
-        title=title, title_justify="left", box=None, header_style="bold", pad_edge=False, padding=(0, 0, 0, 2)
-    )
+    table = Grid(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False, padding=(0, 0, 0, 2))
     for number, name in enumerate(head):
         table.add_column(name, justify="right" if numbers and number else "left", no_wrap=numbers and number > 0)
     for row in rows:

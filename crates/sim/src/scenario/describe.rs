@@ -1,10 +1,10 @@
 //! What Levelflow says about itself: resolved scenarios, laws, and the schema of scenario files.
 
 use levelflow_protocols::params::Shown;
-use levelflow_protocols::{Any, AnyParams, LAWS, LawInfo, ParamSpec, Signal, Unit};
+use levelflow_protocols::{Any, LAWS, LawInfo, ParamSpec, Signal, Unit};
 use serde_json::{Map, Value, json};
 
-use super::resolve::target;
+use super::resolve::{InForce, target};
 use super::{Resolved, Scenario};
 use crate::network::{Buffer, FlowSpec};
 use crate::traffic::Arrivals;
@@ -14,34 +14,43 @@ impl Resolved {
     #[must_use]
     pub fn describe(&self, scenario: &Scenario) -> Value {
         let network = &self.network;
-        let links = network.links.iter().zip(&self.ends).map(|(link, (from, to))| {
-            let routers = link.routers.iter().map(|p| p.law().name);
-            json!({
-                "name": link.name, "from": from, "to": to,
-                "capacity_bps": link.capacity.bps(),
-                "delay_s": link.delay.as_secs_f64(),
-                "buffer": match link.buffer {
-                    Buffer::Unlimited => json!("unlimited"),
-                    Buffer::Bytes(b) => json!(b.to_string()),
-                    Buffer::Packets(n) => json!(format!("{n} packets")),
-                },
-                "loss": link.loss,
-                "laws": routers.collect::<Vec<_>>(),
-                "params": link.routers.iter().map(params_text).collect::<Vec<_>>(),
-                "target_bps": target(link).bps(),
-            })
-        });
+        let in_force = InForce::new(scenario, network);
+        let links = network
+            .links
+            .iter()
+            .zip(&self.ends)
+            .zip(&in_force.links)
+            .map(|((link, (from, to)), laws)| {
+                json!({
+                    "name": link.name, "from": from, "to": to,
+                    "capacity_bps": link.capacity.bps(),
+                    "delay_s": link.delay.as_secs_f64(),
+                    "buffer": match link.buffer {
+                        Buffer::Unlimited => json!("unlimited"),
+                        Buffer::Bytes(b) => json!(b.to_string()),
+                        Buffer::Packets(n) => json!(format!("{n} packets")),
+                    },
+                    "loss": link.loss,
+                    "laws": laws,
+                    "target_bps": target(link).bps(),
+                })
+            });
+        let flows = network
+            .flows
+            .iter()
+            .zip(&in_force.flows)
+            .map(|(f, params)| self.describe_flow(f, params));
         json!({
             "name": scenario.name,
             "duration_s": network.duration.as_secs_f64(),
             "sample_s": network.sample.as_secs_f64(),
             "seed": network.seed,
             "links": links.collect::<Vec<_>>(),
-            "flows": network.flows.iter().map(|f| self.describe_flow(f)).collect::<Vec<_>>(),
+            "flows": flows.collect::<Vec<_>>(),
         })
     }
 
-    fn describe_flow(&self, flow: &FlowSpec<Any>) -> Value {
+    fn describe_flow(&self, flow: &FlowSpec<Any>, params: &Value) -> Value {
         let links = &self.network.links;
         let names = |path: &[u32]| path.iter().map(|&l| links[l as usize].name.clone()).collect::<Vec<_>>();
         let there_and_back = flow.route.forward.iter().chain(&flow.route.reverse);
@@ -49,7 +58,7 @@ impl Resolved {
         json!({
             "name": flow.name,
             "law": flow.params.law().name,
-            "params": params_text(&flow.params),
+            "params": params,
             "path": names(&flow.route.forward),
             "reverse_path": names(&flow.route.reverse),
             "base_rtt_s": flow.rtt.as_ref().map_or(Some(on_links), |rtt| rtt.constant()),
@@ -61,11 +70,6 @@ impl Resolved {
             "ack_bytes": flow.control.get(),
         })
     }
-}
-
-/// What the debug form of parameters says, so that a manifest shows the values in force.
-fn params_text(params: &AnyParams) -> Value {
-    json!(format!("{params:?}"))
 }
 
 /// Every law with its parameter table.

@@ -33,7 +33,10 @@ impl ScenarioError {
     }
 
     pub(crate) fn structure(raw: &Value, error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
-        let problem = one_line(&error.inner().to_string());
+        let mut problem = one_line(&error.inner().to_string());
+        if problem == "expected map with a single key" {
+            problem = "needs exactly one key, the form to take, with what belongs to it inside".into();
+        }
         let mut place = place(raw, error.path());
         if let Some((unknown, known)) = unknown_name(&problem) {
             let tail = format!(", {unknown}");

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use levelflow_protocols::params::Raw;
+use levelflow_protocols::params::{Raw, Shown};
 use levelflow_protocols::{Any, AnyParams, LAWS, LawInfo, params};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use serde_json::Value;
@@ -135,6 +135,15 @@ impl Scenario {
         Ok(flows)
     }
 
+    /// What each direction of each link says of laws, with the link's place in the scenario.
+    fn link_choices(&self) -> impl Iterator<Item = (usize, &Link, Option<&LawChoice>)> {
+        self.link.iter().enumerate().flat_map(|(i, link)| {
+            let own = (i, link, link.law.as_ref());
+            let reverse = link.reverse.as_ref().and_then(|r| r.law.as_ref()).or(link.law.as_ref());
+            std::iter::once(own).chain(link.duplex.then_some((i, link, reverse)))
+        })
+    }
+
     /// Each link runs the laws whose data crosses it, unless it says "none".
     fn place_routers(
         &self,
@@ -142,12 +151,7 @@ impl Scenario {
         flows: &mut [FlowSpec<Any>],
         defaults: &LawTables,
     ) -> Fallible<()> {
-        let choices = self.link.iter().enumerate().flat_map(|(i, link)| {
-            let own = (i, link, link.law.as_ref());
-            let reverse = link.reverse.as_ref().and_then(|r| r.law.as_ref()).or(link.law.as_ref());
-            std::iter::once(own).chain(link.duplex.then_some((i, link, reverse)))
-        });
-        for (index, (i, link, choice)) in choices.enumerate() {
+        for (index, (i, link, choice)) in self.link_choices().enumerate() {
             let place = link_place(i, link);
             let tables = link_tables(&place, choice)?;
             let Some(tables) = tables else { continue };
@@ -217,8 +221,16 @@ impl Scenario {
                     ))
                 }
             };
-            if matches!(links[index].buffer, Buffer::Bytes(Bytes::ZERO) | Buffer::Packets(0)) {
-                return Err(ScenarioError::at(place, "must have room for at least one packet"));
+            let room = match links[index].buffer {
+                Buffer::Unlimited => continue,
+                Buffer::Bytes(b) => b,
+                Buffer::Packets(n) => Bytes::new(n.saturating_mul(LARGEST_PACKET)),
+            };
+            let largest = flows.iter().filter_map(|f| largest_packet(f, index as u32)).max();
+            if room == Bytes::ZERO || largest.is_some_and(|packet| room < packet) {
+                let packet = largest.unwrap_or(Bytes::new(1));
+                let problem = format!("must have room for at least one packet, here {packet}");
+                return Err(ScenarioError::at(place, problem));
             }
         }
         Ok(())
@@ -318,8 +330,8 @@ pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyPar
     read_params("law", law, &[table])
 }
 
-/// Parameters of a law: its defaults, then each layer over the one before.
-fn read_params(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> Fallible<AnyParams> {
+/// Values of a law's parameters: its defaults, then each layer over the one before.
+fn read_values(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> Fallible<(&'static LawInfo, Vec<f64>)> {
     let info = law_named(place, law)?;
     let place = format!("{place}, {law}");
     let mut values: Vec<f64> = info.params.iter().map(|p| p.default).collect();
@@ -337,7 +349,65 @@ fn read_params(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> F
         let wrong = |e| ScenarioError::at(format!("{place}, {key}"), format!("{value}: {e}"));
         values[index] = info.params[index].read(raw).map_err(wrong)?;
     }
-    params(law, &values).map_err(|e| ScenarioError::at(format!("{place}, {}", e.name), e.to_string()))
+    Ok((info, values))
+}
+
+fn read_params(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> Fallible<AnyParams> {
+    let (_, values) = read_values(place, law, layers)?;
+    params(law, &values).map_err(|e| ScenarioError::at(format!("{place}, {law}, {}", e.name), e.to_string()))
+}
+
+/// Parameters in force for each flow, and by law for each link, as scenarios write them.
+pub(super) struct InForce {
+    pub flows: Vec<Value>,
+    pub links: Vec<Value>,
+}
+
+impl InForce {
+    /// Of a scenario that has been resolved.
+    pub(super) fn new(scenario: &Scenario, network: &Network<Any>) -> Self {
+        let text = |law: &str, own: Option<&BTreeMap<String, Value>>| {
+            let layers: Vec<_> = [scenario.law.get(law), own].into_iter().flatten().collect();
+            let Ok((info, values)) = read_values("", law, &layers) else {
+                return Value::Null;
+            };
+            let rows = info.params.iter().zip(values);
+            rows.map(|(p, value)| (p.name.to_owned(), Value::from(Shown(p.unit, value).to_string())))
+                .collect()
+        };
+        let flows = scenario.flow.iter().zip(&network.flows).map(|(flow, spec)| {
+            let law = spec.params.law().name;
+            text(
+                law,
+                if let LawChoice::Tables(tables) = &flow.law {
+                    tables.get(law)
+                } else {
+                    None
+                },
+            )
+        });
+        let links = scenario.link_choices().zip(&network.links).map(|((.., choice), spec)| {
+            let names = spec.routers.iter().map(|p| p.law().name);
+            let own = |law| {
+                if let Some(LawChoice::Tables(tables)) = choice {
+                    tables.get(law)
+                } else {
+                    None
+                }
+            };
+            names.map(|law| (law.to_owned(), text(law, own(law)))).collect()
+        });
+        Self {
+            flows: flows.collect(),
+            links: links.collect(),
+        }
+    }
+}
+
+/// Largest packet of a flow on a link, if it uses it.
+fn largest_packet(flow: &FlowSpec<Any>, link: u32) -> Option<Bytes> {
+    let data = flow.route.forward.contains(&link).then_some(flow.packet);
+    data.max(flow.route.reverse.contains(&link).then_some(flow.control))
 }
 
 /// Longest base round trip of a flow, if there is one.
