@@ -13,9 +13,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from rich.console import Console
-from rich.table import Table
 
 from levelflow import _core
+from levelflow.cli.show import show_table
 from levelflow.library import CHECKOUT
 from levelflow.scenario import Scenario
 
@@ -98,10 +98,10 @@ def cases() -> Iterator[tuple[str, str, Scenario, int | None]]:
     for group, (mbps, flows, seconds) in (("S1", S1), ("S2", S2)):
         for law in LAWS:
             yield group, law, dumbbell(law, mbps, flows, seconds), flows
-    yield "other", "100 JetMax flows at 10 Gb/s", dumbbell("jetmax", 10_000, 100, 2), 100
-    yield "other", "RCP, Poisson arrivals at 2.4 Gb/s", poisson(5), None
+    yield "10 Gb/s", "100 JetMax flows", dumbbell("jetmax", 10_000, 100, 2), 100
+    yield "2.4 Gb/s", "RCP, Poisson arrivals", poisson(5), None
     for flows in (10, 1000, 100_000):
-        yield "scale", f"{flows} JetMax flows at 10 Gb/s", shared(flows, 2), flows
+        yield "scale", f"{flows:,} JetMax flows", shared(flows, 2), flows
 
 
 def start_up() -> dict[str, float]:
@@ -138,30 +138,23 @@ def main() -> None:
             for group, agent, setting in peers:
                 status.update(f"round {turn + 1} of {ROUNDS}: {group}, ns-2 {agent}")
                 costs.setdefault((group, f"ns-2 {agent}"), []).append(measure_ns2(agent, *setting))
-    _show(console, costs)
+    _show(costs)
     if not peers:
         console.print("ns-2 is not installed (Debian package ns2): no peer to compare with", style="yellow")
     for what, ms in start_up().items():
         console.print(f"{what}: {ms:.1f} ms")
 
 
-def _show(console: Console, costs: dict[tuple[str, str], list[Cost]]) -> None:
-    table = Table(title=f"cost of a packet-hop, CPU time, median of {ROUNDS} rounds ({_core.build()})")
-    for heading in ("", "case", "packet-hops", "ns per hop", "M hops/s", "bytes/flow", "speed of ns-2", "cost of few"):
-        table.add_column(heading, justify="left" if heading in ("", "case") else "right")
+def _show(costs: dict[tuple[str, str], list[Cost]]) -> None:
     median = {key: statistics.median(c.ns_per_hop for c in runs) for key, runs in costs.items()}
     few = next(ns for (group, _), ns in median.items() if group == "scale")
+    rows = []
     for (group, name), ns in median.items():
         run = costs[group, name][0]
         peer = median.get((group, "ns-2 sack"))
-        table.add_row(
-            group,
-            name,
-            f"{run.hops:,}",
-            f"{ns:.1f}",
-            f"{1e3 / ns:.2f}",
-            "" if run.flow_bytes is None else f"{run.flow_bytes:,.0f}",
-            "" if peer is None else f"{peer / ns:.2f} x",
-            f"{ns / few:.2f} x" if group == "scale" else "",
-        )
-    console.print(table)
+        speed = "" if peer is None else f"{peer / ns:.2f}"
+        cost = f"{ns / few:.2f}" if group == "scale" else ""
+        size = "" if run.flow_bytes is None else f"{run.flow_bytes:,.0f}"
+        rows.append([f"{group}: {name}", f"{run.hops:,}", f"{ns:.1f}", f"{1e3 / ns:.2f}", size, speed, cost])
+    head = ["case", "hops", "ns/hop", "M hops/s", "B/flow", "x ns-2", "x 10 flows"]
+    show_table(f"Cost of a packet-hop: CPU time, median of {ROUNDS} rounds ({_core.build()})", head, rows)
