@@ -2,7 +2,7 @@
 
 mod common;
 
-use common::{Run, assert_close, assert_expectation, column, mean, run, series};
+use common::{NO_LIMIT, Run, assert_close, assert_expectation, column, mean, run, series, start};
 
 /// One-packet flows of this size at Poisson instants over one link of 10 Mb/s and 5 ms.
 fn poisson_packets(seed: u64, rate: f64, size: &str, buffer: &str, duration: u32) -> Run {
@@ -351,4 +351,49 @@ fn a_stopped_flow_sends_nothing_more_and_is_over() {
     let flow = &run.summary.flows[0];
     assert_eq!((flow.started, flow.finished, flow.in_flight), (1, 1, 0));
     assert_eq!(flow.delivered_packets, flow.sent_packets);
+}
+
+#[test]
+fn the_clock_does_not_run_backwards() {
+    let mut sim = start(
+        r#"
+        name = "clock"
+        duration = "2 s"
+        link = [{ from = "A", to = "B", capacity = "1 Mb/s", delay = "1 ms", duplex = true }]
+        flow = [{ name = "x", law = "jetmax", from = "A", to = "B" }]
+        "#,
+    );
+    let at = |ms| levelflow_units::Time::ZERO + levelflow_units::Duration::from_ms(ms);
+    assert!(!sim.advance(at(1500), NO_LIMIT));
+    assert!(!sim.advance(at(500), NO_LIMIT));
+    assert_eq!(sim.now(), at(1500));
+}
+
+/// RCP that counts drops as queue offers less than RCP that does not, also where it is not the link's first law.
+#[test]
+fn every_law_of_a_port_hears_of_drops() {
+    let offered = |loss_aware: bool| {
+        let overloaded = run(&format!(
+            r#"
+            name = "drops"
+            duration = "3 s"
+            link = [{{ from = "A", to = "B", capacity = "1 Mb/s", delay = "1 ms", buffer = "3 packets", duplex = true }}]
+            [law.rcp]
+            loss_aware = {loss_aware}
+            initial = 1.0
+            [[flow]]
+            name = "flood"
+            law = {{ emkc = {{ initial_rate = "4 Mb/s", min_rate = "4 Mb/s" }} }}
+            from = "A"
+            to = "B"
+            [[flow]]
+            name = "x"
+            law = "rcp"
+            from = "A"
+            to = "B"
+            "#
+        ));
+        overloaded.summary.flows[1].sent_bytes
+    };
+    assert!(offered(true) < offered(false));
 }

@@ -4,7 +4,8 @@ use levelflow_protocols::params::Shown;
 use levelflow_protocols::{Any, LAWS, LawInfo, ParamSpec, Signal, Unit};
 use serde_json::{Map, Value, json};
 
-use super::resolve::{InForce, target};
+use super::laws::InForce;
+use super::resolve::target;
 use super::{Resolved, Scenario};
 use crate::network::{Buffer, FlowSpec};
 use crate::traffic::Arrivals;

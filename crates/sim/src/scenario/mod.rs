@@ -5,6 +5,7 @@
 
 mod describe;
 mod error;
+mod laws;
 mod quantity;
 mod resolve;
 mod routing;
@@ -18,8 +19,9 @@ use serde_json::Value;
 
 pub use describe::{describe_laws, schema};
 pub use error::ScenarioError;
+pub use laws::law_params;
 pub use quantity::{BufferSize, Count, Size, Varying};
-pub use resolve::{Resolved, law_params};
+pub use resolve::Resolved;
 
 /// Parameters of laws: law name, then parameter name.
 pub type LawTables = BTreeMap<String, BTreeMap<String, Value>>;

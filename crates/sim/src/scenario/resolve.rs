@@ -1,13 +1,12 @@
 //! From what users write to what the simulator takes.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
-use levelflow_protocols::params::{Raw, Shown};
-use levelflow_protocols::{Any, AnyParams, LAWS, LawInfo, params};
+use levelflow_protocols::{Any, AnyParams};
 use levelflow_units::{Bytes, Duration, Rate, Time};
-use serde_json::Value;
 
-use super::error::{ScenarioError, unknown_key};
+use super::error::ScenarioError;
+use super::laws::{law_named, link_tables, read_params};
 use super::quantity::{Base, BufferSize, Size, Varying};
 use super::routing::Topology;
 use super::{Arrivals as ArrivalsText, Flow, LawChoice, LawTables, Link, Reverse, Scenario};
@@ -32,7 +31,7 @@ const MOST_FLOWS: u32 = 10_000_000;
 /// A thousand picoseconds, the unit of the clock, between two arrivals.
 const FASTEST_ARRIVALS: f64 = 1e9;
 
-type Fallible<T> = Result<T, ScenarioError>;
+pub(super) type Fallible<T> = Result<T, ScenarioError>;
 /// Nodes at the two ends of each link.
 type Ends = Vec<(String, String)>;
 
@@ -136,7 +135,7 @@ impl Scenario {
     }
 
     /// What each direction of each link says of laws, with the link's place in the scenario.
-    fn link_choices(&self) -> impl Iterator<Item = (usize, &Link, Option<&LawChoice>)> {
+    pub(super) fn link_choices(&self) -> impl Iterator<Item = (usize, &Link, Option<&LawChoice>)> {
         self.link.iter().enumerate().flat_map(|(i, link)| {
             let own = (i, link, link.law.as_ref());
             let reverse = link.reverse.as_ref().and_then(|r| r.law.as_ref()).or(link.law.as_ref());
@@ -291,117 +290,6 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
         loss,
         routers: Vec::new(),
     })
-}
-
-/// Parameters given at a link by law, or `None` for a plain queue.
-fn link_tables(place: &str, choice: Option<&LawChoice>) -> Fallible<Option<LawTables>> {
-    let place = format!("{place}, law");
-    match choice {
-        None => Ok(Some(BTreeMap::new())),
-        Some(LawChoice::Name(name)) if name == "none" => Ok(None),
-        Some(LawChoice::Name(name)) => {
-            let hint = "a link runs the laws of the flows that cross it; write \"none\", or parameters by law";
-            Err(ScenarioError::at(
-                place,
-                format!("{name:?} is not allowed here: {hint}"),
-            ))
-        }
-        Some(LawChoice::Tables(tables)) => {
-            for (name, table) in tables {
-                read_params(&place, name, &[table])?;
-            }
-            Ok(Some(tables.clone()))
-        }
-    }
-}
-
-fn law_named(place: &str, name: &str) -> Fallible<&'static LawInfo> {
-    LAWS.iter().find(|l| l.name == name).ok_or_else(|| {
-        let known: Vec<&str> = LAWS.iter().map(|l| l.name).collect();
-        ScenarioError::at(place, format!("the law {}", unknown_key(name, &known)))
-    })
-}
-
-/// Parameters of a law from a table of those that differ from the defaults.
-///
-/// # Errors
-/// When the law or a parameter is unknown, or a value is not allowed.
-pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyParams> {
-    read_params("law", law, &[table])
-}
-
-/// Values of a law's parameters: its defaults, then each layer over the one before.
-fn read_values(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> Fallible<(&'static LawInfo, Vec<f64>)> {
-    let info = law_named(place, law)?;
-    let place = format!("{place}, {law}");
-    let mut values: Vec<f64> = info.params.iter().map(|p| p.default).collect();
-    for (key, value) in layers.iter().flat_map(|table| table.iter()) {
-        let index = info.params.iter().position(|p| p.name == key).ok_or_else(|| {
-            let known: Vec<&str> = info.params.iter().map(|p| p.name).collect();
-            ScenarioError::at(&place, unknown_key(key, &known))
-        })?;
-        let raw = match value {
-            Value::Bool(on) => Raw::Flag(*on),
-            Value::String(text) => Raw::Text(text),
-            Value::Number(n) => Raw::Number(n.as_f64().unwrap_or(f64::NAN)),
-            _ => Raw::Text(""),
-        };
-        let wrong = |e| ScenarioError::at(format!("{place}, {key}"), format!("{value}: {e}"));
-        values[index] = info.params[index].read(raw).map_err(wrong)?;
-    }
-    Ok((info, values))
-}
-
-fn read_params(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> Fallible<AnyParams> {
-    let (_, values) = read_values(place, law, layers)?;
-    params(law, &values).map_err(|e| ScenarioError::at(format!("{place}, {law}, {}", e.name), e.to_string()))
-}
-
-/// Parameters in force for each flow, and by law for each link, as scenarios write them.
-pub(super) struct InForce {
-    pub flows: Vec<Value>,
-    pub links: Vec<Value>,
-}
-
-impl InForce {
-    /// Of a scenario that has been resolved.
-    pub(super) fn new(scenario: &Scenario, network: &Network<Any>) -> Self {
-        let text = |law: &str, own: Option<&BTreeMap<String, Value>>| {
-            let layers: Vec<_> = [scenario.law.get(law), own].into_iter().flatten().collect();
-            let Ok((info, values)) = read_values("", law, &layers) else {
-                return Value::Null;
-            };
-            let rows = info.params.iter().zip(values);
-            rows.map(|(p, value)| (p.name.to_owned(), Value::from(Shown(p.unit, value).to_string())))
-                .collect()
-        };
-        let flows = scenario.flow.iter().zip(&network.flows).map(|(flow, spec)| {
-            let law = spec.params.law().name;
-            text(
-                law,
-                if let LawChoice::Tables(tables) = &flow.law {
-                    tables.get(law)
-                } else {
-                    None
-                },
-            )
-        });
-        let links = scenario.link_choices().zip(&network.links).map(|((.., choice), spec)| {
-            let names = spec.routers.iter().map(|p| p.law().name);
-            let own = |law| {
-                if let Some(LawChoice::Tables(tables)) = choice {
-                    tables.get(law)
-                } else {
-                    None
-                }
-            };
-            names.map(|law| (law.to_owned(), text(law, own(law)))).collect()
-        });
-        Self {
-            flows: flows.collect(),
-            links: links.collect(),
-        }
-    }
 }
 
 /// Largest packet of a flow on a link, if it uses it.

@@ -1,0 +1,190 @@
+//! The life of a flow: it arrives, opens, sends at its law's pace, waits for answers, and ends.
+
+use levelflow_protocols::{Kind, Opening, Protocol, SenderLaw};
+use levelflow_units::{Duration, Time};
+
+use super::{Entry, Sim};
+use crate::ackdelay::AckDelay;
+use crate::events::Target;
+use crate::flow::{ENDLESS, Flow, NEVER, Phase, later};
+use crate::reliable::Chunk;
+use crate::rng::Stream;
+use crate::traffic::Arrivals;
+
+impl<P: Protocol> Sim<P> {
+    /// Feedback may have changed the rate, or brought something to send again, or been the last.
+    #[inline]
+    pub(super) fn repace(&mut self, i: u32) {
+        let flow = &mut self.flows[i as usize];
+        if flow.pace.is_set() || flow.has_data(self.now) {
+            flow.timer.clear();
+            let due = flow.next_departure(self.now);
+            if let Some(at) = flow.pace.set(due) {
+                self.schedule(at, Target::Send(i));
+            }
+        } else {
+            self.idle(i);
+        }
+    }
+
+    /// Sends the next packet and sets the time of the one after it.
+    pub(super) fn transmit(&mut self, i: u32) {
+        let flow = &mut self.flows[i as usize];
+        let params = &self.entries[flow.entry as usize].spec.params;
+        let size = flow.sender.packet_size(params);
+        let Some(chunk) = flow.next_chunk(self.now, size) else {
+            return self.idle(i);
+        };
+        if let Some(reliable) = &mut flow.reliable {
+            reliable.on_send(flow.next_number, chunk);
+        }
+        self.send(i, Kind::Data, chunk);
+        let flow = &mut self.flows[i as usize];
+        if let Some(at) = flow.pace.set(flow.next_departure(self.now)) {
+            self.schedule(at, Target::Send(i));
+        }
+    }
+
+    /// Nothing to send now: wait for answers, or end.
+    fn idle(&mut self, i: u32) {
+        let flow = &mut self.flows[i as usize];
+        if flow.is_waiting(self.now) {
+            let timeout = flow.reliable.as_ref().map_or(Duration::ZERO, |r| r.timeout());
+            if let Some(at) = flow.timer.set(later(self.now, timeout)) {
+                self.schedule(at, Target::Timer(i));
+            }
+            return;
+        }
+        self.end_flow(i);
+    }
+
+    fn end_flow(&mut self, i: u32) {
+        let entry = &mut self.entries[self.flows[i as usize].entry as usize];
+        if entry.opening == Opening::Handshake {
+            self.send(i, Kind::Fin, Chunk { offset: 0, length: 0 });
+        }
+        let flow = &mut self.flows[i as usize];
+        flow.phase = Phase::Over;
+        flow.timer.clear();
+        let stopped = flow.size == ENDLESS || self.now >= flow.stop;
+        flow.in_flight += 1;
+        if stopped {
+            self.no_longer_active(i);
+        }
+        self.left_network(i);
+    }
+
+    /// No answer came in time.
+    pub(super) fn timeout(&mut self, i: u32) {
+        let flow = &mut self.flows[i as usize];
+        match flow.phase {
+            Phase::Opening => {
+                flow.retries += 1;
+                self.open(i);
+            }
+            Phase::Running => {
+                if let Some(reliable) = &mut flow.reliable {
+                    reliable.on_timeout();
+                }
+                self.transmit(i);
+            }
+            Phase::Over | Phase::Free => {}
+        }
+    }
+
+    /// Sends the packet that opens a flow, or gives up after the flow's stop.
+    fn open(&mut self, i: u32) {
+        let flow = &mut self.flows[i as usize];
+        if self.now >= flow.stop {
+            return self.end_flow(i);
+        }
+        let timeout = flow.retry_timeout();
+        if let Some(at) = flow.timer.set(self.now + timeout) {
+            self.schedule(at, Target::Timer(i));
+        }
+        self.send(i, Kind::Syn, Chunk { offset: 0, length: 0 });
+    }
+
+    /// An entry starts flows and says when it will do so again.
+    pub(super) fn arrival(&mut self, i: u32) {
+        let entry = &mut self.entries[i as usize];
+        if entry.spec.stop.is_some_and(|stop| self.now >= stop) {
+            return;
+        }
+        entry.arrivals += 1;
+        let (batch, next) = match &entry.spec.arrivals {
+            Arrivals::Once { .. } | Arrivals::Times(_) => {
+                entry.starts.pop();
+                let next = entry.starts.last().copied().and_then(Duration::from_secs_f64);
+                (1, next.map(|start| Time::ZERO + start))
+            }
+            Arrivals::Process {
+                interval, batch, limit, ..
+            } => {
+                let more = limit.is_none_or(|limit| entry.arrivals < limit);
+                let gap = more.then(|| interval.sample(&mut entry.streams.arrival));
+                let gap = gap.and_then(Duration::from_secs_f64);
+                (*batch, gap.and_then(|gap| self.now.checked_add(gap)))
+            }
+        };
+        (0..batch).for_each(|_| self.start_flow(i));
+        if let Some(at) = next {
+            self.schedule(at, Target::Arrival(i));
+        }
+    }
+
+    fn start_flow(&mut self, e: u32) {
+        let entry = &mut self.entries[e as usize];
+        let Entry { spec, streams, .. } = entry;
+        let mut flow = Flow::new(e, &spec.params, &entry.info, self.now);
+        if let Some(size) = &spec.size {
+            flow.size = (size.sample(&mut streams.size).ceil() as u64).clamp(1, ENDLESS - 1);
+        }
+        flow.stop = spec.stop.unwrap_or(NEVER);
+        if let Some(life) = &spec.lifetime {
+            let life = Duration::from_secs_f64(life.sample(&mut streams.lifetime)).unwrap_or(Duration::MAX);
+            flow.stop = flow.stop.min(self.now.checked_add(life).unwrap_or(NEVER));
+        }
+        let on_links = entry.forward_delay + entry.reverse_delay;
+        let rtt = spec
+            .rtt
+            .as_ref()
+            .map(|rtt| Duration::from_secs_f64(rtt.sample(&mut streams.rtt)).unwrap_or(Duration::MAX));
+        flow.base_rtt = rtt.map_or(on_links, |rtt| rtt.max(on_links));
+        let extra = flow.base_rtt - on_links;
+        let one_way = Duration::from_ps(flow.base_rtt.as_ps() / 2);
+        flow.host_delay = one_way.saturating_sub(entry.forward_delay).min(extra);
+        flow.pipe = self.pipes.join(extra);
+        if let Some(delay) = &spec.ack_delay {
+            let name = format!("{}.{}", spec.name, entry.counters.started);
+            flow.ack_delay = self.ack_delays.len() as u32;
+            self.ack_delays
+                .push(AckDelay::new(delay.clone(), Stream::new(self.seed, "ack delay", &name)));
+        }
+        if spec.reliable {
+            flow.reliable = Some(Box::default());
+        }
+        entry.counters.started += 1;
+        entry.active += 1;
+        let opening = entry.opening;
+        let i = self.place(flow);
+        match opening {
+            Opening::Handshake => self.open(i),
+            Opening::Immediate => {
+                self.flows[i as usize].phase = Phase::Running;
+                self.transmit(i);
+            }
+        }
+    }
+
+    /// Puts a flow into a slot that its own entry left, or a new one, so that the order of simultaneous events does not
+    /// depend on other entries.
+    fn place(&mut self, flow: Flow<P>) -> u32 {
+        if let Some(i) = self.entries[flow.entry as usize].free_flows.pop() {
+            self.flows[i as usize] = flow;
+            return i;
+        }
+        self.flows.push(flow);
+        (self.flows.len() - 1) as u32
+    }
+}

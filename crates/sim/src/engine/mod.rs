@@ -1,0 +1,445 @@
+//! The simulator: events in order of time, and what each of them does.
+
+mod flows;
+mod report;
+mod setup;
+
+use levelflow_protocols::{Feedback, FlowInfo, Kind, Opening, Outgoing, Protocol, RouterLaw, SenderLaw};
+use levelflow_units::{Bytes, Duration, Time};
+
+use crate::ackdelay::AckDelay;
+use crate::counters::{Books, EntryCounters, EntryWindow};
+use crate::events::{EventList, Target};
+use crate::flow::{Fired, Flow, Phase};
+use crate::link::{Admission, Link};
+use crate::network::{FlowSpec, LinkSpec, Network};
+use crate::packet::{Packet, PacketId, Slab};
+use crate::pipe::{NO_PIPE, Pipes};
+use crate::record::{CompletionRow, Recorder};
+use crate::reliable::Chunk;
+use crate::rng::Stream;
+
+const RECEIVER: u32 = u32::MAX;
+const SENDER: u32 = u32::MAX - 1;
+const NO_DELAY: u32 = u32::MAX;
+
+/// A flow entry at work.
+#[derive(Debug)]
+struct Entry<P: Protocol> {
+    spec: FlowSpec<P>,
+    info: FlowInfo,
+    opening: Opening,
+    /// Position of the path in the table of hops.
+    hop: u32,
+    forward_delay: Duration,
+    reverse_delay: Duration,
+    /// Start times still to come, latest first, when they are known in advance.
+    starts: Vec<f64>,
+    arrivals: u64,
+    /// Flows begun whose receivers do not have everything.
+    active: u32,
+    /// Slots of flows that are over.
+    free_flows: Vec<u32>,
+    counters: EntryCounters,
+    window: EntryWindow,
+    streams: Streams,
+}
+
+#[derive(Debug)]
+struct Streams {
+    arrival: Stream,
+    size: Stream,
+    rtt: Stream,
+    lifetime: Stream,
+}
+
+/// A router that closes its interval now and then.
+#[derive(Debug)]
+struct Router {
+    link: u32,
+    port: u32,
+    since: Time,
+}
+
+/// A simulation under way.
+#[derive(Debug)]
+pub struct Sim<P: Protocol> {
+    now: Time,
+    end: Time,
+    sample: Duration,
+    seed: u64,
+    events: EventList,
+    processed: u64,
+    packets: Slab<P::Header>,
+    specs: Vec<LinkSpec<P>>,
+    links: Vec<Link<P>>,
+    /// Every path: links forward, [`RECEIVER`], links back, [`SENDER`].
+    hops: Vec<u32>,
+    pipes: Pipes,
+    ack_delays: Vec<AckDelay>,
+    routers: Vec<Router>,
+    entries: Vec<Entry<P>>,
+    flows: Vec<Flow<P>>,
+    last_sample: Time,
+    /// What has been recorded and not yet taken.
+    pub recorder: Recorder,
+}
+
+impl<P: Protocol> Sim<P> {
+    /// A simulation at time zero.
+    #[must_use]
+    pub fn new(network: Network<P>) -> Self {
+        let Network {
+            duration,
+            sample,
+            seed,
+            links: specs,
+            flows,
+        } = network;
+        let links = specs
+            .iter()
+            .enumerate()
+            .map(|(i, l)| Link::new(l, i as u32 + 1, seed))
+            .collect();
+        let mut sim = Self {
+            now: Time::ZERO,
+            end: Time::ZERO + duration,
+            sample,
+            seed,
+            events: EventList::default(),
+            processed: 0,
+            packets: Slab::default(),
+            specs,
+            links,
+            hops: Vec::new(),
+            pipes: Pipes::default(),
+            ack_delays: Vec::new(),
+            routers: Vec::new(),
+            entries: Vec::new(),
+            flows: Vec::new(),
+            last_sample: Time::ZERO,
+            recorder: Recorder::default(),
+        };
+        sim.start_routers();
+        flows.into_iter().for_each(|spec| sim.add_entry(spec));
+        sim.schedule(Time::ZERO + sample, Target::Sample);
+        sim
+    }
+
+    /// Adds an event unless it is after the end.
+    #[inline]
+    fn schedule(&mut self, at: Time, target: Target) {
+        if at <= self.end {
+            self.events.push(at, target);
+        }
+    }
+
+    /// Simulated time.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        self.now
+    }
+
+    /// Events processed so far.
+    #[must_use]
+    pub fn events(&self) -> u64 {
+        self.processed
+    }
+
+    /// Packets times links they crossed so far.
+    #[must_use]
+    pub fn packet_hops(&self) -> u64 {
+        self.links.iter().map(|l| l.counters.delivered + l.counters.lost).sum()
+    }
+
+    /// Bytes of memory held for packets, links and flows.
+    #[must_use]
+    pub fn memory(&self) -> usize {
+        let links: usize = self.links.iter().map(Link::memory).sum();
+        let flows = self.flows.capacity() * size_of::<Flow<P>>();
+        links + flows + self.packets.memory() + self.pipes.memory() + self.hops.capacity() * size_of::<u32>()
+    }
+
+    /// Goes on until `until` or for at most `budget` events; true when the end of the run is reached.
+    pub fn advance(&mut self, until: Time, budget: u64) -> bool {
+        let until = until.min(self.end);
+        let stop = self.processed.saturating_add(budget);
+        while self.processed < stop {
+            let Some((at, target)) = self.events.peek().filter(|&(at, _)| at <= until) else {
+                self.now = self.now.max(until);
+                return self.now == self.end;
+            };
+            self.now = at;
+            self.processed += 1;
+            self.handle(target);
+        }
+        false
+    }
+
+    #[inline]
+    fn handle(&mut self, target: Target) {
+        match target {
+            Target::Link(i) => self.link_delivers(i),
+            Target::Pipe(i) => {
+                let (packet, next) = self.pipes.pop(i);
+                self.reschedule(next, target);
+                self.feedback(packet);
+            }
+            Target::AckDelay(i) => {
+                let (packet, next) = self.ack_delays[i as usize].pop(self.now);
+                self.reschedule(next, target);
+                self.forward(packet);
+            }
+            Target::Send(i) => {
+                self.events.pop();
+                match self.flows[i as usize].pace.fire(self.now) {
+                    Fired::Now => self.transmit(i),
+                    Fired::Later(at) => self.schedule(at, target),
+                    Fired::Stale => {}
+                }
+            }
+            Target::Timer(i) => {
+                self.events.pop();
+                match self.flows[i as usize].timer.fire(self.now) {
+                    Fired::Now => self.timeout(i),
+                    Fired::Later(at) => self.schedule(at, target),
+                    Fired::Stale => {}
+                }
+            }
+            Target::Arrival(i) => {
+                self.events.pop();
+                self.arrival(i);
+            }
+            Target::Interval(i) => self.close_interval(i),
+            Target::Sample => {
+                self.events.pop();
+                self.record();
+                self.schedule(self.now + self.sample, target);
+            }
+        }
+    }
+
+    /// Turns the event being handled into the next one of its kind.
+    #[inline]
+    fn reschedule(&mut self, next: Option<Time>, target: Target) {
+        match next {
+            Some(at) => self.events.replace(at, target),
+            None => self.events.pop(),
+        }
+    }
+
+    fn link_delivers(&mut self, i: u32) {
+        let delivery = self.links[i as usize].deliver(&mut self.packets);
+        self.reschedule(delivery.next, Target::Link(i));
+        if delivery.lost {
+            self.discard(delivery.packet, |books| &mut books.lost);
+        } else {
+            self.packets[delivery.packet].hop += 1;
+            self.forward(delivery.packet);
+        }
+    }
+
+    /// Moves a packet on to where its path says.
+    #[inline]
+    fn forward(&mut self, id: PacketId) {
+        match self.hops[self.packets[id].hop as usize] {
+            RECEIVER => self.receive(id),
+            SENDER => match self.flows[self.packets[id].flow as usize].pipe {
+                NO_PIPE => self.feedback(id),
+                pipe => {
+                    if let Some(at) = self.pipes.push(pipe, self.now, id) {
+                        self.events.push(at, Target::Pipe(pipe));
+                    }
+                }
+            },
+            link => match self.links[link as usize].admit(self.now, id, &mut self.packets) {
+                Admission::First(at) => self.events.push(at, Target::Link(link)),
+                Admission::Follows => {}
+                Admission::Dropped => self.discard(id, |books| &mut books.dropped),
+            },
+        }
+    }
+
+    /// A packet is dropped or lost.
+    fn discard(&mut self, id: PacketId, cause: impl Fn(&mut Books) -> &mut u64) {
+        let packet = &self.packets[id];
+        let (flow, answer) = (packet.flow, packet.answer);
+        let entry = &mut self.entries[self.flows[flow as usize].entry as usize];
+        if answer {
+            *cause(&mut entry.counters.answers) += 1;
+        } else {
+            *cause(&mut entry.counters.data) += 1;
+            entry.window.lost += 1;
+        }
+        self.packets.remove(id);
+        self.left_network(flow);
+    }
+
+    /// A packet of this flow is no longer in flight.
+    #[inline]
+    fn left_network(&mut self, i: u32) {
+        let flow = &mut self.flows[i as usize];
+        flow.in_flight -= 1;
+        if flow.phase == Phase::Over && flow.in_flight == 0 {
+            flow.phase = Phase::Free;
+            self.pipes.leave(flow.pipe);
+            self.entries[flow.entry as usize].free_flows.push(i);
+            self.no_longer_active(i);
+        }
+    }
+
+    fn no_longer_active(&mut self, i: u32) {
+        let flow = &mut self.flows[i as usize];
+        if std::mem::take(&mut flow.active) {
+            let entry = &mut self.entries[flow.entry as usize];
+            entry.active -= 1;
+            entry.counters.finished += 1;
+        }
+    }
+
+    /// A packet reaches its receiver, which answers.
+    fn receive(&mut self, id: PacketId) {
+        let packet = &mut self.packets[id];
+        let i = packet.flow;
+        let flow = &mut self.flows[i as usize];
+        let entry = &mut self.entries[flow.entry as usize];
+        entry.counters.data.delivered += 1;
+        entry.counters.delivered_bytes += u64::from(packet.size);
+        entry.window.delivered_bytes += u64::from(packet.size);
+        if packet.kind == Kind::Fin {
+            self.packets.remove(id);
+            return self.left_network(i);
+        }
+        let mut complete = false;
+        if packet.kind == Kind::Data {
+            let chunk = Chunk {
+                offset: packet.offset,
+                length: packet.size,
+            };
+            complete = match &mut flow.reliable {
+                Some(reliable) => {
+                    reliable.on_arrival(chunk);
+                    packet.offset = reliable.received();
+                    reliable.received() == flow.size
+                }
+                None => chunk.offset + u64::from(chunk.length) == flow.size,
+            };
+        }
+        packet.answer = true;
+        packet.size = entry.spec.control.get() as u16;
+        packet.header = P::reflect(&packet.header);
+        packet.hop += 1;
+        entry.counters.answers.sent += 1;
+        let delay = flow.ack_delay;
+        if complete && flow.active {
+            self.complete(i);
+        }
+        if delay == NO_DELAY {
+            self.forward(id);
+        } else if let Some(at) = self.ack_delays[delay as usize].push(self.now, id) {
+            self.events.push(at, Target::AckDelay(delay));
+        }
+    }
+
+    /// A receiver has everything.
+    fn complete(&mut self, i: u32) {
+        self.no_longer_active(i);
+        let flow = &self.flows[i as usize];
+        let fct = (self.now - flow.started) + flow.host_delay;
+        self.recorder.completion(&CompletionRow {
+            flow: flow.entry,
+            start_s: flow.started.as_secs_f64(),
+            fct_s: fct.as_secs_f64(),
+            bytes: flow.size,
+            rtt_s: flow.base_rtt.as_secs_f64(),
+            retransmitted: flow.reliable.as_ref().map_or(0, |r| r.retransmitted),
+        });
+    }
+
+    /// An answer reaches its sender.
+    fn feedback(&mut self, id: PacketId) {
+        let packet = &self.packets[id];
+        let (i, number, kind, received) = (packet.flow, packet.number, packet.kind, packet.offset);
+        let rtt = self.now - packet.sent;
+        let feedback = Feedback {
+            number,
+            kind,
+            rtt,
+            header: packet.header,
+        };
+        self.packets.remove(id);
+        let flow = &mut self.flows[i as usize];
+        let entry = &mut self.entries[flow.entry as usize];
+        entry.counters.answers.delivered += 1;
+        entry.counters.round_trip(rtt);
+        entry.window.rtt_sum += rtt.as_secs_f64();
+        entry.window.rtt_count += 1;
+        if flow.phase != Phase::Over {
+            flow.sender.on_feedback(&entry.spec.params, self.now, &feedback);
+            if let Some(reliable) = &mut flow.reliable {
+                reliable.on_round_trip(rtt);
+                if kind == Kind::Data {
+                    reliable.on_answer(number, received);
+                }
+            }
+            if flow.phase == Phase::Opening {
+                flow.phase = Phase::Running;
+                flow.timer.clear();
+                if let Some(at) = flow.pace.set(self.now) {
+                    self.schedule(at, Target::Send(i));
+                }
+            } else {
+                self.repace(i);
+            }
+        }
+        self.left_network(i);
+    }
+
+    /// Puts a packet on its way. Control packets carry no chunk.
+    fn send(&mut self, i: u32, kind: Kind, chunk: Chunk) {
+        let flow = &mut self.flows[i as usize];
+        let entry = &mut self.entries[flow.entry as usize];
+        let size = if kind == Kind::Data {
+            chunk.length
+        } else {
+            entry.spec.control.get() as u16
+        };
+        let number = flow.next_number;
+        flow.next_number += 1;
+        flow.last_sent = self.now;
+        flow.last_size = size;
+        flow.in_flight += 1;
+        let outgoing = Outgoing {
+            number,
+            size: Bytes::new(u64::from(size)),
+            kind,
+        };
+        let header = flow.sender.on_send(&entry.spec.params, self.now, &outgoing);
+        entry.counters.data.sent += 1;
+        entry.counters.sent_bytes += u64::from(size);
+        entry.window.sent_bytes += u64::from(size);
+        let id = self.packets.insert(Packet {
+            header,
+            sent: self.now,
+            offset: chunk.offset,
+            flow: i,
+            number,
+            hop: entry.hop,
+            size,
+            kind,
+            answer: false,
+        });
+        self.forward(id);
+    }
+
+    fn close_interval(&mut self, i: u32) {
+        let router = &mut self.routers[i as usize];
+        let link = &mut self.links[router.link as usize];
+        link.catch_up(self.now, &mut self.packets);
+        link.close_interval(router.port as usize, self.now - router.since);
+        router.since = self.now;
+        let port = &link.ports[router.port as usize];
+        let next = self.now + port.law.interval(&port.params).max(Duration::from_ps(1));
+        self.events.replace(next, Target::Interval(i));
+    }
+}

@@ -1,0 +1,140 @@
+//! What a run tells: samples on a timer, and counters whose books must balance.
+
+use levelflow_protocols::{Bottleneck, Protocol, RouterLaw, SenderLaw};
+
+use super::{Entry, Sim};
+use crate::ackdelay::AckDelay;
+use crate::counters::{FlowSummary, LinkSummary, Summary, Violation};
+use crate::flow::Phase;
+use crate::link::Link;
+use crate::record::{FlowRow, LinkRow};
+use crate::traffic::Arrivals;
+
+impl<P: Protocol> Sim<P> {
+    /// Writes one row per flow entry and link.
+    pub(super) fn record(&mut self) {
+        let t = self.now.as_secs_f64();
+        let elapsed = (self.now - self.last_sample).as_secs_f64();
+        self.last_sample = self.now;
+        let mut sums = vec![(0.0, 0.0, Bottleneck::Unknown); self.entries.len()];
+        for flow in self
+            .flows
+            .iter()
+            .filter(|f| matches!(f.phase, Phase::Opening | Phase::Running))
+        {
+            let sum = &mut sums[flow.entry as usize];
+            if flow.phase == Phase::Running {
+                sum.0 += flow.sender.rate().bps();
+                sum.1 += flow.sender.proposal().bps();
+            }
+            sum.2 = flow.sender.bottleneck();
+        }
+        for (i, (entry, (rate, proposal, bottleneck))) in self.entries.iter_mut().zip(sums).enumerate() {
+            let single = entry.spec.arrivals == Arrivals::Once { count: 1 };
+            let window = std::mem::take(&mut entry.window);
+            self.recorder.flow(&FlowRow {
+                t,
+                flow: i as u32,
+                active: entry.active,
+                rate_bps: rate,
+                proposal_bps: proposal,
+                sent_bps: window.sent_bytes as f64 * 8.0 / elapsed,
+                delivered_bps: window.delivered_bytes as f64 * 8.0 / elapsed,
+                rtt_s: window.rtt_sum / f64::from(window.rtt_count),
+                lost: window.lost,
+                bottleneck: if single { entry.link_of(bottleneck) } else { -1 },
+            });
+        }
+        for (i, link) in self.links.iter_mut().enumerate() {
+            link.catch_up(self.now, &mut self.packets);
+            let window = std::mem::take(&mut link.window);
+            let arrival_bps = window.arrived_bytes as f64 * 8.0 / elapsed;
+            self.recorder.link(&LinkRow {
+                t,
+                link: i as u32,
+                arrival_bps,
+                peak_bps: if link.ports.is_empty() {
+                    arrival_bps
+                } else {
+                    window.peak_rate
+                },
+                throughput_bps: window.sent_bytes as f64 * 8.0 / elapsed,
+                queue_bytes: link.queue_bytes(),
+                queue_packets: link.queue_packets() as u32,
+                queue_max_bytes: window.queue_max.max(link.queue_bytes()),
+                dropped: window.dropped,
+                dropped_bytes: window.dropped_bytes,
+                peak_loss: window.peak_loss,
+                signal: link.ports.first().map_or(f64::NAN, |p| p.law.signal()),
+            });
+        }
+    }
+
+    /// Counters up to now.
+    ///
+    /// # Errors
+    /// When a packet was counted twice or not at all: the simulator is wrong.
+    pub fn summary(&mut self) -> Result<Summary, Violation> {
+        let mut in_flight = vec![[0u64; 2]; self.entries.len()];
+        let mut everywhere = 0;
+        let on_links = self.links.iter().flat_map(Link::packets);
+        for id in on_links
+            .chain(self.pipes.packets())
+            .chain(self.ack_delays.iter().flat_map(AckDelay::packets))
+        {
+            let packet = &self.packets[id];
+            in_flight[self.flows[packet.flow as usize].entry as usize][usize::from(packet.answer)] += 1;
+            everywhere += 1;
+        }
+        balance("the packet store", self.packets.len() as u64, everywhere)?;
+        let mut flows = Vec::new();
+        for (entry, found) in self.entries.iter().zip(&in_flight) {
+            balance(&entry.spec.name, entry.counters.data.outstanding(), found[0])?;
+            balance(&entry.spec.name, entry.counters.answers.outstanding(), found[1])?;
+            flows.push(FlowSummary::new(&entry.spec.name, &entry.counters, found[0]));
+        }
+        let mut links = Vec::new();
+        for (link, spec) in self.links.iter_mut().zip(&self.specs) {
+            link.catch_up(self.now, &mut self.packets);
+            let c = &link.counters;
+            let found = link.packets().count() as u64;
+            balance(&spec.name, c.arrived - c.dropped - c.delivered - c.lost, found)?;
+            let sent = (c.arrived_bytes - c.dropped_bytes - link.queue_bytes()) as f64 * 8.0;
+            let utilisation = sent / (spec.capacity.bps() * self.now.as_secs_f64().max(f64::MIN_POSITIVE));
+            links.push(LinkSummary::new(&spec.name, c, found, utilisation));
+        }
+        Ok(Summary {
+            simulated_s: self.now.as_secs_f64(),
+            packet_hops: self.packet_hops(),
+            events: self.processed,
+            flows,
+            links,
+        })
+    }
+}
+
+impl<P: Protocol> Entry<P> {
+    /// Index of the link that a sender means, -1 if it means none.
+    fn link_of(&self, bottleneck: Bottleneck) -> i32 {
+        let link = match bottleneck {
+            Bottleneck::Unknown => None,
+            Bottleneck::Hop(n) => usize::from(n)
+                .checked_sub(1)
+                .and_then(|n| self.spec.route.routers.get(n).copied()),
+            Bottleneck::Router(id) => id.checked_sub(1).filter(|link| self.spec.route.forward.contains(link)),
+        };
+        link.map_or(-1, |link| link as i32)
+    }
+}
+
+fn balance(whose: &str, expected: u64, found: u64) -> Result<(), Violation> {
+    if expected == found {
+        Ok(())
+    } else {
+        Err(Violation {
+            whose: whose.to_owned(),
+            expected,
+            found,
+        })
+    }
+}
