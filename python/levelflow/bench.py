@@ -57,7 +57,7 @@ def dumbbell(law: str, mbps: int, flows: int, seconds: float) -> Scenario:
 def shared(flows: int, seconds: float) -> Scenario:
     """N JetMax flows of full-size packets over three links in a row, 10 Gb/s, base round trip 50 ms."""
     scenario = Scenario(f"{flows} flows", f"{seconds} s", sample="1 s")
-    scenario.raw["law"] = {"jetmax": {"packets_per_interval": 0}}
+    scenario.raw["law"] = {"jetmax": {"packets_per_interval": 0, "initial_rate": "80 kb/s"}}
     scenario.link("R0", "R1", "10 Gb/s", "15 ms", buffer="1 BDP", duplex=True)
     scenario.link("s", "R0", "100 Gb/s", "5 ms", duplex=True, law="none")
     scenario.link("R1", "d", "100 Gb/s", "5 ms", duplex=True, law="none")

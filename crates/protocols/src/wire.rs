@@ -84,6 +84,13 @@ pub fn magnitude(bytes: [u8; 4], name: &'static str) -> Result<f32, DecodeError>
     }
 }
 
+/// Whether packet number `a` is older than `b`, counting mod 2^32 as in RFC 1982.
+#[inline]
+#[must_use]
+pub fn before(a: u32, b: u32) -> bool {
+    (a.wrapping_sub(b) as i32) < 0
+}
+
 /// `value * 2^shift`, rounded down, as routers add it up: integers give the same sum in any order and need no
 /// floating-point unit. Negative values and NaN give 0, large ones saturate.
 #[inline]

@@ -195,10 +195,11 @@ impl<P: Protocol> Flow<P> {
     #[inline]
     pub fn next_departure(&self, now: Time) -> Time {
         let size = Bytes::new(u64::from(self.last_size));
-        match self.sender.rate().time_to_send(size) {
-            Some(gap) => later(self.last_sent, gap.max(SHORTEST_GAP)).max(now),
+        let at = match self.sender.rate().time_to_send(size) {
+            Some(gap) => later(self.last_sent, gap.max(SHORTEST_GAP)),
             None => NEVER,
-        }
+        };
+        at.min(self.stop).max(now)
     }
 
     /// How long to wait for the answer to the opening packet: a second, doubled at each retry.

@@ -76,8 +76,10 @@ pub struct FlowSpec<P: Protocol> {
     pub stop: Option<Time>,
     /// How long each flow sends, s.
     pub lifetime: Option<Dist>,
-    /// What each flow carries, bytes, rounded up; `None`: no end.
+    /// What each flow carries, bytes, rounded up to whole units; `None`: no end.
     pub size: Option<Dist>,
+    /// See `size`: a packet, or a byte.
+    pub size_unit: Bytes,
     /// Whether lost data is sent again.
     pub reliable: bool,
     /// How flows arrive.

@@ -67,7 +67,8 @@ impl Reliable {
         self.outstanding.push_back(Sent { chunk, answered: false });
     }
 
-    /// An answer: transmission `number` arrived, and the receiver has every byte before `received`.
+    /// An answer: transmission `number` arrived, and the receiver has every byte before `received`. What it has beyond
+    /// is known as if each answer listed it, as selective acknowledgements do.
     pub fn on_answer(&mut self, number: u32, received: u64) {
         self.backoff = 0;
         let Some(index) = number.checked_sub(self.first) else {
@@ -77,7 +78,8 @@ impl Reliable {
             sent.answered = true;
         }
         while let Some(front) = self.outstanding.front() {
-            let arrived = front.answered || front.chunk.end() <= received;
+            let arrived =
+                front.answered || front.chunk.end() <= received || self.beyond.contains_key(&front.chunk.offset);
             if !arrived {
                 if number < self.first + REORDERING {
                     break;

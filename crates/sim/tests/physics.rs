@@ -397,3 +397,45 @@ fn every_law_of_a_port_hears_of_drops() {
     };
     assert!(offered(true) < offered(false));
 }
+
+#[test]
+fn a_slow_flow_is_over_when_it_stops() {
+    let run = run(r#"
+        name = "stop"
+        duration = "4.05 s"
+        link = [{ from = "A", to = "B", capacity = "1 Mb/s", delay = "1 ms", duplex = true }]
+        [law.emkc]
+        alpha = "1 b/s"
+        initial_rate = "1 kb/s"
+        interval = "10 s"
+        [[flow]]
+        name = "x"
+        law = "emkc"
+        from = "A"
+        to = "B"
+        stop = "2 s"
+        "#);
+    let (t, active) = (column(&run.flows, "t"), column(&run.flows, "active"));
+    for (t, active) in t.iter().zip(&active) {
+        assert_eq!(*active, if *t < 2.0 { 1.0 } else { 0.0 }, "{t}");
+    }
+    assert_eq!(t.last(), Some(&4.05), "the end is sampled too");
+}
+
+#[test]
+fn sizes_in_packets_are_whole_packets() {
+    let run = run(r#"
+        name = "sizes"
+        duration = "5 s"
+        link = [{ from = "A", to = "B", capacity = "1 Gb/s", delay = "1 ms", duplex = true }]
+        [[flow]]
+        name = "x"
+        law = "rcp"
+        from = "A"
+        to = "B"
+        arrivals = { poisson = "200 /s" }
+        size = { pareto = { mean = "25 packets", shape = 1.8 } }
+        "#);
+    let bytes = column(&run.completions, "bytes");
+    assert!(bytes.len() > 500 && bytes.iter().all(|b| b % 1000.0 == 0.0));
+}

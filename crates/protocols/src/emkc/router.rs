@@ -33,7 +33,7 @@ impl RouterLaw for EmkcRouter {
 
     #[inline]
     fn on_arrival(&mut self, _params: &EmkcParams, size: Bytes, header: Option<&mut EmkcHeader>) {
-        self.arrived += size;
+        self.arrived = self.arrived.checked_add(size).unwrap_or(Bytes::new(u64::MAX));
         if let Some(header) = header
             && self.price > header.price
         {

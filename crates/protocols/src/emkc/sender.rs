@@ -3,6 +3,7 @@
 use levelflow_units::{Bytes, Rate, Time};
 
 use super::{EmkcHeader, EmkcParams, Reference, Switch};
+use crate::wire::before;
 use crate::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 
 /// The router a sender listens to, and its newest feedback.
@@ -27,7 +28,7 @@ pub struct EmkcSender {
     /// When the rate last changed, or the flow started.
     changed: Time,
     /// Answers to packets before this number are out of date.
-    next: u32,
+    pub(super) next: u32,
     heard: Option<Heard>,
     /// The rate stays as it is until then.
     hold: Time,
@@ -73,10 +74,10 @@ impl SenderLaw for EmkcSender {
     #[inline]
     fn on_feedback(&mut self, params: &EmkcParams, now: Time, feedback: &Feedback<EmkcHeader>) {
         let header = &feedback.header;
-        if feedback.number < self.next || header.id == 0 || header.delta <= 0.0 {
+        if before(feedback.number, self.next) || header.id == 0 || header.delta <= 0.0 {
             return;
         }
-        self.next = feedback.number.saturating_add(1);
+        self.next = feedback.number.wrapping_add(1);
         match self.heard {
             Some(heard) if heard.id == header.id || params.switch == Switch::None => {
                 self.on_own(params, now, feedback, heard);
@@ -163,7 +164,7 @@ impl EmkcSender {
 
     /// Eq 124: average rate, bit/s, of the packets `since .. number`, which the router counted in that many intervals.
     fn sent(&self, feedback: &Feedback<EmkcHeader>, since: u32, intervals: u32) -> f64 {
-        let packets = f64::from(feedback.number.saturating_sub(since));
+        let packets = f64::from(feedback.number.wrapping_sub(since));
         packets * self.packet_size.as_bits_f64() / (f64::from(intervals) * f64::from(feedback.header.delta))
     }
 

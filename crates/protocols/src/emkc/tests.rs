@@ -497,3 +497,15 @@ fn the_wire_layout_is_fig_18() {
         assert!(EmkcHeader::decode(&wire).is_err(), "p {price}, Delta {delta}");
     }
 }
+
+#[test]
+fn packet_numbers_may_wrap() {
+    let params = params(&[]);
+    let packet_size = Bytes::new(1000);
+    let mut sender = EmkcSender::new(&params, &FlowInfo { packet_size });
+    sender.next = u32::MAX - 60;
+    tell(&params, &mut sender, 100, u32::MAX - 60, (1, 3, 0.2));
+    tell(&params, &mut sender, 200, u32::MAX - 50, (1, 4, 0.2));
+    let rate = tell(&params, &mut sender, 300, 9, (1, 5, 0.2));
+    close(rate, step(60.0 * 8000.0 / 0.1, 0.2), 1e-6);
+}

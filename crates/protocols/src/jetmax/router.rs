@@ -9,7 +9,7 @@ use crate::wire::fixed;
 /// Fraction bits of the byte counts.
 const BYTE_BITS: u32 = 8;
 /// Fraction bits of the sum of gaps, in seconds.
-const GAP_BITS: u32 = 40;
+const GAP_BITS: u32 = 44;
 
 /// Price of a link: signed loss, `1 - target/load` (Zhang 2008, eq 135 and 150); minus infinity without load. Both
 /// arguments in the same unit.
@@ -43,7 +43,7 @@ pub struct Router {
     pub(super) responsive: u64,
     /// Bytes proposed by other flows, and of other traffic, in 2^-8.
     pub(super) unresponsive: u64,
-    /// Sum of the gaps of responsive packets, seconds in 2^-40.
+    /// Sum of the gaps of responsive packets, seconds in 2^-44.
     pub(super) gaps: u64,
     pub(super) price: f32,
     pub(super) share: f32,

@@ -4,6 +4,7 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{Header, Params, Settle};
 use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
+use crate::wire::before;
 
 /// Without an answer for this long, and for [`SILENT_RTTS`], the path counts as lost. (Levelflow; the paper has no
 /// timeout.)
@@ -59,11 +60,6 @@ struct Suggestion {
     reports: u8,
 }
 
-/// Whether packet `a` left before `b`, counting mod 2^32 as in RFC 1982.
-fn before(a: u32, b: u32) -> bool {
-    (a.wrapping_sub(b) as i32) < 0
-}
-
 impl Sender {
     /// A packet sent from now on is the first to tell of a change.
     fn changed(&mut self, params: &Params) {
@@ -75,7 +71,8 @@ impl Sender {
     fn on_suggestion(&mut self, params: &Params, header: &Header) {
         let (hop, epoch) = (header.suggested, header.epoch());
         let reports = match self.suggestion {
-            Some(s) if (s.hop, s.epoch) == (hop, epoch) => s.reports,
+            Some(s) if s.hop != hop => 1,
+            Some(s) if s.epoch == epoch => s.reports,
             Some(s) => s.reports.saturating_add(1),
             None => 1,
         };

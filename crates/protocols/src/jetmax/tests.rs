@@ -222,6 +222,10 @@ fn a_suggestion_counts_when_it_is_seen_in_two_intervals_in_a_row() {
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3));
     desk.answer(&stale, 1, 5, 0.3, 1e6);
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3), "sent before the change");
+    let mut torn = stationary(&[]);
+    suggest(&mut torn, 7, false, 0.3);
+    torn.exchange(2, 8, 0.3, 9e5);
+    assert_eq!(torn.sender.bottleneck(), Bottleneck::Hop(1), "two routers, once each");
     let mut eager = stationary(&[("confirm", 0.0)]);
     suggest(&mut eager, 7, false, 0.3);
     assert_eq!(eager.sender.bottleneck(), Bottleneck::Hop(3));
@@ -371,7 +375,7 @@ fn a_packet_touches_three_sums_or_two() {
         header(2, 9.0, 0.5),
         header(1, 9.0, 0.5).reflected(),
     );
-    assert_eq!(sums(Some(&mut own)), (9 << 8, 0, 1 << 39));
+    assert_eq!(sums(Some(&mut own)), (9 << 8, 0, 1 << 43));
     assert_eq!(sums(Some(&mut other)), (0, 9 << 8, 0));
     assert_eq!(sums(None), (0, 40 << 8, 0));
     assert_eq!((own.hop, other.hop), (1, 1));

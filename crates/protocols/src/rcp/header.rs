@@ -3,8 +3,8 @@
 use crate::Header;
 use crate::wire::{DecodeError, exactly, magnitude, number, word};
 
-/// Longest round-trip time a header may carry, seconds: beyond it the floor of the offered rate would underflow.
-const LONGEST_RTT: f32 = 2e7;
+/// Longest round-trip time a header may carry, seconds: a router believes what packets say for as long as that.
+pub(super) const LONGEST_RTT: f32 = 100.0;
 
 /// What an RCP packet carries (Dukkipati et al. 2005, section II-B, step 2).
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -36,7 +36,7 @@ impl Header for RcpHeader {
         if rtt > LONGEST_RTT {
             return Err(DecodeError::Field {
                 name: "rtt",
-                allowed: "0 to 2e7 s",
+                allowed: "0 to 100 s",
             });
         }
         Ok(Self { rate, rtt })

@@ -44,7 +44,7 @@ impl RouterLaw for RcpRouter {
 
     #[inline]
     fn on_arrival(&mut self, params: &RcpParams, size: Bytes, header: Option<&mut RcpHeader>) {
-        self.arrived += size;
+        self.arrived = self.arrived.checked_add(size).unwrap_or(Bytes::new(u64::MAX));
         let Some(header) = header else { return };
         if header.rtt > 0.0 {
             let sample = f64::from(header.rtt).max(SHORTEST_RTT);

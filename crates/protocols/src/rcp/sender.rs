@@ -2,6 +2,7 @@
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
+use super::header::LONGEST_RTT;
 use super::{RcpHeader, RcpParams};
 use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
 
@@ -59,7 +60,7 @@ impl SenderLaw for RcpSender {
 
     #[inline]
     fn on_feedback(&mut self, _params: &RcpParams, _now: Time, feedback: &Feedback<RcpHeader>) {
-        let sample = feedback.rtt.as_secs_f64();
+        let sample = feedback.rtt.as_secs_f64().min(LONGEST_RTT.into());
         self.srtt = if self.srtt == 0.0 {
             sample
         } else {

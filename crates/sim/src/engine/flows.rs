@@ -138,7 +138,9 @@ impl<P: Protocol> Sim<P> {
         let Entry { spec, streams, .. } = entry;
         let mut flow = Flow::new(e, &spec.params, &entry.info, self.now);
         if let Some(size) = &spec.size {
-            flow.size = (size.sample(&mut streams.size).ceil() as u64).clamp(1, ENDLESS - 1);
+            let unit = spec.size_unit.get();
+            let units = (size.sample(&mut streams.size) / unit as f64).ceil().max(1.0) as u64;
+            flow.size = units.saturating_mul(unit).min(ENDLESS - 1);
         }
         flow.stop = spec.stop.unwrap_or(NEVER);
         if let Some(life) = &spec.lifetime {

@@ -167,7 +167,11 @@ impl<P: Protocol> Sim<P> {
         while self.processed < stop {
             let Some((at, target)) = self.events.peek().filter(|&(at, _)| at <= until) else {
                 self.now = self.now.max(until);
-                return self.now == self.end;
+                let over = self.now == self.end;
+                if over && self.last_sample < self.end {
+                    self.record();
+                }
+                return over;
             };
             self.now = at;
             self.processed += 1;

@@ -23,7 +23,7 @@ impl<P: Protocol> Sim<P> {
             .filter(|f| matches!(f.phase, Phase::Opening | Phase::Running))
         {
             let sum = &mut sums[flow.entry as usize];
-            if flow.phase == Phase::Running {
+            if flow.pace.is_set() {
                 sum.0 += flow.sender.rate().bps();
                 sum.1 += flow.sender.proposal().bps();
             }

@@ -85,6 +85,18 @@ impl Base for Size {
     }
 }
 
+impl<T> Varying<T> {
+    /// Whether one of the values it is made of is such.
+    pub fn any(&self, is: impl Fn(&T) -> bool) -> bool {
+        match self {
+            Self::Constant(value) | Self::Random(Random::Exponential(value)) => is(value),
+            Self::Random(Random::Pareto { mean, .. } | Random::Lognormal { mean, .. }) => is(mean),
+            Self::Random(Random::Uniform(values)) => values.iter().any(is),
+            Self::Random(Random::List(values)) => values.iter().any(is),
+        }
+    }
+}
+
 impl<T: Base> Varying<T> {
     /// The law in base units.
     ///

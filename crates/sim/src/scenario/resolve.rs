@@ -2,7 +2,9 @@
 
 use std::collections::BTreeSet;
 
-use levelflow_protocols::{Any, AnyParams};
+use levelflow_protocols::{
+    Any, AnyParams, AnyRouter, AnySender, FlowInfo, Opening, PortInfo, Protocol, RouterLaw, SenderLaw,
+};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::error::ScenarioError;
@@ -184,6 +186,9 @@ impl Scenario {
                 }
                 _ => {}
             }
+            if let Some(problem) = too_slow_to_measure(flow, links) {
+                return Err(ScenarioError::at(place, problem));
+            }
         }
         Ok(())
     }
@@ -292,6 +297,39 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
     })
 }
 
+/// A packet brings back what the interval before it showed. Without a packet in both, a flow hears nothing of itself; a
+/// flow without end that always sends so seldom at first keeps its first rate for ever.
+fn too_slow_to_measure(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<String> {
+    if flow.size.is_some() || Any::opening(&flow.params) == Opening::Handshake {
+        return None;
+    }
+    let sender = AnySender::new(
+        &flow.params,
+        &FlowInfo {
+            packet_size: flow.packet,
+        },
+    );
+    let gap = sender.rate().time_to_send(sender.packet_size(&flow.params))?;
+    let law = flow.params.law().name;
+    let on_path = flow.route.routers.iter().map(|&l| &links[l as usize]);
+    let mut routers = on_path.flat_map(|link| link.routers.iter().map(move |params| (link, params)));
+    let (link, interval) = routers.find_map(|(link, params)| {
+        let interval = router(link, params).interval(params);
+        (params.law().name == law && interval + interval <= gap).then_some((link, interval))
+    })?;
+    Some(format!(
+        "at its first rate, {}, it sends a packet every {gap}, and the router of {} closes its interval every \
+         {interval}: it would never hear of its share; raise initial_rate or interval",
+        sender.rate(),
+        link.name
+    ))
+}
+
+fn router(link: &LinkSpec<Any>, params: &AnyParams) -> AnyRouter {
+    let capacity = link.capacity;
+    AnyRouter::new(params, &PortInfo { id: 1, capacity })
+}
+
 /// Largest packet of a flow on a link, if it uses it.
 fn largest_packet(flow: &FlowSpec<Any>, link: u32) -> Option<Bytes> {
     let data = flow.route.forward.contains(&link).then_some(flow.packet);
@@ -344,6 +382,10 @@ impl FlowReader<'_> {
         if size.as_ref().is_some_and(|s| s.constant() == Some(0.0)) {
             return Err(self.error("size", "must be above 0"));
         }
+        let in_packets = flow
+            .size
+            .as_ref()
+            .is_some_and(|s| s.any(|v| matches!(v, Size::Packets(_))));
         let reliable = flow.reliable.unwrap_or(size.is_some());
         if reliable && size.is_none() {
             return Err(self.error(
@@ -360,6 +402,7 @@ impl FlowReader<'_> {
             stop: self.stop()?,
             lifetime: self.dist("lifetime", flow.lifetime.as_ref())?,
             size,
+            size_unit: if in_packets { flow.packet } else { Bytes::new(1) },
             reliable,
             arrivals: self.arrivals()?,
             packet: flow.packet,
@@ -527,11 +570,6 @@ impl FlowReader<'_> {
 
 /// The largest load that a link's routers aim at: the smallest of their targets, or its capacity.
 pub(super) fn target(link: &LinkSpec<Any>) -> Rate {
-    use levelflow_protocols::{AnyRouter, PortInfo, RouterLaw};
-    let info = PortInfo {
-        id: 1,
-        capacity: link.capacity,
-    };
-    let targets = link.routers.iter().map(|p| AnyRouter::new(p, &info).target());
+    let targets = link.routers.iter().map(|p| router(link, p).target());
     targets.fold(link.capacity, |least, t| if t < least { t } else { least })
 }
