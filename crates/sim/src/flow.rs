@@ -199,7 +199,7 @@ impl<P: Protocol> Flow<P> {
             Some(gap) => later(self.last_sent, gap.max(SHORTEST_GAP)),
             None => NEVER,
         };
-        at.min(self.stop).max(now)
+        at.min(later(self.stop, SHORTEST_GAP)).max(now)
     }
 
     /// How long to wait for the answer to the opening packet: a second, doubled at each retry.

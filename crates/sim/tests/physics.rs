@@ -417,7 +417,7 @@ fn a_slow_flow_is_over_when_it_stops() {
         "#);
     let (t, active) = (column(&run.flows, "t"), column(&run.flows, "active"));
     for (t, active) in t.iter().zip(&active) {
-        assert_eq!(*active, if *t < 2.0 { 1.0 } else { 0.0 }, "{t}");
+        assert_eq!(*active, if *t <= 2.0 { 1.0 } else { 0.0 }, "{t}");
     }
     assert_eq!(t.last(), Some(&4.05), "the end is sampled too");
 }

@@ -39,6 +39,19 @@ pub struct Params {
     pub confirm: bool,
 }
 
+impl Params {
+    /// The rate below which a sender does not fall, bit/s: `min_rate`, or two of the smallest sized packets in an
+    /// interval. A packet brings back what the interval before it showed, so a sender needs one in each.
+    #[must_use]
+    pub fn floor(&self) -> f64 {
+        if self.packets_per_interval == 0.0 {
+            return self.min_rate;
+        }
+        self.min_rate
+            .max(2.0 * self.min_packet.as_bits_f64() / self.interval.as_secs_f64())
+    }
+}
+
 /// After what a sender skips the interval that mixes old and new packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Settle {
@@ -87,7 +100,7 @@ pub(super) const SPEC: &[ParamSpec] = &[
     },
     ParamSpec {
         name: "min_rate",
-        doc: "smallest rate, reached when other traffic fills the link",
+        doc: "smallest rate, reached when other traffic fills the link; two of the smallest packets per interval if that is more",
         unit: Unit::Rate,
         default: 1e3,
         range: (1.0, 1e18),

@@ -110,12 +110,12 @@ impl Sender {
         };
         let approved = f64::from(header.price) <= params.eps_a;
         let rate = if approved { proposal } else { self.rate };
-        let wanted = step(params.tau, rate, share).max(params.min_rate);
+        let wanted = step(params.tau, rate, share).max(params.floor());
         self.proposal = wanted;
         self.rate = if wanted <= rate || !params.propose {
             wanted
         } else {
-            rate.max(params.min_rate)
+            rate.max(params.floor())
         };
         if params.settle == Settle::PerAdjustment {
             self.changed(params);

@@ -185,10 +185,10 @@ fn a_rejected_proposal_is_made_anew_and_a_decrease_needs_no_approval() {
     assert_eq!(desk.rates(), (lower, lower));
     desk.exchange(1, 7, 0.9, -1e9);
     desk.exchange(1, 8, 0.9, -1e9);
-    assert_eq!(desk.rates(), (1e3, 1e3), "the smallest rate");
+    assert_eq!(desk.rates(), (7680.0, 7680.0), "two packets of 48 B per interval");
     desk.exchange(1, 9, 0.0, f32::MAX);
     desk.exchange(1, 10, 0.0, f32::MAX);
-    assert_eq!(desk.rates(), (1e3, 1e3), "a share of nobody says nothing");
+    assert_eq!(desk.rates(), (7680.0, 7680.0), "a share of nobody says nothing");
 }
 
 /// A sender that is stationary at 1 Mb/s on hop 1, which has price zero.
