@@ -260,7 +260,11 @@ fn traffic_must_make_sense() {
     );
     refused(
         &[("/flow/0/count", json!(1u64 << 32))],
-        &["flow 1 (x), count", "4294967296"],
+        &["flow 1 (x), count", "4294967296", "1 to 10000000"],
+    );
+    refused(
+        &[("/flow/0/count", json!(-1))],
+        &["flow 1 (x), count", "-1", "a whole number from 0 up"],
     );
     refused(&[("/flow/0/limit", json!(3))], &["flow 1 (x), limit", "arrivals"]);
     let poisson = || ("/flow/0/arrivals", json!({ "poisson": "3 /s" }));
@@ -305,9 +309,40 @@ fn names_cannot_break_the_line_or_the_result_directory() {
         &["flow 1 (a b c)"],
     );
     refused(&[("/link/0/na\nme", json!(1))], &["link 1", "na"]);
-    for name in ["", "..", "a/b", "a\\b", "a\0b"] {
+    for name in ["", "..", "a/b", "a\\b"] {
         refused(&[("/name", json!(name))], &["name", "without slashes"]);
     }
+}
+
+#[test]
+fn names_hold_no_control_characters() {
+    for (pointer, texts) in [
+        ("/name", ["name", "good"]),
+        ("/link/0/name", ["link 1 (good ), name", "good"]),
+        ("/link/0/reverse", ["link 1 (A->B), name", "good"]),
+        ("/link/0/from", ["link 1 (good ->B), from", "good"]),
+        ("/link/1/to", ["link 2 (B->good ), to", "good"]),
+        ("/flow/0/name", ["flow 1 (good ), name", "good"]),
+    ] {
+        for control in ['\0', '\t', '\u{1b}', '\u{9f}'] {
+            let name = json!(format!("good{control}"));
+            let value = if pointer.ends_with("reverse") {
+                json!({ "name": name })
+            } else {
+                name
+            };
+            let line = check(&changed(&[(pointer, value)])).expect_err(pointer);
+            assert_line(&line, &[texts[0], texts[1], "control character", "allowed"]);
+            assert!(!line.contains(char::is_control), "{line:?}");
+        }
+    }
+    assert_eq!(check(&changed(&[("/flow/0/name", json!("Zürich \u{1f600}"))])), Ok(()));
+}
+
+#[test]
+fn a_value_out_of_range_is_printed_once() {
+    let line = check(&changed(&[("/law", json!({ "jetmax": { "tau": 7.0 } }))])).expect_err("tau");
+    assert_eq!(line, "law, jetmax, tau: 7 is out of range; allowed: 0.01 to 1.99");
 }
 
 #[track_caller]

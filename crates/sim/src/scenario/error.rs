@@ -33,7 +33,8 @@ impl ScenarioError {
     }
 
     pub(crate) fn structure(raw: &Value, error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
-        let mut problem = one_line(&error.inner().to_string());
+        let mut problem =
+            one_line(&error.inner().to_string()).replace("expected u64", "expected a whole number from 0 up");
         if problem == "expected map with a single key" {
             problem = "needs exactly one key, the form to take, with what belongs to it inside".into();
         }
@@ -118,5 +119,6 @@ fn nickname(member: &Value) -> String {
 }
 
 fn one_line(message: &str) -> String {
-    message.split_whitespace().collect::<Vec<_>>().join(" ")
+    let words = message.split(|c: char| c.is_whitespace() || c.is_control());
+    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use levelflow_protocols::params::{Raw, Shown};
+use levelflow_protocols::params::{ParamError, Problem, Raw, Shown};
 use levelflow_protocols::{Any, AnyParams, LAWS, LawInfo, params};
 use serde_json::Value;
 
@@ -64,7 +64,13 @@ fn read_values(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> F
             Value::Number(n) => Raw::Number(n.as_f64().unwrap_or(f64::NAN)),
             _ => Raw::Text(""),
         };
-        let wrong = |e| ScenarioError::at(format!("{place}, {key}"), format!("{value}: {e}"));
+        let wrong = |e: ParamError| {
+            let problem = match e.problem {
+                Problem::Range { .. } => e.to_string(),
+                Problem::Kind(_) | Problem::Conflict(_) => format!("{value}: {e}"),
+            };
+            ScenarioError::at(format!("{place}, {key}"), problem)
+        };
         values[index] = info.params[index].read(raw).map_err(wrong)?;
     }
     Ok((info, values))

@@ -181,7 +181,7 @@ pub struct Flow {
     pub reliable: Option<bool>,
     /// How many flows start; by default one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub count: Option<u32>,
+    pub count: Option<u64>,
     /// Flows that arrive again and again, instead of `count`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
@@ -218,7 +218,7 @@ pub enum Arrivals {
     /// `batch` flows at a time, with such times between them, the first at `start`.
     Batches {
         /// Flows at a time.
-        batch: u32,
+        batch: u64,
         /// Time between two batches.
         interval: Varying<Duration>,
     },

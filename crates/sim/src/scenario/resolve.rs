@@ -29,7 +29,7 @@ const LARGEST_PACKET: u64 = 65_535;
 const LONGEST_RUN: Duration = Duration::from_secs(100 * 24 * 3600);
 const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
 /// All flows of an entry are known before the run starts.
-const MOST_FLOWS: u32 = 10_000_000;
+const MOST_FLOWS: u64 = 10_000_000;
 /// A thousand picoseconds, the unit of the clock, between two arrivals.
 const FASTEST_ARRIVALS: f64 = 1e9;
 
@@ -43,7 +43,8 @@ impl Scenario {
     /// # Errors
     /// What is wrong first, in one line.
     pub fn resolve(&self) -> Fallible<Resolved> {
-        if self.name.is_empty() || self.name.contains(['/', '\\', '\0']) || self.name.starts_with('.') {
+        printable("name", &self.name)?;
+        if self.name.is_empty() || self.name.contains(['/', '\\']) || self.name.starts_with('.') {
             let rule = "needs a name without slashes that does not begin with a dot: results go to a directory of it";
             return Err(ScenarioError::at("name", rule));
         }
@@ -122,6 +123,7 @@ impl Scenario {
         let mut flows = Vec::new();
         for (i, flow) in self.flow.iter().enumerate() {
             let place = format!("flow {} ({})", i + 1, flow.name);
+            printable(&format!("{place}, name"), &flow.name)?;
             if flow.name.is_empty() || !names.insert(&flow.name) {
                 return Err(ScenarioError::at(place, "needs a name of its own"));
             }
@@ -241,6 +243,14 @@ impl Scenario {
     }
 }
 
+fn printable(place: &str, name: &str) -> Fallible<()> {
+    if name.contains(char::is_control) {
+        let problem = format!("{name:?} holds a control character; allowed: letters, digits, signs and spaces");
+        return Err(ScenarioError::at(place, problem));
+    }
+    Ok(())
+}
+
 fn link_place(i: usize, link: &Link) -> String {
     match &link.name {
         Some(name) => format!("link {} ({name})", i + 1),
@@ -271,6 +281,9 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
         delay.unwrap_or(link.delay),
         loss.unwrap_or(link.loss),
     );
+    for (key, name) in [("from", &link.from), ("to", &link.to), ("name", &name)] {
+        printable(&format!("{place}, {key}"), name)?;
+    }
     if link.from == link.to {
         return Err(ScenarioError::at(place, "a link needs two different nodes"));
     }
@@ -504,7 +517,7 @@ impl FlowReader<'_> {
         }
         let Some(arrivals) = arrivals else {
             return match count.unwrap_or(1) {
-                count @ 1..=MOST_FLOWS => Ok(Arrivals::Once { count }),
+                count @ 1..=MOST_FLOWS => Ok(Arrivals::Once { count: count as u32 }),
                 count => {
                     let problem = format!("{count} is out of range; allowed: 1 to {MOST_FLOWS}");
                     Err(self.error("count", problem))
@@ -517,7 +530,7 @@ impl FlowReader<'_> {
                 "cannot go with arrivals; use batches for several flows at a time",
             ));
         }
-        let process = |at_start, interval: Dist, batch| {
+        let process = |at_start, interval: Dist, batch: u64| {
             if interval.max() <= 0.0 {
                 return Err(self.error("arrivals", "the interval must be above 0"));
             }
@@ -528,7 +541,7 @@ impl FlowReader<'_> {
             Ok(Arrivals::Process {
                 at_start,
                 interval,
-                batch,
+                batch: batch as u32,
                 limit: *limit,
             })
         };
