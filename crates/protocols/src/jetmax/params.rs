@@ -182,9 +182,9 @@ pub(super) const SPEC: &[ParamSpec] = &[
         name: "confirm",
         doc: "whether a suggested bottleneck must be seen in two intervals before a sender accepts it",
         unit: Unit::Switch,
-        default: 1.0,
+        default: 0.0,
         range: OFF_ON,
-        source: "Levelflow: intervals of routers are not aligned, so single suggestions are often false",
+        source: "Levelflow: intervals of routers are not aligned, so single suggestions can be false; the paper does not ask",
     },
 ];
 

@@ -210,7 +210,7 @@ fn suggest(desk: &mut Desk, epoch: u8, own_zero: bool, price: f32) {
 
 #[test]
 fn a_suggestion_counts_when_it_is_seen_in_two_intervals_in_a_row() {
-    let mut desk = stationary(&[]);
+    let mut desk = stationary(&[("confirm", 1.0)]);
     suggest(&mut desk, 7, false, 0.3);
     suggest(&mut desk, 7, false, 0.3);
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(1), "one interval");
@@ -222,11 +222,11 @@ fn a_suggestion_counts_when_it_is_seen_in_two_intervals_in_a_row() {
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3));
     desk.answer(&stale, 1, 5, 0.3, 1e6);
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3), "sent before the change");
-    let mut torn = stationary(&[]);
+    let mut torn = stationary(&[("confirm", 1.0)]);
     suggest(&mut torn, 7, false, 0.3);
     torn.exchange(2, 8, 0.3, 9e5);
     assert_eq!(torn.sender.bottleneck(), Bottleneck::Hop(1), "two routers, once each");
-    let mut eager = stationary(&[("confirm", 0.0)]);
+    let mut eager = stationary(&[]);
     suggest(&mut eager, 7, false, 0.3);
     assert_eq!(eager.sender.bottleneck(), Bottleneck::Hop(3));
 }
