@@ -101,7 +101,9 @@ def test_a_mistake_in_a_figure_is_an_error_and_never_reproduced(tmp_path, measur
 
 def fake_result(scenario):
     empty = pl.DataFrame({"t": [0.0]})
-    return SimpleNamespace(flows=empty, links=empty, completions=empty, summary={}, scenario=scenario.raw)
+    return SimpleNamespace(
+        flows=empty, links=empty, completions=empty, scenario=scenario.raw, manifest={"raw": scenario.raw}
+    )
 
 
 def test_equal_scenarios_run_once_and_no_more_than_the_workers_at_a_time(monkeypatch):
@@ -169,6 +171,24 @@ def test_the_report_is_one_page_that_fetches_nothing(tmp_path):
     assert page.count("badge reproduced") == 2
 
 
+def test_the_report_lists_the_first_scenarios_that_were_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(Scenario, "run", lambda self, progress: fake_result(self))
+    monkeypatch.setattr(runner, "draw", lambda figure, plot: ())
+    several = """
+from levelflow.scenario import Scenario
+
+def measure(figure):
+    figure.runs([Scenario("a", "1 s", seed=100 + i % 5) for i in range(10)])
+    return {}
+"""
+    figure = measured(folder_at(tmp_path, several))
+    assert len(figure.scenarios) == 5
+    page = report.page([figure], "test")
+    assert "<summary>5 scenarios</summary>" in page
+    assert "and 2 more" in page
+    assert [f"seed = {100 + i}\n" in page for i in range(5)] == [True] * 3 + [False] * 2
+
+
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
     monkeypatch.setattr(cli, "papers_folder", lambda: tmp_path / "papers")
@@ -200,11 +220,17 @@ def test_the_command_says_by_its_exit_code_whether_all_was_reproduced(tmp_path, 
         (["thre"], "no claim is named 'thre'"),
         (["--paper", "papr"], "the nearest is paper"),
         (["--all", "one"], "--all cannot"),
-        (["--json", "papers/paper/figure/claim.toml/x.json"], "cannot be written"),
+        (["--json", "papers/paper/figure/claim.toml/x.json"], "x.json: cannot be written: Not a directory"),
+        (["--json", "papers"], "papers: cannot be written: not a file"),
+        (["--json", "/dev/null"], "/dev/null: cannot be written: not a file"),
+        (["--json", "/proc/x.json"], "/proc/x.json: cannot be written"),
+        (["--json", 300 * "x"], "cannot be written: File name too long"),
+        (["--out", "papers/paper/figure/claim.toml"], "report.html: cannot be written"),
     ],
 )
-def test_bad_input_is_one_line_and_exit_2(tmp_path, checkout, args, says):
+def test_bad_input_is_one_line_and_exit_2_before_anything_runs(tmp_path, checkout, monkeypatch, args, says):
     folder_at(tmp_path)
+    monkeypatch.setattr(runner, "measure_all", lambda *_args, **_options: pytest.fail("something was run"))
     result = checkout(*args)
     assert result.exit_code == 2
     assert result.stderr.startswith("levelflow: ")
@@ -224,6 +250,21 @@ def test_an_interruption_keeps_what_was_measured(tmp_path, checkout, monkeypatch
     result = checkout("--json", "claims.json")
     assert result.exit_code == 130
     assert len(json.loads((tmp_path / "claims.json").read_text())) == 3
+
+
+def test_every_verdict_is_on_disk_before_the_next_figure_ends(tmp_path, checkout, monkeypatch):
+    folder_at(tmp_path)
+    folder_at(tmp_path, claim=CLAIM.replace('"one"', '"two"'), where="papers/paper/other")
+    saved = []
+
+    def figures(claims, **_options):
+        for claim in claims:
+            yield measured(claim.folder)
+            saved.append(len(json.loads((tmp_path / "claims.json").read_text())))
+
+    monkeypatch.setattr(runner, "measure_all", figures)
+    checkout("--json", "claims.json")
+    assert saved == [3, 6]
 
 
 def test_figures_are_measured_side_by_side_and_all_come_back(tmp_path, monkeypatch):

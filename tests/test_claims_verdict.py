@@ -103,3 +103,9 @@ def test_sequences_of_seeds_may_differ_in_length() -> None:
     there_and_back, stayed = ["R2", "R1", "R2"], ["R2"]
     assert meets("==", there_and_back, Seeds([there_and_back] * 4 + [stayed]))
     assert not meets("==", there_and_back, Seeds([there_and_back] * 2 + [stayed] * 3))
+
+
+@pytest.mark.parametrize(("op", "value"), [("==", 5.0), ("<=", [5.0, 6.0]), ("between", [1, 9]), ("true", None)])
+def test_a_figure_cannot_replace_a_printed_value_by_a_target_of_its_own(op, value):
+    with pytest.raises(TypeError, match="the check itself states what is expected"):
+        meets(op, value, Against(7.0, 7.0))

@@ -1,6 +1,7 @@
 """RCP and EMKC on T2: 99 paths of 220 ms and one of 2020 ms."""
 
 from levelflow.claims.metrics import rates, series
+from levelflow.claims.verdict import Seeds
 
 FAST = [f"x{i}" for i in range(1, 100)]
 ALL = [*FAST, "x100"]
@@ -30,32 +31,53 @@ def each(result):
     return [rates.steady_rate(result.flows, x, JOIN, EMKC_END) / 1e6 for x in ALL]
 
 
+def variants(figure):
+    """Scenarios by name; the starts within the first second are drawn anew by each seed."""
+    return {
+        "RCP": scenario(figure, "rcp"),
+        "RCP, D_max": scenario(figure, "rcp", rtt="max"),
+        **{f"EMKC, alpha {alpha}": scenario(figure, "emkc", alpha=alpha) for alpha in EMKC_SHARES},
+    }
+
+
+def run(figure):
+    """Results of all seeds by variant."""
+    names = list(variants(figure))
+    results = iter(figure.runs([variants(figure)[name].set("seed", seed) for name in names for seed in figure.seeds(5)]))
+    return {name: [next(results) for _ in figure.seeds(5)] for name in names}
+
+
+def emkc_stable(results):
+    """Whether the mean of x1..x99 settles, for each alpha."""
+    pairs = zip(results, EMKC_SHARES.values(), strict=True)
+    return [series.is_stable(*fast_mean(result, (JOIN, EMKC_END)), share) for result, share in pairs]
+
+
 def measure(figure):
-    alphas = [scenario(figure, "emkc", alpha=alpha) for alpha in EMKC_SHARES]
-    mean, largest, *emkc = figure.runs([scenario(figure, "rcp"), scenario(figure, "rcp", rtt="max"), *alphas])
-    wide = [
-        (fast_mean(result, (JOIN, EMKC_END)), share) for result, share in zip(emkc, EMKC_SHARES.values(), strict=True)
-    ]
+    mean, largest, *emkc = run(figure).values()
+    window = (JOIN, RCP_END)
     return {
         "t2-rcp-fig25c": [
-            stable(mean, SHARE) and rates.stable(mean.flows, "x100", SHARE, (JOIN, RCP_END)),
-            series.amplitude_pct(fast_mean(mean, series.steady(JOIN, RCP_END))[1]),
+            Seeds([stable(r, SHARE) and rates.stable(r.flows, "x100", SHARE, window) for r in mean]),
+            Seeds([series.amplitude_pct(fast_mean(r, series.steady(JOIN, RCP_END))[1]) for r in mean]),
         ],
         "t2-dmax-variants": [
             None,
-            stable(largest, SHARE) and rates.stable(largest.flows, "x100", SHARE, (JOIN, RCP_END)),
-            rates.starved(largest.flows, "x100", SHARE, (JOIN, RCP_END)),
+            Seeds([stable(r, SHARE) and rates.stable(r.flows, "x100", SHARE, window) for r in largest]),
+            Seeds([rates.starved(r.flows, "x100", SHARE, window) for r in largest]),
         ],
-        "t2-emkc-fig25d": [*map(each, emkc), [series.is_stable(*means, share) for means, share in wide]],
+        "t2-emkc-fig25d": [
+            *(Seeds([each(result) for result in results]) for results in emkc),
+            Seeds([emkc_stable(results) for results in zip(*emkc, strict=True)]),
+        ],
     }
 
 
 def plot(figure, canvas):
-    titles = ("RCP", "RCP, D_max", "EMKC, alpha 0.2 Mb/s", "EMKC, alpha 0.02 Mb/s")
-    for axes, result, title in zip(canvas.subplots(2, 2).flat, figure.results, titles, strict=True):
-        t, rate = fast_mean(result)
+    for axes, (title, results) in zip(canvas.subplots(2, 2).flat, run(figure).items(), strict=True):
+        t, rate = fast_mean(results[0])
         axes.plot(t, rate / 1e6, label="mean of x1..x99")
-        t, rate = rates.rate_series(result.flows, "x100")
+        t, rate = rates.rate_series(results[0].flows, "x100")
         axes.plot(t, rate / 1e6, label="x100", linewidth=0.6)
         axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title, ylim=(0, None if "EMKC" in title else 0.3))
         axes.legend()

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_format
-import os
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -51,9 +50,7 @@ def reproduce(
     except ClaimError as error:
         typer.echo(f"levelflow: {error}", err=True)
         raise typer.Exit(BAD_INPUT) from None
-    figures, interrupted = _measure(claims, full=full, workers=workers)
-    if json is not None:
-        report.replace(json, json_format.dumps(runner.scorecard(figures), indent=1, allow_nan=False) + "\n")
+    figures, interrupted = _measure(claims, json, full=full, workers=workers)
     page = out / "report.html"
     report.write(page, figures, _core.build())
     _print(figures, page)
@@ -77,15 +74,31 @@ def papers_folder() -> Path:
 
 
 def _writable(target: Path | None) -> None:
+    """Makes sure, by a file beside it, that ``target`` can be written; its folder need not exist yet."""
     if target is None:
         return
-    existing = next(parent for parent in (target, *target.absolute().parents) if parent.exists())
-    if target.is_dir() or (existing != target and not existing.is_dir()) or not os.access(existing, os.W_OK):
-        raise ClaimError(f"{target}: cannot be written")
+    try:
+        if target.exists() and not target.is_file():
+            raise ClaimError(f"{target}: cannot be written: not a file")
+        folder = next(parent for parent in target.absolute().parents if parent.exists())
+        probe = report.part(folder / target.name)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise ClaimError(f"{target}: cannot be written: {error.strerror}") from None
 
 
-def _measure(claims: list[Claim], *, full: bool, workers: int | None) -> tuple[list[FigureOutcome], bool]:
+def _save(json: Path | None, figures: list[FigureOutcome]) -> None:
+    if json is not None:
+        report.replace(json, json_format.dumps(runner.scorecard(figures), indent=1, allow_nan=False) + "\n")
+
+
+def _measure(
+    claims: list[Claim], json: Path | None, *, full: bool, workers: int | None
+) -> tuple[list[FigureOutcome], bool]:
+    """Measures the figures, saving the verdicts after each; the second value says whether it was interrupted."""
     figures: list[FigureOutcome] = []
+    _save(json, figures)
     columns = (
         TextColumn("{task.description}"),
         BarColumn(),
@@ -99,6 +112,7 @@ def _measure(claims: list[Claim], *, full: bool, workers: int | None) -> tuple[l
         try:
             for figure in runner.measure_all(claims, full=full, workers=workers):
                 figures.append(figure)
+                _save(json, figures)
                 progress.update(task, advance=1, description=figure.claim.name)
         except KeyboardInterrupt:
             return figures, True

@@ -9,6 +9,8 @@ from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any
 
+import tomli_w
+
 from levelflow.claims.model import SCENARIO_FILE, Claim
 from levelflow.scenario import Scenario
 
@@ -117,6 +119,10 @@ class Figure:
                 results = list(pool.map(self._runs.get, scenarios))
         self.results.extend(results)
         return results
+
+    def listings(self) -> tuple[str, ...]:
+        """The scenarios of the results as TOML, in their order; equal ones once."""
+        return tuple(dict.fromkeys(tomli_w.dumps(result.manifest["raw"]) for result in self.results))
 
     def seeds(self, count: int) -> range:
         """The first ``count`` seeds."""

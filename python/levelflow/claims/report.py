@@ -9,7 +9,7 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, get_args
 
-from levelflow.claims.model import SCENARIO_FILE, Check
+from levelflow.claims.model import Check
 from levelflow.claims.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 SIGNS = {"==": "=", "~=": "≈", "<=": "≤", ">=": "≥", "<": "<", ">": ">", "->": "→", "between": "between"}
 STYLE = "report.css"
+#: Scenarios of a figure that are shown in full.
+LISTED = 3
 
 
 def page(figures: Sequence[FigureOutcome], build: str) -> str:
@@ -58,9 +60,14 @@ def write(path: Path, figures: Sequence[FigureOutcome], build: str) -> None:
 def replace(path: Path, text: str) -> None:
     """Writes a text file in one step, so that a reader sees the old one or the new one."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.part")
+    temporary = part(path)
     temporary.write_text(text, encoding="utf-8")
     temporary.replace(path)
+
+
+def part(path: Path) -> Path:
+    """Where a file is written before it takes its place."""
+    return path.with_name(f".{path.name}.part")
 
 
 def _summary(by_paper: Iterable[tuple[str, list[FigureOutcome]]]) -> str:
@@ -97,20 +104,24 @@ def _figure(figure: FigureOutcome) -> str:
         f"src='data:image/png;base64,{base64.b64encode(image).decode()}'>"
         for image in figure.images
     )
-    scenario = figure.claim.folder / SCENARIO_FILE
-    listing = (
-        f"<details><summary>scenario</summary><pre>{escape(scenario.read_text(encoding='utf-8'))}</pre></details>"
-        if scenario.exists()
-        else ""
-    )
     entries = "".join(
         _entry(list(outcomes)) for _, outcomes in groupby(figure.outcomes, key=lambda outcome: outcome.entry.id)
     )
     return (
         f"<section id='{_anchor(figure)}'><h3>{escape(figure.claim.name)}"
         f"<span class=meta> {figure.seconds:.1f} s</span></h3>{entries}"
-        f"<div class=plots>{images}</div>{listing}</section>"
+        f"<div class=plots>{images}</div>{_scenarios(figure.scenarios)}</section>"
     )
+
+
+def _scenarios(texts: Sequence[str]) -> str:
+    """The first scenarios that were run, folded away, and how many more there are."""
+    if not texts:
+        return ""
+    listed = "".join(f"<pre>{escape(text)}</pre>" for text in texts[:LISTED])
+    more = f"<p>and {len(texts) - LISTED} more, which differ from these in seed or parameters</p>"
+    label = "1 scenario" if len(texts) == 1 else f"{len(texts)} scenarios"
+    return f"<details><summary>{label}</summary>{listed}{more if len(texts) > LISTED else ''}</details>"
 
 
 def _entry(outcomes: Sequence[Outcome]) -> str:

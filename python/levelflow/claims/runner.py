@@ -46,6 +46,8 @@ class FigureOutcome:
     claim: Claim
     outcomes: tuple[Outcome, ...]
     images: tuple[bytes, ...]
+    #: The scenarios that were run, as TOML, in the order in which they were asked for; equal ones once.
+    scenarios: tuple[str, ...]
     seconds: float
     tier: str
 
@@ -94,7 +96,8 @@ def measure(claim: Claim, runs: Runs, laws: frozenset[str], *, full: bool) -> Fi
     outcomes = tuple(
         outcome for entry in claim.entries for outcome in judge(entry, values.get(entry.id), laws, failure)
     )
-    return FigureOutcome(claim, outcomes, images, time.monotonic() - begin, "full" if full else "quick")
+    tier = "full" if full else "quick"
+    return FigureOutcome(claim, outcomes, images, figure.listings(), time.monotonic() - begin, tier)
 
 
 def judge(

@@ -44,12 +44,15 @@ def meets(op: str, expected: Value | None, measured: Measured, tol_rel: float = 
     the two holds. Lists are compared element by element; a list against one number must meet it everywhere.
 
     Raises:
-        TypeError: when the measured value is not of the kind that the operator compares.
+        TypeError: when the measured value is not of the kind that the operator compares, or brings a target
+            of its own where the paper states one.
         ValueError: when the operator is unknown, nothing was measured or two lists differ in length.
     """
     if op not in OPERATORS:
         raise ValueError(f"unknown operator {op}")
     if isinstance(measured, Against):
+        if not isinstance(expected, str):
+            raise TypeError("the check itself states what is expected; Against is for targets that it only names")
         return meets(op, measured.target, measured.measured, tol_rel, tol_abs)
     if isinstance(measured, Seeds):
         return _seeds_meet(measured, lambda value: meets(op, expected, value, tol_rel, tol_abs))
