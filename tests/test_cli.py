@@ -6,7 +6,7 @@ import resource
 import pytest
 from typer.testing import CliRunner
 
-from levelflow import Result
+from levelflow import Result, library
 from levelflow.cli import app
 
 cli = CliRunner()
@@ -64,6 +64,17 @@ def test_list_names_what_there_is(kind, word):
     done = cli.invoke(app, ["list", kind])
     assert done.exit_code == 0
     assert word in done.stdout
+
+
+def test_a_table_is_never_cut_off(levelflow, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "40")
+    piped = levelflow("list", "scenarios").stdout.splitlines()
+    for path in (library.CHECKOUT / "scenarios").glob("*.toml"):
+        assert [line for line in piped if re.match(rf"{path.stem} .* {re.escape(str(path))} *$", line)]
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    terminal = levelflow("list", "scenarios").stdout.splitlines()
+    assert len(terminal) > len(piped)
+    assert "…" not in "".join(terminal)
 
 
 def test_an_unknown_command_is_answered_with_the_nearest():

@@ -27,6 +27,21 @@ def test_a_hundred_flows_are_grey_with_their_mean():
     assert [text.get_text() for text in axes.get_legend().get_texts()] == ["100 curves", "their mean"]
 
 
+def test_transfers_are_drawn_as_delivered():
+    scenario = Scenario("web", "3 s").link("R1", "R2", "10 Mb/s", "10 ms", duplex=True)
+    scenario.flow("web", "rcp", "R1", "R2", size="20 packets", arrivals={"poisson": "40 /s"})
+    result = scenario.run()
+    own = result.flows.filter(result.flows["active"] > 0)
+    line = plots.rates(result).axes[0].get_lines()[0]
+    assert line.get_label() == "web (rcp, mean, delivered)"
+    assert line.get_ydata() == pytest.approx((own["delivered_bps"] / own["active"] / 1e6).to_list())
+
+
+def test_a_name_with_signs_that_no_font_holds_is_drawn_without_a_warning(tmp_path):
+    scenario = Scenario("crowd", "1 s").link("R1", "R2", "10 Mb/s", "10 ms", duplex=True)
+    plots.write(scenario.flow("\U0001f600", "jetmax", "R1", "R2").run(out=tmp_path / "r"))
+
+
 def test_what_never_happened_is_said_in_words(finished):
     axes = plots.losses(finished).axes[0]
     assert [text.get_text() for text in axes.texts] == ["no queue dropped a packet"]

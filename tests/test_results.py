@@ -1,13 +1,14 @@
 import json
 import signal
 import subprocess
+import sys
 import time
 
 import polars as pl
 import pytest
 from conftest import COMMAND, network
 
-from levelflow import Interrupted, Result, plots
+from levelflow import Interrupted, Result, plots, running
 
 
 def files(folder):
@@ -21,6 +22,21 @@ def test_two_runs_leave_equal_bytes(tmp_path):
     assert sorted(first) == sorted(second)
     assert len(first) == 9
     assert [name for name in first if first[name] != second[name]] == []
+
+
+def test_busy_neighbours_leave_equal_bytes(tmp_path):
+    network().run(out=tmp_path / "alone")
+    spin = [sys.executable, "-c", "print(flush=True)\nwhile True: pass"]
+    neighbours = [subprocess.Popen(spin, stdout=subprocess.PIPE) for _ in range(2)]
+    try:
+        for neighbour in neighbours:
+            assert neighbour.stdout.readline()
+        network().run(out=tmp_path / "beside")
+    finally:
+        for neighbour in neighbours:
+            neighbour.kill()
+            neighbour.communicate()
+    assert files(tmp_path / "alone") == files(tmp_path / "beside")
 
 
 def test_another_seed_leaves_another_manifest(tmp_path):
@@ -71,13 +87,33 @@ def test_a_progress_function_hears_the_share_done_and_may_stop_the_run(tmp_path)
     assert Result.load(tmp_path / "r").manifest["status"] == "partial"
 
 
+def test_the_manifest_says_how_far_the_files_go(tmp_path, monkeypatch):
+    monkeypatch.setattr(running, "FLUSH_EVERY_S", 0)
+    seen = []
+
+    def look(_share):
+        result = Result.load(tmp_path / "r")
+        seen.append((result.flows["t"].max() or 0.0, result.manifest["simulated_s"]))
+
+    network(duration="2000 s").run(out=tmp_path / "r", progress=look)
+    assert len(seen) > 3
+    for sampled, simulated in seen:
+        assert sampled <= simulated < sampled + 0.2
+    assert seen[-1][1] > 0
+
+
+def simulated_s(folder):
+    manifest = folder / "manifest.json"
+    return json.loads(manifest.read_text())["simulated_s"] if manifest.exists() else 0
+
+
 @pytest.fixture
 def endless(tmp_path):
     """A run that has written more than one part of its tables and would go on for hours."""
     (tmp_path / "s.toml").write_text(network(duration="1000000 s").set("link.1.capacity", "1 Gb/s").to_toml())
     run = subprocess.Popen([COMMAND, "run", "s.toml", "--out", "r"], cwd=tmp_path, stderr=subprocess.PIPE, text=True)
     deadline = time.monotonic() + 30
-    while not (tmp_path / "r" / "completions.parquet" / "part-00001.parquet").exists():
+    while not simulated_s(tmp_path / "r"):
         assert run.poll() is None
         assert time.monotonic() < deadline
         time.sleep(0.05)
@@ -105,8 +141,9 @@ def test_a_run_that_is_killed_leaves_files_that_can_be_read(endless):
     run, folder = endless
     run.kill()
     run.wait()
-    assert json.loads((folder / "manifest.json").read_text())["status"] == "partial"
     result = Result.load(folder)
+    assert result.manifest["status"] == "partial"
+    assert result.manifest["simulated_s"] > 0
     assert result.flows["t"].max() > 0
     assert result.flows.height == pl.read_parquet(folder / "flows.parquet").height
     assert result.summary == {}

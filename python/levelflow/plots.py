@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import io
+import warnings
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -47,10 +48,13 @@ STYLE: dict[Any, Any] = {
 
 @mpl.rc_context(STYLE)
 def rates(result: Result) -> Figure:
-    """Draws the rate of one flow of each entry, and dashed the max-min fair one where it is to be had."""
-    figure, axes = _figure(f"{result.scenario['name']}: sending rate per flow", "rate (Mb/s)")
+    """Draws the rate of one flow of each entry, and dashed the max-min fair one where it is to be had.
+
+    Of flows that come and go, many have nothing left to send: the rate is the one at which they are delivered.
+    """
+    figure, axes = _figure(f"{result.scenario['name']}: rate per flow", "rate (Mb/s)")
     entries = list(_entries(result))
-    _draw(axes, [(_label(flow), own["t"], own["rate_bps"] / own["active"] / 1e6) for flow, own in entries])
+    _draw(axes, [(_label(flow), own["t"], own[_column(flow)] / own["active"] / 1e6) for flow, own in entries])
     compared = [number for number, (flow, _) in enumerate(entries) if is_listed(flow)]
     if compared and len(entries) <= MOST_LINES:
         dashes: dict[str, Any] = {"linestyle": (0, (4, 3)), "linewidth": 1, "alpha": 0.7, "zorder": 1}
@@ -94,7 +98,7 @@ def write(result: Result) -> list[Path]:
     for name, draw in FIGURES.items():
         figure = draw(result)
         target = result.path / f"{name}.png"
-        figure.savefig(target, metadata={"Software": None})
+        _save(figure, target, metadata={"Software": None})
         written.append(target)
         drawings.append(svg(figure))
     page = result.path / "report.html"
@@ -106,9 +110,15 @@ def write(result: Result) -> list[Path]:
 def svg(figure: Figure) -> str:
     """Returns a figure as an SVG element to put into a page; equal figures give equal text."""
     buffer = io.StringIO()
-    figure.savefig(buffer, format="svg", metadata={"Date": None, "Creator": None})
+    _save(figure, buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     return text[text.index("<svg") :]
+
+
+def _save(figure: Figure, target: Path | io.StringIO, **options: Any) -> None:
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a name may hold any sign; a box stands for it
+        figure.savefig(target, **options)
 
 
 def _figure(title: str, label: str) -> tuple[Figure, Axes]:
@@ -152,9 +162,13 @@ def _entries(result: Result) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
             yield flow, own
 
 
+def _column(flow: dict[str, Any]) -> str:
+    return "rate_bps" if is_listed(flow) else "delivered_bps"
+
+
 def _label(flow: dict[str, Any]) -> str:
     many = {None: ", mean", 1: ""}.get(flow["count"], f", mean of {flow['count']}")
-    return f"{flow['name']} ({flow['law']}{many})"
+    return f"{flow['name']} ({flow['law']}{many}{'' if is_listed(flow) else ', delivered'})"
 
 
 def _per_link(result: Result, column: str, factor: float) -> list[Curve]:

@@ -93,8 +93,8 @@ class Recording:
         for name in TABLES:
             self.pending[name].append(_frame(taken[name], self.manifest["scenario"]))
 
-    def flush(self) -> None:
-        """Writes what was added since the last time as one part per table."""
+    def flush(self, now_s: float) -> None:
+        """Writes what was added since the last time as one part per table, then that the run came to `now_s`."""
         if self.path is None or not self.pending["flows"]:
             return
         for name in TABLES:
@@ -102,10 +102,11 @@ class Recording:
             folder.mkdir(exist_ok=True)
             _write_parquet(self._drain(name), folder / f"part-{self.parts:05}.parquet", self.path)
         self.parts += 1
+        self._write_manifest("partial", now_s)
 
     def close(self, now_s: float, status: str, counters: str | None) -> Result:
         """Merges the parts, so that the files depend on the scenario alone, and states how the run ended."""
-        self.flush()
+        self.flush(now_s)
         flows, links, completions = (self._merged(name) for name in TABLES)
         self._write_manifest(status, now_s)
         summary = {}

@@ -58,7 +58,7 @@ def _advance(
     simulation: _core.Simulation, recording: Recording, caught: list[int], tell: Callable[[float], None]
 ) -> None:
     recording.append(simulation.take())
-    recording.flush()
+    recording.flush(simulation.now)
     flushed = time.monotonic()
     done = False
     while not (done or caught):
@@ -66,7 +66,7 @@ def _advance(
         recording.append(simulation.take())
         tell(simulation.now / simulation.duration)
         if time.monotonic() - flushed > FLUSH_EVERY_S:
-            recording.flush()
+            recording.flush(simulation.now)
             flushed = time.monotonic()
 
 

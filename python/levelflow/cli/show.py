@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from levelflow.results import Result
 
 MOST_ROWS = 40
+LONGEST_LINE = 10_000
 
 
 def show_result(result: Result, pictures: list[Path]) -> None:
@@ -30,13 +31,16 @@ def show_result(result: Result, pictures: list[Path]) -> None:
 
 
 def show_table(title: str, head: list[str], rows: list[list[str]], numbers: bool = True) -> None:
-    """Prints a table. Numbers stand to the right of their column."""
+    """Prints a table. Numbers stand to the right of their column; into a pipe, a row is a line however long."""
+    console = Console(highlight=False, markup=False)
+    if not console.is_terminal:
+        console.width = LONGEST_LINE
     table = Grid(title=title, title_justify="left", box=None, header_style="bold", pad_edge=False, padding=(0, 0, 0, 2))
     for number, name in enumerate(head):
-        table.add_column(name, justify="right" if numbers and number else "left", no_wrap=numbers and number > 0)
+        table.add_column(name, justify="right" if numbers and number else "left", overflow="fold")
     for row in rows:
         table.add_row(*row)
-    Console(highlight=False, markup=False).print(table, "")
+    console.print(table, "")
 
 
 def _cut(table: Table) -> Table:
