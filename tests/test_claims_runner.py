@@ -172,8 +172,8 @@ def test_the_report_is_one_page_that_fetches_nothing(tmp_path):
 
 
 def test_the_report_lists_the_first_scenarios_that_were_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(Scenario, "run", lambda self, progress: fake_result(self))
-    monkeypatch.setattr(runner, "draw", lambda figure, plot: ())
+    monkeypatch.setattr(Scenario, "run", lambda self, **_options: fake_result(self))
+    monkeypatch.setattr(runner, "draw", lambda *_args: ())
     several = """
 from levelflow.scenario import Scenario
 

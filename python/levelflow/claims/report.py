@@ -9,13 +9,13 @@ from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, get_args
 
-from levelflow.claims.model import Check
 from levelflow.claims.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from levelflow.claims.model import Check
     from levelflow.claims.runner import FigureOutcome, Outcome
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
