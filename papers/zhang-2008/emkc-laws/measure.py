@@ -6,8 +6,6 @@ from levelflow.laws import Router, Sender
 
 C, DELTA, SIZE = 10e6, 0.1, 200  # bit/s, s, bytes
 FIELDS = ">IIffI"  # fig 18: id, seq, p, Delta, usr
-ADDITIONS = 1  # `arrived += size` is all that crates/protocols/src/emkc/router.rs adds per packet
-STATE = ("arrived", "price")
 
 
 def loaded(capacity, load, router_id):
@@ -40,6 +38,19 @@ def feedback_ages(intervals=5, packets=10):
     return [min(ages), max(ages)]
 
 
+def additions_per_packet():
+    """By how many packet sizes the counter of an interval grows with one more packet, marked or not."""
+
+    def counted(packets):
+        router = Router("emkc", C)
+        for number in range(packets):
+            router.arrive(SIZE, Sender("emkc").send(0.0, number, SIZE))
+        router.close(DELTA)
+        return C / (1 - router.signal) * DELTA / 8 / SIZE
+
+    return [round(counted(n + 1) - counted(n), 4) for n in (1, 2, 100)]
+
+
 def rcp_rate(queue_bytes):
     router = Router("rcp", C, {"alpha": 0.4, "beta": 1.0, "initial": 0.5})
     router.arrive(round(C * 0.01 / 8), None)
@@ -50,7 +61,7 @@ def rcp_rate(queue_bytes):
 def measure(figure):
     return {
         "mkc-fig18-header": [len(Sender("emkc").send(0.0, 0, SIZE)), header_round_trips()],
-        "mkc-router": [feedback_ages(), ADDITIONS, len(STATE)],
+        "mkc-router": [feedback_ages(), additions_per_packet(), None],
         "rcp-eq126": [rcp_rate(10_000) < rcp_rate(0) and abs(rcp_rate(0) / (0.5 * C) - 1) < 1e-9],
     }
 

@@ -2,13 +2,13 @@ from levelflow.claims.metrics import queues, rates
 
 C = 10e6  # bit/s
 JOIN = 30.0
-PHASES = 10
+PHASES = [f"{10 * k} ms" for k in range(10)]  # arrivals of x2 against the 100 ms intervals of the router
 LINK = "R1->R2"
 
 
 def measure(figure):
     unproposed = figure.run()
-    naive = figure.runs([figure.scenario({"law.jetmax.ignore": False}, seed=seed) for seed in figure.seeds(PHASES)])
+    naive = figure.runs([figure.scenario({"law.jetmax.ignore": False, "flow.x2.start": phase}) for phase in PHASES])
     worst = max((run.links for run in naive), key=lambda links: queues.overshoot_pct(links, LINK, C, (0.0, JOIN)))
     alone = (0.0, JOIN)
     return {
