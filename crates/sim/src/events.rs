@@ -1,8 +1,9 @@
-//! The event list: small, because a link or a delay line has one pending event however much is in flight.
+//! The event list: small, because a link or a delay line has one pending event however much is in flight. With very
+//! many flows, each of which has one too, only the next of them are kept in order.
 
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
 
 use levelflow_units::Time;
 
@@ -62,43 +63,159 @@ impl Target {
     }
 }
 
+/// Above so many pending events, later ones are put off unsorted.
+const MANY: usize = 4096;
+/// Length of a slice of time, ps: with a million events a second, a slice has some 17 of them.
+const SLICE: u64 = 1 << 24;
+/// Slices ahead, 137 ms in all.
+const SLICES: usize = 8192;
+
+/// Time, then target, in one number.
+type Key = u128;
+
 /// Pending events in the order of time, then target: an order that does not depend on when they were scheduled.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct EventList {
-    heap: BinaryHeap<Reverse<u128>>,
+    /// Events before the horizon.
+    near: BinaryHeap<Reverse<Key>>,
+    horizon: u64,
+    /// Events of the slices of time from the horizon on.
+    slices: VecDeque<Vec<Reverse<Key>>>,
+    sliced: usize,
+    /// Events after the last slice.
+    far: BinaryHeap<Reverse<Key>>,
+    many: usize,
+}
+
+impl Default for EventList {
+    fn default() -> Self {
+        Self::with_at_most(MANY)
+    }
 }
 
 #[inline]
-fn key(at: Time, target: Target) -> Reverse<u128> {
-    Reverse(u128::from(at.as_ps()) << 32 | u128::from(target.code()))
+fn key(at: Time, target: Target) -> Key {
+    Key::from(at.as_ps()) << 32 | Key::from(target.code())
+}
+
+#[inline]
+fn time(key: Key) -> u64 {
+    (key >> 32) as u64
 }
 
 impl EventList {
+    /// An empty list that keeps about so many events in order.
+    fn with_at_most(many: usize) -> Self {
+        Self {
+            near: BinaryHeap::new(),
+            horizon: u64::MAX,
+            slices: VecDeque::new(),
+            sliced: 0,
+            far: BinaryHeap::new(),
+            many,
+        }
+    }
+
     /// Adds an event.
     #[inline]
     pub fn push(&mut self, at: Time, target: Target) {
-        self.heap.push(key(at, target));
+        let key = key(at, target);
+        if time(key) >= self.horizon {
+            return self.put_off(key);
+        }
+        self.near.push(Reverse(key));
+        if self.near.len() > self.many {
+            self.spill();
+        }
     }
 
     /// The next event.
     #[inline]
-    pub fn peek(&self) -> Option<(Time, Target)> {
-        let Reverse(key) = *self.heap.peek()?;
-        Some((Time::from_ps((key >> 32) as u64), Target::from_code(key as u32)))
+    pub fn peek(&mut self) -> Option<(Time, Target)> {
+        if self.near.is_empty() {
+            self.refill();
+        }
+        let Reverse(key) = *self.near.peek()?;
+        Some((Time::from_ps(time(key)), Target::from_code(key as u32)))
     }
 
-    /// Removes the next event.
+    /// Removes the next event, which has been peeked at.
     #[inline]
     pub fn pop(&mut self) {
-        self.heap.pop();
+        self.near.pop();
     }
 
-    /// Removes the next event and adds another in one step.
+    /// Removes the next event, which has been peeked at, and adds another in one step.
     #[inline]
     pub fn replace(&mut self, at: Time, target: Target) {
-        if let Some(mut top) = self.heap.peek_mut() {
-            *top = key(at, target);
+        let key = key(at, target);
+        if time(key) >= self.horizon {
+            self.near.pop();
+            self.put_off(key);
+        } else if let Some(mut top) = self.near.peek_mut() {
+            *top = Reverse(key);
             drop::<PeekMut<'_, _>>(top);
+        }
+    }
+
+    /// Keeps an event at or after the horizon for later.
+    fn put_off(&mut self, key: Key) {
+        let slice = ((time(key) - self.horizon) / SLICE) as usize;
+        match self.slices.get_mut(slice) {
+            Some(events) => {
+                events.push(Reverse(key));
+                self.sliced += 1;
+            }
+            None => self.far.push(Reverse(key)),
+        }
+    }
+
+    /// Too many events to keep in order: puts off those after the next slice, unless that has been done.
+    #[cold]
+    fn spill(&mut self) {
+        let Some(&Reverse(next)) = self.near.peek().filter(|_| self.horizon == u64::MAX) else {
+            return;
+        };
+        self.horizon = time(next).saturating_add(SLICE);
+        self.slices.resize_with(SLICES, Vec::new);
+        for Reverse(key) in std::mem::take(&mut self.near) {
+            if time(key) < self.horizon {
+                self.near.push(Reverse(key));
+            } else {
+                self.put_off(key);
+            }
+        }
+    }
+
+    /// Moves the horizon past the next slice that has events.
+    #[cold]
+    fn refill(&mut self) {
+        while self.near.is_empty() {
+            if self.sliced == 0 {
+                let Some(&Reverse(next)) = self.far.peek() else {
+                    self.horizon = u64::MAX;
+                    return;
+                };
+                self.horizon = time(next);
+                self.take_from_far();
+            }
+            let Some(mut events) = self.slices.pop_front() else {
+                return;
+            };
+            self.sliced -= events.len();
+            self.near.extend(events.drain(..));
+            self.slices.push_back(events);
+            self.horizon = self.horizon.saturating_add(SLICE);
+            self.take_from_far();
+        }
+    }
+
+    /// Events after the last slice whose slice now exists.
+    fn take_from_far(&mut self) {
+        let end = self.horizon.saturating_add(SLICE * SLICES as u64);
+        while let Some(Reverse(key)) = self.far.peek().copied().filter(|&Reverse(key)| time(key) < end) {
+            self.far.pop();
+            self.put_off(key);
         }
     }
 }
@@ -109,12 +226,18 @@ mod tests {
     use proptest::prelude::*;
 
     fn some_events() -> impl Strategy<Value = Vec<(u64, u32)>> {
-        let event = (0..4_u64, 0..8_u32, 0..3_u32).prop_map(|(at, kind, index)| (at, kind << INDEX_BITS | index));
+        let event = (some_time(), 0..8_u32, 0..3_u32).prop_map(|(at, kind, index)| (at, kind << INDEX_BITS | index));
         prop::collection::vec(event, 1..30)
     }
 
+    /// Often equal, and from the same slice to beyond the last one.
+    fn some_time() -> impl Strategy<Value = u64> {
+        let unit = prop::sample::select(vec![1, SLICE / 2, 3 * SLICE, SLICE * SLICES as u64 / 2, 1 << 60]);
+        (0..4_u64, unit).prop_map(|(n, unit)| n * unit)
+    }
+
     fn filled(events: &[(u64, u32)]) -> EventList {
-        let mut list = EventList::default();
+        let mut list = EventList::with_at_most(5);
         for &(at, code) in events {
             list.push(Time::from_ps(at), Target::from_code(code));
         }
@@ -137,12 +260,40 @@ mod tests {
         }
 
         #[test]
-        fn replacing_is_removing_and_adding(events in some_events(), at in 0..4_u64) {
+        fn replacing_is_removing_and_adding(events in some_events(), later in some_time()) {
             let (mut replaced, mut removed) = (filled(&events), filled(&events));
+            let (next, _) = replaced.peek().unwrap();
+            let at = next.as_ps() + later;
+            removed.peek();
             replaced.replace(Time::from_ps(at), Target::Link(7));
             removed.pop();
             removed.push(Time::from_ps(at), Target::Link(7));
             prop_assert_eq!(drained(replaced), drained(removed));
+        }
+
+        /// As in a run: events are handled in order, and each adds others that come later.
+        #[test]
+        fn a_spilled_list_hands_out_what_a_sorted_one_does(events in some_events(), steps in prop::collection::vec(some_time(), 60)) {
+            let mut list = filled(&events);
+            let mut sorted: std::collections::BTreeMap<Key, u32> = Default::default();
+            for &(at, code) in &events {
+                *sorted.entry(key(Time::from_ps(at), Target::from_code(code))).or_default() += 1;
+            }
+            for (i, step) in steps.into_iter().enumerate() {
+                let Some((at, target)) = list.peek() else { break };
+                let mut first = sorted.first_entry().unwrap();
+                prop_assert_eq!(key(at, target), *first.key());
+                *first.get_mut() -= 1;
+                if *first.get() == 0 {
+                    first.remove();
+                }
+                list.pop();
+                for target in [Target::Send(i as u32), Target::Link(1)].into_iter().take(1 + i % 2) {
+                    let at = Time::from_ps(at.as_ps() + step);
+                    list.push(at, target);
+                    *sorted.entry(key(at, target)).or_default() += 1;
+                }
+            }
         }
     }
 }
