@@ -134,7 +134,10 @@ fn quantities_need_their_unit_and_a_sane_value() {
         &[("/link/0/loss", json!(1.0))],
         &["link 1 (A->B), loss", "1 is out of range", "less than 1"],
     );
-    refused(&[("/link/0/loss", json!("1 %"))], &["link 1 (A->B), loss", "1 %"]);
+    refused(
+        &[("/link/0/loss", json!("1 %"))],
+        &["link 1 (A->B), loss", "1 %", "a plain number"],
+    );
     refused(
         &[("/link/0/buffer", json!("0 packets"))],
         &["link 1 (A->B), buffer", "at least one packet"],

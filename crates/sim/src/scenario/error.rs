@@ -33,8 +33,9 @@ impl ScenarioError {
     }
 
     pub(crate) fn structure(raw: &Value, error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
-        let mut problem =
-            one_line(&error.inner().to_string()).replace("expected u64", "expected a whole number from 0 up");
+        let mut problem = one_line(&error.inner().to_string())
+            .replace("expected u64", "expected a whole number from 0 up")
+            .replace("expected f64", "expected a plain number");
         if problem == "expected map with a single key" {
             problem = "needs exactly one key, the form to take, with what belongs to it inside".into();
         }
