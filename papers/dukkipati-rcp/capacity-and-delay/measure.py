@@ -53,12 +53,11 @@ def queue(result, plan, window):
 
 
 def measure(figure):
-    classes = (SMALL, LARGE) if figure.full else (SMALL,)
     by_capacity, by_delay = figure.by_capacity, figure.by_delay = run_all(figure, FIG20), run_all(figure, FIG21)
     small = np.array(over_seeds(figure, FIG21, by_delay, afct_small))
     excess = small - completions.ROUND_TRIPS * np.array(RTPDS)
     ratios20, ratios21 = (
-        [value for sizes in classes for value in over_seeds(figure, settings, runs, ratio(sizes))]
+        [value for sizes in (SMALL, LARGE) for value in over_seeds(figure, settings, runs, ratio(sizes))]
         for settings, runs in ((FIG20, by_capacity), (FIG21, by_delay))
     )
     slope = float(np.polyfit(RTPDS, small, 1)[0])

@@ -38,9 +38,8 @@ def runs(figure):
 
 def measure(figure):
     through = runs(figure)
-    classes = (SMALL, LARGE) if figure.full else (SMALL,)
-    by_class = [[completions.afct_ratio_to_bound(rows, C, sizes) for rows in through] for sizes in classes]
-    together = [completions.afct_ratio_to_bound(rows, C) for rows in through] if figure.full else by_class[0]
+    by_class = [[completions.afct_ratio_to_bound(rows, C, sizes) for rows in through] for sizes in (SMALL, LARGE)]
+    together = [completions.afct_ratio_to_bound(rows, C) for rows in through]
     return {
         "rcp-fig29-30": [[ratio for ratios in by_class for ratio in ratios], None, None, None],
         "rcp-fig31": [None, together],

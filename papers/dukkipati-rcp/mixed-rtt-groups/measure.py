@@ -14,7 +14,7 @@ PRINTED, QUICK, SEEDS = 200.0, 30.0, 3  # s, s
 def traffic(duration):
     def edit(scenario):
         scenario.set("duration", f"{duration} s")
-        size = {"pareto": {"mean": "25 packets", "shape": 1.2}}
+        size = {"pareto": {"mean": "25 kB", "shape": 1.2}}
         for group in GROUPS:
             scenario.flow(group, "rcp", "A", "B", rtt=group, size=size, arrivals={"poisson": "288 /s"})
 
@@ -40,8 +40,7 @@ def over_bound(figure, group):
 
 
 def measure(figure):
-    tested = list(CLASSES.values()) if figure.full else [CLASSES["up to 500 packets"]]
-    by_class = [ratios(figure, sizes) for sizes in tested]
+    by_class = [ratios(figure, sizes) for sizes in CLASSES.values()]
     return {
         "rcp-fig22-23": [
             [ratio for group in by_class for ratio in group],

@@ -5,7 +5,6 @@ from levelflow.claims.traffic import OneLink, settled
 from levelflow.claims.verdict import Seeds
 
 C, RTPD, MEAN = 2.4e9, 0.2, 46  # bit/s, s, packets
-SMALL = (0, 500_000)  # bytes
 FORWARD, REVERSE = "web", "back"
 #: Loads forward and back; durations in s, printed and quick.
 RUNS = {
@@ -20,7 +19,7 @@ def scenario(loads, duration, seed):
     forward, reverse = (OneLink(C, RTPD, load, MEAN) for load in loads)
     both = forward.scenario(duration, seed)
     if reverse.load:
-        size = {"pareto": {"mean": f"{MEAN} packets", "shape": 1.2}}
+        size = {"pareto": {"mean": f"{MEAN} kB", "shape": 1.2}}
         both.flow(REVERSE, "rcp", "B", "A", size=size, arrivals={"poisson": f"{reverse.arrivals} /s"})
     return both
 
@@ -34,19 +33,18 @@ class Direction:
         self.load = forward if flow == FORWARD else reverse
         self.flow = flow
         self.window = settled(duration)
-        self.sizes = completions.ANY_SIZE if figure.full else SMALL
         self.results = figure.runs(
             [scenario((forward, reverse), duration, seed) for seed in figure.seeds(3 if figure.full else 2)]
         )
         self.finished = [result.completions.filter(pl.col("flow").cast(pl.String) == flow) for result in self.results]
 
     def ratios_to_ps(self):
-        return [completions.afct_ratio_to_ps(rows, C, self.load, self.sizes, self.window) for rows in self.finished]
+        return [completions.afct_ratio_to_ps(rows, C, self.load, window=self.window) for rows in self.finished]
 
     def ratios(self, other):
         """Completion times over those of another run with the same arrivals."""
         pairs = zip(self.finished, other.finished, strict=True)
-        return [completions.afct_ratio(mine, others, self.sizes, self.window) for mine, others in pairs]
+        return [completions.afct_ratio(mine, others, window=self.window) for mine, others in pairs]
 
     def trends(self):
         return [completions.active_trend(result.flows, [self.flow], self.window) for result in self.results]

@@ -1,23 +1,24 @@
 """The JetMax recurrence (eq 133-134) iterated on one link and on many, against its closed forms."""
 
 import math
+import struct
 
 import numpy as np
 
 from levelflow.claims import Against
+from levelflow.laws import Router
 
 TAU, EPS = 0.6, 0.01
+WIRE = ">HHBBBBIffff"  # ports, flags, R_T, R_C, R_S, number, p+, g+, s+, delta
+LARGEST = float(np.finfo(np.float32).max)
 CAPACITIES = (1e6, 1e7, 1e9, 1e12, 1e18, 1e100)  # bit/s
 RANDOM = 1
 
 
-def one_link(start, available, tau=TAU, survival=1.0, steps=400):
-    """Undelayed rates by step and flow: x(n) = (1-tau) x(n-1) + tau g, g = (gamma C - u) / N = ``available`` / N.
-
-    A flow of which the share ``survival`` of packets reaches the router counts as that much of a flow in N.
-    """
+def one_link(start, available, tau=TAU, steps=400):
+    """Undelayed rates by step and flow: x(n) = (1-tau) x(n-1) + tau g, g = (gamma C - u) / N = ``available`` / N."""
     x = [np.asarray(start, dtype=float)]
-    fair = available / np.broadcast_to(survival, x[0].shape).sum()
+    fair = available / x[0].size
     for _ in range(steps):
         x.append((1 - tau) * x[-1] + tau * fair)
     return np.array(x)
@@ -107,11 +108,29 @@ def fairness():
     return [list(joiners), incumbents[0], incumbents[-1], list(shrunk)]
 
 
+def announced(capacity, gamma, rates, survival, unresponsive):
+    """The fair share, bit/s, that our router announces when of ten packets of each flow only some arrive."""
+    router, elapsed = Router("jetmax", capacity, {"gamma": gamma}), 0.1
+    for rate, share in zip(rates, survival, strict=True):
+        for _ in range(round(10 * share)):
+            router.arrive(1000, packet(1, rate * elapsed / 80, elapsed / 10))
+    router.arrive(1000, packet(2, unresponsive * elapsed / 8, elapsed))
+    router.close(elapsed)
+    return struct.unpack(WIRE, router.arrive(1000, packet(1, 0.0, 0.0)))[-3]
+
+
+def packet(bottleneck, size, gap):
+    """A header as a sender writes it: hop of its bottleneck, virtual size in bytes, gap in s."""
+    return struct.pack(WIRE, 0, 0, 0, bottleneck, 0, 0, 0, -LARGEST, LARGEST, size, gap)
+
+
 def loss():
     """Eq 151-152: with N counted by what arrives, senders rest at a rate inflated by the mean survival."""
-    capacity, gamma, unresponsive, survival = 1e7, 0.95, 1e6, np.array([0.9, 0.8, 0.7])
+    capacity, gamma, unresponsive, survival = 1e10, 0.95, 1e9, np.array([0.9, 0.8, 0.7])
     target = gamma * capacity - unresponsive
-    x = one_link([0.0, 1e6, 5e6], target, survival=survival)[-1]
+    x = np.array([0.0, 1e9, 5e9])
+    for _ in range(40):
+        x = (1 - TAU) * x + TAU * announced(capacity, gamma, x, survival, unresponsive)
     return [Against(x, [target / (survival.mean() * 3)] * 3), Against((x * survival).sum(), target)]
 
 

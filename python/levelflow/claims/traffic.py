@@ -61,7 +61,7 @@ class OneLink:
             options: keys of the ``[[flow]]`` entry that differ, such as ``size`` and ``arrivals``.
         """
         keys = {
-            "size": {"pareto": {"mean": f"{self.mean} packets", "shape": self.shape}},
+            "size": {"pareto": {"mean": f"{self.mean * PACKET} B", "shape": self.shape}},
             "arrivals": {"poisson": f"{self.arrivals} /s"},
             "packet": f"{PACKET} B",
         } | options
@@ -114,8 +114,8 @@ SETTINGS: dict[str, Setting] = {
         for means, durations in (((30, 100, 300, 1000, 3000), (100, 8)), ((10_000, 30_000), (300, 24)))
         for mean in means
     },
-    "fig12": Setting(_SHORT, 60, 12, {"size": {"uniform": ["20 packets", "40 packets"]}}),
-    "fig13": Setting(_SHORT, 60, 12, {"size": {"exponential": "30 packets"}}),
+    "fig12": Setting(_SHORT, 60, 12, {"size": {"uniform": ["20 kB", "40 kB"]}}),
+    "fig13": Setting(_SHORT, 60, 12, {"size": {"exponential": "30 kB"}}),
     "fig14": Setting(replace(_SHORT, shape=1.8), 60, 12),
     "fig15": Setting(
         _BURSTY,
