@@ -37,9 +37,10 @@ def test_transfers_are_drawn_as_delivered():
     assert line.get_ydata() == pytest.approx((own["delivered_bps"] / own["active"] / 1e6).to_list())
 
 
-def test_a_name_with_signs_that_no_font_holds_is_drawn_without_a_warning(tmp_path):
+@pytest.mark.parametrize("name", ["\U0001f680", "$\\x$"], ids=["in no font", "bad mathematics"])
+def test_a_name_is_drawn_as_it_is_and_without_a_warning(tmp_path, name):
     scenario = Scenario("crowd", "1 s").link("R1", "R2", "10 Mb/s", "10 ms", duplex=True)
-    plots.write(scenario.flow("\U0001f600", "jetmax", "R1", "R2").run(out=tmp_path / "r"))
+    plots.write(scenario.flow(name, "jetmax", "R1", "R2").run(out=tmp_path / "r"))
 
 
 def test_what_never_happened_is_said_in_words(finished):

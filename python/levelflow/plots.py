@@ -43,6 +43,7 @@ STYLE: dict[Any, Any] = {
     "lines.linewidth": 1.6,
     "svg.fonttype": "path",
     "svg.hashsalt": "levelflow",
+    "text.parse_math": False,  # names are text, dollars included
 }
 
 
