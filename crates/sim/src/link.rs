@@ -71,8 +71,8 @@ pub struct Delivery {
     pub packet: PacketId,
     /// The wire lost it.
     pub lost: bool,
-    /// When the next one is due.
-    pub next: Option<Time>,
+    /// The next one, and when it is due.
+    pub next: Option<(Time, PacketId)>,
 }
 
 impl<P: Protocol> Link<P> {
@@ -160,7 +160,7 @@ impl<P: Protocol> Link<P> {
         Delivery {
             packet: transit.packet,
             lost,
-            next: self.transit.front().map(|t| t.deliver),
+            next: self.transit.front().map(|t| (t.deliver, t.packet)),
         }
     }
 

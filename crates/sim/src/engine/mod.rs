@@ -234,7 +234,10 @@ impl<P: Protocol> Sim<P> {
 
     fn link_delivers(&mut self, i: u32) {
         let delivery = self.links[i as usize].deliver(&mut self.packets);
-        self.reschedule(delivery.next, Target::Link(i));
+        self.reschedule(delivery.next.map(|(at, _)| at), Target::Link(i));
+        if let Some((_, next)) = delivery.next {
+            self.packets.touch(next);
+        }
         if delivery.lost {
             self.discard(delivery.packet, |books| &mut books.lost);
         } else {
