@@ -1,4 +1,5 @@
 from levelflow.claims.metrics import queues
+from levelflow.claims.verdict import Seeds
 
 LINK = "R1->R2"
 FIXED = 1024e6  # bit/s, where round trips vary
@@ -24,44 +25,51 @@ def length(full, begin):
     return max(60.0, begin + OBSERVE) if full else begin + OBSERVE
 
 
-def of_capacity(figure, capacity):
-    return figure.scenario({"link.1.capacity": f"{capacity:.0f} b/s", "duration": f"{length(figure.full, DISCARD)} s"})
+def of_capacity(figure, capacity, seed):
+    changes = {"link.1.capacity": f"{capacity:.0f} b/s", "duration": f"{length(figure.full, DISCARD)} s"}
+    return figure.scenario(changes, seed=seed)
 
 
-def of_rtt(figure, rtt):
+def of_rtt(figure, rtt, seed):
     text = f"{rtt} s"
     changes = {"link.1.capacity": f"{FIXED:.0f} b/s", "link.1.delay": "5 ms", "flow.forward.rtt": text}
-    return figure.scenario(changes | {"flow.backward.rtt": text, "duration": f"{length(figure.full, after(rtt))} s"})
+    changes |= {"flow.backward.rtt": text, "duration": f"{length(figure.full, after(rtt))} s"}
+    return figure.scenario(changes, seed=seed)
 
 
 def utilisation(result, capacity, begin):
     return queues.utilisation(result.links, LINK, capacity, (begin, float("inf")))
 
 
-def measured(results, full):
-    """Capacity and result, and round trip and result, of every run."""
-    capacities, rtts = by_capacity(full), by_rtt(full)
-    split = len(capacities)
-    return list(zip(capacities, results[:split], strict=True)), list(zip(rtts, results[split:], strict=True))
+def measured(figure):
+    """Per seed the pairs of capacity and result, and of round trip and result; round trips and starts are random."""
+    points = [(of_capacity, c) for c in by_capacity(figure.full)] + [(of_rtt, d) for d in by_rtt(figure.full)]
+    seeds = figure.seeds(5 if figure.full else 3)
+    results = iter(figure.runs([of(figure, value, seed) for seed in seeds for of, value in points]))
+    for _ in seeds:
+        pairs = [(value, next(results)) for _, value in points]
+        yield pairs[: len(by_capacity(figure.full))], pairs[len(by_capacity(figure.full)) :]
 
 
 def measure(figure):
-    scenarios = [of_capacity(figure, capacity) for capacity in by_capacity(figure.full)]
-    scenarios += [of_rtt(figure, rtt) for rtt in by_rtt(figure.full)]
-    over_c, over_rtt = measured(figure.runs(scenarios), figure.full)
     window = (DISCARD, float("inf"))
-    at_c = [utilisation(result, capacity, DISCARD) for capacity, result in over_c]
-    at_rtt = [utilisation(result, FIXED, after(rtt)) for rtt, result in over_rtt]
-    peaks = [queues.overshoot_pct(result.links, LINK, capacity, window) for capacity, result in over_c]
-    means = [mean for mean, _ in at_rtt]
+    seeds = figure.by_seed = list(measured(figure))
+    at_c = [[utilisation(result, c, DISCARD) for c, result in over_c] for over_c, _ in seeds]
+    at_rtt = [[utilisation(result, FIXED, after(d)) for d, result in over_rtt] for _, over_rtt in seeds]
+    peaks = [[queues.overshoot_pct(result.links, LINK, c, window) for c, result in over_c] for over_c, _ in seeds]
+    means, variances = ([[pair[i] for pair in pairs] for pairs in at_rtt] for i in (0, 1))
     return {
-        "jetmax-fig40a": [[mean for mean, _ in at_c], peaks, [variance for _, variance in at_c]],
-        "jetmax-fig40b": [means, max(means) - min(means), [variance for _, variance in at_rtt]],
+        "jetmax-fig40a": [
+            Seeds([[mean for mean, _ in pairs] for pairs in at_c]),
+            Seeds(peaks),
+            Seeds([[variance for _, variance in pairs] for pairs in at_c]),
+        ],
+        "jetmax-fig40b": [Seeds(means), Seeds([max(mean) - min(mean) for mean in means]), Seeds(variances)],
     }
 
 
 def plot(figure, canvas):
-    over_c, over_rtt = measured(figure.results, figure.full)
+    over_c, over_rtt = figure.by_seed[0]
     left, right = canvas.subplots(1, 2, sharey=True)
     left.plot([c / 1e6 for c, _ in over_c], [utilisation(result, c, DISCARD)[0] for c, result in over_c], "o-")
     left.set(xscale="log", ylim=(0, 1.1), xlabel="capacity (Mb/s)", ylabel="utilisation", title="(a) 20 to 220 ms")
