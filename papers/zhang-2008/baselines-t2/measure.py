@@ -82,9 +82,9 @@ def measure(figure):
 
 def plot(figure, canvas):
     for axes, (title, results) in zip(canvas.subplots(2, 2).flat, figure.by_variant.items(), strict=True):
-        t, rate = fast_mean(results[0])
-        axes.plot(t, rate / 1e6, label="mean of x1..x99")
         t, rate = rates.rate_series(results[0].flows, "x100")
-        axes.plot(t, rate / 1e6, label="x100", linewidth=0.6)
+        axes.plot(t, rate / 1e6, label="x100", linewidth=0.6, color="C1")
+        t, rate = fast_mean(results[0])
+        axes.plot(t, rate / 1e6, label="mean of x1..x99", color="C0")
         axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title, ylim=(0, None if "EMKC" in title else 0.3))
         axes.legend()
