@@ -8,7 +8,6 @@ from levelflow.scenario import Scenario
 
 JOIN, END = 4.5, 9.0  # s, of figure 41
 CAPACITIES = (10e6, 100e6, 1e9, 10e9)  # bit/s
-LARGEST_PACKETS = {10e6: "100 B"}  # as many in an interval as of 1000 B at 100 Mb/s
 NUMBERS = (1, 16, 128, 1024)
 C = 1e9  # bit/s, of figure 42
 
@@ -22,8 +21,7 @@ def measure(figure):
 def one_link(figure, capacity):
     """The scenario at a capacity, for several phases of the router; the dearest runs show one in the quick tier."""
     phases = 1 if capacity > 1e9 and not figure.full else 5
-    packet = LARGEST_PACKETS.get(capacity, "1000 B")
-    changes = {"link.1.capacity": f"{capacity:.0f} b/s", "flow.x1.packet": packet, "flow.x2.packet": packet}
+    changes = {"link.1.capacity": f"{capacity:.0f} b/s"}
     return [figure.scenario(changes, seed=seed) for seed in figure.seeds(phases)]
 
 
