@@ -15,7 +15,8 @@ use proptest::test_runner::{Config, TestRunner};
 use crate::params::{Problem, Raw, Shown, Unit};
 use crate::wire::DecodeError;
 use crate::{
-    Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Opening, Outgoing, PortInfo, PortView, RouterLaw, SenderLaw,
+    Arrived, Arriving, Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Loss, Opening, Outgoing, PortInfo, PortView,
+    RouterLaw, SenderLaw,
 };
 
 /// Expands to the tests of one law.
@@ -174,14 +175,26 @@ pub fn corners<L: Law>() {
                 };
                 let now = Time::from_ps(u64::from(number) * 50_000_000_000);
                 let mut header = sender.on_send(&params, now, &sent);
-                router.on_arrival(&params, sent.size, Some(&mut header));
-                router.on_departure(&params, &mut header);
+                router.on_arrival(
+                    &params,
+                    &Arriving {
+                        now,
+                        ..Arriving::alone(sent.size)
+                    },
+                    Some(&mut header),
+                );
+                router.on_departure(&params, sent.size, &mut header);
                 let port = PortView {
                     queue: Bytes::ZERO,
+                    packets: 0,
                     dropped: Bytes::ZERO,
                 };
                 router.on_interval(&params, Duration::from_ms(50), &port);
-                sender.on_feedback(&params, now, &answer::<L>(&sent, Duration::from_ms(20), &header));
+                sender.on_feedback(
+                    &params,
+                    now,
+                    &answer::<L>(&params, &sent, Duration::from_ms(20), &header),
+                );
                 assert_alive::<L>(&params, &sender, row);
                 assert!(
                     router.target().bps() >= 0.0 && !router.signal().is_nan(),
@@ -198,6 +211,7 @@ fn assert_alive<L: Law>(params: &L::Params, sender: &L::Sender, what: impl Debug
         sender.rate().bps() > 0.0 && sender.proposal().bps() > 0.0,
         "{what:?}: {sender:?}"
     );
+    assert!(sender.window() > 0, "{what:?}: {sender:?}");
     assert!(sender.packet_size(params) > Bytes::ZERO, "{what:?}: {sender:?}");
 }
 
@@ -211,13 +225,14 @@ fn new_router<L: Law>(params: &L::Params, capacity: f64) -> L::Router {
     )
 }
 
-fn answer<L: Law>(sent: &Outgoing, rtt: Duration, header: &L::Header) -> Feedback<L::Header> {
-    Feedback {
-        number: sent.number,
+fn answer<L: Law>(params: &L::Params, sent: &Outgoing, rtt: Duration, header: &L::Header) -> Feedback<L::Header> {
+    let arrived = Arrived {
+        now: Time::ZERO,
         kind: sent.kind,
-        rtt,
-        header: L::reflect(header),
-    }
+        size: sent.size,
+    };
+    let back = L::reflect(params, &mut L::Receiver::default(), &arrived, header);
+    Feedback::plain(sent.number, sent.kind, rtt, back)
 }
 
 fn encoded<H: Header>(header: &H) -> Vec<u8> {
@@ -256,17 +271,25 @@ pub fn wire<L: Law>() {
             let mut header = sender.on_send(&params, now, &sent);
             assert_round_trip(&header);
             for router in &mut routers {
-                router.on_arrival(&params, sent.size, Some(&mut header));
+                router.on_arrival(
+                    &params,
+                    &Arriving {
+                        now,
+                        ..Arriving::alone(sent.size)
+                    },
+                    Some(&mut header),
+                );
                 assert_round_trip(&header);
-                router.on_departure(&params, &mut header);
+                router.on_departure(&params, sent.size, &mut header);
                 assert_round_trip(&header);
                 let port = PortView {
                     queue: Bytes::new(gap),
+                    packets: 1,
                     dropped: Bytes::ZERO,
                 };
                 router.on_interval(&params, Duration::from_us(gap + 1), &port);
             }
-            let answer = answer::<L>(&sent, Duration::from_us(gap), &header);
+            let answer = answer::<L>(&params, &sent, Duration::from_us(gap), &header);
             assert_round_trip(&answer.header);
             sender.on_feedback(&params, now, &answer);
         }
@@ -275,10 +298,12 @@ pub fn wire<L: Law>() {
 
 pub fn bytes<L: Law>() {
     let need = L::Header::WIRE;
-    check(&list(any::<u8>(), 0..need * 2), |wire| match L::Header::decode(&wire) {
-        Ok(header) => assert_round_trip(&header),
-        Err(DecodeError::Short { have, need: n }) => assert!(have == wire.len() && n == need && have < need),
-        Err(DecodeError::Field { name, allowed }) => assert!(!name.is_empty() && !allowed.is_empty()),
+    check(&list(any::<u8>(), 0..=need * 2), |wire| {
+        match L::Header::decode(&wire) {
+            Ok(header) => assert_round_trip(&header),
+            Err(DecodeError::Short { have, need: n }) => assert!(have == wire.len() && n == need && have < need),
+            Err(DecodeError::Field { name, allowed }) => assert!(!name.is_empty() && !allowed.is_empty()),
+        }
     });
     for have in 0..need {
         let refused = L::Header::decode(&vec![0; have]);
@@ -301,9 +326,11 @@ fn headers<L: Law>() -> BoxedStrategy<L::Header> {
         kind: Kind::Data,
     };
     let plain = encoded(&sender.on_send(&params, Time::ZERO, &sent));
-    let near = list((0..L::Header::WIRE, any::<u8>()), 0..6).prop_map(move |changes| {
+    let near = list((0..L::Header::WIRE.max(1), any::<u8>()), 0..6).prop_map(move |changes| {
         let mut wire = plain.clone();
-        changes.into_iter().for_each(|(at, byte)| wire[at] = byte);
+        for (at, byte) in changes.into_iter().filter(|_| !plain.is_empty()) {
+            wire[at] = byte;
+        }
         wire
     });
     prop_oneof![3 => near, 1 => list(any::<u8>(), L::Header::WIRE)]
@@ -337,12 +364,13 @@ fn drive_port<L: Law>(router: &mut L::Router, params: &L::Params, inputs: &[Port
         match *input {
             Port::Arrival(size, header) => {
                 left = header;
-                router.on_arrival(params, Bytes::new(size.into()), left.as_mut());
+                router.on_arrival(params, &Arriving::alone(Bytes::new(size.into())), left.as_mut());
             }
-            Port::Departure(header) => router.on_departure(params, left.insert(header)),
+            Port::Departure(header) => router.on_departure(params, Bytes::new(1000), left.insert(header)),
             Port::Interval { us, queue, dropped } => {
                 let port = PortView {
                     queue: Bytes::new(queue.into()),
+                    packets: queue / 1000,
                     dropped: Bytes::new(dropped.into()),
                 };
                 router.on_interval(params, Duration::from_us(us.into()), &port);
@@ -385,6 +413,10 @@ enum Flow<H> {
         rtt_us: u32,
         header: H,
     },
+    Lost {
+        age: u32,
+    },
+    TimedOut,
 }
 
 fn flow_inputs<L: Law>() -> impl Strategy<Value = Vec<Flow<L::Header>>> {
@@ -398,7 +430,9 @@ fn flow_inputs<L: Law>() -> impl Strategy<Value = Vec<Flow<L::Header>>> {
                 header,
             }
         });
-    list(prop_oneof![send, answer], 0..60)
+    let lost = (0_u32..8).prop_map(|age| Flow::Lost { age });
+    let trouble = prop_oneof![4 => lost, 1 => Just(Flow::TimedOut)];
+    list(prop_oneof![4 => send, 4 => answer, 1 => trouble], 0..60)
 }
 
 /// What can be seen of a sender: the header it wrote, if any, its rate, proposal and bottleneck.
@@ -410,7 +444,7 @@ fn drive_flow<L: Law>(
     params: &L::Params,
     inputs: &[Flow<L::Header>],
 ) -> Vec<Told<L::Header>> {
-    let opens = L::opening(params) == Opening::Handshake;
+    let opens = L::transport(params).opening == Opening::Handshake;
     let kind = |number| if opens && number == 0 { Kind::Syn } else { Kind::Data };
     let step = |input: &Flow<L::Header>| {
         let mut wrote = None;
@@ -441,9 +475,18 @@ fn drive_flow<L: Law>(
                 sender.on_feedback(
                     params,
                     *now,
-                    &answer::<L>(&sent, Duration::from_us(rtt_us.into()), &header),
+                    &answer::<L>(params, &sent, Duration::from_us(rtt_us.into()), &header),
                 );
             }
+            Flow::Lost { age } => {
+                let loss = Loss {
+                    number: next.saturating_sub(age),
+                    next: *next,
+                    outstanding: age,
+                };
+                sender.on_loss(params, *now, &loss);
+            }
+            Flow::TimedOut => sender.on_timeout(params, *now, *next),
         }
         assert_alive::<L>(params, sender, input);
         (wrote, sender.rate(), sender.proposal(), sender.bottleneck())

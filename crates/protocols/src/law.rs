@@ -16,13 +16,20 @@ pub trait Protocol: Debug + 'static {
     type Header: Copy + Debug + PartialEq;
     /// Sender half.
     type Sender: SenderLaw<Params = Self::Params, Header = Self::Header>;
-    /// Router half, one instance per output port.
+    /// Router half, one instance per output port; [`NoRouter`] for laws that only hosts run.
     type Router: RouterLaw<Params = Self::Params, Header = Self::Header>;
+    /// What a receiver remembers of a flow, `()` if nothing.
+    type Receiver: Clone + Debug + Default + PartialEq;
 
-    /// How senders open a flow.
-    fn opening(params: &Self::Params) -> Opening;
+    /// What the law needs of the transport under it.
+    fn transport(params: &Self::Params) -> Transport;
     /// What the receiver sends back for a header that arrived.
-    fn reflect(header: &Self::Header) -> Self::Header;
+    fn reflect(
+        params: &Self::Params,
+        receiver: &mut Self::Receiver,
+        arrived: &Arrived,
+        header: &Self::Header,
+    ) -> Self::Header;
 }
 
 /// A protocol that is exactly one law: it has a name, a parameter table and a wire format.
@@ -47,8 +54,10 @@ pub struct LawInfo {
     pub title: &'static str,
     /// Paper and equations.
     pub source: &'static str,
-    /// What the routers feed back.
+    /// What senders are told of the network.
     pub signal: Signal,
+    /// What a router does for each packet of this law, in arithmetic operations.
+    pub cost: &'static str,
     /// Length of the header on the wire, bytes.
     pub header_bytes: usize,
     /// Whether multiplying every rate and size by a constant multiplies every trajectory by it.
@@ -57,13 +66,63 @@ pub struct LawInfo {
     pub params: &'static [ParamSpec],
 }
 
-/// What a router's [`RouterLaw::signal`] means.
+/// What senders are told of the network.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
-    /// A dimensionless price: signed loss, `1 - C/y`.
+    /// Routers write a price. [`RouterLaw::signal`] is that price, whose unit is independent of that of rates.
     Price,
-    /// A rate that senders adopt, bit/s.
+    /// Routers write a rate that senders adopt. [`RouterLaw::signal`] is in bit/s.
     Rate,
+    /// Routers write by how much a window may change. [`RouterLaw::signal`] is the feedback of one interval, bytes.
+    Change,
+    /// Queues mark packets.
+    Mark,
+    /// Queues drop packets.
+    Loss,
+    /// Round-trip times.
+    Delay,
+    /// Rates and times of deliveries.
+    Delivery,
+    /// Nothing: the sender does not listen.
+    Nothing,
+}
+
+impl Signal {
+    /// Whether routers on the path must run the law.
+    #[must_use]
+    pub const fn is_explicit(self) -> bool {
+        matches!(self, Self::Price | Self::Rate | Self::Change)
+    }
+}
+
+/// What a law needs of the transport under it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Transport {
+    /// How a flow begins.
+    pub opening: Opening,
+    /// The sender is told of losses, by [`SenderLaw::on_loss`] and [`SenderLaw::on_timeout`], and lost data is sent
+    /// again. Needed by laws with a window.
+    pub tracks_losses: bool,
+    /// Queues may mark packets instead of dropping them.
+    pub ecn: bool,
+    /// A receiver answers so many packets at a time, at least 1, and sooner when order or marks change.
+    pub answer_every: u8,
+    /// It answers fewer after this time.
+    pub answer_delay: Duration,
+    /// Shortest time to wait for an answer before everything outstanding counts as lost.
+    pub min_timeout: Duration,
+}
+
+impl Transport {
+    /// For laws that listen to routers: data at once, every packet is answered, losses do not matter.
+    pub const PLAIN: Self = Self {
+        opening: Opening::Immediate,
+        tracks_losses: false,
+        ecn: false,
+        answer_every: 1,
+        answer_delay: Duration::ZERO,
+        min_timeout: Duration::from_ms(200),
+    };
 }
 
 /// How a flow begins.
@@ -107,6 +166,17 @@ pub struct Outgoing {
     pub kind: Kind,
 }
 
+/// A packet that reached its receiver.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Arrived {
+    /// When.
+    pub now: Time,
+    /// What it is.
+    pub kind: Kind,
+    /// Size on the wire.
+    pub size: Bytes,
+}
+
 /// An answer that reached a sender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Feedback<H> {
@@ -116,8 +186,58 @@ pub struct Feedback<H> {
     pub kind: Kind,
     /// Time since it was sent.
     pub rtt: Duration,
-    /// Its header, as the routers left it.
+    /// Its header, as routers and receiver left it.
     pub header: H,
+    /// Whether a queue marked it, or one of the packets that the answer is for.
+    pub marked: bool,
+    /// Packets now known to have arrived that were not before; 0 for an answer that tells nothing new.
+    pub acked: u32,
+    /// Packets on their way, as far as the sender knows: not answered and not lost. 0 unless losses are tracked.
+    pub outstanding: u32,
+    /// Whether the receiver misses something sent before the packet that is answered. Never unless losses are tracked.
+    pub gap: bool,
+    /// Packets that arrived since the answered packet was sent, and in which time they did; none unless losses are tracked.
+    pub delivery: Option<Delivery>,
+}
+
+impl<H> Feedback<H> {
+    /// The answer to one unmarked packet, where losses are not tracked.
+    #[must_use]
+    pub fn plain(number: u32, kind: Kind, rtt: Duration, header: H) -> Self {
+        Self {
+            number,
+            kind,
+            rtt,
+            header,
+            marked: false,
+            acked: 1,
+            outstanding: 0,
+            gap: false,
+            delivery: None,
+        }
+    }
+}
+
+/// A measurement of how fast packets arrive (draft-ietf-ccwg-bbr, section 4.1).
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Delivery {
+    /// Packets known to have arrived in all.
+    pub total: u32,
+    /// Of these, known when the answered packet was sent.
+    pub prior: u32,
+    /// The longer of the times that sending and answering the difference took.
+    pub interval: Duration,
+}
+
+/// A packet is taken for lost.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Loss {
+    /// Number of the packet.
+    pub number: u32,
+    /// Number of the next packet to be sent.
+    pub next: u32,
+    /// Packets on their way, without this one.
+    pub outstanding: u32,
 }
 
 /// What limits a sender, as far as the sender can tell.
@@ -140,14 +260,27 @@ pub trait SenderLaw: Clone + Debug + PartialEq {
 
     /// State before the first packet.
     fn new(params: &Self::Params, flow: &FlowInfo) -> Self;
-    /// Rate at which to send, wire bytes included.
+    /// Rate at which to send, wire bytes included: that at which packets are paced, or for a sender that only has a
+    /// window, what it comes to.
     fn rate(&self) -> Rate;
+    /// Whether packets are paced; otherwise they leave as soon as the window allows.
+    fn paces(&self) -> bool {
+        true
+    }
+    /// Most packets that may be on their way, at least 1.
+    fn window(&self) -> u32 {
+        u32::MAX
+    }
     /// Size of the next data packet on the wire.
     fn packet_size(&self, params: &Self::Params) -> Bytes;
     /// Stamps a packet.
     fn on_send(&mut self, params: &Self::Params, now: Time, packet: &Outgoing) -> Self::Header;
     /// Takes feedback.
     fn on_feedback(&mut self, params: &Self::Params, now: Time, feedback: &Feedback<Self::Header>);
+    /// A packet is taken for lost: several sent after it have been answered. Comes before the feedback that showed it.
+    fn on_loss(&mut self, _params: &Self::Params, _now: Time, _loss: &Loss) {}
+    /// No answer came in time: everything outstanding counts as lost, and is sent again as numbers from `next` on.
+    fn on_timeout(&mut self, _params: &Self::Params, _now: Time, _next: u32) {}
     /// Rate the sender would like next; the same as [`rate`](Self::rate) for laws that do not propose.
     fn proposal(&self) -> Rate {
         self.rate()
@@ -167,13 +300,50 @@ pub struct PortInfo {
     pub capacity: Rate,
 }
 
+/// A packet that comes to an output port.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Arriving {
+    /// When.
+    pub now: Time,
+    /// Size on the wire.
+    pub size: Bytes,
+    /// Bytes that it finds waiting or in service.
+    pub queue: Bytes,
+    /// Packets that it finds waiting or in service.
+    pub packets: u32,
+}
+
+impl Arriving {
+    /// A packet that comes to an empty port at time zero.
+    #[must_use]
+    pub fn alone(size: Bytes) -> Self {
+        Self {
+            now: Time::ZERO,
+            size,
+            queue: Bytes::ZERO,
+            packets: 0,
+        }
+    }
+}
+
 /// What a router law sees of its output port at the end of an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PortView {
     /// Bytes waiting or in service.
     pub queue: Bytes,
+    /// Packets waiting or in service.
+    pub packets: u32,
     /// Bytes dropped since the last interval ended.
     pub dropped: Bytes,
+}
+
+impl PortView {
+    /// Nothing waits, nothing was dropped.
+    pub const IDLE: Self = Self {
+        queue: Bytes::ZERO,
+        packets: 0,
+        dropped: Bytes::ZERO,
+    };
 }
 
 /// Router half of a law, one instance per output port.
@@ -187,13 +357,13 @@ pub trait RouterLaw: Clone + Debug + PartialEq {
     fn new(params: &Self::Params, port: &PortInfo) -> Self;
     /// A packet arrives, whether or not the queue then has room for it. `header` is `None` for packets that are not
     /// this law's, and for answers, which routers only count.
-    fn on_arrival(&mut self, params: &Self::Params, size: Bytes, header: Option<&mut Self::Header>);
+    fn on_arrival(&mut self, params: &Self::Params, packet: &Arriving, header: Option<&mut Self::Header>);
     /// Whether [`on_departure`](Self::on_departure) does anything.
     fn stamps_departures(&self) -> bool {
         false
     }
     /// A packet of this law, not an answer, leaves the queue.
-    fn on_departure(&mut self, _params: &Self::Params, _header: &mut Self::Header) {}
+    fn on_departure(&mut self, _params: &Self::Params, _size: Bytes, _header: &mut Self::Header) {}
     /// Time from the end of one interval to the end of the next.
     fn interval(&self, params: &Self::Params) -> Duration;
     /// The interval that lasted `elapsed` ends.
@@ -218,4 +388,47 @@ pub trait Header: Copy + Debug + PartialEq {
     /// # Errors
     /// When `wire` is too short or holds a value that no sender or router writes.
     fn decode(wire: &[u8]) -> Result<Self, DecodeError>;
+}
+
+/// Router half of a law that only hosts run.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NoRouter<P, H>(core::marker::PhantomData<(P, H)>);
+
+impl<P: Clone + Debug + PartialEq, H: Copy + Debug + PartialEq> RouterLaw for NoRouter<P, H> {
+    type Params = P;
+    type Header = H;
+
+    fn new(_params: &P, _port: &PortInfo) -> Self {
+        Self(core::marker::PhantomData)
+    }
+
+    fn on_arrival(&mut self, _params: &P, _packet: &Arriving, _header: Option<&mut H>) {}
+
+    fn interval(&self, _params: &P) -> Duration {
+        Duration::MAX
+    }
+
+    fn on_interval(&mut self, _params: &P, _elapsed: Duration, _port: &PortView) {}
+
+    fn target(&self) -> Rate {
+        Rate::clamped(f64::MAX)
+    }
+
+    fn signal(&self) -> f64 {
+        0.0
+    }
+}
+
+/// Header of a law that writes nothing into packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoHeader;
+
+impl Header for NoHeader {
+    const WIRE: usize = 0;
+
+    fn encode(&self, _out: &mut [u8]) {}
+
+    fn decode(_wire: &[u8]) -> Result<Self, DecodeError> {
+        Ok(Self)
+    }
 }

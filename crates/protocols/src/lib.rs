@@ -15,6 +15,7 @@ pub mod emkc;
 pub mod jetmax;
 mod law;
 pub mod params;
+pub mod queue;
 pub mod rcp;
 mod registry;
 pub mod wire;
@@ -23,8 +24,8 @@ pub mod wire;
 mod conformance;
 
 pub use law::{
-    Bottleneck, Feedback, FlowInfo, Header, Kind, Law, LawInfo, Opening, Outgoing, PortInfo, PortView, Protocol,
-    RouterLaw, SenderLaw, Signal,
+    Arrived, Arriving, Bottleneck, Delivery, Feedback, FlowInfo, Header, Kind, Law, LawInfo, Loss, NoHeader, NoRouter,
+    Opening, Outgoing, PortInfo, PortView, Protocol, RouterLaw, SenderLaw, Signal, Transport,
 };
 pub use params::{ParamError, ParamSpec, Unit};
 

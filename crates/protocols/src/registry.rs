@@ -30,6 +30,11 @@ macro_rules! laws {
         #[allow(missing_docs)]
         pub enum AnyRouter { $($law(<$module::$law as Protocol>::Router)),+ }
 
+        /// What a receiver remembers of a flow of some law; nothing before its first packet.
+        #[derive(Debug, Clone, Default, PartialEq)]
+        #[allow(missing_docs)]
+        pub enum AnyReceiver { #[default] New, $($law(<$module::$law as Protocol>::Receiver)),+ }
+
         /// Every law, in the order of registration.
         pub const LAWS: &[LawInfo] = &[$(<$module::$law as Law>::INFO),+];
 
@@ -84,17 +89,29 @@ macro_rules! laws {
             type Sender = AnySender;
             type Router = AnyRouter;
 
-            fn opening(params: &AnyParams) -> Opening {
-                match params { $(AnyParams::$law(p) => $module::$law::opening(p)),+ }
+            type Receiver = AnyReceiver;
+
+            fn transport(params: &AnyParams) -> Transport {
+                match params { $(AnyParams::$law(p) => $module::$law::transport(p)),+ }
             }
 
             #[inline]
-            fn reflect(header: &AnyHeader) -> AnyHeader {
-                match header { $(AnyHeader::$law(h) => AnyHeader::$law($module::$law::reflect(h))),+ }
+            fn reflect(params: &AnyParams, receiver: &mut AnyReceiver, arrived: &Arrived, header: &AnyHeader) -> AnyHeader {
+                match (params, header) {
+                    $((AnyParams::$law(p), AnyHeader::$law(h)) => {
+                        if !matches!(receiver, AnyReceiver::$law(_)) {
+                            *receiver = AnyReceiver::$law(Default::default());
+                        }
+                        let AnyReceiver::$law(r) = receiver else { unreachable!("just made so") };
+                        AnyHeader::$law($module::$law::reflect(p, r, arrived, h))
+                    })+
+                    #[allow(unreachable_patterns)]
+                    _ => unreachable!("{MIXED}"),
+                }
             }
         }
 
-        const MIXED: &str = "a sender or router is always called with the parameters of its own law";
+        const MIXED: &str = "senders, routers and receivers are always called with the parameters of its own law";
 
         impl SenderLaw for AnySender {
             type Params = AnyParams;
@@ -107,6 +124,16 @@ macro_rules! laws {
             #[inline]
             fn rate(&self) -> R {
                 match self { $(Self::$law(s) => s.rate()),+ }
+            }
+
+            #[inline]
+            fn paces(&self) -> bool {
+                match self { $(Self::$law(s) => s.paces()),+ }
+            }
+
+            #[inline]
+            fn window(&self) -> u32 {
+                match self { $(Self::$law(s) => s.window()),+ }
             }
 
             #[inline]
@@ -129,13 +156,30 @@ macro_rules! laws {
 
             #[inline]
             fn on_feedback(&mut self, params: &AnyParams, now: T, feedback: &Feedback<AnyHeader>) {
-                let Feedback { number, kind, rtt, header } = *feedback;
+                let Feedback { number, kind, rtt, header, marked, acked, outstanding, gap, delivery } = *feedback;
                 match (self, params, header) {
                     $((Self::$law(s), AnyParams::$law(p), AnyHeader::$law(header)) => {
-                        s.on_feedback(p, now, &Feedback { number, kind, rtt, header });
+                        let own = Feedback { number, kind, rtt, header, marked, acked, outstanding, gap, delivery };
+                        s.on_feedback(p, now, &own);
                     })+
                     #[allow(unreachable_patterns)]
                     _ => {}
+                }
+            }
+
+            fn on_loss(&mut self, params: &AnyParams, now: T, loss: &Loss) {
+                match (self, params) {
+                    $((Self::$law(s), AnyParams::$law(p)) => s.on_loss(p, now, loss),)+
+                    #[allow(unreachable_patterns)]
+                    _ => unreachable!("{MIXED}"),
+                }
+            }
+
+            fn on_timeout(&mut self, params: &AnyParams, now: T, next: u32) {
+                match (self, params) {
+                    $((Self::$law(s), AnyParams::$law(p)) => s.on_timeout(p, now, next),)+
+                    #[allow(unreachable_patterns)]
+                    _ => unreachable!("{MIXED}"),
                 }
             }
 
@@ -157,11 +201,11 @@ macro_rules! laws {
             }
 
             #[inline]
-            fn on_arrival(&mut self, params: &AnyParams, size: B, header: Option<&mut AnyHeader>) {
+            fn on_arrival(&mut self, params: &AnyParams, packet: &Arriving, header: Option<&mut AnyHeader>) {
                 match (self, params) {
                     $((Self::$law(r), AnyParams::$law(p)) => {
                         let own = match header { Some(AnyHeader::$law(h)) => Some(h), _ => None };
-                        r.on_arrival(p, size, own);
+                        r.on_arrival(p, packet, own);
                     })+
                     #[allow(unreachable_patterns)]
                     _ => unreachable!("{MIXED}"),
@@ -173,9 +217,9 @@ macro_rules! laws {
             }
 
             #[inline]
-            fn on_departure(&mut self, params: &AnyParams, header: &mut AnyHeader) {
+            fn on_departure(&mut self, params: &AnyParams, size: B, header: &mut AnyHeader) {
                 match (self, params, header) {
-                    $((Self::$law(r), AnyParams::$law(p), AnyHeader::$law(h)) => r.on_departure(p, h),)+
+                    $((Self::$law(r), AnyParams::$law(p), AnyHeader::$law(h)) => r.on_departure(p, size, h),)+
                     #[allow(unreachable_patterns)]
                     _ => {}
                 }

@@ -7,7 +7,7 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{CAPACITY, answer, new_router};
 use crate::params::{ParamSpec, Unit};
-use crate::{FlowInfo, Kind, Law, Opening, Outgoing, PortView, Protocol, RouterLaw, SenderLaw, Signal};
+use crate::{Arriving, FlowInfo, Kind, Law, Opening, Outgoing, PortView, Protocol, RouterLaw, SenderLaw, Signal};
 
 const PACKET: u64 = 64;
 
@@ -26,7 +26,11 @@ pub fn scale<L: Law>() {
     );
     for factor in [2.0, 4096.0] {
         let scaled = Loop::<L>::run(base * factor);
-        let signal = if L::INFO.signal == Signal::Rate { factor } else { 1.0 };
+        let signal = if matches!(L::INFO.signal, Signal::Rate | Signal::Change) {
+            factor
+        } else {
+            1.0
+        };
         for (i, (a, b)) in reference.iter().zip(&scaled).enumerate() {
             assert_eq!(
                 [a[0] * factor, a[1] * factor, a[2] * signal],
@@ -104,6 +108,7 @@ impl<L: Law> Loop<L> {
                 let queue = self.queue.iter().map(|packet| packet.sent.size).sum();
                 let port = PortView {
                     queue,
+                    packets: self.queue.len() as u32,
                     dropped: Bytes::ZERO,
                 };
                 self.router.on_interval(&self.params, now.since(last), &port);
@@ -120,7 +125,7 @@ impl<L: Law> Loop<L> {
 
     /// Sends a packet; returns when the next one is due, if that does not wait for an answer.
     fn send(&mut self, now: Time) -> Option<Time> {
-        let opens = self.next == 0 && L::opening(&self.params) == Opening::Handshake;
+        let opens = self.next == 0 && L::transport(&self.params).opening == Opening::Handshake;
         let kind = if opens { Kind::Syn } else { Kind::Data };
         let sent = Outgoing {
             number: self.next,
@@ -129,7 +134,14 @@ impl<L: Law> Loop<L> {
         };
         self.next += 1;
         let mut header = self.sender.on_send(&self.params, now, &sent);
-        self.router.on_arrival(&self.params, self.size, Some(&mut header));
+        self.router.on_arrival(
+            &self.params,
+            &Arriving {
+                now,
+                ..Arriving::alone(self.size)
+            },
+            Some(&mut header),
+        );
         let service = self.capacity.time_to_send(self.size).expect("the link has a rate");
         self.free_at = self.free_at.max(now) + service;
         self.queue.push_back(Moving {
@@ -148,7 +160,7 @@ impl<L: Law> Loop<L> {
 
     fn depart(&mut self) {
         let mut packet = self.queue.pop_front().expect("a packet is due");
-        self.router.on_departure(&self.params, &mut packet.header);
+        self.router.on_departure(&self.params, self.size, &mut packet.header);
         packet.at += Self::BACK;
         self.answers.push_back(packet);
     }
@@ -157,7 +169,10 @@ impl<L: Law> Loop<L> {
         let Moving {
             sent, since, header, ..
         } = self.answers.pop_front().expect("an answer is due");
-        self.sender
-            .on_feedback(&self.params, now, &answer::<L>(&sent, now.since(since), &header));
+        self.sender.on_feedback(
+            &self.params,
+            now,
+            &answer::<L>(&self.params, &sent, now.since(since), &header),
+        );
     }
 }

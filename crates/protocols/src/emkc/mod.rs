@@ -15,7 +15,7 @@ pub use params::{EmkcParams, Reference, Switch};
 pub use router::EmkcRouter;
 pub use sender::EmkcSender;
 
-use crate::{Header, Law, LawInfo, Opening, ParamError, Protocol, Signal};
+use crate::{Arrived, Header, Law, LawInfo, ParamError, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,12 +26,14 @@ impl Protocol for Emkc {
     type Header = EmkcHeader;
     type Sender = EmkcSender;
     type Router = EmkcRouter;
+    type Receiver = ();
 
-    fn opening(_params: &EmkcParams) -> Opening {
-        Opening::Immediate
+    fn transport(_params: &EmkcParams) -> Transport {
+        Transport::PLAIN
     }
 
-    fn reflect(header: &EmkcHeader) -> EmkcHeader {
+    #[inline]
+    fn reflect(_params: &EmkcParams, _receiver: &mut (), _arrived: &Arrived, header: &EmkcHeader) -> EmkcHeader {
         *header
     }
 }
@@ -42,6 +44,7 @@ impl Law for Emkc {
         title: "EMKC: exponential max-min Kelly control",
         source: "Zhang 2008, chapter V, eq 61-62, 85, 121-125",
         signal: Signal::Price,
+        cost: "1 addition, 1 comparison",
         header_bytes: EmkcHeader::WIRE,
         scale_invariant: true,
         params: params::TABLE,

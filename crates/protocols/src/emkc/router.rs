@@ -3,7 +3,7 @@
 use levelflow_units::{Bytes, Duration, Rate};
 
 use super::{EmkcHeader, EmkcParams};
-use crate::{PortInfo, PortView, RouterLaw};
+use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
 /// One output port. Per packet: one addition and one comparison.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,8 +32,8 @@ impl RouterLaw for EmkcRouter {
     }
 
     #[inline]
-    fn on_arrival(&mut self, _params: &EmkcParams, size: Bytes, header: Option<&mut EmkcHeader>) {
-        self.arrived = self.arrived.checked_add(size).unwrap_or(Bytes::new(u64::MAX));
+    fn on_arrival(&mut self, _params: &EmkcParams, packet: &Arriving, header: Option<&mut EmkcHeader>) {
+        self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         if let Some(header) = header
             && self.price > header.price
         {

@@ -5,12 +5,11 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{Emkc, EmkcHeader, EmkcParams, EmkcRouter, EmkcSender, params::TABLE};
-use crate::{Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Outgoing, PortInfo, PortView, RouterLaw, SenderLaw};
-
-const IDLE: PortView = PortView {
-    queue: Bytes::ZERO,
-    dropped: Bytes::ZERO,
+use crate::{
+    Arriving, Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Outgoing, PortInfo, PortView, RouterLaw, SenderLaw,
 };
+
+const IDLE: PortView = PortView::IDLE;
 const SMALL: Bytes = Bytes::new(200);
 
 fn values(changes: &[(&str, f64)]) -> Vec<f64> {
@@ -158,7 +157,7 @@ impl Net {
         let f = &mut self.flows[flow];
         if let Some(&router) = f.path.get(hop) {
             let size = f.sender.packet_size(&self.params);
-            self.routers[router].on_arrival(&self.params, size, Some(&mut f.sent[packet].1));
+            self.routers[router].on_arrival(&self.params, &Arriving::alone(size), Some(&mut f.sent[packet].1));
             self.events.push(Reverse((
                 now + f.hop_delay,
                 Event::Arrive {
@@ -170,12 +169,7 @@ impl Net {
             return;
         }
         let (sent, header) = f.sent[packet];
-        let feedback = Feedback {
-            number: packet as u32,
-            kind: Kind::Data,
-            rtt: now - sent,
-            header,
-        };
+        let feedback = Feedback::plain(packet as u32, Kind::Data, now - sent, header);
         let before = f.sender.rate();
         f.sender.on_feedback(&self.params, now, &feedback);
         if f.sender.rate() != before {
@@ -269,11 +263,11 @@ fn a_router_reports_the_interval_that_ended_and_counts_all_that_arrives() {
     let params = params(&[]);
     let mut router = EmkcRouter::new(&params, &port(9, 1e6));
     let mut fresh = EmkcHeader::unset(5);
-    router.on_arrival(&params, Bytes::new(10_000), Some(&mut fresh));
+    router.on_arrival(&params, &Arriving::alone(Bytes::new(10_000)), Some(&mut fresh));
     assert_eq!(fresh, EmkcHeader::unset(5), "nothing is known in the first interval");
-    router.on_arrival(&params, Bytes::new(15_000), None);
+    router.on_arrival(&params, &Arriving::alone(Bytes::new(15_000)), None);
     router.on_interval(&params, Duration::from_ms(100), &IDLE);
-    router.on_arrival(&params, Bytes::new(1), Some(&mut fresh));
+    router.on_arrival(&params, &Arriving::alone(Bytes::new(1)), Some(&mut fresh));
     assert_eq!(
         fresh,
         EmkcHeader {
@@ -292,7 +286,7 @@ fn a_router_reports_the_interval_that_ended_and_counts_all_that_arrives() {
         usr: 5,
     };
     let before = worse;
-    router.on_arrival(&params, Bytes::new(1), Some(&mut worse));
+    router.on_arrival(&params, &Arriving::alone(Bytes::new(1)), Some(&mut worse));
     assert_eq!(worse, before, "the largest price of the path stays");
     router.on_interval(&params, Duration::from_ms(100), &IDLE);
     router.on_interval(&params, Duration::from_ms(100), &IDLE);
@@ -320,12 +314,7 @@ fn tell(params: &EmkcParams, sender: &mut EmkcSender, at: u64, number: u32, (id,
         delta: 0.1,
         usr: 1e6_f32.to_bits(),
     };
-    let feedback = Feedback {
-        number,
-        kind: Kind::Data,
-        rtt: Duration::from_ms(50),
-        header,
-    };
+    let feedback = Feedback::plain(number, Kind::Data, Duration::from_ms(50), header);
     sender.on_feedback(params, ms(at), &feedback);
     sender.rate().bps()
 }

@@ -16,7 +16,7 @@ pub use params::{Params, Settle};
 pub use router::{Router, fair_share, price};
 pub use sender::{Sender, step};
 
-use crate::law::{Law, LawInfo, Opening, Protocol, Signal};
+use crate::law::{Arrived, Law, LawInfo, Protocol, Signal, Transport};
 use crate::params::ParamError;
 
 /// The JetMax law.
@@ -28,13 +28,14 @@ impl Protocol for JetMax {
     type Header = Header;
     type Sender = Sender;
     type Router = Router;
+    type Receiver = ();
 
-    fn opening(_params: &Params) -> Opening {
-        Opening::Immediate
+    fn transport(_params: &Params) -> Transport {
+        Transport::PLAIN
     }
 
     #[inline]
-    fn reflect(header: &Header) -> Header {
+    fn reflect(_params: &Params, _receiver: &mut (), _arrived: &Arrived, header: &Header) -> Header {
         header.reflected()
     }
 }
@@ -45,6 +46,7 @@ impl Law for JetMax {
         title: "JetMax: max-min fairness in a fixed number of steps",
         source: "Zhang 2008, chapter VI, eq 133-136, 149-150",
         signal: Signal::Price,
+        cost: "3 additions, 3 comparisons",
         header_bytes: <Header as crate::law::Header>::WIRE,
         scale_invariant: true,
         params: params::SPEC,

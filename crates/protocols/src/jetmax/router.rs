@@ -1,9 +1,9 @@
 //! The router half: counts load and flows, feeds back price and fair share.
 
-use levelflow_units::{Bytes, Duration, Rate};
+use levelflow_units::{Duration, Rate};
 
 use super::{Header, Params};
-use crate::law::{PortInfo, PortView, RouterLaw};
+use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
 use crate::wire::fixed;
 
 /// Fraction bits of the byte counts.
@@ -89,10 +89,10 @@ impl RouterLaw for Router {
 
     /// Hops beyond the 255th count the load and say nothing.
     #[inline]
-    fn on_arrival(&mut self, params: &Params, size: Bytes, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         let header = match header {
             Some(header) if !header.is_ack() => header,
-            _ => return self.count_unresponsive(size.get().saturating_mul(1 << BYTE_BITS)),
+            _ => return self.count_unresponsive(packet.size.get().saturating_mul(1 << BYTE_BITS)),
         };
         let proposed = fixed(header.virtual_size, BYTE_BITS);
         let Some(hop) = header.hop.checked_add(1) else {

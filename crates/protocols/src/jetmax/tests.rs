@@ -8,13 +8,10 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 
 use super::*;
-use crate::law::{Bottleneck, Feedback, FlowInfo, Kind, Outgoing, PortInfo, PortView, RouterLaw, SenderLaw};
+use crate::law::{Arriving, Bottleneck, Feedback, FlowInfo, Kind, Outgoing, PortInfo, PortView, RouterLaw, SenderLaw};
 
 const DELTA: Duration = Duration::from_ms(100);
-const EMPTY: PortView = PortView {
-    queue: Bytes::ZERO,
-    dropped: Bytes::ZERO,
-};
+const EMPTY: PortView = PortView::IDLE;
 
 fn params(changes: &[(&str, f64)]) -> Params {
     let value = |row: &crate::ParamSpec| {
@@ -102,12 +99,7 @@ impl Desk {
             ..*sent
         };
         let (number, rtt) = (sent.seq, Duration::from_ms(50));
-        let feedback = Feedback {
-            number,
-            kind: Kind::Data,
-            rtt,
-            header: header.reflected(),
-        };
+        let feedback = Feedback::plain(number, Kind::Data, rtt, header.reflected());
         self.sender.on_feedback(&self.params, self.now, &feedback);
     }
 
@@ -335,7 +327,7 @@ fn fifty_constant_flows_are_counted_to_one_and_a_half() {
                 let size = 100 + 13 * u64::from(flow);
                 router.on_arrival(
                     &params,
-                    Bytes::new(size),
+                    &Arriving::alone(Bytes::new(size)),
                     Some(&mut header(1, size as f32, (period / 1e3) as f32)),
                 );
                 at += period;
@@ -352,7 +344,11 @@ fn a_clamped_count_is_at_least_one() {
     for (clamp, share) in [(0.0, 1e8), (1.0, 1e7)] {
         let params = params(&[("clamp_n", clamp)]);
         let mut router = router(&params, 1e7);
-        router.on_arrival(&params, Bytes::new(100), Some(&mut header(1, 100.0, 0.01)));
+        router.on_arrival(
+            &params,
+            &Arriving::alone(Bytes::new(100)),
+            Some(&mut header(1, 100.0, 0.01)),
+        );
         router.on_interval(&params, DELTA, &EMPTY);
         assert!((router.share / share - 1.0).abs() < 1e-6, "{}", router.share);
         router.on_interval(&params, DELTA, &EMPTY);
@@ -367,7 +363,7 @@ fn a_packet_touches_three_sums_or_two() {
     let params = params(&[]);
     let sums = |header: Option<&mut Header>| {
         let mut router = router(&params, 1e7);
-        router.on_arrival(&params, Bytes::new(40), header);
+        router.on_arrival(&params, &Arriving::alone(Bytes::new(40)), header);
         (router.responsive, router.unresponsive, router.gaps)
     };
     let (mut own, mut other, mut ack) = (
@@ -394,7 +390,7 @@ fn hops_beyond_the_255th_only_count() {
         ..header(0, 9.0, 0.5)
     };
     let before = far;
-    router.on_arrival(&params, Bytes::new(40), Some(&mut far));
+    router.on_arrival(&params, &Arriving::alone(Bytes::new(40)), Some(&mut far));
     assert_eq!((far, router.unresponsive), (before, 9 << 8));
 }
 
@@ -406,7 +402,7 @@ proptest! {
         let mut bytes = 0;
         for (bottleneck, size, own) in packets {
             let mut header = header(bottleneck, size.into(), 0.01);
-            router.on_arrival(&params, Bytes::new(size.into()), own.then_some(&mut header));
+            router.on_arrival(&params, &Arriving::alone(Bytes::new(size.into())), own.then_some(&mut header));
             bytes += u64::from(size);
         }
         prop_assert_eq!(router.responsive + router.unresponsive, bytes << 8);
@@ -424,10 +420,10 @@ proptest! {
             let mut router = router(&params, 1e7);
             for _ in 0..flows {
                 let size = 1e7 / 8.0 * load * 0.1 / f64::from(flows);
-                router.on_arrival(&params, Bytes::ZERO, Some(&mut header(1, size as f32, 0.1)));
+                router.on_arrival(&params, &Arriving::alone(Bytes::ZERO), Some(&mut header(1, size as f32, 0.1)));
             }
             router.on_interval(&params, DELTA, &EMPTY);
-            router.on_arrival(&params, Bytes::new(1000), Some(&mut packet));
+            router.on_arrival(&params, &Arriving::alone(Bytes::new(1000)), Some(&mut packet));
             path.push((router.price, router.share));
         }
         let largest = path.iter().map(|report| report.0).fold(-f32::MAX, f32::max);

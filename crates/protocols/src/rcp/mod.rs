@@ -15,7 +15,7 @@ pub use params::{RcpParams, RttEstimate};
 pub use router::RcpRouter;
 pub use sender::RcpSender;
 
-use crate::{Header, Law, LawInfo, Opening, ParamError, Protocol, Signal};
+use crate::{Arrived, Header, Law, LawInfo, Opening, ParamError, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,12 +26,17 @@ impl Protocol for Rcp {
     type Header = RcpHeader;
     type Sender = RcpSender;
     type Router = RcpRouter;
+    type Receiver = ();
 
-    fn opening(_params: &RcpParams) -> Opening {
-        Opening::Handshake
+    fn transport(_params: &RcpParams) -> Transport {
+        Transport {
+            opening: Opening::Handshake,
+            ..Transport::PLAIN
+        }
     }
 
-    fn reflect(header: &RcpHeader) -> RcpHeader {
+    #[inline]
+    fn reflect(_params: &RcpParams, _receiver: &mut (), _arrived: &Arrived, header: &RcpHeader) -> RcpHeader {
         *header
     }
 }
@@ -42,6 +47,7 @@ impl Law for Rcp {
         title: "RCP: rate control protocol",
         source: "Dukkipati, Kobayashi, Zhang-Shen, McKeown 2005, section II, eq 1-2",
         signal: Signal::Rate,
+        cost: "2 additions, 2 multiplications, 1 comparison",
         header_bytes: RcpHeader::WIRE,
         scale_invariant: true,
         params: params::TABLE,

@@ -3,7 +3,7 @@
 use levelflow_units::{Bytes, Duration, Rate};
 
 use super::{RcpHeader, RcpParams, RttEstimate};
-use crate::{PortInfo, PortView, RouterLaw};
+use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
 /// Shortest round-trip time a router computes with, seconds: the control interval is never longer than the
 /// round-trip time, and must not vanish.
@@ -43,8 +43,8 @@ impl RouterLaw for RcpRouter {
     }
 
     #[inline]
-    fn on_arrival(&mut self, params: &RcpParams, size: Bytes, header: Option<&mut RcpHeader>) {
-        self.arrived = self.arrived.checked_add(size).unwrap_or(Bytes::new(u64::MAX));
+    fn on_arrival(&mut self, params: &RcpParams, packet: &Arriving, header: Option<&mut RcpHeader>) {
+        self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         let Some(header) = header else { return };
         if header.rtt > 0.0 {
             let sample = f64::from(header.rtt).max(SHORTEST_RTT);
@@ -60,7 +60,7 @@ impl RouterLaw for RcpRouter {
     }
 
     #[inline]
-    fn on_departure(&mut self, _params: &RcpParams, header: &mut RcpHeader) {
+    fn on_departure(&mut self, _params: &RcpParams, _size: Bytes, header: &mut RcpHeader) {
         header.rate = header.rate.min(self.rate as f32);
     }
 

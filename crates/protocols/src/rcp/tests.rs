@@ -2,15 +2,18 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{Rcp, RcpHeader, RcpParams, RcpRouter, RcpSender, params::TABLE};
 use crate::{
-    Feedback, FlowInfo, Header, Kind, Law, Opening, Outgoing, PortInfo, PortView, Protocol, RouterLaw, SenderLaw,
+    Arrived, Arriving, Feedback, FlowInfo, Header, Kind, Law, Opening, Outgoing, PortInfo, PortView, Protocol,
+    RouterLaw, SenderLaw,
 };
 
 const C: f64 = 10e6;
 const DATA: Bytes = Bytes::new(1000);
-const IDLE: PortView = PortView {
-    queue: Bytes::ZERO,
-    dropped: Bytes::ZERO,
+const ARRIVED: Arrived = Arrived {
+    now: Time::ZERO,
+    kind: Kind::Syn,
+    size: Bytes::new(40),
 };
+const IDLE: PortView = PortView::IDLE;
 
 fn params(changes: &[(&str, f64)]) -> RcpParams {
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
@@ -39,10 +42,11 @@ fn ratio(params: &RcpParams, load: f64, queue: f64, dropped: u64) -> f64 {
     let elapsed = router.interval(params);
     let before = router.signal();
     let offered = Rate::new(load * C).unwrap().bytes_in(elapsed);
-    router.on_arrival(params, Bytes::new(offered as u64), None);
+    router.on_arrival(params, &Arriving::alone(Bytes::new(offered as u64)), None);
     let queue = Rate::new(queue * C).unwrap().bytes_in(params.initial_rtt);
     let view = PortView {
         queue: Bytes::new(queue as u64),
+        packets: 0,
         dropped: Bytes::new(dropped),
     };
     router.on_interval(params, elapsed, &view);
@@ -88,14 +92,14 @@ fn the_average_rtt_follows_a_step() {
         rate: f32::INFINITY,
         rtt: 0.0,
     };
-    router.on_arrival(&params, DATA, Some(&mut told));
+    router.on_arrival(&params, &Arriving::alone(DATA), Some(&mut told));
     assert_eq!(
         router.interval(&params),
         Duration::from_ms(100),
         "a packet without an estimate says nothing"
     );
     told.rtt = 0.5;
-    (0..50).for_each(|_| router.on_arrival(&params, DATA, Some(&mut told)));
+    (0..50).for_each(|_| router.on_arrival(&params, &Arriving::alone(DATA), Some(&mut told)));
     let reached = (router.interval(&params).as_secs_f64() - 0.1) / 0.4;
     close(reached, 1.0 - 0.98_f64.powi(50), 1e-9);
 }
@@ -109,7 +113,7 @@ fn the_largest_rtt_is_adopted_at_once_and_forgotten_after_a_window() {
             rate: f32::INFINITY,
             rtt,
         };
-        router.on_arrival(&params, DATA, Some(&mut header));
+        router.on_arrival(&params, &Arriving::alone(DATA), Some(&mut header));
         router.on_interval(&params, Duration::from_ms(10), &IDLE);
         router.rtt
     };
@@ -135,7 +139,7 @@ fn the_interval_never_exceeds_the_rtt_and_never_vanishes() {
     ] {
         router.on_arrival(
             &params,
-            DATA,
+            &Arriving::alone(DATA),
             Some(&mut RcpHeader {
                 rate: f32::INFINITY,
                 rtt,
@@ -154,6 +158,7 @@ fn the_offered_rate_stays_between_its_floor_and_the_capacity() {
     close(router.signal(), C, 0.0);
     let flooded = PortView {
         queue: Bytes::new(1 << 40),
+        packets: 0,
         dropped: Bytes::ZERO,
     };
     router.on_interval(&params, Duration::from_ms(10), &flooded);
@@ -176,12 +181,13 @@ fn processor_sharing_is_the_fixed_point() {
         history[step % 10] = router.signal();
         router.on_arrival(
             &params,
-            Bytes::new(offered as u64),
+            &Arriving::alone(Bytes::new(offered as u64)),
             Some(&mut RcpHeader { rate: 1.0, rtt: 0.1 }),
         );
         queue = (queue + offered - C * 0.01 / 8.0).max(0.0);
         let view = PortView {
             queue: Bytes::new(queue as u64),
+            packets: 0,
             dropped: Bytes::ZERO,
         };
         router.on_interval(&params, Duration::from_ms(10), &view);
@@ -192,18 +198,13 @@ fn processor_sharing_is_the_fixed_point() {
 }
 
 fn feedback(header: RcpHeader, kind: Kind, rtt: Duration) -> Feedback<RcpHeader> {
-    Feedback {
-        number: 0,
-        kind,
-        rtt,
-        header,
-    }
+    Feedback::plain(0, kind, rtt, header)
 }
 
 #[test]
 fn a_flow_starts_at_the_smallest_rate_of_its_path() {
     let params = params(&[]);
-    assert_eq!(Rcp::opening(&params), Opening::Handshake);
+    assert_eq!(Rcp::transport(&params).opening, Opening::Handshake);
     let mut sender = RcpSender::new(&params, &FlowInfo { packet_size: DATA });
     let syn = Outgoing {
         number: 0,
@@ -219,12 +220,16 @@ fn a_flow_starts_at_the_smallest_rate_of_its_path() {
         }
     );
     for capacity in [40e6, 10e6, 20e6] {
-        router(&params, capacity).on_departure(&params, &mut header);
+        router(&params, capacity).on_departure(&params, DATA, &mut header);
     }
     sender.on_feedback(
         &params,
         Time::ZERO,
-        &feedback(Rcp::reflect(&header), Kind::Syn, Duration::from_ms(80)),
+        &feedback(
+            Rcp::reflect(&params, &mut (), &ARRIVED, &header),
+            Kind::Syn,
+            Duration::from_ms(80),
+        ),
     );
     close(sender.rate().bps(), 0.05 * 10e6, 0.1);
     let data = Outgoing {

@@ -7,7 +7,7 @@ use levelflow_units::{Bytes, Duration, Time};
 
 use super::{DELTA, EMPTY, params, router};
 use crate::jetmax::{Header, Params, Router, Sender, price};
-use crate::law::{Bottleneck, Feedback, FlowInfo, Kind, Outgoing, RouterLaw, SenderLaw};
+use crate::law::{Arriving, Bottleneck, Feedback, FlowInfo, Kind, Outgoing, RouterLaw, SenderLaw};
 
 /// Flows over one router whose link carries whatever it is offered, in time slots.
 struct Wire {
@@ -94,12 +94,7 @@ impl Flow {
     fn receive(&mut self, params: &Params, now: Time) {
         while let Some((_, header)) = self.answers.pop_front_if(|answer| answer.0 <= now) {
             let before = self.sender.rate();
-            let feedback = Feedback {
-                number: header.seq,
-                kind: Kind::Data,
-                rtt: self.there + self.back,
-                header,
-            };
+            let feedback = Feedback::plain(header.seq, Kind::Data, self.there + self.back, header);
             self.sender.on_feedback(params, now, &feedback);
             if self.sender.rate() != before {
                 self.changes.push((now, self.sender.rate().bps()));
@@ -124,7 +119,7 @@ impl Flow {
 
     fn cross(&mut self, params: &Params, router: &mut Router, now: Time) {
         while let Some((_, mut header, size)) = self.packets.pop_front_if(|packet| packet.0 <= now) {
-            router.on_arrival(params, size, Some(&mut header));
+            router.on_arrival(params, &Arriving::alone(size), Some(&mut header));
             self.answers.push_back((now + self.back, header.reflected()));
         }
     }

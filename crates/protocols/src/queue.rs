@@ -1,0 +1,99 @@
+//! Queue disciplines: which packets a queue drops or marks before it is full, and which when it is.
+//!
+//! Pure like laws: time, queue and random numbers are arguments. One file per discipline in this folder.
+
+use core::fmt::Debug;
+
+use levelflow_units::{Duration, Time};
+
+use crate::law::{Arriving, PortInfo, PortView};
+use crate::params::{ParamError, ParamSpec};
+
+pub mod drop_front;
+pub mod drop_tail;
+#[macro_use]
+mod registry;
+
+registry::queues! {
+    drop_tail => DropTail,
+    drop_front => DropFront,
+}
+
+/// What is known about a discipline before any of its code runs.
+#[derive(Debug, Clone, Copy)]
+pub struct QueueInfo {
+    /// Name in scenarios and on the command line.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// Paper or standard.
+    pub source: &'static str,
+    /// What [`Queue::signal`] is.
+    pub signal: &'static str,
+    /// The parameter table. A switch named `ecn`, where there is one, says whether packets of senders that understand
+    /// marks are marked instead of dropped.
+    pub params: &'static [ParamSpec],
+}
+
+/// What becomes of a packet.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// It goes on as it is.
+    Pass,
+    /// Its sender is told: it is marked if it can be, else dropped.
+    Notify,
+    /// It is dropped.
+    Drop,
+}
+
+/// What a full queue does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overflow {
+    /// Drops the packet that arrives.
+    Tail,
+    /// Drops the packet that has waited longest, the one in service excepted, and takes the new one.
+    Front,
+}
+
+/// A queue discipline at one output port.
+pub trait Queue: Clone + Debug + PartialEq {
+    /// Parameters, validated when built.
+    type Params: Clone + Debug + PartialEq;
+
+    /// Name, source and parameter table.
+    const INFO: QueueInfo;
+    /// What it does when it is full.
+    const OVERFLOW: Overflow = Overflow::Tail;
+    /// Whether [`on_departure`](Self::on_departure) does anything.
+    const ACTS_ON_DEPARTURE: bool = false;
+
+    /// Builds parameters from values in the order and base units of the table, each already checked against its range.
+    ///
+    /// # Errors
+    /// When values that are each in range do not fit together.
+    fn params(values: &[f64]) -> Result<Self::Params, ParamError>;
+    /// Whether packets of senders that understand marks are marked instead of dropped.
+    fn ecn(_params: &Self::Params) -> bool {
+        false
+    }
+    /// State before the first packet.
+    fn new(params: &Self::Params, port: &PortInfo) -> Self;
+    /// A packet arrives and there is room for it. `draw` is uniform on [0, 1).
+    fn on_arrival(&mut self, _params: &Self::Params, _packet: &Arriving, _draw: f64) -> Verdict {
+        Verdict::Pass
+    }
+    /// A packet would leave for the transmitter, `waited` after it arrived; `port` is what it leaves behind.
+    fn on_departure(&mut self, _params: &Self::Params, _now: Time, _waited: Duration, _port: &PortView) -> Verdict {
+        Verdict::Pass
+    }
+    /// Time between two calls of [`on_interval`](Self::on_interval), if any.
+    fn interval(_params: &Self::Params) -> Option<Duration> {
+        None
+    }
+    /// An interval ends.
+    fn on_interval(&mut self, _params: &Self::Params, _elapsed: Duration, _port: &PortView) {}
+    /// What the discipline says of itself; see [`QueueInfo::signal`]. NaN if nothing.
+    fn signal(&self) -> f64 {
+        f64::NAN
+    }
+}

@@ -1,0 +1,30 @@
+//! Drop-front: a full queue drops the packet that has waited longest, so that its sender hears of it sooner.
+
+use super::{Overflow, Queue, QueueInfo};
+use crate::law::PortInfo;
+use crate::params::ParamError;
+
+/// Drops from the front.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DropFront;
+
+impl Queue for DropFront {
+    type Params = ();
+
+    const INFO: QueueInfo = QueueInfo {
+        name: "drop_front",
+        title: "drop-front: a full queue drops the packet that has waited longest",
+        source: "Lakshman, Neidhardt, Ott 1996; Kunniyur and Srikant 2003, section VI-A",
+        signal: "none",
+        params: &[],
+    };
+    const OVERFLOW: Overflow = Overflow::Front;
+
+    fn params(_values: &[f64]) -> Result<(), ParamError> {
+        Ok(())
+    }
+
+    fn new(_params: &(), _port: &PortInfo) -> Self {
+        Self
+    }
+}

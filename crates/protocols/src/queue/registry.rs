@@ -1,0 +1,105 @@
+//! The sum of all queue disciplines.
+
+/// Given `file => Discipline` lines, generates [`AnyQueue`](super::AnyQueue), its parameters and the list of
+/// disciplines.
+macro_rules! queues {
+    ($($module:ident => $queue:ident),+ $(,)?) => {
+        /// Parameters of some discipline.
+        #[derive(Debug, Clone, PartialEq)]
+        #[allow(missing_docs)]
+        pub enum AnyQueueParams { $($queue(<$module::$queue as Queue>::Params)),+ }
+
+        /// Some discipline.
+        #[derive(Debug, Clone, PartialEq)]
+        #[allow(missing_docs)]
+        pub enum AnyQueue { $($queue($module::$queue)),+ }
+
+        /// Every discipline, in the order of registration.
+        pub const QUEUES: &[QueueInfo] = &[$(<$module::$queue as Queue>::INFO),+];
+
+        /// Builds the parameters of the discipline of that name from values in the order of its table.
+        ///
+        /// # Errors
+        /// When the values do not fit together.
+        ///
+        /// # Panics
+        /// When there is no discipline of that name.
+        pub fn queue_params(name: &str, values: &[f64]) -> Result<AnyQueueParams, ParamError> {
+            $(if name == <$module::$queue as Queue>::INFO.name {
+                return <$module::$queue as Queue>::params(values).map(AnyQueueParams::$queue);
+            })+
+            panic!("no queue discipline is named {name}")
+        }
+
+        impl AnyQueueParams {
+            /// Which discipline these belong to.
+            #[must_use]
+            pub fn discipline(&self) -> &'static QueueInfo {
+                match self { $(Self::$queue(_) => const { &<$module::$queue as Queue>::INFO }),+ }
+            }
+
+            /// See [`Queue::ecn`].
+            #[must_use]
+            pub fn ecn(&self) -> bool {
+                match self { $(Self::$queue(p) => <$module::$queue as Queue>::ecn(p)),+ }
+            }
+
+            /// See [`Queue::interval`].
+            #[must_use]
+            pub fn interval(&self) -> Option<Duration> {
+                match self { $(Self::$queue(p) => <$module::$queue as Queue>::interval(p)),+ }
+            }
+
+            /// See [`Queue::OVERFLOW`].
+            #[must_use]
+            pub fn overflow(&self) -> Overflow {
+                match self { $(Self::$queue(_) => <$module::$queue as Queue>::OVERFLOW),+ }
+            }
+
+            /// See [`Queue::ACTS_ON_DEPARTURE`].
+            #[must_use]
+            pub fn acts_on_departure(&self) -> bool {
+                match self { $(Self::$queue(_) => <$module::$queue as Queue>::ACTS_ON_DEPARTURE),+ }
+            }
+        }
+
+        const MIXED: &str = "a discipline is always called with its own parameters";
+
+        #[allow(missing_docs, clippy::missing_panics_doc)]
+        impl AnyQueue {
+            #[must_use]
+            pub fn new(params: &AnyQueueParams, port: &PortInfo) -> Self {
+                match params { $(AnyQueueParams::$queue(p) => Self::$queue(Queue::new(p, port))),+ }
+            }
+
+            #[inline]
+            pub fn on_arrival(&mut self, params: &AnyQueueParams, packet: &Arriving, draw: f64) -> Verdict {
+                match (self, params) {
+                    $((Self::$queue(q), AnyQueueParams::$queue(p)) => q.on_arrival(p, packet, draw),)+
+                    _ => unreachable!("{MIXED}"),
+                }
+            }
+
+            #[inline]
+            pub fn on_departure(&mut self, params: &AnyQueueParams, now: Time, waited: Duration, port: &PortView) -> Verdict {
+                match (self, params) {
+                    $((Self::$queue(q), AnyQueueParams::$queue(p)) => q.on_departure(p, now, waited, port),)+
+                    _ => unreachable!("{MIXED}"),
+                }
+            }
+
+            pub fn on_interval(&mut self, params: &AnyQueueParams, elapsed: Duration, port: &PortView) {
+                match (self, params) {
+                    $((Self::$queue(q), AnyQueueParams::$queue(p)) => q.on_interval(p, elapsed, port),)+
+                    _ => unreachable!("{MIXED}"),
+                }
+            }
+
+            #[must_use]
+            pub fn signal(&self) -> f64 {
+                match self { $(Self::$queue(q) => q.signal()),+ }
+            }
+        }
+    };
+}
+pub(super) use queues;
