@@ -11,6 +11,8 @@
 #[cfg(test)]
 extern crate std;
 
+pub mod aimd;
+pub mod cbr;
 pub mod emkc;
 pub mod jetmax;
 mod law;
@@ -33,4 +35,6 @@ registry::laws! {
     jetmax => JetMax,
     emkc => Emkc,
     rcp => Rcp,
+    cbr => Cbr,
+    aimd => Aimd,
 }

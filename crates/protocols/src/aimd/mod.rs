@@ -1,0 +1,56 @@
+//! AIMD on rates: additive increase once per round-trip time, multiplicative decrease on loss.
+//!
+//! Source: Y. Zhang, "Stable and scalable congestion control for high-speed heterogeneous networks" (dissertation,
+//! Texas A&M University, 2008), eq 19 and 114.
+
+mod params;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+pub use params::AimdParams;
+pub use sender::AimdSender;
+
+use crate::{Arrived, Header, Law, LawInfo, NoHeader, NoRouter, ParamError, Protocol, Signal, Transport};
+
+/// The law; see the [module](self).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Aimd;
+
+impl Protocol for Aimd {
+    type Params = AimdParams;
+    type Header = NoHeader;
+    type Sender = AimdSender;
+    type Router = NoRouter<AimdParams, NoHeader>;
+    type Receiver = ();
+
+    fn transport(params: &AimdParams) -> Transport {
+        Transport {
+            tracks_losses: true,
+            ecn: params.ecn,
+            ..Transport::PLAIN
+        }
+    }
+
+    #[inline]
+    fn reflect(_params: &AimdParams, _receiver: &mut (), _arrived: &Arrived, _header: &NoHeader) -> NoHeader {
+        NoHeader
+    }
+}
+
+impl Law for Aimd {
+    const INFO: LawInfo = LawInfo {
+        name: "aimd",
+        title: "AIMD on rates: a fixed increase per round-trip time, a fraction kept on loss",
+        source: "Zhang 2008, eq 19, 114",
+        signal: Signal::Loss,
+        cost: "none",
+        header_bytes: NoHeader::WIRE,
+        scale_invariant: false,
+        params: params::TABLE,
+    };
+
+    fn params(values: &[f64]) -> Result<AimdParams, ParamError> {
+        AimdParams::read(values)
+    }
+}

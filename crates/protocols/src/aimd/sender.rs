@@ -1,0 +1,79 @@
+//! Sender: one step per round-trip time.
+
+use levelflow_units::{Bytes, Rate, Time};
+
+use super::AimdParams;
+use crate::wire::before;
+use crate::{Feedback, FlowInfo, Loss, NoHeader, Outgoing, SenderLaw};
+
+/// One flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct AimdSender {
+    packet_size: Bytes,
+    rate: Rate,
+    /// Number of the next packet.
+    next: u32,
+    /// Number of the first packet sent after the last step. Its answer ends the round-trip time.
+    stepped: u32,
+    /// Number of the first packet sent after the last decrease. Older ones left at the old rate.
+    decreased: u32,
+}
+
+impl AimdSender {
+    fn decrease(&mut self, params: &AimdParams, next: u32) {
+        self.rate = Rate::clamped((params.keep * self.rate.bps()).max(params.min_rate.bps()));
+        self.stepped = next;
+        self.decreased = next;
+    }
+}
+
+impl SenderLaw for AimdSender {
+    type Params = AimdParams;
+    type Header = NoHeader;
+
+    fn new(params: &AimdParams, flow: &FlowInfo) -> Self {
+        Self {
+            packet_size: flow.packet_size,
+            rate: params.initial_rate,
+            next: 0,
+            stepped: 0,
+            decreased: 0,
+        }
+    }
+
+    #[inline]
+    fn rate(&self) -> Rate {
+        self.rate
+    }
+
+    #[inline]
+    fn packet_size(&self, _params: &AimdParams) -> Bytes {
+        self.packet_size
+    }
+
+    #[inline]
+    fn on_send(&mut self, _params: &AimdParams, _now: Time, packet: &Outgoing) -> NoHeader {
+        self.next = packet.number.wrapping_add(1);
+        NoHeader
+    }
+
+    #[inline]
+    fn on_feedback(&mut self, params: &AimdParams, _now: Time, feedback: &Feedback<NoHeader>) {
+        if feedback.marked && params.ecn && !before(feedback.number, self.decreased) {
+            self.decrease(params, self.next);
+        } else if !before(feedback.number, self.stepped) {
+            self.rate = Rate::clamped(self.rate.bps() + params.alpha.bps());
+            self.stepped = self.next;
+        }
+    }
+
+    fn on_loss(&mut self, params: &AimdParams, _now: Time, loss: &Loss) {
+        if !before(loss.number, self.decreased) {
+            self.decrease(params, loss.next);
+        }
+    }
+
+    fn on_timeout(&mut self, params: &AimdParams, _now: Time, next: u32) {
+        self.decrease(params, next);
+    }
+}

@@ -1,0 +1,51 @@
+//! CBR: constant bit rate. It listens to nothing; cross traffic for the other laws.
+//!
+//! Source: the UDP/CBR source of ns-2 and of the papers that use it as cross traffic.
+
+mod params;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+pub use params::CbrParams;
+pub use sender::CbrSender;
+
+use crate::{Arrived, Header, Law, LawInfo, NoHeader, NoRouter, ParamError, Protocol, Signal, Transport};
+
+/// The law; see the [module](self).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Cbr;
+
+impl Protocol for Cbr {
+    type Params = CbrParams;
+    type Header = NoHeader;
+    type Sender = CbrSender;
+    type Router = NoRouter<CbrParams, NoHeader>;
+    type Receiver = ();
+
+    fn transport(_params: &CbrParams) -> Transport {
+        Transport::PLAIN
+    }
+
+    #[inline]
+    fn reflect(_params: &CbrParams, _receiver: &mut (), _arrived: &Arrived, _header: &NoHeader) -> NoHeader {
+        NoHeader
+    }
+}
+
+impl Law for Cbr {
+    const INFO: LawInfo = LawInfo {
+        name: "cbr",
+        title: "CBR: constant bit rate, which listens to nothing",
+        source: "the UDP/CBR source of ns-2",
+        signal: Signal::Nothing,
+        cost: "none",
+        header_bytes: NoHeader::WIRE,
+        scale_invariant: false,
+        params: params::TABLE,
+    };
+
+    fn params(values: &[f64]) -> Result<CbrParams, ParamError> {
+        Ok(CbrParams::read(values))
+    }
+}

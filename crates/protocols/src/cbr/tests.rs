@@ -1,0 +1,30 @@
+use levelflow_units::{Bytes, Duration, Time};
+
+use super::Cbr;
+use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Protocol, SenderLaw};
+
+#[test]
+fn nothing_that_happens_moves_the_rate() {
+    let params = Cbr::params(&[3e6]).unwrap();
+    let packet_size = Bytes::new(1500);
+    let mut sender = <Cbr as Protocol>::Sender::new(&params, &FlowInfo { packet_size });
+    let marked = Feedback {
+        marked: true,
+        ..Feedback::plain(0, Kind::Data, Duration::from_secs(3), NoHeader)
+    };
+    let loss = Loss {
+        number: 1,
+        next: 9,
+        outstanding: 7,
+    };
+    sender.on_feedback(&params, Time::ZERO, &marked);
+    sender.on_loss(&params, Time::ZERO, &loss);
+    sender.on_timeout(&params, Time::ZERO, 9);
+    let gap = sender.rate().time_to_send(sender.packet_size(&params)).unwrap();
+    assert_eq!(
+        gap,
+        Duration::from_ms(4),
+        "12000 bits at 3 Mb/s, whatever the network does"
+    );
+    assert!(sender.paces() && sender.window() == u32::MAX);
+}
