@@ -15,8 +15,8 @@ use proptest::test_runner::{Config, TestRunner};
 use crate::params::{Problem, Raw, Shown, Unit};
 use crate::wire::DecodeError;
 use crate::{
-    Arrived, Arriving, Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Loss, Opening, Outgoing, PortInfo, PortView,
-    RouterLaw, SenderLaw,
+    Arrived, Arriving, Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Loss, Opening, Outgoing, ParamSpec, PortInfo,
+    PortView, RouterLaw, SenderLaw,
 };
 
 /// Expands to the tests of one law.
@@ -28,7 +28,7 @@ macro_rules! suite {
         }
         #[test]
         fn parameters_outside_their_range_are_refused() {
-            crate::conformance::ranges::<$law>();
+            crate::conformance::ranges(<$law as crate::Law>::INFO.params);
         }
         #[test]
         fn any_parameters_in_range_keep_rates_finite() {
@@ -65,7 +65,7 @@ const PORT: PortInfo = PortInfo {
     capacity: Rate::ZERO,
 };
 
-fn check<S: Strategy>(inputs: &S, test: impl Fn(S::Value)) {
+pub fn check<S: Strategy>(inputs: &S, test: impl Fn(S::Value)) {
     let config = Config {
         cases: 128,
         failure_persistence: None,
@@ -87,10 +87,16 @@ pub fn table<L: Law>() {
     let info = L::INFO;
     assert_eq!(info.header_bytes, L::Header::WIRE);
     assert!(!info.title.is_empty() && !info.source.is_empty() && is_name(info.name));
-    for (i, row) in info.params.iter().enumerate() {
+    rows(info.params);
+    defaults::<L>();
+}
+
+/// A parameter table of a law or a queue discipline.
+pub fn rows(table: &[ParamSpec]) {
+    for (i, row) in table.iter().enumerate() {
         assert!(is_name(row.name), "{} is not snake_case", row.name);
         assert!(
-            info.params[..i].iter().all(|other| other.name != row.name),
+            table[..i].iter().all(|other| other.name != row.name),
             "{} is there twice",
             row.name
         );
@@ -106,18 +112,17 @@ pub fn table<L: Law>() {
             _ => {}
         }
     }
-    defaults::<L>();
 }
 
-fn is_name(name: &str) -> bool {
+pub fn is_name(name: &str) -> bool {
     name.starts_with(|c: char| c.is_ascii_lowercase())
         && name
             .chars()
             .all(|c| c == '_' || c.is_ascii_lowercase() || c.is_ascii_digit())
 }
 
-pub fn ranges<L: Law>() {
-    for row in L::INFO.params {
+pub fn ranges(table: &[ParamSpec]) {
+    for row in table {
         let (low, high) = row.range;
         for outside in [
             low.next_down(),

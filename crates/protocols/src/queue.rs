@@ -9,6 +9,8 @@ use levelflow_units::{Duration, Time};
 use crate::law::{Arriving, PortInfo, PortView};
 use crate::params::{ParamError, ParamSpec};
 
+#[cfg(test)]
+mod conformance;
 pub mod drop_front;
 pub mod drop_tail;
 #[macro_use]

@@ -1,7 +1,7 @@
 //! The sum of all queue disciplines.
 
-/// Given `file => Discipline` lines, generates [`AnyQueue`](super::AnyQueue), its parameters and the list of
-/// disciplines.
+/// Given `file => Discipline` lines, generates [`AnyQueue`](super::AnyQueue), its parameters, the list of
+/// disciplines, and the conformance tests of each.
 macro_rules! queues {
     ($($module:ident => $queue:ident),+ $(,)?) => {
         /// Parameters of some discipline.
@@ -99,6 +99,11 @@ macro_rules! queues {
             pub fn signal(&self) -> f64 {
                 match self { $(Self::$queue(q) => q.signal()),+ }
             }
+        }
+
+        #[cfg(test)]
+        mod queues_conform {
+            $(mod $module { crate::queue::conformance::suite!(crate::queue::$module::$queue); })+
         }
     };
 }

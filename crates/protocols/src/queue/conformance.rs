@@ -1,0 +1,223 @@
+//! What every discipline must do, as tests that are generic in it. The list in `queue.rs` runs them on each.
+
+use std::vec::Vec;
+
+use levelflow_units::{Bytes, Duration, Rate, Time};
+use proptest::collection::vec as list;
+use proptest::prelude::*;
+
+use super::{Queue, Verdict};
+use crate::conformance::{check, is_name, rows};
+use crate::params::ParamError;
+use crate::{Arriving, PortInfo, PortView};
+
+/// Expands to the tests of one discipline.
+macro_rules! suite {
+    ($queue:ty) => {
+        #[test]
+        fn the_table_is_well_formed() {
+            crate::queue::conformance::table::<$queue>();
+        }
+        #[test]
+        fn parameters_outside_their_range_are_refused() {
+            crate::conformance::ranges(<$queue as crate::queue::Queue>::INFO.params);
+        }
+        #[test]
+        fn any_parameters_in_range_keep_the_signal_a_number() {
+            crate::queue::conformance::corners::<$queue>();
+        }
+        #[test]
+        fn a_replayed_queue_ends_in_the_same_state() {
+            crate::queue::conformance::replay::<$queue>();
+        }
+        #[test]
+        fn an_idle_queue_passes_packets() {
+            crate::queue::conformance::idle::<$queue>();
+        }
+    };
+}
+pub(super) use suite;
+
+const PORT: PortInfo = PortInfo {
+    id: 7,
+    capacity: Rate::ZERO,
+};
+
+/// Parameters that are the defaults except for row `changed`, if any.
+fn params<Q: Queue>(changed: Option<(usize, f64)>) -> Result<Q::Params, ParamError> {
+    let mut values: Vec<f64> = Q::INFO.params.iter().map(|row| row.default).collect();
+    if let Some((row, value)) = changed {
+        values[row] = value;
+    }
+    Q::params(&values)
+}
+
+fn defaults<Q: Queue>() -> Q::Params {
+    params::<Q>(None).expect("the defaults fit together")
+}
+
+fn new<Q: Queue>(params: &Q::Params, bps: f64) -> Q {
+    let capacity = Rate::clamped(bps);
+    Q::new(params, &PortInfo { capacity, ..PORT })
+}
+
+pub fn table<Q: Queue>() {
+    let info = Q::INFO;
+    assert!(!info.title.is_empty() && !info.source.is_empty() && !info.signal.is_empty() && is_name(info.name));
+    rows(info.params);
+    match info.params.iter().position(|row| row.name == "ecn") {
+        Some(row) => {
+            assert_eq!(info.params[row].unit, crate::Unit::Switch);
+            for on in [false, true] {
+                let params = params::<Q>(Some((row, f64::from(u8::from(on))))).expect("a switch fits the defaults");
+                assert_eq!(Q::ecn(&params), on);
+            }
+        }
+        None => assert!(!Q::ecn(&defaults::<Q>()), "nobody can switch marks off"),
+    }
+}
+
+#[derive(Debug, Clone)]
+enum Input {
+    Arrival {
+        after: u64,
+        size: u64,
+        packets: u32,
+        draw: f64,
+    },
+    Departure {
+        after: u64,
+        waited: u64,
+        packets: u32,
+    },
+    Interval {
+        after: u64,
+        packets: u32,
+    },
+}
+
+fn inputs() -> impl Strategy<Value = Vec<Input>> {
+    // From a picosecond to ten seconds.
+    let after = || prop_oneof![1..1_000_000_u64, 1..10_000_000_000_000_u64];
+    let packets = || prop_oneof![Just(0), 1..100_u32, any::<u32>()];
+    let input = prop_oneof![
+        4 => (after(), 1..10_000_u64, packets(), 0.0..1.0).prop_map(|(after, size, packets, draw)| {
+            Input::Arrival { after, size, packets, draw }
+        }),
+        4 => (after(), any::<u64>(), packets()).prop_map(|(after, waited, packets)| {
+            Input::Departure { after, waited, packets }
+        }),
+        1 => (after(), packets()).prop_map(|(after, packets)| Input::Interval { after, packets }),
+    ];
+    list(input, 0..100)
+}
+
+/// The bits of the signal, so that NaN equals itself, and the verdict, if there was one.
+type Seen = (u64, Option<Verdict>);
+
+fn drive<Q: Queue>((queue, now): &mut (Q, Time), params: &Q::Params, inputs: &[Input]) -> Vec<Seen> {
+    let bytes = |packets: u32| Bytes::new(u64::from(packets) * 1000);
+    let port = |packets| PortView {
+        queue: bytes(packets),
+        packets,
+        dropped: Bytes::ZERO,
+    };
+    let quiet = queue.signal().is_nan();
+    let step = |input: &Input| {
+        let mut verdict = None;
+        match *input {
+            Input::Arrival {
+                after,
+                size,
+                packets,
+                draw,
+            } => {
+                *now += Duration::from_ps(after);
+                let packet = Arriving {
+                    now: *now,
+                    size: Bytes::new(size),
+                    queue: bytes(packets),
+                    packets,
+                };
+                verdict = Some(queue.on_arrival(params, &packet, draw));
+            }
+            Input::Departure { after, waited, packets } => {
+                *now += Duration::from_ps(after);
+                let waited = Duration::from_ps(waited % now.as_ps());
+                let said = queue.on_departure(params, *now, waited, &port(packets));
+                assert!(Q::ACTS_ON_DEPARTURE || said == Verdict::Pass, "{queue:?}: {said:?}");
+                verdict = Some(said);
+            }
+            Input::Interval { after, packets } => {
+                *now += Duration::from_ps(after);
+                queue.on_interval(params, Duration::from_ps(after), &port(packets));
+            }
+        }
+        assert_eq!(queue.signal().is_nan(), quiet, "{queue:?} after {input:?}");
+        (queue.signal().to_bits(), verdict)
+    };
+    inputs.iter().map(step).collect()
+}
+
+/// Each parameter at each end of its range, the others at their defaults, at a slow, a fast and a dead port.
+pub fn corners<Q: Queue>() {
+    let extremes = (0..Q::INFO.params.len()).flat_map(|row| {
+        let (low, high) = Q::INFO.params[row].range;
+        [Some((row, low)), Some((row, high))]
+    });
+    let all: Vec<Q::Params> = [None]
+        .into_iter()
+        .chain(extremes)
+        .filter_map(|c| params::<Q>(c).ok())
+        .collect();
+    assert!(all.iter().all(|params| Q::interval(params) != Some(Duration::ZERO)));
+    check(&inputs(), |inputs| {
+        for params in &all {
+            for bps in [0.0, 1e3, 1e12] {
+                drive(&mut (new::<Q>(params, bps), Time::ZERO), params, &inputs);
+            }
+        }
+    });
+}
+
+/// Logged inputs give the same verdicts and state again, from the start and from a copy made half way.
+pub fn replay<Q: Queue>() {
+    let params = defaults::<Q>();
+    check(&inputs(), |inputs| {
+        let mut whole = (new::<Q>(&params, 1e7), Time::ZERO);
+        let mut half = whole.clone();
+        let seen = drive(&mut whole, &params, &inputs);
+        let (first, second) = inputs.split_at(inputs.len() / 2);
+        let mut again = drive(&mut half, &params, first);
+        let mut copy = half.clone();
+        again.extend(drive(&mut copy, &params, second));
+        drive(&mut half, &params, second);
+        assert_eq!(again, seen);
+        assert!(copy == whole && half == whole, "{copy:?}, {half:?}, {whole:?}");
+    });
+}
+
+/// Packets that find the port idle, and wait for nothing, go on unmarked whatever is drawn.
+pub fn idle<Q: Queue>() {
+    let params = defaults::<Q>();
+    check(&list((1..1_000_000_u64, 1..9000_u64, 0.0..1.0), 0..200), |packets| {
+        let capacity = Rate::clamped(1e7);
+        let mut queue: Q = new::<Q>(&params, capacity.bps());
+        let mut now = Time::ZERO;
+        for (gap_us, size, draw) in packets {
+            let size = Bytes::new(size);
+            let packet = Arriving {
+                now,
+                ..Arriving::alone(size)
+            };
+            assert_eq!(queue.on_arrival(&params, &packet, draw), Verdict::Pass, "{queue:?}");
+            let left = queue.on_departure(&params, now, Duration::ZERO, &PortView::IDLE);
+            assert_eq!(left, Verdict::Pass, "{queue:?}");
+            let sent = capacity.time_to_send(size).expect("a packet takes less than 213 days");
+            now = now + sent + Duration::from_us(gap_us);
+            if Q::interval(&params).is_some() {
+                queue.on_interval(&params, sent + Duration::from_us(gap_us), &PortView::IDLE);
+            }
+        }
+    });
+}
