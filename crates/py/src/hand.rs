@@ -1,8 +1,8 @@
 //! One router or one sender of a law, spoken to through its header's bytes.
 
 use levelflow_protocols::{
-    Any, AnyHeader, AnyParams, AnyRouter, AnySender, Feedback, FlowInfo, Kind, Outgoing, PortInfo, PortView, Protocol,
-    RouterLaw, SenderLaw,
+    Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender, Arrived, Arriving, Feedback, FlowInfo, Kind, Loss,
+    Outgoing, PortInfo, PortView, Protocol, RouterLaw, SenderLaw,
 };
 use levelflow_sim::scenario::law_params;
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -63,23 +63,29 @@ impl Router {
         Ok(Self { params, law })
     }
 
-    /// A packet of `size` bytes arrives; gives the header as it goes on. Without a header it is foreign.
-    #[pyo3(signature = (size, header=None))]
+    /// A packet of `size` bytes arrives and finds a queue; gives the header as it goes on. Without a header it is foreign.
+    #[pyo3(signature = (size, header=None, queue_bytes=0))]
     fn arrive<'py>(
         &mut self,
         py: Python<'py>,
         size: u64,
         header: Option<&[u8]>,
+        queue_bytes: u64,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
         let mut header = header.map(|wire| decode(&self.params, wire)).transpose()?;
-        self.law.on_arrival(&self.params, Bytes::new(size), header.as_mut());
+        let packet = Arriving {
+            queue: Bytes::new(queue_bytes),
+            ..Arriving::alone(Bytes::new(size))
+        };
+        self.law.on_arrival(&self.params, &packet, header.as_mut());
         Ok(header.map(|h| encode(py, &h)))
     }
 
-    /// A packet with this header leaves the queue; gives the header as it goes on.
-    fn depart<'py>(&mut self, py: Python<'py>, header: &[u8]) -> PyResult<Bound<'py, PyBytes>> {
+    /// A packet of `size` bytes with this header leaves the queue; gives the header as it goes on.
+    #[pyo3(signature = (header, size=1000))]
+    fn depart<'py>(&mut self, py: Python<'py>, header: &[u8], size: u64) -> PyResult<Bound<'py, PyBytes>> {
         let mut header = decode(&self.params, header)?;
-        self.law.on_departure(&self.params, &mut header);
+        self.law.on_departure(&self.params, Bytes::new(size), &mut header);
         Ok(encode(py, &header))
     }
 
@@ -88,6 +94,7 @@ impl Router {
     fn close(&mut self, elapsed_s: f64, queue_bytes: u64, dropped_bytes: u64) -> PyResult<()> {
         let port = PortView {
             queue: Bytes::new(queue_bytes),
+            packets: 0,
             dropped: Bytes::new(dropped_bytes),
         };
         self.law
@@ -119,6 +126,7 @@ impl Router {
 pub struct Sender {
     params: AnyParams,
     law: AnySender,
+    receiver: AnyReceiver,
 }
 
 #[pymethods]
@@ -132,7 +140,11 @@ impl Sender {
                 packet_size: Bytes::new(packet_bytes),
             },
         );
-        Ok(Self { params, law })
+        Ok(Self {
+            params,
+            law,
+            receiver: AnyReceiver::default(),
+        })
     }
 
     /// Stamps packet `number` of `size` bytes, sent at `now_s`.
@@ -158,15 +170,47 @@ impl Sender {
     #[pyo3(signature = (now_s, number, rtt_s, header, kind="data"))]
     fn feedback(&mut self, now_s: f64, number: u32, rtt_s: f64, header: &[u8], kind: &str) -> PyResult<()> {
         let now = Time::ZERO + seconds("now_s", now_s)?;
-        let header = Any::reflect(&decode(&self.params, header)?);
-        let feedback = Feedback {
-            number,
-            kind: self::kind(kind)?,
-            rtt: seconds("rtt_s", rtt_s)?,
-            header,
+        let kind = self::kind(kind)?;
+        let arrived = Arrived {
+            now,
+            kind,
+            size: self.law.packet_size(&self.params),
         };
+        let header = Any::reflect(
+            &self.params,
+            &mut self.receiver,
+            &arrived,
+            &decode(&self.params, header)?,
+        );
+        let feedback = Feedback::plain(number, kind, seconds("rtt_s", rtt_s)?, header);
         self.law.on_feedback(&self.params, now, &feedback);
         Ok(())
+    }
+
+    /// `lost` is the number of a packet that is taken for lost, `next` that of the next packet.
+    #[pyo3(signature = (now_s, lost, next, outstanding=0))]
+    fn loss(&mut self, now_s: f64, lost: u32, next: u32, outstanding: u32) -> PyResult<()> {
+        let now = Time::ZERO + seconds("now_s", now_s)?;
+        let loss = Loss {
+            number: lost,
+            next,
+            outstanding,
+        };
+        self.law.on_loss(&self.params, now, &loss);
+        Ok(())
+    }
+
+    /// No answer came in time; `next` is the number of the next packet.
+    fn timeout(&mut self, now_s: f64, next: u32) -> PyResult<()> {
+        let now = Time::ZERO + seconds("now_s", now_s)?;
+        self.law.on_timeout(&self.params, now, next);
+        Ok(())
+    }
+
+    /// Most packets that may be on their way; `None` without a limit.
+    #[getter]
+    fn window(&self) -> Option<u32> {
+        Some(self.law.window()).filter(|&w| w < u32::MAX)
     }
 
     /// Sending rate, bit/s.

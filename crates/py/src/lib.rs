@@ -44,6 +44,12 @@ fn laws() -> String {
     scenario::describe_laws().to_string()
 }
 
+/// Every queue discipline with its parameter table, in JSON.
+#[pyfunction]
+fn queues() -> String {
+    scenario::describe_queues().to_string()
+}
+
 /// Version and build profile.
 #[pyfunction]
 fn build() -> String {
@@ -156,6 +162,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(resolve, module)?,
         wrap_pyfunction!(schema, module)?,
         wrap_pyfunction!(laws, module)?,
+        wrap_pyfunction!(queues, module)?,
         wrap_pyfunction!(build, module)?,
     ] {
         module.add_function(function)?;

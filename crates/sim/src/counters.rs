@@ -76,6 +76,8 @@ pub struct LinkCounters {
     pub dropped: u64,
     /// Their bytes.
     pub dropped_bytes: u64,
+    /// Packets that the queue marked.
+    pub marked: u64,
     /// Packets that the wire lost.
     pub lost: u64,
     /// Packets that reached the far end.
@@ -110,6 +112,7 @@ pub struct LinkWindow {
     pub sent_bytes: u64,
     pub dropped: u32,
     pub dropped_bytes: u64,
+    pub marked: u32,
     pub queue_max: u64,
     /// Largest arrival rate over a router interval, bit/s.
     pub peak_rate: f64,
@@ -239,6 +242,7 @@ pub struct LinkSummary {
     pub delivered_packets: u64,
     pub dropped_packets: u64,
     pub dropped_bytes: u64,
+    pub marked_packets: u64,
     pub lost_packets: u64,
     pub in_flight: u64,
     pub utilisation: f64,
@@ -273,6 +277,7 @@ impl LinkSummary {
             delivered_packets: counters.delivered,
             dropped_packets: counters.dropped,
             dropped_bytes: counters.dropped_bytes,
+            marked_packets: counters.marked,
             lost_packets: counters.lost,
             in_flight,
             utilisation,

@@ -24,6 +24,14 @@ pub enum Target {
     Arrival(u32),
     /// This router closes its interval.
     Interval(u32),
+    /// This queue discipline closes its interval.
+    Queue(u32),
+    /// The transmitter of this link is done with a packet.
+    Transmitter(u32),
+    /// This receiver sends the answer that it holds back.
+    Answer(u32),
+    /// The user of this session asks for the next page.
+    Session(u32),
     /// Results are sampled.
     Sample,
 }
@@ -41,7 +49,11 @@ impl Target {
             Self::Timer(i) => (4, i),
             Self::Arrival(i) => (5, i),
             Self::Interval(i) => (6, i),
-            Self::Sample => (7, 0),
+            Self::Queue(i) => (7, i),
+            Self::Transmitter(i) => (8, i),
+            Self::Answer(i) => (9, i),
+            Self::Session(i) => (10, i),
+            Self::Sample => (11, 0),
         };
         debug_assert!(index <= INDEX);
         kind << INDEX_BITS | index
@@ -58,6 +70,10 @@ impl Target {
             4 => Self::Timer(index),
             5 => Self::Arrival(index),
             6 => Self::Interval(index),
+            7 => Self::Queue(index),
+            8 => Self::Transmitter(index),
+            9 => Self::Answer(index),
+            10 => Self::Session(index),
             _ => Self::Sample,
         }
     }

@@ -9,6 +9,9 @@ use crate::reliable::{Chunk, Reliable};
 pub const NEVER: Time = Time::from_ps(u64::MAX);
 /// A transfer without end.
 pub const ENDLESS: u64 = u64::MAX;
+/// Marks a flow that belongs to no session.
+pub const NO_SESSION: u32 = u32::MAX;
+
 /// The time that is `after` later, or never: a slow link's queue can outlast the clock.
 #[inline]
 pub fn later(at: Time, after: Duration) -> Time {
@@ -40,7 +43,7 @@ pub struct Alarm {
 }
 
 impl Alarm {
-    const OFF: Self = Self {
+    pub const OFF: Self = Self {
         event: NEVER,
         due: NEVER,
     };
@@ -121,6 +124,7 @@ pub struct Flow<P: Protocol> {
     /// When to send next.
     pub pace: Alarm,
     pub sender: P::Sender,
+    pub receiver: P::Receiver,
     /// When to give up waiting for an answer.
     pub timer: Alarm,
     pub started: Time,
@@ -128,6 +132,8 @@ pub struct Flow<P: Protocol> {
     pub host_delay: Duration,
     pub base_rtt: Duration,
     pub retries: u32,
+    /// The web session that it belongs to, or none.
+    pub session: u32,
 }
 
 impl<P: Protocol> Flow<P> {
@@ -135,6 +141,7 @@ impl<P: Protocol> Flow<P> {
     pub fn new(entry: u32, params: &P::Params, info: &FlowInfo, now: Time) -> Self {
         Self {
             sender: P::Sender::new(params, info),
+            receiver: P::Receiver::default(),
             entry,
             pipe: crate::pipe::NO_PIPE,
             ack_delay: u32::MAX,
@@ -144,6 +151,7 @@ impl<P: Protocol> Flow<P> {
             in_flight: 0,
             next_number: 0,
             retries: 0,
+            session: NO_SESSION,
             pace: Alarm::OFF,
             timer: Alarm::OFF,
             last_sent: now,
@@ -184,6 +192,15 @@ impl<P: Protocol> Flow<P> {
     pub fn has_data(&self, now: Time) -> bool {
         let again = self.reliable.as_ref().is_some_and(|r| r.has_again());
         now < self.stop && (again || self.position < self.size)
+    }
+
+    /// Whether the window has room for a packet.
+    #[inline]
+    pub fn may_send(&self) -> bool {
+        match self.sender.window() {
+            u32::MAX => true,
+            window => self.reliable.as_ref().is_none_or(|r| r.outstanding() < window),
+        }
     }
 
     /// Whether the sender still has to hear from its receiver.

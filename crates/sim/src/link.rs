@@ -1,13 +1,15 @@
-//! One direction of a link: a drop-tail queue, a transmitter and a wire.
+//! One direction of a link: a queue, a transmitter and a wire.
 //!
-//! A packet's departure is known when it arrives, so it costs one event: delivery at the far end. Departures are
-//! caught up with lazily, in order, before anything looks at the queue, so a router law that stamps departing packets
-//! sees the same state as if each departure were an event: its state changes only at the end of an interval, and
-//! every interval begins by catching up.
+//! Where every decision falls on arrival, a packet's departure is known then, so it costs one event: delivery at the
+//! far end. Departures are caught up with lazily, in order, before anything looks at the queue, so a router law that
+//! stamps departing packets sees the same state as if each departure were an event: its state changes only at the end
+//! of an interval, and every interval begins by catching up. A queue that drops from its front or decides on departure
+//! costs a second event, when the transmitter is done.
 
 use std::collections::VecDeque;
 
-use levelflow_protocols::{PortInfo, PortView, Protocol, RouterLaw};
+use levelflow_protocols::queue::{AnyQueue, AnyQueueParams, Overflow, Verdict};
+use levelflow_protocols::{Arriving, PortInfo, PortView, Protocol, RouterLaw};
 use levelflow_units::{Bytes, Duration, Time};
 
 use crate::counters::{LinkCounters, LinkWindow};
@@ -32,6 +34,33 @@ pub struct Port<P: Protocol> {
     dropped: u64,
 }
 
+/// A queue discipline at work.
+#[derive(Debug)]
+struct Aqm {
+    law: AnyQueue,
+    params: AnyQueueParams,
+    ecn: bool,
+    stream: Stream,
+    /// Bytes dropped in the running interval.
+    dropped: u64,
+    since: Time,
+}
+
+/// A packet that waits for the transmitter.
+#[derive(Debug, Clone, Copy)]
+struct Waiting {
+    since: Time,
+    packet: PacketId,
+    size: u32,
+}
+
+/// The queue in front of a transmitter that says when it is done.
+#[derive(Debug, Default)]
+struct Served {
+    waiting: VecDeque<Waiting>,
+    in_service: Option<Waiting>,
+}
+
 /// A link at work.
 #[derive(Debug)]
 pub struct Link<P: Protocol> {
@@ -40,9 +69,15 @@ pub struct Link<P: Protocol> {
     delay: Duration,
     buffer: Buffer,
     free_at: Time,
-    /// Packets from the head of the queue to the far end; the first `departed` of them are on the wire.
+    /// Packets from the head of the queue to the far end; the first `departed` of them are on the wire. All of them are
+    /// where the transmitter says when it is done.
     transit: VecDeque<Transit>,
     departed: usize,
+    aqm: Option<Box<Aqm>>,
+    served: Option<Box<Served>>,
+    overflow: Overflow,
+    /// Packets that were dropped after they had been taken, to be discarded.
+    pub victims: Vec<PacketId>,
     queue_bytes: u64,
     stamps: bool,
     loss: f64,
@@ -59,6 +94,8 @@ pub struct Link<P: Protocol> {
 pub enum Admission {
     /// It is the only one: deliver it then.
     First(Time),
+    /// The transmitter takes it at once, and will be done then.
+    Served(Time),
     /// It follows others.
     Follows,
     /// There was no room.
@@ -88,7 +125,21 @@ impl<P: Protocol> Link<P> {
             dropped: 0,
         };
         let ports: Vec<Port<P>> = spec.routers.iter().map(port).collect();
+        let overflow = spec.queue.overflow();
+        let served = overflow == Overflow::Front || spec.queue.acts_on_departure();
+        let aqm = Aqm {
+            law: AnyQueue::new(&spec.queue, &info),
+            ecn: spec.queue.ecn(),
+            params: spec.queue.clone(),
+            stream: Stream::new(seed, "queue", &spec.name),
+            dropped: 0,
+            since: Time::ZERO,
+        };
         Self {
+            aqm: (!spec.queue.discipline().params.is_empty()).then(|| Box::new(aqm)),
+            served: served.then(Box::default),
+            overflow,
+            victims: Vec::new(),
             pace: 8e12 / spec.capacity.bps(),
             delay: spec.delay,
             buffer: spec.buffer,
@@ -111,24 +162,56 @@ impl<P: Protocol> Link<P> {
     pub fn admit(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Admission {
         self.catch_up(now, packets);
         let packet = &mut packets[id];
-        let size = packet.size;
+        let size = u64::from(packet.size);
+        let arriving = Arriving {
+            now,
+            size: Bytes::new(size),
+            queue: Bytes::new(self.queue_bytes),
+            packets: self.queue_packets() as u32,
+        };
         for port in &mut self.ports {
-            let own = if packet.answer { None } else { Some(&mut packet.header) };
-            port.law.on_arrival(&port.params, Bytes::new(u64::from(size)), own);
+            let own = if packet.label.is_answer() {
+                None
+            } else {
+                Some(&mut packet.header)
+            };
+            port.law.on_arrival(&port.params, &arriving, own);
         }
-        let size = u64::from(size);
         self.interval_arrived += size;
         self.window.arrived_bytes += size;
         self.counters.arrived(size, self.queue_bytes);
-        if !self.has_room(size) {
-            self.ports.iter_mut().for_each(|port| port.dropped += size);
-            self.window.dropped += 1;
-            self.window.dropped_bytes += size;
-            self.counters.dropped(size);
+        if !self.has_room(size) && !self.make_room(size) {
+            self.count_drop(size);
             return Admission::Dropped;
+        }
+        if let Some(aqm) = &mut self.aqm {
+            let verdict = aqm.law.on_arrival(&aqm.params, &arriving, aqm.stream.unit());
+            let label = &mut packets[id].label;
+            match verdict {
+                Verdict::Pass => {}
+                Verdict::Notify if aqm.ecn && label.mark() => {
+                    self.window.marked += 1;
+                    self.counters.marked += 1;
+                }
+                Verdict::Notify | Verdict::Drop => {
+                    self.count_drop(size);
+                    return Admission::Dropped;
+                }
+            }
         }
         self.queue_bytes += size;
         self.window.queue_max = self.window.queue_max.max(self.queue_bytes);
+        if let Some(served) = &mut self.served {
+            served.waiting.push_back(Waiting {
+                since: now,
+                packet: id,
+                size: size as u32,
+            });
+            return match self.serve(now, packets) {
+                Some(done) => Admission::Served(done),
+                None => Admission::Follows,
+            };
+        }
         self.free_at = later(self.free_at.max(now), self.transmission(size));
         let deliver = later(self.free_at, self.delay);
         self.transit.push_back(Transit {
@@ -141,6 +224,84 @@ impl<P: Protocol> Link<P> {
         } else {
             Admission::Follows
         }
+    }
+
+    /// Lets the transmitter take the next packet, if it is free; gives the time when it will be done with it.
+    fn serve(&mut self, now: Time, packets: &mut Slab<P::Header>) -> Option<Time> {
+        let served = self.served.as_mut()?;
+        if served.in_service.is_some() {
+            return None;
+        }
+        loop {
+            let served = self.served.as_mut()?;
+            let next = served.waiting.pop_front()?;
+            let left = served.waiting.len() as u32;
+            if let Some(aqm) = &mut self.aqm {
+                let port = PortView {
+                    queue: Bytes::new(self.queue_bytes - u64::from(next.size)),
+                    packets: left,
+                    dropped: Bytes::ZERO,
+                };
+                match aqm.law.on_departure(&aqm.params, now, now - next.since, &port) {
+                    Verdict::Pass => {}
+                    Verdict::Notify if aqm.ecn && packets[next.packet].label.mark() => {
+                        self.window.marked += 1;
+                        self.counters.marked += 1;
+                    }
+                    Verdict::Notify | Verdict::Drop => {
+                        self.evict(next);
+                        continue;
+                    }
+                }
+            }
+            served.in_service = Some(next);
+            return Some(later(now, self.transmission(u64::from(next.size))));
+        }
+    }
+
+    /// The transmitter is done with a packet, which goes on the wire, and takes the next one. Gives the time of delivery
+    /// if nothing else is on the wire, and the time when it will be done again.
+    pub fn transmitted(&mut self, now: Time, packets: &mut Slab<P::Header>) -> (Option<Time>, Option<Time>) {
+        let served = self.served.as_mut().expect("only such a link has this event");
+        let Waiting { packet, size, .. } = served.in_service.take().expect("an event per packet");
+        let deliver = later(now, self.delay);
+        self.transit.push_back(Transit { deliver, packet, size });
+        let first = self.transit.len() == 1;
+        self.depart(packets);
+        (first.then_some(deliver), self.serve(now, packets))
+    }
+
+    /// Drops a packet that had been taken.
+    fn evict(&mut self, victim: Waiting) {
+        let size = u64::from(victim.size);
+        self.queue_bytes -= size;
+        self.victims.push(victim.packet);
+        self.count_drop(size);
+    }
+
+    /// Drops from the front until `size` more bytes fit, where the queue does so; false if they do not fit all the same.
+    fn make_room(&mut self, size: u64) -> bool {
+        if self.overflow == Overflow::Tail {
+            return false;
+        }
+        while !self.has_room(size) {
+            let served = self.served.as_mut().expect("such a queue waits for its transmitter");
+            let Some(victim) = served.waiting.pop_front() else {
+                return false;
+            };
+            self.evict(victim);
+        }
+        true
+    }
+
+    fn count_drop(&mut self, size: u64) {
+        self.ports.iter_mut().for_each(|port| port.dropped += size);
+        if let Some(aqm) = &mut self.aqm {
+            aqm.dropped += size;
+        }
+        self.window.dropped += 1;
+        self.window.dropped_bytes += size;
+        self.counters.dropped(size);
     }
 
     /// The packet that is due reaches the far end.
@@ -183,9 +344,10 @@ impl<P: Protocol> Link<P> {
         self.window.sent_bytes += u64::from(size);
         if self.stamps {
             let packet = &mut packets[packet];
-            if !packet.answer {
+            if !packet.label.is_answer() {
                 for port in &mut self.ports {
-                    port.law.on_departure(&port.params, &mut packet.header);
+                    port.law
+                        .on_departure(&port.params, Bytes::new(u64::from(size)), &mut packet.header);
                 }
             }
         }
@@ -193,16 +355,45 @@ impl<P: Protocol> Link<P> {
 
     /// The interval of one port ends; the departures up to now have been caught up with.
     pub fn close_interval(&mut self, port: usize, elapsed: Duration) {
+        let packets = self.queue_packets() as u32;
         let Port { law, params, dropped } = &mut self.ports[port];
         let dropped = std::mem::take(dropped);
         let view = PortView {
             queue: Bytes::new(self.queue_bytes),
+            packets,
             dropped: Bytes::new(dropped),
         };
         law.on_interval(params, elapsed, &view);
         if port == 0 {
             let arrived = std::mem::take(&mut self.interval_arrived);
             self.window.interval(arrived, dropped, elapsed);
+        }
+    }
+
+    /// Time between two calls of [`close_queue_interval`](Self::close_queue_interval), if the discipline has one.
+    pub fn queue_interval(&self) -> Option<Duration> {
+        self.aqm.as_ref().and_then(|aqm| aqm.params.interval())
+    }
+
+    /// The interval of the queue discipline ends; the departures up to now have been caught up with.
+    pub fn close_queue_interval(&mut self, now: Time) {
+        let packets = self.queue_packets() as u32;
+        let Some(aqm) = &mut self.aqm else { return };
+        let view = PortView {
+            queue: Bytes::new(self.queue_bytes),
+            packets,
+            dropped: Bytes::new(std::mem::take(&mut aqm.dropped)),
+        };
+        let elapsed = now - std::mem::replace(&mut aqm.since, now);
+        aqm.law.on_interval(&aqm.params, elapsed, &view);
+    }
+
+    /// What the first router law here feeds back, or else what the queue discipline says of itself; NaN if nothing.
+    pub fn signal(&self) -> f64 {
+        match (self.ports.first(), &self.aqm) {
+            (Some(port), _) => port.law.signal(),
+            (None, Some(aqm)) => aqm.law.signal(),
+            (None, None) => f64::NAN,
         }
     }
 
@@ -221,7 +412,9 @@ impl<P: Protocol> Link<P> {
 
     /// Packets waiting or in service.
     pub fn queue_packets(&self) -> usize {
-        self.transit.len() - self.departed
+        let served = self.served.as_ref();
+        let waiting = served.map_or(0, |s| s.waiting.len() + usize::from(s.in_service.is_some()));
+        self.transit.len() - self.departed + waiting
     }
 
     /// Bytes waiting or in service.
@@ -231,7 +424,8 @@ impl<P: Protocol> Link<P> {
 
     /// Packets waiting, in service or on the wire.
     pub fn packets(&self) -> impl Iterator<Item = PacketId> + '_ {
-        self.transit.iter().map(|t| t.packet)
+        let waiting = self.served.iter().flat_map(|s| s.waiting.iter().chain(&s.in_service));
+        self.transit.iter().map(|t| t.packet).chain(waiting.map(|w| w.packet))
     }
 
     /// Bytes of memory held.

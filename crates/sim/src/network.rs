@@ -1,6 +1,7 @@
 //! What to simulate, after a scenario has been read and checked.
 
 use levelflow_protocols::Protocol;
+use levelflow_protocols::queue::AnyQueueParams;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::traffic::{Arrivals, Dist};
@@ -33,6 +34,8 @@ pub struct LinkSpec<P: Protocol> {
     pub buffer: Buffer,
     /// Probability that a packet is lost on the wire.
     pub loss: f64,
+    /// Which packets the queue drops or marks.
+    pub queue: AnyQueueParams,
     /// The router halves that run here.
     pub routers: Vec<P::Params>,
 }
@@ -82,14 +85,28 @@ pub struct FlowSpec<P: Protocol> {
     pub size_unit: Bytes,
     /// Whether lost data is sent again.
     pub reliable: bool,
-    /// How flows arrive.
+    /// How flows, or sessions, arrive.
     pub arrivals: Arrivals,
+    /// What each arrival brings instead of one flow.
+    pub session: Option<SessionSpec>,
     /// Largest data packet on the wire.
     pub packet: Bytes,
     /// Size of answers and of packets that open and close flows.
     pub control: Bytes,
     /// Random delay of answers at the receiver.
     pub ack_delay: Option<AckDelaySpec>,
+}
+
+/// A user who reads pages: each page's objects arrive at once, each as a flow; when all are there, the user thinks, then
+/// asks for the next page.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionSpec {
+    /// Pages in a session.
+    pub pages: Dist,
+    /// Objects on a page.
+    pub objects: Dist,
+    /// Time between the last object of a page and the next page, s.
+    pub think: Dist,
 }
 
 /// See [`AckDelay`](crate::ackdelay::AckDelay).

@@ -21,9 +21,64 @@ pub struct Packet<H> {
     pub hop: u32,
     /// Wire size of this packet, bytes.
     pub size: u16,
+    pub label: Label,
+    /// In an answer, how many packets it is for.
+    pub answers: u8,
+}
+
+/// What a packet is, in one byte.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Label(u8);
+
+impl Label {
+    const KIND: u8 = 3;
+    const ANSWER: u8 = 1 << 2;
+    const CAPABLE: u8 = 1 << 3;
+    const MARKED: u8 = 1 << 4;
+
+    /// A packet on its way to the receiver; `capable`: queues may mark it instead of dropping it.
+    #[inline]
+    pub fn new(kind: Kind, capable: bool) -> Self {
+        Self(kind as u8 | if capable { Self::CAPABLE } else { 0 })
+    }
+
     /// What it is, or what it answers.
-    pub kind: Kind,
-    pub answer: bool,
+    #[inline]
+    pub fn kind(self) -> Kind {
+        match self.0 & Self::KIND {
+            0 => Kind::Data,
+            1 => Kind::Syn,
+            2 => Kind::Fin,
+            _ => Kind::Ack,
+        }
+    }
+
+    #[inline]
+    pub fn is_answer(self) -> bool {
+        self.0 & Self::ANSWER != 0
+    }
+
+    /// Whether it was marked; of an answer, whether a packet that it answers was.
+    #[inline]
+    pub fn is_marked(self) -> bool {
+        self.0 & Self::MARKED != 0
+    }
+
+    /// Marks it, if it may be.
+    #[inline]
+    pub fn mark(&mut self) -> bool {
+        let capable = self.0 & Self::CAPABLE != 0;
+        if capable {
+            self.0 |= Self::MARKED;
+        }
+        capable
+    }
+
+    /// The answer to it, which queues cannot mark.
+    #[inline]
+    pub fn answered(self) -> Self {
+        Self((self.0 | Self::ANSWER) & !Self::CAPABLE)
+    }
 }
 
 /// Packets in flight.
@@ -94,6 +149,18 @@ impl<H> std::ops::IndexMut<PacketId> for Slab<H> {
 mod tests {
     use super::*;
     use levelflow_protocols::AnyHeader;
+
+    #[test]
+    fn a_label_keeps_what_was_put_on_it() {
+        for kind in [Kind::Data, Kind::Syn, Kind::Fin, Kind::Ack] {
+            let mut plain = Label::new(kind, false);
+            assert!(!plain.mark() && !plain.is_marked() && !plain.is_answer() && plain.kind() == kind);
+            let mut capable = Label::new(kind, true);
+            assert!(capable.mark() && capable.is_marked() && capable.kind() == kind);
+            let mut answer = capable.answered();
+            assert!(answer.is_answer() && answer.is_marked() && !answer.mark() && answer.kind() == kind);
+        }
+    }
 
     #[test]
     fn a_packet_of_any_law_fits_a_cache_line() {

@@ -50,6 +50,8 @@ table! {
         active: U32(u32),
         /// Sum of their sending rates, bit/s.
         rate_bps: F64(f64),
+        /// Sum of their windows, packets; 0 for laws without one.
+        window_packets: F64(f64),
         /// Sum of the rates they would like next, bit/s.
         proposal_bps: F64(f64),
         /// Sent since the last sample, bit/s.
@@ -88,9 +90,11 @@ table! {
         dropped: U32(u32),
         /// Their bytes.
         dropped_bytes: U64(u64),
+        /// Packets marked since the last sample.
+        marked: U32(u32),
         /// Largest share of dropped bytes over one interval of the link's router.
         peak_loss: F64(f64),
-        /// What the link's first router feeds back; NaN without a router.
+        /// What the link's first router feeds back, or else what its queue discipline says of itself; NaN without either.
         signal: F64(f64),
     }
 }

@@ -2,11 +2,14 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use levelflow_units::Duration;
+use levelflow_protocols::Delivery;
+use levelflow_units::{Duration, Time};
+
+use crate::flow::Alarm;
+use crate::packet::PacketId;
 
 /// A packet counts as lost once this many sent after it have been answered (RFC 5681's three duplicates).
 const REORDERING: u32 = 3;
-const MIN_TIMEOUT: Duration = Duration::from_ms(200);
 const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// A run of bytes of a transfer.
@@ -26,27 +29,82 @@ impl Chunk {
 struct Sent {
     chunk: Chunk,
     answered: bool,
+    record: Record,
+}
+
+/// What was known when a packet was sent (draft-ietf-ccwg-bbr, section 4.1).
+#[derive(Debug, Clone, Copy)]
+struct Record {
+    at: Time,
+    /// Packets known to have arrived, when that became known, and when the packet was sent whose answer told it.
+    delivered: u32,
+    delivered_at: Time,
+    first_sent: Time,
 }
 
 /// Both ends of a reliable transfer.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 pub struct Reliable {
     /// Transmissions from `first` on that are neither known to have arrived nor given up.
-    outstanding: VecDeque<Sent>,
+    sent: VecDeque<Sent>,
     first: u32,
+    /// Of these, how many have not been answered.
+    outstanding: u32,
     again: VecDeque<Chunk>,
+    /// See [`Record`]: what the next packet will carry.
+    now: Record,
     srtt: Option<f64>,
     rttvar: f64,
     backoff: u32,
+    min_timeout: Duration,
     /// Bytes from the start that the receiver has.
     received: u64,
     /// Chunks it has beyond them: start to end. Chunks are sent again as they were cut, so none overlaps another in part.
     beyond: BTreeMap<u64, u64>,
+    /// The answer that a receiver holds back to answer the next packet with it.
+    pub held: Option<PacketId>,
+    /// When it is sent all the same.
+    pub hold: Alarm,
     /// Chunks sent again.
     pub retransmitted: u32,
 }
 
+/// What an answer told.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct News {
+    /// See [`Feedback::acked`](levelflow_protocols::Feedback::acked).
+    pub acked: u32,
+    /// Whether the receiver misses something sent before.
+    pub gap: bool,
+    pub delivery: Option<Delivery>,
+}
+
 impl Reliable {
+    /// A transfer that has not begun.
+    pub fn new(min_timeout: Duration) -> Self {
+        Self {
+            sent: VecDeque::new(),
+            first: 0,
+            outstanding: 0,
+            again: VecDeque::new(),
+            now: Record {
+                at: Time::ZERO,
+                delivered: 0,
+                delivered_at: Time::ZERO,
+                first_sent: Time::ZERO,
+            },
+            srtt: None,
+            rttvar: 0.0,
+            backoff: 0,
+            min_timeout,
+            received: 0,
+            beyond: BTreeMap::new(),
+            held: None,
+            hold: Alarm::OFF,
+            retransmitted: 0,
+        }
+    }
+
     /// The next chunk to send again, if any.
     pub fn next_again(&mut self) -> Option<Chunk> {
         let chunk = self.again.pop_front()?;
@@ -59,58 +117,105 @@ impl Reliable {
         !self.again.is_empty()
     }
 
+    /// Packets on their way, as far as the sender knows.
+    pub fn outstanding(&self) -> u32 {
+        self.outstanding
+    }
+
     /// A chunk goes out under this number; the numbers of chunks follow each other, from whichever is the first.
-    pub fn on_send(&mut self, number: u32, chunk: Chunk) {
-        if self.outstanding.is_empty() {
+    pub fn on_send(&mut self, now: Time, number: u32, chunk: Chunk) {
+        if self.sent.is_empty() {
             self.first = number;
         }
-        self.outstanding.push_back(Sent { chunk, answered: false });
+        if self.outstanding == 0 {
+            (self.now.first_sent, self.now.delivered_at) = (now, now);
+        }
+        self.outstanding += 1;
+        let record = Record { at: now, ..self.now };
+        self.sent.push_back(Sent {
+            chunk,
+            answered: false,
+            record,
+        });
     }
 
     /// An answer: transmission `number` arrived, and the receiver has every byte before `received`. What it has beyond
-    /// is known as if each answer listed it, as selective acknowledgements do.
-    pub fn on_answer(&mut self, number: u32, received: u64) {
+    /// is known as if each answer listed it, as selective acknowledgements do. Calls `lost` with the number of each
+    /// packet that is now taken for lost, and how many are then on their way.
+    pub fn on_answer(&mut self, now: Time, number: u32, received: u64, mut lost: impl FnMut(u32, u32)) -> News {
         self.backoff = 0;
-        let Some(index) = number.checked_sub(self.first) else {
-            return;
+        let mut news = News {
+            acked: 0,
+            gap: false,
+            delivery: None,
         };
-        if let Some(sent) = self.outstanding.get_mut(index as usize) {
-            sent.answered = true;
-        }
-        while let Some(front) = self.outstanding.front() {
-            let arrived =
-                front.answered || front.chunk.end() <= received || self.beyond.contains_key(&front.chunk.offset);
-            if !arrived {
-                if number < self.first + REORDERING {
-                    break;
-                }
-                self.again.push_back(front.chunk);
+        let Some(index) = number.checked_sub(self.first) else {
+            return news;
+        };
+        let mut answered = None;
+        if let Some(sent) = self.sent.get_mut(index as usize) {
+            news.gap = received < sent.chunk.offset;
+            if !sent.answered {
+                sent.answered = true;
+                self.outstanding -= 1;
+                news.acked += 1;
+                answered = Some(sent.record);
             }
-            self.outstanding.pop_front();
-            self.first += 1;
         }
+        while let Some(front) = self.sent.front() {
+            let &Sent { chunk, answered, .. } = front;
+            let arrived = answered || chunk.end() <= received || self.beyond.contains_key(&chunk.offset);
+            if !arrived && number < self.first + REORDERING {
+                break;
+            }
+            self.sent.pop_front();
+            self.first += 1;
+            if !answered {
+                self.outstanding -= 1;
+                if arrived {
+                    news.acked += 1;
+                } else {
+                    self.again.push_back(chunk);
+                    lost(self.first - 1, self.outstanding);
+                }
+            }
+        }
+        self.now.delivered = self.now.delivered.wrapping_add(news.acked);
+        if news.acked > 0 {
+            self.now.delivered_at = now;
+        }
+        if let Some(record) = answered {
+            self.now.first_sent = record.at;
+            news.delivery = Some(Delivery {
+                total: self.now.delivered,
+                prior: record.delivered,
+                interval: (record.at - record.first_sent).max(now - record.delivered_at),
+            });
+        }
+        news
     }
 
     /// The timer ran out: everything outstanding is sent again.
     pub fn on_timeout(&mut self) {
         self.backoff = (self.backoff + 1).min(6);
-        self.first += self.outstanding.len() as u32;
-        self.again
-            .extend(self.outstanding.drain(..).filter(|s| !s.answered).map(|s| s.chunk));
+        self.first += self.sent.len() as u32;
+        self.outstanding = 0;
+        let lost = self.sent.drain(..).filter(|s| !s.answered).map(|s| s.chunk);
+        self.again.extend(lost);
     }
 
     /// Whether the sender still has to hear of something.
     pub fn is_waiting(&self) -> bool {
-        !self.outstanding.is_empty() || !self.again.is_empty()
+        !self.sent.is_empty() || !self.again.is_empty()
     }
 
-    /// How long to wait for an answer (RFC 6298, with a floor of 200 ms).
+    /// How long to wait for an answer (RFC 6298).
     pub fn timeout(&self) -> Duration {
         let base = match self.srtt {
             None => FIRST_TIMEOUT,
             Some(srtt) => Duration::from_secs_f64(srtt + 4.0 * self.rttvar)
                 .unwrap_or(FIRST_TIMEOUT)
-                .max(MIN_TIMEOUT),
+                .max(self.min_timeout),
         };
         base.checked_mul(1 << self.backoff).unwrap_or(Duration::MAX)
     }
@@ -142,6 +247,11 @@ impl Reliable {
         u64::from(chunk.length)
     }
 
+    /// Whether the receiver misses something before what it has.
+    pub fn misses(&self) -> bool {
+        !self.beyond.is_empty()
+    }
+
     /// Bytes from the start that the receiver has.
     pub fn received(&self) -> u64 {
         self.received
@@ -162,23 +272,23 @@ mod tests {
 
     #[test]
     fn three_later_answers_make_a_loss() {
-        let mut t = Reliable::default();
-        (0..5).for_each(|i| t.on_send(i, chunk(i.into())));
-        t.on_answer(0, 100);
-        t.on_answer(2, 100);
-        t.on_answer(3, 100);
+        let mut t = Reliable::new(Duration::from_ms(200));
+        (0..5).for_each(|i| t.on_send(Time::ZERO, i, chunk(i.into())));
+        t.on_answer(Time::ZERO, 0, 100, |_, _| ());
+        t.on_answer(Time::ZERO, 2, 100, |_, _| ());
+        t.on_answer(Time::ZERO, 3, 100, |_, _| ());
         assert!(!t.has_again());
-        t.on_answer(4, 100);
+        t.on_answer(Time::ZERO, 4, 100, |_, _| ());
         assert_eq!(t.next_again(), Some(chunk(1)));
-        t.on_send(5, chunk(1));
-        t.on_answer(5, 500);
+        t.on_send(Time::ZERO, 5, chunk(1));
+        t.on_answer(Time::ZERO, 5, 500, |_, _| ());
         assert!(!t.is_waiting());
         assert_eq!(t.retransmitted, 1);
     }
 
     #[test]
     fn the_handshake_sets_the_first_timeout() {
-        let mut t = Reliable::default();
+        let mut t = Reliable::new(Duration::from_ms(200));
         assert_eq!(t.timeout(), FIRST_TIMEOUT);
         t.on_round_trip(Duration::from_ms(1600));
         assert_eq!(t.timeout(), Duration::from_ms(4800));
@@ -186,9 +296,9 @@ mod tests {
 
     #[test]
     fn a_lost_answer_is_not_a_loss() {
-        let mut t = Reliable::default();
-        (0..6).for_each(|i| t.on_send(i, chunk(i.into())));
-        t.on_answer(5, 600);
+        let mut t = Reliable::new(Duration::from_ms(200));
+        (0..6).for_each(|i| t.on_send(Time::ZERO, i, chunk(i.into())));
+        t.on_answer(Time::ZERO, 5, 600, |_, _| ());
         assert!(!t.is_waiting() && t.retransmitted == 0);
     }
 
@@ -196,7 +306,7 @@ mod tests {
         #[test]
         fn every_byte_is_counted_once_in_any_order(order in Just((0..40u64).collect::<Vec<_>>()).prop_shuffle(),
                                                    twice in prop::collection::vec(0..40u64, 0..20)) {
-            let mut t = Reliable::default();
+            let mut t = Reliable::new(Duration::from_ms(200));
             let new: u64 = order.iter().chain(&twice).map(|&i| t.on_arrival(chunk(i))).sum();
             prop_assert_eq!((new, t.received()), (4000, 4000));
         }
@@ -204,7 +314,7 @@ mod tests {
         /// Whatever is lost, the sender asks for exactly what is missing until the receiver has it all.
         #[test]
         fn a_lossy_channel_delivers_everything(losses in prop::collection::vec(any::<bool>(), 400)) {
-            let (mut t, mut number, mut next) = (Reliable::default(), 0u32, 0u64);
+            let (mut t, mut number, mut next) = (Reliable::new(Duration::from_ms(200)), 0u32, 0u64);
             let mut lost = losses.into_iter().chain(std::iter::repeat(false));
             for _ in 0..2000 {
                 let c = match t.next_again() {
@@ -213,11 +323,11 @@ mod tests {
                     None if t.is_waiting() => { t.on_timeout(); continue; }
                     None => break,
                 };
-                t.on_send(number, c);
+                t.on_send(Time::ZERO, number, c);
                 if !lost.next().unwrap() {
                     t.on_arrival(c);
                     if !lost.next().unwrap() {
-                        t.on_answer(number, t.received());
+                        t.on_answer(Time::ZERO, number, t.received(), |_, _| ());
                     }
                 }
                 number += 1;

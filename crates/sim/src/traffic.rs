@@ -35,6 +35,9 @@ pub enum Dist {
     },
     /// One of these values, each as likely as the others.
     List(Vec<f64>),
+    /// Values and the probability of at most that value, both ascending, the last 1; linear between them. What lies
+    /// below the first has its value.
+    Empirical(Vec<(f64, f64)>),
 }
 
 impl Dist {
@@ -53,6 +56,32 @@ impl Dist {
                 libm::exp(mu + sigma * stream.normal())
             }
             Self::List(values) => values[(stream.unit() * values.len() as f64) as usize],
+            Self::Empirical(points) => {
+                let u = stream.unit();
+                let above = points.partition_point(|&(_, p)| p <= u).min(points.len() - 1);
+                let (value, p) = points[above];
+                match above.checked_sub(1).map(|below| points[below]) {
+                    Some((low, at)) => low + (value - low) * (u - at) / (p - at),
+                    None => value,
+                }
+            }
+        }
+    }
+
+    /// Its mean.
+    #[must_use]
+    pub fn mean(&self) -> f64 {
+        match self {
+            Self::Constant(mean)
+            | Self::Exponential { mean }
+            | Self::Pareto { mean, .. }
+            | Self::Lognormal { mean, .. } => *mean,
+            Self::Uniform { low, high } => (low + high) / 2.0,
+            Self::List(values) => values.iter().sum::<f64>() / values.len() as f64,
+            Self::Empirical(points) => {
+                let between = points.windows(2).map(|w| (w[1].1 - w[0].1) * (w[0].0 + w[1].0) / 2.0);
+                points[0].0 * points[0].1 + between.sum::<f64>()
+            }
         }
     }
 
@@ -65,6 +94,7 @@ impl Dist {
             Self::Exponential { .. } | Self::Lognormal { .. } => 0.0,
             Self::Pareto { mean, shape } => mean * (shape - 1.0) / shape,
             Self::List(values) => values.iter().copied().fold(f64::INFINITY, f64::min),
+            Self::Empirical(points) => points[0].0,
         }
     }
 
@@ -76,6 +106,7 @@ impl Dist {
             Self::Uniform { high, .. } => *high,
             Self::Exponential { .. } | Self::Pareto { .. } | Self::Lognormal { .. } => f64::INFINITY,
             Self::List(values) => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+            Self::Empirical(points) => points[points.len() - 1].0,
         }
     }
 
@@ -129,6 +160,21 @@ mod tests {
     }
 
     #[test]
+    fn the_stated_mean_is_that_of_the_draws() {
+        let pareto = Dist::Pareto { mean: 3.0, shape: 4.5 };
+        let steps = Dist::Empirical(vec![(1.0, 0.5), (2.0, 0.5), (4.0, 1.0)]);
+        for dist in [
+            pareto,
+            steps,
+            Dist::Uniform { low: 1.0, high: 4.0 },
+            Dist::List(vec![1.0, 5.0]),
+        ] {
+            let (mean, _) = moments(&dist);
+            assert!((mean / dist.mean() - 1.0).abs() < 0.01, "{dist:?}: {mean}");
+        }
+    }
+
+    #[test]
     fn means_and_variances_are_the_textbook_ones() {
         let close = |(mean, var): (f64, f64), m: f64, v: f64| {
             assert!(
@@ -149,5 +195,8 @@ mod tests {
         let variance = ((sigma * sigma).exp() - 1.0) * mean * mean;
         close(moments(&Dist::Lognormal { mean, sigma }), mean, variance);
         close(moments(&Dist::List(vec![1.0, 2.0, 6.0])), 3.0, 14.0 / 3.0);
+        // Half of it is 1; the rest is uniform on [1, 4].
+        let steps = Dist::Empirical(vec![(1.0, 0.5), (4.0, 1.0)]);
+        close(moments(&steps), 1.75, 0.5 + 0.5 * 7.0 - 1.75 * 1.75);
     }
 }

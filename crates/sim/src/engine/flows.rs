@@ -6,61 +6,106 @@ use levelflow_units::{Duration, Time};
 use super::{Entry, Sim};
 use crate::ackdelay::AckDelay;
 use crate::events::Target;
-use crate::flow::{ENDLESS, Flow, NEVER, Phase, later};
-use crate::reliable::Chunk;
+use crate::flow::{ENDLESS, Flow, NEVER, NO_SESSION, Phase, later};
+use crate::reliable::{Chunk, Reliable};
 use crate::rng::Stream;
 use crate::traffic::Arrivals;
 
 impl<P: Protocol> Sim<P> {
-    /// Feedback may have changed the rate, or brought something to send again, or been the last.
+    /// Feedback may have changed rate or window, or brought something to send again, or been the last.
     #[inline]
-    pub(super) fn repace(&mut self, i: u32) {
+    pub(super) fn pump(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
+        if !flow.sender.paces() {
+            return self.fill_window(i);
+        }
         if flow.pace.is_set() || flow.has_data(self.now) {
-            flow.timer.clear();
+            if !flow.may_send() {
+                flow.pace.clear();
+                return self.wait(i);
+            }
             let due = flow.next_departure(self.now);
             if let Some(at) = flow.pace.set(due) {
                 self.schedule(at, Target::Send(i));
+            }
+            if self.tracks_losses(i) {
+                self.wait(i);
+            } else {
+                self.flows[i as usize].timer.clear();
             }
         } else {
             self.idle(i);
         }
     }
 
-    /// Sends the next packet and sets the time of the one after it.
+    fn tracks_losses(&self, i: u32) -> bool {
+        let entry = self.flows[i as usize].entry;
+        self.entries[entry as usize].transport.tracks_losses
+    }
+
+    /// Sends what the window allows.
+    fn fill_window(&mut self, i: u32) {
+        while self.flows[i as usize].may_send() {
+            if !self.send_chunk(i) {
+                return self.idle(i);
+            }
+        }
+        self.wait(i);
+    }
+
+    /// The pace allows a packet: sends it and sets the time of the one after it.
     pub(super) fn transmit(&mut self, i: u32) {
+        if !self.flows[i as usize].may_send() {
+            return self.wait(i);
+        }
+        if !self.send_chunk(i) {
+            return self.idle(i);
+        }
+        let flow = &mut self.flows[i as usize];
+        if let Some(at) = flow.pace.set(flow.next_departure(self.now)) {
+            self.schedule(at, Target::Send(i));
+        }
+        if self.tracks_losses(i) && !self.flows[i as usize].timer.is_set() {
+            self.wait(i);
+        }
+    }
+
+    /// Sends the next piece; false if there is none.
+    fn send_chunk(&mut self, i: u32) -> bool {
         let flow = &mut self.flows[i as usize];
         let params = &self.entries[flow.entry as usize].spec.params;
         let size = flow.sender.packet_size(params);
         let Some(chunk) = flow.next_chunk(self.now, size) else {
-            return self.idle(i);
+            return false;
         };
         if let Some(reliable) = &mut flow.reliable {
-            reliable.on_send(flow.next_number, chunk);
+            reliable.on_send(self.now, flow.next_number, chunk);
         }
         self.send(i, Kind::Data, chunk);
+        true
+    }
+
+    /// Sets the time at which the sender gives up waiting for an answer.
+    fn wait(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
-        if let Some(at) = flow.pace.set(flow.next_departure(self.now)) {
-            self.schedule(at, Target::Send(i));
+        let timeout = flow.reliable.as_ref().map_or(Duration::MAX, |r| r.timeout());
+        if let Some(at) = flow.timer.set(later(self.now, timeout)) {
+            self.schedule(at, Target::Timer(i));
         }
     }
 
     /// Nothing to send now: wait for answers, or end.
     fn idle(&mut self, i: u32) {
-        let flow = &mut self.flows[i as usize];
-        if flow.is_waiting(self.now) {
-            let timeout = flow.reliable.as_ref().map_or(Duration::ZERO, |r| r.timeout());
-            if let Some(at) = flow.timer.set(later(self.now, timeout)) {
-                self.schedule(at, Target::Timer(i));
-            }
-            return;
+        if self.flows[i as usize].is_waiting(self.now) {
+            self.wait(i);
+        } else {
+            self.end_flow(i);
         }
-        self.end_flow(i);
     }
 
     fn end_flow(&mut self, i: u32) {
         let entry = &mut self.entries[self.flows[i as usize].entry as usize];
-        if entry.opening == Opening::Handshake {
+        if entry.transport.opening == Opening::Handshake {
             self.send(i, Kind::Fin, Chunk { offset: 0, length: 0 });
         }
         let flow = &mut self.flows[i as usize];
@@ -85,8 +130,14 @@ impl<P: Protocol> Sim<P> {
             Phase::Running => {
                 if let Some(reliable) = &mut flow.reliable {
                     reliable.on_timeout();
+                    let params = &self.entries[flow.entry as usize].spec.params;
+                    flow.sender.on_timeout(params, self.now, flow.next_number);
                 }
-                self.transmit(i);
+                if self.flows[i as usize].sender.paces() {
+                    self.transmit(i);
+                } else {
+                    self.fill_window(i);
+                }
             }
             Phase::Over | Phase::Free => {}
         }
@@ -127,13 +178,21 @@ impl<P: Protocol> Sim<P> {
                 (*batch, gap.and_then(|gap| self.now.checked_add(gap)))
             }
         };
-        (0..batch).for_each(|_| self.start_flow(i));
+        let sessions = entry.spec.session.is_some();
+        for _ in 0..batch {
+            if sessions {
+                self.start_session(i);
+            } else {
+                self.start_flow(i, NO_SESSION);
+            }
+        }
         if let Some(at) = next {
             self.schedule(at, Target::Arrival(i));
         }
     }
 
-    fn start_flow(&mut self, e: u32) {
+    /// One more flow of an entry, which may be part of a session.
+    pub(super) fn start_flow(&mut self, e: u32, session: u32) {
         let entry = &mut self.entries[e as usize];
         let Entry { spec, streams, .. } = entry;
         let mut flow = Flow::new(e, &spec.params, &entry.info, self.now);
@@ -142,6 +201,7 @@ impl<P: Protocol> Sim<P> {
             let units = (size.sample(&mut streams.size) / unit as f64).ceil().max(1.0) as u64;
             flow.size = units.saturating_mul(unit).min(ENDLESS - 1);
         }
+        flow.session = session;
         flow.stop = spec.stop.unwrap_or(NEVER);
         if let Some(life) = &spec.lifetime {
             let life = Duration::from_secs_f64(life.sample(&mut streams.lifetime)).unwrap_or(Duration::MAX);
@@ -163,18 +223,22 @@ impl<P: Protocol> Sim<P> {
             self.ack_delays
                 .push(AckDelay::new(delay.clone(), Stream::new(self.seed, "ack delay", &name)));
         }
-        if spec.reliable {
-            flow.reliable = Some(Box::default());
+        if spec.reliable || entry.transport.tracks_losses {
+            flow.reliable = Some(Box::new(Reliable::new(entry.transport.min_timeout)));
         }
         entry.counters.started += 1;
         entry.active += 1;
-        let opening = entry.opening;
+        let opening = entry.transport.opening;
         let i = self.place(flow);
         match opening {
             Opening::Handshake => self.open(i),
             Opening::Immediate => {
                 self.flows[i as usize].phase = Phase::Running;
-                self.transmit(i);
+                if self.flows[i as usize].sender.paces() {
+                    self.transmit(i);
+                } else {
+                    self.fill_window(i);
+                }
             }
         }
     }

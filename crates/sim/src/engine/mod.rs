@@ -1,10 +1,12 @@
 //! The simulator: events in order of time, and what each of them does.
 
 mod flows;
+mod receiver;
 mod report;
+mod sessions;
 mod setup;
 
-use levelflow_protocols::{Feedback, FlowInfo, Kind, Opening, Outgoing, Protocol, RouterLaw, SenderLaw};
+use levelflow_protocols::{Feedback, FlowInfo, Kind, Loss, Outgoing, Protocol, RouterLaw, SenderLaw, Transport};
 use levelflow_units::{Bytes, Duration, Time};
 
 use crate::ackdelay::AckDelay;
@@ -13,11 +15,13 @@ use crate::events::{EventList, Target};
 use crate::flow::{Fired, Flow, Phase};
 use crate::link::{Admission, Link};
 use crate::network::{FlowSpec, LinkSpec, Network};
-use crate::packet::{Packet, PacketId, Slab};
+use crate::packet::{Label, Packet, PacketId, Slab};
 use crate::pipe::{NO_PIPE, Pipes};
 use crate::record::{CompletionRow, Recorder};
 use crate::reliable::Chunk;
 use crate::rng::Stream;
+
+use sessions::Sessions;
 
 const RECEIVER: u32 = u32::MAX;
 const SENDER: u32 = u32::MAX - 1;
@@ -28,7 +32,7 @@ const NO_DELAY: u32 = u32::MAX;
 struct Entry<P: Protocol> {
     spec: FlowSpec<P>,
     info: FlowInfo,
-    opening: Opening,
+    transport: Transport,
     /// Position of the path in the table of hops.
     hop: u32,
     forward_delay: Duration,
@@ -51,6 +55,7 @@ struct Streams {
     size: Stream,
     rtt: Stream,
     lifetime: Stream,
+    session: Stream,
 }
 
 /// A router that closes its interval now and then.
@@ -80,6 +85,7 @@ pub struct Sim<P: Protocol> {
     routers: Vec<Router>,
     entries: Vec<Entry<P>>,
     flows: Vec<Flow<P>>,
+    sessions: Sessions,
     last_sample: Time,
     /// What has been recorded and not yet taken.
     pub recorder: Recorder,
@@ -117,6 +123,7 @@ impl<P: Protocol> Sim<P> {
             routers: Vec::new(),
             entries: Vec::new(),
             flows: Vec::new(),
+            sessions: Sessions::default(),
             last_sample: Time::ZERO,
             recorder: Recorder::default(),
         };
@@ -215,6 +222,21 @@ impl<P: Protocol> Sim<P> {
                 self.arrival(i);
             }
             Target::Interval(i) => self.close_interval(i),
+            Target::Queue(i) => self.close_queue_interval(i),
+            Target::Transmitter(i) => self.transmitted(i),
+            Target::Answer(i) => {
+                self.events.pop();
+                let hold = self.flows[i as usize].reliable.as_mut().map(|r| r.hold.fire(self.now));
+                match hold {
+                    Some(Fired::Now) => self.release_answer(i),
+                    Some(Fired::Later(at)) => self.schedule(at, target),
+                    Some(Fired::Stale) | None => {}
+                }
+            }
+            Target::Session(i) => {
+                self.events.pop();
+                self.next_page(i);
+            }
             Target::Sample => {
                 self.events.pop();
                 self.record();
@@ -259,18 +281,40 @@ impl<P: Protocol> Sim<P> {
                     }
                 }
             },
-            link => match self.links[link as usize].admit(self.now, id, &mut self.packets) {
-                Admission::First(at) => self.events.push(at, Target::Link(link)),
-                Admission::Follows => {}
-                Admission::Dropped => self.discard(id, |books| &mut books.dropped),
-            },
+            link => {
+                match self.links[link as usize].admit(self.now, id, &mut self.packets) {
+                    Admission::First(at) => self.events.push(at, Target::Link(link)),
+                    Admission::Served(at) => self.events.push(at, Target::Transmitter(link)),
+                    Admission::Follows => {}
+                    Admission::Dropped => self.discard(id, |books| &mut books.dropped),
+                }
+                self.bury(link);
+            }
+        }
+    }
+
+    /// A transmitter is done with a packet.
+    fn transmitted(&mut self, i: u32) {
+        let (first, done) = self.links[i as usize].transmitted(self.now, &mut self.packets);
+        self.reschedule(done, Target::Transmitter(i));
+        if let Some(at) = first {
+            self.events.push(at, Target::Link(i));
+        }
+        self.bury(i);
+    }
+
+    /// Discards the packets that a queue had taken and then dropped.
+    #[inline]
+    fn bury(&mut self, link: u32) {
+        while let Some(victim) = self.links[link as usize].victims.pop() {
+            self.discard(victim, |books| &mut books.dropped);
         }
     }
 
     /// A packet is dropped or lost.
     fn discard(&mut self, id: PacketId, cause: impl Fn(&mut Books) -> &mut u64) {
         let packet = &self.packets[id];
-        let (flow, answer) = (packet.flow, packet.answer);
+        let (flow, answer) = (packet.flow, packet.label.is_answer());
         let entry = &mut self.entries[self.flows[flow as usize].entry as usize];
         if answer {
             *cause(&mut entry.counters.answers) += 1;
@@ -304,50 +348,6 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// A packet reaches its receiver, which answers.
-    fn receive(&mut self, id: PacketId) {
-        let packet = &mut self.packets[id];
-        let i = packet.flow;
-        let flow = &mut self.flows[i as usize];
-        let entry = &mut self.entries[flow.entry as usize];
-        entry.counters.data.delivered += 1;
-        entry.counters.delivered_bytes += u64::from(packet.size);
-        entry.window.delivered_bytes += u64::from(packet.size);
-        if packet.kind == Kind::Fin {
-            self.packets.remove(id);
-            return self.left_network(i);
-        }
-        let mut complete = false;
-        if packet.kind == Kind::Data {
-            let chunk = Chunk {
-                offset: packet.offset,
-                length: packet.size,
-            };
-            complete = match &mut flow.reliable {
-                Some(reliable) => {
-                    reliable.on_arrival(chunk);
-                    packet.offset = reliable.received();
-                    reliable.received() == flow.size
-                }
-                None => chunk.offset + u64::from(chunk.length) == flow.size,
-            };
-        }
-        packet.answer = true;
-        packet.size = entry.spec.control.get() as u16;
-        packet.header = P::reflect(&packet.header);
-        packet.hop += 1;
-        entry.counters.answers.sent += 1;
-        let delay = flow.ack_delay;
-        if complete && flow.active {
-            self.complete(i);
-        }
-        if delay == NO_DELAY {
-            self.forward(id);
-        } else if let Some(at) = self.ack_delays[delay as usize].push(self.now, id) {
-            self.events.push(at, Target::AckDelay(delay));
-        }
-    }
-
     /// A receiver has everything.
     fn complete(&mut self, i: u32) {
         self.no_longer_active(i);
@@ -361,19 +361,21 @@ impl<P: Protocol> Sim<P> {
             rtt_s: flow.base_rtt.as_secs_f64(),
             retransmitted: flow.reliable.as_ref().map_or(0, |r| r.retransmitted),
         });
+        self.object_is_there(i);
     }
 
     /// An answer reaches its sender.
     fn feedback(&mut self, id: PacketId) {
-        let packet = &self.packets[id];
-        let (i, number, kind, received) = (packet.flow, packet.number, packet.kind, packet.offset);
-        let rtt = self.now - packet.sent;
-        let feedback = Feedback {
+        let Packet {
+            flow: i,
             number,
-            kind,
-            rtt,
-            header: packet.header,
-        };
+            label,
+            offset: received,
+            sent,
+            header,
+            ..
+        } = self.packets[id];
+        let (kind, rtt) = (label.kind(), self.now - sent);
         self.packets.remove(id);
         let flow = &mut self.flows[i as usize];
         let entry = &mut self.entries[flow.entry as usize];
@@ -382,21 +384,38 @@ impl<P: Protocol> Sim<P> {
         entry.window.rtt_sum += rtt.as_secs_f64();
         entry.window.rtt_count += 1;
         if flow.phase != Phase::Over {
-            flow.sender.on_feedback(&entry.spec.params, self.now, &feedback);
+            let params = &entry.spec.params;
+            let mut feedback = Feedback::plain(number, kind, rtt, header);
+            feedback.marked = label.is_marked();
             if let Some(reliable) = &mut flow.reliable {
                 reliable.on_round_trip(rtt);
                 if kind == Kind::Data {
-                    reliable.on_answer(number, received);
+                    let (now, next, sender) = (self.now, flow.next_number, &mut flow.sender);
+                    let news = reliable.on_answer(now, number, received, |number, outstanding| {
+                        let loss = Loss {
+                            number,
+                            next,
+                            outstanding,
+                        };
+                        sender.on_loss(params, now, &loss);
+                    });
+                    (feedback.acked, feedback.gap, feedback.delivery) = (news.acked, news.gap, news.delivery);
                 }
+                feedback.outstanding = reliable.outstanding();
             }
+            flow.sender.on_feedback(params, self.now, &feedback);
             if flow.phase == Phase::Opening {
                 flow.phase = Phase::Running;
                 flow.timer.clear();
-                if let Some(at) = flow.pace.set(self.now) {
-                    self.schedule(at, Target::Send(i));
+                if flow.sender.paces() {
+                    if let Some(at) = flow.pace.set(self.now) {
+                        self.schedule(at, Target::Send(i));
+                    }
+                } else {
+                    self.pump(i);
                 }
             } else {
-                self.repace(i);
+                self.pump(i);
             }
         }
         self.left_network(i);
@@ -433,8 +452,8 @@ impl<P: Protocol> Sim<P> {
             number,
             hop: entry.hop,
             size,
-            kind,
-            answer: false,
+            label: Label::new(kind, entry.transport.ecn && kind == Kind::Data),
+            answers: 1,
         });
         self.forward(id);
     }
@@ -446,7 +465,15 @@ impl<P: Protocol> Sim<P> {
         link.close_interval(router.port as usize, self.now - router.since);
         router.since = self.now;
         let port = &link.ports[router.port as usize];
-        let next = self.now + port.law.interval(&port.params).max(Duration::from_ps(1));
-        self.events.replace(next, Target::Interval(i));
+        let interval = port.law.interval(&port.params).max(Duration::from_ps(1));
+        self.reschedule(self.now.checked_add(interval), Target::Interval(i));
+    }
+
+    fn close_queue_interval(&mut self, i: u32) {
+        let link = &mut self.links[i as usize];
+        link.catch_up(self.now, &mut self.packets);
+        link.close_queue_interval(self.now);
+        let next = link.queue_interval().and_then(|d| self.now.checked_add(d));
+        self.reschedule(next, Target::Queue(i));
     }
 }

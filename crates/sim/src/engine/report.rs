@@ -1,6 +1,6 @@
 //! What a run tells: samples on a timer, and counters whose books must balance.
 
-use levelflow_protocols::{Bottleneck, Protocol, RouterLaw, SenderLaw};
+use levelflow_protocols::{Bottleneck, Protocol, SenderLaw};
 
 use super::{Entry, Sim};
 use crate::ackdelay::AckDelay;
@@ -16,20 +16,25 @@ impl<P: Protocol> Sim<P> {
         let t = self.now.as_secs_f64();
         let elapsed = (self.now - self.last_sample).as_secs_f64();
         self.last_sample = self.now;
-        let mut sums = vec![(0.0, 0.0, Bottleneck::Unknown); self.entries.len()];
+        let mut sums = vec![(0.0, 0.0, 0.0, Bottleneck::Unknown); self.entries.len()];
         for flow in self
             .flows
             .iter()
             .filter(|f| matches!(f.phase, Phase::Opening | Phase::Running))
         {
             let sum = &mut sums[flow.entry as usize];
-            if flow.pace.is_set() {
+            let windowed = flow.sender.window() < u32::MAX;
+            if windowed || flow.pace.is_set() {
                 sum.0 += flow.sender.rate().bps();
                 sum.1 += flow.sender.proposal().bps();
             }
-            sum.2 = flow.sender.bottleneck();
+            if windowed {
+                sum.2 += f64::from(flow.sender.window());
+            }
+            sum.3 = flow.sender.bottleneck();
         }
-        for (i, (entry, (rate, proposal, bottleneck))) in self.entries.iter_mut().zip(sums).enumerate() {
+        for (i, (entry, (rate, proposal, window_packets, bottleneck))) in self.entries.iter_mut().zip(sums).enumerate()
+        {
             let single = entry.spec.arrivals == Arrivals::Once { count: 1 };
             let window = std::mem::take(&mut entry.window);
             self.recorder.flow(&FlowRow {
@@ -37,6 +42,7 @@ impl<P: Protocol> Sim<P> {
                 flow: i as u32,
                 active: entry.active,
                 rate_bps: rate,
+                window_packets,
                 proposal_bps: proposal,
                 sent_bps: window.sent_bytes as f64 * 8.0 / elapsed,
                 delivered_bps: window.delivered_bytes as f64 * 8.0 / elapsed,
@@ -64,8 +70,9 @@ impl<P: Protocol> Sim<P> {
                 queue_max_bytes: window.queue_max.max(link.queue_bytes()),
                 dropped: window.dropped,
                 dropped_bytes: window.dropped_bytes,
+                marked: window.marked,
                 peak_loss: window.peak_loss,
-                signal: link.ports.first().map_or(f64::NAN, |p| p.law.signal()),
+                signal: link.signal(),
             });
         }
     }
@@ -83,9 +90,10 @@ impl<P: Protocol> Sim<P> {
             .chain(self.ack_delays.iter().flat_map(AckDelay::packets))
         {
             let packet = &self.packets[id];
-            in_flight[self.flows[packet.flow as usize].entry as usize][usize::from(packet.answer)] += 1;
+            in_flight[self.flows[packet.flow as usize].entry as usize][usize::from(packet.label.is_answer())] += 1;
             everywhere += 1;
         }
+        everywhere += self.held_answers().count() as u64;
         balance("the packet store", self.packets.len() as u64, everywhere)?;
         let mut flows = Vec::new();
         for (entry, found) in self.entries.iter().zip(&in_flight) {

@@ -24,7 +24,12 @@ impl<P: Protocol> Sim<P> {
                     port: port as u32,
                     since: Time::ZERO,
                 });
-                self.events.push(Time::from_ps(phase), Target::Interval(index));
+                if Time::from_ps(phase) <= self.end {
+                    self.events.push(Time::from_ps(phase), Target::Interval(index));
+                }
+            }
+            if let Some(interval) = link.queue_interval() {
+                self.events.push(Time::ZERO + interval, Target::Queue(i as u32));
             }
         }
     }
@@ -46,6 +51,7 @@ impl<P: Protocol> Sim<P> {
             size: stream("size"),
             rtt: stream("rtt"),
             lifetime: stream("lifetime"),
+            session: stream("session"),
         };
         let mut starting = stream("start");
         let mut starts = match &spec.arrivals {
@@ -58,7 +64,7 @@ impl<P: Protocol> Sim<P> {
             info: FlowInfo {
                 packet_size: spec.packet,
             },
-            opening: P::opening(&spec.params),
+            transport: P::transport(&spec.params),
             spec,
             hop,
             forward_delay,

@@ -1,6 +1,7 @@
 //! What Levelflow says about itself: resolved scenarios, laws, and the schema of scenario files.
 
 use levelflow_protocols::params::Shown;
+use levelflow_protocols::queue::{QUEUES, QueueInfo};
 use levelflow_protocols::{Any, LAWS, LawInfo, ParamSpec, Signal, Unit};
 use serde_json::{Map, Value, json};
 
@@ -80,6 +81,30 @@ pub fn describe_laws() -> Value {
 }
 
 fn describe_law(law: &LawInfo) -> Value {
+    json!({
+        "name": law.name, "title": law.title, "source": law.source,
+        "signal": signal(law.signal),
+        "cost": law.cost,
+        "header_bytes": law.header_bytes,
+        "scale_invariant": law.scale_invariant,
+        "params": describe_params(law.params),
+    })
+}
+
+/// Every queue discipline with its parameter table.
+#[must_use]
+pub fn describe_queues() -> Value {
+    let describe = |queue: &QueueInfo| {
+        json!({
+            "name": queue.name, "title": queue.title, "source": queue.source,
+            "signal": queue.signal,
+            "params": describe_params(queue.params),
+        })
+    };
+    QUEUES.iter().map(describe).collect()
+}
+
+fn describe_params(rows: &[ParamSpec]) -> Value {
     let row = |p: &ParamSpec| {
         json!({
             "name": p.name, "doc": p.doc, "source": p.source,
@@ -90,13 +115,20 @@ fn describe_law(law: &LawInfo) -> Value {
             "choices": if let Unit::Choice(words) = p.unit { json!(words) } else { Value::Null },
         })
     };
-    json!({
-        "name": law.name, "title": law.title, "source": law.source,
-        "signal": match law.signal { Signal::Price => "price", Signal::Rate => "rate" },
-        "header_bytes": law.header_bytes,
-        "scale_invariant": law.scale_invariant,
-        "params": law.params.iter().map(row).collect::<Vec<_>>(),
-    })
+    rows.iter().map(row).collect()
+}
+
+fn signal(signal: Signal) -> &'static str {
+    match signal {
+        Signal::Price => "price",
+        Signal::Rate => "rate",
+        Signal::Change => "change of window",
+        Signal::Mark => "marks",
+        Signal::Loss => "loss",
+        Signal::Delay => "delay",
+        Signal::Delivery => "deliveries",
+        Signal::Nothing => "nothing",
+    }
 }
 
 fn kind(unit: Unit) -> &'static str {
@@ -114,7 +146,10 @@ fn kind(unit: Unit) -> &'static str {
 #[must_use]
 pub fn schema() -> Value {
     let mut schema = schemars::schema_for!(Scenario).to_value();
-    let tables: Map<String, Value> = LAWS.iter().map(|law| (law.name.to_owned(), law_schema(law))).collect();
+    let tables: Map<String, Value> = LAWS
+        .iter()
+        .map(|law| (law.name.to_owned(), table_schema(law.title, law.params)))
+        .collect();
     let laws = json!({ "type": "object", "properties": tables, "additionalProperties": false });
     let names: Vec<&str> = LAWS.iter().map(|l| l.name).chain(["none"]).collect();
     if let Some(law) = schema.pointer_mut("/properties/law") {
@@ -129,17 +164,27 @@ pub fn schema() -> Value {
             "anyOf": [{ "enum": names }, { "$ref": "#/$defs/LawTables" }],
         });
         defs.insert("LawChoice".into(), choice);
+        let tables: Map<String, Value> = QUEUES
+            .iter()
+            .map(|queue| (queue.name.to_owned(), table_schema(queue.title, queue.params)))
+            .collect();
+        let names: Vec<&str> = QUEUES.iter().map(|q| q.name).collect();
+        let table = json!({
+            "type": "object", "properties": tables, "additionalProperties": false,
+            "minProperties": 1, "maxProperties": 1,
+        });
+        let choice = json!({
+            "description": "a queue discipline by name, or by name with parameters",
+            "anyOf": [{ "enum": names }, table],
+        });
+        defs.insert("QueueChoice".into(), choice);
     }
     schema
 }
 
-fn law_schema(law: &LawInfo) -> Value {
-    let rows: Map<String, Value> = law
-        .params
-        .iter()
-        .map(|p| (p.name.to_owned(), param_schema(p)))
-        .collect();
-    json!({ "type": "object", "description": law.title, "properties": rows, "additionalProperties": false })
+fn table_schema(title: &str, params: &[ParamSpec]) -> Value {
+    let rows: Map<String, Value> = params.iter().map(|p| (p.name.to_owned(), param_schema(p))).collect();
+    json!({ "type": "object", "description": title, "properties": rows, "additionalProperties": false })
 }
 
 fn param_schema(p: &ParamSpec) -> Value {

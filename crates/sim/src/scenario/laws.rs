@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use levelflow_protocols::params::{ParamError, Problem, Raw, Shown};
+use levelflow_protocols::params::{ParamError, ParamSpec, Problem, Raw, Shown};
 use levelflow_protocols::{Any, AnyParams, LAWS, LawInfo, params};
 use serde_json::Value;
 
@@ -48,15 +48,13 @@ pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyPar
     read_params("law", law, &[table])
 }
 
-/// Values of a law's parameters: its defaults, then each layer over the one before.
-fn read_values(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> Fallible<(&'static LawInfo, Vec<f64>)> {
-    let info = law_named(place, law)?;
-    let place = format!("{place}, {law}");
-    let mut values: Vec<f64> = info.params.iter().map(|p| p.default).collect();
+/// Values of a table of parameters: the defaults, then each layer over the one before.
+pub(super) fn read_table(place: &str, rows: &[ParamSpec], layers: &[&BTreeMap<String, Value>]) -> Fallible<Vec<f64>> {
+    let mut values: Vec<f64> = rows.iter().map(|p| p.default).collect();
     for (key, value) in layers.iter().flat_map(|table| table.iter()) {
-        let index = info.params.iter().position(|p| p.name == key).ok_or_else(|| {
-            let known: Vec<&str> = info.params.iter().map(|p| p.name).collect();
-            ScenarioError::at(&place, unknown_key(key, &known))
+        let index = rows.iter().position(|p| p.name == key).ok_or_else(|| {
+            let known: Vec<&str> = rows.iter().map(|p| p.name).collect();
+            ScenarioError::at(place, unknown_key(key, &known))
         })?;
         let raw = match value {
             Value::Bool(on) => Raw::Flag(*on),
@@ -71,9 +69,15 @@ fn read_values(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> F
             };
             ScenarioError::at(format!("{place}, {key}"), problem)
         };
-        values[index] = info.params[index].read(raw).map_err(wrong)?;
+        values[index] = rows[index].read(raw).map_err(wrong)?;
     }
-    Ok((info, values))
+    Ok(values)
+}
+
+/// Values of a law's parameters.
+fn read_values(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> Fallible<(&'static LawInfo, Vec<f64>)> {
+    let info = law_named(place, law)?;
+    Ok((info, read_table(&format!("{place}, {law}"), info.params, layers)?))
 }
 
 pub(super) fn read_params(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> Fallible<AnyParams> {

@@ -7,6 +7,7 @@ mod describe;
 mod error;
 mod laws;
 mod quantity;
+mod queues;
 mod resolve;
 mod routing;
 
@@ -17,10 +18,11 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use describe::{describe_laws, schema};
+pub use describe::{describe_laws, describe_queues, schema};
 pub use error::ScenarioError;
 pub use laws::law_params;
 pub use quantity::{BufferSize, Count, Size, Varying};
+pub use queues::QueueChoice;
 pub use resolve::Resolved;
 
 /// Parameters of laws: law name, then parameter name.
@@ -85,6 +87,9 @@ pub struct Link {
     /// Room for waiting packets; unlimited by default.
     #[serde(default)]
     pub buffer: BufferSize,
+    /// The queue discipline, with its parameters if they differ; drop-tail by default.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub queue: Option<QueueChoice>,
     /// Probability that the wire loses a packet.
     #[serde(default)]
     pub loss: f64,
@@ -112,6 +117,8 @@ pub struct Reverse {
     pub delay: Option<Duration>,
     /// Room for waiting packets.
     pub buffer: Option<BufferSize>,
+    /// The queue discipline.
+    pub queue: Option<QueueChoice>,
     /// Probability that the wire loses a packet.
     pub loss: Option<f64>,
     /// See the link's `law`.
@@ -185,6 +192,9 @@ pub struct Flow {
     /// Flows that arrive again and again, instead of `count`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub arrivals: Option<Arrivals>,
+    /// What each arrival brings instead of one flow: a user who reads pages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub session: Option<Session>,
     /// Most arrivals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
@@ -213,6 +223,8 @@ fn default_ack() -> Bytes {
 pub enum Arrivals {
     /// Independently of each other, so many a second.
     Poisson(Frequency),
+    /// Independently of each other, so many that their data fills this share of the slowest link of the path.
+    Load(f64),
     /// With such times between them, the first at `start`.
     Interval(Varying<Duration>),
     /// `batch` flows at a time, with such times between them, the first at `start`.
@@ -224,6 +236,19 @@ pub enum Arrivals {
     },
     /// At these times.
     Times(Vec<Duration>),
+}
+
+/// A user who reads pages: each page's objects arrive at once, each as a flow of the entry's size; when all are there, the
+/// user thinks, then asks for the next page.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table with pages, objects and think")]
+pub struct Session {
+    /// Pages that the user reads, rounded to at least 1.
+    pub pages: Varying<Count>,
+    /// Objects on each page, rounded to at least 1.
+    pub objects: Varying<Count>,
+    /// Time between the last object of a page and the next page.
+    pub think: Varying<Duration>,
 }
 
 /// A receiver that delays acknowledgements at random, without changing their order.

@@ -45,6 +45,8 @@ pub enum Random<T> {
     },
     /// One of these, each as likely as the others.
     List(Vec<T>),
+    /// A distribution function: values, each with the probability of at most that value; linear between them.
+    Empirical(Vec<(T, f64)>),
 }
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Varying<T> {
@@ -93,6 +95,7 @@ impl<T> Varying<T> {
             Self::Random(Random::Pareto { mean, .. } | Random::Lognormal { mean, .. }) => is(mean),
             Self::Random(Random::Uniform(values)) => values.iter().any(is),
             Self::Random(Random::List(values)) => values.iter().any(is),
+            Self::Random(Random::Empirical(points)) => points.iter().any(|(value, _)| is(value)),
         }
     }
 }
@@ -141,6 +144,16 @@ impl<T: Base> Varying<T> {
                     return Err("list must not be empty".into());
                 }
                 Dist::List(values.iter().map(base).collect())
+            }
+            Self::Random(Random::Empirical(points)) => {
+                let points: Vec<(f64, f64)> = points.iter().map(|(value, p)| (base(value), *p)).collect();
+                if !points.is_sorted_by(|a, b| a.0 <= b.0 && a.1 <= b.1) {
+                    return Err("the values and the probabilities of empirical must be in ascending order".into());
+                }
+                match (points.first(), points.last()) {
+                    (Some(first), Some(last)) if first.1 >= 0.0 && last.1 == 1.0 => Dist::Empirical(points),
+                    _ => return Err("the probabilities of empirical must lie between 0 and 1 and end with 1".into()),
+                }
             }
         })
     }

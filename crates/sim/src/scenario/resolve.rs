@@ -10,9 +10,10 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use super::error::ScenarioError;
 use super::laws::{law_named, link_tables, read_params};
 use super::quantity::{Base, BufferSize, Size, Varying};
+use super::queues::read_queue;
 use super::routing::Topology;
 use super::{Arrivals as ArrivalsText, Flow, LawChoice, LawTables, Link, Reverse, Scenario};
-use crate::network::{AckDelaySpec, Buffer, FlowSpec, LinkSpec, Network, RouteSpec};
+use crate::network::{AckDelaySpec, Buffer, FlowSpec, LinkSpec, Network, RouteSpec, SessionSpec};
 use crate::traffic::{Arrivals, Dist};
 
 /// A scenario that has been checked: the network, and what is needed to describe it.
@@ -58,6 +59,7 @@ impl Scenario {
         let (mut links, ends) = self.read_links()?;
         let mut flows = self.read_flows(&links, &ends, &defaults)?;
         self.place_routers(&mut links, &mut flows, &defaults)?;
+        self.check_marks(&links, &flows)?;
         self.size_buffers(&mut links, &flows)?;
         let network = Network {
             duration: self.duration,
@@ -162,7 +164,9 @@ impl Scenario {
             let crossing = flows
                 .iter()
                 .filter(|f| f.route.forward.contains(&index))
-                .map(|f| f.params.law().name);
+                .map(|f| f.params.law())
+                .filter(|law| law.signal.is_explicit())
+                .map(|law| law.name);
             for name in crossing.collect::<BTreeSet<_>>() {
                 let layers: Vec<_> = [defaults.get(name), tables.get(name)].into_iter().flatten().collect();
                 links[index as usize]
@@ -171,6 +175,9 @@ impl Scenario {
             }
         }
         for (i, flow) in flows.iter_mut().enumerate() {
+            if !flow.params.law().signal.is_explicit() {
+                continue;
+            }
             let law = flow.params.law().name;
             let runs = |l: &u32| links[*l as usize].routers.iter().any(|p| p.law().name == law);
             flow.route.routers = flow.route.forward.iter().copied().filter(runs).collect();
@@ -190,6 +197,22 @@ impl Scenario {
             }
             if let Some(problem) = too_slow_to_measure(flow, links) {
                 return Err(ScenarioError::at(place, problem));
+            }
+        }
+        Ok(())
+    }
+
+    /// A sender that wants marks needs a queue that gives them.
+    fn check_marks(&self, links: &[LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<()> {
+        for (i, (flow, spec)) in self.flow.iter().zip(flows).enumerate() {
+            let marks = |&l: &u32| links[l as usize].queue.ecn();
+            if Any::transport(&spec.params).ecn && !spec.route.forward.iter().any(marks) {
+                let law = spec.params.law().name;
+                let problem = format!(
+                    "{law} listens to marks, and no queue on its path marks packets; give a link on it a queue such as \
+                     queue = {{ red = {{ ecn = true }} }}"
+                );
+                return Err(ScenarioError::at(format!("flow {} ({})", i + 1, flow.name), problem));
             }
         }
         Ok(())
@@ -305,6 +328,7 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
         capacity,
         delay,
         buffer: Buffer::Unlimited,
+        queue: read_queue(place, reverse.and_then(|r| r.queue.as_ref()).or(link.queue.as_ref()))?,
         loss,
         routers: Vec::new(),
     })
@@ -313,7 +337,7 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
 /// A packet brings back what the interval before it showed. Without a packet in both, a flow hears nothing of itself; a
 /// flow without end that always sends so seldom at first keeps its first rate for ever.
 fn too_slow_to_measure(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<String> {
-    if flow.size.is_some() || Any::opening(&flow.params) == Opening::Handshake {
+    if flow.size.is_some() || Any::transport(&flow.params).opening == Opening::Handshake {
         return None;
     }
     let sender = AnySender::new(
@@ -399,6 +423,13 @@ impl FlowReader<'_> {
             .size
             .as_ref()
             .is_some_and(|s| s.any(|v| matches!(v, Size::Packets(_))));
+        let params = self.params(defaults)?;
+        if flow.reliable == Some(false) && Any::transport(&params).tracks_losses {
+            let problem = format!("{} sends lost data again in any case", params.law().name);
+            return Err(self.error("reliable", problem));
+        }
+        let session = self.session(size.is_some())?;
+        let arrivals = self.arrivals(&route, size.as_ref(), session.as_ref())?;
         let reliable = flow.reliable.unwrap_or(size.is_some());
         if reliable && size.is_none() {
             return Err(self.error(
@@ -408,7 +439,7 @@ impl FlowReader<'_> {
         }
         Ok(FlowSpec {
             name: flow.name.clone(),
-            params: self.params(defaults)?,
+            params,
             rtt: self.rtt(&route)?,
             route,
             start: self.dist("start", flow.start.as_ref())?.unwrap_or(Dist::Constant(0.0)),
@@ -417,7 +448,8 @@ impl FlowReader<'_> {
             size,
             size_unit: if in_packets { flow.packet } else { Bytes::new(1) },
             reliable,
-            arrivals: self.arrivals()?,
+            arrivals,
+            session,
             packet: flow.packet,
             control: flow.ack,
             ack_delay: self.ack_delay()?,
@@ -505,7 +537,42 @@ impl FlowReader<'_> {
         Ok(Some(Time::ZERO + stop))
     }
 
-    fn arrivals(&self) -> Fallible<Arrivals> {
+    fn session(&self, has_size: bool) -> Fallible<Option<SessionSpec>> {
+        let Some(session) = &self.flow.session else {
+            return Ok(None);
+        };
+        let Flow { lifetime, arrivals, .. } = self.flow;
+        if !has_size || lifetime.is_some() || arrivals.is_none() {
+            let rule = "needs size, the size of an object, and arrivals, and no lifetime";
+            return Err(self.error("session", rule));
+        }
+        let wrong = |problem| self.error("session", problem);
+        Ok(Some(SessionSpec {
+            pages: session.pages.dist(self.flow.packet).map_err(wrong)?,
+            objects: session.objects.dist(self.flow.packet).map_err(wrong)?,
+            think: session.think.dist(self.flow.packet).map_err(wrong)?,
+        }))
+    }
+
+    /// Arrivals a second that fill a share of the slowest link of the path.
+    fn arrivals_for(
+        &self,
+        load: f64,
+        route: &RouteSpec,
+        size: Option<&Dist>,
+        session: Option<&SessionSpec>,
+    ) -> Fallible<f64> {
+        if !(load > 0.0 && load <= 10.0) {
+            let problem = format!("load {load} is out of range; allowed: above 0 to 10");
+            return Err(self.error("arrivals", problem));
+        }
+        let size = size.ok_or_else(|| self.error("arrivals", "load needs a size"))?;
+        let objects = session.map_or(1.0, |s| s.pages.mean() * s.objects.mean());
+        let capacities = route.forward.iter().map(|&l| self.links[l as usize].capacity.bps());
+        Ok(load * capacities.fold(f64::INFINITY, f64::min) / (8.0 * size.mean() * objects))
+    }
+
+    fn arrivals(&self, route: &RouteSpec, size: Option<&Dist>, session: Option<&SessionSpec>) -> Fallible<Arrivals> {
         let Flow {
             arrivals, count, limit, ..
         } = self.flow;
@@ -550,18 +617,16 @@ impl FlowReader<'_> {
                 .dist(self.flow.packet)
                 .map_err(|problem| self.error("arrivals", problem))
         };
-        match arrivals {
-            ArrivalsText::Poisson(rate) if rate.per_second() > FASTEST_ARRIVALS => {
-                let problem = format!("{rate} is out of range; allowed: up to {FASTEST_ARRIVALS} /s");
-                Err(self.error("arrivals", problem))
+        let poisson = |rate: f64| {
+            if rate > FASTEST_ARRIVALS {
+                let problem = format!("{rate} /s is out of range; allowed: up to {FASTEST_ARRIVALS} /s");
+                return Err(self.error("arrivals", problem));
             }
-            ArrivalsText::Poisson(rate) => process(
-                false,
-                Dist::Exponential {
-                    mean: 1.0 / rate.per_second(),
-                },
-                1,
-            ),
+            process(false, Dist::Exponential { mean: 1.0 / rate }, 1)
+        };
+        match arrivals {
+            ArrivalsText::Poisson(rate) => poisson(rate.per_second()),
+            ArrivalsText::Load(load) => poisson(self.arrivals_for(*load, route, size, session)?),
             ArrivalsText::Interval(value) => process(true, interval(value)?, 1),
             ArrivalsText::Batches { batch, interval: value } => process(true, interval(value)?, *batch),
             ArrivalsText::Times(times) => Ok(Arrivals::Times(times.iter().map(|t| t.as_secs_f64()).collect())),

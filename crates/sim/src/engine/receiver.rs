@@ -1,0 +1,113 @@
+//! The far end of a flow: it takes data, says when a transfer is complete, and answers.
+
+use levelflow_protocols::{Arrived, Kind, Protocol};
+use levelflow_units::Bytes;
+
+use super::{NO_DELAY, Sim};
+use crate::events::Target;
+use crate::flow::later;
+use crate::packet::PacketId;
+use crate::reliable::Chunk;
+
+impl<P: Protocol> Sim<P> {
+    /// A packet reaches its receiver, which turns it into its answer.
+    pub(super) fn receive(&mut self, id: PacketId) {
+        let packet = &mut self.packets[id];
+        let (i, kind) = (packet.flow, packet.label.kind());
+        let flow = &mut self.flows[i as usize];
+        let entry = &mut self.entries[flow.entry as usize];
+        entry.counters.data.delivered += 1;
+        entry.counters.delivered_bytes += u64::from(packet.size);
+        entry.window.delivered_bytes += u64::from(packet.size);
+        if kind == Kind::Fin {
+            self.packets.remove(id);
+            return self.left_network(i);
+        }
+        let (mut complete, mut in_order) = (false, true);
+        let arrived = Arrived {
+            now: self.now,
+            kind,
+            size: Bytes::new(u64::from(packet.size)),
+        };
+        if kind == Kind::Data {
+            let chunk = Chunk {
+                offset: packet.offset,
+                length: packet.size,
+            };
+            complete = match &mut flow.reliable {
+                Some(reliable) => {
+                    in_order = chunk.offset == reliable.received() && !reliable.misses();
+                    reliable.on_arrival(chunk);
+                    packet.offset = reliable.received();
+                    reliable.received() == flow.size
+                }
+                None => chunk.offset + u64::from(chunk.length) == flow.size,
+            };
+        }
+        packet.label = packet.label.answered();
+        packet.size = entry.spec.control.get() as u16;
+        packet.header = P::reflect(&entry.spec.params, &mut flow.receiver, &arrived, &packet.header);
+        packet.hop += 1;
+        let patient = entry.transport.answer_every > 1 && kind == Kind::Data;
+        if complete && flow.active {
+            self.complete(i);
+        }
+        if patient {
+            self.hold_or_answer(i, id, in_order && !complete);
+        } else {
+            self.answer(i, id);
+        }
+    }
+
+    /// A receiver that answers several packets at a time has one more answer, which may wait if nothing is urgent.
+    fn hold_or_answer(&mut self, i: u32, id: PacketId, may_wait: bool) {
+        let flow = &mut self.flows[i as usize];
+        let transport = self.entries[flow.entry as usize].transport;
+        let reliable = flow.reliable.as_mut().expect("losses are tracked");
+        let marked = self.packets[id].label.is_marked();
+        if let Some(held) = reliable.held.take() {
+            reliable.hold.clear();
+            if self.packets[held].label.is_marked() == marked {
+                self.packets[id].answers += self.packets[held].answers;
+                self.packets.remove(held);
+                self.left_network(i);
+            } else {
+                self.answer(i, held);
+            }
+        }
+        let flow = &mut self.flows[i as usize];
+        let reliable = flow.reliable.as_mut().expect("losses are tracked");
+        if !may_wait || self.packets[id].answers >= transport.answer_every {
+            return self.answer(i, id);
+        }
+        reliable.held = Some(id);
+        if let Some(at) = reliable.hold.set(later(self.now, transport.answer_delay)) {
+            self.schedule(at, Target::Answer(i));
+        }
+    }
+
+    /// A held answer has waited long enough.
+    pub(super) fn release_answer(&mut self, i: u32) {
+        let reliable = self.flows[i as usize].reliable.as_mut();
+        if let Some(held) = reliable.and_then(|r| r.held.take()) {
+            self.answer(i, held);
+        }
+    }
+
+    /// Puts an answer on its way back.
+    fn answer(&mut self, i: u32, id: PacketId) {
+        let flow = &self.flows[i as usize];
+        self.entries[flow.entry as usize].counters.answers.sent += 1;
+        let delay = flow.ack_delay;
+        if delay == NO_DELAY {
+            self.forward(id);
+        } else if let Some(at) = self.ack_delays[delay as usize].push(self.now, id) {
+            self.events.push(at, Target::AckDelay(delay));
+        }
+    }
+
+    /// Answers that receivers hold back.
+    pub(super) fn held_answers(&self) -> impl Iterator<Item = PacketId> + '_ {
+        self.flows.iter().filter_map(|f| f.reliable.as_ref()?.held)
+    }
+}

@@ -1,0 +1,90 @@
+//! Users who read pages: the objects of a page are flows that start together; when all are there the user thinks, then
+//! asks for the next page.
+
+use levelflow_protocols::Protocol;
+use levelflow_units::Duration;
+
+use super::Sim;
+use crate::events::Target;
+use crate::flow::NO_SESSION;
+
+/// One user.
+#[derive(Debug)]
+struct Session {
+    entry: u32,
+    /// Pages still to come.
+    pages: u64,
+    /// Objects of the page that are still on their way.
+    objects: u64,
+}
+
+/// The users of a run.
+#[derive(Debug, Default)]
+pub struct Sessions {
+    all: Vec<Session>,
+    free: Vec<u32>,
+}
+
+impl<P: Protocol> Sim<P> {
+    /// A user arrives and asks for the first page.
+    pub(super) fn start_session(&mut self, entry: u32) {
+        let e = &mut self.entries[entry as usize];
+        let spec = e.spec.session.as_ref().expect("the entry has sessions");
+        let pages = spec.pages.sample(&mut e.streams.session).round().max(1.0) as u64;
+        let session = Session {
+            entry,
+            pages,
+            objects: 0,
+        };
+        let id = match self.sessions.free.pop() {
+            Some(id) => {
+                self.sessions.all[id as usize] = session;
+                id
+            }
+            None => {
+                self.sessions.all.push(session);
+                (self.sessions.all.len() - 1) as u32
+            }
+        };
+        self.next_page(id);
+    }
+
+    /// A user asks for the next page.
+    pub(super) fn next_page(&mut self, id: u32) {
+        let session = &mut self.sessions.all[id as usize];
+        let entry = session.entry;
+        let e = &mut self.entries[entry as usize];
+        if e.spec.stop.is_some_and(|stop| self.now >= stop) {
+            self.sessions.free.push(id);
+            return;
+        }
+        let spec = e.spec.session.as_ref().expect("the entry has sessions");
+        let objects = spec.objects.sample(&mut e.streams.session).round().max(1.0) as u64;
+        session.pages -= 1;
+        session.objects = objects;
+        (0..objects).for_each(|_| self.start_flow(entry, id));
+    }
+
+    /// A receiver has a flow in full; if that completes a page, its user thinks, or leaves after the last one.
+    pub(super) fn object_is_there(&mut self, flow: u32) {
+        let id = std::mem::replace(&mut self.flows[flow as usize].session, NO_SESSION);
+        if id == NO_SESSION {
+            return;
+        }
+        let session = &mut self.sessions.all[id as usize];
+        session.objects -= 1;
+        if session.objects > 0 {
+            return;
+        }
+        if session.pages == 0 {
+            self.sessions.free.push(id);
+            return;
+        }
+        let e = &mut self.entries[session.entry as usize];
+        let spec = e.spec.session.as_ref().expect("the entry has sessions");
+        let think = Duration::from_secs_f64(spec.think.sample(&mut e.streams.session));
+        if let Some(at) = think.and_then(|think| self.now.checked_add(think)) {
+            self.schedule(at, Target::Session(id));
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Queue disciplines: from the table of a link to parameters.
+
+use std::collections::BTreeMap;
+
+use levelflow_protocols::queue::{AnyQueueParams, QUEUES, QueueInfo, queue_params};
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use super::error::{ScenarioError, unknown_key};
+use super::laws::read_table;
+use super::resolve::Fallible;
+
+/// A queue discipline by name, or by name with parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum QueueChoice {
+    /// `"drop_tail"`
+    Name(String),
+    /// `{ red = { max_probability = 0.1 } }`
+    Tables(BTreeMap<String, BTreeMap<String, Value>>),
+}
+
+impl<'de> Deserialize<'de> for QueueChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let hint = "needs the name of a queue discipline, or { name = { parameter = value } }";
+        match Value::deserialize(deserializer)? {
+            Value::String(name) => Ok(Self::Name(name)),
+            tables @ Value::Object(_) => BTreeMap::deserialize(tables)
+                .map(Self::Tables)
+                .map_err(|_| D::Error::custom(hint)),
+            _ => Err(D::Error::custom(hint)),
+        }
+    }
+}
+
+/// Parameters of the discipline at a link; drop-tail without a choice.
+pub(super) fn read_queue(place: &str, choice: Option<&QueueChoice>) -> Fallible<AnyQueueParams> {
+    let place = format!("{place}, queue");
+    let empty = BTreeMap::new();
+    let (name, table) = match choice {
+        None => ("drop_tail", &empty),
+        Some(QueueChoice::Name(name)) => (name.as_str(), &empty),
+        Some(QueueChoice::Tables(tables)) => match tables.first_key_value() {
+            Some((name, table)) if tables.len() == 1 => (name.as_str(), table),
+            _ => return Err(ScenarioError::at(place, "a link has exactly one queue discipline")),
+        },
+    };
+    let info = discipline_named(&place, name)?;
+    let place = format!("{place}, {name}");
+    let values = read_table(&place, info.params, &[table])?;
+    queue_params(name, &values).map_err(|e| ScenarioError::at(format!("{place}, {}", e.name), e.to_string()))
+}
+
+fn discipline_named(place: &str, name: &str) -> Fallible<&'static QueueInfo> {
+    QUEUES.iter().find(|q| q.name == name).ok_or_else(|| {
+        let known: Vec<&str> = QUEUES.iter().map(|q| q.name).collect();
+        ScenarioError::at(place, format!("the queue discipline {}", unknown_key(name, &known)))
+    })
+}
