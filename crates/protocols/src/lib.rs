@@ -14,7 +14,9 @@ extern crate std;
 pub mod aimd;
 pub mod cbr;
 pub mod emkc;
+pub mod emkc_avq;
 pub mod jetmax;
+pub mod kelly;
 mod law;
 pub mod params;
 pub mod queue;
@@ -24,6 +26,8 @@ pub mod wire;
 
 #[cfg(test)]
 mod conformance;
+#[cfg(test)]
+mod net;
 
 pub use law::{
     Arrived, Arriving, Bottleneck, Delivery, Feedback, FlowInfo, Header, Kind, Law, LawInfo, Loss, NoHeader, NoRouter,
@@ -34,6 +38,8 @@ pub use params::{ParamError, ParamSpec, Unit};
 registry::laws! {
     jetmax => JetMax,
     emkc => Emkc,
+    emkc_avq => EmkcAvq,
+    kelly => Kelly,
     rcp => Rcp,
     cbr => Cbr,
     aimd => Aimd,

@@ -30,6 +30,25 @@ impl EmkcHeader {
             usr,
         }
     }
+
+    /// Reads a header whose price may be any finite number, as it is where capacities are virtual.
+    pub(crate) fn read(wire: &[u8]) -> Result<Self, DecodeError> {
+        let wire = exactly::<{ Self::WIRE }>(wire)?;
+        let price = number(word(wire, 8), "p")?;
+        if !price.is_finite() {
+            return Err(DecodeError::Field {
+                name: "p",
+                allowed: "a finite number",
+            });
+        }
+        Ok(Self {
+            id: u32::from_be_bytes(word(wire, 0)),
+            seq: u32::from_be_bytes(word(wire, 4)),
+            price,
+            delta: magnitude(word(wire, 12), "Delta")?,
+            usr: u32::from_be_bytes(word(wire, 16)),
+        })
+    }
 }
 
 impl Header for EmkcHeader {
@@ -44,20 +63,13 @@ impl Header for EmkcHeader {
     }
 
     fn decode(wire: &[u8]) -> Result<Self, DecodeError> {
-        let wire = exactly::<{ Self::WIRE }>(wire)?;
-        let price = number(word(wire, 8), "p")?;
-        if !(f32::MIN..=1.0).contains(&price) {
+        let header = Self::read(wire)?;
+        if header.price > 1.0 {
             return Err(DecodeError::Field {
                 name: "p",
-                allowed: "a finite number, at most 1",
+                allowed: "at most 1",
             });
         }
-        Ok(Self {
-            id: u32::from_be_bytes(word(wire, 0)),
-            seq: u32::from_be_bytes(word(wire, 4)),
-            price,
-            delta: magnitude(word(wire, 12), "Delta")?,
-            usr: u32::from_be_bytes(word(wire, 16)),
-        })
+        Ok(header)
     }
 }

@@ -4,7 +4,7 @@
 //! 2008), chapter V, eq 61-62, 85, 121-125.
 
 mod header;
-mod params;
+pub(crate) mod params;
 mod router;
 mod sender;
 #[cfg(test)]

@@ -45,7 +45,7 @@ pub struct EmkcParams {
 
 const RATES: (f64, f64) = (1.0, 1e18);
 
-pub(super) const TABLE: &[ParamSpec] = &[
+pub(crate) const TABLE: &[ParamSpec] = &[
     ParamSpec {
         name: "alpha",
         doc: "additive increase per step; each flow ends at C/N + alpha/beta",
@@ -113,7 +113,7 @@ pub(super) const TABLE: &[ParamSpec] = &[
 ];
 
 impl EmkcParams {
-    pub(super) fn read(values: &[f64]) -> Result<Self, ParamError> {
+    pub(crate) fn read(values: &[f64]) -> Result<Self, ParamError> {
         let &[alpha, beta, interval, initial_rate, min_rate, sender, switch, delta] = values else {
             panic!("one value per row of the table");
         };

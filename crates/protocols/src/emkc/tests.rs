@@ -1,13 +1,10 @@
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::vec::Vec;
 
-use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_units::{Bytes, Duration, Time};
 
 use super::{Emkc, EmkcHeader, EmkcParams, EmkcRouter, EmkcSender, params::TABLE};
-use crate::{
-    Arriving, Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Outgoing, PortInfo, PortView, RouterLaw, SenderLaw,
-};
+use crate::net::{Net, close, ms, port};
+use crate::{Arriving, Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Outgoing, PortView, RouterLaw, SenderLaw};
 
 const IDLE: PortView = PortView::IDLE;
 const SMALL: Bytes = Bytes::new(200);
@@ -26,171 +23,10 @@ fn params(changes: &[(&str, f64)]) -> EmkcParams {
     Emkc::params(&values(changes)).unwrap()
 }
 
-fn port(id: u32, capacity: f64) -> PortInfo {
-    PortInfo {
-        id,
-        capacity: Rate::new(capacity).unwrap(),
-    }
-}
-
-fn ms(ms: u64) -> Time {
-    Time::ZERO + Duration::from_ms(ms)
-}
-
-fn close(measured: f64, expected: f64, relative: f64) {
-    assert!(
-        (measured / expected - 1.0).abs() <= relative,
-        "{measured}, expected {expected} within {relative}"
-    );
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    Tick { router: usize },
-    Send { flow: usize, turn: u32 },
-    Arrive { flow: usize, packet: usize, hop: usize },
-}
-
-struct Flow {
-    sender: EmkcSender,
-    /// Routers of the path; a packet reaches each one `hop_delay` after the last, and its answer the sender likewise.
-    path: Vec<usize>,
-    hop_delay: Duration,
-    turn: u32,
-    last: Time,
-    sent: Vec<(Time, EmkcHeader)>,
-    rates: Vec<(Time, f64)>,
-}
-
-/// Routers without queues on paths of fixed delay: only the law is at work.
-struct Net {
-    params: EmkcParams,
-    routers: Vec<EmkcRouter>,
-    flows: Vec<Flow>,
-    events: BinaryHeap<Reverse<(Time, Event)>>,
-}
-
-impl Net {
-    fn new(params: EmkcParams, capacities: &[f64]) -> Self {
-        let routers: Vec<_> = (1..)
-            .zip(capacities)
-            .map(|(id, c)| EmkcRouter::new(&params, &port(id, *c)))
-            .collect();
-        let first = |router| Reverse((ms(7 + 11 * router as u64), Event::Tick { router }));
-        let events = (0..routers.len()).map(first).collect();
-        Self {
-            params,
-            routers,
-            flows: Vec::new(),
-            events,
-        }
-    }
-
-    fn flow(&mut self, size: Bytes, path: &[usize], rtt: Duration, start: Time) {
-        let hop_delay = Duration::from_ps(rtt.as_ps() / (path.len() as u64 + 1));
-        let sender = EmkcSender::new(&self.params, &FlowInfo { packet_size: size });
-        self.events.push(Reverse((
-            start,
-            Event::Send {
-                flow: self.flows.len(),
-                turn: 0,
-            },
-        )));
-        let (sent, rates) = (Vec::new(), Vec::new());
-        self.flows.push(Flow {
-            sender,
-            path: path.to_vec(),
-            hop_delay,
-            turn: 0,
-            last: start,
-            sent,
-            rates,
-        });
-    }
-
-    fn run(&mut self, until: Time) {
-        while self.events.peek().is_some_and(|next| next.0.0 < until) {
-            let Reverse((now, event)) = self.events.pop().expect("just seen");
-            match event {
-                Event::Tick { router } => {
-                    self.routers[router].on_interval(&self.params, self.params.interval, &IDLE);
-                    self.events.push(Reverse((now + self.params.interval, event)));
-                }
-                Event::Send { flow, turn } => self.send(now, flow, turn),
-                Event::Arrive { flow, packet, hop } => self.arrive(now, flow, packet, hop),
-            }
-        }
-    }
-
-    fn send(&mut self, now: Time, flow: usize, turn: u32) {
-        let f = &mut self.flows[flow];
-        if turn != f.turn {
-            return;
-        }
-        let packet = f.sent.len();
-        let size = f.sender.packet_size(&self.params);
-        let outgoing = Outgoing {
-            number: packet as u32,
-            size,
-            kind: Kind::Data,
-        };
-        f.sent.push((now, f.sender.on_send(&self.params, now, &outgoing)));
-        f.last = now;
-        self.events
-            .push(Reverse((now + f.hop_delay, Event::Arrive { flow, packet, hop: 0 })));
-        self.pace(now, flow);
-    }
-
-    fn pace(&mut self, now: Time, flow: usize) {
-        let f = &mut self.flows[flow];
-        f.turn += 1;
-        let gap = f
-            .sender
-            .rate()
-            .time_to_send(f.sender.packet_size(&self.params))
-            .unwrap();
-        self.events
-            .push(Reverse(((f.last + gap).max(now), Event::Send { flow, turn: f.turn })));
-    }
-
-    fn arrive(&mut self, now: Time, flow: usize, packet: usize, hop: usize) {
-        let f = &mut self.flows[flow];
-        if let Some(&router) = f.path.get(hop) {
-            let size = f.sender.packet_size(&self.params);
-            self.routers[router].on_arrival(&self.params, &Arriving::alone(size), Some(&mut f.sent[packet].1));
-            self.events.push(Reverse((
-                now + f.hop_delay,
-                Event::Arrive {
-                    flow,
-                    packet,
-                    hop: hop + 1,
-                },
-            )));
-            return;
-        }
-        let (sent, header) = f.sent[packet];
-        let feedback = Feedback::plain(packet as u32, Kind::Data, now - sent, header);
-        let before = f.sender.rate();
-        f.sender.on_feedback(&self.params, now, &feedback);
-        if f.sender.rate() != before {
-            f.rates.push((now, f.sender.rate().bps()));
-            self.pace(now, flow);
-        }
-    }
-
-    fn rate(&self, flow: usize) -> f64 {
-        self.flows[flow].sender.rate().bps()
-    }
-
-    fn peak(&self, flow: usize) -> f64 {
-        self.flows[flow].rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max)
-    }
-}
-
 /// Figs 19 and 20: one flow, 10 Mb/s, alpha 100 kb/s, beta 0.9, Delta 50 ms, 200 B packets.
-fn fig_19(sender: f64, rtt: u64) -> Net {
+fn fig_19(sender: f64, rtt: u64) -> Net<Emkc> {
     let changes = [("alpha", 100e3), ("beta", 0.9), ("interval", 0.05), ("sender", sender)];
-    let mut net = Net::new(params(&changes), &[10e6]);
+    let mut net = Net::<Emkc>::new(params(&changes), &[10e6]);
     net.flow(SMALL, &[0], Duration::from_ms(rtt), Time::ZERO);
     net.run(ms(3000));
     net
@@ -229,7 +65,7 @@ fn the_naive_sender_overshoots() {
 
 #[test]
 fn flows_share_alike_whatever_their_rtt() {
-    let mut net = Net::new(params(&[("alpha", 1e6)]), &[10e6]);
+    let mut net = Net::<Emkc>::new(params(&[("alpha", 1e6)]), &[10e6]);
     for (flow, rtt) in [10, 50, 100, 200].into_iter().enumerate() {
         net.flow(SMALL, &[0], Duration::from_ms(rtt), ms(130 * flow as u64));
     }
@@ -243,7 +79,7 @@ fn flows_share_alike_whatever_their_rtt() {
 
 #[test]
 fn the_bottleneck_is_found_and_followed() {
-    let mut net = Net::new(params(&[("alpha", 1e6), ("beta", 0.9)]), &[30e6, 20e6, 18e6]);
+    let mut net = Net::<Emkc>::new(params(&[("alpha", 1e6), ("beta", 0.9)]), &[30e6, 20e6, 18e6]);
     net.flow(SMALL, &[0, 1, 2], Duration::from_ms(610), Time::ZERO);
     net.run(ms(10_000));
     assert_eq!(net.flows[0].sender.bottleneck(), Bottleneck::Router(3));

@@ -1,0 +1,102 @@
+//! Router half: a byte counter, a virtual capacity, and the price of the last finished interval (eq 129-130).
+
+use levelflow_units::{Bytes, Duration, Rate};
+
+use super::{EmkcAvqHeader, EmkcAvqParams};
+use crate::{Arriving, PortInfo, PortView, RouterLaw};
+
+/// Shortest round-trip time a router computes with, seconds.
+const SHORTEST_RTT: f64 = 1e-6;
+
+/// One output port. Per packet: one addition and two comparisons.
+#[derive(Debug, Clone, PartialEq)]
+pub struct EmkcAvqRouter {
+    id: u32,
+    /// `gamma C`, bit/s.
+    target: f64,
+    /// Bit/s; below 0 when the flows add more per step than the link carries.
+    virtual_capacity: f64,
+    arrived: Bytes,
+    /// Largest round-trip time seen in the running interval, seconds.
+    longest: f32,
+    /// `D_max` of the last interval that had one, seconds.
+    rtt: Option<f64>,
+    seq: u32,
+    price: f32,
+    delta: f32,
+}
+
+impl RouterLaw for EmkcAvqRouter {
+    type Params = EmkcAvqParams;
+    type Header = EmkcAvqHeader;
+
+    fn new(params: &EmkcAvqParams, port: &PortInfo) -> Self {
+        let target = params.gamma * port.capacity.bps();
+        Self {
+            id: port.id,
+            target,
+            virtual_capacity: target,
+            arrived: Bytes::ZERO,
+            longest: 0.0,
+            rtt: None,
+            seq: 0,
+            price: f32::MIN,
+            delta: 0.0,
+        }
+    }
+
+    #[inline]
+    fn on_arrival(&mut self, _params: &EmkcAvqParams, packet: &Arriving, header: Option<&mut EmkcAvqHeader>) {
+        self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
+        let Some(EmkcAvqHeader { emkc, rtt }) = header else {
+            return;
+        };
+        self.longest = self.longest.max(*rtt);
+        if self.price > emkc.price {
+            (emkc.id, emkc.seq, emkc.price, emkc.delta) = (self.id, self.seq, self.price, self.delta);
+        }
+    }
+
+    fn interval(&self, params: &EmkcAvqParams) -> Duration {
+        params.emkc.interval
+    }
+
+    fn on_interval(&mut self, params: &EmkcAvqParams, elapsed: Duration, _port: &PortView) {
+        if elapsed == Duration::ZERO {
+            return;
+        }
+        let seconds = elapsed.as_secs_f64();
+        let load = self.arrived.as_bits_f64() / seconds;
+        self.adapt(params.tau * seconds, load);
+        self.price = if load > 0.0 {
+            (1.0 - self.virtual_capacity / load).min(f64::from(f32::MAX)) as f32
+        } else {
+            f32::MIN
+        };
+        self.delta = seconds as f32;
+        self.seq = self.seq.wrapping_add(1);
+        self.arrived = Bytes::ZERO;
+    }
+
+    fn target(&self) -> Rate {
+        Rate::clamped(self.target)
+    }
+
+    fn signal(&self) -> f64 {
+        f64::from(self.price)
+    }
+}
+
+impl EmkcAvqRouter {
+    /// Eq 130 with `gain = tau Delta`, limited to `(-inf, gamma C]`. Without any round-trip time there is no gain.
+    fn adapt(&mut self, gain: f64, load: f64) {
+        if self.longest > 0.0 {
+            self.rtt = Some(f64::from(self.longest).max(SHORTEST_RTT));
+        }
+        self.longest = 0.0;
+        if let Some(rtt) = self.rtt {
+            let moved = self.virtual_capacity + gain * (self.target - load) / rtt;
+            self.virtual_capacity = moved.min(self.target);
+        }
+    }
+}

@@ -1,0 +1,99 @@
+//! Kelly control's parameter table.
+
+use levelflow_units::{Duration, Rate};
+
+use crate::params::{ParamError, ParamSpec, Problem, Unit};
+
+/// Validated parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct KellyParams {
+    /// Gain, `kappa` of eq 1.
+    pub kappa: f64,
+    /// What a flow is willing to pay, `omega` of eq 1.
+    pub omega: Rate,
+    /// Time over which a router averages its load.
+    pub interval: Duration,
+    /// Time between two changes of a flow's rate.
+    pub step: Duration,
+    /// Rate of the first packets.
+    pub initial_rate: Rate,
+    /// Floor of the sending rate.
+    pub min_rate: Rate,
+}
+
+const RATES: (f64, f64) = (1.0, 1e18);
+const TIMES: (f64, f64) = (100e-6, 100.0);
+
+pub(super) const TABLE: &[ParamSpec] = &[
+    ParamSpec {
+        name: "kappa",
+        doc: "gain; on one link stable below 2, 1, 0.618, 0.445 for delays of 1, 2, 3, 4 steps",
+        unit: Unit::Number,
+        default: 0.5,
+        range: (0.001, 10.0),
+        source: "Zhang 2008, fig 15 and eq 3",
+    },
+    ParamSpec {
+        name: "omega",
+        doc: "what a flow is willing to pay: its rate times the price of its path",
+        unit: Unit::Rate,
+        default: 20e3,
+        range: RATES,
+        source: "Zhang 2008, fig 15",
+    },
+    ParamSpec {
+        name: "interval",
+        doc: "time over which a router averages its load",
+        unit: Unit::Duration,
+        default: 0.03,
+        range: TIMES,
+        source: "own choice: the step",
+    },
+    ParamSpec {
+        name: "step",
+        doc: "time between two changes of a flow's rate",
+        unit: Unit::Duration,
+        default: 0.03,
+        range: TIMES,
+        source: "own choice: the round-trip times of Zhang 2008, fig 15, are then 3 and 4 steps",
+    },
+    ParamSpec {
+        name: "initial_rate",
+        doc: "sending rate before the first feedback",
+        unit: Unit::Rate,
+        default: 100e3,
+        range: RATES,
+        source: "own choice, as for EMKC",
+    },
+    ParamSpec {
+        name: "min_rate",
+        doc: "floor of the sending rate",
+        unit: Unit::Rate,
+        default: 100e3,
+        range: RATES,
+        source: "own choice: a silent sender gets no feedback, a slow one is measured by few packets",
+    },
+];
+
+impl KellyParams {
+    pub(super) fn read(values: &[f64]) -> Result<Self, ParamError> {
+        let &[kappa, omega, interval, step, initial_rate, min_rate] = values else {
+            panic!("one value per row of the table");
+        };
+        if initial_rate < min_rate {
+            return Err(ParamError {
+                name: "initial_rate",
+                problem: Problem::Conflict("must be at least min_rate"),
+            });
+        }
+        let seconds = |value| Duration::from_secs_f64(value).expect("the table's range fits");
+        Ok(Self {
+            kappa,
+            omega: Rate::clamped(omega),
+            interval: seconds(interval),
+            step: seconds(step),
+            initial_rate: Rate::clamped(initial_rate),
+            min_rate: Rate::clamped(min_rate),
+        })
+    }
+}

@@ -1,0 +1,59 @@
+//! Router half: a byte counter, and the price of the last interval in which something arrived (eq 53).
+
+use levelflow_units::{Bytes, Duration, Rate};
+
+use super::{KellyHeader, KellyParams};
+use crate::{Arriving, PortInfo, PortView, RouterLaw};
+
+/// Lowest price of one router. It does not move the largest `f32`, so no sum of a path is infinite.
+const LOWEST: f64 = -1e30;
+
+/// One output port. Per packet: two additions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct KellyRouter {
+    capacity: Rate,
+    arrived: Bytes,
+    /// 0 before anything has been measured.
+    price: f32,
+}
+
+impl RouterLaw for KellyRouter {
+    type Params = KellyParams;
+    type Header = KellyHeader;
+
+    fn new(_params: &KellyParams, port: &PortInfo) -> Self {
+        Self {
+            capacity: port.capacity,
+            arrived: Bytes::ZERO,
+            price: 0.0,
+        }
+    }
+
+    #[inline]
+    fn on_arrival(&mut self, _params: &KellyParams, packet: &Arriving, header: Option<&mut KellyHeader>) {
+        self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
+        if let Some(header) = header {
+            header.price += self.price;
+        }
+    }
+
+    fn interval(&self, params: &KellyParams) -> Duration {
+        params.interval
+    }
+
+    fn on_interval(&mut self, _params: &KellyParams, elapsed: Duration, _port: &PortView) {
+        let load = self.arrived.as_bits_f64() / elapsed.as_secs_f64();
+        if load > 0.0 {
+            self.price = (1.0 - self.capacity.bps() / load).max(LOWEST) as f32;
+        }
+        self.arrived = Bytes::ZERO;
+    }
+
+    fn target(&self) -> Rate {
+        self.capacity
+    }
+
+    fn signal(&self) -> f64 {
+        f64::from(self.price)
+    }
+}
