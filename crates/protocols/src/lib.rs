@@ -22,6 +22,7 @@ pub mod params;
 pub mod queue;
 pub mod rcp;
 mod registry;
+pub mod tfrc;
 pub mod wire;
 
 #[cfg(test)]
@@ -43,4 +44,5 @@ registry::laws! {
     rcp => Rcp,
     cbr => Cbr,
     aimd => Aimd,
+    tfrc => Tfrc,
 }

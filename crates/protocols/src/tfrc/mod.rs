@@ -1,0 +1,58 @@
+//! TFRC: TCP-friendly rate control. The rate that the TCP throughput equation gives for the measured rate of loss events.
+//!
+//! Source: RFC 5348, in the sender-based form of its section 7.
+
+mod equation;
+mod history;
+mod params;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+pub use params::TfrcParams;
+pub use sender::TfrcSender;
+
+use crate::{Arrived, Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, Signal, Transport};
+
+/// The law; see the [module](self).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tfrc;
+
+impl Protocol for Tfrc {
+    type Params = TfrcParams;
+    type Header = NoHeader;
+    type Sender = TfrcSender;
+    type Router = NoRouter<TfrcParams, NoHeader>;
+    type Receiver = ();
+
+    fn transport(params: &TfrcParams) -> Transport {
+        Transport {
+            opening: Opening::Handshake,
+            tracks_losses: true,
+            ecn: params.ecn,
+            ..Transport::PLAIN
+        }
+    }
+
+    #[inline]
+    fn reflect(_params: &TfrcParams, _receiver: &mut (), _arrived: &Arrived, _header: &NoHeader) -> NoHeader {
+        NoHeader
+    }
+}
+
+impl Law for Tfrc {
+    const INFO: LawInfo = LawInfo {
+        name: "tfrc",
+        title: "TFRC: TCP-friendly rate control",
+        source: "RFC 5348",
+        signal: Signal::Loss,
+        cost: "none",
+        header_bytes: NoHeader::WIRE,
+        scale_invariant: false,
+        params: params::TABLE,
+    };
+
+    fn params(values: &[f64]) -> Result<TfrcParams, ParamError> {
+        Ok(TfrcParams::read(values))
+    }
+}
