@@ -18,6 +18,7 @@ pub mod emkc_avq;
 pub mod jetmax;
 pub mod kelly;
 mod law;
+pub mod maxnet;
 pub mod params;
 pub mod queue;
 pub mod rcp;
@@ -42,6 +43,7 @@ registry::laws! {
     emkc_avq => EmkcAvq,
     kelly => Kelly,
     rcp => Rcp,
+    maxnet => MaxNet,
     cbr => Cbr,
     aimd => Aimd,
     tfrc => Tfrc,

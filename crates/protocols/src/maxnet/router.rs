@@ -1,0 +1,97 @@
+//! Router half: the link price (fig 3) and the spare capacity for MaxStart (section IV-B).
+
+use levelflow_units::{Bytes, Duration, Rate};
+
+use super::header::{self, MAX_START};
+use super::{MaxNetHeader, MaxNetParams};
+use crate::{Arriving, PortInfo, PortView, RouterLaw};
+
+/// One output port. Per packet: one addition and one comparison.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MaxNetRouter {
+    capacity: Rate,
+    target: Rate,
+    /// `y_dt`.
+    arrived: Bytes,
+    /// `p`, seconds.
+    price: f64,
+    /// `p_min`, seconds: the price at which the demand of one flow fills the link.
+    floor: f64,
+    price_code: u32,
+    spare_code: u32,
+    /// Bits that arrived in the running window of MaxStart.
+    bits: f64,
+    /// How long that window has lasted, seconds.
+    lasted: f64,
+}
+
+/// What MaxStart packets are told: `(mu + (1 - mu)/4) C - y`, as the price at which that is the demand; the largest
+/// code where nothing is to spare.
+fn spare_code(params: &MaxNetParams, capacity: Rate, load: f64) -> u32 {
+    let spare = (params.mu + (1.0 - params.mu) / 4.0) * capacity.bps() - load;
+    let code = if spare > 0.0 {
+        header::code(params.price_of(spare))
+    } else {
+        header::LARGEST
+    };
+    MAX_START | code
+}
+
+impl RouterLaw for MaxNetRouter {
+    type Params = MaxNetParams;
+    type Header = MaxNetHeader;
+
+    fn new(params: &MaxNetParams, port: &PortInfo) -> Self {
+        let floor = params.price_of(port.capacity.bps());
+        Self {
+            capacity: port.capacity,
+            target: Rate::clamped(params.mu * port.capacity.bps()),
+            arrived: Bytes::ZERO,
+            price: floor,
+            floor,
+            price_code: header::code(floor),
+            spare_code: spare_code(params, port.capacity, 0.0),
+            bits: 0.0,
+            lasted: 0.0,
+        }
+    }
+
+    #[inline]
+    fn on_arrival(&mut self, _params: &MaxNetParams, packet: &Arriving, header: Option<&mut MaxNetHeader>) {
+        self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
+        let Some(header) = header else { return };
+        let opens = header.price & MAX_START != 0;
+        let own = if opens { self.spare_code } else { self.price_code };
+        header.price = header.price.max(own);
+    }
+
+    fn interval(&self, params: &MaxNetParams) -> Duration {
+        params.dt_p
+    }
+
+    /// Fig 3: `p <- max(p + (y_dt + Q dt/T_0)/C - mu dt, p_min)`.
+    fn on_interval(&mut self, params: &MaxNetParams, elapsed: Duration, port: &PortView) {
+        let dt = elapsed.as_secs_f64();
+        let c = self.capacity.bps();
+        let y = self.arrived.as_bits_f64();
+        self.arrived = Bytes::ZERO;
+        let wanted = y + port.queue.as_bits_f64() * dt / params.t0;
+        let largest = header::price(header::LARGEST);
+        self.price = (self.price + wanted / c - params.mu * dt).max(self.floor).min(largest);
+        self.price_code = header::code(self.price);
+        self.bits += y;
+        self.lasted += dt;
+        if self.lasted >= params.load_window.as_secs_f64() {
+            self.spare_code = spare_code(params, self.capacity, self.bits / self.lasted);
+            (self.bits, self.lasted) = (0.0, 0.0);
+        }
+    }
+
+    fn target(&self) -> Rate {
+        self.target
+    }
+
+    fn signal(&self) -> f64 {
+        self.price
+    }
+}

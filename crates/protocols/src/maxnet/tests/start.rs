@@ -1,0 +1,93 @@
+//! MaxStart (section IV-B).
+
+use super::*;
+
+const TAU: f64 = 0.029;
+
+/// The opening packet's field after a router that has had `load` for 20 ms.
+fn start_code(params: &MaxNetParams, loads: &[f64]) -> u32 {
+    let mut header = sender(params).on_send(params, Time::ZERO, &outgoing(Kind::Syn));
+    for load in loads {
+        let mut router = router(params, C);
+        for _ in 0..20 {
+            let bytes = load * C * 0.001 / 8.0;
+            router.on_arrival(params, &Arriving::alone(Bytes::new(bytes.round() as u64)), None);
+            router.on_interval(params, seconds(0.001), &PortView::IDLE);
+        }
+        router.on_arrival(params, &Arriving::alone(DATA), Some(&mut header));
+    }
+    header.price
+}
+
+fn start_rate(params: &MaxNetParams, loads: &[f64]) -> f64 {
+    let mut sender = sender(params);
+    sender.on_feedback(
+        params,
+        at(TAU),
+        &answer(Kind::Syn, start_code(params, loads), seconds(TAU)),
+    );
+    sender.proposal().bps()
+}
+
+#[test]
+fn a_flow_starts_at_the_least_spare_capacity() {
+    let params = params(&[]);
+    assert_eq!(MaxNet::transport(&params).opening, Opening::Handshake);
+    close(start_rate(&params, &[0.0]) / C, 0.925, 1e-5);
+    close(start_rate(&params, &[0.9]) / C, 0.025, 1e-5);
+    close(start_rate(&params, &[0.0, 0.9, 0.5]) / C, 0.025, 1e-5);
+    let one_packet = DATA.as_bits_f64() / TAU;
+    close(start_rate(&params, &[1.0, 0.0]), one_packet, 1e-3);
+    close(start_rate(&self::params(&[("mu", 0.8)]), &[0.0]) / C, 0.85, 1e-5);
+}
+
+#[test]
+fn without_max_start_a_flow_starts_at_the_price() {
+    let params = params(&[("max_start", 0.0)]);
+    let code = start_code(&params, &[0.9]);
+    assert_eq!(code & MAX_START, 0);
+    close(start_rate(&params, &[0.9]) / C, 1.0, 1e-5);
+}
+
+/// The rate rises along a line, in at most 16 steps in a round-trip time, to the price rate after two.
+#[test]
+fn the_ramp_takes_two_round_trip_times() {
+    let params = params(&[]);
+    let mut sender = sender(&params);
+    let initial = start_rate(&params, &[0.9]);
+    let syn = answer(Kind::Syn, start_code(&params, &[0.9]), seconds(TAU));
+    sender.on_feedback(&params, at(TAU), &syn);
+    let price = answer(Kind::Data, header::code(6.0), seconds(TAU));
+    let goal = params.demand(header::price(header::code(6.0)));
+    let mut steps = Vec::new();
+    let mut last = initial;
+    for packet in 0..3000 {
+        let since = f64::from(packet) * TAU / 1000.0;
+        sender.on_feedback(&params, at(2.0 * TAU + since), &price);
+        let rate = sender.proposal().bps();
+        if rate != last {
+            steps.push(since / TAU);
+            last = rate;
+            if rate < goal * 0.999_999 {
+                close(rate, initial + (goal - initial) * since / (2.0 * TAU), 0.001 * goal);
+            }
+        }
+    }
+    close(last / goal, 1.0, 1e-6);
+    close(*steps.last().unwrap(), 2.0, 0.1);
+    assert!(steps.len() <= 32 && steps.windows(2).all(|s| s[1] - s[0] >= 1.0 / 16.0 - 1e-9));
+}
+
+#[test]
+fn a_spare_capacity_above_the_price_rate_needs_no_ramp() {
+    let params = params(&[]);
+    let mut sender = sender(&params);
+    sender.on_feedback(
+        &params,
+        at(TAU),
+        &answer(Kind::Syn, start_code(&params, &[0.0]), seconds(TAU)),
+    );
+    let code = header::code(7.0);
+    sender.on_feedback(&params, at(2.0 * TAU), &answer(Kind::Data, code, seconds(TAU)));
+    close(sender.proposal().bps() / params.demand(header::price(code)), 1.0, 1e-9);
+}
