@@ -25,6 +25,7 @@ pub mod rcp;
 mod registry;
 pub mod tfrc;
 pub mod wire;
+pub mod xcp;
 
 #[cfg(test)]
 mod conformance;
@@ -44,6 +45,7 @@ registry::laws! {
     kelly => Kelly,
     rcp => Rcp,
     maxnet => MaxNet,
+    xcp => Xcp,
     cbr => Cbr,
     aimd => Aimd,
     tfrc => Tfrc,

@@ -1,0 +1,61 @@
+//! XCP: explicit control protocol. Each packet tells its flow's round-trip time and gap, and is told by how much the
+//! flow's throughput may change.
+//!
+//! Source: D. Katabi, M. Handley, C. Rohrs, "Congestion control for high bandwidth-delay product networks" (SIGCOMM
+//! 2002), sections 3.1-3.5, in the form of A. Falk, Y. Pryadkin, D. Katabi, draft-falk-xcp-spec-03 (2007).
+
+mod header;
+mod params;
+mod router;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+pub use header::XcpHeader;
+pub use params::{RttEstimate, XcpParams};
+pub use router::XcpRouter;
+pub use sender::XcpSender;
+
+use crate::{Arrived, Header, Law, LawInfo, Opening, ParamError, Protocol, Signal, Transport};
+
+/// The law; see the [module](self).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Xcp;
+
+impl Protocol for Xcp {
+    type Params = XcpParams;
+    type Header = XcpHeader;
+    type Sender = XcpSender;
+    type Router = XcpRouter;
+    type Receiver = ();
+
+    fn transport(_params: &XcpParams) -> Transport {
+        Transport {
+            opening: Opening::Handshake,
+            tracks_losses: true,
+            ..Transport::PLAIN
+        }
+    }
+
+    #[inline]
+    fn reflect(_params: &XcpParams, _receiver: &mut (), _arrived: &Arrived, header: &XcpHeader) -> XcpHeader {
+        header.reflected()
+    }
+}
+
+impl Law for Xcp {
+    const INFO: LawInfo = LawInfo {
+        name: "xcp",
+        title: "XCP: explicit control protocol",
+        source: "Katabi, Handley, Rohrs 2002, section 3; draft-falk-xcp-spec-03",
+        signal: Signal::Change,
+        cost: "6 additions, 3 multiplications, 10 comparisons",
+        header_bytes: XcpHeader::WIRE,
+        scale_invariant: true,
+        params: params::TABLE,
+    };
+
+    fn params(values: &[f64]) -> Result<XcpParams, ParamError> {
+        XcpParams::read(values)
+    }
+}
