@@ -23,6 +23,8 @@ pub mod params;
 pub mod queue;
 pub mod rcp;
 mod registry;
+pub mod reno;
+pub mod tcp;
 pub mod tfrc;
 pub mod wire;
 pub mod xcp;
@@ -46,6 +48,7 @@ registry::laws! {
     rcp => Rcp,
     maxnet => MaxNet,
     xcp => Xcp,
+    reno => Reno,
     cbr => Cbr,
     aimd => Aimd,
     tfrc => Tfrc,

@@ -1,0 +1,52 @@
+//! TCP Reno: one packet more per round trip, half the window after a loss. The base line of every other law.
+//!
+//! Source: RFC 5681 (M. Allman, V. Paxson, E. Blanton, 2009).
+
+#[cfg(test)]
+mod tests;
+
+use crate::tcp::{Answer, Congestion, ROWS, Tcp, Variant, Window, info, table};
+use crate::{LawInfo, ParamError, ParamSpec};
+
+/// The law; see the [module](self).
+pub type Reno = Tcp<RenoState>;
+
+const TABLE: [ParamSpec; ROWS] = table([]);
+
+/// Reno remembers nothing but its window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RenoState;
+
+/// Reno's growth above the threshold: one packet per window of answered packets (RFC 5681, section 3.1).
+#[inline]
+pub fn additive_increase(acked: u32, window: &mut Window) {
+    window.size += f64::from(acked) / window.size;
+}
+
+impl Variant for RenoState {
+    type Params = ();
+    const INFO: LawInfo = info(
+        "reno",
+        "TCP Reno: one packet more per round trip, half after a loss",
+        "RFC 5681",
+        &TABLE,
+    );
+    const REDUCES_PER_HOLE: bool = true;
+
+    fn params(_values: &[f64]) -> Result<(), ParamError> {
+        Ok(())
+    }
+
+    fn new(_params: &()) -> Self {
+        Self
+    }
+
+    #[inline]
+    fn avoid(&mut self, _params: &(), answer: &Answer, window: &mut Window) {
+        additive_increase(answer.acked, window);
+    }
+
+    fn reduce(&mut self, _params: &(), congestion: &Congestion) -> f64 {
+        congestion.window / 2.0
+    }
+}

@@ -1,0 +1,75 @@
+use super::RenoState;
+use crate::tcp::testing::{Fate, Path, answer, close};
+use crate::tcp::{Variant, Window};
+
+#[test]
+fn an_answer_adds_its_share_of_a_packet() {
+    let mut window = Window {
+        size: 8.0,
+        ssthresh: 8.0,
+    };
+    RenoState.avoid(&(), &answer(0.0, 0.1), &mut window);
+    close(window.size, 8.125, 0.0);
+}
+
+/// Mathis, Semke, Mahdavi, Ott 1997: one loss per `1/p` packets gives a mean window of `sqrt(3/(2p))`.
+#[test]
+fn periodic_losses_give_the_square_root_law() {
+    for every in [20_000_u32, 80_000] {
+        let rtt = 0.1;
+        let mut path = Path::<RenoState>::new(&[("initial_ssthresh", 100.0)], 1e9, rtt).with_fate(move |number, _| {
+            if number % every == every - 1 {
+                Fate::Lost
+            } else {
+                Fate::Passes
+            }
+        });
+        path.run(200.0, |_| {});
+        let before = path.delivered;
+        path.run(1200.0, |_| {});
+        let mean = (path.delivered - before) as f64 * rtt / 1000.0;
+        let expected = (1.5 * f64::from(every)).sqrt();
+        close(mean, expected, 0.03 * expected);
+    }
+}
+
+/// A queue of one bandwidth-delay product keeps the link busy through every sawtooth (Villamizar, Song 1994).
+#[test]
+fn a_buffer_of_one_bandwidth_delay_product_is_enough() {
+    let (capacity, delay) = (1000.0, 0.1);
+    let mut path = Path::<RenoState>::new(&[("initial_ssthresh", 100.0)], capacity, delay).with_buffer(100);
+    path.run(60.0, |_| {});
+    let before = (path.delivered, path.losses);
+    let (mut low, mut high) = (f64::MAX, 0.0_f64);
+    path.run(360.0, |path| {
+        low = low.min(path.window());
+        high = high.max(path.window());
+    });
+    close((path.delivered - before.0) as f64 / 300.0, capacity, 0.001 * capacity);
+    assert!(path.losses > before.1, "nothing was lost");
+    close(high, 201.0, 1.5);
+    close(low, 100.5, 1.0);
+}
+
+/// Fall and Floyd 1996: several packets lost from one window halve Reno's window several times, once per round trip.
+#[test]
+fn each_packet_lost_from_one_window_halves_it() {
+    let lost = 100..103;
+    let mut path = Path::<RenoState>::new(&[("initial_window", 64.0), ("slow_start", 0.0)], 1e9, 0.1).with_fate(
+        move |number, _| {
+            if lost.contains(&number) {
+                Fate::Lost
+            } else {
+                Fate::Passes
+            }
+        },
+    );
+    let mut windows = std::vec![64.0];
+    path.run(1.0, |path| {
+        if path.window() < windows[windows.len() - 1] / 1.5 {
+            windows.push(path.window());
+        }
+    });
+    assert_eq!(windows.len(), 4, "{windows:?}");
+    windows.windows(2).for_each(|pair| close(pair[1] / pair[0], 0.5, 0.02));
+}

@@ -1,0 +1,158 @@
+//! The sender that all TCP laws share: slow start, recovery, marks, timeouts, round-trip times. Not a law itself.
+//!
+//! A law of the family is a [`Variant`]: by how much the window grows per answer and what is left of it after a loss.
+//! `pub type MyLaw = Tcp<MyState>` then is a [`Law`]. Source: RFC 5681; RFC 6675 for recovery; RFC 3168 for marks.
+
+mod params;
+mod sender;
+#[cfg(test)]
+pub(crate) mod testing;
+#[cfg(test)]
+mod tests;
+mod window;
+
+use core::fmt::Debug;
+use core::marker::PhantomData;
+
+use levelflow_units::Time;
+
+pub use params::{Common, ECN, ROWS, TcpParams, table};
+pub use sender::TcpSender;
+pub use window::{Rtt, Window};
+
+use crate::{Arrived, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, ParamSpec, Protocol, Signal, Transport};
+
+/// What makes a TCP law: its state is a value of the type.
+///
+/// The sender calls [`on_answer`](Self::on_answer) for every answer; then, when the window was in use and nothing is
+/// being recovered, [`slow_start`](Self::slow_start) below the threshold and [`avoid`](Self::avoid) above it. The
+/// window is cut to what [`reduce`](Self::reduce) returns once per loss episode, for marks at most once per round trip,
+/// and to 1 by a timeout. What these methods make of the window is then kept within 1 and the limit.
+pub trait Variant: Clone + Debug + PartialEq + 'static {
+    /// Its own parameters.
+    type Params: Clone + Debug + PartialEq;
+    /// Name, source and table; made with [`info`] and [`table`].
+    const INFO: LawInfo;
+    /// Whether each packet lost in one window is a reason of its own to reduce, one per round trip.
+    const REDUCES_PER_HOLE: bool = false;
+
+    /// Builds its own parameters from the values after the shared ones.
+    ///
+    /// # Errors
+    /// When values that are each in range do not fit together.
+    fn params(values: &[f64]) -> Result<Self::Params, ParamError>;
+    /// State before the first packet.
+    fn new(params: &Self::Params) -> Self;
+    /// An answer arrives, in whatever state the sender is.
+    fn on_answer(&mut self, _params: &Self::Params, _answer: &Answer, _window: &mut Window) {}
+    /// The window below the threshold grows.
+    fn slow_start(&mut self, _params: &Self::Params, _answer: &Answer, window: &mut Window) {
+        window.slow_start();
+    }
+    /// The window above the threshold changes: congestion avoidance.
+    fn avoid(&mut self, params: &Self::Params, answer: &Answer, window: &mut Window);
+    /// The threshold, in packets, after congestion in a window of [`Congestion::window`] packets. At least 2 are kept.
+    fn reduce(&mut self, params: &Self::Params, congestion: &Congestion) -> f64;
+}
+
+/// An answer to data, as a [`Variant`] sees it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Answer {
+    /// When it arrived.
+    pub now: Time,
+    /// Packets that it tells to have arrived.
+    pub acked: u32,
+    /// Packets still on their way.
+    pub outstanding: u32,
+    /// Whether it carries a mark.
+    pub marked: bool,
+    /// Round-trip times, this answer's included.
+    pub rtt: Rtt,
+    /// Whether it is the first answer to a packet sent after the last answer for which this was true: once per round
+    /// trip.
+    pub round: bool,
+}
+
+/// A reason to send less.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Congestion {
+    /// What it was.
+    pub cause: Cause,
+    /// When.
+    pub now: Time,
+    /// Window at that time, packets.
+    pub window: f64,
+    /// Round-trip times so far.
+    pub rtt: Rtt,
+}
+
+/// See [`Congestion`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Cause {
+    /// A packet was lost.
+    Loss,
+    /// A packet was marked.
+    Mark,
+    /// No answer came in time.
+    Timeout,
+}
+
+/// What is known of a law of the family that listens to losses; `params` is its [`table`].
+pub const fn info(
+    name: &'static str,
+    title: &'static str,
+    source: &'static str,
+    params: &'static [ParamSpec],
+) -> LawInfo {
+    LawInfo {
+        name,
+        title,
+        source,
+        signal: Signal::Loss,
+        cost: "none",
+        header_bytes: 0,
+        scale_invariant: true,
+        params,
+    }
+}
+
+/// The law that a [`Variant`] makes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Tcp<V>(PhantomData<V>);
+
+impl<V: Variant> Protocol for Tcp<V> {
+    type Params = TcpParams<V::Params>;
+    type Header = NoHeader;
+    type Sender = TcpSender<V>;
+    type Router = NoRouter<Self::Params, NoHeader>;
+    type Receiver = ();
+
+    fn transport(params: &Self::Params) -> Transport {
+        let common = &params.common;
+        Transport {
+            opening: Opening::Handshake,
+            tracks_losses: true,
+            ecn: common.ecn,
+            answer_every: if common.delayed_ack { 2 } else { 1 },
+            answer_delay: params::ANSWER_DELAY,
+            min_timeout: common.min_timeout,
+        }
+    }
+
+    #[inline]
+    fn reflect(_params: &Self::Params, _receiver: &mut (), _arrived: &Arrived, _header: &NoHeader) -> NoHeader {
+        NoHeader
+    }
+}
+
+impl<V: Variant> Law for Tcp<V> {
+    const INFO: LawInfo = V::INFO;
+
+    fn params(values: &[f64]) -> Result<Self::Params, ParamError> {
+        let (shared, own) = values.split_at(ROWS);
+        Ok(TcpParams {
+            common: Common::read(shared),
+            own: V::params(own)?,
+        })
+    }
+}

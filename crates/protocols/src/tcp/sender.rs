@@ -1,0 +1,234 @@
+//! Sender half of all laws of the family.
+
+use levelflow_units::{Bytes, Rate, Time};
+
+use super::{Answer, Cause, Common, Congestion, Rtt, TcpParams, Variant, Window};
+use crate::wire::before;
+use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
+
+/// Round-trip time on which the rate is based before one is known, s (the first timeout of RFC 6298, section 2.1).
+const ASSUMED_RTT: f64 = 1.0;
+
+/// One flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TcpSender<V> {
+    packet_size: Bytes,
+    paced: bool,
+    pub(super) window: Window,
+    rtt: Rtt,
+    phase: Phase,
+    /// Number of the next packet.
+    next: u32,
+    /// An answer to this packet or a later one begins a round.
+    round: u32,
+    /// Packets lost in the window that is being recovered for which nothing was reduced yet; see
+    /// [`Variant::REDUCES_PER_HOLE`].
+    holes: u32,
+    /// Whether something arrived since the last timeout.
+    progress: bool,
+    variant: V,
+}
+
+/// What the sender is busy with. Losses and marks of packets before the number in it are old news.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Phase {
+    /// Nothing special.
+    Open,
+    /// The window was cut and does not grow until all that was on its way then has arrived.
+    Reduced(u32),
+    /// A timeout made everything start again.
+    Restarted(u32),
+}
+
+impl<V: Variant> TcpSender<V> {
+    /// The state of the law.
+    #[must_use]
+    pub fn variant(&self) -> &V {
+        &self.variant
+    }
+
+    fn is_news(&self, number: u32) -> bool {
+        match self.phase {
+            Phase::Open => true,
+            Phase::Reduced(next) | Phase::Restarted(next) => !before(number, next),
+        }
+    }
+
+    fn threshold(&mut self, params: &V::Params, now: Time, cause: Cause) -> f64 {
+        let congestion = Congestion {
+            cause,
+            now,
+            window: self.window.size,
+            rtt: self.rtt,
+        };
+        self.variant.reduce(params, &congestion)
+    }
+
+    fn reduce(&mut self, params: &TcpParams<V::Params>, now: Time, cause: Cause) {
+        let ssthresh = self.threshold(&params.own, now, cause);
+        self.window.cut(ssthresh);
+        self.phase = Phase::Reduced(self.next);
+        self.keep_in_range(&params.common);
+    }
+
+    fn keep_in_range(&mut self, common: &Common) {
+        self.window.size = self.window.size.clamp(1.0, common.window_limit);
+    }
+
+    /// An answer to what was sent after the window was cut, or after a timeout, ends that phase, once all has arrived.
+    fn leave_phase(&mut self, params: &TcpParams<V::Params>, now: Time, gap: bool) {
+        match self.phase {
+            Phase::Reduced(_) if V::REDUCES_PER_HOLE => {
+                self.phase = Phase::Open;
+                if self.holes > 0 && self.window.packets() > 2 {
+                    self.holes -= 1;
+                    self.reduce(params, now, Cause::Loss);
+                } else {
+                    self.holes = 0;
+                }
+            }
+            _ if gap => {}
+            _ => self.phase = Phase::Open,
+        }
+    }
+
+    /// Only answers that tell of progress let a window grow: while something is missing they only show that packets
+    /// still arrive (RFC 5681, section 3.2).
+    fn may_grow(&self, feedback: &Feedback<NoHeader>) -> bool {
+        let complete = match self.phase {
+            Phase::Open => !feedback.gap,
+            Phase::Reduced(_) => false,
+            Phase::Restarted(_) => true,
+        };
+        complete && feedback.acked > 0 && !feedback.marked
+    }
+
+    /// Only a window that was in use may grow. Packets that are paced spread over a round trip, so that a growing window
+    /// is never full.
+    fn is_in_use(&self, acked: u32, outstanding: u32) -> bool {
+        let flight = outstanding.saturating_add(acked);
+        let flight = if self.paced { flight.saturating_mul(2) } else { flight };
+        flight.saturating_add(1) >= self.window.packets()
+    }
+}
+
+impl<V: Variant> SenderLaw for TcpSender<V> {
+    type Params = TcpParams<V::Params>;
+    type Header = NoHeader;
+
+    fn new(params: &Self::Params, flow: &FlowInfo) -> Self {
+        let common = &params.common;
+        Self {
+            packet_size: flow.packet_size,
+            paced: common.paced,
+            window: Window {
+                size: common.initial_window.min(common.window_limit),
+                ssthresh: common.initial_ssthresh,
+            },
+            rtt: Rtt::default(),
+            phase: Phase::Open,
+            next: 0,
+            round: 0,
+            holes: 0,
+            progress: true,
+            variant: V::new(&params.own),
+        }
+    }
+
+    #[inline]
+    fn rate(&self) -> Rate {
+        let rtt = if self.rtt.smooth == 0.0 {
+            ASSUMED_RTT
+        } else {
+            self.rtt.smooth
+        };
+        Rate::clamped(self.window.size * self.packet_size.as_bits_f64() / rtt)
+    }
+
+    #[inline]
+    fn paces(&self) -> bool {
+        self.paced
+    }
+
+    #[inline]
+    fn window(&self) -> u32 {
+        self.window.packets()
+    }
+
+    #[inline]
+    fn packet_size(&self, _params: &Self::Params) -> Bytes {
+        self.packet_size
+    }
+
+    #[inline]
+    fn on_send(&mut self, _params: &Self::Params, _now: Time, packet: &Outgoing) -> NoHeader {
+        self.next = packet.number.wrapping_add(1);
+        NoHeader
+    }
+
+    fn on_feedback(&mut self, params: &Self::Params, now: Time, feedback: &Feedback<NoHeader>) {
+        self.rtt.take(feedback.rtt);
+        if feedback.kind != Kind::Data {
+            return;
+        }
+        let &Feedback {
+            number,
+            marked,
+            acked,
+            outstanding,
+            gap,
+            ..
+        } = feedback;
+        let round = !before(number, self.round);
+        if round {
+            self.round = self.next;
+        }
+        self.progress |= acked > 0;
+        let answer = Answer {
+            now,
+            acked,
+            outstanding,
+            marked,
+            rtt: self.rtt,
+            round,
+        };
+        self.variant.on_answer(&params.own, &answer, &mut self.window);
+        if self.is_news(number) {
+            self.leave_phase(params, now, gap);
+        }
+        if marked && self.is_news(number) {
+            self.reduce(params, now, Cause::Mark);
+        }
+        if self.may_grow(feedback) && self.is_in_use(acked, outstanding) {
+            if params.common.slow_start && self.window.size < self.window.ssthresh {
+                self.variant.slow_start(&params.own, &answer, &mut self.window);
+            } else {
+                self.variant.avoid(&params.own, &answer, &mut self.window);
+            }
+        }
+        self.keep_in_range(&params.common);
+    }
+
+    fn on_loss(&mut self, params: &Self::Params, now: Time, loss: &Loss) {
+        self.next = loss.next;
+        if self.is_news(loss.number) {
+            self.reduce(params, now, Cause::Loss);
+        } else if matches!(self.phase, Phase::Reduced(_)) {
+            self.holes = self.holes.saturating_add(1);
+        }
+    }
+
+    fn on_timeout(&mut self, params: &Self::Params, now: Time, next: u32) {
+        let ssthresh = if self.progress {
+            self.threshold(&params.own, now, Cause::Timeout)
+        } else {
+            self.window.ssthresh
+        };
+        self.window.restart(ssthresh);
+        self.phase = Phase::Restarted(next);
+        self.progress = false;
+        self.holes = 0;
+        self.next = next;
+        self.round = next;
+    }
+}

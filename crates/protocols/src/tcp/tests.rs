@@ -1,0 +1,267 @@
+use levelflow_units::{Duration, Time};
+use proptest::prelude::*;
+
+use super::testing::{PACKET, Path, close, params};
+use super::{ECN, Tcp, TcpSender};
+use crate::reno::RenoState;
+use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Opening, Outgoing, Protocol, SenderLaw};
+
+const RTT: Duration = Duration::from_ms(100);
+
+/// A sender whose packets and answers the test makes up.
+struct Hand {
+    params: super::TcpParams<()>,
+    sender: TcpSender<RenoState>,
+    next: u32,
+}
+
+impl Hand {
+    fn new(changes: &[(&str, f64)]) -> Self {
+        let params = params::<RenoState>(changes);
+        let sender = TcpSender::new(&params, &FlowInfo { packet_size: PACKET });
+        Self {
+            params,
+            sender,
+            next: 0,
+        }
+    }
+
+    /// Sends up to packet `last`.
+    fn send(&mut self, last: u32) {
+        let outgoing = Outgoing {
+            number: last,
+            size: PACKET,
+            kind: Kind::Data,
+        };
+        self.sender.on_send(&self.params, Time::ZERO, &outgoing);
+        self.next = last + 1;
+    }
+
+    /// An answer to packet `number`, all of the window being on its way.
+    fn full(&self, number: u32) -> Feedback<NoHeader> {
+        Feedback {
+            outstanding: self.sender.window() - 1,
+            ..Feedback::plain(number, Kind::Data, RTT, NoHeader)
+        }
+    }
+
+    fn take(&mut self, feedback: &Feedback<NoHeader>) {
+        self.sender.on_feedback(&self.params, Time::ZERO, feedback);
+    }
+
+    fn lose(&mut self, number: u32) {
+        let loss = Loss {
+            number,
+            next: self.next,
+            outstanding: 0,
+        };
+        self.sender.on_loss(&self.params, Time::ZERO, &loss);
+    }
+
+    fn size(&self) -> f64 {
+        self.sender.window.size
+    }
+}
+
+#[test]
+fn slow_start_doubles_the_window_in_each_round_trip() {
+    let mut path = Path::<RenoState>::new(&[], 1e9, 0.1);
+    for round in 1..10 {
+        path.run(0.1 * f64::from(round) + 0.05, |_| {});
+        close(path.window(), f64::from(1 << round), 0.0);
+    }
+}
+
+#[test]
+fn slow_start_ends_at_the_threshold() {
+    let mut path = Path::<RenoState>::new(&[("initial_ssthresh", 32.0)], 1e9, 0.1);
+    path.run(0.55, |_| {});
+    close(path.window(), 32.0, 0.0);
+    path.run(0.65, |_| {});
+    close(path.window(), 33.0, 0.02);
+}
+
+/// Zhang 2008, eq 12-18: answers come at rate `C` and each adds `1/W`.
+#[test]
+fn a_window_over_a_full_link_grows_with_the_root_of_time() {
+    let (capacity, first) = (250.0, 40.0);
+    let changes = [("initial_window", first), ("slow_start", 0.0)];
+    let mut path = Path::<RenoState>::new(&changes, capacity, 0.06);
+    // The handshake and the first packet take a round-trip time each.
+    for seconds in [10.0, 40.0, 160.0] {
+        path.run(seconds + 0.12, |_| {});
+        let expected = (2.0 * capacity * seconds + first * first).sqrt();
+        close(path.window(), expected, 0.002 * expected);
+    }
+}
+
+#[test]
+fn only_a_window_in_use_grows() {
+    for (slow_start, paced, outstanding, grows) in [
+        (1.0, 0.0, 8, true),
+        (1.0, 0.0, 7, false),
+        (0.0, 0.0, 8, true),
+        (0.0, 0.0, 7, false),
+        (1.0, 1.0, 4, true),
+        (1.0, 1.0, 3, false),
+    ] {
+        let mut hand = Hand::new(&[("initial_window", 10.0), ("slow_start", slow_start), ("paced", paced)]);
+        hand.send(10);
+        let feedback = Feedback {
+            outstanding,
+            ..hand.full(1)
+        };
+        hand.take(&feedback);
+        assert_eq!(hand.size() > 10.0, grows, "{outstanding} on their way");
+    }
+}
+
+#[test]
+fn the_window_is_cut_once_per_window_of_marks() {
+    let mut hand = Hand::new(&[("initial_window", 32.0)]);
+    hand.send(31);
+    let mark = |number, hand: &mut Hand| {
+        let marked = Feedback {
+            marked: true,
+            ..hand.full(number)
+        };
+        hand.take(&marked);
+    };
+    mark(4, &mut hand);
+    close(hand.size(), 16.0, 0.0);
+    hand.send(40);
+    mark(5, &mut hand);
+    mark(31, &mut hand);
+    close(hand.size(), 16.0, 0.0);
+    mark(32, &mut hand);
+    close(hand.size(), 8.0, 0.0);
+}
+
+/// RFC 3168, section 6.1.2: neither does a mark count when a loss has just cut the window, nor the reverse.
+#[test]
+fn a_loss_and_a_mark_of_one_window_count_once() {
+    let mut hand = Hand::new(&[("initial_window", 32.0)]);
+    hand.send(31);
+    hand.lose(3);
+    let marked = Feedback {
+        marked: true,
+        gap: true,
+        ..hand.full(6)
+    };
+    hand.take(&marked);
+    close(hand.size(), 16.0, 0.0);
+}
+
+#[test]
+fn a_window_that_was_cut_waits_until_all_has_arrived() {
+    let mut hand = Hand::new(&[("initial_window", 32.0)]);
+    hand.send(31);
+    hand.lose(3);
+    hand.send(32);
+    hand.take(&Feedback {
+        gap: true,
+        ..hand.full(31)
+    });
+    close(hand.size(), 16.0, 0.0);
+    let answer = hand.full(32);
+    hand.take(&answer);
+    close(hand.size(), 16.0 + 1.0 / 16.0, 1e-12);
+}
+
+#[test]
+fn a_timeout_starts_again_from_one_packet() {
+    let mut hand = Hand::new(&[("initial_window", 32.0)]);
+    hand.send(31);
+    hand.sender.on_timeout(&hand.params, Time::ZERO, 32);
+    assert_eq!((hand.size(), hand.sender.window.ssthresh), (1.0, 16.0));
+    hand.sender.on_timeout(&hand.params, Time::ZERO, 33);
+    let kept = hand.sender.window.ssthresh;
+    close(kept, 16.0, 0.0);
+    hand.send(34);
+    hand.lose(20);
+    close(hand.size(), 1.0, 0.0);
+    let answer = hand.full(34);
+    hand.take(&answer);
+    close(hand.size(), 2.0, 0.0);
+}
+
+#[test]
+fn the_rate_is_a_window_per_round_trip() {
+    let mut hand = Hand::new(&[("initial_window", 10.0)]);
+    close(hand.sender.rate().bps(), 10.0 * 8000.0, 0.0);
+    hand.take(&Feedback::plain(0, Kind::Syn, RTT, NoHeader));
+    close(hand.sender.rate().bps(), 10.0 * 8000.0 / 0.1, 1e-6);
+    close(hand.size(), 10.0, 0.0);
+    hand.take(&Feedback::plain(0, Kind::Syn, Duration::from_ms(900), NoHeader));
+    close(hand.sender.rate().bps(), 10.0 * 8000.0 / 0.2, 1e-6);
+}
+
+#[test]
+fn the_transport_is_as_the_parameters_say() {
+    let plain = Tcp::<RenoState>::transport(&params::<RenoState>(&[]));
+    assert_eq!(plain.opening, Opening::Handshake);
+    assert!(plain.tracks_losses && !plain.ecn && plain.answer_every == 1);
+    let changes = [("ecn", 1.0), ("delayed_ack", 1.0), ("min_timeout", 1.0)];
+    let changed = Tcp::<RenoState>::transport(&params::<RenoState>(&changes));
+    assert!(changed.ecn && changed.answer_every == 2);
+    assert_eq!(changed.answer_delay, Duration::from_ms(100));
+    assert_eq!(changed.min_timeout, Duration::from_secs(1));
+    assert_eq!(Tcp::<RenoState>::INFO.params[ECN].name, "ecn");
+}
+
+/// What happens to a sender next.
+#[derive(Debug, Clone)]
+enum Step {
+    Send,
+    Answer { back: u32, marked: bool, gap: bool },
+    Loss { back: u32 },
+    Timeout,
+}
+
+fn steps() -> impl Strategy<Value = std::vec::Vec<Step>> {
+    let answer =
+        (1..40_u32, any::<bool>(), any::<bool>()).prop_map(|(back, marked, gap)| Step::Answer { back, marked, gap });
+    let step = prop_oneof![
+        8 => Just(Step::Send),
+        8 => answer,
+        2 => (1..40_u32).prop_map(|back| Step::Loss { back }),
+        1 => Just(Step::Timeout),
+    ];
+    proptest::collection::vec(step, 1..300)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    /// Whatever happens: the window is at least 1 and at most the limit, a loss or mark never makes it larger, it
+    /// falls to half at the lowest but for timeouts, and the threshold is at least 2.
+    #[test]
+    fn a_window_stays_within_its_limits(steps in steps(), limit in 1.0..100.0_f64) {
+        let mut hand = Hand::new(&[("initial_window", 30.0), ("window_limit", limit)]);
+        for step in steps {
+            let before = hand.size();
+            match step {
+                Step::Send => hand.send(hand.next),
+                Step::Answer { back, marked, gap } => {
+                    let answer = hand.full(hand.next.saturating_sub(back));
+                    hand.take(&Feedback { marked, gap, ..answer });
+                    prop_assert!(!marked || hand.size() <= before);
+                    prop_assert!(hand.size() >= before / 2.0);
+                    prop_assert!(hand.size() <= before + 1.0);
+                }
+                Step::Loss { back } => {
+                    hand.lose(hand.next.saturating_sub(back));
+                    let half = (before / 2.0).max(2.0).min(before);
+                    prop_assert!(hand.size() == before || hand.size() == half);
+                }
+                Step::Timeout => {
+                    hand.sender.on_timeout(&hand.params, Time::ZERO, hand.next);
+                    prop_assert_eq!(hand.size(), 1.0);
+                }
+            }
+            prop_assert!(hand.size() >= 1.0 && hand.size() <= limit);
+            prop_assert!(hand.sender.window.ssthresh >= 2.0);
+            prop_assert!(hand.sender.rate().bps() > 0.0);
+        }
+    }
+}

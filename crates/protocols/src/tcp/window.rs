@@ -1,0 +1,78 @@
+//! The window and the round-trip times of one flow.
+
+use levelflow_units::Duration;
+
+/// A smaller round-trip time counts as this, s.
+const SHORTEST_RTT: f64 = 1e-6;
+
+/// Weight of one sample in the smoothed round-trip time (RFC 6298, section 2.3).
+const RTT_GAIN: f64 = 0.125;
+
+/// Smallest threshold, packets (RFC 5681, eq 4).
+const MIN_SSTHRESH: f64 = 2.0;
+
+/// Congestion window and threshold, in packets and fractions of them.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Window {
+    /// Most packets on their way.
+    pub size: f64,
+    /// Slow start ends here.
+    pub ssthresh: f64,
+}
+
+impl Window {
+    /// Slow start: one packet more for an answer, up to the threshold (RFC 5681, eq 2).
+    #[inline]
+    pub fn slow_start(&mut self) {
+        self.size = (self.size + 1.0).min(self.ssthresh);
+    }
+
+    /// Sets the threshold, and the window to it if it is larger.
+    pub(super) fn cut(&mut self, ssthresh: f64) {
+        self.ssthresh = ssthresh.max(MIN_SSTHRESH);
+        self.size = self.size.min(self.ssthresh);
+    }
+
+    /// Sets the threshold, and the window to 1 packet.
+    pub(super) fn restart(&mut self, ssthresh: f64) {
+        self.ssthresh = ssthresh.max(MIN_SSTHRESH);
+        self.size = 1.0;
+    }
+
+    /// Whole packets.
+    #[inline]
+    pub(super) fn packets(&self) -> u32 {
+        (self.size as u32).max(1)
+    }
+}
+
+/// Round-trip times in seconds; all 0 before the first answer.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Rtt {
+    /// Of the latest answer.
+    pub last: f64,
+    /// Moving average with weight 1/8 (RFC 6298).
+    pub smooth: f64,
+    /// Smallest so far.
+    pub min: f64,
+}
+
+impl Rtt {
+    #[inline]
+    pub(super) fn take(&mut self, sample: Duration) {
+        let sample = sample.as_secs_f64().max(SHORTEST_RTT);
+        *self = if self.last == 0.0 {
+            Self {
+                last: sample,
+                smooth: sample,
+                min: sample,
+            }
+        } else {
+            Self {
+                last: sample,
+                smooth: self.smooth + RTT_GAIN * (sample - self.smooth),
+                min: self.min.min(sample),
+            }
+        };
+    }
+}
