@@ -2,7 +2,7 @@
 
 use core::fmt;
 
-use levelflow_units::{Bytes, Duration, Rate};
+use levelflow_units::{Bytes, Duration, Packets, Rate};
 
 /// One parameter of a law.
 #[derive(Debug, Clone, Copy)]
@@ -13,7 +13,7 @@ pub struct ParamSpec {
     pub doc: &'static str,
     /// What kind of value it takes.
     pub unit: Unit,
-    /// Default, in base units: seconds, bit/s, bytes, plain numbers, 0 or 1 for a switch, the index of a choice.
+    /// Default, in base units: seconds, bit/s, bytes, packets, plain numbers, 0 or 1 for a switch, the index of a choice.
     pub default: f64,
     /// Smallest and largest allowed value, in base units.
     pub range: (f64, f64),
@@ -32,6 +32,8 @@ pub enum Unit {
     Rate,
     /// A size such as `"48 B"`, kept in bytes.
     Size,
+    /// A number of packets such as `"50 packets"`.
+    Packets,
     /// `true` or `false`.
     Switch,
     /// One of these words.
@@ -92,6 +94,7 @@ impl ParamSpec {
             (Unit::Duration, Raw::Text(t)) => t.parse::<Duration>().map_err(|_| kind)?.as_secs_f64(),
             (Unit::Rate, Raw::Text(t)) => t.parse::<Rate>().map_err(|_| kind)?.bps(),
             (Unit::Size, Raw::Text(t)) => t.parse::<Bytes>().map_err(|_| kind)?.get() as f64,
+            (Unit::Packets, Raw::Text(t)) => t.parse::<Packets>().map_err(|_| kind)?.get() as f64,
             (Unit::Choice(words), Raw::Text(t)) => words.iter().position(|w| *w == t).ok_or(kind)? as f64,
             _ => return Err(kind),
         };
@@ -136,6 +139,7 @@ impl fmt::Display for Shown {
                 None => write!(f, "{value} b/s"),
             },
             Unit::Size => write!(f, "{}", Bytes::new(value as u64)),
+            Unit::Packets => write!(f, "{}", Packets::new(value as u64)),
             Unit::Switch => write!(f, "{}", value != 0.0),
             Unit::Choice(words) => write!(f, "{}", words.get(value as usize).unwrap_or(&"?")),
         }
@@ -150,6 +154,7 @@ impl fmt::Display for ParamError {
                 Unit::Duration => write!(f, "needs a time with its unit, e.g. \"100 ms\""),
                 Unit::Rate => write!(f, "needs a rate with its unit, e.g. \"40 kb/s\""),
                 Unit::Size => write!(f, "needs a size with its unit, e.g. \"1000 B\""),
+                Unit::Packets => write!(f, "needs a number of packets, e.g. \"50 packets\""),
                 Unit::Switch => write!(f, "needs true or false"),
                 Unit::Choice(words) => {
                     write!(f, "needs one of")?;

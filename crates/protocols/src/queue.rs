@@ -13,12 +13,14 @@ use crate::params::{ParamError, ParamSpec};
 mod conformance;
 pub mod drop_front;
 pub mod drop_tail;
+pub mod red;
 #[macro_use]
 mod registry;
 
 registry::queues! {
     drop_tail => DropTail,
     drop_front => DropFront,
+    red => Red,
 }
 
 /// What is known about a discipline before any of its code runs.

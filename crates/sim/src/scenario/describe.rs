@@ -137,6 +137,7 @@ fn kind(unit: Unit) -> &'static str {
         Unit::Duration => "time",
         Unit::Rate => "rate",
         Unit::Size => "size",
+        Unit::Packets => "packets",
         Unit::Switch => "switch",
         Unit::Choice(_) => "choice",
     }
@@ -193,7 +194,7 @@ fn param_schema(p: &ParamSpec) -> Value {
         Unit::Number => json!({ "type": "number", "minimum": p.range.0, "maximum": p.range.1, "default": p.default }),
         Unit::Switch => json!({ "type": "boolean", "default": p.default != 0.0 }),
         Unit::Choice(words) => json!({ "enum": words, "default": default }),
-        Unit::Duration | Unit::Rate | Unit::Size => json!({ "type": "string", "default": default }),
+        Unit::Duration | Unit::Rate | Unit::Size | Unit::Packets => json!({ "type": "string", "default": default }),
     };
     schema["description"] = json!(format!("{} ({})", p.doc, p.source));
     schema

@@ -1,0 +1,233 @@
+//! RED: random early detection. Marks with a probability that grows with the average queue.
+//!
+//! Source: S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993); gentle mode after S. Floyd,
+//! "Recommendation on using the gentle_ variant of RED" (2000).
+//!
+//! Each arriving packet finds `q` packets waiting or in service and moves the average:
+//!
+//! ```text
+//! avg <- (1 - w) avg + w q                 if q > 0
+//! avg <- (1 - w)^(1 + t/s) avg             if the port has been idle for t;  s: time to send a typical packet
+//! ```
+//!
+//! The probability to mark it is `p_a`, which with `count` unmarked packets since the last marked one makes the number of packets
+//! from mark to mark uniform on `1, ..., 1/p_b` instead of geometric:
+//!
+//! ```text
+//! p_b = 0                                           avg < min
+//!     = max_p (avg - min) / (max - min)             min <= avg < max
+//!     = max_p + (1 - max_p) (avg - max) / max       max <= avg < 2 max, gentle
+//!     = 1                                           above
+//! p_a = p_b / (1 - count p_b)
+//! ```
+//!
+//! With `weight = 1` the average is the queue, and with `min = max = K` every packet that finds `K` or more is marked: the step
+//! that DCTCP wants (RFC 8257, section 3.1). A step has no ramp above it either, whatever `gentle` says.
+//!
+//! Readings:
+//! - `count` is 0 at the first packet after a mark, as in the paper's section on uniform distances; its pseudo-code (fig 2) has 1
+//!   there, which makes the distances uniform on `1, ..., 1/p_b - 1`.
+//! - The packet that ends an idle time counts as one more that found the queue empty; the paper leaves the function of `t` open.
+//! - Where `p_b = 1`, packets are marked like below, as in the paper; what does not understand marks is dropped.
+//! - The port is idle from the time when all that RED let in has been sent. Of a packet that was to be marked and was dropped, RED
+//!   does not hear; if such a packet was the last one, the idle time is short by its transmission time.
+//! - A packet that finds no room is not seen.
+
+use levelflow_units::{Bytes, Duration, Rate, Time};
+
+use super::{Queue, QueueInfo, Verdict};
+use crate::law::{Arriving, PortInfo};
+use crate::params::{ParamError, ParamSpec, Problem, Unit};
+
+/// Validated parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RedParams {
+    /// `min_th`, packets.
+    pub min: f64,
+    /// `max_th`, packets.
+    pub max: f64,
+    /// `w_q`.
+    pub weight: f64,
+    /// `max_p`.
+    pub max_p: f64,
+    /// Whether the probability grows from `max_p` at `max` to 1 at twice `max`.
+    pub gentle: bool,
+    /// Typical packet, whose transmission time is `s`.
+    pub packet: Bytes,
+    /// Whether packets are marked where they can be.
+    pub ecn: bool,
+}
+
+const TABLE: &[ParamSpec] = &[
+    ParamSpec {
+        name: "min",
+        doc: "average queue at which marking begins",
+        unit: Unit::Packets,
+        default: 5.0,
+        range: (0.0, 1e9),
+        source: "Floyd and Jacobson 1993, section 5",
+    },
+    ParamSpec {
+        name: "max",
+        doc: "average queue at which the probability is max_p",
+        unit: Unit::Packets,
+        default: 15.0,
+        range: (1.0, 1e9),
+        source: "Floyd and Jacobson 1993, section 5; at least twice min",
+    },
+    ParamSpec {
+        name: "weight",
+        doc: "weight of the queue that a packet finds in the average",
+        unit: Unit::Number,
+        default: 0.002,
+        range: (1e-9, 1.0),
+        source: "Floyd and Jacobson 1993, section 6",
+    },
+    ParamSpec {
+        name: "max_p",
+        doc: "probability to mark at max",
+        unit: Unit::Number,
+        default: 0.1,
+        range: (0.0, 1.0),
+        source: "Floyd 1997 (RED: discussions of setting parameters); 0.02 in Floyd and Jacobson 1993",
+    },
+    ParamSpec {
+        name: "gentle",
+        doc: "let the probability grow from max_p at max to 1 at twice max instead of jumping to 1",
+        unit: Unit::Switch,
+        default: 1.0,
+        range: (0.0, 1.0),
+        source: "Floyd 2000",
+    },
+    ParamSpec {
+        name: "packet",
+        doc: "typical packet: while idle, the average shrinks once per its transmission time",
+        unit: Unit::Size,
+        default: 1000.0,
+        range: (1.0, 1e9),
+        source: "own choice; set it to the scenario's packet size",
+    },
+    ParamSpec {
+        name: "ecn",
+        doc: "mark packets of senders that understand marks instead of dropping them",
+        unit: Unit::Switch,
+        default: 1.0,
+        range: (0.0, 1.0),
+        source: "Floyd and Jacobson 1993, section 4: marks or drops",
+    },
+];
+
+/// State of RED at one port.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Red {
+    capacity: Rate,
+    /// `avg`, packets.
+    average: f64,
+    /// Packets since the last marked one.
+    count: u32,
+    /// When all that was let in will have been sent.
+    idle_from: Time,
+}
+
+impl Queue for Red {
+    type Params = RedParams;
+
+    const INFO: QueueInfo = QueueInfo {
+        name: "red",
+        title: "RED: marks with a probability that grows with the average queue",
+        source: "Floyd and Jacobson 1993; gentle: Floyd 2000",
+        signal: "average queue, packets",
+        params: TABLE,
+    };
+
+    fn params(values: &[f64]) -> Result<RedParams, ParamError> {
+        let &[min, max, weight, max_p, gentle, packet, ecn] = values else {
+            panic!("one value per row of the table");
+        };
+        if max < min {
+            let problem = Problem::Conflict("must be at least min");
+            return Err(ParamError { name: "max", problem });
+        }
+        Ok(RedParams {
+            min,
+            max,
+            weight,
+            max_p,
+            gentle: gentle != 0.0,
+            packet: Bytes::new(packet as u64),
+            ecn: ecn != 0.0,
+        })
+    }
+
+    fn ecn(params: &RedParams) -> bool {
+        params.ecn
+    }
+
+    fn new(_params: &RedParams, port: &PortInfo) -> Self {
+        Self {
+            capacity: port.capacity,
+            average: 0.0,
+            count: 0,
+            idle_from: Time::ZERO,
+        }
+    }
+
+    fn on_arrival(&mut self, params: &RedParams, packet: &Arriving, draw: f64) -> Verdict {
+        self.update_average(params, packet);
+        if self.average < params.min {
+            self.count = 0;
+            return Verdict::Pass;
+        }
+        let p_b = params.probability(self.average);
+        // The last of 1/p_b packets is certain.
+        let left = 1.0 - f64::from(self.count) * p_b;
+        if left <= p_b || draw < p_b / left {
+            self.count = 0;
+            return Verdict::Notify;
+        }
+        self.count = self.count.saturating_add(1);
+        Verdict::Pass
+    }
+
+    fn signal(&self) -> f64 {
+        self.average
+    }
+}
+
+impl RedParams {
+    /// `p_b`.
+    fn probability(&self, average: f64) -> f64 {
+        if average < self.min {
+            0.0
+        } else if average < self.max {
+            self.max_p * (average - self.min) / (self.max - self.min)
+        } else if self.gentle && self.min < self.max && average < 2.0 * self.max {
+            self.max_p + (1.0 - self.max_p) * (average - self.max) / self.max
+        } else {
+            1.0
+        }
+    }
+}
+
+impl Red {
+    fn update_average(&mut self, params: &RedParams, packet: &Arriving) {
+        if packet.packets == 0 {
+            let idle = packet.now.since(self.idle_from).as_secs_f64();
+            let missed = self.capacity.bps() * idle / params.packet.as_bits_f64();
+            self.average *= libm::pow(1.0 - params.weight, 1.0 + missed);
+        } else {
+            self.average += params.weight * (f64::from(packet.packets) - self.average);
+        }
+        let backlog = self.idle_from.since(packet.now).min(self.time_to_send(packet.queue));
+        let busy = backlog.checked_add(self.time_to_send(packet.size));
+        let idle_from = busy.and_then(|busy| packet.now.checked_add(busy));
+        self.idle_from = idle_from.unwrap_or(Time::from_ps(u64::MAX));
+    }
+
+    fn time_to_send(&self, amount: Bytes) -> Duration {
+        self.capacity.time_to_send(amount).unwrap_or(Duration::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests;
