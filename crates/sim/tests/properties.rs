@@ -3,13 +3,33 @@
 
 mod common;
 
+use std::collections::BTreeMap;
+
 use common::{NO_LIMIT, Run, column, finish, start, try_start};
+use levelflow_protocols::queue::QUEUES;
+use levelflow_protocols::{Any, AnyParams, LAWS, LawInfo, Protocol};
+use levelflow_sim::scenario::law_params;
 use levelflow_sim::{Column, Table};
 use levelflow_units::{Duration, Time};
 use proptest::prelude::*;
 use serde_json::{Value, json};
 
 const NODES: [&str; 6] = ["A", "B", "C", "D", "E", "F"];
+
+/// Parameters of a law, all at their defaults.
+fn defaults(law: &str) -> AnyParams {
+    law_params(law, &BTreeMap::new()).unwrap()
+}
+
+/// Every law that needs no marks.
+fn laws() -> Vec<&'static str> {
+    let plain = |law: &&LawInfo| !Any::transport(&defaults(law.name)).ecn;
+    LAWS.iter().filter(plain).map(|law| law.name).collect()
+}
+
+fn tracks_losses(law: &str) -> bool {
+    Any::transport(&defaults(law)).tracks_losses
+}
 
 fn text(unit: &'static str, range: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     range.prop_map(move |x| format!("{x} {unit}"))
@@ -26,11 +46,11 @@ fn link(from: String, to: String) -> impl Strategy<Value = Value> {
     (
         text("kb/s", 100..5000),
         prop_oneof![1 => Just("0 s".to_owned()), 4 => text("us", 1..30_000)],
-        buffer,
+        (buffer, prop::sample::select(QUEUES).prop_map(|queue| queue.name)),
         (loss.clone(), loss),
     )
-        .prop_map(move |(capacity, delay, buffer, (there, back))| {
-            json!({ "from": from, "to": to, "capacity": capacity, "delay": delay, "buffer": buffer, "loss": there,
+        .prop_map(move |(capacity, delay, (buffer, queue), (there, back))| {
+            json!({ "from": from, "to": to, "capacity": capacity, "delay": delay, "buffer": buffer, "queue": queue, "loss": there,
                     "duplex": true, "reverse": { "loss": back } })
         })
 }
@@ -60,8 +80,10 @@ fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value
     ];
     let ack_delay =
         (0..5u32, 0..40u32).prop_map(|(n, ms)| json!({ "every": n, "hold": format!("{ms} ms"), "spacing": "20 us" }));
+    let session = (1..4u32, 1..4u32, 0..300u32)
+        .prop_map(|(pages, objects, ms)| json!({ "pages": pages, "objects": objects, "think": format!("{ms} ms") }));
     let maybe = proptest::option::of::<BoxedStrategy<Value>>;
-    let law = prop::sample::select(vec!["jetmax", "emkc", "rcp"]);
+    let law = prop::sample::select(laws());
     let ends = (0..nodes, 1..nodes).prop_map(move |(from, step)| (from, (from + step) % nodes));
     (
         (law, ends, 0..3u8),
@@ -70,10 +92,11 @@ fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value
         maybe(times().boxed()),
         maybe(arrivals.boxed()),
         maybe(ack_delay.boxed()),
+        maybe(session.boxed()),
         (1..5u32, text("B", 40..1500)),
     )
         .prop_map(
-            move |((law, (from, to), unreliable), size, begin, life, arrivals, ack_delay, (count, packet))| {
+            move |((law, (from, to), unreliable), size, begin, life, arrivals, ack_delay, session, (count, packet))| {
                 let node = |i: usize| format!("{prefix}{}", NODES[i]);
                 let mut flow =
                     json!({ "name": name, "law": law, "from": node(from), "to": node(to), "packet": packet });
@@ -82,18 +105,20 @@ fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value
                     None => flow["count"] = json!(count),
                 }
                 let endless = size.is_none();
+                let session = session.filter(|_| !endless && life.is_none() && flow["arrivals"].is_object());
                 let rest = [
                     ("size", size),
                     ("start", begin),
                     ("lifetime", life),
                     ("ack_delay", ack_delay),
+                    ("session", session),
                 ];
                 for (key, value) in rest {
                     if let Some(value) = value {
                         flow[key] = value;
                     }
                 }
-                if unreliable == 0 && !endless {
+                if unreliable == 0 && !endless && !tracks_losses(law) {
                     flow["reliable"] = json!(false);
                 }
                 if flow["arrivals"]["times"].is_array() {
@@ -213,7 +238,7 @@ proptest! {
     /// receiver has it once.
     #[test]
     fn reliable_transfers_arrive_over_lossy_wires(
-        law in prop::sample::select(vec!["jetmax", "emkc", "rcp"]), seed in any::<u32>(), there in 0.0..0.6, back in 0.0..0.6,
+        law in prop::sample::select(laws()), seed in any::<u32>(), there in 0.0..0.6, back in 0.0..0.6,
         packets in 1..60u32, packet in 40..1500u32, delayed in any::<bool>(),
     ) {
         let ack_delay = if delayed { "ack_delay = { every = 2, hold = \"30 ms\" }" } else { "" };

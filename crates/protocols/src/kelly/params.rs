@@ -61,9 +61,9 @@ pub(super) const TABLE: &[ParamSpec] = &[
         name: "initial_rate",
         doc: "sending rate before the first feedback",
         unit: Unit::Rate,
-        default: 100e3,
+        default: 1e6,
         range: RATES,
-        source: "own choice, as for EMKC",
+        source: "own choice: a packet in each interval",
     },
     ParamSpec {
         name: "min_rate",

@@ -21,7 +21,7 @@ use crate::record::{CompletionRow, Recorder};
 use crate::reliable::Chunk;
 use crate::rng::Stream;
 
-use sessions::Sessions;
+use sessions::Session;
 
 const RECEIVER: u32 = u32::MAX;
 const SENDER: u32 = u32::MAX - 1;
@@ -44,6 +44,7 @@ struct Entry<P: Protocol> {
     active: u32,
     /// Slots of flows that are over.
     free_flows: Vec<u32>,
+    free_sessions: Vec<u32>,
     counters: EntryCounters,
     window: EntryWindow,
     streams: Streams,
@@ -85,7 +86,7 @@ pub struct Sim<P: Protocol> {
     routers: Vec<Router>,
     entries: Vec<Entry<P>>,
     flows: Vec<Flow<P>>,
-    sessions: Sessions,
+    sessions: Vec<Session>,
     last_sample: Time,
     /// What has been recorded and not yet taken.
     pub recorder: Recorder,
@@ -123,7 +124,7 @@ impl<P: Protocol> Sim<P> {
             routers: Vec::new(),
             entries: Vec::new(),
             flows: Vec::new(),
-            sessions: Sessions::default(),
+            sessions: Vec::new(),
             last_sample: Time::ZERO,
             recorder: Recorder::default(),
         };

@@ -10,19 +10,12 @@ use crate::flow::NO_SESSION;
 
 /// One user.
 #[derive(Debug)]
-struct Session {
+pub struct Session {
     entry: u32,
     /// Pages still to come.
     pages: u64,
     /// Objects of the page that are still on their way.
     objects: u64,
-}
-
-/// The users of a run.
-#[derive(Debug, Default)]
-pub struct Sessions {
-    all: Vec<Session>,
-    free: Vec<u32>,
 }
 
 impl<P: Protocol> Sim<P> {
@@ -36,14 +29,15 @@ impl<P: Protocol> Sim<P> {
             pages,
             objects: 0,
         };
-        let id = match self.sessions.free.pop() {
+        // As flows do, sessions take slots that their own entry left.
+        let id = match e.free_sessions.pop() {
             Some(id) => {
-                self.sessions.all[id as usize] = session;
+                self.sessions[id as usize] = session;
                 id
             }
             None => {
-                self.sessions.all.push(session);
-                (self.sessions.all.len() - 1) as u32
+                self.sessions.push(session);
+                (self.sessions.len() - 1) as u32
             }
         };
         self.next_page(id);
@@ -51,11 +45,11 @@ impl<P: Protocol> Sim<P> {
 
     /// A user asks for the next page.
     pub(super) fn next_page(&mut self, id: u32) {
-        let session = &mut self.sessions.all[id as usize];
+        let session = &mut self.sessions[id as usize];
         let entry = session.entry;
         let e = &mut self.entries[entry as usize];
         if e.spec.stop.is_some_and(|stop| self.now >= stop) {
-            self.sessions.free.push(id);
+            e.free_sessions.push(id);
             return;
         }
         let spec = e.spec.session.as_ref().expect("the entry has sessions");
@@ -71,16 +65,16 @@ impl<P: Protocol> Sim<P> {
         if id == NO_SESSION {
             return;
         }
-        let session = &mut self.sessions.all[id as usize];
+        let session = &mut self.sessions[id as usize];
         session.objects -= 1;
         if session.objects > 0 {
             return;
         }
+        let e = &mut self.entries[session.entry as usize];
         if session.pages == 0 {
-            self.sessions.free.push(id);
+            e.free_sessions.push(id);
             return;
         }
-        let e = &mut self.entries[session.entry as usize];
         let spec = e.spec.session.as_ref().expect("the entry has sessions");
         let think = Duration::from_secs_f64(spec.think.sample(&mut e.streams.session));
         if let Some(at) = think.and_then(|think| self.now.checked_add(think)) {

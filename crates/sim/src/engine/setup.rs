@@ -73,6 +73,7 @@ impl<P: Protocol> Sim<P> {
             arrivals: 0,
             active: 0,
             free_flows: Vec::new(),
+            free_sessions: Vec::new(),
             counters: EntryCounters::default(),
             window: EntryWindow::default(),
             streams,

@@ -1,0 +1,112 @@
+//! Queues, arrivals and sessions, against arithmetic and against each other.
+
+mod common;
+
+use common::{Run, assert_close, column, mean, run};
+
+/// One-packet flows at Poisson instants through one queue.
+fn one_queue(queue: &str, buffer: &str, rate: f64) -> Run {
+    run(&format!(
+        r#"
+        name = "one queue"
+        duration = "30 s"
+        seed = 4
+        link = [{{ from = "A", to = "B", capacity = "10 Mb/s", delay = "5 ms", buffer = "{buffer}", queue = "{queue}" }},
+                {{ from = "B", to = "A", capacity = "1 Gb/s", delay = "5 ms" }}]
+        [[flow]]
+        name = "packets"
+        law = "cbr"
+        from = "A"
+        to = "B"
+        size = {{ exponential = "800 B" }}
+        packet = "65535 B"
+        reliable = false
+        arrivals = {{ poisson = "{rate} /s" }}
+        "#
+    ))
+}
+
+/// A link whose transmitter has an event of its own gives each packet the same time as one that computes it.
+#[test]
+fn an_event_for_the_transmitter_changes_no_time() {
+    let computed = one_queue("drop_tail", "unlimited", 1400.0);
+    let served = one_queue("drop_front", "unlimited", 1400.0);
+    assert_eq!(computed.completions, served.completions);
+    assert_eq!(computed.flows, served.flows);
+    assert_eq!(computed.summary.links, served.summary.links);
+}
+
+/// With equal packets, whichever packet of a full queue is dropped, the queue stays as long. So as many are dropped from
+/// the front as from the tail, and those that get through have waited less.
+#[test]
+fn dropping_from_the_front_loses_as_much_and_delays_less() {
+    let equal = |queue| {
+        run(&format!(
+            r#"
+            name = "equal packets"
+            duration = "20 s"
+            link = [{{ from = "A", to = "B", capacity = "8 Mb/s", delay = "5 ms", buffer = "20 packets", queue = "{queue}" }},
+                    {{ from = "B", to = "A", capacity = "1 Gb/s", delay = "5 ms" }}]
+            [[flow]]
+            name = "packets"
+            law = "cbr"
+            from = "A"
+            to = "B"
+            size = "1 packets"
+            reliable = false
+            arrivals = {{ poisson = "1300 /s" }}
+            "#
+        ))
+    };
+    let (tail, front) = (equal("drop_tail"), equal("drop_front"));
+    let dropped = |run: &Run| run.summary.links[0].dropped_packets;
+    assert!(dropped(&tail) > 4000);
+    assert_eq!(dropped(&tail), dropped(&front));
+    let wait = |run: &Run| mean(&column(&run.completions, "fct_s"));
+    assert!(wait(&front) < wait(&tail), "{} {}", wait(&front), wait(&tail));
+}
+
+#[test]
+fn arrivals_by_load_fill_that_share_of_the_slowest_link() {
+    let run = run(r#"
+        name = "load"
+        duration = "100 s"
+        link = [{ from = "A", to = "B", capacity = "100 Mb/s", delay = "1 ms", duplex = true },
+                { from = "B", to = "C", capacity = "10 Mb/s", delay = "1 ms", duplex = true }]
+        [[flow]]
+        name = "x"
+        law = { cbr = { rate = "5 Mb/s" } }
+        from = "A"
+        to = "C"
+        size = { empirical = [["2 packets", 0.5], ["2 packets", 0.9], ["20 packets", 1.0]] }
+        arrivals = { load = 0.6 }
+        "#);
+    assert_close(run.summary.links[2].utilisation, 0.6, 0.03);
+}
+
+/// Three pages of two objects of one packet, and a second of thought after each but the last.
+#[test]
+fn a_session_takes_its_pages_and_thoughts() {
+    let run = run(r#"
+        name = "session"
+        duration = "10 s"
+        link = [{ from = "A", to = "B", capacity = "8 Mb/s", delay = "50 ms", duplex = true }]
+        [[flow]]
+        name = "web"
+        law = "cbr"
+        from = "A"
+        to = "B"
+        size = "1 packets"
+        session = { pages = 3, objects = 2, think = "1 s" }
+        arrivals = { times = ["500 ms"] }
+        "#);
+    let starts = column(&run.completions, "start_s");
+    // Two packets of 1 ms each, then 50 ms on the wire.
+    let page = 0.052 + 1.0;
+    let expected = [0.5, 0.5, 0.5 + page, 0.5 + page, 0.5 + 2.0 * page, 0.5 + 2.0 * page];
+    assert_eq!(starts.len(), 6);
+    for (found, expected) in starts.iter().zip(expected) {
+        assert!((found - expected).abs() < 1e-9, "{found}, expected {expected}");
+    }
+    assert_eq!(run.summary.flows[0].finished, 6);
+}
