@@ -17,6 +17,7 @@ pub mod emkc;
 pub mod emkc_avq;
 pub mod jetmax;
 pub mod kelly;
+pub mod ks;
 mod law;
 pub mod maxnet;
 pub mod params;
@@ -52,4 +53,5 @@ registry::laws! {
     cbr => Cbr,
     aimd => Aimd,
     tfrc => Tfrc,
+    ks => Ks,
 }
