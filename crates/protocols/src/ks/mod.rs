@@ -1,5 +1,5 @@
-//! Kunniyur and Srikant's controllers: each sender climbs its own utility function, a logarithm or a negative power, and
-//! pays for each packet that is lost or marked.
+//! Kunniyur and Srikant's controllers: each sender climbs its own utility function, a logarithm or a negative power,
+//! and pays for each packet that is lost or marked.
 //!
 //! Source: S. S. Kunniyur, R. Srikant, "End-to-end congestion control schemes: utility functions, random losses and ECN
 //! marks", IEEE/ACM Transactions on Networking 11(5), 2003, eq 9-13, 20-21, 40-41.

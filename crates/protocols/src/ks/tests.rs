@@ -160,7 +160,8 @@ fn one_step_of_eq_12_13_20_and_21() {
     }
 }
 
-/// The gain with which a nack takes a hundredth of a window whose rate is `x`, where `beta = 0.5`; `nu = 0` for a log user.
+/// The gain with which a nack takes a hundredth of a window whose rate is `x`, where `beta = 0.5`; a log user has
+/// `nu = 0`.
 fn small_gain(x: f64, nu: f64) -> f64 {
     0.02 * x.powf(1.0 - nu)
 }

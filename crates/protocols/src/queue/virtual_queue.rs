@@ -1,5 +1,5 @@
-//! Virtual queue: counts each packet into a queue that only exists on paper and drains at `C~ < C`, and tells senders when
-//! that one overflows, so that the real one need not.
+//! Virtual queue: counts each packet into a queue that only exists on paper and drains at `C~`, below the capacity, and
+//! tells senders when that one overflows, so that the real one need not.
 
 use levelflow_units::{Bytes, Time};
 
@@ -12,7 +12,7 @@ use crate::params::{ParamError, ParamSpec, Unit};
 pub enum Adaptation {
     /// Not at all.
     Off,
-    /// `C~' = a (gamma C - x)` in steps of some packets, within `[0, gamma C]` (Kunniyur and Srikant 2003, section V-D).
+    /// `C~' = a (gamma C - x)` every few packets, within `[0, gamma C]` (Kunniyur and Srikant 2003, section V-D).
     Load,
     /// The same on every packet, within `[0, C]` (Kunniyur and Srikant 2001).
     Avq,
@@ -158,7 +158,7 @@ const TABLE: &[ParamSpec] = &[
         unit: Unit::Size,
         default: 40_000.0,
         range: (1.0, 1e12),
-        source: "40 packets (Kunniyur and Srikant 2003, section VI-B) of 1000 B; the paper names only that of the real queue",
+        source: "40 packets of 1000 B; Kunniyur and Srikant 2003, section VI-B, for the real queue",
     },
     ParamSpec {
         name: "ecn",
@@ -170,7 +170,7 @@ const TABLE: &[ParamSpec] = &[
     },
     ParamSpec {
         name: "adapt",
-        doc: "how the marking level follows the load: not at all, in steps of some packets (section V-D), or on every packet (AVQ)",
+        doc: "how the marking level follows the load: not at all, every few packets, or on every packet",
         unit: Unit::Choice(&["off", "load", "avq"]),
         default: 0.0,
         range: (0.0, 2.0),
