@@ -12,12 +12,12 @@
 extern crate std;
 
 pub mod aimd;
+pub mod bbr;
 pub mod cbr;
 pub mod emkc;
 pub mod emkc_avq;
 pub mod jetmax;
 pub mod kelly;
-pub mod ks;
 mod law;
 pub mod maxnet;
 pub mod params;
@@ -53,5 +53,5 @@ registry::laws! {
     cbr => Cbr,
     aimd => Aimd,
     tfrc => Tfrc,
-    ks => Ks,
+    bbr => Bbr,
 }

@@ -1,0 +1,58 @@
+//! BBR version 1: paces at the delivery rate it has measured, and keeps a small multiple of the bandwidth-delay product
+//! on the way. Losses and marks do not matter to it.
+//!
+//! Source: N. Cardwell, Y. Cheng, C. S. Gunn, S. Hassas Yeganeh, V. Jacobson, "BBR: congestion-based congestion control"
+//! (ACM Queue 14(5), 2016), and draft-cardwell-iccrg-bbr-congestion-control-00.
+
+mod model;
+mod params;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+pub use params::BbrParams;
+pub use sender::BbrSender;
+
+use crate::{Arrived, Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, Signal, Transport};
+
+/// The law; see the [module](self).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bbr;
+
+impl Protocol for Bbr {
+    type Params = BbrParams;
+    type Header = NoHeader;
+    type Sender = BbrSender;
+    type Router = NoRouter<BbrParams, NoHeader>;
+    type Receiver = ();
+
+    fn transport(_params: &BbrParams) -> Transport {
+        Transport {
+            opening: Opening::Handshake,
+            tracks_losses: true,
+            ..Transport::PLAIN
+        }
+    }
+
+    #[inline]
+    fn reflect(_params: &BbrParams, _receiver: &mut (), _arrived: &Arrived, _header: &NoHeader) -> NoHeader {
+        NoHeader
+    }
+}
+
+impl Law for Bbr {
+    const INFO: LawInfo = LawInfo {
+        name: "bbr",
+        title: "BBR version 1: paces at the measured delivery rate",
+        source: "Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00",
+        signal: Signal::Delivery,
+        cost: "none",
+        header_bytes: NoHeader::WIRE,
+        scale_invariant: false,
+        params: params::TABLE,
+    };
+
+    fn params(values: &[f64]) -> Result<BbrParams, ParamError> {
+        Ok(BbrParams::read(values))
+    }
+}

@@ -1,0 +1,313 @@
+//! Sender: a state machine that sets pacing rate and window from the model of the path.
+
+use levelflow_units::{Bytes, Duration, Rate, Time};
+
+use super::BbrParams;
+use super::model::Path;
+use crate::wire::before;
+use crate::{Delivery, Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
+
+/// Pacing gains of ProbeBW, one for each smallest round-trip time.
+const CYCLE: [f64; 8] = [1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0];
+/// Smallest window, and that of ProbeRTT, packets (`BBRMinPipeCwnd`).
+const SMALLEST_WINDOW: f64 = 4.0;
+/// Packets that the window exceeds its multiple of the bandwidth-delay product by: three that a host may send at once.
+const HEADROOM: f64 = 3.0;
+/// Time to stay in ProbeRTT once the window has been reached.
+const PROBE_RTT: Duration = Duration::from_ms(200);
+/// The pipe is full when the bandwidth has not grown by this factor in so many round trips.
+const GROWTH: f64 = 1.25;
+const FLAT_ROUNDS: u8 = 3;
+/// Part of the bandwidth at which packets are paced, so that queues drain (`BBRPacingMarginPercent`).
+const MARGIN: f64 = 0.99;
+/// Round-trip time assumed before the first one is known, s.
+const ASSUMED_RTT: f64 = 1.0;
+/// No window is larger, packets.
+const LARGEST_WINDOW: f64 = 1e9;
+
+/// One flow.
+#[derive(Debug, Clone, PartialEq)]
+pub struct BbrSender {
+    packet_size: Bytes,
+    pub(super) path: Path,
+    mode: Mode,
+    pipe: Pipe,
+    /// Packets per second.
+    pacing: f64,
+    /// Packets.
+    window: f64,
+    /// Window to return to after a recovery or ProbeRTT.
+    prior_window: f64,
+    recovery: Option<Recovery>,
+    /// Whether a packet was lost since the last answer.
+    lost: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Mode {
+    /// Doubles the rate until the pipe is full.
+    Startup,
+    /// Drains the queue that this has left.
+    Drain,
+    /// Probes for bandwidth: phase of the cycle, and since when.
+    ProbeBw(usize, Time),
+    /// Probes for the round-trip time, with hardly anything on the way.
+    ProbeRtt {
+        /// When it may end; `None` while too much is on the way.
+        end: Option<Time>,
+        /// Whether a round trip has passed since.
+        round: bool,
+    },
+}
+
+/// Something was lost and has not arrived yet.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Recovery {
+    /// Number of the first packet sent since.
+    next: u32,
+    /// Whether the window only keeps what is on its way: in the first round trip after a loss.
+    conserves: bool,
+}
+
+/// Whether the pipe is full: the bandwidth no longer grows.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Pipe {
+    bandwidth: f64,
+    flat: u8,
+}
+
+impl Pipe {
+    fn is_full(self) -> bool {
+        self.flat >= FLAT_ROUNDS
+    }
+
+    fn on_round(&mut self, bandwidth: f64) {
+        if self.is_full() {
+            return;
+        }
+        if bandwidth >= GROWTH * self.bandwidth {
+            *self = Self { bandwidth, flat: 0 };
+        } else {
+            self.flat += 1;
+        }
+    }
+}
+
+impl BbrSender {
+    /// Packets that keep a pipe full that has so many times the measured bandwidth-delay product.
+    fn inflight(&self, params: &BbrParams, gain: f64) -> f64 {
+        let product = self
+            .path
+            .product()
+            .map_or(params.initial_window, |product| gain * product);
+        (product + HEADROOM).min(LARGEST_WINDOW)
+    }
+
+    fn pacing_gain(&self, params: &BbrParams) -> f64 {
+        match self.mode {
+            Mode::Startup => params.startup_gain,
+            Mode::Drain => 1.0 / params.startup_gain,
+            Mode::ProbeBw(phase, _) => CYCLE[phase],
+            Mode::ProbeRtt { .. } => 1.0,
+        }
+    }
+
+    /// Any phase but that of 0.75, at random in the draft. A law has no random source; what was delivered so far differs
+    /// between flows, too.
+    fn probe_bandwidth(&mut self, now: Time) {
+        let pick = self.path.delivered as usize % (CYCLE.len() - 1);
+        self.mode = Mode::ProbeBw((CYCLE.len() - pick) % CYCLE.len(), now);
+    }
+
+    fn save_window(&mut self) {
+        let reduced = self.recovery.is_some() || matches!(self.mode, Mode::ProbeRtt { .. });
+        self.prior_window = if reduced {
+            self.prior_window.max(self.window)
+        } else {
+            self.window
+        };
+    }
+
+    fn restore_window(&mut self) {
+        self.window = self.window.max(self.prior_window);
+    }
+
+    fn update_mode(&mut self, params: &BbrParams, now: Time, feedback: &Feedback<NoHeader>, round: bool) {
+        let after = f64::from(feedback.outstanding);
+        let before = after + f64::from(feedback.acked);
+        if let Mode::ProbeBw(phase, since) = self.mode {
+            let long = now.since(since).as_secs_f64() > self.path.rtt;
+            let gain = CYCLE[phase];
+            let done = if gain > 1.0 {
+                long && (self.lost || before >= self.inflight(params, gain))
+            } else {
+                long || (gain < 1.0 && before <= self.inflight(params, 1.0))
+            };
+            if done {
+                self.mode = Mode::ProbeBw((phase + 1) % CYCLE.len(), now);
+            }
+        }
+        if round {
+            self.pipe.on_round(self.path.bandwidth);
+        }
+        if self.mode == Mode::Startup && self.pipe.is_full() {
+            self.mode = Mode::Drain;
+        }
+        if self.mode == Mode::Drain && after <= self.inflight(params, 1.0) {
+            self.probe_bandwidth(now);
+        }
+        let expired = self.path.on_rtt(now, feedback.rtt, params.rtt_window);
+        if expired && !matches!(self.mode, Mode::ProbeRtt { .. }) {
+            self.save_window();
+            self.mode = Mode::ProbeRtt {
+                end: None,
+                round: false,
+            };
+        }
+        if let Mode::ProbeRtt { end, round: passed } = self.mode {
+            self.probe_rtt(now, end, passed || round, after);
+        }
+    }
+
+    fn probe_rtt(&mut self, now: Time, end: Option<Time>, round: bool, outstanding: f64) {
+        match end {
+            None if outstanding <= SMALLEST_WINDOW => {
+                self.path.begin_round();
+                self.mode = Mode::ProbeRtt {
+                    end: now.checked_add(PROBE_RTT),
+                    round: false,
+                };
+            }
+            Some(end) if round && now > end => {
+                self.path.renew_rtt(now);
+                self.restore_window();
+                if self.pipe.is_full() {
+                    self.probe_bandwidth(now);
+                } else {
+                    self.mode = Mode::Startup;
+                }
+            }
+            Some(_) => self.mode = Mode::ProbeRtt { end, round },
+            None => {}
+        }
+    }
+
+    fn update_recovery(&mut self, feedback: &Feedback<NoHeader>) {
+        let Some(recovery) = self.recovery else { return };
+        if before(feedback.number, recovery.next) {
+            return;
+        }
+        self.recovery = feedback.gap.then_some(Recovery {
+            conserves: false,
+            ..recovery
+        });
+        if !feedback.gap {
+            self.restore_window();
+        }
+    }
+
+    fn update_window(&mut self, params: &BbrParams, feedback: &Feedback<NoHeader>) {
+        let acked = f64::from(feedback.acked);
+        let target = self.inflight(params, params.window_gain);
+        if self.recovery.is_some_and(|recovery| recovery.conserves) {
+            self.window = self.window.max(f64::from(feedback.outstanding) + acked);
+        } else if self.pipe.is_full() {
+            self.window = (self.window + acked).min(target);
+        } else if self.window < target {
+            self.window += acked;
+        }
+        self.window = self.window.clamp(SMALLEST_WINDOW, LARGEST_WINDOW);
+        if matches!(self.mode, Mode::ProbeRtt { .. }) {
+            self.window = SMALLEST_WINDOW;
+        }
+    }
+
+    fn update_pacing(&mut self, params: &BbrParams) {
+        let rate = MARGIN * self.pacing_gain(params) * self.path.bandwidth;
+        if rate > self.pacing || (self.pipe.is_full() && rate > 0.0) {
+            self.pacing = rate;
+        }
+    }
+}
+
+impl SenderLaw for BbrSender {
+    type Params = BbrParams;
+    type Header = NoHeader;
+
+    fn new(params: &BbrParams, flow: &FlowInfo) -> Self {
+        Self {
+            packet_size: flow.packet_size,
+            path: Path::new(),
+            mode: Mode::Startup,
+            pipe: Pipe {
+                bandwidth: 0.0,
+                flat: 0,
+            },
+            pacing: params.initial_window / ASSUMED_RTT,
+            window: params.initial_window,
+            prior_window: params.initial_window,
+            recovery: None,
+            lost: false,
+        }
+    }
+
+    #[inline]
+    fn rate(&self) -> Rate {
+        Rate::clamped(self.pacing * self.packet_size.as_bits_f64())
+    }
+
+    #[inline]
+    fn window(&self) -> u32 {
+        (self.window as u32).max(1)
+    }
+
+    #[inline]
+    fn packet_size(&self, _params: &BbrParams) -> Bytes {
+        self.packet_size
+    }
+
+    #[inline]
+    fn on_send(&mut self, _params: &BbrParams, _now: Time, _packet: &Outgoing) -> NoHeader {
+        NoHeader
+    }
+
+    fn on_feedback(&mut self, params: &BbrParams, now: Time, feedback: &Feedback<NoHeader>) {
+        if feedback.kind != Kind::Data {
+            self.path.on_rtt(now, feedback.rtt, params.rtt_window);
+            if self.path.rtt.is_finite() {
+                self.pacing = params.startup_gain * params.initial_window / self.path.rtt;
+            }
+            return;
+        }
+        let usable = |delivery: &Delivery| delivery.interval > Duration::ZERO && delivery.total != delivery.prior;
+        let round = match feedback.delivery.filter(usable) {
+            Some(delivery) => self.path.on_delivery(&delivery),
+            None => false,
+        };
+        self.update_mode(params, now, feedback, round);
+        self.update_recovery(feedback);
+        self.update_window(params, feedback);
+        self.update_pacing(params);
+        self.lost = false;
+    }
+
+    fn on_loss(&mut self, _params: &BbrParams, _now: Time, loss: &Loss) {
+        self.lost = true;
+        if self.recovery.is_some() {
+            self.window = (self.window - 1.0).max(1.0);
+        } else {
+            self.save_window();
+            self.window = f64::from(loss.outstanding) + 1.0;
+            self.recovery = Some(Recovery {
+                next: loss.next,
+                conserves: true,
+            });
+        }
+    }
+
+    fn on_timeout(&mut self, _params: &BbrParams, _now: Time, next: u32) {
+        self.save_window();
+        self.window = 1.0;
+        self.recovery = Some(Recovery { next, conserves: false });
+    }
+}
