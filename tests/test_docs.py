@@ -114,7 +114,7 @@ def test_crates_depend_one_way():
         needed = {name for name in crate["dependencies"] if name.startswith("levelflow-")}
         assert needed <= set(order[:place])
     protocols = tomllib.loads((CHECKOUT / "crates/protocols/Cargo.toml").read_text(encoding="utf-8"))
-    assert list(protocols["dependencies"]) == ["levelflow-units"]
+    assert list(protocols["dependencies"]) == ["levelflow-units", "libm"]
 
 
 def test_theory_needs_no_compiled_code():

@@ -18,6 +18,7 @@ pub mod emkc;
 pub mod emkc_avq;
 pub mod jetmax;
 pub mod kelly;
+pub mod ks;
 mod law;
 pub mod maxnet;
 pub mod params;
@@ -54,4 +55,5 @@ registry::laws! {
     aimd => Aimd,
     tfrc => Tfrc,
     bbr => Bbr,
+    ks => Ks,
 }

@@ -14,6 +14,7 @@ mod conformance;
 pub mod drop_front;
 pub mod drop_tail;
 pub mod red;
+pub mod virtual_queue;
 #[macro_use]
 mod registry;
 
@@ -21,6 +22,7 @@ registry::queues! {
     drop_tail => DropTail,
     drop_front => DropFront,
     red => Red,
+    virtual_queue => VirtualQueue,
 }
 
 /// What is known about a discipline before any of its code runs.

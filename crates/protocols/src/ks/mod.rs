@@ -1,0 +1,60 @@
+//! Kunniyur and Srikant's controllers: each sender climbs its own utility function, a logarithm or a negative power,
+//! and pays for each packet that is lost or marked.
+//!
+//! Source: S. S. Kunniyur, R. Srikant, "End-to-end congestion control schemes: utility functions, random losses and ECN
+//! marks", IEEE/ACM Transactions on Networking 11(5), 2003, eq 9-13, 20-21, 40-41.
+
+mod params;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+pub use params::{Control, KsParams, Signals, Utility};
+pub use sender::KsSender;
+
+use crate::{
+    Arrived, Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, Signal as Told, Transport,
+};
+
+/// The law; see the [module](self).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Ks;
+
+impl Protocol for Ks {
+    type Params = KsParams;
+    type Header = NoHeader;
+    type Sender = KsSender;
+    type Router = NoRouter<KsParams, NoHeader>;
+    type Receiver = ();
+
+    fn transport(params: &KsParams) -> Transport {
+        Transport {
+            opening: Opening::Handshake,
+            tracks_losses: true,
+            ecn: params.signals.marks(),
+            ..Transport::PLAIN
+        }
+    }
+
+    #[inline]
+    fn reflect(_params: &KsParams, _receiver: &mut (), _arrived: &Arrived, header: &NoHeader) -> NoHeader {
+        *header
+    }
+}
+
+impl Law for Ks {
+    const INFO: LawInfo = LawInfo {
+        name: "ks",
+        title: "Kunniyur-Srikant: additive increase by utility, decrease per lost or marked packet",
+        source: "Kunniyur and Srikant 2003, eq 9-13, 20-21, 40-41",
+        signal: Told::Loss,
+        cost: "none",
+        header_bytes: NoHeader::WIRE,
+        scale_invariant: true,
+        params: params::TABLE,
+    };
+
+    fn params(values: &[f64]) -> Result<KsParams, ParamError> {
+        Ok(KsParams::read(values))
+    }
+}

@@ -1,0 +1,206 @@
+//! Virtual queue: counts each packet into a queue that only exists on paper and drains at `C~`, below the capacity, and
+//! tells senders when that one overflows, so that the real one need not.
+
+use levelflow_units::{Bytes, Time};
+
+use super::{Overflow, Queue, QueueInfo, Verdict};
+use crate::law::{Arriving, PortInfo};
+use crate::params::{ParamError, ParamSpec, Unit};
+
+/// How the marking level follows the load.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Adaptation {
+    /// Not at all.
+    Off,
+    /// `C~' = a (gamma C - x)` every few packets, within `[0, gamma C]` (Kunniyur and Srikant 2003, section V-D).
+    Load,
+    /// The same on every packet, within `[0, C]` (Kunniyur and Srikant 2001).
+    Avq,
+}
+
+/// Validated parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VirtualQueueParams {
+    /// Marking level at the start, as a fraction of the capacity.
+    pub level: f64,
+    /// Room of the virtual queue.
+    pub buffer: Bytes,
+    /// Whether packets that can be are marked instead of dropped.
+    pub ecn: bool,
+    /// How the marking level follows the load.
+    pub adapt: Adaptation,
+    /// Load it aims at, as a fraction of the capacity.
+    pub gamma: f64,
+    /// Step size, per second.
+    pub step: f64,
+    /// Packets between two steps of [`Adaptation::Load`].
+    pub every: u32,
+}
+
+/// A virtual queue at one port.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VirtualQueue {
+    /// `C`, bytes per second.
+    capacity: f64,
+    /// `C~`, bytes per second.
+    level: f64,
+    /// Bytes in the virtual queue.
+    virtual_bytes: f64,
+    /// When the last packet came.
+    last: Time,
+    /// When the level last changed, and what has come since.
+    since: Time,
+    bytes: f64,
+    packets: u32,
+}
+
+impl VirtualQueue {
+    /// `C~` moves by `a` times the room that the load left below `gamma C`, both in bytes: `a (gamma C dt - b)`.
+    fn follow(&mut self, params: &VirtualQueueParams, elapsed: f64, bytes: f64, highest: f64) {
+        let spare = params.gamma * self.capacity * elapsed - bytes;
+        self.level = (self.level + params.step * spare).clamp(0.0, highest);
+    }
+
+    fn adapt(&mut self, params: &VirtualQueueParams, packet: &Arriving, gap: f64) {
+        let size = packet.size.get() as f64;
+        match params.adapt {
+            Adaptation::Off => {}
+            Adaptation::Avq => self.follow(params, gap, size, self.capacity),
+            Adaptation::Load => {
+                self.bytes += size;
+                self.packets += 1;
+                if self.packets >= params.every {
+                    let elapsed = packet.now.since(self.since).as_secs_f64();
+                    self.follow(params, elapsed, self.bytes, params.gamma * self.capacity);
+                    (self.since, self.bytes, self.packets) = (packet.now, 0.0, 0);
+                }
+            }
+        }
+    }
+}
+
+impl Queue for VirtualQueue {
+    type Params = VirtualQueueParams;
+
+    const INFO: QueueInfo = QueueInfo {
+        name: "virtual_queue",
+        title: "virtual queue of capacity C~: what would overflow it is marked",
+        source: "Kunniyur and Srikant 2003, sections V and VI-B; Kunniyur and Srikant 2001",
+        signal: "marking level C~, bit/s",
+        params: TABLE,
+    };
+    /// All queues of the paper do (section VI-A).
+    const OVERFLOW: Overflow = Overflow::Front;
+
+    fn params(values: &[f64]) -> Result<VirtualQueueParams, ParamError> {
+        let &[level, buffer, ecn, adapt, gamma, step, every] = values else {
+            panic!("one value per row of the table");
+        };
+        Ok(VirtualQueueParams {
+            level,
+            buffer: Bytes::new(buffer as u64),
+            ecn: ecn != 0.0,
+            adapt: [Adaptation::Off, Adaptation::Load, Adaptation::Avq][adapt as usize],
+            gamma,
+            step,
+            every: every as u32,
+        })
+    }
+
+    fn ecn(params: &VirtualQueueParams) -> bool {
+        params.ecn
+    }
+
+    fn new(params: &VirtualQueueParams, port: &PortInfo) -> Self {
+        let capacity = port.capacity.bps() / 8.0;
+        Self {
+            capacity,
+            level: params.level * capacity,
+            virtual_bytes: 0.0,
+            last: Time::ZERO,
+            since: Time::ZERO,
+            bytes: 0.0,
+            packets: 0,
+        }
+    }
+
+    #[inline]
+    fn on_arrival(&mut self, params: &VirtualQueueParams, packet: &Arriving, _draw: f64) -> Verdict {
+        let size = packet.size.get() as f64;
+        let gap = packet.now.since(self.last).as_secs_f64();
+        self.last = packet.now;
+        self.virtual_bytes = (self.virtual_bytes - self.level * gap).max(0.0);
+        let fits = self.virtual_bytes + size <= params.buffer.get() as f64;
+        if fits {
+            self.virtual_bytes += size;
+        }
+        self.adapt(params, packet, gap);
+        if fits { Verdict::Pass } else { Verdict::Notify }
+    }
+
+    fn signal(&self) -> f64 {
+        self.level * 8.0
+    }
+}
+
+const TABLE: &[ParamSpec] = &[
+    ParamSpec {
+        name: "level",
+        doc: "marking level C~ (at the start, if it adapts) as a fraction of the capacity",
+        unit: Unit::Number,
+        default: 0.99,
+        range: (0.0, 1.0),
+        source: "Kunniyur and Srikant 2003, section VI-B",
+    },
+    ParamSpec {
+        name: "buffer",
+        doc: "room of the virtual queue",
+        unit: Unit::Size,
+        default: 40_000.0,
+        range: (1.0, 1e12),
+        source: "40 packets of 1000 B; Kunniyur and Srikant 2003, section VI-B, for the real queue",
+    },
+    ParamSpec {
+        name: "ecn",
+        doc: "mark packets of senders that understand marks instead of dropping them",
+        unit: Unit::Switch,
+        default: 1.0,
+        range: (0.0, 1.0),
+        source: "Kunniyur and Srikant 2003, section V",
+    },
+    ParamSpec {
+        name: "adapt",
+        doc: "how the marking level follows the load: not at all, every few packets, or on every packet",
+        unit: Unit::Choice(&["off", "load", "avq"]),
+        default: 0.0,
+        range: (0.0, 2.0),
+        source: "Kunniyur and Srikant 2003, sections V-D and VI-C; avq: Kunniyur and Srikant 2001",
+    },
+    ParamSpec {
+        name: "gamma",
+        doc: "load that an adaptive level aims at, as a fraction of the capacity",
+        unit: Unit::Number,
+        default: 1.0,
+        range: (0.01, 1.0),
+        source: "Kunniyur and Srikant 2003, section VI-C",
+    },
+    ParamSpec {
+        name: "step",
+        doc: "step size of an adaptive level, per second",
+        unit: Unit::Number,
+        default: 0.15,
+        range: (0.0, 1000.0),
+        source: "Kunniyur and Srikant 2001; \"sufficiently small\" in 2003, section V-D",
+    },
+    ParamSpec {
+        name: "every",
+        doc: "packets from one step of \"load\" to the next",
+        unit: Unit::Number,
+        default: 1000.0,
+        range: (1.0, 1e9),
+        source: "K of Kunniyur and Srikant 2003, section VI-C",
+    },
+];
+
+#[cfg(test)]
+mod tests;
