@@ -1,15 +1,20 @@
-//! Eight bytes, big-endian: price and rate (bit/s), both 32-bit floats.
+//! Eight bytes, big-endian: price, a 32-bit float, and the count of intervals, an unsigned integer.
 
 use crate::Header;
-use crate::wire::{DecodeError, exactly, magnitude, number, word};
+use crate::wire::{DecodeError, exactly, number, word};
 
 /// What a packet of classic Kelly control carries.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct KellyHeader {
     /// Sum of the prices of the routers passed so far.
     pub price: f32,
-    /// Rate at which the packet was sent, bit/s.
-    pub rate: f32,
+    /// How many intervals the first router of the path has finished; 0 while no router has finished one.
+    pub seq: u32,
+}
+
+impl KellyHeader {
+    /// What a sender writes.
+    pub const UNSET: Self = Self { price: 0.0, seq: 0 };
 }
 
 impl Header for KellyHeader {
@@ -17,7 +22,7 @@ impl Header for KellyHeader {
 
     fn encode(&self, out: &mut [u8]) {
         out[0..4].copy_from_slice(&self.price.to_be_bytes());
-        out[4..8].copy_from_slice(&self.rate.to_be_bytes());
+        out[4..8].copy_from_slice(&self.seq.to_be_bytes());
     }
 
     fn decode(wire: &[u8]) -> Result<Self, DecodeError> {
@@ -29,7 +34,7 @@ impl Header for KellyHeader {
                 allowed: "a finite number",
             });
         }
-        let rate = magnitude(word(wire, 4), "rate")?;
-        Ok(Self { price, rate })
+        let seq = u32::from_be_bytes(word(wire, 4));
+        Ok(Self { price, seq })
     }
 }

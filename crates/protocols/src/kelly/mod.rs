@@ -45,7 +45,7 @@ impl Law for Kelly {
         title: "Classic Kelly control",
         source: "Zhang 2008, eq 1-2, section V.1, eq 53-54",
         signal: Signal::Price,
-        cost: "2 additions",
+        cost: "2 additions, 1 comparison",
         header_bytes: KellyHeader::WIRE,
         scale_invariant: true,
         params: params::TABLE,

@@ -8,13 +8,14 @@ use crate::{Arriving, PortInfo, PortView, RouterLaw};
 /// Lowest price of one router. It does not move the largest `f32`, so no sum of a path is infinite.
 const LOWEST: f64 = -1e30;
 
-/// One output port. Per packet: two additions.
+/// One output port. Per packet: two additions and one comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct KellyRouter {
     capacity: Rate,
     arrived: Bytes,
     /// 0 before anything has been measured.
     price: f32,
+    seq: u32,
 }
 
 impl RouterLaw for KellyRouter {
@@ -26,6 +27,7 @@ impl RouterLaw for KellyRouter {
             capacity: port.capacity,
             arrived: Bytes::ZERO,
             price: 0.0,
+            seq: 0,
         }
     }
 
@@ -34,6 +36,9 @@ impl RouterLaw for KellyRouter {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         if let Some(header) = header {
             header.price += self.price;
+            if header.seq == 0 {
+                header.seq = self.seq;
+            }
         }
     }
 
@@ -46,6 +51,7 @@ impl RouterLaw for KellyRouter {
         if load > 0.0 {
             self.price = (1.0 - self.capacity.bps() / load).max(LOWEST) as f32;
         }
+        self.seq = self.seq.wrapping_add(1);
         self.arrived = Bytes::ZERO;
     }
 

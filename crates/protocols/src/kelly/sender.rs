@@ -1,8 +1,9 @@
-//! Sender half: eq 1, once per step.
+//! Sender half: one step of eq 1 per interval of the first router.
 
 use levelflow_units::{Bytes, Rate, Time};
 
 use super::{KellyHeader, KellyParams};
+use crate::wire::before;
 use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
 
 /// One flow.
@@ -10,8 +11,10 @@ use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
 pub struct KellySender {
     packet_size: Bytes,
     rate: Rate,
-    /// The first answer from then on changes the rate.
-    due: Time,
+    /// Answers to packets before this number are out of date.
+    next: u32,
+    /// The newest count of intervals, and the first packet that carried it.
+    heard: Option<(u32, u32)>,
 }
 
 impl SenderLaw for KellySender {
@@ -22,7 +25,8 @@ impl SenderLaw for KellySender {
         Self {
             packet_size: flow.packet_size,
             rate: params.initial_rate,
-            due: Time::ZERO,
+            next: 0,
+            heard: None,
         }
     }
 
@@ -38,23 +42,31 @@ impl SenderLaw for KellySender {
 
     #[inline]
     fn on_send(&mut self, _params: &KellyParams, _now: Time, _packet: &Outgoing) -> KellyHeader {
-        KellyHeader {
-            price: 0.0,
-            rate: (self.rate.bps() as f32).min(f32::MAX),
-        }
+        KellyHeader::UNSET
     }
 
-    /// Eq 1: `x(n) = x(n-1) + kappa (omega - x(n-D) mu)`, with `x(n-D)` and the price `mu` from the answered packet.
     #[inline]
-    fn on_feedback(&mut self, params: &KellyParams, now: Time, feedback: &Feedback<KellyHeader>) {
-        if now < self.due {
+    fn on_feedback(&mut self, params: &KellyParams, _now: Time, feedback: &Feedback<KellyHeader>) {
+        let (number, KellyHeader { price, seq }) = (feedback.number, feedback.header);
+        if before(number, self.next) || seq == 0 {
             return;
         }
-        let late = now.since(self.due) >= params.step;
-        let from = if late { now } else { self.due };
-        self.due = from.checked_add(params.step).unwrap_or(now);
-        let paid = f64::from(feedback.header.rate) * f64::from(feedback.header.price);
-        let rate = self.rate.bps() + params.kappa * (params.omega.bps() - paid);
-        self.rate = Rate::clamped(rate.max(params.min_rate.bps()));
+        self.next = number.wrapping_add(1);
+        match self.heard {
+            Some((last, since)) if seq > last => self.step(params, seq - last, number.wrapping_sub(since), price),
+            Some((last, _)) if seq == last => return,
+            _ => {}
+        }
+        self.heard = Some((seq, number));
+    }
+}
+
+impl KellySender {
+    /// That many steps of eq 1, `x(n) = x(n-1) + kappa (omega - x(n-D) mu)`, with the same `x(n-D)`: the rate of the
+    /// packets that the router counted meanwhile.
+    fn step(&mut self, params: &KellyParams, steps: u32, packets: u32, price: f32) {
+        let sent = f64::from(packets) * self.packet_size.as_bits_f64() / params.interval.as_secs_f64();
+        let change = params.kappa * (f64::from(steps) * params.omega.bps() - sent * f64::from(price));
+        self.rate = Rate::clamped((self.rate.bps() + change).max(params.min_rate.bps()));
     }
 }
