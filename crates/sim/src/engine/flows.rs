@@ -111,6 +111,7 @@ impl<P: Protocol> Sim<P> {
         let flow = &mut self.flows[i as usize];
         flow.phase = Phase::Over;
         flow.timer.clear();
+        flow.pace.clear();
         let stopped = flow.size == ENDLESS || self.now >= flow.stop;
         flow.in_flight += 1;
         if stopped {
