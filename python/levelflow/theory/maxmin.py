@@ -6,32 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.network import read_capacities, read_crossings, read_weights
+
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from numpy.typing import ArrayLike
 
-    from numpy.typing import ArrayLike, NDArray
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
+    from levelflow.theory.network import Floats, Ints, Routes
 
 
-class NetworkError(ValueError):
-    """A network on which fair rates are not defined."""
-
-
-class CapacityError(NetworkError):
-    """A capacity that is negative, infinite or not a number."""
-
-
-class RouteError(NetworkError):
-    """A flow that crosses no link, or a link that does not exist."""
-
-
-class WeightError(NetworkError):
-    """A weight that is not a positive number, or not one weight per flow."""
-
-
-def maxmin(routes: Sequence[Sequence[int]], capacities: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+def maxmin(routes: Routes, capacities: ArrayLike, weights: ArrayLike | None = None) -> Floats:
     """Returns the rate of each flow in the (weighted) max-min fair allocation.
 
     Rates are in the unit of the capacities. With weights, rate over weight is max-min fair: a flow of weight 3 counts
@@ -53,7 +36,7 @@ def maxmin(routes: Sequence[Sequence[int]], capacities: ArrayLike, weights: Arra
     return _fill(routes, capacities, weights)[0]
 
 
-def bottlenecks(routes: Sequence[Sequence[int]], capacities: ArrayLike, weights: ArrayLike | None = None) -> Ints:
+def bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike | None = None) -> Ints:
     """Returns the link that limits each flow in the allocation of `maxmin`; the lowest index where several do.
 
     >>> bottlenecks([[0, 1], [0], [1]], [10.0, 4.0]).tolist()
@@ -62,10 +45,33 @@ def bottlenecks(routes: Sequence[Sequence[int]], capacities: ArrayLike, weights:
     return _fill(routes, capacities, weights)[1]
 
 
-def _fill(routes: Sequence[Sequence[int]], capacities: ArrayLike, weights: ArrayLike | None) -> tuple[Floats, Ints]:
-    residual = _capacities(capacities)
-    weight = _weights(weights, len(routes))
-    flow, link, starts = _crossings(routes, residual.size)
+def unfairness(routes: Routes, capacities: ArrayLike, rates: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+    """Returns how far each flow is from having a bottleneck at some rates; rates that fit are max-min fair iff all are 0.
+
+    A bottleneck of a flow is a full link on which no flow has a larger rate over weight. On one link, a flow lacks the
+    larger of two shares: the unused one of the capacity, and the one by which it is below the largest rate over weight
+    there. It counts on the link where it lacks least.
+
+    >>> unfairness([[0], [0]], [10.0], [4.0, 6.0]).round(3).tolist()
+    [0.333, 0.0]
+    """
+    capacity = read_capacities(capacities)
+    flow, link, starts = read_crossings(routes, capacity.size)
+    rate = np.array(rates, dtype=np.float64)
+    level = (rate / read_weights(weights, len(routes)))[flow]
+    used = np.bincount(link, weights=rate[flow], minlength=capacity.size)
+    highest = np.zeros(capacity.size)
+    np.maximum.at(highest, link, level)
+    unused = 1 - np.divide(used, capacity, out=np.ones_like(used), where=capacity > 0)
+    below = 1 - np.divide(level, highest[link], out=np.ones_like(level), where=highest[link] > 0)
+    lacking: Floats = np.minimum.reduceat(np.maximum(unused[link], below), starts[:-1])
+    return np.maximum(lacking, 0.0)
+
+
+def _fill(routes: Routes, capacities: ArrayLike, weights: ArrayLike | None) -> tuple[Floats, Ints]:
+    residual = read_capacities(capacities)
+    weight = read_weights(weights, len(routes))
+    flow, link, starts = read_crossings(routes, residual.size)
     order = np.argsort(link, kind="stable")
     by_link = flow[order]
     edges = np.searchsorted(link[order], np.arange(residual.size + 1))
@@ -89,34 +95,3 @@ def _fill(routes: Sequence[Sequence[int]], capacities: ArrayLike, weights: Array
         np.subtract.at(residual, gone, rates[who])
         np.maximum(residual, 0.0, out=residual)
     return rates, limits
-
-
-def _capacities(capacities: ArrayLike) -> Floats:
-    capacity = np.array(capacities, dtype=np.float64)
-    bad = np.flatnonzero(~(np.isfinite(capacity) & (capacity >= 0)))
-    if bad.size:
-        raise CapacityError(f"link {bad[0]}: capacity {capacity[bad[0]]} is not allowed; needs a finite number >= 0")
-    return capacity
-
-
-def _weights(weights: ArrayLike | None, flows: int) -> Floats:
-    weight = np.ones(flows) if weights is None else np.array(weights, dtype=np.float64)
-    if weight.shape != (flows,):
-        raise WeightError(f"{weight.size} weights for {flows} flows; needs one each")
-    bad = np.flatnonzero(~(np.isfinite(weight) & (weight > 0)))
-    if bad.size:
-        raise WeightError(f"flow {bad[0]}: weight {weight[bad[0]]} is not allowed; needs a finite number > 0")
-    return weight
-
-
-def _crossings(routes: Sequence[Sequence[int]], links: int) -> tuple[Ints, Ints, Ints]:
-    """Returns flow and link of every crossing, and where the crossings of each flow start."""
-    lengths = np.array([len(route) for route in routes], dtype=np.int64)
-    if not lengths.all():
-        raise RouteError(f"flow {np.argmin(lengths)} crosses no link, so nothing limits it")
-    flow = np.repeat(np.arange(lengths.size), lengths)
-    link = np.fromiter((index for route in routes for index in route), dtype=np.int64, count=flow.size)
-    bad = np.flatnonzero((link < 0) | (link >= links))
-    if bad.size:
-        raise RouteError(f"flow {flow[bad[0]]}: there is no link {link[bad[0]]}; links are 0 to {links - 1}")
-    return flow, link, np.concatenate(([0], lengths.cumsum()))
