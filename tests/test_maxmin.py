@@ -6,7 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
-from levelflow.theory.maxmin import CapacityError, RouteError, WeightError, bottlenecks, maxmin
+from levelflow.theory.maxmin import bottlenecks, maxmin, unfairness
+from levelflow.theory.network import CapacityError, RouteError, WeightError
 
 
 @st.composite
@@ -77,6 +78,19 @@ def test_every_flow_has_a_saturated_link_on_which_none_has_more(network):
         assert used[link] == pytest.approx(capacities[link], rel=1e-9)
         levels = (rates / weights)[matrix[link] > 0]
         assert rates[flow] / weights[flow] >= levels.max() * (1 - 1e-9)
+
+
+@settings(max_examples=200, deadline=None)
+@given(networks(), st.integers(0, 7), st.floats(0.01, 0.99))
+def test_unfairness_is_nothing_at_the_fair_rates_and_tells_who_gave_something_up(network, flow, part):
+    routes, capacities, weights = network
+    rates = maxmin(routes, capacities, weights)
+    assert unfairness(routes, capacities, rates, weights) == pytest.approx(0, abs=1e-9)
+    flow %= len(routes)
+    rates[flow] *= part
+    alone = all(len({other for other in range(len(routes)) if link in routes[other]}) == 1 for link in routes[flow])
+    lacking = unfairness(routes, capacities, rates, weights)
+    assert lacking[flow] >= (1 - part) * (1 - 1e-9) if alone else lacking[flow] > 0
 
 
 def test_parking_lot_of_the_dissertation():

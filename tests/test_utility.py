@@ -159,7 +159,11 @@ def test_what_nobody_crosses_has_no_price_and_nobody_has_no_rates():
     [
         (CapacityError, r"link 0: capacity -1.0 is not allowed; needs a finite number >= 0", {"capacities": [-1, 1]}),
         (CapacityError, r"link 1: capacity nan", {"capacities": [1, np.nan]}),
-        (CapacityError, r"link 1: capacity 0 is not allowed; a rate of 0 has no finite utility", {"capacities": [1, 0]}),
+        (
+            CapacityError,
+            r"link 1: capacity 0 is not allowed; a rate of 0 has no finite utility",
+            {"capacities": [1, 0]},
+        ),
         (RouteError, r"flow 1 crosses no link", {"routes": [[0], []]}),
         (WeightError, r"flow 0: weight 0.0", {"weights": [0, 1]}),
         (UtilityError, r"flow 1: exponent -2.0 is not allowed; needs a finite number >= 0", {"exponents": [1, -2]}),

@@ -2,6 +2,7 @@ import numpy as np
 
 from levelflow.claims.metrics import completions, queues
 from levelflow.claims.traffic import LINK, OneLink, Setting
+from levelflow.theory.sharing import ROUND_TRIPS
 
 LOAD, MEAN = 0.9, 25
 SEEDS, MANY_FLOWS = 3, 1e9  # one seed from this capacity (bit/s) on
@@ -55,7 +56,7 @@ def queue(result, plan, window):
 def measure(figure):
     by_capacity, by_delay = figure.by_capacity, figure.by_delay = run_all(figure, FIG20), run_all(figure, FIG21)
     small = np.array(over_seeds(figure, FIG21, by_delay, afct_small))
-    excess = small - completions.ROUND_TRIPS * np.array(RTPDS)
+    excess = small - ROUND_TRIPS * np.array(RTPDS)
     ratios20, ratios21 = (
         [value for sizes in (SMALL, LARGE) for value in over_seeds(figure, settings, runs, ratio(sizes))]
         for settings, runs in ((FIG20, by_capacity), (FIG21, by_delay))

@@ -1,10 +1,8 @@
 """Processor sharing: the formula, Little's law, and an event-driven server as the oracle of both."""
 
-import heapq
-
 import numpy as np
 
-from levelflow.claims.metrics.completions import active_processor_sharing, fct_processor_sharing
+from levelflow.theory.sharing import active_processor_sharing, completion_times, fct_processor_sharing
 
 PACKET = 1000  # bytes
 SERVED = 300_000  # flows of a server run
@@ -22,27 +20,9 @@ def pareto(rng, count, shape=2.5):
 
 
 def sojourn_ratio(sizes, arrivals):
-    """Mean sojourn of a processor-sharing server of rate 1 over E[L] / (1 - rho), with the load of the sample.
-
-    Every active flow is served at 1/n. Virtual time advances at that rate, so a flow of size L that arrives at
-    virtual time v leaves at v + L.
-    """
-    now = virtual = total = 0.0
-    active: list[tuple[float, float]] = []
-    upcoming = 0
-    while upcoming < len(sizes) or active:
-        leaves = now + (active[0][0] - virtual) * len(active) if active else np.inf
-        arrives = arrivals[upcoming] if upcoming < len(sizes) else np.inf
-        then = min(leaves, arrives)
-        virtual += (then - now) / len(active) if active else 0.0
-        now = then
-        if leaves <= arrives:
-            total += now - heapq.heappop(active)[1]
-        else:
-            heapq.heappush(active, (virtual + sizes[upcoming], now))
-            upcoming += 1
+    """Mean time in a processor-sharing server of rate 1 over E[L] / (1 - rho), with the load of the sample."""
     load = sizes.sum() / arrivals[-1]
-    return total / len(sizes) * (1 - load) / sizes.mean()
+    return completion_times(arrivals, sizes, capacity=8).mean() * (1 - load) / sizes.mean()
 
 
 def server(law, seed):

@@ -1,7 +1,7 @@
 """No run of the other figures drops a packet, and no flow is faster than light and line allow."""
 
-from levelflow.claims.metrics.completions import ROUND_TRIPS
 from levelflow.claims.traffic import LINK, SETTINGS
+from levelflow.theory.sharing import ROUND_TRIPS
 
 
 def measure(figure):

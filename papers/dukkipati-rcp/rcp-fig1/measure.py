@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from levelflow.claims.metrics.completions import fct_processor_sharing
 from levelflow.claims.traffic import PACKET, OneLink
+from levelflow.theory.sharing import fct_processor_sharing
 
 PLAN = OneLink(2.4e9, 0.1, 0.9, 30, shape=1.4)
 

@@ -2,10 +2,11 @@
 
 from levelflow.claims.metrics import completions
 from levelflow.claims.traffic import FLOWS, PACKET, SETTINGS
+from levelflow.theory.bounds import fct_bound
 
 SETTING = SETTINGS["fig15"]
 PLAN = SETTING.plan
-BOUND = PLAN.arrivals * completions.fct_bound(PLAN.rtpd, PLAN.mean * PACKET, PLAN.capacity)
+BOUND = PLAN.arrivals * fct_bound(PLAN.rtpd, PLAN.mean * PACKET, PLAN.capacity)
 
 
 def measure(figure):

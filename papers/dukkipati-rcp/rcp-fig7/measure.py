@@ -5,6 +5,7 @@ import numpy as np
 from levelflow.claims import Seeds
 from levelflow.claims.metrics import completions, queues, series
 from levelflow.claims.traffic import FLOWS, LINK, PACKET, SETTINGS, settled
+from levelflow.theory.sharing import ROUND_TRIPS
 
 SETTING = SETTINGS["fig7"]
 PLAN = SETTING.plan
@@ -60,7 +61,7 @@ def tagged(figure):
     ended = completions.select(result.completions, window=settled(duration))
     fct = float(np.median(ended.filter(flow=f"tag{SMALL}")["fct_s"].to_numpy()))
     bits = 8 * SMALL * PACKET
-    first = bits / (fct - completions.ROUND_TRIPS * PLAN.rtpd)
+    first = bits / (fct - ROUND_TRIPS * PLAN.rtpd)
     return [fct, None, None, None, first / (PLAN.capacity * (1 - PLAN.load))]
 
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
-from levelflow.claims.metrics.completions import active_processor_sharing
 from levelflow.scenario import Scenario
+from levelflow.theory.sharing import active_processor_sharing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -46,7 +46,8 @@ class OneLink:
     @property
     def active(self) -> float:
         """Mean number of active flows under processor sharing."""
-        return active_processor_sharing(self.arrivals, self.rtpd, self.mean * PACKET, self.capacity, self.load)
+        active = active_processor_sharing(self.arrivals, self.rtpd, self.mean * PACKET, self.capacity, self.load)
+        return float(active)
 
     def scenario(
         self, duration: float, seed: int = 1, *, law: str = "rcp", sample: float = 0.1, **options: Any

@@ -46,11 +46,12 @@ def bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike | None
 
 
 def unfairness(routes: Routes, capacities: ArrayLike, rates: ArrayLike, weights: ArrayLike | None = None) -> Floats:
-    """Returns how far each flow is from having a bottleneck at some rates; rates that fit are max-min fair iff all are 0.
+    """Returns how far each flow is from having a bottleneck, as a share of 1.
 
-    A bottleneck of a flow is a full link on which no flow has a larger rate over weight. On one link, a flow lacks the
-    larger of two shares: the unused one of the capacity, and the one by which it is below the largest rate over weight
-    there. It counts on the link where it lacks least.
+    A bottleneck of a flow is a full link on which no flow has a larger rate over weight. Rates that fit are max-min
+    fair if and only if every flow has one: then all values are 0. Otherwise a flow's value is that of the link on which
+    it lacks least: the unused part of the capacity or, if more, the part by which it is below the largest rate over
+    weight.
 
     >>> unfairness([[0], [0]], [10.0], [4.0, 6.0]).round(3).tolist()
     [0.333, 0.0]

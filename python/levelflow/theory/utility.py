@@ -171,8 +171,8 @@ class _Problem:
     """A problem whose units are a typical capacity and what the keenest flow would pay for it: numbers near 1.
 
     The guess is `t` per link: `beta (y - C)^+`, what the load costs above the capacity. The link has then room for
-    `1 + t / limit` capacities, with `limit = beta C`, and earns `t` over that. With hard capacities the limit is infinite,
-    and `t` is what the link earns.
+    `1 + t / limit` capacities, with `limit = beta C`, and earns `t` over that. With hard capacities the limit is
+    infinite, and `t` is what the link earns.
     """
 
     #: Links by flows: how often they cross, over the capacity.
@@ -200,7 +200,7 @@ class _Problem:
             residuals = self.residuals(state)
             if residuals.worst <= TOLERANCE:
                 return state, residuals
-            aim = AIM * np.mean(guess * slack)
+            aim = AIM * float(np.mean(guess * slack))
             by_guess, by_slack = self.direction(guess, slack, state, aim)
             before = _distance(guess, slack, state, aim)
             part = min(1.0, SHORT_OF_ZERO / max(np.max(-by_guess / guess), np.max(-by_slack / slack), SHORT_OF_ZERO))
@@ -261,7 +261,9 @@ class _Problem:
 
 def _distance(guess: Floats, slack: Floats, state: _State, aim: float) -> float:
     """Returns the length of what `direction` brings to 0; infinite where numbers overflow."""
-    length = float(np.hypot(np.linalg.norm((slack + state.load) / state.room - 1), np.linalg.norm(guess * slack / aim - 1)))
+    length = float(
+        np.hypot(np.linalg.norm((slack + state.load) / state.room - 1), np.linalg.norm(guess * slack / aim - 1))
+    )
     return length if np.isfinite(length) else np.inf
 
 

@@ -2,7 +2,7 @@
 
 use levelflow_protocols::params::Shown;
 use levelflow_protocols::queue::{QUEUES, QueueInfo};
-use levelflow_protocols::{Any, LAWS, LawInfo, ParamSpec, Signal, Unit};
+use levelflow_protocols::{Any, LAWS, LawInfo, Opening, ParamSpec, Protocol, Signal, Unit};
 use serde_json::{Map, Value, json};
 
 use super::laws::InForce;
@@ -61,6 +61,7 @@ impl Resolved {
             "name": flow.name,
             "law": flow.params.law().name,
             "params": params,
+            "handshake": Any::transport(&flow.params).opening == Opening::Handshake,
             "path": names(&flow.route.forward),
             "reverse_path": names(&flow.route.reverse),
             "base_rtt_s": flow.rtt.as_ref().map_or(Some(on_links), |rtt| rtt.constant()),

@@ -12,32 +12,16 @@ import polars as pl
 
 from levelflow.claims.metrics import series
 from levelflow.claims.metrics.series import ALL, Array, Window
+from levelflow.theory.sharing import fct_processor_sharing
 
 SizeClass = tuple[float, float]
 ANY_SIZE: SizeClass = (0, math.inf)
-#: Propagation part of a completion time in round trips: handshake 1, then one way.
-ROUND_TRIPS = 1.5
 #: Bins per decade of flow size where a metric is taken per bin.
 BINS_PER_DECADE = 5
 #: A bin with fewer flows says nothing about a spread.
 FEWEST_IN_BIN = 10
 #: The same for a mean (001, fig 7).
 FEWEST_IN_MEAN = 20
-
-
-def fct_bound(rtpd: float, size: float, capacity: float) -> float:
-    """Least completion time 1.5 RTPD + L/C (001, III-A), s."""
-    return ROUND_TRIPS * rtpd + 8 * size / capacity
-
-
-def fct_processor_sharing(rtpd: float, size: float, capacity: float, load: float) -> float:
-    """Completion time 1.5 RTPD + L / (C (1 - rho)) under processor sharing (001 eq 3), s."""
-    return ROUND_TRIPS * rtpd + 8 * size / (capacity * (1 - load))
-
-
-def active_processor_sharing(arrivals: float, rtpd: float, mean_size: float, capacity: float, load: float) -> float:
-    """Mean number of active flows under processor sharing by Little's law; arrivals in 1/s."""
-    return arrivals * fct_processor_sharing(rtpd, mean_size, capacity, load)
 
 
 def select(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> pl.DataFrame:
@@ -84,11 +68,6 @@ def afct_ratio(a: pl.DataFrame, b: pl.DataFrame, sizes: SizeClass = ANY_SIZE, wi
     if both.is_empty():
         raise ValueError("the two runs share no arrival that both completed")
     return series.mean(both["fct_s"].to_numpy()) / series.mean(both["fct_s_b"].to_numpy())
-
-
-def slowdown(completions: pl.DataFrame, capacity: float) -> Array:
-    """Completion time of each flow over its least one, 1.5 RTPD + L/C."""
-    return np.asarray(completions["fct_s"].to_numpy() / _processor_sharing(completions, capacity, 0.0))
 
 
 def fct_max_ratio_to_ps(
@@ -173,7 +152,7 @@ def transferring(completions: pl.DataFrame, t: Array) -> Array:
 
 
 def _processor_sharing(rows: pl.DataFrame, capacity: float, load: float) -> Array:
-    return ROUND_TRIPS * rows["rtt_s"].to_numpy() + 8 * rows["bytes"].to_numpy() / (capacity * (1 - load))
+    return np.asarray(fct_processor_sharing(rows["rtt_s"].to_numpy(), rows["bytes"].to_numpy(), capacity, load))
 
 
 def _over_bins(rows: pl.DataFrame, metric: pl.Expr) -> float:

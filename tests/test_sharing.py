@@ -1,0 +1,129 @@
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from levelflow.theory.sharing import (
+    TransferError,
+    active_processor_sharing,
+    completion_times,
+    fct_processor_sharing,
+)
+
+ONE_PER_SECOND = 8.0  # bit/s: a size in bytes is the time that it takes alone
+LOAD, FLOWS, GROUPS = 0.7, 200_000, 40
+
+
+@st.composite
+def arrivals(draw):
+    count = draw(st.integers(1, 12))
+    each = {"min_size": count, "max_size": count}
+    starts = draw(st.lists(st.integers(0, 40).map(lambda tick: tick / 4), **each))
+    sizes = draw(st.lists(st.integers(1, 40).map(lambda tick: tick / 8), **each))
+    weights = draw(st.lists(st.sampled_from([0.5, 1.0, 3.0]), **each))
+    return np.array(starts), np.array(sizes), np.array(weights)
+
+
+def by_small_steps(starts, sizes, weights, step=1e-3):
+    """Serves everybody a little, again and again; right to about a step per flow."""
+    left, ends, now = sizes.copy(), np.full(sizes.size, np.nan), 0.0
+    while np.isnan(ends).any():
+        here = (starts <= now + step / 2) & (left > 0)
+        left[here] -= step * weights[here] / weights[here].sum() if here.any() else 0.0
+        now += step
+        ends[here & (left <= 0)] = now
+    return ends - starts
+
+
+@settings(max_examples=20, deadline=None)
+@given(arrivals())
+def test_times_are_those_of_a_link_that_serves_everybody_a_little(flows):
+    starts, sizes, weights = flows
+    found = completion_times(starts, sizes, ONE_PER_SECOND, weights=weights)
+    assert found == pytest.approx(by_small_steps(starts, sizes, weights), abs=2e-3 * (1 + len(sizes)))
+
+
+@settings(max_examples=200, deadline=None)
+@given(arrivals())
+def test_no_work_is_lost_whoever_is_served_first(flows):
+    # The last to leave before an idle time leaves when a first-come first-served link would fall idle.
+    starts, sizes, weights = flows
+    order = np.argsort(starts, kind="stable")
+    leaves = np.sort(starts + completion_times(starts, sizes, ONE_PER_SECOND, weights=weights))
+    idle_from = 0.0
+    for number, flow in enumerate(order):
+        if starts[flow] > idle_from:
+            assert number == 0 or leaves[number - 1] == pytest.approx(idle_from)
+        idle_from = max(idle_from, starts[flow]) + sizes[flow]
+    assert leaves[-1] == pytest.approx(idle_from)
+
+
+@settings(max_examples=100, deadline=None)
+@given(arrivals())
+def test_of_flows_that_start_together_the_smallest_per_weight_ends_first(flows):
+    _, sizes, weights = flows
+    found = completion_times(np.zeros(sizes.size), sizes, ONE_PER_SECOND, weights=weights)
+    served = sizes / weights
+    expected = [np.minimum(served, own).dot(weights) for own in served]
+    assert found == pytest.approx(expected)
+
+
+def sizes_of(law):
+    """Sizes of mean 1."""
+    draw = np.random.default_rng(7)
+    match law:
+        case "equal":
+            return np.ones(FLOWS)
+        case "exponential":
+            return draw.exponential(1.0, FLOWS)
+        case "pareto":
+            return 1.5 / 2.5 * (1 + draw.pareto(2.5, FLOWS))
+    raise AssertionError(law)
+
+
+def within_noise(values, expected):
+    """Whether the mean of values in the order of time is the expected one, within four standard errors."""
+    groups = values[: values.size // GROUPS * GROUPS].reshape(GROUPS, -1).mean(axis=1)
+    return abs(groups.mean() - expected) < 4 * groups.std(ddof=1) / math.sqrt(GROUPS)
+
+
+@pytest.mark.parametrize("law", ["equal", "exponential", "pareto"])
+def test_the_mean_time_depends_on_the_load_and_not_on_the_law_of_sizes(law):
+    starts = np.cumsum(np.random.default_rng(8).exponential(1 / LOAD, FLOWS))
+    sizes = sizes_of(law)
+    found = completion_times(starts, sizes, ONE_PER_SECOND)
+    assert within_noise(found, 1 / (1 - LOAD))
+    assert not within_noise(found, 0.9 / (1 - LOAD))
+    if law != "equal":
+        large = sizes > 2
+        assert within_noise(found[large] / sizes[large], 1 / (1 - LOAD))
+
+
+def test_delays_are_added_and_rates_are_in_bits():
+    assert completion_times([3.0], [1e6], 8e6, delays=0.3).tolist() == [1.3]
+    assert completion_times([0.0, 9.0], [1e6, 1e6], 8e6, delays=[0.5, 0.25]).tolist() == [1.5, 1.25]
+    assert completion_times([], [], 8e6).size == 0
+
+
+def test_the_formula_of_dukkipati():
+    assert fct_processor_sharing(0.1, 0, 1e9, 0.5) == pytest.approx(0.15)
+    assert fct_processor_sharing(0.1, 2_000_000, 2.4e9, 0.9) == pytest.approx(0.21667, rel=1e-4)
+    assert active_processor_sharing(8000, 0.1, 30_000, 2.4e9, 0.8) == pytest.approx(8000 * (0.15 + 0.0005))
+
+
+@pytest.mark.parametrize(
+    ("line", "change"),
+    [
+        (r"flow 1: start -1.0 is not allowed; needs a finite number >= 0", {"starts": [0, -1]}),
+        (r"flow 0: size 0.0 is not allowed; needs a finite number > 0", {"sizes": [0, 1]}),
+        (r"flow 0: weight inf", {"weights": [np.inf, 1]}),
+        (r"capacity nan is not allowed", {"capacity": np.nan}),
+        (r"1 sizes for 2 flows; needs one each", {"sizes": [1]}),
+        (r"flow 1: delay nan", {"delays": [0, np.nan]}),
+    ],
+)
+def test_transfers_that_cannot_be_shared_are_refused(line, change):
+    with pytest.raises(TransferError, match=line):
+        completion_times(**{"starts": [0, 1], "sizes": [1, 1], "capacity": 1.0} | change)
