@@ -14,6 +14,7 @@ mod conformance;
 pub mod drop_front;
 pub mod drop_tail;
 pub mod red;
+pub mod rem;
 pub mod virtual_queue;
 #[macro_use]
 mod registry;
@@ -22,6 +23,7 @@ registry::queues! {
     drop_tail => DropTail,
     drop_front => DropFront,
     red => Red,
+    rem => Rem,
     virtual_queue => VirtualQueue,
 }
 
