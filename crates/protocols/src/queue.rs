@@ -13,6 +13,7 @@ use crate::params::{ParamError, ParamSpec};
 mod conformance;
 pub mod drop_front;
 pub mod drop_tail;
+pub mod pi;
 pub mod red;
 pub mod rem;
 pub mod virtual_queue;
@@ -24,6 +25,7 @@ registry::queues! {
     drop_front => DropFront,
     red => Red,
     rem => Rem,
+    pi => Pi,
     virtual_queue => VirtualQueue,
 }
 

@@ -1,0 +1,158 @@
+//! PI: a proportional-integral controller holds the queue at a target.
+//!
+//! Source: C. V. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM Routers Supporting TCP Flows"
+//! (2001).
+//!
+//! At the end of each interval, with `q` the queue now and `q'` the queue one interval ago, both in packets:
+//!
+//! ```text
+//! p <- p + a (q - q_ref) - b (q' - q_ref),  kept between 0 and 1
+//! ```
+//!
+//! and each arriving packet is marked with probability `p`. This is `C(s) = K (1 + s/z) / s` sampled every `T` by the trapezoidal
+//! rule, `a = K/z + K T/2` and `b = K/z - K T/2`; the paper chooses `K` and `z` from capacity, number of flows and round-trip time.
+//!
+//! Readings:
+//! - Gains and interval are the paper's, designed for 3750 packets/s, at least 60 flows and at most 246 ms. Its example holds
+//!   200 packets; the default here is ns-2's 50.
+//! - `p` is kept between 0 and 1, as in ns-2: the paper does not say what happens at the ends.
+//! - Packets in service count as queue.
+
+use levelflow_units::Duration;
+
+use super::{Queue, QueueInfo, Verdict};
+use crate::law::{Arriving, PortInfo, PortView};
+use crate::params::{ParamError, ParamSpec, Problem, Unit};
+
+/// Validated parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct PiParams {
+    /// `q_ref`, packets.
+    pub target: f64,
+    /// Gain on the queue now, 1/packet.
+    pub a: f64,
+    /// Gain on the queue one interval ago, 1/packet.
+    pub b: f64,
+    /// `T`.
+    pub interval: Duration,
+    /// Whether packets are marked where they can be.
+    pub ecn: bool,
+}
+
+const TABLE: &[ParamSpec] = &[
+    ParamSpec {
+        name: "target",
+        doc: "queue to be held, q_ref",
+        unit: Unit::Packets,
+        default: 50.0,
+        range: (0.0, 1e9),
+        source: "ns-2; 200 packets in Hollot et al. 2001, section IV",
+    },
+    ParamSpec {
+        name: "a",
+        doc: "gain on the queue now, per packet",
+        unit: Unit::Number,
+        default: 1.822e-5,
+        range: (1e-12, 1.0),
+        source: "Hollot et al. 2001, section IV",
+    },
+    ParamSpec {
+        name: "b",
+        doc: "gain on the queue one interval ago, per packet",
+        unit: Unit::Number,
+        default: 1.816e-5,
+        range: (0.0, 1.0),
+        source: "Hollot et al. 2001, section IV",
+    },
+    ParamSpec {
+        name: "interval",
+        doc: "time between two updates of the probability",
+        unit: Unit::Duration,
+        default: 0.00625,
+        range: (1e-6, 100.0),
+        source: "Hollot et al. 2001, section IV: 160 Hz",
+    },
+    ParamSpec {
+        name: "ecn",
+        doc: "mark packets of senders that understand marks instead of dropping them",
+        unit: Unit::Switch,
+        default: 1.0,
+        range: (0.0, 1.0),
+        source: "Hollot et al. 2001: marks or drops",
+    },
+];
+
+/// State of PI at one port.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pi {
+    /// `p`.
+    probability: f64,
+    /// `q'`, packets.
+    queue: f64,
+}
+
+impl Queue for Pi {
+    type Params = PiParams;
+
+    const INFO: QueueInfo = QueueInfo {
+        name: "pi",
+        title: "PI: a proportional-integral controller holds the queue at a target",
+        source: "Hollot, Misra, Towsley, Gong 2001",
+        signal: "marking probability",
+        params: TABLE,
+    };
+
+    fn params(values: &[f64]) -> Result<PiParams, ParamError> {
+        let &[target, a, b, interval, ecn] = values else {
+            panic!("one value per row of the table");
+        };
+        if a <= b {
+            let problem = Problem::Conflict("must be above b, or a long queue would be marked less and less");
+            return Err(ParamError { name: "a", problem });
+        }
+        Ok(PiParams {
+            target,
+            a,
+            b,
+            interval: Duration::from_secs_f64(interval).expect("the table's range fits"),
+            ecn: ecn != 0.0,
+        })
+    }
+
+    fn ecn(params: &PiParams) -> bool {
+        params.ecn
+    }
+
+    fn new(_params: &PiParams, _port: &PortInfo) -> Self {
+        Self {
+            probability: 0.0,
+            queue: 0.0,
+        }
+    }
+
+    fn on_arrival(&mut self, _params: &PiParams, _packet: &Arriving, draw: f64) -> Verdict {
+        if draw < self.probability {
+            Verdict::Notify
+        } else {
+            Verdict::Pass
+        }
+    }
+
+    fn interval(params: &PiParams) -> Option<Duration> {
+        Some(params.interval)
+    }
+
+    fn on_interval(&mut self, params: &PiParams, _elapsed: Duration, port: &PortView) {
+        let queue = f64::from(port.packets);
+        let change = params.a * (queue - params.target) - params.b * (self.queue - params.target);
+        self.probability = (self.probability + change).clamp(0.0, 1.0);
+        self.queue = queue;
+    }
+
+    fn signal(&self) -> f64 {
+        self.probability
+    }
+}
+
+#[cfg(test)]
+mod tests;
