@@ -9,6 +9,7 @@ use levelflow_units::{Duration, Time};
 use crate::law::{Arriving, PortInfo, PortView};
 use crate::params::{ParamError, ParamSpec};
 
+pub mod codel;
 #[cfg(test)]
 mod conformance;
 pub mod drop_front;
@@ -26,6 +27,7 @@ registry::queues! {
     red => Red,
     rem => Rem,
     pi => Pi,
+    codel => Codel,
     virtual_queue => VirtualQueue,
 }
 

@@ -1,0 +1,196 @@
+//! CoDel: controlled delay. Drops once all packets have waited too long for a while, more and more often until one has not.
+//!
+//! Source: RFC 8289 (K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, 2018), sections 5.5 and 5.6.
+//!
+//! A packet is late if it waited `target` or longer and leaves more behind than one packet of the largest size. Once every packet
+//! of a whole `interval` was late, the one about to leave is dropped, and the next drop is due at
+//!
+//! ```text
+//! t <- t + interval / sqrt(count)
+//! ```
+//!
+//! where `t` is the time of the last one and `count`, from 1, grows by one per drop: the rate of drops grows until packets are no
+//! longer late. The first packet that is not late ends this. If it begins again within 16 intervals of the time for which the next
+//! drop was planned, `count` begins at what the last time had added to it.
+//!
+//! Readings:
+//! - The RFC's code drops, and so does this unless `ecn = true`, which marks as FQ-CoDel does (RFC 8290).
+//! - The RFC's code drops several packets in a loop; here each is a call of its own, at the same time as the one before.
+//! - The largest size is that of all packets so far.
+
+use levelflow_units::{Bytes, Duration, Time};
+
+use super::{Queue, QueueInfo, Verdict};
+use crate::law::{Arriving, PortInfo, PortView};
+use crate::params::{ParamError, ParamSpec, Unit};
+
+/// Validated parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CodelParams {
+    /// Shortest wait that is too long if it lasts.
+    pub target: Duration,
+    /// How long packets may be late before one is dropped.
+    pub interval: Duration,
+    /// Whether packets are marked where they can be.
+    pub ecn: bool,
+}
+
+const TABLE: &[ParamSpec] = &[
+    ParamSpec {
+        name: "target",
+        doc: "shortest wait that is too long if it lasts",
+        unit: Unit::Duration,
+        default: 0.005,
+        range: (0.0, 100.0),
+        source: "RFC 8289",
+    },
+    ParamSpec {
+        name: "interval",
+        doc: "how long packets may be late before one is dropped; about the longest round-trip time",
+        unit: Unit::Duration,
+        default: 0.1,
+        range: (1e-6, 100.0),
+        source: "RFC 8289",
+    },
+    ParamSpec {
+        name: "ecn",
+        doc: "mark packets of senders that understand marks instead of dropping them",
+        unit: Unit::Switch,
+        default: 0.0,
+        range: (0.0, 1.0),
+        source: "RFC 8289 drops; RFC 8290 marks",
+    },
+];
+
+/// State of CoDel at one port.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Codel {
+    /// Largest packet so far.
+    largest: Bytes,
+    /// How long the last packet that left or was dropped had waited.
+    waited: Duration,
+    /// When packets will have been late for an interval, while they are.
+    first_above: Option<Time>,
+    dropping: bool,
+    /// When the next drop is due, or was when dropping ended.
+    next_drop: Time,
+    /// Whether that time has come and the one after it is not set yet: only a late packet sets it.
+    taken: bool,
+    count: u32,
+    /// `count` when dropping began.
+    first_count: u32,
+}
+
+impl Queue for Codel {
+    type Params = CodelParams;
+
+    const INFO: QueueInfo = QueueInfo {
+        name: "codel",
+        title: "CoDel: drops packets once all have waited too long for a while",
+        source: "RFC 8289",
+        signal: "waiting time of the last packet, seconds",
+        params: TABLE,
+    };
+    const ACTS_ON_DEPARTURE: bool = true;
+
+    fn params(values: &[f64]) -> Result<CodelParams, ParamError> {
+        let &[target, interval, ecn] = values else {
+            panic!("one value per row of the table");
+        };
+        let seconds = |value| Duration::from_secs_f64(value).expect("the table's range fits");
+        Ok(CodelParams {
+            target: seconds(target),
+            interval: seconds(interval),
+            ecn: ecn != 0.0,
+        })
+    }
+
+    fn ecn(params: &CodelParams) -> bool {
+        params.ecn
+    }
+
+    fn new(_params: &CodelParams, _port: &PortInfo) -> Self {
+        Self {
+            largest: Bytes::ZERO,
+            waited: Duration::ZERO,
+            first_above: None,
+            dropping: false,
+            next_drop: Time::ZERO,
+            taken: false,
+            count: 0,
+            first_count: 0,
+        }
+    }
+
+    fn on_arrival(&mut self, _params: &CodelParams, packet: &Arriving, _draw: f64) -> Verdict {
+        self.largest = self.largest.max(packet.size);
+        Verdict::Pass
+    }
+
+    fn on_departure(&mut self, params: &CodelParams, now: Time, waited: Duration, port: &PortView) -> Verdict {
+        self.waited = waited;
+        if !self.late_for_an_interval(params, now, port) {
+            self.dropping = false;
+            return Verdict::Pass;
+        }
+        if !self.dropping {
+            self.begin(params, now);
+            return Verdict::Notify;
+        }
+        if self.taken {
+            self.next_drop = drop_after(self.next_drop, params.interval, self.count);
+            self.taken = false;
+        }
+        if now < self.next_drop {
+            return Verdict::Pass;
+        }
+        self.count = self.count.saturating_add(1);
+        self.taken = true;
+        Verdict::Notify
+    }
+
+    fn signal(&self) -> f64 {
+        self.waited.as_secs_f64()
+    }
+}
+
+impl Codel {
+    /// Whether every packet of an interval was late, this one included (`dodequeue`, section 5.6).
+    fn late_for_an_interval(&mut self, params: &CodelParams, now: Time, port: &PortView) -> bool {
+        if self.waited < params.target || port.queue <= self.largest {
+            self.first_above = None;
+            return false;
+        }
+        match self.first_above {
+            Some(at) => now >= at,
+            None => {
+                self.first_above = Some(later(now, params.interval));
+                false
+            }
+        }
+    }
+
+    /// The first drop (`deque`, section 5.5).
+    fn begin(&mut self, params: &CodelParams, now: Time) {
+        let added = self.count - self.first_count;
+        let recent = now.since(self.next_drop).as_ps() / 16 < params.interval.as_ps();
+        self.count = if recent { added.max(1) } else { 1 };
+        self.first_count = self.count;
+        self.next_drop = drop_after(now, params.interval, self.count);
+        self.taken = false;
+        self.dropping = true;
+    }
+}
+
+/// `control_law` of section 5.6.
+fn drop_after(t: Time, interval: Duration, count: u32) -> Time {
+    let gap = interval.as_ps() as f64 / libm::sqrt(f64::from(count));
+    later(t, Duration::from_ps(gap as u64))
+}
+
+fn later(t: Time, after: Duration) -> Time {
+    t.checked_add(after).unwrap_or(Time::from_ps(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests;
