@@ -1,0 +1,117 @@
+"""EMKC-AVQ on T1 and T2, and its overshoot with a large alpha."""
+
+import numpy as np
+
+from levelflow.claims.metrics import queues, rates, series
+from levelflow.claims.verdict import Seeds
+
+LAW, LINK = "emkc_avq", "R1->R2"
+C, JOIN = 10e6, 5.0  # bit/s, s
+T1 = ("x1", "x2")
+FAST = [f"x{i}" for i in range(1, 100)]  # of T2
+T2 = [*FAST, "x100"]
+T2_SHARE = 0.1e6  # bit/s
+END, USERS_END = 300.0, 150.0  # s
+USERS = 20
+
+
+def t2(figure, seed):
+    scenario = figure.scenario(seed=seed, name="t2.toml")
+    for x in FAST:
+        scenario.flow(x, LAW, "R1", "R2", rtt="220 ms", packet="200 B", start=within_a_second(0))
+    return scenario
+
+
+def users(figure, seed):
+    """As on T1, half of the users have the short path and start first."""
+    scenario = figure.scenario(seed=seed, name="users.toml")
+    for i in range(USERS):
+        start, rtt = (0, "220 ms") if i < USERS / 2 else (5, "2020 ms")
+        scenario.flow(f"x{i + 1}", LAW, "R1", "R2", rtt=rtt, packet="200 B", start=within_a_second(start))
+    return scenario
+
+
+def within_a_second(start):
+    return {"uniform": [f"{start} s", f"{start + 1} s"]}
+
+
+def steady(result):
+    return [rates.steady_rate(result.flows, x, JOIN, END) / 1e6 for x in T1]
+
+
+def virtual_capacity(result):
+    """Mean of y (1 - p) in the steady window, Mb/s: the price is 1 - Cv/y."""
+    window = series.steady(JOIN, END)
+    _, load = series.link_series(result.links, LINK, "arrival_bps", window)
+    _, price = series.link_series(result.links, LINK, "signal", window)
+    return series.mean(load * (1 - price)) / 1e6
+
+
+def overload(result):
+    """Seconds of the longest time for which the arrival rate stays above 1.05 C."""
+    t, load = series.link_series(result.links, LINK, "arrival_bps")
+    fits = np.concatenate(([t[0]], t[load <= 1.05 * C], [t[-1]]))
+    return float(np.diff(fits).max())
+
+
+def sent(result, x, window):
+    """What a flow sent in each 100 ms, bit/s: a rate read every 100 ms would be read in step with the routers."""
+    return series.flow_series(result.flows, x, "sent_bps", window)
+
+
+def each(result):
+    return [series.mean(sent(result, x, series.steady(JOIN, END))[1]) / 1e6 for x in T2]
+
+
+def fast_mean(result, window=series.ALL):
+    curves = [sent(result, x, window) for x in FAST]
+    return curves[0][0], sum(rate for _, rate in curves) / len(FAST)
+
+
+def measure(figure):
+    seeds = figure.seeds(5)
+    scenarios = [figure.scenario(name="t1.toml"), figure.scenario({"law.emkc_avq.alpha": "2 Mb/s"}, name="t1.toml")]
+    for build in (t2, users):
+        scenarios += [build(figure, seed) for seed in seeds]
+    slow, fast, *rest = figure.runs(scenarios)
+    many, crowd = rest[: len(seeds)], rest[len(seeds) :]
+    figure.panels = {"fig 24(e)": (slow, T1), "fig 28(a)": (fast, T1)}
+    figure.sums = {"fig 25(e): x1..x99": fast_mean(many[0]), "fig 28(b): sum": arrivals(crowd[0])}
+    return {
+        "t1-emkcavq-fig24e": [
+            steady(slow),
+            virtual_capacity(slow),
+            rates.time_to_fairness(slow.flows, dict.fromkeys(T1, C / 2), JOIN, within=0.05),
+            [rates.stable(slow.flows, x, C / 2, (JOIN, END)) for x in T1],
+        ],
+        "t2-emkcavq-fig25e": [
+            Seeds([each(result) for result in many]),
+            Seeds([series.is_stable(*fast_mean(result, (JOIN, END)), T2_SHARE) for result in many]),
+        ],
+        "emkcavq-fig28a": [
+            float(rates.aggregate(fast.flows, T1)[1].max()) / 1e6,
+            overload(fast),
+            steady(fast),
+        ],
+        "emkcavq-fig28b": [
+            Seeds([queues.overshoot_pct(result.links, LINK, C) for result in crowd]),
+            Seeds([overload(result) for result in crowd]),
+        ],
+    }
+
+
+def arrivals(result):
+    return series.link_series(result.links, LINK, "arrival_bps")
+
+
+def plot(figure, canvas):
+    first, second, third, fourth = canvas.subplots(2, 2).flat
+    for axes, (title, (result, flows)) in zip((first, third), figure.panels.items(), strict=True):
+        for x in flows:
+            t, rate = rates.rate_series(result.flows, x)
+            axes.plot(t, rate / 1e6, label=x)
+        axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
+        axes.legend()
+    for axes, (title, (t, rate)) in zip((second, fourth), figure.sums.items(), strict=True):
+        axes.plot(t, rate / 1e6)
+        axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
