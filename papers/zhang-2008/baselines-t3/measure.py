@@ -1,4 +1,4 @@
-"""EMKC and RCP with D_max on T3, where receivers hold their ACKs back at random."""
+"""EMKC, and RCP and EMKC-AVQ with D_max, on T3, where receivers hold their ACKs back at random."""
 
 import math
 
@@ -39,11 +39,21 @@ def measure(figure):
     seeds = figure.seeds(5)
     emkc = figure.runs([figure.scenario(seed=seed, name="emkc.toml") for seed in seeds])
     rcp = figure.runs([figure.scenario(seed=seed, name="rcp.toml") for seed in seeds])
-    return {"t3-fig26": [Seeds([steady(r) for r in emkc]), None, Seeds([not swings(r) for r in rcp]), None]}
+    avq = figure.runs([figure.scenario(seed=seed, name="emkc-avq.toml") for seed in seeds])
+    return {
+        "t3-fig26": [
+            Seeds([steady(r) for r in emkc]),
+            None,
+            Seeds([not swings(r) for r in rcp]),
+            Seeds([not swings(r) for r in avq]),
+        ]
+    }
 
 
 def plot(figure, canvas):
-    panels = zip(canvas.subplots(1, 2), (figure.results[0], figure.results[5]), ("EMKC", "RCP with D_max"), strict=True)
+    first_runs = figure.results[::5]
+    titles = ("EMKC", "RCP with D_max", "EMKC-AVQ")
+    panels = zip(canvas.subplots(1, 3), first_runs, titles, strict=True)
     for axes, result, title in panels:
         for x in FLOWS:
             t, rate = rates.rate_series(result.flows, x)

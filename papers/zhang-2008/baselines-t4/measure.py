@@ -1,11 +1,12 @@
-"""RCP and EMKC on T4: four bottlenecks in a square, ACKs beside the data."""
+"""RCP, EMKC and EMKC-AVQ on T4: four bottlenecks in a square, ACKs beside the data."""
 
 from levelflow.claims.metrics import rates
 
 FLOWS = ("x1", "x2", "x3", "x4")
 ALONE, LAST = 30.0, 90.0  # joins of x2 and x4, s
 RCP_END, EMKC_END = 200.0, 400.0
-RCP_SHARE, EMKC_SHARE = 10e6, 10.4e6  # bit/s
+SHARE, EMKC_SHARE = 10e6, 10.4e6  # bit/s
+LAWS = ("rcp", "emkc", "emkc-avq")
 
 
 def steady(flows, end):
@@ -20,22 +21,21 @@ def stable(flows, share, end):
 
 
 def measure(figure):
-    rcp, emkc = (r.flows for r in figure.runs([figure.scenario(name=f"{law}.toml") for law in ("rcp", "emkc")]))
+    rcp, emkc, avq = (r.flows for r in figure.runs([figure.scenario(name=f"{law}.toml") for law in LAWS]))
     return {
         "t4-others-fig27cde": [
             steady(rcp, RCP_END),
-            None,
+            steady(avq, EMKC_END)[1],
             steady(emkc, EMKC_END),
-            rates.time_to_fairness(rcp, dict.fromkeys(FLOWS, RCP_SHARE), LAST, within=0.05),
-            [*stable(rcp, RCP_SHARE, RCP_END), *stable(emkc, EMKC_SHARE, EMKC_END)],
+            rates.time_to_fairness(rcp, dict.fromkeys(FLOWS, SHARE), LAST, within=0.05),
+            [*stable(rcp, SHARE, RCP_END), *stable(emkc, EMKC_SHARE, EMKC_END), *stable(avq, SHARE, EMKC_END)],
         ]
     }
 
 
 def plot(figure, canvas):
-    for axes, result, title in zip(
-        canvas.subplots(1, 2), figure.results, ("fig 27(c): RCP", "fig 27(d): EMKC"), strict=True
-    ):
+    titles = ("fig 27(c): RCP", "fig 27(d): EMKC", "fig 27(e): EMKC-AVQ")
+    for axes, result, title in zip(canvas.subplots(1, 3), figure.results, titles, strict=True):
         for x in FLOWS:
             t, rate = rates.rate_series(result.flows, x)
             axes.plot(t, rate / 1e6, label=x)
