@@ -1,0 +1,32 @@
+"""One flow of classic Kelly control at round-trip times of 90 and 120 ms."""
+
+from levelflow.claims.metrics import queues, rates, series
+from levelflow.claims.verdict import Seeds
+
+C, FIXED = 50e6, 50.02e6  # bit/s
+RTTS = (90, 120)  # ms
+
+
+def converges(result):
+    return series.is_stable(*rates.rate_series(result.flows, "x1"), FIXED, within=0.02)
+
+
+def measure(figure):
+    seeds = figure.seeds(5)
+    runs = [figure.scenario({"flow.x1.rtt": f"{rtt} ms"}, seed=seed) for rtt in RTTS for seed in seeds]
+    results = figure.runs(runs)
+    short, long = results[: len(seeds)], results[len(seeds) :]
+    return {
+        "kelly-fig15": [
+            Seeds([converges(result) for result in short]),
+            Seeds([converges(result) for result in long]),
+            Seeds([queues.overshoot_pct(result.links, "R1->R2", C) for result in long]),
+        ]
+    }
+
+
+def plot(figure, canvas):
+    for axes, result, rtt in zip(canvas.subplots(1, 2), figure.results[::5], RTTS, strict=True):
+        t, rate = rates.rate_series(result.flows, "x1", (0.0, 10.0))
+        axes.plot(t, rate / 1e6)
+        axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=f"fig 15: RTT {rtt} ms")
