@@ -14,8 +14,10 @@ extern crate std;
 pub mod aimd;
 pub mod bbr;
 pub mod cbr;
+pub mod dctcp;
 pub mod emkc;
 pub mod emkc_avq;
+pub mod fast;
 pub mod jetmax;
 pub mod kelly;
 pub mod ks;
@@ -28,6 +30,7 @@ mod registry;
 pub mod reno;
 pub mod tcp;
 pub mod tfrc;
+pub mod vegas;
 pub mod wire;
 pub mod xcp;
 
@@ -51,6 +54,9 @@ registry::laws! {
     maxnet => MaxNet,
     xcp => Xcp,
     reno => Reno,
+    dctcp => Dctcp,
+    vegas => Vegas,
+    fast => Fast,
     cbr => Cbr,
     aimd => Aimd,
     tfrc => Tfrc,

@@ -32,7 +32,7 @@ pub(super) const TABLE: &[ParamSpec] = &[
         unit: Unit::Number,
         default: 2.77,
         range: (1.1, 10.0),
-        source: "4 ln 2: draft-ietf-ccwg-bbr, section 2.4",
+        source: "4 ln 2: draft-ietf-ccwg-bbr",
     },
     ParamSpec {
         name: "window_gain",

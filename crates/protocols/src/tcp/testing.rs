@@ -76,6 +76,7 @@ pub struct Path<V: Variant> {
     service: Duration,
     delay: Duration,
     buffer: usize,
+    threshold: usize,
     free_at: Time,
     fate: Box<dyn FnMut(u32, Time) -> Fate>,
     answers: VecDeque<Packet>,
@@ -101,6 +102,7 @@ impl<V: Variant> Path<V> {
             service: Duration::from_secs_f64(1.0 / capacity).expect("a capacity"),
             delay: Duration::from_secs_f64(delay).expect("a delay"),
             buffer: usize::MAX,
+            threshold: usize::MAX,
             free_at: Time::ZERO,
             fate: Box::new(|_, _| Fate::Passes),
             answers: VecDeque::new(),
@@ -116,6 +118,12 @@ impl<V: Variant> Path<V> {
 
     pub fn with_buffer(mut self, packets: usize) -> Self {
         self.buffer = packets;
+        self
+    }
+
+    /// Marks a packet that finds so many waiting or in service.
+    pub fn with_threshold(mut self, packets: usize) -> Self {
+        self.threshold = packets;
         self
     }
 
@@ -188,13 +196,14 @@ impl<V: Variant> Path<V> {
             self.lost.push_back((number, data, 0));
             return;
         }
+        let marked = fate == Fate::Marked || self.queue() >= self.threshold;
         self.free_at = self.free_at.max(self.now) + self.service;
         self.answers.push_back(Packet {
             back: self.free_at + self.delay,
             number,
             data,
             sent: self.now,
-            marked: fate == Fate::Marked,
+            marked,
         });
     }
 

@@ -1,0 +1,89 @@
+use super::{Dctcp, DctcpState};
+use crate::tcp::testing::{Path, answer, at, close, params};
+use crate::tcp::{Answer, Cause, Congestion, Variant, Window};
+use crate::{Law, Protocol};
+
+const WINDOW: Window = Window {
+    size: 100.0,
+    ssthresh: 100.0,
+};
+
+/// Takes a window of data of which so many packets are marked; the last answer ends it.
+fn take(state: &mut DctcpState, gain: f64, packets: u32, marked: u32) {
+    let mut window = WINDOW;
+    for i in 1..=packets {
+        let answer = Answer {
+            marked: i <= marked,
+            round: i == packets,
+            ..answer(0.0, 0.1)
+        };
+        state.on_answer(&gain, &answer, &mut window);
+    }
+    assert_eq!(window, WINDOW);
+}
+
+#[test]
+fn the_share_of_marks_is_averaged_once_per_window() {
+    let gain = 0.0625;
+    let mut state = DctcpState::new(&gain);
+    close(state.alpha, 1.0, 0.0);
+    let mut expected = 1.0;
+    for (packets, marked) in [(10, 0), (20, 5), (7, 7), (1, 0)] {
+        take(&mut state, gain, packets, marked);
+        expected = (1.0 - gain) * expected + gain * f64::from(marked) / f64::from(packets);
+        close(state.alpha, expected, 1e-12);
+    }
+}
+
+#[test]
+fn marks_cut_by_half_their_share_and_losses_by_half() {
+    let mut state = DctcpState::new(&1.0);
+    take(&mut state, 1.0, 10, 2);
+    for (cause, left) in [(Cause::Mark, 90.0), (Cause::Loss, 50.0), (Cause::Timeout, 50.0)] {
+        let congestion = Congestion {
+            cause,
+            now: at(0.0),
+            window: 100.0,
+            rtt: answer(0.0, 0.1).rtt,
+        };
+        close(state.reduce(&1.0, &congestion), left, 1e-12);
+    }
+}
+
+#[test]
+fn queues_may_mark_by_default() {
+    assert!(Dctcp::transport(&params::<DctcpState>(&[])).ecn);
+    assert_eq!(Dctcp::INFO.name, "dctcp");
+}
+
+/// Alizadeh et al. 2010, section 3.3: over a queue that marks from `K` packets on, the window climbs by 1 per round trip to
+/// `W = C R + K`, a window of packets is marked, and `alpha / 2` of it goes. So a cycle has `alpha W / 2` round trips, and
+/// one in which the window rests after the cut. In one of them everything is marked: `alpha (alpha W / 2 + 1) = 1`, or about
+/// `sqrt(2 / W)`. The gain is small here so that `alpha` is the same when cut as on average.
+#[test]
+fn a_marking_threshold_gives_the_square_root_law() {
+    let (capacity, delay, threshold) = (2000.0, 0.2, 100.0);
+    let full = capacity * delay + threshold;
+    let changes = [("gain", 1.0 / 512.0), ("initial_ssthresh", 400.0)];
+    let mut path = Path::<DctcpState>::new(&changes, capacity, delay).with_threshold(threshold as usize);
+    path.run(1000.0, |_| {});
+    let before = path.delivered;
+    let (mut sum, mut answers) = (0.0, 0.0);
+    let (mut low, mut high, mut longest) = (f64::MAX, 0.0_f64, 0);
+    path.run(1300.0, |path| {
+        sum += path.sender.variant().alpha;
+        answers += 1.0;
+        low = low.min(path.window());
+        high = high.max(path.window());
+        longest = longest.max(path.queue());
+    });
+    let alpha = sum / answers;
+    let root = ((1.0 + 2.0 * full).sqrt() - 1.0) / full;
+    close(alpha / root, 1.0, 0.03);
+    close(alpha / (2.0 / full).sqrt(), 1.0, 0.05);
+    close(high, full, 3.0);
+    close(low, high * (1.0 - alpha / 2.0), 0.01 * high);
+    assert!(longest as f64 <= threshold + 3.0, "{longest} packets waited");
+    close((path.delivered - before) as f64 / 300.0, capacity, 0.001 * capacity);
+    assert_eq!(path.losses, 0);
+}

@@ -1,0 +1,114 @@
+//! FAST TCP: moves its window towards the one that keeps a fixed number of its packets in the queue.
+//!
+//! Source: D. X. Wei, C. Jin, S. H. Low, S. Hegde, "FAST TCP: motivation, architecture, algorithms, performance" (IEEE/ACM ToN
+//! 14(6), 2006).
+
+#[cfg(test)]
+mod tests;
+
+use crate::params::Unit;
+use crate::tcp::{Answer, Congestion, ROWS, Tcp, Variant, Window, info, table};
+use crate::{LawInfo, ParamError, ParamSpec, Signal};
+
+/// The law; see the [module](self).
+pub type Fast = Tcp<FastState>;
+
+/// Validated parameters of FAST alone.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FastParams {
+    /// Packets that the flow keeps in queues.
+    pub alpha: f64,
+    /// Part of the way to its target that the window goes per round trip.
+    pub gamma: f64,
+}
+
+const TABLE: [ParamSpec; ROWS + 2] = table([
+    ParamSpec {
+        name: "alpha",
+        doc: "packets that the flow keeps in queues",
+        unit: Unit::Number,
+        default: 20.0,
+        range: (1.0, 1e6),
+        source: "own choice for 10 Mb/s; Wei et al. 2006 take 200 for 1 Gb/s",
+    },
+    ParamSpec {
+        name: "gamma",
+        doc: "part of the way to its target that the window goes per round trip",
+        unit: Unit::Number,
+        default: 0.5,
+        range: (0.001, 1.0),
+        source: "Wei et al. 2006: between 0 and 1; 0.5 in their experiments",
+    },
+]);
+
+/// The round-trip time of one flow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct FastState {
+    /// Moving average, s; 0 before the first answer.
+    average: f64,
+}
+
+impl FastState {
+    /// Part of the average round-trip time that is not waiting: `baseRTT / RTT`.
+    fn moving(&self, answer: &Answer) -> f64 {
+        answer.rtt.min / self.average
+    }
+}
+
+impl Variant for FastState {
+    type Params = FastParams;
+    const INFO: LawInfo = LawInfo {
+        signal: Signal::Delay,
+        ..info(
+            "fast",
+            "FAST TCP: keeps a fixed number of packets in queues",
+            "Wei, Jin, Low, Hegde 2006",
+            &TABLE,
+        )
+    };
+
+    fn params(values: &[f64]) -> Result<FastParams, ParamError> {
+        let &[alpha, gamma] = values else {
+            panic!("one value per row of the table");
+        };
+        Ok(FastParams { alpha, gamma })
+    }
+
+    fn new(_params: &FastParams) -> Self {
+        Self { average: 0.0 }
+    }
+
+    /// The average has the weight `min(3/w, 1/4)`: it spans a third of a round trip.
+    fn on_answer(&mut self, _params: &FastParams, answer: &Answer, window: &mut Window) {
+        if self.average == 0.0 {
+            self.average = answer.rtt.last;
+        }
+        let weight = (3.0 / window.size).min(0.25);
+        self.average += weight * (answer.rtt.last - self.average);
+    }
+
+    /// Until what the flow wants to keep in queues is there.
+    fn slow_start(&mut self, params: &FastParams, answer: &Answer, window: &mut Window) {
+        if window.size * (1.0 - self.moving(answer)) > params.alpha {
+            window.ssthresh = window.size;
+        } else {
+            window.slow_start();
+        }
+    }
+
+    /// `w <- min(2w, (1 - gamma) w + gamma (baseRTT/RTT w + alpha))`, once per round trip.
+    fn avoid(&mut self, params: &FastParams, answer: &Answer, window: &mut Window) {
+        if !answer.round {
+            return;
+        }
+        let old = window.size;
+        let target = self.moving(answer) * old + params.alpha;
+        window.size = (old + params.gamma * (target - old)).min(2.0 * old);
+        // A window below the threshold would be in slow start.
+        window.ssthresh = window.ssthresh.min(window.size);
+    }
+
+    fn reduce(&mut self, _params: &FastParams, congestion: &Congestion) -> f64 {
+        congestion.window / 2.0
+    }
+}

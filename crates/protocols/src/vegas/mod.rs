@@ -1,0 +1,143 @@
+//! TCP Vegas: keeps a few packets of its own in the queue, which it counts by the round-trip time.
+//!
+//! Source: L. S. Brakmo, L. L. Peterson, "TCP Vegas: end to end congestion avoidance on a global Internet" (IEEE JSAC 13(8), 1995),
+//! section III.
+
+#[cfg(test)]
+mod tests;
+
+use crate::params::{Problem, Unit};
+use crate::tcp::{Answer, Congestion, ROWS, Tcp, Variant, Window, info, table};
+use crate::{LawInfo, ParamError, ParamSpec, Signal};
+
+/// The law; see the [module](self).
+pub type Vegas = Tcp<VegasState>;
+
+/// Validated parameters of Vegas alone, in packets.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VegasParams {
+    /// With fewer in the queue the window grows.
+    pub alpha: f64,
+    /// With more it shrinks.
+    pub beta: f64,
+    /// With more slow start ends.
+    pub gamma: f64,
+}
+
+const PACKETS: (f64, f64) = (0.0, 1e6);
+
+const TABLE: [ParamSpec; ROWS + 3] = table([
+    ParamSpec {
+        name: "alpha",
+        doc: "with fewer packets in the queue the window grows",
+        unit: Unit::Number,
+        default: 2.0,
+        range: PACKETS,
+        source: "Brakmo and Peterson 1995 (Vegas-2,4); Linux and ns-3",
+    },
+    ParamSpec {
+        name: "beta",
+        doc: "with more packets in the queue the window shrinks",
+        unit: Unit::Number,
+        default: 4.0,
+        range: PACKETS,
+        source: "Brakmo and Peterson 1995 (Vegas-2,4); Linux and ns-3",
+    },
+    ParamSpec {
+        name: "gamma",
+        doc: "with more packets in the queue slow start ends",
+        unit: Unit::Number,
+        default: 1.0,
+        range: PACKETS,
+        source: "Linux and ns-3; left open by Brakmo and Peterson 1995, section III-C",
+    },
+]);
+
+/// The round trips of one flow.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct VegasState {
+    /// Shortest round-trip time among the answers of the present round trip, s; infinite before the first.
+    shortest: f64,
+    /// Of the one before, the answer that ended it included.
+    measured: f64,
+    /// Whether slow start grows in this round trip: only in every other one, so that the ones between can be measured.
+    grows: bool,
+}
+
+impl VegasState {
+    /// Packets of a window that wait: the difference of expected and actual throughput, times the shortest round-trip time.
+    fn waiting(&self, answer: &Answer, window: &Window) -> f64 {
+        window.size * (1.0 - answer.rtt.min / self.measured)
+    }
+}
+
+impl Variant for VegasState {
+    type Params = VegasParams;
+    const INFO: LawInfo = LawInfo {
+        signal: Signal::Delay,
+        ..info(
+            "vegas",
+            "TCP Vegas: keeps a few packets in the queue",
+            "Brakmo and Peterson 1995, section III",
+            &TABLE,
+        )
+    };
+
+    fn params(values: &[f64]) -> Result<VegasParams, ParamError> {
+        let &[alpha, beta, gamma] = values else {
+            panic!("one value per row of the table");
+        };
+        if beta < alpha {
+            return Err(ParamError {
+                name: "beta",
+                problem: Problem::Conflict("must be at least alpha"),
+            });
+        }
+        Ok(VegasParams { alpha, beta, gamma })
+    }
+
+    fn new(_params: &VegasParams) -> Self {
+        Self {
+            shortest: f64::INFINITY,
+            measured: f64::INFINITY,
+            grows: false,
+        }
+    }
+
+    fn on_answer(&mut self, _params: &VegasParams, answer: &Answer, _window: &mut Window) {
+        if answer.round {
+            self.measured = self.shortest.min(answer.rtt.last);
+            self.shortest = f64::INFINITY;
+            self.grows = !self.grows;
+        }
+        self.shortest = self.shortest.min(answer.rtt.last);
+    }
+
+    fn slow_start(&mut self, params: &VegasParams, answer: &Answer, window: &mut Window) {
+        if answer.round && self.waiting(answer, window) > params.gamma {
+            // What fits the pipe, and one packet: the rest of the window only waits.
+            window.size = window.size.min(window.size * answer.rtt.min / self.measured + 1.0);
+            window.ssthresh = window.size;
+        } else if self.grows {
+            window.slow_start();
+        }
+    }
+
+    fn avoid(&mut self, params: &VegasParams, answer: &Answer, window: &mut Window) {
+        if !answer.round {
+            return;
+        }
+        let waiting = self.waiting(answer, window);
+        if waiting < params.alpha {
+            window.size += 1.0;
+        } else if waiting > params.beta {
+            window.size -= 1.0;
+            // A window below the threshold would be in slow start.
+            window.ssthresh = window.ssthresh.min(window.size);
+        }
+    }
+
+    fn reduce(&mut self, _params: &VegasParams, congestion: &Congestion) -> f64 {
+        congestion.window / 2.0
+    }
+}

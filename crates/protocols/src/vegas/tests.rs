@@ -1,0 +1,114 @@
+use super::{Vegas, VegasParams, VegasState};
+use crate::Law;
+use crate::tcp::testing::{Path, answer, close};
+use crate::tcp::{Answer, ROWS, Rtt, Variant, Window};
+
+const PARAMS: VegasParams = VegasParams {
+    alpha: 2.0,
+    beta: 4.0,
+    gamma: 1.0,
+};
+
+/// The answer that ends a round trip in which the shortest time was `rtt`, on a path of 100 ms.
+fn end(rtt: f64) -> Answer {
+    Answer {
+        round: true,
+        rtt: Rtt {
+            last: rtt,
+            smooth: rtt,
+            min: 0.1,
+        },
+        ..answer(0.0, rtt)
+    }
+}
+
+#[test]
+fn the_window_moves_by_a_packet_per_round_trip_or_rests() {
+    // A window of 50 on a path of 100 ms: 50 (1 - 0.1/rtt) packets wait.
+    for (rtt, change) in [
+        (0.1, 1.0),
+        (0.103, 1.0),
+        (0.106, 0.0),
+        (0.108, 0.0),
+        (0.11, -1.0),
+        (0.2, -1.0),
+    ] {
+        let mut state = VegasState::new(&PARAMS);
+        let mut window = Window {
+            size: 50.0,
+            ssthresh: 50.0,
+        };
+        state.on_answer(&PARAMS, &end(rtt), &mut window);
+        state.avoid(&PARAMS, &end(rtt), &mut window);
+        close(window.size, 50.0 + change, 0.0);
+        assert!(window.ssthresh <= window.size, "slow start would begin again");
+        state.avoid(&PARAMS, &answer(0.0, rtt), &mut window);
+        close(window.size, 50.0 + change, 0.0);
+    }
+}
+
+#[test]
+fn one_long_round_trip_time_does_not_count() {
+    let mut state = VegasState::new(&PARAMS);
+    let mut window = Window {
+        size: 50.0,
+        ssthresh: 50.0,
+    };
+    state.on_answer(&PARAMS, &end(0.11), &mut window);
+    state.on_answer(
+        &PARAMS,
+        &Answer {
+            round: false,
+            ..end(0.1)
+        },
+        &mut window,
+    );
+    state.on_answer(
+        &PARAMS,
+        &Answer {
+            round: false,
+            ..end(0.3)
+        },
+        &mut window,
+    );
+    state.on_answer(&PARAMS, &end(0.11), &mut window);
+    close(state.measured, 0.1, 0.0);
+}
+
+#[test]
+fn slow_start_doubles_in_every_other_round_trip() {
+    let mut path = Path::<VegasState>::new(&[], 1e9, 0.1);
+    for round in 0..10 {
+        path.run(0.1 * f64::from(round) + 0.15, |_| {});
+        close(path.window(), f64::from(2 << ((round + 1) / 2)), 0.0);
+    }
+}
+
+/// Brakmo and Peterson 1995, section III-B: in equilibrium between alpha and beta packets wait, and the link is full.
+#[test]
+fn alpha_to_beta_packets_wait() {
+    for (alpha, beta) in [(2.0, 4.0), (1.0, 3.0), (10.0, 12.0)] {
+        for (capacity, delay) in [(1000.0, 0.1), (5000.0, 0.02)] {
+            let changes = [("alpha", alpha), ("beta", beta)];
+            let mut path = Path::<VegasState>::new(&changes, capacity, delay).with_buffer(500);
+            path.run(60.0, |_| {});
+            let before = path.delivered;
+            path.run(120.0, |path| {
+                let waiting = path.window() - capacity * delay;
+                assert!(waiting >= alpha && waiting <= beta + 1.0, "{waiting} packets wait");
+                // What the answer allows to be sent, one packet or two, has not left yet.
+                let queue = path.queue() as f64;
+                assert!(queue <= waiting && queue >= waiting - 2.0, "{queue} in the queue");
+            });
+            close((path.delivered - before) as f64 / 60.0, capacity, 0.001 * capacity);
+            assert_eq!(path.losses, 0);
+        }
+    }
+}
+
+#[test]
+fn beta_below_alpha_is_refused() {
+    let mut values: std::vec::Vec<f64> = Vegas::INFO.params.iter().map(|row| row.default).collect();
+    values[ROWS] = 5.0;
+    assert_eq!(Vegas::params(&values).unwrap_err().name, "beta");
+}
