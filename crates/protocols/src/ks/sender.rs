@@ -8,6 +8,9 @@ use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
 /// Window in packets, or rate in packets per time unit, of a new flow.
 const INITIAL: f64 = 1.0;
 
+/// Smaller windows are paced: a window counts whole packets, and rounding them would say something else.
+const PACED_BELOW: f64 = 4.0;
+
 /// Keeps rates finite whatever the parameters.
 const CEILING: f64 = 1e9;
 
@@ -29,6 +32,7 @@ pub struct KsSender {
     outstanding: u32,
     rate: Rate,
     window: u32,
+    paced: bool,
 }
 
 impl KsSender {
@@ -78,6 +82,7 @@ impl KsSender {
     }
 
     fn settle(&mut self, params: &KsParams) {
+        self.paced = params.control == Control::Rate || self.level < PACED_BELOW;
         let bits = self.level * self.packet_size.as_bits_f64();
         (self.rate, self.window) = match params.control {
             Control::Window => (Rate::clamped(bits / self.rtt(params)), libm::ceil(self.level) as u32),
@@ -98,6 +103,7 @@ impl SenderLaw for KsSender {
             outstanding: 0,
             rate: Rate::ZERO,
             window: 1,
+            paced: true,
         };
         sender.settle(params);
         sender
@@ -106,6 +112,11 @@ impl SenderLaw for KsSender {
     #[inline]
     fn rate(&self) -> Rate {
         self.rate
+    }
+
+    #[inline]
+    fn paces(&self) -> bool {
+        self.paced
     }
 
     #[inline]
@@ -128,7 +139,7 @@ impl SenderLaw for KsSender {
     fn on_feedback(&mut self, params: &KsParams, _now: Time, feedback: &Feedback<NoHeader>) {
         self.measure(feedback.rtt);
         self.outstanding = feedback.outstanding;
-        let acks = if feedback.kind == Kind::Data { feedback.acked } else { 0 };
+        let acks = u32::from(feedback.kind == Kind::Data);
         let nacks = u32::from(feedback.marked && params.signals.marks());
         self.step(params, acks, nacks);
     }

@@ -297,11 +297,15 @@ fn a_timeout_is_a_nack_for_each_packet_on_its_way() {
 
 #[test]
 fn fractions_of_a_packet_are_paced() {
-    for (w, window, gap) in [(0.4, 1, 5.0), (1.6, 2, 1.25), (3.0, 3, 2.0 / 3.0)] {
+    for (w, window, gap) in [(0.4, 1, 5.0), (1.6, 2, 1.25), (3.5, 4, 2.0 / 3.5), (4.5, 5, 2.0 / 4.5)] {
         let mut flow = Flow::new(2.0, &[("kappa", 1e-6)]);
         flow.sender.level = w;
         flow.answer(Kind::Syn, false);
-        assert!(flow.sender.paces());
+        assert_eq!(
+            flow.sender.paces(),
+            w < 4.0,
+            "larger windows are clocked by their answers"
+        );
         assert_eq!(flow.sender.window(), window);
         let measured = flow.sender.rate().time_to_send(DATA).unwrap().as_secs_f64() / UNIT;
         close(measured, gap, 1e-9);

@@ -195,7 +195,7 @@ const TABLE: &[ParamSpec] = &[
     ParamSpec {
         name: "every",
         doc: "packets from one step of \"load\" to the next",
-        unit: Unit::Number,
+        unit: Unit::Packets,
         default: 1000.0,
         range: (1.0, 1e9),
         source: "K of Kunniyur and Srikant 2003, section VI-C",
