@@ -119,6 +119,11 @@ impl Router {
     fn interval_s(&self) -> f64 {
         self.law.interval(&self.params).as_secs_f64()
     }
+
+    /// Every variable of the router.
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.law)
+    }
 }
 
 /// The sender half of a law for one flow.
@@ -229,5 +234,10 @@ impl Sender {
     #[getter]
     fn packet_size(&self) -> u64 {
         self.law.packet_size(&self.params).get()
+    }
+
+    /// Every variable of the sender.
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.law)
     }
 }

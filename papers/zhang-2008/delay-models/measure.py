@@ -24,7 +24,7 @@ def obeys_31(x, a, delays):
     """Whether x_i(n) = sum_j a_ij x_j(n - D_i) for every n, eq 31."""
     past = delays.max()
     terms = [x[past - d : len(x) - d] @ row for d, row in zip(delays, a, strict=True)]
-    return bool(np.allclose(x[past:], np.column_stack(terms), rtol=1e-9, atol=1e-12))
+    return bool(np.allclose(x[past:], np.column_stack(terms), rtol=1e-9, atol=1e-15))
 
 
 def seen_by_router(x, forward):
@@ -48,7 +48,7 @@ def structures(draws=20):
             obeys_31(iterate(a, np.broadcast_to(delays[:, None], a.shape), history)[-STEPS:], a, delays)
             and obeys_31(seen_by_router(directional, forward)[-STEPS + LONGEST_DELAY :], a, delays)
             and not obeys_31(iterate(a, arbitrary, history)[-STEPS:], a, delays)
-            and np.allclose(undelayed[-1], np.linalg.matrix_power(a, STEPS) @ history[-1], rtol=1e-9, atol=1e-12)
+            and np.allclose(undelayed[-STEPS:][9], np.linalg.matrix_power(a, 10) @ history[-1], rtol=1e-9, atol=0)
         )
     return all(holds)
 

@@ -1,5 +1,6 @@
 """EMKC's header and router, and the queue term of RCP, without a network."""
 
+import re
 import struct
 
 from levelflow.laws import Router, Sender
@@ -51,6 +52,18 @@ def additions_per_packet():
     return [round(counted(n + 1) - counted(n), 4) for n in (1, 2, 100)]
 
 
+def variables_of_traffic():
+    """In how many of their variables two routers differ, after as many intervals, that saw different traffic."""
+
+    def variables(load):
+        router = loaded(C, load, 1)
+        router.arrive(round(load * DELTA / 8), None)
+        return re.findall(r"(\w+): ([^ ,]+)", repr(router))
+
+    pairs = zip(variables(0.5 * C), variables(1.25 * C), strict=True)
+    return sum(one != other for one, other in pairs)
+
+
 def rcp_rate(queue_bytes):
     router = Router("rcp", C, {"alpha": 0.4, "beta": 1.0, "initial": 0.5})
     router.arrive(round(C * 0.01 / 8), None)
@@ -61,7 +74,7 @@ def rcp_rate(queue_bytes):
 def measure(figure):
     return {
         "mkc-fig18-header": [len(Sender("emkc").send(0.0, 0, SIZE)), header_round_trips()],
-        "mkc-router": [feedback_ages(), additions_per_packet(), None],
+        "mkc-router": [feedback_ages(), additions_per_packet(), variables_of_traffic()],
         "rcp-eq126": [rcp_rate(10_000) < rcp_rate(0) and abs(rcp_rate(0) / (0.5 * C) - 1) < 1e-9],
     }
 
