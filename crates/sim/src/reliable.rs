@@ -12,6 +12,10 @@ use crate::packet::PacketId;
 const REORDERING: u32 = 3;
 const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
 
+/// Least time to wait beyond the smoothed round trip, seconds: `G` of RFC 6298, here the tick of ns-2. Round trips here
+/// are exact, so that without it a path that was calm would time out over any packet that waits.
+const TICK: f64 = 0.01;
+
 /// A run of bytes of a transfer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Chunk {
@@ -213,7 +217,7 @@ impl Reliable {
     pub fn timeout(&self) -> Duration {
         let base = match self.srtt {
             None => FIRST_TIMEOUT,
-            Some(srtt) => Duration::from_secs_f64(srtt + 4.0 * self.rttvar)
+            Some(srtt) => Duration::from_secs_f64(srtt + (4.0 * self.rttvar).max(TICK))
                 .unwrap_or(FIRST_TIMEOUT)
                 .max(self.min_timeout),
         };
@@ -292,6 +296,13 @@ mod tests {
         assert_eq!(t.timeout(), FIRST_TIMEOUT);
         t.on_round_trip(Duration::from_ms(1600));
         assert_eq!(t.timeout(), Duration::from_ms(4800));
+    }
+
+    #[test]
+    fn a_calm_path_leaves_room_for_a_packet_that_waits() {
+        let mut t = Reliable::new(Duration::from_ms(200));
+        (0..100).for_each(|_| t.on_round_trip(Duration::from_ms(1600)));
+        assert_eq!(t.timeout(), Duration::from_ms(1610));
     }
 
     #[test]

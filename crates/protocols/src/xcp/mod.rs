@@ -16,6 +16,8 @@ pub use params::{RttEstimate, XcpParams};
 pub use router::XcpRouter;
 pub use sender::XcpSender;
 
+use levelflow_units::Duration;
+
 use crate::{Arrived, Header, Law, LawInfo, Opening, ParamError, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
@@ -33,6 +35,7 @@ impl Protocol for Xcp {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
+            min_timeout: Duration::from_secs(1),
             ..Transport::PLAIN
         }
     }
