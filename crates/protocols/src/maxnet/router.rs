@@ -19,16 +19,18 @@ pub struct MaxNetRouter {
     floor: f64,
     price_code: u32,
     spare_code: u32,
-    /// Bits that arrived in the running window of MaxStart.
-    bits: f64,
+    /// Bits that waited at the end of the last interval.
+    waiting: f64,
+    /// Bits sent in the running window of MaxStart.
+    sent: f64,
     /// How long that window has lasted, seconds.
     lasted: f64,
 }
 
-/// What MaxStart packets are told: `(mu + (1 - mu)/4) C - y`, as the price at which that is the demand; the largest
-/// code where nothing is to spare.
-fn spare_code(params: &MaxNetParams, capacity: Rate, load: f64) -> u32 {
-    let spare = (params.mu + (1.0 - params.mu) / 4.0) * capacity.bps() - load;
+/// What MaxStart packets are told: `(mu + (1 - mu)/4) C` less the rate at which the link sends, as the price at which
+/// that is the demand; the largest code where nothing is to spare.
+fn spare_code(params: &MaxNetParams, capacity: Rate, sends: f64) -> u32 {
+    let spare = (params.mu + (1.0 - params.mu) / 4.0) * capacity.bps() - sends;
     let code = if spare > 0.0 {
         header::code(params.price_of(spare))
     } else {
@@ -51,7 +53,8 @@ impl RouterLaw for MaxNetRouter {
             floor,
             price_code: header::code(floor),
             spare_code: spare_code(params, port.capacity, 0.0),
-            bits: 0.0,
+            waiting: 0.0,
+            sent: 0.0,
             lasted: 0.0,
         }
     }
@@ -75,15 +78,17 @@ impl RouterLaw for MaxNetRouter {
         let c = self.capacity.bps();
         let y = self.arrived.as_bits_f64();
         self.arrived = Bytes::ZERO;
-        let wanted = y + port.queue.as_bits_f64() * dt / params.t0;
+        let queue = port.queue.as_bits_f64();
+        let wanted = y + queue * dt / params.t0;
         let largest = header::price(header::LARGEST);
         self.price = (self.price + wanted / c - params.mu * dt).max(self.floor).min(largest);
         self.price_code = header::code(self.price);
-        self.bits += y;
+        self.sent += y - port.dropped.as_bits_f64() - (queue - self.waiting);
+        self.waiting = queue;
         self.lasted += dt;
         if self.lasted >= params.load_window.as_secs_f64() {
-            self.spare_code = spare_code(params, self.capacity, self.bits / self.lasted);
-            (self.bits, self.lasted) = (0.0, 0.0);
+            self.spare_code = spare_code(params, self.capacity, self.sent / self.lasted);
+            (self.sent, self.lasted) = (0.0, 0.0);
         }
     }
 

@@ -35,7 +35,8 @@ impl Source {
         };
         let (q, tau) = (header::price(field), tau.as_secs_f64());
         let gain = params.alpha * params.eta * params.t * dt.as_secs_f64() / (tau * tau);
-        *xi += gain.min(1.0) * (equilibrium(params, q, tau) - *xi);
+        let goal = equilibrium(params, q, tau);
+        *xi = if gain < 1.0 { *xi + gain * (goal - *xi) } else { goal };
         params.x_max * libm::exp((*xi - params.alpha * q / tau).min(0.0))
     }
 }

@@ -41,6 +41,32 @@ fn a_flow_starts_at_the_least_spare_capacity() {
     close(start_rate(&self::params(&[("mu", 0.8)]), &[0.0]) / C, 0.85, 1e-5);
 }
 
+/// What counts is what the link sends: first nothing arrives, but a queue is being sent; then all that arrives is
+/// dropped.
+#[test]
+fn a_link_spares_what_it_does_not_send() {
+    let params = params(&[]);
+    let mut router = router(&params, C);
+    let ms = (C * 0.001 / 8.0) as u64;
+    let mut told = |queue: u64, dropped: u64, arrived: u64| {
+        for i in (0..10).rev() {
+            let view = PortView {
+                queue: Bytes::new(queue + i * ms),
+                packets: 1,
+                dropped: Bytes::new(dropped),
+            };
+            router.on_arrival(&params, &Arriving::alone(Bytes::new(arrived)), None);
+            router.on_interval(&params, seconds(0.001), &view);
+        }
+        let mut header = sender(&params).on_send(&params, Time::ZERO, &outgoing(Kind::Syn));
+        router.on_arrival(&params, &Arriving::alone(Bytes::ZERO), Some(&mut header));
+        params.demand(header::price(header.price)) / C
+    };
+    told(10 * ms, 0, 100 * ms);
+    close(told(0, 0, 0), 0.0, 1e-9);
+    close(told(0, 99 * ms, 99 * ms), 0.925, 1e-5);
+}
+
 #[test]
 fn without_max_start_a_flow_starts_at_the_price() {
     let params = params(&[("max_start", 0.0)]);

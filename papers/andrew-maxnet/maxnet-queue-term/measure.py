@@ -1,0 +1,49 @@
+"""A window of twice the bandwidth-delay product: what the router makes of the queue."""
+
+import math
+
+import numpy as np
+
+from levelflow.claims import Against
+from levelflow.claims.metrics import series
+
+LINK = "A->B"
+C, TAU = 622e6, 0.029  # bit/s, s
+AT_LINK, AT_FLOW = "link.A->B.law.maxnet", "flow.x.law.maxnet"
+FROZEN = {f"{AT_LINK}.t0": "29 ms", f"{AT_FLOW}.alpha": 0.001, f"{AT_FLOW}.eta": 0.0}
+#: The queue term is a part in 10^6 of what it is with 1 s.
+WITHOUT = {f"{AT_LINK}.t0": "1000000 s"}
+
+
+def measure(figure):
+    frozen, plain, without = figure.runs([figure.scenario(changes) for changes in (FROZEN, {}, WITHOUT)])
+    return {"maxnet-queue-term": [virtual_load(frozen), Against(drained(plain), drained(without))]}
+
+
+def column(result, name, window=series.ALL):
+    return series.link_series(result.links, LINK, name, window)
+
+
+def virtual_load(result):
+    """Mean of y/C + Q/(T_0 C) from the third round trip on, as long as the window is what it was."""
+    window = (3 * TAU, 10 * TAU)
+    load = column(result, "arrival_bps", window)[1] / C
+    queue = 8 * column(result, "queue_bytes", window)[1] / (TAU * C)
+    return series.mean(load + queue)
+
+
+def drained(result):
+    """When the queue was first empty again after it had begun, s."""
+    t, queue = column(result, "queue_bytes")
+    begun = np.argmax(queue > 0)
+    empty = np.flatnonzero(queue[begun:] == 0)
+    return float(t[begun + empty[0]] - t[begun]) if empty.size else math.inf
+
+
+def plot(figure, canvas):
+    axes = canvas.subplots()
+    for result, name in zip(figure.results, ("window held, T0 = 29 ms", "T0 = 130 ms", "no queue term"), strict=True):
+        t, queue = column(result, "queue_bytes", (0.0, 1.0))
+        axes.plot(t, 8 * queue / (C * TAU), label=name)
+    axes.set(xlabel="time (s)", ylabel="queue / BDP", title="A window of 2 C tau")
+    axes.legend()

@@ -1,0 +1,126 @@
+"""The router's price and what packets carry, one interval or packet at a time."""
+
+import re
+from itertools import count, permutations
+
+import numpy as np
+
+from levelflow.claims import Against
+from levelflow.claims.metrics import series
+from levelflow.laws import Router, Sender
+from levelflow.library import laws
+
+X_MAX, X_MIN, T = 1e15, 32.0, 0.4  # bit/s, bit/s, s
+MU, DT, T0 = 0.9, 0.001, 0.13  # s
+GIGABIT = 1e9  # bit/s
+LSB = 2.0**-19  # s
+LINKS = (400e6, 10e6, 622e6)  # bit/s
+RATES = X_MIN * 10 ** np.arange(0, 13.5, 0.1)  # bit/s, to 0.8 Pb/s
+#: What MaxNet and XCP have in front of their fields, bytes: kind and length; protocol, length, version and format.
+PREAMBLE = {"maxnet": 2, "xcp": 4}
+
+
+def measure(figure):
+    link = series.link_series(figure.run().links, "A->B", "arrival_bps", (16.0, 20.0))[1]
+    idle = Router("maxnet", GIGABIT).arrive(1500, fresh())
+    return {
+        "maxnet-eq2-max-price": [
+            Against(price(through(LINKS)), max(Router("maxnet", c).signal for c in LINKS)),
+            len({demand(through(order)) for order in permutations(LINKS)}) > 1,
+        ],
+        "maxnet-eq3-price": [
+            price_step(1.0) / DT,
+            price_step(0.54, mu=0.94) / DT,
+            Against(series.mean(link), MU * 100e6),
+        ],
+        "maxnet-pmin": [*(Router("maxnet", c).signal for c in (1e9, 622e6, 400e6)), demand(idle) / GIGABIT],
+        "maxnet-router-pseudocode": [
+            price_step(0.0),
+            Against(price_step(1.0, queue=10**6), DT * (1 - MU + 8e6 / (T0 * GIGABIT))),
+            operations("maxnet"),
+        ],
+        "maxnet-price-encoding": encoding(),
+        "maxnet-option-format": option(),
+        "maxnet-overheads": [
+            operations("maxnet"),
+            operations("xcp"),
+            [law(name)["header_bytes"] - preamble for name, preamble in PREAMBLE.items()],
+        ],
+    }
+
+
+def law(name):
+    return next(law for law in laws() if law["name"] == name)
+
+
+def operations(name):
+    """Operations per packet at a router."""
+    return sum(int(number) for number in re.findall(r"\d+", law(name)["cost"]))
+
+
+def fresh():
+    """The header of a data packet as sent."""
+    return Sender("maxnet").send(0.0, 0, 1500)
+
+
+def coded(code):
+    """A header with this price field."""
+    return fresh()[:5] + code.to_bytes(3, "big")
+
+
+def through(capacities):
+    """A header after idle links of these capacities."""
+    header = fresh()
+    for capacity in capacities:
+        header = Router("maxnet", capacity).arrive(1500, header)
+    return header
+
+
+def demand(header):
+    """The rate of a flow whose first answer echoes the price in a header, bit/s."""
+    sender = Sender("maxnet", packet_bytes=1)
+    sender.feedback(1.0, 0, 0.1, header, "data")
+    return sender.proposal_bps
+
+
+def price(header):
+    """The price that a sender sees, s."""
+    return T * np.log(X_MAX / demand(header))
+
+
+def price_step(load, queue=0, mu=MU):
+    """Change of the price of a 1 Gb/s link in 1 ms with this load (over C) and queue (bytes)."""
+    router = Router("maxnet", GIGABIT, {"mu": mu})
+    router.close(1.0, 10**8)  # lifts the price off its floor
+    before = router.signal
+    router.arrive(round(load * GIGABIT * DT / 8))
+    router.close(DT, queue)
+    return router.signal - before
+
+
+def encoding():
+    slowest = int.from_bytes(through([X_MIN])[5:], "big")
+    steps = {code: demand(coded(code)) / demand(coded(code + 1)) - 1 for code in range(1, slowest, 9973)}
+    errors = [abs(demand(through([rate])) / rate - 1) for rate in RATES]
+    return [
+        int(slowest * LSB).bit_length(),
+        next(bits for bits in count() if np.expm1(2.0**-bits / T) <= 1e-5),
+        slowest * LSB,
+        float(np.expm1(2.0**-18 / T)),
+        float(np.median(list(steps.values()))),
+        max(steps.values()),
+        max(errors),
+    ]
+
+
+def option():
+    before = fresh()[:2] + b"\x12\x34\x56" + fresh()[5:]
+    after = Router("maxnet", GIGABIT).arrive(1500, before)
+    return [len(after), len(after) - 2, after[2:5] != before[2:5], after[5:] != before[5:]]
+
+
+def plot(figure, canvas):
+    axes = canvas.subplots()
+    axes.loglog(RATES, [abs(demand(through([rate])) / rate - 1) for rate in RATES], ".")
+    axes.axhline(1e-5, linestyle="--", color="k")
+    axes.set(xlabel="rate (b/s)", ylabel="relative error of the coded rate", title="24-bit prices")

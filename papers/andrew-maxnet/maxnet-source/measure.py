@@ -1,0 +1,137 @@
+"""The source's dynamics and the receiver's average: a sender that is told prices by hand."""
+
+import numpy as np
+
+from levelflow.claims import Against
+from levelflow.laws import Sender
+
+X_MAX, T, ALPHA, ETA = 1e15, 0.4, 0.66, 0.06  # bit/s, s
+LSB = 2.0**-19  # s
+TAUS = (0.001, 0.029, 0.179, 1.0)  # s
+
+
+def measure(figure):
+    settled = [settle(tau) for tau in TAUS]
+    overshoot, crosses = zip(*(clipping(tau, wait) for tau in TAUS for wait in (0.5, 1, 2, 5, 10)), strict=True)
+    return {
+        "maxnet-eq6-10-equilibrium": [
+            Against([xi for xi, _, _ in settled], [q * (ALPHA / tau - 1 / T) for (_, _, q), tau in zip(settled, TAUS, strict=True)]),
+            Against([rate for _, rate, _ in settled], [demand(q) for _, _, q in settled]),
+            time_constant(0.029),
+            time_constant(0.179),
+        ],
+        "maxnet-xi-clipping": [max(overshoot), any(crosses)],
+        "maxnet-receiver-average": [burst_bias(), average([(ms / 1000, 6.1) for ms in range(101)])[-1] / 0.1],
+        "maxnet-fixed-point": [max(arithmetic_error(tau) for tau in TAUS)],
+    }
+
+
+def demand(q):
+    return X_MAX * np.exp(-q / T)
+
+
+def told(sender, now, q, tau):
+    """An answer that echoes a price; gives the price as it was coded."""
+    code = round(q / LSB)
+    header = sender.send(now, 1, 1500)[:5] + code.to_bytes(3, "big")
+    sender.feedback(now, 1, tau, header, "data")
+    return code * LSB
+
+
+def constant(tau):
+    """Time constant of xi."""
+    return tau**2 / (ALPHA * ETA * T)
+
+
+def stepped(tau, every, answers):
+    """Target rates after each of many answers since a step of the price from 6.0 to 6.01 s, and the price."""
+    sender = Sender("maxnet")
+    told(sender, every, 6.0, tau)
+    q = 0.0
+    rates = np.empty(answers)
+    for i in range(answers):
+        q = told(sender, (i + 2) * every, 6.01, tau)
+        rates[i] = sender.proposal_bps
+    return rates, q
+
+
+def settle(tau):
+    """xi, rate and price long after a step of the price."""
+    rates, q = stepped(tau, constant(tau) / 100, 3000)
+    return np.log(rates[-1] / X_MAX) + ALPHA * q / tau, rates[-1], q
+
+
+def time_constant(tau):
+    """Time in which the distance of log-rate and log-demand falls to 1/e."""
+    every = constant(tau) / 1000
+    rates, q = stepped(tau, every, 3000)
+    error = np.log(rates / demand(q))
+    times = np.arange(error.size) * every
+    return float(np.interp(-1.0, np.log(error / error[0])[::-1], times[::-1]))
+
+
+def clipping(tau, wait):
+    """Answers `wait` round trips apart at one price: by how much xi passes its equilibrium, and whether it ever does."""
+    rates, q = stepped(tau, wait * tau, 100)
+    on_curve = Sender("maxnet")
+    told(on_curve, 1.0, q, tau)
+    error = rates - on_curve.proposal_bps
+    passed = -error * np.sign(error[0])
+    return max(0.0, float(passed.max() / on_curve.proposal_bps)), bool((error * error[0] < 0).any())
+
+
+def average(prices, rtt=0.1):
+    """The receiver's average after each (time since the first, price), less the 6 s that it begins with.
+
+    A sender that never moves xi shows it: its rate is x_max exp(xi - alpha q/tau).
+    """
+    sender = Sender("maxnet", {"eta": 0.0, "dt_min": "0 s", "max_start": False})
+    sender.feedback(0.0, 0, rtt, sender.send(0.0, 0, 40, "syn")[:5] + bytes(3), "syn")
+    told(sender, rtt, 6.0, rtt)
+    first = sender.proposal_bps
+    seen = []
+    for after, q in prices:
+        told(sender, rtt + after, q, rtt)
+        seen.append(-rtt / ALPHA * np.log(sender.proposal_bps / first))
+    return np.array(seen)
+
+
+def burst_bias():
+    """By how much ten packets at once pull the average from one of two prices that come in turn every 5 ms.
+
+    Relative to the difference of the prices; counting packets would give 10/11 - 1/2 = 0.41.
+    """
+    gap, low, high = 0.005, 6.0, 6.1
+    prices = []
+    for turn in range(200):
+        at = gap * (turn + 1)
+        burst = [(at + i * 12e-6, high) for i in range(10)]
+        prices.append(burst if turn % 2 else [(at, low)])
+    seen = average([price for burst in prices for price in burst])
+    last = np.cumsum([len(burst) for burst in prices]) - 1
+    return abs(float(np.mean(seen[last][100:])) / (high - low) - 0.5)
+
+
+def arithmetic_error(tau):
+    """Largest relative difference of integer from float windows, over a price that sweeps all rates to and fro."""
+    float_, fixed = (Sender("maxnet", {"arithmetic": word}) for word in ("float", "fixed"))
+    random, worst = np.random.default_rng(1), 0.0
+    for phase in np.linspace(0.0, 4 * np.pi, 8000):
+        q = T * np.log(X_MAX / 32.0) * (1 - np.cos(phase)) / 2 + 0.01 * random.random()
+        now = phase * tau
+        rates = []
+        for sender in (float_, fixed):
+            told(sender, now, q, tau)
+            rates.append(sender.proposal_bps)
+        worst = max(worst, abs(rates[1] / rates[0] - 1))
+    return worst
+
+
+def plot(figure, canvas):
+    axes = canvas.subplots()
+    for tau in (0.029, 0.179):
+        every = constant(tau) / 100
+        rates, q = stepped(tau, every, 400)
+        axes.plot(np.arange(400) * every / constant(tau), rates / demand(q), label=f"tau = {1000 * tau:g} ms")
+    axes.set(xlabel="time over tau^2/(alpha eta T)", ylabel="rate / D(q)", title="A step of the price by 10 ms")
+    axes.legend()
