@@ -15,7 +15,10 @@ def measure(figure):
     overshoot, crosses = zip(*(clipping(tau, wait) for tau in TAUS for wait in (0.5, 1, 2, 5, 10)), strict=True)
     return {
         "maxnet-eq6-10-equilibrium": [
-            Against([xi for xi, _, _ in settled], [q * (ALPHA / tau - 1 / T) for (_, _, q), tau in zip(settled, TAUS, strict=True)]),
+            Against(
+                [xi for xi, _, _ in settled],
+                [q * (ALPHA / tau - 1 / T) for (_, _, q), tau in zip(settled, TAUS, strict=True)],
+            ),
             Against([rate for _, rate, _ in settled], [demand(q) for _, _, q in settled]),
             time_constant(0.029),
             time_constant(0.179),

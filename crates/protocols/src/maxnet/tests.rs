@@ -110,6 +110,26 @@ fn a_queue_stands_for_the_load_that_windows_hold_back() {
     close(price_step(&params, C, tau), 0.001 * (2.0 - 0.9), 1e-10);
 }
 
+#[test]
+fn a_packet_that_is_being_sent_is_no_queue() {
+    let params = params(&[]);
+    let mut router = router(&params, C);
+    raise(&params, &mut router);
+    let mut step = |packets: u32| {
+        let before = router.signal();
+        let queue = Bytes::new(1500 * u64::from(packets));
+        let view = PortView {
+            queue,
+            packets,
+            dropped: Bytes::ZERO,
+        };
+        router.on_interval(&params, seconds(0.001), &view);
+        router.signal() - before
+    };
+    close(step(1), -0.0009, 1e-12);
+    close(step(3), -0.0009 + 2.0 * 12_000.0 / C * 0.001 / 0.13, 1e-12);
+}
+
 /// `T ln(x_max/C)`, worked out with 30 digits.
 #[test]
 fn the_price_never_falls_below_that_of_one_flow_that_fills_the_link() {

@@ -1,0 +1,82 @@
+"""RCP and MaxNet where the flows that a link holds back are not those that set its round-trip time."""
+
+import numpy as np
+
+from levelflow.claims.metrics import rates, series
+
+L1 = 155e6  # bit/s
+FLOWS = (1, 9, 49)
+END = 60.0  # s
+LAST = (48.0, END)
+#: Rates of the long flow are means over this time, s.
+SAMPLE = 0.1
+
+
+def measure(figure):
+    rcp = dict(zip(FLOWS, figure.runs([network(figure, n) for n in FLOWS]), strict=True))
+    maxnet = dict(zip(FLOWS, figure.runs([network(figure, n, "maxnet") for n in FLOWS]), strict=True))
+    t, one = long_flow(rcp[1])
+    final = series.mean(one[t > LAST[0]])
+    early = long_flow(rcp[9], (1.0, 10.0))[1]
+    late = long_flow(rcp[9], (10.0, END))[1]
+    _, offered = series.link_series(rcp[49].links, "A->B", "signal", (10.0, END))
+    return {
+        "maxnet-fig12-rcp-n1": [
+            series.settling_time(t, one, 0.0),
+            float(one.max() / final - 1),
+            [share(rcp[1], name) for name in ("long", "short")],
+        ],
+        "maxnet-fig12-rcp-n9": [
+            float(early.min()),
+            float(early.max()),
+            float(np.ptp(late) / L1),
+            is_periodic(late),
+        ],
+        "maxnet-fig12-rcp-n49": [float(offered.min() / L1), float(offered.max() / L1), settles(rcp[49])],
+        "maxnet-fig12-maxnet": [
+            [settles(maxnet[n]) for n in FLOWS],
+            [share(maxnet[n], "long") for n in (9, 49)],
+            share(maxnet[9], "short"),
+        ],
+    }
+
+
+def network(figure, flows, law="rcp"):
+    scenario = figure.scenario({"flow.short.count": flows})
+    if law == "maxnet":
+        for name in ("long", "short"):
+            scenario.set(f"flow.{name}.law", {"maxnet": {"paced": True}}).set(f"flow.{name}.packet", "1500 B")
+    return scenario
+
+
+def long_flow(result, window=series.ALL):
+    return series.flow_series(result.flows, "long", "rate_bps", window)
+
+
+def share(result, name):
+    """Mean rate of one flow of an entry at the end of a run, bit/s."""
+    return rates.mean_rate(result.flows, name, LAST)
+
+
+def settles(result):
+    """Whether the long flow stays within 5 % of its mean over the last tenth of a run."""
+    t, rate = long_flow(result)
+    return series.is_stable(t, rate, series.mean(rate[t > 0.9 * END]))
+
+
+def is_periodic(values):
+    """Whether some shift by 0.5 to 25 s gives nearly the same curve again (correlation 0.9)."""
+    shifts = range(round(0.5 / SAMPLE), values.size // 2)
+    return any(series.correlation(values[:-shift], values[shift:]) > 0.9 for shift in shifts)
+
+
+def plot(figure, canvas):
+    grid = canvas.subplots(2, 3, sharex=True, sharey=True)
+    for axes, result, title in zip(
+        grid.flat, figure.results, [f"{law}, N = {n}" for law in ("RCP", "MaxNet") for n in FLOWS], strict=True
+    ):
+        t, rate = long_flow(result)
+        axes.plot(t, rate / 1e6, linewidth=0.7)
+        axes.set(title=title)
+    grid[1, 1].set(xlabel="time (s)")
+    grid[0, 0].set(ylabel="rate of flow 1 (Mb/s)")

@@ -1,0 +1,133 @@
+"""Figures 5 to 8: rates and queues of four flows over two links in six intervals."""
+
+import numpy as np
+
+from levelflow.claims.metrics import queues, series
+
+LINK1, LINK2 = "Edge->Core", "Core->Yellow"
+C1, RTT1, RTT2 = 622e6, 0.029, 0.15  # bit/s, s
+#: Flows, when each starts, and the end of its first interval, s.
+FLOWS = {
+    "red-blue": (0.0, 20.0),
+    "green-yellow": (20.0, 40.0),
+    "blue-yellow": (40.0, 60.0),
+    "blue-yellow-2": (60.0, 80.0),
+}
+INTERVALS = [(20.0 * i, 20.0 * i + 20.0) for i in range(6)]
+SECOND = 1.0  # the paper's averages, s
+
+
+def measure(figure):
+    result = figure.run()
+    flows, links = result.flows, result.links
+    ends = {start: (end - 5.0, end) for start, end in INTERVALS}
+    queue = {link: series.link_series(links, link, "queue_max_bytes") for link in (LINK1, LINK2)}
+    t2, q2 = queue[LINK2]
+    after = q2[(t2 > 40.0) & (t2 <= 45.0)].max()
+    green = share(flows, "green-yellow", (35.0, 40.0))
+    bdp = green * (RTT1 + RTT2) / 8
+    largest = max(((q.max(), t[q.argmax()]) for t, q in queue.values()))
+    return {
+        "maxnet-fig5-8-rise": [
+            [rise(flows, name) for name in FLOWS],
+            rise(flows, "red-blue") / RTT1,
+            queues.utilisation(links, LINK1, C1, (10.0, 20.0))[0],
+        ],
+        "maxnet-fig7-interval2": [
+            time_to_fair(flows, ["red-blue", "green-yellow"], 20.0, 40.0),
+            [share(flows, name, ends[20.0]) for name in ("red-blue", "green-yellow")],
+            (RTT1 + RTT2) / RTT1,
+        ],
+        "maxnet-fig7-interval3": [
+            time_to_fair(flows, ["green-yellow", "blue-yellow"], 40.0, 60.0),
+            [share(flows, name, ends[40.0]) for name in ("green-yellow", "blue-yellow")],
+            switches(links, 50.0, 60.0),
+            share(flows, "red-blue", ends[40.0]),
+        ],
+        "maxnet-fig7-interval4": [
+            [time_to_rate(flows, start, end) for start, end in ((40.0, 60.0), (60.0, 80.0))],
+            share(flows, "red-blue", ends[60.0]),
+        ],
+        "maxnet-fig8-queues": [
+            max(mean_queue(links, link, (end - 10.0, end)) for link in queue for _, end in INTERVALS),
+            float(after),
+            float(after / bdp),
+            float(largest[1]),
+            unexplained(queue),
+        ],
+    }
+
+
+def share(flows, name, window):
+    """Mean of what a flow delivers, bit/s."""
+    return series.mean(series.flow_series(flows, name, "delivered_bps", window)[1])
+
+
+def by_second(flows, name, start, end):
+    """Delivered rates over consecutive seconds, and when each ends."""
+    t, rate = series.flow_series(flows, name, "delivered_bps", (start, end))
+    means = rate.reshape(-1, round(SECOND / 0.01)).mean(axis=1)
+    return start + SECOND * np.arange(1, means.size + 1), means
+
+
+def rise(flows, name):
+    """Time from the first packet to 90 % of the plateau at the end of a flow's first interval, s.
+
+    What a flow delivers within one of its round trips is taken together: windows come in bursts.
+    """
+    start, end = FLOWS[name]
+    plateau = share(flows, name, (end - 5.0, end))
+    t, rate = series.flow_series(flows, name, "delivered_bps", (start, end))
+    width = round(base_rtt(name) / 0.01)
+    means = np.convolve(rate, np.ones(width) / width, "valid")
+    return float(t[width - 1 :][means >= 0.9 * plateau][0] - start)
+
+
+def base_rtt(name):
+    return {"red": RTT1, "green": RTT1 + RTT2, "blue": RTT2}[name.split("-")[0]]
+
+
+def time_to_fair(flows, names, start, end):
+    """When the rates over seconds of two flows begin to stay within 5 % of each other, s after `start`."""
+    (t, a), (_, b) = (by_second(flows, name, start, end) for name in names)
+    return series.holds_from(t, np.abs(a / b - 1) <= 0.05, start, end)
+
+
+def time_to_rate(flows, start, end):
+    """When the rate over seconds of Red to Blue begins to stay at 90 % of what it ends with, s after `start`."""
+    t, rate = by_second(flows, "red-blue", start, end)
+    return series.holds_from(t, rate >= 0.9 * series.mean(rate[-5:]), start, end)
+
+
+def switches(links, start, end):
+    """How often the larger price moves between the links."""
+    (_, first), (_, second) = (series.link_series(links, link, "signal", (start, end)) for link in (LINK1, LINK2))
+    return int(np.count_nonzero(np.diff(first > second)))
+
+
+def mean_queue(links, link, window):
+    return series.mean(series.link_series(links, link, "queue_bytes", window)[1])
+
+
+def unexplained(queue):
+    """When the queues of both links together are largest from 43 to 48 s."""
+    t = queue[LINK1][0]
+    total = queue[LINK1][1] + queue[LINK2][1]
+    inside = (t > 43.0) & (t <= 48.0)
+    return float(t[inside][total[inside].argmax()])
+
+
+def plot(figure, canvas):
+    result = figure.results[0]
+    above, below = canvas.subplots(2, 1, sharex=True)
+    for name, (start, _) in FLOWS.items():
+        end = {"blue-yellow": 100.0, "blue-yellow-2": 80.0}.get(name, 120.0)
+        t, rate = by_second(result.flows, name, start, end)
+        above.step(t, rate / 1e6, label=name)
+    for link, name in ((LINK1, "link 1"), (LINK2, "link 2")):
+        t, queue = series.link_series(result.links, link, "queue_max_bytes")
+        below.plot(t, queue / 1e6, label=name, linewidth=0.7)
+    above.set(ylabel="rate over 1 s (Mb/s)", title="Figure 7")
+    below.set(xlabel="time (s)", ylabel="queue (MB)", title="Figure 8")
+    above.legend(fontsize="small")
+    below.legend()

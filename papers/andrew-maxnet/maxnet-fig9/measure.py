@@ -1,0 +1,46 @@
+"""Figure 9: a flow gives way to constant traffic of 400 Mb/s and takes back what it leaves."""
+
+import numpy as np
+
+from levelflow.claims.metrics import series
+
+C, TARGET = 1e9, 940e6  # bit/s
+STOP, END, LATER, RTT = 20.0, 30.0, 0.3, 0.029  # s
+
+
+def measure(figure):
+    result = figure.run()
+    before = sent(result, (STOP - 1.0, STOP))
+    later = sent(result, (STOP + LATER - RTT, STOP + LATER))
+    t, rate = series.flow_series(result.flows, "maxnet", "sent_bps")
+    smooth = np.convolve(rate, np.ones(3) / 3, "same")  # over a round trip
+    carried = series.link_series(result.links, "A->B", "throughput_bps", (14.0, 20.0))[1]
+    return {
+        "maxnet-fig9": [
+            delivered(result, (3.0, 10.0)),
+            delivered(result, (10.2, 11.5)),
+            delivered(result, (14.0, 20.0)),
+            series.mean(carried) / C,
+            (later - before) / (TARGET - before),
+            series.holds_from(t, smooth >= 0.98 * TARGET, STOP, END - RTT),
+        ]
+    }
+
+
+def sent(result, window):
+    return series.mean(series.flow_series(result.flows, "maxnet", "sent_bps", window)[1])
+
+
+def delivered(result, window):
+    return series.mean(series.flow_series(result.flows, "maxnet", "delivered_bps", window)[1])
+
+
+def plot(figure, canvas):
+    axes = canvas.subplots()
+    result = figure.results[0]
+    for name in ("maxnet", "cbr"):
+        t, rate = series.flow_series(result.flows, name, "delivered_bps")
+        means = rate.reshape(-1, 10).mean(axis=1)
+        axes.step(t[9::10], means / 1e6, label=name)
+    axes.set(xlabel="time (s)", ylabel="rate over 0.1 s (Mb/s)", title="Figure 9")
+    axes.legend()
