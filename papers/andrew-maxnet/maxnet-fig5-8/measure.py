@@ -65,7 +65,7 @@ def share(flows, name, window):
 
 def by_second(flows, name, start, end):
     """Delivered rates over consecutive seconds, and when each ends."""
-    t, rate = series.flow_series(flows, name, "delivered_bps", (start, end))
+    rate = series.flow_series(flows, name, "delivered_bps", (start, end))[1]
     means = rate.reshape(-1, round(SECOND / 0.01)).mean(axis=1)
     return start + SECOND * np.arange(1, means.size + 1), means
 

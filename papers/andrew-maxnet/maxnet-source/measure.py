@@ -74,7 +74,7 @@ def time_constant(tau):
 
 
 def clipping(tau, wait):
-    """Answers `wait` round trips apart at one price: by how much xi passes its equilibrium, and whether it ever does."""
+    """Answers `wait` round trips apart at one price: how far xi passes its equilibrium, and whether it does."""
     rates, q = stepped(tau, wait * tau, 100)
     on_curve = Sender("maxnet")
     told(on_curve, 1.0, q, tau)
