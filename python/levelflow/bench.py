@@ -16,7 +16,7 @@ from rich.console import Console
 
 from levelflow import _core
 from levelflow.cli.show import show_table
-from levelflow.library import CHECKOUT
+from levelflow.library import CHECKOUT, laws
 from levelflow.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -27,6 +27,10 @@ ROUNDS = 3
 EVENTS_PER_STEP = 250_000
 S1 = (100, 10, 30)  # Mb/s, flows, simulated seconds
 S2 = (1000, 20, 10)
+#: Every law runs on this.
+ALL = (100, 10, 10)
+#: Marks packets as the laws that listen to marks expect; only their flows need it.
+MARKS = {"red": {"ecn": True}}
 
 
 @dataclass
@@ -46,12 +50,17 @@ class Cost:
 def dumbbell(law: str, mbps: int, flows: int, seconds: float) -> Scenario:
     """N flows over one bottleneck, a host pair and four access links each; base round trip 50 ms, buffer one BDP."""
     scenario = Scenario(f"{law}, {flows} flows", f"{seconds} s")
-    scenario.link("R0", "R1", f"{mbps} Mb/s", "15 ms", buffer="1 BDP", duplex=True)
+    queue = MARKS if _listens_to_marks(law) else "drop_tail"
+    scenario.link("R0", "R1", f"{mbps} Mb/s", "15 ms", buffer="1 BDP", duplex=True, queue=queue)
     for i in range(flows):
         scenario.link(f"s{i}", "R0", f"{10 * mbps} Mb/s", "5 ms", duplex=True, law="none")
         scenario.link("R1", f"d{i}", f"{10 * mbps} Mb/s", "5 ms", duplex=True, law="none")
         scenario.flow(f"x{i}", law, f"s{i}", f"d{i}", start=f"{10_000 + 100_000 * i // flows} us")
     return scenario
+
+
+def _listens_to_marks(law: str) -> bool:
+    return any(row["name"] == law and row["signal"] == "marks" for row in laws())
 
 
 def shared(flows: int, seconds: float) -> Scenario:
@@ -98,6 +107,8 @@ def cases() -> Iterator[tuple[str, str, Scenario, int | None]]:
     for group, (mbps, flows, seconds) in (("S1", S1), ("S2", S2)):
         for law in LAWS:
             yield group, law, dumbbell(law, mbps, flows, seconds), flows
+    for row in laws():
+        yield "law", row["name"], dumbbell(row["name"], *ALL), ALL[1]
     yield "10 Gb/s", "100 JetMax flows", dumbbell("jetmax", 10_000, 100, 2), 100
     yield "2.4 Gb/s", "RCP, Poisson arrivals", poisson(5), None
     for flows in (10, 1000, 100_000):
@@ -147,6 +158,7 @@ def main() -> None:
 
 def _show(costs: dict[tuple[str, str], list[Cost]]) -> None:
     median = {key: statistics.median(c.ns_per_hop for c in runs) for key, runs in costs.items()}
+    jetmax = median["law", "jetmax"]
     few = next(ns for (group, _), ns in median.items() if group == "scale")
     rows = []
     for (group, name), ns in median.items():
@@ -154,7 +166,8 @@ def _show(costs: dict[tuple[str, str], list[Cost]]) -> None:
         peer = median.get((group, "ns-2 sack"))
         speed = "" if peer is None else f"{peer / ns:.2f}"
         cost = f"{ns / few:.2f}" if group == "scale" else ""
+        beside = f"{ns / jetmax:.2f}" if group == "law" else ""
         size = "" if run.flow_bytes is None else f"{run.flow_bytes:,.0f}"
-        rows.append([f"{group}: {name}", f"{run.hops:,}", f"{ns:.1f}", f"{1e3 / ns:.2f}", size, speed, cost])
-    head = ["case", "hops", "ns/hop", "M hops/s", "B/flow", "x ns-2", "x 10 flows"]
+        rows.append([f"{group}: {name}", f"{run.hops:,}", f"{ns:.1f}", f"{1e3 / ns:.2f}", size, speed, beside, cost])
+    head = ["case", "hops", "ns/hop", "M hops/s", "B/flow", "x ns-2", "x JetMax", "x 10 flows"]
     show_table(f"Cost of a packet-hop: CPU time, median of {ROUNDS} rounds ({_core.build()})", head, rows)
