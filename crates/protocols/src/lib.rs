@@ -13,24 +13,32 @@ extern crate std;
 
 pub mod aimd;
 pub mod bbr;
+pub mod bic;
 pub mod cbr;
+pub mod cubic;
 pub mod dctcp;
 pub mod emkc;
 pub mod emkc_avq;
 pub mod fast;
+pub mod highspeed;
+pub mod htcp;
 pub mod jetmax;
 pub mod kelly;
 pub mod ks;
 mod law;
+pub mod lp;
 pub mod maxnet;
+pub mod newreno;
 pub mod params;
 pub mod queue;
 pub mod rcp;
 mod registry;
 pub mod reno;
+pub mod scalable;
 pub mod tcp;
 pub mod tfrc;
 pub mod vegas;
+pub mod westwood;
 pub mod wire;
 pub mod xcp;
 
@@ -54,6 +62,14 @@ registry::laws! {
     maxnet => MaxNet,
     xcp => Xcp,
     reno => Reno,
+    newreno => NewReno,
+    bic => Bic,
+    cubic => Cubic,
+    highspeed => HighSpeed,
+    scalable => Scalable,
+    htcp => Htcp,
+    westwood => Westwood,
+    lp => Lp,
     dctcp => Dctcp,
     vegas => Vegas,
     fast => Fast,

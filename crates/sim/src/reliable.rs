@@ -32,6 +32,8 @@ impl Chunk {
 #[derive(Debug, Clone, Copy)]
 struct Sent {
     chunk: Chunk,
+    /// End of what was sent before.
+    before: u64,
     answered: bool,
     record: Record,
 }
@@ -55,6 +57,8 @@ pub struct Reliable {
     /// Of these, how many have not been answered.
     outstanding: u32,
     again: VecDeque<Chunk>,
+    /// End of what was ever sent.
+    end: u64,
     /// See [`Record`]: what the next packet will carry.
     now: Record,
     srtt: Option<f64>,
@@ -91,6 +95,7 @@ impl Reliable {
             first: 0,
             outstanding: 0,
             again: VecDeque::new(),
+            end: 0,
             now: Record {
                 at: Time::ZERO,
                 delivered: 0,
@@ -138,9 +143,11 @@ impl Reliable {
         let record = Record { at: now, ..self.now };
         self.sent.push_back(Sent {
             chunk,
+            before: self.end,
             answered: false,
             record,
         });
+        self.end = self.end.max(chunk.end());
     }
 
     /// An answer: transmission `number` arrived, and the receiver has every byte before `received`. What it has beyond
@@ -158,7 +165,7 @@ impl Reliable {
         };
         let mut answered = None;
         if let Some(sent) = self.sent.get_mut(index as usize) {
-            news.gap = received < sent.chunk.offset;
+            news.gap = received < sent.before;
             if !sent.answered {
                 sent.answered = true;
                 self.outstanding -= 1;
@@ -288,6 +295,21 @@ mod tests {
         t.on_answer(Time::ZERO, 5, 500, |_, _| ());
         assert!(!t.is_waiting());
         assert_eq!(t.retransmitted, 1);
+    }
+
+    #[test]
+    fn a_gap_is_there_until_all_that_was_sent_before_has_arrived() {
+        let mut t = Reliable::new(Duration::from_ms(200));
+        let gap = |t: &mut Reliable, number, received| t.on_answer(Time::ZERO, number, received, |_, _| ()).gap;
+        (0..7).for_each(|i| t.on_send(Time::ZERO, i, chunk(i.into())));
+        assert!(!gap(&mut t, 0, 100));
+        assert!((3..7).all(|number| gap(&mut t, number, 100)));
+        for number in 7..9 {
+            let lost = t.next_again().unwrap();
+            t.on_send(Time::ZERO, number, lost);
+        }
+        assert!(gap(&mut t, 7, 200), "the other packet is still missing");
+        assert!(!gap(&mut t, 8, 700));
     }
 
     #[test]

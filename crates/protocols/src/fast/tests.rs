@@ -59,7 +59,8 @@ fn alpha_packets_wait() {
             path.run(30.0, |_| {});
             let before = path.delivered;
             path.run(60.0, |path| {
-                close(path.window() - capacity * delay, alpha, 1.0);
+                // One packet is in service without waiting.
+                close(path.window() - capacity * delay - 1.0, alpha, 1.0);
                 close(path.queue() as f64, alpha, 2.0);
             });
             close((path.delivered - before) as f64 / 30.0, capacity, 0.001 * capacity);

@@ -23,6 +23,11 @@ pub fn additive_increase(acked: u32, window: &mut Window) {
     window.size += f64::from(acked) / window.size;
 }
 
+/// Reno's threshold after congestion (RFC 5681, eq 4).
+pub fn half(congestion: &Congestion) -> f64 {
+    congestion.window / 2.0
+}
+
 impl Variant for RenoState {
     type Params = ();
     const INFO: LawInfo = info(
@@ -47,6 +52,6 @@ impl Variant for RenoState {
     }
 
     fn reduce(&mut self, _params: &(), congestion: &Congestion) -> f64 {
-        congestion.window / 2.0
+        half(congestion)
     }
 }

@@ -2,6 +2,7 @@
 
 use levelflow_units::{Bytes, Rate, Time};
 
+use super::window::MIN_SSTHRESH;
 use super::{Answer, Cause, Common, Congestion, Rtt, TcpParams, Variant, Window};
 use crate::wire::before;
 use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
@@ -16,9 +17,13 @@ pub struct TcpSender<V> {
     paced: bool,
     pub(super) window: Window,
     rtt: Rtt,
+    /// Whether data has been answered.
+    answered: bool,
     phase: Phase,
     /// Number of the next packet.
     next: u32,
+    /// Losses and marks of packets before this one are old news: they left before the last reduction.
+    cut: u32,
     /// An answer to this packet or a later one begins a round.
     round: u32,
     /// Packets lost in the window that is being recovered for which nothing was reduced yet; see
@@ -26,19 +31,22 @@ pub struct TcpSender<V> {
     holes: u32,
     /// Whether something arrived since the last timeout.
     progress: bool,
-    variant: V,
+    pub(super) variant: V,
 }
 
-/// What the sender is busy with. Losses and marks of packets before the number in it are old news.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What the sender is busy with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Phase {
     /// Nothing special.
     Open,
     /// The window was cut and does not grow until all that was on its way then has arrived.
-    Reduced(u32),
+    Reduced,
     /// A timeout made everything start again.
-    Restarted(u32),
+    Restarted,
 }
+
+/// So many packets after it have been answered when a packet is taken for lost.
+const REORDERING: u32 = 3;
 
 impl<V: Variant> TcpSender<V> {
     /// The state of the law.
@@ -48,10 +56,7 @@ impl<V: Variant> TcpSender<V> {
     }
 
     fn is_news(&self, number: u32) -> bool {
-        match self.phase {
-            Phase::Open => true,
-            Phase::Reduced(next) | Phase::Restarted(next) => !before(number, next),
-        }
+        !before(number, self.cut)
     }
 
     fn threshold(&mut self, params: &V::Params, now: Time, cause: Cause) -> f64 {
@@ -67,7 +72,8 @@ impl<V: Variant> TcpSender<V> {
     fn reduce(&mut self, params: &TcpParams<V::Params>, now: Time, cause: Cause) {
         let ssthresh = self.threshold(&params.own, now, cause);
         self.window.cut(ssthresh);
-        self.phase = Phase::Reduced(self.next);
+        self.phase = Phase::Reduced;
+        self.cut = self.next;
         self.keep_in_range(&params.common);
     }
 
@@ -75,10 +81,19 @@ impl<V: Variant> TcpSender<V> {
         self.window.size = self.window.size.clamp(1.0, common.window_limit);
     }
 
+    /// Every packet before an answered one, but for the last few, has been answered or taken for lost. Keeps the cut
+    /// within reach of comparisons mod 2^32.
+    fn forget_old_cut(&mut self, answered: u32) {
+        let settled = answered.wrapping_sub(REORDERING);
+        if before(self.cut, settled) {
+            self.cut = settled;
+        }
+    }
+
     /// An answer to what was sent after the window was cut, or after a timeout, ends that phase, once all has arrived.
     fn leave_phase(&mut self, params: &TcpParams<V::Params>, now: Time, gap: bool) {
         match self.phase {
-            Phase::Reduced(_) if V::REDUCES_PER_HOLE => {
+            Phase::Reduced if V::REDUCES_PER_HOLE => {
                 self.phase = Phase::Open;
                 if self.holes > 0 && self.window.packets() > 2 {
                     self.holes -= 1;
@@ -97,8 +112,8 @@ impl<V: Variant> TcpSender<V> {
     fn may_grow(&self, feedback: &Feedback<NoHeader>) -> bool {
         let complete = match self.phase {
             Phase::Open => !feedback.gap,
-            Phase::Reduced(_) => false,
-            Phase::Restarted(_) => true,
+            Phase::Reduced => false,
+            Phase::Restarted => true,
         };
         complete && feedback.acked > 0 && !feedback.marked
     }
@@ -123,11 +138,17 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
             paced: common.paced,
             window: Window {
                 size: common.initial_window.min(common.window_limit),
-                ssthresh: common.initial_ssthresh,
+                ssthresh: if common.slow_start {
+                    common.initial_ssthresh
+                } else {
+                    MIN_SSTHRESH
+                },
             },
             rtt: Rtt::default(),
+            answered: false,
             phase: Phase::Open,
             next: 0,
+            cut: 0,
             round: 0,
             holes: 0,
             progress: true,
@@ -167,9 +188,15 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
     }
 
     fn on_feedback(&mut self, params: &Self::Params, now: Time, feedback: &Feedback<NoHeader>) {
-        self.rtt.take(feedback.rtt);
         if feedback.kind != Kind::Data {
+            self.rtt.take(feedback.rtt);
             return;
+        }
+        if self.answered {
+            self.rtt.take(feedback.rtt);
+        } else {
+            self.rtt.take_first(feedback.rtt);
+            self.answered = true;
         }
         let &Feedback {
             number,
@@ -182,6 +209,7 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
         let round = !before(number, self.round);
         if round {
             self.round = self.next;
+            self.forget_old_cut(number);
         }
         self.progress |= acked > 0;
         let answer = Answer {
@@ -211,9 +239,9 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
 
     fn on_loss(&mut self, params: &Self::Params, now: Time, loss: &Loss) {
         self.next = loss.next;
-        if self.is_news(loss.number) {
+        if self.is_news(loss.number) || (V::REDUCES_PER_HOLE && self.phase == Phase::Open) {
             self.reduce(params, now, Cause::Loss);
-        } else if matches!(self.phase, Phase::Reduced(_)) {
+        } else if self.phase == Phase::Reduced {
             self.holes = self.holes.saturating_add(1);
         }
     }
@@ -225,7 +253,8 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
             self.window.ssthresh
         };
         self.window.restart(ssthresh);
-        self.phase = Phase::Restarted(next);
+        self.phase = Phase::Restarted;
+        self.cut = next;
         self.progress = false;
         self.holes = 0;
         self.next = next;

@@ -6,7 +6,7 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration, Time};
 
-use super::{Answer, Rtt, Tcp, TcpParams, TcpSender, Variant};
+use super::{Answer, Cause, Congestion, Rtt, Tcp, TcpParams, TcpSender, Variant};
 use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Outgoing, SenderLaw};
 
 pub const PACKET: Bytes = Bytes::new(1000);
@@ -78,7 +78,7 @@ pub struct Path<V: Variant> {
     buffer: usize,
     threshold: usize,
     free_at: Time,
-    fate: Box<dyn FnMut(u32, Time) -> Fate>,
+    fate: Box<dyn FnMut(u32, u32) -> Fate>,
     answers: VecDeque<Packet>,
     /// Lost and not yet noticed: number, data, packets answered since.
     lost: VecDeque<(u32, u32, u32)>,
@@ -127,7 +127,9 @@ impl<V: Variant> Path<V> {
         self
     }
 
-    pub fn with_fate(mut self, fate: impl FnMut(u32, Time) -> Fate + 'static) -> Self {
+    /// `fate` says what becomes of a packet, from its number and that of the data in it: a retransmission has a new
+    /// number and old data.
+    pub fn with_fate(mut self, fate: impl FnMut(u32, u32) -> Fate + 'static) -> Self {
         self.fate = Box::new(fate);
         self
     }
@@ -161,6 +163,10 @@ impl<V: Variant> Path<V> {
         }
     }
 
+    pub fn variant_mut(&mut self) -> &mut V {
+        &mut self.sender.variant
+    }
+
     pub fn window(&self) -> f64 {
         self.sender.window.size
     }
@@ -190,7 +196,7 @@ impl<V: Variant> Path<V> {
             self.data += 1;
             self.data
         });
-        let fate = (self.fate)(number, self.now);
+        let fate = (self.fate)(number, data);
         if fate == Fate::Lost || self.queue() >= self.buffer {
             self.missing.entry(data).or_insert(number);
             self.lost.push_back((number, data, 0));
@@ -238,5 +244,20 @@ impl<V: Variant> Path<V> {
         self.losses += self.lost.len() as u64;
         self.resend.extend(self.lost.drain(..).map(|(_, data, _)| data));
         self.sender.on_timeout(&self.params, self.now, self.number);
+    }
+}
+
+/// What a loss leaves of a window, by a sender in this state.
+pub fn cut<V: Variant>(mut state: V, changes: &[(&str, f64)], window: f64) -> f64 {
+    state.reduce(&params::<V>(changes).own, &loss(0.0, 0.1, window))
+}
+
+/// A loss after a steady round-trip time.
+pub fn loss(now: f64, rtt: f64, window: f64) -> Congestion {
+    Congestion {
+        cause: Cause::Loss,
+        now: at(now),
+        window,
+        rtt: answer(now, rtt).rtt,
     }
 }

@@ -9,7 +9,7 @@ const SHORTEST_RTT: f64 = 1e-6;
 const RTT_GAIN: f64 = 0.125;
 
 /// Smallest threshold, packets (RFC 5681, eq 4).
-const MIN_SSTHRESH: f64 = 2.0;
+pub(super) const MIN_SSTHRESH: f64 = 2.0;
 
 /// Congestion window and threshold, in packets and fractions of them.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -53,11 +53,17 @@ pub struct Rtt {
     pub last: f64,
     /// Moving average with weight 1/8 (RFC 6298).
     pub smooth: f64,
-    /// Smallest so far.
+    /// Smallest so far; that of the opening only until data has been answered.
     pub min: f64,
 }
 
 impl Rtt {
+    /// The first data is answered: what came before was a smaller packet.
+    pub(super) fn take_first(&mut self, sample: Duration) {
+        self.min = f64::INFINITY;
+        self.take(sample);
+    }
+
     #[inline]
     pub(super) fn take(&mut self, sample: Duration) {
         let sample = sample.as_secs_f64().max(SHORTEST_RTT);

@@ -1,0 +1,97 @@
+//! BIC: binary search for the window at which the last loss came.
+//!
+//! Source: L. Xu, K. Harfoush, I. Rhee, "Binary increase congestion control (BIC) for fast long-distance networks" (INFOCOM 2004).
+
+mod params;
+#[cfg(test)]
+mod tests;
+
+pub use params::BicParams;
+
+use crate::reno::{additive_increase, half};
+use crate::tcp::{Answer, Congestion, Tcp, Variant, Window, info};
+use crate::{LawInfo, ParamError};
+
+/// The law; see the [module](self).
+pub type Bic = Tcp<BicState>;
+
+/// Where the search stands.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BicState {
+    /// Window at the last loss, packets; infinite before it.
+    max: f64,
+    /// Beyond it: growth per round trip, and the window at which that doubles.
+    probe: Option<Probe>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Probe {
+    step: f64,
+    until: f64,
+}
+
+impl BicState {
+    /// Growth per round trip, packets.
+    fn step(&mut self, params: &BicParams, window: f64) -> f64 {
+        if window < self.max {
+            return ((self.max - window) / params.search).clamp(params.s_min, params.s_max);
+        }
+        let probe = self.probe.get_or_insert(Probe {
+            step: 1.0,
+            until: window + 1.0,
+        });
+        if window >= probe.until {
+            probe.step *= 2.0;
+            probe.until = window + probe.step;
+        }
+        probe.step = probe.step.min(params.s_max);
+        probe.step
+    }
+}
+
+impl Variant for BicState {
+    type Params = BicParams;
+    const INFO: LawInfo = info(
+        "bic",
+        "BIC: binary search for the window of the last loss",
+        "Xu, Harfoush, Rhee 2004, section III",
+        &params::TABLE,
+    );
+
+    fn params(values: &[f64]) -> Result<BicParams, ParamError> {
+        BicParams::read(values)
+    }
+
+    fn new(_params: &BicParams) -> Self {
+        Self {
+            max: f64::INFINITY,
+            probe: None,
+        }
+    }
+
+    #[inline]
+    fn avoid(&mut self, params: &BicParams, answer: &Answer, window: &mut Window) {
+        if window.size < params.low_window {
+            additive_increase(answer.acked, window);
+        } else {
+            let step = self.step(params, window.size);
+            window.size += step * f64::from(answer.acked) / window.size;
+        }
+    }
+
+    fn reduce(&mut self, params: &BicParams, congestion: &Congestion) -> f64 {
+        let window = congestion.window;
+        self.probe = None;
+        let shrinks = self.max.is_finite() && window < self.max;
+        self.max = if params.fast_convergence && shrinks {
+            window * (1.0 - params.cut / 2.0)
+        } else {
+            window
+        };
+        if window < params.low_window {
+            half(congestion)
+        } else {
+            window * (1.0 - params.cut)
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! CUBIC: the window is a cubic function of the time since the last reduction.
+//!
+//! Source: RFC 9438 (L. Xu, S. Ha, I. Rhee, V. Goel, L. Eggert, 2023).
+
+mod params;
+#[cfg(test)]
+mod tests;
+
+pub use params::CubicParams;
+
+use levelflow_units::Time;
+
+use crate::tcp::{Answer, Cause, Congestion, Tcp, Variant, Window, info};
+use crate::{LawInfo, ParamError};
+
+/// The law; see the [module](self).
+pub type Cubic = Tcp<CubicState>;
+
+/// Largest growth per round trip, as a factor (RFC 9438, section 4.2).
+const FASTEST: f64 = 1.5;
+
+/// What one flow remembers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CubicState {
+    /// `W_max`: window around which the curve is flat, packets; 0 if there is none.
+    max: f64,
+    /// `cwnd_prior`: window before the last reduction, packets.
+    prior: f64,
+    /// The curve since the last reduction; none before the first answer after it.
+    epoch: Option<Epoch>,
+}
+
+/// `W_cubic` and `W_est` of section 4.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Epoch {
+    start: Time,
+    /// Time from the start to the flat point, s.
+    k: f64,
+    /// Window there, packets.
+    origin: f64,
+    /// What Reno would have reached, packets.
+    reno: f64,
+}
+
+impl Epoch {
+    fn new(params: &CubicParams, now: Time, window: f64, max: f64) -> Self {
+        let above = (max - window).max(0.0);
+        Self {
+            start: now,
+            k: libm::cbrt(above / params.c),
+            origin: max.max(window),
+            reno: window,
+        }
+    }
+
+    /// `W_cubic(t)` (eq 1).
+    fn curve(&self, params: &CubicParams, t: f64) -> f64 {
+        let t = t - self.k;
+        params.c * t * t * t + self.origin
+    }
+}
+
+impl Variant for CubicState {
+    type Params = CubicParams;
+    const INFO: LawInfo = info(
+        "cubic",
+        "CUBIC: a cubic function of the time since the last loss",
+        "RFC 9438",
+        &params::TABLE,
+    );
+
+    fn params(values: &[f64]) -> Result<CubicParams, ParamError> {
+        Ok(CubicParams::read(values))
+    }
+
+    fn new(_params: &CubicParams) -> Self {
+        Self {
+            max: 0.0,
+            prior: 0.0,
+            epoch: None,
+        }
+    }
+
+    fn avoid(&mut self, params: &CubicParams, answer: &Answer, window: &mut Window) {
+        let max = self.max;
+        let epoch = self
+            .epoch
+            .get_or_insert_with(|| Epoch::new(params, answer.now, window.size, max));
+        let share = f64::from(answer.acked) / window.size;
+        let alpha = if epoch.reno < self.prior {
+            params.reno_alpha()
+        } else {
+            1.0
+        };
+        epoch.reno += alpha * share;
+        let t = answer.now.since(epoch.start).as_secs_f64();
+        if epoch.curve(params, t) < epoch.reno {
+            window.size = window.size.max(epoch.reno);
+        } else {
+            let target = epoch.curve(params, t + answer.rtt.smooth);
+            let target = target.clamp(window.size, FASTEST * window.size);
+            window.size += (target - window.size) * share;
+        }
+    }
+
+    fn reduce(&mut self, params: &CubicParams, congestion: &Congestion) -> f64 {
+        let window = congestion.window;
+        self.max = match congestion.cause {
+            Cause::Timeout => 0.0,
+            _ if params.fast_convergence && window < self.max => window * (1.0 + params.beta) / 2.0,
+            _ => window,
+        };
+        self.prior = window;
+        self.epoch = None;
+        window * params.beta
+    }
+}

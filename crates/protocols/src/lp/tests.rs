@@ -1,0 +1,92 @@
+use super::LpState;
+use crate::tcp::testing::{Path, answer, close, loss, params};
+use crate::tcp::{Answer, Rtt, Variant, Window};
+
+/// An answer after 0.1 s on a path whose delays were between 0.1 and 0.2 s.
+fn delayed(now: f64, smooth: f64) -> Answer {
+    Answer {
+        rtt: Rtt {
+            last: 0.1,
+            smooth,
+            min: 0.1,
+        },
+        ..answer(now, 0.1)
+    }
+}
+
+fn busy() -> LpState {
+    LpState {
+        max_rtt: 0.2,
+        ..LpState::new(&params::<LpState>(&[]).own)
+    }
+}
+
+/// The window after answers at these times with these smoothed delays.
+fn after(answers: &[(f64, f64)]) -> f64 {
+    let own = params::<LpState>(&[]).own;
+    let mut state = busy();
+    let mut window = Window {
+        size: 40.0,
+        ssthresh: 2.0,
+    };
+    for &(now, smooth) in answers {
+        let answer = delayed(now, smooth);
+        state.on_answer(&own, &answer, &mut window);
+        state.avoid(&own, &answer, &mut window);
+    }
+    window.size
+}
+
+#[test]
+fn delays_above_the_threshold_halve_the_window() {
+    close(after(&[(1.0, 0.1149)]), 40.025, 1e-9);
+    close(after(&[(1.0, 0.1151)]), 20.0, 0.0);
+}
+
+#[test]
+fn a_second_indication_leaves_one_packet() {
+    let high = 0.12;
+    // Sent before the first indication: says nothing new.
+    close(after(&[(1.0, high), (1.05, high)]), 20.0, 0.0);
+    close(after(&[(1.0, high), (1.11, high)]), 1.0, 0.0);
+    // After three round trips it counts as the first.
+    close(after(&[(1.0, high), (1.5, high)]), 10.0, 0.0);
+}
+
+#[test]
+fn the_window_rests_after_an_indication() {
+    close(after(&[(1.0, 0.12), (1.2, 0.1)]), 20.0, 0.0);
+    close(after(&[(1.0, 0.12), (1.5, 0.1)]), 20.05, 1e-9);
+}
+
+#[test]
+fn slow_start_takes_no_indication() {
+    let own = params::<LpState>(&[]).own;
+    let mut window = Window {
+        size: 40.0,
+        ssthresh: 50.0,
+    };
+    busy().on_answer(&own, &delayed(1.0, 0.15), &mut window);
+    close(window.size, 40.0, 0.0);
+}
+
+#[test]
+fn a_loss_halves_the_window() {
+    let own = params::<LpState>(&[]).own;
+    close(busy().reduce(&own, &loss(0.0, 0.1, 40.0)), 20.0, 0.0);
+}
+
+/// Alone, it fills the link and keeps the queue well below the buffer, without losses after its start.
+#[test]
+fn alone_it_uses_the_link_without_filling_the_queue() {
+    let (capacity, delay, buffer) = (1000.0, 0.1, 100);
+    let mut path = Path::<LpState>::new(&[], capacity, delay).with_buffer(buffer);
+    path.run(60.0, |_| {});
+    let before = (path.delivered, path.losses);
+    let mut longest = 0;
+    path.run(260.0, |path| longest = longest.max(path.queue()));
+    assert_eq!(path.losses, before.1);
+    assert!(longest < buffer / 2, "{longest} packets waited");
+    let used = (path.delivered - before.0) as f64 / 200.0 / capacity;
+    assert!(used > 0.6, "{used} of the capacity");
+}

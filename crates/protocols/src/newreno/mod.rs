@@ -1,0 +1,46 @@
+//! TCP NewReno: Reno that halves its window once for all packets lost from one window.
+//!
+//! Source: RFC 6582 (T. Henderson, S. Floyd, A. Gurtov, Y. Nishida, 2012).
+
+#[cfg(test)]
+mod tests;
+
+use crate::reno::{additive_increase, half};
+use crate::tcp::{Answer, Congestion, ROWS, Tcp, Variant, Window, info, table};
+use crate::{LawInfo, ParamError, ParamSpec};
+
+/// The law; see the [module](self).
+pub type NewReno = Tcp<NewRenoState>;
+
+const TABLE: [ParamSpec; ROWS] = table([]);
+
+/// NewReno remembers nothing but its window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NewRenoState;
+
+impl Variant for NewRenoState {
+    type Params = ();
+    const INFO: LawInfo = info(
+        "newreno",
+        "TCP NewReno: as Reno, but one reduction per window",
+        "RFC 6582",
+        &TABLE,
+    );
+
+    fn params(_values: &[f64]) -> Result<(), ParamError> {
+        Ok(())
+    }
+
+    fn new(_params: &()) -> Self {
+        Self
+    }
+
+    #[inline]
+    fn avoid(&mut self, _params: &(), answer: &Answer, window: &mut Window) {
+        additive_increase(answer.acked, window);
+    }
+
+    fn reduce(&mut self, _params: &(), congestion: &Congestion) -> f64 {
+        half(congestion)
+    }
+}

@@ -1,0 +1,56 @@
+//! Scalable TCP: a fixed step per answered packet and a small cut, so that recovery from a loss takes the same time at any rate.
+//!
+//! Source: T. Kelly, "Scalable TCP: improving performance in highspeed wide area networks" (2003).
+
+mod params;
+#[cfg(test)]
+mod tests;
+
+pub use params::ScalableParams;
+
+use crate::reno::{additive_increase, half};
+use crate::tcp::{Answer, Congestion, Tcp, Variant, Window, info};
+use crate::{LawInfo, ParamError};
+
+/// The law; see the [module](self).
+pub type Scalable = Tcp<ScalableState>;
+
+/// Scalable TCP remembers nothing but its window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScalableState;
+
+impl Variant for ScalableState {
+    type Params = ScalableParams;
+    const INFO: LawInfo = info(
+        "scalable",
+        "Scalable TCP: a fixed step per packet",
+        "Kelly 2003, section 3",
+        &params::TABLE,
+    );
+
+    fn params(values: &[f64]) -> Result<ScalableParams, ParamError> {
+        Ok(ScalableParams::read(values))
+    }
+
+    fn new(_params: &ScalableParams) -> Self {
+        Self
+    }
+
+    #[inline]
+    fn avoid(&mut self, params: &ScalableParams, answer: &Answer, window: &mut Window) {
+        let reno = window.size < params.low_window || (params.reno_floor && window.size * params.step < 1.0);
+        if reno {
+            additive_increase(answer.acked, window);
+        } else {
+            window.size += params.step * f64::from(answer.acked);
+        }
+    }
+
+    fn reduce(&mut self, params: &ScalableParams, congestion: &Congestion) -> f64 {
+        if congestion.window < params.low_window {
+            half(congestion)
+        } else {
+            congestion.window * (1.0 - params.cut)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+use super::ScalableState;
+use crate::tcp::testing::{Fate, Path, answer, close, cut, params};
+use crate::tcp::{Variant, Window};
+
+fn grown(changes: &[(&str, f64)], size: f64) -> f64 {
+    let mut window = Window { size, ssthresh: 2.0 };
+    let own = params::<ScalableState>(changes).own;
+    ScalableState.avoid(&own, &answer(0.0, 0.1), &mut window);
+    window.size - size
+}
+
+#[test]
+fn an_answer_adds_the_step_and_a_loss_takes_an_eighth() {
+    close(grown(&[], 16.0), 0.01, 1e-12);
+    close(grown(&[("step", 0.05)], 1000.0), 0.05, 1e-12);
+    close(cut(ScalableState, &[], 400.0), 350.0, 1e-9);
+}
+
+#[test]
+fn below_the_low_window_it_is_reno() {
+    close(grown(&[], 10.0), 0.1, 1e-12);
+    close(cut(ScalableState, &[], 10.0), 5.0, 0.0);
+}
+
+#[test]
+fn with_a_floor_it_grows_at_least_as_reno() {
+    let linux = [("reno_floor", 1.0), ("low_window", 1.0)];
+    close(grown(&linux, 50.0), 0.02, 1e-12);
+    close(grown(&linux, 200.0), 0.01, 1e-12);
+    close(cut(ScalableState, &linux, 10.0), 8.75, 1e-12);
+}
+
+/// Kelly 2003, section 3: `log(1 - b) / log(1 + a)` round trips, 13.4, at any window.
+#[test]
+fn recovery_takes_as_long_at_any_window() {
+    for first in [200.0, 2000.0] {
+        let changes = [("initial_window", first), ("slow_start", 0.0)];
+        let mut lost = false;
+        let mut path = Path::<ScalableState>::new(&changes, 1e9, 0.1).with_fate(move |number, _| {
+            if number == 10 && !lost {
+                lost = true;
+                return Fate::Lost;
+            }
+            Fate::Passes
+        });
+        let (mut low, mut back) = (None, None);
+        path.run(4.0, |path| {
+            if low.is_none() && path.window() > 0.875 * first && path.losses == 1 {
+                low = Some(path.now.as_secs_f64());
+            }
+            if low.is_some() && back.is_none() && path.window() >= first {
+                back = Some(path.now.as_secs_f64());
+            }
+        });
+        let took = (back.expect("it is back") - low.expect("it was cut")) / 0.1;
+        let expected = -(1.0 - 0.125_f64).ln() / 1.01_f64.ln();
+        close(took, expected, 0.6);
+    }
+}
+
+/// Zhang 2008, eq 22 and figure 7a: a full link is sent `1 + step` times its capacity.
+#[test]
+fn over_a_full_link_the_rate_stays_a_step_above_the_capacity() {
+    for step in [0.01, 0.05] {
+        let capacity = 250.0;
+        let changes = [("initial_window", 40.0), ("slow_start", 0.0), ("step", step)];
+        let mut path = Path::<ScalableState>::new(&changes, capacity, 0.06);
+        path.run(10.0, |_| {});
+        let (window, delivered) = (path.window(), path.delivered);
+        path.run(50.0, |_| {});
+        let answered = (path.delivered - delivered) as f64;
+        close(answered / 40.0, capacity, 0.001 * capacity);
+        let sent = answered + path.window() - window;
+        close(sent / 40.0 / capacity, 1.0 + step, 0.0015);
+    }
+}

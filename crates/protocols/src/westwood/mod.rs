@@ -1,0 +1,80 @@
+//! TCP Westwood+: Reno that after a loss sets its threshold to what the path delivered.
+//!
+//! Source: L. Grieco, S. Mascolo, "Performance evaluation and comparison of Westwood+, New Reno, and Vegas TCP congestion control" (2004).
+
+#[cfg(test)]
+mod tests;
+
+use levelflow_units::Time;
+
+use crate::reno::{additive_increase, half};
+use crate::tcp::{Answer, Congestion, ROWS, Tcp, Variant, Window, info, table};
+use crate::{LawInfo, ParamError, ParamSpec};
+
+/// The law; see the [module](self).
+pub type Westwood = Tcp<WestwoodState>;
+
+const TABLE: [ParamSpec; ROWS] = table([]);
+
+/// Weight of one sample in the estimate.
+const GAIN: f64 = 0.125;
+
+/// What one flow remembers.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct WestwoodState {
+    /// The present round trip: when it began, packets that have arrived in it. None before the first answer.
+    round: Option<(Time, f64)>,
+    /// `BWE`: estimate of what the path delivers, packets per second; 0 if not known.
+    bandwidth: f64,
+}
+
+impl Variant for WestwoodState {
+    type Params = ();
+    const INFO: LawInfo = info(
+        "westwood",
+        "TCP Westwood+: Reno that falls to the rate delivered",
+        "Grieco, Mascolo 2004, section 2",
+        &TABLE,
+    );
+
+    fn params(_values: &[f64]) -> Result<(), ParamError> {
+        Ok(())
+    }
+
+    fn new(_params: &()) -> Self {
+        Self {
+            round: None,
+            bandwidth: 0.0,
+        }
+    }
+
+    fn on_answer(&mut self, _params: &(), answer: &Answer, _window: &mut Window) {
+        let Some((began, arrived)) = &mut self.round else {
+            self.round = Some((answer.now, 0.0));
+            return;
+        };
+        *arrived += f64::from(answer.acked);
+        if answer.round && answer.now > *began {
+            let sample = *arrived / answer.now.since(*began).as_secs_f64();
+            self.bandwidth = if self.bandwidth == 0.0 {
+                sample
+            } else {
+                self.bandwidth + GAIN * (sample - self.bandwidth)
+            };
+            self.round = Some((answer.now, 0.0));
+        }
+    }
+
+    #[inline]
+    fn avoid(&mut self, _params: &(), answer: &Answer, window: &mut Window) {
+        additive_increase(answer.acked, window);
+    }
+
+    fn reduce(&mut self, _params: &(), congestion: &Congestion) -> f64 {
+        if self.bandwidth == 0.0 {
+            half(congestion)
+        } else {
+            self.bandwidth * congestion.rtt.min
+        }
+    }
+}

@@ -1,0 +1,71 @@
+use super::WestwoodState;
+use crate::reno::RenoState;
+use crate::tcp::testing::{Fate, Path, answer, close, loss};
+use crate::tcp::{Answer, Variant, Window};
+
+/// A round trip of 0.1 s that ends at `now`, with so many packets.
+fn round(state: &mut WestwoodState, now: f64, acked: u32) {
+    let mut window = Window {
+        size: 10.0,
+        ssthresh: 2.0,
+    };
+    let answer = Answer {
+        acked,
+        round: true,
+        ..answer(now, 0.1)
+    };
+    state.on_answer(&(), &answer, &mut window);
+}
+
+#[test]
+fn the_estimate_is_filtered_once_per_round_trip() {
+    let mut state = WestwoodState::new(&());
+    close(state.reduce(&(), &loss(0.0, 0.1, 20.0)), 10.0, 0.0);
+    round(&mut state, 0.1, 1);
+    round(&mut state, 0.2, 10);
+    close(state.bandwidth, 100.0, 1e-9);
+    for k in 0..20 {
+        round(&mut state, 0.3 + 0.1 * f64::from(k), 50);
+    }
+    close(state.bandwidth, 500.0 - 400.0 * 0.875_f64.powi(20), 1e-6);
+}
+
+#[test]
+fn a_loss_leaves_what_the_empty_path_holds() {
+    let state = WestwoodState {
+        bandwidth: 400.0,
+        ..WestwoodState::new(&())
+    };
+    let reduced = |window| {
+        let mut state = state;
+        state.reduce(&(), &loss(0.0, 0.1, window))
+    };
+    close(reduced(100.0), 40.0, 1e-9);
+    close(reduced(30.0), 40.0, 1e-9);
+}
+
+fn delivered<V: Variant>() -> f64 {
+    let mut state = 1_u32;
+    let mut path = Path::<V>::new(&[("initial_ssthresh", 100.0)], 1000.0, 0.1)
+        .with_buffer(100)
+        .with_fate(move |_, _| {
+            // Numerical Recipes' generator: one packet in 500 is lost on the wire.
+            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+            if state < u32::MAX / 500 {
+                Fate::Lost
+            } else {
+                Fate::Passes
+            }
+        });
+    path.run(200.0, |_| {});
+    path.delivered as f64 / 200.0
+}
+
+/// Grieco and Mascolo 2004, section 5: losses that are no sign of a queue cost Reno its window, and Westwood+ little.
+#[test]
+fn random_losses_leave_the_link_in_use() {
+    let (westwood, reno) = (delivered::<WestwoodState>(), delivered::<RenoState>());
+    assert!(westwood > 800.0, "{westwood} packets per second of 1000");
+    // The square-root law has Reno at 27 packets per 0.1 s.
+    assert!(reno < 400.0, "{reno}");
+}
