@@ -1,0 +1,35 @@
+"""Short flows under MaxNet and under RCP: the same arrivals on the link of figure 7."""
+
+from levelflow.claims import Seeds
+from levelflow.claims.metrics import completions
+from levelflow.claims.traffic import SETTINGS
+
+SETTING = SETTINGS["fig7"]
+PLAN = SETTING.plan
+SMALL = (0, 500_000)  # bytes
+
+
+def measure(figure):
+    rcp = SETTING.runs(figure)
+    plain = figure.runs([maxnet(figure, seed, max_start=False) for seed in figure.seeds(SETTING.seeds)])
+    (start,) = figure.runs([maxnet(figure, 1, max_start=True)])
+    window = SETTING.window(figure)
+    ratios = [
+        completions.afct_ratio(a.completions, b.completions, SMALL, window) for a, b in zip(plain, rcp, strict=True)
+    ]
+    figure.shown = {"RCP": rcp[0], "MaxNet": plain[0], "MaxNet with MaxStart": start}
+    return {"rcp-related-maxnet-short-flows": [Seeds(ratios)]}
+
+
+def maxnet(figure, seed, *, max_start):
+    return PLAN.scenario(SETTING.duration(figure), seed, law="maxnet").law("maxnet", max_start=max_start)
+
+
+def plot(figure, canvas):
+    axes = canvas.subplots()
+    for name, run in figure.shown.items():
+        bins = completions.by_size(run.completions, PLAN.capacity, PLAN.load, window=SETTING.window(figure))
+        axes.loglog(bins["bytes"] / 1000, bins["fct_s"], "o-", label=name)
+    axes.loglog(bins["bytes"] / 1000, bins["ps_s"], "k--", label="processor sharing")
+    axes.set(xlabel="flow size (packets)", ylabel="mean completion time (s)")
+    axes.legend()
