@@ -1,0 +1,224 @@
+//! Queue disciplines in the engine, against queueing theory, each other and the equations of their papers.
+
+mod common;
+
+use common::{Run, assert_close, assert_expectation, column, mean, run, series};
+
+/// Packets of 1000 B that listen to nothing come to a link that sends 1000 of them per second.
+fn open_loop(queue: &str, buffer: &str, seed: u64, duration: u32, traffic: &str) -> Run {
+    run(&format!(
+        r#"
+        name = "open loop"
+        duration = "{duration} s"
+        seed = {seed}
+        link = [{{ from = "A", to = "B", capacity = "8 Mb/s", delay = "5 ms", buffer = "{buffer}", queue = {queue} }},
+                {{ from = "B", to = "A", capacity = "1 Gb/s", delay = "5 ms" }}]
+        [[flow]]
+        name = "packets"
+        from = "A"
+        to = "B"
+        packet = "1000 B"
+        {traffic}
+        "#
+    ))
+}
+
+/// As many a second, at Poisson instants.
+fn poisson(rate: f64) -> String {
+    format!(
+        r#"law = "cbr"{nl}size = "1 packets"{nl}reliable = false{nl}arrivals = {{ poisson = "{rate} /s" }}"#,
+        nl = "\n"
+    )
+}
+
+fn drop_share(run: &Run) -> f64 {
+    let link = &run.summary.links[0];
+    link.dropped_packets as f64 / link.arrived_packets as f64
+}
+
+/// Mean of what samples after `after` seconds say of the first link.
+fn link_mean(run: &Run, name: &str, after: f64) -> f64 {
+    mean(&series(&run.links, "link", 0, name, after))
+}
+
+/// The step that DCTCP's switches use drops, where nobody understands marks, what a buffer of that size would.
+#[test]
+fn a_step_of_red_is_a_buffer_of_that_size() {
+    for load in [0.9, 1.2] {
+        let step = r#"{ red = { weight = 1, min = "12 packets", max = "12 packets" } }"#;
+        let red = open_loop(step, "unlimited", 1, 40, &poisson(1000.0 * load));
+        let tail = open_loop(r#""drop_tail""#, "12 packets", 1, 40, &poisson(1000.0 * load));
+        assert!(drop_share(&tail) > 0.005, "{load}");
+        assert_eq!(red.completions, tail.completions);
+        assert_eq!(red.flows, tail.flows);
+        assert_eq!(red.summary.links, tail.summary.links);
+    }
+}
+
+/// What waits less than its target, CoDel leaves alone.
+#[test]
+fn codel_with_a_target_above_every_wait_is_drop_tail() {
+    let codel = open_loop(
+        r#"{ codel = { target = "10 s" } }"#,
+        "30 packets",
+        1,
+        40,
+        &poisson(950.0),
+    );
+    let tail = open_loop(r#""drop_tail""#, "30 packets", 1, 40, &poisson(950.0));
+    assert!(drop_share(&tail) > 0.0005);
+    assert_eq!(codel.completions, tail.completions);
+    assert_eq!(codel.summary.links, tail.summary.links);
+}
+
+/// Under an overload that does not listen, a controller that integrates holds the mean queue at its target and drops the
+/// excess, `1 - 1/rho`.
+#[test]
+fn pi_and_rem_hold_their_target_under_overload() {
+    for queue in [
+        r#"{ pi = { target = "40 packets", a = 1.002e-3, b = 1e-3, interval = "10 ms" } }"#,
+        r#"{ rem = { target = "40 packets", gamma = 0.1, alpha = 0.02, phi = 1.01, interval = "10 ms" } }"#,
+    ] {
+        let runs: Vec<Run> = (0..6)
+            .map(|seed| open_loop(queue, "unlimited", seed, 120, &poisson(1300.0)))
+            .collect();
+        let queues: Vec<f64> = runs.iter().map(|run| link_mean(run, "queue_packets", 40.0)).collect();
+        assert_expectation(&queues, 40.0);
+        let shares: Vec<f64> = runs
+            .iter()
+            .map(|run| link_mean(run, "dropped_bytes", 40.0) / link_mean(run, "arrival_bps", 40.0))
+            .map(|bytes_per_bps| bytes_per_bps * 8.0 / SAMPLE)
+            .collect();
+        assert_expectation(&shares, 1.0 - 1.0 / 1.3);
+    }
+}
+
+const SAMPLE: f64 = 0.1;
+
+/// RED's mean distance between drops is `(1/p_b + 1)/2` where it is uniform on `1, ..., 1/p_b`; its signal is the
+/// average that `p_b` depends on. The weight makes `p_b` change little from drop to drop.
+#[test]
+fn red_drops_as_often_as_its_average_says() {
+    let red = r#"{ red = { min = "10 packets", max = "90 packets", max_p = 0.4, weight = 0.0005 } }"#;
+    let run = open_loop(red, "unlimited", 3, 400, &poisson(1150.0));
+    let p_a = |average: f64| {
+        let p_b = 0.4 * (average - 10.0) / 80.0;
+        2.0 * p_b / (1.0 + p_b)
+    };
+    let signals = series(&run.links, "link", 0, "signal", 50.0);
+    assert!(signals.iter().all(|&average| (10.0..90.0).contains(&average)));
+    let expected = mean(&signals.into_iter().map(p_a).collect::<Vec<_>>());
+    let share = link_mean(&run, "dropped_bytes", 50.0) * 8.0 / SAMPLE / link_mean(&run, "arrival_bps", 50.0);
+    assert_close(share, expected, 0.02);
+    // What is dropped is what does not leave.
+    let ratio = link_mean(&run, "throughput_bps", 50.0) / link_mean(&run, "arrival_bps", 50.0);
+    assert_close(share, 1.0 - ratio, 0.005);
+}
+
+/// A constant overload of a twentieth: the wait is 5 ms after 105 packets, the first drop comes 100 ms later, and the
+/// n-th one `100 ms / sqrt(n)` after the one before.
+#[test]
+fn codel_drops_by_its_timetable() {
+    let run = open_loop(
+        r#""codel""#,
+        "unlimited",
+        1,
+        2,
+        r#"law = { cbr = { rate = "8.4 Mb/s" } }"#,
+    );
+    let mut planned = vec![0.105 + 0.1];
+    while planned.len() < 100 {
+        let count = planned.len() as f64;
+        planned.push(planned[planned.len() - 1] + 0.1 / count.sqrt());
+    }
+    let times = column(&run.links, "t");
+    let (link, dropped) = (column(&run.links, "link"), column(&run.links, "dropped"));
+    let mut total = 0.0;
+    for i in (0..times.len()).filter(|&i| link[i] == 0.0 && times[i] < 1.2) {
+        total += dropped[i];
+        let due = |slack: f64| planned.iter().filter(|&&t| t < times[i] - slack).count() as f64;
+        // A packet leaves each millisecond.
+        let (least, most) = (due(2e-3), due(-2e-3));
+        assert!(
+            (least..=most).contains(&total),
+            "{total} drops by {} s, expected {least} to {most}",
+            times[i]
+        );
+    }
+    assert!(total > 20.0);
+}
+
+/// So many TCP flows with round trips of 30 to 50 ms, without their queueing, over a link of so many Mb/s.
+fn renos(flows: u32, capacity: u32, queue: &str, buffer: &str, duration: u32, ecn: bool) -> Run {
+    run(&format!(
+        r#"
+        name = "TCP"
+        duration = "{duration} s"
+        link = [{{ from = "A", to = "B", capacity = "{capacity} Mb/s", delay = "5 ms", buffer = "{buffer}", queue = {queue} }},
+                {{ from = "B", to = "A", capacity = "1 Gb/s", delay = "5 ms" }}]
+        [[flow]]
+        name = "reno"
+        law = {{ reno = {{ ecn = {ecn} }} }}
+        from = "A"
+        to = "B"
+        count = {flows}
+        rtt = {{ uniform = ["30 ms", "50 ms"] }}
+        start = {{ uniform = ["0 s", "1 s"] }}
+        packet = "1000 B"
+        "#
+    ))
+}
+
+/// Over a run, the mean distance of the queue from the target is what the price has changed by, less a share of what the
+/// queue has changed by, over the gains and the number of intervals: a packet or two.
+#[test]
+fn rem_holds_its_target_under_tcp_and_loses_nothing() {
+    let run = renos(20, 10, r#""rem""#, "100 packets", 200, true);
+    assert_close(link_mean(&run, "queue_packets", 100.0), 50.0, 0.05);
+    assert!(link_mean(&run, "dropped", 100.0) == 0.0 && link_mean(&run, "marked", 100.0) > 0.0);
+    assert_close(link_mean(&run, "throughput_bps", 100.0), 10e6, 0.005);
+}
+
+#[test]
+fn pi_holds_its_target_under_tcp_whether_it_marks_or_drops() {
+    for ecn in [true, false] {
+        let run = renos(20, 10, r#"{ pi = { target = "80 packets" } }"#, "unlimited", 300, ecn);
+        assert_close(link_mean(&run, "queue_packets", 150.0), 80.0, 0.05);
+        assert_eq!(run.summary.links[0].marked_packets > 0, ecn);
+        assert_eq!(run.summary.links[0].dropped_packets > 0, !ecn);
+        assert_close(link_mean(&run, "throughput_bps", 150.0), 10e6, 0.005);
+    }
+}
+
+#[test]
+fn red_keeps_the_average_between_its_thresholds_under_tcp() {
+    let run = renos(
+        20,
+        10,
+        r#"{ red = { min = "20 packets", max = "60 packets" } }"#,
+        "unlimited",
+        60,
+        true,
+    );
+    let averages = series(&run.links, "link", 0, "signal", 20.0);
+    assert!(
+        averages.iter().all(|average| (20.0..60.0).contains(average)),
+        "{averages:?}"
+    );
+    assert_close(mean(&averages), link_mean(&run, "queue_packets", 20.0), 0.1);
+    assert_close(link_mean(&run, "throughput_bps", 20.0), 10e6, 0.005);
+}
+
+/// From drop to drop, the windows of four flows together grow by four packets per round trip, 2 ms of queue in an interval
+/// of 100 ms; a drop takes half of one, 5 ms. So the wait stays near the target of 5 ms, where drop-tail fills its buffer.
+#[test]
+fn codel_takes_the_standing_queue_of_tcp_away() {
+    let wait = |queue| {
+        let run = renos(4, 40, queue, "400 packets", 60, false);
+        assert_close(link_mean(&run, "throughput_bps", 20.0), 40e6, 0.05);
+        link_mean(&run, "queue_packets", 20.0) * 0.2e-3
+    };
+    assert!(wait(r#""drop_tail""#) > 0.04);
+    let codel = wait(r#""codel""#);
+    assert!((0.0025..0.01).contains(&codel), "{codel} s");
+}
