@@ -175,7 +175,9 @@ impl Reliable {
         }
         while let Some(front) = self.sent.front() {
             let &Sent { chunk, answered, .. } = front;
-            let arrived = answered || chunk.end() <= received || self.beyond.contains_key(&chunk.offset);
+            // The receiver may have more by now; this answer lists what came before the packet that it answers.
+            let listed = self.first < number && self.beyond.contains_key(&chunk.offset);
+            let arrived = answered || chunk.end() <= received || listed;
             if !arrived && number < self.first + REORDERING {
                 break;
             }
@@ -325,6 +327,17 @@ mod tests {
         let mut t = Reliable::new(Duration::from_ms(200));
         (0..100).for_each(|_| t.on_round_trip(Duration::from_ms(1600)));
         assert_eq!(t.timeout(), Duration::from_ms(1610));
+    }
+
+    #[test]
+    fn an_answer_tells_nothing_of_what_arrives_after_it() {
+        let mut t = Reliable::new(Duration::from_ms(200));
+        (0..8).for_each(|i| t.on_send(Time::ZERO, i, chunk(i.into())));
+        (1..8).for_each(|i| assert_eq!(t.on_arrival(chunk(i)), 100));
+        for number in 1..8 {
+            assert_eq!(t.on_answer(Time::ZERO, number, 0, |_, _| ()).acked, 1);
+        }
+        assert_eq!((t.outstanding(), t.next_again()), (0, Some(chunk(0))));
     }
 
     #[test]
