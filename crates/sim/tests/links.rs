@@ -110,3 +110,25 @@ fn a_session_takes_its_pages_and_thoughts() {
     }
     assert_eq!(run.summary.flows[0].finished, 6);
 }
+
+/// Where the pace leaves more than a timeout between two packets, nothing is awaited in between.
+#[test]
+fn a_slow_sender_waits_for_its_pace_and_not_for_a_timeout() {
+    let run = run(r#"
+        name = "slow"
+        duration = "100 s"
+        link = [{ from = "A", to = "B", capacity = "1 Mb/s", delay = "10 ms", duplex = true }]
+        [law.ks]
+        control = "rate"
+        time_unit = "1 s"
+        kappa = 1e-6
+        weight = 1e-9
+        [[flow]]
+        name = "x"
+        law = "ks"
+        from = "A"
+        to = "B"
+        "#);
+    let sent = run.summary.flows[0].sent_packets;
+    assert!((100..=102).contains(&sent), "{sent} packets at one per second");
+}

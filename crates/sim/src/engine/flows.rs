@@ -85,10 +85,13 @@ impl<P: Protocol> Sim<P> {
         true
     }
 
-    /// Sets the time at which the sender gives up waiting for an answer.
+    /// Sets the time at which the sender gives up waiting for an answer, if one is to come.
     fn wait(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
-        let timeout = flow.reliable.as_ref().map_or(Duration::MAX, |r| r.timeout());
+        let Some(reliable) = flow.reliable.as_ref().filter(|r| r.outstanding() > 0) else {
+            return flow.timer.clear();
+        };
+        let timeout = reliable.timeout();
         if let Some(at) = flow.timer.set(later(self.now, timeout)) {
             self.schedule(at, Target::Timer(i));
         }
