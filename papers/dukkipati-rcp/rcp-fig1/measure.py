@@ -1,19 +1,39 @@
-"""Figure 1: only what processor sharing would give; TCP and XCP are compared with it."""
+"""Figure 1: TCP and XCP against processor sharing."""
 
 import numpy as np
 
-from levelflow.claims.traffic import PACKET, OneLink
+from levelflow.claims.metrics import completions
+from levelflow.claims.traffic import FLOWS, PACKET, SETTINGS
 from levelflow.theory.sharing import fct_processor_sharing
 
-PLAN = OneLink(2.4e9, 0.1, 0.9, 30, shape=1.4)
+SETTING = SETTINGS["fig1"]
+PLAN = SETTING.plan
+LAWS = {"TCP": "reno", "XCP": "xcp"}
+SIZES = (100 * PACKET, 2000 * PACKET)
+LATE = (20, 40)
 
 
 def measure(figure):
-    return {"rcp-fig1": [None, None, None, PLAN.active]}
+    runs = [SETTING.runs(figure, law)[0] for law in LAWS.values()]
+    ratios = [
+        completions.afct_ratio_to_ps(run.completions, PLAN.capacity, PLAN.load, SIZES, SETTING.window(figure))
+        for run in runs
+    ]
+    active = [completions.active_mean(run.flows, [FLOWS], LATE) / PLAN.active for run in runs]
+    return {"rcp-fig1": [*ratios, active, PLAN.active]}
 
 
 def plot(figure, canvas):
-    axes = canvas.subplots()
+    left, right = canvas.subplots(1, 2)
+    for name, result in zip(LAWS, figure.results, strict=True):
+        bins = completions.by_size(result.completions, PLAN.capacity, PLAN.load, window=SETTING.window(figure))
+        left.loglog(bins["bytes"] / PACKET, bins["fct_s"], "o-", label=name)
+        right.semilogy(*completions.active_series(result.flows, [FLOWS]), label=name)
     packets = np.geomspace(1, 1e5, 100)
-    axes.loglog(packets, fct_processor_sharing(PLAN.rtpd, packets * PACKET, PLAN.capacity, PLAN.load), "k--")
-    axes.set(xlabel="flow size (packets)", ylabel="completion time (s)", title="Processor sharing")
+    left.loglog(
+        packets, fct_processor_sharing(PLAN.rtpd, packets * PACKET, PLAN.capacity, PLAN.load), "k--", label="PS"
+    )
+    left.set(xlabel="flow size (packets)", ylabel="mean completion time (s)")
+    left.legend()
+    right.axhline(PLAN.active, color="k", ls="--")
+    right.set(xlabel="time (s)", ylabel="active flows")

@@ -3,7 +3,7 @@
 import math
 
 from levelflow.claims.metrics import completions
-from levelflow.claims.traffic import PACKET, SETTINGS
+from levelflow.claims.traffic import LAWS, PACKET, SETTINGS
 
 POINTS = {setting.plan.mean: setting for name, setting in SETTINGS.items() if name.startswith("fig10 ")}
 #: The paper's classes, bytes.
@@ -12,23 +12,41 @@ CLASSES = ((0, 7000 * PACKET), (7000 * PACKET, math.inf))
 
 def measure(figure):
     results = run(figure)
+    rcp, tcp, xcp = (results[law] for law in LAWS)
+
+    def between(mean, sizes=completions.ANY_SIZE):
+        a, b = xcp[mean].completions, tcp[mean].completions
+        return completions.afct_ratio(a, b, sizes, POINTS[mean].window(figure))
+
+    def worst(mean):
+        plan, window = POINTS[mean].plan, POINTS[mean].window(figure)
+        return completions.worst_ratio_to_ps(rcp[mean].completions, plan.capacity, plan.load, window=window)
+
+    crossover = next((mean for mean in POINTS if between(mean) < 1), math.inf)
+    large = [ratio(figure, 30_000, xcp[30_000], sizes) for sizes in CLASSES]
     return {
-        "rcp-fig10": [[ratio(figure, mean, results[mean], c) for mean in POINTS for c in CLASSES], *[None] * 4],
+        "rcp-fig10": [
+            [ratio(figure, mean, rcp[mean], sizes) for mean in POINTS for sizes in CLASSES],
+            [between(30, sizes) for sizes in CLASSES],
+            [between(30_000, sizes) for sizes in CLASSES],
+            large,
+            crossover,
+        ],
         "rcp-fig11": [
-            [
-                completions.worst_ratio_to_ps(
-                    results[mean].completions, plan.capacity, plan.load, window=POINTS[mean].window(figure)
-                )
-                for mean, plan in ((m, POINTS[m].plan) for m in (30, 30_000))
-            ],
-            *[None] * 3,
+            [worst(30), worst(30_000)],
+            ratio(figure, 30_000, tcp[30_000], (0, 1e5 * PACKET)),
+            large,
+            between(30),
         ],
     }
 
 
 def run(figure):
-    scenarios = [scenario for setting in POINTS.values() for scenario in setting.scenarios(figure)]
-    return dict(zip(POINTS, figure.runs(scenarios), strict=True))
+    """Results by law and mean size."""
+    keys = [(law, mean) for law in LAWS for mean in POINTS]
+    scenarios = [POINTS[mean].scenarios(figure, LAWS[law])[0] for law, mean in keys]
+    results = dict(zip(keys, figure.runs(scenarios), strict=True))
+    return {law: {mean: results[law, mean] for mean in POINTS} for law in LAWS}
 
 
 def ratio(figure, mean, result, sizes):
@@ -39,18 +57,18 @@ def ratio(figure, mean, result, sizes):
 
 
 def plot(figure, canvas):
-    left, right = canvas.subplots(1, 2)
-    results = dict(zip(POINTS, figure.results, strict=True))
-    for sizes, name in zip(CLASSES, ("below 7000 packets", "7000 packets and more"), strict=True):
-        left.semilogx(list(POINTS), [ratio(figure, m, results[m], sizes) for m in POINTS], "o-", label=name)
-    left.set(xlabel="mean flow size (packets)", ylabel="mean completion time / processor sharing", title="Figure 10")
-    left.set_ylim(bottom=0)
-    left.legend()
-    for mean in (30, 30_000):
-        setting = POINTS[mean]
-        plan, window = setting.plan, setting.window(figure)
-        bins = completions.by_size(results[mean].completions, plan.capacity, plan.load, window=window)
-        right.loglog(bins["bytes"] / PACKET, bins["fct_s"], "o-", label=f"RCP, mean {mean}")
-    right.loglog(bins["bytes"] / PACKET, bins["ps_s"], "k--", label="processor sharing")
-    right.set(xlabel="flow size (packets)", ylabel="mean completion time (s)", title="Figure 11")
-    right.legend()
+    axes = canvas.subplots(1, 2)
+    results = run(figure)
+    for law, color in zip(LAWS, ("C0", "C1", "C2"), strict=True):
+        for sizes, style, name in zip(CLASSES, ("o-", "s--"), ("below 7000", "7000 and more"), strict=True):
+            ratios = [ratio(figure, mean, results[law][mean], sizes) for mean in POINTS]
+            axes[0].loglog(list(POINTS), ratios, style, color=color, label=f"{law}, {name}")
+        for mean, style in ((30, "-"), (30_000, "--")):
+            plan, window = POINTS[mean].plan, POINTS[mean].window(figure)
+            bins = completions.by_size(results[law][mean].completions, plan.capacity, plan.load, window=window)
+            axes[1].loglog(bins["bytes"] / PACKET, bins["fct_s"], style, color=color, label=f"{law}, mean {mean}")
+    axes[1].loglog(bins["bytes"] / PACKET, bins["ps_s"], "k:", label="processor sharing")
+    axes[0].set(xlabel="mean flow size (packets)", ylabel="mean completion time / processor sharing", title="Figure 10")
+    axes[1].set(xlabel="flow size (packets)", ylabel="mean completion time (s)", title="Figure 11")
+    for ax in axes:
+        ax.legend(fontsize=6)

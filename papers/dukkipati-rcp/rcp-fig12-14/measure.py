@@ -1,31 +1,46 @@
 """Figures 12 to 14: the law of flow sizes does not matter."""
 
-from levelflow.claims.metrics import completions
-from levelflow.claims.traffic import FLOWS, PACKET, SETTINGS
+from levelflow.claims.metrics import completions, queues
+from levelflow.claims.traffic import FLOWS, LAWS, LINK, PACKET, SETTINGS
 
-LAWS = {"fig12": "uniform", "fig13": "exponential", "fig14": "Pareto 1.8"}
+SIZES = {"fig12": "uniform", "fig13": "exponential", "fig14": "Pareto 1.8"}
+EARLY = 0.2  # the early part of a run, as a share of it
 
 
 def measure(figure):
-    results = {name: SETTINGS[name].runs(figure)[0] for name in LAWS}
-    values = {}
-    for name, result in results.items():
-        plan, window = SETTINGS[name].plan, SETTINGS[name].window(figure)
-        values[f"rcp-{name}"] = [
-            completions.worst_ratio_to_ps(result.completions, plan.capacity, plan.load, window=window),
-            completions.active_mean(result.flows, [FLOWS], window),
-            *[None] * (5 if name == "fig12" else 4),
-        ]
-    return values
+    return {f"rcp-{name}": checks(figure, SETTINGS[name])[: 7 if name == "fig12" else 6] for name in SIZES}
+
+
+def checks(figure, setting):
+    plan, window = setting.plan, setting.window(figure)
+    rcp, tcp, xcp = (runs[0] for runs in setting.beside(figure).values())
+
+    def used(run, window=window):
+        return queues.utilisation(run.links, LINK, plan.capacity, window)[0]
+
+    def active(run):
+        return completions.active_mean(run.flows, [FLOWS], window)
+
+    return [
+        completions.worst_ratio_to_ps(rcp.completions, plan.capacity, plan.load, window=window),
+        active(rcp),
+        completions.afct_ratio(xcp.completions, tcp.completions, window=window),
+        active(xcp) / active(tcp),
+        completions.active_trend(xcp.flows, [FLOWS]),
+        [used(tcp), used(rcp)],
+        used(xcp, (0, EARLY * setting.duration(figure))),
+    ]
 
 
 def plot(figure, canvas):
     axes = canvas.subplots(1, 3, sharey=True)
-    for ax, (name, law), result in zip(axes, LAWS.items(), figure.results, strict=True):
+    results = iter(figure.results)
+    for ax, (name, law) in zip(axes, SIZES.items(), strict=True):
         plan, window = SETTINGS[name].plan, SETTINGS[name].window(figure)
-        bins = completions.by_size(result.completions, plan.capacity, plan.load, window=window)
-        ax.semilogx(bins["bytes"] / PACKET, bins["fct_s"], "o-", label="RCP")
-        ax.semilogx(bins["bytes"] / PACKET, bins["ps_s"], "k--", label="processor sharing")
+        for other in LAWS:
+            bins = completions.by_size(next(results).completions, plan.capacity, plan.load, window=window)
+            ax.loglog(bins["bytes"] / PACKET, bins["fct_s"], "o-", label=other)
+        ax.loglog(bins["bytes"] / PACKET, bins["ps_s"], "k--", label="processor sharing")
         ax.set(xlabel="flow size (packets)", title=law)
-    axes[0].set(ylabel="mean completion time (s)", ylim=(0, None))
+    axes[0].set(ylabel="mean completion time (s)")
     axes[0].legend()

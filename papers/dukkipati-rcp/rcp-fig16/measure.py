@@ -2,28 +2,44 @@
 
 import math
 
+import numpy as np
+
 from levelflow.claims import Seeds
 from levelflow.claims.metrics import completions, queues
-from levelflow.claims.traffic import LINK, PACKET, SETTINGS
+from levelflow.claims.traffic import LAWS, LINK, PACKET, SETTINGS
 
 POINTS = {setting.plan.load: setting for name, setting in SETTINGS.items() if name.startswith("fig16 ")}
 LIMIT = 500 * PACKET
 CLASSES = {"below 500 packets": (0, LIMIT), "500 packets and more": (LIMIT, math.inf)}
+LARGE = CLASSES["500 packets and more"]
+LOW, HIGH = 0.3, 0.8  # low loads are at most, high loads at least
 
 
 def measure(figure):
-    by_load = run(figure)
-    both = [
-        [ratio for sizes in CLASSES.values() for ratio in ratios(figure, runs, sizes)]
-        for runs in zip(*by_load, strict=True)
-    ]
-    return {"rcp-fig16": [Seeds(both), *[None] * 4]}
+    rcp, tcp, xcp = (run(figure, law) for law in LAWS.values())
+    both = [[r for sizes in CLASSES.values() for r in ratios(figure, runs, sizes)] for runs in by_seed(rcp)]
+    large = [ratios(figure, runs, LARGE) for runs in by_seed(tcp)]
+    low = sum(load <= LOW for load in POINTS)
+    return {
+        "rcp-fig16": [
+            Seeds(both),
+            Seeds([max(values[:low]) for values in large]),
+            Seeds([slope(values) for values in large]),
+            Seeds([slope(ratios(figure, runs, completions.ANY_SIZE)) for runs in by_seed(xcp)]),
+            rank({"RCP": rcp, "TCP": tcp, "XCP": xcp}),
+        ]
+    }
 
 
-def run(figure):
+def run(figure, law):
     """For each load one result per seed."""
-    results = iter(figure.runs([scenario for setting in POINTS.values() for scenario in setting.scenarios(figure)]))
+    scenarios = [scenario for setting in POINTS.values() for scenario in setting.scenarios(figure, law)]
+    results = iter(figure.runs(scenarios))
     return [[next(results) for _ in range(setting.seeds)] for setting in POINTS.values()]
+
+
+def by_seed(results):
+    return list(zip(*results, strict=True))
 
 
 def ratios(figure, results, sizes):
@@ -33,19 +49,37 @@ def ratios(figure, results, sizes):
     ]
 
 
-def plot(figure, canvas):
-    left, right = canvas.subplots(1, 2)
-    by_seed = list(zip(*run(figure), strict=True))
-    for color, (name, sizes) in zip(("C0", "C1"), CLASSES.items(), strict=True):
-        for seed, runs in enumerate(by_seed):
-            left.plot(list(POINTS), ratios(figure, runs, sizes), "o-", color=color, label=None if seed else name)
-    left.set(xlabel="offered load", ylabel="mean completion time / processor sharing", ylim=(0, None))
-    left.set_title("Figure 16")
-    left.legend()
-    for runs in by_seed:
-        right.plot(list(POINTS), [queue(*pair) for pair in zip(POINTS.values(), runs, strict=True)], "o-", color="C0")
-    right.set(xlabel="offered load", ylabel="mean queue / bandwidth-delay product", ylim=(0, None))
+def slope(values):
+    """Least-squares slope of a ratio over the load."""
+    return float(np.polyfit(list(POINTS), values, 1)[0])
+
+
+def rank(results):
+    """Laws by their mean queue at high loads, largest first."""
+    mean = {law: np.mean([queue(s, r) for s, r in at_high_load(points)]) for law, points in results.items()}
+    return sorted(mean, key=mean.__getitem__, reverse=True)
+
+
+def at_high_load(points):
+    pairs = zip(POINTS.items(), points, strict=True)
+    return [(setting, result) for (load, setting), results in pairs if load >= HIGH for result in results]
 
 
 def queue(setting, result):
     return queues.mean_queue_over_bdp(result.links, LINK, setting.plan.capacity, setting.plan.rtpd)
+
+
+def plot(figure, canvas):
+    axes = canvas.subplots(1, 3)
+    for law, color in zip(LAWS, ("C0", "C1", "C2"), strict=True):
+        for seed, runs in enumerate(by_seed(run(figure, LAWS[law]))):
+            label = None if seed else law
+            for ax, sizes in zip(axes, CLASSES.values(), strict=False):
+                ax.semilogy(list(POINTS), ratios(figure, runs, sizes), "o-", color=color, ms=2, lw=1, label=label)
+            queued = [queue(*pair) for pair in zip(POINTS.values(), runs, strict=True)]
+            axes[2].plot(list(POINTS), queued, "o-", color=color, ms=2, lw=1, label=label)
+    for ax, title in zip(axes, [*CLASSES, "queue"], strict=True):
+        ax.set(xlabel="offered load", title=title)
+    axes[0].set_ylabel("mean completion time / processor sharing")
+    axes[2].set_ylabel("mean queue / bandwidth-delay product")
+    axes[0].legend()

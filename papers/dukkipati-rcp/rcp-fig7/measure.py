@@ -1,10 +1,13 @@
 """Figures 7 and 9 and the number of flows that R counts: a 2.4 Gb/s link, 100 ms, load 0.9."""
 
+import math
+
 import numpy as np
+import polars as pl
 
 from levelflow.claims import Seeds
 from levelflow.claims.metrics import completions, queues, series
-from levelflow.claims.traffic import FLOWS, LINK, PACKET, SETTINGS, settled
+from levelflow.claims.traffic import FLOWS, LAWS, LINK, PACKET, SETTINGS, settled
 from levelflow.theory.sharing import ROUND_TRIPS
 
 SETTING = SETTINGS["fig7"]
@@ -13,14 +16,25 @@ SMALL, LARGE = 230, 3600  # packets of the tagged flows
 
 
 def measure(figure):
-    runs, window = SETTING.runs(figure), SETTING.window(figure)
+    by_law, window = SETTING.beside(figure), SETTING.window(figure)
+    runs, tcp, xcp = (by_law[law] for law in LAWS)
+
+    def beside(other, packets):
+        return Seeds([ratio(a, b, packets, window) for a, b in zip(other, runs, strict=True)])
+
+    finished = [[ended(rcp) / ended(t), ended(rcp) / ended(x)] for rcp, t, x in zip(runs, tcp, xcp, strict=True)]
     return {
         "rcp-fig7": [
             Seeds([worst(run, (1, 2000), window) for run in runs]),
             Seeds([worst(run, (2000, 10_000), window) for run in runs]),
-            *[None] * 4,
+            beside(tcp, (100, 2000)),
+            beside(xcp, (1500, 2500)),
+            beside(xcp, (2000, math.inf)),
+            beside(tcp, (2000, math.inf)),
             Seeds([max_ratio(run, (1, 10_000), window) for run in runs]),
-            *[None] * 3,
+            Seeds([completions.fct_max_over_mean(run.completions, window=window) for run in tcp]),
+            Seeds(finished),
+            Seeds([[queues.loss_rate(run.summary, LINK) for run in pair] for pair in zip(runs, xcp, strict=True)]),
         ],
         "rcp-effective-n": [
             Seeds([share_of_flows(run, window) for run in runs]),
@@ -38,6 +52,14 @@ def max_ratio(run, packets, window):
     return completions.fct_max_ratio_to_ps(run.completions, PLAN.capacity, PLAN.load, in_bytes(packets), window)
 
 
+def ratio(a, b, packets, window):
+    return completions.afct_ratio(a.completions, b.completions, in_bytes(packets), window)
+
+
+def ended(run):
+    return len(run.completions)
+
+
 def in_bytes(packets):
     low, high = packets
     return low * PACKET, high * PACKET
@@ -51,18 +73,37 @@ def share_of_flows(run, window):
 
 
 def tagged(figure):
-    """A flow of each printed size every second under the load of figure 7."""
-    duration = 30 if figure.full else 12
-    scenario = PLAN.scenario(duration)
+    """A flow of each printed size every second under the load of figure 7, by law."""
+    rcp, tcp, xcp = (
+        completions.select(result.completions, window=settled(tag_duration(figure)))
+        for result in figure.runs([with_tags(figure, law) for law in LAWS.values()])
+    )
+    small = median(rcp, SMALL)
+    first = 8 * SMALL * PACKET / (small - ROUND_TRIPS * PLAN.rtpd)
+    unhurt, hurt = tcp.filter(retransmitted=0), tcp.filter(pl.col("retransmitted") > 0)
+    return [
+        small,
+        median(unhurt, SMALL),
+        median(xcp, SMALL),
+        median(hurt, LARGE) / median(rcp, LARGE),
+        first / (PLAN.capacity * (1 - PLAN.load)),
+    ]
+
+
+def tag_duration(figure):
+    return 30 if figure.full else 12
+
+
+def with_tags(figure, law):
+    scenario = PLAN.scenario(tag_duration(figure), law=law)
     for packets in (SMALL, LARGE):
         every = {"interval": "1 s"}
-        scenario.flow(f"tag{packets}", "rcp", "A", "B", size=f"{packets} packets", arrivals=every)
-    (result,) = figure.runs([scenario])
-    ended = completions.select(result.completions, window=settled(duration))
-    fct = float(np.median(ended.filter(flow=f"tag{SMALL}")["fct_s"].to_numpy()))
-    bits = 8 * SMALL * PACKET
-    first = bits / (fct - ROUND_TRIPS * PLAN.rtpd)
-    return [fct, None, None, None, first / (PLAN.capacity * (1 - PLAN.load))]
+        scenario.flow(f"tag{packets}", law, "A", "B", size=f"{packets} packets", arrivals=every)
+    return scenario
+
+
+def median(completed, packets):
+    return float(np.median(completed.filter(flow=f"tag{packets}")["fct_s"].to_numpy()))
 
 
 def plot(figure, canvas):
@@ -72,6 +113,9 @@ def plot(figure, canvas):
     packets = bins["bytes"] / PACKET
     left.loglog(packets, bins["fct_s"], "o-", label="RCP, mean")
     left.loglog(packets, bins["fct_max_s"], "^:", label="RCP, largest")
+    for name, other in zip(("TCP", "XCP"), figure.results[SETTING.seeds :: SETTING.seeds], strict=False):
+        others = completions.by_size(other.completions, PLAN.capacity, PLAN.load, window=SETTING.window(figure))
+        left.loglog(others["bytes"] / PACKET, others["fct_s"], ".-", label=f"{name}, mean")
     left.loglog(packets, bins["ps_s"], "k--", label="processor sharing")
     left.set(xlabel="flow size (packets)", ylabel="completion time (s)", title="Figure 7")
     left.legend()

@@ -2,27 +2,48 @@
 
 from levelflow.claims import Seeds
 from levelflow.claims.metrics import completions, series
-from levelflow.claims.traffic import LINK, PACKET, SETTINGS
+from levelflow.claims.traffic import LAWS, LINK, PACKET, SETTINGS
 
 SETTING = SETTINGS["fig8"]
 PLAN = SETTING.plan
 SIZES = (PACKET, 6000 * PACKET)
+BESIDE = (100 * PACKET, 6000 * PACKET)  # where TCP and XCP are compared with RCP
 
 
 def measure(figure):
-    runs, window = SETTING.runs(figure), SETTING.window(figure)
+    by_law, window = SETTING.beside(figure), SETTING.window(figure)
+    runs, tcp, xcp = (by_law[law] for law in LAWS)
     ratios = [completions.worst_ratio_to_ps(run.completions, PLAN.capacity, PLAN.load, SIZES, window) for run in runs]
     spreads = [completions.fct_max_over_mean(run.completions, SIZES, window) for run in runs]
-    return {"rcp-fig8": [Seeds(ratios), None, None, Seeds(spreads), None]}
+    return {
+        "rcp-fig8": [
+            Seeds(ratios),
+            *(
+                Seeds([completions.afct_ratio(a.completions, b.completions, BESIDE, window) for a, b in pairs])
+                for pairs in (list(zip(other, runs, strict=True)) for other in (tcp, xcp))
+            ),
+            Seeds(spreads),
+            variance_rank({law: by_law[law][0] for law in LAWS}, window),
+        ]
+    }
+
+
+def variance_rank(runs, window):
+    """Laws by the spread of their completion times, standard deviation over mean in a size bin, largest first."""
+    spread = {law: completions.fct_cv(run.completions, SIZES, window) for law, run in runs.items()}
+    return sorted(spread, key=spread.__getitem__, reverse=True)
 
 
 def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
-    for seed, result in enumerate(figure.results, 1):
+    for seed, result in enumerate(figure.results[: SETTING.seeds], 1):
         bins = completions.by_size(result.completions, PLAN.capacity, PLAN.load, window=SETTING.window(figure))
         left.loglog(bins["bytes"] / PACKET, bins["fct_s"], "o-", label=f"RCP, seed {seed}")
         t, rate = series.link_series(result.links, LINK, "signal")
         right.semilogy(t, rate / PLAN.capacity, label=f"seed {seed}")
+    for name, other in zip(("TCP", "XCP"), figure.results[SETTING.seeds :: SETTING.seeds], strict=True):
+        others = completions.by_size(other.completions, PLAN.capacity, PLAN.load, window=SETTING.window(figure))
+        left.loglog(others["bytes"] / PACKET, others["fct_s"], ".-", label=name)
     left.loglog(bins["bytes"] / PACKET, bins["ps_s"], "k--", label="processor sharing")
     left.set(xlabel="flow size (packets)", ylabel="mean completion time (s)", title="Figure 8")
     right.set(xlabel="time (s)", ylabel="R/C", title="offered rate")

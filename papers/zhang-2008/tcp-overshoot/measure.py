@@ -14,7 +14,7 @@ SETTLED = (10, 100)
 def measure(figure):
     window_grows = run(figure, {"reno": {"initial_ssthresh": FULL}})
     from_one = run(figure, {"reno": {"slow_start": False, "initial_window": 1}})
-    scalable = run(figure, {"scalable": {"step": 0.05}})
+    scalable = run(figure, {"scalable": {"step": 0.05, "initial_ssthresh": FULL}})
     delayed = two(figure)
     together = sum(sent(delayed, name)[1] for name in ("x1", "x2"))
     return {

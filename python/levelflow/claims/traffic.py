@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 #: Data packet, bytes.
 PACKET = 1000
+#: Laws that the paper compares, by its names for them.
+LAWS = {"RCP": "rcp", "TCP": "reno", "XCP": "xcp"}
 #: Share of a run, from its start, whose flows are left out.
 WARM_UP = 0.2
 #: Names of the link and of the flow entry that every such scenario has.
@@ -94,13 +96,20 @@ class Setting:
         """The part of the run whose flows count."""
         return settled(self.duration(figure))
 
-    def scenarios(self, figure: Figure) -> list[Scenario]:
-        """One scenario per seed."""
-        return [self.plan.scenario(self.duration(figure), seed, **self.options) for seed in figure.seeds(self.seeds)]
+    def scenarios(self, figure: Figure, law: str = "rcp") -> list[Scenario]:
+        """One scenario per seed; the arrivals are the same for all laws."""
+        duration = self.duration(figure)
+        return [self.plan.scenario(duration, seed, law=law, **self.options) for seed in figure.seeds(self.seeds)]
 
-    def runs(self, figure: Figure) -> list[Result]:
+    def runs(self, figure: Figure, law: str = "rcp") -> list[Result]:
         """One result per seed."""
-        return figure.runs(self.scenarios(figure))
+        return figure.runs(self.scenarios(figure, law))
+
+    def beside(self, figure: Figure) -> dict[str, list[Result]]:
+        """The results of each law that the paper compares, one per seed."""
+        scenarios = [scenario for law in LAWS.values() for scenario in self.scenarios(figure, law)]
+        results = iter(figure.runs(scenarios))
+        return {name: [next(results) for _ in range(self.seeds)] for name in LAWS}
 
 
 _SHORT = OneLink(2.4e9, 0.1, 0.8, 30)
@@ -108,6 +117,7 @@ _BURSTY = OneLink(2.4e9, 0.5, 0.9, 30)
 
 #: The runs of figures 7 to 16; those with several points are named after the point.
 SETTINGS: dict[str, Setting] = {
+    "fig1": Setting(OneLink(2.4e9, 0.1, 0.9, 30, shape=1.4), 40, 40),
     "fig7": Setting(OneLink(2.4e9, 0.1, 0.9, 25), 100, 10, seeds=3),
     "fig8": Setting(OneLink(150e6, 1.6, 0.9, 25), 600, 200, seeds=3),
     **{

@@ -5,7 +5,7 @@ Rates and capacities are in bit/s; ``target`` is gamma C.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
@@ -14,7 +14,7 @@ from levelflow.claims.metrics import series
 from levelflow.claims.metrics.series import ALL, Array, Window
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
 
 def overshoot_pct(links: pl.DataFrame, link: str, target: float, window: Window = ALL) -> float:
@@ -26,6 +26,12 @@ def overshoot_pct(links: pl.DataFrame, link: str, target: float, window: Window 
 def mean_overshoot_pct(links: pl.DataFrame, link: str, target: float, window: Window) -> float:
     """100 (mean arrival rate / target - 1)."""
     return 100 * (series.mean(series.link_series(links, link, "arrival_bps", window)[1]) / target - 1)
+
+
+def loss_rate(summary: Mapping[str, Any], link: str) -> float:
+    """Dropped over arrived packets of a link in a whole run."""
+    (counters,) = (row for row in summary["links"] if row["name"] == link)
+    return float(counters["dropped_packets"] / max(counters["arrived_packets"], 1))
 
 
 def loss_rate_max(links: pl.DataFrame, link: str, window: Window = ALL) -> float:

@@ -1,0 +1,43 @@
+"""What tagged flows send in their first round trips under the load of figure 7, with XCP and with slow start."""
+
+import numpy as np
+
+from levelflow.claims import Against
+from levelflow.claims.metrics import series
+from levelflow.claims.traffic import PACKET, SETTINGS, WARM_UP
+
+PLAN = SETTINGS["fig7"].plan
+DURATION = 30
+STARTS = range(round(WARM_UP * DURATION), DURATION - 1)
+TAGGED = 100  # packets
+HANDSHAKE, ROUND_TRIPS = 1, 3
+
+
+def measure(figure):
+    tcp, xcp = (np.median(counts(result)) for result in figure.runs([scenario(law) for law in ("reno", "xcp")]))
+    return {"rcp-xcp-starts-slower": [Against(float(xcp), float(tcp))]}
+
+
+def scenario(law):
+    result = PLAN.scenario(DURATION, law=law)
+    for start in STARTS:
+        result.flow(f"tag{start}", law, "A", "B", size=f"{TAGGED} packets", start=f"{start} s")
+    return result
+
+
+def counts(result):
+    """Packets that each tagged flow sends in its first three round trips after the handshake."""
+    return [data_packets(result, start, start + (HANDSHAKE + ROUND_TRIPS) * PLAN.rtpd) for start in STARTS]
+
+
+def data_packets(result, start, end):
+    _, rate = series.flow_series(result.flows, f"tag{start}", "sent_bps", (start, end))
+    return int(rate.sum() * PLAN.rtpd / 8 // PACKET)
+
+
+def plot(figure, canvas):
+    axes = canvas.subplots()
+    for name, result in zip(("TCP", "XCP"), figure.results, strict=True):
+        axes.plot(list(STARTS), counts(result), "o", label=name)
+    axes.set(xlabel="start of the flow (s)", ylabel="packets sent in three round trips")
+    axes.legend()
