@@ -54,7 +54,8 @@ def test_the_version_names_the_build():
     ("kind", "word"),
     [
         ("protocols", "jetmax"),
-        ("queues", "[[link]]"),
+        ("queues", "codel"),
+        ("queues", "BDP"),
         ("traffic", "poisson"),
         ("scenarios", "t1-rcp"),
         ("claims", "id"),

@@ -20,6 +20,7 @@ DOCUMENTS = (
     "docs/guides/scenarios.md",
     "docs/guides/results.md",
     "docs/concepts/max-min.md",
+    "docs/concepts/queues.md",
 )
 PAGES = [path for path in CHECKOUT.rglob("*.md") if not {".venv", "target", "results"} & set(path.parts)]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
@@ -76,7 +77,7 @@ def test_commands_and_code_in_the_documents_run(document, tmp_path, monkeypatch)
             exec(compile(text, document, "exec"), names)
 
 
-@pytest.mark.parametrize(("table", "listing"), [("link", library.queues), ("flow", library.traffic)])
+@pytest.mark.parametrize(("table", "listing"), [("link", library.buffers), ("flow", library.traffic)])
 def test_what_levelflow_list_shows_is_allowed(table, listing):
     for shown, *_ in listing()[2]:
         scenario = Scenario("shown", "1 s").link("R1", "R2", "10 Mb/s", "10 ms", duplex=True)

@@ -15,6 +15,9 @@ def schema() -> str:
 def laws() -> str:
     """Returns the JSON list of control laws and their parameters."""
 
+def queues() -> str:
+    """Returns the JSON list of queue disciplines and their parameters."""
+
 def build() -> str:
     """Returns the version and the build profile."""
 

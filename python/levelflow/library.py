@@ -38,21 +38,27 @@ def laws() -> list[dict[str, Any]]:
     return found
 
 
+def queues() -> list[dict[str, Any]]:
+    """Returns the queue disciplines with their parameter tables."""
+    found: list[dict[str, Any]] = json.loads(_core.queues())
+    return found
+
+
 def allowed(parameter: dict[str, Any]) -> str:
-    """Says which values a parameter of `laws` takes."""
+    """Says which values a parameter of `laws` or `queues` takes."""
     words = ["true", "false"] if parameter["kind"] == "switch" else parameter["choices"]
     return ", ".join(words) if words else f"{parameter['low']} to {parameter['high']}"
 
 
-def queues() -> Listing:
-    """Returns the kinds of queues."""
+def buffers() -> Listing:
+    """Returns the ways to say how much a queue holds."""
     rows = [
         ['buffer = "unlimited"', "keeps every packet (default)"],
-        ['buffer = "64 kB"', "drops an arriving packet that does not fit into so many bytes"],
-        ['buffer = "100 packets"', "drops an arriving packet when so many wait"],
+        ['buffer = "64 kB"', "a packet is dropped when one that arrives does not fit into so many bytes"],
+        ['buffer = "100 packets"', "a packet is dropped when one arrives and so many wait"],
         ['buffer = "1 BDP"', "as bytes: capacity times the round-trip time of the flows that cross the link"],
     ]
-    return "Queues of [[link]]: first in, first out, drop-tail", ["key", "meaning"], rows
+    return "Buffers of [[link]]", ["key", "meaning"], rows
 
 
 def traffic() -> Listing:

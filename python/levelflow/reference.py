@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from levelflow import _core
-from levelflow.library import CHECKOUT, allowed, laws
+from levelflow.library import CHECKOUT, allowed, laws, queues
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -28,6 +28,7 @@ KINDS = {
     "Count": "whole number",
     "LawChoice": "law",
     "LawTables": "table by law",
+    "QueueChoice": "queue",
     "Varying": "time or distribution",
     "Varying2": "size or distribution",
     "Varying3": "whole number or distribution",
@@ -46,7 +47,7 @@ QUANTITIES = ("Duration", "Rate", "Bytes", "Frequency")
 
 def pages() -> dict[str, str]:
     """Returns the text of every generated page by its file name."""
-    made = {"scenario.md": _scenario(), "laws.md": _laws(), "cli.md": _commands()}
+    made = {"scenario.md": _scenario(), "laws.md": _laws(), "queues.md": _queues(), "cli.md": _commands()}
     return {name: f"{ORIGIN}\n" + "\n".join(lines) + "\n" for name, lines in made.items()}
 
 
@@ -135,6 +136,8 @@ def _kind(value: dict[str, Any]) -> str:
     kind = value["type"][0] if isinstance(value["type"], list) else value["type"]
     if kind != "array":
         return PLAIN[kind]
+    if "prefixItems" in value:
+        return "[" + ", ".join(_kind(inner) for inner in value["prefixItems"]) + "]"
     inner = _kind(value["items"])
     return f"[{inner}, {inner}]" if value.get("maxItems") == 2 else f"[{inner}, ...]"
 
@@ -148,12 +151,26 @@ def _laws() -> Iterator[str]:
         scale = "yes" if law["scale_invariant"] else "no"
         yield f"\n## `{law['name']}`"
         yield f"{law['title']}. Source: {law['source']}.\n"
-        yield f"Routers feed back a {law['signal']}. Header: {law['header_bytes']} bytes. Scale-invariant: {scale}.\n"
-        rows = [
-            [f"`{row['name']}`", f"`{row['default']}`", allowed(row), row["doc"], row["source"]]
-            for row in law["params"]
-        ]
-        yield from _table(["parameter", "default", "allowed", "meaning", "source of the default"], rows)
+        yield f"Signal: {law['signal']}. Header: {law['header_bytes']} bytes. Scale-invariant: {scale}.\n"
+        yield from _parameters(law["params"])
+
+
+def _queues() -> Iterator[str]:
+    yield "# Queue disciplines"
+    yield "Every discipline with its parameters, as `levelflow list queues` shows them; see also"
+    yield "[what they do](../concepts/queues.md)."
+    yield 'A link names its own: `queue = "red"`, or with parameters `queue = { red = { max_p = 0.02 } }`.'
+    for queue in queues():
+        yield f"\n## `{queue['name']}`"
+        yield f"{queue['title']}. Source: {queue['source']}.\n"
+        if queue["params"]:
+            yield f"Its signal in results: {queue['signal']}.\n"
+            yield from _parameters(queue["params"])
+
+
+def _parameters(table: list[dict[str, Any]]) -> Iterator[str]:
+    rows = [[f"`{row['name']}`", f"`{row['default']}`", allowed(row), row["doc"], row["source"]] for row in table]
+    yield from _table(["parameter", "default", "allowed", "meaning", "source of the default"], rows)
 
 
 def _commands() -> Iterator[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import StrEnum
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -37,13 +37,27 @@ def list_(kind: Annotated[Kind, typer.Argument(help=f"What to list: {', '.join(K
     if kind is Kind.PROTOCOLS:
         for law in library.laws():
             title = f"{law['name']}: {law['title']} ({law['source']}), {law['header_bytes']}-byte header"
-            rows = [[row["name"], row["default"], library.allowed(row), row["doc"]] for row in law["params"]]
-            show_table(title, ["parameter", "default", "allowed", "meaning"], rows, numbers=False)
+            _show_parameters(title, law["params"])
         return
+    if kind is Kind.QUEUES:
+        queues = library.queues()
+        rows = [[queue["name"], queue["title"], queue["source"]] for queue in queues]
+        show_table("Queue disciplines of [[link]]", ["queue", "meaning", "source"], rows, numbers=False)
+        for queue in queues:
+            if queue["params"]:
+                _show_parameters(f"Parameters of {queue['name']}", queue["params"])
     title, head, rows = {
-        Kind.QUEUES: library.queues,
+        Kind.QUEUES: library.buffers,
         Kind.TRAFFIC: library.traffic,
         Kind.SCENARIOS: library.scenarios,
         Kind.CLAIMS: library.claims,
     }[kind]()
     show_table(title, head, rows, numbers=False)
+
+
+def _show_parameters(title: str, table: list[dict[str, Any]]) -> None:
+    from levelflow.cli.show import show_table
+    from levelflow.library import allowed
+
+    rows = [[row["name"], row["default"], allowed(row), row["doc"]] for row in table]
+    show_table(title, ["parameter", "default", "allowed", "meaning"], rows, numbers=False)

@@ -45,7 +45,7 @@ const TABLE: &[ParamSpec] = &[
         doc: "queue to be held, q_ref",
         unit: Unit::Packets,
         default: 50.0,
-        range: (0.0, 1e9),
+        range: (0.0, 1e6),
         source: "ns-2; 200 packets in Hollot et al. 2001, section IV",
     },
     ParamSpec {

@@ -64,7 +64,7 @@ const TABLE: &[ParamSpec] = &[
         doc: "average queue at which marking begins",
         unit: Unit::Packets,
         default: 5.0,
-        range: (0.0, 1e9),
+        range: (0.0, 1e6),
         source: "Floyd and Jacobson 1993, section 5",
     },
     ParamSpec {
@@ -72,7 +72,7 @@ const TABLE: &[ParamSpec] = &[
         doc: "average queue at which the probability is max_p",
         unit: Unit::Packets,
         default: 15.0,
-        range: (1.0, 1e9),
+        range: (1.0, 1e6),
         source: "Floyd and Jacobson 1993, section 5; at least twice min",
     },
     ParamSpec {
@@ -104,7 +104,7 @@ const TABLE: &[ParamSpec] = &[
         doc: "typical packet: while idle, the average shrinks once per its transmission time",
         unit: Unit::Size,
         default: 1000.0,
-        range: (1.0, 1e9),
+        range: (1.0, 1e6),
         source: "own choice; set it to the scenario's packet size",
     },
     ParamSpec {

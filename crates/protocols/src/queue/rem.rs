@@ -47,7 +47,7 @@ const TABLE: &[ParamSpec] = &[
         doc: "queue at which the price stands still, b*",
         unit: Unit::Packets,
         default: 50.0,
-        range: (0.0, 1e9),
+        range: (0.0, 1e6),
         source: "Zhang 2008, table I; 20 packets in the authors' code for ns-2",
     },
     ParamSpec {
