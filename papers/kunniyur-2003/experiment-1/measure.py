@@ -1,0 +1,86 @@
+import numpy as np
+
+from levelflow.claims import Against
+from levelflow.claims.metrics import series
+from levelflow.theory.utility import optimum
+
+UNIT = 0.02  # s
+BITS = 256.0  # of a packet
+SETTLED = (20.0, np.inf)  # s
+LINKS = {"link1": 2e6, "link2": 1e6}  # bit/s
+USERS = {"user0": (0.5, ["link1", "link2"]), "user1": (0.0, ["link1"]), "user2": (1.0, ["link2"])}
+
+
+def per_unit(bps):
+    """Packets per time unit."""
+    return bps * UNIT / BITS
+
+
+def program():
+    """Optimal rates of (6) to (8), packets per time unit."""
+    routes = [[list(LINKS).index(link) for link in links] for _, links in USERS.values()]
+    exponents = [exponent for exponent, _ in USERS.values()]
+    return optimum(routes, [per_unit(c) for c in LINKS.values()], exponents=exponents).rates
+
+
+def column(result, user, name, window=SETTLED):
+    return series.flow_series(result.flows, user, name, window)
+
+
+def rates(result):
+    return np.array([per_unit(series.mean(column(result, user, "sent_bps")[1])) for user in USERS])
+
+
+def errors(result):
+    return np.abs(rates(result) / program() - 1)
+
+
+def transient(result, user):
+    """When the window first lies in the band in which it stays for most of the run."""
+    low, high = np.quantile(column(result, user, "window_packets")[1], [0.05, 0.95])
+    t, window = column(result, user, "window_packets", series.ALL)
+    return float(t[(window >= low) & (window <= high)][0])
+
+
+def total(rows, key, name, column):
+    return float(series.select(rows, key, name, SETTLED)[column].sum())
+
+
+def share_lost(result, link):
+    """Of the packets that came to a link, the part that its queue dropped."""
+    arrivals = series.link_series(result.links, link, "arrival_bps", SETTLED)[1]
+    return total(result.links, "link", link, "dropped") / (arrivals.sum() * UNIT / BITS)
+
+
+def lost_over_proportional(result, user):
+    sent = column(result, user, "sent_bps")[1].sum() * UNIT / BITS
+    expected = sent * sum(share_lost(result, link) for link in USERS[user][1])
+    return total(result.flows, "flow", user, "lost") / expected
+
+
+def measure(figure):
+    tail = {f"link.{link}.queue": "drop_tail" for link in LINKS}
+    front, tail = figure.runs([figure.scenario(), figure.scenario(tail)])
+    return {
+        "ks-exp1-sim": [*rates(front), list(errors(front))],
+        "ks-exp1-fig2": [
+            series.mean(column(front, "user0", "window_packets")[1]),
+            max(transient(front, user) for user in USERS),
+        ],
+        "ks-drop-front": [
+            Against(float(errors(front).mean()), float(errors(tail).mean())),
+            [lost_over_proportional(front, user) for user in USERS],
+        ],
+    }
+
+
+def plot(figure, canvas):
+    for axes, (result, queue) in zip(
+        canvas.subplots(2, 1, sharex=True), zip(figure.results, ("drop-front", "drop-tail"), strict=True), strict=True
+    ):
+        for user in USERS:
+            t, window = column(result, user, "window_packets", (0.0, 100.0))
+            axes.plot(t, window, lw=0.6, label=user)
+        axes.set(ylabel="window (packets)", title=f"fig 2: {queue}")
+        axes.legend(loc="upper right", ncols=3)
+    axes.set(xlabel="time (s)")

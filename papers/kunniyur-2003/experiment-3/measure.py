@@ -1,0 +1,109 @@
+import numpy as np
+
+from levelflow.claims import Against, Seeds
+from levelflow.claims.metrics import queues, series
+
+LINKS = {"link1": 2e6, "link2": 1e6}  # bit/s
+CLASSES = {1: ("n0", "n2"), 2: ("n0", "n1"), 3: ("n1", "n2")}
+UTILITIES = ("log", "power")
+BITS = 256.0  # of a packet
+USERS = 50  # of a class and utility
+START, HALF, END = 20.0, 100.0, 200.0  # s
+RISES = [True] * 7
+
+
+def add_users(scenario):
+    for number, (source, target) in CLASSES.items():
+        for utility in UTILITIES:
+            scenario.flow(
+                f"{utility}{number}",
+                {"ks": {"utility": utility}},
+                source,
+                target,
+                packet="32 B",
+                ack="16 B",
+                count=USERS,
+                start={"uniform": ["0 s", "1 s"]},
+            )
+
+
+def level(result, link, window=series.ALL):
+    """Times, and marking level over capacity."""
+    t, bps = series.link_series(result.links, link, "signal", window)
+    return t, bps / LINKS[link]
+
+
+def second_half(result, link):
+    return level(result, link, (HALF, END))[1]
+
+
+def settled_at(result, link):
+    """When the level comes within 2 % of the capacity of its final mean for good."""
+    t, values = level(result, link)
+    far = t[np.abs(values - second_half(result, link).mean()) > 0.02]
+    return float(far[-1]) if far.size else 0.0
+
+
+def load(result, link):
+    arrival = series.link_series(result.links, link, "arrival_bps", (HALF, END))[1]
+    return series.mean(arrival) / LINKS[link]
+
+
+def column(result, name, quantity, window=(HALF, END)):
+    return series.flow_series(result.flows, name, quantity, window)
+
+
+def rate(result, name):
+    """Packets per second and user."""
+    return series.mean(column(result, name, "sent_bps")[1]) / USERS / BITS
+
+
+def window(result, name, span):
+    """Packets per user: rate times round trip."""
+    t, bps = column(result, name, "rate_bps", span)
+    return t, bps * column(result, name, "rtt_s", span)[1] / USERS / BITS
+
+
+def ranks(result):
+    rates = {(u, n): rate(result, f"{u}{n}") for u in UTILITIES for n in CLASSES}
+    slower = [rates[u, 1] < rates[u, n] for u in UTILITIES for n in (2, 3)]
+    return slower + [rates["log", n] > rates["power", n] for n in CLASSES]
+
+
+def is_stable(result, name):
+    means = series.window_means(*window(result, name, (HALF, END)), 10.0)
+    return bool(np.all(np.abs(means / means.mean() - 1) <= 0.2))
+
+
+def measure(figure):
+    results = figure.runs([figure.scenario(add_users, seed=seed) for seed in figure.seeds(3)])
+    per_link = [
+        [
+            max(settled_at(result, link) for link in LINKS),
+            [float(second_half(result, link).std()) for link in LINKS],
+            [float(second_half(result, link).mean()) for link in LINKS],
+            [load(result, link) for link in LINKS],
+        ]
+        for result in results
+    ]
+    drops = [queues.drop_count(result.links, list(LINKS), (START, END)) for result in results]
+    stable = [all(is_stable(result, f"{u}{n}") for u in UTILITIES for n in CLASSES) for result in results]
+    return {
+        "ks-exp3-fig4-5": [Seeds(list(values)) for values in zip(*per_link, strict=True)],
+        "ks-exp3-no-loss": [Seeds(drops)],
+        "ks-exp3-fig6": [Against(ranks(results[0]), RISES), Seeds(stable)],
+    }
+
+
+def plot(figure, canvas):
+    result = figure.results[0]
+    above, below = canvas.subplots(2, 1, sharex=True)
+    for link in LINKS:
+        above.plot(*level(result, link), lw=0.8, label=link)
+    above.set(ylabel="C~/C", title="figs 4, 5: marking levels")
+    for number in CLASSES:
+        for utility in UTILITIES:
+            below.plot(*window(result, f"{utility}{number}", series.ALL), lw=0.6, label=f"class {number}, {utility}")
+    below.set(xlabel="time (s)", ylabel="mean window (packets)", yscale="log", title="fig 6")
+    above.legend()
+    below.legend(ncols=3)
