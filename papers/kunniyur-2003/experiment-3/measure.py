@@ -104,6 +104,6 @@ def plot(figure, canvas):
     for number in CLASSES:
         for utility in UTILITIES:
             below.plot(*window(result, f"{utility}{number}", series.ALL), lw=0.6, label=f"class {number}, {utility}")
-    below.set(xlabel="time (s)", ylabel="mean window (packets)", yscale="log", title="fig 6")
+    below.set(xlabel="time (s)", ylabel="mean window (packets)", title="fig 6")
     above.legend()
     below.legend(ncols=3)
