@@ -53,22 +53,17 @@ const TABLE: [ParamSpec; ROWS + 3] = table([
     },
 ]);
 
-/// The round trips of one flow.
-#[derive(Debug, Clone, Copy, PartialEq)]
+/// What Vegas remembers besides its window.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VegasState {
-    /// Shortest round-trip time among the answers of the present round trip, s; infinite before the first.
-    shortest: f64,
-    /// Of the one before, the answer that ended it included.
-    measured: f64,
-    /// Whether slow start grows in this round trip: only in every other one, so that the ones between can be measured.
+    /// Whether slow start grows in this round trip: only in every other one, so that the next shows what came of it.
     grows: bool,
 }
 
-impl VegasState {
-    /// Packets of a window that wait: the difference of expected and actual throughput, times the shortest round-trip time.
-    fn waiting(&self, answer: &Answer, window: &Window) -> f64 {
-        window.size * (1.0 - answer.rtt.min / self.measured)
-    }
+/// Packets of a window that wait: the difference of expected and actual throughput, times the shortest round-trip time.
+/// `answer` is the one that ends a round trip; its packet was the first one of it, the distinguished segment.
+fn waiting(answer: &Answer, window: &Window) -> f64 {
+    window.size * (1.0 - answer.rtt.min / answer.rtt.last)
 }
 
 impl Variant for VegasState {
@@ -97,26 +92,17 @@ impl Variant for VegasState {
     }
 
     fn new(_params: &VegasParams) -> Self {
-        Self {
-            shortest: f64::INFINITY,
-            measured: f64::INFINITY,
-            grows: false,
-        }
+        Self { grows: false }
     }
 
     fn on_answer(&mut self, _params: &VegasParams, answer: &Answer, _window: &mut Window) {
-        if answer.round {
-            self.measured = self.shortest.min(answer.rtt.last);
-            self.shortest = f64::INFINITY;
-            self.grows = !self.grows;
-        }
-        self.shortest = self.shortest.min(answer.rtt.last);
+        self.grows ^= answer.round;
     }
 
     fn slow_start(&mut self, params: &VegasParams, answer: &Answer, window: &mut Window) {
-        if answer.round && self.waiting(answer, window) > params.gamma {
+        if answer.round && waiting(answer, window) > params.gamma {
             // What fits the pipe, and one packet: the rest of the window only waits.
-            window.size = window.size.min(window.size * answer.rtt.min / self.measured + 1.0);
+            window.size = window.size.min(window.size * answer.rtt.min / answer.rtt.last + 1.0);
             window.ssthresh = window.size;
         } else if self.grows {
             window.slow_start();
@@ -127,7 +113,7 @@ impl Variant for VegasState {
         if !answer.round {
             return;
         }
-        let waiting = self.waiting(answer, window);
+        let waiting = waiting(answer, window);
         if waiting < params.alpha {
             window.size += 1.0;
         } else if waiting > params.beta {
