@@ -1,4 +1,4 @@
-"""RCP and EMKC on T2: 99 paths of 220 ms and one of 2020 ms."""
+"""RCP, XCP and EMKC on T2: 99 paths of 220 ms and one of 2020 ms."""
 
 from levelflow.claims.metrics import rates, series
 from levelflow.claims.verdict import Seeds
@@ -10,11 +10,11 @@ SHARE = 0.1e6  # bit/s
 EMKC_SHARES = {"200 kb/s": 0.5e6, "20 kb/s": 0.14e6}  # alpha: C/N + alpha/beta, bit/s
 
 
-def scenario(figure, law, **params):
+def scenario(figure, law, packet="200 B", **params):
     scenario = figure.scenario(name=f"{law}.toml").law(law, **params)
     jitter = {"uniform": ["0 s", "1 s"]}
     for x in FAST:
-        scenario.flow(x, law, "R1", "R2", rtt="220 ms", packet="200 B", start=jitter)
+        scenario.flow(x, law, "R1", "R2", rtt="220 ms", packet=packet, start=jitter)
     return scenario
 
 
@@ -41,6 +41,7 @@ def variants(figure):
     return {
         "RCP": scenario(figure, "rcp"),
         "RCP, D_max": scenario(figure, "rcp", rtt="max"),
+        "XCP, D_max": scenario(figure, "xcp", packet="1000 B", rtt="max"),
         **{f"EMKC, alpha {alpha}": scenario(figure, "emkc", alpha=alpha) for alpha in EMKC_SHARES},
     }
 
@@ -52,6 +53,11 @@ def run(figure):
         figure.runs([variants(figure)[name].set("seed", seed) for name in names for seed in figure.seeds(5)])
     )
     return {name: [next(results) for _ in figure.seeds(5)] for name in names}
+
+
+def xcp_stable(result):
+    """Whether the sum of all rates swings by no more than 20 %."""
+    return series.amplitude_pct(rates.aggregate(result.flows, ALL, series.steady(JOIN, RCP_END))[1]) <= 20.0
 
 
 def emkc_stable(results):
@@ -66,7 +72,7 @@ def emkc_stable(results):
 
 def measure(figure):
     figure.by_variant = run(figure)
-    mean, largest, *emkc = figure.by_variant.values()
+    mean, largest, xcp, *emkc = figure.by_variant.values()
     window = (JOIN, RCP_END)
     return {
         "t2-rcp-fig25c": [
@@ -74,9 +80,14 @@ def measure(figure):
             Seeds([series.amplitude_pct(fast_mean(r, series.steady(JOIN, RCP_END))[1]) for r in mean]),
         ],
         "t2-dmax-variants": [
-            None,
+            Seeds([xcp_stable(r) for r in xcp]),
             Seeds([stable(r, SHARE) and rates.stable(r.flows, "x100", SHARE, window) for r in largest]),
-            Seeds([rates.starved(r.flows, "x100", SHARE, window) for r in largest]),
+            Seeds(
+                [
+                    [rates.starved(r.flows, "x100", SHARE, window) for r in pair]
+                    for pair in zip(largest, xcp, strict=True)
+                ]
+            ),
         ],
         "t2-emkc-fig25d": [
             *(Seeds([each(result) for result in results]) for results in emkc),
@@ -86,7 +97,9 @@ def measure(figure):
 
 
 def plot(figure, canvas):
-    for axes, (title, results) in zip(canvas.subplots(2, 2).flat, figure.by_variant.items(), strict=True):
+    panels = canvas.subplots(2, 3).flat
+    panels[-1].set_axis_off()
+    for axes, (title, results) in zip(panels, figure.by_variant.items(), strict=False):
         t, rate = rates.rate_series(results[0].flows, "x100")
         axes.plot(t, rate / 1e6, label="x100", linewidth=0.6, color="C1")
         t, rate = fast_mean(results[0])

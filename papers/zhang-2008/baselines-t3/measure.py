@@ -1,4 +1,4 @@
-"""EMKC, and RCP and EMKC-AVQ with D_max, on T3, where receivers hold their ACKs back at random."""
+"""EMKC, and XCP, RCP and EMKC-AVQ with D_max, on T3, where receivers hold their ACKs back at random."""
 
 import math
 
@@ -37,23 +37,22 @@ def swings(result):
 
 def measure(figure):
     seeds = figure.seeds(5)
-    emkc = figure.runs([figure.scenario(seed=seed, name="emkc.toml") for seed in seeds])
-    rcp = figure.runs([figure.scenario(seed=seed, name="rcp.toml") for seed in seeds])
-    avq = figure.runs([figure.scenario(seed=seed, name="emkc-avq.toml") for seed in seeds])
+    emkc, *others = (
+        figure.runs([figure.scenario(seed=seed, name=f"{law}.toml") for seed in seeds])
+        for law in ("emkc", "xcp", "rcp", "emkc-avq")
+    )
     return {
         "t3-fig26": [
             Seeds([steady(r) for r in emkc]),
-            None,
-            Seeds([not swings(r) for r in rcp]),
-            Seeds([not swings(r) for r in avq]),
+            *(Seeds([not swings(r) for r in results]) for results in others),
         ]
     }
 
 
 def plot(figure, canvas):
     first_runs = figure.results[::5]
-    titles = ("EMKC", "RCP with D_max", "EMKC-AVQ")
-    panels = zip(canvas.subplots(1, 3), first_runs, titles, strict=True)
+    titles = ("EMKC", "XCP with D_max", "RCP with D_max", "EMKC-AVQ")
+    panels = zip(canvas.subplots(2, 2).flat, first_runs, titles, strict=True)
     for axes, result, title in panels:
         for x in FLOWS:
             t, rate = rates.rate_series(result.flows, x)

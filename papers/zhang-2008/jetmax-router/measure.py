@@ -1,11 +1,14 @@
+import re
 import resource
 import struct
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import numpy as np
 
+from levelflow import Scenario
 from levelflow.laws import Router, Sender
 
 C = 1e9  # bit/s
@@ -13,6 +16,9 @@ DELTA = 0.1  # s
 WIRE = ">HHBBBBIffff"  # ports, flags, R_T, R_C, R_S, number, p+, g+, s+, delta
 LARGEST = float(np.finfo(np.float32).max)
 EPS = 0.01  # prices that count as zero
+XCP_WIRE = ">BBBBffff"  # protocol, length, version and format, unused, gap, round-trip time, reverse feedback, change
+TCP_HEADER = 20  # bytes
+HOPS = 100
 
 
 def packet(bottleneck=0, size=0.0, gap=0.0, hop=0):
@@ -111,8 +117,75 @@ def state_per_flow(flows=1_000_000):
     return round(int(done.stdout) / flows)
 
 
+def xcp_packet(gap=0.01, rtt=0.1, change=1e9):
+    """A header as an XCP sender with a window of ten packets writes it."""
+    return struct.pack(XCP_WIRE, 0, 20, 0x33, 0, gap, rtt, 0.0, change)
+
+
+def xcp_router(load=0.99):
+    """A router that grants and takes back in the interval that begins: it was nearly full in the last one."""
+    router = Router("xcp", C)
+    for _ in range(10):
+        router.arrive(round(load * C * DELTA / 80), xcp_packet())
+    router.close(DELTA)
+    return router
+
+
+def variables(router):
+    return re.findall(r"(\w+): ([^ ,{]+)", repr(router))
+
+
+def changed(before, after):
+    return {i for i, (one, other) in enumerate(zip(before, after, strict=True)) if one != other}
+
+
+def xcp_operations():
+    """Multiplications and additions that a packet of XCP costs a router."""
+    router = xcp_router()
+    router.arrive(1000, xcp_packet())
+    before = variables(router)
+    header = router.arrive(1000, xcp_packet())
+    arrived = variables(router)
+    router.depart(header)
+    additions = len(changed(before, arrived)) + len(changed(arrived, variables(router))) + 1
+
+    def sums(**fields):
+        router = xcp_router()
+        router.arrive(1000, xcp_packet(**fields))
+        return variables(router)
+
+    def grant(size, **fields):
+        router = xcp_router()
+        return struct.unpack(XCP_WIRE, router.depart(xcp_packet(**fields), size))[-1]
+
+    plain, wider, later = sums(), sums(gap=0.02), sums(rtt=0.2)
+    products = len(changed(plain, wider) & changed(plain, later))
+    products += int(grant(1000) != grant(1000, gap=0.02)) + int(grant(1000) != grant(2000))
+    return [products, additions]
+
+
+def seconds(law, routers):
+    """CPU time of a flow over a chain of links, so many of whose routers run its law."""
+    scenario = Scenario("chain", "5 s", sample="5 s")
+    for hop in range(HOPS):
+        capacity = "100 Mb/s" if hop == 0 else "1 Gb/s"
+        plain = {} if hop < routers else {"law": "none"}
+        scenario.link(f"N{hop}", f"N{hop + 1}", capacity, "1 us", duplex=True, **plain)
+    scenario.flow("x", law, "N0", f"N{HOPS}", rtt="10 ms")
+    begin = time.process_time()
+    scenario.run()
+    return time.process_time() - begin
+
+
+def cost_ratio(runs=5):
+    """Time that a router of JetMax takes for a packet over that of XCP."""
+    chains = [(law, routers) for law in ("jetmax", "xcp") for routers in (HOPS, 1)]
+    times = np.array([[seconds(*chain) for chain in chains] for _ in range(runs)]).min(axis=0)
+    return float((times[0] - times[1]) / (times[2] - times[3]))
+
+
 def router_cost():
-    return [sums_changed(1), sums_changed(2), None, state_per_flow(), None]
+    return [sums_changed(1), sums_changed(2), xcp_operations(), state_per_flow(), cost_ratio()]
 
 
 def membership():
@@ -153,7 +226,30 @@ def header():
     hop = packet()
     for _ in range(300):
         hop = Router("jetmax", C).arrive(1000, hop)
-    return [len(wire), None, sum(refuses_nan(wire, at) for at in range(0, len(wire), 4)), fields(hop)["R_C"]]
+    return [len(wire), xcp_header(), sum(refuses_nan(wire, at) for at in range(0, len(wire), 4)), fields(hop)["R_C"]]
+
+
+def xcp_header():
+    """Bytes of XCP's header that a router reads or writes, with those of TCP."""
+
+    def passed(at=None):
+        wire = bytearray(xcp_packet())
+        if at is not None:
+            wire[at : at + 4] = struct.pack(">f", 0.05)
+        router = xcp_router()
+        header = router.depart(router.arrive(1000, bytes(wire)))
+        return variables(router), header, bytes(wire)
+
+    plain = passed()
+    used = [at for at in range(4, 20, 4) if uses(plain, passed(at), at)]
+    return 4 * len(used) + TCP_HEADER
+
+
+def uses(plain, other, at):
+    """Whether a router did something else, or wrote something else, for a header whose word at an offset is another."""
+    rest = [slice(0, at), slice(at + 4, None)]
+    wrote = other[1][at : at + 4] != other[2][at : at + 4]
+    return wrote or plain[0] != other[0] or any(plain[1][part] != other[1][part] for part in rest)
 
 
 def refuses_nan(wire, at):

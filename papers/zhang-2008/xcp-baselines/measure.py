@@ -1,0 +1,96 @@
+"""XCP on T1, T2 and T4."""
+
+import numpy as np
+
+from levelflow.claims.metrics import rates, series
+from levelflow.claims.verdict import Seeds
+
+PAIR = ("x1", "x2")
+FAST = [f"x{i}" for i in range(1, 100)]
+FOUR = ("x1", "x2", "x3", "x4")
+JOIN, END = 5.0, 150.0  # s
+FAIR = {"T1": 5e6, "T2": 0.1e6, "T4": 10e6}  # bit/s
+CALM = (30.0, 60.0)  # s: x2 of T1 has joined, the link is full
+JOINED, T4_END = 90.0, 400.0  # s: x4 joins
+GAMMA = 0.1
+# Links of the flows of T4 that cross two of them, with the flow they share the first with.
+CROSSED = {"x1": ("R1->R2", "R2->R4", "x2"), "x3": ("R4->R3", "R3->R1", "x4")}
+
+
+def t2(figure, seed):
+    scenario = figure.scenario(seed=seed, name="t2.toml")
+    for x in FAST:
+        scenario.flow(x, "xcp", "R1", "R2", rtt="220 ms", start={"uniform": ["0 s", "1 s"]})
+    return scenario
+
+
+def calm(result):
+    """Whether the sum of all rates on T2 swings by no more than 20 %."""
+    return series.amplitude_pct(rates.aggregate(result.flows, [*FAST, "x100"], series.steady(JOIN, END))[1]) <= 20.0
+
+
+def oscillates_for(flows):
+    """Seconds after the last join of T4 until all rates stay within a fifth of fair, or the rest of the run."""
+    settled = rates.time_to_fairness(flows, dict.fromkeys(FOUR, FAIR["T4"]), JOINED, within=0.2)
+    return min(settled, T4_END - JOINED)
+
+
+def change(result, link, own, other):
+    """By how much a link changes the rate of a flow in an interval, bit/s, by section 3.5 of the XCP paper."""
+    window = (JOINED, T4_END)
+    sharing = [x for x in (own, other) if x]
+    delay = sum(np.nan_to_num(series.flow_series(result.flows, x, "rtt_s", window)[1]) for x in sharing) / len(sharing)
+    arrived = series.link_series(result.links, link, "arrival_bps", window)[1]
+    rate = rates.rate_series(result.flows, own, window)[1]
+    phi = 8 * series.link_series(result.links, link, "signal", window)[1] / np.maximum(delay, 1e-3)
+    shuffled = np.maximum(0.0, GAMMA * arrived - np.abs(phi))
+    gain = (shuffled + np.maximum(phi, 0.0)) / len(sharing)
+    return gain - (shuffled + np.maximum(-phi, 0.0)) * rate / np.maximum(arrived, 1.0)
+
+
+def switches(result, flow):
+    """How often per minute another one of its two links grants a flow less."""
+    first, second, other = CROSSED[flow]
+    tighter = change(result, first, flow, other) < change(result, second, flow, None)
+    return float(60.0 * np.count_nonzero(np.diff(tighter)) / (T4_END - JOINED))
+
+
+def measure(figure):
+    one, four, *many = figure.runs(
+        [
+            figure.scenario(name="t1.toml"),
+            figure.scenario(name="t4.toml"),
+            *(t2(figure, seed) for seed in figure.seeds(5)),
+        ]
+    )
+    return {
+        "t1-xcp-fig24b": [
+            [rates.stable(one.flows, x, FAIR["T1"], (JOIN, END)) for x in PAIR],
+            rates.time_to_fairness(one.flows, dict.fromkeys(PAIR, FAIR["T1"]), JOIN, within=0.05),
+            rates.osc_amplitude_pct(one.flows, "x1", CALM),
+        ],
+        "t2-xcp-fig25b": [
+            Seeds([calm(r) for r in many]),
+            Seeds([rates.starved(r.flows, "x100", FAIR["T2"], (JOIN, END)) for r in many]),
+        ],
+        "t4-xcp-fig27b": [
+            oscillates_for(four.flows),
+            rates.mean_rate(four.flows, "x3", (JOINED, T4_END)) < FAIR["T4"],
+            [switches(four, x) for x in CROSSED],
+        ],
+    }
+
+
+def plot(figure, canvas):
+    one, four, first, *_ = figure.results
+    axes = canvas.subplots(1, 3)
+    for panel, result, title, names in (
+        (axes[0], one, "fig 24(b): T1", PAIR),
+        (axes[1], first, "fig 25(b): T2", ("x1", "x100")),
+        (axes[2], four, "fig 27(b): T4", ("x2", "x4", "x1", "x3")),
+    ):
+        for x in names:
+            t, rate = rates.rate_series(result.flows, x)
+            panel.plot(t, rate / 1e6, label=x, linewidth=0.8)
+        panel.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
+        panel.legend()
