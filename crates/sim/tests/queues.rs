@@ -23,22 +23,27 @@ fn open_loop(queue: &str, buffer: &str, seed: u64, duration: u32, traffic: &str)
     ))
 }
 
-/// As many a second, at Poisson instants.
+/// So many a second, at Poisson instants.
 fn poisson(rate: f64) -> String {
     format!(
-        r#"law = "cbr"{nl}size = "1 packets"{nl}reliable = false{nl}arrivals = {{ poisson = "{rate} /s" }}"#,
-        nl = "\n"
+        r#"
+        law = "cbr"
+        size = "1 packet"
+        reliable = false
+        arrivals = {{ poisson = "{rate} /s" }}
+        "#
     )
-}
-
-fn drop_share(run: &Run) -> f64 {
-    let link = &run.summary.links[0];
-    link.dropped_packets as f64 / link.arrived_packets as f64
 }
 
 /// Mean of what samples after `after` seconds say of the first link.
 fn link_mean(run: &Run, name: &str, after: f64) -> f64 {
     mean(&series(&run.links, "link", 0, name, after))
+}
+
+/// Share of what arrives there that is dropped.
+fn drop_share(run: &Run, after: f64) -> f64 {
+    const SAMPLES_PER_S: f64 = 10.0;
+    link_mean(run, "dropped_bytes", after) * 8.0 * SAMPLES_PER_S / link_mean(run, "arrival_bps", after)
 }
 
 /// The step that DCTCP's switches use drops, where nobody understands marks, what a buffer of that size would.
@@ -48,7 +53,7 @@ fn a_step_of_red_is_a_buffer_of_that_size() {
         let step = r#"{ red = { weight = 1, min = "12 packets", max = "12 packets" } }"#;
         let red = open_loop(step, "unlimited", 1, 40, &poisson(1000.0 * load));
         let tail = open_loop(r#""drop_tail""#, "12 packets", 1, 40, &poisson(1000.0 * load));
-        assert!(drop_share(&tail) > 0.005, "{load}");
+        assert!(drop_share(&tail, 0.0) > 0.005, "{load}");
         assert_eq!(red.completions, tail.completions);
         assert_eq!(red.flows, tail.flows);
         assert_eq!(red.summary.links, tail.summary.links);
@@ -66,13 +71,13 @@ fn codel_with_a_target_above_every_wait_is_drop_tail() {
         &poisson(950.0),
     );
     let tail = open_loop(r#""drop_tail""#, "30 packets", 1, 40, &poisson(950.0));
-    assert!(drop_share(&tail) > 0.0005);
+    assert!(drop_share(&tail, 0.0) > 0.0005);
     assert_eq!(codel.completions, tail.completions);
     assert_eq!(codel.summary.links, tail.summary.links);
 }
 
-/// Under an overload that does not listen, a controller that integrates holds the mean queue at its target and drops the
-/// excess, `1 - 1/rho`.
+/// Under an overload that does not listen, a controller that integrates holds the mean queue at its target and drops
+/// the excess, `1 - 1/rho`.
 #[test]
 fn pi_and_rem_hold_their_target_under_overload() {
     for queue in [
@@ -84,16 +89,10 @@ fn pi_and_rem_hold_their_target_under_overload() {
             .collect();
         let queues: Vec<f64> = runs.iter().map(|run| link_mean(run, "queue_packets", 40.0)).collect();
         assert_expectation(&queues, 40.0);
-        let shares: Vec<f64> = runs
-            .iter()
-            .map(|run| link_mean(run, "dropped_bytes", 40.0) / link_mean(run, "arrival_bps", 40.0))
-            .map(|bytes_per_bps| bytes_per_bps * 8.0 / SAMPLE)
-            .collect();
+        let shares: Vec<f64> = runs.iter().map(|run| drop_share(run, 40.0)).collect();
         assert_expectation(&shares, 1.0 - 1.0 / 1.3);
     }
 }
-
-const SAMPLE: f64 = 0.1;
 
 /// RED's mean distance between drops is `(1/p_b + 1)/2` where it is uniform on `1, ..., 1/p_b`; its signal is the
 /// average that `p_b` depends on. The weight makes `p_b` change little from drop to drop.
@@ -108,7 +107,7 @@ fn red_drops_as_often_as_its_average_says() {
     let signals = series(&run.links, "link", 0, "signal", 50.0);
     assert!(signals.iter().all(|&average| (10.0..90.0).contains(&average)));
     let expected = mean(&signals.into_iter().map(p_a).collect::<Vec<_>>());
-    let share = link_mean(&run, "dropped_bytes", 50.0) * 8.0 / SAMPLE / link_mean(&run, "arrival_bps", 50.0);
+    let share = drop_share(&run, 50.0);
     assert_close(share, expected, 0.02);
     // What is dropped is what does not leave.
     let ratio = link_mean(&run, "throughput_bps", 50.0) / link_mean(&run, "arrival_bps", 50.0);
@@ -154,7 +153,8 @@ fn renos(flows: u32, capacity: u32, queue: &str, buffer: &str, duration: u32, ec
         r#"
         name = "TCP"
         duration = "{duration} s"
-        link = [{{ from = "A", to = "B", capacity = "{capacity} Mb/s", delay = "5 ms", buffer = "{buffer}", queue = {queue} }},
+        link = [{{ from = "A", to = "B", capacity = "{capacity} Mb/s", delay = "5 ms", buffer = "{buffer}",
+                   queue = {queue} }},
                 {{ from = "B", to = "A", capacity = "1 Gb/s", delay = "5 ms" }}]
         [[flow]]
         name = "reno"
@@ -169,8 +169,8 @@ fn renos(flows: u32, capacity: u32, queue: &str, buffer: &str, duration: u32, ec
     ))
 }
 
-/// Over a run, the mean distance of the queue from the target is what the price has changed by, less a share of what the
-/// queue has changed by, over the gains and the number of intervals: a packet or two.
+/// Over a run, the mean distance of the queue from the target is what the price has changed by, less a share of what
+/// the queue has changed by, over the gains and the number of intervals: a packet or two.
 #[test]
 fn rem_holds_its_target_under_tcp_and_loses_nothing() {
     let run = renos(20, 10, r#""rem""#, "100 packets", 200, true);
@@ -209,8 +209,9 @@ fn red_keeps_the_average_between_its_thresholds_under_tcp() {
     assert_close(link_mean(&run, "throughput_bps", 20.0), 10e6, 0.005);
 }
 
-/// From drop to drop, the windows of four flows together grow by four packets per round trip, 2 ms of queue in an interval
-/// of 100 ms; a drop takes half of one, 5 ms. So the wait stays near the target of 5 ms, where drop-tail fills its buffer.
+/// From drop to drop, the windows of four flows together grow by four packets per round trip, 2 ms of queue in an
+/// interval of 100 ms; a drop takes half of one, 5 ms. So the wait stays near the target of 5 ms, where drop-tail fills
+/// its buffer.
 #[test]
 fn codel_takes_the_standing_queue_of_tcp_away() {
     let wait = |queue| {

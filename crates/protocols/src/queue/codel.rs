@@ -1,21 +1,22 @@
-//! CoDel: controlled delay. Drops once all packets have waited too long for a while, more and more often until one has not.
+//! CoDel: controlled delay. Drops, more and more often, once all packets have waited too long for a while.
 //!
 //! Source: RFC 8289 (K. Nichols, V. Jacobson, A. McGregor, J. Iyengar, 2018), sections 5.5 and 5.6.
 //!
-//! A packet is late if it waited `target` or longer and leaves more behind than one packet of the largest size. Once every packet
-//! of a whole `interval` was late, the one about to leave is dropped, and the next drop is due at
+//! A packet is late if it waited `target` or longer and leaves more behind than one packet of the largest size. Once
+//! every packet of a whole `interval` was late, the one about to leave is dropped, and the next drop is due at
 //!
 //! ```text
 //! t <- t + interval / sqrt(count)
 //! ```
 //!
-//! where `t` is the time of the last one and `count`, from 1, grows by one per drop: the rate of drops grows until packets are no
-//! longer late. The first packet that is not late ends this. If it begins again within 16 intervals of the time for which the next
-//! drop was planned, `count` begins at what the last time had added to it.
+//! where `t` is when the last one was due and `count`, from 1, grows by one per drop. The first packet that is not late
+//! ends this. If it begins again within 16 intervals of the time when the next drop was due, `count` begins at what the
+//! last time had added to it.
 //!
 //! Readings:
 //! - The RFC's code drops, and so does this unless `ecn = true`, which marks as FQ-CoDel does (RFC 8290).
-//! - The RFC's code drops several packets in a loop; here each is a call of its own, at the same time as the one before.
+//! - The RFC's code drops several packets in a loop; here each is a call of its own, at the same time as the one
+//!   before.
 //! - The largest size is that of all packets so far.
 
 use levelflow_units::{Bytes, Duration, Time};

@@ -1,7 +1,7 @@
 //! PI: a proportional-integral controller holds the queue at a target.
 //!
-//! Source: C. V. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM Routers Supporting TCP Flows"
-//! (2001).
+//! Source: C. V. Hollot, V. Misra, D. Towsley, W. Gong, "On Designing Improved Controllers for AQM Routers Supporting
+//! TCP Flows" (2001).
 //!
 //! At the end of each interval, with `q` the queue now and `q'` the queue one interval ago, both in packets:
 //!
@@ -9,12 +9,13 @@
 //! p <- p + a (q - q_ref) - b (q' - q_ref),  kept between 0 and 1
 //! ```
 //!
-//! and each arriving packet is marked with probability `p`. This is `C(s) = K (1 + s/z) / s` sampled every `T` by the trapezoidal
-//! rule, `a = K/z + K T/2` and `b = K/z - K T/2`; the paper chooses `K` and `z` from capacity, number of flows and round-trip time.
+//! and each arriving packet is marked with probability `p`. This is `C(s) = K (1 + s/z) / s` sampled every `T` by the
+//! trapezoidal rule, `a = K/z + K T/2` and `b = K/z - K T/2`; the paper chooses `K` and `z` from capacity, number of
+//! flows and round-trip time.
 //!
 //! Readings:
-//! - Gains and interval are the paper's, designed for 3750 packets/s, at least 60 flows and at most 246 ms. Its example holds
-//!   200 packets; the default here is ns-2's 50.
+//! - Gains and interval are the paper's, designed for 3750 packets/s, at least 60 flows and at most 246 ms. Its example
+//!   holds 200 packets; the default here is ns-2's 50.
 //! - `p` is kept between 0 and 1, as in ns-2: the paper does not say what happens at the ends.
 //! - Packets in service count as queue.
 

@@ -1,7 +1,7 @@
 //! RED: random early detection. Marks with a probability that grows with the average queue.
 //!
-//! Source: S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993); gentle mode after S. Floyd,
-//! "Recommendation on using the gentle_ variant of RED" (2000).
+//! Source: S. Floyd, V. Jacobson, "Random Early Detection Gateways for Congestion Avoidance" (1993); gentle mode after
+//! S. Floyd, "Recommendation on using the gentle_ variant of RED" (2000).
 //!
 //! Each arriving packet finds `q` packets waiting or in service and moves the average:
 //!
@@ -10,8 +10,8 @@
 //! avg <- (1 - w)^(1 + t/s) avg             if the port has been idle for t;  s: time to send a typical packet
 //! ```
 //!
-//! The probability to mark it is `p_a`, which with `count` unmarked packets since the last marked one makes the number of packets
-//! from mark to mark uniform on `1, ..., 1/p_b` instead of geometric:
+//! The probability to mark it is `p_a`, which with `count` unmarked packets since the last marked one makes the number
+//! of packets from mark to mark uniform on `1, ..., 1/p_b` instead of geometric:
 //!
 //! ```text
 //! p_b = 0                                           avg < min
@@ -21,16 +21,17 @@
 //! p_a = p_b / (1 - count p_b)
 //! ```
 //!
-//! With `weight = 1` the average is the queue, and with `min = max = K` every packet that finds `K` or more is marked: the step
-//! that DCTCP wants (RFC 8257, section 3.1). A step has no ramp above it either, whatever `gentle` says.
+//! With `weight = 1` the average is the queue, and with `min = max = K` every packet that finds `K` or more is marked:
+//! the step that DCTCP wants (RFC 8257, section 3.1). A step has no ramp above it either, whatever `gentle` says.
 //!
 //! Readings:
-//! - `count` is 0 at the first packet after a mark, as in the paper's section on uniform distances; its pseudo-code (fig 2) has 1
-//!   there, which makes the distances uniform on `1, ..., 1/p_b - 1`.
-//! - The packet that ends an idle time counts as one more that found the queue empty; the paper leaves the function of `t` open.
+//! - `count` is 0 at the first packet after a mark, as in the paper's section on uniform distances; its pseudo-code
+//!   (fig 2) has 1 there, which makes the distances uniform on `1, ..., 1/p_b - 1`.
+//! - The packet that ends an idle time counts as one more that found the queue empty; the paper leaves the function of
+//!   `t` open.
 //! - Where `p_b = 1`, packets are marked like below, as in the paper; what does not understand marks is dropped.
-//! - The port is idle from the time when all that RED let in has been sent. Of a packet that was to be marked and was dropped, RED
-//!   does not hear; if such a packet was the last one, the idle time is short by its transmission time.
+//! - The port is idle from the time when all that RED let in has been sent. Of a packet that was to be marked and was
+//!   dropped, RED does not hear; if such a packet was the last one, the idle time is short by its transmission time.
 //! - A packet that finds no room is not seen.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};

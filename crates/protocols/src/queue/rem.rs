@@ -1,4 +1,5 @@
-//! REM: random exponential marking. Marks with a probability that grows with a price, which rises until the queue has its target.
+//! REM: random exponential marking. Marks with a probability that grows with a price, which rises until the queue has
+//! its target.
 //!
 //! Source: S. Athuraliya, V. H. Li, S. H. Low, Q. Yin, "REM: Active Queue Management" (2001).
 //!
@@ -8,13 +9,13 @@
 //! price <- max(0, price + gamma (alpha (b - b*) + b - b'))
 //! ```
 //!
-//! and each arriving packet is marked with probability `1 - phi^-price`. Over a path with several such queues, the probabilities of
-//! a packet to arrive unmarked multiply, so what a sender sees is `1 - phi^-(sum of prices)`.
+//! and each arriving packet is marked with probability `1 - phi^-price`. Over a path with several such queues, the
+//! probabilities of a packet to arrive unmarked multiply, so what a sender sees is `1 - phi^-(sum of prices)`.
 //!
 //! Readings:
-//! - The paper's first form of the update has `x - c`, by which the arrival rate exceeds the capacity, where this one has `b - b'`.
-//!   The paper gives both: they are equal while the queue is not empty, and this one needs neither the capacity nor a typical packet.
-//!   While it is empty, the price falls by `gamma alpha b*` per interval.
+//! - The paper's first form of the update has `x - c`, by which the arrival rate exceeds the capacity, where this one
+//!   has `b - b'`. The paper gives both: they are equal while the queue is not empty, and this one needs neither the
+//!   capacity nor a typical packet. While it is empty, the price falls by `gamma alpha b*` per interval.
 //! - `gamma`, `alpha`, `phi` and the interval are those of the authors' code for ns-2; the target there is 20 packets.
 //! - Packets in service count as queue.
 

@@ -38,7 +38,8 @@ fn port(packets: u32) -> PortView {
     }
 }
 
-/// Times in us at which packets are dropped, when one is about to leave each ms and `waited(ms)` us have passed since it came.
+/// Times in us at which packets are dropped, when one is about to leave each ms and `waited(ms)` us have passed since
+/// it came.
 fn drops(codel: &mut Codel, params: &CodelParams, ms: core::ops::Range<u64>, waited: impl Fn(u64) -> u64) -> Vec<u64> {
     let dropped = |&ms: &u64| {
         let verdict = codel.on_departure(params, at(1000 * ms), Duration::from_us(waited(ms)), &port(9));
@@ -81,8 +82,9 @@ fn a_packet_in_time_or_with_at_most_one_behind_it_begins_the_interval_anew() {
 #[test]
 fn dropping_takes_up_where_it_left_off_within_16_intervals() {
     let params = params();
-    // Drops planned for 100, 200, 270.7, 328.4, 378.4 and 423.2 ms add 5 to the count. If a late packet follows, one more is
-    // planned for 463.9 ms. Late again from `end` on, the first drop comes at `end + 100`, and the second one tells the count.
+    // Drops planned for 100, 200, 270.7, 328.4, 378.4 and 423.2 ms add 5 to the count. If a late packet follows, one
+    // more is planned for 463.9 ms. Late again from `end` on, the first drop comes at `end + 100`, and the second one
+    // tells the count.
     let cases = [
         (430, 500, 5.0),
         (430, 1960, 5.0),

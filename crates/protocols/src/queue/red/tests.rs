@@ -59,7 +59,7 @@ fn the_average_shrinks_once_per_packet_that_could_have_been_sent_while_idle() {
     red.on_arrival(&params, &found(0, 0), 0.5);
     red.on_arrival(&params, &found(1, 0), 0.5);
     close(red.signal(), 0.1);
-    // Two packets are gone at 2 ms. Ten more could have been sent by 12 ms, and the new one finds an empty queue itself.
+    // Two packets are gone at 2 ms. Ten more could have been sent by 12 ms, and the new one finds an empty queue, too.
     red.on_arrival(&params, &found(0, 12), 0.5);
     close(red.signal(), 0.1 * 0.9_f64.powi(11));
     // That one is gone at 13 ms.
