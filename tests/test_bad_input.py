@@ -24,6 +24,11 @@ BAD = {
     "flow with no route": (GOOD.replace('to = "R2"\ncap', 'to = "R3"\ncap'), ["flow 1", "x1", "R2"]),
     "parameter out of range": (GOOD + "[law.jetmax]\ntau = 2.5", ["jetmax", "tau", "2"]),
     "unknown law": (GOOD.replace("jetmax", "jetmix"), ["x1", "jetmix", "jetmax"]),
+    "unknown distribution": (
+        GOOD + 'size = { cdf = "web-serch" }',
+        ["flow 1 (x1), size: no distribution 'web-serch' in scenarios/traffic", "did you mean 'web-search'?"],
+    ),
+    "distribution that is not there": (GOOD + 'size = { cdf = "my.csv" }', ["flow 1 (x1), size: my.csv: no such file"]),
     "truncated file": (GOOD[: GOOD.index("Mb/s")], ["line 7, column"]),
     "empty file": ("", ["name"]),
     "a list where a table stands": (GOOD.replace("[[link]]", "[link]"), ["link"]),

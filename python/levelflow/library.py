@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 from typing import Any
 
-from levelflow import _core
+from levelflow import _core, cdf
 from levelflow._core import ScenarioError
 from levelflow.scenario import nearest
 
@@ -75,6 +75,10 @@ def traffic() -> Listing:
             'size = { pareto = { mean = "25 packets", shape = 1.2 } }',
             "random sizes; also exponential, uniform, lognormal, list",
         ],
+        *(
+            [f'size = {{ cdf = "{name}" }}', f"sizes of {path}; or the path of such a file"]
+            for name, path in cdf.names().items()
+        ),
         ['ack_delay = { every = 5000, hold = "1 s" }', "the random ACK-delay element"],
     ]
     return "Traffic of [[flow]]", ["keys", "meaning"], rows

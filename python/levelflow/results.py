@@ -36,7 +36,7 @@ class Result:
         links: one row per sample and link: rates in bit/s, queues in bytes and packets, drops.
         completions: one row per finished flow: `start_s`, `fct_s` and `rtt_s` in seconds, `bytes`, `retransmitted`.
         summary: see `levelflow.summary`; empty if the run was killed.
-        manifest: version, build, seed, status, the scenario as written (`raw`) and resolved (`scenario`).
+        manifest: version, build, seed, status, the scenario as written, files read (`raw`), and resolved (`scenario`).
         path: the directory, or None for a result in memory.
     """
 
@@ -76,7 +76,7 @@ class Recording:
             "format": FORMAT,
             "version": _core.build().split()[0],
             "build": _core.build(),
-            "raw": scenario.raw,
+            "raw": scenario.complete(),
             "scenario": resolved,
             "scenario_hash": hashlib.sha256(scenario.to_json().encode()).hexdigest(),
             "seed": resolved["seed"],

@@ -6,6 +6,7 @@ import copy
 import difflib
 import json
 import tomllib
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from levelflow import _core
@@ -13,7 +14,6 @@ from levelflow._core import ScenarioError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
     from levelflow.results import Result
 
@@ -122,14 +122,28 @@ class Scenario:
 
         return run(self, out, progress)
 
+    def complete(self) -> dict[str, Any]:
+        """Returns the scenario as written, with the points of a file in place of each `size = { cdf = ... }`.
+
+        Raises:
+            ScenarioError: if there is no such file, or it holds no distribution.
+        """
+        from levelflow.cdf import expand
+
+        try:
+            return expand(self.raw, Path(self.origin or "").parent)
+        except ScenarioError as error:
+            raise self._error(str(error)) from None
+
     def copy(self) -> Self:
         """Returns a scenario that can be changed without changing this one."""
         return copy.deepcopy(self)
 
     def to_json(self) -> str:
-        """Returns the scenario as canonical JSON: equal scenarios give equal texts."""
+        """Returns the scenario as canonical JSON: scenarios that mean the same give equal texts."""
+        complete = self.complete()
         try:
-            return json.dumps(self.raw, sort_keys=True, separators=(",", ":"), allow_nan=False)
+            return json.dumps(complete, sort_keys=True, separators=(",", ":"), allow_nan=False)
         except (TypeError, ValueError) as error:
             raise self._error(f"a scenario holds texts, numbers, lists and tables: {error}") from None
 

@@ -131,7 +131,7 @@ class Figure:
 
 def scenario_key(scenario: Scenario) -> str:
     """Hash of everything in a scenario that its result depends on."""
-    raw = {key: value for key, value in scenario.raw.items() if key not in ("name", "description")}
+    raw = {key: value for key, value in scenario.complete().items() if key not in ("name", "description")}
     return hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).hexdigest()
 
 

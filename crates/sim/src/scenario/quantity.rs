@@ -47,6 +47,8 @@ pub enum Random<T> {
     List(Vec<T>),
     /// A distribution function: values, each with the probability of at most that value; linear between them.
     Empirical(Vec<(T, f64)>),
+    /// Sizes of flows only: a file with such values, by its name or its path from the scenario's own.
+    Cdf(String),
 }
 
 impl<'de, T: DeserializeOwned> Deserialize<'de> for Varying<T> {
@@ -96,6 +98,7 @@ impl<T> Varying<T> {
             Self::Random(Random::Uniform(values)) => values.iter().any(is),
             Self::Random(Random::List(values)) => values.iter().any(is),
             Self::Random(Random::Empirical(points)) => points.iter().any(|(value, _)| is(value)),
+            Self::Random(Random::Cdf(_)) => false,
         }
     }
 }
@@ -155,6 +158,8 @@ impl<T: Base> Varying<T> {
                     _ => return Err("the probabilities of empirical must lie between 0 and 1 and end with 1".into()),
                 }
             }
+            // Whoever reads files puts the points of a size in its place before.
+            Self::Random(Random::Cdf(_)) => return Err("only the size of a flow may name a cdf".into()),
         })
     }
 }

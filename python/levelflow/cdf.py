@@ -1,0 +1,120 @@
+"""Flow sizes from files: each line a size and the share of flows that are at most so large; linear between lines.
+
+What follows a `#` is a comment. The first other line may be `bytes,probability` or `packets,probability`; without it,
+sizes are bytes. Blanks separate as well as commas do.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+from levelflow._core import ScenarioError
+from levelflow.scenario import nearest
+
+#: Where the files are that go by their names: beside the user, and in the package.
+FOLDERS = (Path("scenarios/traffic"), Path(__file__).parent / "traffic")
+UNITS = {"bytes": "B", "packets": "packets"}
+
+Point = tuple[str, float]
+
+
+def expand(raw: dict[str, Any], beside: Path) -> dict[str, Any]:
+    """Returns the scenario with the points of the file in place of each `size = { cdf = ... }`.
+
+    Args:
+        raw: the scenario as written; it is not changed.
+        beside: the directory from which paths lead.
+
+    Raises:
+        ScenarioError: if there is no such file, or it holds no distribution.
+    """
+    flows = raw.get("flow")
+    if not isinstance(flows, list) or not any(map(_is_named, flows)):
+        return raw
+    return raw | {"flow": [_expanded(flow, number, beside) for number, flow in enumerate(flows, 1)]}
+
+
+def names() -> dict[str, Path]:
+    """Returns the files that go by their names."""
+    found: dict[str, Path] = {}
+    for folder in FOLDERS:
+        for path in sorted(folder.glob("*.csv")):
+            found.setdefault(path.stem, path)
+    return found
+
+
+def read(path: Path) -> list[Point]:
+    """Reads the points of a file: sizes with their units, and probabilities.
+
+    Raises:
+        ScenarioError: in one line that begins with the path.
+    """
+    try:
+        lines = path.read_text(encoding="utf-8").splitlines()
+    except OSError as error:
+        raise ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError as error:
+        raise ScenarioError(f"{path}: byte {error.start + 1} is not UTF-8; needs lines of text") from None
+    rows = [(number, text) for number, line in enumerate(lines, 1) if (text := line.partition("#")[0].strip())]
+    unit = UNITS["bytes"]
+    if rows and (head := re.fullmatch(r"(\w+)[,\s]+probability", rows[0][1])):
+        if head[1] not in UNITS:
+            raise ScenarioError(
+                f"{path}, line {rows[0][0]}: {head[1]!r} is no unit of sizes; {nearest(head[1], [*UNITS])}"
+            )
+        unit = UNITS[head[1]]
+        del rows[0]
+    points = [(0, 0.0)]
+    for number, text in rows:
+        try:
+            points.append(_point(text, *points[-1]))
+        except ValueError as error:
+            raise ScenarioError(f"{path}, line {number}: {error}") from None
+    size, probability = points[-1]
+    if probability != 1 or size == 0:
+        raise ScenarioError(f"{path}: ends at {size} with probability {probability:g}; needs 1, at a size above 0")
+    return [(f"{size} {unit}", probability) for size, probability in points[1:]]
+
+
+def _is_named(flow: Any) -> bool:
+    return isinstance(flow, dict) and isinstance(flow.get("size"), dict) and list(flow["size"]) == ["cdf"]
+
+
+def _expanded(flow: Any, number: int, beside: Path) -> Any:
+    if not _is_named(flow):
+        return flow
+    place = f"flow {number} ({flow.get('name')}), size"
+    name = flow["size"]["cdf"]
+    if not isinstance(name, str):
+        raise ScenarioError(f"{place}: cdf is {name!r}; needs the name or the path of a file")
+    try:
+        return flow | {"size": {"empirical": [list(point) for point in read(_find(name, beside))]}}
+    except ScenarioError as error:
+        raise ScenarioError(f"{place}: {error}") from None
+
+
+def _find(name: str, beside: Path) -> Path:
+    path = Path(name)
+    if path.suffix or len(path.parts) != 1:
+        return beside / path
+    known = names()
+    if name not in known:
+        looked = " and ".join(str(folder) for folder in FOLDERS)
+        raise ScenarioError(f"no distribution {name!r} in {looked}; {nearest(name, [*known])}, or the path of a file")
+    return known[name]
+
+
+def _point(text: str, least: int, share: float) -> tuple[int, float]:
+    """Reads a line that follows a size with a share."""
+    try:
+        first, second = re.split(r"\s*,\s*|\s+", text)
+        size, probability = float(first), float(second)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a size and a probability") from None
+    if not size.is_integer() or size < least:
+        raise ValueError(f"size {first} is not allowed; needs a whole number, at least {least} as in the line before")
+    if not (share <= probability <= 1):
+        raise ValueError(f"probability {second} is not allowed; needs {share:g} as in the line before, up to 1")
+    return int(size), probability
