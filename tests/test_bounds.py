@@ -46,3 +46,14 @@ def test_a_packet_alone_takes_no_longer(rtt):
     assert sends == pytest.approx(0, abs=1e-9)
     assert opens == pytest.approx(8 * (40 + 40) / 10e6, abs=1e-9)  # lines of the opening packet and of its answer
     assert slowdowns(result.completions, result.scenario).min() > 1 - 1e-9
+
+
+@pytest.mark.parametrize("law", ["rcp", "jetmax", "xcp", "reno"])
+def test_no_transfer_takes_less(law):
+    scenario = Scenario("web", "5 s").link("A", "B", "20 Mb/s", "5 ms", buffer="50 packets", duplex=True)
+    scenario.link("B", "C", "10 Mb/s", "1 ms", buffer="50 packets", duplex=True, reverse={"delay": "9 ms"})
+    scenario.flow("web", law, "A", "C", size={"exponential": "20 kB"}, arrivals={"load": 0.5})
+    scenario.flow("far", law, "A", "C", size={"exponential": "20 kB"}, arrivals={"load": 0.1}, rtt="80 ms")
+    result = scenario.run()
+    assert result.completions["flow"].n_unique() == 2
+    assert slowdowns(result.completions, result.scenario).min() >= 1

@@ -21,6 +21,7 @@ DOCUMENTS = (
     "docs/guides/results.md",
     "docs/concepts/max-min.md",
     "docs/concepts/queues.md",
+    "docs/concepts/references.md",
 )
 PAGES = [path for path in CHECKOUT.rglob("*.md") if not {".venv", "target", "results"} & set(path.parts)]
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)

@@ -2,7 +2,8 @@ import numpy as np
 import polars as pl
 import pytest
 
-from levelflow import summary
+from levelflow import Scenario, summary
+from levelflow.tables import flow_table, verdict
 
 SCENARIO = {
     "sample_s": 1.0,
@@ -40,12 +41,6 @@ def test_the_steady_window_is_the_last_fifth():
     assert summary.steady_window(50.0, 100.0) == (90.0, 100.0)
 
 
-def test_shares_are_those_of_the_flows_that_compete_for_what_the_laws_aim_at():
-    assert summary.shares(SCENARIO, [1, 1, 0]) == [4e6, 5e6, None]
-    assert summary.shares(SCENARIO, [1, 1, 3]) == [1e6, 8e6, 1e6]
-    assert summary.shares(SCENARIO, [0, 0, 0]) == [None, None, None]
-
-
 @pytest.mark.parametrize(("until", "expected"), [(30, 20.5), (9, 0.0), (95, None)])
 def test_settling_ends_when_the_last_flow_enters_its_band_for_good(until, expected):
     flows = samples(lambda t: 4e6 if t <= until else 2e6)
@@ -59,6 +54,7 @@ def test_jain_of_unequal_rates():
 
 
 def test_a_run_comes_to_its_fair_rates(finished):
+    assert finished.summary["reference"] == "max-min fair"
     for flow in finished.summary["flows"]:
         assert flow["share_bps"] == pytest.approx(5e6, rel=0.01)
         assert flow["distance"] == pytest.approx(abs(flow["rate_bps"] / flow["share_bps"] - 1), abs=1e-9)
@@ -70,6 +66,28 @@ def test_a_run_comes_to_its_fair_rates(finished):
     forward, back = finished.summary["links"]
     assert forward["utilisation"] > back["utilisation"] > 0
     assert forward["queue_ms"]["max"] == pytest.approx(forward["queue_bytes"]["max"] * 8e3 / 10e6)
+
+
+def test_transfers_are_compared_with_their_least_times():
+    scenario = Scenario("web", "3 s").link("A", "B", "10 Mb/s", "10 ms", duplex=True)
+    scenario.flow("web", "rcp", "A", "B", arrivals={"interval": "100 ms"}, size="10 packets")
+    scenario.flow("long", "rcp", "A", "B")
+    result = scenario.run()
+    web, long = result.summary["flows"]
+    took = result.completions["fct_s"].to_numpy() / (1.5 * 0.02 + 8 * 10_000 / 10e6)
+    assert web["slowdown"]["p50"] == pytest.approx(np.median(took), rel=0.05)
+    assert web["slowdown"]["mean"] == pytest.approx(took.mean())
+    assert web["slowdown"]["p99"] > web["slowdown"]["p50"] > 1
+    assert long["slowdown"] is None
+    assert f"{web['slowdown']['p50']:.3g} times the least time at the median" in verdict(result.summary)
+
+
+def test_the_reference_has_the_name_that_the_tables_show():
+    scenario = Scenario("tcp", "2 s").link("A", "B", "10 Mb/s", "10 ms", duplex=True, buffer="1 BDP")
+    result = scenario.flow("x", "reno", "A", "B").run()
+    assert result.summary["reference"] == "utility-optimal"
+    assert flow_table(result.summary)[0][4] == "utility-optimal"
+    assert "from utility-optimal at worst" in verdict(result.summary)
 
 
 def test_a_link_that_nothing_came_to_has_an_empty_queue():

@@ -13,7 +13,8 @@ import polars as pl
 from cycler import cycler
 from matplotlib.figure import Figure
 
-from levelflow.summary import is_listed, shares
+from levelflow.summary import is_listed
+from levelflow.theory.references import Reference, reference
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +50,7 @@ STYLE: dict[Any, Any] = {
 
 @mpl.rc_context(STYLE)
 def rates(result: Result) -> Figure:
-    """Draws the rate of one flow of each entry, and dashed the max-min fair one where it is to be had.
+    """Draws the rate of one flow of each entry, and dashed that of the reference where it is to be had.
 
     Of flows that come and go, many have nothing left to send: the rate is the one at which they are delivered.
     """
@@ -59,13 +60,13 @@ def rates(result: Result) -> Figure:
     compared = [number for number, (flow, _) in enumerate(entries) if is_listed(flow)]
     if compared and len(entries) <= MOST_LINES:
         dashes: dict[str, Any] = {"linestyle": (0, (4, 3)), "linewidth": 1, "alpha": 0.7, "zorder": 1}
-        lines, ideal = list(axes.get_lines()), _ideal(result)
+        lines, (name, ideal) = list(axes.get_lines()), _ideal(result)
         peaks = [np.max(line.get_ydata()) for line in lines]
         for number in compared:
             times, fair = ideal[entries[number][0]["name"]]
             axes.plot(times, fair, color=lines[number].get_color(), **dashes)
             peaks.append(fair[-1])
-        axes.plot([], [], color=GREY, label="max-min fair", **dashes)
+        axes.plot([], [], color=GREY, label=name, **dashes)
         axes.set_ylim(top=1.08 * np.nanmax(peaks))  # an early fair rate that nobody came near may leave the picture
     return _finished(figure, axes)
 
@@ -180,21 +181,25 @@ def _per_link(result: Result, column: str, factor: float) -> list[Curve]:
     ]
 
 
-def _ideal(result: Result) -> dict[str, tuple[list[float], list[float]]]:
-    """Returns the max-min fair rate of each entry, in Mb/s, against time; constant while the same flows are active."""
+def _ideal(result: Result) -> tuple[str, dict[str, tuple[list[float], list[float]]]]:
+    """Returns the reference of a run and each entry's rate in it, Mb/s, against time.
+
+    It is constant while the same flows are active. Where its name changes with them, it is called by the last.
+    """
     names = [flow["name"] for flow in result.scenario["flows"]]
     table = result.flows.pivot(on="flow", on_columns=names, index="t", values="active", aggregate_function="first")
     table = table.sort("t").fill_null(0)
-    known: dict[tuple[float, ...], list[float | None]] = {}
+    known: dict[tuple[float, ...], Reference] = {}
+    state: tuple[float, ...] = ()
     curves: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in names}
     for t, *row in table.iter_rows():
         state = tuple(row)
         if state not in known:
-            known[state] = shares(result.scenario, list(state))
-        for name, share in zip(names, known[state], strict=True):
+            known[state] = reference(result.scenario, state)
+        for name, share in zip(names, known[state].rates, strict=True):
             curves[name][0].append(t)
             curves[name][1].append(np.nan if share is None else share / 1e6)
-    return curves
+    return known[state].name, curves
 
 
 PAGE = """<!doctype html>

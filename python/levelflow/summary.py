@@ -1,8 +1,9 @@
-"""What a run comes to: final rates beside the max-min fair ones, delays, queues, loss.
+"""What a run comes to: final rates beside those of a reference, delays, completion times, queues, loss.
 
-A flow that a scenario lists by itself, neither arriving at random nor of finite size, has a rate to compare with the
-max-min fair one; the others have completion times. The *steady window* of a run is the last fifth of the time between
-the last arrival or departure of a listed flow and the end.
+A flow that a scenario lists by itself, neither arriving at random nor of finite size, has a rate to compare with a
+reference (`levelflow.theory.references`); the others have completion times to compare with the least ones
+(`levelflow.theory.bounds`). The *steady window* of a run is the last fifth of the time between the last arrival or
+departure of a listed flow and the end.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from levelflow.theory.maxmin import maxmin
+from levelflow.theory.bounds import slowdowns
+from levelflow.theory.references import reference
 
 SETTLED_WITHIN = 0.05
 DIGITS = 12
@@ -38,7 +40,7 @@ def summarise(
     """
     event_s = last_event(flows, scenario, end_s)
     window = steady_window(event_s, end_s)
-    per_flow = _flows(flows, completions, scenario, window, counters)
+    per_flow, compared_with = _flows(flows, completions, scenario, window, counters)
     compared = [row for row in per_flow if row["distance"] is not None]
     rates = np.array([row["rate_bps"] for row in compared for _ in range(round(row["active"]))])
     summary = {
@@ -46,6 +48,7 @@ def summarise(
         "last_event_s": event_s,
         "settling_s": settling(flows, scenario, event_s, window),
         "jain": jain(rates),
+        "reference": compared_with,
         "distance_max": max((row["distance"] for row in compared), default=None),
         "flows": per_flow,
         "links": _links(links, scenario, counters),
@@ -85,25 +88,6 @@ def within(table: pl.DataFrame, window: tuple[float, float]) -> pl.DataFrame:
     return inside if inside.height else table.filter(pl.col("t") == pl.col("t").max())
 
 
-def shares(scenario: dict[str, Any], active: list[float]) -> list[float | None]:
-    """Returns the max-min fair rate of one flow of each entry, in bit/s; None for an entry without flows.
-
-    Links offer what their law aims at (`target_bps`); ACKs take nothing.
-
-    Args:
-        scenario: the resolved scenario.
-        active: how many flows of each entry compete.
-    """
-    index = {link["name"]: number for number, link in enumerate(scenario["links"])}
-    present = [number for number, count in enumerate(active) if count > 0]
-    routes = [[index[name] for name in scenario["flows"][number]["path"]] for number in present]
-    totals = maxmin(routes, [link["target_bps"] for link in scenario["links"]], [active[number] for number in present])
-    found: list[float | None] = [None] * len(active)
-    for number, total in zip(present, totals, strict=True):
-        found[number] = float(total) / active[number]
-    return found
-
-
 def settling(
     flows: pl.DataFrame, scenario: dict[str, Any], event_s: float, window: tuple[float, float]
 ) -> float | None:
@@ -140,14 +124,16 @@ def _flows(
     scenario: dict[str, Any],
     window: tuple[float, float],
     counters: dict[str, Any],
-) -> list[dict[str, Any]]:
+) -> tuple[list[dict[str, Any]], str]:
+    """Returns a row per entry, and the name of the reference."""
     steady = within(flows, window).group_by("flow").agg(pl.col("active", "rate_bps", "delivered_bps").mean())
     means = {row["flow"]: row for row in steady.to_dicts()}
     active = [means[flow["name"]]["active"] if flow["name"] in means else 0.0 for flow in scenario["flows"]]
+    compared_with, shares = reference(scenario, active)
+    ended = completions.with_columns(slowdown=slowdowns(completions, scenario)).partition_by("flow", as_dict=True)
     rows = []
-    for flow, count, share, exact in zip(
-        scenario["flows"], active, shares(scenario, active), counters["flows"], strict=True
-    ):
+    for flow, count, share, exact in zip(scenario["flows"], active, shares, counters["flows"], strict=True):
+        own = ended.get((flow["name"],), completions.clear().with_columns(slowdown=0.0))
         rate = means[flow["name"]]["rate_bps"] / count if count else None
         lost = exact["dropped_packets"] + exact["lost_packets"]
         rows.append(
@@ -159,12 +145,13 @@ def _flows(
                 "delivered_bps": means[flow["name"]]["delivered_bps"] / count if count else None,
                 "share_bps": share,
                 "distance": abs(rate / share - 1) if rate is not None and share and is_listed(flow) else None,
-                "fct_s": _spread(completions.filter(pl.col("flow") == flow["name"])["fct_s"]),
+                "fct_s": _spread(own["fct_s"]),
+                "slowdown": _spread(own["slowdown"]),
                 "loss": lost / exact["sent_packets"] if exact["sent_packets"] else 0.0,
                 **{key: value for key, value in exact.items() if key != "name"},
             }
         )
-    return rows
+    return rows, compared_with
 
 
 def _spread(values: pl.Series) -> dict[str, Any] | None:

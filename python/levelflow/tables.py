@@ -6,12 +6,14 @@ from typing import Any
 
 Table = tuple[list[str], list[list[str]]]
 
-FLOW_HEAD = ["flow", "law", "active", "rate", "max-min", "distance", "RTT p50", "p99", "loss"]
 LINK_HEAD = ["link", "used", "queue p50", "p99", "max", "max size", "drops", "wire loss"]
 
 
 def flow_table(summary: dict[str, Any]) -> Table:
-    """Returns head and rows: one row per flow entry; rates are those of one flow in the steady window."""
+    """Returns head and rows: one row per flow entry; rates are those of one flow in the steady window.
+
+    The rates that they are compared with stand under the name of the reference.
+    """
     rows = []
     for flow in summary["flows"]:
         rtt = flow["rtt_s"] or {}
@@ -28,7 +30,7 @@ def flow_table(summary: dict[str, Any]) -> Table:
                 percent(flow["loss"]),
             ]
         )
-    return FLOW_HEAD, rows
+    return ["flow", "law", "active", "rate", summary["reference"], "distance", "RTT p50", "p99", "loss"], rows
 
 
 def link_table(summary: dict[str, Any]) -> Table:
@@ -55,7 +57,7 @@ def verdict(summary: dict[str, Any]) -> str:
     if summary["jain"] is not None:
         parts.append(f"Jain's index {summary['jain']:.4f}")
     if summary["distance_max"] is not None:
-        parts.append(f"{percent(summary['distance_max'])} from max-min fair at worst")
+        parts.append(f"{percent(summary['distance_max'])} from {summary['reference']} at worst")
     settling = summary["settling_s"]
     if parts:
         settled = f"settled {time(settling)} after the last arrival or departure"
@@ -64,7 +66,11 @@ def verdict(summary: dict[str, Any]) -> str:
     for flow in summary["flows"]:
         if flow["fct_s"]:
             mean, late = time(flow["fct_s"]["mean"]), time(flow["fct_s"]["p99"])
-            sentences.append(f"{flow['name']}: {flow['finished']:,} done in {mean} on average, 99 % within {late}")
+            slow, slower = flow["slowdown"]["p50"], flow["slowdown"]["p99"]
+            sentences.append(
+                f"{flow['name']}: {flow['finished']:,} done in {mean} on average, 99 % within {late}; "
+                f"{slow:.3g} times the least time at the median, 99 % within {slower:.3g}"
+            )
     return "".join(f"{sentence}. " for sentence in sentences).rstrip()
 
 

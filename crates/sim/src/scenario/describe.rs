@@ -6,6 +6,7 @@ use levelflow_protocols::{Any, LAWS, LawInfo, Opening, ParamSpec, Protocol, Sign
 use serde_json::{Map, Value, json};
 
 use super::laws::InForce;
+use super::queues::queue_in_force;
 use super::resolve::target;
 use super::{Resolved, Scenario};
 use crate::network::{Buffer, FlowSpec};
@@ -22,7 +23,8 @@ impl Resolved {
             .iter()
             .zip(&self.ends)
             .zip(&in_force.links)
-            .map(|((link, (from, to)), laws)| {
+            .zip(scenario.queue_choices())
+            .map(|(((link, (from, to)), laws), queue)| {
                 json!({
                     "name": link.name, "from": from, "to": to,
                     "capacity_bps": link.capacity.bps(),
@@ -32,6 +34,7 @@ impl Resolved {
                         Buffer::Bytes(b) => json!(b.to_string()),
                         Buffer::Packets(n) => json!(format!("{n} packets")),
                     },
+                    "queue": queue_in_force(queue),
                     "loss": link.loss,
                     "laws": laws,
                     "target_bps": target(link).bps(),

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use levelflow_protocols::params::Shown;
 use levelflow_protocols::queue::{AnyQueueParams, QUEUES, QueueInfo, queue_params};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::error::{ScenarioError, unknown_key};
 use super::laws::read_table;
@@ -38,6 +39,24 @@ impl<'de> Deserialize<'de> for QueueChoice {
 /// Parameters of the discipline at a link; drop-tail without a choice.
 pub(super) fn read_queue(place: &str, choice: Option<&QueueChoice>) -> Fallible<AnyQueueParams> {
     let place = format!("{place}, queue");
+    let (info, values) = read_values(&place, choice)?;
+    let name = info.name;
+    queue_params(name, &values).map_err(|e| ScenarioError::at(format!("{place}, {name}, {}", e.name), e.to_string()))
+}
+
+/// The discipline at a link and its parameters in force, as scenarios write them.
+pub(super) fn queue_in_force(choice: Option<&QueueChoice>) -> Value {
+    let Ok((info, values)) = read_values("", choice) else {
+        return Value::Null;
+    };
+    let rows = info.params.iter().zip(values);
+    let params: Value = rows
+        .map(|(p, value)| (p.name.to_owned(), Value::from(Shown(p.unit, value).to_string())))
+        .collect();
+    json!({ info.name: params })
+}
+
+fn read_values(place: &str, choice: Option<&QueueChoice>) -> Fallible<(&'static QueueInfo, Vec<f64>)> {
     let empty = BTreeMap::new();
     let (name, table) = match choice {
         None => ("drop_tail", &empty),
@@ -47,10 +66,8 @@ pub(super) fn read_queue(place: &str, choice: Option<&QueueChoice>) -> Fallible<
             _ => return Err(ScenarioError::at(place, "a link has exactly one queue discipline")),
         },
     };
-    let info = discipline_named(&place, name)?;
-    let place = format!("{place}, {name}");
-    let values = read_table(&place, info.params, &[table])?;
-    queue_params(name, &values).map_err(|e| ScenarioError::at(format!("{place}, {}", e.name), e.to_string()))
+    let info = discipline_named(place, name)?;
+    Ok((info, read_table(&format!("{place}, {name}"), info.params, &[table])?))
 }
 
 fn discipline_named(place: &str, name: &str) -> Fallible<&'static QueueInfo> {

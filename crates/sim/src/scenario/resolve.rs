@@ -12,7 +12,7 @@ use super::laws::{law_named, link_tables, read_params};
 use super::quantity::{Base, BufferSize, Size, Varying};
 use super::queues::read_queue;
 use super::routing::Topology;
-use super::{Arrivals as ArrivalsText, Flow, LawChoice, LawTables, Link, Reverse, Scenario};
+use super::{Arrivals as ArrivalsText, Flow, LawChoice, LawTables, Link, QueueChoice, Reverse, Scenario};
 use crate::network::{AckDelaySpec, Buffer, FlowSpec, LinkSpec, Network, RouteSpec, SessionSpec};
 use crate::traffic::{Arrivals, Dist};
 
@@ -146,6 +146,15 @@ impl Scenario {
             let own = (i, link, link.law.as_ref());
             let reverse = link.reverse.as_ref().and_then(|r| r.law.as_ref()).or(link.law.as_ref());
             std::iter::once(own).chain(link.duplex.then_some((i, link, reverse)))
+        })
+    }
+
+    /// What each direction of each link says of its queue.
+    pub(super) fn queue_choices(&self) -> impl Iterator<Item = Option<&QueueChoice>> {
+        self.link.iter().flat_map(|link| {
+            let reverse = link.reverse.as_ref().and_then(|r| r.queue.as_ref());
+            let reverse = link.duplex.then_some(reverse.or(link.queue.as_ref()));
+            std::iter::once(link.queue.as_ref()).chain(reverse)
         })
     }
 

@@ -1,0 +1,228 @@
+"""The rates with which a run is compared: those at which its laws would come to rest.
+
+Laws whose routers tell the smallest share or the largest price of a path come to max-min fair rates. Some others come
+to rates of largest utility; what is known of them stands in `UTILITIES`. One law alone in a network is compared with
+its own rest point. Of some laws none is known, nor of several together; then max-min fair rates are the yardstick.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from levelflow.theory.maxmin import maxmin
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from levelflow.theory.network import Floats
+
+    Flow = dict[str, Any]
+    Link = dict[str, Any]
+
+MAX_MIN = "max-min fair"
+UTILITY = "utility-optimal"
+
+#: Senders that take their rate whatever the others do.
+UNRESPONSIVE = ("cbr",)
+
+#: In base units: s, bit/s.
+UNITS = {
+    "": 1.0,
+    **{f"{prefix}s": factor for prefix, factor in zip("pnum", (1e-12, 1e-9, 1e-6, 1e-3), strict=True)},
+    "s": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
+    **{f"{prefix}b/s": factor for prefix, factor in zip(("", *"kMGT"), (1.0, 1e3, 1e6, 1e9, 1e12), strict=True)},
+}
+
+
+class Reference(NamedTuple):
+    """What rates are compared with.
+
+    Attributes:
+        name: `MAX_MIN` or `UTILITY`.
+        rates: of one flow of each entry, bit/s; None where no flow competes.
+    """
+
+    name: str
+    rates: list[float | None]
+
+
+@dataclass(frozen=True)
+class Utility:
+    """What one flow wants, with rates in bit/s: `levelflow.theory.utility.optimum` has the symbols."""
+
+    weight: float
+    exponent: float
+    #: What a unit of rate costs by itself: random losses, where the law takes them for a signal.
+    cost: float = 0.0
+    #: Whether it pays 1 for each bit that links lose or mark, so that rates come to rest above capacities or marking
+    #: levels. Otherwise prices are whatever keeps rates within capacities.
+    pays: bool = False
+    #: Whether links charge by marks.
+    marks: bool = False
+
+
+def reference(scenario: dict[str, Any], active: Sequence[float]) -> Reference:
+    """Returns the rates at which the flows that compete would come to rest.
+
+    Links offer what their routers aim at (`target_bps`), less what unresponsive senders take. Headers count, ACKs and
+    what opens flows do not.
+
+    Args:
+        scenario: resolved.
+        active: how many flows of each entry compete; a mean may be a fraction.
+    """
+    entries = scenario["flows"]
+    index = {link["name"]: number for number, link in enumerate(scenario["links"])}
+    routes = [[index[name] for name in flow["path"]] for flow in entries]
+    available = np.array([link["target_bps"] for link in scenario["links"]], dtype=np.float64)
+    competing = []
+    for number, flow in enumerate(entries):
+        if flow["law"] in UNRESPONSIVE:
+            np.subtract.at(available, routes[number], active[number] * base(flow["params"]["rate"]))
+        elif active[number] > 0:
+            competing.append(number)
+    np.maximum(available, 0.0, out=available)
+    flows = [entries[number] for number in competing]
+    paths = [routes[number] for number in competing]
+    counts = np.array([active[number] for number in competing], dtype=np.float64)
+    totals = _optimal(flows, paths, counts, available, scenario["links"])
+    name = MAX_MIN if totals is None else UTILITY
+    if totals is None:
+        totals = maxmin(paths, available, counts * [_weight(flow) for flow in flows])
+    rates: list[float | None] = [None] * len(entries)
+    for number, total, count in zip(competing, totals, counts, strict=True):
+        rates[number] = float(total / count)
+    return Reference(name, rates)
+
+
+def base(text: str) -> float:
+    """Reads a quantity as resolved scenarios write it, in s or bit/s.
+
+    >>> base("2.5 Mb/s"), base("20 ms"), base("0.5")
+    (2500000.0, 0.02, 0.5)
+    """
+    number, _, unit = text.partition(" ")
+    return float(number) * UNITS[unit]
+
+
+def _weight(flow: Flow) -> float:
+    """Returns the weight of a flow in max-min fairness.
+
+    The rate of a MaxNet flow at a price is `x_max e^(-price/T)` (Andrew et al., eq. 7): with the same `T`, rates on a
+    bottleneck are as their `x_max`.
+    """
+    return base(flow["params"]["x_max"]) if flow["law"] == "maxnet" else 1.0
+
+
+def _optimal(
+    flows: list[Flow], paths: list[list[int]], counts: Floats, available: Floats, links: list[Link]
+) -> Floats | None:
+    """Returns the total rate of each entry at the largest utility; None if there is none that the flows share."""
+    if len({flow["law"] for flow in flows}) != 1 or flows[0]["law"] not in UTILITIES:
+        return None
+    of = UTILITIES[flows[0]["law"]]
+    wants = [want for flow, path in zip(flows, paths, strict=True) if (want := of(flow, [links[i] for i in path]))]
+    pays, marks = wants[0].pays if wants else False, any(want.marks for want in wants)
+    capacities = available * [_marking_level(link) for link in links] if marks else available
+    crossed = capacities[sorted({link for path in paths for link in path})]
+    if len(wants) < len(flows) or any(want.pays != pays for want in wants) or not (crossed > 0).all():
+        return None
+    from levelflow.theory.utility import ConvergenceError, optimum
+
+    exponents = np.array([want.exponent for want in wants])
+    try:
+        best = optimum(
+            paths,
+            capacities,
+            # Of n flows at the rate X/n each, the utility is n U(X/n).
+            weights=counts ** (1 + exponents) * [want.weight for want in wants],
+            exponents=exponents,
+            costs=[want.cost for want in wants],
+            penalty=1.0 if pays else None,
+        )
+    except ConvergenceError:
+        return None
+    return best.rates
+
+
+def _marking_level(link: Link) -> float:
+    """Returns the load at which a link begins to mark, over its capacity; 0 if it does not stay where it is."""
+    own = link["queue"].get("virtual_queue")
+    if own is None:
+        return 1.0
+    return base(own["level"]) if own["adapt"] == "off" else 0.0
+
+
+def _lost(path: list[Link]) -> float:
+    """Returns the share of packets that the wires of a path lose."""
+    return 1 - float(np.prod([1 - link["loss"] for link in path]))
+
+
+def _square_root(flow: Flow, path: list[Link]) -> Utility | None:
+    """The law `x = (s/d) sqrt(3/(2p))` of TCP and TFRC, `s` bits a packet (Kunniyur and Srikant, section III-A).
+
+    The loss `p` of a flow is the sum of those of its links: `U'(x) = 3 s^2 / (2 d^2 x^2) = p`. The round trip is the
+    base one: queueing delays are left out.
+    """
+    if not flow["base_rtt_s"]:
+        return None
+    return Utility(weight=1.5 * (8 * flow["packet_bytes"] / flow["base_rtt_s"]) ** 2, exponent=1.0, cost=_lost(path))
+
+
+def _backlog(packets: float, flow: Flow) -> Utility:
+    """A law that keeps so many packets in queues: with the queueing delay `q`, `x q` of them (Low et al. 2002)."""
+    return Utility(weight=8 * flow["packet_bytes"] * packets, exponent=0.0)
+
+
+def _fast(flow: Flow, _path: list[Link]) -> Utility:
+    return _backlog(base(flow["params"]["alpha"]), flow)
+
+
+def _vegas(flow: Flow, _path: list[Link]) -> Utility:
+    """Vegas rests anywhere between its two thresholds; the middle stands for all."""
+    return _backlog((base(flow["params"]["alpha"]) + base(flow["params"]["beta"])) / 2, flow)
+
+
+def _kelly(flow: Flow, _path: list[Link]) -> Utility:
+    """Rest point `omega = x sum p` with `p = (y - C)/y`; that this is below 0 where links have room is left out."""
+    return Utility(weight=base(flow["params"]["omega"]), exponent=0.0, pays=True)
+
+
+def _kunniyur_srikant(flow: Flow, path: list[Link]) -> Utility | None:
+    """Rest point of eq. 3, 26 and 42: `(w/beta_r) U'(x) = beta (1 - a + a sum p)`, where wires deliver the share `a`.
+
+    The equations count packets per time unit. With a constant `d'` in place of the delay `d`, the weight is
+    `(d'/d)^(nu + 1)` times as large.
+    """
+    own = flow["params"]
+    exponent = base(own["nu"]) if own["utility"] == "power" else 0.0
+    unit = base(own["time_unit"])
+    delay = base(own["delay"])
+    if own["control"] == "rate" or delay == 0:
+        seen = 1.0
+    elif flow["base_rtt_s"]:
+        seen = delay * unit / flow["base_rtt_s"]
+    else:
+        return None
+    in_bits = 8 * flow["packet_bytes"] / unit
+    weight = base(own["weight"]) / base(own["beta"]) * (seen * in_bits) ** (exponent + 1)
+    kept = 1 - _lost(path)
+    marks = own["signal"] != "loss"
+    cost = 0.0 if own["signal"] == "mark" else (1 - kept) / kept
+    return Utility(weight / kept, exponent, cost, pays=True, marks=marks)
+
+
+#: By law, the utility of a flow over a path.
+UTILITIES: dict[str, Callable[[Flow, list[Link]], Utility | None]] = {
+    "reno": _square_root,
+    "tfrc": _square_root,
+    "vegas": _vegas,
+    "fast": _fast,
+    "kelly": _kelly,
+    "ks": _kunniyur_srikant,
+}
