@@ -122,7 +122,7 @@ SETTINGS: dict[str, Setting] = {
     "fig8": Setting(OneLink(150e6, 1.6, 0.9, 25), 600, 200, seeds=3),
     **{
         f"fig10 mean {mean}": Setting(OneLink(2.4e9, 0.1, 0.8, mean), *durations)
-        for means, durations in (((30, 100, 300, 1000, 3000), (100, 8)), ((10_000, 30_000), (300, 24)))
+        for means, durations in (((30, 100, 300, 1000, 3000), (100, 30)), ((10_000, 30_000), (300, 30)))
         for mean in means
     },
     "fig12": Setting(_SHORT, 60, 12, {"size": {"uniform": ["20 kB", "40 kB"]}}),

@@ -51,10 +51,9 @@ fn a_buffer_of_one_bandwidth_delay_product_is_enough() {
     close(low, 100.5, 1.0);
 }
 
-/// Fall and Floyd 1996: several packets lost from one window halve Reno's window several times, once per round trip.
-#[test]
-fn each_packet_lost_from_one_window_halves_it() {
-    let lost = 100..103;
+/// Windows after each fall of more than a third, when this many packets are lost from one window of 64.
+fn falls(lost: u32) -> std::vec::Vec<f64> {
+    let lost = 100..100 + lost;
     let mut path = Path::<RenoState>::new(&[("initial_window", 64.0), ("slow_start", 0.0)], 1e9, 0.1).with_fate(
         move |number, _| {
             if lost.contains(&number) {
@@ -65,11 +64,29 @@ fn each_packet_lost_from_one_window_halves_it() {
         },
     );
     let mut windows = std::vec![64.0];
+    let mut last = 64.0;
     path.run(1.0, |path| {
-        if path.window() < windows[windows.len() - 1] / 1.5 {
+        if path.window() < last / 1.5 {
             windows.push(path.window());
         }
+        last = path.window();
     });
-    assert_eq!(windows.len(), 4, "{windows:?}");
-    windows.windows(2).for_each(|pair| close(pair[1] / pair[0], 0.5, 0.02));
+    windows
+}
+
+/// Fall and Floyd 1996: two packets lost from one window halve Reno's window twice, once per round trip; three make it
+/// start again.
+#[test]
+fn a_second_hole_halves_again_and_a_third_starts_again() {
+    let halvings = |windows: &[f64]| windows.windows(2).for_each(|pair| close(pair[1] / pair[0], 0.5, 0.02));
+    let (one, two, three) = (falls(1), falls(2), falls(3));
+    assert_eq!(
+        (one.len(), two.len(), three.len()),
+        (2, 3, 4),
+        "{one:?} {two:?} {three:?}"
+    );
+    halvings(&one);
+    halvings(&two);
+    halvings(&three[..3]);
+    assert!(three[3] <= 2.0, "{three:?}");
 }

@@ -29,6 +29,8 @@ pub struct TcpSender<V> {
     /// Packets lost in the window that is being recovered for which nothing was reduced yet; see
     /// [`Variant::REDUCES_PER_HOLE`].
     holes: u32,
+    /// Whether the window was reduced for a second hole already.
+    again: bool,
     /// Whether something arrived since the last timeout.
     progress: bool,
     pub(super) variant: V,
@@ -95,16 +97,29 @@ impl<V: Variant> TcpSender<V> {
         match self.phase {
             Phase::Reduced if V::REDUCES_PER_HOLE => {
                 self.phase = Phase::Open;
-                if self.holes > 0 && self.window.packets() > 2 {
+                if self.holes == 0 {
+                    self.again = false;
+                } else if self.again {
+                    self.start_again(params, now);
+                } else {
+                    self.again = true;
                     self.holes -= 1;
                     self.reduce(params, now, Cause::Loss);
-                } else {
-                    self.holes = 0;
                 }
             }
             _ if gap => {}
             _ => self.phase = Phase::Open,
         }
+    }
+
+    /// The third hole of a window is one too many: too few packets are on their way to tell of it, and the sender waits
+    /// for its timer (Fall and Floyd 1996, section 4). It starts from one packet, without the wait.
+    fn start_again(&mut self, params: &TcpParams<V::Params>, now: Time) {
+        let ssthresh = self.threshold(&params.own, now, Cause::Timeout);
+        self.window.restart(ssthresh);
+        self.phase = Phase::Restarted;
+        (self.cut, self.holes, self.again) = (self.next, 0, false);
+        self.keep_in_range(&params.common);
     }
 
     /// Only answers that tell of progress let a window grow: while something is missing they only show that packets
@@ -151,6 +166,7 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
             cut: 0,
             round: 0,
             holes: 0,
+            again: false,
             progress: true,
             variant: V::new(&params.own),
         }
@@ -256,7 +272,7 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
         self.phase = Phase::Restarted;
         self.cut = next;
         self.progress = false;
-        self.holes = 0;
+        (self.holes, self.again) = (0, false);
         self.next = next;
         self.round = next;
     }
