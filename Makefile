@@ -30,7 +30,7 @@ check: $(VENV)/installed ## format, lint, types
 bench: $(VENV)/installed ## packet-hops per second, beside the reference simulator where it is installed
 	@$(BIN)/levelflow bench
 
-gen: $(VENV)/installed ## write docs/reference and the tables of docs/laws from what the program says about itself
+gen: $(VENV)/installed ## write docs/reference from what the program says about itself
 	@$(BIN)/python -m levelflow.reference
 
 $(VENV)/created:

@@ -1,7 +1,8 @@
 import numpy as np
 
 from levelflow.claims.metrics import completions, queues
-from levelflow.claims.traffic import LINK, OneLink, Setting
+from levelflow.claims.traffic import LAWS, LINK, OneLink, Setting
+from levelflow.claims.verdict import Against
 from levelflow.theory.sharing import ROUND_TRIPS
 
 LOAD, MEAN = 0.9, 25
@@ -25,59 +26,97 @@ FIG20 = [over_capacity(capacity) for capacity in CAPACITIES]
 FIG21 = [over_delay(rtpd) for rtpd in RTPDS]
 
 
-def run_all(figure, settings):
-    """Results of all seeds of each setting."""
-    found = iter(figure.runs([scenario for setting in settings for scenario in setting.scenarios(figure)]))
-    return [[next(found) for _ in range(setting.seeds)] for setting in settings]
+class Sweep:
+    """A line of settings, each run under every law."""
+
+    def __init__(self, figure, settings):
+        self.settings = settings
+        self.windows = [setting.window(figure) for setting in settings]
+        self.runs = [setting.beside(figure) for setting in settings]
+
+    def over_seeds(self, metric):
+        """For each setting the mean over seeds of ``metric(results by law, plan, window)``."""
+        return [
+            float(
+                np.mean(
+                    [
+                        metric(dict(zip(runs, seed, strict=True)), setting.plan, window)
+                        for seed in zip(*runs.values(), strict=True)
+                    ]
+                )
+            )
+            for setting, runs, window in zip(self.settings, self.runs, self.windows, strict=True)
+        ]
+
+    def to_ps(self, law, sizes):
+        """Completion times of a size class over processor sharing."""
+        return self.over_seeds(
+            lambda by_law, plan, window: completions.afct_ratio_to_ps(
+                by_law[law].completions, plan.capacity, plan.load, sizes, window
+            )
+        )
+
+    def to_rcp(self, law, sizes):
+        """Completion times of a size class over those of RCP, same arrivals."""
+        return self.over_seeds(
+            lambda by_law, _plan, window: completions.afct_ratio(
+                by_law[law].completions, by_law["RCP"].completions, sizes, window
+            )
+        )
+
+    def queue(self, law):
+        """Mean queue over the bandwidth-delay product."""
+        return self.over_seeds(
+            lambda by_law, plan, window: queues.mean_queue_over_bdp(
+                by_law[law].links, LINK, plan.capacity, plan.rtpd, window
+            )
+        )
 
 
-def over_seeds(figure, settings, runs, metric):
-    """For each setting the mean over seeds of ``metric(result, plan, window)``."""
-    return [
-        float(np.mean([metric(result, setting.plan, setting.window(figure)) for result in results]))
-        for setting, results in zip(settings, runs, strict=True)
-    ]
-
-
-def ratio(sizes):
-    return lambda result, plan, window: completions.afct_ratio_to_ps(
-        result.completions, plan.capacity, plan.load, sizes, window
-    )
-
-
-def afct_small(result, _plan, window):
-    return completions.afct(result.completions, SMALL, window)
-
-
-def queue(result, plan, window):
-    return queues.mean_queue_over_bdp(result.links, LINK, plan.capacity, plan.rtpd, window)
+def afct_small(by_law, _plan, window):
+    return completions.afct(by_law["RCP"].completions, SMALL, window)
 
 
 def measure(figure):
-    by_capacity, by_delay = figure.by_capacity, figure.by_delay = run_all(figure, FIG20), run_all(figure, FIG21)
-    small = np.array(over_seeds(figure, FIG21, by_delay, afct_small))
+    by_capacity, by_delay = figure.sweeps = Sweep(figure, FIG20), Sweep(figure, FIG21)
+    small = np.array(by_delay.over_seeds(afct_small))
     excess = small - ROUND_TRIPS * np.array(RTPDS)
-    ratios20, ratios21 = (
-        [value for sizes in (SMALL, LARGE) for value in over_seeds(figure, settings, runs, ratio(sizes))]
-        for settings, runs in ((FIG20, by_capacity), (FIG21, by_delay))
-    )
-    slope = float(np.polyfit(RTPDS, small, 1)[0])
+    queue = {law: by_capacity.queue(law) for law in LAWS}
     return {
-        "rcp-fig20": [ratios20, None, None, None, None, over_seeds(figure, FIG20, by_capacity, queue), None, None],
-        "rcp-fig21": [ratios21, None, None, None, slope, float(np.ptp(excess) / excess.mean())],
+        "rcp-fig20": [
+            by_capacity.to_ps("RCP", SMALL) + by_capacity.to_ps("RCP", LARGE),
+            by_capacity.to_rcp("XCP", SMALL),
+            by_capacity.to_rcp("TCP", SMALL),
+            by_capacity.to_rcp("XCP", LARGE),
+            by_capacity.to_rcp("TCP", LARGE),
+            queue["RCP"],
+            Against(queue["XCP"], queue["RCP"]),
+            Against(queue["TCP"], queue["RCP"]),
+        ],
+        "rcp-fig21": [
+            by_delay.to_ps("RCP", SMALL) + by_delay.to_ps("RCP", LARGE),
+            by_delay.to_rcp("TCP", SMALL) + by_delay.to_rcp("XCP", SMALL),
+            by_delay.to_rcp("TCP", LARGE),
+            by_delay.to_rcp("XCP", LARGE),
+            float(np.polyfit(RTPDS, small, 1)[0]),
+            float(np.ptp(excess) / excess.mean()),
+        ],
     }
 
 
 def plot(figure, canvas):
+    canvas.set_size_inches(9, 8)
     columns = (
-        (FIG20, figure.by_capacity, [c / 1e9 for c in CAPACITIES], "capacity (Gb/s)"),
-        (FIG21, figure.by_delay, RTPDS, "RTPD (s)"),
+        (figure.sweeps[0], [c / 1e9 for c in CAPACITIES], "capacity (Gb/s)"),
+        (figure.sweeps[1], RTPDS, "RTPD (s)"),
     )
-    grid = canvas.subplots(2, 2, sharex="col")
-    for (above, below), (settings, runs, x, label) in zip(grid.T, columns, strict=True):
-        for sizes, name in ((SMALL, "below 500 packets"), (LARGE, "500 packets or more")):
-            above.loglog(x, over_seeds(figure, settings, runs, ratio(sizes)), "o-", label=name)
-        below.loglog(x, over_seeds(figure, settings, runs, queue), "o-")
-        above.set(ylabel="AFCT / processor sharing", ylim=(0.3, 5))
-        below.set(xlabel=label, ylabel="queue / BDP", ylim=(0.001, 0.1))
+    grid = canvas.subplots(3, 2, sharex="col")
+    for (small, large, below), (sweep, x, label) in zip(grid.T, columns, strict=True):
+        for law in LAWS:
+            small.loglog(x, sweep.to_ps(law, SMALL), "o-", label=law)
+            large.loglog(x, sweep.to_ps(law, LARGE), "o-")
+            below.loglog(x, sweep.queue(law), "o-")
+        small.set(title="below 500 packets", ylabel="AFCT / processor sharing")
+        large.set(title="500 packets or more", ylabel="AFCT / processor sharing")
+        below.set(xlabel=label, ylabel="queue / BDP")
     grid[0, 0].legend()

@@ -1,5 +1,5 @@
 from levelflow.claims.metrics import completions
-from levelflow.claims.traffic import OneLink, Setting
+from levelflow.claims.traffic import FLOWS, LAWS, PACKET, OneLink, Setting
 from levelflow.claims.verdict import Seeds
 
 C, RTPD = 2.4e9, 0.1  # bit/s, s
@@ -7,7 +7,7 @@ SMALL = (0, 500_000)  # bytes
 SETTINGS = {
     "rcp-fig17": Setting(OneLink(C, RTPD, 0.2, 300), 120, 40, seeds=3),
     "rcp-fig18": Setting(
-        OneLink(C, RTPD, 0.94, 283.35), 120, 12, {"size": {"pareto": {"mean": "283350 B", "shape": 1.2}}}, seeds=3
+        OneLink(C, RTPD, 0.94, 283.35), 120, 30, {"size": {"pareto": {"mean": "283350 B", "shape": 1.2}}}, seeds=3
     ),
     "rcp-fig45": Setting(OneLink(C, RTPD, 0.4, 500), 120, 12, seeds=3),
     "rcp-fig46": Setting(OneLink(C, RTPD, 0.8, 500), 120, 12, seeds=3),
@@ -20,33 +20,68 @@ def sizes(figure, setting):
     return completions.ANY_SIZE if setting.duration(figure) == setting.printed else SMALL
 
 
-def measured(figure, name):
-    setting, plan = SETTINGS[name], SETTINGS[name].plan
-    window = setting.window(figure)
-    ratio = completions.worst_ratio_to_ps if name in PER_SIZE else completions.afct_ratio_to_ps
-    ratios, active = [], []
-    for result in setting.runs(figure):
-        ratios.append(ratio(result.completions, plan.capacity, plan.load, sizes(figure, setting), window))
-        active.append(completions.active_mean(result.flows, window=window))
-    return Seeds(ratios), Seeds(active)
+class Measured:
+    """What the laws show in one setting, per seed."""
+
+    def __init__(self, figure, name):
+        self.setting = SETTINGS[name]
+        self.sizes, self.window = sizes(figure, self.setting), self.setting.window(figure)
+        self.runs = self.setting.beside(figure)
+        self.to_ps = completions.worst_ratio_to_ps if name in PER_SIZE else completions.afct_ratio_to_ps
+        figure.shown = {**getattr(figure, "shown", {}), name: self}
+
+    def ratios_to_ps(self):
+        plan = self.setting.plan
+        return Seeds(
+            [self.to_ps(run.completions, plan.capacity, plan.load, self.sizes, self.window) for run in self.runs["RCP"]]
+        )
+
+    def ratio(self, law, other):
+        """Completion times of a law over those of another, per seed."""
+        pairs = zip(self.runs[law], self.runs[other], strict=True)
+        return [completions.afct_ratio(a.completions, b.completions, self.sizes, self.window) for a, b in pairs]
+
+    def active(self, law):
+        return [completions.active_mean(run.flows, window=self.window) for run in self.runs[law]]
+
+    def slower_than_rcp(self):
+        return Seeds([list(pair) for pair in zip(self.ratio("TCP", "RCP"), self.ratio("XCP", "RCP"), strict=True)])
+
+    def rank(self):
+        """Laws by their active flows, most first."""
+        by_seed = zip(*map(self.active, LAWS), strict=True)
+        return Seeds(
+            [sorted(LAWS, key=dict(zip(LAWS, seed, strict=True)).__getitem__, reverse=True) for seed in by_seed]
+        )
 
 
 def measure(figure):
-    values = {name: measured(figure, name) for name in SETTINGS}
-    return {
-        "rcp-fig17": [None, *values["rcp-fig17"], None],
-        "rcp-fig18": [None, *values["rcp-fig18"], None],
-        "rcp-fig45": [*values["rcp-fig45"], None],
-        "rcp-fig46": [*values["rcp-fig46"], None],
-    }
+    values = {}
+    for name in SETTINGS:
+        found = Measured(figure, name)
+        of_rcp = [found.ratios_to_ps(), Seeds(found.active("RCP"))]
+        if name in PER_SIZE:
+            values[name] = [*of_rcp, found.slower_than_rcp()]
+        else:
+            values[name] = [Seeds(found.ratio("XCP", "TCP")), *of_rcp, found.rank()]
+    return values
 
 
 def plot(figure, canvas):
-    for axes, (name, setting) in zip(canvas.subplots(2, 2, sharex=True).flat, SETTINGS.items(), strict=True):
-        plan = setting.plan
-        for result in setting.runs(figure):
-            rows = completions.by_size(result.completions, plan.capacity, plan.load, window=setting.window(figure))
-            axes.loglog(rows["bytes"] / 1000, rows["fct_s"], color="C0")
-        axes.loglog(rows["bytes"] / 1000, rows["ps_s"], "k--")
-        axes.set(ylabel="AFCT (s)", title=f"{name}: load {plan.load:g}, mean {plan.mean:g} packets")
-    axes.set(xlabel="flow size (packets); dashed: processor sharing")
+    canvas.set_size_inches(14, 6)
+    grid = canvas.subplots(2, len(SETTINGS))
+    for (above, below), (name, found) in zip(grid.T, figure.shown.items(), strict=True):
+        plan = found.setting.plan
+        for i, (law, runs) in enumerate(found.runs.items()):
+            for seed, run in enumerate(runs):
+                rows = completions.by_size(run.completions, plan.capacity, plan.load, window=found.window)
+                above.loglog(rows["bytes"] / PACKET, rows["fct_s"], color=f"C{i}", label=law if seed == 0 else None)
+                if law == "RCP":
+                    above.loglog(rows["bytes"] / PACKET, rows["ps_s"], "k--")
+            below.semilogy(*completions.active_series(runs[0].flows, [FLOWS]), color=f"C{i}")
+        below.axhline(plan.active, color="k", linestyle="--")
+        above.set(xlabel="flow size (packets)", title=f"{name}: load {plan.load:g}, mean {plan.mean:g}")
+        below.set(xlabel="time (s)")
+    grid[0, 0].set(ylabel="AFCT (s); dashed: processor sharing")
+    grid[1, 0].set(ylabel="active flows")
+    grid[0, 0].legend()

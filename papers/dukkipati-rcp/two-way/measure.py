@@ -1,8 +1,9 @@
+import numpy as np
 import polars as pl
 
 from levelflow.claims.metrics import completions
-from levelflow.claims.traffic import OneLink, settled
-from levelflow.claims.verdict import Seeds
+from levelflow.claims.traffic import LAWS, OneLink, settled
+from levelflow.claims.verdict import Against, Seeds
 
 C, RTPD, MEAN = 2.4e9, 0.2, 46  # bit/s, s, packets
 FORWARD, REVERSE = "web", "back"
@@ -15,26 +16,26 @@ RUNS = {
 }
 
 
-def scenario(loads, duration, seed):
+def scenario(loads, duration, seed, law):
     forward, reverse = (OneLink(C, RTPD, load, MEAN) for load in loads)
-    both = forward.scenario(duration, seed)
+    both = forward.scenario(duration, seed, law=law)
     if reverse.load:
         size = {"pareto": {"mean": f"{MEAN} kB", "shape": 1.2}}
-        both.flow(REVERSE, "rcp", "B", "A", size=size, arrivals={"poisson": f"{reverse.arrivals} /s"})
+        both.flow(REVERSE, law, "B", "A", size=size, arrivals={"poisson": f"{reverse.arrivals} /s"})
     return both
 
 
 class Direction:
-    """What one direction of one run shows, per seed."""
+    """What one direction of one run shows under one law, per seed."""
 
-    def __init__(self, figure, run, flow=FORWARD):
+    def __init__(self, figure, run, law="RCP", flow=FORWARD):
         forward, reverse, printed, quick = RUNS[run]
         duration = printed if figure.full else quick
         self.load = forward if flow == FORWARD else reverse
         self.flow = flow
         self.window = settled(duration)
         self.results = figure.runs(
-            [scenario((forward, reverse), duration, seed) for seed in figure.seeds(3 if figure.full else 2)]
+            [scenario((forward, reverse), duration, seed, LAWS[law]) for seed in figure.seeds(3 if figure.full else 2)]
         )
         self.finished = [result.completions.filter(pl.col("flow").cast(pl.String) == flow) for result in self.results]
 
@@ -46,31 +47,74 @@ class Direction:
         pairs = zip(self.finished, other.finished, strict=True)
         return [completions.afct_ratio(mine, others, window=self.window) for mine, others in pairs]
 
+    def spreads(self):
+        return [completions.fct_cv(rows, window=self.window) for rows in self.finished]
+
+    def active_stds(self):
+        """Standard deviation over time of active flows."""
+        series = [completions.active_series(result.flows, [self.flow], self.window) for result in self.results]
+        return [float(np.std(active)) for _, active in series]
+
     def trends(self):
         return [completions.active_trend(result.flows, [self.flow], self.window) for result in self.results]
 
 
+def over(a, b):
+    """Ratios, one per seed."""
+    return Seeds([x / y for x, y in zip(a, b, strict=True)])
+
+
 def measure(figure):
-    two_way, one_way, heavy, mixed = (Direction(figure, run) for run in RUNS)
-    back = Direction(figure, "fig27", REVERSE)
-    plan = OneLink(C, RTPD, 0.95, MEAN)
-    both = [value for run in (two_way, one_way) for value in run.ratios_to_ps()]
+    two_way, one_way, heavy, mixed = ({law: Direction(figure, run, law) for law in LAWS} for run in RUNS)
+    back = {law: Direction(figure, "fig27", law, REVERSE) for law in LAWS}
+    figure.shown = {
+        "figure 24": two_way,
+        "figure 25": one_way,
+        "figure 26": heavy,
+        "figure 27": mixed,
+        "figure 28": back,
+    }
+    slowed = {law: Seeds(two_way[law].ratios(one_way[law])) for law in LAWS}
     return {
-        "rcp-fig24-25": [Seeds(two_way.ratios(one_way)), None, None, None, None, both],
-        "rcp-fig26": [None, Seeds(heavy.trends()), Seeds(heavy.ratios_to_ps()), plan.active, None],
-        "rcp-fig27-28": [None, None, Seeds(mixed.ratios_to_ps()), None, Seeds(back.ratios_to_ps())],
+        "rcp-fig24-25": [
+            slowed["RCP"],
+            slowed["XCP"],
+            slowed["TCP"],
+            over(two_way["TCP"].spreads(), one_way["TCP"].spreads()),
+            over(two_way["TCP"].active_stds(), one_way["TCP"].active_stds()),
+            [ratio for run in (two_way, one_way) for ratio in run["RCP"].ratios_to_ps()],
+        ],
+        "rcp-fig26": [
+            Seeds([list(pair) for pair in zip(heavy["TCP"].trends(), heavy["XCP"].trends(), strict=True)]),
+            Seeds(heavy["RCP"].trends()),
+            Seeds(heavy["RCP"].ratios_to_ps()),
+            OneLink(C, RTPD, 0.95, MEAN).active,
+            Seeds(heavy["TCP"].ratios(heavy["XCP"])),
+        ],
+        "rcp-fig27-28": [
+            Seeds(mixed["XCP"].trends()),
+            Against(mixed["TCP"].spreads(), mixed["RCP"].spreads()),
+            Seeds(mixed["RCP"].ratios_to_ps()),
+            Seeds(back["XCP"].ratios(back["TCP"])),
+            Seeds(back["RCP"].ratios_to_ps()),
+        ],
     }
 
 
 def plot(figure, canvas):
-    grid = canvas.subplots(2, 2)
-    for (above, below), run in zip(grid.T, ("fig24", "fig26"), strict=True):
-        direction = Direction(figure, run)
-        for rows, result in zip(direction.finished, direction.results, strict=True):
-            sizes = completions.by_size(rows, C, direction.load, window=direction.window)
-            above.loglog(sizes["bytes"] / 1000, sizes["fct_s"], color="C0")
-            below.plot(*completions.active_series(result.flows, [FORWARD]), color="C0")
+    canvas.set_size_inches(15, 6)
+    grid = canvas.subplots(2, len(figure.shown))
+    for (above, below), (title, by_law) in zip(grid.T, figure.shown.items(), strict=True):
+        for i, (law, direction) in enumerate(by_law.items()):
+            for rows, result in zip(direction.finished, direction.results, strict=True):
+                sizes = completions.by_size(rows, C, direction.load, window=direction.window)
+                above.loglog(sizes["bytes"] / 1000, sizes["fct_s"], color=f"C{i}")
+                below.semilogy(*completions.active_series(result.flows, [direction.flow]), color=f"C{i}")
+            below.lines[-1].set_label(law)
         above.loglog(sizes["bytes"] / 1000, sizes["ps_s"], "k--")
-        above.set(xlabel="flow size (packets)", ylabel="AFCT (s)", title=f"load {direction.load:g} in both directions")
+        above.set(xlabel="flow size (packets)", title=f"{title}: load {direction.load:g}")
         below.axhline(OneLink(C, RTPD, direction.load, MEAN).active, color="k", linestyle="--")
-        below.set(xlabel="time (s)", ylabel="active flows")
+        below.set(xlabel="time (s)")
+    grid[0, 0].set(ylabel="AFCT (s); dashed: processor sharing")
+    grid[1, 0].set(ylabel="active flows")
+    grid[1, 0].legend()

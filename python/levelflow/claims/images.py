@@ -18,12 +18,15 @@ Plot = Callable[[Figure, Canvas], None]
 SIZE = (9.0, 4.0)
 DPI = 110
 
+#: The labels are ours, and the ticks of a logarithmic axis are formulas.
+STYLE = plots.STYLE | {"text.parse_math": True}
+
 _drawing = threading.Lock()  # matplotlib keeps its style in one place for all threads
 
 
 def draw(figure: Figure, plot: Plot | None) -> tuple[bytes, ...]:
     """PNG pictures: what ``plot(figure, canvas)`` draws, else rates and queues of the first run."""
-    with _drawing, mpl.rc_context(plots.STYLE):
+    with _drawing, mpl.rc_context(STYLE):
         if plot is not None:
             canvas = Canvas(figsize=SIZE, layout="constrained")
             plot(figure, canvas)
