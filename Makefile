@@ -23,14 +23,14 @@ test: $(VENV)/installed ## set up, run every test
 check: $(VENV)/installed ## format, lint, types
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
-	$(BIN)/ruff format --check python tests papers
-	$(BIN)/ruff check python tests papers
+	$(BIN)/ruff format --check python tests papers docs/laws
+	$(BIN)/ruff check python tests papers docs/laws
 	$(BIN)/mypy
 
 bench: $(VENV)/installed ## packet-hops per second, beside the reference simulator where it is installed
 	@$(BIN)/levelflow bench
 
-gen: $(VENV)/installed ## write docs/reference from what the program says about itself
+gen: $(VENV)/installed ## write docs/reference and the tables of docs/laws from what the program says about itself
 	@$(BIN)/python -m levelflow.reference
 
 $(VENV)/created:

@@ -9,8 +9,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from typer.testing import CliRunner
 
 from levelflow import Scenario, library, reference
+from levelflow.cli import app
 from levelflow.library import CHECKOUT
 
 COMMAND = Path(sys.executable).with_name("levelflow")
@@ -24,6 +26,7 @@ DOCUMENTS = (
     "docs/concepts/references.md",
 )
 PAGES = [path for path in CHECKOUT.rglob("*.md") if not {".venv", "target", "results"} & set(path.parts)]
+LAWS = sorted(path for path in reference.LAWS.glob("*.md") if path.stem != "README")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# (\S+\.toml)\n")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)")
@@ -78,6 +81,27 @@ def test_commands_and_code_in_the_documents_run(document, tmp_path, monkeypatch)
             exec(compile(text, document, "exec"), names)
 
 
+@pytest.mark.parametrize("page", LAWS, ids=lambda path: path.stem)
+def test_the_command_on_the_page_of_a_law_runs(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    [(language, line)] = BLOCK.findall(page.read_text(encoding="utf-8"))
+    assert language == "sh"
+    done = CliRunner().invoke(app, [*shlex.split(line)[1:], "--no-plots"])
+    assert done.exit_code == 0, done.output
+
+
+def test_each_law_has_a_page_with_a_picture():
+    names = sorted(law["name"] for law in library.laws())
+    assert [page.stem for page in LAWS] == names
+    assert sorted(picture.stem for picture in reference.LAWS.glob("img/*")) == names
+
+
+def test_pages_of_laws_name_claims_that_exist():
+    text = "".join(page.read_text(encoding="utf-8") for page in LAWS)
+    named = " ".join(re.findall(r"`levelflow reproduce ([^`]+)`", text)).split()
+    assert set(named) <= {row[0] for row in library.claims()[2]}
+
+
 @pytest.mark.parametrize(("table", "listing"), [("link", library.buffers), ("flow", library.traffic)])
 def test_what_levelflow_list_shows_is_allowed(table, listing):
     for shown, *_ in listing()[2]:
@@ -87,8 +111,8 @@ def test_what_levelflow_list_shows_is_allowed(table, listing):
 
 
 def test_reference_pages_are_current():
-    for name, text in reference.pages().items():
-        assert (reference.FOLDER / name).read_text(encoding="utf-8") == text, f"{name}: run `make gen`"
+    for page, text in reference.pages().items():
+        assert page.read_text(encoding="utf-8") == text, f"{page}: run `make gen`"
 
 
 def test_invariants_name_tests_that_exist():

@@ -1,8 +1,12 @@
-"""Writes `docs/reference/*.md` from what the program says about itself: `python -m levelflow.reference`."""
+"""Writes what the program says about itself into `docs`: `python -m levelflow.reference`.
+
+The pages of `docs/reference` as a whole, those of `docs/laws` between two marks.
+"""
 
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -15,8 +19,10 @@ from levelflow.library import CHECKOUT, allowed, laws, queues
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
-FOLDER = CHECKOUT / "docs" / "reference"
+REFERENCE = CHECKOUT / "docs" / "reference"
+LAWS = CHECKOUT / "docs" / "laws"
 ORIGIN = "<!-- Written by `make gen`; edit what it describes, not this file. -->"
+BEGIN, END = "<!-- Written by `make gen` from here, -->", "<!-- to here. -->"
 
 KINDS = {
     "Duration": "time",
@@ -40,22 +46,31 @@ TABLES = (
     ("[[route]]", "NextHop"),
     ("[[flow]]", "Flow"),
     ("arrivals", "Arrivals"),
+    ("session", "Session"),
     ("ack_delay", "AckDelay"),
 )
 QUANTITIES = ("Duration", "Rate", "Bytes", "Frequency")
 
 
-def pages() -> dict[str, str]:
-    """Returns the text of every generated page by its file name."""
-    made = {"scenario.md": _scenario(), "laws.md": _laws(), "queues.md": _queues(), "cli.md": _commands()}
-    return {name: f"{ORIGIN}\n" + "\n".join(lines) + "\n" for name, lines in made.items()}
+def pages() -> dict[Path, str]:
+    """Returns the text of every page that is written in full or in part, by its path."""
+    whole = {"scenario.md": _scenario(), "queues.md": _queues(), "cli.md": _commands()}
+    made = {REFERENCE / name: f"{ORIGIN}\n" + "\n".join(lines) + "\n" for name, lines in whole.items()}
+    partly = {"README": _index(), **{law["name"]: _law(law) for law in laws()}}
+    return made | {LAWS / f"{name}.md": _filled(LAWS / f"{name}.md", lines) for name, lines in partly.items()}
 
 
 def main() -> None:
     """Writes the pages and prints their paths."""
-    for name, text in pages().items():
-        (FOLDER / name).write_text(text, encoding="utf-8")
-        sys.stdout.write(f"{FOLDER / name}\n")
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{path}\n")
+
+
+def _filled(page: Path, lines: Iterable[str]) -> str:
+    """Returns the text of a page with these lines between its marks."""
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    return before + "\n".join([BEGIN, *lines, END]) + rest.split(END)[1]
 
 
 def _table(head: list[str], rows: Iterable[list[str]]) -> Iterator[str]:
@@ -72,7 +87,7 @@ def _scenario() -> Iterator[str]:
     for title, name in TABLES:
         yield from _keys(f"`{title}`", kinds[name])
     yield "\n## Values"
-    yield "A quantity is a text: a number and its unit. `law` is `levelflow list protocols`; see [laws](laws.md).\n"
+    yield "A quantity is a text: a number and its unit. `law` is one of [the laws](../laws/README.md).\n"
     rows = [
         [KINDS[name], " ".join(_units(kinds[name]["pattern"])), f'`"{kinds[name]["examples"][0]}"`']
         for name in QUANTITIES
@@ -142,17 +157,34 @@ def _kind(value: dict[str, Any]) -> str:
     return f"[{inner}, {inner}]" if value.get("maxItems") == 2 else f"[{inner}, ...]"
 
 
-def _laws() -> Iterator[str]:
-    yield "# Laws"
-    yield "Every law with its parameters, as `levelflow list protocols` shows them; see also"
-    yield "[what they do](../concepts/laws.md)."
-    yield "Parameters go into a scenario under `[law.NAME]`, or beside a link's or a flow's `law`."
+def _index() -> Iterator[str]:
+    rows = []
     for law in laws():
-        scale = "yes" if law["scale_invariant"] else "no"
-        yield f"\n## `{law['name']}`"
-        yield f"{law['title']}. Source: {law['source']}.\n"
-        yield f"Signal: {law['signal']}. Header: {law['header_bytes']} bytes. Scale-invariant: {scale}.\n"
-        yield from _parameters(law["params"])
+        name = law["name"]
+        page = (LAWS / f"{name}.md").read_text(encoding="utf-8")
+        told = [f"[`{name}`]({name}.md)", law["signal"], str(law["header_bytes"]), law["cost"]]
+        rows.append([*told, _opening(page, "Equilibrium"), _opening(page, "When to choose it")])
+    head = ["law", "listens to", "header, bytes", "a router's work per packet", "equilibrium", "when to choose it"]
+    yield from _table(head, rows)
+
+
+def _opening(page: str, title: str) -> str:
+    r"""Returns the first paragraph below a title.
+
+    >>> _opening("## Then\nOne,\ntwo.\n\nThree.", "Then")
+    'One, two.'
+    """
+    below = re.search(rf"^## {title}\n+(.*?)(\n\n|\Z)", page, re.MULTILINE | re.DOTALL)
+    if below is None:
+        raise ValueError(f"the page of a law has a section '## {title}'")
+    return " ".join(below[1].split())
+
+
+def _law(law: dict[str, Any]) -> Iterator[str]:
+    yield f"Listens to: {law['signal']}. Header: {law['header_bytes']} bytes."
+    yield f"A router's work per packet: {law['cost']}. Scale-invariant: {'yes' if law['scale_invariant'] else 'no'}."
+    yield f"Source: {law['source']}.\n"
+    yield from _parameters(law["params"])
 
 
 def _queues() -> Iterator[str]:
