@@ -36,8 +36,7 @@ def list_(kind: Annotated[Kind, typer.Argument(help=f"What to list: {', '.join(K
 
     if kind is Kind.PROTOCOLS:
         for law in library.laws():
-            title = f"{law['name']}: {law['title']} ({law['source']}), {law['header_bytes']}-byte header"
-            _show_parameters(title, law["params"])
+            _show_parameters(f"{law['name']}: {law['title']}\n{_facts(law)}", law["params"])
         return
     if kind is Kind.QUEUES:
         queues = library.queues()
@@ -53,6 +52,17 @@ def list_(kind: Annotated[Kind, typer.Argument(help=f"What to list: {', '.join(K
         Kind.CLAIMS: library.claims,
     }[kind]()
     show_table(title, head, rows, numbers=False)
+
+
+def _facts(law: dict[str, Any]) -> str:
+    from levelflow.theory.references import model
+
+    header = f"{law['header_bytes']} bytes" if law["header_bytes"] else "none"
+    return (
+        f"Source: {law['source']}\n"
+        f"Signal: {law['signal']}. Header: {header}. A router's work per packet: {law['cost']}. "
+        f"Theory of where it rests: {model(law['name'])}."
+    )
 
 
 def _show_parameters(title: str, table: list[dict[str, Any]]) -> None:

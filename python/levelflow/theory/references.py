@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 MAX_MIN = "max-min fair"
 UTILITY = "utility-optimal"
 
+#: Laws that come to rest at max-min fair rates, XCP where its links leave nothing unused.
+MAX_MIN_LAWS = ("jetmax", "emkc", "emkc_avq", "rcp", "maxnet", "xcp")
+
 #: Senders that take their rate whatever the others do.
 UNRESPONSIVE = ("cbr",)
 
@@ -226,3 +229,10 @@ UTILITIES: dict[str, Callable[[Flow, list[Link]], Utility | None]] = {
     "kelly": _kelly,
     "ks": _kunniyur_srikant,
 }
+
+
+def model(law: str) -> str:
+    """What theory knows of where a law comes to rest: `MAX_MIN`, `UTILITY` or "none"."""
+    if law in MAX_MIN_LAWS:
+        return MAX_MIN
+    return UTILITY if law in UTILITIES else "none"
