@@ -104,6 +104,21 @@ def test_a_flow_of_weight_three_is_three_flows():
     assert together.tolist() == [apart[:3].sum(), apart[3]]
 
 
+def test_a_small_weight_is_not_lost_beside_a_large_one():
+    assert maxmin([[0, 1], [0]], [10, 1], weights=[1e9, 1e-9]).tolist() == [1, 9]
+
+
+@settings(max_examples=200, deadline=None)
+@given(networks(), st.data())
+def test_very_unequal_weights_are_kept(network, data):
+    routes, capacities, _ = network
+    decades = data.draw(st.lists(st.floats(-9, 9), min_size=len(routes), max_size=len(routes)))
+    weights = 10 ** np.array(decades)
+    rates = maxmin(routes, capacities, weights)
+    assert (incidence(routes, len(capacities)) @ rates <= np.array(capacities) * (1 + 1e-12)).all()
+    assert unfairness(routes, capacities, rates, weights) == pytest.approx(0, abs=1e-12)
+
+
 def test_a_link_without_capacity_leaves_its_flows_nothing():
     assert maxmin([[0, 1], [1]], [0, 5]).tolist() == [0, 5]
 

@@ -77,22 +77,30 @@ def _fill(routes: Routes, capacities: ArrayLike, weights: ArrayLike | None) -> t
     by_link = flow[order]
     edges = np.searchsorted(link[order], np.arange(residual.size + 1))
 
-    crossing = np.bincount(link, minlength=residual.size)
     load = np.bincount(link, weights=weight[flow], minlength=residual.size)
     rates = np.full(len(routes), np.nan)
     limits = np.full(len(routes), -1, dtype=np.int64)
-    while crossing.any():
-        level = np.divide(residual, load, out=np.full_like(residual, np.inf), where=crossing > 0)
+    while (load > 0).any():
+        level = np.divide(residual, load, out=np.full_like(residual, np.inf), where=load > 0)
         tight = int(np.argmin(level))
         here = by_link[edges[tight] : edges[tight + 1]]
         settled = np.unique(here[limits[here] < 0])
         rates[settled] = level[tight] * weight[settled]
         limits[settled] = tight
-        sizes = starts[settled + 1] - starts[settled]
-        entries = np.repeat(starts[settled + 1] - sizes.cumsum(), sizes) + np.arange(sizes.sum())
-        gone, who = link[entries], flow[entries]
-        np.subtract.at(crossing, gone, 1)
-        np.subtract.at(load, gone, weight[who])
-        np.subtract.at(residual, gone, rates[who])
+        entries = _ranges(starts, settled)
+        np.subtract.at(residual, link[entries], rates[flow[entries]])
         np.maximum(residual, 0.0, out=residual)
+        # Summed anew, since what is left of a difference of very unequal weights may be all rounding.
+        touched = np.unique(link[entries])
+        there = _ranges(edges, touched)
+        left = np.where(limits[by_link[there]] < 0, weight[by_link[there]], 0.0)
+        sizes = edges[touched + 1] - edges[touched]
+        load[touched] = np.add.reduceat(left, sizes.cumsum() - sizes)
     return rates, limits
+
+
+def _ranges(starts: Ints, chosen: Ints) -> Ints:
+    """Returns the positions from `starts[i]` to `starts[i + 1]` for each chosen `i`, one after the other."""
+    sizes = starts[chosen + 1] - starts[chosen]
+    positions: Ints = np.repeat(starts[chosen + 1] - sizes.cumsum(), sizes) + np.arange(sizes.sum())
+    return positions
