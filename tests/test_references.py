@@ -2,7 +2,7 @@ import numpy as np
 import pytest
 
 from levelflow import Scenario, library
-from levelflow.theory.references import MAX_MIN, UTILITY, reference
+from levelflow.theory.references import MAX_MIN, UTILITY, base, reference
 
 PACKET = 8000  # bits
 UNIT = 0.02  # s, of Kunniyur and Srikant's experiments
@@ -145,6 +145,13 @@ def test_there_is_a_reference_for_every_law(law):
     scenario = network("10 Mb/s", queue={"virtual_queue": {"ecn": True}}).flow("x", law, "A", "B", count=2)
     (rate,) = reference(scenario.resolve(), [2]).rates
     assert rate is None if law == "cbr" else rate > 1e6
+
+
+def test_parameters_read_as_scenarios_write_them():
+    for law in library.laws():
+        for row in law["params"]:
+            if row["kind"] in {"time", "rate", "number"}:
+                assert base(row["low"]) <= base(row["default"]) <= base(row["high"])
 
 
 def test_many_flows_in_an_entry_are_as_many_entries():
