@@ -36,6 +36,8 @@ UNITS = {
     "": 1.0,
     **{f"{prefix}s": factor for prefix, factor in zip("pnum", (1e-12, 1e-9, 1e-6, 1e-3), strict=True)},
     "s": 1.0,
+    "min": 60.0,
+    "h": 3600.0,
     **{f"{prefix}b/s": factor for prefix, factor in zip(("", *"kMGT"), (1.0, 1e3, 1e6, 1e9, 1e12), strict=True)},
 }
 
