@@ -8,7 +8,6 @@ from levelflow.claims.metrics import series
 GAMMA = 0.98
 LINKS = {"link1": 5e6, "link2": 10e6, "link3": 8e6, "link4": 6e6}  # bit/s, in a chain n0 to n4
 ROUTES = {"1": (0, 1), "23": (1, 3), "12": (0, 2), "34": (2, 4), "4": (3, 4)}  # first and last node
-QUEUE = {"adapt": "load", "level": GAMMA, "gamma": GAMMA, "step": 0.1, "every": "1000 packets", "buffer": "100 kB"}
 MEAN, SHAPE, LONGEST = 10, 1.2, 20  # packets
 HALF, END = 125.0, 250.0  # s
 
@@ -21,18 +20,6 @@ def sizes():
 
 
 def build(scenario):
-    for i, (name, capacity) in enumerate(LINKS.items()):
-        scenario.link(
-            f"n{i}",
-            f"n{i + 1}",
-            f"{capacity / 1e6:g} Mb/s",
-            "20 ms",
-            name=name,
-            buffer="100 packets",
-            queue={"virtual_queue": QUEUE},
-            duplex=True,
-            reverse={"capacity": "1 Gb/s"},
-        )
     for route, (first, last) in ROUTES.items():
         ends = (f"n{first}", f"n{last}")
         scenario.flow(f"long{route}", "ks", *ends, count=5, start={"uniform": ["0 s", "1 s"]})
