@@ -82,7 +82,7 @@ impl Variant for BicState {
     fn reduce(&mut self, params: &BicParams, congestion: &Congestion) -> f64 {
         let window = congestion.window;
         self.probe = None;
-        let shrinks = self.max.is_finite() && window < self.max;
+        let shrinks = self.max.is_finite() && window <= self.max - 1.0;
         self.max = if params.fast_convergence && shrinks {
             window * (1.0 - params.cut / 2.0)
         } else {

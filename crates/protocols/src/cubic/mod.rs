@@ -107,7 +107,7 @@ impl Variant for CubicState {
         let window = congestion.window;
         self.max = match congestion.cause {
             Cause::Timeout => 0.0,
-            _ if params.fast_convergence && window < self.max => window * (1.0 + params.beta) / 2.0,
+            _ if params.fast_convergence && window <= self.max - 1.0 => window * (1.0 + params.beta) / 2.0,
             _ => window,
         };
         self.prior = window;

@@ -29,10 +29,12 @@ pub struct LpState {
 }
 
 impl LpState {
-    /// Whether the smoothed delay is above its threshold, as told by a packet sent after the last indication.
+    /// Whether the smoothed delay is above its threshold, as told by a packet sent after the last indication and itself
+    /// delayed so much.
     fn is_indication(&self, params: &LpParams, answer: &Answer) -> bool {
         let rtt = &answer.rtt;
-        let above = rtt.smooth > rtt.min + params.delta * (self.max_rtt - rtt.min);
+        let threshold = rtt.min + params.delta * (self.max_rtt - rtt.min);
+        let above = rtt.smooth.min(rtt.last) > threshold;
         let age = |at: Time| answer.now.since(at).as_secs_f64();
         above && self.indicated.is_none_or(|at| age(at) >= rtt.last)
     }

@@ -6,7 +6,7 @@ use crate::tcp::{Answer, Rtt, Variant, Window};
 fn delayed(now: f64, smooth: f64) -> Answer {
     Answer {
         rtt: Rtt {
-            last: 0.1,
+            last: smooth,
             smooth,
             min: 0.1,
         },
@@ -47,8 +47,8 @@ fn delays_above_the_threshold_halve_the_window() {
 fn a_second_indication_leaves_one_packet() {
     let high = 0.12;
     // Sent before the first indication: says nothing new.
-    close(after(&[(1.0, high), (1.05, high)]), 20.0, 0.0);
-    close(after(&[(1.0, high), (1.11, high)]), 1.0, 0.0);
+    close(after(&[(1.0, high), (1.11, high)]), 20.0, 0.0);
+    close(after(&[(1.0, high), (1.13, high)]), 1.0, 0.0);
     // After three round trips it counts as the first.
     close(after(&[(1.0, high), (1.5, high)]), 10.0, 0.0);
 }
@@ -57,6 +57,19 @@ fn a_second_indication_leaves_one_packet() {
 fn the_window_rests_after_an_indication() {
     close(after(&[(1.0, 0.12), (1.2, 0.1)]), 20.0, 0.0);
     close(after(&[(1.0, 0.12), (1.5, 0.1)]), 20.05, 1e-9);
+}
+
+#[test]
+fn an_average_that_lags_is_no_indication() {
+    let own = params::<LpState>(&[]).own;
+    let mut window = Window {
+        size: 40.0,
+        ssthresh: 2.0,
+    };
+    let mut prompt = delayed(1.0, 0.12);
+    prompt.rtt.last = 0.1;
+    busy().on_answer(&own, &prompt, &mut window);
+    close(window.size, 40.0, 0.0);
 }
 
 #[test]
