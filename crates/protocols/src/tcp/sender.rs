@@ -237,13 +237,15 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
             round,
         };
         self.variant.on_answer(&params.own, &answer, &mut self.window);
+        let cut = self.cut;
         if self.is_news(number) {
             self.leave_phase(params, now, gap);
         }
         if marked && self.is_news(number) {
             self.reduce(params, now, Cause::Mark);
         }
-        if self.may_grow(feedback) && self.is_in_use(acked, outstanding) {
+        let was_reduced = self.cut != cut;
+        if !was_reduced && self.may_grow(feedback) && self.is_in_use(acked, outstanding) {
             if params.common.slow_start && self.window.size < self.window.ssthresh {
                 self.variant.slow_start(&params.own, &answer, &mut self.window);
             } else {
