@@ -180,7 +180,8 @@ impl<P: Protocol> Link<P> {
         self.interval_arrived += size;
         self.window.arrived_bytes += size;
         self.counters.arrived(size, self.queue_bytes);
-        if !self.has_room(size) && !self.make_room(size) {
+        let full = !self.has_room(size);
+        if full && !self.can_make_room(size) {
             self.count_drop(size);
             return Admission::Dropped;
         }
@@ -198,6 +199,9 @@ impl<P: Protocol> Link<P> {
                     return Admission::Dropped;
                 }
             }
+        }
+        if full {
+            self.make_room(size);
         }
         self.queue_bytes += size;
         self.window.queue_max = self.window.queue_max.max(self.queue_bytes);
@@ -279,19 +283,25 @@ impl<P: Protocol> Link<P> {
         self.count_drop(size);
     }
 
-    /// Drops from the front until `size` more bytes fit, where the queue does so; false if they do not fit all the same.
-    fn make_room(&mut self, size: u64) -> bool {
-        if self.overflow == Overflow::Tail {
+    /// Whether `size` more bytes fit once nothing waits but the packet in service, where a queue drops from its front.
+    fn can_make_room(&self, size: u64) -> bool {
+        let Some(served) = self.served.as_ref().filter(|_| self.overflow == Overflow::Front) else {
             return false;
+        };
+        let in_service = served.in_service.map_or(0, |packet| u64::from(packet.size));
+        match self.buffer {
+            Buffer::Unlimited => true,
+            Buffer::Bytes(limit) => in_service + size <= limit.get(),
+            Buffer::Packets(limit) => u64::from(served.in_service.is_some()) < limit,
         }
+    }
+
+    /// Drops from the front until `size` more bytes fit.
+    fn make_room(&mut self, size: u64) {
         while !self.has_room(size) {
-            let served = self.served.as_mut().expect("such a queue waits for its transmitter");
-            let Some(victim) = served.waiting.pop_front() else {
-                return false;
-            };
-            self.evict(victim);
+            let waiting = self.served.as_mut().and_then(|served| served.waiting.pop_front());
+            self.evict(waiting.expect("there is room without those that wait"));
         }
-        true
     }
 
     fn count_drop(&mut self, size: u64) {

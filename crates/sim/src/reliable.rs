@@ -161,6 +161,7 @@ impl Reliable {
             delivery: None,
         };
         let Some(index) = number.checked_sub(self.first) else {
+            news.acked = self.take_late(received);
             return news;
         };
         let mut answered = None;
@@ -206,6 +207,22 @@ impl Reliable {
             });
         }
         news
+    }
+
+    /// An answer to a packet that was given up: whatever the receiver has need not be sent again. Gives how many packets
+    /// are now known to have arrived.
+    fn take_late(&mut self, received: u64) -> u32 {
+        self.again.retain(|chunk| chunk.end() > received);
+        let mut acked = 0;
+        while self.sent.front().is_some_and(|front| front.chunk.end() <= received) {
+            let front = self.sent.pop_front().expect("just seen");
+            self.first += 1;
+            if !front.answered {
+                self.outstanding -= 1;
+                acked += 1;
+            }
+        }
+        acked
     }
 
     /// The timer ran out: everything outstanding is sent again.

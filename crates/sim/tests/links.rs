@@ -132,3 +132,79 @@ fn a_slow_sender_waits_for_its_pace_and_not_for_a_timeout() {
     let sent = run.summary.flows[0].sent_packets;
     assert!((100..=102).contains(&sent), "{sent} packets at one per second");
 }
+
+/// A receiver that answers every second packet answers half as many, and the odd one after its delay.
+#[test]
+fn delayed_answers_are_half_as_many_and_the_last_is_late() {
+    let answers = |packets: u32| {
+        let run = run(&format!(
+            r#"
+            name = "delayed answers"
+            duration = "5 s"
+            link = [{{ from = "A", to = "B", capacity = "8 Mb/s", delay = "10 ms", duplex = true }}]
+            [[flow]]
+            name = "x"
+            law = {{ newreno = {{ delayed_ack = true, initial_window = {packets} }} }}
+            from = "A"
+            to = "B"
+            size = "{packets} packets"
+            "#
+        ));
+        run.summary.flows[0].answers.sent
+    };
+    // One for the opening packet; the last packet of a transfer is answered at once.
+    assert_eq!([answers(20), answers(21)], [1 + 10, 1 + 11]);
+    let mut waiting = common::start(
+        r#"
+        name = "a lone packet"
+        duration = "5 s"
+        link = [{ from = "A", to = "B", capacity = "8 Mb/s", delay = "10 ms", duplex = true }]
+        [[flow]]
+        name = "x"
+        law = { newreno = { delayed_ack = true, initial_window = 1 } }
+        from = "A"
+        to = "B"
+        "#,
+    );
+    // The opening takes 20.08 ms there and back, the packet 11 ms; its answer waits for 100 ms.
+    let answered = |sim: &mut levelflow_sim::Sim<levelflow_sim::Any>, us: u64| {
+        sim.advance(levelflow_units::Time::from_ps(us * 1_000_000), u64::MAX);
+        sim.summary().unwrap().flows[0].answers.sent
+    };
+    assert_eq!(
+        (answered(&mut waiting, 131_000), answered(&mut waiting, 131_100)),
+        (1, 2)
+    );
+}
+
+/// A byte buffer that is full makes room only for a packet that then fits.
+#[test]
+fn dropping_from_the_front_keeps_what_it_has_when_that_does_not_help() {
+    let run = run(r#"
+        name = "no use"
+        duration = "1 s"
+        link = [{ from = "A", to = "B", capacity = "80 kb/s", delay = "1 ms", buffer = "1500 B", queue = "drop_front" },
+                { from = "B", to = "A", capacity = "1 Gb/s", delay = "1 ms" }]
+        [[flow]]
+        name = "large"
+        law = "cbr"
+        from = "A"
+        to = "B"
+        size = "1000 B"
+        reliable = false
+        arrivals = { times = ["0 s", "20 ms"] }
+        [[flow]]
+        name = "small"
+        law = "cbr"
+        from = "A"
+        to = "B"
+        packet = "40 B"
+        size = "40 B"
+        reliable = false
+        start = "10 ms"
+        "#);
+    let [large, small] = &run.summary.flows[..] else {
+        unreachable!()
+    };
+    assert_eq!((large.dropped_packets, small.dropped_packets), (1, 0));
+}

@@ -32,6 +32,11 @@ fn tracks_losses(law: &str) -> bool {
     Any::transport(&defaults(law)).tracks_losses
 }
 
+fn named(law: &Value) -> &str {
+    law.as_str()
+        .unwrap_or_else(|| law.as_object().unwrap().keys().next().unwrap())
+}
+
 fn text(unit: &'static str, range: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     range.prop_map(move |x| format!("{x} {unit}"))
 }
@@ -99,6 +104,12 @@ fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value
         .prop_map(
             move |((law, (from, to), unreliable), size, begin, life, arrivals, ack_delay, session, (count, packet))| {
                 let node = |i: usize| format!("{prefix}{}", NODES[i]);
+                // Every option of the transport gets its turn.
+                let law = match (law, unreliable) {
+                    ("newreno", 0) => json!({ "newreno": { "delayed_ack": true } }),
+                    ("cubic", 0) => json!({ "cubic": { "paced": true, "delayed_ack": true } }),
+                    _ => json!(law),
+                };
                 let mut flow =
                     json!({ "name": name, "law": law, "from": node(from), "to": node(to), "packet": packet });
                 match arrivals {
@@ -119,7 +130,7 @@ fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value
                         flow[key] = value;
                     }
                 }
-                if unreliable == 0 && !endless && !tracks_losses(law) {
+                if unreliable == 0 && !endless && !tracks_losses(named(&law)) {
                     flow["reliable"] = json!(false);
                 }
                 if flow["arrivals"]["times"].is_array() {

@@ -53,7 +53,7 @@ const SHARED: [ParamSpec; 8] = [
         doc: "first window, packets",
         unit: Unit::Number,
         default: 2.0,
-        range: (1.0, UNLIMITED),
+        range: (1.0, 1e6),
         source: "RFC 5681, section 3.1 (2 to 4), and Dukkipati et al. 2005 (2); RFC 6928 allows 10",
     },
     ParamSpec {

@@ -243,9 +243,9 @@ pub enum Arrivals {
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with pages, objects and think")]
 pub struct Session {
-    /// Pages that the user reads, rounded to at least 1.
+    /// Pages that the user reads, rounded up.
     pub pages: Varying<Count>,
-    /// Objects on each page, rounded to at least 1.
+    /// Objects on each page, rounded up.
     pub objects: Varying<Count>,
     /// Time between the last object of a page and the next page.
     pub think: Varying<Duration>,

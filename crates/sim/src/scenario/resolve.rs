@@ -9,7 +9,7 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::error::ScenarioError;
 use super::laws::{law_named, link_tables, read_params};
-use super::quantity::{Base, BufferSize, Size, Varying};
+use super::quantity::{Base, BufferSize, Count, Size, Varying};
 use super::queues::read_queue;
 use super::routing::Topology;
 use super::{Arrivals as ArrivalsText, Flow, LawChoice, LawTables, Link, QueueChoice, Reverse, Scenario};
@@ -31,6 +31,10 @@ const LONGEST_RUN: Duration = Duration::from_secs(100 * 24 * 3600);
 const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
 /// All flows of an entry are known before the run starts.
 const MOST_FLOWS: u64 = 10_000_000;
+/// Objects of a page, all of which start at once, or pages of a session.
+const MOST_OBJECTS: f64 = 1e5;
+/// Rows per flow and link in the results.
+const MOST_SAMPLES: u64 = 10_000_000;
 /// A thousand picoseconds, the unit of the clock, between two arrivals.
 const FASTEST_ARRIVALS: f64 = 1e9;
 
@@ -54,6 +58,13 @@ impl Scenario {
                 let problem = format!("{time} is out of range; allowed: above 0 s to {LONGEST_RUN}");
                 return Err(ScenarioError::at(key, problem));
             }
+        }
+        if self.duration.as_ps() / self.sample.as_ps() > MOST_SAMPLES {
+            let problem = format!(
+                "{} is too short; allowed: a {MOST_SAMPLES}th of the duration or more",
+                self.sample
+            );
+            return Err(ScenarioError::at("sample", problem));
         }
         let defaults = self.read_laws()?;
         let (mut links, ends) = self.read_links()?;
@@ -428,10 +439,6 @@ impl FlowReader<'_> {
         if size.as_ref().is_some_and(|s| s.constant() == Some(0.0)) {
             return Err(self.error("size", "must be above 0"));
         }
-        let in_packets = flow
-            .size
-            .as_ref()
-            .is_some_and(|s| s.any(|v| matches!(v, Size::Packets(_))));
         let params = self.params(defaults)?;
         if flow.reliable == Some(false) && Any::transport(&params).tracks_losses {
             let problem = format!("{} sends lost data again in any case", params.law().name);
@@ -455,7 +462,7 @@ impl FlowReader<'_> {
             stop: self.stop()?,
             lifetime: self.dist("lifetime", flow.lifetime.as_ref())?,
             size,
-            size_unit: if in_packets { flow.packet } else { Bytes::new(1) },
+            size_unit: self.size_unit(),
             reliable,
             arrivals,
             session,
@@ -546,6 +553,15 @@ impl FlowReader<'_> {
         Ok(Some(Time::ZERO + stop))
     }
 
+    /// Sizes in packets are rounded up to packets, others to bytes.
+    fn size_unit(&self) -> Bytes {
+        let in_packets = |size: &Varying<Size>| size.any(|v| matches!(v, Size::Packets(_)));
+        match &self.flow.size {
+            Some(size) if in_packets(size) => self.flow.packet,
+            _ => Bytes::new(1),
+        }
+    }
+
     fn session(&self, has_size: bool) -> Fallible<Option<SessionSpec>> {
         let Some(session) = &self.flow.session else {
             return Ok(None);
@@ -556,9 +572,22 @@ impl FlowReader<'_> {
             return Err(self.error("session", rule));
         }
         let wrong = |problem| self.error("session", problem);
+        let count = |what: &str, value: &Varying<Count>| {
+            let dist = value.dist(self.flow.packet).map_err(wrong)?;
+            let largest = if dist.max().is_finite() {
+                dist.max()
+            } else {
+                dist.mean_rounded_up(1.0)
+            };
+            if !(1.0..=MOST_OBJECTS).contains(&largest) {
+                let problem = format!("{what} of {largest} are out of range; allowed: 1 to {MOST_OBJECTS}");
+                return Err(self.error("session", problem));
+            }
+            Ok(dist)
+        };
         Ok(Some(SessionSpec {
-            pages: session.pages.dist(self.flow.packet).map_err(wrong)?,
-            objects: session.objects.dist(self.flow.packet).map_err(wrong)?,
+            pages: count("pages", &session.pages)?,
+            objects: count("objects", &session.objects)?,
             think: session.think.dist(self.flow.packet).map_err(wrong)?,
         }))
     }
@@ -576,9 +605,10 @@ impl FlowReader<'_> {
             return Err(self.error("arrivals", problem));
         }
         let size = size.ok_or_else(|| self.error("arrivals", "load needs a size"))?;
-        let objects = session.map_or(1.0, |s| s.pages.mean() * s.objects.mean());
+        let objects = session.map_or(1.0, |s| s.pages.mean_rounded_up(1.0) * s.objects.mean_rounded_up(1.0));
         let capacities = route.forward.iter().map(|&l| self.links[l as usize].capacity.bps());
-        Ok(load * capacities.fold(f64::INFINITY, f64::min) / (8.0 * size.mean() * objects))
+        Ok(load * capacities.fold(f64::INFINITY, f64::min)
+            / (8.0 * size.mean_rounded_up(self.size_unit().get() as f64) * objects))
     }
 
     fn arrivals(&self, route: &RouteSpec, size: Option<&Dist>, session: Option<&SessionSpec>) -> Fallible<Arrivals> {
