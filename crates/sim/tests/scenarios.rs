@@ -403,7 +403,13 @@ fn every_example_is_accepted() {
     let files: Vec<_> = std::fs::read_dir(folder).unwrap().map(|f| f.unwrap().path()).collect();
     assert!(!files.is_empty());
     for file in files {
-        let value = Scenario::parse(&std::fs::read_to_string(&file).unwrap()).unwrap();
+        let text = std::fs::read_to_string(&file).unwrap();
+        // What reads files puts the points of a distribution in the place of its name.
+        let text = text.replace(
+            r#"{ cdf = "web-search" }"#,
+            r#"{ empirical = [["1 kB", 0.5], ["1 MB", 1.0]] }"#,
+        );
+        let value = Scenario::parse(&text).unwrap();
         assert_eq!(check(&value), Ok(()), "{}", file.display());
     }
 }
