@@ -23,13 +23,16 @@ pub trait Protocol: Debug + 'static {
 
     /// What the law needs of the transport under it.
     fn transport(params: &Self::Params) -> Transport;
-    /// What the receiver sends back for a header that arrived.
+    /// What the receiver sends back for a header that arrived: that header, unless the law says otherwise.
+    #[inline]
     fn reflect(
-        params: &Self::Params,
-        receiver: &mut Self::Receiver,
-        arrived: &Arrived,
+        _params: &Self::Params,
+        _receiver: &mut Self::Receiver,
+        _arrived: &Arrived,
         header: &Self::Header,
-    ) -> Self::Header;
+    ) -> Self::Header {
+        *header
+    }
 }
 
 /// A protocol that is exactly one law: it has a name, a parameter table and a wire format.

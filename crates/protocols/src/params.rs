@@ -122,6 +122,32 @@ impl ParamSpec {
     }
 }
 
+/// Rates that a sender may be given, bit/s.
+pub const RATES: (f64, f64) = (1.0, 1e18);
+
+/// A parameter in seconds that lies in the range of its table.
+///
+/// # Panics
+/// When no duration is that long.
+#[must_use]
+pub fn seconds(value: f64) -> Duration {
+    Duration::from_secs_f64(value).expect("the table's range fits")
+}
+
+/// Refuses a first rate below the floor of a sender's rate.
+///
+/// # Errors
+/// [`Problem::Conflict`] of `initial_rate`.
+pub fn starts_above_floor(initial_rate: f64, min_rate: f64) -> Result<(), ParamError> {
+    if initial_rate >= min_rate {
+        return Ok(());
+    }
+    Err(ParamError {
+        name: "initial_rate",
+        problem: Problem::Conflict("must be at least min_rate"),
+    })
+}
+
 /// Prints a value in base units the way a scenario writes it.
 pub struct Shown(pub Unit, pub f64);
 

@@ -58,6 +58,14 @@ pub enum Verdict {
     Drop,
 }
 
+impl Verdict {
+    /// Tells the sender with this probability; `draw` is uniform on [0, 1).
+    #[must_use]
+    pub fn by_chance(probability: f64, draw: f64) -> Self {
+        if draw < probability { Self::Notify } else { Self::Pass }
+    }
+}
+
 /// What a full queue does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overflow {

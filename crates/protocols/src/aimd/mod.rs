@@ -11,7 +11,7 @@ mod tests;
 pub use params::AimdParams;
 pub use sender::AimdSender;
 
-use crate::{Arrived, Header, Law, LawInfo, NoHeader, NoRouter, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, NoHeader, NoRouter, ParamError, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +30,6 @@ impl Protocol for Aimd {
             ecn: params.ecn,
             ..Transport::PLAIN
         }
-    }
-
-    #[inline]
-    fn reflect(_params: &AimdParams, _receiver: &mut (), _arrived: &Arrived, _header: &NoHeader) -> NoHeader {
-        NoHeader
     }
 }
 

@@ -2,7 +2,7 @@
 
 use levelflow_units::Rate;
 
-use crate::params::{ParamError, ParamSpec, Problem, Unit};
+use crate::params::{ParamError, ParamSpec, RATES, Unit, starts_above_floor};
 
 /// Validated parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,8 +18,6 @@ pub struct AimdParams {
     /// Whether a mark counts as a loss.
     pub ecn: bool,
 }
-
-const RATES: (f64, f64) = (1.0, 1e18);
 
 pub(super) const TABLE: &[ParamSpec] = &[
     ParamSpec {
@@ -69,12 +67,7 @@ impl AimdParams {
         let &[alpha, keep, initial_rate, min_rate, ecn] = values else {
             panic!("one value per row of the table");
         };
-        if initial_rate < min_rate {
-            return Err(ParamError {
-                name: "initial_rate",
-                problem: Problem::Conflict("must be at least min_rate"),
-            });
-        }
+        starts_above_floor(initial_rate, min_rate)?;
         Ok(Self {
             alpha: Rate::clamped(alpha),
             keep,

@@ -13,7 +13,7 @@ mod tests;
 pub use params::BbrParams;
 pub use sender::BbrSender;
 
-use crate::{Arrived, Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,11 +32,6 @@ impl Protocol for Bbr {
             tracks_losses: true,
             ..Transport::PLAIN
         }
-    }
-
-    #[inline]
-    fn reflect(_params: &BbrParams, _receiver: &mut (), _arrived: &Arrived, _header: &NoHeader) -> NoHeader {
-        NoHeader
     }
 }
 

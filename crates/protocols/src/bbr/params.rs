@@ -2,7 +2,7 @@
 
 use levelflow_units::Duration;
 
-use crate::params::{ParamSpec, Unit};
+use crate::params::{ParamSpec, Unit, seconds};
 
 /// Validated parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -61,7 +61,7 @@ impl BbrParams {
             initial_window,
             startup_gain,
             window_gain,
-            rtt_window: Duration::from_secs_f64(rtt_window).expect("the table's range fits"),
+            rtt_window: seconds(rtt_window),
         }
     }
 }

@@ -10,7 +10,7 @@ mod tests;
 pub use params::CbrParams;
 pub use sender::CbrSender;
 
-use crate::{Arrived, Header, Law, LawInfo, NoHeader, NoRouter, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, NoHeader, NoRouter, ParamError, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,11 +25,6 @@ impl Protocol for Cbr {
 
     fn transport(_params: &CbrParams) -> Transport {
         Transport::PLAIN
-    }
-
-    #[inline]
-    fn reflect(_params: &CbrParams, _receiver: &mut (), _arrived: &Arrived, _header: &NoHeader) -> NoHeader {
-        NoHeader
     }
 }
 

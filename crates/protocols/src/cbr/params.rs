@@ -2,7 +2,7 @@
 
 use levelflow_units::Rate;
 
-use crate::params::{ParamSpec, Unit};
+use crate::params::{ParamSpec, RATES, Unit};
 
 /// Validated parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -16,7 +16,7 @@ pub(super) const TABLE: &[ParamSpec] = &[ParamSpec {
     doc: "sending rate, headers included",
     unit: Unit::Rate,
     default: 1e6,
-    range: (1.0, 1e18),
+    range: RATES,
     source: "own choice; set it",
 }];
 

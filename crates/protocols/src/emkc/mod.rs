@@ -15,7 +15,7 @@ pub use params::{EmkcParams, Reference, Switch};
 pub use router::EmkcRouter;
 pub use sender::EmkcSender;
 
-use crate::{Arrived, Header, Law, LawInfo, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, ParamError, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,11 +30,6 @@ impl Protocol for Emkc {
 
     fn transport(_params: &EmkcParams) -> Transport {
         Transport::PLAIN
-    }
-
-    #[inline]
-    fn reflect(_params: &EmkcParams, _receiver: &mut (), _arrived: &Arrived, header: &EmkcHeader) -> EmkcHeader {
-        *header
     }
 }
 

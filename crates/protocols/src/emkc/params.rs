@@ -2,7 +2,7 @@
 
 use levelflow_units::{Duration, Rate};
 
-use crate::params::{ParamError, ParamSpec, Problem, Unit};
+use crate::params::{ParamError, ParamSpec, RATES, Unit, seconds, starts_above_floor};
 
 /// Which rate the sender takes as the one the router measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,8 +42,6 @@ pub struct EmkcParams {
     /// Price difference below which a switch is refused.
     pub delta: f64,
 }
-
-const RATES: (f64, f64) = (1.0, 1e18);
 
 pub(crate) const TABLE: &[ParamSpec] = &[
     ParamSpec {
@@ -117,17 +115,11 @@ impl EmkcParams {
         let &[alpha, beta, interval, initial_rate, min_rate, sender, switch, delta] = values else {
             panic!("one value per row of the table");
         };
-        if initial_rate < min_rate {
-            let problem = Problem::Conflict("must be at least min_rate");
-            return Err(ParamError {
-                name: "initial_rate",
-                problem,
-            });
-        }
+        starts_above_floor(initial_rate, min_rate)?;
         Ok(Self {
             alpha: Rate::clamped(alpha),
             beta,
-            interval: Duration::from_secs_f64(interval).expect("the table's range fits"),
+            interval: seconds(interval),
             initial_rate: Rate::clamped(initial_rate),
             min_rate: Rate::clamped(min_rate),
             reference: if sender == 0.0 {

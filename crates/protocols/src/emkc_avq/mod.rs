@@ -15,7 +15,7 @@ pub use params::EmkcAvqParams;
 pub use router::EmkcAvqRouter;
 pub use sender::EmkcAvqSender;
 
-use crate::{Arrived, Header, Law, LawInfo, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, ParamError, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,16 +30,6 @@ impl Protocol for EmkcAvq {
 
     fn transport(_params: &EmkcAvqParams) -> Transport {
         Transport::PLAIN
-    }
-
-    #[inline]
-    fn reflect(
-        _params: &EmkcAvqParams,
-        _receiver: &mut (),
-        _arrived: &Arrived,
-        header: &EmkcAvqHeader,
-    ) -> EmkcAvqHeader {
-        *header
     }
 }
 

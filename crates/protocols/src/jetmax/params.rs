@@ -2,7 +2,7 @@
 
 use levelflow_units::{Bytes, Duration};
 
-use crate::params::{ParamError, ParamSpec, Problem, Unit};
+use crate::params::{ParamError, ParamSpec, RATES, Unit, starts_above_floor};
 
 /// Parameters of JetMax. A link may have its own: routers read `gamma`, `interval`, `eps_p` and `clamp_n`.
 #[derive(Debug, Clone, PartialEq)]
@@ -95,7 +95,7 @@ pub(super) const SPEC: &[ParamSpec] = &[
         doc: "rate of a flow before its first approved proposal",
         unit: Unit::Rate,
         default: 40e3,
-        range: (1.0, 1e18),
+        range: RATES,
         source: "Levelflow: small, since joiners add it to a full link; the paper gives none",
     },
     ParamSpec {
@@ -103,7 +103,7 @@ pub(super) const SPEC: &[ParamSpec] = &[
         doc: "smallest rate, reached when other traffic fills the link; two of the smallest packets per interval if that is more",
         unit: Unit::Rate,
         default: 1e3,
-        range: (1.0, 1e18),
+        range: RATES,
         source: "Levelflow: keeps feedback coming; the paper gives none",
     },
     ParamSpec {
@@ -214,13 +214,7 @@ impl Params {
         else {
             panic!("{} values for {} parameters", values.len(), SPEC.len())
         };
-        if initial_rate < min_rate {
-            let problem = Problem::Conflict("must be at least min_rate");
-            return Err(ParamError {
-                name: "initial_rate",
-                problem,
-            });
-        }
+        starts_above_floor(initial_rate, min_rate)?;
         Ok(Self {
             gamma,
             tau,

@@ -16,7 +16,7 @@ pub use params::KellyParams;
 pub use router::KellyRouter;
 pub use sender::KellySender;
 
-use crate::{Arrived, Header, Law, LawInfo, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, ParamError, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -31,11 +31,6 @@ impl Protocol for Kelly {
 
     fn transport(_params: &KellyParams) -> Transport {
         Transport::PLAIN
-    }
-
-    #[inline]
-    fn reflect(_params: &KellyParams, _receiver: &mut (), _arrived: &Arrived, header: &KellyHeader) -> KellyHeader {
-        *header
     }
 }
 

@@ -2,7 +2,7 @@
 
 use levelflow_units::{Duration, Rate};
 
-use crate::params::{ParamError, ParamSpec, Problem, Unit};
+use crate::params::{ParamError, ParamSpec, RATES, Unit, seconds, starts_above_floor};
 
 /// Validated parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -18,8 +18,6 @@ pub struct KellyParams {
     /// Floor of the sending rate.
     pub min_rate: Rate,
 }
-
-const RATES: (f64, f64) = (1.0, 1e18);
 
 pub(super) const TABLE: &[ParamSpec] = &[
     ParamSpec {
@@ -69,16 +67,11 @@ impl KellyParams {
         let &[kappa, omega, interval, initial_rate, min_rate] = values else {
             panic!("one value per row of the table");
         };
-        if initial_rate < min_rate {
-            return Err(ParamError {
-                name: "initial_rate",
-                problem: Problem::Conflict("must be at least min_rate"),
-            });
-        }
+        starts_above_floor(initial_rate, min_rate)?;
         Ok(Self {
             kappa,
             omega: Rate::clamped(omega),
-            interval: Duration::from_secs_f64(interval).expect("the table's range fits"),
+            interval: seconds(interval),
             initial_rate: Rate::clamped(initial_rate),
             min_rate: Rate::clamped(min_rate),
         })

@@ -12,9 +12,7 @@ mod tests;
 pub use params::{Control, KsParams, Signals, Utility};
 pub use sender::KsSender;
 
-use crate::{
-    Arrived, Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, Signal as Told, Transport,
-};
+use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, Signal as Told, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,11 +32,6 @@ impl Protocol for Ks {
             ecn: params.signals.marks(),
             ..Transport::PLAIN
         }
-    }
-
-    #[inline]
-    fn reflect(_params: &KsParams, _receiver: &mut (), _arrived: &Arrived, header: &NoHeader) -> NoHeader {
-        *header
     }
 }
 

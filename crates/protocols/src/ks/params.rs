@@ -2,7 +2,7 @@
 
 use levelflow_units::Duration;
 
-use crate::params::{ParamSpec, Unit};
+use crate::params::{ParamSpec, Unit, seconds};
 
 /// What is controlled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -176,7 +176,7 @@ impl KsParams {
             kappa,
             weight,
             beta,
-            time_unit: Duration::from_secs_f64(time_unit).expect("the table's range fits"),
+            time_unit: seconds(time_unit),
             delay,
             floor,
         }

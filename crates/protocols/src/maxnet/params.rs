@@ -3,7 +3,7 @@
 use levelflow_units::Duration;
 
 use super::fixed::Constants;
-use crate::params::{ParamSpec, Unit};
+use crate::params::{ParamSpec, Unit, seconds};
 
 /// How a sender computes eq 10.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -164,7 +164,6 @@ impl MaxNetParams {
         else {
             panic!("one value per row of the table");
         };
-        let seconds = |value| Duration::from_secs_f64(value).expect("the table's range fits");
         Self {
             x_max,
             t,

@@ -23,7 +23,7 @@ use levelflow_units::{Bytes, Duration, Time};
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo, PortView};
-use crate::params::{ParamError, ParamSpec, Unit};
+use crate::params::{ParamError, ParamSpec, Unit, seconds};
 
 /// Validated parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -98,7 +98,6 @@ impl Queue for Codel {
         let &[target, interval, ecn] = values else {
             panic!("one value per row of the table");
         };
-        let seconds = |value| Duration::from_secs_f64(value).expect("the table's range fits");
         Ok(CodelParams {
             target: seconds(target),
             interval: seconds(interval),

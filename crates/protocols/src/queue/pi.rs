@@ -23,7 +23,7 @@ use levelflow_units::Duration;
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo, PortView};
-use crate::params::{ParamError, ParamSpec, Problem, Unit};
+use crate::params::{ParamError, ParamSpec, Problem, Unit, seconds};
 
 /// Validated parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -115,7 +115,7 @@ impl Queue for Pi {
             target,
             a,
             b,
-            interval: Duration::from_secs_f64(interval).expect("the table's range fits"),
+            interval: seconds(interval),
             ecn: ecn != 0.0,
         })
     }
@@ -132,11 +132,7 @@ impl Queue for Pi {
     }
 
     fn on_arrival(&mut self, _params: &PiParams, _packet: &Arriving, draw: f64) -> Verdict {
-        if draw < self.probability {
-            Verdict::Notify
-        } else {
-            Verdict::Pass
-        }
+        Verdict::by_chance(self.probability, draw)
     }
 
     fn interval(params: &PiParams) -> Option<Duration> {

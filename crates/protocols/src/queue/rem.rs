@@ -23,7 +23,7 @@ use levelflow_units::Duration;
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo, PortView};
-use crate::params::{ParamError, ParamSpec, Unit};
+use crate::params::{ParamError, ParamSpec, Unit, seconds};
 
 /// Validated parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -122,7 +122,7 @@ impl Queue for Rem {
             gamma,
             alpha,
             phi,
-            interval: Duration::from_secs_f64(interval).expect("the table's range fits"),
+            interval: seconds(interval),
             ecn: ecn != 0.0,
         })
     }
@@ -140,11 +140,7 @@ impl Queue for Rem {
     }
 
     fn on_arrival(&mut self, _params: &RemParams, _packet: &Arriving, draw: f64) -> Verdict {
-        if draw < self.probability {
-            Verdict::Notify
-        } else {
-            Verdict::Pass
-        }
+        Verdict::by_chance(self.probability, draw)
     }
 
     fn interval(params: &RemParams) -> Option<Duration> {

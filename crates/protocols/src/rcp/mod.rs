@@ -15,7 +15,7 @@ pub use params::{RcpParams, RttEstimate};
 pub use router::RcpRouter;
 pub use sender::RcpSender;
 
-use crate::{Arrived, Header, Law, LawInfo, Opening, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, Opening, ParamError, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,11 +33,6 @@ impl Protocol for Rcp {
             opening: Opening::Handshake,
             ..Transport::PLAIN
         }
-    }
-
-    #[inline]
-    fn reflect(_params: &RcpParams, _receiver: &mut (), _arrived: &Arrived, header: &RcpHeader) -> RcpHeader {
-        *header
     }
 }
 

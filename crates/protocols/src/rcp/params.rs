@@ -2,7 +2,7 @@
 
 use levelflow_units::{Bytes, Duration};
 
-use crate::params::{ParamSpec, Unit};
+use crate::params::{ParamSpec, Unit, seconds};
 
 /// Which round-trip time a router computes with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +127,6 @@ impl RcpParams {
         else {
             panic!("one value per row of the table");
         };
-        let seconds = |value| Duration::from_secs_f64(value).expect("the table's range fits");
         Self {
             alpha,
             beta,

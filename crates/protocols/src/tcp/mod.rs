@@ -20,7 +20,7 @@ pub use params::{Common, ECN, ROWS, TcpParams, table};
 pub use sender::TcpSender;
 pub use window::{Rtt, Window};
 
-use crate::{Arrived, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, ParamSpec, Protocol, Signal, Transport};
+use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, ParamSpec, Protocol, Signal, Transport};
 
 /// What makes a TCP law: its state is a value of the type.
 ///
@@ -137,11 +137,6 @@ impl<V: Variant> Protocol for Tcp<V> {
             answer_delay: params::ANSWER_DELAY,
             min_timeout: common.min_timeout,
         }
-    }
-
-    #[inline]
-    fn reflect(_params: &Self::Params, _receiver: &mut (), _arrived: &Arrived, _header: &NoHeader) -> NoHeader {
-        NoHeader
     }
 }
 

@@ -2,7 +2,7 @@
 
 use levelflow_units::Duration;
 
-use crate::params::{ParamSpec, Unit};
+use crate::params::{ParamSpec, Unit, seconds};
 
 /// Longest time that a receiver which waits for a second packet keeps an answer back. RFC 5681, section 4.2, allows
 /// 500 ms; systems use 40 to 200 ms.
@@ -152,7 +152,7 @@ impl Common {
             window_limit,
             delayed_ack: delayed_ack != 0.0,
             ecn: ecn != 0.0,
-            min_timeout: Duration::from_secs_f64(min_timeout).expect("the table's range fits"),
+            min_timeout: seconds(min_timeout),
             paced: paced != 0.0,
         }
     }

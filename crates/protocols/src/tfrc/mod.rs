@@ -12,7 +12,7 @@ mod tests;
 pub use params::TfrcParams;
 pub use sender::TfrcSender;
 
-use crate::{Arrived, Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,11 +32,6 @@ impl Protocol for Tfrc {
             ecn: params.ecn,
             ..Transport::PLAIN
         }
-    }
-
-    #[inline]
-    fn reflect(_params: &TfrcParams, _receiver: &mut (), _arrived: &Arrived, _header: &NoHeader) -> NoHeader {
-        NoHeader
     }
 }
 

@@ -3,7 +3,7 @@
 use levelflow_units::Duration;
 
 use super::header::LONGEST_RTT;
-use crate::params::{ParamError, ParamSpec, Problem, Unit};
+use crate::params::{ParamError, ParamSpec, Problem, Unit, seconds};
 
 /// Which round-trip time a router computes with.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -127,7 +127,6 @@ impl XcpParams {
         if shortest_interval > initial_interval {
             return Err(conflict("shortest_interval", "must not exceed initial_interval"));
         }
-        let seconds = |value| Duration::from_secs_f64(value).expect("the table's range fits");
         Ok(Self {
             alpha,
             beta,

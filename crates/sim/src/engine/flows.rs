@@ -43,6 +43,15 @@ impl<P: Protocol> Sim<P> {
         self.entries[entry as usize].transport.tracks_losses
     }
 
+    /// Sends now, a packet or what the window allows.
+    fn resume(&mut self, i: u32) {
+        if self.flows[i as usize].sender.paces() {
+            self.transmit(i);
+        } else {
+            self.fill_window(i);
+        }
+    }
+
     /// Sends what the window allows.
     fn fill_window(&mut self, i: u32) {
         while self.flows[i as usize].may_send() {
@@ -137,11 +146,7 @@ impl<P: Protocol> Sim<P> {
                     let params = &self.entries[flow.entry as usize].spec.params;
                     flow.sender.on_timeout(params, self.now, flow.next_number);
                 }
-                if self.flows[i as usize].sender.paces() {
-                    self.transmit(i);
-                } else {
-                    self.fill_window(i);
-                }
+                self.resume(i);
             }
             Phase::Over | Phase::Free => {}
         }
@@ -238,11 +243,7 @@ impl<P: Protocol> Sim<P> {
             Opening::Handshake => self.open(i),
             Opening::Immediate => {
                 self.flows[i as usize].phase = Phase::Running;
-                if self.flows[i as usize].sender.paces() {
-                    self.transmit(i);
-                } else {
-                    self.fill_window(i);
-                }
+                self.resume(i);
             }
         }
     }

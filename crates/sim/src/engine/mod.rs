@@ -405,15 +405,14 @@ impl<P: Protocol> Sim<P> {
                 feedback.outstanding = reliable.outstanding();
             }
             flow.sender.on_feedback(params, self.now, &feedback);
-            if flow.phase == Phase::Opening {
+            let opened = flow.phase == Phase::Opening;
+            if opened {
                 flow.phase = Phase::Running;
                 flow.timer.clear();
-                if flow.sender.paces() {
-                    if let Some(at) = flow.pace.set(self.now) {
-                        self.schedule(at, Target::Send(i));
-                    }
-                } else {
-                    self.pump(i);
+            }
+            if opened && flow.sender.paces() {
+                if let Some(at) = flow.pace.set(self.now) {
+                    self.schedule(at, Target::Send(i));
                 }
             } else {
                 self.pump(i);
