@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any
 import matplotlib as mpl
 import numpy as np
 import polars as pl
-from cycler import cycler
 from matplotlib.figure import Figure
 
+from levelflow.style import COLOURS, GREY, STYLE
 from levelflow.summary import is_listed
 from levelflow.theory.references import Reference, reference
 
@@ -26,26 +26,7 @@ if TYPE_CHECKING:
 
 Curve = tuple[str, pl.Series, pl.Series]
 
-# Okabe and Ito, "Color Universal Design" (2008), without the yellow that fades on white.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
-GREY = "#8a8a8a"
 MOST_LINES = len(COLOURS)
-STYLE: dict[Any, Any] = {
-    "axes.grid": True,
-    "axes.prop_cycle": cycler(color=COLOURS),
-    "axes.spines.right": False,
-    "axes.spines.top": False,
-    "axes.titlelocation": "left",
-    "axes.titlesize": 11,
-    "figure.dpi": 120,
-    "font.size": 10,
-    "grid.alpha": 0.25,
-    "legend.frameon": False,
-    "lines.linewidth": 1.6,
-    "svg.fonttype": "path",
-    "svg.hashsalt": "levelflow",
-    "text.parse_math": False,  # names are text, dollars included
-}
 
 
 @mpl.rc_context(STYLE)

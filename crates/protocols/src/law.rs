@@ -195,11 +195,14 @@ pub struct Feedback<H> {
     pub marked: bool,
     /// Packets now known to have arrived that were not before; 0 for an answer that tells nothing new.
     pub acked: u32,
-    /// Packets on their way, as far as the sender knows: not answered and not lost. 0 unless losses are tracked.
+    /// Packets on their way, as far as the sender knows: not answered and not lost. 0 unless losses are tracked
+    /// or what is lost is sent again.
     pub outstanding: u32,
-    /// Whether the receiver misses something sent before the packet that is answered. Never unless losses are tracked.
+    /// Whether the receiver misses something sent before the packet that is answered. Never unless losses are
+    /// tracked or what is lost is sent again.
     pub gap: bool,
-    /// Packets that arrived since the answered packet was sent, and in which time they did; none unless losses are tracked.
+    /// Packets that arrived since the answered packet was sent, and in which time they did; none unless losses are tracked or
+    /// what is lost is sent again.
     pub delivery: Option<Delivery>,
 }
 

@@ -9,7 +9,7 @@ from collections.abc import Callable
 import matplotlib as mpl
 from matplotlib.figure import Figure as Canvas
 
-from levelflow import plots
+from levelflow import plots, style
 from levelflow.claims.figure import Figure
 
 Plot = Callable[[Figure, Canvas], None]
@@ -19,7 +19,7 @@ SIZE = (9.0, 4.0)
 DPI = 110
 
 #: The labels are ours, and the ticks of a logarithmic axis are formulas.
-STYLE = plots.STYLE | {"text.parse_math": True}
+STYLE = style.STYLE | {"text.parse_math": True}
 
 _drawing = threading.Lock()  # matplotlib keeps its style in one place for all threads
 

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.errors import TheoryError
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -16,7 +18,7 @@ if TYPE_CHECKING:
     Routes = Sequence[Sequence[int]]
 
 
-class NetworkError(ValueError):
+class NetworkError(TheoryError):
     """A network on which fair rates are not defined."""
 
 

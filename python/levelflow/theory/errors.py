@@ -1,0 +1,7 @@
+"""What is wrong with a question that has no answer."""
+
+from __future__ import annotations
+
+
+class TheoryError(ValueError):
+    """Input for which a model is not defined; one line: what, where and what is allowed."""

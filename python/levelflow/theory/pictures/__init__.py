@@ -1,0 +1,1 @@
+"""Pictures of what theory says; each function returns a matplotlib figure."""
