@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.filling import fill
 from levelflow.theory.network import read_capacities, read_crossings, read_weights
 
 if TYPE_CHECKING:
@@ -70,37 +71,13 @@ def unfairness(routes: Routes, capacities: ArrayLike, rates: ArrayLike, weights:
 
 
 def _fill(routes: Routes, capacities: ArrayLike, weights: ArrayLike | None) -> tuple[Floats, Ints]:
-    residual = read_capacities(capacities)
+    capacity = read_capacities(capacities)
     weight = read_weights(weights, len(routes))
-    flow, link, starts = read_crossings(routes, residual.size)
-    order = np.argsort(link, kind="stable")
-    by_link = flow[order]
-    edges = np.searchsorted(link[order], np.arange(residual.size + 1))
+    crossings = read_crossings(routes, capacity.size)
 
-    load = np.bincount(link, weights=weight[flow], minlength=residual.size)
-    rates = np.full(len(routes), np.nan)
-    limits = np.full(len(routes), -1, dtype=np.int64)
-    while (load > 0).any():
-        level = np.divide(residual, load, out=np.full_like(residual, np.inf), where=load > 0)
-        tight = int(np.argmin(level))
-        here = by_link[edges[tight] : edges[tight + 1]]
-        settled = np.unique(here[limits[here] < 0])
-        rates[settled] = level[tight] * weight[settled]
-        limits[settled] = tight
-        entries = _ranges(starts, settled)
-        np.subtract.at(residual, link[entries], rates[flow[entries]])
-        np.maximum(residual, 0.0, out=residual)
-        # Summed anew, since what is left of a difference of very unequal weights may be all rounding.
-        touched = np.unique(link[entries])
-        there = _ranges(edges, touched)
-        left = np.where(limits[by_link[there]] < 0, weight[by_link[there]], 0.0)
-        sizes = edges[touched + 1] - edges[touched]
-        load[touched] = np.add.reduceat(left, sizes.cumsum() - sizes)
-    return rates, limits
+    def level(rising: Floats, taken: Floats) -> Floats:
+        share: Floats = np.maximum(capacity - taken, 0.0) / rising
+        return share
 
-
-def _ranges(starts: Ints, chosen: Ints) -> Ints:
-    """Returns the positions from `starts[i]` to `starts[i + 1]` for each chosen `i`, one after the other."""
-    sizes = starts[chosen + 1] - starts[chosen]
-    positions: Ints = np.repeat(starts[chosen + 1] - sizes.cumsum(), sizes) + np.arange(sizes.sum())
-    return positions
+    levels, limits = fill(crossings, capacity.size, weight[crossings[0]], level)
+    return levels * weight, limits

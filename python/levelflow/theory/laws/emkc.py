@@ -1,0 +1,100 @@
+"""Exponential MKC: max-min Kelly control whose price is the signed loss of a link (Zhang 2008, chapter V.2.4 to V.3).
+
+    x_i(n) = x_i(n - D_i) + alpha - beta eta_i x_i(n - D_i),   eta_i: the largest price of the path    (61, 62)
+    p = (y - C) / y                                                                                     (85)
+
+Rates and capacities are in any one unit; so is `alpha`, per step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from levelflow.theory.filling import fill
+from levelflow.theory.laws.inputs import read_each
+from levelflow.theory.network import read_capacities, read_crossings
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.network import Floats, Ints, Routes
+
+
+class Rest(NamedTuple):
+    """Where rates and prices stay.
+
+    Attributes:
+        rates: per flow.
+        prices: per link, `1 - C/y`, below 0 where there is room; minus infinity where nobody sends.
+        bottlenecks: per flow, the link of its largest price.
+    """
+
+    rates: Floats
+    prices: Floats
+    bottlenecks: Ints
+
+
+def price(load: ArrayLike, capacity: ArrayLike) -> Floats:
+    """Returns the price of links, the signed loss `1 - C/y` (eq 85): minus infinity where nothing arrives."""
+    load, capacity = np.asarray(load, dtype=np.float64), np.asarray(capacity, dtype=np.float64)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        signed: Floats = np.where(load == 0, -np.inf, 1 - capacity / load)
+    return signed
+
+
+def rest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike) -> Rest:
+    """Returns the rest point of EMKC in a network.
+
+    A flow that hears the price `p` rests at `alpha / (beta p)`, so a link where flows of equal `alpha/beta` settle,
+    `N` of them beside a load of `u`, has the rate `x` for which `x (1 - C / (N x + u)) = alpha/beta`; alone on one
+    link, `C/N + alpha/beta` (eq 87). The link of the lowest such rate settles its flows whatever the others do. To the
+    other links they are a constant load, which raises the rates there, and so on: as max-min rates are found.
+    There is no other rest point: the lowest rate at rest must be that of the first link, and so on.
+
+    Args:
+        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        capacities: per link.
+        alpha_over_beta: for all flows or per flow, above 0, in the unit of the capacities.
+
+    Raises:
+        CapacityError: if a capacity is negative, infinite or NaN.
+        RouteError: if a flow crosses no link or an unknown one.
+        LawError: if a ratio is not positive and finite.
+
+    >>> rest([[0], [0]], [500.0], 10 / 0.9).rates.round(1).tolist()
+    [261.1, 261.1]
+    """
+    capacity = read_capacities(capacities)
+    crossings = read_crossings(routes, capacity.size)
+    ratio = read_each("alpha over beta", alpha_over_beta, len(routes))
+    flow, link, _ = crossings
+
+    def level(rising: Floats, taken: Floats) -> Floats:
+        """The root above 0 of `W z^2 + (u - C - W) z - u`; rates are `z` times their ratio, `z` is 1 over the price."""
+        room = capacity + rising - taken
+        root = np.hypot(room, 2 * np.sqrt(rising) * np.sqrt(taken))
+        above: Floats = np.where(room > 0, (room + root) / (2 * rising), 2 * taken / (root - room))
+        return above
+
+    levels, limits = fill(crossings, capacity.size, ratio[flow], level)
+    rates = levels * ratio
+    loads = np.bincount(link, weights=rates[flow], minlength=capacity.size)
+    return Rest(rates, price(loads, capacity), limits)
+
+
+def unrest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, rates: ArrayLike) -> Floats:
+    """Returns how far each flow is from its rest: what `|alpha/beta - eta x|` is to `x`; all 0 at the rest point.
+
+    >>> unrest([[0], [0]], [500.0], 10.0, [260.0, 250.0]).round(3).tolist()
+    [0.019, 0.02]
+    """
+    capacity = read_capacities(capacities)
+    flow, link, starts = read_crossings(routes, capacity.size)
+    rate = read_each("rate", rates, len(routes))
+    ratio = read_each("alpha over beta", alpha_over_beta, len(routes))
+    prices = price(np.bincount(link, weights=rate[flow], minlength=capacity.size), capacity)
+    largest = np.maximum.reduceat(prices[link], starts[:-1]) if len(routes) else np.zeros(0)
+    away: Floats = np.abs(ratio / rate - largest)
+    return away

@@ -1,0 +1,90 @@
+"""The rest point of EMKC and its convergence, against closed forms, conditions of rest and iteration."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from levelflow.theory.laws import emkc
+from levelflow.theory.laws.inputs import LawError
+from levelflow.theory.maxmin import maxmin
+from levelflow.theory.network import CapacityError, RouteError
+
+#: Links C1-C2, C2-C3, C3-C4; x1 over all, x2 to x4 over one each (Zhang 2008, section V.4.5).
+PARKING_LOT, LINKS = [[0, 1, 2], [0], [1], [2]], [300.0, 200.0, 180.0]
+
+
+def draw(seed, most=200):
+    """A network with capacities and ratios that differ by orders of magnitude."""
+    rng = np.random.default_rng(seed)
+    flows, links = rng.integers(1, most + 1, 2)
+    routes = [rng.choice(links, rng.integers(1, min(links, 8) + 1)) for _ in range(flows)]
+    return routes, 10 ** rng.uniform(-2, 3, links), 10 ** rng.uniform(-4, 2, flows)
+
+
+@settings(max_examples=300, deadline=None)
+@given(st.integers(0, 2**32))
+def test_each_flow_rests_at_what_the_largest_price_of_its_path_asks_for(seed):
+    routes, capacities, ratio = draw(seed)
+    found = emkc.rest(routes, capacities, ratio)
+    loads = np.zeros(len(capacities))
+    for route, rate in zip(routes, found.rates, strict=True):
+        np.add.at(loads, route, rate)
+    for route, rate, wanted, link in zip(routes, found.rates, ratio, found.bottlenecks, strict=True):
+        prices = 1 - capacities[route] / loads[route]
+        assert rate * prices.max() == pytest.approx(wanted, rel=1e-9, abs=1e-12 * rate)
+        assert found.prices[link] == pytest.approx(prices.max(), rel=1e-9, abs=1e-12)
+    assert emkc.unrest(routes, capacities, ratio, found.rates).max() < 1e-12
+    assert emkc.unrest(routes, capacities, ratio, found.rates * 1.01).max() > 1e-5
+
+
+@pytest.mark.parametrize(
+    ("flows", "rates"),
+    [(1, [191.1]), (2, [161.1, 161.1]), (3, [111.1, 206.0, 111.1]), (4, [101.1, 215.2, 119.4, 101.1])],
+)
+def test_the_phases_of_the_parking_lot(flows, rates):
+    assert emkc.rest(PARKING_LOT[:flows], LINKS, 10 / 0.9).rates == pytest.approx(rates, abs=0.05)
+
+
+def test_alone_on_a_link_flows_exceed_it_by_alpha_over_beta_each():
+    found = emkc.rest([[0]] * 7, [1e9], 4e5)
+    assert found.rates == pytest.approx([1e9 / 7 + 4e5] * 7, rel=1e-13)
+    assert found.prices == pytest.approx(7 * 4e5 / (1e9 + 7 * 4e5), rel=1e-10)
+
+
+def test_a_small_ratio_brings_rates_to_those_of_max_min():
+    for seed in range(20):
+        routes, capacities, _ = draw(seed, most=30)
+        assert emkc.rest(routes, capacities, 1e-9).rates == pytest.approx(maxmin(routes, capacities), rel=1e-4)
+
+
+def test_the_unit_of_rate_does_not_matter():
+    small, large = emkc.rest(PARKING_LOT, LINKS, 10.0), emkc.rest(PARKING_LOT, [c * 1e100 for c in LINKS], 1e101)
+    assert large.rates == pytest.approx(small.rates * 1e100)
+    assert large.prices == pytest.approx(small.prices)
+
+
+def test_links_without_capacity_or_flows_have_prices_of_their_own():
+    found = emkc.rest([[0], [0, 1]], [0.0, 5.0, 7.0], [2.0, 3.0])
+    assert found.rates.tolist() == [2.0, 3.0]
+    assert found.prices == pytest.approx([1.0, 1 - 5 / 3, -np.inf])
+    assert emkc.rest([], [1.0], 1.0).rates.size == 0
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "change"),
+    [
+        (CapacityError, r"link 0: capacity -1.0 is not allowed", {"capacities": [-1.0]}),
+        (RouteError, r"flow 1 crosses no link", {"routes": [[0], []]}),
+        (LawError, r"alpha over beta 0: 0.0 is not allowed; needs a finite number > 0", {"alpha_over_beta": 0.0}),
+        (LawError, r"alpha over beta 1: nan", {"alpha_over_beta": [1.0, np.nan]}),
+        (
+            LawError,
+            r"alpha over beta of shape \(3,\) is not allowed; needs one number, or 2",
+            {"alpha_over_beta": [1] * 3},
+        ),
+    ],
+)
+def test_what_is_no_network_of_emkc_is_refused(error, line, change):
+    with pytest.raises(error, match=line):
+        emkc.rest(**{"routes": [[0], [0]], "capacities": [1.0], "alpha_over_beta": 1.0} | change)
