@@ -3,6 +3,7 @@
 import numpy as np
 
 from levelflow.claims.metrics import rates, series
+from levelflow.theory.equations import iterate
 
 LINKS = ("R1->R2", "R2->R3", "R3->R4")
 RTT, SAMPLE = 0.08, 0.001  # s
@@ -10,14 +11,9 @@ RISE = (0.5, 3.0)  # s: the rate grows, no queue builds up
 RANDOM, STEPS, LONGEST_DELAY = 1, 200, 6
 
 
-def iterate(a, lags, history, steps=STEPS):
-    """x_i(n) = sum_j a_ij x_j(n - D_ij), eq 35, after a history of as many steps as the longest delay."""
-    flows = len(a)
-    x = np.concatenate((history, np.empty((steps, flows))))
-    sources = np.arange(flows)
-    for n in range(len(history), len(x)):
-        x[n] = (a * x[n - lags, sources]).sum(axis=1)
-    return x
+def linear(a, lags, start):
+    """x_i(n) = sum_j a_ij x_j(n - D_ij), eq 35."""
+    return iterate(lambda _n, past: (a * past(lags)).sum(axis=1), start, STEPS, longest=int(lags.max())).states
 
 
 def obeys_31(x, a, delays):
@@ -41,14 +37,14 @@ def structures(draws=20):
         a = rng.uniform(-1, 1, (flows, flows)) / flows
         forward, back = rng.integers(1, LONGEST_DELAY, (2, flows))
         delays, arbitrary = forward + back, rng.integers(1, 2 * LONGEST_DELAY, (flows, flows))
-        history = rng.uniform(0, 1, (2 * LONGEST_DELAY, flows))
-        directional = iterate(a, back[:, None] + forward[None, :], history)
-        undelayed = iterate(a, np.ones_like(arbitrary), history)
+        start = rng.uniform(0, 1, flows)
+        directional = linear(a, back[:, None] + forward[None, :], start)
+        undelayed = linear(a, np.ones_like(arbitrary), start)
         holds.append(
-            obeys_31(iterate(a, np.broadcast_to(delays[:, None], a.shape), history)[-STEPS:], a, delays)
-            and obeys_31(seen_by_router(directional, forward)[-STEPS + LONGEST_DELAY :], a, delays)
-            and not obeys_31(iterate(a, arbitrary, history)[-STEPS:], a, delays)
-            and np.allclose(undelayed[-STEPS:][9], np.linalg.matrix_power(a, 10) @ history[-1], rtol=1e-9, atol=0)
+            obeys_31(linear(a, np.broadcast_to(delays[:, None], a.shape), start), a, delays)
+            and obeys_31(seen_by_router(directional, forward)[LONGEST_DELAY:], a, delays)
+            and not obeys_31(linear(a, arbitrary, start), a, delays)
+            and np.allclose(undelayed[10], np.linalg.matrix_power(a, 10) @ start, rtol=1e-9, atol=0)
         )
     return all(holds)
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 from levelflow.claims.metrics import series
+from levelflow.theory.overshoot import WindowAimd, immediate_aimd
 
 SLOW, FAST = 0.2e6, 2e6  # bit/s
 PACKET = 1040 * 8  # bits, figures 5 to 7
@@ -47,13 +48,9 @@ def two(figure):
     return figure.run(edit)
 
 
-def immediate(steps=1000):
-    """AIMD of two users who hear of an overload at once and together, from an unfair start; rates by user and step."""
-    x = np.empty((2, steps))
-    x[:, 0] = 0.1 * SLOW, 0.8 * SLOW
-    for n in range(1, steps):
-        x[:, n] = x[:, n - 1] / 2 if x[:, n - 1].sum() > SLOW else x[:, n - 1] + 0.01 * SLOW
-    return x
+def immediate():
+    """Two users who hear at once, from an unfair start; rates by user and step."""
+    return immediate_aimd([0.1 * SLOW, 0.8 * SLOW], SLOW, 0.01 * SLOW, 999).T
 
 
 def sent(result, flow, window=SETTLED):
@@ -88,7 +85,7 @@ def error_of_eq_14(result):
 
 def eq_14(t):
     """W(t) = sqrt(2 C t + W0^2) from the moment the link is full."""
-    return np.sqrt(2 * FAST / PACKET * (t - t[0]) + FULL**2)
+    return WindowAimd(FAST / PACKET, FULL).windows(t - t[0])
 
 
 def steady(result, start, end):

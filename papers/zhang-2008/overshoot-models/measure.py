@@ -1,0 +1,162 @@
+"""What senders lose when they overshoot a full link: closed forms beside the equations that they solve."""
+
+import itertools
+
+import numpy as np
+from scipy.optimize import brentq
+
+from levelflow.claims import Against
+from levelflow.theory.overshoot import (
+    MarkedTfrc,
+    RateAimd,
+    ScalableTcp,
+    Tfrc,
+    TrackedAimd,
+    WindowAimd,
+    integrate_excess,
+)
+from levelflow.theory.pictures import overshoot
+
+CAPACITY, RTT = 244.0, 0.06  # packets/s, s
+PIPE = CAPACITY * RTT
+ONE_A_TRIP = 1 / RTT  # packets/s: a packet more per round trip
+LATE = np.geomspace(100.0, 1000.0, 50)  # s
+MTU = 12.0  # kb
+LINK = 1000.0  # kb/s
+
+
+def slope(times, values):
+    """Of a straight line through the logarithms."""
+    return np.polyfit(np.log(times), np.log(values), 1)[0]
+
+
+def lost(law, duration, step, every=100):
+    """What the equation of motion loses by some times, and what the closed form says."""
+    went = integrate_excess(law, duration, step=step, every=every)
+    return Against(went.states[1:, -1], law.excess(went.times[1:]))
+
+
+def windows():
+    """Lemma 1: the recurrence per answer beside eq 14."""
+    errors = []
+    for start in (10.0, PIPE, 100.0):
+        law = WindowAimd(CAPACITY, start)
+        exact = law.windows_per_answer(round(CAPACITY * 100))
+        times = np.arange(exact.size) / CAPACITY
+        errors.append(np.abs(law.windows(times) / exact - 1).max())
+        if start == PIPE:
+            late = times >= 50
+            grows = slope(times[late], exact[late])
+    return [max(errors), grows]
+
+
+def scalable():
+    """Lemma 4, with what is sent counted in answers: each brings itself and the growth of the window."""
+    law = ScalableTcp(CAPACITY, PIPE)
+    seconds = 20
+    after = law.windows_per_answer(round(CAPACITY * seconds))
+    sent = (after.size - 1) + after[-1] - after[0]
+    full = ScalableTcp(CAPACITY, 100.0).windows_per_answer(100)
+    return [
+        sent / seconds / CAPACITY,
+        full[-1] / full[0],
+        lost(law, 10.0, 0.01),
+        slope(LATE, law.excess(LATE)),
+    ]
+
+
+def tracked():
+    """Eq 20: exponents of the growth of r - C, early and late."""
+    law = TrackedAimd(CAPACITY, ONE_A_TRIP, RTT)
+    early = integrate_excess(law, 0.02, step=1e-5, every=100)
+    late = integrate_excess(law, 100.0, step=0.005, every=200)
+    risen = late.states[10:, 0] - CAPACITY
+    if not (np.diff(risen) > 0).all():
+        raise ValueError("the rate does not grow")
+    return [
+        slope(early.times[1:], early.states[1:, 0] - CAPACITY),
+        slope(late.times[10:], risen),
+    ]
+
+
+def map_of(omega):
+    return MarkedTfrc(LINK, omega)
+
+
+def quotient(law, h=1e-4):
+    """Slope of the map at its rest by differences."""
+    return float(law.update(law.rest + h) - law.update(law.rest - h)) / (2 * h)
+
+
+def marked():
+    """Lemma 6, with rest, slope and boundary from the map itself."""
+    rests, slopes = [], []
+    for omega in (300.0, 800.0, 1200.0):
+        law = map_of(omega)
+        rest = brentq(lambda r, law=law: float(law.update(r)) - r, LINK * (1 + 1e-6), 1e5, xtol=1e-10, rtol=1e-14)
+        rests.append((rest, (LINK + np.sqrt(LINK**2 + 4 * omega**2)) / 2))
+        slopes.append((quotient(law), -LINK / (2 * (law.rest - LINK))))
+    boundary = map_of(brentq(lambda omega: quotient(map_of(omega)) + 1, 500.0, 1500.0))
+    return [
+        *(Against(*(list(side) for side in zip(*pairs, strict=True))) for pairs in (rests, slopes)),
+        boundary.rest / LINK,
+        1 - LINK / boundary.rest,
+    ]
+
+
+def settles():
+    """Figure 8(a): the orbit from 1 % away changes sides at each step and comes nearer."""
+    law = map_of(MTU / 0.0138)
+    away = law.orbit(1.01 * law.rest, 1000) - law.rest
+    decays = (away[1:] * away[:-1] < 0).all() and (np.diff(np.abs(away)[::2]) < 0).all() and abs(away[-1]) < 0.1
+    return [law.rest, abs(quotient(law)), bool(decays)]
+
+
+def diverges():
+    """Figure 8(b): the orbit from 0.2 % away leaves the rates for which the map is defined."""
+    law = map_of(MTU / 0.014)
+    return [law.rest, abs(quotient(law)), bool(np.isnan(law.orbit(1.002 * law.rest, 1000)[-1]))]
+
+
+def measure(figure):
+    tcp, stcp = WindowAimd(CAPACITY, PIPE), ScalableTcp(CAPACITY, PIPE)
+    aimd = RateAimd(CAPACITY, ONE_A_TRIP, RTT)
+    video = RateAimd(CAPACITY, 0.1e6 / (1024 * 8), 0.1)
+    tfrc = Tfrc(CAPACITY, ONE_A_TRIP, lost=10.0)
+    times = np.geomspace(10.0, 1e6, 6)
+    laws = (tcp, stcp, aimd)
+    amounts = [law.excess(LATE) for law in laws]
+    wide = np.geomspace(1e3, 1e4, 50)
+    return {
+        "tcp-lemma1": windows(),
+        "tcp-lemma2": [lost(tcp, 10.0, 0.002), slope(wide, tcp.excess(wide))],
+        "aimd-lemma3-fig6b": [
+            lost(video, 10.0, 0.01),
+            slope(LATE, video.excess(LATE)),
+            bool(np.allclose(np.diff(np.log10(video.rates(times) - CAPACITY)), 1.0)),
+        ],
+        "aimd-variable-rtt": tracked(),
+        "stcp-lemma4": scalable(),
+        "overshoot-fig7b": [
+            [slope(LATE, amount) for amount in amounts],
+            [bool((less < more).all()) for less, more in itertools.pairwise(amounts)],
+        ],
+        "tfrc-lemma5": [slope(wide, tfrc.sent(wide)), follows(tfrc)],
+        "tfrc-lemma6": marked(),
+        "tfrc-fig8a": settles(),
+        "tfrc-fig8b": diverges(),
+    }
+
+
+def follows(law):
+    """Slope of what the equation of TFRC loses."""
+    went = integrate_excess(law, 100.0, step=0.01, every=100)
+    late = went.times >= 10
+    return slope(went.times[late], went.states[late, -1])
+
+
+def plot(figure, canvas):
+    canvas.set_size_inches(9, 7)
+    upper, lower = canvas.subfigures(2, 1)
+    overshoot.excess(canvas=upper)
+    overshoot.marked_tfrc(canvas=lower)
