@@ -38,6 +38,22 @@ def test_each_flow_rests_at_what_the_largest_price_of_its_path_asks_for(seed):
     assert emkc.unrest(routes, capacities, ratio, found.rates * 1.01).max() > 1e-5
 
 
+@settings(max_examples=200, deadline=None)
+@given(st.integers(0, 2**32))
+def test_what_links_lose_does_not_come_to_those_behind_them(seed):
+    routes, capacities, ratio = draw(seed, most=60)
+    routes = [np.unique(route) for route in routes]
+    found = emkc.rest(routes, capacities, ratio, thinned=True)
+    loads = np.zeros(len(capacities))
+    for route, rate in zip(routes, found.rates, strict=True):
+        for link in route:  # a link loses before those of larger index see what it passes on
+            loads[link] += rate
+            rate *= 1 - max(found.prices[link], 0)
+    assert loads == pytest.approx(capacities / (1 - found.prices), rel=1e-8)
+    for route, rate, wanted in zip(routes, found.rates, ratio, strict=True):
+        assert rate * found.prices[route].max() == pytest.approx(wanted, rel=1e-8)
+
+
 @pytest.mark.parametrize(
     ("flows", "rates"),
     [(1, [191.1]), (2, [161.1, 161.1]), (3, [111.1, 206.0, 111.1]), (4, [101.1, 215.2, 119.4, 101.1])],

@@ -21,6 +21,9 @@ if TYPE_CHECKING:
 
     from levelflow.theory.network import Floats, Ints, Routes
 
+#: Rounds in which links that lose and the loads of those behind them are made to agree, and when they do.
+MOST_ROUNDS, SAME = 200, 1e-12
+
 
 class Rest(NamedTuple):
     """Where rates and prices stay.
@@ -44,7 +47,7 @@ def price(load: ArrayLike, capacity: ArrayLike) -> Floats:
     return signed
 
 
-def rest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike) -> Rest:
+def rest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, *, thinned: bool = False) -> Rest:
     """Returns the rest point of EMKC in a network.
 
     A flow that hears the price `p` rests at `alpha / (beta p)`, so a link where flows of equal `alpha/beta` settle,
@@ -57,6 +60,8 @@ def rest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike) -> R
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
         capacities: per link.
         alpha_over_beta: for all flows or per flow, above 0, in the unit of the capacities.
+        thinned: whether a link loses what does not fit, so that the next one of a route sees less; the equations of the
+            paper let it pass. Rates are what flows send.
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
@@ -68,20 +73,36 @@ def rest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike) -> R
     """
     capacity = read_capacities(capacities)
     crossings = read_crossings(routes, capacity.size)
+    flow, link, starts = crossings
     ratio = read_each("alpha over beta", alpha_over_beta, len(routes))
-    flow, link, _ = crossings
-
-    def level(rising: Floats, taken: Floats) -> Floats:
-        """The root above 0 of `W z^2 + (u - C - W) z - u`; rates are `z` times their ratio, `z` is 1 over the price."""
-        room = capacity + rising - taken
-        root = np.hypot(room, 2 * np.sqrt(rising) * np.sqrt(taken))
-        above: Floats = np.where(room > 0, (room + root) / (2 * rising), 2 * taken / (root - room))
-        return above
-
-    levels, limits = fill(crossings, capacity.size, ratio[flow], level)
-    rates = levels * ratio
-    loads = np.bincount(link, weights=rates[flow], minlength=capacity.size)
+    arriving = np.ones(flow.size)
+    for _ in range(MOST_ROUNDS if thinned else 1):
+        levels, limits = fill(crossings, capacity.size, ratio[flow] * arriving, lambda z, u: _level(capacity, z, u))
+        rates = levels * ratio
+        loads = np.bincount(link, weights=rates[flow] * arriving, minlength=capacity.size)
+        before, arriving = arriving, _arriving(link, starts, capacity, loads)
+        if np.abs(arriving - before).max(initial=0.0) < SAME:
+            break
     return Rest(rates, price(loads, capacity), limits)
+
+
+def _level(capacity: Floats, rising: Floats, taken: Floats) -> Floats:
+    """The root above 0 of `W z^2 + (u - C - W) z - u`; rates are `z` times their ratio, `z` is 1 over the price."""
+    room = capacity + rising - taken
+    root = np.hypot(room, 2 * np.sqrt(rising) * np.sqrt(taken))
+    above: Floats = np.where(room > 0, (room + root) / (2 * rising), 2 * taken / (root - room))
+    return above
+
+
+def _arriving(link: Ints, starts: Ints, capacity: Floats, loads: Floats) -> Floats:
+    """Returns which share of a flow comes to each link of its route, where full links lose what does not fit."""
+    kept = np.minimum(1.0, np.divide(capacity, loads, out=np.ones(loads.size), where=loads > 0))
+    place = np.arange(link.size) - np.repeat(starts[:-1], np.diff(starts))
+    share = np.ones(link.size)
+    for hop in range(1, int(place.max(initial=0)) + 1):
+        here = np.flatnonzero(place == hop)
+        share[here] = share[here - 1] * kept[link[here - 1]]
+    return share
 
 
 def unrest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, rates: ArrayLike) -> Floats:
