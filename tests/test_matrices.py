@@ -1,0 +1,209 @@
+"""Norms and radii of matrices, proven by certificates that are checked here without the code that found them."""
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from levelflow.theory.matrices import MatrixError, absolute_radius, blocks, norm, read_matrices, scaled, spectral_radius
+from levelflow.theory.scaled_norm import lower_bound, scaled_norm, scaled_norms
+
+ELEMENTS = st.sampled_from([0.0, 0.0, 1.0, -1.0]) | st.floats(-2, 2).map(lambda x: round(x, 3))
+MATRICES = st.integers(1, 6).flatmap(lambda n: arrays(np.float64, (n, n), elements=ELEMENTS))
+
+
+def scaled_by(matrix, weights):
+    return np.diag(weights) @ matrix @ np.diag(1 / np.asarray(weights))
+
+
+@pytest.mark.parametrize(
+    ("matrix", "problem"),
+    [
+        ([[1.0, 2.0]], "shape"),
+        ([], "shape"),
+        ([[[1.0]]], "shape"),
+        (3.0, "shape"),
+        ([[1.0, 2.0], [3.0]], "rows of different length"),
+        ([[1.0, math.nan], [0.0, 1.0]], r"element \[0, 1\]"),
+        ([[math.inf]], "inf"),
+        ([["a"]], "type"),
+        ([[None]], "type"),
+    ],
+)
+def test_what_is_no_square_matrix_of_numbers_is_refused_in_one_line(matrix, problem):
+    for ask in (spectral_radius, norm, absolute_radius, scaled_norm):
+        with pytest.raises(MatrixError, match=problem) as error:
+            ask(matrix)
+        assert "\n" not in str(error.value)
+
+
+@pytest.mark.parametrize("weights", [[1.0, 0.0], [1.0, -1.0], [1.0, math.inf], [math.nan, 1.0], [1.0], 2.0])
+def test_a_singular_scaling_is_refused(weights):
+    with pytest.raises(MatrixError, match="scaling"):
+        norm(np.eye(2), 2, weights)
+    with pytest.raises(MatrixError, match="scaling"):
+        scaled(np.eye(2), weights)
+
+
+def test_an_order_without_norm_is_refused():
+    with pytest.raises(MatrixError, match="order 3"):
+        norm(np.eye(2), 3)
+
+
+def test_a_list_of_matrices_has_three_axes():
+    with pytest.raises(MatrixError, match="list of matrices"):
+        read_matrices(np.eye(2))
+
+
+@given(MATRICES, st.sampled_from([1, 2, math.inf]), st.data())
+@settings(max_examples=100, deadline=None)
+def test_a_norm_is_the_largest_stretch_of_weighted_vectors(matrix, order, data):
+    size = len(matrix)
+    weights = np.array(data.draw(st.lists(st.floats(0.1, 10), min_size=size, max_size=size)))
+    value = norm(matrix, order, weights)
+    vectors = np.random.default_rng(1).normal(size=(size, 50)) / weights[:, None]
+    vectors = np.concatenate([vectors, np.eye(size), np.sign(scaled_by(matrix, weights)).T / weights[:, None]], axis=1)
+    vectors = vectors[:, np.abs(vectors).max(axis=0) > 0]
+
+    def length(v):
+        return np.linalg.norm(weights[:, None] * v, order, axis=0)
+
+    stretch = (length(matrix @ vectors) / length(vectors)).max()
+    assert stretch <= value * (1 + 1e-9) + 1e-12
+    if order != 2:  # unit vectors and vectors of signs reach these two
+        assert stretch >= value * (1 - 1e-9)
+
+
+@given(MATRICES)
+@settings(max_examples=150, deadline=None)
+def test_rho_of_the_moduli_is_the_least_weighted_sum_of_a_row(matrix):
+    bound = absolute_radius(matrix)
+    assert np.abs(scaled_by(matrix, bound.weights)).sum(axis=1).max() == pytest.approx(bound.upper)
+    scale = np.abs(matrix).max()
+    assert bound.lower <= bound.upper * (1 + 1e-12)
+    assert bound.gap <= 1e-7 * scale
+    # The eigenvalues of a nilpotent matrix of size 6 are known to the sixth root of the precision only.
+    assert spectral_radius(np.abs(matrix)) == pytest.approx(bound.upper, abs=3e-3 * scale)
+
+
+@given(MATRICES)
+@settings(max_examples=150, deadline=None)
+def test_the_scaled_norm_is_proven_from_both_sides(matrix):
+    found = scaled_norm(matrix)
+    scale = np.abs(matrix).max()
+    assert np.linalg.norm(scaled_by(matrix, found.weights), 2) == pytest.approx(found.upper)
+    assert np.linalg.eigvalsh(found.dual).min() >= -1e-9 * np.abs(found.dual).max()
+    diagonal = np.diag(found.dual)
+    ratio = np.diag(matrix @ found.dual @ matrix.T)[diagonal > 0] / diagonal[diagonal > 0]
+    assert found.lower == pytest.approx(math.sqrt(max(ratio.min(), 0)))
+    assert found.gap <= 5e-6 * scale
+    assert found.lower <= min(absolute_radius(matrix).upper, norm(matrix)) * (1 + 1e-9)
+    rng = np.random.default_rng(1)
+    for _ in range(20):
+        near = found.weights * np.exp(rng.normal(0, 0.3, len(matrix)))
+        assert np.linalg.norm(scaled_by(matrix, near), 2) >= found.lower * (1 - 1e-9)
+
+
+@given(st.integers(0, 10**6), st.integers(2, 12), st.booleans())
+@settings(max_examples=100, deadline=None)
+def test_rho_is_below_the_scaled_norm_and_that_below_rho_of_the_moduli(seed, size, non_negative):
+    matrix = np.random.default_rng(seed).normal(size=(size, size))
+    matrix = np.abs(matrix) if non_negative else matrix
+    found, absolute = scaled_norm(matrix), absolute_radius(matrix)
+    assert spectral_radius(matrix) <= found.upper * (1 + 1e-12)
+    assert found.lower <= absolute.upper
+    assert found.gap <= 2e-6 * found.upper
+    if non_negative:
+        assert found.upper == pytest.approx(absolute.upper, rel=2e-6)
+
+
+def test_no_scaling_that_a_semidefinite_programme_finds_is_better():
+    import cvxpy as cp
+
+    matrix = np.random.default_rng(3).normal(size=(5, 5))
+    found = scaled_norm(matrix)
+    for level, feasible in ((found.lower * 0.999, False), (found.upper * 1.001, True)):
+        m, margin = cp.Variable(5), cp.Variable()
+        weights = cp.diag(m)
+        slack = level**2 * weights - matrix.T @ weights @ matrix
+        problem = cp.Problem(
+            cp.Maximize(margin), [(slack + slack.T) / 2 - margin * np.eye(5) >> 0, m >= margin, cp.sum(m) == 1]
+        )
+        problem.solve(solver="CLARABEL")
+        assert (margin.value > 0) == feasible
+
+
+def test_a_complex_matrix_has_a_scaled_norm():
+    rng = np.random.default_rng(4)
+    matrix = rng.normal(size=(6, 6)) + 1j * rng.normal(size=(6, 6))
+    found = scaled_norm(matrix)
+    assert found.gap <= 2e-6 * found.upper
+    assert spectral_radius(matrix) <= found.upper <= absolute_radius(matrix).upper
+
+
+def test_many_matrices_at_once_have_the_norms_of_each():
+    rng = np.random.default_rng(5)
+    for size in (1, 2, 3, 5):
+        matrices = rng.uniform(-1.5, 1.5, (40, size, size))
+        matrices[:5][rng.random((5, size, size)) < 0.4] = 0
+        assert scaled_norms(matrices) == pytest.approx([scaled_norm(a).upper for a in matrices], rel=1e-7, abs=1e-7)
+
+
+def test_a_matrix_of_size_50_takes_little_time():
+    matrix = np.random.default_rng(6).normal(size=(50, 50))
+    found = scaled_norm(matrix)
+    assert found.gap <= 2e-6 * found.upper
+
+
+def test_scaling_undoes_scaling():
+    rng = np.random.default_rng(7)
+    matrix, weights = rng.normal(size=(8, 8)), np.exp(rng.normal(0, 4, 8))
+    assert scaled_norm(scaled(matrix, weights)).upper == pytest.approx(scaled_norm(matrix).upper, rel=2e-6)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "value", "attained"),
+    [
+        ([[0.5, 1.0], [0.0, 0.5]], 0.5, False),
+        ([[0.0, 1.0], [0.0, 0.0]], 0.0, False),
+        ([[0.5, 0.0], [0.0, 0.3]], 0.5, True),
+        ([[0.9, 0.0, 0.0], [0.0, 0.1, 1.0], [0.0, 0.0, 0.1]], 0.9, True),  # the largest block stands alone
+        ([[0.5, 0.4, 0.1], [0.4, 0.5, -0.1], [0.0, 0.0, 0.2]], 0.9, True),  # and here its singular vectors do
+        ([[0.5, 0.4, 0.1], [0.4, 0.5, -0.2], [0.0, 0.0, 0.2]], 0.9, False),
+        (np.zeros((3, 3)), 0.0, True),
+        (np.eye(6, k=1), 0.0, False),
+    ],
+)
+def test_an_infimum_that_is_not_attained_says_so(matrix, value, attained):
+    found = scaled_norm(matrix)
+    assert found.upper == pytest.approx(value, abs=1e-6)
+    assert found.lower == pytest.approx(value, abs=1e-6)
+    assert found.attained == attained
+    if attained:
+        assert found.upper == pytest.approx(value, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("matrix", "attained"),
+    [([[0.5, 1.0], [0.0, 0.5]], False), ([[0.5, 0.0], [1.0, 0.3]], True), ([[0.5, 1.0], [0.0, 0.3]], False)],
+)
+def test_perrons_weights_need_not_exist(matrix, attained):
+    found = absolute_radius(matrix)
+    assert found.attained == attained
+    assert found.upper == pytest.approx(0.5, abs=1e-8)
+
+
+def test_blocks_come_before_those_they_refer_to():
+    matrix = np.zeros((5, 5))
+    matrix[[3, 0, 0, 1, 4], [0, 3, 1, 2, 4]] = 1.0
+    order = [part.tolist() for part in blocks(matrix)]
+    assert sorted(map(tuple, order)) == [(0, 3), (1,), (2,), (4,)]
+    assert order.index([0, 3]) < order.index([1]) < order.index([2])
+
+
+def test_a_dual_that_says_nothing_proves_nothing():
+    assert lower_bound(np.eye(2), np.zeros((2, 2))) == 0.0
+    assert lower_bound(np.diag([2.0, 3.0]), np.eye(2)) == 2.0

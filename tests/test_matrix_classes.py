@@ -1,0 +1,91 @@
+"""Random members of each class of matrices, hidden by a scaling, are found."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.linalg import block_diag, circulant
+
+from levelflow.theory.matrices import MatrixError
+from levelflow.theory.matrix_classes import abnormality, classify, excess, mixed_signs
+
+
+def orthogonal(rng, size):
+    return np.linalg.qr(rng.normal(size=(size, size)))[0]
+
+
+def member(name, rng, size):
+    free = rng.normal(size=(size, size))
+    if name == "N":
+        kinds = [free + free.T, free - free.T, orthogonal(rng, size), circulant(rng.normal(size=size))]
+        kinds.append(free + free.T + 1j * (free - free.T))
+        return kinds[rng.integers(len(kinds))]
+    if name == "P":
+        return np.abs(free) * rng.choice([-1, 1])
+    inner = rng.normal(size=(size - 1, size - 1))
+    turned = orthogonal(rng, size)
+    return turned @ block_diag(1.0, inner / np.linalg.norm(inner, 2) * rng.uniform(0, 0.9)) @ turned.T
+
+
+def holds(matrix):
+    return {name for name, found in classify(matrix).items() if found.holds}
+
+
+@given(st.sampled_from(["N", "P", "R"]), st.integers(2, 8), st.integers(0, 10**6))
+@settings(max_examples=120, deadline=None)
+def test_members_are_found_and_so_are_those_that_are_similar(name, size, seed):
+    rng = np.random.default_rng(seed)
+    matrix = member(name, rng, size)
+    assert {name, "D" + name, "DR"} <= holds(matrix)
+    scaling = np.exp(rng.normal(0, 1.5, size)) * rng.choice([-1, 1], size)
+    hidden = matrix * (scaling[:, None] / scaling)
+    found = classify(hidden)
+    assert found["D" + name].holds
+    assert found["DR"].holds
+    undo = found["D" + name].scaling
+    residual = {"N": abnormality, "P": mixed_signs, "R": excess}[name](hidden * (undo[:, None] / undo))
+    assert residual <= 1e-5
+
+
+@given(st.integers(3, 8), st.integers(0, 10**6))
+@settings(max_examples=40, deadline=None)
+def test_a_matrix_at_random_is_of_no_class(size, seed):
+    matrix = np.random.default_rng(seed).normal(size=(size, size))
+    assert not holds(matrix) & {"N", "DN", "R"}
+
+
+@given(st.integers(2, 6), st.integers(0, 10**6))
+@settings(max_examples=60, deadline=None)
+def test_the_classes_include_each_other_for_irreducible_matrices(size, seed):
+    matrix = np.random.default_rng(seed).normal(size=(size, size))  # of size 2, one of two is similar to a normal one
+    found = holds(matrix)
+    for inner, outer in (("N", "DN"), ("DN", "DR"), ("N", "R"), ("R", "DR"), ("P", "DP"), ("DP", "DR")):
+        assert inner not in found or outer in found
+
+
+def test_a_reducible_matrix_without_negative_elements_is_not_similar_to_a_radial_one():
+    assert holds([[0.5, 1.0], [0.0, 0.5]]) == {"P", "DP"}
+
+
+def test_one_wrong_sign_in_a_small_place_is_seen():
+    scaling = np.array([1.0, 1e5, 1e-4])
+    matrix = np.array([[1.0, 1.0, 1.0], [1.0, 1.0, -1.0], [1.0, 1.0, 1.0]])
+    assert not classify(matrix * (scaling[:, None] / scaling))["DP"].holds
+
+
+def test_phases_of_a_complex_matrix_are_undone():
+    rng = np.random.default_rng(1)
+    phases = np.exp(1j * rng.uniform(0, 6, 4))
+    found = classify(rng.random((4, 4)) * (phases[:, None] / phases))
+    assert found["DP"].holds
+    assert not found["P"].holds
+
+
+def test_a_single_number_and_zero_are_of_every_class():
+    for matrix in ([[-3.0]], np.zeros((3, 3)), np.eye(2)):
+        assert holds(matrix) == {"N", "P", "R", "DN", "DP", "DR"}
+
+
+def test_what_is_no_matrix_is_refused():
+    with pytest.raises(MatrixError):
+        classify([[1.0, 2.0]])
