@@ -2,7 +2,8 @@ import numpy as np
 import pytest
 
 from levelflow import Scenario, library
-from levelflow.theory.references import MAX_MIN, UTILITY, base, reference
+from levelflow.theory.references import MAX_MIN, UTILITY, reference
+from levelflow.theory.scenarios import base
 
 PACKET = 8000  # bits
 UNIT = 0.02  # s, of Kunniyur and Srikant's experiments

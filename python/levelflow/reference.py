@@ -214,14 +214,25 @@ def _commands() -> Iterator[str]:
     group: Any = typer.main.get_command(app)
     yield "# Command line"
     yield "Exit status: 0 done; 1 the work ran and a claim was not reproduced; 2 bad input, told in one line."
-    for name, command in group.commands.items():
-        described: Any = typer.main.get_command(claims) if name == "reproduce" else command
+    for name, command in _leaves("levelflow", group):
+        described: Any = typer.main.get_command(claims) if name == "levelflow reproduce" else command
         arguments = [_metavar(p) for p in described.params if p.param_type_name == "argument"]
-        yield f"\n## `{' '.join(['levelflow', name, *arguments])}`"
+        yield f"\n## `{' '.join([name, *arguments])}`"
         yield f"{described.help.strip()}\n"
+        if described.epilog:
+            yield f"{described.epilog.replace('Example: ', 'Example: `')}`\n"
         rows = [[_spelling(p), p.help or "", _set(p)] for p in described.params]
         if rows:
             yield from _table(["", "meaning", "default"], rows)
+
+
+def _leaves(name: str, group: Any) -> Iterator[tuple[str, Any]]:
+    """Returns each command of a group and of the groups in it, by its full name."""
+    for own, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _leaves(f"{name} {own}", command)
+        else:
+            yield f"{name} {own}", command
 
 
 def _metavar(parameter: Any) -> str:

@@ -9,6 +9,7 @@ import typer
 
 from levelflow.cli.inspecting import app as inspecting
 from levelflow.cli.running import app as running
+from levelflow.cli.theory import app as theory
 
 BAD_INPUT = 2
 
@@ -21,6 +22,7 @@ app = typer.Typer(
 )
 app.add_typer(running)
 app.add_typer(inspecting)
+app.add_typer(theory, name="theory")
 
 
 def _version(wanted: bool) -> None:
@@ -46,8 +48,9 @@ def main() -> None:
         app()
     except ValueError as error:
         from levelflow import ScenarioError
+        from levelflow.theory.errors import TheoryError
 
-        if not isinstance(error, ScenarioError):
+        if not isinstance(error, ScenarioError | TheoryError):
             raise
         print(f"levelflow: {error}", file=sys.stderr)
         sys.exit(BAD_INPUT)

@@ -7,20 +7,18 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from levelflow.cli.choosing import Changes, ScenarioName, choose
+
 if TYPE_CHECKING:
     from levelflow.results import Result
-    from levelflow.scenario import Scenario
 
 app = typer.Typer()
 
 
 @app.command()
 def run(
-    scenario: Annotated[str, typer.Argument(help="A scenario file, or a name that `levelflow list scenarios` shows.")],
-    changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PATH=VALUE", help='Change a value, as in flow.x1.start="3 s".'),
-    ] = None,
+    scenario: ScenarioName,
+    changes: Changes = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of all random streams.")] = None,
     out: Annotated[Path | None, typer.Option(help="Result directory [default: results/NAME-seedSEED].")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")] = False,
@@ -29,7 +27,7 @@ def run(
     """Simulate a scenario; print and draw what came out."""
     from levelflow.running import Interrupted
 
-    chosen = _changed(scenario, changes or [], seed)
+    chosen = choose(scenario, changes, seed)
     resolved = chosen.resolve()
     target = out or Path("results") / f"{resolved['name']}-seed{resolved['seed']}"
     try:
@@ -64,20 +62,6 @@ def bench() -> None:
     from levelflow.bench import main
 
     main()
-
-
-def _changed(name: str, changes: list[str], seed: int | None) -> Scenario:
-    from levelflow import Scenario, ScenarioError
-    from levelflow.library import find
-    from levelflow.scenario import value_of
-
-    chosen = Scenario.load(find(name))
-    for change in changes:
-        path, equals, text = change.partition("=")
-        if not equals:
-            raise ScenarioError(f"--set {change}: needs PATH=VALUE, as in --set duration='10 s'")
-        chosen.set(path.strip(), value_of(text.strip()))
-    return chosen if seed is None else chosen.set("seed", seed)
 
 
 def _draw(result: Result) -> list[Path]:

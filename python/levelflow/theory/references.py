@@ -13,33 +13,20 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from levelflow.theory.maxmin import maxmin
+from levelflow.theory.scenarios import base, competition
+from levelflow.theory.utility import ConvergenceError, optimum
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from levelflow.theory.network import Floats
-
-    Flow = dict[str, Any]
-    Link = dict[str, Any]
+    from levelflow.theory.scenarios import Competition, Flow, Link
+    from levelflow.theory.utility import Optimum
 
 MAX_MIN = "max-min fair"
 UTILITY = "utility-optimal"
 
 #: Laws that come to rest at max-min fair rates, XCP where its links leave nothing unused.
 MAX_MIN_LAWS = ("jetmax", "emkc", "emkc_avq", "rcp", "maxnet", "xcp")
-
-#: Senders that take their rate whatever the others do.
-UNRESPONSIVE = ("cbr",)
-
-#: In base units: s, bit/s.
-UNITS = {
-    "": 1.0,
-    **{f"{prefix}s": factor for prefix, factor in zip("pnum", (1e-12, 1e-9, 1e-6, 1e-3), strict=True)},
-    "s": 1.0,
-    "min": 60.0,
-    "h": 3600.0,
-    **{f"{prefix}b/s": factor for prefix, factor in zip(("", *"kMGT"), (1.0, 1e3, 1e6, 1e9, 1e12), strict=True)},
-}
 
 
 class Reference(NamedTuple):
@@ -72,85 +59,58 @@ class Utility:
 def reference(scenario: dict[str, Any], active: Sequence[float]) -> Reference:
     """Returns the rates at which the flows that compete would come to rest.
 
-    Links offer what their routers aim at (`target_bps`), less what unresponsive senders take. Headers count, ACKs and
-    what opens flows do not.
-
     Args:
         scenario: resolved.
         active: how many flows of each entry compete; a mean may be a fraction.
     """
-    entries = scenario["flows"]
-    index = {link["name"]: number for number, link in enumerate(scenario["links"])}
-    routes = [[index[name] for name in flow["path"]] for flow in entries]
-    available = np.array([link["target_bps"] for link in scenario["links"]], dtype=np.float64)
-    competing = []
-    for number, flow in enumerate(entries):
-        if flow["law"] in UNRESPONSIVE:
-            np.subtract.at(available, routes[number], active[number] * base(flow["params"]["rate"]))
-        elif active[number] > 0:
-            competing.append(number)
-    np.maximum(available, 0.0, out=available)
-    flows = [entries[number] for number in competing]
-    paths = [routes[number] for number in competing]
-    counts = np.array([active[number] for number in competing], dtype=np.float64)
-    totals = _optimal(flows, paths, counts, available, scenario["links"])
-    name = MAX_MIN if totals is None else UTILITY
-    if totals is None:
-        totals = maxmin(paths, available, counts * [_weight(flow) for flow in flows])
-    rates: list[float | None] = [None] * len(entries)
-    for number, total, count in zip(competing, totals, counts, strict=True):
+    found = competition(scenario, active)
+    best = optimal(found)
+    name = MAX_MIN if best is None else UTILITY
+    totals = maxmin(found.routes, found.available, found.weights) if best is None else best.rates
+    rates: list[float | None] = [None] * len(active)
+    for number, total, count in zip(found.numbers, totals, found.counts, strict=True):
         rates[number] = float(total / count)
     return Reference(name, rates)
 
 
-def base(text: str) -> float:
-    """Reads a quantity as resolved scenarios write it, in s or bit/s.
-
-    >>> base("2.5 Mb/s"), base("20 ms"), base("0.5")
-    (2500000.0, 0.02, 0.5)
-    """
-    number, _, unit = text.partition(" ")
-    return float(number) * UNITS[unit]
-
-
-def _weight(flow: Flow) -> float:
-    """Returns the weight of a flow in max-min fairness.
-
-    The rate of a MaxNet flow at a price is `x_max e^(-price/T)` (Andrew et al., eq. 7): with the same `T`, rates on a
-    bottleneck are as their `x_max`.
-    """
-    return base(flow["params"]["x_max"]) if flow["law"] == "maxnet" else 1.0
-
-
-def _optimal(
-    flows: list[Flow], paths: list[list[int]], counts: Floats, available: Floats, links: list[Link]
-) -> Floats | None:
-    """Returns the total rate of each entry at the largest utility; None if there is none that the flows share."""
-    if len({flow["law"] for flow in flows}) != 1 or flows[0]["law"] not in UTILITIES:
+def optimal(found: Competition) -> Optimum | None:
+    """Returns the total rate of each entry, and the prices, at the largest utility; None if no utility is known."""
+    wants = utilities(found)
+    if wants is None:
         return None
-    of = UTILITIES[flows[0]["law"]]
-    wants = [want for flow, path in zip(flows, paths, strict=True) if (want := of(flow, [links[i] for i in path]))]
-    pays, marks = wants[0].pays if wants else False, any(want.marks for want in wants)
-    capacities = available * [_marking_level(link) for link in links] if marks else available
-    crossed = capacities[sorted({link for path in paths for link in path})]
-    if len(wants) < len(flows) or any(want.pays != pays for want in wants) or not (crossed > 0).all():
+    marks = any(want.marks for want in wants)
+    capacities = found.available * [_marking_level(link) for link in found.links] if marks else found.available
+    crossed = capacities[sorted({link for route in found.routes for link in route})]
+    if not (crossed > 0).all():
         return None
-    from levelflow.theory.utility import ConvergenceError, optimum
-
     exponents = np.array([want.exponent for want in wants])
     try:
-        best = optimum(
-            paths,
+        return optimum(
+            found.routes,
             capacities,
             # Of n flows at the rate X/n each, the utility is n U(X/n).
-            weights=counts ** (1 + exponents) * [want.weight for want in wants],
+            weights=found.counts ** (1 + exponents) * [want.weight for want in wants],
             exponents=exponents,
             costs=[want.cost for want in wants],
-            penalty=1.0 if pays else None,
+            penalty=1.0 if wants[0].pays else None,
         )
     except ConvergenceError:
         return None
-    return best.rates
+
+
+def utilities(found: Competition) -> list[Utility] | None:
+    """Returns what one flow of each entry wants; None if not all follow the same law, or what it wants is not known."""
+    laws = {flow["law"] for flow in found.entries}
+    if len(laws) != 1 or not laws <= UTILITIES.keys():
+        return None
+    of = UTILITIES[laws.pop()]
+    wants = []
+    for flow, route in zip(found.entries, found.routes, strict=True):
+        want = of(flow, [found.links[link] for link in route])
+        if want is None:
+            return None
+        wants.append(want)
+    return wants if len({want.pays for want in wants}) == 1 else None
 
 
 def _marking_level(link: Link) -> float:

@@ -123,8 +123,8 @@ def optimum(
     capacity = read_capacities(capacities)
     flow, link, _ = read_crossings(routes, capacity.size)
     count = len(routes)
-    weight = read_weights(weights, count)
     exponent = _per_flow("exponent", exponents, count)
+    weight = read_weights(weights, count)
     cost = _per_flow("cost", costs, count)
     if penalty is not None and not (np.isfinite(penalty) and penalty > 0):
         raise UtilityError(f"penalty {penalty} is not allowed; needs a finite number > 0")

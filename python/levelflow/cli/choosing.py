@@ -1,0 +1,37 @@
+"""Which scenario a command is about."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from levelflow.scenario import Scenario
+
+ScenarioName = Annotated[
+    str, typer.Argument(help="A scenario file, or a name that `levelflow list scenarios` shows.", show_default=False)
+]
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PATH=VALUE", help='Change a value, as in flow.x1.start="3 s".'),
+]
+
+
+def choose(name: str, changes: list[str] | None, seed: int | None = None) -> Scenario:
+    """Returns the scenario of that name or file, with these changes.
+
+    Raises:
+        ScenarioError: if there is none, or a change is not allowed.
+    """
+    from levelflow import Scenario, ScenarioError
+    from levelflow.library import find
+    from levelflow.scenario import value_of
+
+    chosen = Scenario.load(find(name))
+    for change in changes or []:
+        path, equals, text = change.partition("=")
+        if not equals:
+            raise ScenarioError(f"--set {change}: needs PATH=VALUE, as in --set duration='10 s'")
+        chosen.set(path.strip(), value_of(text.strip()))
+    return chosen if seed is None else chosen.set("seed", seed)

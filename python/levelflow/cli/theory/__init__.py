@@ -1,0 +1,21 @@
+"""The group `levelflow theory`: one file per command, which imports what it needs when it runs."""
+
+from __future__ import annotations
+
+import typer
+
+from levelflow.cli.theory.bottlenecks import bottlenecks
+from levelflow.cli.theory.maxmin import maxmin
+from levelflow.cli.theory.num import num
+
+app = typer.Typer(
+    help="Say without simulating where flows come to rest, and whether they stay there.",
+    no_args_is_help=True,
+    rich_markup_mode=None,
+)
+for command, example in (
+    (maxmin, 'levelflow theory maxmin parking-lot --at "60 s"'),
+    (num, "levelflow theory num parking-lot --exponent 0"),
+    (bottlenecks, "levelflow theory bottlenecks parking-lot --out bottlenecks.png"),
+):
+    app.command(epilog=f"Example: {example}")(command)

@@ -1,0 +1,107 @@
+"""What the commands about the rest points of a scenario have in common."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from levelflow.theory.network import Floats
+    from levelflow.theory.scenarios import Competition
+
+At = Annotated[
+    str | None,
+    typer.Option(metavar="TIME", help='Only the flows under way then, as in "45 s" [default: all listed flows].'),
+]
+Out = Annotated[Path | None, typer.Option("--out", metavar="FILE.png", help="Draw it into this file.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON and nothing else.")]
+
+
+def ask(name: str, changes: list[str] | None, at: str | None) -> Competition:
+    """Returns who competes in a scenario.
+
+    Raises:
+        ScenarioError: if the scenario is not allowed.
+        CompetitionError: if nobody competes, or `at` is not a time.
+    """
+    from levelflow.cli.choosing import choose
+    from levelflow.theory.scenarios import competition, listed, time
+
+    scenario = choose(name, changes).resolve()
+    return competition(scenario, listed(scenario, None if at is None else time(at)))
+
+
+def show_json(answer: dict[str, Any]) -> None:
+    """Prints an answer."""
+    typer.echo(json.dumps(answer, indent=2))
+
+
+def save(figure: Figure, target: Path) -> None:
+    """Writes a picture.
+
+    Raises:
+        TheoryError: if it cannot be written, or not in the format of its ending.
+    """
+    from levelflow.theory.errors import TheoryError
+
+    try:
+        figure.savefig(target)
+    except OSError as error:
+        raise TheoryError(f"{target}: {(error.strerror or str(error)).lower()}") from None
+    except ValueError:
+        allowed = ", ".join(sorted(figure.canvas.get_supported_filetypes()))
+        raise TheoryError(f"{target}: no picture has the ending {target.suffix!r}; allowed: {allowed}") from None
+
+
+def flow_rows(found: Competition, totals: Floats) -> list[dict[str, Any]]:
+    """Returns name, number of flows and rate of one, bit/s, for each entry."""
+    each = zip(found.entries, found.counts.tolist(), totals.tolist(), strict=True)
+    return [{"name": flow["name"], "flows": count, "rate_bps": total / count} for flow, count, total in each]
+
+
+def link_rows(found: Competition, totals: Floats) -> list[dict[str, Any]]:
+    """Returns name, available rate and load, bit/s, for each link that is crossed; and its number."""
+    import numpy as np
+
+    load = np.zeros(len(found.links))
+    for route, total in zip(found.routes, totals, strict=True):
+        np.add.at(load, route, total)
+    return [
+        {
+            "link": link,
+            "name": found.links[link]["name"],
+            "available_bps": float(found.available[link]),
+            "load_bps": float(load[link]),
+        }
+        for link in sorted({link for route in found.routes for link in route})
+    ]
+
+
+def show_flows(rows: list[dict[str, Any]], last: str, values: list[str]) -> None:
+    """Prints a table of entries with another column."""
+    from levelflow.cli.show import show_table
+    from levelflow.tables import rate
+
+    cells = [
+        [row["name"], f"{row['flows']:g}", rate(row["rate_bps"]), value]
+        for row, value in zip(rows, values, strict=True)
+    ]
+    show_table("Flows", ["flow", "flows", "rate of one", last], cells)
+
+
+def show_links(rows: list[dict[str, Any]]) -> None:
+    """Prints a table of links, with their prices where they have some."""
+    from levelflow.cli.show import show_table
+    from levelflow.tables import percent, rate
+
+    cells = []
+    for row in rows:
+        offer, load = row["available_bps"], row["load_bps"]
+        price = [f"{row['price']:.4g}"] if "price" in row else []
+        cells.append([row["name"], rate(offer), rate(load), percent(load / offer if offer else 0.0), *price])
+    show_table("Links", ["link", "offers", "load", "used", "price"][: len(cells[0])], cells)

@@ -1,0 +1,69 @@
+"""`levelflow theory bottlenecks`."""
+
+from __future__ import annotations
+
+import typer
+
+from levelflow.cli.choosing import Changes, ScenarioName
+from levelflow.cli.theory.asking import AsJson, At, Out
+
+
+def bottlenecks(
+    scenario: ScenarioName,
+    changes: Changes = None,
+    at: At = None,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Which link limits each flow at max-min fair rates, and in which order links come to rest.
+
+    A flow listens to its bottleneck. On its other links it is unresponsive: it disturbs those that listen there.
+    The picture shows links as boxes, and an arrow from each flow to the boxes where it disturbs.
+    """
+    from levelflow.cli.show import show_table
+    from levelflow.cli.theory.asking import ask, save, show_json
+    from levelflow.theory.assignment import assign, bottleneck_sets
+    from levelflow.theory.maxmin import maxmin
+
+    found = ask(scenario, changes, at)
+    problem = (found.routes, found.available)
+    sets = bottleneck_sets(*problem, maxmin(*problem, found.weights), found.weights)
+    # Where several links limit a flow, all flows agree on which counts: the first.
+    assignment = assign(found.routes, [own[0] for own in sets], len(found.links))
+    flows, links = [flow["name"] for flow in found.entries], [link["name"] for link in found.links]
+    layers = assignment.layers()
+    if out is not None:
+        from levelflow.theory.pictures.graphs import dependency_graph
+
+        save(dependency_graph(assignment, flows, links), out)
+    edges = [(flow, other) for flow, other in assignment.graph().edges]
+    if as_json:
+        show_json(
+            {
+                "flows": [
+                    {"name": name, "bottlenecks": [links[link] for link in own]}
+                    for name, own in zip(flows, sets, strict=True)
+                ],
+                "order": [[links[link] for link in layer] for layer in layers],
+                "disturbs": [[flows[flow], flows[other]] for flow, other in edges],
+            }
+        )
+        return
+    rows = [
+        [name, ", ".join(links[link] for link in own), ", ".join(flows[o] for f, o in edges if f == flow)]
+        for flow, (name, own) in enumerate(zip(flows, sets, strict=True))
+    ]
+    show_table("Flows", ["flow", "bottlenecks", "disturbs"], rows, numbers=False)
+    rows = [
+        [
+            links[link],
+            str(turn),
+            ", ".join(flows[flow] for flow in assignment.responsive(link)),
+            ", ".join(flows[flow] for flow in assignment.unresponsive(link)),
+        ]
+        for turn, layer in enumerate(layers, 1)
+        for link in layer
+    ]
+    show_table("Links, as they come to rest", ["link", "turn", "responsive", "unresponsive"], rows, numbers=False)
+    if out is not None:
+        typer.echo(out)

@@ -1,0 +1,27 @@
+"""`levelflow theory maxmin`."""
+
+from __future__ import annotations
+
+from levelflow.cli.choosing import Changes, ScenarioName
+from levelflow.cli.theory.asking import AsJson, At
+
+
+def maxmin(scenario: ScenarioName, changes: Changes = None, at: At = None, as_json: AsJson = False) -> None:
+    """Max-min fair rates: no flow could gain without taking from one that has no more."""
+    from levelflow.cli.theory.asking import ask, flow_rows, link_rows, show_flows, show_json, show_links
+    from levelflow.theory.assignment import bottleneck_sets
+    from levelflow.theory.maxmin import maxmin as fill
+    from levelflow.theory.maxmin import unfairness
+
+    found = ask(scenario, changes, at)
+    problem = (found.routes, found.available)
+    totals = fill(*problem, found.weights)
+    flows, links = flow_rows(found, totals), link_rows(found, totals)
+    for row, own in zip(flows, bottleneck_sets(*problem, totals, found.weights), strict=True):
+        row["bottlenecks"] = [found.links[link]["name"] for link in own]
+    if as_json:
+        lacking = float(unfairness(*problem, totals, found.weights).max())
+        show_json({"flows": flows, "links": links, "unfairness": lacking})
+        return
+    show_flows(flows, "bottleneck", [", ".join(row["bottlenecks"]) for row in flows])
+    show_links(links)
