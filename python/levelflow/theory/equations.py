@@ -71,6 +71,8 @@ class Past:
         shape = np.broadcast_shapes(back.shape, rows.shape[1:])
         where = np.indices(shape)[len(shape) - rows.ndim + 1 :] if rows.ndim > 1 else ()
         older = rows[(np.broadcast_to(early, shape), *where)]
+        if not part.any():
+            return older
         newer = rows[(np.broadcast_to(late, shape), *where)]
         return np.where(np.broadcast_to(part, shape) == 0, older, older + part * (newer - older))
 

@@ -13,12 +13,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from levelflow.theory.filling import fill
-from levelflow.theory.laws.inputs import read_each
+from levelflow.theory.laws import mkc
+from levelflow.theory.laws.conditions import between
+from levelflow.theory.laws.inputs import read_each, read_number
 from levelflow.theory.network import read_capacities, read_crossings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
+    from levelflow.theory.laws.conditions import Condition
+    from levelflow.theory.laws.paths import Paths, Run
     from levelflow.theory.network import Floats, Ints, Routes
 
 #: Rounds in which links that lose and the loads of those behind them are made to agree, and when they do.
@@ -45,6 +49,34 @@ def price(load: ArrayLike, capacity: ArrayLike) -> Floats:
     with np.errstate(divide="ignore", invalid="ignore"):
         signed: Floats = np.where(load == 0, -np.inf, 1 - capacity / load)
     return signed
+
+
+def iterate(
+    network: Paths,
+    start: ArrayLike,
+    steps: int,
+    capacities: ArrayLike,
+    gains: tuple[ArrayLike, ArrayLike],
+    offset: ArrayLike = 0.0,
+) -> Run:
+    """Iterates EMKC over a network.
+
+    Args:
+        network: paths and delays.
+        start: rates at step 0 and before, per flow.
+        steps: how many.
+        capacities: per link.
+        gains: `alpha` and `beta`, each for all flows or per flow.
+        offset: what links add to their prices, for all or each.
+
+    Raises:
+        CapacityError: if a capacity is negative, infinite or NaN.
+        LawError: if there is not one finite rate per flow.
+        EquationError: if a number of steps is not allowed.
+    """
+    capacity = read_capacities(capacities)
+    added = read_each("offset", offset, capacity.size, -np.inf)
+    return mkc.iterate(network, start, steps, lambda load: price(load, capacity) + added, gains)
 
 
 def rest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, *, thinned: bool = False) -> Rest:
@@ -119,3 +151,73 @@ def unrest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, ra
     largest = np.maximum.reduceat(prices[link], starts[:-1]) if len(routes) else np.zeros(0)
     away: Floats = np.abs(ratio / rate - largest)
     return away
+
+
+def loss(flows: float, capacity: float, alpha_over_beta: float) -> float:
+    """Returns the price at which flows rest on one link, `N alpha / (C beta + N alpha)` (corollary 4).
+
+    >>> round(loss(4, 500.0, 10 / 0.9), 4)
+    0.0816
+    """
+    extra = flows * read_number("alpha over beta", alpha_over_beta)
+    return extra / (read_number("capacity", capacity, closed=True) + extra)
+
+
+def lossless(flows: float, capacity: float, alpha_over_beta: float) -> float:
+    """Returns what a link must add to its price so that its load is its capacity, `N alpha / (beta C)` (section V.3.3).
+
+    Where flows with other bottlenecks cross it, `C` is what they leave.
+    """
+    return flows * read_number("alpha over beta", alpha_over_beta) / read_number("capacity", capacity)
+
+
+def theorem_9(beta: float) -> Condition:
+    """Returns whether EMKC is stable on one link under any delays; under equal ones, from any start (theorems 9, 11)."""
+    return between(beta)
+
+
+def aggregate(step: ArrayLike, start: float, resting: float, beta: float) -> Floats:
+    """Returns the sum of the rates of all flows on one link, `X* + (1 - beta)^n (X(0) - X*)` (eq 102, 106).
+
+    Args:
+        step: `n`, in round trips, which all flows have in common.
+        start: the sum at step 0.
+        resting: `X*`, the sum at rest, `C + N alpha/beta`.
+        beta: gain.
+
+    >>> aggregate([0, 1, 2], 2.0, 10.0, 0.5).tolist()
+    [2.0, 6.0, 8.0]
+    """
+    sums: Floats = resting + (1 - beta) ** np.asarray(step) * (start - resting)
+    return sums
+
+
+def steps_to_fairness(flows: int, capacity: float, alpha: float, beta: float, eps: float) -> float:
+    """Returns in how many steps the smallest rate is within `eps` of the largest, from one flow having all (eq 108).
+
+    `(C + N alpha/beta) (ln N - ln eps) / (N alpha)`, for `N alpha` far below `C`; differences shrink by the factor
+    `1 - N alpha / X*` per step.
+
+    >>> round(steps_to_fairness(2, 1000.0, 10.0, 0.5, 0.01), 1)
+    275.5
+    """
+    added = read_number("flows", flows) * read_number("alpha", alpha)
+    total = read_number("capacity", capacity) + added / read_number("beta", beta)
+    return total * float(np.log(flows / read_number("eps", eps, 0, 1))) / added
+
+
+def lemma_14(start: float, factor: float, inputs: ArrayLike) -> Floats:
+    """Returns bounds on `x_n = a_n x_(n-1) + v_n`, by step (eq 93-94): they go to 0 if `v_n` does.
+
+    Args:
+        start: `x_0`.
+        factor: a number below 1 that no `|a_n|` exceeds.
+        inputs: `v_1`, `v_2`, ...
+
+    >>> lemma_14(1.0, 0.5, [1.0, 0.0, 0.0]).tolist()
+    [1.0, 1.5, 0.75, 0.375]
+    """
+    sizes = [abs(start)]
+    for size in np.abs(np.asarray(inputs, dtype=np.float64)):
+        sizes.append(read_number("factor", factor, closed=True, high=1) * sizes[-1] + float(size))
+    return np.array(sizes)

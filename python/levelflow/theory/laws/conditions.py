@@ -1,0 +1,37 @@
+"""Verdicts of theorems whose conditions are that numbers lie between two bounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.network import Floats
+
+
+class Condition(NamedTuple):
+    """Whether a condition holds.
+
+    Attributes:
+        holds: whether all values lie strictly between the bounds.
+        margin: how far the worst value is from its nearer bound; below 0 if it lies outside.
+        values: what must lie between the bounds.
+    """
+
+    holds: bool
+    margin: float
+    values: Floats
+
+
+def between(values: ArrayLike, low: float = 0.0, high: float = 2.0) -> Condition:
+    """Returns whether all values lie strictly between bounds.
+
+    >>> between([0.5, 1.75])
+    Condition(holds=True, margin=0.25, values=array([0.5 , 1.75]))
+    """
+    value = np.atleast_1d(np.array(values, dtype=np.float64))
+    margin = float(np.min(np.minimum(value - low, high - value), initial=np.inf))
+    return Condition(margin > 0, margin, value)

@@ -1,0 +1,151 @@
+"""EMKC with an adaptive virtual queue (Zhang 2008, eq. 130): links pretend to be smaller until what arrives fits.
+
+    V(n) = min(V(n - 1) + gain (gamma C - y(n)), gamma C)    gain = tau Delta / D_max    (130)
+    p(n) = (y(n) - V(n)) / y(n)
+
+Steps are the routers' intervals, of length `Delta`; `target` is `gamma C`. Rates are in any one unit; so is `alpha`,
+per step. Virtual capacities may be negative, and prices above 1.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from levelflow.theory.laws import emkc, mkc
+from levelflow.theory.laws.conditions import between
+from levelflow.theory.laws.inputs import read_each, read_number
+from levelflow.theory.laws.paths import run
+from levelflow.theory.maxmin import bottlenecks, maxmin
+from levelflow.theory.network import read_capacities, read_crossings
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.laws.conditions import Condition
+    from levelflow.theory.laws.paths import Paths, Run
+    from levelflow.theory.network import Floats, Routes
+
+
+class Rest(NamedTuple):
+    """Where rates, prices and virtual capacities stay.
+
+    Attributes:
+        rates: per flow; max-min fair, weighted by `alpha/beta` where that differs.
+        prices: per link; minus infinity where nobody sends.
+        virtual: per link, its virtual capacity.
+    """
+
+    rates: Floats
+    prices: Floats
+    virtual: Floats
+
+
+def virtual(before: Floats, load: Floats, target: Floats | float, gain: Floats | float) -> Floats:
+    """Returns the next virtual capacity, from the last one and what arrived (eq 130)."""
+    adapted: Floats = np.minimum(before + gain * (target - load), target)
+    return adapted
+
+
+def iterate(
+    network: Paths,
+    start: ArrayLike,
+    steps: int,
+    targets: ArrayLike,
+    gains: tuple[ArrayLike, ArrayLike, ArrayLike],
+    first: ArrayLike | None = None,
+) -> Run:
+    """Iterates EMKC-AVQ over a network; the memory of the links is their virtual capacity.
+
+    Args:
+        network: paths and delays.
+        start: rates at step 0 and before, per flow.
+        steps: how many.
+        targets: `gamma C`, per link.
+        gains: `alpha` and `beta`, each for all flows or per flow, and `tau Delta / D_max`, for all links or per link.
+        first: virtual capacities before step 0; the targets by default.
+
+    Raises:
+        CapacityError: if a target is negative, infinite or NaN.
+        LawError: if there is not one finite rate per flow.
+        EquationError: if a number of steps is not allowed.
+    """
+    target = read_capacities(targets)
+    flows = len(network.crossings)
+    alpha, beta = read_each("alpha", gains[0], flows, closed=True), read_each("beta", gains[1], flows)
+    gain = read_each("gain", gains[2], target.size)
+
+    def senders(_: Floats, reference: Floats, heard: Floats) -> Floats:
+        return mkc.sender(reference, mkc.largest(network, heard), alpha, beta)
+
+    def routers(received: Floats, memory: Floats) -> tuple[Floats, Floats]:
+        load = received.sum(axis=0)
+        capacity = virtual(memory, load, target, gain)
+        return emkc.price(load, capacity), capacity
+
+    return run(network, start, steps, senders, routers, target if first is None else first)
+
+
+def rest(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) -> Rest:
+    """Returns the rest point: links that limit flows carry their target, at the price `alpha / (beta x)`.
+
+    Args:
+        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        targets: `gamma C`, per link, above 0.
+        alpha_over_beta: for all flows or per flow, above 0, in the unit of the targets.
+
+    Raises:
+        RouteError: if a flow crosses no link or an unknown one.
+        LawError: if a target or ratio is not positive and finite.
+
+    >>> rest([[0], [0]], [10.0], 0.4)
+    Rest(rates=array([5., 5.]), prices=array([0.08]), virtual=array([9.2]))
+    """
+    target = read_each("target", targets, np.size(targets))
+    ratio = read_each("alpha over beta", alpha_over_beta, len(routes))
+    rates = maxmin(routes, target, ratio)
+    flow, link, _ = read_crossings(routes, target.size)
+    loads = np.bincount(link, weights=rates[flow], minlength=target.size)
+    prices = emkc.price(loads, target)
+    limits = bottlenecks(routes, target, ratio)
+    prices[limits] = ratio / rates
+    capacity = target.copy()
+    capacity[limits] = (loads * (1 - prices))[limits]
+    return Rest(rates, prices, capacity)
+
+
+def differences(share: float, alpha: float) -> Condition:
+    """Returns whether differences between flows on one link die out (eq 66): `0 < beta p < 2`.
+
+    At rest `beta p = alpha / x`, so the fair share `x` must exceed `alpha / 2`. With a loss for price, below 1, `beta`
+    alone sees to it.
+
+    >>> differences(0.1, 0.2).holds
+    False
+    """
+    return between(read_number("alpha", alpha, closed=True) / read_number("share", share))
+
+
+def polynomial(beta: float, gain: float, delay: int) -> Floats:
+    """Returns the coefficients, highest first, of the sum of the rates of flows with equal delays on one link.
+
+    `(z^D - (1 - beta)) (z - 1) + beta gain z`: the sum `X` and the virtual capacity `V` near rest follow
+    `X(n) = (1 - beta) X(n - D) + beta V(n - backward delay)` and `V(n) = V(n - 1) - gain X(n - forward delay)`.
+
+    >>> polynomial(0.5, 0.1, 2).tolist()
+    [1.0, -1.0, -0.45, 0.5]
+    """
+    lag = int(read_number("delay", delay, 1, closed=True))
+    kept, felt = 1 - read_number("beta", beta), beta * read_number("gain", gain)
+    coefficients = np.zeros(lag + 2)
+    coefficients[0] += 1.0
+    coefficients[1] -= 1.0
+    coefficients[-2] -= kept - felt
+    coefficients[-1] += kept
+    return coefficients
+
+
+def radius(beta: float, gain: float, delay: int) -> float:
+    """Returns the largest modulus of a root of `polynomial`: the sum of the rates is stable below 1."""
+    return float(np.abs(np.roots(polynomial(beta, gain, delay))).max())

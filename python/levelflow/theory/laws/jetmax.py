@@ -1,0 +1,211 @@
+"""JetMax (Zhang 2008, chapter VI.5): routers tell their senders the fair share of what others leave.
+
+    g_l(n) = (gamma_l C_l - u_l(n)) / N_l                           (133)
+    x_r(n) = (1 - tau) x_r(n - D_r) + tau g(n - backward delay)     (134)
+    p_l(n) = 1 - gamma_l C_l / y_l(n)                               (135)
+
+`N_l` flows respond to link `l`; `u_l` is the load of those that cross it and respond to another. `target` is `gamma C`.
+With losses on the way, a link counts what survives (eq. 151-152). Rates are in any one unit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from levelflow.theory.filling import fill
+from levelflow.theory.laws import emkc
+from levelflow.theory.laws.conditions import between
+from levelflow.theory.laws.inputs import LawError, read_each, read_number
+from levelflow.theory.laws.paths import run
+from levelflow.theory.network import read_capacities, read_crossings
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.laws.conditions import Condition
+    from levelflow.theory.laws.paths import Paths, Run
+    from levelflow.theory.network import Floats, Ints, Routes
+
+#: A power of the gain that misses `eps` by this share of it for rounding reaches it.
+ROUNDING = 1e-12
+
+#: Which link is the bottleneck of a flow: that with the largest price (eq 135), `1 - gamma C / y`.
+price = emkc.price
+
+
+class Rest(NamedTuple):
+    """Where rates stay.
+
+    Attributes:
+        rates: per flow, as sent.
+        bottlenecks: per flow.
+    """
+
+    rates: Floats
+    bottlenecks: Ints
+
+
+def fair_share(target: Floats, unresponsive: Floats, number: Floats) -> Floats:
+    """Returns `g` of each link (eq 133): infinite where no flow responds, which lets no flow choose it."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        share: Floats = np.where(number > 0, (target - unresponsive) / number, np.inf)
+    return share
+
+
+def sender(reference: Floats, share: Floats, tau: Floats | float) -> Floats:
+    """Returns the next rate, from that of a round trip ago and the fair share (eq 134)."""
+    following: Floats = (1 - tau) * reference + tau * share
+    return following
+
+
+def iterate(
+    network: Paths,
+    start: ArrayLike,
+    steps: int,
+    targets: ArrayLike,
+    tau: float,
+    *,
+    bottlenecks: ArrayLike = 0,
+    survival: ArrayLike = 1.0,
+) -> Run:
+    """Iterates JetMax over a network in which each flow keeps its bottleneck; what links say is their fair share.
+
+    Args:
+        network: paths and delays.
+        start: rates at step 0 and before, per flow.
+        steps: how many.
+        targets: `gamma C`, per link.
+        tau: gain.
+        bottlenecks: per flow, a link that it crosses; for all flows the first link by default.
+        survival: what share of a flow's packets gets as far as a link; one number, or flows by links.
+
+    Raises:
+        CapacityError: if a target is negative, infinite or NaN.
+        LawError: if there is not one finite rate per flow, a flow does not cross its bottleneck, or a survival is not
+            above 0 and at most 1.
+        EquationError: if a number of steps is not allowed.
+    """
+    target = read_capacities(targets)
+    arriving, chosen = _survival(survival, network.crossings.shape), _chosen(network, bottlenecks)
+    who = np.arange(chosen.size)
+    responds = np.zeros(arriving.shape, dtype=bool)
+    responds[who, chosen] = True
+    number = np.where(responds, arriving * network.crossings, 0.0).sum(axis=0)
+    gain = read_number("tau", tau)
+
+    def senders(_: Floats, reference: Floats, heard: Floats) -> Floats:
+        return sender(reference, heard[who, chosen], gain)
+
+    def routers(received: Floats, memory: Floats) -> tuple[Floats, Floats]:
+        unresponsive = np.where(responds, 0.0, arriving * received).sum(axis=0)
+        return fair_share(target, unresponsive, number), memory
+
+    return run(network, start, steps, senders, routers)
+
+
+def rest_under(network: Paths, targets: ArrayLike, bottlenecks: ArrayLike, survival: ArrayLike = 1.0) -> Floats:
+    """Returns the rates at rest, each `(gamma C - u) / N` of its bottleneck (lemma 19), or with losses that of eq 151.
+
+    Args:
+        network: paths.
+        targets: `gamma C`, per link.
+        bottlenecks: per flow, a link that it crosses; consistent ones need not be those of max-min fairness.
+        survival: what share of a flow's packets gets as far as a link; one number, or flows by links.
+
+    Raises:
+        CapacityError: if a target is negative, infinite or NaN.
+        LawError: if a flow does not cross its bottleneck, a survival is not above 0 and at most 1, or the bottlenecks
+            depend on each other so that no rates or several are at rest.
+    """
+    target = read_capacities(targets)
+    arriving, chosen = _survival(survival, network.crossings.shape) * network.crossings, _chosen(network, bottlenecks)
+    together = np.equal.outer(chosen, chosen)
+    # Row r: the load of bottleneck b_r, in which those that respond all have the rate of r.
+    matrix = np.where(together, 0.0, arriving[:, chosen].T)
+    matrix += np.diag(np.where(together, arriving[:, chosen].T, 0.0).sum(axis=1))
+    try:
+        return np.asarray(np.linalg.solve(matrix, target[chosen]), dtype=np.float64)
+    except np.linalg.LinAlgError:
+        raise LawError("these bottlenecks are not allowed; needs flows that do not depend on each other") from None
+
+
+def rest(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0) -> Rest:
+    """Returns the rest point: max-min fair rates (theorem 16), where links count what survives on the way to them.
+
+    A flow that several full links could limit takes the one of the smallest fair share (eq 136).
+
+    Args:
+        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        targets: `gamma C`, per link.
+        survival: what share of a flow's packets gets as far as a link; one number, or flows by links.
+
+    Raises:
+        CapacityError: if a target is negative, infinite or NaN.
+        RouteError: if a flow crosses no link or an unknown one.
+        LawError: if a survival is not above 0 and at most 1.
+
+    >>> rest([[0], [0]], [10.0], [[0.9], [0.8]]).rates.round(3).tolist()
+    [5.882, 5.882]
+    """
+    target = read_capacities(targets)
+    crossings = read_crossings(routes, target.size)
+    arriving = _survival(survival, (len(routes), target.size))[crossings[:2]]
+    levels, limits = fill(
+        crossings, target.size, arriving, lambda rising, taken: np.maximum(target - taken, 0.0) / rising
+    )
+    return Rest(levels, limits)
+
+
+def jacobian(flows: int, tau: float) -> Floats:
+    """Returns the Jacobian of flows on one link, `(1 - tau) I`: each goes its own way to the same share."""
+    return (1 - read_number("tau", tau)) * np.eye(flows)
+
+
+def theorem_15(tau: float) -> Condition:
+    """Returns whether JetMax is stable, under any delays and any consistent bottlenecks; `rho = |1 - tau|`."""
+    return between(tau)
+
+
+def steps(tau: float, eps: float, start: float = 1.0) -> int:
+    """Returns in how many round trips a deviation shrinks to a share `eps` (eq 142).
+
+    The least `n` for which `start |1 - tau|^n <= eps`. Efficiency from an empty link, and the fairness of those that
+    join, start from 1; the fairness of a flow that had all starts from `N - 1`.
+
+    Args:
+        tau: gain, below 2.
+        eps: what share of the rate at rest it may be off.
+        start: by what share it is off at first.
+
+    Raises:
+        LawError: if a number is not allowed.
+
+    >>> steps(0.6, 0.01), steps(0.6, 0.01, 1023)
+    (6, 13)
+    """
+    factor = abs(1 - read_number("tau", tau, high=np.nextafter(2, 0)))
+    wanted = read_number("eps", eps) / read_number("start", start) * (1 + ROUNDING)
+    if wanted >= 1:
+        return 0
+    return 1 if factor <= wanted else int(np.ceil(np.log(wanted) / np.log(factor)))
+
+
+def _survival(survival: ArrayLike, shape: tuple[int, ...]) -> Floats:
+    array = np.array(survival, dtype=np.float64)
+    if array.shape not in {(), shape}:
+        raise LawError(f"survival of shape {array.shape} is not allowed; needs one number, or {shape}")
+    each = np.broadcast_to(array, shape).ravel()
+    return read_each("survival", each, each.size, high=1.0).reshape(shape)
+
+
+def _chosen(network: Paths, bottlenecks: ArrayLike) -> Ints:
+    flows, links = network.crossings.shape
+    chosen = np.full(flows, np.asarray(bottlenecks), dtype=np.int64)
+    inside = (chosen >= 0) & (chosen < links)
+    inside[inside] = network.crosses[np.flatnonzero(inside), chosen[inside]]
+    if not inside.all():
+        bad = int(np.argmin(inside))
+        raise LawError(f"flow {bad}: bottleneck {chosen[bad]} is not allowed; needs a link that the flow crosses")
+    return chosen

@@ -1,0 +1,249 @@
+"""Classic Kelly control in steps, its prices summed (Zhang 2008, chapters II.1.1 and V.1).
+
+    x_i(n) = x_i(n - 1) + kappa_i (omega_i - x_i(n - D_i) sum_j mu_j(n - backward delay from j))    (1)
+    mu_j(n) = p_j(what arrives at link j)                                                            (2)
+    p = (y - C) / y                                                                                  (53, 55)
+
+Rates, capacities and `omega` are in any one unit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from scipy.linalg import cho_factor, cho_solve
+from scipy.special import xlogy
+
+from levelflow.theory import equations
+from levelflow.theory.laws.emkc import price
+from levelflow.theory.laws.inputs import LawError, read_each, read_number
+from levelflow.theory.laws.paths import run
+from levelflow.theory.network import read_capacities, read_crossings
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.laws.paths import Paths, Run
+    from levelflow.theory.network import Floats, Routes
+
+#: Residual at which rates rest, and how many steps of Newton's method may be taken to them.
+TOLERANCE, MOST_STEPS = 1e-13, 200
+#: A step goes at most this part of the way to where a rate would be 0. It is halved until it gains at least this part
+#: of what its length promises, but for rounding, or is too short to matter.
+SHORT_OF_ZERO, GAIN, ROUNDING, SHORTEST = 0.99, 0.1, 1e-15, 1e-12
+
+
+class Rest(NamedTuple):
+    """Where rates and prices stay.
+
+    Attributes:
+        rates: per flow.
+        prices: per link, `1 - C/y`, below 0 where there is room; minus infinity where nobody sends.
+    """
+
+    rates: Floats
+    prices: Floats
+
+
+def sender(last: Floats, reference: Floats, price: Floats, kappa: Floats | float, omega: Floats | float) -> Floats:
+    """Returns the next rate (eq 1).
+
+    Args:
+        last: rate of one step ago.
+        reference: rate of a round trip ago.
+        price: sum of what the links of the path said of it; minus infinity if nothing arrived: `x p` is then 0.
+        kappa: gain.
+        omega: what a flow is willing to pay.
+    """
+    paid = np.where(price == -np.inf, 0.0, price)
+    following: Floats = last + kappa * (omega - reference * paid)
+    return following
+
+
+def iterate(
+    network: Paths,
+    start: ArrayLike,
+    steps: int,
+    price: Callable[[Floats], Floats],
+    gains: tuple[ArrayLike, ArrayLike],
+    floor: float = -np.inf,
+) -> Run:
+    """Iterates eq 1 and 2 over a network.
+
+    Args:
+        network: paths and delays.
+        start: rates at step 0 and before, per flow.
+        steps: how many.
+        price: of each link, from the load of each.
+        gains: `kappa` and `omega`, each for all flows or per flow.
+        floor: to which rates are raised; none by default, as linear analysis has it.
+
+    Raises:
+        LawError: if there is not one finite rate per flow.
+        EquationError: if a number of steps is not allowed.
+    """
+    flows = len(network.crossings)
+    kappa, omega = read_each("kappa", gains[0], flows), read_each("omega", gains[1], flows, closed=True)
+
+    def senders(last: Floats, reference: Floats, heard: Floats) -> Floats:
+        total = np.where(network.crosses, network.crossings * heard, 0.0).sum(axis=1)
+        return np.maximum(sender(last, reference, total, kappa, omega), floor)
+
+    def routers(received: Floats, memory: Floats) -> tuple[Floats, Floats]:
+        return price(received.sum(axis=0)), memory
+
+    return run(network, start, steps, senders, routers)
+
+
+def alone(
+    capacity: float,
+    delay: int,
+    gains: tuple[float, float],
+    steps: int,
+    *,
+    start: float = 0.0,
+    floor: float = -np.inf,
+) -> Floats:
+    """Returns the rate, by step, of one flow on one link, which rests at `C + omega` (eq 54).
+
+    `x(n) = x(n-1) + kappa omega - kappa (x(n-D) - C)`: what eq 1 and 53 say where rates are above 0.
+
+    Args:
+        capacity: of the link.
+        delay: of the round trip, steps; 1 is none.
+        gains: `kappa` and `omega`.
+        steps: how many.
+        start: rate at step 0 and before.
+        floor: to which the rate is raised; none by default.
+
+    >>> alone(1000.0, 1, (0.5, 10.0), 4).tolist()
+    [0.0, 505.0, 757.5, 883.75, 946.875]
+    """
+    kappa, omega = gains
+
+    def update(_: int, past: Callable[[int], Floats]) -> Floats:
+        return np.maximum(past(1) + kappa * omega - kappa * (past(delay) - capacity), floor)
+
+    return equations.iterate(update, start, steps, longest=delay).states
+
+
+def polynomial(kappa: float, delay: int) -> Floats:
+    """Returns the coefficients of `z^D - z^(D-1) + kappa`, highest first, of one flow with the price of eq 53.
+
+    >>> polynomial(0.5, 3).tolist()
+    [1.0, -1.0, 0.0, 0.5]
+    """
+    lag = int(read_number("delay", delay, 1, closed=True))
+    coefficients = np.zeros(lag + 1)
+    coefficients[0] = 1.0
+    coefficients[1] -= 1.0
+    coefficients[-1] += read_number("kappa", kappa)
+    return coefficients
+
+
+def radius(kappa: float, delay: int) -> float:
+    """Returns the largest modulus of a root of `polynomial`: stable below 1.
+
+    >>> [round(radius(0.5, delay), 4) for delay in (1, 2, 3, 4)]
+    [0.5, 0.7071, 0.9406, 1.0242]
+    """
+    return float(np.abs(np.roots(polynomial(kappa, delay))).max())
+
+
+def critical_gain(delay: int) -> float:
+    """Returns the bound of eq 3 on `kappa_i sum_j (p_j + p_j' y_j)`, `2 sin(pi / (2 (2 D - 1)))`.
+
+    With the price of eq 53 the sum is the number of links: `p + p' y = 1`.
+
+    >>> [round(critical_gain(delay), 3) for delay in (1, 2, 3, 4, 5)]
+    [2.0, 1.0, 0.618, 0.445, 0.347]
+    """
+    lag = read_number("delay", delay, 1, closed=True)
+    return float(2 * np.sin(np.pi / (2 * (2 * lag - 1))))
+
+
+def rest(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> Rest:
+    """Returns the rest point of flows that pay the sum of the signed losses on their paths (eq 57-58).
+
+    There is one in every network: where `sum_i (omega_i log x_i - M_i x_i) + sum_j C_j log y_j` is largest, with `M_i`
+    the number of links on a path; this is strictly concave. It is found by Newton's method.
+
+    Args:
+        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        capacities: per link.
+        omega: for all flows or per flow, above 0, in the unit of the capacities.
+
+    Raises:
+        CapacityError: if a capacity is negative, infinite or NaN.
+        RouteError: if a flow crosses no link or an unknown one.
+        LawError: if an `omega` is not positive and finite, or too small beside the capacities for floating point.
+
+    >>> rest([[0, 1]], [10.0, 100.0], 2.0).rates.round(9).tolist()
+    [56.0]
+    """
+    capacity = read_capacities(capacities)
+    flow, link, _ = read_crossings(routes, capacity.size)
+    wanted = read_each("omega", omega, len(routes))
+    crossings = np.zeros((len(routes), capacity.size))
+    np.add.at(crossings, (flow, link), 1.0)
+    if not len(routes):
+        return Rest(np.zeros(0), price(np.zeros(capacity.size), capacity))
+    unit = max(float(capacity.max()), float(wanted.max()))
+    rates = unit * _solve(crossings[:, crossings.any(axis=0)], capacity[crossings.any(axis=0)] / unit, wanted / unit)
+    return Rest(rates, price(rates @ crossings, capacity))
+
+
+def unrest(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: ArrayLike) -> Floats:
+    """Returns how far each flow is from its rest: `|sum p - omega/x|` per link of its path; all 0 at the rest point."""
+    capacity = read_capacities(capacities)
+    flow, link, _ = read_crossings(routes, capacity.size)
+    rate = read_each("rate", rates, len(routes))
+    wanted = read_each("omega", omega, len(routes))
+    prices = price(np.bincount(link, weights=rate[flow], minlength=capacity.size), capacity)
+    total = np.bincount(flow, weights=prices[link], minlength=rate.size)
+    away: Floats = np.abs(total - wanted / rate) / np.bincount(flow, minlength=rate.size)
+    return away
+
+
+def lemma_13(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: ArrayLike) -> tuple[float, float]:
+    """Returns both sides of eq 56: `sum_i M_i x_i` and `sum_j C_j + sum_i omega_i`, over links that somebody crosses.
+
+    >>> lemma_13([[0, 1]], [10.0, 100.0], 2.0, [56.0])
+    (112.0, 112.0)
+    """
+    capacity = read_capacities(capacities)
+    flow, link, _ = read_crossings(routes, capacity.size)
+    rate = read_each("rate", rates, len(routes))
+    wanted = read_each("omega", omega, len(routes))
+    return float(rate[flow].sum()), float(capacity[np.unique(link)].sum() + wanted.sum())
+
+
+def _solve(crossings: Floats, capacity: Floats, wanted: Floats) -> Floats:
+    """Returns the rates at which the gradient of `rest` is 0.
+
+    In shares of the rates, `x = x0 (1 + s)`, gradient and Hessian are made of numbers of the size of loads.
+    """
+    lengths = crossings.sum(axis=1)
+    # Each link shared equally, which meets eq 56.
+    rates: Floats = (wanted + crossings @ (capacity / crossings.sum(axis=0))) / lengths
+
+    def value(rates: Floats) -> float:
+        return float(lengths @ rates - wanted @ np.log(rates) - xlogy(capacity, rates @ crossings).sum())
+
+    for _ in range(MOST_STEPS):
+        loads = rates @ crossings
+        gradient = lengths * rates - wanted - rates * (crossings @ (capacity / loads))
+        if np.abs(gradient / (lengths * rates)).max() <= TOLERANCE:
+            return rates
+        shares = rates[:, None] * crossings / loads
+        hessian = np.diag(wanted) + shares * capacity @ shares.T
+        step = -np.asarray(cho_solve(cho_factor(hessian), gradient))
+        part, promised = min(1.0, SHORT_OF_ZERO / max(-step.min(), SHORT_OF_ZERO)), -float(gradient @ step)
+        enough = value(rates) * (1 + ROUNDING)
+        while part > SHORTEST and value(rates * (1 + part * step)) > enough - GAIN * part * promised:
+            part /= 2
+        rates = rates * (1 + part * step)
+    raise LawError("omega is not allowed; needs a larger share of the capacities")
