@@ -22,7 +22,7 @@ def draw(seed, most=200):
     return routes, 10 ** rng.uniform(-2, 3, links), 10 ** rng.uniform(-4, 2, flows)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32))
 def test_each_flow_rests_at_what_the_largest_price_of_its_path_asks_for(seed):
     routes, capacities, ratio = draw(seed)
@@ -38,7 +38,7 @@ def test_each_flow_rests_at_what_the_largest_price_of_its_path_asks_for(seed):
     assert emkc.unrest(routes, capacities, ratio, found.rates * 1.01).max() > 1e-5
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=100, deadline=None)
 @given(st.integers(0, 2**32))
 def test_what_links_lose_does_not_come_to_those_behind_them(seed):
     routes, capacities, ratio = draw(seed, most=60)
@@ -46,9 +46,10 @@ def test_what_links_lose_does_not_come_to_those_behind_them(seed):
     found = emkc.rest(routes, capacities, ratio, thinned=True)
     loads = np.zeros(len(capacities))
     for route, rate in zip(routes, found.rates, strict=True):
+        left = rate
         for link in route:  # a link loses before those of larger index see what it passes on
-            loads[link] += rate
-            rate *= 1 - max(found.prices[link], 0)
+            loads[link] += left
+            left *= 1 - max(found.prices[link], 0)
     assert loads == pytest.approx(capacities / (1 - found.prices), rel=1e-8)
     for route, rate, wanted in zip(routes, found.rates, ratio, strict=True):
         assert rate * found.prices[route].max() == pytest.approx(wanted, rel=1e-8)

@@ -111,7 +111,7 @@ def rest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, *, t
     for _ in range(MOST_ROUNDS if thinned else 1):
         levels, limits = fill(crossings, capacity.size, ratio[flow] * arriving, lambda z, u: _level(capacity, z, u))
         rates = levels * ratio
-        loads = np.bincount(link, weights=rates[flow] * arriving, minlength=capacity.size)
+        loads = np.bincount(link, weights=rates[flow] * arriving, minlength=capacity.size).astype(np.float64)
         before, arriving = arriving, _arriving(link, starts, capacity, loads)
         if np.abs(arriving - before).max(initial=0.0) < SAME:
             break
@@ -172,7 +172,7 @@ def lossless(flows: float, capacity: float, alpha_over_beta: float) -> float:
 
 
 def theorem_9(beta: float) -> Condition:
-    """Returns whether EMKC is stable on one link under any delays; under equal ones, from any start (theorems 9, 11)."""
+    """Returns whether EMKC is stable on one link: under any delays; if these are equal, from any start (thm 9-11)."""
     return between(beta)
 
 

@@ -111,7 +111,7 @@ def rest(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) -> Rest
     limits = bottlenecks(routes, target, ratio)
     prices[limits] = ratio / rates
     capacity = target.copy()
-    capacity[limits] = (loads * (1 - prices))[limits]
+    capacity[limits] = loads[limits] * (1 - prices[limits])
     return Rest(rates, prices, capacity)
 
 

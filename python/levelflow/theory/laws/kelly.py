@@ -12,7 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.linalg import cho_factor, cho_solve
+from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import xlogy
 
 from levelflow.theory import equations
@@ -240,7 +240,10 @@ def _solve(crossings: Floats, capacity: Floats, wanted: Floats) -> Floats:
             return rates
         shares = rates[:, None] * crossings / loads
         hessian = np.diag(wanted) + shares * capacity @ shares.T
-        step = -np.asarray(cho_solve(cho_factor(hessian), gradient))
+        try:
+            step = -np.asarray(cho_solve(cho_factor(hessian), gradient))
+        except LinAlgError:
+            break
         part, promised = min(1.0, SHORT_OF_ZERO / max(-step.min(), SHORT_OF_ZERO)), -float(gradient @ step)
         enough = value(rates) * (1 + ROUNDING)
         while part > SHORTEST and value(rates * (1 + part * step)) > enough - GAIN * part * promised:

@@ -197,7 +197,8 @@ def unstable_roots(delays: ArrayLike, rates: ArrayLike, beta: ArrayLike, price: 
         before = np.cumprod(np.hstack((np.ones((points + 1, 1)), factors[:, :-1])), axis=1)
         after = np.cumprod(np.hstack((np.ones((points + 1, 1)), factors[:, :0:-1])), axis=1)[:, ::-1]
         values = before[:, -1] * factors[:, -1] + (felt * turns * before * after).sum(axis=1)
-        angles = np.angle(values[1:] / values[:-1])
+        with np.errstate(all="ignore"):
+            angles = np.angle(values[1:] / values[:-1])
         if np.abs(angles).max() < TURN:
             return -round(float(angles.sum()) / np.pi)
         points *= 2

@@ -1,0 +1,221 @@
+"""Kelly control and MKC with delays, against closed forms, companion matrices and equations written out."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from levelflow.theory.laws import emkc, kelly, mkc
+from levelflow.theory.laws.inputs import LawError
+from levelflow.theory.laws.paths import paths, run, scattered
+from levelflow.theory.network import CapacityError, RouteError
+
+SEEDS = st.integers(0, 2**32)
+
+
+def routes_of(rng, flows, links):
+    return [rng.choice(links, rng.integers(1, min(links, 5) + 1), replace=False) for _ in range(flows)]
+
+
+def roots(matrix, delays):
+    """Those of det(A - diag(z^D)): the eigenvalues of a system that keeps its past."""
+    starts = np.concatenate(([0], np.cumsum(delays)))
+    whole = np.eye(starts[-1], k=-1)
+    whole[starts[:-1]] = 0
+    whole[np.ix_(starts[:-1], starts[1:] - 1)] = matrix
+    return np.abs(np.linalg.eigvals(whole))
+
+
+def written_out(rng, capacity, alpha, beta, steps):
+    """Eq 61 and 62 for two flows, the first over both links, each lag by hand."""
+    x = [rng.uniform(1, 5, 2)] * 12
+    for n in range(12, 12 + steps):
+        near = 1 - capacity[0] / (x[n - 3 - 1][0] + x[n - 3 - 2][1])  # heard by flow 0 after 3, by flow 1 after 2
+        far = 1 - capacity[1] / x[n - 1 - 3][0]
+        near_1 = 1 - capacity[0] / (x[n - 2 - 1][0] + x[n - 2 - 2][1])
+        x.append(
+            np.array(
+                [
+                    x[n - 4][0] + alpha - beta * max(near, far) * x[n - 4][0],
+                    x[n - 4][1] + alpha - beta * near_1 * x[n - 4][1],
+                ]
+            )
+        )
+    return np.array(x[11:])
+
+
+def test_iteration_is_the_equations_written_out():
+    capacity = np.array([10.0, 7.0])
+    network = paths([[0, 1], [0]], 2, 4, [[1, 3], [2, 0]])
+    by_hand = written_out(np.random.default_rng(1), capacity, 0.3, 0.7, 60)
+    went = mkc.iterate(network, by_hand[0], 60, lambda load: emkc.price(load, capacity), (0.3, 0.7))
+    assert went.rates == pytest.approx(by_hand, rel=1e-12)
+    assert went.signals[-1] == pytest.approx(
+        1 - capacity / [by_hand[-2, 0] + by_hand[-3, 1], by_hand[-4, 0]], rel=1e-12
+    )
+
+
+@settings(max_examples=12, deadline=None)
+@given(SEEDS)
+def test_emkc_comes_to_its_rest_point_in_networks_under_any_delays(seed):
+    rng = np.random.default_rng(seed)
+    links = int(rng.integers(1, 6))
+    routes = routes_of(rng, int(rng.integers(1, 9)), links)
+    capacities = rng.uniform(5, 20, links)
+    wanted = emkc.rest(routes, capacities, 2.0).rates
+    network = scattered(routes, links, 4, rng)
+    went = emkc.iterate(network, wanted * rng.uniform(0.9, 1.1, len(routes)), 500, capacities, (1.2, 0.6))
+    assert went.rates[-1] == pytest.approx(wanted, rel=1e-4)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS)
+def test_roots_outside_the_circle_are_those_of_a_companion_matrix(seed):
+    rng = np.random.default_rng(seed)
+    flows = int(rng.integers(1, 7))
+    delays = rng.integers(1, 10, flows)
+    system = rng.uniform(0.1, 3, flows), rng.uniform(0.05, 2, flows), rng.uniform(-0.2, 1.5), rng.uniform(0, 2) / flows
+    sizes = roots(mkc.jacobian(*system), delays)
+    if np.abs(sizes - 1).min() > 1e-4:
+        assert mkc.unstable_roots(delays, *system) == (sizes > 1).sum()
+
+
+def test_a_root_on_the_circle_is_refused():
+    with pytest.raises(LawError, match="needs roots that are not on the unit circle"):
+        mkc.unstable_roots([1, 1], [1.0, 1.0], 1.0, 0.0, 0.1)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS)
+def test_the_values_of_theorem_7_are_one_less_the_eigenvalues(seed):
+    rng = np.random.default_rng(seed)
+    flows = int(rng.integers(1, 20))
+    rate, beta, price, slope = rng.uniform(0.01, 3, 4)
+    found = mkc.theorem_7(flows, rate, beta, price, slope)
+    matrix = mkc.jacobian([rate] * flows, beta, price, slope)
+    assert np.array_equal(matrix, matrix.T)
+    eigenvalues = np.linalg.eigvalsh(matrix)
+    assert sorted([1 - found.values[0]] * (flows - 1) + [1 - found.values[-1]]) == pytest.approx(eigenvalues, abs=1e-9)
+    assert found.holds == (np.abs(eigenvalues).max() < 1)
+    assert found.margin == pytest.approx(1 - np.abs(eigenvalues).max(), abs=1e-9)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS)
+def test_theorem_8_holds_for_stable_systems_only(seed):
+    rng = np.random.default_rng(seed)
+    flows = int(rng.integers(1, 15))
+    rates, beta = rng.uniform(0.1, 3, flows), rng.uniform(0.05, 1.95, flows)
+    price = rng.uniform(0.01, 1)
+    slope = rng.uniform(0.01, 1.5) / rates.sum()
+    similar = mkc.symmetric(rates, beta, price, slope)
+    assert similar == pytest.approx(similar.T, rel=1e-12)
+    radius = np.abs(np.linalg.eigvalsh(similar)).max()
+    assert radius == pytest.approx(np.abs(np.linalg.eigvals(mkc.jacobian(rates, beta, price, slope))).max(), rel=1e-9)
+    if mkc.theorem_8(rates, beta, price, slope).holds:
+        assert radius < 1
+        assert mkc.unstable_roots(rng.integers(1, 20, flows), rates, beta, price, slope) == 0
+
+
+@pytest.mark.parametrize("price", [lambda y: 1 - 9 / y, lambda y: 0.3 * (y - 9) / 9, lambda y: (y / 9) ** 4 - 1])
+def test_flows_rest_where_the_price_asks_for_the_load(price):
+    ratio = np.array([0.5, 1.0, 2.5])
+    rates = mkc.rest(price, ratio, 3)
+    assert rates * price(rates.sum()) == pytest.approx(ratio, rel=1e-12)
+
+
+def test_a_price_that_stays_below_zero_has_no_rest():
+    with pytest.raises(LawError, match="increases with the load"):
+        mkc.rest(lambda load: -1 / load, 1.0, 2)
+
+
+@settings(max_examples=60, deadline=None)
+@given(SEEDS)
+def test_kelly_rests_where_every_flow_pays_omega_and_lemma_13_holds(seed):
+    rng = np.random.default_rng(seed)
+    flows, links = rng.integers(1, 201, 2)
+    routes = routes_of(rng, flows, links)
+    capacities, omega = 10 ** rng.uniform(-2, 3, links), 10 ** rng.uniform(-4, 2, flows)
+    rates, prices = kelly.rest(routes, capacities, omega)
+    loads = np.zeros(links)
+    for route, rate in zip(routes, rates, strict=True):
+        loads[route] += rate
+    for route, rate, wanted in zip(routes, rates, omega, strict=True):
+        assert rate * (1 - capacities[route] / loads[route]).sum() == pytest.approx(
+            wanted, abs=1e-11 * rate * len(route)
+        )
+        assert prices[route] == pytest.approx(1 - capacities[route] / loads[route], abs=1e-12)
+    assert kelly.unrest(routes, capacities, omega, rates).max() < 1e-12
+    sides = kelly.lemma_13(routes, capacities, omega, rates)
+    used = np.unique(np.concatenate(routes))
+    assert sides == pytest.approx(
+        [
+            sum(rate * len(route) for rate, route in zip(rates, routes, strict=True)),
+            capacities[used].sum() + omega.sum(),
+        ],
+        rel=1e-10,
+    )
+
+
+def test_kelly_comes_to_its_rest_point_in_a_network_and_is_clipped_at_a_floor():
+    routes, capacities = [[0, 1], [0], [1, 2]], np.array([10.0, 20.0, 5.0])
+    network = paths(routes, 3, [2, 1, 3], [[1, 0, 9], [0, 9, 9], [9, 2, 1]])
+    wanted = kelly.rest(routes, capacities, 2.0).rates
+    went = kelly.iterate(network, wanted * 1.2, 500, lambda y: emkc.price(y, capacities), (0.1, 2.0))
+    assert went.rates[-1] == pytest.approx(wanted, rel=1e-9)
+    clipped = kelly.iterate(paths([[0]], 1, 6), [1.0], 300, lambda y: emkc.price(y, 10.0), (0.5, 1.0), floor=0.5)
+    assert clipped.rates.min() == 0.5
+    assert clipped.rates.max() > 20
+
+
+@pytest.mark.parametrize("delay", [1, 2, 3, 4, 5, 9])
+def test_one_kelly_flow_goes_as_its_roots_say(delay):
+    for gain in (0.98, 1.02):
+        kappa = gain * kelly.critical_gain(delay)
+        assert (kelly.radius(kappa, delay) < 1) == (gain < 1)
+        away = np.abs(kelly.alone(100.0, delay, (kappa, 5.0), 4000, start=104.0) - 105)
+        assert (away[-20:].max() < away[:20].max()) == (gain < 1)
+    # The same flow by eq 1 and 2, whose rates are above 0 here.
+    network = paths([[0]], 1, delay, delay - 1)
+    went = kelly.iterate(network, [104.0], 50, lambda y: emkc.price(y, 100.0), (0.3, 5.0))
+    assert went.rates[:, 0] == pytest.approx(kelly.alone(100.0, delay, (0.3, 5.0), 50, start=104.0), rel=1e-9)
+
+
+def test_what_links_remember_is_recorded():
+    went = run(paths([[0], [0]], 1), [1.0, 2.0], 3, lambda last, _, heard: last + 1, lambda y, m: (y.sum(0), m + 1))
+    assert went.rates[:, 0].tolist() == [1, 2, 3, 4]
+    assert went.signals[:, 0].tolist() == [3, 5, 7, 9]
+    assert went.memory[:, 0].tolist() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "ask"),
+    [
+        (LawError, r"delay 0: 0.0 is not allowed; needs a finite number >= 1", lambda: paths([[0]], 1, 0)),
+        (LawError, r"delay 1.5 is not allowed; needs a whole number of steps", lambda: paths([[0]], 1, 1.5)),
+        (
+            LawError,
+            r"flow 1: forward delay 2.0 to link 0 is not allowed; needs 0 to 1",
+            lambda: paths([[0]] * 2, 1, [3, 2], 2),
+        ),
+        (LawError, r"forward delays of shape \(2,\) are not allowed", lambda: paths([[0]], 1, 3, [1, 2])),
+        (LawError, r"flow 0: forward delay nan", lambda: paths([[0]], 1, 3, [[np.nan]])),
+        (RouteError, r"flow 0 crosses no link", lambda: paths([[]], 1)),
+        (LawError, r"start of shape \(3,\)", lambda: emkc.iterate(paths([[0]], 1), [1.0] * 3, 5, [1.0], (1.0, 0.5))),
+        (LawError, r"beta 0: -1.0 is not allowed", lambda: emkc.iterate(paths([[0]], 1), [1.0], 5, [1.0], (1.0, -1))),
+        (LawError, r"rate 1: 0.0 is not allowed", lambda: mkc.jacobian([1.0, 0.0], 0.5, 0.1, 0.1)),
+        (LawError, r"delay 0 is not allowed", lambda: kelly.critical_gain(0)),
+        (LawError, r"kappa inf is not allowed", lambda: kelly.polynomial(np.inf, 2)),
+        (LawError, r"omega 0: 0.0 is not allowed", lambda: kelly.rest([[0]], [1.0], 0.0)),
+        (
+            LawError,
+            r"omega is not allowed; needs a larger share",
+            lambda: kelly.rest([[0, 1], [0], [1]], [1, 3], 1e-40),
+        ),
+        (CapacityError, r"link 0: capacity nan", lambda: kelly.rest([[0]], [np.nan], 1.0)),
+    ],
+)
+def test_what_has_no_answer_is_refused(error, line, ask):
+    with pytest.raises(error, match=line) as refused:
+        ask()
+    assert "\n" not in str(refused.value)
