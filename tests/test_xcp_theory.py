@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from levelflow.theory.equations import integrate
-from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import xcp
+from levelflow.theory.laws.inputs import LawError
 from levelflow.theory.maxmin import maxmin
 from levelflow.theory.network import CapacityError, RouteError
 
@@ -25,7 +25,7 @@ def networks(draw, most=8):
 @given(networks(), st.floats(0.05, 2.0), st.floats(0.01, 1.0))
 def test_nobody_is_told_to_change_at_rest(network, alpha, gamma):
     routes, capacities = network
-    rates = xcp.rest_point(routes, capacities, alpha=alpha, gamma=gamma).rates
+    rates = xcp.rest(routes, capacities, alpha=alpha, gamma=gamma).rates
     change = xcp.offers(routes, capacities, rates, alpha=alpha, gamma=gamma)
     assert np.abs(change).max() <= 1e-7 * max(capacities)
     assert np.abs(change / rates).max() < 1e-6
@@ -35,19 +35,19 @@ def test_nobody_is_told_to_change_at_rest(network, alpha, gamma):
 @given(networks())
 def test_links_that_limit_a_flow_carry_four_fifths_at_least_and_none_more_than_all(network):
     routes, capacities = network
-    rest = xcp.rest_point(routes, capacities)
+    rest = xcp.rest(routes, capacities)
     load = np.zeros(len(capacities))
     for route, rate in zip(routes, rest.rates, strict=True):
         load[route] += rate
     shares = load / capacities
     assert shares.max() <= 1 + 1e-9
-    assert shares[rest.limits].min() >= 0.8 - 1e-9
-    assert np.isfinite(rest.levels[rest.limits]).all()
+    assert shares[rest.bottlenecks].min() >= 0.8 - 1e-9
+    assert np.isfinite(rest.levels[rest.bottlenecks]).all()
     assert rest.rates == pytest.approx([rest.levels[route].min() for route in routes])
 
 
 def test_one_link_is_shared_evenly_and_used_in_full():
-    assert xcp.rest_point([[0]] * 5, [10.0]).rates == pytest.approx([2.0] * 5)
+    assert xcp.rest([[0]] * 5, [10.0]).rates == pytest.approx([2.0] * 5)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -58,7 +58,7 @@ def test_the_equations_of_motion_lead_to_the_rest_point_from_anywhere(seed):
     went = integrate(
         lambda t, x, past: xcp.offers(routes, capacities, x), random.uniform(0.01, 5, 7), 4000.0, step=0.5, every=8000
     )
-    assert went.states[-1] == pytest.approx(xcp.rest_point(routes, capacities).rates, rel=1e-3)
+    assert went.states[-1] == pytest.approx(xcp.rest(routes, capacities).rates, rel=1e-3)
 
 
 @pytest.mark.parametrize("flows", [10, 100, 1000])
@@ -66,14 +66,14 @@ def test_a_share_of_the_max_min_rate_can_be_as_small_as_one_likes(flows):
     # All but one flow are limited to a total of 90 % by the second link; the last could have the other 10 %.
     routes = [[0, 1]] * flows + [[0]]
     fair = maxmin(routes, [1.0, 0.9])[-1]
-    got = xcp.rest_point(routes, [1.0, 0.9]).rates[-1]
+    got = xcp.rest(routes, [1.0, 0.9]).rates[-1]
     assert fair == pytest.approx(0.1)
     assert got < 2 * 0.9 / flows
 
 
 def test_the_share_falls_with_what_is_shuffled():
     routes, capacities = [[0, 1]] * 50 + [[0]], [1.0, 0.9]
-    rates = [xcp.rest_point(routes, capacities, gamma=gamma).rates[-1] for gamma in (0.4, 0.2, 0.1, 0.07)]
+    rates = [xcp.rest(routes, capacities, gamma=gamma).rates[-1] for gamma in (0.4, 0.2, 0.1, 0.07)]
     fair = maxmin(routes, capacities)[-1]
     assert rates == sorted(rates)
     assert rates[-1] < fair
@@ -86,19 +86,19 @@ def test_the_share_falls_with_what_is_shuffled():
         (CapacityError, ([[0]], [np.nan]), {}),
         (RouteError, ([[]], [1.0]), {}),
         (RouteError, ([[2]], [1.0]), {}),
-        (ParameterError, ([[0]], [1.0]), {"alpha": 0.0}),
-        (ParameterError, ([[0]], [1.0]), {"gamma": np.inf}),
+        (LawError, ([[0]], [1.0]), {"alpha": 0.0}),
+        (LawError, ([[0]], [1.0]), {"gamma": np.inf}),
     ],
 )
 def test_bad_questions_get_a_typed_exception(error, arguments, options):
     with pytest.raises(error):
-        xcp.rest_point(*arguments, **options)
+        xcp.rest(*arguments, **options)
     with pytest.raises(error):
         xcp.offers(*arguments, [1.0], **options)
 
 
 def test_rates_that_are_nothing_or_missing_are_refused():
-    with pytest.raises(ParameterError, match=r"rate 0\.0 is not allowed"):
+    with pytest.raises(LawError, match=r"rate 0\.0 is not allowed"):
         xcp.offers([[0]], [1.0], [0.0])
-    with pytest.raises(ParameterError, match="1 rates for 2 flows"):
+    with pytest.raises(LawError, match="1 rates for 2 flows"):
         xcp.offers([[0], [0]], [1.0], [1.0])

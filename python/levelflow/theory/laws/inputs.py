@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.checked import positive
 from levelflow.theory.errors import TheoryError
 
 if TYPE_CHECKING:
@@ -53,6 +54,16 @@ def read_each(
         bad = int(np.argmin(fits))
         raise LawError(f"{name} {bad}: {value[bad]} is not allowed; needs a finite number {_range(low, high, closed)}")
     return value
+
+
+def read_positive(name: str, values: ArrayLike) -> Floats:
+    """Returns numbers above 0 as an array, of any shape but empty.
+
+    Raises:
+        LawError: if one is not finite or not above 0.
+    """
+    positive(LawError, **{name: values})
+    return np.array(values, dtype=np.float64)
 
 
 def _range(low: float, high: float, closed: bool) -> str:

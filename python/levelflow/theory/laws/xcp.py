@@ -16,12 +16,12 @@ which is `C/N` at full load and grows without bound as the load falls to `alpha 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.errors import ParameterError, positive
+from levelflow.theory.filling import fill
+from levelflow.theory.laws.inputs import LawError, read_number, read_positive
 from levelflow.theory.network import read_capacities, read_crossings
 
 if TYPE_CHECKING:
@@ -33,26 +33,25 @@ if TYPE_CHECKING:
 ALPHA, GAMMA = 0.4, 0.1
 
 
-@dataclass(frozen=True)
-class RestPoint:
+class Rest(NamedTuple):
     """Where XCP settles.
 
     Attributes:
         rates: per flow, in the unit of the capacities.
-        levels: per link, the largest rate `R` that it lets a flow have; infinite where no flow is limited.
-        limits: per flow, the link that limits it.
+        levels: per link, the largest rate `R` that it lets a flow have; infinite where the load is too low.
+        bottlenecks: per flow, the link that limits it.
     """
 
     rates: Floats
     levels: Floats
-    limits: Ints
+    bottlenecks: Ints
 
 
-def rest_point(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, gamma: float = GAMMA) -> RestPoint:
+def rest(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, gamma: float = GAMMA) -> Rest:
     """Returns the rates at which no flow is told to change, those of constrained max-min fairness.
 
     The flows of the link with the lowest level settle at it. That takes load off the links on which these flows are
-    limited no more, whose levels rise, and so on: as water filling, with levels that solve a quadratic equation.
+    limited no more, whose levels rise, and so on: as max-min rates are found, with levels that solve a quadratic.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
@@ -63,28 +62,26 @@ def rest_point(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, g
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
         RouteError: if a flow crosses no link or an unknown one.
-        ParameterError: if a gain is not a finite number above 0.
+        LawError: if a gain is not a finite number above 0.
 
-    >>> rest_point([[0, 1], [0], [1]], [10.0, 4.0]).rates.round(3).tolist()
+    >>> rest([[0, 1], [0], [1]], [10.0, 4.0]).rates.round(3).tolist()
     [2.0, 7.173, 2.0]
     """
-    positive("alpha", alpha)
-    positive("gamma", gamma)
+    gains = read_number("alpha", alpha), read_number("gamma", gamma)
     capacity = read_capacities(capacities)
-    flow, link, _ = read_crossings(routes, capacity.size)
-    crossings = np.bincount(link, minlength=capacity.size).astype(np.float64)
-    rates, limits = np.full(len(routes), np.nan), np.full(len(routes), -1, dtype=np.int64)
-    levels = np.full(capacity.size, np.inf)
-    while (limits < 0).any():
-        open_ = limits[flow] < 0
-        carried = np.bincount(link[~open_], weights=rates[flow[~open_]], minlength=capacity.size)
-        remaining = np.bincount(link[open_], minlength=capacity.size).astype(np.float64)
-        now = _levels(carried.astype(np.float64), remaining, crossings, capacity, alpha, gamma)
-        tight = int(np.argmin(now))
-        levels[tight] = now[tight]
-        here = np.unique(flow[open_ & (link == tight)])
-        rates[here], limits[here] = now[tight], tight
-    return RestPoint(rates, levels, limits)
+    flow, link, starts = read_crossings(routes, capacity.size)
+    flows = np.bincount(link, minlength=capacity.size).astype(np.float64)
+    filled = fill(
+        (flow, link, starts),
+        capacity.size,
+        np.ones(flow.size),
+        lambda rising, taken: _stops(taken, rising, flows, capacity, gains),
+    )
+    load = np.bincount(link, weights=filled.levels[flow], minlength=capacity.size)
+    surplus = (alpha + gamma) * load - alpha * capacity
+    levels = np.divide(gamma * load**2, flows * surplus, out=np.full(load.size, np.inf), where=surplus > 0)
+    levels[load == 0] = np.where(flows > 0, 0.0, np.inf)[load == 0]
+    return Rest(filled.levels, levels, filled.limits)
 
 
 def offers(
@@ -102,18 +99,18 @@ def offers(
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
         RouteError: if a flow crosses no link or an unknown one.
-        ParameterError: if a gain or a rate is not a finite number above 0, or there is not one rate for each flow.
+        LawError: if a gain or a rate is not a finite number above 0, or there is not one rate for each flow.
 
     >>> offers([[0], [0]], [10.0], [4.0, 6.0]).round(9).tolist()
     [0.1, -0.1]
     """
-    positive("alpha", alpha)
-    positive("gamma", gamma)
+    read_number("alpha", alpha)
+    read_number("gamma", gamma)
     capacity = read_capacities(capacities)
     flow, link, starts = read_crossings(routes, capacity.size)
-    rate = positive("rate", rates)
+    rate = read_positive("rate", rates)
     if rate.shape != (len(routes),):
-        raise ParameterError(f"{rate.size} rates for {len(routes)} flows; needs one each")
+        raise LawError(f"{rate.size} rates for {len(routes)} flows; needs one each")
     crossings = np.bincount(link, minlength=capacity.size)
     load = np.bincount(link, weights=rate[flow], minlength=capacity.size)
     spare = alpha * (capacity - load)
@@ -124,19 +121,17 @@ def offers(
     return least
 
 
-def _levels(
-    settled: Floats, remaining: Floats, crossings: Floats, capacity: Floats, alpha: float, gamma: float
-) -> Floats:
-    """Returns the rates `R = R(settled + remaining R)` of the remaining flows; infinite where there are none.
+def _stops(taken: Floats, rising: Floats, flows: Floats, capacity: Floats, gains: tuple[float, float]) -> Floats:
+    """Returns the level at which each link stops the flows that still rise, `R = R(taken + rising R)`.
 
     That is `a R^2 + b R = c` with `a > 0` and `c >= 0`, which has one root that is not negative; where `c = 0`, the
     larger root.
     """
-    both = alpha + gamma
-    a = remaining * (crossings * both - gamma * remaining)
-    b = crossings * (both * settled - alpha * capacity) - 2 * gamma * settled * remaining
-    c = gamma * settled**2
+    alpha, gamma = gains
+    a = rising * (flows * (alpha + gamma) - gamma * rising)
+    b = flows * ((alpha + gamma) * taken - alpha * capacity) - 2 * gamma * taken * rising
+    c = gamma * taken**2
     root = np.sqrt(b**2 + 4 * a * c)
     # Two forms of the root, each without a difference of nearly equal numbers where it is used.
-    up = np.divide(root - b, 2 * a, out=np.full_like(a, np.inf), where=(remaining > 0) & (b <= 0))
-    return np.divide(2 * c, root + b, out=up, where=(remaining > 0) & (b > 0))
+    stops: Floats = np.where(b <= 0, (root - b) / (2 * a), 2 * c / (root + b))
+    return stops
