@@ -14,7 +14,7 @@ import numpy as np
 
 from levelflow.theory.equations import Past, integrate
 from levelflow.theory.laws import maxnet
-from levelflow.theory.laws.inputs import LawError, read_each, read_positive
+from levelflow.theory.laws.inputs import LawError, read_each, read_number, read_positive
 from levelflow.theory.network import read_capacities, read_crossings
 
 if TYPE_CHECKING:
@@ -129,14 +129,15 @@ def run(
         every: how many steps there are between two that are recorded.
 
     Raises:
-        LawError: if there is not one number for each flow or link, or one is not allowed.
-        EquationError: if duration, step or `every` is not allowed.
+        LawError: if there is not one number for each flow or link, or a number is not allowed.
+        EquationError: if `every` is below 1.
 
     >>> two = run(Network([[0], [0]], [10e6], [0.05, 0.1]), 20.0, step=0.01)
     >>> (two.rates[-1] / 1e6).round(2).tolist()
     [4.5, 4.5]
     """
-    motion = _Motion(network, law, start, cross, step)
+    motion = _Motion(network, law, start, cross, read_number("step", step))
+    read_number("duration", duration, closed=True)
     links, flows = motion.capacity.size, motion.delay.size
     low = np.concatenate([maxnet.floor(motion.capacity, law), np.zeros(links), np.full(flows, -np.inf)])
     motion.record(duration, every)

@@ -27,16 +27,17 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from levelflow.theory.errors import TheoryError
-from levelflow.theory.laws.inputs import LawError, read_positive
+from levelflow.theory.laws.inputs import LawError, read_each, read_positive
+from levelflow.theory.loops import Loop
+from levelflow.theory.quasi import AxisError, QuasiPolynomial
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import ArrayLike, NDArray
 
-    from levelflow.theory.laws.maxnet import Parameters
-    from levelflow.theory.network import Floats
+    from levelflow.theory.laws.maxnet import Parameters, Rest
+    from levelflow.theory.network import Floats, Ints
 
     Complexes = NDArray[np.complex128]
 
@@ -51,10 +52,6 @@ ROUNDING = 1e-12
 #: Frequencies from which to which a Nyquist curve is followed, over those of its corners; steps to begin with per
 #: factor of e, and the shortest.
 NEAR_ORIGIN, FAR_OUT, STEPS_EACH, SHORTEST_STEP = 1e-3, 1e3, 4, 1e-12
-
-
-class BoundaryError(TheoryError):
-    """A loop on the boundary of stability, where roots cannot be counted."""
 
 
 class Slopes(NamedTuple):
@@ -349,16 +346,13 @@ def unstable_roots(delays: ArrayLike, shares: ArrayLike, compensator: Compensato
 
     Raises:
         LawError: if a delay, a share or the gain is not above 0, or there is not one share for each delay.
-        BoundaryError: if a root is on the axis, or nearer to it than rounding can tell.
+        AxisError: if a root is on the axis, or nearer to it than rounding can tell.
 
     >>> paper = Compensator(eta=0.06, alpha_t=0.264)
     >>> unstable_roots([0.001, 1.0, 1000.0], [0.3, 0.3, 0.3], paper, 0.66), unstable_roots([1.0], [0.9], paper, 2.0)
     (0, 2)
     """
-    tau, share = read_positive("delay", np.atleast_1d(delays)), read_positive("share", np.atleast_1d(shares))
-    if tau.ndim != 1 or tau.shape != share.shape:
-        raise LawError(f"{share.size} shares for {tau.size} delays; needs one each")
-    weight = share * float(read_positive("gain", alpha))
+    tau, weight = _flows(delays, shares, alpha)
 
     def one_and_loop(log: Floats) -> Complexes:
         values: Complexes = 1 + compensator.response(np.exp(log)[..., None], tau) @ weight
@@ -382,8 +376,68 @@ def unstable_roots(delays: ArrayLike, shares: ArrayLike, compensator: Compensato
         sure = np.abs(values[1]) > slope(low, high) * (high - low) / 2
         grown += float(np.angle(values[2, sure] / values[0, sure]).sum())
         if (high - low)[~sure].min(initial=1.0) < SHORTEST_STEP:
-            where = float(np.exp(middle[~sure][0]))
-            raise BoundaryError(f"the loop is -1 at {where:.6g} rad/s: it is on the boundary of stability")
+            raise AxisError("1 + L", float(np.exp(middle[~sure][0])))
         low, middle, high = low[~sure], middle[~sure], high[~sure]
         low, high = np.concatenate([low, middle]), np.concatenate([middle, high])
     return round(0.5 - grown / np.pi)
+
+
+def link_loop(delays: ArrayLike, shares: ArrayLike, compensator: Compensator, alpha: float) -> Loop:
+    """Returns the same loop as quasi-polynomials, for margins, curves and the roots themselves.
+
+    Meant for few flows: the degree is one more than their number, and delays and their poles should not differ by many
+    decades; `unstable_roots` knows no such limits.
+
+    Raises:
+        LawError: as `unstable_roots`.
+
+    >>> paper = Compensator(eta=0.06, alpha_t=0.264)
+    >>> slowest = link_loop([0.029], [0.9], paper, 0.66).roots[0].value.real
+    >>> round(-1 / slowest, 2)  # s
+    0.89
+    """
+    tau, weight = _flows(delays, shares, alpha)
+    poles = compensator.eta * compensator.ratio(tau) / tau
+    numerator = []
+    for i, own in enumerate(tau):
+        # alpha share (s + eta/tau)/(s tau (s + pole)) over the common denominator, s prod (s + pole).
+        others = np.poly(-np.delete(poles, i))
+        numerator.append((weight[i] / own * np.convolve([1.0, compensator.eta / own], others), own))
+    return Loop(QuasiPolynomial(numerator), QuasiPolynomial([(np.append(np.poly(-poles), 0.0), 0.0)]))
+
+
+def network_roots(rest: Rest, delays: ArrayLike, law: Parameters) -> Ints:
+    """Returns how many unstable roots each link of a network contributes: all 0 if the rest point is stable.
+
+    Ordered by price, links see only flows of their own price and of larger ones, so that the network's equations are
+    triangular and its roots are those of its links.
+
+    Args:
+        rest: the rest point.
+        delays: round-trip time of each flow, s.
+        law: the parameters.
+
+    Raises:
+        LawError: if two bottlenecks have equal prices, or a delay is not above 0.
+        AxisError: if a root is on the axis.
+
+    >>> from levelflow.theory.laws.maxnet import PAPER, rest
+    >>> network_roots(rest([[0], [0, 1], [1]], [622e6, 400e6]), [0.029, 0.179, 0.15], PAPER).tolist()
+    [0, 0]
+    """
+    if not rest.separate:
+        raise LawError("two bottlenecks have equal prices, where no linear model holds; needs different ones")
+    tau = read_each("delay", delays, rest.rates.size)
+    compensator, roots = Compensator.of(law), np.zeros(rest.link_prices.size, dtype=np.int64)
+    for link in np.unique(rest.bottlenecks):
+        here = rest.bottlenecks == link
+        roots[link] = unstable_roots(tau[here], rest.shares[here], compensator, law.alpha)
+    return roots
+
+
+def _flows(delays: ArrayLike, shares: ArrayLike, alpha: float) -> tuple[Floats, Floats]:
+    """Returns delays, and shares times the gain."""
+    tau, share = read_positive("delay", np.atleast_1d(delays)), read_positive("share", np.atleast_1d(shares))
+    if tau.ndim != 1 or tau.shape != share.shape:
+        raise LawError(f"{share.size} shares for {tau.size} delays; needs one each")
+    return tau, share * float(read_positive("gain", alpha))
