@@ -6,10 +6,12 @@ The rates `x` maximise
     sum_i w_i U_i(x_i) - c_i x_i - beta sum_l int_0^{y_l} (y - C_l)^+ / y dy           a penalty on loss
 
 where `U_i` is `log x` for exponent 0 (proportional fairness) and `-1/x^nu` for exponent `nu` above 0 (1: minimum
-potential delay; to infinity: max-min). At the optimum each flow pays the sum `q_i` of the prices of its links,
-`w_i U_i'(x_i) = q_i + c_i`, and a link has a price only where it is full, or, with the penalty, `beta (y - C)^+ / y`.
+potential delay; to infinity: max-min), a sum of such terms, or any concave function. At the optimum each flow pays
+the sum `q_i` of the prices of its links, `w_i U_i'(x_i) = q_i + c_i`, and a link has a price only where it is full, or,
+with the penalty, `beta (y - C)^+ / y`.
 
-Given prices, rates follow in closed form, so only prices are sought, by a primal-dual interior-point method.
+Given prices, rates follow flow by flow (`levelflow.theory.demand`), so only prices are sought, by a primal-dual
+interior-point method.
 """
 
 from __future__ import annotations
@@ -20,12 +22,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array
+from scipy.special import logsumexp
 
-from levelflow.theory.network import CapacityError, NetworkError, read_capacities, read_crossings, read_weights
+from levelflow.theory.demand import HIGHEST, LOWEST, Falling, Powers
+from levelflow.theory.errors import TheoryError
+from levelflow.theory.network import (
+    CapacityError,
+    NetworkError,
+    WeightError,
+    read_capacities,
+    read_crossings,
+    read_weights,
+)
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike
 
+    from levelflow.theory.demand import Demand
     from levelflow.theory.network import Floats, Routes
 
 #: Residuals of an optimum.
@@ -43,13 +58,15 @@ SEPARATE = 1e-13
 LARGEST_LOG, HALVINGS = 700.0, 13
 #: Load of the fullest link at the first prices, over the one at which it would have them.
 FIRST_LOAD = 0.5
+#: Marginal utilities are tried at so many rates, and rise if they do by more than this share.
+PROBES, RISES = 225, 1e-9
 
 
 class UtilityError(NetworkError):
     """A utility that is not increasing and concave, a cost below 0, or a penalty that is not above 0."""
 
 
-class ConvergenceError(ArithmeticError):
+class ConvergenceError(TheoryError, ArithmeticError):
     """Prices that floating point cannot find, as where weights differ by hundreds of decades."""
 
 
@@ -58,11 +75,12 @@ class Residuals:
     """How far rates and prices are from the conditions of Karush, Kuhn and Tucker; all are shares of 1.
 
     Attributes:
-        stationarity: over flows, the largest `|w U'(x) / (q + c) - 1|`.
+        stationarity: over flows, the largest `|w U'(x) / (q + c) - 1|`; for utilities other than sums of powers, or the
+            share of the rate that would make up for it, if that is less.
         overload: over links, the largest `y / Y - 1`, at least 0; `Y` is the load at which the link has its price, or
             the capacity if those are hard.
         slackness: over links, the largest of what is unused, `1 - y / Y`; a link of small price counts at most with its
-            largest share in what a flow pays.
+            largest share in what a flow pays, or the share of the rate that this is worth, if less.
     """
 
     stationarity: float
@@ -104,8 +122,9 @@ def optimum(
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
         capacities: per link, in any unit of rate; where links mark, the load at which they begin.
-        weights: `w`, per flow; 1 each by default.
-        exponents: `nu`, for all flows or per flow: 0 is `log x`, above 0 is `-1/x^nu`.
+        weights: `w`, per flow; 1 each by default. For mixtures terms by flows, of which some may be 0.
+        exponents: `nu`: 0 is `log x`, above 0 is `-1/x^nu`; for all flows or per flow, for mixtures for all flows of a
+            term (terms by 1) or terms by flows.
         costs: `c`, for all flows or per flow: what a unit of rate costs besides its links. Losses at random, with
             probability `1 - a`, are a cost of `beta (1 - a) / a` and weights `w / a`.
         penalty: `beta`; without it, capacities are hard.
@@ -119,12 +138,70 @@ def optimum(
 
     >>> optimum([[0, 1], [0], [1]], [3.0, 3.0]).rates.round(6).tolist()
     [1.0, 2.0, 2.0]
+    >>> mixture = optimum([[0]] * 2, [2.0], weights=[[1, 0], [1, 2]], exponents=[[0], [1]])  # log x - 1/x, and -2/x
+    >>> mixture.rates.round(6).tolist()
+    [1.0, 1.0]
+    """
+    weight, exponent = _terms(weights, exponents, len(routes))
+
+    def demand(typical: float) -> tuple[Powers, float]:
+        orders = np.where(exponent > 0, exponent, 1.0)
+        heights = np.log(weight) + np.log(orders) - exponent * typical
+        largest = float(logsumexp(heights, axis=0).max())
+        return Powers(heights - largest, 1 + exponent), largest
+
+    return _solve(routes, capacities, costs, penalty, demand)
+
+
+def optimum_of(
+    marginal: Callable[[Floats], ArrayLike],
+    routes: Routes,
+    capacities: ArrayLike,
+    *,
+    costs: ArrayLike = 0.0,
+    penalty: float | None = None,
+) -> Optimum:
+    """Returns the optimum for any concave utilities, given by their derivatives.
+
+    Args:
+        marginal: from the rates of all flows to `U'(x)` of each, element by element; it falls in `x`, and is 0 or less
+            from where no more is wanted. A rate below a part of 1e12 of a typical capacity counts as 0.
+        routes: as for `optimum`, like what follows.
+        capacities: per link.
+        costs: for all flows or per flow.
+        penalty: `beta`; without it, capacities are hard.
+
+    Raises:
+        UtilityError: if `U'` rises somewhere, is not a number, is nowhere above 0, or not one number for each flow.
+        NetworkError: as for `optimum`.
+        ConvergenceError: if no prices were found, as can be where `U'` stays the same over some rates, so that many are
+            optimal.
+
+    >>> log_or_less = optimum_of(lambda x: np.array([1, 3]) / (1 + x), [[0], [0]], [2.0])  # log(1 + x), 3 log(1 + x)
+    >>> log_or_less.rates.round(6).tolist()
+    [0.0, 2.0]
+    """
+
+    def demand(typical: float) -> tuple[Falling, float]:
+        return _falling(marginal, len(routes), typical)
+
+    return _solve(routes, capacities, costs, penalty, demand)
+
+
+def _solve(
+    routes: Routes,
+    capacities: ArrayLike,
+    costs: ArrayLike,
+    penalty: float | None,
+    demand: Callable[[float], tuple[Demand, float]],
+) -> Optimum:
+    """Scales a problem, solves it, and scales its solution back.
+
+    `demand` takes the logarithm of the unit of rate to what flows want and the logarithm of the unit of utility.
     """
     capacity = read_capacities(capacities)
     flow, link, _ = read_crossings(routes, capacity.size)
     count = len(routes)
-    exponent = _per_flow("exponent", exponents, count)
-    weight = read_weights(weights, count)
     cost = _per_flow("cost", costs, count)
     if penalty is not None and not (np.isfinite(penalty) and penalty > 0):
         raise UtilityError(f"penalty {penalty} is not allowed; needs a finite number > 0")
@@ -135,14 +212,12 @@ def optimum(
     if not count:
         return Optimum(np.zeros(0), np.zeros(capacity.size), Residuals(0.0, 0.0, 0.0))
     available = capacity[crossed]
-    typical = np.log(available).mean()
-    earnings = np.log(weight) + np.log(np.where(exponent > 0, exponent, 1.0)) - exponent * typical
-    largest = earnings.max()
+    typical = float(np.log(available).mean())
     with np.errstate(all="ignore"):
+        wanted, largest = demand(typical)
         problem = _Problem(
             share=csr_array((np.exp(typical) / capacity[link], (row, flow)), shape=(crossed.size, count)),
-            wanted=earnings - largest,
-            order=1 + exponent,
+            demand=wanted,
             cost=np.exp(np.log(cost) + typical - largest),
             limit=np.exp(np.log(available * (np.inf if penalty is None else penalty)) - largest),
         )
@@ -161,6 +236,8 @@ class _State:
     #: What each flow pays for a unit of rate.
     paid: Floats
     rates: Floats
+    #: By how many small shares what a flow pays must grow for its rate to fall by one.
+    steepness: Floats
     #: Load at which a link has its price, and load, over the capacity.
     room: Floats
     load: Floats
@@ -177,10 +254,7 @@ class _Problem:
 
     #: Links by flows: how often they cross, over the capacity.
     share: csr_array
-    #: Per flow, the logarithm of `w U'(1)`.
-    wanted: Floats
-    #: `nu + 1`: if what a flow pays grows by a small share, its rate falls by that share over the order.
-    order: Floats
+    demand: Demand
     cost: Floats
     limit: Floats
 
@@ -188,8 +262,9 @@ class _Problem:
         room = 1 + guess / self.limit
         earned = guess / room
         paid = self.share.T @ earned + self.cost
-        rates = np.exp((self.wanted - np.log(paid)) / self.order)
-        return _State(earned, paid, rates, room, self.share @ rates)
+        wanted = self.demand.at(np.log(paid))
+        rates = np.exp(wanted.rates)
+        return _State(earned, paid, rates, wanted.steepness, room, self.share @ rates)
 
     def solve(self) -> tuple[_State, Residuals]:
         """Follows the path on which guess times slack is the same on every link, to where it is nothing."""
@@ -231,7 +306,9 @@ class _Problem:
         Scaled by the root of the guess, the matrix is symmetric, positive definite and made of shares of 1.
         """
         root = np.sqrt(guess)
-        matrix = self.share.multiply(root[:, None]).multiply(np.sqrt(state.rates / (self.order * state.paid))[None, :])
+        matrix = self.share.multiply(root[:, None]).multiply(
+            np.sqrt(state.rates / (state.steepness * state.paid))[None, :]
+        )
         system = (matrix @ matrix.T).toarray()
         diagonal = np.diag_indices_from(system)
         system[diagonal] += (slack + guess / self.limit) * state.room**2
@@ -249,11 +326,11 @@ class _Problem:
         entries = self.share.tocoo()
         link, flow = entries.coords
         decisive = np.zeros_like(state.load)
-        np.maximum.at(decisive, link, entries.data * state.earned[link] / state.paid[flow])
+        stiff = np.maximum(state.steepness, 1.0)
+        np.maximum.at(decisive, link, entries.data * state.earned[link] / (state.paid * stiff)[flow])
         filled = state.load / state.room
-        wanted = np.exp(self.wanted - self.order * np.log(state.rates))
         return Residuals(
-            stationarity=float(np.max(np.abs(wanted / state.paid - 1))),
+            stationarity=float(np.max(self.demand.misfit(np.log(state.rates), np.log(state.paid)))),
             overload=max(float(np.max(filled)) - 1, 0.0),
             slackness=float(np.max(np.minimum(np.abs(1 - filled), decisive))),
         )
@@ -267,12 +344,68 @@ def _distance(guess: Floats, slack: Floats, state: _State, aim: float) -> float:
     return length if np.isfinite(length) else np.inf
 
 
+def _terms(weights: ArrayLike | None, exponents: ArrayLike, flows: int) -> tuple[Floats, Floats]:
+    """Returns weights and exponents, terms by flows."""
+    if weights is None or np.ndim(weights) < 2:
+        exponent = _per_flow("exponent", exponents, flows)
+        return read_weights(weights, flows)[None, :], exponent[None, :]
+    weight = np.array(weights, dtype=np.float64)
+    raised = np.array(exponents, dtype=np.float64)
+    terms = len(weight)
+    if weight.shape != (terms, flows) or raised.shape not in {(), (terms, 1), (terms, flows)} or not terms:
+        raise UtilityError(
+            f"weights of shape {weight.shape} and exponents of shape {raised.shape} for {flows} flows; "
+            "needs terms by flows, and for exponents perhaps terms by 1"
+        )
+    raised = np.broadcast_to(raised, weight.shape)
+    _all_from_zero("exponent", raised)
+    _all_from_zero("weight", weight)
+    if not weight.any(axis=0).all():
+        raise WeightError(f"flow {np.argmin(weight.any(axis=0))}: all weights are 0; needs one above 0")
+    return weight, raised
+
+
+def _falling(marginal: Callable[[Floats], ArrayLike], flows: int, typical: float) -> tuple[Falling, float]:
+    """Returns the demand of flows with such marginal utilities, and the logarithm of what is a typical price.
+
+    Raises:
+        UtilityError: if they are not numbers that fall.
+    """
+    rates = np.exp(typical + np.linspace(LOWEST, HIGHEST, PROBES))
+    values = np.empty((PROBES, flows))
+    for number, rate in enumerate(rates):
+        found = np.asarray(marginal(np.full(flows, rate)), dtype=np.float64)
+        if found.shape != (flows,):
+            raise UtilityError(f"marginal utilities of shape {found.shape} for {flows} flows; needs one each")
+        values[number] = found
+    bad = np.argwhere(np.isnan(values))
+    if bad.size:
+        number, flow = bad[0]
+        raise UtilityError(f"flow {flow}: U'({rates[number]:.3g}) is not a number; needs one at each rate above 0")
+    rises = np.argwhere(values[1:] > values[:-1] + RISES * np.abs(values[:-1]))
+    if rises.size:
+        number, flow = rises[0]
+        here, there = rates[number : number + 2]
+        raise UtilityError(f"flow {flow}: U' rises from {here:.3g} to {there:.3g}; needs a concave utility")
+    if not (values[0] > 0).all():
+        raise UtilityError(f"flow {np.argmin(values[0])}: U' is nowhere above 0; needs a utility that rises at first")
+    below = np.where(np.isfinite(values[: PROBES // 2 + 1]), values[: PROBES // 2 + 1], 0.0).max(axis=1)
+    largest = float(np.log(below[np.flatnonzero(below > 0)[-1]])) + typical
+    return Falling(lambda x: np.asarray(marginal(x)), typical, largest - typical), largest
+
+
 def _per_flow(what: str, values: ArrayLike, flows: int) -> Floats:
     array = np.array(values, dtype=np.float64)
     if array.shape not in {(), (flows,)}:
         raise UtilityError(f"{array.size} {what}s for {flows} flows; needs one, or one each")
     value = np.full(flows, array)
-    bad = np.flatnonzero(~(np.isfinite(value) & (value >= 0)))
-    if bad.size:
-        raise UtilityError(f"flow {bad[0]}: {what} {value[bad[0]]} is not allowed; needs a finite number >= 0")
+    _all_from_zero(what, value)
     return value
+
+
+def _all_from_zero(what: str, values: Floats) -> None:
+    """Refuses values per flow, or terms by flows, that are not finite or below 0."""
+    bad = np.argwhere(~(np.isfinite(values) & (values >= 0)))
+    if bad.size:
+        value = values[tuple(bad[0])]
+        raise UtilityError(f"flow {bad[0, -1]}: {what} {value} is not allowed; needs a finite number >= 0")
