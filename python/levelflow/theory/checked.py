@@ -26,14 +26,24 @@ def positive(error: type[TheoryError], **values: ArrayLike) -> None:
     _need(error, "a finite number > 0", lambda x: np.isfinite(x) & (x > 0), values)
 
 
+def at_least(error: type[TheoryError], least: float, **values: ArrayLike) -> None:
+    """Raises the error unless all values are finite and not below `least`."""
+    _need(error, f"a finite number >= {least:g}", lambda x: np.isfinite(x) & (x >= least), values)
+
+
 def not_negative(error: type[TheoryError], **values: ArrayLike) -> None:
     """Raises the error unless all values are finite and at least 0."""
-    _need(error, "a finite number >= 0", lambda x: np.isfinite(x) & (x >= 0), values)
+    at_least(error, 0, **values)
+
+
+def within(error: type[TheoryError], low: float, high: float, **values: ArrayLike) -> None:
+    """Raises the error unless all values are between two numbers, both allowed."""
+    _need(error, f"a number from {low:g} to {high:g}", lambda x: (x >= low) & (x <= high), values)
 
 
 def share(error: type[TheoryError], **values: ArrayLike) -> None:
     """Raises the error unless all values are between 0 and 1, both allowed."""
-    _need(error, "a number from 0 to 1", lambda x: (x >= 0) & (x <= 1), values)
+    within(error, 0, 1, **values)
 
 
 def count(error: type[TheoryError], least: int, **values: ArrayLike) -> None:

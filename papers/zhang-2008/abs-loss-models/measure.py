@@ -1,0 +1,142 @@
+"""What queues lose: models solved exactly, their simulations, and packets."""
+
+import numpy as np
+
+from levelflow.claims import Against
+from levelflow.claims.metrics import queues, series
+from levelflow.theory.loss import (
+    Arrivals,
+    interrupted_bernoulli,
+    interrupted_bernoulli_loss,
+    loss_from_unlimited,
+    mm1b_loss,
+    queue,
+    satellite_tcp_loss,
+    tcp_loss,
+)
+from levelflow.theory.markov import evolve
+from levelflow.theory.pictures import buffers
+from levelflow.theory.windows import Windows, exact, matrix, simulate
+
+LINK = "A->B"
+SIZE = 1 / (1 - np.exp(-1e-3))  # bytes: mean of exponential sizes of mean 1000 B, rounded up
+SERVED = 10e6 / 8 / SIZE  # packets/s
+QUEUES = ((0.8, 5), (0.95, 10), (1.0, 10), (1.2, 3))  # load, places
+PER_FLOW = 1e6  # bit/s
+PIPE = PER_FLOW * 0.06 / 8000  # packets per flow
+SETTLED = (30, 100)  # s
+TEXT = (0, 16, 128, 512, 1024)
+LITERAL = (0, 16, 128, 1024)
+
+
+def falls(values):
+    return bool((np.diff(values) < 0).all())
+
+
+def mm1b(figure):
+    """The closed form, where it is one, beside the sum; and packets."""
+    u, b = np.meshgrid(np.delete(np.linspace(0.5, 1.5, 101), 50), np.arange(51))
+    ratio = (1 - u) * u**b / (1 - u ** (b + 1))
+    total = np.array([1 / (x ** -np.arange(n + 1.0)).sum() for x, n in zip(u.ravel(), b.ravel(), strict=True)])
+    places = np.arange(51)
+    runs = figure.runs([poisson(figure, load, room) for load, room in QUEUES])
+    seen = np.array([queues.loss_rate(run.summary, LINK) for run in runs])
+    model = mm1b_loss(*np.array(QUEUES).T)
+    return [
+        float(np.abs(ratio.ravel() / total - 1).max()),
+        Against(mm1b_loss(1.0, places), 1 / (places + 1)),
+        [falls(mm1b_loss(load, places)) for load in (0.5, 0.8, 1.0, 1.2, 1.5)],
+        list(np.abs(seen / model - 1)),
+    ]
+
+
+def poisson(figure, load, places):
+    changes = {"flow.packets.arrivals.poisson": f"{load * SERVED} /s", f"link.{LINK}.buffer": f"{places} packets"}
+    return figure.scenario(changes, name="poisson.toml")
+
+
+def forgets(steps=2000):
+    """Theorem 18: how far apart the laws from the least and from the fullest state are in the end."""
+    apart = []
+    for buffer in (0, 4, 16):
+        moves = matrix(Windows(2, 8, buffer, largest=12))
+        laws = np.zeros((2, moves.shape[0]))
+        laws[0, 0] = laws[1, -1] = 1
+        apart.append(np.abs(np.subtract(*(evolve(moves, law, steps) for law in laws))).sum() / 2)
+    return apart
+
+
+def chains(buffers, **changes):
+    return [simulate(Windows(10, 300, buffer, **changes)).loss for buffer in buffers]
+
+
+def theorem_19():
+    small = [exact(Windows(2, 8, buffer, "exogenous", largest=12, chance=0.05)).loss for buffer in range(0, 33, 4)]
+    deaf = chains(TEXT, reading="exogenous", chance=0.003)
+    return [
+        [falls(small), falls(deaf)],
+        chains(TEXT, reading="self-clocked"),
+        chains(LITERAL),
+    ]
+
+
+def equation_158(draws=20):
+    """Largest error of the formula: sources of eq 153, and random chains of which one state brings nothing."""
+    rng = np.random.default_rng(1)
+    arrivals = [interrupted_bernoulli(n, 0.02, off) for n, off in ((1, 0.2), (4, 0.2), (4, 0.1))]
+    for _ in range(draws):
+        moves = rng.random((5, 5)) ** 3
+        moves[:, 0] += 2.0
+        arrivals.append(Arrivals(moves / moves.sum(axis=1, keepdims=True), [0, 1, 1, 2, 4]))
+    return max(
+        abs(loss_from_unlimited(some, buffer) / queue(some, buffer).loss - 1)
+        for some in arrivals
+        if 0 < some.mean < 0.95 and some.packets.max() > 1
+        for buffer in (2, 4, 8, 16)
+    )
+
+
+def reno(figure):
+    """Losses of Reno beside eq 159, for flows (rows) and buffers."""
+    flows, parts = np.array([10, 30, 100]), np.array([1 / 3, 1, 2])
+    grid = [(n, round(n * PIPE * part)) for n in flows for part in parts]
+    runs = figure.runs([tcp(figure, n, buffer) for n, buffer in grid])
+    seen = [lost(run, n) for run, (n, _) in zip(runs, grid, strict=True)]
+    model = [float(tcp_loss(n, n * PIPE, buffer)) for n, buffer in grid]
+    return [
+        float(satellite_tcp_loss(10, 100, 50) / tcp_loss(10, 100, 50)),
+        Against(seen, model),
+        [falls(side) for values in (seen, model) for side in np.reshape(values, (3, 3))],
+    ]
+
+
+def tcp(figure, flows, buffer):
+    changes = {
+        f"link.{LINK}.capacity": f"{flows * PER_FLOW} b/s",
+        f"link.{LINK}.buffer": f"{buffer} packets",
+        "flow.x.count": int(flows),
+    }
+    return figure.scenario(changes, name="tcp.toml")
+
+
+def lost(run, flows):
+    t, arriving = series.link_series(run.links, LINK, "arrival_bps", SETTLED)
+    packets = arriving.sum() * (t[1] - t[0]) / 8000
+    return queues.drop_count(run.links, [LINK], SETTLED) / packets
+
+
+def measure(figure):
+    places = (4, 8, 16, 32)
+    cells = [interrupted_bernoulli_loss(4, 0.02, 0.08, b) for b in range(1, 33)]
+    return {
+        "abs-mm1b": mm1b(figure),
+        "abs-ibp": [[cells[b - 1] for b in places], falls(cells)],
+        "abs-thm18": [forgets()],
+        "abs-thm19": theorem_19(),
+        "abs-eq158": [equation_158()],
+        "abs-eq159-160": reno(figure),
+    }
+
+
+def plot(figure, canvas):
+    buffers.loss_against_buffer(canvas=canvas)

@@ -1,0 +1,56 @@
+"""Published buffer rules, and one run by the oldest."""
+
+import numpy as np
+
+from levelflow.claims.metrics import queues, series
+from levelflow.theory.buffers import avrachenkov, bscl, bscl_loss, harmonic_rtt, pipe, stanford, window_at_loss
+from levelflow.theory.pictures import buffers
+
+CAPACITY = 10e6  # bit/s
+TARGET = 0.02
+SETTLED = (20, 120)  # s
+
+
+def room(flows):
+    """C R_e of the comparison, packets."""
+    return pipe(CAPACITY, harmonic_rtt(0.030, 0.030 + 0.002 * np.asarray(flows)))
+
+
+def ordering():
+    """Eq 10 grows with the flows, the small-buffer rules shrink, on one link of constant round trip."""
+    flows = np.arange(1, 1025)
+    steps = [
+        np.diff(rule) for rule in (bscl_loss(400.0, flows, TARGET), stanford(400.0, flows), avrachenkov(400.0, flows))
+    ]
+    return [bool((steps[0] > 0).all()), bool((steps[1] < 0).all()), bool((steps[2] < 0).all())]
+
+
+def growth():
+    """Whether each doubling of many flows doubles the buffer, to 1 %."""
+    flows = 2.0 ** np.arange(14, 21)
+    doubled = bscl(400.0, flows[1:], TARGET) / bscl(400.0, flows[:-1], TARGET)
+    return "linear in N" if (np.abs(doubled / 2 - 1) < 0.01).all() else "other"
+
+
+def measure(figure):
+    result = figure.run()
+    busy, _ = queues.utilisation(result.links, "A->B", CAPACITY, SETTLED)
+    return {
+        "buffer-sizing-formulas-sec-ii2": [float(window_at_loss(TARGET)), ordering()],
+        "rule-bdp": [float(room(16)), busy],
+        "rule-avrachenkov": [float(avrachenkov(1000, 10)), float(avrachenkov(1000, 1))],
+        "rule-bscl": [
+            float(window_at_loss(TARGET)),
+            [float(bscl(room(n), n, TARGET)) for n in (2, 16, 256, 1024)],
+            growth(),
+        ],
+    }
+
+
+def plot(figure, canvas):
+    canvas.set_size_inches(9, 7)
+    upper, lower = canvas.subfigures(2, 1)
+    buffers.rules(canvas=upper)
+    axes = lower.subplots()
+    axes.plot(*series.link_series(figure.results[0].links, "A->B", "queue_packets", (0, 120)), linewidth=1)
+    axes.set(xlabel="time (s)", ylabel="queue (packets)", title="one Reno flow, b = C R: the queue just empties")
