@@ -1,10 +1,9 @@
 from itertools import pairwise
-from math import pi
 
 import numpy as np
-from scipy.optimize import brentq
 
 from levelflow.claims.metrics import grid, onset, series
+from levelflow.theory.laws import rcp
 
 LINK = "R1->R2"
 C = 150e6  # bit/s
@@ -52,12 +51,8 @@ def onsets_bisected(figure):
 
 
 def linear_region(beta):
-    """Grid values of alpha that the linear model calls stable: inside alpha = x sin x, beta = x^2 cos x."""
-    top = brentq(lambda x: 2 * np.cos(x) - x * np.sin(x), 0.1, 1.5)  # where beta is largest
-    if beta >= top**2 * np.cos(top):
-        return []
-    ends = (brentq(lambda x: x**2 * np.cos(x) - beta, *span) for span in ((1e-9, top), (top, pi / 2)))
-    low, high = (x * np.sin(x) for x in ends)
+    """Grid values of alpha that the linear model calls stable."""
+    low, high = rcp.alpha_range(beta) or (0.0, 0.0)
     return [a for a in ALPHAS if low < a < high]
 
 
@@ -92,7 +87,6 @@ def plot(figure, canvas):
     onsets = figure.onsets
     axes.plot(list(onsets.values()), list(onsets), "o-", label="onset in packet runs")
     axes.plot([1.6, 1.3, 1.2], PRINTED, "kx", label="printed")
-    x = np.linspace(0, pi / 2, 200)
-    axes.plot(x * np.sin(x), x**2 * np.cos(x), "--", label="linear model")
+    axes.plot(*rcp.boundary(np.linspace(0, rcp.right_angle(), 200)), "--", label="linear model")
     axes.set(xlabel="alpha", ylabel="beta", xlim=(0, 2), ylim=(0, 1.1), title="RCP: stable left of the curve")
     axes.legend()

@@ -272,7 +272,7 @@ class Loop:
             if piece.radius:
                 parts.append(piece.at(np.linspace(piece.start, piece.end, ARC)))
                 continue
-            start, end = max(piece.start, low), min(piece.end, high)
+            start, end = max(piece.start, low), high if piece is self._contour[-1] else min(piece.end, high)
             if start < end:
                 parts.append(piece.at(np.geomspace(start, end, int(DENSITY * np.log10(end / start)) + 2)))
         s = np.concatenate(parts)

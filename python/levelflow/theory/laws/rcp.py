@@ -1,0 +1,337 @@
+"""RCP on one link: rest point, linear stability in closed form, fluid model (Dukkipati et al. 2005, section IV).
+
+Rates and capacities are in bit/s, queues in bits, times in s. In the linear model only `x = w d0` counts, frequency
+times round trip, so that neither capacity, number of flows nor round trip matter.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from scipy.optimize import brentq
+
+from levelflow.theory.equations import Trajectory, integrate
+from levelflow.theory.errors import TheoryError
+from levelflow.theory.loops import Loop
+from levelflow.theory.quasi import QuasiPolynomial
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from levelflow.theory.equations import Past
+    from levelflow.theory.network import Floats
+
+Numbers = Any  # a number, or an array of them
+
+#: Padé's approximation of e^-s of order 2 over 2: numerator and denominator (001, footnote 11).
+PADE = (np.array([1 / 12, -1 / 2, 1.0]), np.array([1 / 12, 1 / 2, 1.0]))
+#: Rates over capacity and queues over C d0 from which phase portraits start, for 10 flows (001, section IV-F).
+STARTS = tuple((gamma, queue) for gamma in (0.5, 0.1, 0.01) for queue in (2.0, 0.0))
+#: The start that is the rest point itself.
+REST = (0.1, 0.0)
+#: Steps between those that tell whether a run has settled; no round number, so that it meets every phase of a wave.
+SPARSE = 13
+#: A run has settled if R N / C - 1 and q / (C d0) stay within this in the last tenth.
+WITHIN = 0.02
+
+
+class RcpError(TheoryError):
+    """Gains, a link or a run that RCP's models do not cover."""
+
+
+@dataclass(frozen=True)
+class Link:
+    """A link and what uses it; every number may be an array.
+
+    Attributes:
+        capacity: C, bit/s.
+        flows: N.
+        d0: round-trip propagation delay, s.
+        interval: T between updates, s.
+    """
+
+    capacity: Numbers = 150e6
+    flows: Numbers = 10
+    d0: Numbers = 0.2
+    interval: Numbers = 0.01
+
+    def __post_init__(self) -> None:
+        for name, values in vars(self).items():
+            _positive(name, values)
+
+    @property
+    def rest(self) -> tuple[Numbers, Numbers]:
+        """Rate and queue at rest: the fair share, and nothing."""
+        return self.capacity / self.flows, 0.0 * self.capacity / self.flows
+
+
+class Slopes(NamedTuple):
+    """Derivatives at rest, eq 8; those that are not listed are 0.
+
+    Attributes:
+        queue_by_rate: of q' by R(t - d0).
+        rate_by_rate: of R' by R(t - d0), 1/s.
+        rate_by_queue: of R' by q, 1/s^2.
+    """
+
+    queue_by_rate: Numbers
+    rate_by_rate: Numbers
+    rate_by_queue: Numbers
+
+
+def delay(queue: Numbers, link: Link) -> Numbers:
+    """Round trip with the queue, eq 6, s."""
+    return link.d0 + queue / link.capacity
+
+
+def arrivals(rate: Numbers, link: Link) -> Numbers:
+    """What arrives at the link if the flows were told a rate one round trip ago, eq 5, bit/s."""
+    return link.flows * rate
+
+
+def rate_change(alpha: Numbers, beta: Numbers, before: Numbers, load: Numbers, queue: Numbers, link: Link) -> Numbers:
+    """Growth of the rate, R', from R one interval ago, arrivals and queue, eq 4, bit/s^2."""
+    d = delay(queue, link)
+    return before * (alpha * (link.capacity - load) - beta * queue / d) / (link.capacity * d)
+
+
+def queue_change(load: Numbers, queue: Numbers, link: Link) -> Numbers:
+    """Growth of the queue, q', from arrivals and queue, eq 7: an empty one does not fall, bit/s."""
+    growth = load - link.capacity
+    return np.where(np.asarray(queue) > 0, growth, np.maximum(growth, 0.0))
+
+
+def slopes(alpha: Numbers, beta: Numbers, link: Link) -> Slopes:
+    """Returns the linear model, eq 8."""
+    return Slopes(link.flows, -alpha / link.d0, -beta / (link.flows * link.d0**2))
+
+
+def loop(alpha: float, beta: float, d0: float = 1.0) -> Loop:
+    """Returns the open loop, eq 9: `G(s) = e^(-s d0) (alpha s d0 + beta) / (s d0)^2`.
+
+    Raises:
+        RcpError: if a gain or the round trip is not positive and finite.
+
+    >>> loop(0.4, 0.2).stable, loop(0.2, 0.4).stable
+    (True, False)
+    """
+    _positive("alpha", alpha)
+    _positive("beta", beta)
+    _positive("d0", d0)
+    return Loop.rational([alpha / d0, beta / d0**2], [1, 0, 0], delay=d0)
+
+
+def loop_of_alpha(beta: float) -> Loop:
+    """Returns `G1(s) = s e^-s / (s^2 + beta e^-s)`, of which alpha is the gain; d0 is the unit of time (001, IV-D).
+
+    Raises:
+        RcpError: if beta is not positive and finite.
+    """
+    _positive("beta", beta)
+    return Loop(QuasiPolynomial([([1, 0], 1.0)]), QuasiPolynomial([([1, 0, 0], 0.0), ([beta], 1.0)]))
+
+
+def gain_crossing(alpha: Numbers, beta: Numbers) -> Numbers:
+    """Returns x at which |G| = 1, eq 12."""
+    return np.sqrt((alpha**2 + np.sqrt(alpha**4 + 4 * beta**2)) / 2)
+
+
+def phase_crossing(alpha: float, beta: float) -> float | None:
+    """Returns x in (0, pi/2) at which the phase is -180 degrees, eq 13; none unless alpha > beta, eq 14."""
+    if alpha <= beta:
+        return None
+    peak = phase_peak(alpha, beta)
+    return float(brentq(lambda x: np.arctan(alpha * x / beta) - x, peak, np.pi / 2, xtol=1e-15))
+
+
+def phase_peak(alpha: float, beta: float) -> float:
+    """Returns x at which the phase is highest, for alpha > beta (001, appendix III)."""
+    return float(beta / alpha * np.sqrt(alpha / beta - 1))
+
+
+def phase(x: Numbers, alpha: Numbers, beta: Numbers) -> Numbers:
+    """Returns the phase of G without jumps, eq 10, rad."""
+    return -x + np.arctan(alpha * x / beta) - np.pi
+
+
+def magnitude(x: Numbers, alpha: Numbers, beta: Numbers) -> Numbers:
+    """Returns |G|, eq 10."""
+    return np.hypot(beta, x * alpha) / x**2
+
+
+def stable(alpha: float, beta: float) -> bool:
+    """Whether the linear model is stable, eq 12-14: the gain crossing comes before the phase crossing."""
+    crossing = phase_crossing(alpha, beta)
+    return crossing is not None and bool(gain_crossing(alpha, beta) < crossing)
+
+
+def stable_pade(alpha: float, beta: float) -> bool:
+    """Whether all roots are in the left half plane if Padé's approximation takes the place of the delay."""
+    roots = np.roots(np.polyadd(np.polymul([1, 0, 0], PADE[1]), np.polymul([alpha, beta], PADE[0])))
+    return bool(roots.real.max() < 0)
+
+
+def boundary(x: Numbers, *, pade: bool = False) -> tuple[Numbers, Numbers]:
+    """Returns alpha and beta for which a root is at `j x / d0`: `x sin(phi)` and `x^2 cos(phi)`.
+
+    `phi`, the phase lost to the delay, is `x`, or with Padé's approximation, which has magnitude 1 as well, nearly so.
+    From x = 0 to where `phi` is a right angle this is the boundary of the stable region.
+
+    >>> [round(float(gain), 4) for gain in boundary(1.0)]
+    [0.8415, 0.5403]
+    """
+    lost = 2 * np.arctan2(x / 2, 1 - x**2 / 12) if pade else x
+    return x * np.sin(lost), x**2 * np.cos(lost)
+
+
+def beta_limit(*, pade: bool = False) -> float:
+    """Returns what beta must stay below for an alpha to be stable."""
+    return float(boundary(_top(pade), pade=pade)[1])
+
+
+def alpha_range(beta: float, *, pade: bool = False) -> tuple[float, float] | None:
+    """Returns the ends of the stable range of alpha, or none if beta is not below `beta_limit`.
+
+    Raises:
+        RcpError: if beta is not positive and finite.
+
+    >>> [round(end, 4) for end in alpha_range(0.3)]
+    [0.3427, 1.4061]
+    """
+    _positive("beta", beta)
+    top = _top(pade)
+    if beta >= boundary(top, pade=pade)[1]:
+        return None
+    spans = (0.0, top), (top, right_angle(pade=pade))
+    low, high = (float(brentq(lambda x: boundary(x, pade=pade)[1] - beta, *span, xtol=1e-15)) for span in spans)
+    return float(boundary(low, pade=pade)[0]), float(boundary(high, pade=pade)[0])
+
+
+def right_angle(*, pade: bool = False) -> float:
+    """Returns x at which the phase lost to the delay is a right angle: where `boundary` ends."""
+    return float(np.sqrt(21.0) - 3 if pade else np.pi / 2)
+
+
+def _top(pade: bool) -> float:
+    """Where beta is largest: the derivative of `x^2 cos(phi)` is 0."""
+
+    def rise(x: float) -> float:
+        lost = 2 * np.arctan2(x / 2, 1 - x**2 / 12) if pade else x
+        faster = (1 + x**2 / 12) / ((1 - x**2 / 12) ** 2 + x**2 / 4) if pade else 1.0
+        return float(2 * np.cos(lost) - x * np.sin(lost) * faster)
+
+    return float(brentq(rise, 0.1, 1.5, xtol=1e-15))
+
+
+def fluid(
+    gains: tuple[ArrayLike, ArrayLike],
+    start: tuple[ArrayLike, ArrayLike],
+    link: Link,
+    *,
+    duration: float = 2000.0,
+    step: float = 0.05,
+    buffer: float = np.inf,
+    every: int = 1,
+) -> Trajectory:
+    """Returns rate and queue by the fluid model, eq 4 to 7, which were what they are at the start before it.
+
+    Gains, starts and the numbers of the link may be arrays, which broadcast: all cases advance together. What differs
+    in T / d0 is grouped, so few different ones are best.
+
+    Args:
+        gains: alpha, on spare capacity, and beta, on the queue.
+        start: rate, bit/s, and queue, bits.
+        link: the link and its flows.
+        duration: round trips.
+        step: round trips.
+        buffer: what the queue cannot exceed, in units of C d0.
+        every: how many steps there are between two that are recorded.
+
+    Returns:
+        Times in s, or in round trips where those differ, and states of shape (times, 2, *cases): rate and queue.
+
+    Raises:
+        RcpError: if a gain or a rate is not positive and finite, or a queue is negative.
+        EquationError: if duration or step is not allowed.
+    """
+    alpha, beta = gains
+    rate, queue = start
+    for name, values in (("alpha", alpha), ("beta", beta), ("rate", rate)):
+        _positive(name, values)
+    if not (np.isfinite(queue) & (np.asarray(queue) >= 0)).all():
+        raise RcpError("queue: needs finite numbers >= 0")
+    cases = np.broadcast_arrays(alpha, beta, rate, queue, link.capacity, link.flows, link.d0, link.interval)
+    shape, flat = cases[0].shape, [np.ravel(case).astype(np.float64) for case in cases]
+    order = np.argsort(flat[7] / flat[6], kind="stable")
+    a, b, first, filled, capacity, flows, d0, interval = (case[order] for case in flat)
+    lags, firsts = np.unique(interval / d0, return_index=True)
+    groups = [(float(lag), slice(i, j)) for lag, i, j in zip(lags, firsts, [*firsts[1:], a.size], strict=True)]
+    sorted_link = Link(capacity, flows, d0, interval)
+
+    def change(_: float, state: Floats, past: Past) -> Floats:
+        parts = [past(lag, of=which)[0] for lag, which in groups]
+        before = np.concatenate(parts) if len(parts) > 1 else parts[0]
+        load = arrivals(past(1.0)[0], sorted_link)
+        q = state[1]
+        changes = rate_change(a, b, before, load, q, sorted_link), queue_change(load, q, sorted_link)
+        return np.asarray(d0 * np.stack(changes))
+
+    bounds = (
+        np.array([np.full(a.size, -np.inf), np.zeros(a.size)]),
+        np.array([np.full(a.size, np.inf), buffer * capacity * d0]),
+    )
+    longest = max(1.0, float(lags[-1]))
+    run = integrate(change, [first, filled], duration, step=step, longest=longest, bounds=bounds, every=every)
+    states = np.empty_like(run.states)
+    states[..., order] = run.states
+    unit = float(d0[0]) if (d0 == d0[0]).all() else 1.0
+    return Trajectory(run.times * unit, states.reshape(*states.shape[:2], *shape))
+
+
+def settles(run: Trajectory, link: Link, within: float = WITHIN) -> NDArray[np.bool_]:
+    """Returns whether R N / C is near 1 and q / (C d0) near 0 in all of the last tenth of a run, for each case."""
+    last = run.states[run.times >= 0.9 * run.times[-1]]
+    off = np.maximum(np.abs(last[:, 0] / link.rest[0] - 1), last[:, 1] / (link.capacity * link.d0))
+    result: NDArray[np.bool_] = off.max(axis=0) <= within
+    return result
+
+
+def settles_from_anywhere(
+    alpha: ArrayLike,
+    beta: ArrayLike,
+    link: Link | None = None,
+    *,
+    duration: float = 2000.0,
+    step: float = 0.1,
+    buffer: float = 10.0,
+) -> NDArray[np.bool_]:
+    """Returns whether the fluid model settles from every start of the phase portraits but the rest point.
+
+    Without a limit, a small alpha lets the queue reach thousands of C d0, from which it needs some 10^5 round trips.
+
+    Args:
+        alpha: gains, of any shape; they, beta and the numbers of the link broadcast.
+        beta: gains.
+        link: the link, by default that of 001; starts scale with its fair share.
+        duration: round trips.
+        step: round trips.
+        buffer: what the queue cannot exceed, in units of C d0.
+
+    Raises:
+        RcpError: if a gain is not positive and finite.
+    """
+    link = link or Link()
+    one_more_axis = Link(*(np.asarray(values, dtype=np.float64)[..., None] for values in vars(link).values()))
+    gains = np.asarray(alpha)[..., None], np.asarray(beta)[..., None]
+    gamma, waiting = np.array([start for start in STARTS if start != REST]).T
+    rate, queue = gamma / REST[0] * one_more_axis.rest[0], waiting * one_more_axis.capacity * one_more_axis.d0
+    run = fluid(gains, (rate, queue), one_more_axis, duration=duration, step=step, buffer=buffer, every=SPARSE)
+    return np.asarray(settles(run, one_more_axis).all(axis=-1))
+
+
+def _positive(name: str, values: Any) -> None:
+    numbers = np.asarray(values, dtype=np.float64)
+    if not (np.isfinite(numbers) & (numbers > 0)).all():
+        raise RcpError(f"{name} {values!r} is not allowed; needs finite numbers > 0")

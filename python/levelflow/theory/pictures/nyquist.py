@@ -1,0 +1,100 @@
+"""Nyquist curves and Bode plots of loops with pure delays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure, FigureBase
+
+from levelflow.style import COLOURS, GREY, STYLE
+from levelflow.theory.quasi import AxisError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from levelflow.theory.loops import Loop
+
+LOG_STYLE = STYLE | {"text.parse_math": True}  # labels of logarithmic axes are formulas
+#: Half the width of the window, over the farthest of -1 and the crossings of the negative axis; and its bounds.
+ROOM, NARROWEST, WIDEST = 1.3, 1.5, 5.0
+#: Decades that a Bode plot shows on both sides of the crossings.
+DECADES = 1.0
+POINTS = 800
+
+
+def nyquist(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
+    r"""Draws the Nyquist curve around -1, its mirror image dashed, and says what the criterion makes of it.
+
+    Args:
+        loop: the open loop.
+        canvas: an empty figure to draw on; a new one by default.
+
+    >>> from levelflow.theory.loops import Loop
+    >>> nyquist(Loop.rational([1.0], [1, 0], delay=1.0)).axes[0].get_title("left")
+    'around -1: 0, unstable poles: 0\nstable'
+    """
+    values = loop.nyquist().values
+    reach = max([1.0, *(-crossing.value.real for crossing in loop.margins.phase_crossings)])
+    half = float(np.clip(ROOM * reach, NARROWEST, WIDEST))
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(5, 5), layout="constrained") if canvas is None else canvas
+        axes = figure.subplots()
+        angle = np.linspace(0, 2 * np.pi, 200)
+        axes.plot(np.cos(angle), np.sin(angle), color=GREY, linewidth=0.8)
+        axes.plot(values.real, values.imag, label="L(jw), w > 0")
+        axes.plot(values.real, -values.imag, "--", color=COLOURS[0], linewidth=0.8, label="w < 0")
+        axes.plot(-1, 0, "+", color=COLOURS[1], markersize=12, markeredgewidth=2)
+        axes.set(
+            xlim=(-half, half / 2), ylim=(-0.75 * half, 0.75 * half), aspect="equal", xlabel="real", ylabel="imaginary"
+        )
+        axes.set_title(_verdict(loop))
+        axes.legend(loc="lower right")
+    return figure
+
+
+def bode(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
+    """Draws magnitude and phase over frequency, and where they cross 1 and -180 degrees.
+
+    Args:
+        loop: the open loop.
+        canvas: an empty figure to draw on; a new one by default.
+
+    >>> from levelflow.theory.loops import Loop
+    >>> [axes.get_ylabel() for axes in bode(Loop.rational([1.0], [1, 0], delay=1.0)).axes]
+    ['magnitude', 'phase (degrees)']
+    """
+    margins = loop.margins
+    known = [c.frequency for c in (*margins.gain_crossings, *margins.phase_crossings[:1]) if c.frequency > 0]
+    scale = known or [loop.closed.reach or 1.0]
+    curve = loop.bode(np.geomspace(min(scale) / 10**DECADES, max(scale) * 10**DECADES, POINTS))
+    with mpl.rc_context(LOG_STYLE):
+        figure = Figure(figsize=(6, 5), layout="constrained") if canvas is None else canvas
+        above, below = figure.subplots(2, 1, sharex=True)
+        above.loglog(curve.frequencies, curve.magnitude)
+        above.axhline(1, color=GREY, linewidth=0.8)
+        below.semilogx(curve.frequencies, np.degrees(curve.phase), color=COLOURS[0])
+        below.axhline(-180, color=GREY, linewidth=0.8)
+        below.set_ylim(max(-540.0, np.degrees(curve.phase.min())) - 20, np.degrees(curve.phase.max()) + 20)
+        for axes in (above, below):
+            _mark(axes, [c.frequency for c in margins.gain_crossings], COLOURS[2], "|L| = 1")
+            _mark(axes, [c.frequency for c in margins.phase_crossings[:1]], COLOURS[1], "phase -180 degrees")
+        above.set_ylabel("magnitude")
+        above.set_title(f"phase margin {np.degrees(margins.phase):.3g} degrees\ngain margin {margins.gain:.3g}")
+        above.legend(loc="lower left")
+        below.set(xlabel="frequency (rad/s)", ylabel="phase (degrees)")
+    return figure
+
+
+def _mark(axes: Axes, frequencies: list[float], colour: str, label: str) -> None:
+    for index, frequency in enumerate(frequencies):
+        axes.axvline(frequency, color=colour, linestyle=":", label=None if index else label)
+
+
+def _verdict(loop: Loop) -> str:
+    try:
+        around, poles = loop.encirclements, loop.unstable_poles
+    except AxisError:
+        return "through -1: on the boundary"
+    return f"around -1: {around}, unstable poles: {poles}\n{'stable' if around + poles == 0 else 'unstable'}"

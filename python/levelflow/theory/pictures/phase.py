@@ -1,0 +1,41 @@
+"""Phase portraits: two parts of a state against each other."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+from matplotlib.figure import Figure, FigureBase
+
+from levelflow.style import STYLE
+
+if TYPE_CHECKING:
+    from levelflow.theory.network import Floats
+
+
+def phase_portrait(
+    x: Floats, y: Floats, rest: tuple[float, float], labels: tuple[str, str], canvas: FigureBase | None = None
+) -> FigureBase:
+    """Draws trajectories from their starts, marked by dots, and where they should come to rest.
+
+    Args:
+        x: the first part, by time and case.
+        y: the second part, by time and case.
+        rest: the rest point.
+        labels: of the two parts.
+        canvas: an empty figure to draw on; a new one by default.
+
+    >>> import numpy as np
+    >>> spiral = np.exp(-np.linspace(0, 9, 90))[:, None]
+    >>> len(phase_portrait(spiral, -spiral, (0.0, 0.0), ("x", "y")).axes[0].lines)
+    3
+    """
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(5, 4), layout="constrained") if canvas is None else canvas
+        axes = figure.subplots()
+        for index in range(x.shape[1]):
+            (line,) = axes.plot(x[:, index], y[:, index], linewidth=1)
+            axes.plot(x[0, index], y[0, index], "o", color=line.get_color(), markersize=4)
+        axes.plot(*rest, "+", color="black", markersize=12, markeredgewidth=2)
+        axes.set(xlabel=labels[0], ylabel=labels[1])
+    return figure

@@ -1,0 +1,106 @@
+"""Where in a plane of two parameters a loop is stable."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure, FigureBase
+
+from levelflow.style import COLOURS, GREY, STYLE
+from levelflow.theory.laws import rcp
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from matplotlib.axes import Axes
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.network import Floats
+
+    Curves = Mapping[str, tuple[Floats, Floats]]
+
+
+class Tried(NamedTuple):
+    """Points of a grid that were tried.
+
+    Attributes:
+        x: values of the first parameter.
+        y: values of the second.
+        stable: per y, per x.
+    """
+
+    x: Sequence[float]
+    y: Sequence[float]
+    stable: ArrayLike
+
+
+def region(
+    boundaries: Curves,
+    labels: tuple[str, str],
+    tried: Tried | None = None,
+    canvas: FigureBase | None = None,
+) -> FigureBase:
+    """Draws boundaries of stable regions and, if points were tried, which of them were stable.
+
+    Args:
+        boundaries: curves by name: where a root is on the axis.
+        labels: of the two parameters.
+        tried: points; filled where stable, crosses where not.
+        canvas: an empty figure to draw on; a new one by default.
+
+    >>> curve = np.array([0.0, 1.0]), np.array([1.0, 0.0])
+    >>> region({"theory": curve}, ("alpha", "beta")).axes[0].get_xlabel()
+    'alpha'
+    """
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(6, 4.5), layout="constrained") if canvas is None else canvas
+        axes = figure.subplots()
+        _draw(axes, boundaries, labels, tried)
+        axes.legend()
+    return figure
+
+
+def rcp_region(
+    tried: Tried | None = None, simulated: Mapping[float, float] | None = None, canvas: FigureBase | None = None
+) -> FigureBase:
+    """Draws RCP's stable region: the exact one and Padé's of the linear model, and what else is known (001, fig 44).
+
+    Args:
+        tried: gains alpha and beta of which the fluid model was asked.
+        simulated: the smallest unstable alpha for each beta.
+        canvas: an empty figure to draw on; a new one by default.
+
+    >>> rcp_region().axes[0].get_ylabel()
+    'beta'
+    """
+    exact = np.linspace(1e-3, np.pi / 2, 300)
+    near = np.linspace(1e-3, rcp.right_angle(pade=True), 300)
+    curves = {
+        "exact: (x sin x, x² cos x)": rcp.boundary(exact),
+        "Padé of order 2/2": rcp.boundary(near, pade=True),
+    }
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(6, 4.5), layout="constrained") if canvas is None else canvas
+        axes = figure.subplots()
+        _draw(axes, curves, ("alpha", "beta"), tried)
+        axes.lines[-1].set_linestyle("--")
+        if simulated:
+            axes.plot(
+                list(simulated.values()), list(simulated), "s", color="black", markersize=5, label="simulated onset"
+            )
+        axes.set_title("RCP: linearly stable below the curve")
+        axes.legend()
+    return figure
+
+
+def _draw(axes: Axes, boundaries: Curves, labels: tuple[str, str], tried: Tried | None) -> None:
+    if tried is not None:
+        x, y = np.meshgrid(tried.x, tried.y)
+        stable = np.asarray(tried.stable, dtype=bool)
+        axes.plot(x[stable], y[stable], "o", color=COLOURS[2], markersize=3, label="settles")
+        axes.plot(x[~stable], y[~stable], "x", color=GREY, markersize=3, label="does not")
+    for (name, curve), colour in zip(boundaries.items(), COLOURS, strict=False):
+        axes.plot(*curve, color=colour, label=name)
+    axes.set(xlabel=labels[0], ylabel=labels[1])
