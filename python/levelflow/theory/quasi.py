@@ -104,6 +104,9 @@ class QuasiPolynomial:
         total: Complexes = (powers * np.exp(-np.multiply.outer(self.delays, at))).sum(axis=0)
         return total
 
+    def __repr__(self) -> str:
+        return f"QuasiPolynomial({[(row.tolist(), delay) for row, delay in self.terms()]})"
+
     def __add__(self, other: QuasiPolynomial) -> QuasiPolynomial:
         """Adds."""
         return QuasiPolynomial([*self.terms(), *other.terms()])
@@ -195,7 +198,8 @@ class QuasiPolynomial:
         at = near
         with np.errstate(all="ignore"):
             for _ in range(NEWTON_STEPS):
-                at = at - self(at) / slope(at)
+                step = self(at) / slope(at)
+                at = np.where(np.isfinite(step), at - step, at)  # double ones have no slope
             at = at[np.isfinite(at)]
             at = at.real + 1j * np.where(np.abs(at.imag) > SAME * np.abs(at), np.abs(at.imag), 0.0)
             sizes = self.bound(np.abs(at), np.maximum(-at.real, 0.0))
