@@ -174,6 +174,16 @@ def test_emkc_is_stable_where_theorem_9_says_so():
         assert (np.abs(went.rates[-1] / rest.rates - 1).max() < 1e-4) == emkc.theorem_9(beta).holds
 
 
+def test_unequal_delays_may_stabilise_what_theorem_9_refuses():
+    start = [4.001, 4.0, 4.0]
+    ends = [
+        emkc.iterate(paths([[0]] * 3, 1, delays), start, 600, [9.0], (2.1, 2.1)).rates[-1]
+        for delays in ([2, 3, 4], [3, 3, 3])
+    ]
+    assert ends[0] == pytest.approx([4.0] * 3, rel=1e-6)
+    assert np.abs(ends[1] - 4.0).max() > 0.01
+
+
 @settings(max_examples=50, deadline=None)
 @given(SEEDS, st.floats(0, 0.99))
 def test_sequences_of_lemma_14_stay_below_their_bound(seed, factor):

@@ -4,34 +4,29 @@ import math
 
 import numpy as np
 
+from levelflow.theory.laws import aimd, emkc, mkc
+from levelflow.theory.laws.fairness import steps_to_fairness, unfair
+
 ALPHA, BETA = 10.0, 0.5  # kb/s per step
 CAPACITIES = (1e3, 1e4, 1e5)  # kb/s
 EPSILONS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 
 
-def theta(capacity, flows, eps, alpha=ALPHA, beta=BETA):
-    """Steps to eps-fairness by theorem 12 (eq 108)."""
-    return (capacity + flows * alpha / beta) * (math.log(flows) - math.log(eps)) / (flows * alpha)
+def by_emkc(x, capacity, alpha):
+    return mkc.sender(x, emkc.price(x.sum(), capacity), alpha, BETA)
 
 
-def emkc(x, capacity, alpha, beta):
-    return x + alpha - beta * (1 - capacity / x.sum()) * x
+def by_aimd(x, capacity, alpha):
+    """The decrease in the RTT of a loss takes the place of the increase, as eq 120 counts."""
+    return aimd.step(x, capacity, alpha, BETA, pause=True)
 
 
-def aimd(x, capacity, alpha, beta):
-    """Eq 114: an increase per RTT, and a decrease in the RTT that finds the link full."""
-    return x + alpha if x.sum() < capacity else (1 - beta) * x + alpha
+def by_aimd_with_both(x, capacity, alpha):
+    return aimd.step(x, capacity, alpha, BETA, pause=False)
 
 
-def steps(law, capacity, flows, eps, alpha=ALPHA, beta=BETA):
-    """Steps until min x / max x >= 1 - eps (eq 107), one flow starting with the whole link."""
-    x = np.zeros(flows)
-    x[-1] = capacity
-    count = 0
-    while x.min() < (1 - eps) * x.max():
-        x = law(x, capacity, alpha, beta)
-        count += 1
-    return count
+def steps(law, capacity, flows, eps, alpha=ALPHA):
+    return steps_to_fairness(lambda x: law(x, capacity, alpha), unfair(flows, capacity), eps)
 
 
 def users(capacity):
@@ -40,27 +35,31 @@ def users(capacity):
 
 def ratio(capacity, flows, alpha=ALPHA, eps=1e-9):
     """Steps of EMKC over steps of AIMD; ``eps`` is so small that whole steps hardly round the ratio."""
-    return steps(emkc, capacity, flows, eps, alpha) / steps(aimd, capacity, flows, eps, alpha)
+    return steps(by_emkc, capacity, flows, eps, alpha) / steps(by_aimd_with_both, capacity, flows, eps, alpha)
+
+
+def model(law, eps):
+    return law.steps_to_fairness(2, 1e3, ALPHA, BETA, eps)
 
 
 def measure(figure):
-    fixed = [steps(emkc, capacity, 2, 0.1) for capacity in CAPACITIES]
-    growing = [steps(emkc, capacity, users(capacity), 0.1) for capacity in (*CAPACITIES, 1e6)]
-    gaps = [abs(theta(1e3, 2, eps) / steps(emkc, 1e3, 2, eps) - 1) for eps in EPSILONS]
+    fixed = [steps(by_emkc, capacity, 2, 0.1) for capacity in CAPACITIES]
+    growing = [steps(by_emkc, capacity, users(capacity), 0.1) for capacity in (*CAPACITIES, 1e6)]
+    gaps = [abs(model(emkc, eps) / steps(by_emkc, 1e3, 2, eps) - 1) for eps in EPSILONS]
     apart = [abs(ratio(1e4, 2, alpha) - 1) for alpha in (10.0, 1e5, 1e6, 1e7)]
-    doubled = steps(emkc, 2e4, 2, 0.1) / steps(emkc, 1e4, 2, 0.1)
+    doubled = steps(by_emkc, 2e4, 2, 0.1) / steps(by_emkc, 1e4, 2, 0.1)
     overshoot = []
     for capacity in (*CAPACITIES, 1e6):
         x = np.full(2, capacity / 2)
         for _ in range(200):
-            x = emkc(x, capacity, 0.01 * capacity, BETA)
+            x = by_emkc(x, capacity, 0.01 * capacity)
         overshoot.append(x.sum() / capacity - 1)
     return {
         "emkc-thm12-fig16a": [
-            theta(1e3, 2, 0.1),
-            theta(1e3, 2, 0.01),
-            steps(emkc, 1e3, 2, 0.1),
-            steps(emkc, 1e3, 2, 0.01),
+            model(emkc, 0.1),
+            model(emkc, 0.01),
+            steps(by_emkc, 1e3, 2, 0.1),
+            steps(by_emkc, 1e3, 2, 0.01),
             max(gaps),
         ],
         "emkc-fig16b": [
@@ -68,6 +67,11 @@ def measure(figure):
             growing,
             np.polyfit(np.log(CAPACITIES), np.log(fixed), 1)[0],
             float(np.mean(np.diff(growing))),
+        ],
+        "aimd-thm13-fig17a": [
+            model(aimd, 0.1),
+            model(aimd, 0.01),
+            [steps(by_aimd, 1e3, 2, eps) for eps in (0.1, 0.01)],
         ],
         "emkc-aimd-cor6-fig17b": [
             [ratio(1e4, 2), ratio(1e4, users(1e4))],
@@ -80,12 +84,14 @@ def measure(figure):
 def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
     eps = np.geomspace(0.001, 0.5, 25)
-    left.semilogx(eps, [theta(1e3, 2, e) for e in eps], label="model, eq 108")
-    left.semilogx(eps, [steps(emkc, 1e3, 2, e) for e in eps], "o", markersize=4, label="iteration")
-    left.set(xlabel="eps", ylabel="steps to eps-fairness", title="fig 16(a)")
+    for name, law, step, mark in (("EMKC", emkc, by_emkc, "o"), ("AIMD", aimd, by_aimd, "^")):
+        line = left.semilogx(eps, [model(law, e) for e in eps], label=f"{name}, model")[0]
+        counts = [steps(step, 1e3, 2, e) for e in eps]
+        left.semilogx(eps, counts, mark, markersize=4, color=line.get_color(), label=f"{name}, iteration")
+    left.set(xlabel="eps", ylabel="steps to eps-fairness", title="fig 16(a), 17(a)")
     left.legend()
     for label, flows in (("N = 2", lambda _: 2), ("N = C / 500 kb/s", users)):
-        counts = [steps(emkc, capacity, flows(capacity), 0.1) for capacity in CAPACITIES]
+        counts = [steps(by_emkc, capacity, flows(capacity), 0.1) for capacity in CAPACITIES]
         right.loglog([c / 1e3 for c in CAPACITIES], counts, marker="o", label=label)
     right.set(xlabel="capacity (Mb/s)", ylabel="steps to 0.1-fairness", title="fig 16(b)")
     right.legend()

@@ -21,15 +21,17 @@ from levelflow.theory.laws.paths import run
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import ArrayLike
+    from numpy.typing import ArrayLike, NDArray
 
     from levelflow.theory.laws.conditions import Condition
     from levelflow.theory.laws.paths import Paths, Run
     from levelflow.theory.network import Floats
 
-#: Points on the half circle per unit of the sum of delays at first, how often they may be doubled, and how far the
-#: phase may turn between two of them, rad.
-POINTS, DOUBLINGS, TURN = 8, 11, 1.0
+#: Points on the half circle per unit of the sum of delays at first, how far the phase may turn from one to the next,
+#: rad, and how often the way between them may be halved.
+POINTS, TURN, HALVINGS = 4, 1.0, 40
+#: Poles that are so near the circle count as on it.
+NEAREST = 1e-6
 #: The load at rest is sought among powers of 2 up to this.
 LARGEST = 1000
 
@@ -177,10 +179,10 @@ def unstable_roots(delays: ArrayLike, rates: ArrayLike, beta: ArrayLike, price: 
     How the round trip is split into forward and backward delays does not matter. With `c_i = 1 - beta_i p` and
     `b_i = beta_i x_i p'`, the roots are those of
 
-        prod_i (z^D_i - c_i) (1 + sum_i b_i / (z^D_i - c_i)) = 0
+        prod_i (z^D_i - c_i) H(z) = 0,   H(z) = 1 + sum_i b_i / (z^D_i - c_i)
 
-    which has `sum D_i` of them: over the unit circle, divided by `z^(sum D_i)`, it goes around 0 backwards once for
-    each that lies outside. Points are added until the phase turns little between two.
+    Those of the factors are known. As `z` goes around the circle, `H` goes around 0 backwards as many times as it has
+    more zeros than poles outside. Points are added wherever its phase turns much from one to the next.
 
     Raises:
         LawError: if a delay is not a whole number above 0, or a root is too near the circle to say.
@@ -189,19 +191,26 @@ def unstable_roots(delays: ArrayLike, rates: ArrayLike, beta: ArrayLike, price: 
     lags = read_each("delay", delays, rate.size, 1, closed=True)
     gain = read_each("beta", beta, rate.size)
     kept, felt = 1 - gain * price, gain * rate * slope
-    points = int(POINTS * lags.sum())
-    for _ in range(DOUBLINGS):
-        turns = np.exp(-1j * np.linspace(0, np.pi, points + 1)[:, None] * lags)
-        factors = 1 - kept * turns
-        # Leaving out one factor at a time, as products from both ends, needs no division by what may be 0.
-        before = np.cumprod(np.hstack((np.ones((points + 1, 1)), factors[:, :-1])), axis=1)
-        after = np.cumprod(np.hstack((np.ones((points + 1, 1)), factors[:, :0:-1])), axis=1)[:, ::-1]
-        values = before[:, -1] * factors[:, -1] + (felt * turns * before * after).sum(axis=1)
+
+    def phase(angles: Floats) -> NDArray[np.complex128]:
+        terms = felt / (np.exp(1j * angles[:, None] * lags) - kept)
+        return np.asarray(1 + terms.sum(axis=1))
+
+    # Poles that are farther from the circle than points from each other are seen, and so are fast powers of z.
+    apart = float(np.min(np.abs(1 - np.abs(kept) ** (1 / lags)), initial=np.pi / (POINTS * lags.sum())))
+    if apart < NEAREST:
+        raise LawError("these numbers are not allowed; needs roots that are not on the unit circle")
+    angles = np.linspace(0, np.pi, int(np.pi / apart) + 2)
+    values = phase(angles)
+    for _ in range(HALVINGS):
         with np.errstate(all="ignore"):
-            angles = np.angle(values[1:] / values[:-1])
-        if np.abs(angles).max() < TURN:
-            return -round(float(angles.sum()) / np.pi)
-        points *= 2
+            turns = np.angle(values[1:] / values[:-1])
+        wide = np.flatnonzero(~(np.abs(turns) < TURN))
+        if not wide.size:
+            return int(lags[np.abs(kept) > 1].sum()) - round(float(turns.sum()) / np.pi)
+        middles = (angles[wide] + angles[wide + 1]) / 2
+        angles = np.asarray(np.insert(angles, wide + 1, middles), dtype=np.float64)
+        values = np.asarray(np.insert(values, wide + 1, phase(middles)), dtype=np.complex128)
     raise LawError("these numbers are not allowed; needs roots that are not on the unit circle")
 
 

@@ -1,0 +1,133 @@
+"""MKC on one link: eigenvalues, conditions, and roots and iterations under random delays."""
+
+from itertools import islice
+
+import numpy as np
+
+from levelflow.claims import Against
+from levelflow.theory.laws import mkc
+from levelflow.theory.laws.paths import paths
+
+RANDOM = 1
+SYSTEMS, DRAWS, LONGEST = 200, 3, 50
+ITERATED = 4
+C = 10.0
+
+#: Prices of a load, with their derivatives.
+PRICES = (
+    (lambda load: 1 - C / load, lambda load: C / load**2),
+    (lambda load: (load - C) / (2 * C), lambda _: 1 / (2 * C)),
+    (lambda load: (load / C) ** 3 - 1, lambda load: 3 * load**2 / C**3),
+)
+
+
+def at_rest(kind, flows, ratio):
+    """Rates, price and slope where flows with these alpha/beta rest."""
+    price, slope = PRICES[kind]
+    rates = mkc.rest(price, ratio, flows)
+    return rates, float(price(rates.sum())), float(slope(rates.sum()))
+
+
+def equal_flows(rng):
+    """Flows with one gain, drawn so that the conditions of theorem 7 hold or fail about as often."""
+    kind, flows = rng.integers(len(PRICES)), int(rng.integers(2, 21))
+    ratio = C / flows * rng.uniform(0.1, 5)
+    rates, price, slope = at_rest(kind, flows, ratio)
+    return kind, ratio, (rates, rng.uniform(0.1, 4) / (price + slope * rates.sum()), price, slope)
+
+
+def theorem_7():
+    """The Jacobian of eq 65 by differences, and where its iteration ends, against the closed forms."""
+    rng = np.random.default_rng(RANDOM)
+    flows, ratio, beta, symmetric, eigenvalues, ends = 5, 1.3, 0.3, [], [], []
+    for kind, (price, _) in enumerate(PRICES):
+        rates, p, slope = at_rest(kind, flows, ratio)
+        # Differences in the imaginary direction lose no digits.
+        moved = [rates + 1e-20j * unit for unit in np.eye(flows)]
+        differences = np.array([(x + ratio * beta - beta * price(x.sum()) * x).imag / 1e-20 for x in moved]).T
+        symmetric.append(np.allclose(differences, differences.T, rtol=1e-12, atol=0))
+        expected = sorted([1 - beta * p] * (flows - 1) + [1 - beta * p - beta * flows * rates[0] * slope])
+        eigenvalues.append((np.linalg.eigvalsh(differences), expected))
+        start = rates * rng.uniform(0.5, 1.5, flows)
+        went = mkc.iterate(paths([[0]] * flows, 1), start, 1000, price, (ratio * beta, beta))
+        ends.append((went.rates[-1], [ratio / went.signals[-1, 0]] * flows))
+    return [symmetric, *(Against(*np.concatenate(pairs, axis=1)) for pairs in (eigenvalues, ends))]
+
+
+def iteration_returns(rng, kind, ratio, delays, system):
+    """Whether a small deviation from rest is smaller in the end, by eq 61 itself."""
+    rates, beta, *_ = system
+    forward = rng.integers(0, delays[:, None])
+    start = rates * (1 + 1e-6 * rng.uniform(-1, 1, rates.size))
+    network = paths([[0]] * rates.size, 1, delays, forward)
+    went = mkc.iterate(network, start, 40 * LONGEST, PRICES[kind][0], (ratio * beta, beta))
+    return bool(np.abs(went.rates[-LONGEST:] - rates).max() < 0.5 * np.abs(start - rates).max())
+
+
+def systems():
+    """Of systems away from the bounds by 1 %: the condition, and whether they are stable under each of some delays.
+
+    The first delays are none. Of the first systems that are away by 10 %, the equations are iterated, too.
+    """
+    rng, iterated = np.random.default_rng(RANDOM), 0
+    while True:
+        kind, ratio, system = equal_flows(rng)
+        flows = system[0].size
+        found = mkc.theorem_7(flows, system[0][0], *system[1:])
+        if abs(found.margin) < 0.01:
+            continue
+        several = [np.ones(flows, dtype=int), *rng.integers(1, LONGEST + 1, (DRAWS, flows))]
+        stable = [mkc.unstable_roots(delays, *system) == 0 for delays in several]
+        if iterated < ITERATED and abs(found.margin) > 0.1:
+            iterated += 1
+            for delays, before in zip(several[:2], stable[:2], strict=True):
+                if iteration_returns(rng, kind, ratio, delays, system) != before:
+                    raise ArithmeticError(f"roots and iteration do not agree: {system}, {delays}")
+        yield found, stable
+
+
+def corollary_3(found):
+    """The share of systems that are stable under all of their delays if and only if the condition holds."""
+    return np.mean([all(stable) == condition.holds for condition, stable in found])
+
+
+def theorem_8():
+    """Gains of their own: both orders of the scaling, and systems that the condition admits but that are unstable."""
+    rng = np.random.default_rng(RANDOM)
+    symmetric, counterexamples, admitted = [], 0, 0
+    while admitted < SYSTEMS:
+        kind, flows = rng.integers(len(PRICES)), int(rng.integers(2, 21))
+        rates, price, slope = at_rest(kind, flows, C / flows * rng.uniform(0.1, 5, flows))
+        beta = rng.uniform(0.05, rng.uniform(0.1, 2.2), flows) / (price + slope * rates.sum())
+        system = rates, beta, price, slope
+        scale = np.sqrt(beta * rates)
+        printed = mkc.jacobian(*system) * scale[:, None] / scale
+        symmetric.append(is_symmetric(mkc.symmetric(*system)) and not is_symmetric(printed))
+        if mkc.theorem_8(*system).holds:
+            admitted += 1
+            delays = [np.ones(flows), *rng.integers(1, LONGEST + 1, (DRAWS, flows))]
+            counterexamples += any(mkc.unstable_roots(several, *system) for several in delays)
+    return [all(symmetric), counterexamples]
+
+
+def is_symmetric(matrix):
+    return bool(np.abs(matrix - matrix.T).max() < 1e-12)
+
+
+def measure(figure):
+    figure.found = list(islice(systems(), SYSTEMS))
+    return {"mkc-thm7": theorem_7(), "mkc-cor3": [corollary_3(figure.found)], "mkc-thm8": theorem_8()}
+
+
+def plot(figure, canvas):
+    axes = canvas.subplots()
+    for label, mark, wanted in (
+        ("stable under all delays drawn", "o", all),
+        ("stable under some", "D", lambda stable: any(stable) and not all(stable)),
+        ("under none", "x", lambda stable: not any(stable)),
+    ):
+        points = np.array([condition.values for condition, stable in figure.found if wanted(stable)])
+        axes.plot(*points.T, mark, markersize=4, label=label)
+    axes.plot([0, 2, 2, 0, 0], [0, 0, 2, 2, 0], color="black", linewidth=1, label="eq 66 and 67")
+    axes.set(xlabel="beta p*", ylabel="beta p* + beta N x* p'", title="MKC under delays of 1 to 50 steps")
+    axes.legend()

@@ -1,0 +1,153 @@
+"""How rates come to rest, step by step (Zhang 2008, figures 14, 16 and 17)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from levelflow.style import COLOURS, GREY, STYLE
+from levelflow.theory.laws import aimd, emkc, kelly, mkc
+from levelflow.theory.laws.fairness import steps_to_fairness, unfair
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.network import Floats
+
+    #: The next rates of flows on one link, from those before.
+    Step = Callable[[Floats], Floats]
+
+#: Arrows of a phase plane along each side, and how long the longest is over the way between two.
+ARROWS, LENGTH = 15, 0.9
+
+
+def rates_by_step(rates: ArrayLike, rest: ArrayLike, names: Sequence[str] | None = None) -> Figure:
+    """Draws rates against steps, and where they rest.
+
+    Args:
+        rates: by step and flow, as the laws iterate them.
+        rest: per flow.
+        names: of the flows.
+    """
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(7, 4), layout="constrained")
+        draw_rates(figure.subplots(), rates, rest, names)
+    return figure
+
+
+def draw_rates(axes: Axes, rates: ArrayLike, rest: ArrayLike, names: Sequence[str] | None = None) -> None:
+    """Draws what `rates_by_step` returns."""
+    rate = np.asarray(rates, dtype=np.float64)
+    for flow, name in enumerate(names or [f"flow {flow + 1}" for flow in range(rate.shape[1])]):
+        axes.plot(rate[:, flow], color=COLOURS[flow % len(COLOURS)], label=name)
+    for level in np.unique(np.asarray(rest)):
+        axes.axhline(level, color=GREY, linestyle="--", linewidth=1, zorder=0)
+    axes.set(xlabel="step", ylabel="rate", xlim=(0, len(rate) - 1))
+    axes.legend()
+
+
+def phase_plane(step: Step, capacity: float, starts: ArrayLike, steps: int = 200) -> Figure:
+    """Draws the rates of two flows on one link against each other, without delay.
+
+    Dots are steps of the paths from the starts, arrows point where a step leads. On the diagonal the flows are equal,
+    on the falling line they fill the link.
+
+    Args:
+        step: the next rates of the two, from those before.
+        capacity: of the link.
+        starts: pairs of rates.
+        steps: how many.
+    """
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(5, 5), layout="constrained")
+        draw_phase_plane(figure.subplots(), step, capacity, starts, steps)
+    return figure
+
+
+def draw_phase_plane(axes: Axes, step: Step, capacity: float, starts: ArrayLike, steps: int = 200) -> None:
+    """Draws what `phase_plane` returns."""
+    paths = [_path(step, start, steps) for start in np.atleast_2d(np.array(starts, dtype=np.float64))]
+    top = 1.05 * max(capacity, *(float(path.max()) for path in paths))
+    places = (np.arange(ARROWS) + 0.5) * top / ARROWS
+    grid = np.stack(np.meshgrid(places, places), axis=-1).reshape(-1, 2)
+    moves = np.array([step(point) - point for point in grid])
+    longest = np.hypot(*moves.T).max()
+    # Roots, so that short moves are seen beside long ones.
+    sizes = np.sqrt(np.hypot(*moves.T) / longest)[:, None]
+    arrows = moves / np.maximum(np.hypot(*moves.T), longest * 1e-12)[:, None] * sizes * LENGTH * top / ARROWS
+    axes.quiver(*grid.T, *arrows.T, angles="xy", scale_units="xy", scale=1, color=GREY, alpha=0.6, width=0.003)
+    axes.plot([0, top], [0, top], color=GREY, linestyle="--", linewidth=1, label="equal rates")
+    axes.plot([0, capacity], [capacity, 0], color="black", linewidth=1, label="full link")
+    for path in paths:
+        axes.plot(*path.T, ".-", markersize=4, linewidth=1)
+    axes.set(xlabel="rate of flow 1", ylabel="rate of flow 2", xlim=(0, top), ylim=(0, top), aspect="equal")
+    axes.legend(loc="upper right")
+
+
+def kelly_delays(capacity: float, gains: tuple[float, float], delays: Sequence[int]) -> Figure:
+    """Draws one flow of classic Kelly control under several delays (figure 14).
+
+    Args:
+        capacity: of its link.
+        gains: `kappa` and `omega`.
+        delays: of the round trip, steps; 1 is none.
+    """
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(8, 5), layout="constrained")
+        draw_kelly(figure, capacity, gains, delays)
+    return figure
+
+
+def draw_kelly(canvas: FigureBase, capacity: float, gains: tuple[float, float], delays: Sequence[int]) -> None:
+    """Draws what `kelly_delays` returns."""
+    rows = -(-len(delays) // 2)
+    for axes, delay in zip(canvas.subplots(rows, 2, squeeze=False).flat, delays, strict=False):
+        axes.plot(kelly.alone(capacity, delay, gains, 80))
+        axes.axhline(capacity + gains[1], color=GREY, linestyle="--", linewidth=1, zorder=0)
+        radius = kelly.radius(gains[0], delay)
+        axes.set(title=f"D = {delay}: largest root {radius:.3f}", xlabel="step", ylabel="rate")
+
+
+def steps_against_eps(flows: int, capacity: float, alpha: float, beta: float) -> Figure:
+    """Draws the steps to fairness of EMKC and AIMD: models and iterations (figures 16(a) and 17(a)).
+
+    Args:
+        flows: how many, one of which has the whole link at first.
+        capacity: of the link.
+        alpha: what is added per step, in the unit of the capacity.
+        beta: gain of EMKC, and the part that AIMD removes at a loss.
+    """
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(6, 4), layout="constrained")
+        draw_steps_against_eps(figure.subplots(), flows, capacity, alpha, beta)
+    return figure
+
+
+def draw_steps_against_eps(axes: Axes, flows: int, capacity: float, alpha: float, beta: float) -> None:
+    """Draws what `steps_against_eps` returns."""
+    eps = np.geomspace(0.001, 0.5, 20)
+    start = unfair(flows, capacity)
+    laws: tuple[tuple[str, Callable[..., float], Step], ...] = (
+        ("EMKC", emkc.steps_to_fairness, lambda x: mkc.sender(x, emkc.price(x.sum(), capacity), alpha, beta)),
+        ("AIMD", aimd.steps_to_fairness, lambda x: aimd.step(x, capacity, alpha, beta, pause=True)),
+    )
+    for (name, model, step), mark, colour in zip(laws, "o^", COLOURS, strict=False):
+        axes.semilogx(eps, [model(flows, capacity, alpha, beta, e) for e in eps], color=colour, label=f"{name}, model")
+        counts = [steps_to_fairness(step, start, e) for e in eps]
+        axes.semilogx(eps, counts, mark, color=colour, markersize=4, label=f"{name}, iteration")
+    axes.set(xlabel="eps", ylabel="steps to eps-fairness")
+    axes.legend()
+
+
+def _path(step: Step, start: Floats, steps: int) -> Floats:
+    rates = [start]
+    for _ in range(steps):
+        rates.append(step(rates[-1]))
+    return np.array(rates)
