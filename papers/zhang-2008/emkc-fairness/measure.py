@@ -6,6 +6,7 @@ import numpy as np
 
 from levelflow.theory.laws import aimd, emkc, mkc
 from levelflow.theory.laws.fairness import steps_to_fairness, unfair
+from levelflow.theory.pictures.convergence import draw_steps_against_eps
 
 ALPHA, BETA = 10.0, 0.5  # kb/s per step
 CAPACITIES = (1e3, 1e4, 1e5)  # kb/s
@@ -83,13 +84,8 @@ def measure(figure):
 
 def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
-    eps = np.geomspace(0.001, 0.5, 25)
-    for name, law, step, mark in (("EMKC", emkc, by_emkc, "o"), ("AIMD", aimd, by_aimd, "^")):
-        line = left.semilogx(eps, [model(law, e) for e in eps], label=f"{name}, model")[0]
-        counts = [steps(step, 1e3, 2, e) for e in eps]
-        left.semilogx(eps, counts, mark, markersize=4, color=line.get_color(), label=f"{name}, iteration")
-    left.set(xlabel="eps", ylabel="steps to eps-fairness", title="fig 16(a), 17(a)")
-    left.legend()
+    draw_steps_against_eps(left, 2, 1e3, ALPHA, BETA)
+    left.set_title("fig 16(a), 17(a)")
     for label, flows in (("N = 2", lambda _: 2), ("N = C / 500 kb/s", users)):
         counts = [steps(by_emkc, capacity, flows(capacity), 0.1) for capacity in CAPACITIES]
         right.loglog([c / 1e3 for c in CAPACITIES], counts, marker="o", label=label)
