@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from numpy.polynomial.polynomial import polymul, polypow
 from scipy.sparse import coo_array, csr_array
-from scipy.stats import binom
 
 from levelflow.theory.checked import count, not_negative, positive, share
 from levelflow.theory.errors import TheoryError
@@ -135,10 +135,8 @@ def interrupted_bernoulli(sources: int, on: float, off: float) -> Arrivals:
     count(LossError, 1, sources=sources)
     positive(LossError, on=on, off=off)
     share(LossError, on=on, off=off)
-    moves = [
-        np.convolve(binom.pmf(range(n + 1), n, 1 - off), binom.pmf(range(sources - n + 1), sources - n, on))
-        for n in range(sources + 1)
-    ]
+    # Of n that are on, some stay, and of the others some go on: coefficients of a generating function.
+    moves = [polymul(polypow((off, 1 - off), n), polypow((1 - on, on), sources - n)) for n in range(sources + 1)]
     return Arrivals(np.array(moves), np.arange(sources + 1))
 
 
