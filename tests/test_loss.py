@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy.stats import binom
 
 from levelflow.theory.loss import (
     Arrivals,
@@ -108,6 +109,14 @@ def test_sources_lose_what_a_simulation_loses():
         held = np.maximum(np.minimum(held, places) - 1, 0)
     assert interrupted_bernoulli_loss(sources, on, off, places) == pytest.approx(lost / came, rel=0.02)
     assert interrupted_bernoulli(sources, on, off).mean == pytest.approx(sources * on / (on + off))
+
+
+@pytest.mark.parametrize(("on", "off"), [(0.3, 0.5), (1.0, 0.5), (0.3, 1.0), (1.0, 0.9)])
+def test_sources_switch_as_binomial_laws_say(on, off):
+    moves = interrupted_bernoulli(5, on, off).moves.toarray()
+    for n in range(6):
+        stay, come = binom.pmf(range(n + 1), n, 1 - off), binom.pmf(range(6 - n), 5 - n, on)
+        assert moves[n] == pytest.approx(np.convolve(stay, come))
 
 
 @pytest.mark.parametrize(

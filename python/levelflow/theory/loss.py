@@ -136,8 +136,11 @@ def interrupted_bernoulli(sources: int, on: float, off: float) -> Arrivals:
     positive(LossError, on=on, off=off)
     share(LossError, on=on, off=off)
     # Of n that are on, some stay, and of the others some go on: coefficients of a generating function.
-    moves = [polymul(polypow((off, 1 - off), n), polypow((1 - on, on), sources - n)) for n in range(sources + 1)]
-    return Arrivals(np.array(moves), np.arange(sources + 1))
+    moves = np.zeros((sources + 1, sources + 1))
+    for n, row in enumerate(moves):
+        chances = polymul(polypow((off, 1 - off), n), polypow((1 - on, on), sources - n))
+        row[: chances.size] = chances
+    return Arrivals(moves, np.arange(sources + 1))
 
 
 class Queue(NamedTuple):
