@@ -1,0 +1,129 @@
+"""Users who each weigh utility against losses come to the optimum of all (propositions 1 and 2, corollary 1)."""
+
+from dataclasses import replace
+
+import numpy as np
+from scipy.optimize import linprog, minimize
+
+from levelflow.claims import Against
+from levelflow.theory.fluid.ks import nash, random_network, run
+from levelflow.theory.laws.ks import Users, best
+from levelflow.theory.marking import excess_share
+
+#: Experiment 1: packets per 0.02 s.
+ROUTES, CAPACITIES = [[0, 1], [0], [1]], np.array([156.25, 78.125])
+USERS = Users(exponents=[0.5, 0.0, 1.0])
+BETA = 0.5
+LARGE = 5e3, 5e4
+DIGITS = 9  # of limits, as far as solver and series know them
+LINKS, NUMBER = 4, 6  # of the random networks
+STARTS = 0.1, 5.0
+
+
+def equilibrium():
+    """Proposition 1: best replies from random starts, against the program."""
+    games = random_network(LINKS, NUMBER, seed=1, batch=(10, 1))
+    starts = np.random.default_rng(1).uniform(*STARTS, (10, 100, NUMBER))
+    away = np.abs(nash(games, starts) / games.rest() - 1).max(axis=-1)
+    return [away.max(), int((away.max(axis=0) > 1e-5).sum())]
+
+
+def mm1b_loss(load, buffer):
+    """`(1 - rho) rho^B / (1 - rho^(B+1))`, over `rho^(B+1)`, which may be too large."""
+    return (1 - 1 / load) / (1 - float(np.power(1 / load, buffer + 1)))
+
+
+def buffers():
+    """Section II: a large M/M/1/B queue loses what exceeds the capacity."""
+    loads = np.array([0.5, 0.9, 1.1, 2.0])
+    scaled = {rho: mm1b_loss(rho, 10 * 10) for rho in (1.1, 0.9)}
+    with np.errstate(over="ignore"):
+        limit = [mm1b_loss(rho, 10 * 10**5) for rho in loads]
+    return [
+        abs(scaled[1.1] - excess_share(1.0, 1.1)),
+        abs(scaled[0.9] - excess_share(1.0, 0.9)),
+        Against(np.round(limit, DIGITS).tolist(), np.round(excess_share(1.0, loads), DIGITS).tolist()),
+    ]
+
+
+def excess(beta):
+    rates = best(ROUTES, CAPACITIES, USERS, beta).rates
+    return float((rates[0] + rates[1]) / CAPACITIES[0] - 1)
+
+
+def hard():
+    """Corollary 1: a large price makes capacities hard; log users share proportionally, -1/x users by delay."""
+    first, second = (excess(beta) for beta in LARGE)
+    limit = second - (first - second) / (LARGE[1] / LARGE[0] - 1)
+    return [
+        excess(BETA),
+        abs(round(limit, DIGITS)),
+        "all log" if proportional(0.0) and not proportional(1.0) else "",
+        "all -1/x" if least_delay(1.0) and not least_delay(0.0) else "",
+    ]
+
+
+def shares(exponent):
+    """Rates of equal users with hard capacities on a random network."""
+    network = random_network(LINKS, NUMBER, seed=2)
+    routes = [np.flatnonzero(column).tolist() for column in network.crossings.T]
+    return network, best(routes, network.capacities, Users(exponents=exponent)).rates
+
+
+def proportional(exponent):
+    """Whether no feasible rates have a larger sum of relative differences."""
+    network, rates = shares(exponent)
+    other = linprog(-1 / rates, A_ub=network.crossings, b_ub=network.capacities)
+    return bool(-other.fun <= NUMBER * (1 + 1e-6))
+
+
+def least_delay(exponent):
+    """Whether no feasible rates have a smaller sum of 1/x."""
+    network, rates = shares(exponent)
+    room = {"type": "ineq", "fun": lambda x: network.capacities - network.crossings @ x}
+    other = minimize(lambda x: (1 / x).sum(), rates / 2, constraints=room, bounds=[(1e-3, None)] * NUMBER, tol=1e-12)
+    return bool(other.success and (1 / rates).sum() <= other.fun * (1 + 1e-6))
+
+
+def controllers():
+    """Proposition 2: random networks from two starts each; a climb that never goes back."""
+    networks = random_network(LINKS, NUMBER, seed=3, batch=(20, 2))
+    gains = 10 ** np.random.default_rng(3).uniform(-1.0, 1.0, (20, 1, NUMBER))
+    kept = np.where(np.arange(NUMBER) % 2, 0.95, 1.0)
+    networks = replace(networks, users=replace(networks.users, kept=kept, gains=gains))
+    start = np.random.default_rng(3).uniform(*STARTS, (20, 2, NUMBER))
+    states = run(networks, start, 300.0, step=0.02, every=50).states
+    worth = networks.worth(states)
+    if np.diff(worth, axis=0).min() < -1e-9 * np.abs(worth).max():
+        raise ArithmeticError("the objective fell on the way")
+    return np.abs(states[-1] / networks.rest() - 1).max()
+
+
+def measure(figure):
+    return {
+        "ks-prop1": equilibrium(),
+        "ks-mm1b-limit": buffers(),
+        "ks-corollary1": hard(),
+        "ks-prop2": [controllers()],
+        "ks-exp1-nlp": [
+            *best(ROUTES, CAPACITIES, USERS).rates,
+            best(ROUTES, CAPACITIES, USERS, BETA).rates.tolist(),
+        ],
+    }
+
+
+def plot(figure, canvas):
+    left, right = canvas.subplots(1, 2)
+    network = random_network(LINKS, NUMBER, seed=5)
+    for start, line in ((0.2, "-"), (12.0, "--")):
+        went = run(network, [start] * NUMBER, 200.0, step=0.01)
+        for number in range(NUMBER):
+            left.plot(went.times[1:], went.states[1:, number], line, color=f"C{number}", lw=1)
+    left.set(xscale="log", yscale="log", xlabel="time", ylabel="rate", title="Six users, each from two starts")
+    betas = np.geomspace(0.1, 1e4, 60)
+    right.loglog(betas, [excess(beta) for beta in betas])
+    right.plot(BETA, excess(BETA), "o", label="beta = 0.5")
+    right.set(
+        xlabel="beta", ylabel="load of link 1 above its capacity, share", title="Corollary 1: capacities become hard"
+    )
+    right.legend()

@@ -1,0 +1,284 @@
+"""Users who climb a utility and pay `beta` for each packet that is lost or marked (Kunniyur and Srikant 2003).
+
+User `r` has the utility `log x` (`nu = 0`) or `-1/x^nu` of its rate `x`. Of its packets, links lose or mark the sum of
+their shares `p` (`theory.marking`), and wires deliver the part `alpha`, so that `x - z` of them come back as nacks.
+
+    x' = kappa (s w/beta_r - beta x^nu (x - z))                           rates, eq 9-10; s = nu, or 1 for log x
+    W += kappa s w d^2/(beta_r W) per ack, kappa beta d (W/d)^nu less per nack         windows, eq 12-13
+    W += kappa s w/(beta_r W)     per ack, kappa beta W^nu         less per nack       blind to the delay, eq 20-21
+
+A nack is an ack, too. In the unit of time that one chooses, rates are packets per unit and delays are numbers of units.
+All three rest where `(w/beta_r) U'(x) = beta (x - z)/x` (eq 4), blind ones with the weight over `d^(nu+1)`.
+
+TCP is a window of `nu = 1`, `kappa = 1`, and `w/beta_r = 1/d^2` (or 1, and blind), with `beta` 0.5, or `ln 2` since
+several losses halve several times (section III-A).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from levelflow.theory.errors import TheoryError
+from levelflow.theory.utility import Optimum, optimum
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.network import Floats, Routes
+    from levelflow.theory.sharing import Numbers
+
+#: What TCP pays for a loss: halving once in a while, or as often as there are losses (eq 14, 16).
+TCP_BETA = 0.5
+TCP_BETA_HALVING = float(np.log(2))
+
+
+class UserError(TheoryError):
+    """A weight, exponent, delay, share or gain that no user can have, or a price that is not above 0."""
+
+
+@dataclass(frozen=True)
+class Users:
+    """What users want and what becomes of their packets: numbers for all, or arrays whose last axis is that of users.
+
+    Attributes:
+        weights: `w/beta_r`, above 0.
+        exponents: `nu`, from 0 on.
+        delays: `d`, round-trip times in units of time, above 0.
+        kept: `alpha`, the part of the packets that is not lost at random, above 0 and at most 1.
+        gains: `kappa`, above 0.
+    """
+
+    weights: Numbers = 1.0
+    exponents: Numbers = 0.0
+    delays: Numbers = 1.0
+    kept: Numbers = 1.0
+    gains: Numbers = 1.0
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = np.array(getattr(self, field.name), dtype=np.float64)
+            least_ok = value >= 0 if field.name == "exponents" else value > 0
+            if not (np.isfinite(value) & least_ok).all() or (field.name == "kept" and (value > 1).any()):
+                allowed = {"exponents": ">= 0", "kept": "above 0 and at most 1"}.get(field.name, "> 0")
+                raise UserError(f"{field.name} {value.tolist()} are not allowed; needs finite numbers {allowed}")
+            object.__setattr__(self, field.name, value)
+
+    @property
+    def slopes(self) -> Floats:
+        """`s`, so that `U'(x) = s x^-(nu+1)`."""
+        return np.where(self.exponents > 0, self.exponents, 1.0)
+
+    def felt_weights(self, blind: bool) -> Floats:
+        """Weights that rates come to rest by: over `d^(nu+1)` if windows ignore the delay (remark 3)."""
+        return np.asarray(self.weights / (self.delays ** (self.exponents + 1) if blind else 1.0))
+
+
+def tcp_users(delays: Numbers, kept: Numbers = 1.0) -> Users:
+    """Returns TCP's users: `-1/(d^2 x)`, as eq 14 is eq 13 with `nu = 1`, `kappa = 1` and `w/beta_r = 1/d^2`."""
+    return Users(weights=np.asarray(delays, dtype=np.float64) ** -2, exponents=1.0, delays=delays, kept=kept)
+
+
+# --- equations of motion, elementwise ---
+
+
+def nack_rate(users: Users, rates: Numbers, shares: Numbers, *, marks: bool = False) -> Floats:
+    """Returns `x - z`, the rate of nacks.
+
+    Args:
+        users: who sends.
+        rates: `x`, in packets per unit of time.
+        shares: sum of what the links of each route lose or mark; losses on several links are taken to be independent of
+            each other (eq 2), so that the sum may exceed 1.
+        marks: whether nacks are the marks that arrive, `alpha x` of the share, while losses count for nothing (eq
+            40-41); otherwise they are all that was lost, `1 - alpha (1 - share)` of `x`.
+    """
+    told = users.kept * np.asarray(shares) if marks else 1 - users.kept * (1 - np.asarray(shares))
+    return np.asarray(rates * told)
+
+
+def rate_change(
+    users: Users, beta: float, rates: Numbers, nacks: Numbers, *, blind: bool = False, acks: Numbers | None = None
+) -> Floats:
+    """Returns `x'` of eq 9-10, or of windows in terms of rates.
+
+    Args:
+        users: who sends.
+        beta: what a nack costs.
+        rates: `x`, in packets per unit of time.
+        nacks: `x - z`, as long ago as they take to come.
+        blind: whether constants ignore the delay (eq 24-25).
+        acks: rate at which windows are answered; that at which they send by default. Rates of eq 9-10 grow with time
+            and not with answers.
+
+    >>> rate_change(Users(exponents=[0, 1]), 0.5, [4.0, 4.0], [0.5, 0.5]).tolist()
+    [0.75, 0.0]
+    """
+    rate = np.asarray(rates, dtype=np.float64)
+    answered = 1.0 if acks is None else acks / rate
+    up = users.slopes * users.felt_weights(blind) * answered
+    speed = users.gains * (users.delays ** (users.exponents - 1) if blind else 1.0)
+    return np.asarray(speed * (up - beta * rate**users.exponents * nacks))
+
+
+def window_change(
+    users: Users, beta: float, windows: Numbers, acks: Numbers, nacks: Numbers, *, blind: bool = False
+) -> Floats:
+    """Returns by how much windows change for so many acks, of which so many are nacks (eq 12-13, 20-21), in packets.
+
+    For rates of acks and nacks it returns `dW/dt` (eq 22-23).
+
+    Args:
+        users: who sends.
+        beta: what a nack costs.
+        windows: `W`, packets.
+        acks: positive and negative ones.
+        nacks: negative ones.
+        blind: whether constants ignore the delay.
+
+    >>> window_change(tcp_users(2.0), 0.5, [10.0, 10.0], [1, 1], [0, 1]).tolist()
+    [0.1, -4.9]
+    """
+    window = np.asarray(windows, dtype=np.float64)
+    d = 1.0 if blind else users.delays
+    up = users.slopes * users.weights * d**2 / window * acks
+    return np.asarray(users.gains * (up - beta * d * (window / d) ** users.exponents * nacks))
+
+
+def halved(windows: Numbers, acks: Numbers, nacks: Numbers) -> Floats:
+    """Returns TCP's windows after a slot in which each of several nacks halves them (eq 16).
+
+    To first order in the nacks it takes `ln 2` of the window each: TCP's `beta` is between 0.5 and `ln 2`.
+    """
+    window = np.asarray(windows, dtype=np.float64)
+    return np.asarray(acks / window + 0.5 ** np.asarray(nacks) * window)
+
+
+# --- where they rest ---
+
+
+class Program(NamedTuple):
+    """What `theory.utility.optimum` maximises: `sum w U(x) - c x`, less what links charge.
+
+    Attributes:
+        weights: per user.
+        exponents: per user.
+        costs: per user.
+    """
+
+    weights: Floats
+    exponents: Floats
+    costs: Floats
+
+
+def program(users: Users, beta: float | None, *, marks: bool = False, blind: bool = False) -> Program:
+    """Returns the program whose optimum is where users rest; it tells all those of the paper.
+
+    | eq | users |
+    |---|---|
+    | 3, and 5 where nothing is lost at random | rates or windows that count losses |
+    | 6-8 | the same, without a `beta`: capacities are hard |
+    | 15, and 17 for one user | `tcp_users`; 17 is read with the `1/alpha` that 15 has and 18 needs |
+    | 26 | `blind` |
+    | 42 | `marks`; capacities are the levels from which links mark |
+    | 43 | `marks` and `blind` |
+
+    Raises:
+        UserError: if `beta` is not above 0, or missing where random losses cost something.
+    """
+    if beta is not None and not (np.isfinite(beta) and beta > 0):
+        raise UserError(f"beta {beta} is not allowed; needs a finite number > 0")
+    kept = np.asarray(users.kept)
+    if beta is None and not marks and (kept < 1).any():
+        raise UserError(
+            f"kept {kept.tolist()} without a beta is not allowed; hard capacities need 1, or users of marks"
+        )
+    costs = np.zeros_like(kept) if marks or beta is None else beta * (1 - kept) / kept
+    return Program(users.felt_weights(blind) / kept, np.asarray(users.exponents), costs)
+
+
+def best(
+    routes: Routes,
+    capacities: ArrayLike,
+    users: Users,
+    beta: float | None = None,
+    *,
+    marks: bool = False,
+    blind: bool = False,
+) -> Optimum:
+    """Returns the rates at which users rest in a network, in packets per unit of time, and the prices.
+
+    They are the only Nash equilibrium of users each of whom weighs its utility against its losses, and the only optimum
+    of `program` (proposition 1). As `beta` grows, they go to the optimum with hard capacities (corollary 1).
+
+    Args:
+        routes: per user, the indices of the links that it crosses.
+        capacities: per link, where it begins to lose, or to mark.
+        users: one per route.
+        beta: what a nack costs; without it, capacities are hard.
+        marks: see `program`.
+        blind: see `program`.
+
+    Raises:
+        UserError: see `program`, or if there is not one user per route.
+        NetworkError: if a capacity or route is not allowed.
+        ConvergenceError: if the numbers differ by more than floating point can hold.
+
+    >>> best([[0, 1], [0], [1]], [156.25, 78.125], Users(exponents=[0.5, 0, 1])).rates.round(2).tolist()
+    [16.56, 139.69, 61.57]
+    """
+    wanted = program(users, beta, marks=marks, blind=blind)
+    try:
+        weights, exponents, costs = (np.broadcast_to(values, (len(routes),)) for values in wanted)
+    except ValueError:
+        raise UserError(f"{np.broadcast(*wanted).size} users for {len(routes)} routes; needs one each") from None
+    return optimum(routes, capacities, weights=weights, exponents=exponents, costs=costs, penalty=beta)
+
+
+def rest_rate(users: Users, beta: float, told: Numbers, *, blind: bool = False) -> Floats:
+    """Returns the rate at which a user rests whose share `told` of packets come back as nacks (eq 4).
+
+    `x = (s w / (beta_r beta told))^(1/(nu+1))`, over `d` if it is blind. TCP's is `1/(d sqrt(beta told))` (eq 18). So a
+    law whose throughput falls with the share of losses as `told^-e` has `nu = 1/e - 1` (section IV).
+
+    >>> rest_rate(tcp_users(1.0), 0.5, 0.05).round(4).item()
+    6.3246
+    """
+    wanted = users.slopes * users.felt_weights(blind) / (beta * np.asarray(told))
+    return np.asarray(wanted ** (1 / (users.exponents + 1)))
+
+
+def utility_exponent(loss_exponent: float) -> float:
+    """Returns `nu` of a law whose throughput goes as `1/(d p^e)`, `e` at most 1, so that one can tell who is friendly.
+
+    Raises:
+        UserError: if no utility has that exponent.
+
+    >>> utility_exponent(0.5), utility_exponent(1.0)
+    (1.0, 0.0)
+    """
+    if not 0 < loss_exponent <= 1:
+        raise UserError(f"a loss exponent of {loss_exponent} is not allowed; needs a number above 0 and at most 1")
+    return 1 / loss_exponent - 1
+
+
+def full_link_rate(capacity: Numbers, beta: float, delay: Numbers) -> Floats:
+    """Returns the rate of one TCP user on a link without random losses, `x (x - C) = 1/(beta d^2)` (eq 19).
+
+    >>> full_link_rate(50.0, 0.5, 1.0).round(4).item()
+    50.04
+    """
+    capacity = np.asarray(capacity, dtype=np.float64)
+    return np.asarray((capacity + np.sqrt(capacity**2 + 4 / (beta * np.asarray(delay) ** 2))) / 2)
+
+
+def harmful_loss(capacity: Numbers, beta: float, delay: Numbers) -> Floats:
+    """Returns the share of random losses above which one TCP user no longer fills its link, `1/(beta (d C)^2)`."""
+    return np.asarray(1 / (beta * (np.asarray(delay) * np.asarray(capacity)) ** 2))
+
+
+def hurley_utility(rates: Numbers) -> Floats:
+    """Returns `log(x/(1+x))`, TCP's utility by Hurley, Le Boudec and Thiran: near `-1/x` (section III-A)."""
+    return np.asarray(-np.log1p(1 / np.asarray(rates, dtype=np.float64)))

@@ -1,0 +1,131 @@
+"""Marking levels, against the conditions that they have to meet and other ways to compute them."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from scipy.integrate import quad, solve_ivp
+
+from levelflow.theory.marking import (
+    LevelError,
+    alone_on_a_link,
+    excess_paid,
+    excess_share,
+    level_change,
+    marking_levels,
+)
+from levelflow.theory.network import CapacityError, RouteError, WeightError
+from levelflow.theory.utility import optimum
+
+
+@st.composite
+def problems(draw):
+    links = draw(st.integers(1, 6))
+    routes = draw(st.lists(st.lists(st.integers(0, links - 1), min_size=1, max_size=4), min_size=1, max_size=8))
+    each = {"min_size": len(routes), "max_size": len(routes)}
+    return {
+        "routes": routes,
+        "capacities": np.array(draw(st.lists(st.floats(1, 100), min_size=links, max_size=links))),
+        "weights": np.array(draw(st.lists(st.floats(0.1, 10), **each))),
+        "exponents": np.array(draw(st.lists(st.sampled_from([0.0, 0.5, 1.0, 2.0, 4.0]), **each))),
+    }
+
+
+def highest_price(problem, rooms):
+    """Of each link, from the interior-point method on the link alone."""
+    prices = np.zeros(len(rooms))
+    for link, room in enumerate(rooms):
+        own = [n for n, route in enumerate(problem["routes"]) if link in route]
+        if own:
+            alone = [[0] * problem["routes"][n].count(link) for n in own]
+            wants = {name: problem[name][own] for name in ("weights", "exponents")}
+            prices[link] = optimum(alone, [room], **wants).prices[0]
+    return prices
+
+
+@settings(max_examples=50, deadline=None)
+@given(problems(), st.floats(0, 0.9), st.floats(1.01, 100))
+def test_levels_are_those_at_which_each_link_alone_would_be_full(problem, foreign, more):
+    rooms = problem["capacities"] * (1 - foreign)
+    prices = highest_price(problem, rooms)
+    beta = more * max(prices.max(), 1e-3)
+    levels = marking_levels(**problem, beta=beta, unresponsive=foreign * problem["capacities"])
+    assert levels == pytest.approx(rooms * (1 - prices / beta), rel=1e-6)
+
+
+@settings(max_examples=50, deadline=None)
+@given(problems(), st.floats(1.01, 100))
+def test_no_link_of_a_network_loses_anything_at_these_levels(problem, more):
+    beta = more * highest_price(problem, problem["capacities"]).max()
+    levels = marking_levels(**problem, beta=beta)
+    best = optimum(
+        problem["routes"], levels, weights=problem["weights"], exponents=problem["exponents"], penalty=beta
+    ).rates
+    loads = np.zeros(levels.size)
+    for rate, route in zip(best, problem["routes"], strict=True):
+        np.add.at(loads, route, rate)
+    assert (loads <= problem["capacities"] * (1 + 1e-8)).all()
+
+
+def test_log_users_of_one_link_exceed_its_level_by_one_over_beta_each():
+    assert marking_levels([[0]] * 30, [100.0], beta=0.5) == pytest.approx([100 - 30 / 0.5])
+    # Corrected eq 35: the same with what peaks of short flows leave.
+    assert marking_levels([[0]] * 30, [100.0], beta=0.5, unresponsive=20.0) == pytest.approx([80 - 30 / 0.5])
+
+
+def test_eq_27_holds_with_equality():
+    weights, nu, capacity, beta = np.array([0.3, 1.0, 2.0]), np.array([0.0, 1.0, 2.0]), 7.0, 1.5
+    level = marking_levels([[0]] * 3, [capacity], beta=beta, weights=weights, exponents=nu)[0]
+    left = (weights * np.where(nu > 0, nu, 1) / beta * capacity / (capacity - level)) ** (1 / (nu + 1))
+    assert left.sum() == pytest.approx(capacity)
+
+
+def test_a_link_without_users_marks_what_foreign_loads_leave():
+    assert marking_levels([[1]], [4.0, 5.0], beta=1.0, unresponsive=[1.0, 0.0])[0] == 3.0
+
+
+def test_too_many_users_have_no_level():
+    assert marking_levels([[0]] * 50, [100.0], beta=0.5) == pytest.approx([0], abs=1e-9)
+    with pytest.raises(LevelError, match=r"link 0: no marking level .* price of 0.51, so beta 0.5 is too low"):
+        marking_levels([[0]] * 51, [100.0], beta=0.5)
+
+
+@pytest.mark.parametrize(("level", "load"), [(2.0, 5.0), (2.0, 2.0), (2.0, 1.0), (0.0, 3.0), (1.0, 1.0 + 1e-9)])
+def test_what_is_paid_is_the_integral_of_what_is_marked(level, load):
+    integral = quad(lambda y: float(excess_share(level, y)), 0, load, points=[level] if 0 < level < load else None)[0]
+    assert excess_paid(level, load) == pytest.approx(integral, abs=1e-12)
+
+
+@pytest.mark.parametrize(("start", "level"), [(1.0, 10.0), (10.0, 10.0), (30.0, 10.0), (2.0, 0.5)])
+def test_users_alone_on_a_link_go_as_their_equation_says(start, level):
+    times = np.linspace(0, 20, 50)
+    exact = solve_ivp(
+        lambda t, y: 1.5 - 0.7 * max(y[0] - level, 0), (0, 20), [start], t_eval=times, rtol=1e-9, atol=1e-9
+    )
+    assert alone_on_a_link(times, start, level, 1.5, 0.7) == pytest.approx(exact.y[0], rel=1e-6)
+
+
+def test_a_level_stays_between_nothing_and_its_target():
+    levels, loads = np.array([0.0, 0.0, 9.0, 9.0, 4.0]), np.array([12.0, 5.0, 12.0, 5.0, 5.0])
+    assert level_change(levels, loads, 9.0, 0.5).tolist() == [0.0, 2.0, -1.5, 0.0, 2.0]
+
+
+@pytest.mark.parametrize(
+    ("error", "line", "change"),
+    [
+        (LevelError, "beta 0 is not allowed; needs a finite number > 0", {"beta": 0}),
+        (LevelError, "beta nan", {"beta": np.nan}),
+        (LevelError, r"exponents \[0.0, -1.0\] are not allowed; needs finite numbers >= 0", {"exponents": [0, -1]}),
+        (LevelError, "exponents", {"exponents": [0, 1, 2]}),
+        (CapacityError, "link 1: a foreign load is not allowed that leaves 0.0 of 1.0", {"unresponsive": [0, 1]}),
+        (CapacityError, "link 0: a foreign load", {"unresponsive": -1}),
+        (CapacityError, "link 0: a foreign load", {"unresponsive": np.nan}),
+        (CapacityError, "link 1: capacity inf", {"capacities": [1, np.inf]}),
+        (WeightError, "flow 1: weight 0.0", {"weights": [1, 0]}),
+        (RouteError, "flow 0 crosses no link", {"routes": [[], [0]]}),
+    ],
+)
+def test_what_is_no_problem_of_this_kind_is_refused(error, line, change):
+    with pytest.raises(error, match=line) as refused:
+        marking_levels(**{"routes": [[0], [1]], "capacities": [1, 1], "beta": 100.0} | change)
+    assert "\n" not in str(refused.value)
