@@ -183,13 +183,13 @@ def one_link(**changes):
         (FluidError, "several networks do not fit", lambda: one_link(users=PAIR, capacities=np.ones((3, 1)))),
         (UserError, "beta -1", lambda: one_link(beta=-1)),
         (RouteError, "no link 1", lambda: Network.of_routes([[1]], [1.0], Users(), 1.0)),
-        (FluidError, "a rate among", lambda: run(one_link(), [1.0, 0.0], 1.0, step=0.1)),
-        (FluidError, "a rate among", lambda: nash(one_link(), [1.0, np.inf])),
+        (FluidError, "rate 0.0 is not allowed", lambda: run(one_link(), [1.0, 0.0], 1.0, step=0.1)),
+        (FluidError, "rate inf is not allowed", lambda: nash(one_link(), [1.0, np.inf])),
         (FluidError, "rates of shape", lambda: run(one_link(), [1.0], 1.0, step=0.1)),
         (FluidError, r"delays to links need the shape \(1, 2\)", lambda: late([0])),
         (FluidError, r"delay 2.0 from user 1 to link 0 is not in 0 to 1.0", lambda: late([[0, 2]])),
         (FluidError, "levels", lambda: run_adaptive(one_link(), [1, 1], 1.0, step=0.1, gain=1.0, levels=[2.0])),
-        (FluidError, "a window among", lambda: random_windows(Users(), 1.0, 0.1, [0.0], acks=1, seed=0)),
+        (FluidError, "window 0.0 is not allowed", lambda: random_windows(Users(), 1.0, 0.1, [0.0], acks=1, seed=0)),
     ],
 )  # fmt: skip
 def test_what_is_no_network_is_refused(error, line, attempt):

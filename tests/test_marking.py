@@ -113,10 +113,10 @@ def test_a_level_stays_between_nothing_and_its_target():
 @pytest.mark.parametrize(
     ("error", "line", "change"),
     [
-        (LevelError, "beta 0 is not allowed; needs a finite number > 0", {"beta": 0}),
+        (LevelError, "beta 0.0 is not allowed; needs a finite number > 0", {"beta": 0}),
         (LevelError, "beta nan", {"beta": np.nan}),
-        (LevelError, r"exponents \[0.0, -1.0\] are not allowed; needs finite numbers >= 0", {"exponents": [0, -1]}),
-        (LevelError, "exponents", {"exponents": [0, 1, 2]}),
+        (LevelError, "exponent -1.0 is not allowed; needs a finite number >= 0", {"exponents": [0, -1]}),
+        (LevelError, "3 exponents for 2 flows", {"exponents": [0, 1, 2]}),
         (CapacityError, "link 1: a foreign load is not allowed that leaves 0.0 of 1.0", {"unresponsive": [0, 1]}),
         (CapacityError, "link 0: a foreign load", {"unresponsive": -1}),
         (CapacityError, "link 0: a foreign load", {"unresponsive": np.nan}),

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.checked import not_negative, positive
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.network import CapacityError, read_capacities, read_crossings, read_weights
 from levelflow.theory.utility import ConvergenceError
@@ -98,11 +99,11 @@ def marking_levels(
     flow, link, _ = read_crossings(routes, capacity.size)
     weight = read_weights(weights, len(routes))
     exponent = np.array(exponents, dtype=np.float64)
-    if exponent.shape not in {(), weight.shape} or not (np.isfinite(exponent) & (exponent >= 0)).all():
-        raise LevelError(f"exponents {exponent.tolist()} are not allowed; needs finite numbers >= 0, one or one each")
+    not_negative(LevelError, exponent=exponent)
+    if exponent.shape not in {(), weight.shape}:
+        raise LevelError(f"{exponent.size} exponents for {weight.size} flows; needs one, or one each")
     exponent = np.broadcast_to(exponent, weight.shape)
-    if not (np.isfinite(beta) and beta > 0):
-        raise LevelError(f"beta {beta} is not allowed; needs a finite number > 0")
+    positive(LevelError, beta=beta)
     room = capacity - np.asarray(unresponsive, dtype=np.float64)
     bad = np.flatnonzero(~((room > 0) & (room <= capacity)))
     if bad.size:

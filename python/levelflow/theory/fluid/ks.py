@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
+from levelflow.theory.checked import positive
 from levelflow.theory.equations import Trajectory, integrate
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.laws.ks import Users, best, nack_rate, program, rate_change, window_change
@@ -428,7 +429,8 @@ def random_windows(
         blind: whether constants ignore the delay.
     """
     random = np.random.default_rng(seed)
-    windows = _read_positive("window", start).copy()
+    windows = np.array(start, dtype=np.float64)
+    positive(FluidError, window=windows)
     taken = np.zeros_like(windows)
     for n in range(acks):
         lost = random.random(windows.shape) < losses
@@ -453,15 +455,9 @@ def _check_step(step: float, network: Network, rates: Floats, levels: Floats) ->
 
 
 def _read_start(network: Network, start: ArrayLike) -> Floats:
-    rates = _read_positive("rate", start)
+    rates = np.array(start, dtype=np.float64)
+    positive(FluidError, rate=rates)
     users = network.crossings.shape[-1]
     if rates.shape[-1:] != (users,):
         raise FluidError(f"rates of shape {rates.shape} for {users} users; needs one each")
     return np.broadcast_to(rates, np.broadcast_shapes(rates.shape, (*network.batch, users)))
-
-
-def _read_positive(what: str, values: ArrayLike) -> Floats:
-    array = np.array(values, dtype=np.float64)
-    if not (np.isfinite(array) & (array > 0)).all():
-        raise FluidError(f"a {what} among {array.tolist()} is not allowed; needs finite numbers > 0")
-    return array

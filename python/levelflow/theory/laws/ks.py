@@ -21,6 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from levelflow.theory.checked import not_negative, positive, share
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.utility import Optimum, optimum
 
@@ -59,12 +60,10 @@ class Users:
 
     def __post_init__(self) -> None:
         for field in fields(self):
-            value = np.array(getattr(self, field.name), dtype=np.float64)
-            least_ok = value >= 0 if field.name == "exponents" else value > 0
-            if not (np.isfinite(value) & least_ok).all() or (field.name == "kept" and (value > 1).any()):
-                allowed = {"exponents": ">= 0", "kept": "above 0 and at most 1"}.get(field.name, "> 0")
-                raise UserError(f"{field.name} {value.tolist()} are not allowed; needs finite numbers {allowed}")
-            object.__setattr__(self, field.name, value)
+            object.__setattr__(self, field.name, np.array(getattr(self, field.name), dtype=np.float64))
+        positive(UserError, weight=self.weights, delay=self.delays, kept=self.kept, gain=self.gains)
+        not_negative(UserError, exponent=self.exponents)
+        share(UserError, kept=self.kept)
 
     @property
     def slopes(self) -> Floats:
@@ -93,10 +92,10 @@ def nack_rate(users: Users, rates: Numbers, shares: Numbers, *, marks: bool = Fa
         shares: sum of what the links of each route lose or mark; losses on several links are taken to be independent of
             each other (eq 2), so that the sum may exceed 1.
         marks: whether nacks are the marks that arrive, `alpha x` of the share, while losses count for nothing (eq
-            40-41); otherwise they are all that was lost, `1 - alpha (1 - share)` of `x`.
+            40-41); otherwise they are all that was lost, `1 - alpha + alpha share` of `x`.
     """
-    told = users.kept * np.asarray(shares) if marks else 1 - users.kept * (1 - np.asarray(shares))
-    return np.asarray(rates * told)
+    by_links = users.kept * np.asarray(shares)
+    return np.asarray(rates * (by_links if marks else 1 - users.kept + by_links))
 
 
 def rate_change(
@@ -188,8 +187,8 @@ def program(users: Users, beta: float | None, *, marks: bool = False, blind: boo
     Raises:
         UserError: if `beta` is not above 0, or missing where random losses cost something.
     """
-    if beta is not None and not (np.isfinite(beta) and beta > 0):
-        raise UserError(f"beta {beta} is not allowed; needs a finite number > 0")
+    if beta is not None:
+        positive(UserError, beta=beta)
     kept = np.asarray(users.kept)
     if beta is None and not marks and (kept < 1).any():
         raise UserError(
