@@ -1,0 +1,174 @@
+"""Networks of MaxNet: fairness, stability at random, what a new flow does, and how RCP and XCP compare."""
+
+import numpy as np
+
+from levelflow.claims import Against
+from levelflow.theory.laws import maxnet, xcp
+from levelflow.theory.laws.maxnet import PAPER, Parameters
+from levelflow.theory.laws.maxnet_fluid import Network, Start, run
+from levelflow.theory.laws.maxnet_stability import Compensator, network_roots
+from levelflow.theory.maxmin import maxmin
+
+RANDOM = 1  # seed of the networks, starts and loads
+OWN, LONGEST = Compensator.of(PAPER), 1000.0  # s
+FIGURE_10, LONGEST_10 = Compensator(eta=0.7, alpha_t=0.1), 3.0  # s
+SHORTEST = 1e-3  # s
+CAPACITY = 622e6  # bit/s
+EXISTING = (1, 2, 4, 8)
+#: RTT of flows at rest and of the one that comes, s.
+RTTS = ((0.029, 0.029), (0.179, 0.029), (0.029, 0.179))
+
+
+def measure(figure):
+    peaks = np.array([[newcomer(n, *rtts)[1].max() / 8 for n in EXISTING] for rtts in RTTS])
+    bounds = [bound(n, max(rtts)) / 8 for rtts in RTTS for n in EXISTING]
+    return {
+        "maxnet-eq5-demand-static": static(),
+        "maxnet-lemma1": [counterexamples(1000)],
+        "maxnet-prop1": [[not roots_of(50), fluids_settle(50)]],
+        "maxnet-overload-bound": [
+            maxnet.overload(1).item(),
+            maxnet.overload([9, 10, 100, 1000]).tolist(),
+            Against(peaks.ravel().tolist(), bounds),
+            np.diff(peaks, axis=1).ravel().tolist(),
+        ],
+        "maxnet-rcp-equivalence": [[given_loads(), *(closed_loop(start) for start in (0.5, 2.0))]],
+        "maxnet-vs-xcp-maxmin": [at_least(300), beside_xcp()],
+    }
+
+
+def static():
+    """Eq 4-5: the slope by a complex step."""
+    price, delay = np.meshgrid(np.linspace(1, 7, 13), np.geomspace(0.01, 1, 9))
+    step = 1e-20
+    slope = maxnet.static_demand(price + 1j * step, delay).imag / step
+    shares = slope * delay / maxnet.static_demand(price, delay)
+    short, long = maxnet.static_demand(0.05, [0.029, 0.179])
+    return [Against(shares.ravel().tolist(), [-PAPER.alpha] * shares.size), bool(np.isclose(short, long))]
+
+
+def some_network(random, links=20, flows=60, hops=5):
+    links, flows = int(random.integers(1, links + 1)), int(random.integers(1, flows + 1))
+    routes = [
+        random.choice(links, random.integers(1, min(links, hops) + 1), replace=False).tolist() for _ in range(flows)
+    ]
+    return routes, 10 ** random.uniform(6, 9, links)
+
+
+def counterexamples(count):
+    """Random networks below the gain of algorithm 3 that are unstable all the same."""
+    random, found = np.random.default_rng(RANDOM), 0
+    cases = [(own, longest, own.line(longest).alpha_max) for own, longest in ((OWN, LONGEST), (FIGURE_10, LONGEST_10))]
+    for number in range(count):
+        own, longest, most = cases[number % 2]
+        alpha = most * random.uniform(0.01, 0.999)
+        law = Parameters(alpha=alpha, scale=own.alpha_t / alpha, eta=own.eta)
+        rest = maxnet.rest(*some_network(random), law)
+        delays = SHORTEST * (longest / SHORTEST) ** random.uniform(0, 1, rest.rates.size)
+        found += bool(network_roots(rest, delays, law).any())
+    return found
+
+
+def roots_of(count):
+    """Unstable roots of random networks with the parameters of section VI and RTTs up to 1000 s."""
+    random = np.random.default_rng(RANDOM + 1)
+    total = 0
+    for _ in range(count):
+        rest = maxnet.rest(*some_network(random))
+        delays = SHORTEST * (LONGEST / SHORTEST) ** random.uniform(0, 1, rest.rates.size)
+        total += network_roots(rest, delays, PAPER).sum()
+    return int(total)
+
+
+def fluids_settle(count):
+    """Whether random networks stay within 5 % of rest over the last tenth of 100 s; all of them are one big network."""
+    random = np.random.default_rng(RANDOM + 2)
+    routes, capacities = [], []
+    for _ in range(count):
+        own = [random.choice(4, random.integers(1, 4), replace=False) for _ in range(6)]
+        routes += [(len(capacities) + route).tolist() for route in own]
+        capacities += (10 ** random.uniform(6, 9, 4)).tolist()
+    delays = random.uniform(0.1, 0.6, len(routes))
+    there = [np.sort(random.uniform(0, delay, len(route))) for route, delay in zip(routes, delays, strict=True)]
+    rest = maxnet.rest(routes, capacities)
+    start = Start(rest.rates * 2 ** random.uniform(-1, 1, len(routes)), rest.link_prices)
+    went = run(Network(routes, capacities, delays, there), 100.0, step=0.02, start=start, every=50)
+    off = np.abs(went.rates[-10:] / rest.rates - 1)
+    return bool(off.max() < 0.05)
+
+
+def bound(flows, longest):
+    """Bits that the overload of one more flow brings in the longest RTT."""
+    return (maxnet.overload(flows) * CAPACITY * longest).item()
+
+
+def newcomer(flows, rtt, new_rtt):
+    """Times and queue, in bits, of a link where a flow comes to others at rest, 0.1 s after the start."""
+    share = PAPER.mu * CAPACITY / flows
+    delays = [rtt] * flows + [new_rtt]
+    network = Network([[0]] * len(delays), [CAPACITY], delays, [[delay / 2] for delay in delays])
+    start = Start([share] * flows + [1.0], maxnet.price_of([share]), since=[0.0] * flows + [0.1])
+    went = run(network, 1.0, step=0.0015, start=start)
+    return went.times, went.queues[:, 0]
+
+
+def given_loads(step=1e-3, gain=0.4, tau=0.1):
+    """Largest difference of the rates that RCP (16) and MaxNet (3) tell under the same loads."""
+    loads = np.random.default_rng(RANDOM + 3).uniform(0.5, 1.5, 5000)
+    rates = np.cumprod(1 + step * gain / tau * (1 - loads))
+    prices = np.cumsum(step * maxnet.price_change(loads, 0.0, 1.0, Parameters(mu=1.0)))
+    return float(np.abs(rates / maxnet.advertised(prices, tau, gain) - 1).max())
+
+
+def closed_loop(begin, step=1e-3, gain=0.4, tau=0.1, flows=10):
+    """Largest difference where ten flows send what each tells them, a round trip later."""
+    lag, count = round(tau / step), 5000
+    told = np.full((2, count + lag), begin / flows)  # RCP, MaxNet; over the capacity
+    price = -tau / gain * np.log(begin / flows)
+    for n in range(lag, count + lag):
+        loads = flows * told[:, n - lag]
+        told[0, n] = told[0, n - 1] * (1 + step * gain / tau * (1 - loads[0]))
+        price += step * maxnet.price_change(loads[1], 0.0, 1.0, Parameters(mu=1.0))
+        told[1, n] = maxnet.advertised(price, tau, gain)
+    return float(np.abs(told[0] / told[1] - 1).max())
+
+
+def at_least(count):
+    """The smallest share of its max-min rate that a flow gets from MaxNet in random networks."""
+    random = np.random.default_rng(RANDOM + 4)
+    networks = [some_network(random) for _ in range(count)]
+    return min(float((maxnet.rest(*network).rates / maxmin(*network)).min()) for network in networks)
+
+
+def split(flows):
+    """Two links: all flows cross the first, and all but the last a second one of 90 % of its capacity."""
+    return [[0, 1]] * flows + [[0]], [1.0, 0.9]
+
+
+def beside_xcp(flows=100):
+    """What XCP gives the last flow, over its max-min rate."""
+    routes, capacities = split(flows)
+    rest = xcp.rest(routes, capacities)
+    if not np.allclose(xcp.offers(routes, capacities, rest.rates), 0, atol=1e-12):
+        raise ArithmeticError("XCP does not rest there")
+    return float((rest.rates / maxmin(routes, capacities))[-1])
+
+
+def plot(figure, canvas):
+    shares, queues = canvas.subplots(1, 2)
+    counts = np.unique(np.geomspace(1, 1000, 40).round().astype(int))
+    shares.semilogx(counts, [beside_xcp(int(count)) for count in counts], label="XCP")
+    shares.semilogx(counts, [PAPER.mu] * counts.size, label="MaxNet, mu = 0.9")
+    shares.set(
+        xlabel="flows that a second link holds to 90 %",
+        ylabel="rate over max-min rate",
+        ylim=(0, 1.05),
+        title="the flow that could have the other 10 %",
+    )
+    shares.legend()
+    for flows in EXISTING:
+        times, queue = newcomer(flows, *RTTS[0])
+        queues.plot(times, queue / bound(flows, max(RTTS[0])), label=f"to {flows}")
+    queues.axhline(1, color="k", linewidth=0.8, linestyle="--")
+    queues.set(xlabel="time (s)", ylabel="queue over the bound", title="one more flow comes (622 Mb/s, 29 ms)")
+    queues.legend()

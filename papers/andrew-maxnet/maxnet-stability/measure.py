@@ -1,0 +1,155 @@
+"""Section VIII: the loop of one flow, algorithm 3 and what its proof takes from lemma 2, and the tuning rule."""
+
+from functools import cache
+
+import numpy as np
+from scipy.optimize import brentq
+
+from levelflow.theory.laws import maxnet
+from levelflow.theory.laws.maxnet import PAPER, Parameters
+from levelflow.theory.laws.maxnet_fluid import Network, Start, run
+from levelflow.theory.laws.maxnet_stability import Compensator, general, static_ratio, unstable_roots
+from levelflow.theory.loops import Loop
+from levelflow.theory.pictures import maxnet as pictures
+
+RANDOM = 1  # seed of the mixtures of delays
+OWN, LONGEST = Compensator.of(PAPER), 1000.0  # s
+FIGURE_10, LONGEST_10 = Compensator(eta=0.7, alpha_t=0.1), 3.0  # s
+TAU, PHI = np.geomspace(0.01, 1000, 200), np.geomspace(1e-4, 20, 1000)
+#: RTTs of the cross-traffic experiment and of the longest path, s.
+SHORT, LONG = 0.029, 0.179
+
+
+def measure(figure):
+    line, line_10 = OWN.line(LONGEST), FIGURE_10.line(LONGEST_10)
+    return {
+        "maxnet-eq11-13-loop": loop(),
+        "maxnet-alg3-1000s": [line.frequency, line.gamma, line.alpha_max, line.alpha_max, stable()],
+        "maxnet-fig10": [line_10.alpha_max, line_10.frequency, line_10.gamma],
+        "maxnet-fig11": [above(line_10)],
+        "maxnet-lemma2": lemma_2(),
+        "maxnet-prop2": [[truncated(OWN, LONGEST), truncated(FIGURE_10, LONGEST_10)]],
+        "maxnet-global-z-slow": [common_zero(1e-3)],
+        "maxnet-tuning-rule": tuning(),
+    }
+
+
+def loop():
+    """Eq 11-13: lead and lag by the phase of the compensator, what depends on the capacity, and a matched delay."""
+    s, ratio = 1j * np.geomspace(1e-3, 1e3, 200), np.geomspace(0.01, 100, 41)[:, None]
+    turned = np.angle(general(s, 1.0, OWN.eta, ratio) / general(s, 1.0, OWN.eta, 1.0))
+    lead, lag = (turned > 0).all(axis=1), (turned < 0).all(axis=1)
+    apart = np.abs(ratio[:, 0] - 1) > 1e-9
+
+    rates = np.geomspace(1e6, 1e12, 7)
+    slopes = maxnet.demand(maxnet.price_of(rates)) / PAPER.scale
+    ratios = static_ratio(rates, slopes, SHORT, PAPER.alpha) / OWN.ratio(SHORT)
+    runs = []
+    for capacity in (1e6, 1e10):
+        start = Start(np.array([0.8, 0.01]) * capacity, maxnet.floor([capacity / 3]))
+        went = run(Network([[0], [0]], [capacity], [0.05, 0.2]), 10.0, step=0.005, start=start)
+        runs.append(went.rates / capacity)
+    differ = not (np.allclose(ratios, 1, rtol=1e-9) and np.allclose(*runs, rtol=1e-6))
+
+    cancelled = np.allclose(Compensator(OWN.eta, 0.3)(s, 0.3), np.exp(-0.3 * s) / (0.3 * s), rtol=1e-12)
+    return [
+        said("alpha T/tau > 1", np.array_equal(lead[apart], ratio[apart, 0] > 1)),
+        said("alpha T/tau < 1", np.array_equal(lag[apart], ratio[apart, 0] < 1)),
+        differ,
+        said("alpha e^{-s tau}/(s tau) when alpha T = tau", cancelled),
+    ]
+
+
+def said(text, holds):
+    return text if holds else f"not: {text}"
+
+
+def stable():
+    """Whether links are stable with lone delays, and with random mixtures of them."""
+    random = np.random.default_rng(RANDOM)
+    alone = [unstable_roots([tau], [1.0], OWN, PAPER.alpha) for tau in np.geomspace(1e-3, LONGEST, 61)]
+    mixed = []
+    for _ in range(500):
+        count = int(random.integers(2, 11))
+        delays, shares = 10 ** random.uniform(-3, 3, count), random.dirichlet(np.ones(count))
+        mixed.append(unstable_roots(delays, shares, OWN, PAPER.alpha))
+    return not any(alone) and not any(mixed)
+
+
+def above(line):
+    """Points of the curves of shorter delays that are above the line, or above the axis where w < w_low."""
+    delay = line.longest * np.geomspace(1e-6, 1 - 1e-9, 600)[:, None]
+    frequency = line.frequency * np.geomspace(1e-2, 1e4, 2000)
+    return int((line.room(frequency, delay) < -1e-12 / line.alpha_max).sum())
+
+
+def lemma_2():
+    """Items 1, 2, 5 and 6; items 3 and 4 in the spiral, and wherever the lemma has them."""
+    found = []
+    for own in (OWN, FIGURE_10):
+        slopes, phase = own.slopes(PHI, TAU[:, None]), own.phase(PHI, TAU[:, None])
+        turned = phase < -np.pi / 2
+        first = np.array([own.lowest_real(tau) for tau in TAU])
+        spiral = (first * TAU)[:, None] <= PHI
+        found.append(
+            [
+                (np.diff(first) < 0).all(),
+                (slopes.size_by_phi[turned] < 0).all(),
+                ((slopes.size_by_delay > 0)[spiral & turned].all(), (slopes.size_by_delay > 0)[turned].all()),
+                ((slopes.size_by_frequency < 0)[spiral].all(), (slopes.size_by_frequency < 0).all()),
+                (slopes.phase_by_delay < 0).all(),
+                (slopes.size_by_delay_alone > 0).all(),
+            ]
+        )
+    return [np.array(values, dtype=bool).reshape(2, -1).all(axis=0).tolist() for values in zip(*found, strict=True)]
+
+
+def truncated(own, longest):
+    """By how much alpha_max changes if the tail is cut where it no longer matters."""
+    line = own.line(longest)
+    return abs(own.line(longest, line.needed_tail).alpha_max / line.alpha_max - 1)
+
+
+def common_zero(zero):
+    """Time constants with a zero for all delays: of the zero, of the largest stable one, and of flows with it."""
+    largest = brentq(lambda eta: Compensator(eta, OWN.alpha_t).gain(LONGEST) - PAPER.alpha, 0.01, 2.0) / LONGEST
+
+    def slowest(tau):
+        pole = zero * float(OWN.ratio(tau))
+        flow = Loop.rational([1.0, zero], [1.0, pole, 0.0], delay=tau, gain=PAPER.alpha / tau)
+        return -1 / flow.roots[0].value.real
+
+    return [1 / zero, 1 / largest, slowest(SHORT), slowest(LONG)]
+
+
+@cache
+def step_response(eta, tau):
+    """Times after a step of a flow's share from 540 to 940 Mb/s, and the part of the step done."""
+    law = Parameters(mu=0.94, eta=eta)
+    start = Start([540e6], maxnet.price_of([540e6]))
+    went = run(Network([[0]], [1e9], [tau], [[tau / 2]]), 250 * tau, step=tau / 12, law=law, start=start)
+    return went.times, (went.rates[:, 0] - 540e6) / 400e6
+
+
+def tuning():
+    """Section VIII-E: alpha for a margin of 45 degrees, and what eta does to a step."""
+    gains = [Compensator(eta, tau).gain(tau, np.pi / 4) for tau in (0.01, 0.1, 1.0, 10.0) for eta in (0.01, 0.1, 1.0)]
+    rise, settled = [], []
+    for eta in (0.02, 0.06, 0.18, 0.5):
+        times, done = step_response(eta, SHORT)
+        rise.append(times[np.argmax(done >= 0.5)])
+        settled.append(times[np.flatnonzero(np.abs(done - 1) > 0.02)[-1]])
+    slower = (np.diff(rise) > 0).all() and (np.diff(settled) < 0).all()
+    return [gains, said("smaller eta: smaller first rise, longer settling", slower)]
+
+
+def plot(figure, canvas):
+    construction, tails, steps = canvas.subplots(1, 3)
+    line = FIGURE_10.line(LONGEST_10)
+    pictures.draw_construction(construction, line)
+    pictures.draw_tails(tails, line)
+    for eta in (0.02, 0.06, 0.18, 0.5):
+        times, done = step_response(eta, SHORT)
+        steps.plot(times, done, label=f"eta = {eta:g}")
+    steps.set(xlim=(0, 5), xlabel="time (s)", ylabel="part of a step", title="step of the capacity,\nRTT 29 ms")
+    steps.legend()
