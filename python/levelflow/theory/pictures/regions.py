@@ -58,7 +58,7 @@ def region(
         figure = Figure(figsize=(6, 4.5), layout="constrained") if canvas is None else canvas
         axes = figure.subplots()
         _draw(axes, boundaries, labels, tried)
-        axes.legend()
+        _legend(axes)
     return figure
 
 
@@ -91,8 +91,12 @@ def rcp_region(
                 list(simulated.values()), list(simulated), "s", color="black", markersize=5, label="simulated onset"
             )
         axes.set_title("RCP: linearly stable below the curve")
-        axes.legend()
+        _legend(axes)
     return figure
+
+
+def _legend(axes: Axes) -> None:
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=2, fontsize=9)  # points fill the plane
 
 
 def _draw(axes: Axes, boundaries: Curves, labels: tuple[str, str], tried: Tried | None) -> None:

@@ -1,0 +1,128 @@
+"""RCP's fluid model with the queue's floor (001, eq 4-7): phase portraits and the region in which it settles."""
+
+import numpy as np
+
+from levelflow.claims.metrics import grid
+from levelflow.theory.laws import rcp
+from levelflow.theory.loops import Loop
+from levelflow.theory.pictures.phase import phase_portrait
+from levelflow.theory.pictures.regions import Tried, rcp_region
+
+LINK = rcp.Link()
+PORTRAITS = {"rcp-fig41": (0.6, 0.2), "rcp-fig42": (0.6, 0.8), "rcp-fig43": (1.4, 0.8)}
+MOVING = [start != rcp.REST for start in rcp.STARTS]  # the start that is the rest point says nothing
+ROUND_TRIPS = 1000  # 200 s
+ALPHAS = grid(0.1, 2.0, 0.1)
+BETAS = grid(0.1, 2.0, 0.1)
+QUICK_BETAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.8, 1.0, 1.6, 2.0)
+NAMED = (0.1, 0.4, 0.6, 0.8, 1.0, 1.6, 2.0)
+#: The smallest unstable alpha that figs 37-39 print.
+SIMULATED = {0.1: 1.6, 0.4: 1.3, 0.6: 1.2}
+LONG = (0.5, 1.0, 2.0)  # round trips, s
+#: Other links by what differs, among the values that 001 tried.
+OTHERS = {
+    "RTT": [rcp.Link(d0=d0) for d0 in LONG],
+    "C": [rcp.Link(capacity=c) for c in (5.6e3, 2.5e9, 10e9, 1000e9)],
+    "N": [rcp.Link(flows=n) for n in (100, 1000, 5000)],
+}
+
+
+def portraits():
+    """Rate over C and queue over C d0 by time, pair of gains and start."""
+    alpha, beta = (np.array(gains)[:, None] for gains in zip(*PORTRAITS.values(), strict=True))
+    gamma, queue = np.array(rcp.STARTS).T
+    start = gamma * LINK.capacity, queue * LINK.capacity * LINK.d0
+    return rcp.fluid((alpha, beta), start, LINK, duration=ROUND_TRIPS)
+
+
+def farthest(rates, queues):
+    """The last state that is farthest from the rest point."""
+    ends = np.column_stack([rates[-1], queues[-1]])[MOVING]
+    return ends[np.argmax(np.abs(ends - rcp.REST).max(axis=1))].tolist()
+
+
+def oscillation(rate, part):
+    """Largest |R N / C - 1| in a tenth of a run, counted from its end."""
+    tenth = rate.size // 10
+    return float(np.abs(rate[-part * tenth :][:tenth] / rcp.REST[0] - 1).max())
+
+
+def last_stable(row):
+    return ALPHAS[int(np.flatnonzero(row)[-1])]
+
+
+def unchanged(alphas, betas, stable, links):
+    """Whether gains are as stable on each of some links."""
+    columns = [np.array([getattr(link, name) for link in links])[:, None] for name in vars(LINK)]
+    return bool((rcp.settles_from_anywhere(alphas, betas, rcp.Link(*columns)) == stable).all())
+
+
+def linear_unchanged(links):
+    """Whether the linear model, put together from eq 8, is as stable on each of some links just in and outside."""
+    low, high = rcp.alpha_range(0.3)
+    return all(
+        linear(link, edge * factor) == (low < edge * factor < high)
+        for link in links
+        for edge in (low, high)
+        for factor in (0.99, 1.01)
+    )
+
+
+def linear(link, alpha, beta=0.3):
+    slopes = rcp.slopes(alpha, beta, link)
+    gains = [-slopes.rate_by_rate, -slopes.rate_by_queue * slopes.queue_by_rate]
+    return Loop.rational(gains, [1, 0, 0], delay=link.d0).stable
+
+
+def measure(figure):
+    betas = BETAS if figure.full else QUICK_BETAS
+    region = dict(zip(betas, rcp.settles_from_anywhere([ALPHAS], np.array(betas)[:, None]), strict=True))
+    figure.region = region
+    if figure.full:
+        probes = [(alpha, beta) for beta in betas for alpha in ALPHAS]
+    else:
+        ends = {beta: last_stable(region[beta]) for beta in NAMED}
+        probes = [(alpha, beta) for beta, end in ends.items() for alpha in (end, round(end + 0.1, 1))]
+    a, b = np.array(probes).T
+    stable = np.array([region[beta][ALPHAS.index(alpha)] for alpha, beta in probes])
+    same = {name: unchanged(a, b, stable, links) for name, links in OTHERS.items()}
+
+    run = portraits()
+    rates, queues = run.states[:, 0] / LINK.capacity, run.states[:, 1] / (LINK.capacity * LINK.d0)
+    figure.portraits = rates, queues
+    settled = [bool(settles[MOVING].all()) for settles in rcp.settles(run, LINK)]
+    cycle = rates[:, 2, rcp.STARTS.index((0.01, 2.0))]
+
+    inside = [
+        (alpha, beta)
+        for beta in betas
+        if (ends := rcp.alpha_range(beta))
+        for alpha in ALPHAS[1:]
+        if ends[0] < alpha < ends[1]
+    ]
+    here = [name for name, links in OTHERS.items() if same[name] and linear_unchanged(links)]
+    return {
+        "rcp-fig4": [
+            all(bool(region[beta][ALPHAS.index(alpha)]) for alpha, beta in inside),
+            bool(region[1.0][0]),
+            here,
+        ],
+        "rcp-fig41": [settled[0], farthest(rates[:, 0], queues[:, 0])],
+        "rcp-fig42": [settled[1], farthest(rates[:, 1], queues[:, 1])],
+        "rcp-fig43": [settled[2], oscillation(cycle, 1), oscillation(cycle, 1) <= 1.01 * oscillation(cycle, 2)],
+        "rcp-fig44": [
+            [last_stable(region[beta]) for beta in NAMED],
+            all(same.values()),
+            round(max(abs(last_stable(region[beta]) - (onset - 0.1)) for beta, onset in SIMULATED.items()), 6),
+        ],
+        "rcp-caps-on-gains": [rcp.alpha_range(1e-4)[1], rcp.beta_limit(), bool(region[2.0][ALPHAS.index(0.5)])],
+    }
+
+
+def plot(figure, canvas):
+    left, middle, right = canvas.subfigures(1, 3, width_ratios=(1.3, 1, 1))
+    rcp_region(Tried(ALPHAS, list(figure.region), list(figure.region.values())), SIMULATED, canvas=left)
+    rates, queues = figure.portraits
+    for part, case in ((middle, 1), (right, 2)):
+        phase_portrait(rates[:, case], queues[:, case], rcp.REST, ("R / C", "q / (C d0)"), canvas=part)
+        part.axes[0].set_title("alpha {}, beta {}".format(*list(PORTRAITS.values())[case]))
