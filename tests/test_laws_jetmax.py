@@ -218,6 +218,7 @@ def test_aimd_is_faster_by_the_factor_of_corollary_6():
         (r"tau 2.0 is not allowed", lambda: jetmax.steps(2.0, 0.01)),
         (r"tau nan is not allowed", lambda: jetmax.iterate(paths([[0]], 1), [1], 1, [1], np.nan)),
         (r"target 0: 0.0 is not allowed", lambda: emkc_avq.rest([[0]], [0.0], 1.0)),
+        (r"delay 1.5 is not allowed; needs a whole number >= 1", lambda: emkc_avq.radius(0.5, 0.1, 1.5)),
         (r"share 0 is not allowed", lambda: emkc_avq.differences(0, 1.0)),
         (r"cut 1.5 is not allowed", lambda: aimd.steps_to_fairness(2, 1.0, 0.1, 1.5, 0.1)),
         (r"eps 0.0 is not allowed", lambda: emkc.steps_to_fairness(2, 1.0, 0.1, 0.5, 0.0)),

@@ -38,3 +38,10 @@ def test_models_are_drawn_beside_iterations():
     drawn = lines(convergence.steps_against_eps(2, 1000.0, 10.0, 0.5).axes[0])
     assert abs(drawn["EMKC, model"][1] / drawn["EMKC, iteration"][1] - 1).min() < 0.01
     assert abs(drawn["AIMD, model"][1] / drawn["AIMD, iteration"][1] - 1).min() < 0.01
+
+
+def test_steps_grow_with_capacity_and_their_ratio_does_not():
+    figure = convergence.steps_against_capacity([1e3, 1e4], {"two": lambda _: 2}, (10.0, 0.5))
+    steps, ratio = (lines(axes)["two"][1] for axes in figure.axes)
+    assert steps.tolist() == [152, 1477]
+    assert abs(ratio / (2 * np.log(2)) - 1).max() < 0.05

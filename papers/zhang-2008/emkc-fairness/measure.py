@@ -6,7 +6,7 @@ import numpy as np
 
 from levelflow.theory.laws import aimd, emkc, mkc
 from levelflow.theory.laws.fairness import steps_to_fairness, unfair
-from levelflow.theory.pictures.convergence import draw_steps_against_eps
+from levelflow.theory.pictures.convergence import draw_steps_against_capacity, draw_steps_against_eps
 
 ALPHA, BETA = 10.0, 0.5  # kb/s per step
 CAPACITIES = (1e3, 1e4, 1e5)  # kb/s
@@ -83,11 +83,10 @@ def measure(figure):
 
 
 def plot(figure, canvas):
-    left, right = canvas.subplots(1, 2)
+    left, *others = canvas.subplots(1, 3)
     draw_steps_against_eps(left, 2, 1e3, ALPHA, BETA)
-    left.set_title("fig 16(a), 17(a)")
-    for label, flows in (("N = 2", lambda _: 2), ("N = C / 500 kb/s", users)):
-        counts = [steps(by_emkc, capacity, flows(capacity), 0.1) for capacity in CAPACITIES]
-        right.loglog([c / 1e3 for c in CAPACITIES], counts, marker="o", label=label)
-    right.set(xlabel="capacity (Mb/s)", ylabel="steps to 0.1-fairness", title="fig 16(b)")
-    right.legend()
+    draw_steps_against_capacity(others, CAPACITIES, {"N = 2": lambda _: 2, "N = C / 500": users}, (ALPHA, BETA))
+    for axes, panels in zip((left, *others), ("16(a), 17(a)", "16(b)", "17(b)"), strict=True):
+        axes.set_title(f"fig {panels}")
+    for axes in others:
+        axes.set_xlabel("capacity (kb/s)")

@@ -13,9 +13,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from levelflow.theory.checked import count
 from levelflow.theory.laws import emkc, mkc
 from levelflow.theory.laws.conditions import between
-from levelflow.theory.laws.inputs import read_each, read_number
+from levelflow.theory.laws.inputs import LawError, read_each, read_number
 from levelflow.theory.laws.paths import run
 from levelflow.theory.maxmin import bottlenecks, maxmin
 from levelflow.theory.network import read_capacities, read_crossings
@@ -136,9 +137,9 @@ def polynomial(beta: float, gain: float, delay: int) -> Floats:
     >>> polynomial(0.5, 0.1, 2).tolist()
     [1.0, -1.0, -0.45, 0.5]
     """
-    lag = int(read_number("delay", delay, 1, closed=True))
+    count(LawError, 1, delay=delay)
     kept, felt = 1 - read_number("beta", beta), beta * read_number("gain", gain)
-    coefficients = np.zeros(lag + 2)
+    coefficients = np.zeros(delay + 2)
     coefficients[0] += 1.0
     coefficients[1] -= 1.0
     coefficients[-2] -= kept - felt

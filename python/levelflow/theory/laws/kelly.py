@@ -16,8 +16,9 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import xlogy
 
 from levelflow.theory import equations
+from levelflow.theory.delays import kelly_roots
 from levelflow.theory.laws.emkc import price
-from levelflow.theory.laws.inputs import LawError, read_each, read_number
+from levelflow.theory.laws.inputs import LawError, read_each
 from levelflow.theory.laws.paths import run
 from levelflow.theory.network import read_capacities, read_crossings
 
@@ -130,39 +131,18 @@ def alone(
     return equations.iterate(update, start, steps, longest=delay).states
 
 
-def polynomial(kappa: float, delay: int) -> Floats:
-    """Returns the coefficients of `z^D - z^(D-1) + kappa`, highest first, of one flow with the price of eq 53.
-
-    >>> polynomial(0.5, 3).tolist()
-    [1.0, -1.0, 0.0, 0.5]
-    """
-    lag = int(read_number("delay", delay, 1, closed=True))
-    coefficients = np.zeros(lag + 1)
-    coefficients[0] = 1.0
-    coefficients[1] -= 1.0
-    coefficients[-1] += read_number("kappa", kappa)
-    return coefficients
-
-
 def radius(kappa: float, delay: int) -> float:
-    """Returns the largest modulus of a root of `polynomial`: stable below 1.
+    """Returns the largest modulus of a root of `z^D - z^(D-1) + kappa`, of one flow with the price of eq 53.
+
+    It is stable below 1: for `kappa` below `levelflow.theory.delays.critical_gain` (eq 3).
+
+    Raises:
+        DelayError: if the gain is not finite or the delay no whole number of at least 1.
 
     >>> [round(radius(0.5, delay), 4) for delay in (1, 2, 3, 4)]
     [0.5, 0.7071, 0.9406, 1.0242]
     """
-    return float(np.abs(np.roots(polynomial(kappa, delay))).max())
-
-
-def critical_gain(delay: int) -> float:
-    """Returns the bound of eq 3 on `kappa_i sum_j (p_j + p_j' y_j)`, `2 sin(pi / (2 (2 D - 1)))`.
-
-    With the price of eq 53 the sum is the number of links: `p + p' y = 1`.
-
-    >>> [round(critical_gain(delay), 3) for delay in (1, 2, 3, 4, 5)]
-    [2.0, 1.0, 0.618, 0.445, 0.347]
-    """
-    lag = read_number("delay", delay, 1, closed=True)
-    return float(2 * np.sin(np.pi / (2 * (2 * lag - 1))))
+    return float(abs(kelly_roots(kappa, delay)[0]))
 
 
 def rest(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> Rest:

@@ -182,7 +182,8 @@ def unstable_roots(delays: ArrayLike, rates: ArrayLike, beta: ArrayLike, price: 
         prod_i (z^D_i - c_i) H(z) = 0,   H(z) = 1 + sum_i b_i / (z^D_i - c_i)
 
     Those of the factors are known. As `z` goes around the circle, `H` goes around 0 backwards as many times as it has
-    more zeros than poles outside. Points are added wherever its phase turns much from one to the next.
+    more zeros than poles outside. Points are added wherever its phase turns much from one to the next. For any matrix
+    there is `levelflow.theory.delays.stability`.
 
     Raises:
         LawError: if a delay is not a whole number above 0, or a root is too near the circle to say.

@@ -13,7 +13,7 @@ from levelflow.theory.laws import aimd, emkc, kelly, mkc
 from levelflow.theory.laws.fairness import steps_to_fairness, unfair
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
@@ -133,17 +133,64 @@ def steps_against_eps(flows: int, capacity: float, alpha: float, beta: float) ->
 def draw_steps_against_eps(axes: Axes, flows: int, capacity: float, alpha: float, beta: float) -> None:
     """Draws what `steps_against_eps` returns."""
     eps = np.geomspace(0.001, 0.5, 20)
-    start = unfair(flows, capacity)
-    laws: tuple[tuple[str, Callable[..., float], Step], ...] = (
-        ("EMKC", emkc.steps_to_fairness, lambda x: mkc.sender(x, emkc.price(x.sum(), capacity), alpha, beta)),
-        ("AIMD", aimd.steps_to_fairness, lambda x: aimd.step(x, capacity, alpha, beta, pause=True)),
-    )
-    for (name, model, step), mark, colour in zip(laws, "o^", COLOURS, strict=False):
+    models = emkc.steps_to_fairness, aimd.steps_to_fairness
+    counts = np.array([_counts(flows, capacity, (alpha, beta), e) for e in eps]).T
+    for name, model, count, mark, colour in zip(("EMKC", "AIMD"), models, counts, "o^", COLOURS, strict=False):
         axes.semilogx(eps, [model(flows, capacity, alpha, beta, e) for e in eps], color=colour, label=f"{name}, model")
-        counts = [steps_to_fairness(step, start, e) for e in eps]
-        axes.semilogx(eps, counts, mark, color=colour, markersize=4, label=f"{name}, iteration")
+        axes.semilogx(eps, count, mark, color=colour, markersize=4, label=f"{name}, iteration")
     axes.set(xlabel="eps", ylabel="steps to eps-fairness")
     axes.legend()
+
+
+def steps_against_capacity(
+    capacities: ArrayLike, flows: Mapping[str, Callable[[float], int]], gains: tuple[float, float], eps: float = 0.1
+) -> Figure:
+    """Draws the steps to fairness of EMKC, and how many times those of AIMD they are (figures 16(b) and 17(b)).
+
+    Args:
+        capacities: of the link.
+        flows: by label, how many there are at a capacity.
+        gains: `alpha`, in the unit of the capacities, and `beta`, also the part that AIMD removes at a loss.
+        eps: how far the smallest rate may be below the largest.
+    """
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(8, 4), layout="constrained")
+        draw_steps_against_capacity(figure.subplots(1, 2), capacities, flows, gains, eps)
+    return figure
+
+
+def draw_steps_against_capacity(
+    both: Sequence[Axes],
+    capacities: ArrayLike,
+    flows: Mapping[str, Callable[[float], int]],
+    gains: tuple[float, float],
+    eps: float = 0.1,
+) -> None:
+    """Draws what `steps_against_capacity` returns."""
+    steps, ratio = both
+    capacity = np.array(capacities, dtype=np.float64)
+    for (label, users), mark, colour in zip(flows.items(), "o^sD", COLOURS, strict=False):
+        counts = np.array([_counts(users(c), c, gains, eps) for c in capacity]).T
+        steps.loglog(capacity, [emkc.steps_to_fairness(users(c), c, *gains, eps) for c in capacity], color=colour)
+        steps.loglog(capacity, counts[0], mark, color=colour, markersize=5, label=label)
+        ratio.semilogx(capacity, counts[0] / counts[1], mark, color=colour, markersize=5, label=label)
+    expected = -np.log1p(-gains[1]) / gains[1]
+    ratio.axhline(expected, color="black", linewidth=1, label="corollary 6")
+    steps.set(xlabel="capacity", ylabel=f"steps to {eps:g}-fairness, EMKC")
+    ratio.set(xlabel="capacity", ylabel="EMKC / AIMD", ylim=(0, 1.3 * expected))
+    for axes in both:
+        axes.legend()
+
+
+def _counts(flows: int, capacity: float, gains: tuple[float, float], eps: float) -> tuple[int, int]:
+    """Returns the steps of EMKC and AIMD to fairness, by iteration."""
+    start = unfair(flows, capacity)
+    laws: tuple[Step, Step] = (
+        lambda x: mkc.sender(x, emkc.price(x.sum(), capacity), *gains),
+        lambda x: aimd.step(x, capacity, *gains, pause=True),
+    )
+    by_emkc, by_aimd = (steps_to_fairness(law, start, eps) for law in laws)
+    return by_emkc, by_aimd
 
 
 def _path(step: Step, start: Floats, steps: int) -> Floats:
