@@ -4,27 +4,9 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.linalg import block_diag, circulant
 
 from levelflow.theory.matrices import MatrixError
-from levelflow.theory.matrix_classes import abnormality, classify, excess, mixed_signs
-
-
-def orthogonal(rng, size):
-    return np.linalg.qr(rng.normal(size=(size, size)))[0]
-
-
-def member(name, rng, size):
-    free = rng.normal(size=(size, size))
-    if name == "N":
-        kinds = [free + free.T, free - free.T, orthogonal(rng, size), circulant(rng.normal(size=size))]
-        kinds.append(free + free.T + 1j * (free - free.T))
-        return kinds[rng.integers(len(kinds))]
-    if name == "P":
-        return np.abs(free) * rng.choice([-1, 1])
-    inner = rng.normal(size=(size - 1, size - 1))
-    turned = orthogonal(rng, size)
-    return turned @ block_diag(1.0, inner / np.linalg.norm(inner, 2) * rng.uniform(0, 0.9)) @ turned.T
+from levelflow.theory.matrix_classes import abnormality, classify, excess, mixed_signs, random_member
 
 
 def holds(matrix):
@@ -35,8 +17,9 @@ def holds(matrix):
 @settings(max_examples=120, deadline=None)
 def test_members_are_found_and_so_are_those_that_are_similar(name, size, seed):
     rng = np.random.default_rng(seed)
-    matrix = member(name, rng, size)
+    matrix = random_member(name, size, rng)
     assert {name, "D" + name, "DR"} <= holds(matrix)
+    assert {"D" + name, "DR"} <= holds(random_member("D" + name, size, rng))
     scaling = np.exp(rng.normal(0, 1.5, size)) * rng.choice([-1, 1], size)
     hidden = matrix * (scaling[:, None] / scaling)
     found = classify(hidden)
@@ -86,6 +69,9 @@ def test_a_single_number_and_zero_are_of_every_class():
         assert holds(matrix) == {"N", "P", "R", "DN", "DP", "DR"}
 
 
-def test_what_is_no_matrix_is_refused():
+def test_what_is_no_matrix_or_class_is_refused():
     with pytest.raises(MatrixError):
         classify([[1.0, 2.0]])
+    for name, size in (("Q", 3), ("DD", 3), ("N", 1)):
+        with pytest.raises(MatrixError, match="classes are"):
+            random_member(name, size, np.random.default_rng(1))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 import numpy as np
 
-from levelflow.theory.matrices import blocks, coupled, norm, read_matrix, spectral_radius
+from levelflow.theory.matrices import MatrixError, blocks, coupled, norm, read_matrix, spectral_radius
 from levelflow.theory.scaled_norm import balance, scaled_norm
 
 if TYPE_CHECKING:
@@ -58,6 +58,40 @@ def classify(matrix: ArrayLike) -> dict[str, Membership]:
         "DP": _like_sign_definite(a),
         "DR": _like_radial(a),
     }
+
+
+def random_member(name: str, size: int, rng: np.random.Generator) -> Matrix:
+    """Returns a random member of a class: N, P, R, or DN, DP, DR, which a random scaling hides.
+
+    A normal matrix is symmetric, skew-symmetric, Hermitian, circulant or orthogonal. Only a Hermitian one is complex.
+
+    Args:
+        name: of the class.
+        size: rows, at least 2.
+        rng: where random numbers come from.
+
+    Raises:
+        MatrixError: if there is no such class, or the size is below 2.
+    """
+    if name.removeprefix("D") not in {"N", "P", "R"} or size < 2:
+        raise MatrixError(f"class {name} of size {size} is not known; classes are N, P, R, DN, DP and DR, sizes from 2")
+    free = rng.normal(size=(size, size))
+    turn = np.linalg.qr(free)[0]
+    if name[-1] == "N":
+        circulant = rng.normal(size=size)[(np.arange(size)[:, None] - np.arange(size)) % size]
+        kinds: list[Matrix] = [free + free.T, free - free.T, free + free.T + 1j * (free - free.T), circulant, turn]
+        member: Matrix = kinds[rng.integers(len(kinds))]
+    elif name[-1] == "P":
+        member = np.abs(free) * rng.choice([-1, 1])
+    else:
+        inner = rng.normal(size=(size, size))
+        inner[0, 1:] = inner[1:, 0] = 0.0
+        inner[0, 0] = np.linalg.norm(inner[1:, 1:], 2) / rng.uniform(0.1, 0.9)
+        member = turn @ inner @ turn.T
+    if name[0] == "D":
+        scaling = np.exp(rng.normal(0, 1, size)) * rng.choice([-1, 1], size)
+        member = member * (scaling[:, None] / scaling)
+    return member
 
 
 def abnormality(matrix: ArrayLike) -> float:

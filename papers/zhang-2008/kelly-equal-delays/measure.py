@@ -1,0 +1,23 @@
+"""The critical gain of Kelly control under equal delays, against the roots of z^D - z^(D-1) + G."""
+
+from levelflow.theory.delays import critical_gain, kelly_roots
+from levelflow.theory.pictures import norms
+
+
+def largest(gain, delay):
+    return abs(kelly_roots(gain, delay)[0])
+
+
+def agrees(delay):
+    bound = critical_gain(delay)
+    at, below, above = (largest(bound * factor, delay) for factor in (1.0, 1 - 1e-6, 1 + 1e-6))
+    return bool(below < 1 < above and abs(at - 1) < 1e-9)
+
+
+def measure(figure):
+    gains = [critical_gain(delay) for delay in range(1, 5)]
+    return {"kelly-eq3-homogeneous": [*gains, [agrees(delay) for delay in range(1, 31)]]}
+
+
+def plot(figure, canvas):
+    norms.gains(canvas=canvas)

@@ -1,0 +1,155 @@
+"""Chapter IV: norms that prove stability under delay, tried on random matrices and delays."""
+
+import numpy as np
+
+from levelflow.theory.delay_batches import are_stable, largest_modulus
+from levelflow.theory.delays import directional, is_stable
+from levelflow.theory.equations import iterate
+from levelflow.theory.matrices import absolute_radius, norm, scaled, spectral_radius
+from levelflow.theory.pictures import norms
+from levelflow.theory.scaled_norm import scaled_norm, scaled_norms
+
+RANDOM = 1
+DRAWS, LONGEST = 20, 30
+SIZES = range(2, 9)
+ROTATION = 0.9 * np.array([[0.8, -0.6], [0.6, 0.8]])
+
+
+def matrices(rng, size, count=100):
+    return rng.normal(size=(count, size, size)) / np.sqrt(size)
+
+
+def counterexamples(rng, batches):
+    """How many of the matrices some of 20 draws of delays make unstable."""
+    count = 0
+    for batch in batches:
+        delays = rng.integers(1, LONGEST + 1, (len(batch), DRAWS, batch.shape[-1]))
+        count += int((~are_stable(batch, delays)).any(axis=1).sum())
+    return count
+
+
+def to_norm(batch, values, level=0.99):
+    return batch * (level / np.asarray(values))[:, None, None]
+
+
+def ways_and_trips(rng):
+    """Lemma 7: the share of systems on which the verdicts for directional and for round-trip delays agree."""
+    agree = []
+    for size in range(2, 7):
+        for matrix in matrices(rng, size, 40):
+            there, back = rng.integers(0, 16, size), rng.integers(1, 16, size)
+            trips = are_stable(matrix[None], (there + back)[None, None])[0, 0]
+            agree.append(is_stable(matrix, directional(there, back)) == trips)
+    return [float(np.mean(agree))]
+
+
+def asynchronous(rng):
+    """Section IV.2.2: delays that change all the time; eq 37; what diagonal delays allow beyond."""
+    drawn = [rng.normal(size=(size, size)) for size in rng.integers(2, 11, 200)]
+    drawn = [matrix * rng.uniform(0.5, 0.95) / absolute_radius(matrix).upper for matrix in drawn]
+    bounds = [absolute_radius(matrix) for matrix in drawn]
+    gaps = [abs(bound.upper - spectral_radius(np.abs(a))) for a, bound in zip(drawn, bounds, strict=True)]
+
+    rotation = ROTATION[None].repeat(100, axis=0)
+    above, diagonal = absolute_radius(ROTATION).upper > 1, counterexamples(rng, [rotation]) == 0
+    exists = above and diagonal and not is_stable(ROTATION, [[2, 1], [2, 2]])
+    return [dies_out(rng, drawn, bounds), max(gaps), bool(exists)]
+
+
+def dies_out(rng, drawn, bounds, longest=8, steps=2000):
+    """Whether each system comes to rest while its delays D_ij(n) are drawn anew in each step."""
+    padded, weights = np.zeros((len(drawn), 10, 10)), np.zeros((len(drawn), 10))
+    for k, (matrix, bound) in enumerate(zip(drawn, bounds, strict=True)):
+        padded[k, : len(matrix), : len(matrix)] = matrix
+        weights[k, : len(matrix)] = bound.weights
+    by_row = padded.swapaxes(0, 1)
+
+    def update(n, past):
+        return (by_row * past(rng.integers(1, longest + 1, by_row.shape))).sum(axis=2).T
+
+    start = rng.normal(size=weights.shape)
+    end = iterate(update, start, steps, longest=longest, every=steps).states[-1]
+    return bool((np.abs(weights * end).max(axis=1) < 1e-3 * np.abs(weights * start).max(axis=1)).all())
+
+
+def symmetric(rng):
+    """Theorem 1: the largest root of 1000 matrices with 50 draws each."""
+    largest = []
+    for size, count in zip(SIZES, (143, 143, 143, 143, 143, 143, 142), strict=True):
+        free = matrices(rng, size, count)
+        batch = free + free.swapaxes(1, 2)
+        batch = to_norm(batch, norm_2(batch), 1.0) * rng.uniform(0.5, 0.99, count)[:, None, None]
+        largest.append(largest_modulus(batch, rng.integers(1, LONGEST + 1, (count, 50, size)))[0])
+    return [max(largest)]
+
+
+def norm_2(batch):
+    return np.linalg.norm(batch, 2, axis=(1, 2))
+
+
+def monotonic(rng):
+    """Theorem 2: counterexamples for four norms, and whether rho(A) is below each."""
+    count, below = 0, []
+    for order in (1, 2, np.inf, "weighted"):
+        for size in SIZES:
+            batch = matrices(rng, size)
+            weights = (
+                np.exp(rng.normal(size=(len(batch), size))) if order == "weighted" else np.ones((len(batch), size))
+            )
+            values = [
+                norm(matrix, np.inf if order == "weighted" else order, w)
+                for matrix, w in zip(batch, weights, strict=True)
+            ]
+            below += [spectral_radius(matrix) <= value for matrix, value in zip(batch, values, strict=True)]
+            count += counterexamples(rng, [to_norm(batch, values)])
+    return [count, all(map(bool, below))]
+
+
+def induced(rng, steps=3000):
+    """Theorem 3: the largest ||W A x|| / ||W x|| that power iteration finds is ||W A W^-1||_2."""
+    ratios = []
+    for size in rng.integers(2, 7, 200):
+        matrix, w = rng.normal(size=(size, size)), np.exp(rng.normal(size=size))
+        pull = matrix.T * w**2 @ matrix / (w**2)[:, None]  # its eigenvalues are squares of the ratio
+        x = rng.normal(size=size)
+        for _ in range(steps):
+            x = pull @ x
+            x /= np.abs(x).max()
+        ratios.append(np.linalg.norm(w * (matrix @ x)) / np.linalg.norm(w * x) / norm(scaled(matrix, w)))
+    return [bool(np.allclose(ratios, 1.0, rtol=1e-6, atol=0))]
+
+
+def ordering(rng):
+    """Theorem 4: rho(A) <= ||A||_s <= rho(|A|), equal on the right for matrices without negative elements."""
+    over, under, apart = [], [], []
+    for size in range(2, 11):
+        batch = matrices(rng, size, 50)
+        values, absolute = scaled_norms(batch), [absolute_radius(matrix).upper for matrix in batch]
+        over += [spectral_radius(matrix) - value for matrix, value in zip(batch, values, strict=True)]
+        under += list(values - absolute)
+        apart += list(np.abs(scaled_norms(np.abs(batch)) - absolute))
+    apart.append(abs(scaled_norm([[0.5, 1.0], [0.0, 0.5]]).upper - 0.5))
+    return [float(max(values)) for values in (over, under, apart)]
+
+
+def measure(figure):
+    rng = np.random.default_rng(RANDOM)
+    spectral = (to_norm(batch, norm_2(batch)) for batch in (matrices(rng, size) for size in SIZES))
+    best = (to_norm(batch, scaled_norms(batch), 0.999) for batch in (matrices(rng, n, 50) for n in range(2, 11)))
+    return {
+        "lemma7-directional": ways_and_trips(rng),
+        "async-spectral-abs": asynchronous(rng),
+        "thm1-symmetric": symmetric(rng),
+        "cor1-spectral-norm": [counterexamples(rng, spectral)],
+        "thm2-monotonic-norm": monotonic(rng),
+        "thm3-weighted-2norm": induced(rng),
+        "cor2-norm-s": [counterexamples(rng, best)],
+        "thm4-norm-ordering": ordering(rng),
+    }
+
+
+def plot(figure, canvas):
+    canvas.set_size_inches(9, 4)
+    left, right = canvas.subfigures(1, 2)
+    norms.plane([[0.5, 0.55], [-0.55, -0.5]], 30, left)
+    norms.scalings([[0.5, 2.0], [-0.1, 0.4]], right)

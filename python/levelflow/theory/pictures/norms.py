@@ -1,0 +1,176 @@
+"""Norms of matrices and stability under delay (Zhang 2008, figures 12 and 13)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.colors import ListedColormap
+from matplotlib.figure import Figure, FigureBase
+
+from levelflow.style import COLOURS, GREY, STYLE
+from levelflow.theory.delay_batches import are_stable
+from levelflow.theory.delays import critical_gain, roots
+from levelflow.theory.matrices import MatrixError, absolute_radius, norm, read_matrix, spectral_radius
+from levelflow.theory.scaled_norm import scaled_norm
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.delay_batches import Experiment
+
+STABLE, UNSTABLE = COLOURS[0], COLOURS[1]
+#: What an experiment knows of each matrix, and how it is written.
+NORMS = {"norm2": "||A||_2", "norm_inf": "||A||_inf", "norm_s": "||A||_s"}
+_SPREAD = 100.0  # weights go from its reciprocal to this
+
+
+def scatter(experiment: Experiment, of: str = "norm_s", canvas: FigureBase | None = None) -> FigureBase:
+    """Draws a norm of random matrices over rho(A), those that are stable on the left.
+
+    Args:
+        experiment: the matrices.
+        of: "norm2", "norm_inf" or "norm_s".
+        canvas: an empty figure to draw on; a new one by default.
+
+    Raises:
+        MatrixError: if there is no such norm.
+
+    >>> from levelflow.theory.delay_batches import experiment
+    >>> [axes.get_title(loc="left") for axes in scatter(experiment(1, 200)).axes]
+    ['stable: 35', 'unstable: 35']
+    """
+    if of not in NORMS:
+        raise MatrixError(f"norm {of} is not known; norms are {', '.join(NORMS)}")
+    values = getattr(experiment, of)
+    top = max(1.5, float(np.quantile(values, 0.98))) if values.size else 1.5
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9, 4), layout="constrained") if canvas is None else canvas
+        panels = figure.subplots(1, 2, sharey=True)
+        for axes, stable, colour in zip(panels, (True, False), (STABLE, UNSTABLE), strict=True):
+            shown = experiment.stable == stable
+            axes.plot([0, 1], [0, 1], color=GREY, linewidth=1)
+            axes.axhline(1, color=GREY, linestyle="--", linewidth=1)
+            axes.plot(experiment.radius[shown], values[shown], ".", color=colour, markersize=3, alpha=0.6)
+            title = f"{'stable' if stable else 'unstable'}: {shown.sum()}"
+            axes.set(xlabel="rho(A)", title=title, xlim=(0, 1), ylim=(0, top))
+        panels[0].set_ylabel(NORMS[of])
+    return figure
+
+
+def plane(matrix: ArrayLike, longest: int = 30, canvas: FigureBase | None = None) -> FigureBase:
+    """Draws which delays of two flows leave a system stable.
+
+    Args:
+        matrix: A, of two rows.
+        longest: delays go from 1 to this, steps.
+        canvas: an empty figure to draw on; a new one by default.
+
+    Raises:
+        MatrixError: if the matrix is not allowed or has not two rows.
+
+    >>> plane([[0.5, 0.7], [-0.7, -0.5]], 6).axes[0].get_title(loc="left")
+    'rho(A) 0.49, ||A||_s 1.20: 24 of 36 stable'
+    """
+    a = read_matrix(matrix)
+    if len(a) != 2:
+        raise MatrixError(f"{len(a)} rows have no plane of delays; needs 2")
+    steps = np.arange(1, longest + 1)
+    pairs = np.stack(np.meshgrid(steps, steps), axis=-1)
+    stable = are_stable(a[None], pairs.reshape(1, -1, 2)).reshape(longest, longest)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(5, 4.6), layout="constrained") if canvas is None else canvas
+        axes = figure.subplots()
+        colours = ListedColormap([UNSTABLE, STABLE])
+        axes.pcolormesh(steps, steps, stable.astype(float), cmap=colours, vmin=0, vmax=1, edgecolor="white", lw=0.4)
+        title = f"rho(A) {spectral_radius(a):.2f}, ||A||_s {scaled_norm(a).upper:.2f}"
+        axes.set(xlabel="D1 (steps)", ylabel="D2 (steps)", title=f"{title}: {stable.sum()} of {stable.size} stable")
+        axes.set_aspect("equal")
+        axes.grid(visible=False)
+    return figure
+
+
+def scalings(matrix: ArrayLike, canvas: FigureBase | None = None) -> FigureBase:
+    """Draws the norms of `W A W^-1` of two flows over the ratio of their weights, and what they are above.
+
+    Args:
+        matrix: A, of two rows.
+        canvas: an empty figure to draw on; a new one by default.
+
+    Raises:
+        MatrixError: if the matrix is not allowed or has not two rows.
+
+    >>> [line.get_label() for line in scalings([[0.5, 2.0], [-0.1, 0.4]]).axes[0].lines][:2]
+    ['||W A W^-1||_2', '||W A W^-1||_inf']
+    """
+    a = read_matrix(matrix)
+    if len(a) != 2:
+        raise MatrixError(f"{len(a)} rows have more than one ratio of weights; needs 2")
+    ratios = np.geomspace(1 / _SPREAD, _SPREAD, 201)
+    with mpl.rc_context(STYLE | {"text.parse_math": True}):  # labels of logarithmic axes are formulas
+        figure = Figure(figsize=(6, 4.2), layout="constrained") if canvas is None else canvas
+        axes = figure.subplots()
+        for order, name in ((2, "2"), (np.inf, "inf")):
+            axes.plot(ratios, [norm(a, order, [ratio, 1.0]) for ratio in ratios], label=f"||W A W^-1||_{name}")
+        levels = {"||A||_s": scaled_norm(a).upper, "rho(|A|)": absolute_radius(a).upper, "rho(A)": spectral_radius(a)}
+        for (name, level), colour in zip(levels.items(), COLOURS[2:], strict=False):
+            axes.axhline(level, color=colour, linestyle="--", linewidth=1, label=name)
+        axes.axhline(1, color=GREY, linewidth=1)
+        top = 3 * levels["rho(|A|)"]
+        axes.set(xscale="log", xlabel="w1 / w2", ylabel="norm", title="Scaling lowers norms", ylim=(0, top))
+        axes.legend()
+    return figure
+
+
+def spectrum(matrix: ArrayLike, delays: ArrayLike, canvas: FigureBase | None = None) -> FigureBase:
+    """Draws all roots of a system with delays and the unit circle.
+
+    Args:
+        matrix: A.
+        delays: per flow or pair of flows, steps.
+        canvas: an empty figure to draw on; a new one by default.
+
+    Raises:
+        MatrixError: if the matrix is not allowed.
+        DelayError: if delays are not allowed, or there are too many roots.
+
+    >>> spectrum([[0.5, 0.7], [-0.7, -0.5]], [2, 1]).axes[0].get_title(loc="left")
+    '3 roots, 2 outside'
+    """
+    found = roots(matrix, delays)
+    outside = np.abs(found) >= 1
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(5, 4.8), layout="constrained") if canvas is None else canvas
+        axes = figure.subplots()
+        angle = np.linspace(0, 2 * np.pi, 361)
+        axes.plot(np.cos(angle), np.sin(angle), color=GREY, linewidth=1)
+        for some, colour in ((~outside, STABLE), (outside, UNSTABLE)):
+            axes.plot(found[some].real, found[some].imag, "o", color=colour, markersize=4)
+        title = f"{found.size} roots, {outside.sum()} outside"
+        axes.set(xlabel="real part", ylabel="imaginary part", title=title)
+        axes.set_aspect("equal")
+    return figure
+
+
+def gains(longest: int = 30, canvas: FigureBase | None = None) -> FigureBase:
+    """Draws up to which gain Kelly control is stable if all delays are equal (Zhang 2008, eq 3).
+
+    Args:
+        longest: delays go from 1 to this, steps.
+        canvas: an empty figure to draw on; a new one by default.
+
+    >>> gains(5).axes[0].get_xlabel()
+    'delay D (steps)'
+    """
+    delays = np.arange(1, longest + 1)
+    bounds = [critical_gain(int(delay)) for delay in delays]
+    with mpl.rc_context(STYLE | {"text.parse_math": True}):  # labels of logarithmic axes are formulas
+        figure = Figure(figsize=(6, 4.2), layout="constrained") if canvas is None else canvas
+        axes = figure.subplots()
+        axes.plot(delays, bounds, "o-", markersize=4, label="2 sin(pi / (2 (2D - 1)))")
+        axes.plot(delays, np.pi / (2 * delays), "--", color=GREY, label="pi / (2D), in continuous time")
+        axes.fill_between(delays, bounds, alpha=0.15)
+        axes.set(xlabel="delay D (steps)", ylabel="gain", yscale="log", title="Kelly control: stable below the curve")
+        axes.legend()
+    return figure
