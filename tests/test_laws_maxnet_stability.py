@@ -146,7 +146,7 @@ def test_any_network_is_stable_below_the_gain_of_algorithm_3(seed, decades, part
     eta, alpha_t, longest = 10 ** random.uniform(-2, 0.3), 10 ** random.uniform(-2, 0), 10 ** random.uniform(-1, 3)
     alpha = min(part * Compensator(eta, alpha_t).line(longest).alpha_max, np.pi / 2)
     law = Parameters(alpha=alpha, scale=alpha_t / alpha, eta=eta)
-    flows, count = int(random.integers(1, 60)), int(random.integers(1, 20))
+    flows, count = random.integers(1, 201, 2).tolist()
     routes = [random.choice(count, random.integers(1, min(count, 5) + 1), replace=False).tolist() for _ in range(flows)]
     rest = maxnet.rest(routes, 10 ** random.uniform(6, 9, count), law)
     assert rest.separate

@@ -46,6 +46,16 @@ def test_links_that_limit_a_flow_carry_four_fifths_at_least_and_none_more_than_a
     assert rest.rates == pytest.approx([rest.levels[route].min() for route in routes])
 
 
+@pytest.mark.parametrize("seed", range(20))
+def test_large_networks_come_to_rest_too(seed):
+    random = np.random.default_rng(seed)
+    flows, links = random.integers(1, 201, 2).tolist()
+    routes = [random.choice(links, random.integers(1, min(links, 5) + 1), replace=False).tolist() for _ in range(flows)]
+    capacities = 10 ** random.uniform(6, 10, links)
+    rates = xcp.rest(routes, capacities).rates
+    assert np.abs(xcp.offers(routes, capacities, rates) / rates).max() < 1e-6
+
+
 def test_one_link_is_shared_evenly_and_used_in_full():
     assert xcp.rest([[0]] * 5, [10.0]).rates == pytest.approx([2.0] * 5)
 

@@ -1,4 +1,4 @@
-"""XCP (Katabi, Handley, Rohrs 2002; Low, Andrew, Wydrowski, "Understanding XCP: equilibrium and fairness", 2005).
+"""XCP (Katabi, Handley, Rohrs 2002): where it rests, which is constrained max-min fair (Low, Andrew, Wydrowski 2005).
 
 A link of capacity `C`, load `y` and no queue changes the rate of each of its `N` flows, once per mean round-trip time,
 by a share of what is spare and a share of what is shuffled,
