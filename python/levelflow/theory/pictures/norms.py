@@ -39,7 +39,7 @@ def scatter(experiment: Experiment, of: str = "norm_s", canvas: FigureBase | Non
 
     >>> from levelflow.theory.delay_batches import experiment
     >>> [axes.get_title(loc="left") for axes in scatter(experiment(1, 200)).axes]
-    ['stable: 35', 'unstable: 35']
+    ['stable: 44', 'unstable: 29']
     """
     if of not in NORMS:
         raise MatrixError(f"norm {of} is not known; norms are {', '.join(NORMS)}")
@@ -71,7 +71,7 @@ def plane(matrix: ArrayLike, longest: int = 30, canvas: FigureBase | None = None
         MatrixError: if the matrix is not allowed or has not two rows.
 
     >>> plane([[0.5, 0.7], [-0.7, -0.5]], 6).axes[0].get_title(loc="left")
-    'rho(A) 0.49, ||A||_s 1.20: 24 of 36 stable'
+    'rho(A) 0.49, ||A||_s 1.20: 13 of 36 stable'
     """
     a = read_matrix(matrix)
     if len(a) != 2:
@@ -136,7 +136,7 @@ def spectrum(matrix: ArrayLike, delays: ArrayLike, canvas: FigureBase | None = N
         DelayError: if delays are not allowed, or there are too many roots.
 
     >>> spectrum([[0.5, 0.7], [-0.7, -0.5]], [2, 1]).axes[0].get_title(loc="left")
-    '3 roots, 2 outside'
+    '3 roots, 1 outside'
     """
     found = roots(matrix, delays)
     outside = np.abs(found) >= 1
