@@ -8,6 +8,7 @@ import numpy as np
 from levelflow.claims import Against
 from levelflow.theory.fluid.ks import random_windows
 from levelflow.theory.laws.ks import TCP_BETA, Users, best, rest_rate, utility_exponent
+from levelflow.theory.pictures import utilities
 
 CAPACITY, EACH = 300.0, 50
 NU = np.array([0.0, 0.5, 1.0, 2.0])[:, None]
@@ -17,18 +18,10 @@ TAKEN = 0.1  # of the window of rest, by a nack
 ANSWERS, COPIES = 40_000, 20
 
 
-def beside_tcp(loss_exponent, scaled=False):
-    """Rates of 50 users whose throughput goes as `p^-e`, and of 50 TCP users on the same link.
-
-    The slope of `-1/x^nu` has a factor `nu`; `scaled` users have a weight without it, and at small `nu` are nearly
-    those of `log x`.
-    """
-    nu = utility_exponent(loss_exponent)
-    users = Users(
-        exponents=[nu] * EACH + [utility_exponent(1 / 2)] * EACH,
-        weights=[1 / nu if scaled and nu else 1.0] * EACH + [1.0] * EACH,
-    )
-    rates = best([[0]] * (2 * EACH), [CAPACITY], users).rates
+def beside_tcp(loss_exponent):
+    """Rates of 50 users whose throughput goes as `p^-e`, and of 50 TCP users on the same link."""
+    exponents = [utility_exponent(loss_exponent)] * EACH + [utility_exponent(1 / 2)] * EACH
+    rates = best([[0]] * (2 * EACH), [CAPACITY], Users(exponents=exponents)).rates
     return rates[0], rates[-1]
 
 
@@ -54,17 +47,11 @@ def measure(figure):
 
 
 def plot(figure, canvas):
-    left, right = canvas.subplots(1, 2)
-    for nu, rates in zip(NU[:, 0], window_rates(), strict=True):
-        line = left.loglog(LOSS, rest_rate(Users(exponents=nu), TCP_BETA, LOSS))[0]
-        label = "log x" if nu == 0 else f"-1/x^{nu:g}"
-        left.plot(LOSS, rates, "o", color=line.get_color(), label=label)
-    left.set(xlabel="share of packets lost", ylabel="rate", title="Rates of windows, and p^(-1/(nu+1))")
-    left.legend()
-    shares = np.linspace(0.2, 1.0, 60)
-    both = np.array([beside_tcp(share, scaled=True) for share in shares])
-    for column, label in enumerate(("50 users with p^-e", "50 TCP users")):
-        right.plot(shares, both[:, column], label=label)
-        right.plot((1 / 3, 1.0), [beside_tcp(e)[column] for e in (1 / 3, 1.0)], "o", color=f"C{column}")
-    right.set(xlabel="e", ylabel="rate", title="Beside TCP on a link of 300; the text has the dots")
-    right.legend()
+    left, right = utilities.throughputs(NU[:, 0], TCP_BETA, EACH, CAPACITY, canvas).axes
+    for number, rates in enumerate(window_rates()):
+        left.plot(LOSS, rates, "o", color=f"C{number}")
+    for e in (1 / 3, 1.0):
+        for number, rate in enumerate(beside_tcp(e)):
+            right.plot(e, rate, "o", color=f"C{number}")
+    left.set_title("dots: windows that lose at random")
+    right.set_title("beside TCP; dots: weights of 1")

@@ -69,11 +69,12 @@ def bound():
     return violations
 
 
-def largest_loads(beta):
-    """Of ten log users and short flows on a link, over its capacity, from the third period on.
+def with_short_flows(beta):
+    """Ten log users and short flows on a link.
 
     Returns:
-        by level, printed or corrected, and short flows, constant or in a square wave.
+        times; load over capacity, just after a jump if there is one, by time, level (printed or corrected), and short
+        flows (constant or in a square wave).
     """
     # Eq 35 as it is printed: without beta, and with the share that is marked at the capacity.
     printed = CAPACITY * (1 - N / (CAPACITY - SHORT))
@@ -85,9 +86,13 @@ def largest_loads(beta):
         return np.array([[SHORT], [SHORT * ((time // (PERIOD / 2)) % 2)]])
 
     went = run(network, np.full(N, CAPACITY / N), 4 * PERIOD, step=0.1, foreign=short)
-    # The load jumps with the short flows: what it is just after comes from the rates just before.
     after = network.loads(went.states[:-1]) + np.array([short(time) for time in went.times[1:]])[:, None]
-    return after[went.times[:-1] >= 2 * PERIOD].max(axis=0)[..., 0] / CAPACITY
+    return went.times[1:], after[..., 0] / CAPACITY
+
+
+def largest_loads(beta):
+    times, loads = with_short_flows(beta)
+    return loads[times > 2 * PERIOD].max(axis=0)
 
 
 def short_flows():
@@ -159,3 +164,25 @@ def measure(figure):
         "ks-remark4": [settled("blind window")],
         "ks-adaptive-marking": own_levels(),
     }
+
+
+def plot(figure, canvas):
+    left, right = canvas.subplots(1, 2)
+    times, loads = with_short_flows(1.0)
+    last = times > 2 * PERIOD
+    for number, label in enumerate(("level of eq 35 as printed", "corrected")):
+        left.plot(times[last] - 2 * PERIOD, loads[last, number, 1], label=label)
+    left.axhline(1.0, color="black", lw=0.8, ls="--")
+    left.set(xlabel="time", ylabel="load over capacity", title="Proposition 4: short flows come and go")
+    left.legend(loc="lower right")
+    counts = np.arange(1, 50, 3)
+    for number, beta in enumerate((0.25, 0.5, 2.0)):
+        possible = counts[counts < beta * CAPACITY]
+        levels = [marking_levels([[0]] * n, [CAPACITY], beta=beta)[0] for n in possible]
+        right.plot(possible, levels, color=f"C{number}", label=f"beta = {beta:g}")
+        for n in (10, 40):
+            found = adaptive([[0]] * n, [CAPACITY], Users(), beta, 0.5)[1][0]
+            right.plot(n, found, "o", color=f"C{number}")
+    right.set(xlabel="log users on a link of 100", ylabel="marking level")
+    right.set_title("Proposition 3; dots: links on their own")
+    right.legend(loc="lower left")
