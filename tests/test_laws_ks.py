@@ -115,6 +115,14 @@ def test_random_losses_lower_rates_unless_only_marks_count():
     assert rate(1.0, marks=False) == pytest.approx(full_link_rate(50.0, TCP_BETA, 1.0))
 
 
+@pytest.mark.parametrize(("beta", "times"), [(TCP_BETA, 4.08), (TCP_BETA_HALVING, 4.80)])
+def test_marks_keep_three_users_of_a_lossy_link_at_so_many_times_the_rate(beta, times):
+    # Experiment 2: 5 % of the packets are lost at random; 1 Mb/s in packets of 32 B per 20 ms.
+    users, capacity = Users(exponents=1, kept=0.95), 78.125
+    marked = best([[0]] * 3, [0.99 * capacity], users, beta, marks=True).rates
+    assert marked / best([[0]] * 3, [capacity], users, beta).rates == pytest.approx([times] * 3, rel=0.01)
+
+
 @pytest.mark.parametrize("capacity", [10.0, 100.0])
 def test_a_link_stays_full_up_to_the_harmful_loss(capacity):
     harmful = harmful_loss(capacity, TCP_BETA, 2.0)

@@ -90,6 +90,20 @@ def test_too_many_users_have_no_level():
         marking_levels([[0]] * 51, [100.0], beta=0.5)
 
 
+def test_levels_of_experiment_3_of_kunniyur_and_srikant():
+    # 300 users of packets of 32 B: in units of 20 ms, beta = 0.5 has no level; in units of 1 s it has.
+    routes, exponents = [[0, 1]] * 100 + [[0]] * 100 + [[1]] * 100, ([0.0] * 50 + [1.0] * 50) * 3
+    users = {"routes": routes, "exponents": exponents}
+    capacities = np.array([2e6, 1e6]) / 256
+    with pytest.raises(LevelError, match=r"link 0: .* price of 1\.396"):
+        marking_levels(**users, capacities=0.02 * capacities, beta=0.5)
+    with pytest.raises(LevelError, match=r"link 1: .* price of 3\.763"):
+        marking_levels(**users, capacities=0.02 * capacities, beta=3.75)
+    assert marking_levels(**users, capacities=capacities, beta=0.5) / capacities == pytest.approx(
+        [0.971, 0.940], abs=5e-4
+    )
+
+
 @pytest.mark.parametrize(("level", "load"), [(2.0, 5.0), (2.0, 2.0), (2.0, 1.0), (0.0, 3.0), (1.0, 1.0 + 1e-9)])
 def test_what_is_paid_is_the_integral_of_what_is_marked(level, load):
     integral = quad(lambda y: float(excess_share(level, y)), 0, load, points=[level] if 0 < level < load else None)[0]

@@ -2,7 +2,7 @@ import numpy as np
 
 from levelflow.claims import Against
 from levelflow.claims.metrics import series
-from levelflow.theory.utility import optimum
+from levelflow.theory.laws.ks import Users, best
 
 UNIT = 0.02  # s
 BITS = 256.0  # of a packet
@@ -19,8 +19,8 @@ def per_unit(bps):
 def program():
     """Optimal rates of (6) to (8), packets per time unit."""
     routes = [[list(LINKS).index(link) for link in links] for _, links in USERS.values()]
-    exponents = [exponent for exponent, _ in USERS.values()]
-    return optimum(routes, [per_unit(c) for c in LINKS.values()], exponents=exponents).rates
+    users = Users(exponents=[exponent for exponent, _ in USERS.values()])
+    return best(routes, [per_unit(c) for c in LINKS.values()], users).rates
 
 
 def column(result, user, name, window=SETTLED):
