@@ -155,14 +155,16 @@ def test_a_step_with_which_the_method_is_wrong_is_refused():
     network = Network.of_routes(CHAIN, [4.0, 6.0, 8.0], Users(exponents=[0.0, 1.0, 0.0, 2.0]), 2.0)
     with pytest.raises(FluidError, match=r"a step of 0.05 is not allowed for these rates"):
         run(network, np.ones(4), 50.0, step=0.05)
+    with pytest.raises(FluidError, match=r"a step of 1000.0 is not allowed for these rates"):
+        run(network, np.ones(4), 1e5, step=1e3)
 
 
 #: Users of two networks.
 PAIR = Users(weights=np.ones((2, 2)))
 
 
-def late(to_links):
-    return run(one_link(), [1, 1], 1.0, step=0.1, to_links=to_links)
+def late(to_links, **options):
+    return run(one_link(), [1, 1], 1.0, step=0.1, to_links=to_links, **options)
 
 
 def one_link(**changes):
@@ -181,6 +183,12 @@ def one_link(**changes):
         (CapacityError, "link 0: capacity nan", lambda: one_link(capacities=[np.nan])),
         (FluidError, "3 users for 2 routes", lambda: one_link(users=Users(weights=[1, 2, 3]))),
         (FluidError, "several networks do not fit", lambda: one_link(users=PAIR, capacities=np.ones((3, 1)))),
+        (FluidError, "control 'windows' is not allowed; needs one of rate,", lambda: one_link(control="windows")),
+        (FluidError, "not allowed together with delays", lambda: late([[0, 0]], foreign=lambda time: 1.0)),
+        (FluidError, "gain nan is not allowed", lambda: run_adaptive(one_link(), [1, 1], 1.0, step=0.1, gain=np.nan)),
+        (FluidError, "target 1.5", lambda: run_adaptive(one_link(), [1, 1], 1.0, step=0.1, gain=1.0, target=1.5)),
+        (FluidError, "loss 1.5", lambda: random_windows(Users(), 1.0, 1.5, [1.0], acks=1, seed=0)),
+        (FluidError, "answers 0.0", lambda: random_windows(Users(), 1.0, 0.5, [1.0], acks=0, seed=0)),
         (UserError, "beta -1", lambda: one_link(beta=-1)),
         (RouteError, "no link 1", lambda: Network.of_routes([[1]], [1.0], Users(), 1.0)),
         (FluidError, "rate 0.0 is not allowed", lambda: run(one_link(), [1.0, 0.0], 1.0, step=0.1)),

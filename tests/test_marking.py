@@ -67,6 +67,21 @@ def test_no_link_of_a_network_loses_anything_at_these_levels(problem, more):
     assert (loads <= problem["capacities"] * (1 + 1e-8)).all()
 
 
+@pytest.mark.parametrize("size", [50, 200])
+def test_no_link_of_a_large_network_loses_anything(size):
+    random = np.random.default_rng(size)
+    routes = [random.choice(size, random.integers(1, 6), replace=False).tolist() for _ in range(size)]
+    users = {"weights": random.uniform(0.5, 2, size), "exponents": random.choice([0.0, 0.5, 1.0, 2.0], size)}
+    capacities = random.uniform(10, 50, size)
+    levels = marking_levels(routes, capacities, beta=5.0, **users)
+    rates = optimum(routes, levels, penalty=5.0, **users).rates
+    loads = np.zeros(size)
+    for rate, route in zip(rates, routes, strict=True):
+        loads[route] += rate
+    assert (loads <= capacities * (1 + 1e-8)).all()
+    assert loads.max() > levels.min()
+
+
 def test_log_users_of_one_link_exceed_its_level_by_one_over_beta_each():
     assert marking_levels([[0]] * 30, [100.0], beta=0.5) == pytest.approx([100 - 30 / 0.5])
     # Corrected eq 35: the same with what peaks of short flows leave.

@@ -8,11 +8,11 @@ this met at its links; a window also grows by answers only.
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from levelflow.theory.checked import positive
+from levelflow.theory.checked import count, positive, share
 from levelflow.theory.equations import Trajectory, integrate
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.laws.ks import Users, best, nack_rate, program, rate_change, window_change
@@ -38,6 +38,8 @@ HEUN = 2.0
 #: A best reply is within `2^-HALVINGS` of the range in which it must lie, in logarithms.
 HALVINGS = 52
 MOST_ROUNDS = 10_000
+#: Smallest window, packets; the paper names none.
+FLOOR = 0.1
 
 
 class FluidError(TheoryError):
@@ -66,6 +68,8 @@ class Network:
 
     def __post_init__(self) -> None:
         program(self.users, self.beta)
+        if self.control not in get_args(Control):
+            raise FluidError(f"control {self.control!r} is not allowed; needs one of {', '.join(get_args(Control))}")
         crossings = np.array(self.crossings, dtype=np.float64)
         capacities = read_capacities(self.capacities)
         if crossings.ndim < 2 or not ((crossings >= 0) & (crossings == np.round(crossings))).all():
@@ -233,7 +237,8 @@ def run(
         every: how many steps there are between two that are recorded.
 
     Raises:
-        FluidError: if a rate or delay is not allowed, or the step too long for the rates at the end.
+        FluidError: if a rate or delay is not allowed, there are foreign loads and delays, or the step is too long for
+            the rates at the end.
         EquationError: if the duration or step is not allowed.
 
     >>> network = Network.of_routes([[0], [0]], [8.0], Users(), 1.0)
@@ -251,6 +256,8 @@ def run(
         went = integrate(change, rates, duration, step=step, bounds=(low, np.inf), every=every)
         _check_step(step, network, went.states[-1], network.capacities)
         return went
+    if foreign is not None:
+        raise FluidError("flows that do not answer are not allowed together with delays")
     delayed = _Delayed(network, to_links)
     return integrate(delayed, rates, duration, step=step, bounds=(low, np.inf), every=every, longest=delayed.longest)
 
@@ -294,11 +301,13 @@ def run_adaptive(
         levels: at time 0; the targets by default.
 
     Raises:
-        FluidError: if a rate or level is not allowed, or the step too long for the rates at the end.
+        FluidError: if a rate, level, gain or target is not allowed, or the step too long for the rates at the end.
         EquationError: if the duration or step is not allowed.
     """
     rates = _read_start(network, start)
     users = rates.shape[-1]
+    positive(FluidError, gain=gain, target=target)
+    share(FluidError, target=target)
     goal = target * network.capacities
     first = np.broadcast_to(np.array(goal if levels is None else levels, dtype=np.float64), goal.shape)
     if not ((first >= 0) & (first <= goal)).all():
@@ -427,14 +436,19 @@ def random_windows(
         acks: how many answers, lost ones included.
         seed: of the random numbers.
         blind: whether constants ignore the delay.
+
+    Raises:
+        FluidError: if a window, a share or the number of answers is not allowed.
     """
     random = np.random.default_rng(seed)
     windows = np.array(start, dtype=np.float64)
     positive(FluidError, window=windows)
+    share(FluidError, loss=losses)
+    count(FluidError, 1, answers=acks)
     taken = np.zeros_like(windows)
     for n in range(acks):
         lost = random.random(windows.shape) < losses
-        windows = np.maximum(windows + window_change(users, beta, windows, 1.0, lost, blind=blind), 0.1)
+        windows = np.maximum(windows + window_change(users, beta, windows, 1.0, lost, blind=blind), FLOOR)
         if 2 * n >= acks:
             taken += users.delays / windows
     return np.asarray((acks - (acks + 1) // 2) / taken)
@@ -449,9 +463,11 @@ def _check_step(step: float, network: Network, rates: Floats, levels: Floats) ->
 
     It may then rest elsewhere: just below a level, with a half step above it. So links count as full.
     """
-    fastest = float(np.abs(np.linalg.eigvals(network.jacobian(rates, np.minimum(levels, network.loads(rates))))).max())
+    jacobian = network.jacobian(rates, np.minimum(levels, network.loads(rates)))
+    fastest = float(np.abs(np.linalg.eigvals(jacobian)).max()) if np.isfinite(jacobian).all() else np.inf
     if step * fastest > HEUN:
-        raise FluidError(f"a step of {step} is not allowed for these rates; needs at most {HEUN / fastest:.3g}")
+        most = f"at most {HEUN / fastest:.3g}" if np.isfinite(fastest) else "a much smaller one"
+        raise FluidError(f"a step of {step} is not allowed for these rates; needs {most}")
 
 
 def _read_start(network: Network, start: ArrayLike) -> Floats:
