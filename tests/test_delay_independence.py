@@ -57,8 +57,26 @@ def test_what_a_batch_does_not_take_is_refused():
             are_stable(np.ones((1, 2, 2)), delays)
     with pytest.raises(MatrixError, match="size 0"):
         experiment(1, 10, 0)
-    with pytest.raises(DelayError, match="draws"):
-        experiment(1, 10, draws=0)
+    with pytest.raises(MatrixError, match="count 0"):
+        experiment(1, 0)
+    with pytest.raises(MatrixError, match="spread"):
+        experiment(1, 10, spread=math.nan)
+    for bad in ({"draws": 0}, {"longest": 0}):
+        with pytest.raises(DelayError, match="a whole number >= 1"):
+            experiment(1, 10, **bad)
+
+
+def test_an_experiment_may_keep_no_matrix():
+    found = experiment(1, 5, spread=1e6)
+    assert found.matrices.shape == (0, 2, 2)
+    assert found.norm2.shape == found.norm_s.shape == (0,)
+
+
+def test_delays_that_are_all_doubled_change_nothing():
+    rng = np.random.default_rng(6)
+    for _ in range(20):
+        a, delays = rng.normal(size=(3, 3)) / 2, rng.integers(1, 9, 3)
+        assert abs(stability(a, 5 * delays).root) ** 5 == pytest.approx(abs(stability(a, delays).root))
 
 
 def test_an_experiment_depends_on_its_seed_alone_and_shows_what_breaks_a_matrix():

@@ -78,7 +78,7 @@ def test_a_norm_is_the_largest_stretch_of_weighted_vectors(matrix, order, data):
 
 
 @given(MATRICES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_rho_of_the_moduli_is_the_least_weighted_sum_of_a_row(matrix):
     bound = absolute_radius(matrix)
     assert np.abs(scaled_by(matrix, bound.weights)).sum(axis=1).max() == pytest.approx(bound.upper)
@@ -90,7 +90,7 @@ def test_rho_of_the_moduli_is_the_least_weighted_sum_of_a_row(matrix):
 
 
 @given(MATRICES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=100, deadline=None)
 def test_the_scaled_norm_is_proven_from_both_sides(matrix):
     found = scaled_norm(matrix)
     scale = np.abs(matrix).max()
@@ -108,13 +108,13 @@ def test_the_scaled_norm_is_proven_from_both_sides(matrix):
 
 
 @given(st.integers(0, 10**6), st.integers(2, 12), st.booleans())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=60, deadline=None)
 def test_rho_is_below_the_scaled_norm_and_that_below_rho_of_the_moduli(seed, size, non_negative):
     matrix = np.random.default_rng(seed).normal(size=(size, size))
     matrix = np.abs(matrix) if non_negative else matrix
     found, absolute = scaled_norm(matrix), absolute_radius(matrix)
     assert spectral_radius(matrix) <= found.upper * (1 + 1e-12)
-    assert found.lower <= absolute.upper
+    assert found.lower <= absolute.upper * (1 + 1e-12)
     assert found.gap <= 2e-6 * found.upper
     if non_negative:
         assert found.upper == pytest.approx(absolute.upper, rel=2e-6)
@@ -156,6 +156,14 @@ def test_a_matrix_of_size_50_takes_little_time():
     matrix = np.random.default_rng(6).normal(size=(50, 50))
     found = scaled_norm(matrix)
     assert found.gap <= 2e-6 * found.upper
+
+
+def test_units_do_not_matter():
+    matrix = np.random.default_rng(8).normal(size=(4, 4))
+    for unit in (1e-200, 1e-3, 1e200):
+        assert scaled_norm(matrix * unit).upper == pytest.approx(scaled_norm(matrix).upper * unit, rel=1e-9)
+        assert scaled_norms(matrix[None] * unit)[0] == pytest.approx(scaled_norm(matrix).upper * unit, rel=1e-6)
+        assert scaled_norms(matrix[None, :2, :2] * unit)[0] == pytest.approx(scaled_norm(matrix[:2, :2]).upper * unit)
 
 
 def test_scaling_undoes_scaling():

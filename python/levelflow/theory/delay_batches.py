@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory import checked
 from levelflow.theory.delays import DelayError, roots
 from levelflow.theory.matrices import MatrixError, read_matrices
 from levelflow.theory.scaled_norm import scaled_norms
@@ -69,13 +70,14 @@ def experiment(
         longest: of the delays, which are uniform from 1, steps.
 
     Raises:
-        MatrixError: if the size is not 1 to 12.
+        MatrixError: if the size is not 1 to 12, there are no matrices, or the spread is not positive and finite.
         DelayError: if there are no draws or the longest delay is below 1.
     """
-    if not 1 <= size <= LARGEST_SIZE:
+    if size not in range(1, LARGEST_SIZE + 1):
         raise MatrixError(f"size {size} is not allowed; random matrices have 1 to {LARGEST_SIZE} rows")
-    if draws < 1 or longest < 1:
-        raise DelayError(f"{draws} draws of delays up to {longest} are not allowed; needs at least 1 of each")
+    checked.count(MatrixError, 1, count=count)
+    checked.positive(MatrixError, spread=spread)
+    checked.count(DelayError, 1, draws=draws, longest=longest)
     rng = np.random.default_rng(seed)
     every = rng.uniform(-spread, spread, (count, size, size))
     radius: Floats = np.abs(np.linalg.eigvals(every)).max(axis=1)

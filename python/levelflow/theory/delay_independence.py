@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 #: Parts of the circle to which phases are rounded, and turns that are added to all delays.
 _PARTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64)
 _TURNS = (0, 1, 2, 4, 8, 16, 32)
-#: A radius that is above 1 by less may be rounding.
+#: What is this close to 1 may be on either side of it, by rounding.
 _CLEAR = 1e-9
 
 
@@ -131,7 +131,7 @@ def conditions(matrix: ArrayLike) -> tuple[Condition, ...]:
         for name, source in named.items()
         if members[name].holds
     ]
-    return *(Condition(name, source, value, value < 1, of) for name, source, value, of in values), *classes
+    return *(Condition(name, source, value, value < 1 - _CLEAR, of) for name, source, value, of in values), *classes
 
 
 def worst_turn(matrix: ArrayLike, seed: int = 1) -> tuple[float, Complexes]:

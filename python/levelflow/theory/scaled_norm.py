@@ -53,10 +53,11 @@ def scaled_norm(matrix: ArrayLike) -> ScaledNorm:
     >>> scaled_norm([[0.5, 1.0], [0.0, 0.5]]).attained
     False
     """
-    a = read_matrix(matrix)
-    size = len(a)
+    given = read_matrix(matrix)
+    unit = float(np.abs(given).max()) or 1.0
+    a = given / unit  # so that squares are neither too large nor too small
     parts = blocks(a)
-    weights = np.ones(size)
+    weights = np.ones(len(a))
     found = []
     for part in parts:
         bound = _irreducible(a[np.ix_(part, part)])
@@ -72,7 +73,7 @@ def scaled_norm(matrix: ArrayLike) -> ScaledNorm:
         if bound.upper >= largest * (1 - _CLUSTER)
     )
     weights = decouple(a, parts, weights, largest)
-    return ScaledNorm(norm(a, 2, weights), lower_bound(a, dual), weights, attained, dual)
+    return ScaledNorm(norm(a, 2, weights) * unit, lower_bound(a, dual) * unit, weights, attained, dual)
 
 
 def scaled_norms(matrices: ArrayLike) -> Floats:
@@ -83,16 +84,18 @@ def scaled_norms(matrices: ArrayLike) -> Floats:
     Raises:
         MatrixError: if a matrix is not allowed.
     """
-    a = read_matrices(matrices)
-    size = a.shape[-1]
+    given = read_matrices(matrices)
+    size = given.shape[-1]
+    unit = np.maximum(np.abs(given).max(axis=(1, 2)), np.finfo(float).tiny)
+    a = given / unit[:, None, None]
     if size == 1:
-        first: Floats = np.abs(a[:, 0, 0])
+        first: Floats = np.abs(given[:, 0, 0])
         return first
     if size == 2:
         squares = np.abs(a) ** 2
         total = squares[:, 0, 0] + squares[:, 1, 1] + 2 * np.abs(a[:, 0, 1] * a[:, 1, 0])
         product = 4 * np.abs(a[:, 0, 0] * a[:, 1, 1] - a[:, 0, 1] * a[:, 1, 0]) ** 2
-        closed: Floats = np.sqrt((total + np.sqrt(np.maximum(total**2 - product, 0))) / 2)
+        closed: Floats = unit * np.sqrt((total + np.sqrt(np.maximum(total**2 - product, 0))) / 2)
         return closed
     result = np.empty(len(a))
     dense = (a != 0).all(axis=(1, 2))
@@ -100,7 +103,8 @@ def scaled_norms(matrices: ArrayLike) -> Floats:
         result[k] = scaled_norm(a[k]).upper
     if dense.any():
         result[dense] = _minimise(a[dense])[1]
-    return result
+    every: Floats = result * unit
+    return every
 
 
 def lower_bound(matrix: ArrayLike, dual: ArrayLike) -> float:
