@@ -23,6 +23,8 @@ from levelflow.theory.errors import TheoryError
 from levelflow.theory.network import read_capacities, read_crossings, read_weights
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
     from levelflow.theory.network import Floats, Ints, Routes
@@ -203,6 +205,55 @@ class Assignment:
             InconsistentError: if there is no such order; names a cycle.
         """
         return [(link, self.responsive(link)) for layer in self.layers() for link in layer]
+
+
+def by_price(routes: Routes, prices: ArrayLike) -> Assignment:
+    """Returns the assignment in which each flow listens to the largest price that it has seen on its route (eq. 62).
+
+    Of equal prices it takes that of the lowest index, which all flows agree on.
+
+    Args:
+        routes: per flow, the indices of the links that it crosses.
+        prices: per link; or flows by links, where flows have looked at different times.
+
+    Raises:
+        AssignmentError: if there is not one price for each link, or it is NaN.
+        RouteError: if a flow crosses no link or an unknown one.
+
+    >>> by_price([[0, 1], [0, 1]], [[0.2, 0.1], [0.1, 0.2]]).cycle()  # the second looked later
+    [0, 1]
+    """
+    seen = np.array(prices, dtype=np.float64)
+    if seen.ndim not in {1, 2} or seen.shape[:-1] not in {(), (len(routes),)} or np.isnan(seen).any():
+        raise AssignmentError(f"prices of shape {seen.shape} are not allowed; needs one per link, or flows by links")
+    links = seen.shape[-1]
+    flow, link, _ = read_crossings(routes, links)
+    crosses = np.zeros((len(routes), links), dtype=np.bool_)
+    crosses[flow, link] = True
+    # A price of minus infinity is still that of a link on the route.
+    offered = np.where(crosses, np.broadcast_to(seen, crosses.shape), -np.inf)
+    largest = crosses & (offered == offered.max(axis=1, initial=-np.inf, keepdims=True))
+    return Assignment(crosses, largest.argmax(axis=1))
+
+
+def settle(assignment: Assignment, rates_on: Callable[[int, Ints, float], ArrayLike]) -> Floats:
+    """Returns the rates at rest, link after link: to those that follow, what has settled is a constant load.
+
+    Args:
+        assignment: who listens where.
+        rates_on: from a link, its responsive flows and the load of the others, the rates of the first.
+
+    Raises:
+        InconsistentError: if links wait for each other.
+
+    >>> half = assign([[0, 1], [0], [1]], [0, 0, 1])
+    >>> settle(half, lambda link, flows, load: ([4.0, 10.0][link] - load) / flows.size).tolist()
+    [2.0, 2.0, 8.0]
+    """
+    rates = np.zeros(len(assignment.bottlenecks))
+    for link, flows in assignment.subsystems():
+        rates[flows] = rates_on(link, flows, float(rates[assignment.unresponsive(link)].sum()))
+    return rates
 
 
 def random_routes(random: np.random.Generator, flows: int, links: int, shortest: int, longest: int) -> list[list[int]]:

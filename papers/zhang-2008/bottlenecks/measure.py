@@ -1,0 +1,163 @@
+"""Bottlenecks in networks: those of max-min rates, who waits for whom, and what that makes of stability."""
+
+import numpy as np
+
+from levelflow.theory.assignment import (
+    bottleneck_sets,
+    by_price,
+    random_consistent,
+    random_routes,
+    spectral_radius,
+    spectrum,
+)
+from levelflow.theory.equations import integrate
+from levelflow.theory.laws import emkc, jetmax_choice, mkc_network
+from levelflow.theory.laws.paths import scattered
+from levelflow.theory.maxmin import maxmin
+
+RANDOM = 1
+NETWORKS, FLOWS, LINKS = 500, 50, 10
+
+
+def networks(count=NETWORKS, flows=FLOWS, links=LINKS, longest=5):
+    random = np.random.default_rng(RANDOM)
+    for _ in range(count):
+        yield random, random_routes(random, flows, links, 1, longest), random.uniform(1, 100, links)
+
+
+def definition_6():
+    """Every flow has a bottleneck at max-min rates, and only there."""
+    fair, others = [], []
+    for random, routes, capacities in networks():
+        rates = maxmin(routes, capacities)
+        fair.append(all(bottleneck_sets(routes, capacities, rates)))
+        modest = rates * np.where(np.arange(FLOWS) == random.integers(FLOWS), 0.5, 1)
+        weighted = maxmin(routes, capacities, 10 ** random.uniform(-1, 1, FLOWS))
+        for other in (modest, weighted):
+            lacks = not all(bottleneck_sets(routes, capacities, other))
+            others.append(lacks and not np.allclose(other, rates))
+    return [all(fair), all(others)]
+
+
+def at_rest():
+    """Assignments by the largest price at rest of EMKC, and by a common order of links."""
+    for random, routes, capacities in networks():
+        resting = emkc.rest(routes, capacities, 10 ** random.uniform(-2, 1))
+        yield by_price(routes, resting.prices)
+        yield random_consistent(random, routes)
+
+
+def lemmas_17_and_18():
+    found = list(at_rest())
+    acyclic = [assignment.cycle() is None for assignment in found]
+    clean = [any(not assignment.unresponsive(link).size for link in assignment.links) for assignment in found]
+    return [float(np.mean(acyclic))], [all(clean)]
+
+
+def theorem_14(count=40, flows=12, links=5):
+    """The spectrum of the whole is that of its links, and the whole is stable if they are, whatever the delays."""
+    same, agree = [], []
+    random = np.random.default_rng(RANDOM)
+    while len(agree) < count:
+        routes = random_routes(random, flows, links, 1, 3)
+        capacities, alpha, beta = (
+            random.uniform(5, 20, links),
+            random.uniform(0.1, 1, flows),
+            random.uniform(0.1, 3, flows),
+        )
+        assignment = random_consistent(random, routes)
+        rates = mkc_network.rest(assignment, capacities, alpha / beta)
+        matrix = mkc_network.jacobian(assignment, capacities, rates, beta)
+        radius = spectral_radius(assignment, matrix)
+        if abs(radius - 1) < 0.05:
+            continue
+        blocks = [matrix[np.ix_(own, own)] for _, own in assignment.subsystems()]
+        points = 3 * np.exp(2j * np.pi * random.random(20))
+        whole = [np.linalg.det(point * np.eye(flows) - matrix) for point in points]
+        parts = [np.prod([np.linalg.det(point * np.eye(len(b)) - b) for b in blocks]) for point in points]
+        same.append(np.allclose(whole, parts, rtol=1e-9) and spectrum(assignment, matrix).size == flows)
+        returns = [
+            comes_back(assignment, scattered(routes, links, longest, random), rates, capacities, (alpha, beta))
+            for longest in (1, 5)
+        ]
+        agree.append(all(returns) == (radius < 1))
+    return [all(same), float(np.mean(agree))]
+
+
+def comes_back(assignment, network, rates, capacities, gains, steps=600):
+    start = rates * (1 + 1e-6 * np.cos(np.arange(rates.size)))
+    end = mkc_network.iterate(network, assignment, start, steps, capacities, gains).rates[-1]
+    return bool(np.abs(end / rates - 1).max() < 1e-7)
+
+
+def signals(oscillating, duration=120.0, step=0.01):
+    """Prices of two links: solutions of differential equations."""
+    if not oscillating:
+        final = np.array([0.1, 0.15])
+        return integrate(lambda _, p, __: (final - p) / 5, [0.0, -0.15], duration, step=step)
+    speed = 2 * np.pi / PERIOD
+
+    def turn(t, state, past):
+        deviation, slope = state
+        return np.array([slope, -(speed**2) * deviation])
+
+    went = integrate(turn, [[0.0, 0.0], [0.05 * speed, -0.05 * speed]], duration, step=step)
+    return went._replace(states=0.1 + went.states[:, 0])
+
+
+PERIOD = 6.0
+
+
+def looks(oscillating):
+    """When the flows look, s, and the assignment after each time: the second looks half a period after the first."""
+    went = signals(oscillating)
+    first = np.arange(PERIOD / 4, went.times[-1] - PERIOD / 2, PERIOD)
+    seen = [
+        [went.states[np.searchsorted(went.times, time)] for time in (moment, moment + PERIOD / 2)] for moment in first
+    ]
+    return first, [by_price([[0, 1], [0, 1]], prices) for prices in seen]
+
+
+def corollary_7():
+    monotone, swinging = looks(False)[1], looks(True)[1]
+    healed = monotone[-1].consistent and set(monotone[-1].bottlenecks) == {1}
+    return [healed, all(not assignment.consistent for assignment in swinging)]
+
+
+def theorem_16():
+    worst = 0.0
+    for random, routes, targets in networks():
+        settled = jetmax_choice.settle(routes, targets, 10 ** random.uniform(-3, 2, FLOWS))
+        error = np.abs(settled.rates / maxmin(routes, targets) - 1).max() if settled.steps > 0 else np.inf
+        worst = max(worst, error)
+    return [worst]
+
+
+def measure(figure):
+    acyclic, clean = lemmas_17_and_18()
+    return {
+        "bottleneck-def6": definition_6(),
+        "lemma17": acyclic,
+        "lemma18": clean,
+        "thm14": theorem_14(),
+        "cor7-fig31": corollary_7(),
+        "jetmax-thm16": theorem_16(),
+    }
+
+
+def plot(figure, canvas):
+    for axes, oscillating in zip(canvas.subplots(1, 2, sharey=True), (False, True), strict=True):
+        went = signals(oscillating, 40.0)
+        for link, p in enumerate(went.states.T, 1):
+            axes.plot(went.times, p, label=f"price of link {link}")
+        times, found = looks(oscillating)
+        for flow, (offset, marker) in enumerate(((0.0, "o"), (PERIOD / 2, "s"))):
+            at = times[times < 35] + offset
+            heard = [
+                went.states[np.searchsorted(went.times, t), a.bottlenecks[flow]]
+                for t, a in zip(at, found, strict=False)
+            ]
+            axes.plot(at, heard, marker, color="black", fillstyle="none", label=f"what flow {flow + 1} goes by")
+        axes.set(xlabel="time (s)", title="flows agree in the end" if not oscillating else "the circle stays")
+    axes.legend()
+    canvas.suptitle("Fig 31: two flows that look at different times")
