@@ -43,7 +43,8 @@ def scaled_norm(matrix: ArrayLike) -> ScaledNorm:
 
     The infimum is that of the irreducible block with the largest; where blocks are coupled it need not be attained.
     It is convex in the logarithms of the weights. The bounds are about a millionth of it apart, up to a thousandth
-    where elements span many orders of magnitude; they hold in any case. Size 50 takes a tenth of a second, 200 two seconds.
+    where elements span many orders of magnitude; they hold in any case. Size 50 takes a tenth of a second, size 200 two
+    seconds.
 
     Raises:
         MatrixError: if the matrix is not allowed.
