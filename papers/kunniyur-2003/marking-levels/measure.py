@@ -131,10 +131,10 @@ def change_by_losses():
     return [float(np.abs(rates(nu, 0.95) / rates(nu, 1.0) - 1).max()) for nu in (0.0, 0.5, 1.0, 2.0)]
 
 
-def adaptive(routes, capacities, users, beta, gain, gamma=1.0):
-    """Loads and levels over capacities at the end."""
+def adaptive(routes, capacities, users, beta, gain, gamma=1.0, step=0.03):
+    """Loads over capacities, and levels, at the end."""
     network = Network.of_routes(routes, capacities, users, beta, marks=True)
-    went = run_adaptive(network, np.ones(len(routes)), 200.0, step=0.03, gain=gain, target=gamma)
+    went = run_adaptive(network, np.ones(len(routes)), 200.0, step=step, gain=gain, target=gamma)
     return network.loads(went.rates[-1]) / capacities, went.levels[-1]
 
 
@@ -175,13 +175,13 @@ def plot(figure, canvas):
     left.axhline(1.0, color="black", lw=0.8, ls="--")
     left.set(xlabel="time", ylabel="load over capacity", title="Proposition 4: short flows come and go")
     left.legend(loc="lower right")
-    counts = np.arange(1, 50, 3)
+    counts = np.array([1, 12, 24, 49])
     for number, beta in enumerate((0.25, 0.5, 2.0)):
         possible = counts[counts < beta * CAPACITY]
         levels = [marking_levels([[0]] * n, [CAPACITY], beta=beta)[0] for n in possible]
         right.plot(possible, levels, color=f"C{number}", label=f"beta = {beta:g}")
         for n in (10, 40):
-            found = adaptive([[0]] * n, [CAPACITY], Users(), beta, 0.5)[1][0]
+            found = adaptive([[0]] * n, [CAPACITY], Users(), beta, 0.5, step=0.2)[1][0]
             right.plot(n, found, "o", color=f"C{number}")
     right.set(xlabel="log users on a link of 100", ylabel="marking level")
     right.set_title("Proposition 3; dots: links on their own")

@@ -111,11 +111,11 @@ def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
     network = random_network(LINKS, NUMBER, seed=5)
     for start, line in ((0.2, "-"), (12.0, "--")):
-        went = run(network, [start] * NUMBER, 200.0, step=0.01)
+        went = run(network, [start] * NUMBER, 50.0, step=0.01)
         for number in range(NUMBER):
             left.plot(went.times[1:], went.states[1:, number], line, color=f"C{number}", lw=1)
     left.set(xscale="log", yscale="log", xlabel="time", ylabel="rate", title="Six users, each from two starts")
-    betas = np.geomspace(0.1, 1e4, 60)
+    betas = np.geomspace(0.1, 1e4, 20)
     right.loglog(betas, [excess(beta) for beta in betas])
     right.plot(BETA, excess(BETA), "o", label="beta = 0.5")
     right.set(
