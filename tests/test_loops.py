@@ -36,7 +36,7 @@ def right(zeros):
     return sum(zero.value.real > 0 for zero in zeros)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=120, deadline=None)
 @given(loops())
 def test_encirclements_of_the_nyquist_curve_count_the_unstable_roots(loop):
     on_axis = [root.value for root in loop.roots if abs(root.value.real) < 1e-6]

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     Complexes = NDArray[np.complex128]
 
 #: Nodes of the spectral method per unit of |s| times delay, those besides, and the size of its matrix at most.
-NODES_EACH, NODES, LARGEST_MATRIX = 1.0, 20, 800
+NODES_EACH, NODES, LARGEST_MATRIX = 0.6, 20, 600
 #: A zero is one if the terms of `h` cancel to this share of their sizes.
 RESIDUAL = 1e-12
 NEWTON_STEPS = 80

@@ -34,6 +34,23 @@ def fct_processor_sharing(rtpd: Numbers, size: Numbers, capacity: Numbers, load:
     return ROUND_TRIPS * rtpd + 8 * size / (capacity * (1 - load))
 
 
+def fct_slow_start(rtpd: Numbers, packets: Numbers, size: Numbers, capacity: Numbers) -> Numbers:
+    """Completion time in TCP's slow start without losses and queues, `(log2(n + 1) + 1/2) RTPD + L/C`, s (III-B.1).
+
+    Windows double each round trip, from 2 packets after a handshake, or from 1 without one, to within a packet.
+
+    Args:
+        rtpd: s.
+        packets: `n`, the size in packets.
+        size: `L`, bytes.
+        capacity: bit/s.
+
+    >>> float(fct_slow_start(0.5, 7, 7e3, 56e3))
+    2.75
+    """
+    return (np.log2(packets + 1) + 0.5) * rtpd + 8 * size / capacity
+
+
 def active_processor_sharing(
     arrivals: Numbers, rtpd: Numbers, mean_size: Numbers, capacity: Numbers, load: Numbers
 ) -> Numbers:

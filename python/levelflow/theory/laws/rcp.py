@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
+from levelflow.theory.checked import not_negative
 from levelflow.theory.equations import Trajectory, integrate
-from levelflow.theory.errors import TheoryError
+from levelflow.theory.laws.inputs import LawError, read_positive
 from levelflow.theory.loops import Loop
 from levelflow.theory.quasi import QuasiPolynomial
 
@@ -37,10 +38,6 @@ SPARSE = 13
 WITHIN = 0.02
 
 
-class RcpError(TheoryError):
-    """Gains, a link or a run that RCP's models do not cover."""
-
-
 @dataclass(frozen=True)
 class Link:
     """A link and what uses it; every number may be an array.
@@ -59,7 +56,7 @@ class Link:
 
     def __post_init__(self) -> None:
         for name, values in vars(self).items():
-            _positive(name, values)
+            read_positive(name, values)
 
     @property
     def rest(self) -> tuple[Numbers, Numbers]:
@@ -112,14 +109,14 @@ def loop(alpha: float, beta: float, d0: float = 1.0) -> Loop:
     """Returns the open loop, eq 9: `G(s) = e^(-s d0) (alpha s d0 + beta) / (s d0)^2`.
 
     Raises:
-        RcpError: if a gain or the round trip is not positive and finite.
+        LawError: if a gain or the round trip is not positive and finite.
 
     >>> loop(0.4, 0.2).stable, loop(0.2, 0.4).stable
     (True, False)
     """
-    _positive("alpha", alpha)
-    _positive("beta", beta)
-    _positive("d0", d0)
+    read_positive("alpha", alpha)
+    read_positive("beta", beta)
+    read_positive("d0", d0)
     return Loop.rational([alpha / d0, beta / d0**2], [1, 0, 0], delay=d0)
 
 
@@ -127,9 +124,9 @@ def loop_of_alpha(beta: float) -> Loop:
     """Returns `G1(s) = s e^-s / (s^2 + beta e^-s)`, of which alpha is the gain; d0 is the unit of time (001, IV-D).
 
     Raises:
-        RcpError: if beta is not positive and finite.
+        LawError: if beta is not positive and finite.
     """
-    _positive("beta", beta)
+    read_positive("beta", beta)
     return Loop(QuasiPolynomial([([1, 0], 1.0)]), QuasiPolynomial([([1, 0, 0], 0.0), ([beta], 1.0)]))
 
 
@@ -195,12 +192,12 @@ def alpha_range(beta: float, *, pade: bool = False) -> tuple[float, float] | Non
     """Returns the ends of the stable range of alpha, or none if beta is not below `beta_limit`.
 
     Raises:
-        RcpError: if beta is not positive and finite.
+        LawError: if beta is not positive and finite.
 
     >>> [round(end, 4) for end in alpha_range(0.3)]
     [0.3427, 1.4061]
     """
-    _positive("beta", beta)
+    read_positive("beta", beta)
     top = _top(pade)
     if beta >= boundary(top, pade=pade)[1]:
         return None
@@ -253,15 +250,14 @@ def fluid(
         Times in s, or in round trips where those differ, and states of shape (times, 2, *cases): rate and queue.
 
     Raises:
-        RcpError: if a gain or a rate is not positive and finite, or a queue is negative.
+        LawError: if a gain or a rate is not positive and finite, or a queue is negative.
         EquationError: if duration or step is not allowed.
     """
     alpha, beta = gains
     rate, queue = start
     for name, values in (("alpha", alpha), ("beta", beta), ("rate", rate)):
-        _positive(name, values)
-    if not (np.isfinite(queue) & (np.asarray(queue) >= 0)).all():
-        raise RcpError("queue: needs finite numbers >= 0")
+        read_positive(name, values)
+    not_negative(LawError, queue=queue)
     cases = np.broadcast_arrays(alpha, beta, rate, queue, link.capacity, link.flows, link.d0, link.interval)
     shape, flat = cases[0].shape, [np.ravel(case).astype(np.float64) for case in cases]
     order = np.argsort(flat[7] / flat[6], kind="stable")
@@ -320,7 +316,7 @@ def settles_from_anywhere(
         buffer: what the queue cannot exceed, in units of C d0.
 
     Raises:
-        RcpError: if a gain is not positive and finite.
+        LawError: if a gain is not positive and finite.
     """
     link = link or Link()
     one_more_axis = Link(*(np.asarray(values, dtype=np.float64)[..., None] for values in vars(link).values()))
@@ -329,9 +325,3 @@ def settles_from_anywhere(
     rate, queue = gamma / REST[0] * one_more_axis.rest[0], waiting * one_more_axis.capacity * one_more_axis.d0
     run = fluid(gains, (rate, queue), one_more_axis, duration=duration, step=step, buffer=buffer, every=SPARSE)
     return np.asarray(settles(run, one_more_axis).all(axis=-1))
-
-
-def _positive(name: str, values: Any) -> None:
-    numbers = np.asarray(values, dtype=np.float64)
-    if not (np.isfinite(numbers) & (numbers > 0)).all():
-        raise RcpError(f"{name} {values!r} is not allowed; needs finite numbers > 0")

@@ -22,6 +22,7 @@ import numpy as np
 
 from levelflow.theory.filling import fill
 from levelflow.theory.laws.inputs import LawError, read_number, read_positive
+from levelflow.theory.loops import Loop
 from levelflow.theory.network import read_capacities, read_crossings
 
 if TYPE_CHECKING:
@@ -31,6 +32,8 @@ if TYPE_CHECKING:
 
 #: Gain of the spare bandwidth, and share of the load that is shuffled (Katabi et al., sections 3.5 and 3.6).
 ALPHA, GAMMA = 0.4, 0.1
+#: What the gain must stay below, `pi/(4 sqrt(2))`, with `beta` from `balanced` (Katabi et al., theorem 1).
+ALPHA_LIMIT = np.pi / (4 * np.sqrt(2))
 
 
 class Rest(NamedTuple):
@@ -135,3 +138,31 @@ def _stops(taken: Floats, rising: Floats, flows: Floats, capacity: Floats, gains
     # Two forms of the root, each without a difference of nearly equal numbers where it is used.
     stops: Floats = np.where(b <= 0, (root - b) / (2 * a), 2 * c / (root + b))
     return stops
+
+
+def aggregate_loop(alpha: float, beta: float, delay: float = 1.0) -> Loop:
+    """Returns the open loop of the total rate, if all round trips are equal, `e^(-s d) (alpha s d + beta)/(s d)^2`.
+
+    It is linear: `y' = -(alpha/d) (y(t-d) - C) - (beta/d^2) q(t-d)`, `q' = y - C` (Katabi et al., theorem 1).
+
+    Raises:
+        LawError: if a number is not finite or not above 0.
+
+    >>> [aggregate_loop(alpha, balanced(alpha)).stable for alpha in (0.55, 0.56)]
+    [True, False]
+    """
+    first, second = read_number("alpha", alpha), read_number("beta", beta)
+    d = read_number("delay", delay)
+    return Loop.rational([first / d, second / d**2], [1, 0, 0], delay=d)
+
+
+def balanced(alpha: ArrayLike) -> Floats:
+    """Returns `beta = alpha^2 sqrt(2)`: the gain crossing is at `w d = alpha sqrt(2)`, with 45 degrees of lead there.
+
+    The delay takes `w d` of these, so the loop is stable for `alpha` below `ALPHA_LIMIT`.
+
+    >>> balanced(0.4).round(4).item()
+    0.2263
+    """
+    beta: Floats = np.sqrt(2) * read_positive("alpha", alpha) ** 2
+    return beta

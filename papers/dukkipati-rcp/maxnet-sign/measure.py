@@ -1,0 +1,34 @@
+"""MaxNet's link rule as 001 quotes it, d <- d + a (C - y), beside that of 003, p' = (y - mu C)/C."""
+
+import numpy as np
+
+from levelflow.theory.laws import maxnet
+from levelflow.theory.loops import Loop
+from levelflow.theory.pictures.nyquist import nyquist
+
+LAW = maxnet.Parameters(mu=1.0)
+CAPACITY, RTT = 1e9, 0.1
+
+
+def direction():
+    above, below = maxnet.price_change(np.array([1.01, 0.99]) * CAPACITY, 0.0, CAPACITY, LAW)
+    return "rises when y > C" if above > 0 > below else "does not"
+
+
+def loop(sign):
+    """One flow that demands less at a higher price, and a price that integrates sign (y - C)/C."""
+    slope = float(maxnet.steepest(CAPACITY, RTT, LAW))
+    return Loop.rational([-sign * slope / CAPACITY], [1, 0], delay=RTT)
+
+
+def measure(figure):
+    return {"rcp-related-maxnet-sign": [direction()]}
+
+
+def plot(figure, canvas):
+    for part, (name, sign) in zip(
+        canvas.subfigures(1, 2), {"(y - C)/C": 1, "as quoted, (C - y)/C": -1}.items(), strict=True
+    ):
+        nyquist(loop(sign), canvas=part)
+        axes = part.axes[0]
+        axes.set_title(f"{name}\n{axes.get_title('left')}")

@@ -1,0 +1,140 @@
+"""Laws in continuous time under unlike delays: Kelly's primal law, Vinnicombe's and Ying's controllers, XCP."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from levelflow.theory.laws import vinnicombe, xcp, ying
+from levelflow.theory.laws.inputs import LawError
+from levelflow.theory.quasi import AxisError
+
+numbers = st.floats(0.1, 3.0)
+delays = st.lists(st.floats(0.05, 5.0), min_size=1, max_size=3)
+
+
+def stable(loop):
+    """By both criteria, which must agree."""
+    rightmost = loop.roots[0].value.real
+    assert loop.stable == (rightmost < 0) or abs(rightmost) < 1e-7
+    return loop.stable
+
+
+@settings(max_examples=40, deadline=None)
+@given(delays, st.data())
+def test_kellys_primal_law_is_stable_where_equation_4_holds(delay, data):
+    """On one link; with the part of pi/2 that the sum may reach spread at random."""
+    rates = np.array([data.draw(numbers) for _ in delay])
+    price, slope = data.draw(st.just(0.0) | st.floats(0.05, 1.0)), data.draw(numbers)
+    parts = np.array([data.draw(st.floats(0.05, 0.98)) for _ in delay])
+    burden = price + slope * rates.sum()
+    gains = parts * np.pi / 2 / (np.array(delay) * burden)
+    assert vinnicombe.primal_condition(gains, burden, delay).holds
+    assert stable(vinnicombe.primal_loop(gains, rates, price, slope, delay))
+
+
+def test_equation_4_is_necessary_for_one_flow():
+    for gain, expected in ((np.pi / 2 - 1e-3, True), (np.pi / 2 + 1e-3, False)):
+        assert vinnicombe.primal_condition(gain / 4, 4.0, 1.0).holds == expected
+        for price, slope in ((0.0, 4.0), (1.0, 3.0), (2.0, 2.0)):
+            assert stable(vinnicombe.primal_loop(gain / 4, [1.0], price, slope, 1.0)) == expected
+
+
+@settings(max_examples=25, deadline=None)
+@given(delays, st.floats(1.0, 20.0), st.floats(0.05, 0.95), st.floats(0.5, 3.0))
+def test_vinnicombes_controller_is_stable_under_any_delays_below_its_gain(delay, buffer, part, m):
+    law = vinnicombe.Parameters(a=part / buffer, buffer=buffer, m=m)
+    assert vinnicombe.condition(100.0, delay, law).holds
+    assert stable(vinnicombe.loop(100.0, delay, law))
+
+
+@settings(max_examples=25, deadline=None)
+@given(delays, st.floats(1.0, 12.0), st.floats(1.02, 3.0), st.floats(0.0, 1.0), numbers)
+def test_yings_controller_is_stable_under_any_delays(delay, buffer, more, split, kappa):
+    law = ying.Parameters(kappa, split * more * buffer, (1 - split) * more * buffer, buffer)
+    assert law.delay_independent
+    assert stable(ying.loop(float(len(delay)), delay, law))
+
+
+def test_controllers_beyond_their_conditions_need_not_be_stable():
+    assert not vinnicombe.loop(100.0, 1.0, vinnicombe.Parameters(a=0.3, b=1e-4)).stable
+    assert not ying.loop(1.0, 20.0, ying.Parameters(0.5, 1.0, 1.0)).stable
+
+
+@pytest.mark.parametrize(("n", "m"), [(0.0, 1.0), (-1.0, 1.0), (0.5, 2.0)])
+def test_vinnicombes_flows_rest_where_nothing_changes(n, m):
+    law, delay = vinnicombe.Parameters(a=0.03, n=n, m=m), np.array([0.02, 0.3, 2.0])
+    rates, feedback = vinnicombe.rest(500.0, delay, law)
+    assert feedback == pytest.approx(vinnicombe.price(rates.sum(), 500.0, law.buffer))
+    assert vinnicombe.change(rates, rates, feedback, delay, law) == pytest.approx(0.0, abs=1e-9)
+    assert np.ptp(rates * delay) < 1e-9
+
+
+def test_slopes_of_the_loops_are_those_of_the_equations():
+    """Fed back with its own loop, a small push of the equations decays as the rightmost root says."""
+    law, delay = vinnicombe.Parameters(), np.array([1.0, 2.0])
+    rates, _ = vinnicombe.rest(50.0, delay, law)
+    root = vinnicombe.loop(50.0, delay, law).roots[0].value
+    run = vinnicombe.follow(
+        lambda x, before, eta, d: vinnicombe.change(x, before, eta, d, law),
+        (50.0, law.buffer),
+        delay,
+        rates * 1.0001,
+        duration=80.0,
+        step=0.02,
+    )
+    total = run.states.sum(axis=1) / rates.sum() - 1
+    if root.imag:
+        assert abs(total[-1]) < abs(total[0])
+    else:
+        tail = slice(len(total) // 2, None)
+        slope = np.polyfit(run.times[tail], np.log(np.abs(total[tail])), 1)[0]
+        assert slope == pytest.approx(root.real, rel=0.02)
+
+
+def test_yings_flows_come_to_rest_from_far():
+    delay = np.array([0.1, 0.5])
+    run = vinnicombe.follow(
+        lambda x, before, eta, _: ying.change(x, before, eta),
+        (2.0, 10.0),
+        delay,
+        [0.7, 1.3],
+        duration=60.0,
+        step=0.02,
+    )
+    assert run.states[-1] == pytest.approx([ying.rest(2.0, 2)] * 2, rel=1e-3)
+
+
+@settings(max_examples=30, deadline=None)
+@given(st.floats(0.01, 1.0), st.floats(1e-3, 5.0))
+def test_xcp_is_stable_below_its_limit(alpha, delay):
+    loop = xcp.aggregate_loop(alpha, xcp.balanced(alpha).item(), delay)
+    try:
+        assert (loop.unstable_roots == 0) == (alpha < xcp.ALPHA_LIMIT)
+    except AxisError:
+        assert alpha == pytest.approx(xcp.ALPHA_LIMIT)
+    assert loop.margins.phase == pytest.approx(np.pi / 4 - np.sqrt(2) * alpha, abs=1e-9)
+
+
+@pytest.mark.parametrize(
+    "ask",
+    [
+        lambda: vinnicombe.Parameters(a=0.0),
+        lambda: vinnicombe.Parameters(n=2.0, m=1.0),
+        lambda: vinnicombe.rest(np.nan, [1.0]),
+        lambda: vinnicombe.loop(1.0, [1.0, -1.0]),
+        lambda: vinnicombe.primal_loop(1.0, [1.0, 2.0], 0.0, 1.0, [1.0]),
+        lambda: vinnicombe.primal_condition(1.0, 0.0, 1.0),
+        lambda: vinnicombe.follow(lambda *_: 0.0, (1.0, 1.0), [1.0], [0.0], duration=1.0, step=0.1),
+        lambda: ying.Parameters(kappa=-1.0),
+        lambda: ying.Parameters(n=1.0, m=-1.0),
+        lambda: ying.rest(1.0, 0),
+        lambda: ying.loop(1.0, []),
+        lambda: xcp.aggregate_loop(0.4, np.inf),
+        lambda: xcp.balanced(-0.1),
+    ],
+)
+def test_what_makes_no_sense_is_refused(ask):
+    with pytest.raises(LawError, match="needs") as caught:
+        ask()
+    assert "\n" not in str(caught.value)
