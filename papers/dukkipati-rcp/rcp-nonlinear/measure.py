@@ -85,7 +85,9 @@ def measure(figure):
         probes = [(alpha, beta) for beta, end in ends.items() for alpha in (end, round(end + 0.1, 1))]
     a, b = np.array(probes).T
     stable = np.array([region[beta][ALPHAS.index(alpha)] for alpha, beta in probes])
-    same = {name: unchanged(a, b, stable, links) for name, links in OTHERS.items()}
+    # All links of a list at once; of the whole plane that would fill the memory.
+    batches = {name: [[link] for link in links] if figure.full else [links] for name, links in OTHERS.items()}
+    same = {name: all(unchanged(a, b, stable, links) for links in lists) for name, lists in batches.items()}
 
     run = portraits()
     rates, queues = run.states[:, 0] / LINK.capacity, run.states[:, 1] / (LINK.capacity * LINK.d0)
