@@ -1,0 +1,272 @@
+"""Whether the flows that fill one link stay at rest, and how far from that the law's gain is.
+
+A network of laws that follow the tightest link of a path is stable if each of its bottlenecks is, with the flows that rest
+there (Zhang 2008, theorem 14), so this is asked link by link.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from levelflow.theory.equations import integrate
+from levelflow.theory.loops import Loop
+from levelflow.theory.scenarios import base
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from levelflow.theory.equations import Past
+    from numpy.typing import NDArray
+
+    from levelflow.theory.network import Floats
+
+    Bools = NDArray[np.bool_]
+
+#: Factors of the gains that are tried where only a run tells.
+FACTORS = np.geomspace(0.25, 4, 100)
+#: Such a run: how long, and its step, in mean round trips.
+ROUND_TRIPS, STEP = 200.0, 0.02
+#: Rate of a first packet per round trip, as a share of the capacity.
+FIRST = 0.01
+#: It has settled if it swings by less than this part of what it carries in the last tenth.
+SWING = 0.01
+#: Distance from rest that counts as arrived.
+NEAR = 0.02
+
+
+@dataclass(frozen=True)
+class Port:
+    """A link and the flows that rest there.
+
+    Attributes:
+        rates: of each of these flows at rest, bit/s.
+        delays: their round-trip times without queues, s.
+        parameters: of the law, as texts with units.
+        counts: how many flows there are of each; one by default.
+    """
+
+    rates: Floats
+    delays: Floats
+    parameters: dict[str, str]
+    counts: Floats | None = None
+
+    def __getitem__(self, name: str) -> float:
+        """A parameter in base units."""
+        return base(self.parameters[name])
+
+    @property
+    def weights(self) -> Floats:
+        """The share that flows of each kind have of what all send."""
+        total = self.rates * (1.0 if self.counts is None else self.counts)
+        return total / total.sum()
+
+    @property
+    def mean_delay(self) -> float:
+        """Round-trip time of the mean packet, s."""
+        return float(self.weights @ self.delays)
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is known of the stability of one port.
+
+    Attributes:
+        stable: None where nothing is known.
+        margin: the factor by which the loop's gain may rise (above 1) or must fall (below 1) until this changes.
+        time: how long a small disturbance takes to shrink to 2 %, s; None if it does not, or nobody knows.
+        why: what proves it.
+        breaks: what would make it unstable.
+    """
+
+    stable: bool | None
+    margin: float | None = None
+    time: float | None = None
+    why: str = ""
+    breaks: str = ""
+
+
+def verdict(law: str, port: Port) -> Verdict:
+    """Returns what theory says of a law at a port."""
+    if law not in JUDGES:
+        return Verdict(None, why=f"no condition is known for {law}; `levelflow theory fluid` integrates its model")
+    return JUDGES[law](port)
+
+
+def _jetmax(port: Port) -> Verdict:
+    """Theorems 15 to 17: `|1 - tau| < 1` whatever the delays."""
+    tau = port["tau"]
+    left = abs(1 - tau)
+    steps = np.ceil(np.log(NEAR) / np.log(left)) if left else 1.0
+    step = (np.ceil(port.delays.max() / port["interval"]) + 1) * port["interval"]
+    return Verdict(
+        tau < 2,
+        2 / tau,
+        float(steps * step),
+        f"each step leaves |1 - tau| = {left:.3g} of the distance, whatever the delays (Zhang 2008, theorems 15, 16)",
+        "tau of 2 or more",
+    )
+
+
+def _emkc(port: Port) -> Verdict:
+    """Theorem 9: `0 < beta < 2` whatever the delays; differences shrink by `1 - beta p`."""
+    beta = port["beta"]
+    price = port["alpha"] / beta / port.rates.max()
+    shrink = max(abs(1 - beta), abs(1 - beta * price))
+    step = port.delays.max() + port["interval"]
+    return Verdict(
+        beta < 2,
+        2 / beta,
+        float(np.log(NEAR) / np.log(shrink) * step),
+        f"0 < beta = {beta:g} < 2, whatever the delays (Zhang 2008, theorem 9)",
+        "beta of 2 or more",
+    )
+
+
+def _rcp(port: Port) -> Verdict:
+    return _explicit(port, port["interval"], port["initial"], relative=True)
+
+
+def _xcp(port: Port) -> Verdict:
+    return _explicit(port, 0.0, FIRST, relative=False)
+
+
+def _explicit(port: Port, interval: float, first: float, *, relative: bool) -> Verdict:
+    """A rate that grows by `alpha` of what is spare and shrinks by `beta` of the queue, both per mean round trip.
+
+    Near rest the loop is `(alpha s + beta)/s^2 sum_i w_i e^(-s d_i)` in units of the mean round trip (Dukkipati et al.
+    2005, eq 9). But a queue ends at 0, and a law that is unstable where there is one may rest without: a run decides.
+    """
+    alpha, beta, mean = port["alpha"], port["beta"], port.mean_delay
+    lag, member = np.unique(np.round(port.delays / mean, 2), return_inverse=True)
+    weight = np.bincount(member, weights=port.weights)
+    lag = lag + min(interval / mean, 1.0)
+    settled, time = _settled((alpha, beta, first), lag, weight, relative=relative)
+    margin = _margin(settled)
+    stable = bool(settled[-1])
+    loops = [Loop.rational([alpha, beta], [1, 0, 0], delay=d, gain=w) for d, w in zip(lag, weight, strict=True)]
+    linear = sum(loops[1:], start=loops[0]).stable
+    why = "so is the loop near it" if linear else "the loop near it is unstable, but a queue ends at 0"
+    return Verdict(
+        stable,
+        margin,
+        time * mean if stable else None,
+        f"alpha = {alpha:g}, beta = {beta:g}: a run of the fluid {'comes to' if stable else 'never comes to'} rest"
+        + (f"; {why}" if stable else "")
+        + " (Dukkipati et al. 2005, section IV)",
+        _times("alpha and beta", margin) if stable else "",
+    )
+
+
+def _settled(
+    law: tuple[float, float, float], lags: Floats, weights: Floats, *, relative: bool
+) -> tuple[Bools, float]:
+    """Runs the fluid with several factors of the gains; capacity and mean round trip are 1.
+
+    Args:
+        law: `alpha`, `beta` and the first rate.
+        lags: of each kind of flow.
+        weights: its share of the load.
+        relative: whether a rate changes by a part of itself (RCP), or of the capacity (XCP).
+
+    Returns:
+        Per factor, whether it comes to rest; and when it does with the gains as they are.
+    """
+    alpha, beta, first = law
+    factor = np.append(FACTORS, 1.0)
+
+    def change(_t: float, state: Floats, past: Past) -> Floats:
+        load = weights @ past(lags[:, None], 0)
+        queue = state[:, 1]
+        drift = factor * (alpha * (1 - load) - beta * queue / (1 + queue)) / (1 + queue)
+        return np.stack([state[:, 0] * drift if relative else drift, load - 1], axis=1)
+
+    start = np.tile([first, 0.0], (factor.size, 1))
+    run = integrate(change, start, ROUND_TRIPS, step=STEP, longest=lags.max(), bounds=([0.0, 0.0], [np.inf, np.inf]))
+    rate = run.states[:, :, 0]
+    with np.errstate(invalid="ignore"):
+        settled = np.ptp(rate[-run.times.size // 10 :], axis=0) < SWING
+    away = np.flatnonzero(np.abs(rate[:, -1] - 1) > NEAR)
+    return settled, float(run.times[away[-1]]) if away.size else 0.0
+
+
+def _margin(settled: Bools) -> float:
+    """Returns the factor, between two that were tried, at which what holds for 1 (the last) no longer does."""
+    now = bool(settled[-1])
+    at = int(np.searchsorted(FACTORS, 1.0))
+    factors, settles = np.insert(FACTORS, at, 1.0), np.insert(settled[:-1], at, now)
+    others = np.flatnonzero(settles != now)
+    beyond = others[others > at] if now else others[others < at]
+    if not beyond.size:
+        return np.inf if now else 0.0
+    edge = int(beyond[0]) - 1 if now else int(beyond[-1])
+    return float(np.sqrt(factors[edge] * factors[edge + 1]))
+
+
+def _times(what: str, margin: float) -> str:
+    return f"{what} {margin:.2g} times as large" if np.isfinite(margin) else f"nothing that was tried, up to {what} {FACTORS[-1]:g} times as large"
+
+
+def _maxnet(port: Port) -> Verdict:
+    """The loop `sum_i w_i F(s, tau_i)` (Andrew et al., eq 13), by the crossings of its Nyquist curve left of -1.
+
+    Receivers average prices over one round-trip time (section VI), which eq 13 leaves out: `1/(1 + s tau)`.
+    """
+    alpha, eta, scale = port["alpha"], port["eta"], port["t"]
+    delay, member = np.unique(port.delays, return_inverse=True)
+    weight = np.bincount(member, weights=port.weights)
+    s = 1j * np.geomspace(1e-4, 1e2, 6000)[:, None] / delay.max()
+    turn = s * delay
+
+    def encircled(gain: float) -> bool:
+        pole = eta * gain * scale / delay
+        curve = (weight * gain * np.exp(-turn) / turn * (turn + eta) / (turn + pole) / (1 + turn)).sum(axis=1)
+        up = np.diff(np.sign(curve.imag)) / 2
+        return bool((up * (curve.real[1:] < -1)).sum() != 0)
+
+    settles = [not encircled(alpha * factor) for factor in [*FACTORS, 1.0]]
+    margin = _margin(np.array(settles))
+    slowest = (delay**2 / (alpha * eta * scale)).max() if eta else np.inf
+    return Verdict(
+        settles[-1],
+        margin,
+        float(-np.log(NEAR) * (delay.max() / alpha + slowest)) if settles[-1] and np.isfinite(slowest) else None,
+        f"alpha = {alpha:g}, eta = {eta:g}: the Nyquist curve {'does not go' if settles[-1] else 'goes'} around -1 "
+        "(Andrew et al., eq 13, with the receivers' average of prices)",
+        _times("alpha", margin) if settles[-1] else "",
+    )
+
+
+def _kelly(port: Port) -> Verdict:
+    """`z^D - z^(D-1) + kappa sum_i w_i z^(D - D_i)` has its roots inside the unit circle (Zhang 2008, eq 3)."""
+    kappa = port["kappa"]
+    steps = 1 + np.ceil(np.round(port.delays / port["interval"], 6)).astype(int)
+    longest = int(steps.max())
+
+    def radius(gain: float) -> float:
+        closed = np.zeros(longest + 1)
+        closed[:2] = 1.0, -1.0
+        np.add.at(closed, steps, gain * port.weights)
+        return float(np.abs(np.roots(closed)).max())
+
+    here = radius(kappa)
+    margin = _margin(np.array([radius(kappa * factor) < 1 for factor in [*FACTORS, 1.0]]))
+    return Verdict(
+        here < 1,
+        margin,
+        float(np.log(NEAR) / np.log(here) * port["interval"]) if here < 1 else None,
+        f"kappa = {kappa:g}, {steps.min()} to {longest} steps of delay: the largest root is {here:.4g} (Zhang 2008, eq 3)",
+        _times("kappa", margin) + ", or longer delays" if here < 1 else "",
+    )
+
+
+JUDGES: dict[str, Callable[[Port], Verdict]] = {
+    "jetmax": _jetmax,
+    "emkc": _emkc,
+    "rcp": _rcp,
+    "xcp": _xcp,
+    "maxnet": _maxnet,
+    "kelly": _kelly,
+}
