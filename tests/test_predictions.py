@@ -1,5 +1,6 @@
 """What theory predicts of scenarios, against what the simulator does with them; the scenarios are drawn by seed."""
 
+import itertools
 import random
 from concurrent.futures import ThreadPoolExecutor
 
@@ -60,6 +61,36 @@ def build(law, seed):
             return scenario.set("duration", f"{duration:.3f} s"), found
 
 
+def network(law, seed):
+    """A chain of links with shortcuts, and flows of one law over one to five of them."""
+    draw = random.Random(f"network {law} {seed}")
+    nodes = draw.randint(2, 12)
+    pairs = [(a, a + 1) for a in range(nodes - 1)]
+    shortcuts = [(a, b) for a, b in itertools.combinations(range(nodes), 2) if b > a + 1]
+    pairs += draw.sample(shortcuts, min(len(shortcuts), draw.randint(0, 20 - len(pairs))))
+    least, most = {"emkc": (10, 40), "maxnet": (100, 200)}.get(law, (20, 60))
+    scenario = Scenario(f"{law} on network {seed}", "60 s", seed=seed, sample="500 ms")
+    scenario.law(law, **{"rcp": {"alpha": 0.4, "beta": 0.3}}.get(law, {}))
+    for a, b in pairs:
+        scenario.link(f"N{a}", f"N{b}", f"{draw.uniform(least, most):.3f} Mb/s", "1 ms", buffer="1 MB", duplex=True)
+    for number in range(draw.randint(2, 100)):
+        path = [f"N{node}" for node in walk(draw, pairs)]
+        rtt, start = f"{draw.uniform(20, 200):.3f} ms", f"{draw.uniform(0, 3):.3f} s"
+        scenario.flow(f"x{number}", law, path[0], path[-1], path=path, rtt=rtt, start=start)
+    return scenario
+
+
+def walk(draw, pairs):
+    """The nodes of a random path."""
+    nodes = list(draw.choice(pairs))
+    while len(nodes) < 6 and draw.random() < 0.6:
+        onward = [b for a, b in pairs if a == nodes[-1]]
+        if not onward:
+            break
+        nodes.append(draw.choice(onward))
+    return nodes
+
+
 def swing(scenario):
     result = scenario.run()
     late = result.flows.filter(pl.col("t") > 0.8 * result.flows["t"].max())
@@ -67,9 +98,3 @@ def swing(scenario):
     return rates["swing"].median()
 
 
-if __name__ == "__main__":
-    import sys, time
-    for law in sys.argv[1].split(","):
-        for seed in range(int(sys.argv[2])):
-            t=time.time(); s, v = build(law, seed); a=time.time()-t; t=time.time(); sw = swing(s); b=time.time()-t
-            print(law, seed, "ok" if (sw<SWING)==v.stable else "DIFF", v.stable, "%.2f" % v.margin, "swing %.3f"%sw, {k:(round(x,2) if isinstance(x,float) else x) for k,x in s.raw["law"][law].items()}, len(s.raw["flow"]), s.raw["flow"][0]["rtt"], s.raw["duration"], "%.1f %.1f"%(a,b), flush=True)
