@@ -6,12 +6,13 @@ there (Zhang 2008, theorem 14), so this is asked link by link.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from levelflow.theory.equations import integrate
+from levelflow.theory.laws import emkc_avq
 from levelflow.theory.loops import Loop
 from levelflow.theory.scenarios import base
 
@@ -98,15 +99,22 @@ def verdict(law: str, port: Port) -> Verdict:
 def _jetmax(port: Port) -> Verdict:
     """Theorems 15 to 17: `|1 - tau| < 1` whatever the delays."""
     tau = port["tau"]
+    if tau > 1 and port.parameters["propose"] == "true":
+        why = (
+            f"with tau = {tau:g} above 1, what all flows propose is more than the link has room for, so none is approved: "
+            "they stay at their first rate"
+        )
+        return Verdict(False, 1 / tau, None, why)
     left = abs(1 - tau)
     steps = np.ceil(np.log(NEAR) / np.log(left)) if left else 1.0
     step = (np.ceil(port.delays.max() / port["interval"]) + 1) * port["interval"]
+    most = 1 if port.parameters["propose"] == "true" else 2
     return Verdict(
-        tau < 2,
-        2 / tau,
+        tau < most,
+        most / tau,
         float(steps * step),
         f"each step leaves |1 - tau| = {left:.3g} of the distance, whatever the delays (Zhang 2008, theorems 15, 16)",
-        "tau of 2 or more",
+        f"tau above {most}",
     )
 
 
@@ -125,12 +133,35 @@ def _emkc(port: Port) -> Verdict:
     )
 
 
+def _emkc_avq(port: Port) -> Verdict:
+    """The sum of rates by the roots of eq 130 with 61; differences by eq 66, where `beta p = alpha/x`."""
+    alpha, beta, interval, delay = port["alpha"], port["beta"], port["interval"], port.delays.max()
+    steps = int(1 + np.ceil(round(delay / interval, 6)))
+    gain = port["tau"] * interval / delay
+    radii = [emkc_avq.radius(beta, gain * factor, steps) for factor in [*FACTORS, 1.0]]
+    share = float(port.rates.min())
+    equal = emkc_avq.differences(share, alpha).holds
+    slowest = max(radii[-1] ** steps, abs(1 - alpha / port.rates.max()))
+    stable = radii[-1] < 1 and equal
+    why = f"the largest root of the sum of rates is {radii[-1]:.4g}, and fair shares are "
+    return Verdict(
+        stable,
+        _margin(np.array(radii) < 1) if equal else 2 * share / alpha,
+        float(np.log(NEAR) / np.log(slowest) * (delay + interval)) if stable else None,
+        why + f"{'above' if equal else 'not above'} alpha/2 (Zhang 2008, eq 61, 66, 130)",
+        f"{_times('tau', _margin(np.array(radii) < 1))}, or shares below alpha/2" if stable else "",
+    )
+
+
 def _rcp(port: Port) -> Verdict:
     return _explicit(port, port["interval"], port["initial"], relative=True)
 
 
 def _xcp(port: Port) -> Verdict:
-    return _explicit(port, 0.0, FIRST, relative=False)
+    """As RCP, and flows become equal as `gamma` of the traffic is shuffled in each round trip."""
+    found = _explicit(port, 0.0, FIRST, relative=False)
+    shuffled = -np.log(NEAR) / port["gamma"] * port.mean_delay if port["gamma"] else np.inf
+    return replace(found, time=max(found.time, shuffled) if found.time is not None else None)
 
 
 def _explicit(port: Port, interval: float, first: float, *, relative: bool) -> Verdict:
@@ -265,6 +296,7 @@ def _kelly(port: Port) -> Verdict:
 JUDGES: dict[str, Callable[[Port], Verdict]] = {
     "jetmax": _jetmax,
     "emkc": _emkc,
+    "emkc_avq": _emkc_avq,
     "rcp": _rcp,
     "xcp": _xcp,
     "maxnet": _maxnet,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import typer
 
 from levelflow.cli.theory.bottlenecks import bottlenecks
+from levelflow.cli.theory.check import check
 from levelflow.cli.theory.maxmin import maxmin
 from levelflow.cli.theory.num import num
 
@@ -14,6 +15,7 @@ app = typer.Typer(
     rich_markup_mode=None,
 )
 for command, example in (
+    (check, "levelflow theory check t1-rcp --set law.rcp.alpha=1.2"),
     (maxmin, 'levelflow theory maxmin parking-lot --at "60 s"'),
     (num, "levelflow theory num parking-lot --exponent 0"),
     (bottlenecks, "levelflow theory bottlenecks parking-lot --out bottlenecks.png"),

@@ -1,0 +1,114 @@
+"""`levelflow theory check`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from levelflow.cli.choosing import Changes, ScenarioName
+from levelflow.cli.theory.asking import AsJson, At
+
+if TYPE_CHECKING:
+    from levelflow.theory.check import Prediction
+
+
+def check(scenario: ScenarioName, changes: Changes = None, at: At = None, as_json: AsJson = False) -> None:
+    """What to expect of a scenario: rates, queues, whether they stay there, how soon, and what would upset them.
+
+    A margin of 2 says that the gains of the law may be twice as large; 0.5, that they must be halved.
+    """
+    from levelflow.cli.choosing import choose
+    from levelflow.cli.theory.asking import show_json
+    from levelflow.theory.check import check as predict
+    from levelflow.theory.scenarios import time
+
+    found = predict(choose(scenario, changes).resolve(), None if at is None else time(at))
+    if as_json:
+        show_json(_plain(found))
+        return
+    _show(found)
+
+
+def _plain(found: Prediction) -> dict[str, Any]:
+    links = found.competition.links
+    names = [flow["name"] for flow in found.competition.entries]
+    return {
+        "stable": found.stable,
+        "time_s": found.time,
+        "flows": [
+            {"name": flow["name"], "law": flow["law"], "rate_bps": float(rate), "bottleneck": links[link]["name"]}
+            for flow, rate, link in zip(found.competition.entries, found.rates, found.limits, strict=True)
+        ],
+        "links": [
+            {
+                "name": link["name"],
+                "load_bps": float(load),
+                "queue_s": wait if wait is None or np.isfinite(wait) else "full",
+            }
+            for link, load, wait in zip(links, found.loads, found.queues, strict=True)
+            if load > 0
+        ],
+        "bottlenecks": [
+            {
+                "link": links[own.link]["name"],
+                "law": own.law,
+                "flows": [names[number] for number in own.entries],
+                "stable": own.verdict.stable,
+                "margin": own.verdict.margin if own.verdict.margin != np.inf else None,
+                "time_s": own.verdict.time,
+                "why": own.verdict.why,
+                "breaks": own.verdict.breaks,
+            }
+            for own in found.judgements
+        ],
+    }
+
+
+def _show(found: Prediction) -> None:
+    import typer
+
+    from levelflow.cli.show import show_table
+    from levelflow.tables import percent, rate
+
+    links = found.competition.links
+    rows = [
+        [flow["name"], flow["law"], f"{count:g}", rate(each), links[link]["name"]]
+        for flow, count, each, link in zip(
+            found.competition.entries, found.competition.counts, found.rates, found.limits, strict=True
+        )
+    ]
+    show_table("Flows at rest", ["flow", "law", "flows", "rate of one", "bottleneck"], rows)
+    rows = [
+        [link["name"], rate(load), percent(load / link["capacity_bps"]), _queue(wait)]
+        for link, load, wait in zip(links, found.loads, found.queues, strict=True)
+        if load > 0
+    ]
+    show_table("Links at rest", ["link", "load", "used", "queue"], rows)
+    rows = [
+        [links[own.link]["name"], own.law, _word(own.verdict.stable), _margin(own.verdict.margin), _time(own.verdict.time)]
+        for own in found.judgements
+    ]
+    show_table("Bottlenecks", ["link", "law", "verdict", "margin", "settles in"], rows)
+    for text in dict.fromkeys(own.verdict.why for own in found.judgements):
+        typer.echo(f"Why: {text}.")
+    for text in dict.fromkeys(own.verdict.breaks for own in found.judgements if own.verdict.breaks):
+        typer.echo(f"Would make it unstable: {text}.")
+    soon = "" if found.time is None else f"; within 2 % of rest {_time(found.time)} after the last flow started"
+    typer.echo(f"All in all: {_word(found.stable)}{soon}.")
+
+
+def _word(stable: bool | None) -> str:
+    return {True: "stable", False: "unstable", None: "unknown"}[stable]
+
+
+def _margin(margin: float | None) -> str:
+    return "-" if margin is None else f"{margin:.2f}" if np.isfinite(margin) else "any"
+
+
+def _time(time: float | None) -> str:
+    return "-" if time is None else f"{time:.2f} s"
+
+
+def _queue(wait: float | None) -> str:
+    return "-" if wait is None else f"{1e3 * wait:.3g} ms" if np.isfinite(wait) else "full"

@@ -1,0 +1,161 @@
+"""What theory predicts of a scenario: where it comes to rest, whether it stays there, how soon, and with which queues."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from levelflow.theory.assignment import InconsistentError, assign
+from levelflow.theory.laws import emkc, xcp
+from levelflow.theory.maxmin import bottlenecks, maxmin
+from levelflow.theory.references import MAX_MIN_LAWS, optimal
+from levelflow.theory.scenarios import base, competition, listed
+from levelflow.theory.verdicts import Port, Verdict, verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from levelflow.theory.network import Floats, Ints
+    from levelflow.theory.scenarios import Competition
+
+#: Laws whose price is the time that packets wait.
+BY_DELAY = {"fast", "vegas"}
+#: A link that is loaded to its capacity but for this share is full.
+FULL = 1e-6
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """What theory says of the flows of one law that rest at one link.
+
+    Attributes:
+        link: its number.
+        law: theirs.
+        entries: their numbers among those that compete.
+        verdict: whether they stay at rest.
+    """
+
+    link: int
+    law: str
+    entries: tuple[int, ...]
+    verdict: Verdict
+
+
+@dataclass(frozen=True)
+class Prediction:
+    """What theory predicts of a scenario.
+
+    Attributes:
+        competition: who competes for what.
+        rates: of one flow of each entry, bit/s.
+        limits: per entry, the link that limits it.
+        loads: what flows send over each link, bit/s.
+        prices: what each link charges, in the unit of its law; 0 where the law has no price.
+        judgements: one per link and law.
+        time: how long after the last start all are within 2 % of rest, s. Links come to rest in turn, each after those
+            whose flows disturb it. None if one does not, or nobody knows.
+    """
+
+    competition: Competition
+    rates: Floats
+    limits: Ints
+    loads: Floats
+    prices: Floats
+    judgements: tuple[Judgement, ...]
+    time: float | None
+
+    @property
+    def stable(self) -> bool | None:
+        """Whether all are; None where one is not known and none is known to be unstable."""
+        each = [judgement.verdict.stable for judgement in self.judgements]
+        return False if False in each else None if None in each else True
+
+    @property
+    def queues(self) -> list[float | None]:
+        """How long a packet waits in the queue of each link, s; infinite where it stays full; None where nobody knows."""
+        laws = {flow["law"] for flow in self.competition.entries}
+        waits: list[float | None] = []
+        for link, load, price in zip(self.competition.links, self.loads, self.prices, strict=True):
+            if load > link["capacity_bps"] * (1 + FULL):
+                waits.append(np.inf)
+            elif laws <= BY_DELAY:
+                waits.append(float(price))
+            else:
+                waits.append(0.0 if laws <= set(MAX_MIN_LAWS) or load < link["capacity_bps"] * (1 - FULL) else None)
+        return waits
+
+
+def check(scenario: dict[str, Any], at: float | None = None) -> Prediction:
+    """Predicts what a scenario comes to.
+
+    Args:
+        scenario: resolved.
+        at: only the flows under way then count, s; by default all that are listed.
+
+    Raises:
+        CompetitionError: if nobody competes.
+    """
+    found = competition(scenario, listed(scenario, at))
+    rates, limits, prices = _rest(found)
+    loads = np.zeros(len(found.links))
+    for route, total in zip(found.routes, rates * found.counts, strict=True):
+        np.add.at(loads, route, total)
+    judgements = tuple(_judgements(found, rates, limits))
+    return Prediction(found, rates, limits, loads, prices, judgements, _time(found, limits, judgements))
+
+
+def _rest(found: Competition) -> tuple[Floats, Ints, Floats]:
+    """Returns the rate of one flow of each entry, the link that limits it, and what each link charges or says."""
+    laws = {flow["law"] for flow in found.entries}
+    if laws == {"emkc"}:
+        ratio = [base(flow["params"]["alpha"]) / base(flow["params"]["beta"]) for flow in found.entries]
+        rest = emkc.rest(found.routes, found.available, found.counts * ratio, thinned=True)
+        return rest.rates / found.counts, rest.bottlenecks, rest.prices
+    if laws == {"xcp"}:
+        return _xcp(found)
+    best = optimal(found)
+    if best is not None:
+        limits = [max(route, key=lambda link: (best.prices[link], -link)) for route in found.routes]
+        return best.rates / found.counts, np.array(limits), best.prices
+    problem = (found.routes, found.available, found.weights)
+    return maxmin(*problem) / found.counts, bottlenecks(*problem), np.zeros(len(found.links))
+
+
+def _xcp(found: Competition) -> tuple[Floats, Ints, Floats]:
+    """XCP's constrained max-min rates; its links count flows, so each stands for itself."""
+    counts = np.maximum(found.counts.round().astype(np.int64), 1)
+    routes = [route for route, count in zip(found.routes, counts, strict=True) for _ in range(count)]
+    own = found.entries[0]["params"]
+    rest = xcp.rest(routes, found.available, alpha=base(own["alpha"]), gamma=base(own["gamma"]))
+    first = np.concatenate(([0], counts.cumsum()[:-1]))
+    return rest.rates[first], rest.bottlenecks[first], np.zeros(len(found.links))
+
+
+def _judgements(found: Competition, rates: Floats, limits: Ints) -> Iterator[Judgement]:
+    groups: dict[tuple[int, str], list[int]] = {}
+    for number, (flow, link) in enumerate(zip(found.entries, limits.tolist(), strict=True)):
+        groups.setdefault((link, flow["law"]), []).append(number)
+    for (link, law), members in sorted(groups.items()):
+        port = Port(
+            rates=rates[members],
+            delays=np.array([found.entries[number]["base_rtt_s"] for number in members]),
+            parameters=found.entries[members[0]]["params"] | found.links[link]["laws"].get(law, {}),
+            counts=found.counts[members],
+        )
+        yield Judgement(link, law, tuple(members), verdict(law, port))
+
+
+def _time(found: Competition, limits: Ints, judgements: tuple[Judgement, ...]) -> float | None:
+    """Adds up the times of links that come to rest one after the other."""
+    times: dict[int, float] = {}
+    for judgement in judgements:
+        if judgement.verdict.time is None:
+            return None
+        times[judgement.link] = max(judgement.verdict.time, times.get(judgement.link, 0.0))
+    try:
+        layers = assign(found.routes, limits, len(found.links)).layers()
+    except InconsistentError:
+        return None
+    return sum(max((times.get(link, 0.0) for link in layer), default=0.0) for layer in layers)
