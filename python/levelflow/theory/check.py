@@ -18,12 +18,14 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from levelflow.theory.network import Floats, Ints
-    from levelflow.theory.scenarios import Competition
+    from levelflow.theory.scenarios import Competition, Link
 
 #: Laws whose price is the time that packets wait.
 BY_DELAY = {"fast", "vegas"}
 #: A link that is loaded to its capacity but for this share is full.
 FULL = 1e-6
+#: As resolved scenarios write sizes of buffers.
+BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 @dataclass(frozen=True)
@@ -98,21 +100,21 @@ def check(scenario: dict[str, Any], at: float | None = None) -> Prediction:
         CompetitionError: if nobody competes.
     """
     found = competition(scenario, listed(scenario, at))
-    rates, limits, prices = _rest(found)
+    rates, limits, prices = rest(found)
     loads = np.zeros(len(found.links))
     for route, total in zip(found.routes, rates * found.counts, strict=True):
         np.add.at(loads, route, total)
-    judgements = tuple(_judgements(found, rates, limits))
+    judgements = tuple(_judgements(found, rates, limits, loads))
     return Prediction(found, rates, limits, loads, prices, judgements, _time(found, limits, judgements))
 
 
-def _rest(found: Competition) -> tuple[Floats, Ints, Floats]:
-    """Returns the rate of one flow of each entry, the link that limits it, and what each link charges or says."""
+def rest(found: Competition) -> tuple[Floats, Ints, Floats]:
+    """Returns the rate of one flow of each entry, bit/s, the link that limits it, and what each link charges."""
     laws = {flow["law"] for flow in found.entries}
     if laws == {"emkc"}:
         ratio = [base(flow["params"]["alpha"]) / base(flow["params"]["beta"]) for flow in found.entries]
-        rest = emkc.rest(found.routes, found.available, found.counts * ratio, thinned=True)
-        return rest.rates / found.counts, rest.bottlenecks, rest.prices
+        there = emkc.rest(found.routes, found.available, found.counts * ratio, thinned=True)
+        return there.rates / found.counts, there.bottlenecks, there.prices
     if laws == {"xcp"}:
         return _xcp(found)
     best = optimal(found)
@@ -128,23 +130,36 @@ def _xcp(found: Competition) -> tuple[Floats, Ints, Floats]:
     counts = np.maximum(found.counts.round().astype(np.int64), 1)
     routes = [route for route, count in zip(found.routes, counts, strict=True) for _ in range(count)]
     own = found.entries[0]["params"]
-    rest = xcp.rest(routes, found.available, alpha=base(own["alpha"]), gamma=base(own["gamma"]))
+    there = xcp.rest(routes, found.available, alpha=base(own["alpha"]), gamma=base(own["gamma"]))
     first = np.concatenate(([0], counts.cumsum()[:-1]))
-    return rest.rates[first], rest.bottlenecks[first], np.zeros(len(found.links))
+    return there.rates[first], there.bottlenecks[first], np.zeros(len(found.links))
 
 
-def _judgements(found: Competition, rates: Floats, limits: Ints) -> Iterator[Judgement]:
+def _judgements(found: Competition, rates: Floats, limits: Ints, loads: Floats) -> Iterator[Judgement]:
+    packet = max(flow["packet_bytes"] for flow in found.entries)
+    full = np.array([_full_wait(link, load, packet) for link, load in zip(found.links, loads, strict=True)])
+    delays = np.array(
+        [flow["base_rtt_s"] + full[route].sum() for flow, route in zip(found.entries, found.routes, strict=True)]
+    )
     groups: dict[tuple[int, str], list[int]] = {}
     for number, (flow, link) in enumerate(zip(found.entries, limits.tolist(), strict=True)):
         groups.setdefault((link, flow["law"]), []).append(number)
     for (link, law), members in sorted(groups.items()):
         port = Port(
             rates=rates[members],
-            delays=np.array([found.entries[number]["base_rtt_s"] for number in members]),
+            delays=delays[members],
             parameters=found.entries[members[0]]["params"] | found.links[link]["laws"].get(law, {}),
             counts=found.counts[members],
         )
         yield Judgement(link, law, tuple(members), verdict(law, port))
+
+
+def _full_wait(link: Link, load: float, packet: int) -> float:
+    """Returns how long packets wait at a link that is sent more than it carries, s; 0 at others, or without a limit."""
+    if load <= link["capacity_bps"] * (1 + FULL) or link["buffer"] == "unlimited":
+        return 0.0
+    amount, unit = link["buffer"].split(" ")
+    return float(amount) * ({"packets": packet} | BYTES)[unit] * 8 / float(link["capacity_bps"])
 
 
 def _time(found: Competition, limits: Ints, judgements: tuple[Judgement, ...]) -> float | None:

@@ -27,9 +27,11 @@ if TYPE_CHECKING:
     Bools = NDArray[np.bool_]
 
 #: Factors of the gains that are tried where only a run tells.
-FACTORS = np.geomspace(0.25, 4, 100)
+FACTORS = np.geomspace(0.25, 4, 80)
 #: Such a run: how long, and its step, in mean round trips.
-ROUND_TRIPS, STEP = 200.0, 0.02
+ROUND_TRIPS, STEP = 120.0, 0.025
+#: Flows are put into so many groups of similar round trips for it.
+GROUPS = 8
 #: Rate of a first packet per round trip, as a share of the capacity.
 FIRST = 0.01
 #: It has settled if it swings by less than this part of what it carries in the last tenth.
@@ -171,9 +173,8 @@ def _explicit(port: Port, interval: float, first: float, *, relative: bool) -> V
     2005, eq 9). But a queue ends at 0, and a law that is unstable where there is one may rest without: a run decides.
     """
     alpha, beta, mean = port["alpha"], port["beta"], port.mean_delay
-    lag, member = np.unique(np.round(port.delays / mean, 2), return_inverse=True)
-    weight = np.bincount(member, weights=port.weights)
-    lag = lag + min(interval / mean, 1.0)
+    lag, weight = _groups(port.delays / mean, port.weights)
+    lag = np.maximum(lag + round(min(interval / mean, 1.0) / STEP) * STEP, STEP)
     settled, time = _settled((alpha, beta, first), lag, weight, relative=relative)
     margin = _margin(settled)
     stable = bool(settled[-1])
@@ -189,6 +190,18 @@ def _explicit(port: Port, interval: float, first: float, *, relative: bool) -> V
         + " (Dukkipati et al. 2005, section IV)",
         _times("alpha and beta", margin) if stable else "",
     )
+
+
+def _groups(lags: Floats, weights: Floats) -> tuple[Floats, Floats]:
+    """Returns lags, in whole steps, and weights of at most `GROUPS` groups of equal or else neighbouring lags."""
+    distinct, member = np.unique(lags, return_inverse=True)
+    if distinct.size > GROUPS:
+        order = np.argsort(lags, kind="stable")
+        before = weights[order].cumsum() - weights[order]
+        member = np.empty(lags.size, dtype=np.int64)
+        member[order] = np.unique((GROUPS * before / weights.sum()).astype(np.int64), return_inverse=True)[1]
+    weight = np.bincount(member, weights=weights)
+    return np.round(np.bincount(member, weights=weights * lags) / weight / STEP) * STEP, weight
 
 
 def _settled(
