@@ -50,8 +50,12 @@ struct Ramp {
 }
 
 impl Ramp {
-    /// Steps of `Delta dt/(2 tau)`, at least `tau/16` apart, where `Delta` is from the initial rate to `price_rate`.
+    /// Steps of `Delta dt/(2 tau)`, at least `tau/16` apart, where `Delta` is from the initial rate to `price_rate`;
+    /// none down: below the ramp, the price has taken over.
     fn step(&mut self, now: Time, tau: Duration, price_rate: f64) {
+        if price_rate <= self.rate {
+            return;
+        }
         let dt = now.since(*self.stepped.get_or_insert(now));
         if dt.as_ps() >= tau.as_ps() / STEPS_PER_RTT {
             let rtts = dt.as_secs_f64() / tau.as_secs_f64();

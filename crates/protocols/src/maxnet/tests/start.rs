@@ -117,3 +117,19 @@ fn a_spare_capacity_above_the_price_rate_needs_no_ramp() {
     sender.on_feedback(&params, at(2.0 * TAU), &answer(Kind::Data, code, seconds(TAU)));
     close(sender.proposal().bps() / params.demand(header::price(code)), 1.0, 1e-9);
 }
+
+/// Four round-trip times after the last step a line down would be far below the price, and nothing would lead back.
+#[test]
+fn a_price_that_falls_below_the_ramp_ends_it() {
+    let params = params(&[]);
+    let mut sender = sender(&params);
+    let syn = answer(Kind::Syn, start_code(&params, &[0.9]), seconds(TAU));
+    sender.on_feedback(&params, at(TAU), &syn);
+    let (low, high) = (header::code(6.0), header::code(8.0));
+    sender.on_feedback(&params, at(2.0 * TAU), &answer(Kind::Data, low, seconds(TAU)));
+    for round in 0..2000 {
+        let now = 6.0 * TAU + f64::from(round) * TAU;
+        sender.on_feedback(&params, at(now), &answer(Kind::Data, high, seconds(TAU)));
+    }
+    close(sender.proposal().bps() / params.demand(header::price(high)), 1.0, 1e-3);
+}
