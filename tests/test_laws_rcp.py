@@ -23,7 +23,7 @@ def test_closed_forms_agree_with_nyquist_and_the_roots(alpha, beta, d0):
     assert [c.frequency * d0 for c in loop.margins.gain_crossings] == [
         pytest.approx(rcp.gain_crossing(alpha, beta), rel=1e-9)
     ]
-    if alpha > beta:
+    if alpha > 1.001 * beta:  # nearer, the crossing is lost in rounding
         assert loop.margins.phase_crossings[0].frequency * d0 == pytest.approx(
             rcp.phase_crossing(alpha, beta), rel=1e-9
         )
