@@ -10,8 +10,8 @@ from levelflow.cli.choosing import Changes, ScenarioName
 from levelflow.cli.theory.asking import AsJson, At
 
 if TYPE_CHECKING:
+    from levelflow.theory.network import Floats
     from levelflow.theory.scenarios import Competition
-    from levelflow.theory.utility import Optimum
 
 Exponent = Annotated[
     float | None,
@@ -40,38 +40,33 @@ def num(
     from levelflow.cli.theory.asking import ask, flow_rows, link_rows, show_flows, show_json, show_links
 
     found = ask(scenario, changes, at)
-    best = _optimum(found, exponent, penalty)
-    flows, links = flow_rows(found, best.rates), link_rows(found, best.rates)
+    totals, prices, residual = _best(found, exponent, penalty)
+    flows, links = flow_rows(found, totals), link_rows(found, totals)
     for row, route in zip(flows, found.routes, strict=True):
-        row["price"] = float(best.prices[route].sum())
+        row["price"] = float(prices[route].sum())
     for row in links:
-        row["price"] = float(best.prices[row["link"]])
+        row["price"] = float(prices[row["link"]])
     if as_json:
-        show_json({"flows": flows, "links": links, "residuals": vars(best.residuals)})
+        show_json({"flows": flows, "links": links, "residual": residual})
         return
     show_flows(flows, "pays", [f"{row['price']:.4g}" for row in flows])
     show_links(links)
 
 
-def _optimum(found: Competition, exponent: float | None, penalty: float | None) -> Optimum:
-    """Solves the problem, in bit/s."""
-    from dataclasses import replace
-
-    from levelflow.theory.references import optimal
+def _best(found: Competition, exponent: float | None, penalty: float | None) -> tuple[Floats, Floats, float]:
+    """Returns the total rate of each entry, bit/s, the price of each link, and the residual."""
+    from levelflow.theory.references import UTILITY, model, resting
     from levelflow.theory.utility import UtilityError, optimum
 
     if exponent is not None:
         mega = 1e6
-        best = optimum(
-            found.routes,
-            found.available / mega,
-            weights=found.counts ** (1 + exponent),
-            exponents=exponent,
-            penalty=penalty,
+        weights = found.counts ** (1 + exponent)
+        best = optimum(found.routes, found.available / mega, weights=weights, exponents=exponent, penalty=penalty)
+        return best.rates * mega, best.prices, best.residuals.worst
+    laws = sorted({flow["law"] for flow in found.entries})
+    known = resting(found) if all(model(law) == UTILITY for law in laws) else None
+    if known is None:
+        raise UtilityError(
+            f"no common utility is known of {', '.join(laws)}; --exponent 0 asks for proportional fairness"
         )
-        return replace(best, rates=best.rates * mega)
-    best_of_law = optimal(found)
-    if best_of_law is None:
-        laws = ", ".join(sorted({flow["law"] for flow in found.entries}))
-        raise UtilityError(f"no common utility is known of {laws}; --exponent 0 asks for proportional fairness")
-    return best_of_law
+    return known.rates * found.counts, known.signals, known.residual

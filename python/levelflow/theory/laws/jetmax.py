@@ -131,7 +131,7 @@ def rest_under(network: Paths, targets: ArrayLike, bottlenecks: ArrayLike, survi
         raise LawError("these bottlenecks are not allowed; needs flows that do not depend on each other") from None
 
 
-def rest(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0) -> Rest:
+def rest(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, counts: ArrayLike = 1.0) -> Rest:
     """Returns the rest point: max-min fair rates (theorem 16), where links count what survives on the way to them.
 
     A flow that several full links could limit takes the one of the smallest fair share (eq 136).
@@ -140,11 +140,12 @@ def rest(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0) -> Rest:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
         targets: `gamma C`, per link.
         survival: what share of a flow's packets gets as far as a link; one number, or flows by links.
+        counts: how many equal flows each route stands for; a mean may be a fraction.
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
         RouteError: if a flow crosses no link or an unknown one.
-        LawError: if a survival is not above 0 and at most 1.
+        LawError: if a survival is not above 0 and at most 1, or a count not above 0.
 
     >>> rest([[0], [0]], [10.0], [[0.9], [0.8]]).rates.round(3).tolist()
     [5.882, 5.882]
@@ -152,6 +153,7 @@ def rest(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0) -> Rest:
     target = read_capacities(targets)
     crossings = read_crossings(routes, target.size)
     arriving = _survival(survival, (len(routes), target.size))[crossings[:2]]
+    arriving = arriving * read_each("count", counts, len(routes))[crossings[0]]
     levels, limits = fill(
         crossings, target.size, arriving, lambda rising, taken: np.maximum(target - taken, 0.0) / rising
     )
