@@ -1,4 +1,4 @@
-"""How long the large questions take; each function returns rows of what, size and seconds of the fastest of some runs."""
+"""How long the large questions take; rows of what, size, and the seconds of the fastest of some runs."""
 
 from __future__ import annotations
 

@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from levelflow.theory.assignment import InconsistentError, assign
-from levelflow.theory.laws import emkc, xcp
+from levelflow.theory.equilibrium import RATES
 from levelflow.theory.maxmin import bottlenecks, maxmin
-from levelflow.theory.references import MAX_MIN_LAWS, optimal
-from levelflow.theory.scenarios import base, competition, listed
+from levelflow.theory.references import MAX_MIN_LAWS, resting
+from levelflow.theory.scenarios import competition, listed
 from levelflow.theory.verdicts import Port, Verdict, verdict
 
 if TYPE_CHECKING:
@@ -110,29 +110,12 @@ def check(scenario: dict[str, Any], at: float | None = None) -> Prediction:
 
 def rest(found: Competition) -> tuple[Floats, Ints, Floats]:
     """Returns the rate of one flow of each entry, bit/s, the link that limits it, and what each link charges."""
-    laws = {flow["law"] for flow in found.entries}
-    if laws == {"emkc"}:
-        ratio = [base(flow["params"]["alpha"]) / base(flow["params"]["beta"]) for flow in found.entries]
-        there = emkc.rest(found.routes, found.available, found.counts * ratio, thinned=True)
-        return there.rates / found.counts, there.bottlenecks, there.prices
-    if laws == {"xcp"}:
-        return _xcp(found)
-    best = optimal(found)
-    if best is not None:
-        limits = [max(route, key=lambda link: (best.prices[link], -link)) for route in found.routes]
-        return best.rates / found.counts, np.array(limits), best.prices
-    problem = (found.routes, found.available, found.weights)
-    return maxmin(*problem) / found.counts, bottlenecks(*problem), np.zeros(len(found.links))
-
-
-def _xcp(found: Competition) -> tuple[Floats, Ints, Floats]:
-    """XCP's constrained max-min rates; its links count flows, so each stands for itself."""
-    counts = np.maximum(found.counts.round().astype(np.int64), 1)
-    routes = [route for route, count in zip(found.routes, counts, strict=True) for _ in range(count)]
-    own = found.entries[0]["params"]
-    there = xcp.rest(routes, found.available, alpha=base(own["alpha"]), gamma=base(own["gamma"]))
-    first = np.concatenate(([0], counts.cumsum()[:-1]))
-    return there.rates[first], there.bottlenecks[first], np.zeros(len(found.links))
+    known = resting(found)
+    if known is None:
+        problem = (found.routes, found.available, found.weights)
+        return maxmin(*problem) / found.counts, bottlenecks(*problem), np.zeros(len(found.links))
+    charges = found.entries[0]["law"] not in RATES
+    return known.rates, known.limits, known.signals if charges else np.zeros(len(found.links))
 
 
 def _judgements(found: Competition, rates: Floats, limits: Ints, loads: Floats) -> Iterator[Judgement]:

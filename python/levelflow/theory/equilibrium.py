@@ -57,6 +57,8 @@ class Equilibrium:
         rates: of one flow of each route, as sent.
         loads: per link, what arrives.
         signals: per link, what its router says or its queue tells; see the table of the module.
+        limits: per route, the link that limits its flows: the tightest, or that of the largest price; the lowest index
+            where several are.
         losses: per link, the share of the load that does not fit.
         queues: per link, bits; infinite where losses last, so that any buffer is full; NaN where the law leaves them
             open.
@@ -66,6 +68,7 @@ class Equilibrium:
     rates: Floats
     loads: Floats
     signals: Floats
+    limits: Ints
     losses: Floats
     queues: Floats
     residual: float
@@ -97,7 +100,12 @@ class _Network:
 
     def largest(self, signals: Floats) -> Floats:
         """Returns the largest signal on each route."""
-        return np.maximum.reduceat(signals[self.link], self.starts[:-1]) if self.routes else np.zeros(0)
+        return signals[self.dearest(signals)]
+
+    def dearest(self, signals: Floats) -> Ints:
+        """Returns the link of the largest signal on each route."""
+        order = np.lexsort((self.link, -signals[self.link], self.flow))
+        return self.link[order][self.starts[:-1]]
 
     def total(self, signals: Floats) -> Floats:
         """Returns the sum of the signals on each route."""
@@ -108,13 +116,19 @@ class _Network:
         total = self.counts * weights
         return maxmin(self.routes, self.capacity, total) / self.counts, bottlenecks(self.routes, self.capacity, total)
 
-    def at(self, rates: Floats, signals: Floats, missing: Floats, queues: Floats | None = None) -> Equilibrium:
+    def at(
+        self, rates: Floats, signals: Floats, limits: Ints, missing: Floats, queues: Floats | None = None
+    ) -> Equilibrium:
         """Returns the answer; where nothing is said of queues they are full or empty."""
         loads = self.loads(rates)
         if queues is None:
             queues = np.where(loads > self.capacity * (1 + FULL), np.inf, 0.0)
         losses = np.where(queues == np.inf, excess_share(self.capacity, loads), 0.0)
-        return Equilibrium(rates, loads, signals, losses, queues, float(np.max(missing, initial=0.0)))
+        return Equilibrium(rates, loads, signals, limits, losses, queues, float(np.max(missing, initial=0.0)))
+
+    def by_price(self, rates: Floats, prices: Floats, missing: Floats, queues: Floats | None = None) -> Equilibrium:
+        """Returns the answer for a law that listens to prices."""
+        return self.at(rates, prices, self.dearest(prices), missing, queues)
 
 
 def jetmax(routes: Routes, targets: ArrayLike, *, counts: ArrayLike = 1.0, survival: ArrayLike = 1.0) -> Equilibrium:
@@ -145,7 +159,7 @@ def jetmax(routes: Routes, targets: ArrayLike, *, counts: ArrayLike = 1.0, survi
     over = np.max(excess_share(found.capacity, loads), initial=0.0)
     missing = np.append(np.abs(rest.rates / shares[rest.bottlenecks] - 1), over)
     empty = np.zeros(loads.size)
-    return Equilibrium(rest.rates, loads, shares, empty, empty, float(missing.max()))
+    return Equilibrium(rest.rates, loads, shares, rest.bottlenecks, empty, empty, float(missing.max()))
 
 
 def rcp(routes: Routes, capacities: ArrayLike, *, counts: ArrayLike = 1.0) -> Equilibrium:
@@ -160,7 +174,7 @@ def rcp(routes: Routes, capacities: ArrayLike, *, counts: ArrayLike = 1.0) -> Eq
     advertised[limits] = rates
     taken = -found.largest(-advertised)
     filled = found.loads(rates)[limits] / found.capacity[limits]
-    return found.at(rates, advertised, np.maximum(np.abs(taken / rates - 1), np.abs(filled - 1)))
+    return found.at(rates, advertised, limits, np.maximum(np.abs(taken / rates - 1), np.abs(filled - 1)))
 
 
 def maxnet(
@@ -194,7 +208,7 @@ def maxnet(
     prices[limits] = steep * np.log(most / rates)
     wanted = most * np.exp(-found.largest(prices) / steep)
     filled = found.loads(rates)[limits] / found.capacity[limits]
-    return found.at(rates, prices, np.maximum(np.abs(wanted / rates - 1), np.abs(filled - 1)))
+    return found.at(rates, prices, limits, np.maximum(np.abs(wanted / rates - 1), np.abs(filled - 1)))
 
 
 def xcp(
@@ -218,7 +232,7 @@ def xcp(
     rest = xcp_law.rest(every, found.capacity, alpha=alpha, gamma=gamma)
     first = np.cumsum(number) - number
     told = xcp_law.offers(every, found.capacity, rest.rates, alpha=alpha, gamma=gamma)
-    return found.at(rest.rates[first], rest.levels, np.abs(told / rest.rates))
+    return found.at(rest.rates[first], rest.levels, rest.bottlenecks[first], np.abs(told / rest.rates))
 
 
 def emkc(
@@ -253,7 +267,7 @@ def emkc(
         arriving = found.loads(rates)
         missing = np.append(missing, np.abs(loads - arriving) / np.maximum(arriving, found.capacity))
     losses = np.maximum(rest.prices, 0.0)
-    return Equilibrium(rates, loads, rest.prices, losses, queues, float(missing.max(initial=0.0)))
+    return Equilibrium(rates, loads, rest.prices, rest.bottlenecks, losses, queues, float(missing.max(initial=0.0)))
 
 
 def emkc_avq(routes: Routes, targets: ArrayLike, *, alpha_over_beta: ArrayLike, counts: ArrayLike = 1.0) -> Equilibrium:
@@ -269,7 +283,7 @@ def emkc_avq(routes: Routes, targets: ArrayLike, *, alpha_over_beta: ArrayLike, 
     limits = bottlenecks(routes, found.capacity, ratio * found.counts)
     filled = found.loads(rates)[limits] / found.capacity[limits]
     heard = found.largest(rest.prices)
-    return found.at(rates, rest.prices, np.maximum(np.abs(heard * rates / ratio - 1), np.abs(filled - 1)))
+    return found.at(rates, rest.prices, limits, np.maximum(np.abs(heard * rates / ratio - 1), np.abs(filled - 1)))
 
 
 def kelly(routes: Routes, capacities: ArrayLike, *, omega: ArrayLike, counts: ArrayLike = 1.0) -> Equilibrium:
@@ -284,7 +298,7 @@ def kelly(routes: Routes, capacities: ArrayLike, *, omega: ArrayLike, counts: Ar
     rates = rest.rates / found.counts
     prices = emkc_law.price(found.loads(rates), found.capacity)
     terms = np.bincount(found.flow, weights=np.abs(prices[found.link]), minlength=rates.size) + wanted / rates
-    return found.at(rates, prices, np.abs(found.total(prices) - wanted / rates) / terms)
+    return found.by_price(rates, prices, np.abs(found.total(prices) - wanted / rates) / terms)
 
 
 def ks(
@@ -321,7 +335,7 @@ def ks(
     rates = best.rates / found.counts
     wanted = weight * np.where(exponent > 0, exponent, 1.0) * rates ** (-exponent - 1)
     missing = np.append(np.abs(wanted / (cost + found.total(best.prices)) - 1), best.residuals.worst)
-    return found.at(rates, best.prices, missing)
+    return found.by_price(rates, best.prices, missing)
 
 
 def reno(
@@ -355,7 +369,7 @@ def reno(
     rates = best.rates / found.counts
     told = steps * np.sqrt(SQUARE_ROOT / (wires + found.total(best.prices)))
     missing = np.append(np.abs(rates / told - 1), best.residuals.worst)
-    return found.at(rates, best.prices, missing, np.full(found.capacity.size, np.nan))
+    return found.by_price(rates, best.prices, missing, np.full(found.capacity.size, np.nan))
 
 
 def fast(routes: Routes, capacities: ArrayLike, *, backlogs: ArrayLike, counts: ArrayLike = 1.0) -> Equilibrium:
@@ -375,8 +389,11 @@ def fast(routes: Routes, capacities: ArrayLike, *, backlogs: ArrayLike, counts: 
     best = optimum(routes, found.capacity, weights=kept * found.counts)
     rates = best.rates / found.counts
     missing = np.append(np.abs(rates * found.total(best.prices) / kept - 1), best.residuals.worst)
-    return found.at(rates, best.prices, missing, best.prices * found.capacity)
+    return found.by_price(rates, best.prices, missing, best.prices * found.capacity)
 
+
+#: Laws whose links say a rate; those of the others charge a price.
+RATES = frozenset({"jetmax", "rcp", "xcp"})
 
 #: By law; `tfrc` and `vegas` are as `reno` and `fast`.
 LAWS: dict[str, Callable[..., Equilibrium]] = {
