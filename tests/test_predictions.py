@@ -127,6 +127,7 @@ def test_both_verdicts_are_put_to_the_test(single):
     for law in ("rcp", "maxnet", "kelly"):
         assert {predicted for (name, _), (predicted, _) in single.items() if name == law} == {True, False}
 
+
 def distances(case):
     """How far each flow of a network ends from what is predicted, and how long it took over how long it should."""
     scenario, predicted = network(*case)

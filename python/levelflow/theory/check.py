@@ -1,4 +1,4 @@
-"""What theory predicts of a scenario: where it comes to rest, whether it stays there, how soon, and with which queues."""
+"""What theory predicts of a scenario: where it comes to rest, whether it stays there, how soon, with which queues."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ class Prediction:
 
     @property
     def queues(self) -> list[float | None]:
-        """How long a packet waits in the queue of each link, s; infinite where it stays full; None where nobody knows."""
+        """How long a packet waits in each queue, s; infinite where it stays full; None where nobody knows."""
         laws = {flow["law"] for flow in self.competition.entries}
         waits: list[float | None] = []
         for link, load, price in zip(self.competition.links, self.loads, self.prices, strict=True):

@@ -1,7 +1,7 @@
 """Whether the flows that fill one link stay at rest, and how far from that the law's gain is.
 
-A network of laws that follow the tightest link of a path is stable if each of its bottlenecks is, with the flows that rest
-there (Zhang 2008, theorem 14), so this is asked link by link.
+A network of laws that follow the tightest link of a path is stable if each of its bottlenecks is, with the flows that
+rest there (Zhang 2008, theorem 14), so this is asked link by link.
 """
 
 from __future__ import annotations
@@ -19,9 +19,9 @@ from levelflow.theory.scenarios import base
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from levelflow.theory.equations import Past
     from numpy.typing import NDArray
 
+    from levelflow.theory.equations import Past
     from levelflow.theory.network import Floats
 
     Bools = NDArray[np.bool_]
@@ -64,7 +64,8 @@ class Port:
     def weights(self) -> Floats:
         """The share that flows of each kind have of what all send."""
         total = self.rates * (1.0 if self.counts is None else self.counts)
-        return total / total.sum()
+        shares: Floats = total / total.sum()
+        return shares
 
     @property
     def mean_delay(self) -> float:
@@ -103,8 +104,8 @@ def _jetmax(port: Port) -> Verdict:
     tau = port["tau"]
     if tau > 1 and port.parameters["propose"] == "true":
         why = (
-            f"with tau = {tau:g} above 1, what all flows propose is more than the link has room for, so none is approved: "
-            "they stay at their first rate"
+            f"with tau = {tau:g} above 1, what all flows propose is more than the link has room for, so none is "
+            "approved: they stay at their first rate"
         )
         return Verdict(False, 1 / tau, None, why)
     left = abs(1 - tau)
@@ -201,12 +202,11 @@ def _groups(lags: Floats, weights: Floats) -> tuple[Floats, Floats]:
         member = np.empty(lags.size, dtype=np.int64)
         member[order] = np.unique((GROUPS * before / weights.sum()).astype(np.int64), return_inverse=True)[1]
     weight = np.bincount(member, weights=weights)
-    return np.round(np.bincount(member, weights=weights * lags) / weight / STEP) * STEP, weight
+    lag = np.bincount(member, weights=weights * lags) / weight
+    return np.round(lag / STEP) * STEP, weight.astype(np.float64)
 
 
-def _settled(
-    law: tuple[float, float, float], lags: Floats, weights: Floats, *, relative: bool
-) -> tuple[Bools, float]:
+def _settled(law: tuple[float, float, float], lags: Floats, weights: Floats, *, relative: bool) -> tuple[Bools, float]:
     """Runs the fluid with several factors of the gains; capacity and mean round trip are 1.
 
     Args:
@@ -250,7 +250,9 @@ def _margin(settled: Bools) -> float:
 
 
 def _times(what: str, margin: float) -> str:
-    return f"{what} {margin:.2g} times as large" if np.isfinite(margin) else f"nothing that was tried, up to {what} {FACTORS[-1]:g} times as large"
+    if np.isfinite(margin):
+        return f"{what} {margin:.2g} times as large"
+    return f"nothing that was tried, up to {what} {FACTORS[-1]:g} times as large"
 
 
 def _maxnet(port: Port) -> Verdict:
@@ -301,7 +303,8 @@ def _kelly(port: Port) -> Verdict:
         here < 1,
         margin,
         float(np.log(NEAR) / np.log(here) * port["interval"]) if here < 1 else None,
-        f"kappa = {kappa:g}, {steps.min()} to {longest} steps of delay: the largest root is {here:.4g} (Zhang 2008, eq 3)",
+        f"kappa = {kappa:g}, {steps.min()} to {longest} steps of delay: the largest root is {here:.4g} "
+        "(Zhang 2008, eq 3)",
         _times("kappa", margin) + ", or longer delays" if here < 1 else "",
     )
 

@@ -86,7 +86,13 @@ def _show(found: Prediction) -> None:
     ]
     show_table("Links at rest", ["link", "load", "used", "queue"], rows)
     rows = [
-        [links[own.link]["name"], own.law, _word(own.verdict.stable), _margin(own.verdict.margin), _time(own.verdict.time)]
+        [
+            links[own.link]["name"],
+            own.law,
+            _word(own.verdict.stable),
+            _margin(own.verdict.margin),
+            _time(own.verdict.time),
+        ]
         for own in found.judgements
     ]
     show_table("Bottlenecks", ["link", "law", "verdict", "margin", "settles in"], rows)
