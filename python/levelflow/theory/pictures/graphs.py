@@ -28,6 +28,8 @@ ROW, WIDTH, GAP, STEP = 1.0, 2.0, 0.9, 4.0
 INCHES = 0.42
 #: A box names at most so many flows.
 MOST_ROWS = 8
+#: Points of text; a name with more letters than this is written smaller.
+SIZE, LETTERS = 10.0, 9
 
 
 @dataclass(frozen=True, eq=False)
@@ -131,12 +133,18 @@ def _draw_box(axes: Axes, box: _Box, name: str, flows: Sequence[str] | None) -> 
         )
     )
     style: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 3}
-    axes.text(box.x, box.top - 0.55 * ROW, name, weight="bold", **style)
+    axes.text(box.x, box.top - 0.55 * ROW, name, weight="bold", size=_size(name), **style)
     for flow, row in box.rows.items():
         if row < MOST_ROWS:
-            axes.text(box.x, box.row(flow), flows[flow] if flows else f"flow {flow}", **style)
+            own = flows[flow] if flows else f"flow {flow}"
+            axes.text(box.x, box.row(flow), own, size=_size(own), **style)
         elif row == MOST_ROWS and flow == min(other for other, at in box.rows.items() if at == row):
-            axes.text(box.x, box.row(flow), f"and {len(box.rows) - MOST_ROWS} more", color=GREY, **style)
+            more = f"and {len(box.rows) - MOST_ROWS} more"
+            axes.text(box.x, box.row(flow), more, color=GREY, size=_size(more), **style)
+
+
+def _size(name: str) -> float:
+    return SIZE * min(1.0, LETTERS / max(len(name), 1))
 
 
 def _draw_arrow(axes: Axes, start: _Box, flow: int, end: _Box) -> None:
