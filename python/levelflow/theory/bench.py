@@ -1,4 +1,4 @@
-"""How long the large questions take; rows of what, size, and the seconds of the fastest of some runs."""
+"""How long the large questions take: `levelflow theory bench`."""
 
 from __future__ import annotations
 
@@ -8,32 +8,48 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from levelflow.theory.assignment import assign, bottleneck_sets, random_routes
+from levelflow.theory.delay_batches import are_stable, experiment
 from levelflow.theory.maxmin import maxmin
+from levelflow.theory.scaled_norm import scaled_norm
 from levelflow.theory.utility import optimum
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 RUNS = 3
 SEED = 1
+#: What the two large questions may take, s.
+MAXMIN_LIMIT = 1.0
+DELAYS_LIMIT = 60.0
 
 
 class Row(NamedTuple):
-    """One measurement."""
+    """One measurement.
+
+    Attributes:
+        what: the question.
+        size: how large it is.
+        seconds: how long the fastest run took.
+        cpu: processor time of the run that took least, s.
+        limit: what it may take, s; None where nothing is promised.
+    """
 
     what: str
     size: str
     seconds: float
+    cpu: float
+    limit: float | None = None
 
 
-def fastest(work: Callable[[], object], runs: int = RUNS) -> float:
-    """Returns how long the fastest of so many runs takes, s."""
-    took = []
+def fastest(work: Callable[[], object], runs: int = RUNS) -> tuple[float, float]:
+    """Returns the least time and the least processor time of so many runs, s."""
+    took, cpu = [], []
     for _ in range(runs):
-        start = time.perf_counter()
+        start, used = time.perf_counter(), time.process_time()
         work()
         took.append(time.perf_counter() - start)
-    return min(took)
+        cpu.append(time.process_time() - used)
+    return min(took), min(cpu)
 
 
 def maxmin_large(flows: int = 10_000, links: int = 1_000, hops: int = 5) -> list[Row]:
@@ -44,9 +60,9 @@ def maxmin_large(flows: int = 10_000, links: int = 1_000, hops: int = 5) -> list
     sets = bottleneck_sets(routes, capacities, rates)
     size = f"{flows:,} flows over {hops} of {links:,} links"
     return [
-        Row("max-min fair rates", size, fastest(lambda: maxmin(routes, capacities))),
-        Row("all bottlenecks, a proof", size, fastest(lambda: bottleneck_sets(routes, capacities, rates))),
-        Row("order of links", size, fastest(lambda: assign(routes, [own[0] for own in sets], links).layers())),
+        Row("max-min fair rates", size, *fastest(lambda: maxmin(routes, capacities)), MAXMIN_LIMIT),
+        Row("all bottlenecks, a proof", size, *fastest(lambda: bottleneck_sets(routes, capacities, rates))),
+        Row("order of links", size, *fastest(lambda: assign(routes, [own[0] for own in sets], links).layers())),
     ]
 
 
@@ -55,4 +71,27 @@ def utility_large(flows: int = 2_000, links: int = 200, hops: int = 5) -> list[R
     random = np.random.default_rng(SEED)
     routes, capacities = random_routes(random, flows, links, hops, hops), random.uniform(1, 100, links)
     size = f"{flows:,} flows over {hops} of {links:,} links"
-    return [Row("proportionally fair rates", size, fastest(lambda: optimum(routes, capacities)))]
+    return [Row("proportionally fair rates", size, *fastest(lambda: optimum(routes, capacities)))]
+
+
+def delays_large(count: int = 10_000, draws: int = 100) -> list[Row]:
+    """Measures the random experiment of Zhang 2008, fig 12, and the verdict of each matrix under each of its draws."""
+    random = np.random.default_rng(SEED)
+    matrices, delays = random.uniform(-1.5, 1.5, (count, 2, 2)), random.integers(1, 31, (count, draws, 2))
+    size = f"{count:,} random 2x2 matrices, {draws} delays each"
+    return [
+        Row("figure 12", size, *fastest(lambda: experiment(SEED, count, draws=draws)), DELAYS_LIMIT),
+        Row("every matrix under every delay", size, *fastest(lambda: are_stable(matrices, delays)), DELAYS_LIMIT),
+    ]
+
+
+def norm_large(size: int = 60) -> list[Row]:
+    """Measures the scaled norm of one large matrix, with its two proofs."""
+    matrix = np.random.default_rng(SEED).standard_normal((size, size))
+    return [Row("scaled norm, from both sides", f"a matrix of {size} rows", *fastest(lambda: scaled_norm(matrix)))]
+
+
+def rows() -> Iterator[Row]:
+    """Measures everything."""
+    for measure in (maxmin_large, delays_large, utility_large, norm_large):
+        yield from measure()

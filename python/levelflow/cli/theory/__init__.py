@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import typer
 
+from levelflow.cli.theory.bench import bench
 from levelflow.cli.theory.bottlenecks import bottlenecks
 from levelflow.cli.theory.check import check
 from levelflow.cli.theory.maxmin import maxmin
@@ -19,5 +20,6 @@ for command, example in (
     (maxmin, 'levelflow theory maxmin parking-lot --at "60 s"'),
     (num, "levelflow theory num parking-lot --exponent 0"),
     (bottlenecks, "levelflow theory bottlenecks parking-lot --out bottlenecks.png"),
+    (bench, "levelflow theory bench"),
 ):
     app.command(epilog=f"Example: {example}")(command)
