@@ -1,13 +1,20 @@
 import json
+import math
 import shlex
 
 import matplotlib.image
+import numpy as np
 import pytest
 from test_bad_input import assert_refused
 from typer.testing import CliRunner
 
 from levelflow.cli import app
 from levelflow.cli.theory import app as theory
+from levelflow.theory import regions
+from levelflow.theory.delays import is_stable
+from levelflow.theory.errors import TheoryError
+from levelflow.theory.laws import emkc_avq, rcp
+from levelflow.theory.laws.maxnet_stability import Compensator, boundary, link_loop, unstable_roots
 
 cli = CliRunner()
 C = 1e6
@@ -83,3 +90,170 @@ def test_links_come_to_rest_in_order():
 )
 def test_a_question_without_an_answer_gets_one_line(levelflow, tmp_path, arguments, words):
     assert_refused(levelflow("theory", *arguments), tmp_path, *words)
+
+
+def test_a_matrix_of_a_list_and_of_files_is_the_same(tmp_path):
+    files = {"a.csv": "0.5,0.7\n-0.7,-0.5\n", "a.txt": "0.5 0.7\n\n-0.7 -0.5", "a.json": "[[0.5, 0.7], [-0.7, -0.5]]"}
+    answers = [ask("stability", "[[0.5, 0.7], [-0.7, -0.5]]", "--delays", "2,1")]
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+        answers.append(ask("stability", str(tmp_path / name), "--delays", "2, 1"))
+    assert all(answer == answers[0] for answer in answers)
+
+
+def test_delays_that_break_a_system_come_with_a_root_outside_the_circle():
+    matrix = [[0.5, 0.7], [-0.7, -0.5]]
+    answer = ask("stability", str(matrix), "--delays", "1,1")
+    assert answer["rho"] < 1
+    assert answer["delays"]["stable"]
+    broken = answer["all_delays"]
+    assert not broken["stable"]
+    assert not is_stable(matrix, broken["breaking_delays"])
+    root = complex(*broken["root"])
+    assert abs(root) > 1
+    pencil = np.eye(2) - np.array(matrix) * np.array([root ** -float(d) for d in broken["breaking_delays"]])[:, None]
+    assert abs(np.linalg.det(pencil)) < 1e-9
+    assert answer["delays"]["may_grow"][1] == 0
+    assert not is_stable(matrix, [2, 1])
+
+
+def test_weights_of_the_scaled_norm_prove_stability_under_all_delays():
+    matrix = np.array([[0.5, 4.0], [-0.01, 0.5]])
+    answer = ask("stability", str(matrix.tolist()), "--delays", "[[1, 2], [3, 4]]")
+    weights = np.array(answer["scaled_norm"]["weights"])
+    norm = np.linalg.norm(matrix * weights[:, None] / weights, 2)
+    assert norm == pytest.approx(answer["scaled_norm"]["upper"])
+    assert norm < 1
+    assert answer["all_delays"]["stable"]
+    assert np.linalg.norm(matrix, 2) > 1
+
+
+def test_every_line_about_stability_can_be_printed():
+    for matrix, words in {
+        "[[0.5, -0.8], [0.3, 0.4]]": "Stable under all bounded delays",
+        "[[0.5, 0.6], [-0.6, -0.5]]": "For all delays: no. With delays 2,1: unstable",
+        "[[0.0, 1.0], [1.0, 0.0]]": "For all delays: not known",
+        "[[0.5, 1.0], [0.0, 0.5]]": "nearer with weights farther apart",
+        "[[0.5j, 0.1], [0.1, 0.5]]": "Without delay: stable, rho(A) = 0.5",
+    }.items():
+        done = cli.invoke(app, ["theory", "stability", matrix, "--delays", "1,1"])
+        assert words in done.stdout
+
+
+def test_of_random_matrices_only_the_scaled_norm_is_safe_and_sharp():
+    answer = ask("norms", "--count", "500", "--seed", "3")
+    assert answer["stable"] + answer["unstable"] == answer["kept"] < answer["drawn"] == 500
+    assert all(row["unstable_below_1"] == 0 for row in answer["norms"].values())
+    assert answer["norms"]["||A||_s"]["stable_from_1"] == 0 < answer["norms"]["||A||_2"]["stable_from_1"]
+
+
+def test_inside_a_region_loops_are_stable_and_outside_they_are_not():
+    for beta, low, high, *_ in regions.rcp_region().rows[:3]:
+        for edge, inwards in ((low, 1.01), (high, 0.99)):
+            assert rcp.loop(edge * inwards, beta).stable
+            assert not rcp.loop(edge / inwards, beta).stable
+    for beta, gain, *_ in regions.avq([3]).rows:
+        assert emkc_avq.radius(beta, 0.999 * gain, 3) < 1 < emkc_avq.radius(beta, 1.001 * gain, 3)
+
+
+@pytest.mark.parametrize("ratio", [0.2, 0.4, 2.2])
+@pytest.mark.parametrize("averaged", [False, True])
+def test_the_boundary_of_maxnet_is_where_its_loop_changes(ratio, averaged):
+    alpha, eta = boundary(np.linspace(0.1, 2.1, 17), ratio, 0.9, averaged=averaged)
+    inside = (alpha > 0.01) & (alpha < 2.5) & (eta > 0.01) & (eta < 2)
+    assert inside.any()
+    for a, e in zip(alpha[inside], eta[inside], strict=True):
+        for factor, stable in ((0.99, True), (1.01, False)):
+            compensator = Compensator(e * factor if ratio < 1 else e, a * factor * ratio)
+            loop = link_loop([1.0], [0.9], compensator, a * factor, averaged=averaged)
+            assert loop.stable == stable
+            if not averaged:
+                assert (unstable_roots([1.0], [0.9], compensator, a * factor) == 0) == stable
+
+
+def test_averaging_prices_over_a_round_trip_upsets_a_loop_that_is_stable_without():
+    plain, averaged = (ask("nyquist", "maxnet", "--eta", "1", "--rtt", "1 s", *more) for more in ([], ["--averaged"]))
+    assert (plain["stable"], plain["encirclements"]) == (True, 0)
+    assert (averaged["stable"], averaged["encirclements"]) == (False, 2)
+    assert averaged["roots"][0]["re"] > 0 > plain["roots"][0]["re"]
+
+
+def test_a_fraction_of_ones_own_has_the_margins_of_its_closed_form():
+    answer = ask("nyquist", "--num", "1.5", "--den", "1,0", "--delay", "1")
+    assert answer["gain_margin"] == pytest.approx(math.pi / 3)
+    assert answer["phase_margin_degrees"] == pytest.approx(math.degrees(math.pi / 2 - 1.5))
+    assert answer["delay_margin_s"] == pytest.approx((math.pi / 2 - 1.5) / 1.5)
+    assert ask("nyquist", "--num", "1", "--den", "1,0,1")["encirclements"] is None
+    several = ask("nyquist", "maxnet", "--rtt", "30 ms, 180 ms")
+    assert several["stable"]
+
+
+def test_the_floor_of_the_queue_settles_what_the_linear_model_calls_unstable():
+    answer = ask("phase", "rcp", "--duration", "400")
+    assert (answer["linear"], answer["settles"]) == ("unstable", True)
+    assert not ask("phase", "rcp", "--alpha", "1.4", "--beta", "0.8", "--duration", "400")["settles"]
+    tried = ask("region", "rcp", "--fluid", "4")["fluid"]
+    assert tried["alpha"] == [0.5, 1.0, 1.5, 2.0]
+    assert tried["settles"][0] == [True, True, False, False]
+
+
+def test_two_flows_become_equal():
+    for law, load in (("emkc", 108), ("jetmax", 100)):
+        for start in ask("phase", law)["starts"]:
+            assert start["end"] == pytest.approx([load / 2, load / 2], rel=0.01)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["stability", "[[1, 2], [3]]"], "rows of different length"),
+        (["stability", "[[1, 2]]"], "needs as many rows as columns"),
+        (["stability", "[]"], "needs as many rows as columns"),
+        (["stability", "[[1, 'x'], [0, 1]]"], "a matrix needs finite numbers"),
+        (["stability", "[[1e999]]"], "element [0, 0]: inf is not allowed"),
+        (["stability", "[[1, 2"], "no list of numbers"),
+        (["stability", "one"], "or a .csv, .json or .txt file"),
+        (["stability", "nothing.csv"], "nothing.csv: no such file or directory"),
+        (["stability", "[[1]]", "--delays", "0"], "needs a whole number >= 1"),
+        (["stability", "[[1]]", "--delays", "1.5"], "needs a whole number >= 1"),
+        (["stability", "[[1]]", "--delays", "1,2"], "for 1 flows; needs one per flow"),
+        (["stability", "[[1]]", "--delays", "soon"], "delays 'soon' is not allowed"),
+        (["region", "jetmax"], "jetmax has no region: gains from 0 to 2"),
+        (["region", "cubic"], "no region is known of cubic; needs one of kelly, rcp"),
+        (["region", "maxnet", "--rtt", "1"], "time '1' is not allowed"),
+        (["region", "rcp", "--delays", "3"], "--delays is not for rcp"),
+        (["region", "emkc_avq", "--delays", "0.5"], "needs a whole number >= 1"),
+        (["region", "kelly", "--fluid", "5"], "--fluid 5 is not allowed for kelly"),
+        (["nyquist"], "law None has no loop here"),
+        (["nyquist", "emkc"], "needs one of rcp, xcp, maxnet"),
+        (["nyquist", "rcp", "--eta", "1"], "rcp has no eta; it has alpha, beta"),
+        (["nyquist", "xcp", "--averaged"], "xcp has no average"),
+        (["nyquist", "rcp", "--alpha", "nan"], "alpha nan is not allowed"),
+        (["nyquist", "rcp", "--rtt", "1 s, 2 s"], "2 round-trip times are not allowed for rcp"),
+        (["nyquist", "maxnet", "--mu", "1.5"], "mu 1.5 is not allowed"),
+        (["nyquist", "--num", "1"], "--num and --den go together"),
+        (["nyquist", "--num", "1,0", "--den", "1,0"], "needs a numerator of lower degree"),
+        (["nyquist", "--num", "1", "--den", "0"], "denominator"),
+        (["nyquist", "--num", "1", "--den", "1,0", "--delay", "-1"], "delay -1.0 is not allowed"),
+        (["phase", "cubic"], "law cubic has no phase portrait here"),
+        (["phase", "rcp", "--tau", "1"], "rcp has no tau"),
+        (["phase", "rcp", "--alpha", "-1"], "alpha -1.0 is not allowed"),
+        (["phase", "rcp", "--duration", "inf"], "duration inf is not allowed"),
+        (["phase", "jetmax", "--tau", "2.5"], "tau 2.5 is not allowed"),
+        (["norms", "--size", "13"], "random matrices have 1 to 12 rows"),
+        (["norms", "--draws", "0"], "draws 0.0 is not allowed; needs a whole number >= 1"),
+        (["norms", "--count", "20", "--out", "x.doc"], "x.doc: no picture has the ending '.doc'"),
+    ],
+)
+def test_what_theory_does_not_cover_gets_one_line(arguments, words, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    done = cli.invoke(app, ["theory", *arguments])
+    assert isinstance(done.exception, TheoryError), done.output
+    assert words in str(done.exception)
+    assert "\n" not in str(done.exception)
+    assert done.stdout == ""
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_bad_matrix_ends_with_status_2(levelflow, tmp_path):
+    assert_refused(levelflow("theory", "stability", "[[1, 2]]"), tmp_path, "needs as many rows as columns")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+import math
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
-    from matplotlib.figure import Figure
+    from matplotlib.figure import Figure, SubFigure
 
     from levelflow.theory.network import Floats
     from levelflow.theory.scenarios import Competition
@@ -39,6 +40,27 @@ def ask(name: str, changes: list[str] | None, at: str | None) -> Competition:
 def show_json(answer: dict[str, Any]) -> None:
     """Prints an answer."""
     typer.echo(json.dumps(answer, indent=2))
+
+
+def finite(value: float) -> float | None:
+    """Returns a number, or nothing if it is infinite or none: JSON has no name for that."""
+    return value if math.isfinite(value) else None
+
+
+def paper(width: float, height: float) -> Figure:
+    """Returns an empty figure in our style, inches."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    from levelflow.style import STYLE
+
+    with mpl.rc_context(STYLE):
+        return Figure(figsize=(width, height), layout="constrained")
+
+
+def panels(figure: Figure, rows: int, columns: int) -> list[SubFigure]:
+    """Returns the parts of a figure, row by row."""
+    return list(figure.subfigures(rows, columns, squeeze=False).flat)
 
 
 def save(figure: Figure, target: Path) -> None:

@@ -12,6 +12,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.optimize import brentq
 
 from levelflow.theory.checked import count
 from levelflow.theory.laws import emkc, mkc
@@ -27,6 +28,9 @@ if TYPE_CHECKING:
     from levelflow.theory.laws.conditions import Condition
     from levelflow.theory.laws.paths import Paths, Run
     from levelflow.theory.network import Floats, Routes
+
+#: Gains among which the first unstable one is sought: from, to, and how many.
+TRIED_GAINS = 1e-6, 1e3, 55
 
 
 class Rest(NamedTuple):
@@ -150,3 +154,28 @@ def polynomial(beta: float, gain: float, delay: int) -> Floats:
 def radius(beta: float, gain: float, delay: int) -> float:
     """Returns the largest modulus of a root of `polynomial`: the sum of the rates is stable below 1."""
     return float(np.abs(np.roots(polynomial(beta, gain, delay))).max())
+
+
+def largest_gain(beta: float, delay: int) -> float:
+    """Returns the gain `tau Delta / D_max` up to which the sum of the rates is stable; 0 if no gain is.
+
+    Args:
+        beta: gain of the senders.
+        delay: of the round trip, steps.
+
+    Raises:
+        LawError: if `beta` is not a finite number above 0, or the delay no whole number of at least 1.
+
+    >>> largest_gain(0.5, 1), round(largest_gain(0.5, 10), 4)
+    (6.0, 0.1972)
+    """
+
+    def excess(log: float) -> float:
+        return radius(beta, float(np.exp(log)), delay) - 1
+
+    tried = np.log(np.geomspace(*TRIED_GAINS))
+    unstable = [excess(log) >= 0 for log in tried]
+    if unstable[0] or not any(unstable):
+        return 0.0 if unstable[0] else np.inf
+    first = int(np.argmax(unstable))
+    return round(float(np.exp(brentq(excess, tried[first - 1], tried[first], xtol=1e-12))), 9)

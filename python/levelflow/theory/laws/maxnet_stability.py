@@ -32,7 +32,7 @@ from levelflow.theory.loops import Loop
 from levelflow.theory.quasi import AxisError, QuasiPolynomial
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -382,11 +382,21 @@ def unstable_roots(delays: ArrayLike, shares: ArrayLike, compensator: Compensato
     return round(0.5 - grown / np.pi)
 
 
-def link_loop(delays: ArrayLike, shares: ArrayLike, compensator: Compensator, alpha: float) -> Loop:
+def link_loop(
+    delays: ArrayLike, shares: ArrayLike, compensator: Compensator, alpha: float, *, averaged: bool = False
+) -> Loop:
     """Returns the same loop as quasi-polynomials, for margins, curves and the roots themselves.
 
     Meant for few flows: the degree is one more than their number, and delays and their poles should not differ by many
     decades; `unstable_roots` knows no such limits.
+
+    Args:
+        delays: of the flows that the link limits, s.
+        shares: their parts of the link's capacity.
+        compensator: the parameters besides the gain.
+        alpha: the gain.
+        averaged: whether receivers average prices over a round trip (section VI), which (13) leaves out:
+            `1/(1 + s tau)`.
 
     Raises:
         LawError: as `unstable_roots`.
@@ -398,12 +408,45 @@ def link_loop(delays: ArrayLike, shares: ArrayLike, compensator: Compensator, al
     """
     tau, weight = _flows(delays, shares, alpha)
     poles = compensator.eta * compensator.ratio(tau) / tau
+    each = [np.poly([-pole, -1 / own] if averaged else [-pole]) for pole, own in zip(poles, tau, strict=True)]
     numerator = []
     for i, own in enumerate(tau):
         # alpha share (s + eta/tau)/(s tau (s + pole)) over the common denominator, s prod (s + pole).
-        others = np.poly(-np.delete(poles, i))
-        numerator.append((weight[i] / own * np.convolve([1.0, compensator.eta / own], others), own))
-    return Loop(QuasiPolynomial(numerator), QuasiPolynomial([(np.append(np.poly(-poles), 0.0), 0.0)]))
+        others = _product([part for j, part in enumerate(each) if j != i])
+        gain = weight[i] / (own**2 if averaged else own)
+        numerator.append((gain * np.convolve([1.0, compensator.eta / own], others), own))
+    return Loop(QuasiPolynomial(numerator), QuasiPolynomial([(np.append(_product(each), 0.0), 0.0)]))
+
+
+def boundary(phi: ArrayLike, scale: float, share: float = 1.0, *, averaged: bool = False) -> tuple[Floats, Floats]:
+    """Returns `alpha` and `eta` for which the loop of one delay has a root at `j phi/tau`.
+
+    There the loop is -1, two real equations that are linear in `alpha` and `alpha eta`. Unlike for a `Compensator`, `T`
+    is constant, so that `alpha T` grows with `alpha`.
+
+    Args:
+        phi: `w tau`, above 0.
+        scale: `T/tau`.
+        share: of the capacity that the flows have.
+        averaged: as for `link_loop`.
+
+    Raises:
+        LawError: if a number is not above 0.
+
+    >>> alpha, eta = boundary(1.8, scale=4.0)
+    >>> loop = link_loop([1.0], [1.0], Compensator(eta, 4 * alpha), alpha)
+    >>> bool(abs(loop.response(1.8) + 1) < 1e-9)
+    True
+    """
+    p, k, part = (read_positive(name, value) for name, value in (("phi", phi), ("T/tau", scale), ("share", share)))
+    turned = part * np.exp(-1j * p)
+    average = 1 + 1j * p if averaged else np.ones_like(p)
+    # alpha (j phi + eta) e^(-j phi) share = -j phi (j phi + eta alpha k) average
+    by_alpha, by_both, right = 1j * p * turned, turned + 1j * p * k * average, p**2 * average
+    size = by_alpha.real * by_both.imag - by_alpha.imag * by_both.real
+    alpha = (right.real * by_both.imag - right.imag * by_both.real) / size
+    both = (by_alpha.real * right.imag - by_alpha.imag * right.real) / size
+    return alpha, both / alpha
 
 
 def network_roots(rest: Rest, delays: ArrayLike, law: Parameters) -> Ints:
@@ -441,3 +484,10 @@ def _flows(delays: ArrayLike, shares: ArrayLike, alpha: float) -> tuple[Floats, 
     if tau.ndim != 1 or tau.shape != share.shape:
         raise LawError(f"{share.size} shares for {tau.size} delays; needs one each")
     return tau, share * float(read_positive("gain", alpha))
+
+
+def _product(polynomials: Iterable[ArrayLike]) -> Floats:
+    product: Floats = np.ones(1)
+    for factor in polynomials:
+        product = np.convolve(product, np.asarray(factor, dtype=np.float64))
+    return product

@@ -1,0 +1,172 @@
+"""`levelflow theory nyquist`."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from levelflow.cli.theory.asking import AsJson, Out
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from levelflow.theory.loops import Loop
+
+#: What can be said of each law, and what is assumed else: the defaults of its paper.
+LAWS: dict[str, dict[str, float]] = {
+    "rcp": {"alpha": 0.1, "beta": 1.0},
+    "xcp": {"alpha": 0.4, "beta": 0.226},
+    "maxnet": {"alpha": 0.66, "eta": 0.06, "scale": 0.4, "mu": 0.9},
+}
+#: Roots that are shown.
+MOST_ROOTS = 6
+
+Law = Annotated[str | None, typer.Argument(help=f"{', '.join(LAWS)}; or none, with --num and --den.")]
+Rtt = Annotated[
+    str, typer.Option(metavar="TIME", help='Round-trip time; for maxnet also of several flows, "30 ms, 180 ms".')
+]
+Averaged = Annotated[
+    bool, typer.Option("--averaged", help="maxnet: receivers average prices over a round trip, as section VI says.")
+]
+Coefficients = Annotated[str | None, typer.Option(metavar="NUMBERS", help="Coefficients, highest power first.")]
+
+
+def nyquist(
+    law: Law = None,
+    alpha: Annotated[float | None, typer.Option(help="Gain of a law.", show_default=False)] = None,
+    beta: Annotated[float | None, typer.Option(help="rcp, xcp: gain on the queue.", show_default=False)] = None,
+    eta: Annotated[float | None, typer.Option(help="maxnet: speed of the slow part.", show_default=False)] = None,
+    scale: Annotated[float | None, typer.Option(help="maxnet: T, s.", show_default=False)] = None,
+    mu: Annotated[float | None, typer.Option(help="maxnet: target utilisation.", show_default=False)] = None,
+    averaged: Averaged = False,
+    rtt: Rtt = "100 ms",
+    num: Coefficients = None,
+    den: Coefficients = None,
+    delay: Annotated[float, typer.Option(help="With --num: s.")] = 0.0,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """Is a loop with a pure delay stable, by how much, and where are its roots: of a law, or of your own fraction.
+
+    The loop L(s) = num/den e^(-s delay) is closed by negative feedback. Roots of 1 + L right of the axis are counted by
+    Nyquist's criterion: encirclements of -1 plus unstable poles of L. The delay is exact, so a root list that begins
+    right of the axis disproves stability. What a law's paper says is assumed of gains that are not given.
+    """
+    from levelflow.cli.theory.asking import save, show_json
+
+    given = {"alpha": alpha, "beta": beta, "eta": eta, "scale": scale, "mu": mu}
+    if num is None and den is None:
+        name, loop = _loop(law, {key: value for key, value in given.items() if value is not None}, rtt, averaged)
+    else:
+        name, loop = _fraction(law, num, den, delay)
+    if out is not None:
+        save(_picture(loop), out)
+    answer = _plain(loop)
+    if as_json:
+        show_json({"loop": name, **answer})
+        return
+    _show(name, answer)
+    if out is not None:
+        typer.echo(out)
+
+
+def _loop(law: str | None, given: dict[str, float], rtt: str, averaged: bool) -> tuple[str, Loop]:
+    """Returns the loop of a law and its description."""
+    from levelflow.cli.theory.reading import times
+    from levelflow.theory.errors import TheoryError
+    from levelflow.theory.laws import rcp, xcp
+    from levelflow.theory.laws.inputs import read_number
+    from levelflow.theory.laws.maxnet_stability import Compensator, link_loop
+
+    if law not in LAWS:
+        raise TheoryError(f"law {law} has no loop here; needs one of {', '.join(LAWS)}, or --num and --den")
+    if strange := [*sorted(set(given) - set(LAWS[law])), *(["average"] if averaged and law != "maxnet" else [])]:
+        raise TheoryError(f"{law} has no {strange[0]}; it has {', '.join(LAWS[law])}")
+    use = LAWS[law] | given
+    delays = times(rtt)
+    described = f"{law} with " + ", ".join(f"{key} {value:g}" for key, value in use.items()) + f", rtt {rtt}"
+    if law == "maxnet":
+        compensator = Compensator(use["eta"], read_number("alpha", use["alpha"]) * read_number("scale", use["scale"]))
+        shares = [read_number("mu", use["mu"], high=1.0) / len(delays)] * len(delays)
+        loop = link_loop(delays, shares, compensator, use["alpha"], averaged=averaged)
+        return described + (", prices averaged" if averaged else ""), loop
+    if len(delays) != 1:
+        raise TheoryError(f"{len(delays)} round-trip times are not allowed for {law}; needs one")
+    make = rcp.loop if law == "rcp" else xcp.aggregate_loop
+    return described, make(use["alpha"], use["beta"], delays[0])
+
+
+def _fraction(law: str | None, num: str | None, den: str | None, delay: float) -> tuple[str, Loop]:
+    from levelflow.cli.theory.reading import numbers
+    from levelflow.theory.errors import TheoryError
+    from levelflow.theory.loops import Loop
+
+    if law is not None or num is None or den is None:
+        raise TheoryError("--num and --den go together, and with no law; needs both, or a law alone")
+    loop = Loop.rational(numbers("num", num), numbers("den", den), delay=delay)
+    return f"({num}) / ({den}), delay {delay:g} s", loop
+
+
+def _plain(loop: Loop) -> dict[str, Any]:
+    from levelflow.cli.theory.asking import finite
+    from levelflow.theory.quasi import AxisError
+
+    margins = loop.margins
+    try:
+        around: int | None = loop.encirclements
+    except AxisError:
+        around = None
+    return {
+        "stable": loop.stable,
+        "encirclements": around,
+        "unstable_poles": loop.unstable_poles,
+        "gain_margin": finite(margins.gain),
+        "gain_margin_down": margins.gain_down,
+        "phase_margin_degrees": finite(math.degrees(margins.phase)),
+        "delay_margin_s": finite(margins.delay),
+        "gain_crossings_rad_s": [each.frequency for each in margins.gain_crossings],
+        "phase_crossings": [
+            {"rad_s": each.frequency, "value": float(each.value.real)} for each in margins.phase_crossings
+        ],
+        "roots": [
+            {"re": root.value.real, "im": root.value.imag, "residual": root.residual}
+            for root in loop.roots
+            if root.value.imag >= 0
+        ][:MOST_ROOTS],
+    }
+
+
+def _show(name: str, answer: dict[str, Any]) -> None:
+    from levelflow.cli.show import show_table
+
+    typer.echo(f"Loop: {name}.")
+    times = answer["encirclements"]
+    around = (
+        "passes through -1" if times is None else f"goes {times} times around -1" if times else "does not go around -1"
+    )
+    word = "Stable" if answer["stable"] else "On the boundary" if times is None else "Unstable"
+    typer.echo(
+        f"{word}: its Nyquist curve {around}, and the open loop has {answer['unstable_poles']} unstable poles.\n"
+    )
+    units = {"gain_margin": "times", "phase_margin_degrees": "degrees", "delay_margin_s": "s more"}
+    rows = [
+        [key.split("_")[0], "any" if answer[key] is None else f"{answer[key]:.6g}", unit] for key, unit in units.items()
+    ]
+    if answer["gain_margin_down"]:
+        rows.insert(1, ["gain, downwards", f"{answer['gain_margin_down']:.6g}", "times"])
+    show_table("What brings a root to the axis", ["margin", "value", ""], rows, numbers=False)
+    rows = [[f"{root['re']:.6g}", f"{root['im']:.6g}", f"{root['residual']:.1e}"] for root in answer["roots"]]
+    show_table("Rightmost roots of 1 + L, and their mirror images", ["real, 1/s", "imaginary", "residual"], rows)
+
+
+def _picture(loop: Loop) -> Figure:
+    from levelflow.cli.theory.asking import panels, paper
+    from levelflow.theory.pictures import nyquist as pictures
+
+    figure = paper(11, 5)
+    left, right = panels(figure, 1, 2)
+    pictures.nyquist(loop, left)
+    pictures.bode(loop, right)
+    return figure

@@ -1,0 +1,88 @@
+"""Matrices and lists of numbers on a command line."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from levelflow.theory.errors import TheoryError
+    from levelflow.theory.matrices import Matrix
+
+
+def array(text: str, name: str = "matrix") -> Any:
+    """Returns the numbers of "1,4", of a list as in "[[1, 2], [3, 4]]", or of a file: .json, or rows in .csv and .txt.
+
+    What is not made of numbers is left to who uses it.
+
+    Raises:
+        TheoryError: if there is no such file, or it cannot be read.
+    """
+    kind = Path(text).suffix
+    if text.lstrip().startswith("["):
+        return _literal(text, text)
+    if kind not in {".json", ".csv", ".txt"}:
+        return numbers(name, text, "; or a list as in '[[1, 2], [3, 4]]', or a .csv, .json or .txt file")
+    try:
+        content = Path(text).read_text(encoding="utf-8")
+    except OSError as error:
+        raise _error(f"{text}: {(error.strerror or str(error)).lower()}") from None
+    except UnicodeDecodeError:
+        raise _error(f"{text}: not UTF-8 text; needs rows of numbers") from None
+    return _literal(content, text) if kind == ".json" else _rows(content, text)
+
+
+def matrix(text: str) -> Matrix:
+    """Returns a square matrix, of a list or a file.
+
+    Raises:
+        TheoryError: as `array`, or if it is no matrix.
+    """
+    from levelflow.theory.matrices import read_matrix
+
+    return read_matrix(array(text))
+
+
+def numbers(name: str, text: str, otherwise: str = "") -> list[float]:
+    """Returns the numbers of a text as in "1,4".
+
+    Raises:
+        TheoryError: if it is not made of them.
+    """
+    try:
+        return [float(part) for part in text.split(",")]
+    except ValueError:
+        raise _error(f"{name} {text!r} is not allowed; needs numbers with commas, as in '1,4'{otherwise}") from None
+
+
+def times(text: str) -> list[float]:
+    """Returns the times of a text as in "30 ms, 180 ms", s.
+
+    Raises:
+        TheoryError: if it is not made of them.
+    """
+    from levelflow.theory.scenarios import time
+
+    return [time(part) for part in text.split(",")]
+
+
+def _literal(content: str, shown: str) -> Any:
+    try:
+        return ast.literal_eval(content.strip())
+    except (ValueError, SyntaxError, TypeError, MemoryError, RecursionError):
+        raise _error(f"{shown!r} is no list of numbers; needs rows, as in '[[1, 2], [3, 4]]'") from None
+
+
+def _rows(content: str, shown: str) -> list[list[float]]:
+    lines = [line.replace(",", " ").split() for line in content.splitlines()]
+    try:
+        return [[float(cell) for cell in cells] for cells in lines if cells]
+    except ValueError as error:
+        raise _error(f"{shown}: {error}; needs rows of numbers") from None
+
+
+def _error(text: str) -> TheoryError:
+    from levelflow.theory.errors import TheoryError
+
+    return TheoryError(text)

@@ -1,0 +1,195 @@
+"""`levelflow theory stability`."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from levelflow.cli.theory.asking import AsJson, Out
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from levelflow.theory.delay_independence import Independence, Margin
+    from levelflow.theory.delays import Stability
+    from levelflow.theory.matrices import Bound, Matrix
+    from levelflow.theory.matrix_classes import Membership
+
+#: Steps that delays are lengthened by, at most, and flows up to which that is tried.
+LONGER, FEW = 100, 12
+
+Given = Annotated[
+    str,
+    typer.Argument(
+        metavar="MATRIX",
+        help='A as a list of rows, "[[0.5, -0.8], [0.3, 0.4]]", or a .csv, .json or .txt file.',
+        show_default=False,
+    ),
+]
+Delays = Annotated[
+    str | None,
+    typer.Option(
+        metavar="STEPS",
+        help='Ask for these delays, too: one per flow, "1,4", or one per pair of flows, "[[1, 2], [3, 4]]" or a file.',
+    ),
+]
+Seed = Annotated[int, typer.Option(help="Of the search for delays that break the system.", min=0)]
+
+
+def stability(given: Given, delays: Delays = None, seed: Seed = 1, out: Out = None, as_json: AsJson = False) -> None:
+    """Whether x_i(n) = sum_j a_ij x_j(n - D_i) is stable: for the delays you give, and for all delays.
+
+    A is the Jacobian of a control law in steps: what one flow's rate does to another's one round trip later. Without
+    delay, the spectral radius rho(A) decides. With delays it does not; a norm below 1 does, best of all the
+    scaled norm ||A||_s, the least ||W A W^-1||_2 over positive diagonal W. The weights w shown prove it.
+
+    The picture shows the plane of delays and what scaling does, for two flows, and the roots.
+    """
+    from levelflow.cli.theory.asking import save, show_json
+    from levelflow.cli.theory.reading import array, matrix
+    from levelflow.theory import delays as steps
+    from levelflow.theory.delay_independence import delay_margin, independence
+    from levelflow.theory.matrix_classes import classify
+    from levelflow.theory.scaled_norm import scaled_norm
+
+    a = matrix(given)
+    lags = None
+    if delays is not None:
+        lags = steps.read_delays(array(delays, "delays"), len(a))
+    bound, always, classes = scaled_norm(a), independence(a, seed), classify(a)
+    found = None if lags is None else steps.stability(a, lags)
+    margins: list[Margin] = []
+    if found is not None and found.stable and lags is not None and lags.ndim == 1 and len(a) <= FEW:
+        margins = [delay_margin(a, lags, flow, LONGER) for flow in [None, *range(len(a))]]
+    if out is not None:
+        shown = lags if lags is not None else always.delays
+        save(picture(a, [1] * len(a) if shown is None else shown.tolist()), out)
+    if as_json:
+        show_json(_plain(a, bound, always, classes, found, margins))
+        return
+    _show(a, bound, always, classes)
+    if found is not None:
+        typer.echo(_verdict(f"With delays {delays}", found))
+        _show_margins(margins)
+    if out is not None:
+        typer.echo(out)
+
+
+def picture(a: Matrix, delays: list[Any]) -> Figure:
+    """Draws the roots under delays; for two flows also the plane of delays and the norms of scaled matrices."""
+    from levelflow.cli.theory.asking import panels, paper
+    from levelflow.theory.pictures import norms
+
+    count = 3 if len(a) == 2 else 1
+    figure = paper(5 * count, 4.6)
+    parts = panels(figure, 1, count)
+    norms.spectrum(a, delays, parts[0])
+    axes = figure.axes[0]
+    axes.set_title(f"delays {', '.join(map(str, delays))}: {axes.get_title(loc='left')}", loc="left")
+    if len(a) == 2:
+        norms.plane(a, canvas=parts[1])
+        norms.scalings(a, canvas=parts[2])
+    return figure
+
+
+def _show(a: Matrix, bound: Bound, always: Independence, classes: dict[str, Membership]) -> None:
+    from levelflow.cli.show import show_table
+    from levelflow.theory.matrices import spectral_radius
+
+    rho = spectral_radius(a)
+    typer.echo(f"Without delay: {'stable' if rho < 1 else 'unstable'}, rho(A) = {rho:.6g}.")
+    typer.echo(_for_all(always))
+    typer.echo("")
+    rows = [[each.name, f"{each.value:.6g}", _yes(each.proves), each.of, each.source] for each in always.conditions]
+    show_table("Below 1, each proves stability", ["what", "value", "proves", "for", "Zhang 2008"], rows, numbers=False)
+    rows = [[name, _yes(each.holds), f"{each.residual:.2g}", _weights(each.scaling)] for name, each in classes.items()]
+    show_table("Classes", ["class", "holds", "lacks", "scaling"], rows, numbers=False)
+    reached = "" if bound.attained else "; nearer with weights farther apart"
+    typer.echo(f"||A||_s is between {bound.lower:.9g} and {bound.upper:.9g}: w = {_weights(bound.weights)}{reached}.")
+
+
+def _for_all(always: Independence) -> str:
+    from levelflow.theory.delay_independence import ANY
+
+    if always.stable:
+        proven = [each for each in always.conditions if each.proves]
+        proof = max(proven, key=lambda each: each.of == ANY)
+        return f"Stable under {proof.of}: {proof.name} = {proof.value:.6g} < 1 (Zhang 2008, {proof.source})."
+    if always.proof is not None and always.delays is not None:
+        return _verdict(f"For all delays: no. With delays {','.join(map(str, always.delays.tolist()))}", always.proof)
+    if always.stable is None:
+        return (
+            f"For all delays: not known. ||A||_s proves nothing; rho(U A) reaches {always.worst:.6g}, which is not 1."
+        )
+    return f"For all delays: no. Long delays turn phases so that rho(U A) = {always.worst:.6g} > 1."
+
+
+def _verdict(which: str, found: Stability) -> str:
+    word = "stable" if found.stable else "unstable"
+    return f"{which}: {word}, largest root {abs(found.root):.6g} at z = {_complex(found.root)}."
+
+
+def _show_margins(margins: list[Margin]) -> None:
+    for which, margin in zip(["all delays", *(f"delay {k + 1}" for k in range(len(margins)))], margins, strict=False):
+        most = f"at least {LONGER}" if margin.steps == LONGER else f"{margin.steps:g}"
+        typer.echo(f"Steps that {which} may grow by: {'any number' if margin.steps == float('inf') else most}.")
+
+
+def _plain(
+    a: Matrix,
+    bound: Bound,
+    always: Independence,
+    classes: dict[str, Membership],
+    found: Stability | None,
+    margins: list[Margin],
+) -> dict[str, Any]:
+    from levelflow.cli.theory.asking import finite
+    from levelflow.theory.matrices import spectral_radius
+
+    return {
+        "rho": spectral_radius(a),
+        "all_delays": {
+            "stable": always.stable,
+            "conditions": [vars(each) for each in always.conditions],
+            "worst_turn": always.worst,
+            "breaking_delays": None if always.delays is None else always.delays.tolist(),
+            "root": None if always.proof is None else _parts(always.proof.root),
+        },
+        "scaled_norm": {
+            "upper": bound.upper,
+            "lower": bound.lower,
+            "weights": bound.weights.tolist(),
+            "attained": bound.attained,
+        },
+        "classes": {
+            name: {"holds": each.holds, "residual": each.residual, "scaling": [_parts(w) for w in each.scaling]}
+            for name, each in classes.items()
+        },
+        "delays": None
+        if found is None
+        else {
+            "stable": found.stable,
+            "root": _parts(found.root),
+            "modulus": abs(found.root),
+            "residual": found.residual,
+            "may_grow": [finite(margin.steps) for margin in margins],
+        },
+    }
+
+
+def _parts(value: complex) -> list[float]:
+    return [float(value.real), float(value.imag)]
+
+
+def _complex(value: complex) -> str:
+    return f"{value.real:.6g}" if abs(value.imag) < 1e-12 else f"{value.real:.6g}{value.imag:+.6g}j"
+
+
+def _weights(weights: Any) -> str:
+    shown = [_complex(complex(weight)) if weight.imag else f"{weight.real:.4g}" for weight in weights[:8]]
+    return ", ".join(shown) + (", ..." if len(weights) > 8 else "")
+
+
+def _yes(holds: bool) -> str:
+    return "yes" if holds else "no"
