@@ -20,7 +20,8 @@ from levelflow.theory.adaptive_buffer import (
     utilisation_controller,
     utilisation_gradient,
 )
-from levelflow.theory.buffers import SizingError, adaptive_drop_tail, largest_gain
+from levelflow.theory.buffers import adaptive_drop_tail, largest_gain
+from levelflow.theory.errors import ParameterError
 
 UNIT = st.floats(0, 1)
 
@@ -176,5 +177,5 @@ def test_equal_seeds_are_equal_runs():
     ],
 )
 def test_other_settings_are_refused(wrong, text):
-    with pytest.raises(SizingError, match=text):
+    with pytest.raises(ParameterError, match=text):
         wrong()

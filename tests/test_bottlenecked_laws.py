@@ -15,8 +15,8 @@ from levelflow.theory.assignment import (
     settle,
     spectral_radius,
 )
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import emkc, jetmax_choice, mkc_network
-from levelflow.theory.laws.inputs import LawError
 from levelflow.theory.laws.paths import paths, scattered
 from levelflow.theory.maxmin import bottlenecks, maxmin
 
@@ -122,10 +122,10 @@ def test_of_equal_prices_all_take_the_first_even_where_nothing_arrives():
         (AssignmentError, r"prices of shape \(1, 2\)", lambda: by_price([[0], [1]], [[1, 2]])),
         (AssignmentError, r"prices of shape \(\)", lambda: by_price([[0]], 1.0)),
         (AssignmentError, r"prices of shape", lambda: by_price([[0]], [np.nan])),
-        (LawError, "a target of 0", lambda: jetmax_choice.settle([[0]], [0.0], [1.0])),
-        (LawError, "start", lambda: jetmax_choice.settle([[0]], [1.0], [0.0])),
-        (LawError, "tau", lambda: jetmax_choice.settle([[0]], [1.0], [1.0], -1)),
-        (LawError, "alpha over beta", lambda: mkc_network.rest(assign([[0]], [0]), [1.0], 0.0)),
+        (ParameterError, "a target of 0", lambda: jetmax_choice.settle([[0]], [0.0], [1.0])),
+        (ParameterError, "start", lambda: jetmax_choice.settle([[0]], [1.0], [0.0])),
+        (ParameterError, "tau", lambda: jetmax_choice.settle([[0]], [1.0], [1.0], -1)),
+        (ParameterError, "alpha over beta", lambda: mkc_network.rest(assign([[0]], [0]), [1.0], 0.0)),
     ],
 )
 def test_what_is_not_defined_is_refused(error, line, ask):

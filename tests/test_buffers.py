@@ -6,7 +6,6 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow.theory.buffers import (
-    SizingError,
     adaptive_drop_tail,
     avrachenkov,
     bscl,
@@ -20,6 +19,7 @@ from levelflow.theory.buffers import (
     stanford,
     window_at_loss,
 )
+from levelflow.theory.errors import ParameterError
 
 PIPES, FLOWS, SHARES = st.floats(1, 1e6), st.integers(1, 10_000), st.floats(1e-4, 1)
 
@@ -112,5 +112,5 @@ def test_adaptive_drop_tail_settles_below_its_limit_only():
     ],
 )
 def test_what_has_no_size_is_refused(wrong):
-    with pytest.raises(SizingError, match="is not allowed; needs"):
+    with pytest.raises(ParameterError, match="is not allowed; needs"):
         wrong()

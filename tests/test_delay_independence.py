@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from levelflow.theory.delay_batches import are_stable, experiment, largest_modulus
 from levelflow.theory.delay_independence import conditions, delay_margin, independence, worst_turn
-from levelflow.theory.delays import DelayError, is_stable, roots, stability
+from levelflow.theory.delays import is_stable, roots, stability
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.matrices import MatrixError, spectral_radius
 from levelflow.theory.scaled_norm import scaled_norm
 
@@ -50,19 +51,19 @@ def test_the_largest_modulus_of_many_systems_is_that_of_one():
 def test_what_a_batch_does_not_take_is_refused():
     with pytest.raises(MatrixError, match="too many"):
         are_stable(np.ones((1, 13, 13)), np.ones((1, 1, 13), dtype=int))
-    with pytest.raises(DelayError, match="shape"):
+    with pytest.raises(ParameterError, match="shape"):
         are_stable(np.ones((1, 2, 2)), np.ones((2, 1, 2), dtype=int))
     for delays in (np.zeros((1, 1, 2), dtype=int), np.full((1, 1, 2), 1.5)):
-        with pytest.raises(DelayError, match="whole numbers"):
+        with pytest.raises(ParameterError, match="a whole number"):
             are_stable(np.ones((1, 2, 2)), delays)
-    with pytest.raises(MatrixError, match="size 0"):
+    with pytest.raises(ParameterError, match="size 0"):
         experiment(1, 10, 0)
-    with pytest.raises(MatrixError, match="count 0"):
+    with pytest.raises(ParameterError, match="count 0"):
         experiment(1, 0)
-    with pytest.raises(MatrixError, match="spread"):
+    with pytest.raises(ParameterError, match="spread"):
         experiment(1, 10, spread=math.nan)
     for bad in ({"draws": 0}, {"longest": 0}):
-        with pytest.raises(DelayError, match="a whole number >= 1"):
+        with pytest.raises(ParameterError, match="a whole number >= 1"):
             experiment(1, 10, **bad)
 
 
@@ -149,9 +150,9 @@ def test_a_margin_ends_where_the_system_is_unstable():
 
 
 def test_a_margin_of_nothing_is_refused():
-    with pytest.raises(DelayError, match="unstable"):
+    with pytest.raises(ParameterError, match="unstable"):
         delay_margin(2 * np.eye(2), [1, 1])
-    with pytest.raises(DelayError, match="flow"):
+    with pytest.raises(ParameterError, match="flow"):
         delay_margin(np.eye(2) / 2, [1, 1], flow=2)
-    with pytest.raises(DelayError, match="one delay per flow"):
+    with pytest.raises(ParameterError, match="one delay per flow"):
         delay_margin(np.eye(2) / 2, np.ones((2, 2), dtype=int))

@@ -8,17 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from levelflow.theory import delays as theory
-from levelflow.theory.delays import (
-    DelayError,
-    critical_delay,
-    critical_gain,
-    directional,
-    is_stable,
-    kelly_roots,
-    roots,
-    stability,
-)
+from levelflow.theory.delays import critical_delay, critical_gain, directional, is_stable, kelly_roots, roots, stability
 from levelflow.theory.equations import iterate
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.matrices import MatrixError
 
 
@@ -39,20 +31,19 @@ def run(matrix, delays, steps):
 @pytest.mark.parametrize(
     ("delays", "problem"),
     [
-        ([1, 0], "a delay of 0 steps"),
-        ([1, -3], "a delay of -3"),
-        ([1, 1.5], "a delay of 1.5"),
-        ([1, math.nan], "a delay of nan"),
-        ([1, math.inf], "a delay of inf"),
+        ([1, 0], "delay 1: 0.0 is"),
+        ([1, -3], "delay 1: -3.0 is"),
+        ([1, 1.5], "delay 1: 1.5 is"),
+        ([1, math.nan], "delay 1: nan is"),
+        ([1, math.inf], "delay 1: inf is"),
         ([1], "shape"),
         ([[1, 2]], "shape"),
         (["a", "b"], "not allowed"),
-        ([True, True], "not allowed"),
     ],
 )
 def test_delays_that_are_no_whole_steps_are_refused_in_one_line(delays, problem):
     for ask in (roots, stability, is_stable):
-        with pytest.raises(DelayError, match=problem) as error:
+        with pytest.raises(ParameterError, match=problem) as error:
             ask(np.eye(2), delays)
         assert "\n" not in str(error.value)
 
@@ -60,21 +51,21 @@ def test_delays_that_are_no_whole_steps_are_refused_in_one_line(delays, problem)
 def test_what_has_no_answer_is_refused():
     with pytest.raises(MatrixError):
         roots([[1.0, 2.0]], [1, 2])
-    with pytest.raises(DelayError, match="too many"):
+    with pytest.raises(ParameterError, match="too many"):
         roots(np.ones((2, 2)), [300, 301])
-    with pytest.raises(DelayError, match="too long"):
+    with pytest.raises(ParameterError, match="too long"):
         stability(np.ones((2, 2)), [100_000, 100_001])
     for delay in (0, 1.5, math.nan):
-        with pytest.raises(DelayError):
+        with pytest.raises(ParameterError):
             critical_gain(delay)
     for gain in (0.0, -1.0, math.nan, math.inf):
-        with pytest.raises(DelayError):
+        with pytest.raises(ParameterError):
             critical_delay(gain)
-    with pytest.raises(DelayError):
+    with pytest.raises(ParameterError):
         kelly_roots(math.nan, 3)
-    with pytest.raises(DelayError, match="one of each per flow"):
+    with pytest.raises(ParameterError, match="one of each per flow"):
         directional([1, 2], [1])
-    with pytest.raises(DelayError, match="0 steps"):
+    with pytest.raises(ParameterError, match="delay 0, 0"):
         directional([0, 2], [0, 1])
 
 

@@ -8,8 +8,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from levelflow.theory.equations import integrate
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.fluid.ks import FluidError, Network, nash, random_network, random_windows, run, run_adaptive
-from levelflow.theory.laws.ks import UserError, Users, best, rest_rate
+from levelflow.theory.laws.ks import Users, best, rest_rate
 from levelflow.theory.marking import alone_on_a_link, marking_levels
 from levelflow.theory.network import CapacityError, RouteError
 
@@ -185,19 +186,19 @@ def one_link(**changes):
         (FluidError, "several networks do not fit", lambda: one_link(users=PAIR, capacities=np.ones((3, 1)))),
         (FluidError, "control 'windows' is not allowed; needs one of rate,", lambda: one_link(control="windows")),
         (FluidError, "not allowed together with delays", lambda: late([[0, 0]], foreign=lambda time: 1.0)),
-        (FluidError, "gain nan is not allowed", lambda: run_adaptive(one_link(), [1, 1], 1.0, step=0.1, gain=np.nan)),
-        (FluidError, "target 1.5", lambda: run_adaptive(one_link(), [1, 1], 1.0, step=0.1, gain=1.0, target=1.5)),
-        (FluidError, "loss 1.5", lambda: random_windows(Users(), 1.0, 1.5, [1.0], acks=1, seed=0)),
-        (FluidError, "answers 0.0", lambda: random_windows(Users(), 1.0, 0.5, [1.0], acks=0, seed=0)),
-        (UserError, "beta -1", lambda: one_link(beta=-1)),
+        (ParameterError, "gain nan", lambda: run_adaptive(one_link(), [1, 1], 1.0, step=0.1, gain=np.nan)),
+        (ParameterError, "target 1.5", lambda: run_adaptive(one_link(), [1, 1], 1.0, step=0.1, gain=1.0, target=1.5)),
+        (ParameterError, "loss 1.5", lambda: random_windows(Users(), 1.0, 1.5, [1.0], acks=1, seed=0)),
+        (ParameterError, "answers 0.0", lambda: random_windows(Users(), 1.0, 0.5, [1.0], acks=0, seed=0)),
+        (ParameterError, "beta -1", lambda: one_link(beta=-1)),
         (RouteError, "no link 1", lambda: Network.of_routes([[1]], [1.0], Users(), 1.0)),
-        (FluidError, "rate 0.0 is not allowed", lambda: run(one_link(), [1.0, 0.0], 1.0, step=0.1)),
-        (FluidError, "rate inf is not allowed", lambda: nash(one_link(), [1.0, np.inf])),
+        (ParameterError, "rate 1: 0.0 is not allowed", lambda: run(one_link(), [1.0, 0.0], 1.0, step=0.1)),
+        (ParameterError, "rate 1: inf is not allowed", lambda: nash(one_link(), [1.0, np.inf])),
         (FluidError, "rates of shape", lambda: run(one_link(), [1.0], 1.0, step=0.1)),
         (FluidError, r"delays to links need the shape \(1, 2\)", lambda: late([0])),
         (FluidError, r"delay 2.0 from user 1 to link 0 is not in 0 to 1.0", lambda: late([[0, 2]])),
         (FluidError, "levels", lambda: run_adaptive(one_link(), [1, 1], 1.0, step=0.1, gain=1.0, levels=[2.0])),
-        (FluidError, "window 0.0 is not allowed", lambda: random_windows(Users(), 1.0, 0.1, [0.0], acks=1, seed=0)),
+        (ParameterError, "window 0: 0.0", lambda: random_windows(Users(), 1.0, 0.1, [0.0], acks=1, seed=0)),
     ],
 )  # fmt: skip
 def test_what_is_no_network_is_refused(error, line, attempt):

@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import vinnicombe, xcp, ying
-from levelflow.theory.laws.inputs import LawError
 from levelflow.theory.quasi import AxisError
 
 numbers = st.floats(0.1, 3.0)
@@ -135,6 +135,6 @@ def test_xcp_is_stable_below_its_limit(alpha, delay):
     ],
 )
 def test_what_makes_no_sense_is_refused(ask):
-    with pytest.raises(LawError, match="needs") as caught:
+    with pytest.raises(ParameterError, match="needs") as caught:
         ask()
     assert "\n" not in str(caught.value)

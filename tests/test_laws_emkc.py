@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import emkc
-from levelflow.theory.laws.inputs import LawError
 from levelflow.theory.maxmin import maxmin
 from levelflow.theory.network import CapacityError, RouteError
 
@@ -93,10 +93,10 @@ def test_links_without_capacity_or_flows_have_prices_of_their_own():
     [
         (CapacityError, r"link 0: capacity -1.0 is not allowed", {"capacities": [-1.0]}),
         (RouteError, r"flow 1 crosses no link", {"routes": [[0], []]}),
-        (LawError, r"alpha over beta 0: 0.0 is not allowed; needs a finite number > 0", {"alpha_over_beta": 0.0}),
-        (LawError, r"alpha over beta 1: nan", {"alpha_over_beta": [1.0, np.nan]}),
+        (ParameterError, r"alpha over beta 0: 0.0 is not allowed; needs a finite number > 0", {"alpha_over_beta": 0.0}),
+        (ParameterError, r"alpha over beta 1: nan", {"alpha_over_beta": [1.0, np.nan]}),
         (
-            LawError,
+            ParameterError,
             r"alpha over beta of shape \(3,\) is not allowed; needs one number, or 2",
             {"alpha_over_beta": [1] * 3},
         ),

@@ -5,10 +5,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws.ks import (
     TCP_BETA,
     TCP_BETA_HALVING,
-    UserError,
     Users,
     best,
     full_link_rate,
@@ -152,7 +152,7 @@ def test_hurleys_utility_is_near_that_of_tcp():
     ("line", "attempt"),
     [
         ("weight 0.0 is not allowed; needs a finite number > 0", lambda: Users(weights=0)),
-        ("exponent -1.0 is not allowed; needs a finite number >= 0", lambda: Users(exponents=[0, -1])),
+        ("exponent 1: -1.0 is not allowed; needs a finite number >= 0", lambda: Users(exponents=[0, -1])),
         ("an empty weight is not allowed", lambda: Users(weights=[])),
         ("delay nan", lambda: Users(delays=np.nan)),
         ("kept 1.1 is not allowed; needs a number from 0 to 1", lambda: Users(kept=1.1)),
@@ -161,11 +161,11 @@ def test_hurleys_utility_is_near_that_of_tcp():
         ("beta nan is not allowed", lambda: best([[0]], [1.0], Users(), np.nan)),
         ("kept 0.9 without a beta is not allowed", lambda: best([[0]], [1.0], Users(kept=0.9))),
         ("3 users for 2 routes; needs one each", lambda: best([[0], [0]], [1.0], Users(weights=[1, 2, 3]))),
-        ("a loss exponent of 0", lambda: utility_exponent(0)),
-        ("a loss exponent of nan", lambda: utility_exponent(np.nan)),
+        ("loss exponent 0", lambda: utility_exponent(0)),
+        ("loss exponent nan", lambda: utility_exponent(np.nan)),
     ],
 )
 def test_what_no_user_can_be_is_refused(line, attempt):
-    with pytest.raises(UserError, match=line) as refused:
+    with pytest.raises(ParameterError, match=line) as refused:
         attempt()
     assert "\n" not in str(refused.value)

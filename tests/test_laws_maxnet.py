@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from levelflow.theory.equations import EquationError, integrate
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import maxnet
-from levelflow.theory.laws.inputs import LawError
 from levelflow.theory.laws.maxnet import Parameters
 from levelflow.theory.laws.maxnet_fluid import Network, Start, run
 from levelflow.theory.laws.maxnet_stability import Compensator, link_loop
@@ -174,7 +174,7 @@ def test_rcp_without_its_queue_term_is_a_change_of_variables():
     [{"x_max": 0.0}, {"scale": -1.0}, {"alpha": 1.6}, {"alpha": np.nan}, {"eta": np.inf}, {"mu": 1.1}, {"drain": 0.0}],
 )
 def test_parameters_out_of_range_are_refused(options):
-    with pytest.raises(LawError, match=next(iter(options))):
+    with pytest.raises(ParameterError, match=next(iter(options))):
         Parameters(**options)
 
 
@@ -195,7 +195,7 @@ def test_numbers_that_make_no_sense_are_refused():
         lambda: run(Network([[0]], [1e6], [0.1]), 1.0, step=0.01, start=Start(since=[-1.0])),
         lambda: run(Network([[0]], [1e6], [0.1]), 1.0, step=0.01, start=Start(prices=[1.0, 2.0])),
     ):
-        with pytest.raises(LawError):
+        with pytest.raises(ParameterError):
             ask()
     with pytest.raises(CapacityError):
         maxnet.rest([[0]], [0.0])

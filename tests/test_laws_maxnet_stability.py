@@ -6,8 +6,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import maxnet
-from levelflow.theory.laws.inputs import LawError
 from levelflow.theory.laws.maxnet import Parameters
 from levelflow.theory.laws.maxnet_fluid import Network, Start, run
 from levelflow.theory.laws.maxnet_stability import (
@@ -275,7 +275,7 @@ def test_networks_on_either_side_of_the_boundary_behave_so():
     ],
 )
 def test_bad_questions_get_a_typed_exception(ask):
-    with pytest.raises(LawError):
+    with pytest.raises(ParameterError):
         ask()
 
 

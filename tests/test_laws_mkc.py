@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from levelflow.theory.delays import critical_gain
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import emkc, kelly, mkc
-from levelflow.theory.laws.inputs import LawError
 from levelflow.theory.laws.paths import paths, run, scattered
 from levelflow.theory.network import CapacityError, RouteError
 
@@ -82,7 +82,7 @@ def test_roots_outside_the_circle_are_those_of_a_companion_matrix(seed):
 
 
 def test_a_root_on_the_circle_is_refused():
-    with pytest.raises(LawError, match="needs roots that are not on the unit circle"):
+    with pytest.raises(ParameterError, match="needs roots that are not on the unit circle"):
         mkc.unstable_roots([1, 1], [1.0, 1.0], 1.0, 0.0, 0.1)
 
 
@@ -126,7 +126,7 @@ def test_flows_rest_where_the_price_asks_for_the_load(price):
 
 
 def test_a_price_that_stays_below_zero_has_no_rest():
-    with pytest.raises(LawError, match="increases with the load"):
+    with pytest.raises(ParameterError, match="increases with the load"):
         mkc.rest(lambda load: -1 / load, 1.0, 2)
 
 
@@ -192,22 +192,30 @@ def test_what_links_remember_is_recorded():
 @pytest.mark.parametrize(
     ("error", "line", "ask"),
     [
-        (LawError, r"delay 0: 0.0 is not allowed; needs a finite number >= 1", lambda: paths([[0]], 1, 0)),
-        (LawError, r"delay 1.5 is not allowed; needs a whole number of steps", lambda: paths([[0]], 1, 1.5)),
+        (ParameterError, r"delay 0: 0.0 is not allowed; needs a finite number >= 1", lambda: paths([[0]], 1, 0)),
+        (ParameterError, r"delay 0: 1.5 is not allowed; needs a whole number >= 1", lambda: paths([[0]], 1, 1.5)),
         (
-            LawError,
+            ParameterError,
             r"flow 1: forward delay 2.0 to link 0 is not allowed; needs 0 to 1",
             lambda: paths([[0]] * 2, 1, [3, 2], 2),
         ),
-        (LawError, r"forward delays of shape \(2,\) are not allowed", lambda: paths([[0]], 1, 3, [1, 2])),
-        (LawError, r"flow 0: forward delay nan", lambda: paths([[0]], 1, 3, [[np.nan]])),
+        (ParameterError, r"forward delay of shape \(2,\) is not allowed", lambda: paths([[0]], 1, 3, [1, 2])),
+        (ParameterError, r"flow 0: forward delay nan", lambda: paths([[0]], 1, 3, [[np.nan]])),
         (RouteError, r"flow 0 crosses no link", lambda: paths([[]], 1)),
-        (LawError, r"start of shape \(3,\)", lambda: emkc.iterate(paths([[0]], 1), [1.0] * 3, 5, [1.0], (1.0, 0.5))),
-        (LawError, r"beta 0: -1.0 is not allowed", lambda: emkc.iterate(paths([[0]], 1), [1.0], 5, [1.0], (1.0, -1))),
-        (LawError, r"rate 1: 0.0 is not allowed", lambda: mkc.jacobian([1.0, 0.0], 0.5, 0.1, 0.1)),
-        (LawError, r"omega 0: 0.0 is not allowed", lambda: kelly.rest([[0]], [1.0], 0.0)),
         (
-            LawError,
+            ParameterError,
+            r"start of shape \(3,\)",
+            lambda: emkc.iterate(paths([[0]], 1), [1.0] * 3, 5, [1.0], (1.0, 0.5)),
+        ),
+        (
+            ParameterError,
+            r"beta 0: -1.0 is not allowed",
+            lambda: emkc.iterate(paths([[0]], 1), [1.0], 5, [1.0], (1.0, -1)),
+        ),
+        (ParameterError, r"rate 1: 0.0 is not allowed", lambda: mkc.jacobian([1.0, 0.0], 0.5, 0.1, 0.1)),
+        (ParameterError, r"omega 0: 0.0 is not allowed", lambda: kelly.rest([[0]], [1.0], 0.0)),
+        (
+            ParameterError,
             r"omega is not allowed; needs a larger share",
             lambda: kelly.rest([[0, 1], [0], [1]], [1, 3], 1e-40),
         ),

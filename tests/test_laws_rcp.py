@@ -6,8 +6,8 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 from levelflow.theory.equations import EquationError
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import rcp
-from levelflow.theory.laws.inputs import LawError
 
 gains = st.floats(0.02, 2.0)
 
@@ -124,7 +124,7 @@ def test_small_gains_settle_and_large_ones_do_not():
     ],
 )
 def test_what_makes_no_sense_is_refused(ask):
-    with pytest.raises(LawError, match="needs") as caught:
+    with pytest.raises(ParameterError, match="needs") as caught:
         ask()
     assert "\n" not in str(caught.value)
 

@@ -6,8 +6,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from levelflow.theory.equations import integrate
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import xcp
-from levelflow.theory.laws.inputs import LawError
 from levelflow.theory.maxmin import maxmin
 from levelflow.theory.network import CapacityError, RouteError
 
@@ -96,8 +96,8 @@ def test_the_share_falls_with_what_is_shuffled():
         (CapacityError, ([[0]], [np.nan]), {}),
         (RouteError, ([[]], [1.0]), {}),
         (RouteError, ([[2]], [1.0]), {}),
-        (LawError, ([[0]], [1.0]), {"alpha": 0.0}),
-        (LawError, ([[0]], [1.0]), {"gamma": np.inf}),
+        (ParameterError, ([[0]], [1.0]), {"alpha": 0.0}),
+        (ParameterError, ([[0]], [1.0]), {"gamma": np.inf}),
     ],
 )
 def test_bad_questions_get_a_typed_exception(error, arguments, options):
@@ -108,7 +108,7 @@ def test_bad_questions_get_a_typed_exception(error, arguments, options):
 
 
 def test_rates_that_are_nothing_or_missing_are_refused():
-    with pytest.raises(LawError, match=r"rate 0\.0 is not allowed"):
+    with pytest.raises(ParameterError, match=r"rate 0: 0\.0 is not allowed"):
         xcp.offers([[0]], [1.0], [0.0])
-    with pytest.raises(LawError, match="1 rates for 2 flows"):
+    with pytest.raises(ParameterError, match=r"rate of shape \(1,\)"):
         xcp.offers([[0], [0]], [1.0], [1.0])

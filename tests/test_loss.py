@@ -6,9 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.stats import binom
 
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.loss import (
     Arrivals,
-    LossError,
     interrupted_bernoulli,
     interrupted_bernoulli_loss,
     loss_from_unlimited,
@@ -145,7 +145,7 @@ def test_sources_switch_as_binomial_laws_say(on, off):
     ],
 )
 def test_what_has_no_loss_is_refused(wrong):
-    with pytest.raises(LossError, match="needs"):
+    with pytest.raises(ParameterError, match="needs"):
         wrong()
 
 

@@ -7,7 +7,8 @@ import pytest
 from matplotlib.figure import Figure
 
 from levelflow.theory.delay_batches import experiment
-from levelflow.theory.delays import DelayError, critical_gain, is_stable
+from levelflow.theory.delays import critical_gain, is_stable
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.matrices import MatrixError
 from levelflow.theory.pictures import norms
 
@@ -56,5 +57,5 @@ def test_what_has_no_picture_is_refused():
     for draw in (norms.plane, norms.scalings):
         with pytest.raises(MatrixError, match="needs 2"):
             draw(np.eye(3))
-    with pytest.raises(DelayError):
+    with pytest.raises(ParameterError):
         norms.spectrum(MATRIX, [0, 1])

@@ -4,9 +4,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq, linprog
 
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.maxmin import maxmin
 from levelflow.theory.network import CapacityError, RouteError, WeightError
-from levelflow.theory.utility import UtilityError, optimum
+from levelflow.theory.utility import optimum
 
 PARKING_LOT = [[0, 1, 2], [0], [1], [2]]
 #: Kunniyur and Srikant, experiment 1: -1/sqrt(x) over both links, log x and -1/x over one each; packets per 0.02 s.
@@ -166,10 +167,10 @@ def test_what_nobody_crosses_has_no_price_and_nobody_has_no_rates():
         ),
         (RouteError, r"flow 1 crosses no link", {"routes": [[0], []]}),
         (WeightError, r"flow 0: weight 0.0", {"weights": [0, 1]}),
-        (UtilityError, r"flow 1: exponent -2.0 is not allowed; needs a finite number >= 0", {"exponents": [1, -2]}),
-        (UtilityError, r"3 exponents for 2 flows", {"exponents": [1, 2, 3]}),
-        (UtilityError, r"flow 0: cost nan", {"costs": [np.nan, 0]}),
-        (UtilityError, r"penalty 0 is not allowed; needs a finite number > 0", {"penalty": 0}),
+        (ParameterError, r"exponent 1: -2.0 is not allowed; needs a finite number >= 0", {"exponents": [1, -2]}),
+        (ParameterError, r"exponent of shape \(3,\)", {"exponents": [1, 2, 3]}),
+        (ParameterError, r"cost 0: nan", {"costs": [np.nan, 0]}),
+        (ParameterError, r"penalty 0.0 is not allowed; needs a finite number > 0", {"penalty": 0}),
     ],
 )
 def test_what_is_no_problem_of_this_kind_is_refused(error, line, change):

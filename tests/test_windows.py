@@ -5,6 +5,7 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.loss import Arrivals, queue
 from levelflow.theory.markov import ChainError, closed_classes, stationary
 from levelflow.theory.windows import READINGS, Windows, exact, matrix, simulate
@@ -97,14 +98,14 @@ def test_other_protocols_are_other_functions():
     ],
 )
 def test_other_chains_are_refused(changes, text):
-    with pytest.raises(ChainError, match=text):
+    with pytest.raises(ParameterError, match=text):
         Windows(**{"flows": 2, "capacity": 8, "buffer": 4} | changes)
 
 
 def test_large_chains_are_for_simulation():
     with pytest.raises(ChainError, match="too many states"):
         exact(Windows(10, 300, 16))
-    with pytest.raises(ChainError, match="rounds 3"):
+    with pytest.raises(ParameterError, match="rounds 3"):
         simulate(Windows(10, 300, 16), rounds=3)
-    with pytest.raises(ChainError, match="copies 1"):
+    with pytest.raises(ParameterError, match="copies 1"):
         simulate(Windows(10, 300, 16), copies=1)

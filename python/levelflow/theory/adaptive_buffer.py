@@ -24,8 +24,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.buffers import SizingError
-from levelflow.theory.checked import at_least, count, not_negative, positive, share, within
+from levelflow.theory.checked import not_negative, positive, read_number, read_numbers, share, whole
+from levelflow.theory.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -51,13 +51,13 @@ def measured(admitted: ArrayLike, dropped: ArrayLike, capacity: float, interval:
         interval: s.
 
     Raises:
-        SizingError: if a counter is negative, capacity or interval not positive, or one not finite.
+        ParameterError: if a counter is negative, capacity or interval not positive, or one not finite.
 
     >>> [float(value) for value in measured(9000, 1000, 360e3, 0.2)]
     [0.1, 1.0]
     """
-    not_negative(SizingError, admitted=admitted, dropped=dropped)
-    positive(SizingError, capacity=capacity, interval=interval)
+    not_negative(admitted=admitted, dropped=dropped)
+    positive(capacity=capacity, interval=interval)
     kept, lost = np.asarray(admitted, dtype=np.float64), np.asarray(dropped, dtype=np.float64)
     offered = kept + lost
     loss: Floats = np.where(offered > 0, lost / np.where(offered > 0, offered, 1.0), 0.0)
@@ -144,7 +144,7 @@ class Settings:
         largest: buffer, packets; the least is 1. Each of `b_u` and `b_p` is held between them and does not wind up.
 
     Raises:
-        SizingError: if there is no target, or a number or word is not allowed.
+        ParameterError: if there is no target, or a number or word is not allowed.
     """
 
     utilisation: float | None = None
@@ -161,17 +161,17 @@ class Settings:
         targets = {"utilisation": self.utilisation, "loss": self.loss}
         given = {name: target for name, target in targets.items() if target is not None}
         if not given:
-            raise SizingError("there is no target; needs a utilisation, a loss or both")
-        share(SizingError, **given)
-        positive(SizingError, interval=self.interval, gain=self.gain, step=self.step)
-        at_least(SizingError, 1, largest=self.largest)
+            raise ParameterError("there is no target; needs a utilisation, a loss or both")
+        share(**given)
+        positive(interval=self.interval, gain=self.gain, step=self.step)
+        read_number("largest", self.largest, 1, closed=True)
         for name, word, words in (
             ("damping", self.damping, ("signed", "absolute", "none")),
             ("training", self.training, ("none", "fraction", "percent")),
             ("gradient", self.gradient, ("printed", "full")),
         ):
             if word not in words:
-                raise SizingError(f"{name} {word!r} is not allowed; needs one of {', '.join(words)}")
+                raise ParameterError(f"{name} {word!r} is not allowed; needs one of {', '.join(words)}")
 
 
 class State(NamedTuple):
@@ -198,10 +198,9 @@ def start(settings: Settings, buffer: ArrayLike) -> State:
     """Returns the state of a router that begins with a buffer, in packets.
 
     Raises:
-        SizingError: if a buffer is not from 1 to the largest.
+        ParameterError: if a buffer is not from 1 to the largest.
     """
-    b = np.asarray(buffer, dtype=np.float64)
-    within(SizingError, 1, settings.largest, buffer=b)
+    b = read_numbers("buffer", buffer, 1, settings.largest, closed=True)
     gains = np.full_like(b, settings.gain)
     nothing = np.zeros_like(b)
     return State(b, b, gains, gains, np.full_like(b, np.nan), nothing)
@@ -267,7 +266,7 @@ class Plant:
         noise: standard deviation of what is measured beside the utilisation.
 
     Raises:
-        SizingError: if a number is not allowed.
+        ParameterError: if a number is not allowed.
     """
 
     utilisation: Callable[[Floats], Floats] = np.ones_like
@@ -276,9 +275,9 @@ class Plant:
     noise: float = 0.0
 
     def __post_init__(self) -> None:
-        positive(SizingError, lag=self.lag)
-        share(SizingError, lag=self.lag)
-        not_negative(SizingError, noise=self.noise)
+        positive(lag=self.lag)
+        share(lag=self.lag)
+        not_negative(noise=self.noise)
 
 
 class Run(NamedTuple):
@@ -310,13 +309,13 @@ def run(settings: Settings, plant: Plant, buffer: ArrayLike, steps: int, seed: i
         seed: of the noise.
 
     Raises:
-        SizingError: if a buffer is not from 1 to the largest, or there is no step.
+        ParameterError: if a buffer is not from 1 to the largest, or there is no step.
 
     >>> plant = Plant(loss=lambda b: 1 / (b + 1))
     >>> run(Settings(loss=0.02), plant, 20.0, 300).buffers[-1].round(3)
     np.float64(49.0)
     """
-    count(SizingError, 1, steps=steps)
+    whole(1, steps=steps)
     rng = np.random.default_rng(seed)
     state = start(settings, buffer)
     b = size(settings, state)

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import at_least, not_negative, positive, share
-from levelflow.theory.errors import TheoryError
+from levelflow.theory.checked import not_negative, positive, read_numbers, share
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -37,10 +36,6 @@ LOST_PER_FLOW = 0.6
 WINDOW = 0.87
 
 
-class SizingError(TheoryError):
-    """A pipe, number of flows, loss or gain for which no buffer is defined."""
-
-
 def pipe(capacity: ArrayLike, rtt: ArrayLike, packet: float = 1500.0) -> Floats:
     """Returns `C R`, which is also the rule of thumb, in packets.
 
@@ -50,12 +45,12 @@ def pipe(capacity: ArrayLike, rtt: ArrayLike, packet: float = 1500.0) -> Floats:
         packet: bytes.
 
     Raises:
-        SizingError: if a number is not positive and finite.
+        ParameterError: if a number is not positive and finite.
 
     >>> round(float(pipe(10e6, harmonic_rtt(0.030, 0.062))), 1)
     36.7
     """
-    positive(SizingError, capacity=capacity, rtt=rtt, packet=packet)
+    positive(capacity=capacity, rtt=rtt, packet=packet)
     packets: Floats = np.asarray(capacity, dtype=np.float64) * np.asarray(rtt, dtype=np.float64) / (8 * packet)
     return packets
 
@@ -64,14 +59,14 @@ def harmonic_rtt(least: ArrayLike, largest: ArrayLike) -> Floats:
     """Returns the harmonic mean of round-trip times that are uniform between two, in their unit.
 
     Raises:
-        SizingError: if one is not positive and finite, or the largest not above the least.
+        ParameterError: if one is not positive and finite, or the largest not above the least.
 
     >>> round(float(harmonic_rtt(30.0, 30.0 + 2 * 1024)), 1)
     483.3
     """
-    positive(SizingError, least=least, largest=largest)
+    positive(least=least, largest=largest)
     low, high = np.asarray(least, dtype=np.float64), np.asarray(largest, dtype=np.float64)
-    positive(SizingError, range=high - low)
+    positive(range=high - low)
     mean: Floats = (high - low) / np.log(high / low)
     return mean
 
@@ -80,12 +75,12 @@ def stanford(pipe: ArrayLike, flows: ArrayLike, times: float = 1.0) -> Floats:
     """Returns `times C R / sqrt(N)`, packets; the dissertation compares with twice the rule.
 
     Raises:
-        SizingError: if a number is not positive and finite.
+        ParameterError: if a number is not positive and finite.
 
     >>> stanford(400.0, 16)
     np.float64(100.0)
     """
-    positive(SizingError, pipe=pipe, flows=flows, times=times)
+    positive(pipe=pipe, flows=flows, times=times)
     return times * np.asarray(pipe) / np.sqrt(flows)
 
 
@@ -93,12 +88,12 @@ def avrachenkov(pipe: ArrayLike, flows: ArrayLike) -> Floats:
     """Returns `(C R)^2 / (32 N^3)`, packets.
 
     Raises:
-        SizingError: if a number is not positive and finite.
+        ParameterError: if a number is not positive and finite.
 
     >>> avrachenkov(1000.0, [1, 10]).tolist()
     [31250.0, 31.25]
     """
-    positive(SizingError, pipe=pipe, flows=flows)
+    positive(pipe=pipe, flows=flows)
     return np.asarray(pipe) ** 2 / (32 * np.asarray(flows, dtype=np.float64) ** 3)
 
 
@@ -106,13 +101,13 @@ def flows_that_lose(flows: ArrayLike, lost: ArrayLike) -> Floats:
     """Returns `p(N)`, the share of flows that lose a packet when `lost` packets are lost at random.
 
     Raises:
-        SizingError: if there is less than one flow, or a number is negative or not finite.
+        ParameterError: if there is less than one flow, or a number is negative or not finite.
 
     >>> flows_that_lose(2, 3)
     np.float64(0.875)
     """
-    at_least(SizingError, 1, flows=flows)
-    not_negative(SizingError, lost=lost)
+    read_numbers("flows", flows, 1, closed=True)
+    not_negative(lost=lost)
     part: Floats = 1 - (1 - 1 / np.asarray(flows, dtype=np.float64)) ** np.asarray(lost)
     return part
 
@@ -126,12 +121,12 @@ def bscl_utilisation(pipe: ArrayLike, flows: ArrayLike, lost_per_flow: float = L
         lost_per_flow: packets lost in a congestion event, `L_N / N`.
 
     Raises:
-        SizingError: if there is less than one flow, or another number is not positive and finite.
+        ParameterError: if there is less than one flow, or another number is not positive and finite.
 
     >>> bscl_utilisation(26.63, 2).round(1)
     np.float64(9.3)
     """
-    positive(SizingError, pipe=pipe, flows=flows, lost_per_flow=lost_per_flow)
+    positive(pipe=pipe, flows=flows, lost_per_flow=lost_per_flow)
     n = np.asarray(flows, dtype=np.float64)
     lose = flows_that_lose(n, lost_per_flow * n)
     packets: Floats = (lose * np.asarray(pipe) - 2 * n * (1 - lose)) / (2 - lose)
@@ -142,13 +137,13 @@ def window_at_loss(loss: ArrayLike) -> Floats:
     """Returns `K_p = 0.87 / sqrt(p)`, packets that a flow has on its way when it loses the share `p`.
 
     Raises:
-        SizingError: if a loss is not above 0 and at most 1.
+        ParameterError: if a loss is not above 0 and at most 1.
 
     >>> window_at_loss(0.02).round(4)
     np.float64(6.1518)
     """
-    positive(SizingError, loss=loss)
-    share(SizingError, loss=loss)
+    positive(loss=loss)
+    share(loss=loss)
     packets: Floats = WINDOW / np.sqrt(np.asarray(loss, dtype=np.float64))
     return packets
 
@@ -162,12 +157,12 @@ def bscl_loss(pipe: ArrayLike, flows: ArrayLike, loss: ArrayLike) -> Floats:
         loss: `p*`.
 
     Raises:
-        SizingError: if a pipe or number of flows is not positive and finite, or a loss not above 0 and at most 1.
+        ParameterError: if a pipe or number of flows is not positive and finite, or a loss not above 0 and at most 1.
 
     >>> bscl_loss(400.0, 1024, 0.02).round(1)
     np.float64(5899.5)
     """
-    positive(SizingError, pipe=pipe, flows=flows)
+    positive(pipe=pipe, flows=flows)
     packets: Floats = window_at_loss(loss) * np.asarray(flows) - np.asarray(pipe)
     return packets
 
@@ -176,7 +171,7 @@ def bscl(pipe: ArrayLike, flows: ArrayLike, loss: ArrayLike, lost_per_flow: floa
     """Returns the larger of `bscl_utilisation` and `bscl_loss`, at least 1 packet.
 
     Raises:
-        SizingError: as these.
+        ParameterError: as these.
 
     >>> bscl(36.73, 16, 0.02).round(1)
     np.float64(61.7)
@@ -189,7 +184,7 @@ def eun_wang(pipe: ArrayLike, flows: ArrayLike) -> tuple[Floats, Floats]:
     """Returns the least and the largest buffer with neither loss nor an idle link: `C R / sqrt(N)` and `C R N`.
 
     Raises:
-        SizingError: if a number is not positive and finite.
+        ParameterError: if a number is not positive and finite.
 
     >>> eun_wang(400.0, 16)
     (np.float64(100.0), np.float64(6400.0))
@@ -201,14 +196,14 @@ def adaptive_drop_tail(buffer: ArrayLike, utilisation: ArrayLike, target: ArrayL
     """Returns the next buffer of ADT, `b + K (u* - u)`, eq. 11: ABS's eq. 163 with `K = I_u T`; packets.
 
     Raises:
-        SizingError: if a buffer is negative, a gain not positive, or a utilisation or target not from 0 to 1.
+        ParameterError: if a buffer is negative, a gain not positive, or a utilisation or target not from 0 to 1.
 
     >>> adaptive_drop_tail(100.0, 0.9, 0.95, 600.0).round(6)
     np.float64(130.0)
     """
-    not_negative(SizingError, buffer=buffer)
-    positive(SizingError, gain=gain)
-    share(SizingError, utilisation=utilisation, target=target)
+    not_negative(buffer=buffer)
+    positive(gain=gain)
+    share(utilisation=utilisation, target=target)
     packets: Floats = np.asarray(buffer) + np.asarray(gain) * (np.asarray(target) - np.asarray(utilisation))
     return packets
 
@@ -225,13 +220,13 @@ def largest_gain(slope: ArrayLike, lag: ArrayLike = 1.0) -> Floats:
         lag: `l`, the part of the way that `y` goes in a step; above 0 and at most 1.
 
     Raises:
-        SizingError: if a number is not allowed.
+        ParameterError: if a number is not allowed.
 
     >>> largest_gain(0.01)
     np.float64(200.0)
     """
-    positive(SizingError, slope=slope, lag=lag)
-    share(SizingError, lag=lag)
+    positive(slope=slope, lag=lag)
+    share(lag=lag)
     part = np.asarray(lag, dtype=np.float64)
     gain: Floats = 2 * (2 - part) / (part * np.asarray(slope))
     return gain

@@ -1,4 +1,4 @@
-"""Numbers that a model is defined for; others are refused in one line."""
+"""Numbers that a model is defined for; others are refused in one line: what, where, and what is allowed."""
 
 from __future__ import annotations
 
@@ -6,57 +6,125 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from levelflow.theory.errors import ParameterError
 
+if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from levelflow.theory.errors import TheoryError
-    from levelflow.theory.network import Floats
+    from levelflow.theory.network import Floats, Ints
 
 
-def positive(error: type[TheoryError], **values: ArrayLike) -> None:
-    """Raises the error unless all values are finite and above 0.
+def read_array(name: str, values: ArrayLike) -> Floats:
+    """Returns an array of real numbers, of any shape and size, as a copy.
 
-    >>> from levelflow.theory.errors import TheoryError
-    >>> positive(TheoryError, capacity=[1.0, -2.0])
-    Traceback (most recent call last):
-    levelflow.theory.errors.TheoryError: capacity -2.0 is not allowed; needs a finite number > 0
+    Raises:
+        ParameterError: if it is none.
     """
-    _need(error, "a finite number > 0", lambda x: np.isfinite(x) & (x > 0), values)
+    try:
+        array = np.array(values)
+        return array.astype(np.float64, casting="unsafe" if array.dtype.kind == "O" else "same_kind")
+    except (TypeError, ValueError):
+        raise ParameterError(f"{name} {values!r} is not allowed; needs numbers") from None
 
 
-def at_least(error: type[TheoryError], least: float, **values: ArrayLike) -> None:
-    """Raises the error unless all values are finite and not below `least`."""
-    _need(error, f"a finite number >= {least:g}", lambda x: np.isfinite(x) & (x >= least), values)
+def read_numbers(
+    name: str, values: ArrayLike, low: float = 0.0, high: float = np.inf, *, closed: bool = False
+) -> Floats:
+    """Returns finite numbers between bounds, above 0 by default, of any shape but empty.
+
+    Args:
+        name: how the error calls them.
+        values: the numbers.
+        low: what they must be above.
+        high: what they may at most be.
+        closed: whether they may be `low`, too.
+
+    Raises:
+        ParameterError: if they are not.
+
+    >>> read_numbers("capacity", [1.0, -2.0])
+    Traceback (most recent call last):
+    levelflow.theory.errors.ParameterError: capacity 1: -2.0 is not allowed; needs a finite number > 0
+    """
+    value = read_array(name, values)
+    if not value.size:
+        raise ParameterError(f"an empty {name} is not allowed; needs at least one number")
+    return _within(name, value, low, high, closed)
 
 
-def not_negative(error: type[TheoryError], **values: ArrayLike) -> None:
-    """Raises the error unless all values are finite and at least 0."""
-    at_least(error, 0, **values)
+def read_each(
+    name: str, values: ArrayLike, count: int, low: float = 0.0, high: float = np.inf, *, closed: bool = False
+) -> Floats:
+    """Returns finite numbers between bounds, one for each of so many things; one number is for all.
+
+    Raises:
+        ParameterError: if one does not lie there, or there are not as many.
+    """
+    value = read_array(name, values)
+    if value.shape not in {(), (count,)}:
+        raise ParameterError(f"{name} of shape {value.shape} is not allowed; needs one number, or {count}")
+    return _within(name, np.full(count, value), low, high, closed)
 
 
-def within(error: type[TheoryError], low: float, high: float, **values: ArrayLike) -> None:
-    """Raises the error unless all values are between two numbers, both allowed."""
-    _need(error, f"a number from {low:g} to {high:g}", lambda x: (x >= low) & (x <= high), values)
+def read_number(name: str, value: float, low: float = 0.0, high: float = np.inf, *, closed: bool = False) -> float:
+    """Returns one finite number between bounds.
+
+    Raises:
+        ParameterError: if it does not lie there.
+    """
+    array = read_array(name, value)
+    if array.ndim:
+        raise ParameterError(f"{name} of shape {array.shape} is not allowed; needs one number")
+    return float(_within(name, array, low, high, closed))
 
 
-def share(error: type[TheoryError], **values: ArrayLike) -> None:
-    """Raises the error unless all values are between 0 and 1, both allowed."""
-    within(error, 0, 1, **values)
+def read_whole(name: str, values: ArrayLike, least: int = 0) -> Ints:
+    """Returns whole numbers of at least `least`, of any shape.
+
+    Raises:
+        ParameterError: if they are not.
+    """
+    value = read_array(name, values)
+    fits = np.isfinite(value) & (value >= least) & (value == np.round(value))
+    _refuse(name, value, fits, f"a whole number >= {least}")
+    return value.astype(np.int64)
 
 
-def count(error: type[TheoryError], least: int, **values: ArrayLike) -> None:
-    """Raises the error unless all values are whole numbers of at least `least`."""
-    _need(error, f"a whole number >= {least}", lambda x: np.isfinite(x) & (x >= least) & (x == np.round(x)), values)
+def positive(**values: ArrayLike) -> None:
+    """Raises a ParameterError unless all numbers are finite and above 0."""
+    for name, value in values.items():
+        read_numbers(name, value)
 
 
-def _need(
-    error: type[TheoryError], allowed: str, holds: Callable[[Floats], NDArray[np.bool_]], values: dict[str, ArrayLike]
-) -> None:
-    for name, given in values.items():
-        value = np.asarray(given, dtype=np.float64)
-        bad = value[~holds(value)]
-        if bad.size or not value.size:
-            what = f"{name} {bad.flat[0]}" if bad.size else f"an empty {name}"
-            raise error(f"{what} is not allowed; needs {allowed}")
+def not_negative(**values: ArrayLike) -> None:
+    """Raises a ParameterError unless all numbers are finite and at least 0."""
+    for name, value in values.items():
+        read_numbers(name, value, closed=True)
+
+
+def whole(least: int, **values: ArrayLike) -> None:
+    """Raises a ParameterError unless all numbers are whole and at least `least`."""
+    for name, value in values.items():
+        read_whole(name, value, least)
+
+
+def share(**values: ArrayLike) -> None:
+    """Raises a ParameterError unless all numbers are between 0 and 1, both allowed."""
+    for name, value in values.items():
+        read_numbers(name, value, high=1, closed=True)
+
+
+def _within(name: str, value: Floats, low: float, high: float, closed: bool) -> Floats:
+    fits = np.isfinite(value) & (low <= value if closed else low < value) & (value <= high)
+    above = "" if low == -np.inf else f" {'>=' if closed else '>'} {low:g}"
+    below = "" if high == np.inf else f"{' and' if above else ''} <= {high:g}"
+    between = closed and above and below
+    _refuse(name, value, fits, f"a number from {low:g} to {high:g}" if between else f"a finite number{above}{below}")
+    return value
+
+
+def _refuse(name: str, value: Floats, fits: NDArray[np.bool_], allowed: str) -> None:
+    if not fits.all():
+        where = np.argwhere(~fits)[0].tolist()
+        place = f" {', '.join(map(str, where))}:" if where else ""
+        raise ParameterError(f"{name}{place} {value[tuple(where)]} is not allowed; needs {allowed}")

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory import checked
-from levelflow.theory.delays import DelayError, roots
+from levelflow.theory.checked import positive, read_array, read_number, read_whole, whole
+from levelflow.theory.delays import roots
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.matrices import MatrixError, read_matrices
 from levelflow.theory.scaled_norm import scaled_norms
 
@@ -70,14 +71,12 @@ def experiment(
         longest: of the delays, which are uniform from 1, steps.
 
     Raises:
-        MatrixError: if the size is not 1 to 12, there are no matrices, or the spread is not positive and finite.
-        DelayError: if there are no draws or the longest delay is below 1.
+        ParameterError: if the size is not 1 to 12, there are no matrices or no draws, the spread is not positive and
+            finite, or the longest delay is below 1.
     """
-    if size not in range(1, LARGEST_SIZE + 1):
-        raise MatrixError(f"size {size} is not allowed; random matrices have 1 to {LARGEST_SIZE} rows")
-    checked.count(MatrixError, 1, count=count)
-    checked.positive(MatrixError, spread=spread)
-    checked.count(DelayError, 1, draws=draws, longest=longest)
+    whole(1, size=size, count=count, draws=draws, longest=longest)
+    positive(spread=spread)
+    read_number("size", size, high=LARGEST_SIZE)
     rng = np.random.default_rng(seed)
     every = rng.uniform(-spread, spread, (count, size, size))
     radius: Floats = np.abs(np.linalg.eigvals(every)).max(axis=1)
@@ -112,7 +111,7 @@ def are_stable(matrices: ArrayLike, delays: ArrayLike, within: float = 1.0) -> N
 
     Raises:
         MatrixError: if a matrix is not allowed or too large.
-        DelayError: if delays are not whole numbers of at least 1, or their shape does not match.
+        ParameterError: if delays are not whole numbers of at least 1, or their shape does not match.
 
     >>> are_stable([[[0.5, 0.7], [-0.7, -0.5]]], [[[1, 1], [1, 2], [2, 1]]]).tolist()
     [[True, True, False]]
@@ -149,7 +148,7 @@ def largest_modulus(matrices: ArrayLike, delays: ArrayLike, seed: int = 1) -> tu
 
     Raises:
         MatrixError: as `are_stable`.
-        DelayError: as `are_stable`, or if a system has more roots than are computed.
+        ParameterError: as `are_stable`, or if a system has more roots than are computed.
     """
     a = read_matrices(matrices)
     steps = _read_draws(delays, a)
@@ -183,12 +182,10 @@ def _first_unstable(matrices: Floats, delays: Ints) -> Ints:
 def _read_draws(delays: ArrayLike, a: Matrix) -> Ints:
     if a.shape[-1] > LARGEST_SIZE:
         raise MatrixError(f"{a.shape[-1]} rows are too many; batches take up to {LARGEST_SIZE}")
-    given = np.array(delays)
+    given = read_array("delay", delays)
     if given.ndim != 3 or given.shape[0] != len(a) or given.shape[2] != a.shape[-1]:
-        raise DelayError(f"delays of shape {given.shape}; needs ({len(a)}, draws, {a.shape[-1]})")
-    if given.dtype.kind not in "iu" or (given.size and given.min() < 1):
-        raise DelayError("a delay is not allowed; needs whole numbers >= 1")
-    return given.astype(np.int64)
+        raise ParameterError(f"delays of shape {given.shape}; needs ({len(a)}, draws, {a.shape[-1]})")
+    return read_whole("delay", given, 1)
 
 
 def _subsets(size: int) -> Ints:

@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from levelflow.theory.delay_batches import LARGEST_SIZE, are_stable
-from levelflow.theory.delays import DelayError, read_delays, stability
+from levelflow.theory.delays import read_delays, stability
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.matrices import absolute_radius, norm, read_matrix, spectral_radius
 from levelflow.theory.matrix_classes import classify
 from levelflow.theory.scaled_norm import scaled_norm
@@ -180,8 +181,8 @@ def delay_margin(matrix: ArrayLike, delays: ArrayLike, flow: int | None = None, 
 
     Raises:
         MatrixError: if the matrix is not allowed.
-        DelayError: if delays are not allowed or not one per flow, there is no such flow, or the system is unstable as
-            it is.
+        ParameterError: if delays are not allowed or not one per flow, there is no such flow, or the system is unstable
+            as it is.
 
     >>> delay_margin([[0.5, 0.7], [-0.7, -0.5]], [1, 1], flow=0).steps
     0
@@ -189,9 +190,9 @@ def delay_margin(matrix: ArrayLike, delays: ArrayLike, flow: int | None = None, 
     a = read_matrix(matrix)
     start = read_delays(delays, len(a))
     if start.ndim != 1 or (flow is not None and not 0 <= flow < len(a)):
-        raise DelayError(f"a margin needs one delay per flow, and a flow from 0 to {len(a) - 1} or none")
+        raise ParameterError(f"a margin needs one delay per flow, and a flow from 0 to {len(a) - 1} or none")
     if not stability(a, start).stable:
-        raise DelayError("the system is unstable with these delays; a margin needs a stable one")
+        raise ParameterError("the system is unstable with these delays; a margin needs a stable one")
     if scaled_norm(a).upper < 1:
         return Margin(math.inf, None)
     growth = np.ones(len(a), dtype=np.int64) if flow is None else np.eye(len(a), dtype=np.int64)[flow]

@@ -15,7 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.signal import lfilter
 
-from levelflow.theory.errors import TheoryError
+from levelflow.theory.checked import read_array, read_number, read_whole
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.matrices import blocks, read_matrix
 
 if TYPE_CHECKING:
@@ -39,10 +40,6 @@ _MOST_POINTS = 2**20
 _DIPS = 24
 
 
-class DelayError(TheoryError):
-    """Delays that are not whole numbers of steps, or of the wrong shape; a gain that is not positive."""
-
-
 @dataclass(frozen=True)
 class Stability:
     """Whether a system is stable, with its largest root as the proof.
@@ -64,26 +61,26 @@ def read_delays(delays: ArrayLike, size: int) -> Ints:
     """Returns delays as whole numbers of steps.
 
     Raises:
-        DelayError: if they are not `size` or `size` times `size` whole numbers of at least 1.
+        ParameterError: if they are not `size` or `size` times `size` whole numbers of at least 1.
     """
-    given = np.array(delays)
+    given = read_array("delay", delays)
     if given.shape not in {(size,), (size, size)}:
-        raise DelayError(f"delays of shape {given.shape} for {size} flows; needs one per flow, or one per pair")
-    return _whole(given, 1)
+        raise ParameterError(f"delays of shape {given.shape} for {size} flows; needs one per flow, or one per pair")
+    return read_whole("delay", given, 1)
 
 
 def directional(forward: ArrayLike, backward: ArrayLike) -> Ints:
     """Returns the delays of `x_i(n) = sum_j a_ij x_j(n - F_j - B_i)` (Zhang 2008, eq 34) per pair of flows.
 
     Raises:
-        DelayError: if they are not whole numbers of at least 0, one per flow, or the sum for a pair is 0.
+        ParameterError: if they are not whole numbers of at least 0, one per flow, or the sum for a pair is 0.
 
     >>> directional([1, 2], [0, 3]).tolist()
     [[1, 2], [4, 5]]
     """
-    there, back = _whole(np.array(forward), 0), _whole(np.array(backward), 0)
+    there, back = read_whole("forward delay", forward), read_whole("backward delay", backward)
     if there.ndim != 1 or there.shape != back.shape:
-        raise DelayError(f"{there.size} forward and {back.size} backward delays; needs one of each per flow")
+        raise ParameterError(f"{there.size} forward and {back.size} backward delays; needs one of each per flow")
     return read_delays(there + back[:, None], there.size)
 
 
@@ -95,7 +92,7 @@ def roots(matrix: ArrayLike, delays: ArrayLike) -> Complexes:
 
     Raises:
         MatrixError: if the matrix is not allowed.
-        DelayError: if delays are not allowed, or an irreducible block has more than 400 roots after division of
+        ParameterError: if delays are not allowed, or an irreducible block has more than 400 roots after division of
             its delays by their common factor.
 
     >>> roots([[0.25]], [2]).real.round(6).tolist()
@@ -105,7 +102,7 @@ def roots(matrix: ArrayLike, delays: ArrayLike) -> Complexes:
     found = []
     for block, steps, factor in _blocks(a, read_delays(delays, len(a))):
         if _state(block, steps) > LARGEST_STATE:
-            raise DelayError(f"{_state(block, steps)} roots are too many; up to {LARGEST_STATE} are all computed")
+            raise ParameterError(f"{_state(block, steps)} roots are too many; up to {LARGEST_STATE} are all computed")
         values = np.linalg.eigvals(_companion(block, steps)).astype(np.complex128)
         turns = np.exp(2j * np.pi * np.arange(factor) / factor)
         found.append((values[:, None] ** (1 / factor) * turns).ravel())
@@ -121,7 +118,7 @@ def stability(matrix: ArrayLike, delays: ArrayLike) -> Stability:
 
     Raises:
         MatrixError: if the matrix is not allowed.
-        DelayError: if delays are not allowed or add up to more than 100 000 steps.
+        ParameterError: if delays are not allowed or add up to more than 100 000 steps.
 
     >>> stability([[0.5, 1.0], [-1.0, 0.5]], [1, 2]).stable
     False
@@ -146,7 +143,7 @@ def is_stable(matrix: ArrayLike, delays: ArrayLike) -> bool:
 
     Raises:
         MatrixError: if the matrix is not allowed.
-        DelayError: as `stability`.
+        ParameterError: as `stability`.
     """
     return stability(matrix, delays).stable
 
@@ -160,12 +157,12 @@ def critical_gain(delay: int) -> float:
         delay: D, steps.
 
     Raises:
-        DelayError: if the delay is not a whole number of at least 1.
+        ParameterError: if the delay is not a whole number of at least 1.
 
     >>> [round(critical_gain(delay), 3) for delay in (1, 2, 3, 4, 5)]
     [2.0, 1.0, 0.618, 0.445, 0.347]
     """
-    steps = int(_whole(np.array(delay), 1))
+    steps = int(read_whole("delay", delay, 1))
     return 2 * math.sin(math.pi / (2 * (2 * steps - 1)))
 
 
@@ -173,14 +170,12 @@ def critical_delay(gain: float) -> int:
     """Returns the longest delay at which `x(n) = x(n-1) - G x(n-D)` is stable, steps; 0 if none is.
 
     Raises:
-        DelayError: if the gain is not positive and finite.
+        ParameterError: if the gain is not positive and finite.
 
     >>> critical_delay(0.5), critical_delay(2.0)
     (3, 0)
     """
-    if not (math.isfinite(gain) and gain > 0):
-        raise DelayError(f"gain {gain} is not allowed; needs a finite number > 0")
-    if gain >= 2:
+    if read_number("gain", gain) >= 2:
         return 0
     return math.ceil((math.pi / (2 * math.asin(gain / 2)) + 1) / 2 * (1 - 1e-15)) - 1
 
@@ -189,12 +184,10 @@ def kelly_roots(gain: float, delay: int) -> Complexes:
     """Returns the roots of `z^D - z^(D-1) + G`, those of `x(n) = x(n-1) - G x(n-D)`, the largest first.
 
     Raises:
-        DelayError: if the gain is not finite or the delay no whole number of at least 1.
+        ParameterError: if the gain is not finite or the delay no whole number of at least 1.
     """
-    if not math.isfinite(gain):
-        raise DelayError(f"gain {gain} is not allowed; needs a finite number")
-    steps = int(_whole(np.array(delay), 1))
-    values: Complexes = np.roots(_kelly_polynomial(gain, steps)).astype(np.complex128)
+    steps = int(read_whole("delay", delay, 1))
+    values: Complexes = np.roots(_kelly_polynomial(read_number("gain", gain, -np.inf), steps)).astype(np.complex128)
     return values[np.argsort(-np.abs(values), kind="stable")]
 
 
@@ -203,16 +196,6 @@ def _kelly_polynomial(gain: float, steps: int) -> Floats:
     coefficients[:2] = 1.0, -1.0
     coefficients[steps] += gain
     return coefficients
-
-
-def _whole(given: NDArray[np.generic], least: int) -> Ints:
-    if given.dtype.kind not in "iuf" or not given.size:
-        raise DelayError(f"delays {given.tolist()} are not allowed; needs whole numbers >= {least}")
-    values = given.astype(np.float64)
-    bad = ~(np.isfinite(values) & (values == np.round(values)) & (values >= least))
-    if bad.any():
-        raise DelayError(f"a delay of {given[bad][0]} steps is not allowed; needs a whole number >= {least}")
-    return values.astype(np.int64)
 
 
 def _blocks(a: Matrix, steps: Ints) -> Iterator[tuple[Matrix, Ints, int]]:
@@ -304,7 +287,7 @@ def _largest_by_counting(a: Matrix, steps: Ints) -> complex:
     pairs = _pairs(steps)
     degree = int(np.where(a != 0, pairs, 0).max(axis=1).sum())
     if degree > _LARGEST_DEGREE:
-        raise DelayError(f"delays that add up to {degree} steps are too long; the sum may be {_LARGEST_DEGREE}")
+        raise ParameterError(f"delays that add up to {degree} steps are too long; the sum may be {_LARGEST_DEGREE}")
     lowest = math.exp(-18 / degree)  # so that powers of it stay above rounding
     unit = 1.0
     for _ in range(40):

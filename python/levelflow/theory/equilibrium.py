@@ -25,12 +25,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.checked import read_each, read_number
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import emkc as emkc_law
 from levelflow.theory.laws import emkc_avq as emkc_avq_law
 from levelflow.theory.laws import jetmax as jetmax_law
 from levelflow.theory.laws import kelly as kelly_law
 from levelflow.theory.laws import xcp as xcp_law
-from levelflow.theory.laws.inputs import LawError, read_each, read_number
 from levelflow.theory.marking import excess_share
 from levelflow.theory.maxmin import bottlenecks, maxmin
 from levelflow.theory.network import CapacityError, read_capacities, read_crossings
@@ -143,7 +144,7 @@ def jetmax(routes: Routes, targets: ArrayLike, *, counts: ArrayLike = 1.0, survi
 
     Raises:
         NetworkError: if a target or route is not allowed.
-        LawError: if another number is not.
+        ParameterError: if another number is not.
 
     >>> jetmax([[0, 1], [0], [1]], [10.0, 4.0], counts=[1, 3, 1]).rates.round(6).tolist()
     [2.0, 2.666667, 2.0]
@@ -227,7 +228,7 @@ def xcp(
     found = _Network(routes, capacities, counts)
     number = np.round(found.counts).astype(np.int64)
     if (number != found.counts).any():
-        raise LawError(f"count {found.counts[number != found.counts][0]} is not allowed; XCP needs whole numbers")
+        raise ParameterError(f"count {found.counts[number != found.counts][0]} is not allowed; XCP needs whole numbers")
     every = [route for route, times in zip(routes, number, strict=True) for _ in range(times)]
     rest = xcp_law.rest(every, found.capacity, alpha=alpha, gamma=gamma)
     first = np.cumsum(number) - number

@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class TheoryError(ValueError):
     """Input for which a model is not defined; one line: what, where and what is allowed."""
+
+
+class ParameterError(TheoryError):
+    """A number out of the range in which a model is defined, too few or too many of them, or an unknown word."""

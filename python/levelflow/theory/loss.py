@@ -18,8 +18,8 @@ import numpy as np
 from numpy.polynomial.polynomial import polymul, polypow
 from scipy.sparse import coo_array, csr_array
 
-from levelflow.theory.checked import count, not_negative, positive, share
-from levelflow.theory.errors import TheoryError
+from levelflow.theory.checked import not_negative, positive, share, whole
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.markov import read_moves, stationary
 
 if TYPE_CHECKING:
@@ -31,10 +31,6 @@ if TYPE_CHECKING:
 CUT, MOST_STATES = 1e-14, 400_000
 
 
-class LossError(TheoryError):
-    """A load, buffer, number of flows or stream of arrivals for which no loss is defined."""
-
-
 def mm1b_loss(load: ArrayLike, places: ArrayLike) -> Floats:
     """Returns the share of packets that an M/M/1/b queue loses, `(1-u) u^b / (1-u^{b+1})`, or `1/(b+1)` at `u = 1`.
 
@@ -43,13 +39,13 @@ def mm1b_loss(load: ArrayLike, places: ArrayLike) -> Floats:
         places: `b`, with the one of the packet that is being sent.
 
     Raises:
-        LossError: if a load is not positive and finite, or a number of places not whole or below 0.
+        ParameterError: if a load is not positive and finite, or a number of places not whole or below 0.
 
     >>> mm1b_loss([0.5, 1.0, 2.0], 2).round(6).tolist()
     [0.142857, 0.333333, 0.571429]
     """
-    positive(LossError, load=load)
-    count(LossError, 0, places=places)
+    positive(load=load)
+    whole(0, places=places)
     u, b = np.broadcast_arrays(np.asarray(load, dtype=np.float64), np.asarray(places, dtype=np.float64))
     # Of powers below 1, which cannot overflow: u^b for loads below 1, and 1 for loads above.
     down = -np.abs(np.log(u))
@@ -68,13 +64,13 @@ def tcp_loss(flows: ArrayLike, pipe: ArrayLike, buffer: ArrayLike) -> Floats:
         buffer: `b`, packets.
 
     Raises:
-        LossError: if a pipe or number of flows is not positive, a buffer negative, or one not finite.
+        ParameterError: if a pipe or number of flows is not positive, a buffer negative, or one not finite.
 
     >>> tcp_loss(10, 100, 100).round(6).tolist()
     0.006667
     """
-    positive(LossError, flows=flows, pipe=pipe)
-    not_negative(LossError, buffer=buffer)
+    positive(flows=flows, pipe=pipe)
+    not_negative(buffer=buffer)
     room = np.asarray(pipe, dtype=np.float64) + np.asarray(buffer, dtype=np.float64)
     loss: Floats = 8 / 3 * (np.asarray(flows, dtype=np.float64) / room) ** 2
     return loss
@@ -96,7 +92,7 @@ class Arrivals:
 
     Raises:
         ChainError: if the probabilities are none.
-        LossError: if the numbers of packets are not whole and at least 0, one per state, or all 0.
+        ParameterError: if the numbers of packets are not whole and at least 0, one per state, or all 0.
     """
 
     moves: csr_array
@@ -104,13 +100,13 @@ class Arrivals:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "moves", read_moves(self.moves))
-        count(LossError, 0, packets=self.packets)
+        whole(0, packets=self.packets)
         packets = np.asarray(self.packets, dtype=np.int64)
         object.__setattr__(self, "packets", packets)
         if packets.shape != self.moves.shape[:1]:
-            raise LossError(f"{packets.size} numbers of packets for {self.moves.shape[0]} states; needs one each")
+            raise ParameterError(f"{packets.size} numbers of packets for {self.moves.shape[0]} states; needs one each")
         if not self.mean > 0:
-            raise LossError("nothing ever arrives; needs a state with packets to which the chain returns")
+            raise ParameterError("nothing ever arrives; needs a state with packets to which the chain returns")
 
     @property
     def mean(self) -> float:
@@ -127,14 +123,14 @@ def interrupted_bernoulli(sources: int, on: float, off: float) -> Arrivals:
         off: probability to go off for one that is on.
 
     Raises:
-        LossError: if there is no source, or one cannot go on or off.
+        ParameterError: if there is no source, or one cannot go on or off.
 
     >>> round(interrupted_bernoulli(4, 0.02, 0.08).mean, 6)
     0.8
     """
-    count(LossError, 1, sources=sources)
-    positive(LossError, on=on, off=off)
-    share(LossError, on=on, off=off)
+    whole(1, sources=sources)
+    positive(on=on, off=off)
+    share(on=on, off=off)
     # Of n that are on, some stay, and of the others some go on: coefficients of a generating function.
     moves = np.zeros((sources + 1, sources + 1))
     for n, row in enumerate(moves):
@@ -168,15 +164,15 @@ def queue(arrivals: Arrivals, buffer: int, service: int = 1) -> Queue:
         service: packets per slot.
 
     Raises:
-        LossError: if the buffer is not whole or negative, or the service not at least 1.
+        ParameterError: if the buffer is not whole or negative, or the service not at least 1.
         ChainError: if the arrivals' stationary law is not unique.
 
     >>> at_four_places = queue(interrupted_bernoulli(4, 0.02, 0.08), buffer=3)
     >>> round(at_four_places.loss, 4)
     0.2156
     """
-    count(LossError, 0, buffer=buffer)
-    count(LossError, 1, service=service)
+    whole(0, buffer=buffer)
+    whole(1, service=service)
     phases, lengths = arrivals.packets.size, np.arange(buffer + 1)
     left = lengths[:, None] + arrivals.packets - service
     start, end = arrivals.moves.nonzero()
@@ -202,12 +198,12 @@ def interrupted_bernoulli_loss(sources: int, on: float, off: float, places: int)
         places: `b`, cells, with the one that leaves at the end of the slot.
 
     Raises:
-        LossError: if a number is not allowed.
+        ParameterError: if a number is not allowed.
 
     >>> round(interrupted_bernoulli_loss(4, 0.02, 0.08, 32), 4)
     0.0641
     """
-    count(LossError, 1, places=places)
+    whole(1, places=places)
     return queue(interrupted_bernoulli(sources, on, off), places - 1).loss
 
 
@@ -222,18 +218,18 @@ def loss_from_unlimited(arrivals: Arrivals, buffer: int) -> float:
         buffer: `b`, packets.
 
     Raises:
-        LossError: if the load is not below 1, or packets come in every state, so that the formula divides by 0.
+        ParameterError: if the load is not below 1, or packets come in every state, so that the formula divides by 0.
 
     >>> arrivals = interrupted_bernoulli(4, 0.02, 0.2)
     >>> abs(loss_from_unlimited(arrivals, 8) / queue(arrivals, 8).loss - 1) < 1e-9
     True
     """
-    count(LossError, 0, buffer=buffer)
+    whole(0, buffer=buffer)
     load, silent = arrivals.mean, arrivals.packets == 0
     if not load < 1:
-        raise LossError(f"a load of {load} is not allowed; needs less than one packet per slot")
+        raise ParameterError(f"a load of {load} is not allowed; needs less than one packet per slot")
     if not silent.any():
-        raise LossError("packets come in every state; needs one in which nothing arrives")
+        raise ParameterError("packets come in every state; needs one in which nothing arrives")
     law = _unlimited(arrivals, buffer)
     idle = law @ arrivals.moves[:, silent].sum(axis=1)
     return float((1 - load) * idle[buffer + 1 :].sum() / (load * idle[: buffer + 1].sum()))
@@ -247,4 +243,4 @@ def _unlimited(arrivals: Arrivals, buffer: int) -> Floats:
         if law[-1].sum() < CUT:
             return law
         longest *= 2
-    raise LossError(f"a load of {arrivals.mean} is too near to 1; needs queues of less than {longest} packets")
+    raise ParameterError(f"a load of {arrivals.mean} is too near to 1; needs queues of less than {longest} packets")

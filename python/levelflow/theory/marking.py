@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import not_negative, positive
+from levelflow.theory.checked import positive, read_each
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.network import CapacityError, read_capacities, read_crossings, read_weights
 from levelflow.theory.utility import ConvergenceError
@@ -85,8 +85,8 @@ def marking_levels(
         unresponsive: `xi`, for all links or per link. For proposition 4, all users have to have the utility `log x`.
 
     Raises:
-        LevelError: if the users of a link would overload it even if it marked everything, `beta` is not above 0, or an
-            exponent is negative, infinite or NaN.
+        LevelError: if the users of a link would overload it even if it marked everything.
+        ParameterError: if `beta` is not above 0, or an exponent is negative, infinite or NaN.
         CapacityError: if a capacity is not a finite number, or `xi` leaves nothing of it.
         RouteError: if a flow crosses no link or an unknown one.
         WeightError: if a weight is not positive and finite.
@@ -98,12 +98,8 @@ def marking_levels(
     capacity = read_capacities(capacities)
     flow, link, _ = read_crossings(routes, capacity.size)
     weight = read_weights(weights, len(routes))
-    exponent = np.array(exponents, dtype=np.float64)
-    not_negative(LevelError, exponent=exponent)
-    if exponent.shape not in {(), weight.shape}:
-        raise LevelError(f"{exponent.size} exponents for {weight.size} flows; needs one, or one each")
-    exponent = np.broadcast_to(exponent, weight.shape)
-    positive(LevelError, beta=beta)
+    exponent = read_each("exponent", exponents, weight.size, closed=True)
+    positive(beta=beta)
     room = capacity - np.asarray(unresponsive, dtype=np.float64)
     bad = np.flatnonzero(~((room > 0) & (room <= capacity)))
     if bad.size:

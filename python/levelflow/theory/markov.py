@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, eye_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
-from levelflow.theory.checked import count
+from levelflow.theory.checked import whole
 from levelflow.theory.errors import TheoryError
 
 if TYPE_CHECKING:
@@ -104,11 +104,12 @@ def evolve(moves: ArrayLike | csr_array, law: ArrayLike, steps: int) -> Floats:
 
     Raises:
         ChainError: as `read_moves`, or if the law does not fit the chain or is none.
+        ParameterError: if a number of steps is not whole, or below 0.
 
     >>> evolve([[0.0, 1.0], [1.0, 0.0]], [1.0, 0.0], 3).tolist()
     [0.0, 1.0]
     """
-    count(ChainError, 0, steps=steps)
+    whole(0, steps=steps)
     matrix = read_moves(moves)
     now = np.asarray(law, dtype=np.float64)
     if now.shape != matrix.shape[:1] or not (now >= 0).all() or not abs(now.sum() - 1) <= ROUNDING:

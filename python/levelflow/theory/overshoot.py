@@ -24,17 +24,12 @@ import numpy as np
 
 from levelflow.theory.checked import not_negative, positive, share
 from levelflow.theory.equations import integrate, iterate
-from levelflow.theory.errors import TheoryError
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from levelflow.theory.equations import Past, Trajectory
     from levelflow.theory.network import Floats
-
-
-class OvershootError(TheoryError):
-    """A capacity, window, gain, delay or time for which no overshoot is defined."""
 
 
 class Law(Protocol):
@@ -80,14 +75,14 @@ class WindowAimd:
         window: when the link is full, packets.
 
     Raises:
-        OvershootError: if a number is not positive and finite.
+        ParameterError: if a number is not positive and finite.
     """
 
     capacity: float
     window: float
 
     def __post_init__(self) -> None:
-        positive(OvershootError, capacity=self.capacity, window=self.window)
+        positive(capacity=self.capacity, window=self.window)
 
     def windows(self, times: ArrayLike) -> Floats:
         """The window, packets: `sqrt(2 C t + W0^2)`, eq. 14."""
@@ -124,7 +119,7 @@ class ScalableTcp:
         step: packets per answer.
 
     Raises:
-        OvershootError: if a number is not positive and finite.
+        ParameterError: if a number is not positive and finite.
     """
 
     capacity: float
@@ -132,7 +127,7 @@ class ScalableTcp:
     step: float = 0.01
 
     def __post_init__(self) -> None:
-        positive(OvershootError, capacity=self.capacity, window=self.window, step=self.step)
+        positive(capacity=self.capacity, window=self.window, step=self.step)
 
     def windows(self, times: ArrayLike) -> Floats:
         """The window, packets."""
@@ -169,7 +164,7 @@ class RateAimd:
         rtt: what the sender takes for its round trip, s.
 
     Raises:
-        OvershootError: if a number is not positive and finite.
+        ParameterError: if a number is not positive and finite.
     """
 
     capacity: float
@@ -177,7 +172,7 @@ class RateAimd:
     rtt: float
 
     def __post_init__(self) -> None:
-        positive(OvershootError, capacity=self.capacity, gain=self.gain, rtt=self.rtt)
+        positive(capacity=self.capacity, gain=self.gain, rtt=self.rtt)
 
     def rates(self, times: ArrayLike) -> Floats:
         """What is sent, packets/s."""
@@ -209,7 +204,7 @@ class TrackedAimd:
         lag: after which the sender knows it, s.
 
     Raises:
-        OvershootError: if the lag is negative, another number not positive, or one not finite.
+        ParameterError: if the lag is negative, another number not positive, or one not finite.
     """
 
     capacity: float
@@ -218,8 +213,8 @@ class TrackedAimd:
     lag: float = 0.0
 
     def __post_init__(self) -> None:
-        positive(OvershootError, capacity=self.capacity, gain=self.gain, rtt=self.rtt)
-        not_negative(OvershootError, lag=self.lag)
+        positive(capacity=self.capacity, gain=self.gain, rtt=self.rtt)
+        not_negative(lag=self.lag)
 
     def rates_at(self, queues: ArrayLike) -> Floats:
         """The rate at which the queue has a length, packets/s, without lag.
@@ -228,9 +223,9 @@ class TrackedAimd:
         `x^2 = 2 gain C log(1 + q / (C rtt))`: the rate grows with the square root of a logarithm.
 
         Raises:
-            OvershootError: if a queue is negative or not finite.
+            ParameterError: if a queue is negative or not finite.
         """
-        not_negative(OvershootError, queue=queues)
+        not_negative(queue=queues)
         pipe = self.capacity * self.rtt
         return self.capacity + np.sqrt(2 * self.gain * self.capacity * np.log1p(np.asarray(queues) / pipe))
 
@@ -254,7 +249,7 @@ class Tfrc:
         lost: packets that were lost before time 0, `M` of eq. 24.
 
     Raises:
-        OvershootError: if a number is not positive and finite.
+        ParameterError: if a number is not positive and finite.
     """
 
     capacity: float
@@ -262,7 +257,7 @@ class Tfrc:
     lost: float
 
     def __post_init__(self) -> None:
-        positive(OvershootError, capacity=self.capacity, omega=self.omega, lost=self.lost)
+        positive(capacity=self.capacity, omega=self.omega, lost=self.lost)
 
     def sent(self, times: ArrayLike) -> Floats:
         """All that was sent, packets; the square root of it grows linearly, eq. 26."""
@@ -295,14 +290,14 @@ class MarkedTfrc:
         omega: packet size over round trip.
 
     Raises:
-        OvershootError: if a number is not positive and finite.
+        ParameterError: if a number is not positive and finite.
     """
 
     capacity: float
     omega: float
 
     def __post_init__(self) -> None:
-        positive(OvershootError, capacity=self.capacity, omega=self.omega)
+        positive(capacity=self.capacity, omega=self.omega)
 
     def update(self, rates: ArrayLike) -> Floats:
         """The next rate, eq. 27: NaN where a rate is below the capacity, as there is no loss then."""
@@ -314,9 +309,9 @@ class MarkedTfrc:
         """The rates, from the first: NaN from where the next one is not defined.
 
         Raises:
-            OvershootError: if the start is not finite or not above 0.
+            ParameterError: if the start is not finite or not above 0.
         """
-        positive(OvershootError, start=start)
+        positive(start=start)
         return iterate(lambda _n, past: self.update(past(1)), start, steps, longest=1).states
 
     @property
@@ -350,14 +345,14 @@ def immediate_aimd(start: ArrayLike, capacity: float, step: float, rounds: int, 
         Rates by round and user; the first are those of the start.
 
     Raises:
-        OvershootError: if a rate is negative, another number not positive, one not finite, or `keep` above 1.
+        ParameterError: if a rate is negative, another number not positive, one not finite, or `keep` above 1.
 
     >>> immediate_aimd([1.0, 5.0], 8.0, 1.0, 4).tolist()
     [[1.0, 5.0], [2.0, 6.0], [3.0, 7.0], [1.5, 3.5], [2.5, 4.5]]
     """
-    not_negative(OvershootError, rate=start)
-    positive(OvershootError, capacity=capacity, step=step, keep=keep)
-    share(OvershootError, keep=keep)
+    not_negative(rate=start)
+    positive(capacity=capacity, step=step, keep=keep)
+    share(keep=keep)
 
     def update(_n: int, past: Past) -> Floats:
         rates = past(1)
@@ -367,5 +362,5 @@ def immediate_aimd(start: ArrayLike, capacity: float, step: float, rounds: int, 
 
 
 def _times(times: ArrayLike) -> Floats:
-    not_negative(OvershootError, time=times)
+    not_negative(time=times)
     return np.asarray(times, dtype=np.float64)

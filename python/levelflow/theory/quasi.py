@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.polynomial import polynomial
 
+from levelflow.theory.checked import read_number
 from levelflow.theory.errors import TheoryError
 
 if TYPE_CHECKING:
@@ -71,7 +72,8 @@ class QuasiPolynomial:
         terms: pairs of coefficients, those of the highest powers first, and a delay in s. Terms of the same delay add.
 
     Raises:
-        LoopError: if a coefficient is not a finite number, or a delay is negative, infinite or NaN.
+        LoopError: if a coefficient is not a finite number.
+        ParameterError: if a delay is negative, infinite or NaN.
 
     >>> QuasiPolynomial([([1, 0], 0.0), ([2], 1.0)])(0.0).item()
     (2+0j)
@@ -83,9 +85,7 @@ class QuasiPolynomial:
             values = np.atleast_1d(np.asarray(coefficients, dtype=np.float64))
             if values.ndim != 1 or not values.size or not np.isfinite(values).all():
                 raise LoopError(f"coefficients {coefficients!r} are not allowed; needs a list of finite numbers")
-            if not (np.isfinite(delay) and delay >= 0):
-                raise LoopError(f"delay {delay} is not allowed; needs a finite number >= 0")
-            key = float(delay)
+            key = read_number("delay", delay, closed=True)
             by_delay[key] = np.asarray(
                 polynomial.polyadd(by_delay.get(key, np.zeros(1)), values[::-1]), dtype=np.float64
             )

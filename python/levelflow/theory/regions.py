@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from levelflow.theory.checked import read_number
 from levelflow.theory.delays import critical_gain
 from levelflow.theory.laws import emkc_avq, rcp, xcp
-from levelflow.theory.laws.inputs import read_number
 from levelflow.theory.laws.maxnet_stability import Compensator, boundary, link_loop
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def kelly(delays: Sequence[int] = (1, 2, 3, 5, 10, 30)) -> Region:
     """Returns up to which gain Kelly control is stable if all delays are equal, by delay (Zhang 2008, eq 3).
 
     Raises:
-        DelayError: if a delay is not a whole number of at least 1.
+        ParameterError: if a delay is not a whole number of at least 1.
 
     >>> [round(x, 3) for x in kelly([2, 3]).rows[1]]
     [3.0, 0.618, 0.524]
@@ -105,7 +105,7 @@ def maxnet(scale: float = 0.4, delay: float = 1.0, share: float = 0.9) -> Region
         share: of the capacity that flows take, `mu`.
 
     Raises:
-        LawError: if a number is not above 0.
+        ParameterError: if a number is not above 0.
 
     >>> [round(x, 2) for x in maxnet(delay=1.0).rows[-3]]
     [0.5, 0.0, 1.56, 0.0, 0.44]
@@ -136,7 +136,7 @@ def avq(delays: Sequence[int] = (2, 5, 10)) -> Region:
     """Returns up to which gain of the virtual capacity EMKC-AVQ is stable, by `beta`, for delays in steps (eq 130).
 
     Raises:
-        LawError: if a delay is not a whole number of at least 1.
+        ParameterError: if a delay is not a whole number of at least 1.
 
     >>> [round(x, 3) for x in avq().rows[2]]
     [0.5, 1.5, 0.432, 0.197]

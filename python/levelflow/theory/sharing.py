@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from levelflow.theory.checked import read_each, read_number
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
@@ -19,10 +21,6 @@ if TYPE_CHECKING:
 ROUND_TRIPS = 1.5
 
 Numbers = Any  # a number, or an array of them
-
-
-class TransferError(ValueError):
-    """Transfers or a capacity on which sharing is not defined."""
 
 
 def fct_processor_sharing(rtpd: Numbers, size: Numbers, capacity: Numbers, load: Numbers) -> Numbers:
@@ -75,16 +73,16 @@ def completion_times(
         weights: per flow; 1 each by default.
 
     Raises:
-        TransferError: if a number is not finite, a start or delay is negative, or a size, weight or the capacity not
+        ParameterError: if a number is not finite, a start or delay is negative, or a size, weight or the capacity not
             above 0.
 
     >>> completion_times([0.0, 1.0], [2e6, 1e6], 8e6, delays=0.25).tolist()
     [3.25, 2.25]
     """
-    start = _checked("start", starts, np.size(starts), zero=True)
-    delay = _checked("delay", delays, start.size, zero=True)
-    weight = _checked("weight", 1.0 if weights is None else weights, start.size)
-    served = 8 * _checked("size", sizes, start.size) / weight / _checked("capacity", capacity, 1)
+    start = read_each("start", starts, np.size(starts), closed=True)
+    delay = read_each("delay", delays, start.size, closed=True)
+    weight = read_each("weight", 1.0 if weights is None else weights, start.size)
+    served = 8 * read_each("size", sizes, start.size) / weight / read_number("capacity", capacity)
     times = np.empty(start.size)
     under_way: list[tuple[float, int]] = []
     now = virtual = total = 0.0
@@ -103,15 +101,3 @@ def completion_times(
         now, total = then, total + float(weight[arrival])
         heapq.heappush(under_way, (virtual + float(served[arrival]), arrival))
     return times + delay
-
-
-def _checked(what: str, values: ArrayLike, count: int, zero: bool = False) -> Floats:
-    array = np.array(values, dtype=np.float64)
-    if array.shape not in {(), (count,)}:
-        raise TransferError(f"{array.size} {what}s for {count} flows; needs one each")
-    array = np.full(count, array)
-    bad = np.flatnonzero(~(np.isfinite(array) & ((array >= 0) if zero else (array > 0))))
-    if bad.size:
-        place = what if what == "capacity" else f"flow {bad[0]}: {what}"
-        raise TransferError(f"{place} {array[bad[0]]} is not allowed; needs a finite number {'>=' if zero else '>'} 0")
-    return array

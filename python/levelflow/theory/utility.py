@@ -24,6 +24,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
+from levelflow.theory.checked import not_negative, positive, read_array, read_each
 from levelflow.theory.demand import HIGHEST, LOWEST, Falling, Powers
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.network import (
@@ -202,9 +203,9 @@ def _solve(
     capacity = read_capacities(capacities)
     flow, link, _ = read_crossings(routes, capacity.size)
     count = len(routes)
-    cost = _per_flow("cost", costs, count)
-    if penalty is not None and not (np.isfinite(penalty) and penalty > 0):
-        raise UtilityError(f"penalty {penalty} is not allowed; needs a finite number > 0")
+    cost = read_each("cost", costs, count, closed=True)
+    if penalty is not None:
+        positive(penalty=penalty)
     crossed, row = np.unique(link, return_inverse=True)
     if not capacity[crossed].all():
         empty = crossed[np.argmin(capacity[crossed])]
@@ -347,10 +348,9 @@ def _distance(guess: Floats, slack: Floats, state: _State, aim: float) -> float:
 def _terms(weights: ArrayLike | None, exponents: ArrayLike, flows: int) -> tuple[Floats, Floats]:
     """Returns weights and exponents, terms by flows."""
     if weights is None or np.ndim(weights) < 2:
-        exponent = _per_flow("exponent", exponents, flows)
+        exponent = read_each("exponent", exponents, flows, closed=True)
         return read_weights(weights, flows)[None, :], exponent[None, :]
-    weight = np.array(weights, dtype=np.float64)
-    raised = np.array(exponents, dtype=np.float64)
+    weight, raised = read_array("weight", weights), read_array("exponent", exponents)
     terms = len(weight)
     if weight.shape != (terms, flows) or raised.shape not in {(), (terms, 1), (terms, flows)} or not terms:
         raise UtilityError(
@@ -358,8 +358,7 @@ def _terms(weights: ArrayLike | None, exponents: ArrayLike, flows: int) -> tuple
             "needs terms by flows, and for exponents perhaps terms by 1"
         )
     raised = np.broadcast_to(raised, weight.shape)
-    _all_from_zero("exponent", raised)
-    _all_from_zero("weight", weight)
+    not_negative(exponent=raised, weight=weight)
     if not weight.any(axis=0).all():
         raise WeightError(f"flow {np.argmin(weight.any(axis=0))}: all weights are 0; needs one above 0")
     return weight, raised
@@ -392,20 +391,3 @@ def _falling(marginal: Callable[[Floats], ArrayLike], flows: int, typical: float
     below = np.where(np.isfinite(values[: PROBES // 2 + 1]), values[: PROBES // 2 + 1], 0.0).max(axis=1)
     largest = float(np.log(below[np.flatnonzero(below > 0)[-1]])) + typical
     return Falling(lambda x: np.asarray(marginal(x)), typical, largest - typical), largest
-
-
-def _per_flow(what: str, values: ArrayLike, flows: int) -> Floats:
-    array = np.array(values, dtype=np.float64)
-    if array.shape not in {(), (flows,)}:
-        raise UtilityError(f"{array.size} {what}s for {flows} flows; needs one, or one each")
-    value = np.full(flows, array)
-    _all_from_zero(what, value)
-    return value
-
-
-def _all_from_zero(what: str, values: Floats) -> None:
-    """Refuses values per flow, or terms by flows, that are not finite or below 0."""
-    bad = np.argwhere(~(np.isfinite(values) & (values >= 0)))
-    if bad.size:
-        value = values[tuple(bad[0])]
-        raise UtilityError(f"flow {bad[0, -1]}: {what} {value} is not allowed; needs a finite number >= 0")

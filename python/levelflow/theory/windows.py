@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from scipy.sparse import coo_array
 
-from levelflow.theory.checked import count, share
+from levelflow.theory.checked import share, whole
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.markov import ChainError, stationary
 
 if TYPE_CHECKING:
@@ -67,7 +68,7 @@ class Windows:
         fall: a window after one with loss, `W - beta(W)`.
 
     Raises:
-        ChainError: if a number is not allowed, or the reading none of the three.
+        ParameterError: if a number is not allowed, or the reading none of the three.
     """
 
     flows: int
@@ -80,13 +81,13 @@ class Windows:
     fall: Change = half
 
     def __post_init__(self) -> None:
-        count(ChainError, 1, flows=self.flows, capacity=self.capacity, largest=self.largest)
-        count(ChainError, 0, buffer=self.buffer)
-        share(ChainError, chance=self.chance)
+        whole(1, flows=self.flows, capacity=self.capacity, largest=self.largest)
+        whole(0, buffer=self.buffer)
+        share(chance=self.chance)
         if self.reading not in READINGS:
-            raise ChainError(f"reading {self.reading!r} is not allowed; needs one of {', '.join(READINGS)}")
+            raise ParameterError(f"reading {self.reading!r} is not allowed; needs one of {', '.join(READINGS)}")
         if (self.reading == "exogenous") != (self.chance > 0):
-            raise ChainError(
+            raise ParameterError(
                 f"a chance of {self.chance} is not allowed for {self.reading} windows; "
                 "needs one above 0 if they are exogenous, and none otherwise"
             )
@@ -201,14 +202,14 @@ def simulate(windows: Windows, rounds: int = 2000, copies: int = 200, seed: int 
         seed: of the random numbers.
 
     Raises:
-        ChainError: if there are less than 4 rounds or 2 copies.
+        ParameterError: if there are less than 4 rounds or 2 copies.
 
     >>> estimate = simulate(Windows(2, 8, 16, largest=12))
     >>> abs(estimate.loss - exact(Windows(2, 8, 16, largest=12)).loss) < 4 * estimate.error
     True
     """
-    count(ChainError, 4, rounds=rounds)
-    count(ChainError, 2, copies=copies)
+    whole(4, rounds=rounds)
+    whole(2, copies=copies)
     rng = np.random.default_rng(seed)
     fair = min(max(windows.capacity // windows.flows, 1), windows.largest)
     each = np.full((copies, windows.flows), fair)

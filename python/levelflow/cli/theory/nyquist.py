@@ -75,9 +75,9 @@ def nyquist(
 def _loop(law: str | None, given: dict[str, float], rtt: str, averaged: bool) -> tuple[str, Loop]:
     """Returns the loop of a law and its description."""
     from levelflow.cli.theory.reading import times
+    from levelflow.theory.checked import read_number
     from levelflow.theory.errors import TheoryError
     from levelflow.theory.laws import rcp, xcp
-    from levelflow.theory.laws.inputs import read_number
     from levelflow.theory.laws.maxnet_stability import Compensator, link_loop
 
     if law not in LAWS:

@@ -75,8 +75,8 @@ def _rcp(gains: dict[str, float], duration: float, drawn: bool) -> tuple[dict[st
     import numpy as np
 
     from levelflow.cli.theory.asking import paper
+    from levelflow.theory.checked import read_number
     from levelflow.theory.laws import rcp
-    from levelflow.theory.laws.inputs import read_number
     from levelflow.theory.pictures.phase import phase_portrait
 
     read_number("duration", duration, high=LONGEST)
@@ -138,8 +138,8 @@ def _step(law: str, gains: dict[str, float]) -> Step:
     """Returns the next rates of two flows on one link, from those before."""
     import numpy as np
 
+    from levelflow.theory.checked import read_number
     from levelflow.theory.laws import aimd, emkc, jetmax, mkc
-    from levelflow.theory.laws.inputs import read_number
 
     for name, value in gains.items():
         read_number(name, value, high=MOST[law][name])

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from levelflow.theory.checked import count, positive, share
+from levelflow.theory.checked import positive, read_numbers, share, whole
 from levelflow.theory.equations import Trajectory, integrate
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.laws.ks import Users, best, nack_rate, program, rate_change, window_change
@@ -306,8 +306,8 @@ def run_adaptive(
     """
     rates = _read_start(network, start)
     users = rates.shape[-1]
-    positive(FluidError, gain=gain, target=target)
-    share(FluidError, target=target)
+    positive(gain=gain, target=target)
+    share(target=target)
     goal = target * network.capacities
     first = np.broadcast_to(np.array(goal if levels is None else levels, dtype=np.float64), goal.shape)
     if not ((first >= 0) & (first <= goal)).all():
@@ -438,13 +438,12 @@ def random_windows(
         blind: whether constants ignore the delay.
 
     Raises:
-        FluidError: if a window, a share or the number of answers is not allowed.
+        ParameterError: if a window, a share or the number of answers is not allowed.
     """
     random = np.random.default_rng(seed)
-    windows = np.array(start, dtype=np.float64)
-    positive(FluidError, window=windows)
-    share(FluidError, loss=losses)
-    count(FluidError, 1, answers=acks)
+    windows = read_numbers("window", start)
+    share(loss=losses)
+    whole(1, answers=acks)
     taken = np.zeros_like(windows)
     for n in range(acks):
         lost = random.random(windows.shape) < losses
@@ -471,8 +470,7 @@ def _check_step(step: float, network: Network, rates: Floats, levels: Floats) ->
 
 
 def _read_start(network: Network, start: ArrayLike) -> Floats:
-    rates = np.array(start, dtype=np.float64)
-    positive(FluidError, rate=rates)
+    rates = read_numbers("rate", start)
     users = network.crossings.shape[-1]
     if rates.shape[-1:] != (users,):
         raise FluidError(f"rates of shape {rates.shape} for {users} users; needs one each")

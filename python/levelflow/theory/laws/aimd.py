@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.laws.inputs import read_number
+from levelflow.theory.checked import read_number
 
 if TYPE_CHECKING:
     from levelflow.theory.network import Floats

@@ -12,10 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from levelflow.theory.checked import read_each, read_number
 from levelflow.theory.filling import fill
 from levelflow.theory.laws import mkc
 from levelflow.theory.laws.conditions import between
-from levelflow.theory.laws.inputs import read_each, read_number
 from levelflow.theory.network import read_capacities, read_crossings
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def iterate(
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
-        LawError: if there is not one finite rate per flow.
+        ParameterError: if there is not one finite rate per flow.
         EquationError: if a number of steps is not allowed.
     """
     capacity = read_capacities(capacities)
@@ -98,7 +98,7 @@ def rest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, *, t
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
         RouteError: if a flow crosses no link or an unknown one.
-        LawError: if a ratio is not positive and finite.
+        ParameterError: if a ratio is not positive and finite.
 
     >>> rest([[0], [0]], [500.0], 10 / 0.9).rates.round(1).tolist()
     [261.1, 261.1]

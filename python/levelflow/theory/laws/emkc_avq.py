@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from levelflow.theory.checked import count
+from levelflow.theory.checked import read_each, read_number, whole
 from levelflow.theory.laws import emkc, mkc
 from levelflow.theory.laws.conditions import between
-from levelflow.theory.laws.inputs import LawError, read_each, read_number
 from levelflow.theory.laws.paths import run
 from levelflow.theory.maxmin import bottlenecks, maxmin
 from levelflow.theory.network import read_capacities, read_crossings
@@ -73,7 +72,7 @@ def iterate(
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
-        LawError: if there is not one finite rate per flow.
+        ParameterError: if there is not one finite rate per flow.
         EquationError: if a number of steps is not allowed.
     """
     target = read_capacities(targets)
@@ -102,7 +101,7 @@ def rest(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) -> Rest
 
     Raises:
         RouteError: if a flow crosses no link or an unknown one.
-        LawError: if a target or ratio is not positive and finite.
+        ParameterError: if a target or ratio is not positive and finite.
 
     >>> rest([[0], [0]], [10.0], 0.4)
     Rest(rates=array([5., 5.]), prices=array([0.08]), virtual=array([9.2]))
@@ -141,7 +140,7 @@ def polynomial(beta: float, gain: float, delay: int) -> Floats:
     >>> polynomial(0.5, 0.1, 2).tolist()
     [1.0, -1.0, -0.45, 0.5]
     """
-    count(LawError, 1, delay=delay)
+    whole(1, delay=delay)
     kept, felt = 1 - read_number("beta", beta), beta * read_number("gain", gain)
     coefficients = np.zeros(delay + 2)
     coefficients[0] += 1.0
@@ -164,7 +163,7 @@ def largest_gain(beta: float, delay: int) -> float:
         delay: of the round trip, steps.
 
     Raises:
-        LawError: if `beta` is not a finite number above 0, or the delay no whole number of at least 1.
+        ParameterError: if `beta` is not a finite number above 0, or the delay no whole number of at least 1.
 
     >>> largest_gain(0.5, 1), round(largest_gain(0.5, 10), 4)
     (6.0, 0.1972)

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.laws.inputs import LawError, read_each, read_number
+from levelflow.theory.checked import read_each, read_number
+from levelflow.theory.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,7 +44,7 @@ def steps_to_fairness(step: Callable[[Floats], Floats], start: ArrayLike, eps: f
         most: how many steps to take at most.
 
     Raises:
-        LawError: if `eps` is not allowed, or the rates are not fair after so many steps.
+        ParameterError: if `eps` is not allowed, or the rates are not fair after so many steps.
 
     >>> steps_to_fairness(lambda x: (x + x.mean()) / 2, [0.0, 1.0], 0.1)
     5
@@ -54,4 +55,4 @@ def steps_to_fairness(step: Callable[[Floats], Floats], start: ArrayLike, eps: f
         if rates.min() >= least * rates.max():
             return count
         rates = step(rates)
-    raise LawError(f"eps {eps} is not allowed; the rates are not that fair after {most} steps")
+    raise ParameterError(f"eps {eps} is not allowed; the rates are not that fair after {most} steps")

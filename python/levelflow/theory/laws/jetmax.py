@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from levelflow.theory.checked import read_array, read_each, read_number, read_numbers
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.filling import fill
 from levelflow.theory.laws import emkc
 from levelflow.theory.laws.conditions import between
-from levelflow.theory.laws.inputs import LawError, read_each, read_number
 from levelflow.theory.laws.paths import run
 from levelflow.theory.network import read_capacities, read_crossings
 
@@ -83,8 +84,8 @@ def iterate(
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
-        LawError: if there is not one finite rate per flow, a flow does not cross its bottleneck, or a survival is not
-            above 0 and at most 1.
+        ParameterError: if there is not one finite rate per flow, a flow does not cross its bottleneck, or a survival
+            is not above 0 and at most 1.
         EquationError: if a number of steps is not allowed.
     """
     target = read_capacities(targets)
@@ -116,8 +117,8 @@ def rest_under(network: Paths, targets: ArrayLike, bottlenecks: ArrayLike, survi
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
-        LawError: if a flow does not cross its bottleneck, a survival is not above 0 and at most 1, or the bottlenecks
-            depend on each other so that no rates or several are at rest.
+        ParameterError: if a flow does not cross its bottleneck, a survival is not above 0 and at most 1, or the
+            bottlenecks depend on each other so that no rates or several are at rest.
     """
     target = read_capacities(targets)
     arriving, chosen = _survival(survival, network.crossings.shape) * network.crossings, _chosen(network, bottlenecks)
@@ -128,7 +129,9 @@ def rest_under(network: Paths, targets: ArrayLike, bottlenecks: ArrayLike, survi
     try:
         return np.asarray(np.linalg.solve(matrix, target[chosen]), dtype=np.float64)
     except np.linalg.LinAlgError:
-        raise LawError("these bottlenecks are not allowed; needs flows that do not depend on each other") from None
+        raise ParameterError(
+            "these bottlenecks are not allowed; needs flows that do not depend on each other"
+        ) from None
 
 
 def rest(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, counts: ArrayLike = 1.0) -> Rest:
@@ -145,7 +148,7 @@ def rest(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, counts: 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
         RouteError: if a flow crosses no link or an unknown one.
-        LawError: if a survival is not above 0 and at most 1, or a count not above 0.
+        ParameterError: if a survival is not above 0 and at most 1, or a count not above 0.
 
     >>> rest([[0], [0]], [10.0], [[0.9], [0.8]]).rates.round(3).tolist()
     [5.882, 5.882]
@@ -182,7 +185,7 @@ def steps(tau: float, eps: float, start: float = 1.0) -> int:
         start: by what share it is off at first.
 
     Raises:
-        LawError: if a number is not allowed.
+        ParameterError: if a number is not allowed.
 
     >>> steps(0.6, 0.01), steps(0.6, 0.01, 1023)
     (6, 13)
@@ -195,11 +198,10 @@ def steps(tau: float, eps: float, start: float = 1.0) -> int:
 
 
 def _survival(survival: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    array = np.array(survival, dtype=np.float64)
+    array = read_array("survival", survival)
     if array.shape not in {(), shape}:
-        raise LawError(f"survival of shape {array.shape} is not allowed; needs one number, or {shape}")
-    each = np.broadcast_to(array, shape).ravel()
-    return read_each("survival", each, each.size, high=1.0).reshape(shape)
+        raise ParameterError(f"survival of shape {array.shape} is not allowed; needs one number, or {shape}")
+    return np.broadcast_to(read_numbers("survival", array, high=1.0), shape)
 
 
 def _chosen(network: Paths, bottlenecks: ArrayLike) -> Ints:
@@ -209,5 +211,5 @@ def _chosen(network: Paths, bottlenecks: ArrayLike) -> Ints:
     inside[inside] = network.crosses[np.flatnonzero(inside), chosen[inside]]
     if not inside.all():
         bad = int(np.argmin(inside))
-        raise LawError(f"flow {bad}: bottleneck {chosen[bad]} is not allowed; needs a link that the flow crosses")
+        raise ParameterError(f"flow {bad}: bottleneck {chosen[bad]} is not allowed; needs a link that the flow crosses")
     return chosen

@@ -18,8 +18,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from levelflow.theory.checked import read_each, read_number
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import emkc
-from levelflow.theory.laws.inputs import LawError, read_each, read_number
 from levelflow.theory.network import read_capacities, read_crossings
 
 if TYPE_CHECKING:
@@ -72,7 +73,7 @@ def settle(
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
         RouteError: if a flow crosses no link or an unknown one.
-        LawError: if a target, a rate or a number is not above 0.
+        ParameterError: if a target, a rate or a number is not above 0.
 
     >>> settle([[0, 1], [0], [1]], [10.0, 4.0], [1.0, 1.0, 1.0]).rates.round(9).tolist()
     [2.0, 8.0, 2.0]
@@ -80,7 +81,7 @@ def settle(
     target = read_capacities(targets)
     flow, link, _ = read_crossings(routes, target.size)
     if not target[link].all():
-        raise LawError("a target of 0 is not allowed; needs a number > 0 on each link that a flow crosses")
+        raise ParameterError("a target of 0 is not allowed; needs a number > 0 on each link that a flow crosses")
     crossings = np.zeros((len(routes), target.size))
     np.add.at(crossings, (flow, link), 1.0)
     rate = read_each("start", start, len(routes))

@@ -16,9 +16,10 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import xlogy
 
 from levelflow.theory import equations
+from levelflow.theory.checked import read_each
 from levelflow.theory.delays import kelly_roots
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws.emkc import price
-from levelflow.theory.laws.inputs import LawError, read_each
 from levelflow.theory.laws.paths import run
 from levelflow.theory.network import read_capacities, read_crossings
 
@@ -83,7 +84,7 @@ def iterate(
         floor: to which rates are raised; none by default, as linear analysis has it.
 
     Raises:
-        LawError: if there is not one finite rate per flow.
+        ParameterError: if there is not one finite rate per flow.
         EquationError: if a number of steps is not allowed.
     """
     flows = len(network.crossings)
@@ -137,7 +138,7 @@ def radius(kappa: float, delay: int) -> float:
     It is stable below 1: for `kappa` below `levelflow.theory.delays.critical_gain` (eq 3).
 
     Raises:
-        DelayError: if the gain is not finite or the delay no whole number of at least 1.
+        ParameterError: if the gain is not finite or the delay no whole number of at least 1.
 
     >>> [round(radius(0.5, delay), 4) for delay in (1, 2, 3, 4)]
     [0.5, 0.7071, 0.9406, 1.0242]
@@ -159,7 +160,7 @@ def rest(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> Rest:
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
         RouteError: if a flow crosses no link or an unknown one.
-        LawError: if an `omega` is not positive and finite, or too small beside the capacities for floating point.
+        ParameterError: if an `omega` is not positive and finite, or too small beside the capacities for floating point.
 
     >>> rest([[0, 1]], [10.0, 100.0], 2.0).rates.round(9).tolist()
     [56.0]
@@ -229,4 +230,4 @@ def _solve(crossings: Floats, capacity: Floats, wanted: Floats) -> Floats:
         while part > SHORTEST and value(rates * (1 + part * step)) > enough - GAIN * part * promised:
             part /= 2
         rates = rates * (1 + part * step)
-    raise LawError("omega is not allowed; needs a larger share of the capacities")
+    raise ParameterError("omega is not allowed; needs a larger share of the capacities")

@@ -21,8 +21,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.checked import not_negative, positive, share
-from levelflow.theory.errors import TheoryError
+from levelflow.theory.checked import not_negative, positive, read_number, share
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.utility import Optimum, optimum
 
 if TYPE_CHECKING:
@@ -34,10 +34,6 @@ if TYPE_CHECKING:
 #: What TCP pays for a loss: halving once in a while, or as often as there are losses (eq 14, 16).
 TCP_BETA = 0.5
 TCP_BETA_HALVING = float(np.log(2))
-
-
-class UserError(TheoryError):
-    """A weight, exponent, delay, share or gain that no user can have, or a price that is not above 0."""
 
 
 @dataclass(frozen=True)
@@ -61,9 +57,9 @@ class Users:
     def __post_init__(self) -> None:
         for field in fields(self):
             object.__setattr__(self, field.name, np.array(getattr(self, field.name), dtype=np.float64))
-        positive(UserError, weight=self.weights, delay=self.delays, kept=self.kept, gain=self.gains)
-        not_negative(UserError, exponent=self.exponents)
-        share(UserError, kept=self.kept)
+        positive(weight=self.weights, delay=self.delays, kept=self.kept, gain=self.gains)
+        not_negative(exponent=self.exponents)
+        share(kept=self.kept)
 
     @property
     def slopes(self) -> Floats:
@@ -185,15 +181,13 @@ def program(users: Users, beta: float | None, *, marks: bool = False, blind: boo
     | 43 | `marks` and `blind` |
 
     Raises:
-        UserError: if `beta` is not above 0, or missing where random losses cost something.
+        ParameterError: if `beta` is not above 0, or missing where random losses cost something.
     """
     if beta is not None:
-        positive(UserError, beta=beta)
+        positive(beta=beta)
     kept = np.asarray(users.kept)
     if beta is None and not marks and (kept < 1).any():
-        raise UserError(
-            f"kept {kept.tolist()} without a beta is not allowed; hard capacities need 1, or users of marks"
-        )
+        raise ParameterError(f"kept {kept.tolist()} without a beta is not allowed; needs 1, or users of marks")
     costs = np.zeros_like(kept) if marks or beta is None else beta * (1 - kept) / kept
     return Program(users.felt_weights(blind) / kept, np.asarray(users.exponents), costs)
 
@@ -221,7 +215,7 @@ def best(
         blind: see `program`.
 
     Raises:
-        UserError: see `program`, or if there is not one user per route.
+        ParameterError: see `program`, or if there is not one user per route.
         NetworkError: if a capacity or route is not allowed.
         ConvergenceError: if the numbers differ by more than floating point can hold.
 
@@ -232,7 +226,7 @@ def best(
     try:
         weights, exponents, costs = (np.broadcast_to(values, (len(routes),)) for values in wanted)
     except ValueError:
-        raise UserError(f"{np.broadcast(*wanted).size} users for {len(routes)} routes; needs one each") from None
+        raise ParameterError(f"{np.broadcast(*wanted).size} users for {len(routes)} routes; needs one each") from None
     return optimum(routes, capacities, weights=weights, exponents=exponents, costs=costs, penalty=beta)
 
 
@@ -253,14 +247,12 @@ def utility_exponent(loss_exponent: float) -> float:
     """Returns `nu` of a law whose throughput goes as `1/(d p^e)`, `e` at most 1, so that one can tell who is friendly.
 
     Raises:
-        UserError: if no utility has that exponent.
+        ParameterError: if no utility has that exponent.
 
     >>> utility_exponent(0.5), utility_exponent(1.0)
     (1.0, 0.0)
     """
-    if not 0 < loss_exponent <= 1:
-        raise UserError(f"a loss exponent of {loss_exponent} is not allowed; needs a number above 0 and at most 1")
-    return 1 / loss_exponent - 1
+    return 1 / read_number("loss exponent", loss_exponent, high=1) - 1
 
 
 def full_link_rate(capacity: Numbers, beta: float, delay: Numbers) -> Floats:

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.laws.inputs import read_number, read_positive
+from levelflow.theory.checked import read_number, read_numbers
 from levelflow.theory.maxmin import bottlenecks, maxmin
 from levelflow.theory.network import CapacityError, read_capacities
 
@@ -46,7 +46,7 @@ class Parameters:
         drain: `T_0`; a queue counts as the load that builds it in this time, s.
 
     Raises:
-        LawError: if one is out of its range.
+        ParameterError: if one is out of its range.
     """
 
     x_max: float = 1e15
@@ -80,9 +80,9 @@ def price_of(rate: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns the price at which this is the demand, `D^-1(x) = T ln(x_max/x)` (8), s.
 
     Raises:
-        LawError: if a rate is not a finite number above 0.
+        ParameterError: if a rate is not a finite number above 0.
     """
-    price: Floats = law.scale * np.log(law.x_max / read_positive("rate", rate))
+    price: Floats = law.scale * np.log(law.x_max / read_numbers("rate", rate))
     return price
 
 
@@ -90,12 +90,12 @@ def floor(capacity: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns the least price of a link, `p_min = D^-1(C)` (section VI), s: no flow sends more than fits.
 
     Raises:
-        LawError: if a capacity is not a finite number above 0.
+        ParameterError: if a capacity is not a finite number above 0.
 
     >>> floor(1e9).round(6).item()
     5.526204
     """
-    return price_of(read_positive("capacity", capacity), law)
+    return price_of(read_numbers("capacity", capacity), law)
 
 
 def static_demand(price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
@@ -109,7 +109,7 @@ def steepest(rate: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floa
     Printed as an upper bound of the slope, which is negative; it bounds the size of the slope, since a loop is stable
     if its gain is low.
     """
-    slope: Floats = -law.alpha * read_positive("rate", rate) / read_positive("delay", delay)
+    slope: Floats = -law.alpha * read_numbers("rate", rate) / read_numbers("delay", delay)
     return slope
 
 
@@ -120,12 +120,12 @@ def overload(flows: ArrayLike, law: Parameters = PAPER) -> Floats:
     price reaches all. There is no overload from `N = mu/(1 - mu)` on (section VII-A.3).
 
     Raises:
-        LawError: if a number of flows is not above 0.
+        ParameterError: if a number of flows is not above 0.
 
     >>> overload([1, 2, 9]).round(9).tolist()
     [0.8, 0.35, 0.0]
     """
-    count = read_positive("number of flows", flows)
+    count = read_numbers("number of flows", flows)
     most: Floats = np.maximum((law.mu * count + law.mu - count) / count, 0.0)
     return most
 
@@ -153,7 +153,7 @@ class Rest:
 
     def states(self, delays: ArrayLike, law: Parameters = PAPER) -> Floats:
         """Returns `xi` of each flow, `q (alpha/tau - 1/T)`, for round-trip times in s."""
-        return source_at_rest(self.prices, read_positive("delay", delays), law)
+        return source_at_rest(self.prices, read_numbers("delay", delays), law)
 
 
 def rest(routes: Routes, capacities: ArrayLike, law: Parameters = PAPER) -> Rest:
@@ -209,7 +209,7 @@ def source_time(delay: ArrayLike, law: Parameters = PAPER) -> Floats:
     >>> source_time([0.029, 0.179]).round(4).tolist()
     [0.0531, 2.0228]
     """
-    time: Floats = read_positive("delay", delay) ** 2 / (law.alpha * law.eta * law.scale)
+    time: Floats = read_numbers("delay", delay) ** 2 / (law.alpha * law.eta * law.scale)
     return time
 
 
@@ -237,6 +237,6 @@ def advertised(price: ArrayLike, delay: float, gain: float) -> Floats:
     `R(t + dt) = R(t) (1 + dt alpha (C - y)/(tau C))`, but for `ln(1 + x) = x`.
     """
     told: Floats = np.exp(
-        -read_positive("gain", gain) * np.asarray(price, dtype=np.float64) / read_positive("delay", delay)
+        -read_numbers("gain", gain) * np.asarray(price, dtype=np.float64) / read_numbers("delay", delay)
     )
     return told

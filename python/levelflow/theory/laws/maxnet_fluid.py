@@ -12,9 +12,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from levelflow.theory.checked import positive, read_each, read_number
 from levelflow.theory.equations import Past, integrate
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import maxnet
-from levelflow.theory.laws.inputs import LawError, read_each, read_number, read_positive
 from levelflow.theory.network import read_capacities, read_crossings
 
 if TYPE_CHECKING:
@@ -42,7 +43,7 @@ class Network:
     Raises:
         CapacityError: if a capacity is not a finite number above 0.
         RouteError: if a flow crosses no link or an unknown one.
-        LawError: if a delay is not a finite number above 0, or a part of it negative or longer than it.
+        ParameterError: if a delay is not a finite number above 0, or a part of it negative or longer than it.
     """
 
     routes: Routes
@@ -52,15 +53,15 @@ class Network:
 
     def __post_init__(self) -> None:
         capacity = read_capacities(self.capacities)
-        read_positive("capacity", capacity)
+        positive(capacity=capacity)
         flow, _, _ = read_crossings(self.routes, capacity.size)
         delay = read_each("delay", self.delays, len(self.routes))
         there = self.ways
         if there.size != flow.size:
-            raise LawError(f"{there.size} ways there for {flow.size} crossings; needs one each")
+            raise ParameterError(f"{there.size} ways there for {flow.size} crossings; needs one each")
         bad = np.flatnonzero(~((there >= 0) & (there <= delay[flow])))
         if bad.size:
-            raise LawError(
+            raise ParameterError(
                 f"flow {flow[bad[0]]}: a way there of {there[bad[0]]} s is not allowed; needs 0 to the delay"
             )
 
@@ -129,7 +130,7 @@ def run(
         every: how many steps there are between two that are recorded.
 
     Raises:
-        LawError: if there is not one number for each flow or link, or a number is not allowed.
+        ParameterError: if there is not one number for each flow or link, or a number is not allowed.
         EquationError: if `every` is below 1.
 
     >>> two = run(Network([[0], [0]], [10e6], [0.05, 0.1]), 20.0, step=0.01)

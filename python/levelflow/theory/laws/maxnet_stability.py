@@ -27,7 +27,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from levelflow.theory.laws.inputs import LawError, read_each, read_positive
+from levelflow.theory.checked import read_each, read_number, read_numbers
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.loops import Loop
 from levelflow.theory.quasi import AxisError, QuasiPolynomial
 
@@ -83,15 +84,15 @@ class Compensator:
         alpha_t: `alpha T`, s.
 
     Raises:
-        LawError: if one is not a finite number above 0.
+        ParameterError: if one is not a finite number above 0.
     """
 
     eta: float
     alpha_t: float
 
     def __post_init__(self) -> None:
-        read_positive("eta", self.eta)
-        read_positive("alpha T", self.alpha_t)
+        read_number("eta", self.eta)
+        read_number("alpha T", self.alpha_t)
 
     @classmethod
     def of(cls, law: Parameters) -> Compensator:
@@ -106,13 +107,13 @@ class Compensator:
         """Returns `F(jw, tau; 1)` at frequencies in rad/s.
 
         Raises:
-            LawError: if a frequency or a delay is not above 0.
+            ParameterError: if a frequency or a delay is not above 0.
         """
-        return self(1j * read_positive("frequency", frequency), read_positive("delay", delay))
+        return self(1j * read_numbers("frequency", frequency), read_numbers("delay", delay))
 
     def ratio(self, delay: ArrayLike) -> Floats:
         """Returns `alpha T/tau`: above 1 a lead, below 1 a lag."""
-        part: Floats = self.alpha_t / read_positive("delay", delay)
+        part: Floats = self.alpha_t / read_numbers("delay", delay)
         return part
 
     def phase(self, phi: ArrayLike, delay: ArrayLike) -> Floats:
@@ -127,11 +128,11 @@ class Compensator:
         """Returns the lowest frequency at which `F` has a phase below -pi/2, rad/s, exactly: none is stepped over.
 
         Raises:
-            LawError: if the delay is not above 0, or the angle not below -pi/2, rad.
+            ParameterError: if the delay is not above 0, or the angle not below -pi/2, rad.
         """
-        tau = float(read_positive("delay", delay))
+        tau = read_number("delay", delay)
         if not -np.inf < angle < -np.pi / 2:
-            raise LawError(f"angle {angle} is not allowed; needs a number below -pi/2 = {-np.pi / 2:.6f}")
+            raise ParameterError(f"angle {angle} is not allowed; needs a number below -pi/2 = {-np.pi / 2:.6f}")
         # At 0 the phase is -pi/2, and it is below -phi; between the zeros of its slope it goes one way.
         ends = [0.0, *self._turns(tau), -angle]
         for low, high in pairwise(ends):
@@ -151,10 +152,10 @@ class Compensator:
         first reaches `margin - pi` (section VIII-E; the -3 pi/2 printed there would be no margin).
 
         Raises:
-            LawError: if the delay is not above 0, or the margin not from 0 to pi/2.
+            ParameterError: if the delay is not above 0, or the margin not from 0 to pi/2.
         """
         if not 0 <= margin < np.pi / 2:
-            raise LawError(f"phase margin {margin} is not allowed; needs a number from 0 to below pi/2")
+            raise ParameterError(f"phase margin {margin} is not allowed; needs a number from 0 to below pi/2")
         found = self.response(self.frequency_at(delay, margin - np.pi), delay)
         return 1 / float(np.abs(found))
 
@@ -165,7 +166,7 @@ class Compensator:
         rises with the frequency, between two zeros of its slope: there a phase has three points. On the middle one both
         items are false.
         """
-        p, tau = np.broadcast_arrays(read_positive("phi", phi), read_positive("delay", delay))
+        p, tau = np.broadcast_arrays(read_numbers("phi", phi), read_numbers("delay", delay))
         pole = self.eta * self.ratio(tau)
         zero2, pole2 = self.eta**2 + p**2, pole**2 + p**2
         phase_by_phi = self.eta / zero2 - pole / pole2 - 1
@@ -191,15 +192,15 @@ class Compensator:
             shortest: delays of the tail below this are left out, s.
 
         Raises:
-            LawError: if a delay is not allowed.
+            ParameterError: if a delay is not allowed.
 
         >>> line = Compensator(eta=0.7, alpha_t=0.1).line(3.0)
         >>> round(line.frequency, 5), round(line.gamma, 4), round(line.alpha_max, 4)
         (0.32317, 0.3654, 0.7138)
         """
-        tau = float(read_positive("longest delay", longest))
+        tau = read_number("longest delay", longest)
         if not 0 <= shortest < tau:
-            raise LawError(f"shortest delay {shortest} is not allowed; needs a number from 0 to {longest}")
+            raise ParameterError(f"shortest delay {shortest} is not allowed; needs a number from 0 to {longest}")
         low = self.lowest_real(tau)
         spiral = _Curve(
             lambda phi: self.response(np.asarray(phi) / tau, tau), np.linspace(low * tau, 2 * np.pi, SPIRAL_POINTS)
@@ -302,10 +303,10 @@ def static_ratio(rate: ArrayLike, slope: ArrayLike, delay: ArrayLike, alpha: flo
         alpha: gain.
     """
     part: Floats = (
-        read_positive("gain", alpha)
-        * read_positive("rate", rate)
-        / read_positive("delay", delay)
-        / read_positive("slope", slope)
+        read_numbers("gain", alpha)
+        * read_numbers("rate", rate)
+        / read_numbers("delay", delay)
+        / read_numbers("slope", slope)
     )
     return part
 
@@ -345,7 +346,7 @@ def unstable_roots(delays: ArrayLike, shares: ArrayLike, compensator: Compensato
         alpha: the gain.
 
     Raises:
-        LawError: if a delay, a share or the gain is not above 0, or there is not one share for each delay.
+        ParameterError: if a delay, a share or the gain is not above 0, or there is not one share for each delay.
         AxisError: if a root is on the axis, or nearer to it than rounding can tell.
 
     >>> paper = Compensator(eta=0.06, alpha_t=0.264)
@@ -399,7 +400,7 @@ def link_loop(
             `1/(1 + s tau)`.
 
     Raises:
-        LawError: as `unstable_roots`.
+        ParameterError: as `unstable_roots`.
 
     >>> paper = Compensator(eta=0.06, alpha_t=0.264)
     >>> slowest = link_loop([0.029], [0.9], paper, 0.66).roots[0].value.real
@@ -431,14 +432,14 @@ def boundary(phi: ArrayLike, scale: float, share: float = 1.0, *, averaged: bool
         averaged: as for `link_loop`.
 
     Raises:
-        LawError: if a number is not above 0.
+        ParameterError: if a number is not above 0.
 
     >>> alpha, eta = boundary(1.8, scale=4.0)
     >>> loop = link_loop([1.0], [1.0], Compensator(eta, 4 * alpha), alpha)
     >>> bool(abs(loop.response(1.8) + 1) < 1e-9)
     True
     """
-    p, k, part = (read_positive(name, value) for name, value in (("phi", phi), ("T/tau", scale), ("share", share)))
+    p, k, part = (read_numbers(name, value) for name, value in (("phi", phi), ("T/tau", scale), ("share", share)))
     turned = part * np.exp(-1j * p)
     average = 1 + 1j * p if averaged else np.ones_like(p)
     # alpha (j phi + eta) e^(-j phi) share = -j phi (j phi + eta alpha k) average
@@ -461,7 +462,7 @@ def network_roots(rest: Rest, delays: ArrayLike, law: Parameters) -> Ints:
         law: the parameters.
 
     Raises:
-        LawError: if two bottlenecks have equal prices, or a delay is not above 0.
+        ParameterError: if two bottlenecks have equal prices, or a delay is not above 0.
         AxisError: if a root is on the axis.
 
     >>> from levelflow.theory.laws.maxnet import PAPER, rest
@@ -469,7 +470,7 @@ def network_roots(rest: Rest, delays: ArrayLike, law: Parameters) -> Ints:
     [0, 0]
     """
     if not rest.separate:
-        raise LawError("two bottlenecks have equal prices, where no linear model holds; needs different ones")
+        raise ParameterError("two bottlenecks have equal prices, where no linear model holds; needs different ones")
     tau = read_each("delay", delays, rest.rates.size)
     compensator, roots = Compensator.of(law), np.zeros(rest.link_prices.size, dtype=np.int64)
     for link in np.unique(rest.bottlenecks):
@@ -480,10 +481,10 @@ def network_roots(rest: Rest, delays: ArrayLike, law: Parameters) -> Ints:
 
 def _flows(delays: ArrayLike, shares: ArrayLike, alpha: float) -> tuple[Floats, Floats]:
     """Returns delays, and shares times the gain."""
-    tau, share = read_positive("delay", np.atleast_1d(delays)), read_positive("share", np.atleast_1d(shares))
+    tau, share = read_numbers("delay", np.atleast_1d(delays)), read_numbers("share", np.atleast_1d(shares))
     if tau.ndim != 1 or tau.shape != share.shape:
-        raise LawError(f"{share.size} shares for {tau.size} delays; needs one each")
-    return tau, share * float(read_positive("gain", alpha))
+        raise ParameterError(f"{share.size} shares for {tau.size} delays; needs one each")
+    return tau, share * read_number("gain", alpha)
 
 
 def _product(polynomials: Iterable[ArrayLike]) -> Floats:

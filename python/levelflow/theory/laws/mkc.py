@@ -14,8 +14,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import brentq
 
+from levelflow.theory.checked import read_each, read_numbers
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws.conditions import between
-from levelflow.theory.laws.inputs import LawError, read_each
 from levelflow.theory.laws.paths import run
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def iterate(
         every: how many steps there are between two that are recorded.
 
     Raises:
-        LawError: if there is not one finite rate per flow.
+        ParameterError: if there is not one finite rate per flow.
         EquationError: if a number of steps is not allowed.
     """
     flows = len(network.crossings)
@@ -99,7 +100,7 @@ def rest(price: Callable[[float], float], alpha_over_beta: ArrayLike, flows: int
         flows: how many.
 
     Raises:
-        LawError: if a ratio is not positive and finite, or there is no load at which flows rest.
+        ParameterError: if a ratio is not positive and finite, or there is no load at which flows rest.
 
     >>> rest(lambda load: 1 - 10 / load, 2.0, 4).round(9).tolist()
     [4.5, 4.5, 4.5, 4.5]
@@ -115,7 +116,9 @@ def rest(price: Callable[[float], float], alpha_over_beta: ArrayLike, flows: int
     with np.errstate(all="ignore"):
         above = np.array([excess(load) > 0 for load in powers])
     if not above.any() or above[0]:
-        raise LawError("the price is not allowed; needs one that increases with the load, from below 0 or 0 to above 0")
+        raise ParameterError(
+            "the price is not allowed; needs one that increases with the load, from below 0 or 0 to above 0"
+        )
     first = int(np.argmax(above))
     load = float(brentq(excess, powers[first - 1], powers[first], xtol=powers[first - 1] * 1e-15, rtol=1e-15))
     rates: Floats = ratio * (load / total)
@@ -186,7 +189,7 @@ def unstable_roots(delays: ArrayLike, rates: ArrayLike, beta: ArrayLike, price: 
     there is `levelflow.theory.delays.stability`.
 
     Raises:
-        LawError: if a delay is not a whole number above 0, or a root is too near the circle to say.
+        ParameterError: if a delay is not a whole number above 0, or a root is too near the circle to say.
     """
     rate = _rates(rates)
     lags = read_each("delay", delays, rate.size, 1, closed=True)
@@ -200,7 +203,7 @@ def unstable_roots(delays: ArrayLike, rates: ArrayLike, beta: ArrayLike, price: 
     # Poles that are farther from the circle than points from each other are seen, and so are fast powers of z.
     apart = float(np.min(np.abs(1 - np.abs(kept) ** (1 / lags)), initial=np.pi / (POINTS * lags.sum())))
     if apart < NEAREST:
-        raise LawError("these numbers are not allowed; needs roots that are not on the unit circle")
+        raise ParameterError("these numbers are not allowed; needs roots that are not on the unit circle")
     angles = np.linspace(0, np.pi, int(np.pi / apart) + 2)
     values = phase(angles)
     for _ in range(HALVINGS):
@@ -212,9 +215,8 @@ def unstable_roots(delays: ArrayLike, rates: ArrayLike, beta: ArrayLike, price: 
         middles = (angles[wide] + angles[wide + 1]) / 2
         angles = np.asarray(np.insert(angles, wide + 1, middles), dtype=np.float64)
         values = np.asarray(np.insert(values, wide + 1, phase(middles)), dtype=np.complex128)
-    raise LawError("these numbers are not allowed; needs roots that are not on the unit circle")
+    raise ParameterError("these numbers are not allowed; needs roots that are not on the unit circle")
 
 
 def _rates(rates: ArrayLike) -> Floats:
-    rate = np.atleast_1d(np.array(rates, dtype=np.float64))
-    return read_each("rate", rate, rate.size)
+    return np.atleast_1d(read_numbers("rate", rates))

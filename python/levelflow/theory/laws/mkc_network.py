@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from levelflow.theory import assignment as assignments
+from levelflow.theory.checked import read_each
 from levelflow.theory.laws import emkc, mkc
-from levelflow.theory.laws.inputs import read_each
 from levelflow.theory.laws.paths import run
 from levelflow.theory.network import read_capacities
 
@@ -32,7 +32,7 @@ def rest(assignment: Assignment, capacities: ArrayLike, alpha_over_beta: ArrayLi
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
-        LawError: if a ratio is not positive and finite.
+        ParameterError: if a ratio is not positive and finite.
         InconsistentError: if the assignment has a cycle.
 
     >>> from levelflow.theory.assignment import assign
@@ -53,7 +53,7 @@ def jacobian(assignment: Assignment, capacities: ArrayLike, rates: ArrayLike, be
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
-        LawError: if a rate or a gain is not positive and finite.
+        ParameterError: if a rate or a gain is not positive and finite.
     """
     capacity = read_capacities(capacities)
     rate = read_each("rate", rates, len(assignment.bottlenecks))
@@ -91,7 +91,7 @@ def iterate(
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
-        LawError: if a gain or a rate is not allowed.
+        ParameterError: if a gain or a rate is not allowed.
         EquationError: if a number of steps is not allowed.
     """
     flows = len(assignment.bottlenecks)

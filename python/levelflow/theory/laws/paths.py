@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from levelflow.theory.checked import read_array, read_each, read_whole
 from levelflow.theory.equations import iterate
-from levelflow.theory.laws.inputs import LawError, read_each
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.network import read_crossings
 
 if TYPE_CHECKING:
@@ -76,21 +77,23 @@ def paths(routes: Routes, links: int, delays: ArrayLike = 1, forward: ArrayLike 
 
     Raises:
         RouteError: if a flow crosses no link or an unknown one.
-        LawError: if a delay is not a whole number, or not in its range.
+        ParameterError: if a delay is not a whole number, or not in its range.
     """
     flow, link, _ = read_crossings(routes, links)
     crossings = np.zeros((len(routes), links))
     np.add.at(crossings, (flow, link), 1.0)
-    around = _whole("delay", read_each("delay", delays, len(routes), 1, closed=True))
-    there = np.array(forward, dtype=np.float64)
+    around = read_whole("delay", read_each("delay", delays, len(routes), 1, closed=True), 1)
+    there = read_array("forward delay", forward)
     if there.shape not in {(), crossings.shape}:
-        raise LawError(f"forward delays of shape {there.shape} are not allowed; need one number, or {crossings.shape}")
+        raise ParameterError(f"forward delay of shape {there.shape} is not allowed; needs one, or {crossings.shape}")
     there = np.where(crossings > 0, there, 0.0)
     late = ~((there >= 0) & (there < around[:, None]))
     if late.any():
         i, j = np.argwhere(late)[0]
-        raise LawError(f"flow {i}: forward delay {there[i, j]} to link {j} is not allowed; needs 0 to {around[i] - 1}")
-    return Paths(crossings, around, _whole("forward delay", there))
+        raise ParameterError(
+            f"flow {i}: forward delay {there[i, j]} to link {j} is not allowed; needs 0 to {around[i] - 1}"
+        )
+    return Paths(crossings, around, read_whole("forward delay", there))
 
 
 def scattered(routes: Routes, links: int, longest: int, rng: np.random.Generator) -> Paths:
@@ -120,7 +123,7 @@ def run(
         every: how many steps there are between two that are recorded.
 
     Raises:
-        LawError: if there is not one finite rate per flow.
+        ParameterError: if there is not one finite rate per flow.
         EquationError: if a number of steps is not allowed.
     """
     flows, links = network.crossings.shape
@@ -145,10 +148,3 @@ def run(
         state = np.concatenate((first, said, remembered))
         went = iterate(update, state, steps, longest=int(network.delays.max(initial=1)), every=every)
     return Run(went.times, went.states[:, rates], went.states[:, signals], went.states[:, kept])
-
-
-def _whole(name: str, values: Floats) -> Ints:
-    whole = np.round(values)
-    if (whole != values).any():
-        raise LawError(f"{name} {values[whole != values][0]} is not allowed; needs a whole number of steps")
-    return whole.astype(np.int64)

@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from levelflow.theory.checked import not_negative
+from levelflow.theory.checked import not_negative, positive
 from levelflow.theory.equations import Trajectory, integrate
-from levelflow.theory.laws.inputs import LawError, read_positive
 from levelflow.theory.loops import Loop
 from levelflow.theory.quasi import QuasiPolynomial
 
@@ -55,8 +54,7 @@ class Link:
     interval: Numbers = 0.01
 
     def __post_init__(self) -> None:
-        for name, values in vars(self).items():
-            read_positive(name, values)
+        positive(**vars(self))
 
     @property
     def rest(self) -> tuple[Numbers, Numbers]:
@@ -109,14 +107,12 @@ def loop(alpha: float, beta: float, d0: float = 1.0) -> Loop:
     """Returns the open loop, eq 9: `G(s) = e^(-s d0) (alpha s d0 + beta) / (s d0)^2`.
 
     Raises:
-        LawError: if a gain or the round trip is not positive and finite.
+        ParameterError: if a gain or the round trip is not positive and finite.
 
     >>> loop(0.4, 0.2).stable, loop(0.2, 0.4).stable
     (True, False)
     """
-    read_positive("alpha", alpha)
-    read_positive("beta", beta)
-    read_positive("d0", d0)
+    positive(alpha=alpha, beta=beta, d0=d0)
     return Loop.rational([alpha / d0, beta / d0**2], [1, 0, 0], delay=d0)
 
 
@@ -124,9 +120,9 @@ def loop_of_alpha(beta: float) -> Loop:
     """Returns `G1(s) = s e^-s / (s^2 + beta e^-s)`, of which alpha is the gain; d0 is the unit of time (001, IV-D).
 
     Raises:
-        LawError: if beta is not positive and finite.
+        ParameterError: if beta is not positive and finite.
     """
-    read_positive("beta", beta)
+    positive(beta=beta)
     return Loop(QuasiPolynomial([([1, 0], 1.0)]), QuasiPolynomial([([1, 0, 0], 0.0), ([beta], 1.0)]))
 
 
@@ -192,12 +188,12 @@ def alpha_range(beta: float, *, pade: bool = False) -> tuple[float, float] | Non
     """Returns the ends of the stable range of alpha, or none if beta is not below `beta_limit`.
 
     Raises:
-        LawError: if beta is not positive and finite.
+        ParameterError: if beta is not positive and finite.
 
     >>> [round(end, 4) for end in alpha_range(0.3)]
     [0.3427, 1.4061]
     """
-    read_positive("beta", beta)
+    positive(beta=beta)
     top = _top(pade)
     if beta >= boundary(top, pade=pade)[1]:
         return None
@@ -250,14 +246,13 @@ def fluid(
         Times in s, or in round trips where those differ, and states of shape (times, 2, *cases): rate and queue.
 
     Raises:
-        LawError: if a gain or a rate is not positive and finite, or a queue is negative.
+        ParameterError: if a gain or a rate is not positive and finite, or a queue is negative.
         EquationError: if duration or step is not allowed.
     """
     alpha, beta = gains
     rate, queue = start
-    for name, values in (("alpha", alpha), ("beta", beta), ("rate", rate)):
-        read_positive(name, values)
-    not_negative(LawError, queue=queue)
+    positive(alpha=alpha, beta=beta, rate=rate)
+    not_negative(queue=queue)
     cases = np.broadcast_arrays(alpha, beta, rate, queue, link.capacity, link.flows, link.d0, link.interval)
     shape, flat = cases[0].shape, [np.ravel(case).astype(np.float64) for case in cases]
     order = np.argsort(flat[7] / flat[6], kind="stable")
@@ -316,7 +311,7 @@ def settles_from_anywhere(
         buffer: what the queue cannot exceed, in units of C d0.
 
     Raises:
-        LawError: if a gain is not positive and finite.
+        ParameterError: if a gain is not positive and finite.
     """
     link = link or Link()
     one_more_axis = Link(*(np.asarray(values, dtype=np.float64)[..., None] for values in vars(link).values()))

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.optimize import brentq
 
+from levelflow.theory.checked import read_each, read_number, read_numbers
 from levelflow.theory.equations import Past, Trajectory, integrate
 from levelflow.theory.laws.conditions import Condition, between
-from levelflow.theory.laws.inputs import read_each, read_number, read_positive
 from levelflow.theory.loops import Loop
 from levelflow.theory.quasi import QuasiPolynomial
 
@@ -47,13 +47,13 @@ def primal_condition(gains: ArrayLike, burdens: ArrayLike, delays: ArrayLike) ->
         delays: round-trip times, per flow or for all.
 
     Raises:
-        LawError: if a number is not finite or not above 0.
+        ParameterError: if a number is not finite or not above 0.
 
     >>> primal_condition(0.5, [1.0, 2.0], [1.0, 2.0]).holds
     False
     """
-    values = [read_positive(name, v) for name, v in (("gain", gains), ("burden", burdens), ("delay", delays))]
-    return between(values[0] * values[1] * values[2], 0.0, np.pi / 2)
+    delay = read_numbers("delay", delays)
+    return between(read_numbers("gain", gains) * read_numbers("burden", burdens) * delay, 0.0, np.pi / 2)
 
 
 def primal_loop(gains: ArrayLike, rates: ArrayLike, price: float, slope: float, delays: ArrayLike) -> Loop:
@@ -70,12 +70,12 @@ def primal_loop(gains: ArrayLike, rates: ArrayLike, price: float, slope: float, 
         delays: round-trip times, per flow or for all.
 
     Raises:
-        LawError: if a number is not finite or out of range.
+        ParameterError: if a number is not finite or out of range.
 
     >>> [primal_loop(gain, [1.0], 0.0, 1.0, 1.0).stable for gain in (1.5, 1.6)]
     [True, False]
     """
-    rate = read_positive("rate", np.atleast_1d(rates))
+    rate = read_numbers("rate", np.atleast_1d(rates))
     gain, delay = read_each("gain", gains, rate.size), read_each("delay", delays, rate.size)
     mu = read_number("price", price, closed=True)
     steep = read_number("slope", slope)
@@ -98,7 +98,7 @@ class Parameters:
         buffer: `B`, the exponent of the price, an approximation of loss at a buffer of so many packets.
 
     Raises:
-        LawError: if one is out of its range.
+        ParameterError: if one is out of its range.
     """
 
     a: float = 0.05
@@ -132,13 +132,13 @@ def rest(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> tupl
     """Returns rates at rest on one link, packets/s, and the feedback there; windows are equal.
 
     Raises:
-        LawError: if a number is not finite or not above 0.
+        ParameterError: if a number is not finite or not above 0.
 
     >>> rates, feedback = rest(100.0, [0.1, 0.1])
     >>> bool(np.isclose(feedback, (rates.sum() / 100.0) ** 10))
     True
     """
-    delay = np.atleast_1d(read_positive("delay", delays))
+    delay = np.atleast_1d(read_numbers("delay", delays))
     limit = read_number("capacity", capacity)
 
     def window(log: float) -> float:
@@ -156,7 +156,7 @@ def condition(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) ->
     """Returns whether eq 7 holds on one link: `a (x* D)^n` is below `1/B` for each flow.
 
     Raises:
-        LawError: if a number is not finite or not above 0.
+        ParameterError: if a number is not finite or not above 0.
 
     >>> condition(100.0, [0.01, 20.0]).holds
     True
@@ -171,7 +171,7 @@ def loop(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> Loop
     Here `c = (m - n) alpha beta/(alpha + beta)`, from what a flow's own rate changes without delay.
 
     Raises:
-        LawError: if a number is not finite or not above 0.
+        ParameterError: if a number is not finite or not above 0.
     """
     rates, _ = rest(capacity, delays, law)
     delay = np.atleast_1d(np.asarray(delays, dtype=np.float64))
@@ -207,10 +207,10 @@ def follow(
         step: s, a small part of the shortest delay and time constant.
 
     Raises:
-        LawError: if a delay or a rate is not finite or not above 0, or there are not as many.
+        ParameterError: if a delay or a rate is not finite or not above 0, or there are not as many.
         EquationError: if duration or step is not allowed.
     """
-    rates = read_positive("rate", np.atleast_1d(start))
+    rates = read_numbers("rate", np.atleast_1d(start))
     delay = read_each("delay", delays, rates.size)
     lags = np.repeat(delay[:, None], rates.size, axis=1)
     own = np.arange(rates.size)

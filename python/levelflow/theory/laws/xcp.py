@@ -20,8 +20,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from levelflow.theory.checked import positive, read_each, read_number, read_numbers
 from levelflow.theory.filling import fill
-from levelflow.theory.laws.inputs import LawError, read_number, read_positive
 from levelflow.theory.loops import Loop
 from levelflow.theory.network import read_capacities, read_crossings
 
@@ -65,7 +65,7 @@ def rest(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, gamma: 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
         RouteError: if a flow crosses no link or an unknown one.
-        LawError: if a gain is not a finite number above 0.
+        ParameterError: if a gain is not a finite number above 0.
 
     >>> rest([[0, 1], [0], [1]], [10.0, 4.0]).rates.round(3).tolist()
     [2.0, 7.173, 2.0]
@@ -102,18 +102,15 @@ def offers(
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
         RouteError: if a flow crosses no link or an unknown one.
-        LawError: if a gain or a rate is not a finite number above 0, or there is not one rate for each flow.
+        ParameterError: if a gain or a rate is not a finite number above 0, or there is not one rate for each flow.
 
     >>> offers([[0], [0]], [10.0], [4.0, 6.0]).round(9).tolist()
     [0.1, -0.1]
     """
-    read_number("alpha", alpha)
-    read_number("gamma", gamma)
+    positive(alpha=alpha, gamma=gamma)
     capacity = read_capacities(capacities)
     flow, link, starts = read_crossings(routes, capacity.size)
-    rate = read_positive("rate", rates)
-    if rate.shape != (len(routes),):
-        raise LawError(f"{rate.size} rates for {len(routes)} flows; needs one each")
+    rate = read_each("rate", rates, len(routes))
     crossings = np.bincount(link, minlength=capacity.size)
     load = np.bincount(link, weights=rate[flow], minlength=capacity.size)
     spare = alpha * (capacity - load)
@@ -146,7 +143,7 @@ def aggregate_loop(alpha: float, beta: float, delay: float = 1.0) -> Loop:
     It is linear: `y' = -(alpha/d) (y(t-d) - C) - (beta/d^2) q(t-d)`, `q' = y - C` (Katabi et al., theorem 1).
 
     Raises:
-        LawError: if a number is not finite or not above 0.
+        ParameterError: if a number is not finite or not above 0.
 
     >>> [aggregate_loop(alpha, balanced(alpha)).stable for alpha in (0.55, 0.56)]
     [True, False]
@@ -164,5 +161,5 @@ def balanced(alpha: ArrayLike) -> Floats:
     >>> balanced(0.4).round(4).item()
     0.2263
     """
-    beta: Floats = np.sqrt(2) * read_positive("alpha", alpha) ** 2
+    beta: Floats = np.sqrt(2) * read_numbers("alpha", alpha) ** 2
     return beta

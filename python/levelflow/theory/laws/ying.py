@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from levelflow.theory.laws.inputs import read_number, read_positive
+from levelflow.theory.checked import read_number, read_numbers
 from levelflow.theory.laws.vinnicombe import lags_in_parallel
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class Parameters:
         buffer: `B`, the exponent of the price.
 
     Raises:
-        LawError: if one is out of its range.
+        ParameterError: if one is out of its range.
     """
 
     kappa: float = 0.05
@@ -68,7 +68,7 @@ def rest(capacity: float, flows: int, law: Parameters = DEFAULTS) -> float:
     """Returns the rate of each of some flows at rest on one link, `((C/N)^B)^(1/(m+n+B))`, packets/s.
 
     Raises:
-        LawError: if the capacity or the number of flows is not finite or not above 0.
+        ParameterError: if the capacity or the number of flows is not finite or not above 0.
 
     >>> rest(5.0, 5)
     1.0
@@ -81,12 +81,12 @@ def loop(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> Loop
     """Returns the open loop at rest on one link: the sum of `(g B/N) e^(-s D_i)/(s + g (m + n))`, `g = kappa x*^(-n)`.
 
     Raises:
-        LawError: if a number is not finite or not above 0.
+        ParameterError: if a number is not finite or not above 0.
 
     >>> loop(5.0, [0.01, 0.1, 1.0, 5.0, 20.0]).stable
     True
     """
-    delay: Floats = np.atleast_1d(read_positive("delay", delays))
+    delay: Floats = np.atleast_1d(read_numbers("delay", delays))
     gain = law.kappa * rest(capacity, delay.size, law) ** -law.n
     ones = np.ones(delay.size)
     return lags_in_parallel(gain * law.buffer / delay.size * ones, gain * (law.m + law.n) * ones, delay)

@@ -133,7 +133,7 @@ def spectrum(matrix: ArrayLike, delays: ArrayLike, canvas: FigureBase | None = N
 
     Raises:
         MatrixError: if the matrix is not allowed.
-        DelayError: if delays are not allowed, or there are too many roots.
+        ParameterError: if delays are not allowed, or there are too many roots.
 
     >>> spectrum([[0.5, 0.7], [-0.7, -0.5]], [2, 1]).axes[0].get_title(loc="left")
     '3 roots, 1 outside'
