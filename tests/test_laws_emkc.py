@@ -93,7 +93,7 @@ def test_links_without_capacity_or_flows_have_prices_of_their_own():
     [
         (CapacityError, r"link 0: capacity -1.0 is not allowed", {"capacities": [-1.0]}),
         (RouteError, r"flow 1 crosses no link", {"routes": [[0], []]}),
-        (ParameterError, r"alpha over beta 0: 0.0 is not allowed; needs a finite number > 0", {"alpha_over_beta": 0.0}),
+        (ParameterError, r"alpha over beta 0.0 is not allowed; needs a finite number > 0", {"alpha_over_beta": 0.0}),
         (ParameterError, r"alpha over beta 1: nan", {"alpha_over_beta": [1.0, np.nan]}),
         (
             ParameterError,

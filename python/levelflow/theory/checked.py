@@ -63,7 +63,7 @@ def read_each(
     value = read_array(name, values)
     if value.shape not in {(), (count,)}:
         raise ParameterError(f"{name} of shape {value.shape} is not allowed; needs one number, or {count}")
-    return _within(name, np.full(count, value), low, high, closed)
+    return np.full(count, _within(name, value, low, high, closed))
 
 
 def read_number(name: str, value: float, low: float = 0.0, high: float = np.inf, *, closed: bool = False) -> float:

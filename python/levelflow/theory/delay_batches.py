@@ -76,7 +76,7 @@ def experiment(
     """
     whole(1, size=size, count=count, draws=draws, longest=longest)
     positive(spread=spread)
-    read_number("size", size, high=LARGEST_SIZE)
+    read_number("size", size, 1, LARGEST_SIZE, closed=True)
     rng = np.random.default_rng(seed)
     every = rng.uniform(-spread, spread, (count, size, size))
     radius: Floats = np.abs(np.linalg.eigvals(every)).max(axis=1)
