@@ -19,6 +19,8 @@ if TYPE_CHECKING:
 
 #: What the probabilities of a row may add up to beside 1.
 ROUNDING = 1e-9
+#: Steps after which the likeliest state is not a rare one.
+WARM_UP = 100
 
 
 class ChainError(TheoryError):
@@ -87,14 +89,15 @@ def stationary(moves: ArrayLike | csr_array) -> Stationary:
     if len(classes) > 1:
         raise ChainError(f"the chain ends in one of {len(classes)} sets of states; needs a chain with one")
     states = classes[0]
+    inner = matrix[states][:, states]
     law = np.zeros(matrix.shape[0])
-    # One state is given the weight 1, and the others follow from what enters and leaves them.
-    given, others = states[0], states[1:]
-    law[given] = 1.0
+    # One state is given the weight 1, and the others follow from what enters and leaves them. It must not be a rare one.
+    given = int(np.argmax(evolve(inner, np.full(states.size, 1 / states.size), WARM_UP)))
+    others = np.delete(np.arange(states.size), given)
+    law[states[given]] = 1.0
     if others.size:
-        inner = matrix[others][:, others]
-        entering = matrix[[given]][:, others].toarray().ravel()
-        law[others] = splu((eye_array(others.size) - inner).T.tocsc()).solve(entering)
+        entering = inner[[given]][:, others].toarray().ravel()
+        law[states[others]] = splu((eye_array(others.size) - inner[others][:, others]).T.tocsc()).solve(entering)
     law = np.maximum(law, 0.0) / np.maximum(law, 0.0).sum()
     return Stationary(law, float(np.abs(law @ matrix - law).sum()))
 
