@@ -1,1 +1,11 @@
-"""Networks in which laws run as fluids: `levelflow.theory.laws` joined by links and delays."""
+"""Networks in which laws run as fluids: rates, queues, losses and marks as smooth functions of time.
+
+`simulate` takes flows of any laws over links with queues and disciplines. `theory.fluid.ks` has networks of the users of
+Kunniyur and Srikant by themselves, in their own units.
+"""
+
+from levelflow.theory.fluid.network import Flow, FluidError, Link, Network
+from levelflow.theory.fluid.run import FluidRun, simulate
+from levelflow.theory.fluid.scenario import from_scenario
+
+__all__ = ["Flow", "FluidError", "FluidRun", "Link", "Network", "from_scenario", "simulate"]

@@ -1,0 +1,149 @@
+"""BBR, version 1, with a maximum filter over round trips (after Scherrer, Legner, Perrig, Schmid 2022).
+
+    x = min(0.99 gain B, what the window allows),   window 2 B r + 3 packets,   B = most answers/s in 10 round trips
+
+`r` is the shortest round trip seen. Startup, Drain, the eight gains of ProbeBW and ProbeRTT follow one another as in
+the packet law; a packet on its way is sent, not answered and not lost. Left out: what a loss does to the window. As
+there, the first phase of ProbeBW follows from what has been delivered so far; where flows share a full buffer, shares
+depend on it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from levelflow.theory.fluid.law import ANSWERS, LOSSES, WAITS, Heard, Law
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from levelflow.theory.fluid.network import Flags, Floats, Flow, Parameters
+
+CYCLE = np.array([1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
+#: Round trips that the filter looks back; growth of bandwidth, and round trips without it, after which the pipe is
+#: full.
+ROUNDS, GROWTH, FLAT = 10, 1.25, 3
+MARGIN, HEADROOM, SMALLEST = 0.99, 3.0, 4.0
+#: What is beyond the window leaves within this part of a round trip.
+BRAKE = 0.25
+#: What is on its way is counted, and led to what Little's law says by this part in a round trip: what is lost on the
+#: way of one look-up in time would add up otherwise.
+LEAK = 0.1
+#: Time in ProbeRTT, s.
+STAY = 0.2
+STARTUP, DRAIN, PROBE, REST = range(4)
+#: Components: mode, phase and its begin; end of the present round; what the pipe took for its bandwidth, and rounds
+#: since; packets on their way and delivered; shortest round trip and when it was seen; end of ProbeRTT; bandwidth of
+#: the last rounds.
+MODE, PHASE, SINCE, ROUND, FULL, STILL, OUT, DELIVERED, SHORTEST, SEEN, END = range(11)
+FILTER = slice(11, 11 + ROUNDS)
+
+
+class Bbr(Law):
+    """The sender; all but what is on its way changes at once."""
+
+    PARAMETERS: ClassVar[Parameters] = {
+        "initial_window": 10.0,
+        "startup_gain": 2.77,
+        "window_gain": 2.0,
+        "rtt_window": 10.0,
+    }
+    HEARS = frozenset({LOSSES, ANSWERS, WAITS})
+    HANDSHAKE = True
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        names = ("initial_window", "startup_gain", "window_gain", "rtt_window")
+        self.first, self.startup, self.window, self.old = (self.parameters[name] for name in names)
+
+    def start(self) -> Floats:
+        """Returns flows that take the first window per round trip for their bandwidth."""
+        state = np.zeros((FILTER.stop, self.base.size))
+        state[SHORTEST] = np.inf
+        return state
+
+    def _model(self, state: Floats, heard: Heard) -> tuple[Floats, Floats]:
+        """Returns bandwidth in packets/s and shortest round trip."""
+        rtt = np.where(np.isfinite(state[SHORTEST]), state[SHORTEST], heard.waits)
+        bandwidth = state[FILTER].max(axis=0)
+        return np.where(bandwidth > 0, bandwidth, self.first / rtt), rtt
+
+    def _gain(self, state: Floats) -> Floats:
+        mode = state[MODE]
+        probe = CYCLE[state[PHASE].astype(np.int64) % CYCLE.size]
+        return np.select([mode == STARTUP, mode == DRAIN, mode == PROBE], [self.startup, 1 / self.startup, probe], 1.0)
+
+    def rate(self, state: Floats, heard: Heard) -> Floats:
+        """Pacing, or the answers and what the window leaves."""
+        bandwidth, rtt = self._model(state, heard)
+        window = np.maximum(self.window * bandwidth * rtt + HEADROOM, SMALLEST)
+        room = np.where(state[MODE] == REST, SMALLEST, window) - state[OUT]
+        allowed = np.maximum(heard.answered + heard.lost + room / (BRAKE * rtt), 0.0)
+        sent: Floats = np.minimum(MARGIN * self._gain(state) * bandwidth, allowed) * self.packet
+        return sent
+
+    def change(self, state: Floats, heard: Heard) -> Floats:
+        """What is on its way, and delivered."""
+        slope = np.zeros_like(state)
+        slope[OUT] = self.rate(state, heard) / self.packet - heard.answered - heard.lost
+        slope[OUT] += LEAK * (heard.answered * heard.waits - state[OUT]) / heard.waits
+        slope[DELIVERED] = heard.answered
+        return slope
+
+    def settle(self, state: Floats, heard: Heard) -> Floats:
+        """Filters, rounds, modes."""
+        now, answered = heard.now, heard.answered > 0
+        state[OUT] = np.maximum(state[OUT], 0.0)
+        expired = answered & (now - state[SEEN] > self.old) & (state[MODE] != REST)
+        sooner = answered & ((heard.waits <= state[SHORTEST]) | expired)
+        state[SHORTEST] = np.where(sooner, heard.waits, state[SHORTEST])
+        state[SEEN] = np.where(sooner, now, state[SEEN])
+        state[FILTER.start] = np.maximum(state[FILTER.start], heard.answered)
+        bandwidth, rtt = self._model(state, heard)
+        self._end_rounds(state, heard, answered & (now >= state[ROUND]), bandwidth)
+        full = (state[MODE] == STARTUP) & (state[STILL] >= FLAT)
+        state[MODE] = np.where(full, DRAIN, state[MODE])
+        drained = (state[MODE] == DRAIN) & (state[OUT] <= bandwidth * rtt + HEADROOM)
+        self._probe(state, heard, drained)
+        self._cycle(state, heard, bandwidth * rtt)
+        state[MODE] = np.where(expired, REST, state[MODE])
+        state[END] = np.where(expired, np.inf, state[END])
+        self._rest(state, heard)
+        return state
+
+    def _probe(self, state: Floats, heard: Heard, begins: Flags) -> None:
+        """Enters ProbeBW in any phase but the one that drains."""
+        pick = state[DELIVERED].astype(np.int64) % (CYCLE.size - 1)
+        state[MODE] = np.where(begins, PROBE, state[MODE])
+        state[PHASE] = np.where(begins, (CYCLE.size - pick) % CYCLE.size, state[PHASE])
+        state[SINCE] = np.where(begins, heard.now, state[SINCE])
+
+    def _rest(self, state: Floats, heard: Heard) -> None:
+        """Stays in ProbeRTT for a while, and a round trip, once hardly anything is on its way."""
+        small = (state[MODE] == REST) & np.isinf(state[END]) & (state[OUT] <= SMALLEST + 1)
+        state[END] = np.where(small, heard.now + np.maximum(STAY, heard.waits), state[END])
+        over = (state[MODE] == REST) & (heard.now > state[END])
+        state[SEEN] = np.where(over, heard.now, state[SEEN])
+        known = state[STILL] >= FLAT
+        state[MODE] = np.where(over & ~known, STARTUP, state[MODE])
+        self._probe(state, heard, over & known)
+
+    def _end_rounds(self, state: Floats, heard: Heard, ends: Flags, bandwidth: Floats) -> None:
+        grown = bandwidth >= GROWTH * state[FULL]
+        counts = ends & (state[STILL] < FLAT)
+        state[STILL] = np.where(counts, np.where(grown, 0.0, state[STILL] + 1), state[STILL])
+        state[FULL] = np.where(counts & grown, bandwidth, state[FULL])
+        shifted = np.vstack((np.zeros(self.base.size), state[FILTER][:-1]))
+        state[FILTER] = np.where(ends, shifted, state[FILTER])
+        state[ROUND] = np.where(ends, heard.now + heard.waits, state[ROUND])
+
+    def _cycle(self, state: Floats, heard: Heard, product: Floats) -> None:
+        gain = CYCLE[state[PHASE].astype(np.int64) % CYCLE.size]
+        late = heard.now - state[SINCE] > np.where(np.isfinite(state[SHORTEST]), state[SHORTEST], heard.waits)
+        up = late & ((heard.lost > 0) | (state[OUT] >= gain * product + HEADROOM))
+        down = late | (state[OUT] <= product + HEADROOM)
+        done = (state[MODE] == PROBE) & np.where(gain > 1, up, np.where(gain < 1, down, late))
+        state[PHASE] = np.where(done, (state[PHASE] + 1) % CYCLE.size, state[PHASE])
+        state[SINCE] = np.where(done, heard.now, state[SINCE])

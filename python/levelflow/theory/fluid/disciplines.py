@@ -1,0 +1,218 @@
+"""What share of its arrivals a queue tells of congestion, by a mark or a drop, before its buffer is full.
+
+Each discipline steps its own state, exactly where it relaxes, so that no gain is too fast for the step. Sources: RED
+with its average as a first-order filter (Misra, Gong, Towsley 2000, eq 4; Hollot et al. 2001), REM (Athuraliya, Li,
+Low, Yin 2001, eq 2-3), PI (Hollot, Misra, Towsley, Gong 2001), virtual queue and its adaptive level (Kunniyur and
+Srikant 2001, eq 2; 2003, section V). What they leave out: the chance of the single packet.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from levelflow.theory.fluid.law import Table, per_second, reached
+from levelflow.theory.fluid.network import FluidError, read_parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from levelflow.theory.fluid.network import Floats, Ints, Link, Parameters
+
+
+class Discipline:
+    """The queues of one discipline; arrays over its links."""
+
+    PARAMETERS: ClassVar[Parameters] = {}
+    ONLY: ClassVar[Parameters] = {}
+
+    def __init__(self, parameters: Table, capacity: Floats, packet: Floats) -> None:
+        """Takes capacities in bit/s and sizes of typical packets in bits."""
+        self.own = parameters
+        self.capacity = capacity
+        self.packet = packet
+
+    def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
+        """Goes one step on, in which load arrives at some rate, bit/s, on a queue of so many bits.
+
+        Returns:
+            The share of arrivals whose senders are told.
+        """
+        raise NotImplementedError
+
+
+class DropTail(Discipline):
+    """Says nothing until the buffer is full."""
+
+    def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
+        """Returns 0."""
+        del queue, step
+        return np.zeros_like(rate)
+
+
+class DropFront(DropTail):
+    """As a fluid the same: what is lost is the same share, heard of sooner by the wait."""
+
+
+class Red(Discipline):
+    """Random early detection; `gentle` or not."""
+
+    PARAMETERS: ClassVar[Parameters] = {
+        "min": 5.0,
+        "max": 15.0,
+        "weight": 0.002,
+        "max_p": 0.1,
+        "gentle": True,
+        "packet": 1000.0,
+        "ecn": True,
+    }
+
+    def __init__(self, parameters: Table, capacity: Floats, packet: Floats) -> None:
+        super().__init__(parameters, capacity, packet)
+        self.low, self.high, self.most = (parameters[name] for name in ("min", "max", "max_p"))
+        self.gentle, self.weight = parameters.flags("gentle"), parameters["weight"]
+        self.idle = capacity / (8 * parameters["packet"])
+        self.average = np.zeros_like(capacity)
+        bad = np.flatnonzero(self.high < self.low)
+        if bad.size:
+            raise FluidError(f"red: max {self.high[bad[0]]} is below min {self.low[bad[0]]}")
+
+    def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
+        """Returns the share of marks: on average `1 + 1/p_b` packets lie between two, halved, as gaps are uniform."""
+        samples = np.where(queue > 0, rate / self.packet, self.idle)
+        moved = reached(per_second(self.weight, samples), step) * step
+        self.average += moved * (queue / self.packet - self.average)
+        above = self.average - self.high
+        ramp = self.most * (self.average - self.low) / np.maximum(self.high - self.low, 1e-300)
+        gentle = np.where(self.gentle & (self.high > self.low), self.most + (1 - self.most) * above / self.high, 1.0)
+        chance = np.clip(np.where(above >= 0, gentle, ramp), 0.0, 1.0)
+        chance = np.where(self.average < self.low, 0.0, chance)
+        result: Floats = 2 * chance / (1 + chance)
+        return result
+
+
+class Rem(Discipline):
+    """Random exponential marking."""
+
+    PARAMETERS: ClassVar[Parameters] = {
+        "target": 50.0,
+        "gamma": 0.001,
+        "alpha": 0.1,
+        "phi": 1.001,
+        "interval": 0.002,
+        "ecn": True,
+    }
+
+    def __init__(self, parameters: Table, capacity: Floats, packet: Floats) -> None:
+        super().__init__(parameters, capacity, packet)
+        names = ("target", "gamma", "alpha", "phi", "interval")
+        self.target, self.gamma, self.alpha, self.phi, self.interval = (parameters[name] for name in names)
+        self.price = np.zeros_like(capacity)
+        self.last = np.zeros_like(capacity)
+
+    def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
+        """Moves the price by its sum over the intervals of the step."""
+        del rate
+        waiting = queue / self.packet
+        mismatch = self.alpha * (waiting - self.target) * step / self.interval + waiting - self.last
+        self.price = np.maximum(self.price + self.gamma * mismatch, 0.0)
+        self.last = waiting
+        return 1 - self.phi**-self.price
+
+
+class Pi(Discipline):
+    """A proportional-integral controller."""
+
+    PARAMETERS: ClassVar[Parameters] = {
+        "target": 50.0,
+        "a": 0.00001822,
+        "b": 0.00001816,
+        "interval": 0.00625,
+        "ecn": True,
+    }
+
+    def __init__(self, parameters: Table, capacity: Floats, packet: Floats) -> None:
+        super().__init__(parameters, capacity, packet)
+        self.target, self.a, self.b, self.interval = (parameters[name] for name in ("target", "a", "b", "interval"))
+        self.chance = np.zeros_like(capacity)
+        self.last = np.zeros_like(capacity)
+
+    def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
+        """Moves the probability by its sum over the intervals of the step."""
+        del rate
+        waiting = queue / self.packet
+        integral = (self.a - self.b) * (waiting - self.target) * step / self.interval
+        self.chance = np.clip(self.chance + integral + self.b * (waiting - self.last), 0.0, 1.0)
+        self.last = waiting
+        return self.chance
+
+
+class VirtualQueue(Discipline):
+    """A counter that drains at a level below the capacity; what does not fit there is marked."""
+
+    PARAMETERS: ClassVar[Parameters] = {
+        "level": 0.99,
+        "buffer": 40000.0,
+        "ecn": True,
+        "adapt": "off",
+        "gamma": 1.0,
+        "step": 0.15,
+        "every": 1000.0,
+    }
+
+    def __init__(self, parameters: Table, capacity: Floats, packet: Floats) -> None:
+        super().__init__(parameters, capacity, packet)
+        self.aim = parameters["gamma"] * capacity
+        self.gain = np.where(parameters.are("adapt", "off"), 0.0, parameters["step"])
+        self.level = parameters["level"] * capacity
+        self.room = 8 * parameters["buffer"]
+        self.queue = np.zeros_like(capacity)
+
+    def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
+        """Returns the share that overflows the virtual queue in the step; `(y - C~)/y` once it is full."""
+        del queue
+        filled = np.maximum(self.queue + step * (rate - self.level), 0.0)
+        over = np.maximum(filled - self.room, 0.0)
+        self.queue = filled - over
+        if self.gain.any():
+            moved = np.clip(self.level + step * self.gain * (self.aim - rate), 0.0, self.aim)
+            self.level = np.where(self.gain > 0, moved, self.level)
+        return np.minimum(np.divide(over, step * rate, out=np.zeros_like(rate), where=rate > 0), 1.0)
+
+
+DISCIPLINES: dict[str, type[Discipline]] = {
+    "drop_tail": DropTail,
+    "drop_front": DropFront,
+    "red": Red,
+    "rem": Rem,
+    "pi": Pi,
+    "virtual_queue": VirtualQueue,
+}
+
+
+class Queues:
+    """The disciplines of all links together."""
+
+    def __init__(self, links: Sequence[Link], capacity: Floats, packet: Floats) -> None:
+        self.marks = np.zeros(len(links), dtype=bool)
+        self.quiet = True
+        self._groups: list[tuple[Ints, Discipline]] = []
+        self._told = np.zeros(len(links))
+        for name in dict.fromkeys(link.queue for link in links):
+            if name not in DISCIPLINES:
+                known = ", ".join(DISCIPLINES)
+                raise FluidError(f"there is no fluid model of queue {name!r}; there are: {known}")
+            of = DISCIPLINES[name]
+            where = np.flatnonzero([link.queue == name for link in links])
+            rows = [read_parameters(name, links[int(i)].queue_parameters, of.PARAMETERS, of.ONLY) for i in where]
+            self.marks[where] = [row.get("ecn", False) is True for row in rows]
+            if not issubclass(of, DropTail):
+                self._groups.append((where, of(Table(rows), capacity[where], packet[where])))
+                self.quiet = False
+
+    def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
+        """Goes one step on; returns the share of the arrivals at each link whose senders are told."""
+        for where, discipline in self._groups:
+            self._told[where] = discipline.told(rate[where], queue[where], step)
+        return self._told

@@ -1,0 +1,77 @@
+"""The controllers of Kunniyur and Srikant 2003: rates or windows that pay for what is lost or marked.
+
+    W' = kappa w' d^2/W answers - kappa beta d nacks                          log x     (eq 12)
+    W' = kappa nu w' d^2/W answers - kappa beta W^nu/d^(nu-1) nacks        -1/x^nu     (eq 13)
+
+with answers (nacks are answers, too) and nacks in packets per second, `w'` the weight, and `d` the round trip in time
+units, or a constant. A rate moves by the same with `d = 1` (eq 9, 10). Left out: timeouts.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from levelflow.theory.fluid.law import ANSWERS, LOSSES, WAITS, Heard, Law
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from levelflow.theory.fluid.network import Floats, Flow, Parameters
+
+LARGEST = 1e9
+
+
+class KunniyurSrikant(Law):
+    """State: a window in packets, or a rate in packets per time unit."""
+
+    PARAMETERS: ClassVar[Parameters] = {
+        "control": "window",
+        "utility": "power",
+        "nu": 1.0,
+        "signal": "loss",
+        "kappa": 1.0,
+        "weight": 1.0,
+        "beta": 0.5,
+        "time_unit": 0.02,
+        "delay": 0.0,
+        "floor": 0.1,
+    }
+    HEARS = frozenset({LOSSES, ANSWERS, WAITS})
+    HANDSHAKE = True
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        names = ("nu", "kappa", "weight", "beta", "time_unit", "delay", "floor")
+        nu, self.kappa, self.weight, self.beta, self.unit, self.delay, self.floor = (self.parameters[n] for n in names)
+        self.is_rate = self.parameters.are("control", "rate")
+        is_log = self.parameters.are("utility", "log")
+        #: Power of the window that a nack takes, and factor of what an answer gives.
+        self.power, self.factor = np.where(is_log, 0.0, nu), np.where(is_log, 1.0, nu)
+        self.heeds_losses = ~self.parameters.are("signal", "mark")
+        self.heeds_marks = ~self.parameters.are("signal", "loss")
+        self.ecn = self.heeds_marks
+
+    def start(self) -> Floats:
+        """Returns a packet."""
+        return np.ones((1, self.base.size))
+
+    def rate(self, state: Floats, heard: Heard) -> Floats:
+        """Returns a window per round trip, or the rate."""
+        result: Floats = np.maximum(state[0], self.floor) * self.packet / np.where(self.is_rate, self.unit, heard.rtt)
+        return result
+
+    def change(self, state: Floats, heard: Heard) -> Floats:
+        """Eq 12 and 13."""
+        size = np.maximum(state[0], self.floor)
+        delay = np.where(self.is_rate, 1.0, np.where(self.delay > 0, self.delay, heard.waits / self.unit))
+        nacks = self.heeds_losses * heard.lost + self.heeds_marks * heard.marked
+        gain = self.factor * self.weight * delay**2 / size * (heard.answered + heard.lost)
+        change: Floats = self.kappa * (gain - self.beta * size**self.power * delay ** (1 - self.power) * nacks)
+        return change[None, :]
+
+    def settle(self, state: Floats, heard: Heard) -> Floats:
+        """Keeps the floor."""
+        del heard
+        return np.clip(state, self.floor, LARGEST)

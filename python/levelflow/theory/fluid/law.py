@@ -1,0 +1,229 @@
+"""What makes a law here: how senders move, what routers say, and how a path puts it together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from levelflow.theory.fluid.network import FluidError, read_parameters
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from levelflow.theory.fluid.network import Flags, Floats, Flow, Ints, Parameters, Value
+
+#: What senders may ask to hear; see `Heard`.
+WAITS, LOSSES, ANSWERS, BEFORE, SIGNALS = "waits", "losses", "answers", "before", "signals"
+
+
+class Table:
+    """Parameters of several flows or links, one array each."""
+
+    def __init__(self, rows: Sequence[dict[str, Value]]) -> None:
+        self._rows = rows
+
+    def __getitem__(self, name: str) -> Floats:
+        return np.array([row[name] for row in self._rows], dtype=np.float64)
+
+    def flags(self, name: str) -> Flags:
+        """Returns a switch per row."""
+        return np.array([row[name] is True for row in self._rows])
+
+    def are(self, name: str, word: str) -> Flags:
+        """Tells for each row whether a parameter is some word."""
+        return np.array([row[name] == word for row in self._rows])
+
+
+@dataclass
+class Crossings:
+    """Where the flows of one law cross links; flows and crossings are numbered from 0 within the law.
+
+    Attributes:
+        flow: per crossing.
+        link: per crossing.
+        starts: where the crossings of each flow begin.
+        runs: per crossing, whether a router half of the law is there.
+    """
+
+    flow: Ints
+    link: Ints
+    starts: Ints
+    runs: Flags
+
+    def total(self, values: Floats) -> Floats:
+        """Returns the sum over each path; crossings without a router count nothing."""
+        return np.add.reduceat(np.where(self.runs, values, 0.0), self.starts)
+
+    def most(self, values: Floats) -> Floats:
+        """Returns the largest of each path; crossings without a router count nothing."""
+        largest: Floats = np.maximum.reduceat(np.where(self.runs, values, -np.inf), self.starts)
+        return largest
+
+    def least(self, values: Floats) -> Floats:
+        """Returns the smallest of each path; crossings without a router count nothing."""
+        smallest: Floats = np.minimum.reduceat(np.where(self.runs, values, np.inf), self.starts)
+        return smallest
+
+
+@dataclass
+class Heard:
+    """What the flows of one law know in the middle of a step; arrays over flows, those of a path over crossings.
+
+    Attributes:
+        now: s.
+        step: s.
+        age: since each flow began to send data, s.
+        rtt: round trip, with the queues of now, s.
+        waits: with `WAITS`: the round trip that answers show, s.
+        lost, marked: with `LOSSES`: packets of its own that it hears of, per s.
+        answered: with `ANSWERS`: packets that arrived, as answers tell, per s.
+        before: with `BEFORE`: its own rates at the ages that `Law.lags` names, bit/s: (ages, flows).
+        signals: with `SIGNALS`: what routers said; an array over crossings for each thing that they say.
+        pace: with `SIGNALS`: how fast the time goes by at which they said it; below 1 while queues grow.
+        path: which crossings these are.
+    """
+
+    now: float
+    step: float
+    age: Floats
+    rtt: Floats
+    waits: Floats
+    lost: Floats
+    marked: Floats
+    answered: Floats
+    before: Floats
+    signals: Floats
+    pace: Floats
+    path: Crossings
+
+
+@dataclass
+class Load:
+    """What the routers of one law see during a step; arrays over all links, those of its own flows over crossings.
+
+    Attributes:
+        step: s.
+        capacity: bit/s.
+        rate: of everything that arrives, bit/s.
+        queue: in the middle of the step, bits.
+        own: rates at which the law's own flows arrive, by crossing, bit/s.
+        senders: the law's other half: what packets tell of their senders.
+        rtt: by flow, what packets tell of the round trip, s.
+        path: which crossings these are.
+    """
+
+    step: float
+    capacity: Floats
+    rate: Floats
+    queue: Floats
+    own: Floats
+    senders: Law
+    rtt: Floats
+    path: Crossings
+
+    def sum(self, values: Floats) -> Floats:
+        """Adds values of crossings up by link."""
+        sums: Floats = np.bincount(self.path.link, values, self.capacity.size).astype(np.float64, copy=False)
+        return sums
+
+    def most(self, values: Floats) -> Floats:
+        """Returns the largest value of the crossings of each link; 0 where there are none."""
+        largest = np.zeros(self.capacity.size)
+        np.maximum.at(largest, self.path.link, values)
+        return largest
+
+
+class Routers:
+    """The router half of a law, at all links; has state of its own, which `advance` moves."""
+
+    #: How many things a router says.
+    SAYS: ClassVar[int] = 1
+
+    def __init__(self, parameters: Table, capacity: Floats) -> None:
+        self.parameters = parameters
+        self.capacity = capacity
+
+    def first(self) -> Floats:
+        """Returns what routers say before anything has arrived: (things, links)."""
+        raise NotImplementedError
+
+    def advance(self, load: Load) -> Floats:
+        """Goes one step on; returns what routers say during it: (things, links)."""
+        raise NotImplementedError
+
+
+class Law:
+    """The sender half of a law, of all flows that follow it.
+
+    Its state is an array (components, flows). A step evaluates `rate` and `change` in its middle, moves the state along
+    `change`, and lets `settle` do what happens at once.
+    """
+
+    #: Parameters that the model has, and their defaults: those of the packet simulator.
+    PARAMETERS: ClassVar[Parameters] = {}
+    #: Values of others that it stands for.
+    ONLY: ClassVar[Parameters] = {}
+    #: Of `WAITS`, `LOSSES`, `ANSWERS`, `BEFORE` and `SIGNALS`, what `Heard` has to hold.
+    HEARS: ClassVar[frozenset[str]] = frozenset()
+    #: Whether flows open with a handshake, unless they say otherwise.
+    HANDSHAKE: ClassVar[bool] = False
+    ROUTERS: ClassVar[type[Routers] | None] = None
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        self.parameters = Table(
+            [read_parameters(flow.name or flow.law, flow.parameters, self.PARAMETERS, self.ONLY) for flow in flows]
+        )
+        self.each_loss = each_loss
+        self.base = np.array([flow.rtt for flow in flows])
+        self.packet = np.array([8.0 * flow.packet for flow in flows])
+        #: Whether packets of each flow may be marked instead of dropped.
+        self.ecn = np.zeros(len(flows), dtype=bool)
+
+    def start(self) -> Floats:
+        """Returns the state of flows that have not started."""
+        return np.zeros((0, self.base.size))
+
+    def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
+        """Returns for the longest router interval of each path, s, how old signals are, and what of itself a law needs.
+
+        Returns:
+            By how much signals are older than their way back, s, and for each line of `Heard.before` its age without
+            queues, s.
+        """
+        del intervals
+        return np.zeros(self.base.size), ()
+
+    def rate(self, state: Floats, heard: Heard) -> Floats:
+        """Returns the rates, bit/s."""
+        raise NotImplementedError
+
+    def change(self, state: Floats, heard: Heard) -> Floats:
+        """Returns by how much the state changes per second."""
+        del heard
+        return np.zeros_like(state)
+
+    def settle(self, state: Floats, heard: Heard) -> Floats:
+        """Returns the state after what happens at once; it may change the one it is given."""
+        del heard
+        return state
+
+
+def per_second(weight: Floats, events: Floats) -> Floats:
+    """Returns the rate `r` of an average that takes each event with some weight: `e^-rt` is `(1 - w)^(events t)`."""
+    rate: Floats = -np.log1p(-np.minimum(weight, 1 - 1e-12)) * events
+    return rate
+
+
+def reached(rate: Floats, step: float) -> Floats:
+    """Returns what part of its way a relaxation of some rate goes in a step, over the step: exact, however fast."""
+    part: Floats = -np.expm1(-rate * step) / step
+    return part
+
+
+def need_routers(law: str, path: Crossings, names: Sequence[str]) -> None:
+    """Raises FluidError if a flow of a law that needs routers crosses none."""
+    alone = np.flatnonzero(~np.logical_or.reduceat(path.runs, path.starts))
+    if alone.size:
+        raise FluidError(f"{names[alone[0]]}: {law} needs a router on its path, and no link there runs one")

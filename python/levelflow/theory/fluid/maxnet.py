@@ -1,0 +1,115 @@
+"""MaxNet: links integrate their excess load into a price, flows follow the largest one of their path.
+
+    p' = (y - mu C + q/T0)/C,  p >= p_min                                    Andrew et al., eq 3 and fig 3
+    x  = x_max exp(xi - alpha q/tau),  xi' = (alpha eta/tau^2) (T ln(x_max/x) - q)                   eq 6, 7
+
+with `tau` the round trip without queues and `q` the price as the receiver averages it over a round trip. A window
+`tau x` without pacing sends `x tau/RTT`. A flow starts at the spare capacity of its path and comes to its price along
+a line of two round trips (MaxStart). Left out: rounding to packets and to the fields of the header.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table, reached
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from levelflow.theory.fluid.network import Floats, Flow, Parameters
+
+LARGEST_PRICE = 16.0
+#: Round trips in which a new flow comes to the rate of its price.
+RAMP = 2.0
+PRICE, START, XI = range(3)
+
+
+class MaxNetRouters(Routers):
+    """Tell their price, and what a flow may start with."""
+
+    SAYS = 2
+
+    def __init__(self, parameters: Table, capacity: Floats) -> None:
+        super().__init__(parameters, capacity)
+        self.mu, self.t0 = parameters["mu"], parameters["t0"]
+        self.least = np.maximum(parameters["t"] * np.log(parameters["x_max"] / capacity), 0.0)
+        self.price = self.least.copy()
+
+    def first(self) -> Floats:
+        """Returns what an idle link says."""
+        return np.array([self.price, self._room()])
+
+    def _room(self) -> Floats:
+        return (self.mu + (1 - self.mu) / 4) * self.capacity
+
+    def advance(self, load: Load) -> Floats:
+        """Integrates the excess."""
+        excess = (load.rate + load.queue / self.t0) / self.capacity - self.mu
+        moved = np.clip(self.price + load.step * excess, self.least, LARGEST_PRICE)
+        middle, self.price = (self.price + moved) / 2, moved
+        return np.array([middle, np.maximum(self._room() - load.rate, 0.0)])
+
+
+class MaxNet(Law):
+    """The sender: averaged price, dynamics `xi`, and what it starts with."""
+
+    PARAMETERS: ClassVar[Parameters] = {
+        "x_max": 1e15,
+        "t": 0.4,
+        "alpha": 0.66,
+        "eta": 0.06,
+        "t0": 0.13,
+        "mu": 0.9,
+        "max_start": True,
+        "paced": False,
+    }
+    HEARS = frozenset({SIGNALS})
+    HANDSHAKE = True
+    ROUTERS = MaxNetRouters
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        self.most, self.t, self.alpha, self.eta = (self.parameters[name] for name in ("x_max", "t", "alpha", "eta"))
+        self.ramps, self.paced = self.parameters.flags("max_start"), self.parameters.flags("paced")
+
+    def start(self) -> Floats:
+        """Returns flows that have heard nothing."""
+        return np.zeros((3, self.base.size))
+
+    def demand(self, state: Floats) -> Floats:
+        """Eq 6a: what a flow wants at its price, bit/s; from logarithms, as both terms are large."""
+        wanted: Floats = np.exp(
+            np.minimum(np.log(self.most) + state[XI] - self.alpha * state[PRICE] / self.base, 709.0)
+        )
+        return np.minimum(wanted, self.most)
+
+    def rate(self, state: Floats, heard: Heard) -> Floats:
+        """Returns the demand, or what MaxStart has reached of it."""
+        wanted = self.demand(state)
+        part = np.where(self.ramps, np.clip((heard.age - heard.rtt) / (RAMP * self.base), 0.0, 1.0), 1.0)
+        target = state[START] + part * (wanted - state[START])
+        target = np.maximum(target, self.packet / self.base)
+        result: Floats = np.where(self.paced, target, target * self.base / heard.rtt)
+        return result
+
+    def change(self, state: Floats, heard: Heard) -> Floats:
+        """The receiver's average over a round trip, and eq 6b."""
+        price, _ = heard.signals
+        slope = np.zeros_like(state)
+        slope[PRICE] = (heard.path.most(price) - state[PRICE]) * reached(1 / self.base, heard.step)
+        distance = self.t * (self.alpha * state[PRICE] / self.base - state[XI]) - state[PRICE]
+        slope[XI] = distance / self.t * reached(self.alpha * self.eta * self.t / self.base**2, heard.step)
+        return slope
+
+    def settle(self, state: Floats, heard: Heard) -> Floats:
+        """A flow that has just started takes the spare capacity, and rests at the first price."""
+        new = heard.age < self.base
+        price, spare = heard.signals
+        first = heard.path.most(price)
+        state[PRICE] = np.where(new, first, state[PRICE])
+        state[XI] = np.where(new, self.alpha * first / self.base - first / self.t, state[XI])
+        state[START] = np.where(heard.age < heard.step, heard.path.least(spare), state[START])
+        return state

@@ -1,0 +1,165 @@
+"""EMKC, EMKC-AVQ and Kelly control: the equations of Zhang 2008.
+
+    emkc      x(n) = x(n-D) + alpha - beta eta x(n-D),             eta = max_j (1 - C_j/y_j)          (61, 62, 85)
+    emkc_avq  the same with Cv for C,  Cv' = tau (gamma C - y)/D_max,  Cv <= gamma C                  (129, 130)
+    kelly     x(n) = x(n-1) + kappa (omega - x(n-D) sum_j mu_j),   mu_j = 1 - C_j/y_j                 (1, 2)
+
+The unit of `n` is the router's interval; `D` is the round trip and one interval, over which a router measures and
+during which it tells. Those of EMKC are kept as they are, differences over time, and are evaluated at all times:
+between two steps of a sender others are interleaved that it does not take. That of Kelly is taken to its continuous
+limit.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from levelflow.theory.fluid.law import BEFORE, SIGNALS, Heard, Law, Load, Routers, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from levelflow.theory.fluid.network import Floats, Flow, Parameters
+
+
+class LoadRouters(Routers):
+    """Tell their load and what of it they offer to carry, both in bit/s; the price `1 - C/y` is left to who hears it.
+
+    A mean over bins in which a flow arrives has a load, but no price.
+    """
+
+    SAYS = 2
+
+    def first(self) -> Floats:
+        """Returns no load."""
+        return np.array([np.zeros_like(self.capacity), self.capacity])
+
+    def advance(self, load: Load) -> Floats:
+        """Returns the load of the step."""
+        return np.array([load.rate, self.capacity])
+
+
+class VirtualRouters(LoadRouters):
+    """Offer a virtual capacity that they lower until the load fits (eq 130)."""
+
+    def __init__(self, parameters: Table, capacity: Floats) -> None:
+        super().__init__(parameters, capacity)
+        self.tau, self.aim = parameters["tau"], parameters["gamma"] * capacity
+        self.offered = self.aim.copy()
+
+    def first(self) -> Floats:
+        """Returns no load."""
+        return np.array([np.zeros_like(self.capacity), self.offered])
+
+    def advance(self, load: Load) -> Floats:
+        """Moves the virtual capacity by the largest round trip of the flows that arrive."""
+        longest = load.most(np.where(load.own > 0, load.rtt[load.path.flow], 0.0))
+        gain = np.divide(self.tau, longest, out=np.zeros_like(longest), where=longest > 0)
+        moved = np.minimum(self.offered + load.step * gain * (self.aim - load.rate), self.aim)
+        middle, self.offered = (self.offered + moved) / 2, moved
+        return np.array([load.rate, middle])
+
+
+def prices(heard: Heard) -> Floats:
+    """Returns `1 - C/y` by crossing; minus infinity where there is no load."""
+    load, offered = heard.signals
+    ratio = np.divide(offered, load, out=np.full_like(load, np.inf), where=load > 0)
+    price: Floats = 1 - ratio
+    return price
+
+
+class Emkc(Law):
+    """The sender of both: a step from the rate that the price was made of."""
+
+    PARAMETERS: ClassVar[Parameters] = {
+        "alpha": 200e3,
+        "beta": 0.5,
+        "interval": 0.1,
+        "initial_rate": 100e3,
+        "min_rate": 1e3,
+    }
+    ONLY: ClassVar[Parameters] = {"sender": "proper", "switch": "hold"}
+    HEARS = frozenset({BEFORE, SIGNALS})
+    ROUTERS = LoadRouters
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        names = ("alpha", "beta", "initial_rate", "min_rate")
+        self.alpha, self.beta, self.initial, self.floor = (self.parameters[name] for name in names)
+        self.lag = self.base
+
+    def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
+        """Returns one interval, and a round trip more."""
+        self.lag = self.base + intervals
+        return intervals, (self.lag,)
+
+    def rate(self, state: Floats, heard: Heard) -> Floats:
+        """Eq 61, once the flow's own packets have come back."""
+        del state
+        price = heard.path.most(prices(heard))
+        stepped = heard.before[0] * (1 - self.beta * price) + self.alpha
+        known = (heard.age > self.lag + heard.step) & np.isfinite(price)
+        return np.where(known, np.maximum(stepped, self.floor), self.initial)
+
+
+class EmkcAvq(Emkc):
+    """EMKC over virtual capacities."""
+
+    PARAMETERS: ClassVar[Parameters] = {**Emkc.PARAMETERS, "gamma": 1.0, "tau": 0.2}
+    ROUTERS = VirtualRouters
+
+
+class Kelly(Law):
+    """`x' = (kappa/Delta) (omega - x(t-D) sum mu)`, the continuous form of eq 1 (eq 4), `Delta` the router's interval.
+
+    With `D` a round trip and half an interval it is stable below a gain of `pi/(2n - 1)`, where eq 1 is below `2
+    sin(pi/(2(2n - 1)))` (eq 3), for a round trip of `n - 1` intervals: within 5 % from `n = 2` on. Eq 1 at all times
+    would not do: senders of which each takes one step in an interval would act on one another. The time that counts
+    is the router's: while queues grow, fewer intervals come back.
+    """
+
+    PARAMETERS: ClassVar[Parameters] = {
+        "kappa": 0.5,
+        "omega": 20e3,
+        "interval": 0.04,
+        "initial_rate": 1e6,
+        "min_rate": 100e3,
+    }
+    HEARS = frozenset({BEFORE, SIGNALS})
+    ROUTERS = LoadRouters
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        names = ("kappa", "omega", "initial_rate", "min_rate", "interval")
+        self.kappa, self.omega, self.initial, self.floor, self.interval = (self.parameters[name] for name in names)
+
+    def start(self) -> Floats:
+        """Returns first rates."""
+        return self.initial[None, :].copy()
+
+    def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
+        """Returns half an interval, and a round trip more."""
+        self.interval = intervals
+        return intervals / 2, (self.base + intervals / 2,)
+
+    def rate(self, state: Floats, heard: Heard) -> Floats:
+        """Returns the state."""
+        del heard
+        result: Floats = np.maximum(state[0], self.floor)
+        return result
+
+    def change(self, state: Floats, heard: Heard) -> Floats:
+        """Eq 4, once the flow's own packets have come back."""
+        del state
+        price, (delayed,) = prices(heard), heard.before
+        known = (delayed > 0) & np.isfinite(heard.path.least(price))
+        pays = np.where(known, self.omega - delayed * heard.path.total(np.where(np.isfinite(price), price, 0.0)), 0.0)
+        slope: Floats = self.kappa / self.interval * heard.pace[heard.path.starts] * pays
+        return slope[None, :]
+
+    def settle(self, state: Floats, heard: Heard) -> Floats:
+        """Keeps the floor."""
+        del heard
+        return np.maximum(state, self.floor)

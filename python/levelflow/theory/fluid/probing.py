@@ -1,0 +1,191 @@
+"""Window laws that remember the last loss: BIC, CUBIC and H-TCP.
+
+Each loss resets what they remember, so in the mean the time since the last loss is `s' = 1 - lambda s`, and the
+window at which it came `W_max' = lambda (W - W_max)`, `lambda` answers to losses per second (Vardoyan, Hollot,
+Towsley 2018).
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from levelflow.theory.fluid.windows import NEVER, WINDOW, Windows
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from levelflow.theory.fluid.law import Heard
+    from levelflow.theory.fluid.network import Floats, Flow, Parameters
+
+
+class Bic(Windows):
+    """Binary search for the window of the last loss; steps beyond grow with the distance (Xu, Harfoush, Rhee 2004)."""
+
+    PARAMETERS: ClassVar[Parameters] = {
+        **Windows.PARAMETERS,
+        "low_window": 14.0,
+        "s_max": 32.0,
+        "s_min": 0.01,
+        "cut": 0.125,
+        "search": 2.0,
+        "fast_convergence": True,
+    }
+    OWN = 1
+    MAX = 5
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        names = ("low_window", "s_max", "s_min", "cut", "search")
+        self.low, self.fastest, self.slowest, self.part, self.search = (self.parameters[name] for name in names)
+        self.fast = self.parameters.flags("fast_convergence")
+
+    def start(self) -> Floats:
+        """Returns first windows, of which no loss is known."""
+        state = super().start()
+        state[self.MAX] = NEVER
+        return state
+
+    def growth(self, state: Floats, heard: Heard) -> Floats:
+        """Returns the step of a round trip per answer; beyond the maximum steps of 1, 2, 4 are the distance and 1."""
+        del heard
+        window, most = state[WINDOW], state[self.MAX]
+        search = np.clip((most - window) / self.search, self.slowest, self.fastest)
+        probe = np.clip(window - most + 1, 1.0, self.fastest)
+        result: Floats = np.where(window < self.low, 1.0, np.where(window < most, search, probe)) / window
+        return result
+
+    def kept(self, state: Floats, heard: Heard) -> Floats:
+        """Returns 7/8; half of a low window."""
+        del heard
+        result: Floats = state[WINDOW] * np.where(state[WINDOW] < self.low, 0.5, 1 - self.part)
+        return result
+
+    def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
+        """The window becomes the maximum, or less where it did not reach the last one."""
+        del heard
+        window = state[WINDOW]
+        shrinks = self.fast & (window <= state[self.MAX] - 1) & (state[self.MAX] < NEVER)
+        after[self.MAX] = np.where(shrinks, window * (1 - self.part / 2), window)
+
+
+class Cubic(Windows):
+    """The window follows `c (s - K)^3 + W_max`, or Reno's where that is larger (RFC 9438)."""
+
+    PARAMETERS: ClassVar[Parameters] = {**Windows.PARAMETERS, "beta": 0.7, "c": 0.4, "fast_convergence": True}
+    OWN = 4
+    SINCE, MAX, K, RENO = 5, 6, 7, 8
+    #: Largest growth in a round trip (section 4.2).
+    FASTEST = 1.5
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        self.beta, self.c = self.parameters["beta"], self.parameters["c"]
+        self.fast = self.parameters.flags("fast_convergence")
+        self.reno = 3 * (1 - self.beta) / (1 + self.beta)
+
+    def start(self) -> Floats:
+        """Returns first windows, around which the curve is flat."""
+        state = super().start()
+        state[self.MAX] = state[self.RENO] = state[WINDOW]
+        return state
+
+    def curve(self, state: Floats, later: Floats | float = 0.0) -> Floats:
+        """Returns `W_cubic` now or later (eq 1)."""
+        curve: Floats = self.c * (state[self.SINCE] + later - state[self.K]) ** 3 + state[self.MAX]
+        return curve
+
+    def growth(self, state: Floats, heard: Heard) -> Floats:
+        """Returns what leads to the curve in a round trip, or to where Reno would be."""
+        window, reno = state[WINDOW], state[self.RENO]
+        target = np.clip(self.curve(state, heard.waits), window, self.FASTEST * window)
+        friendly = np.maximum(reno - window, 0.0) + self._reno(state)
+        catches = self.curve(state) < reno
+        result: Floats = (
+            np.where(catches & (reno >= window), friendly, np.where(catches, 0.0, target - window)) / window
+        )
+        return result
+
+    def _reno(self, state: Floats) -> Floats:
+        """Returns Reno's growth per round trip: 1 from the last window on (section 4.3)."""
+        return np.where(state[self.RENO] < state[self.MAX], self.reno, 1.0)
+
+    def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
+        """Time, and where Reno would be."""
+        slope[self.SINCE] = 1.0
+        slope[self.RENO] = self._reno(state) * heard.answered / state[WINDOW]
+
+    def kept(self, state: Floats, heard: Heard) -> Floats:
+        """Returns 0.7."""
+        del heard
+        result: Floats = state[WINDOW] * self.beta
+        return result
+
+    def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
+        """A new curve."""
+        del heard
+        window = state[WINDOW]
+        shrinks = self.fast & (window <= state[self.MAX] - 1)
+        after[self.MAX] = np.where(shrinks, window * (1 + self.beta) / 2, window)
+        after[self.K] = np.cbrt((after[self.MAX] - after[WINDOW]) / self.c)
+        after[self.SINCE], after[self.RENO] = 0.0, after[WINDOW]
+
+
+class Htcp(Windows):
+    """Growth by the time since the last loss, cut by the share of the queue in the round trip.
+
+    Source: draft-leith-tcp-htcp-06. Left out: that a change of throughput makes the cut a half.
+    """
+
+    PARAMETERS: ClassVar[Parameters] = {**Windows.PARAMETERS, "delta_l": 1.0, "rtt_scaling": False}
+    OWN = 3
+    SINCE, LONGEST, BETA = 5, 6, 7
+    #: Smallest and largest part that a loss leaves; round trip that scaling refers to, s, and its limits.
+    LEAST, MOST, REFERENCE, RATIO = 0.5, 0.8, 0.1, (0.1, 2.0)
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        self.delta, self.scales = self.parameters["delta_l"], self.parameters.flags("rtt_scaling")
+
+    def start(self) -> Floats:
+        """Returns first windows."""
+        state = super().start()
+        state[self.BETA] = self.LEAST
+        return state
+
+    def growth(self, state: Floats, heard: Heard) -> Floats:
+        """Returns `2 (1 - beta) alpha` per round trip."""
+        late = np.maximum(state[self.SINCE] - self.delta, 0.0)
+        alpha = 1 + 10 * late + (late / 2) ** 2
+        ratio = np.clip(self.shortest(state, heard) / self.REFERENCE, *self.RATIO)
+        alpha = np.where(self.scales, np.maximum(alpha * ratio, 1.0), alpha)
+        result: Floats = 2 * (1 - state[self.BETA]) * alpha / state[WINDOW]
+        return result
+
+    def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
+        """Time."""
+        del state, heard
+        slope[self.SINCE] = 1.0
+
+    def _beta(self, state: Floats, heard: Heard) -> Floats:
+        longest = np.maximum(state[self.LONGEST], heard.waits)
+        result: Floats = np.clip(self.shortest(state, heard) / longest, self.LEAST, self.MOST)
+        return result
+
+    def kept(self, state: Floats, heard: Heard) -> Floats:
+        """Returns `RTT_min/RTT_max`, within limits."""
+        result: Floats = state[WINDOW] * self._beta(state, heard)
+        return result
+
+    def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
+        """Time and the longest round trip begin anew."""
+        after[self.SINCE], after[self.LONGEST] = 0.0, heard.waits
+        after[self.BETA] = self._beta(state, heard)
+
+    def settle(self, state: Floats, heard: Heard) -> Floats:
+        """Keeps the longest round trip; time begins with the first answer."""
+        state = super().settle(state, heard)
+        state[self.LONGEST] = np.maximum(state[self.LONGEST], np.where(heard.answered > 0, heard.waits, 0.0))
+        state[self.SINCE] = np.where(heard.age < self.base, 0.0, state[self.SINCE])
+        return state

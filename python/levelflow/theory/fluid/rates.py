@@ -1,0 +1,163 @@
+"""Senders that set a rate: CBR, AIMD on rates, and TFRC.
+
+    aimd   x' = alpha/RTT,  a loss keeps the part `keep`                                        Zhang 2008, eq 19, 114
+    tfrc   x = s / (R sqrt(2p/3) + 12 R sqrt(3p/8) p (1 + 32 p^2)), at most twice what arrives    RFC 5348, section 3.1
+
+TFRC's `1/p` is an average of the packets between two losses, in which each counts a sixth, as the newest of eight
+does in the packet law; the open interval counts if it makes the average larger.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from levelflow.theory.fluid.jumps import CALM, Jumps
+from levelflow.theory.fluid.law import ANSWERS, LOSSES, WAITS, Heard, Law
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from levelflow.theory.fluid.network import Floats, Flow, Parameters
+
+RATE = 2
+
+
+class Cbr(Law):
+    """A constant rate."""
+
+    PARAMETERS: ClassVar[Parameters] = {"rate": 1e6}
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        self.constant = self.parameters["rate"]
+
+    def rate(self, state: Floats, heard: Heard) -> Floats:
+        """Returns the rate."""
+        del state, heard
+        return self.constant
+
+
+class Aimd(Jumps):
+    """Grows by a rate in each round trip, and keeps a part of it on a loss."""
+
+    PARAMETERS: ClassVar[Parameters] = {
+        "alpha": 10e3,
+        "keep": 0.5,
+        "initial_rate": 100e3,
+        "min_rate": 1e3,
+        "ecn": False,
+    }
+    HEARS = frozenset({LOSSES, WAITS})
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        names = ("alpha", "keep", "initial_rate", "min_rate")
+        self.alpha, self.keep, self.initial, self.floor = (self.parameters[name] for name in names)
+        self.ecn = self.parameters.flags("ecn")
+
+    def start(self) -> Floats:
+        """Returns first rates."""
+        return np.array([np.zeros(self.base.size), np.full(self.base.size, -1.0), self.initial])
+
+    def rate(self, state: Floats, heard: Heard) -> Floats:
+        """Returns the state."""
+        del heard
+        result: Floats = state[RATE]
+        return result
+
+    def change(self, state: Floats, heard: Heard) -> Floats:
+        """Growth, and losses in the mean."""
+        slope = np.zeros_like(state)
+        slope[RATE] = self.alpha / heard.waits
+        return slope + self.jumps(state, heard)
+
+    def cut(self, state: Floats, heard: Heard) -> Floats:
+        """What a loss leaves."""
+        del heard
+        after = state.copy()
+        after[RATE] = np.maximum(self.keep * state[RATE], self.floor)
+        return after
+
+
+class Tfrc(Jumps):
+    """State: also the rate of slow start, average and open loss interval in packets, average round trip in s."""
+
+    PARAMETERS: ClassVar[Parameters] = {"ecn": False}
+    HEARS = frozenset({LOSSES, ANSWERS, WAITS})
+    HANDSHAKE = True
+    MEAN, OPEN, SMOOTH = 3, 4, 5
+    #: Weight of a round trip in the average one, and of an interval in the average one.
+    RTT_GAIN, NEWEST = 0.1, 1 / 6
+    #: What the first rate is derived from, bytes (section 4.2); longest time between two packets, s.
+    FIRST, SLOWEST = 4380.0, 64.0
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        self.ecn = self.parameters.flags("ecn")
+        size = self.packet / 8
+        self.first = 8 * np.clip(self.FIRST, 2 * size, 4 * size) / self.base
+
+    def start(self) -> Floats:
+        """Returns the initial window per round trip."""
+        state = np.zeros((6, self.base.size))
+        state[CALM], state[RATE], state[self.SMOOTH] = -1.0, self.first, self.base
+        return state
+
+    def rate(self, state: Floats, heard: Heard) -> Floats:
+        """The equation, within twice what arrives; before the first loss, slow start."""
+        interval = np.maximum(state[self.MEAN], state[self.MEAN] + self.NEWEST * (state[self.OPEN] - state[self.MEAN]))
+        wanted = packets_per_rtt(1 / np.maximum(interval, 1.0)) * self.packet / state[self.SMOOTH]
+        known = np.where(heard.age > heard.rtt, 2 * heard.answered * self.packet, np.inf)
+        rate = np.where(self.is_fresh(state), np.minimum(state[RATE], np.maximum(known, self.first)), wanted)
+        result: Floats = np.maximum(
+            np.where(self.is_fresh(state), rate, np.minimum(rate, known)), self.packet / self.SLOWEST
+        )
+        return result
+
+    def change(self, state: Floats, heard: Heard) -> Floats:
+        """Slow start, the open interval, the average round trip."""
+        slope = np.zeros_like(state)
+        slope[RATE] = np.log(2) * state[RATE] / heard.waits
+        slope[self.OPEN] = self.rate(state, heard) / self.packet
+        slope[self.SMOOTH] = self.RTT_GAIN * (heard.waits - state[self.SMOOTH]) / heard.waits
+        return slope + self.jumps(state, heard)
+
+    def cut(self, state: Floats, heard: Heard) -> Floats:
+        """The open interval enters the average; the first is the one that explains the rate so far (section 6.3.1)."""
+        after = state.copy()
+        first = self.is_fresh(state)
+        explained = 1 / loss_rate(heard.answered * heard.waits) if first.any() else state[self.MEAN]
+        moved = state[self.MEAN] + self.NEWEST * (state[self.OPEN] - state[self.MEAN])
+        after[self.MEAN] = np.where(first, explained, moved)
+        after[self.OPEN] = 0.0
+        return after
+
+    def settle(self, state: Floats, heard: Heard) -> Floats:
+        """Keeps slow start within what arrives."""
+        state = super().settle(state, heard)
+        known = np.where(heard.age > heard.rtt, 2 * heard.answered * self.packet, np.inf)
+        state[RATE] = np.minimum(state[RATE], np.maximum(known, self.first))
+        return state
+
+
+def packets_per_rtt(p: Floats) -> Floats:
+    """Returns the throughput of TCP for a loss event rate above 0, packets per round trip (RFC 5348, section 3.1).
+
+    >>> packets_per_rtt(np.array([0.01])).round(2).tolist()
+    [11.23]
+    """
+    timeouts = 12 * np.sqrt(3 * p / 8) * p * (1 + 32 * p**2)
+    packets: Floats = 1 / (np.sqrt(2 * p / 3) + timeouts)
+    return packets
+
+
+def loss_rate(packets: Floats) -> Floats:
+    """Returns the loss event rate at which TCP sends so many packets in a round trip, by bisection."""
+    low, high = np.full_like(packets, 1e-8), np.ones_like(packets)
+    for _ in range(40):
+        middle = np.sqrt(low * high)
+        fast = packets_per_rtt(middle) > packets
+        low, high = np.where(fast, middle, low), np.where(fast, high, middle)
+    return high

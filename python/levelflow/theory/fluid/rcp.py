@@ -1,0 +1,72 @@
+"""RCP: routers offer one rate to all flows.
+
+    R' = R/(C d) (alpha (C - y) - beta q/d)                       Dukkipati, McKeown, eq 2 and 4
+
+with `d` the mean round trip of what arrives, queues included; a sender takes the smallest `R` of its path as it comes.
+The interval `T` goes to 0, and the average of round trips does not lag.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table
+
+if TYPE_CHECKING:
+    from levelflow.theory.fluid.network import Floats, Parameters
+
+#: A sender paces at least one packet in so many seconds.
+SLOWEST = 10.0
+
+
+class RcpRouters(Routers):
+    """Tell the rate they offer."""
+
+    def __init__(self, parameters: Table, capacity: Floats) -> None:
+        super().__init__(parameters, capacity)
+        self.alpha, self.beta = parameters["alpha"], parameters["beta"]
+        self.largest = parameters.are("rtt", "max")
+        self.floor = 8 * parameters["min_per_rtt"]
+        self.offered = parameters["initial"] * capacity
+        self.rtt = parameters["initial_rtt"]
+
+    def first(self) -> Floats:
+        """Returns the first offers."""
+        return self.offered[None, :]
+
+    def advance(self, load: Load) -> Floats:
+        """Moves the offers along eq 4, by the exponential of its integral: they stay above 0 whatever the step."""
+        rtt = load.rtt[load.path.flow]
+        own = load.sum(load.own)
+        mean = np.divide(load.sum(load.own * rtt), own, out=self.rtt.copy(), where=own > 0)
+        most = load.most(np.where(load.own > 0, rtt, 0.0))
+        self.rtt = np.where(self.largest & (own > 0), most, mean)
+        spare = self.alpha * (self.capacity - load.rate) - self.beta * load.queue / self.rtt
+        moved = self.offered * np.exp(load.step * spare / (self.capacity * self.rtt))
+        moved = np.clip(moved, np.minimum(self.floor / self.rtt, self.capacity), self.capacity)
+        middle, self.offered = (self.offered + moved) / 2, moved
+        return middle[None, :]
+
+
+class Rcp(Law):
+    """The sender: sends at the smallest offer of its path."""
+
+    PARAMETERS: ClassVar[Parameters] = {
+        "alpha": 0.1,
+        "beta": 1.0,
+        "initial": 0.05,
+        "initial_rtt": 0.1,
+        "min_per_rtt": 10.0,
+        "rtt": "mean",
+    }
+    ONLY: ClassVar[Parameters] = {"loss_aware": False}
+    HEARS = frozenset({SIGNALS})
+    HANDSHAKE = True
+    ROUTERS = RcpRouters
+
+    def rate(self, state: Floats, heard: Heard) -> Floats:
+        """Returns what was heard last."""
+        del state
+        return np.maximum(heard.path.least(heard.signals[0]), self.packet / SLOWEST)

@@ -1,0 +1,437 @@
+"""Integrates a network of flows: one fixed step, one look at the laws in each.
+
+A step is taken in its middle. What senders hear and what arrives at links are means over bins of time, looked up at
+their ages; states are known at the ends of steps and led to the middle along their last change; a law's own change
+there moves them. So errors fall with the square of the step where nothing happens at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from levelflow.theory.fluid.law import (
+    ANSWERS,
+    BEFORE,
+    LOSSES,
+    SIGNALS,
+    WAITS,
+    Crossings,
+    Heard,
+    Law,
+    Load,
+    Routers,
+    Table,
+    need_routers,
+)
+from levelflow.theory.fluid.network import FluidError, read_parameters
+from levelflow.theory.fluid.registry import LAWS
+from levelflow.theory.fluid.transport import Lines, Links, Passed, Paths
+
+if TYPE_CHECKING:
+    from levelflow.theory.fluid.network import Floats, Ints, Network, Value
+
+#: By default, so many steps in the shortest round trip.
+STEPS_PER_RTT = 20
+#: Queues count for at most so long in the age of what is heard, s, or for so many times the longest round trip.
+LONGEST_WAIT, LONGEST_WAIT_RTTS = 1.0, 2.0
+MOST_STEPS = 20_000_000
+
+
+@dataclass(frozen=True)
+class FluidRun:
+    """How a network went.
+
+    Attributes:
+        flows, links: names.
+        times: ends of the samples, s; rates are means over samples.
+        rates: what each flow sends, bit/s: (times, flows).
+        delivered: what of it comes to the end of its path, bit/s: (times, flows).
+        queues: at the end of each sample, bytes: (times, links).
+        loads: arrivals, bit/s: (times, links).
+        losses: what queues lose, bit/s: (times, links).
+        told: share of arrivals that the queue's discipline marked or dropped early: (times, links).
+        prices: by law, what its routers say first (a price, or a rate in bit/s): (times, links).
+        sent, lost, queued, under_way: per flow over the whole run, bytes: what it sent, what links lost of it, and what
+            waits or is on a wire at the end.
+    """
+
+    flows: list[str]
+    links: list[str]
+    times: Floats
+    rates: Floats
+    delivered: Floats
+    queues: Floats
+    loads: Floats
+    losses: Floats
+    told: Floats
+    prices: dict[str, Floats]
+    sent: Floats
+    lost: Floats
+    queued: Floats
+    under_way: Floats
+
+    def mean(self, values: Floats, since: float, until: float = np.inf) -> Floats:
+        """Returns the mean of one of the arrays above over the samples that end in a window of time."""
+        inside = (self.times > since) & (self.times <= until)
+        if not inside.any():
+            raise FluidError(f"no sample ends after {since} s and until {until} s")
+        mean: Floats = values[inside].mean(axis=0)
+        return mean
+
+
+class _Group:
+    """The flows of one law, and its routers."""
+
+    def __init__(self, name: str, network: Network, order: Ints, paths: Paths, options: dict[str, bool]) -> None:
+        self.name = name
+        numbers = np.flatnonzero([network.flows[i].law == name for i in order])
+        self.flows = slice(int(numbers[0]), int(numbers[-1]) + 1)
+        flows = [network.flows[i] for i in order[self.flows]]
+        self.law: Law = LAWS[name](flows, **options)
+        self.crossings = slice(int(paths.starts[self.flows.start]), int(paths.last[self.flows.stop - 1]) + 1)
+        link = paths.link[self.crossings]
+        there = np.array([_runs(network, i, name) for i in range(len(network.links))])
+        self.path = Crossings(
+            flow=paths.flow[self.crossings] - self.flows.start,
+            link=link,
+            starts=paths.starts[self.flows] - self.crossings.start,
+            runs=there[link],
+        )
+        handshake = [self.law.HANDSHAKE if flow.handshake is None else flow.handshake for flow in flows]
+        self.begin = np.array([flow.start for flow in flows]) + handshake * self.law.base
+        self.stop = np.array([flow.stop for flow in flows])
+        self.routers: Routers | None = None
+        intervals = np.zeros(len(flows))
+        if self.law.ROUTERS is not None:
+            need_routers(name, self.path, [flow.name or name for flow in flows])
+            table = Table([_router_parameters(network, i, name) for i in range(len(network.links))])
+            capacity = np.array([given.capacity for given in network.links])
+            self.routers = self.law.ROUTERS(table, capacity)
+            if "interval" in self.law.PARAMETERS:
+                own = table["interval"][self.path.link] * self.path.runs
+                intervals = np.maximum.reduceat(own, self.path.starts)
+        self.late, self.before = self.law.lags(intervals)
+        self.state = self.law.start()
+        self.slope = np.zeros_like(self.state)
+
+    def wants(self, what: str) -> bool:
+        return what in self.law.HEARS
+
+
+def _runs(network: Network, link: int, law: str) -> bool:
+    routers = network.links[link].routers
+    return routers is None or law in routers
+
+
+def _router_parameters(network: Network, link: int, law: str) -> dict[str, Value]:
+    own = network.links[link]
+    return read_parameters(
+        own.name or f"link {link}", (own.routers or {}).get(law, {}), LAWS[law].PARAMETERS, LAWS[law].ONLY
+    )
+
+
+class _Columns:
+    """Where in a bin things stand, and at which ages the groups hear of them."""
+
+    def __init__(self, groups: list[_Group], paths: Paths, marks: bool, links: int) -> None:
+        flows, crossings = paths.last.size, paths.link.size
+        self.rates = slice(0, flows)
+        self.left = slice(flows, flows + crossings)
+        self.lost = slice(self.left.stop, self.left.stop + crossings)
+        self.marked = slice(self.lost.stop, self.lost.stop + crossings * marks)
+        self.waits = slice(self.marked.stop, self.marked.stop + links)
+        self.wait_columns = np.arange(self.waits.start, self.waits.stop)
+        self.width = self.waits.stop
+        self.says: list[slice] = []
+        for group in groups:
+            things = group.routers.SAYS if group.routers else 0
+            self.says.append(slice(self.width, self.width + things * links))
+            self.width += things * links
+        first = np.arange(crossings) == paths.starts[paths.flow]
+        self.upstream = np.where(first, paths.flow, self.left.start + np.arange(crossings) - 1)
+        self._pieces: list[tuple[Ints, Floats, Ints]] = []
+        self._size = 0
+        self.heard: list[dict[str, slice]] = []
+        for number, group in enumerate(groups):
+            self.heard.append(self._ages(number, group, paths, links, marks))
+        lags = [np.concatenate(parts) for parts in zip(*self._pieces, strict=True)]
+        self.columns, self.lags, self.behind = (lags[0], lags[1], lags[2]) if lags else (np.zeros(0, int),) * 3
+
+    def _add(self, columns: Ints, lags: Floats, behind: Ints) -> slice:
+        """Adds things to hear of, at lags that are longer by the waits numbered `behind`."""
+        self._pieces.append((columns, lags, behind))
+        self._size += columns.size
+        return slice(self._size - columns.size, self._size)
+
+    def _ages(self, number: int, group: _Group, paths: Paths, links: int, marks: bool) -> dict[str, slice]:
+        own = np.arange(group.crossings.start, group.crossings.stop)
+        flows = np.arange(group.flows.start, group.flows.stop)
+        link, back = paths.link[own], paths.back[own]
+        late = back + group.late[group.path.flow]
+        crossings = paths.link.size
+        heard = {}
+        if group.wants(WAITS):
+            heard["waits"] = self._add(self.waits.start + link, back, own)
+        if group.wants(LOSSES):
+            heard["lost"] = self._add(self.lost.start + own, back, own)
+            if marks:
+                heard["marked"] = self._add(self.marked.start + own, back, own)
+        if group.wants(ANSWERS):
+            # What has left the last queue waits no more.
+            nothing = np.full(flows.size, crossings + paths.last.size)
+            heard["answered"] = self._add(self.left.start + paths.last[flows], paths.home[flows], nothing)
+        if group.wants(BEFORE):
+            size = len(group.before)
+            heard["before"] = self._add(
+                np.tile(flows, size), np.concatenate(group.before), np.tile(crossings + flows, size)
+            )
+        if group.wants(SIGNALS):
+            things = self.says[number]
+            columns = [start + link for start in range(things.start, things.stop, links)]
+            size = len(columns)
+            heard["signals"] = self._add(np.concatenate(columns), np.tile(late, size), np.tile(own, size))
+        return heard
+
+
+def simulate(
+    network: Network, duration: float, step: float | None = None, *, every: float | None = None, each_loss: bool = False
+) -> FluidRun:
+    """Integrates the fluid models of all laws of a network.
+
+    Args:
+        network: links and flows.
+        duration: s.
+        step: s; by default a twentieth of the shortest round trip, or less for a whole number in each sample.
+        every: time between samples, s; by default each step is one. It is rounded to whole steps.
+        each_loss: whether senders answer each loss or mark by itself, at once, as few flows over a full buffer do
+            (Bohacek et al. 2003); by default they follow the mean of many (Misra, Gong, Towsley 2000).
+
+    Raises:
+        FluidError: if a law or a discipline has no fluid model, or a number is not allowed.
+
+    >>> from levelflow.theory.fluid import Flow, Link, Network
+    >>> run = simulate(Network([Link(10e6)], [Flow("rcp", [0], 0.1), Flow("rcp", [0], 0.2)]), 20.0, every=1.0)
+    >>> run.rates[-1].round(-3).tolist()
+    [5000000.0, 5000000.0]
+    """
+    shortest = min(flow.rtt for flow in network.flows)
+    if not np.isfinite(duration) or duration < 0:
+        raise FluidError(f"duration {duration} is not allowed; needs a finite number >= 0")
+    if every is not None and not (np.isfinite(every) and every > 0):
+        raise FluidError(f"every {every} is not allowed; needs a finite number > 0")
+    if step is None:
+        step = shortest / STEPS_PER_RTT
+        step = step if every is None else every / np.ceil(every / step - 1e-9)
+    if not (np.isfinite(step) and 0 < step <= shortest / 2):
+        raise FluidError(f"step {step} is not allowed; needs a number > 0, up to half of the shortest round trip")
+    if duration / step > MOST_STEPS:
+        raise FluidError(f"{duration / step:.0f} steps are too many; needs at most {MOST_STEPS}")
+    return _Engine(network, step, each_loss).run(duration, every)
+
+
+class _Engine:
+    def __init__(self, network: Network, step: float, each_loss: bool) -> None:
+        unknown = sorted({flow.law for flow in network.flows} - set(LAWS))
+        if unknown:
+            raise FluidError(f"there is no fluid model of law {unknown[0]!r}; there are: {', '.join(LAWS)}")
+        self.network, self.step = network, step
+        laws = list(dict.fromkeys(flow.law for flow in network.flows))
+        #: Flows of one law stand side by side.
+        self.order = np.argsort([laws.index(flow.law) for flow in network.flows], kind="stable")
+        self.paths = paths = Paths.of(network, self.order, step)
+        self.groups = [_Group(law, network, self.order, paths, {"each_loss": each_loss}) for law in laws]
+        if paths.back.min() < step:
+            raise FluidError(f"step {step:g} s is too long for so many links on a path; needs less")
+        packet = np.concatenate([group.law.packet for group in self.groups])
+        ecn = np.concatenate([group.law.ecn for group in self.groups])
+        self.base = np.concatenate([group.law.base for group in self.groups])
+        self.begin = np.concatenate([group.begin for group in self.groups])
+        self.stop = np.concatenate([group.stop for group in self.groups])
+        self.links = Links(network, paths, packet, ecn, step)
+        self.columns = _Columns(self.groups, paths, self.links.any_marks, len(network.links))
+        self.lines = Lines(self._before(), step, self._longest())
+        self.rates = np.zeros(self.base.size)
+        #: When what now leaves each queue arrived, and how old what was heard last was.
+        self.arrived = np.full(len(network.links), -1)
+        self.lags = self.columns.lags
+
+    def _before(self) -> Floats:
+        first = np.zeros(self.columns.width)
+        for group, where in zip(self.groups, self.columns.says, strict=True):
+            if group.routers:
+                first[where] = group.routers.first().ravel()
+        return first
+
+    def _longest(self) -> float:
+        """Returns how old something heard can be, s."""
+        links, paths = self.links, self.paths
+        most = max(LONGEST_WAIT, LONGEST_WAIT_RTTS * self.base.max())
+        _, waits = paths.waits(np.minimum(links.buffer / links.capacity, most))
+        lags = self.columns.lags
+        return float(max(lags.max(initial=0.0), self.base.max()) + min(waits.max(), most))
+
+    def run(self, duration: float, every: float | None) -> FluidRun:
+        steps = round(duration / self.step)
+        chunk = 1 if every is None else max(1, round(every / self.step))
+        books = _Books(self, steps // chunk, chunk)
+        with np.errstate(all="ignore"):
+            for number in range(steps // chunk * chunk):
+                passed = self._advance(number)
+                books.note(number, self, passed)
+        return books.close(self)
+
+    def _advance(self, number: int) -> Passed:
+        """Takes the step of some number, from 0 on."""
+        paths, links, columns = self.paths, self.links, self.columns
+        now = (number + 0.5) * self.step
+        heard, pace = self._news(number)
+        waits = links.queue / links.capacity
+        rtt = self.base + np.add.reduceat(waits[paths.link], paths.starts)
+        active = (now >= self.begin) & (now < self.stop)
+        views = []
+        for group, where in zip(self.groups, columns.heard, strict=True):
+            view = self._heard(group, where, (heard, pace), now, rtt)
+            middle = group.state + self.step / 2 * group.slope
+            self.rates[group.flows] = group.law.rate(middle, view)
+            views.append((middle, view))
+        self.rates *= active
+        row = self.lines.row(number)
+        row[columns.rates] = self.rates
+        passed = links.carry(self.lines.whole(number, paths.there, columns.upstream))
+        row[columns.left], row[columns.lost] = passed.left, passed.lost
+        if passed.marked is not None and self.links.any_marks:
+            row[columns.marked] = passed.marked
+        elif self.links.any_marks:
+            row[columns.marked] = 0.0
+        row[columns.waits] = passed.queue / links.capacity
+        for group, says, (middle, view) in zip(self.groups, columns.says, views, strict=True):
+            if group.routers is not None:
+                row[says] = self._say(group, passed, rtt).ravel()
+            own = active[group.flows]
+            group.slope = group.law.change(middle, view) * own
+            group.state = np.where(own, group.law.settle(group.state + self.step * group.slope, view), group.state)
+        return passed
+
+    def _news(self, number: int) -> tuple[Floats, Floats]:
+        """Returns what senders hear in the middle of a step, and how fast the time goes by of which they hear.
+
+        It is older by what it has waited. While that grows, time there goes by more slowly; it never goes back.
+        """
+        links, columns = self.links, self.columns
+        if links.queue.any() or self.arrived.min() < number - 2:
+            waits = links.queue / links.capacity
+            self.arrived, waited = self.lines.waited(number, self.arrived, waits, columns.wait_columns)
+            behind = np.concatenate((*self.paths.waits(waited), (0.0,)))
+            lags = np.minimum(columns.lags + behind[columns.behind], self.lags + self.step)
+        else:
+            self.arrived[:] = number - 1
+            lags = columns.lags
+        pace = 1 - (lags - self.lags) / self.step
+        self.lags = lags
+        return self.lines.at(number, lags, columns.columns), pace
+
+    def _heard(
+        self, group: _Group, where: dict[str, slice], news: tuple[Floats, Floats], now: float, rtt: Floats
+    ) -> Heard:
+        (heard, pace), path, law = news, group.path, group.law
+        rtt, none = rtt[group.flows], np.zeros(0)
+
+        def packets(what: str) -> Floats:
+            if what not in where:
+                return np.zeros(law.base.size)
+            result: Floats = np.add.reduceat(heard[where[what]] * pace[where[what]], path.starts) / law.packet
+            return result
+
+        return Heard(
+            now=now,
+            step=self.step,
+            age=now - group.begin,
+            rtt=rtt,
+            waits=law.base + np.add.reduceat(heard[where["waits"]], path.starts) if "waits" in where else rtt,
+            lost=packets("lost") if "lost" in where else none,
+            marked=packets("marked") if "lost" in where else none,
+            answered=heard[where["answered"]] / law.packet if "answered" in where else none,
+            before=heard[where["before"]].reshape(-1, law.base.size) if "before" in where else none,
+            signals=heard[where["signals"]].reshape(-1, path.link.size) if "signals" in where else none,
+            pace=pace[where["signals"]][: path.link.size] if "signals" in where else none,
+            path=path,
+        )
+
+    def _say(self, group: _Group, passed: Passed, rtt: Floats) -> Floats:
+        routers = group.routers
+        assert routers is not None
+        return routers.advance(
+            Load(
+                step=self.step,
+                capacity=self.links.capacity,
+                rate=passed.load,
+                queue=passed.queue,
+                own=passed.arrived[group.crossings],
+                senders=group.law,
+                rtt=rtt[group.flows],
+                path=group.path,
+            )
+        )
+
+
+class _Books:
+    """Sums over samples, and over the whole run."""
+
+    def __init__(self, engine: _Engine, samples: int, chunk: int) -> None:
+        flows, links = engine.base.size, engine.links.capacity.size
+        self.samples, self.chunk = samples, chunk
+        self.rates, self.delivered = np.zeros((samples, flows)), np.zeros((samples, flows))
+        self.queues, self.loads, self.losses, self.told = (np.zeros((samples, links)) for _ in range(4))
+        self.prices = {group.name: np.zeros((samples, links)) for group in engine.groups if group.routers is not None}
+        self.lost = np.zeros(engine.paths.link.size)
+
+    def note(self, number: int, engine: _Engine, passed: Passed) -> None:
+        at, last = number // self.chunk, number % self.chunk == self.chunk - 1
+        self.rates[at] += engine.rates
+        self.delivered[at] += passed.left[engine.paths.last]
+        self.loads[at] += passed.load
+        self.losses[at] += passed.dropped
+        self.told[at] += passed.told * passed.load
+        self.lost += passed.lost
+        if last:
+            self.queues[at] = engine.links.queue / 8
+            self.told[at] /= np.maximum(self.loads[at], 1e-300)
+            row, links = engine.lines.row(number), engine.links.capacity.size
+            for group, says in zip(engine.groups, engine.columns.says, strict=True):
+                if group.name in self.prices:
+                    self.prices[group.name][at] = row[says.start : says.start + links]
+
+    def close(self, engine: _Engine) -> FluidRun:
+        back = np.argsort(engine.order)
+        network, paths, step, steps = engine.network, engine.paths, engine.step, self.samples * self.chunk
+        sent = self.rates.sum(axis=0) * step / 8
+        queued = np.add.reduceat(engine.links.waiting, paths.starts) / 8
+        return FluidRun(
+            flows=[flow.name or f"flow {i}" for i, flow in enumerate(network.flows)],
+            links=[link.name or f"link {i}" for i, link in enumerate(network.links)],
+            times=np.arange(1.0, self.samples + 1) * (self.chunk * step),
+            rates=self.rates[:, back] / self.chunk,
+            delivered=self.delivered[:, back] / self.chunk,
+            queues=self.queues,
+            loads=self.loads / self.chunk,
+            losses=self.losses / self.chunk,
+            told=self.told,
+            prices=self.prices,
+            sent=sent[back],
+            lost=(np.add.reduceat(self.lost, paths.starts) * step / 8)[back],
+            queued=queued[back],
+            under_way=(self._on_wires(engine, steps) * step / 8)[back],
+        )
+
+    def _on_wires(self, engine: _Engine, steps: int) -> Floats:
+        """Returns what has left a host or a queue and not come to the next at the end."""
+        paths, total = engine.paths, np.zeros(engine.base.size)
+        for lag in range(1, int(paths.there.max(initial=0)) + 1):
+            far = paths.there >= lag
+            if steps >= lag:
+                bins = engine.lines.row(steps - lag)[engine.columns.upstream[far]]
+                total += np.bincount(paths.flow[far], weights=bins, minlength=total.size)
+        return total

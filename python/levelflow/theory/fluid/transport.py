@@ -1,0 +1,227 @@
+"""How bits travel: through queues, over wires, and back as what senders hear.
+
+A step is a bin of time. Rates are those of a bin, so what leaves one place in a bin arrives at the next in others,
+and nothing is created or lost on the way. A queue is well mixed: of what leaves, each flow has its share of what
+waits. That keeps the order of bits only on average, and the books exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from levelflow.theory.fluid.disciplines import Queues
+
+if TYPE_CHECKING:
+    from levelflow.theory.fluid.network import Flags, Floats, Ints, Network
+
+
+@dataclass
+class Paths:
+    """The crossings of a network, flow by flow, hop by hop.
+
+    Attributes:
+        flow, link: per crossing.
+        starts: where the crossings of each flow begin.
+        last: the last crossing of each flow.
+        there: steps from the link before, or from the host, to this one.
+        back: from this link to the sender, not counting queues, s.
+        home: from the end of the last queue to the sender, s.
+    """
+
+    flow: Ints
+    link: Ints
+    starts: Ints
+    last: Ints
+    there: Ints
+    back: Floats
+    home: Floats
+
+    @classmethod
+    def of(cls, network: Network, order: Ints, step: float) -> Paths:
+        """Lays out the flows of a network in some order.
+
+        A hop takes a whole number of steps, at least one between links; what that is off is made up for on the way
+        back, so that the whole round trip is exact. Where delay lies on it does not matter to stability.
+        """
+        flow, link, there, back, home, lengths = [], [], [], [], [], []
+        for number, index in enumerate(order):
+            own = network.flows[index]
+            delays = [own.access, *(network.links[hop].delay for hop in own.route)]
+            gone, exact = 0, 0.0
+            for position, hop in enumerate(own.route):
+                exact += delays[position]
+                until = max(round(exact / step), gone + (position > 0))
+                flow.append(number)
+                link.append(hop)
+                there.append(until - gone)
+                back.append(own.rtt - until * step)
+                gone = until
+            home.append(back[-1])
+            lengths.append(len(own.route))
+        ends = np.cumsum(lengths)
+        return cls(
+            flow=np.array(flow),
+            link=np.array(link),
+            starts=ends - np.array(lengths),
+            last=ends - 1,
+            there=np.array(there),
+            back=np.array(back),
+            home=np.array(home),
+        )
+
+    def waits(self, delay: Floats) -> tuple[Floats, Floats]:
+        """Returns for a delay of each link what lies ahead on each crossing, its own link included, and per flow."""
+        summed = np.cumsum(delay[self.link])
+        before = summed[self.starts] - delay[self.link[self.starts]]
+        ahead = summed[self.last][self.flow] - summed + delay[self.link]
+        return ahead, summed[self.last] - before
+
+
+@dataclass
+class Passed:
+    """What happened at the links in one step; rates in bit/s, by crossing unless said otherwise.
+
+    Attributes:
+        arrived: at each crossing.
+        left: what goes on to the next hop.
+        lost: overflowed, dropped early, or lost on the wire.
+        marked: of what left, what was marked on arrival.
+        load: arrivals by link.
+        queue: in the middle of the step by link, bits.
+        told: share of arrivals that the discipline told, by link.
+        dropped: what queues lost, by link.
+    """
+
+    arrived: Floats
+    left: Floats
+    lost: Floats
+    marked: Floats | None
+    load: Floats
+    queue: Floats
+    told: Floats
+    dropped: Floats
+
+
+class Links:
+    """All links of a network, with what waits there."""
+
+    def __init__(self, network: Network, paths: Paths, packet: Floats, ecn: Flags, step: float) -> None:
+        """Takes the size of each flow's packets in bits, and which flows understand marks."""
+        self.paths, self.step = paths, step
+        self.capacity = np.array([link.capacity for link in network.links])
+        self.buffer = 8 * np.array([link.buffer for link in network.links])
+        self.waiting = np.zeros(paths.link.size)
+        self.queue = np.zeros(self.capacity.size)
+        count, sizes = self._by_link(np.ones(paths.link.size)), self._by_link(packet[paths.flow])
+        typical = np.divide(sizes, count, out=np.full_like(sizes, 8000.0), where=count > 0)
+        self.queues = Queues(network.links, self.capacity, typical)
+        self.marks = self.queues.marks[paths.link] & ecn[paths.flow]
+        self.any_marks = bool(self.marks.any())
+        kept = 1 - np.array([link.loss for link in network.links])[paths.link]
+        self.kept = None if (kept == 1).all() else kept
+
+    def _by_link(self, values: Floats) -> Floats:
+        sums: Floats = np.bincount(self.paths.link, values, self.capacity.size).astype(np.float64, copy=False)
+        return sums
+
+    def carry(self, arrived: Floats) -> Passed:
+        """Lets one step go by in which bits arrive at some rates, by crossing."""
+        link, step = self.paths.link, self.step
+        load = self._by_link(arrived)
+        lost = np.zeros_like(arrived)
+        marked = None
+        admitted = arrived
+        told = self.queues.told(load, self.queue, step) if not self.queues.quiet else np.zeros_like(load)
+        if told.any():
+            early = arrived * told[link]
+            marked = np.where(self.marks, early, 0.0)
+            lost += early - marked
+            admitted = arrived - lost
+        elif self.any_marks:
+            marked = lost
+        waiting = self.waiting + step * admitted
+        total = self._by_link(waiting)
+        share = np.minimum(1.0, np.divide(step * self.capacity, total, out=np.ones_like(total), where=total > 0))
+        left = waiting * share[link]
+        waiting = waiting - left
+        queue = total * (1 - share)
+        over = queue - self.buffer
+        if (over > 0).any():
+            over = np.maximum(over, 0.0)
+            entered = step * self._by_link(admitted)
+            part = np.divide(over, entered, out=np.zeros_like(over), where=entered > 0)
+            spilt = step * admitted * part[link]
+            waiting = np.maximum(waiting - spilt, 0.0)
+            marked = marked if marked is None else marked * (1 - part[link])
+            lost = lost + spilt / step
+            queue = np.minimum(queue, self.buffer)
+        middle = (self.queue + queue) / 2
+        dropped = self._by_link(lost)
+        left = left / step
+        if self.kept is not None:
+            lost = lost + left * (1 - self.kept)
+            left = left * self.kept
+        self.waiting, self.queue = waiting, queue
+        return Passed(arrived, left, lost, marked, load, middle, told, dropped)
+
+
+class Lines:
+    """What was in the last bins, to be looked up at any age."""
+
+    def __init__(self, first: Floats, step: float, longest: float) -> None:
+        """Takes what was before the start, and how far back one may ask, s."""
+        kept = 1 << int(np.ceil(np.log2(longest / step + 3)))
+        self.step, self.width, self.oldest = step, first.size, kept - 2
+        self._mask = kept - 1
+        self._rows = np.tile(first, (kept, 1))
+        self._flat = self._rows.ravel()
+
+    def row(self, number: int) -> Floats:
+        """Returns the bin of a step, to be read or written."""
+        result: Floats = self._rows[number & self._mask]
+        return result
+
+    def whole(self, number: int, steps: Ints, columns: Ints) -> Floats:
+        """Returns columns of bins some whole numbers of steps before that of a step."""
+        return self._flat.take(((number - steps) & self._mask) * self.width + columns)
+
+    def waited(self, number: int, arrived: Ints, waits: Floats, columns: Ints) -> tuple[Ints, Floats]:
+        """Finds what leaves queues in the middle of a step: the bins in which it arrived, and how long it has waited.
+
+        What arrives in bin `a` and waits `w` steps leaves at `a + w`, which never falls with `a`.
+
+        Args:
+            number: of the step.
+            arrived: the bins found for the step before.
+            waits: of what arrives now, s.
+            columns: where waits stand.
+        """
+        leaves = number + waits / self.step
+
+        def when(bins: Ints) -> Floats:
+            past = bins + self._flat.take((bins & self._mask) * self.width + columns) / self.step
+            return np.where(bins < number, past, leaves)
+
+        later = when(arrived + 1)
+        while True:
+            on = (later <= number) & (arrived < number - 1)
+            if not on.any():
+                break
+            arrived = arrived + on
+            later = when(arrived + 1)
+        now = when(arrived)
+        part = np.clip((number - now) / np.maximum(later - now, 1e-9), 0.0, 1.0)
+        return arrived, np.maximum(number - arrived - part, 0.0) * self.step
+
+    def at(self, number: int, lags: Floats, columns: Ints) -> Floats:
+        """Returns columns some times before the middle of a step, at least one step; between bins on the line."""
+        back = np.clip(lags / self.step, 1.0, self.oldest)
+        whole = np.ceil(back)
+        part = whole - back
+        bins = number - whole.astype(np.int64)
+        older = self._flat.take((bins & self._mask) * self.width + columns)
+        newer = self._flat.take(((bins + 1) & self._mask) * self.width + columns)
+        return older + part * (newer - older)

@@ -1,0 +1,263 @@
+"""Window laws: what all share, and those whose growth and cut depend on the window alone.
+
+    x = W/RTT(t),    W' = growth per answer * answers/s,  less what losses cut      (Misra, Gong, Towsley 2000)
+
+Slow start doubles the window in each round trip, until the first loss or the threshold. Left out: timeouts, the round
+trip after a loss in which a window does not grow, whole packets. A window stays at 1 or above.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from levelflow.theory.fluid.jumps import Jumps
+from levelflow.theory.fluid.law import ANSWERS, LOSSES, WAITS, Heard
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from levelflow.theory.fluid.network import Floats, Flow, Parameters
+
+#: Components after those of `Jumps`: window in packets; whether it is in slow start; shortest round trip so far, s.
+WINDOW, SLOW, SHORTEST, OWN = 2, 3, 4, 5
+#: Growth per answer in slow start. Answers tell of a round trip ago, when the rate was half: this doubles it.
+DOUBLING = 2 * np.log(2)
+NEVER = 1e9
+
+
+class Windows(Jumps):
+    """A law with a window."""
+
+    PARAMETERS: ClassVar[Parameters] = {
+        "initial_window": 2.0,
+        "initial_ssthresh": NEVER,
+        "slow_start": True,
+        "window_limit": NEVER,
+        "ecn": False,
+    }
+    ONLY: ClassVar[Parameters] = {"delayed_ack": False}
+    HEARS = frozenset({LOSSES, ANSWERS, WAITS})
+    HANDSHAKE = True
+    #: How many components a law adds.
+    OWN: ClassVar[int] = 0
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        self.ecn = self.parameters.flags("ecn")
+        self.threshold, self.limit = self.parameters["initial_ssthresh"], self.parameters["window_limit"]
+
+    def start(self) -> Floats:
+        """Returns first windows."""
+        state = np.zeros((OWN + self.OWN, self.base.size))
+        state[1] = -1.0
+        state[WINDOW] = np.minimum(self.parameters["initial_window"], self.limit)
+        state[SLOW] = self.parameters.flags("slow_start")
+        state[SHORTEST] = np.inf
+        return state
+
+    def rate(self, state: Floats, heard: Heard) -> Floats:
+        """Returns a window per round trip."""
+        result: Floats = np.clip(state[WINDOW], 1.0, self.limit) * self.packet / heard.rtt
+        return result
+
+    def growth(self, state: Floats, heard: Heard) -> Floats:
+        """Returns by how much the window grows per answer beyond slow start."""
+        raise NotImplementedError
+
+    def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
+        """Fills in by how much the components that a law adds change per second, without losses."""
+
+    def kept(self, state: Floats, heard: Heard) -> Floats:
+        """Returns the window after a loss."""
+        raise NotImplementedError
+
+    def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
+        """Fills in what a loss makes of the components that a law adds."""
+
+    def doubling(self) -> float:
+        """Returns the growth per answer in slow start."""
+        result: float = DOUBLING
+        return result
+
+    def change(self, state: Floats, heard: Heard) -> Floats:
+        """Growth by answers, and what losses cut in the mean."""
+        slope = np.zeros_like(state)
+        slow, calm = state[SLOW] > 0, heard.now < state[1]
+        growth = np.where(slow, self.doubling(), self.growth(state, heard))
+        slope[WINDOW] = np.where(calm, 0.0, growth * heard.answered)
+        self.own_change(state, heard, slope)
+        return slope + self.jumps(state, heard)
+
+    def cut(self, state: Floats, heard: Heard) -> Floats:
+        """The state after a loss: the end of slow start, too."""
+        after = state.copy()
+        after[WINDOW] = np.minimum(np.maximum(self.kept(state, heard), 2.0), state[WINDOW])
+        after[SLOW] = 0.0
+        self.own_cut(state, heard, after)
+        return after
+
+    def settle(self, state: Floats, heard: Heard) -> Floats:
+        """Losses, the shortest round trip, the threshold, and limits."""
+        state = super().settle(state, heard)
+        state[SHORTEST] = np.where(heard.answered > 0, np.minimum(state[SHORTEST], heard.waits), state[SHORTEST])
+        state[SLOW] = np.where(state[WINDOW] >= self.threshold, 0.0, state[SLOW])
+        state[WINDOW] = np.clip(state[WINDOW], 1.0, self.limit)
+        return state
+
+    def shortest(self, state: Floats, heard: Heard) -> Floats:
+        """Returns the shortest round trip that a flow knows, s."""
+        return np.where(np.isfinite(state[SHORTEST]), state[SHORTEST], heard.waits)
+
+
+class NewReno(Windows):
+    """`W' = answers/W - W/2 (1 - e^-m)/RTT`."""
+
+    def growth(self, state: Floats, heard: Heard) -> Floats:
+        """Returns 1 per round trip."""
+        del heard
+        result: Floats = 1 / state[WINDOW]
+        return result
+
+    def kept(self, state: Floats, heard: Heard) -> Floats:
+        """Returns a half."""
+        del heard
+        result: Floats = state[WINDOW] / 2
+        return result
+
+
+class Reno(NewReno):
+    """NewReno that answers a second loss of the same round trip, too."""
+
+    def answers(self, told: Floats, rtt: Floats) -> Floats:
+        """Returns the mean number of losses in a round trip that are the first or the second."""
+        mean = told * rtt
+        return (2 - (2 + mean) * np.exp(-mean)) / rtt
+
+
+class Scalable(NewReno):
+    """`W' = 0.01 answers - W/8 (1 - e^-m)/RTT` (Kelly 2003)."""
+
+    PARAMETERS: ClassVar[Parameters] = {
+        **NewReno.PARAMETERS,
+        "step": 0.01,
+        "cut": 0.125,
+        "low_window": 16.0,
+        "reno_floor": False,
+    }
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        self.step, self.part, self.low = (self.parameters[name] for name in ("step", "cut", "low_window"))
+        self.floor = self.parameters.flags("reno_floor")
+
+    def growth(self, state: Floats, heard: Heard) -> Floats:
+        """Returns a constant above the low window."""
+        reno = super().growth(state, heard)
+        step = np.where(self.floor, np.maximum(self.step, reno), self.step)
+        return np.where(state[WINDOW] < self.low, reno, step)
+
+    def kept(self, state: Floats, heard: Heard) -> Floats:
+        """Returns a constant part above the low window."""
+        del heard
+        result: Floats = state[WINDOW] * np.where(state[WINDOW] < self.low, 0.5, 1 - self.part)
+        return result
+
+
+class HighSpeed(NewReno):
+    """Reno whose growth and cut depend on the window (RFC 3649, section 5)."""
+
+    PARAMETERS: ClassVar[Parameters] = {
+        **NewReno.PARAMETERS,
+        "low_window": 38.0,
+        "high_window": 83000.0,
+        "low_p": 1e-3,
+        "high_p": 1e-7,
+        "high_decrease": 0.1,
+    }
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        self.low, self.high = self.parameters["low_window"], self.parameters["high_window"]
+        self.least, self.low_p = self.parameters["high_decrease"], self.parameters["low_p"]
+        self.power = np.log(self.parameters["high_p"] / self.low_p) / np.log(self.high / self.low)
+
+    def part(self, window: Floats) -> Floats:
+        """Returns what a loss takes."""
+        along = np.log(np.clip(window, self.low, self.high) / self.low) / np.log(self.high / self.low)
+        return 0.5 + (self.least - 0.5) * along
+
+    def growth(self, state: Floats, heard: Heard) -> Floats:
+        """Returns what makes `0.12/p^0.835` the mean window."""
+        del heard
+        window = state[WINDOW]
+        part = self.part(window)
+        loss = self.low_p * (window / self.low) ** self.power
+        result: Floats = (
+            np.where(window <= self.low, 1.0, np.maximum(window**2 * loss * 2 * part / (2 - part), 1.0)) / window
+        )
+        return result
+
+    def kept(self, state: Floats, heard: Heard) -> Floats:
+        """Returns what a loss leaves."""
+        del heard
+        result: Floats = state[WINDOW] * (1 - self.part(state[WINDOW]))
+        return result
+
+
+class Westwood(NewReno):
+    """Reno that falls to `B RTT_min`, `B'` being `(answers - B)/8RTT` (Grieco, Mascolo 2004)."""
+
+    OWN = 1
+    BANDWIDTH = 5
+    #: Weight of a sample, one in each round trip.
+    GAIN = 1 / 8
+
+    def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
+        """The filter of the rate of answers."""
+        gain = -np.log1p(-self.GAIN) / heard.waits
+        slope[self.BANDWIDTH] = gain * (heard.answered - state[self.BANDWIDTH])
+
+    def kept(self, state: Floats, heard: Heard) -> Floats:
+        """Returns what the path holds; half a window before there is an estimate."""
+        bandwidth = state[self.BANDWIDTH]
+        result: Floats = np.where(bandwidth > 0, bandwidth * self.shortest(state, heard), state[WINDOW] / 2)
+        return result
+
+    def settle(self, state: Floats, heard: Heard) -> Floats:
+        """The first sample is the first estimate."""
+        state = super().settle(state, heard)
+        first = (heard.answered > 0) & (heard.age < 2 * heard.rtt)
+        state[self.BANDWIDTH] = np.where(first, heard.answered, state[self.BANDWIDTH])
+        return state
+
+
+class Dctcp(NewReno):
+    """Reno that keeps `1 - alpha/2`; `alpha' = g (F - alpha)/RTT` (Alizadeh, Javanmard, Prabhakar 2011)."""
+
+    PARAMETERS: ClassVar[Parameters] = {**NewReno.PARAMETERS, "ecn": True, "gain": 0.0625}
+    OWN = 1
+    ALPHA = 5
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        self.gain = self.parameters["gain"]
+
+    def start(self) -> Floats:
+        """Returns first windows; `alpha` is 1."""
+        state = super().start()
+        state[self.ALPHA] = 1.0
+        return state
+
+    def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
+        """The average of the share of marks."""
+        share = np.divide(heard.marked, heard.answered, out=np.zeros_like(heard.marked), where=heard.answered > 0)
+        slope[self.ALPHA] = self.gain * (np.minimum(share, 1.0) - state[self.ALPHA]) / heard.waits
+
+    def kept(self, state: Floats, heard: Heard) -> Floats:
+        """Returns what marks leave, `1 - alpha/2`, or losses, half; both by their shares."""
+        told = self.told(heard)
+        marks = np.divide(heard.marked, told, out=np.zeros_like(told), where=told > 0)
+        result: Floats = state[WINDOW] * (1 - (marks * state[self.ALPHA] + 1 - marks) / 2)
+        return result

@@ -1,0 +1,110 @@
+"""XCP: routers grant and take back throughput.
+
+    phi = alpha d (C - y) - beta q,   h = max(0, gamma y d - |phi|)          Katabi, Handley, Rohrs 2002, section 3.5
+
+Each control interval `d`, the mean round trip, `h + phi+` is granted in equal parts to flows and `h + phi-` taken
+back by their rates. Per unit of time, a flow of rate `x` gains `(h + phi+)/(d^2 N) - (h + phi-)/(d^2 y) x` bit/s at
+each router, and the smallest of its path counts; one router is the fluid of their section 4, `y' = (phi/d)/d`. The
+queue is the persistent one. A window moves by gain times round trip. Left out: control intervals, the state of pools
+between them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+
+from levelflow.theory.fluid.jumps import Jumps
+from levelflow.theory.fluid.law import LOSSES, SIGNALS, Heard, Load, Routers, Table
+
+if TYPE_CHECKING:
+    from levelflow.theory.fluid.network import Floats, Parameters
+
+#: Packets that a flow begins with.
+FIRST_WINDOW = 2.0
+WINDOW = 2
+
+
+class XcpRouters(Routers):
+    """Tell what each flow gains, bit/s per s, and what it loses per unit of its rate, per s."""
+
+    SAYS = 2
+
+    def __init__(self, parameters: Table, capacity: Floats) -> None:
+        super().__init__(parameters, capacity)
+        self.alpha, self.beta, self.gamma = (parameters[name] for name in ("alpha", "beta", "gamma"))
+        self.shortest, self.longest = parameters["shortest_interval"], parameters["longest_interval"]
+        self.interval = parameters["initial_interval"]
+        self.largest = parameters.are("rtt", "max")
+
+    def first(self) -> Floats:
+        """Returns nothing granted and nothing taken."""
+        return np.zeros((2, self.capacity.size))
+
+    def advance(self, load: Load) -> Floats:
+        """Returns the shares of `phi` and `h` over an interval."""
+        here = load.own > 0
+        count = load.sum(here.astype(np.float64))
+        rtt = np.where(here, np.minimum(load.rtt[load.path.flow], self.longest[load.path.link]), 0.0)
+        mean = np.divide(load.sum(rtt), count, out=self.interval.copy(), where=count > 0)
+        length = np.where(self.largest & (count > 0), load.most(rtt), mean)
+        self.interval = length = np.clip(length, self.shortest, self.longest)
+        phi = self.alpha * length * (self.capacity - load.rate) - self.beta * load.queue
+        shuffled = np.maximum(self.gamma * load.rate * length - np.abs(phi), 0.0)
+        given = (shuffled + np.maximum(phi, 0.0)) / length**2
+        taken = (shuffled + np.maximum(-phi, 0.0)) / length**2
+        own = load.sum(load.own)
+        return np.array(
+            [
+                np.divide(given, count, out=np.zeros_like(given), where=count > 0),
+                np.divide(taken, own, out=np.zeros_like(taken), where=own > 0),
+            ]
+        )
+
+
+class Xcp(Jumps):
+    """The sender: a window that moves as it is told; a loss halves it."""
+
+    PARAMETERS: ClassVar[Parameters] = {
+        "alpha": 0.4,
+        "beta": 0.226,
+        "gamma": 0.1,
+        "rtt": "mean",
+        "initial_interval": 0.05,
+        "shortest_interval": 0.001,
+        "longest_interval": 1.0,
+    }
+    HEARS = frozenset({SIGNALS, LOSSES})
+    HANDSHAKE = True
+    ROUTERS = XcpRouters
+
+    def start(self) -> Floats:
+        """Returns the first window, in bits."""
+        return np.array([np.zeros(self.base.size), np.full(self.base.size, -1.0), FIRST_WINDOW * self.packet])
+
+    def rate(self, state: Floats, heard: Heard) -> Floats:
+        """Returns a window per round trip."""
+        result: Floats = np.maximum(state[WINDOW], self.packet) / heard.rtt
+        return result
+
+    def change(self, state: Floats, heard: Heard) -> Floats:
+        """Gains and losses of the path, and halving."""
+        slope = np.zeros_like(state)
+        gain, part = heard.signals
+        rate = self.rate(state, heard)
+        slope[WINDOW] = heard.path.least(gain - part * rate[heard.path.flow]) * heard.rtt
+        return slope + self.jumps(state, heard)
+
+    def cut(self, state: Floats, heard: Heard) -> Floats:
+        """Half the window."""
+        del heard
+        after = state.copy()
+        after[WINDOW] = state[WINDOW] / 2
+        return after
+
+    def settle(self, state: Floats, heard: Heard) -> Floats:
+        """Keeps one packet."""
+        state = super().settle(state, heard)
+        state[WINDOW] = np.maximum(state[WINDOW], self.packet)
+        return state
