@@ -15,12 +15,15 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from levelflow.theory.fluid.law import BEFORE, SIGNALS, Heard, Law, Load, Routers, Table
+from levelflow.theory.laws import emkc, jetmax
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from levelflow.theory.fluid.network import Flags, Floats, Flow, Ints, Parameters
 
+#: So many intervals in a row convince a sender that hears nothing of its own bottleneck.
+PATIENCE = 8
 #: A link's price while nothing arrives.
 EMPTY = -1e6
 
@@ -47,14 +50,14 @@ class JetMaxRouters(Routers):
         responsive = load.senders.responsive(load.path.flow) & (load.own > 0)
         count = load.sum(responsive.astype(np.float64))
         others = load.rate - load.sum(np.where(responsive, load.own, 0.0))
-        price = 1 - np.divide(self.target, load.rate, out=np.full_like(count, np.inf), where=load.rate > 0)
-        return np.array([np.maximum(price, EMPTY), self.target - others, count])
+        price = np.maximum(emkc.price(load.rate, self.target), EMPTY)
+        return np.array([price, self.target - others, count])
 
 
 def shares(heard: Heard) -> Floats:
     """Returns fair shares by crossing (eq 133); infinite where a link has no responsive flow."""
     _, left, count = heard.signals
-    return np.where(count > 0, left / np.maximum(count, 1.0), np.inf)
+    return jetmax.fair_share(left, np.zeros_like(left), np.where(count > 0, np.maximum(count, 1.0), 0.0))
 
 
 class JetMax(Law):
@@ -83,10 +86,14 @@ class JetMax(Law):
         #: Crossing that limits each flow; none before it has heard of one. Since when it does, s.
         self.bottleneck = np.full(self.base.size, -1)
         self.since = np.zeros(self.base.size)
+        #: What the path suggests instead, and until when a flow may doubt it, s.
+        self.suggested = np.full(self.base.size, -1)
+        self.patience = np.zeros(self.base.size)
+        self.interval = self.parameters["interval"]
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
         """Returns one interval; and a round trip and two, or one."""
-        self.lag = self.base + intervals * np.where(self.skips, 2, 1)
+        self.interval, self.lag = intervals, self.base + intervals * np.where(self.skips, 2, 1)
         return intervals, (self.lag,)
 
     def responsive(self, flow: Ints) -> Flags:
@@ -99,7 +106,7 @@ class JetMax(Law):
         del state
         share = shares(heard)[self.bottleneck]
         known = (self.bottleneck >= 0) & (heard.age > self.lag + heard.step) & np.isfinite(share)
-        stepped = (1 - self.tau) * heard.before[0] + self.tau * share
+        stepped = jetmax.sender(heard.before[0], share, self.tau)
         return np.where(known, np.maximum(stepped, self.floor), self.waiting(heard))
 
     def waiting(self, heard: Heard) -> Floats:
@@ -107,23 +114,30 @@ class JetMax(Law):
         return np.where(heard.before[0] > 0, heard.before[0], self.initial)
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Chooses bottlenecks: another only if its share is smaller, a tie only at rest, a step after the last."""
+        """Follows the router that a path suggests, for one of the reasons that the packet law has."""
         price, share = heard.signals[0], shares(heard)
+        best, weight = self._suggested(heard, price, share)
+        now, since = self.bottleneck, heard.now - self.since
+        self.patience = np.where(best == self.suggested, self.patience, heard.now + PATIENCE * self.interval)
+        self.suggested = best
+        overloaded, own_zero = weight[best] > 0, weight[now] == 0
+        rests = np.abs(heard.before[0] - share[now]) <= self.near * share[now]
+        told = since > self.lag
+        wins = np.where(told, np.where(own_zero & ~overloaded, rests, share[best] < share[now]), overloaded | ~own_zero)
+        wins |= heard.now > self.patience
+        moves = (heard.age > self.base) & (best != now) & ((now < 0) | (wins & (since > self.base)))
+        self.bottleneck = np.where(moves, best, now)
+        self.since = np.where(moves, heard.now, self.since)
+        return state
+
+    def _suggested(self, heard: Heard, price: Floats, share: Floats) -> tuple[Ints, Floats]:
+        """Returns the crossing that limits each flow most (eq 136), and prices, small ones as 0."""
         flow, starts = heard.path.flow, heard.path.starts
-        count = np.arange(flow.size)
         weight = np.where(np.abs(price) <= self.zero[flow], 0.0, price)
         largest = np.where(heard.path.runs, weight, -np.inf)
         among = largest == np.maximum.reduceat(largest, starts)[flow]
         smallest = np.where(among, share, np.inf)
-        chosen = np.where(smallest == np.minimum.reduceat(smallest, starts)[flow], count, flow.size)
-        best = np.minimum.reduceat(chosen, starts)
-        now = self.bottleneck
-        first = (now < 0) & (heard.age > self.base)
-        less = share[best] < share[now]
-        rests = np.abs(heard.before[0] - share[now]) <= self.near * share[now]
-        tie = weight[best] <= weight[now]
-        due = heard.now > self.since + self.lag
-        moves = first | ((now >= 0) & due & (best != now) & less & (rests | ~tie))
-        self.bottleneck = np.where(moves, best, now)
-        self.since = np.where(moves, heard.now, self.since)
-        return state
+        chosen = np.where(
+            among & (smallest == np.minimum.reduceat(smallest, starts)[flow]), np.arange(flow.size), flow.size
+        )
+        return np.minimum.reduceat(chosen, starts), weight

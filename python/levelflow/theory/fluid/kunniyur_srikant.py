@@ -9,11 +9,13 @@ units, or a constant. A rate moves by the same with `d = 1` (eq 9, 10). Left out
 
 from __future__ import annotations
 
+import dataclasses
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
 from levelflow.theory.fluid.law import ANSWERS, LOSSES, WAITS, Heard, Law
+from levelflow.theory.laws import ks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -44,11 +46,10 @@ class KunniyurSrikant(Law):
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
         super().__init__(flows, each_loss)
         names = ("nu", "kappa", "weight", "beta", "time_unit", "delay", "floor")
-        nu, self.kappa, self.weight, self.beta, self.unit, self.delay, self.floor = (self.parameters[n] for n in names)
+        nu, kappa, weight, self.beta, self.unit, self.delay, self.floor = (self.parameters[name] for name in names)
         self.is_rate = self.parameters.are("control", "rate")
         is_log = self.parameters.are("utility", "log")
-        #: Power of the window that a nack takes, and factor of what an answer gives.
-        self.power, self.factor = np.where(is_log, 0.0, nu), np.where(is_log, 1.0, nu)
+        self.users = ks.Users(weight, np.where(is_log, 0.0, nu), 1.0, 1.0, kappa)
         self.heeds_losses = ~self.parameters.are("signal", "mark")
         self.heeds_marks = ~self.parameters.are("signal", "loss")
         self.ecn = self.heeds_marks
@@ -67,9 +68,8 @@ class KunniyurSrikant(Law):
         size = np.maximum(state[0], self.floor)
         delay = np.where(self.is_rate, 1.0, np.where(self.delay > 0, self.delay, heard.waits / self.unit))
         nacks = self.heeds_losses * heard.lost + self.heeds_marks * heard.marked
-        gain = self.factor * self.weight * delay**2 / size * (heard.answered + heard.lost)
-        change: Floats = self.kappa * (gain - self.beta * size**self.power * delay ** (1 - self.power) * nacks)
-        return change[None, :]
+        users = dataclasses.replace(self.users, delays=delay)
+        return ks.window_change(users, self.beta, size, heard.answered + heard.lost, nacks)[None, :]
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """Keeps the floor."""

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from levelflow.theory.fluid.law import BEFORE, SIGNALS, Heard, Law, Load, Routers, Table
+from levelflow.theory.laws import emkc, emkc_avq, kelly, mkc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -57,17 +58,9 @@ class VirtualRouters(LoadRouters):
         """Moves the virtual capacity by the largest round trip of the flows that arrive."""
         longest = load.most(np.where(load.own > 0, load.rtt[load.path.flow], 0.0))
         gain = np.divide(self.tau, longest, out=np.zeros_like(longest), where=longest > 0)
-        moved = np.minimum(self.offered + load.step * gain * (self.aim - load.rate), self.aim)
+        moved = emkc_avq.virtual(self.offered, load.rate, self.aim, load.step * gain)
         middle, self.offered = (self.offered + moved) / 2, moved
         return np.array([load.rate, middle])
-
-
-def prices(heard: Heard) -> Floats:
-    """Returns `1 - C/y` by crossing; minus infinity where there is no load."""
-    load, offered = heard.signals
-    ratio = np.divide(offered, load, out=np.full_like(load, np.inf), where=load > 0)
-    price: Floats = 1 - ratio
-    return price
 
 
 class Emkc(Law):
@@ -98,8 +91,8 @@ class Emkc(Law):
     def rate(self, state: Floats, heard: Heard) -> Floats:
         """Eq 61, once the flow's own packets have come back."""
         del state
-        price = heard.path.most(prices(heard))
-        stepped = heard.before[0] * (1 - self.beta * price) + self.alpha
+        price = heard.path.most(emkc.price(*heard.signals))
+        stepped = mkc.sender(heard.before[0], price, self.alpha, self.beta)
         known = (heard.age > self.lag + heard.step) & np.isfinite(price)
         return np.where(known, np.maximum(stepped, self.floor), self.initial)
 
@@ -153,10 +146,10 @@ class Kelly(Law):
     def change(self, state: Floats, heard: Heard) -> Floats:
         """Eq 4, once the flow's own packets have come back."""
         del state
-        price, (delayed,) = prices(heard), heard.before
+        price, (delayed,) = emkc.price(*heard.signals), heard.before
         known = (delayed > 0) & np.isfinite(heard.path.least(price))
-        pays = np.where(known, self.omega - delayed * heard.path.total(np.where(np.isfinite(price), price, 0.0)), 0.0)
-        slope: Floats = self.kappa / self.interval * heard.pace[heard.path.starts] * pays
+        step = kelly.sender(np.zeros_like(delayed), delayed, heard.path.total(price), self.kappa, self.omega)
+        slope: Floats = np.where(known, heard.pace[heard.path.starts] * step / self.interval, 0.0)
         return slope[None, :]
 
     def settle(self, state: Floats, heard: Heard) -> Floats:

@@ -13,10 +13,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table
+from levelflow.theory.laws import rcp
 
 if TYPE_CHECKING:
     from levelflow.theory.fluid.network import Floats, Parameters
 
+#: Shorter round trips count as this, s.
+SHORTEST = 1e-6
 #: A sender paces at least one packet in so many seconds.
 SLOWEST = 10.0
 
@@ -43,8 +46,9 @@ class RcpRouters(Routers):
         mean = np.divide(load.sum(load.own * rtt), own, out=self.rtt.copy(), where=own > 0)
         most = load.most(np.where(load.own > 0, rtt, 0.0))
         self.rtt = np.where(self.largest & (own > 0), most, mean)
-        spare = self.alpha * (self.capacity - load.rate) - self.beta * load.queue / self.rtt
-        moved = self.offered * np.exp(load.step * spare / (self.capacity * self.rtt))
+        link = rcp.Link(self.capacity, 1.0, np.maximum(self.rtt - load.queue / self.capacity, SHORTEST))
+        growth: Floats = rcp.rate_change(self.alpha, self.beta, 1.0, load.rate, load.queue, link)
+        moved = self.offered * np.exp(load.step * growth)
         moved = np.clip(moved, np.minimum(self.floor / self.rtt, self.capacity), self.capacity)
         middle, self.offered = (self.offered + moved) / 2, moved
         return middle[None, :]

@@ -309,7 +309,7 @@ class _Engine:
         row[columns.waits] = passed.queue / links.capacity
         for group, says, (middle, view) in zip(self.groups, columns.says, views, strict=True):
             if group.routers is not None:
-                row[says] = self._say(group, passed, rtt).ravel()
+                row[says] = self._say(group, passed).ravel()
             own = active[group.flows]
             group.slope = group.law.change(middle, view) * own
             group.state = np.where(own, group.law.settle(group.state + self.step * group.slope, view), group.state)
@@ -360,9 +360,10 @@ class _Engine:
             path=path,
         )
 
-    def _say(self, group: _Group, passed: Passed, rtt: Floats) -> Floats:
+    def _say(self, group: _Group, passed: Passed) -> Floats:
         routers = group.routers
         assert routers is not None
+        waits = passed.queue / self.links.capacity
         return routers.advance(
             Load(
                 step=self.step,
@@ -371,7 +372,7 @@ class _Engine:
                 queue=passed.queue,
                 own=passed.arrived[group.crossings],
                 senders=group.law,
-                rtt=rtt[group.flows],
+                rtt=group.law.base + np.add.reduceat(waits[group.path.link], group.path.starts),
                 path=group.path,
             )
         )

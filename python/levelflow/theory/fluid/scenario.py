@@ -10,7 +10,7 @@ import numpy as np
 from levelflow.theory.fluid.disciplines import DISCIPLINES
 from levelflow.theory.fluid.network import Flow, FluidError, Link, Network
 from levelflow.theory.fluid.registry import LAWS
-from levelflow.theory.references import UNITS
+from levelflow.theory.scenarios import UNITS
 
 if TYPE_CHECKING:
     from levelflow.theory.fluid.network import Parameters, Value

@@ -18,6 +18,10 @@ if TYPE_CHECKING:
     from levelflow.theory.fluid.network import Flags, Floats, Ints, Network
 
 
+#: Fewer bits are none.
+NOTHING = 1e-300
+
+
 @dataclass
 class Paths:
     """The crossings of a network, flow by flow, hop by hop.
@@ -144,7 +148,7 @@ class Links:
             marked = lost
         waiting = self.waiting + step * admitted
         total = self._by_link(waiting)
-        share = np.minimum(1.0, np.divide(step * self.capacity, total, out=np.ones_like(total), where=total > 0))
+        share = np.minimum(step * self.capacity / np.maximum(total, NOTHING), 1.0)
         left = waiting * share[link]
         waiting = waiting - left
         queue = total * (1 - share)
@@ -152,7 +156,7 @@ class Links:
         if (over > 0).any():
             over = np.maximum(over, 0.0)
             entered = step * self._by_link(admitted)
-            part = np.divide(over, entered, out=np.zeros_like(over), where=entered > 0)
+            part = over / np.maximum(entered, NOTHING)
             spilt = step * admitted * part[link]
             waiting = np.maximum(waiting - spilt, 0.0)
             marked = marked if marked is None else marked * (1 - part[link])
@@ -202,23 +206,22 @@ class Lines:
         leaves = number + waits / self.step
 
         def when(bins: Ints) -> Floats:
-            past = bins + self._flat.take((bins & self._mask) * self.width + columns) / self.step
-            return np.where(bins < number, past, leaves)
+            return bins + self._flat.take((bins & self._mask) * self.width + columns) / self.step
 
-        later = when(arrived + 1)
+        arrived = np.maximum(arrived, number - self.oldest)
         while True:
-            on = (later <= number) & (arrived < number - 1)
+            later = np.where(arrived + 1 < number, when(arrived + 1), leaves)
+            on = (later <= number) & (arrived + 1 < number)
             if not on.any():
                 break
             arrived = arrived + on
-            later = when(arrived + 1)
         now = when(arrived)
-        part = np.clip((number - now) / np.maximum(later - now, 1e-9), 0.0, 1.0)
+        part = np.minimum(np.maximum((number - now) / np.maximum(later - now, 1e-9), 0.0), 1.0)
         return arrived, np.maximum(number - arrived - part, 0.0) * self.step
 
     def at(self, number: int, lags: Floats, columns: Ints) -> Floats:
         """Returns columns some times before the middle of a step, at least one step; between bins on the line."""
-        back = np.clip(lags / self.step, 1.0, self.oldest)
+        back = np.minimum(np.maximum(lags / self.step, 1.0), self.oldest)
         whole = np.ceil(back)
         part = whole - back
         bins = number - whole.astype(np.int64)

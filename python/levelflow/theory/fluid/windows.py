@@ -59,7 +59,7 @@ class Windows(Jumps):
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
         """Returns a window per round trip."""
-        result: Floats = np.clip(state[WINDOW], 1.0, self.limit) * self.packet / heard.rtt
+        result: Floats = np.minimum(np.maximum(state[WINDOW], 1.0), self.limit) * self.packet / heard.rtt
         return result
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
@@ -103,7 +103,7 @@ class Windows(Jumps):
         state = super().settle(state, heard)
         state[SHORTEST] = np.where(heard.answered > 0, np.minimum(state[SHORTEST], heard.waits), state[SHORTEST])
         state[SLOW] = np.where(state[WINDOW] >= self.threshold, 0.0, state[SLOW])
-        state[WINDOW] = np.clip(state[WINDOW], 1.0, self.limit)
+        state[WINDOW] = np.minimum(np.maximum(state[WINDOW], 1.0), self.limit)
         return state
 
     def shortest(self, state: Floats, heard: Heard) -> Floats:

@@ -119,7 +119,7 @@ def rate_change(
 
 
 def window_change(
-    users: Users, beta: float, windows: Numbers, acks: Numbers, nacks: Numbers, *, blind: bool = False
+    users: Users, beta: Numbers, windows: Numbers, acks: Numbers, nacks: Numbers, *, blind: bool = False
 ) -> Floats:
     """Returns by how much windows change for so many acks, of which so many are nacks (eq 12-13, 20-21), in packets.
 
