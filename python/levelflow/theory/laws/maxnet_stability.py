@@ -214,7 +214,7 @@ class Compensator:
             return spiral.farthest(np.exp(log)) - max(tail.farthest(np.exp(log)), both)
 
         flattest = 2 * max(tail.farthest(0.0), both) / spiral.values.imag.max()
-        k = float(np.exp(brentq(excess, np.log(flattest * STEEPEST), np.log(flattest), xtol=1e-12)))
+        k = float(np.exp(brentq(excess, np.log(flattest * STEEPEST), np.log(flattest), xtol=1e-12, maxiter=1000)))
         return Line(self, tau, low, 1 / k, 1 / max(spiral.farthest(k), tail.farthest(k)))
 
     def _turns(self, delay: float) -> list[float]:
