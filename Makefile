@@ -23,8 +23,8 @@ test: $(VENV)/installed ## set up, run every test
 check: $(VENV)/installed ## format, lint, types
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
-	$(BIN)/ruff format --check python tests papers docs/laws
-	$(BIN)/ruff check python tests papers docs/laws
+	$(BIN)/ruff format --check python tests papers docs/*/draw.py
+	$(BIN)/ruff check python tests papers docs/*/draw.py
 	$(BIN)/mypy
 
 bench: $(VENV)/installed ## packet-hops per second, beside the reference simulator where it is installed

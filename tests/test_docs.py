@@ -21,9 +21,11 @@ DOCUMENTS = (
     "docs/tutorial/first-run.md",
     "docs/guides/scenarios.md",
     "docs/guides/results.md",
+    "docs/guides/check-a-design.md",
     "docs/concepts/max-min.md",
     "docs/concepts/queues.md",
     "docs/concepts/references.md",
+    "docs/concepts/why-delay-breaks-controllers.md",
 )
 PAGES = [path for path in CHECKOUT.rglob("*.md") if not {".venv", "target", "results"} & set(path.parts)]
 LAWS = sorted(path for path in reference.LAWS.glob("*.md") if path.stem != "README")

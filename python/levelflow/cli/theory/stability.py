@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from levelflow.theory.matrices import Bound, Matrix
     from levelflow.theory.matrix_classes import Membership
 
+#: Parts of a number that are smaller than this beside it are none.
+ROUNDING = 1e-12
 #: Steps that delays are lengthened by, at most, and flows up to which that is tried.
 LONGER, FEW = 100, 12
 
@@ -86,6 +88,7 @@ def picture(a: Matrix, delays: list[Any]) -> Figure:
     parts = panels(figure, 1, count)
     norms.spectrum(a, delays, parts[0])
     axes = figure.axes[0]
+    axes.locator_params(nbins=5)
     axes.set_title(f"delays {', '.join(map(str, delays))}: {axes.get_title(loc='left')}", loc="left")
     if len(a) == 2:
         norms.plane(a, canvas=parts[1])
@@ -183,7 +186,9 @@ def _parts(value: complex) -> list[float]:
 
 
 def _complex(value: complex) -> str:
-    return f"{value.real:.6g}" if abs(value.imag) < 1e-12 else f"{value.real:.6g}{value.imag:+.6g}j"
+    """Prints a number without what is rounding beside the rest of it."""
+    real, imaginary = (part if abs(part) > ROUNDING * abs(value) else 0.0 for part in (value.real, value.imag))
+    return f"{real:.6g}" if not imaginary else f"{imaginary:.6g}j" if not real else f"{real:.6g}{imaginary:+.6g}j"
 
 
 def _weights(weights: Any) -> str:
