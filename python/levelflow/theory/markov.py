@@ -91,7 +91,7 @@ def stationary(moves: ArrayLike | csr_array) -> Stationary:
     states = classes[0]
     inner = matrix[states][:, states]
     law = np.zeros(matrix.shape[0])
-    # One state is given the weight 1, and the others follow from what enters and leaves them. It must not be a rare one.
+    # A state that is not rare is given the weight 1, and the others follow from what enters and leaves them.
     given = int(np.argmax(evolve(inner, np.full(states.size, 1 / states.size), WARM_UP)))
     others = np.delete(np.arange(states.size), given)
     law[states[given]] = 1.0
