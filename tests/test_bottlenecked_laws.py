@@ -38,10 +38,10 @@ def test_flows_that_keep_the_bottlenecks_of_emkc_rest_where_it_does(seed):
     resting = emkc.rest(routes, capacities, ratio)
     kept = assign(routes, resting.bottlenecks, capacities.size)
     assert mkc_network.rest(kept, capacities, ratio) == pytest.approx(resting.rates)
-    largest = by_price(routes, resting.prices)
+    largest = by_price(routes, resting.signals)
     assert largest.consistent
-    chosen = resting.prices[largest.bottlenecks]
-    assert chosen == pytest.approx(resting.prices[kept.bottlenecks], abs=1e-12)
+    chosen = resting.signals[largest.bottlenecks]
+    assert chosen == pytest.approx(resting.signals[kept.bottlenecks], abs=1e-12)
 
 
 @settings(max_examples=30, deadline=None)

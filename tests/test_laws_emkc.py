@@ -33,7 +33,7 @@ def test_each_flow_rests_at_what_the_largest_price_of_its_path_asks_for(seed):
     for route, rate, wanted, link in zip(routes, found.rates, ratio, found.bottlenecks, strict=True):
         prices = 1 - capacities[route] / loads[route]
         assert rate * prices.max() == pytest.approx(wanted, rel=1e-9, abs=1e-12 * rate)
-        assert found.prices[link] == pytest.approx(prices.max(), rel=1e-9, abs=1e-12)
+        assert found.signals[link] == pytest.approx(prices.max(), rel=1e-9, abs=1e-12)
     assert emkc.unrest(routes, capacities, ratio, found.rates).max() < 1e-12
     assert emkc.unrest(routes, capacities, ratio, found.rates * 1.01).max() > 1e-5
 
@@ -49,10 +49,10 @@ def test_what_links_lose_does_not_come_to_those_behind_them(seed):
         left = rate
         for link in route:  # a link loses before those of larger index see what it passes on
             loads[link] += left
-            left *= 1 - max(found.prices[link], 0)
-    assert loads == pytest.approx(capacities / (1 - found.prices), rel=1e-8)
+            left *= 1 - max(found.signals[link], 0)
+    assert loads == pytest.approx(capacities / (1 - found.signals), rel=1e-8)
     for route, rate, wanted in zip(routes, found.rates, ratio, strict=True):
-        assert rate * found.prices[route].max() == pytest.approx(wanted, rel=1e-8)
+        assert rate * found.signals[route].max() == pytest.approx(wanted, rel=1e-8)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +66,7 @@ def test_the_phases_of_the_parking_lot(flows, rates):
 def test_alone_on_a_link_flows_exceed_it_by_alpha_over_beta_each():
     found = emkc.rest([[0]] * 7, [1e9], 4e5)
     assert found.rates == pytest.approx([1e9 / 7 + 4e5] * 7, rel=1e-13)
-    assert found.prices == pytest.approx(7 * 4e5 / (1e9 + 7 * 4e5), rel=1e-10)
+    assert found.signals == pytest.approx(7 * 4e5 / (1e9 + 7 * 4e5), rel=1e-10)
 
 
 def test_a_small_ratio_brings_rates_to_those_of_max_min():
@@ -78,13 +78,13 @@ def test_a_small_ratio_brings_rates_to_those_of_max_min():
 def test_the_unit_of_rate_does_not_matter():
     small, large = emkc.rest(PARKING_LOT, LINKS, 10.0), emkc.rest(PARKING_LOT, [c * 1e100 for c in LINKS], 1e101)
     assert large.rates == pytest.approx(small.rates * 1e100)
-    assert large.prices == pytest.approx(small.prices)
+    assert large.signals == pytest.approx(small.signals)
 
 
 def test_links_without_capacity_or_flows_have_prices_of_their_own():
     found = emkc.rest([[0], [0, 1]], [0.0, 5.0, 7.0], [2.0, 3.0])
     assert found.rates.tolist() == [2.0, 3.0]
-    assert found.prices == pytest.approx([1.0, 1 - 5 / 3, -np.inf])
+    assert found.signals == pytest.approx([1.0, 1 - 5 / 3, -np.inf])
     assert emkc.rest([], [1.0], 1.0).rates.size == 0
 
 

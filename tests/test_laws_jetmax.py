@@ -32,7 +32,7 @@ def test_jetmax_rests_where_links_that_count_survivors_are_max_min_fair(seed):
     flows, links = rng.integers(1, 61, 2)
     routes, targets = routes_of(rng, flows, links), rng.uniform(1, 100, links)
     survival = rng.uniform(0.1, 1, (flows, links))
-    rates, limits = jetmax.rest(routes, targets, survival)
+    rates, _, limits = jetmax.rest(routes, targets, survival)
     loads, highest = np.zeros(links), np.zeros(links)
     for flow, route in enumerate(routes):
         loads[route] += survival[flow, route] * rates[flow]
@@ -103,12 +103,15 @@ def test_emkc_avq_rests_at_fair_rates_that_fill_targets_at_prices_that_ask_for_t
     rng = RANDOM(seed)
     links = int(rng.integers(1, 30))
     routes, targets = routes_of(rng, int(rng.integers(1, 40)), links), rng.uniform(1, 100, links)
-    rates, prices, capacity = emkc_avq.rest(routes, targets, 0.7)
+    rates, prices, limits = emkc_avq.rest(routes, targets, 0.7)
+    loads = rates @ paths(routes, links).crossings
+    capacity = np.where(loads > 0, loads * np.where(loads > 0, 1 - prices, 1.0), targets)
+    assert loads[limits] == pytest.approx(targets[limits], rel=1e-12)
     assert rates == pytest.approx(maxmin(routes, targets), rel=1e-12)
     assert [rate * prices[route].max() for route, rate in zip(routes, rates, strict=True)] == pytest.approx(
         [0.7] * rates.size
     )
-    assert (capacity <= targets).all()
+    assert (capacity <= targets * (1 + 1e-12)).all()
     went = emkc_avq.iterate(paths(routes, links), rates, 5, targets, (0.35, 0.5, 0.1), capacity)
     assert went.rates[-1] == pytest.approx(rates, rel=1e-9)
     assert went.memory[-1] == pytest.approx(capacity, rel=1e-9, abs=1e-9)
@@ -119,7 +122,8 @@ def test_emkc_avq_comes_to_rest_in_a_network_and_keeps_its_virtual_capacity_belo
     network = paths(routes, 2, [3, 1, 2], [[1, 2], [0, 0], [1, 1]])
     went = emkc_avq.iterate(network, [1.0, 9.0, 2.0], 4000, targets, (0.2, 0.5, 0.2 / 3))
     assert went.rates[-1] == pytest.approx([5.0, 5.0, 25.0], rel=1e-6)
-    assert went.memory[-1] == pytest.approx(emkc_avq.rest(routes, targets, 0.4).virtual, rel=1e-6)
+    virtual = went.rates[-1] @ network.crossings * (1 - emkc_avq.rest(routes, targets, 0.4).signals)
+    assert went.memory[-1] == pytest.approx(virtual, rel=1e-6)
     assert (went.memory <= targets).all()
 
 
@@ -128,7 +132,7 @@ def test_emkc_avq_comes_to_rest_in_a_network_and_keeps_its_virtual_capacity_belo
 def test_the_sum_of_emkc_avq_rates_goes_as_its_roots_say(delay, beta, gain):
     alpha, start = 0.3, np.array([5.0, 5.0]) * (1 + 1e-6)
     network = paths([[0]] * 2, 1, delay, delay - 1)
-    virtual = emkc_avq.rest([[0]] * 2, [10.0], alpha / beta).virtual
+    virtual = 10.0 * (1 - emkc_avq.rest([[0]] * 2, [10.0], alpha / beta).signals)
     went = emkc_avq.iterate(network, start, 800, [10.0], (alpha, beta, gain), virtual)
     away = np.abs(went.rates.sum(axis=1) - 10)
     radius = emkc_avq.radius(beta, gain, delay)
@@ -139,7 +143,7 @@ def test_the_sum_of_emkc_avq_rates_goes_as_its_roots_say(delay, beta, gain):
 @pytest.mark.parametrize("share", [0.45, 0.55])
 def test_differences_between_emkc_avq_flows_die_out_if_the_share_exceeds_half_of_alpha(share):
     start = share * np.array([1 - 1e-6, 1 + 1e-6])
-    virtual = emkc_avq.rest([[0]] * 2, [2 * share], 1 / 0.3).virtual
+    virtual = 2 * share * (1 - emkc_avq.rest([[0]] * 2, [2 * share], 1 / 0.3).signals)
     went = emkc_avq.iterate(paths([[0]] * 2, 1), start, 100, [2 * share], (1.0, 0.3, 0.1), virtual)
     found = emkc_avq.differences(share, 1.0)
     assert (np.abs(np.diff(went.rates[-1])) < 1e-6 * share)[0] == found.holds == (share > 0.5)

@@ -247,9 +247,9 @@ def test_networks_on_either_side_of_the_boundary_behave_so():
         rest = maxnet.rest(routes, [60e6, 40e6], at)
         assert network_roots(rest, tau, at).tolist() == [0, 2 * grows]
         ways = [[0.02], [0.03, 0.2], [0.1]]
-        start = Start(rest.rates, rest.link_prices * (1 + 1e-6))
+        start = Start(rest.rates, rest.prices * (1 + 1e-6))
         went = run(Network(routes, [60e6, 40e6], tau, ways), 40.0, step=0.01, law=at, start=start)
-        off = np.abs(went.prices[:, 1] - rest.link_prices[1])
+        off = np.abs(went.prices[:, 1] - rest.prices[1])
         early, late = off[1000:2000].max(), off[-1000:].max()
         assert (late > early) == grows
 

@@ -137,7 +137,7 @@ def test_kelly_rests_where_every_flow_pays_omega_and_lemma_13_holds(seed):
     flows, links = rng.integers(1, 201, 2)
     routes = routes_of(rng, flows, links)
     capacities, omega = 10 ** rng.uniform(-2, 3, links), 10 ** rng.uniform(-4, 2, flows)
-    rates, prices = kelly.rest(routes, capacities, omega)
+    rates, prices, _ = kelly.rest(routes, capacities, omega)
     loads = np.zeros(links)
     for route, rate in zip(routes, rates, strict=True):
         loads[route] += rate

@@ -42,8 +42,8 @@ def test_links_that_limit_a_flow_carry_four_fifths_at_least_and_none_more_than_a
     shares = load / capacities
     assert shares.max() <= 1 + 1e-9
     assert shares[rest.bottlenecks].min() >= 0.8 - 1e-9
-    assert np.isfinite(rest.levels[rest.bottlenecks]).all()
-    assert rest.rates == pytest.approx([rest.levels[route].min() for route in routes])
+    assert np.isfinite(rest.signals[rest.bottlenecks]).all()
+    assert rest.rates == pytest.approx([rest.signals[route].min() for route in routes])
 
 
 @pytest.mark.parametrize("seed", range(20))

@@ -199,7 +199,7 @@ def test_each_law_rests_where_its_equation_does(seed):
     assert np.abs(ratio / found.rates - case.largest(losses)).max() < 1e-9
 
     found = emkc_avq.rest(routes, capacities, ratio)
-    assert case.largest(found.prices) * found.rates == pytest.approx(ratio, rel=1e-9)
+    assert case.largest(found.signals) * found.rates == pytest.approx(ratio, rel=1e-9)
     assert (case.loads(found.rates) <= capacities * (1 + 1e-9)).all()
 
     found = kelly.rest(routes, capacities, ratio)  # omega = x times the sum of losses
@@ -220,7 +220,7 @@ def test_each_law_rests_where_its_equation_does(seed):
 
     law = maxnet.Parameters()
     found = maxnet.rest(routes, 1e6 * capacities, law)  # demand at the largest price, and mu C where it is made
-    assert law.x_max * np.exp(-case.largest(found.link_prices) / law.scale) == pytest.approx(found.rates, rel=1e-9)
+    assert law.x_max * np.exp(-case.largest(found.prices) / law.scale) == pytest.approx(found.rates, rel=1e-9)
     load = case.loads(found.rates) / (1e6 * capacities)
     assert load.max() <= law.mu * (1 + 1e-9)
     assert load[found.bottlenecks] == pytest.approx(law.mu)

@@ -91,7 +91,7 @@ def fluids_settle(count):
     delays = random.uniform(0.1, 0.6, len(routes))
     there = [np.sort(random.uniform(0, delay, len(route))) for route, delay in zip(routes, delays, strict=True)]
     rest = maxnet.rest(routes, capacities)
-    start = Start(rest.rates * 2 ** random.uniform(-1, 1, len(routes)), rest.link_prices)
+    start = Start(rest.rates * 2 ** random.uniform(-1, 1, len(routes)), rest.prices)
     went = run(Network(routes, capacities, delays, there), 100.0, step=0.02, start=start, every=50)
     off = np.abs(went.rates[-10:] / rest.rates - 1)
     return bool(off.max() < 0.05)

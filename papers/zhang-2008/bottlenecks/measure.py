@@ -43,7 +43,7 @@ def at_rest():
     """Assignments by the largest price at rest of EMKC, and by a common order of links."""
     for random, routes, capacities in networks():
         resting = emkc.rest(routes, capacities, 10 ** random.uniform(-2, 1))
-        yield by_price(routes, resting.prices)
+        yield by_price(routes, resting.signals)
         yield random_consistent(random, routes)
 
 

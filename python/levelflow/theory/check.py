@@ -9,7 +9,7 @@ import numpy as np
 
 from levelflow.theory.assignment import InconsistentError, assign
 from levelflow.theory.equilibrium import RATES
-from levelflow.theory.maxmin import bottlenecks, maxmin
+from levelflow.theory.maxmin import rates_and_bottlenecks
 from levelflow.theory.references import MAX_MIN_LAWS, resting
 from levelflow.theory.scenarios import competition, listed
 from levelflow.theory.verdicts import Port, Verdict, verdict
@@ -52,7 +52,7 @@ class Prediction:
     Attributes:
         competition: who competes for what.
         rates: of one flow of each entry, bit/s.
-        limits: per entry, the link that limits it.
+        bottlenecks: per entry, the link that limits it.
         loads: what flows send over each link, bit/s.
         prices: what each link charges, in the unit of its law; 0 where the law has no price.
         judgements: one per link and law.
@@ -62,7 +62,7 @@ class Prediction:
 
     competition: Competition
     rates: Floats
-    limits: Ints
+    bottlenecks: Ints
     loads: Floats
     prices: Floats
     judgements: tuple[Judgement, ...]
@@ -112,10 +112,10 @@ def rest(found: Competition) -> tuple[Floats, Ints, Floats]:
     """Returns the rate of one flow of each entry, bit/s, the link that limits it, and what each link charges."""
     known = resting(found)
     if known is None:
-        problem = (found.routes, found.available, found.weights)
-        return maxmin(*problem) / found.counts, bottlenecks(*problem), np.zeros(len(found.links))
+        rates, limits = rates_and_bottlenecks(found.routes, found.available, found.weights)
+        return rates / found.counts, limits, np.zeros(len(found.links))
     charges = found.entries[0]["law"] not in RATES
-    return known.rates, known.limits, known.signals if charges else np.zeros(len(found.links))
+    return known.rates, known.bottlenecks, known.signals if charges else np.zeros(len(found.links))
 
 
 def _judgements(found: Competition, rates: Floats, limits: Ints, loads: Floats) -> Iterator[Judgement]:

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.errors import TheoryError
+from levelflow.theory.checked import not_negative, positive, whole
+from levelflow.theory.errors import ParameterError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,10 +19,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from levelflow.theory.network import Floats
-
-
-class EquationError(TheoryError):
-    """A step, duration or lag that is not allowed, or a question about what is too long ago."""
 
 
 class Trajectory(NamedTuple):
@@ -56,12 +53,12 @@ class Past:
             of: components along the last axis of the state; all by default.
 
         Raises:
-            EquationError: if a lag is negative, beyond `longest` or not a number.
+            ParameterError: if a lag is negative, beyond `longest` or not a number.
         """
         rows = self._rows if of is None else self._rows[..., of]
         back = np.asarray(lag, dtype=np.float64) / self.step
         if not (back >= 0).all() or back.max(initial=0.0) > self._kept - 1:
-            raise EquationError(f"a lag of {lag!r} is not allowed; needs numbers from 0 to {self.longest}")
+            raise ParameterError(f"a lag of {lag!r} is not allowed; needs numbers from 0 to {self.longest}")
         whole = np.ceil(back - 1e-9).astype(np.int64)
         part = np.maximum(whole - back, 0.0)
         early, late = (self._now - whole) % self._kept, (self._now - whole + 1) % self._kept
@@ -113,13 +110,15 @@ def integrate(
         every: how many steps there are between two that are recorded.
 
     Raises:
-        EquationError: if a number is not allowed or a lag is longer than `longest`.
+        ParameterError: if a number is not allowed or a lag is longer than `longest`.
 
     >>> end = integrate(lambda t, x, past: -past(1.0), [1.0], 2.0, step=0.001, longest=1.0).states[-1]
     >>> end.round(4).tolist()
     [-0.5]
     """
-    _check(duration, step, longest, every)
+    not_negative(duration=duration, longest=longest)
+    positive(step=step)
+    whole(1, every=every)
     state = np.array(start, dtype=np.float64)
     low, high = bounds
     past = Past(state, step, longest)
@@ -151,12 +150,13 @@ def iterate(
         every: how many steps there are between two that are recorded.
 
     Raises:
-        EquationError: if a number is not allowed or a lag is longer than `longest`.
+        ParameterError: if a number is not allowed or a lag is longer than `longest`.
 
     >>> iterate(lambda n, past: past(1) + past(2), [1.0], 5, longest=2).states[:, 0].tolist()
     [1.0, 2.0, 3.0, 5.0, 8.0, 13.0]
     """
-    _check(steps, 1, longest, every)
+    whole(0, steps=steps, longest=longest)
+    whole(1, every=every)
     state = np.array(start, dtype=np.float64)
     past = Past(state, 1, longest)
     recorded = [state]
@@ -168,13 +168,3 @@ def iterate(
             if n % every == 0:
                 recorded.append(state)
     return Trajectory(np.arange(len(recorded), dtype=np.float64) * every, np.array(recorded))
-
-
-def _check(duration: float, step: float, longest: float, every: int) -> None:
-    for name, value, least in (("duration", duration, 0.0), ("step", step, 0.0), ("longest lag", longest, 0.0)):
-        if not np.isfinite(value) or value < least or (name == "step" and value == 0):
-            raise EquationError(
-                f"{name} {value} is not allowed; needs a finite number {'>' if name == 'step' else '>='} 0"
-            )
-    if every < 1:
-        raise EquationError(f"every {every} steps is not allowed; needs a whole number >= 1")

@@ -33,7 +33,7 @@ from levelflow.theory.laws import jetmax as jetmax_law
 from levelflow.theory.laws import kelly as kelly_law
 from levelflow.theory.laws import xcp as xcp_law
 from levelflow.theory.marking import excess_share
-from levelflow.theory.maxmin import bottlenecks, maxmin
+from levelflow.theory.maxmin import rates_and_bottlenecks
 from levelflow.theory.network import CapacityError, read_capacities, read_crossings
 from levelflow.theory.utility import optimum
 
@@ -58,8 +58,8 @@ class Equilibrium:
         rates: of one flow of each route, as sent.
         loads: per link, what arrives.
         signals: per link, what its router says or its queue tells; see the table of the module.
-        limits: per route, the link that limits its flows: the tightest, or that of the largest price; the lowest index
-            where several are.
+        bottlenecks: per route, the link that limits its flows: the tightest, or that of the largest price; the lowest
+            index where several are.
         losses: per link, the share of the load that does not fit.
         queues: per link, bits; infinite where losses last, so that any buffer is full; NaN where the law leaves them
             open.
@@ -69,7 +69,7 @@ class Equilibrium:
     rates: Floats
     loads: Floats
     signals: Floats
-    limits: Ints
+    bottlenecks: Ints
     losses: Floats
     queues: Floats
     residual: float
@@ -115,7 +115,8 @@ class _Network:
     def fair(self, weights: Floats | float = 1.0) -> tuple[Floats, Ints]:
         """Returns max-min fair rates of one flow, and the link that limits each."""
         total = self.counts * weights
-        return maxmin(self.routes, self.capacity, total) / self.counts, bottlenecks(self.routes, self.capacity, total)
+        rates, limits = rates_and_bottlenecks(self.routes, self.capacity, total)
+        return rates / self.counts, limits
 
     def at(
         self, rates: Floats, signals: Floats, limits: Ints, missing: Floats, queues: Floats | None = None
@@ -152,15 +153,11 @@ def jetmax(routes: Routes, targets: ArrayLike, *, counts: ArrayLike = 1.0, survi
     found = _Network(routes, targets, counts)
     rest = jetmax_law.rest(routes, targets, survival, found.counts)
     arriving = np.broadcast_to(survival, (len(routes), found.capacity.size))[found.flow, found.link]
-    sent = (rest.rates * found.counts)[found.flow] * arriving
-    own = rest.bottlenecks[found.flow] == found.link
-    loads, unresponsive = found.sums(sent), found.sums(np.where(own, 0.0, sent))
-    number = found.sums(np.where(own, found.counts[found.flow] * arriving, 0.0))
-    shares = jetmax_law.fair_share(found.capacity, unresponsive, number)
+    loads = found.sums((rest.rates * found.counts)[found.flow] * arriving)
     over = np.max(excess_share(found.capacity, loads), initial=0.0)
-    missing = np.append(np.abs(rest.rates / shares[rest.bottlenecks] - 1), over)
+    missing = np.append(np.abs(rest.rates / rest.signals[rest.bottlenecks] - 1), over)
     empty = np.zeros(loads.size)
-    return Equilibrium(rest.rates, loads, shares, rest.bottlenecks, empty, empty, float(missing.max()))
+    return Equilibrium(rest.rates, loads, rest.signals, rest.bottlenecks, empty, empty, float(missing.max()))
 
 
 def rcp(routes: Routes, capacities: ArrayLike, *, counts: ArrayLike = 1.0) -> Equilibrium:
@@ -233,7 +230,7 @@ def xcp(
     rest = xcp_law.rest(every, found.capacity, alpha=alpha, gamma=gamma)
     first = np.cumsum(number) - number
     told = xcp_law.offers(every, found.capacity, rest.rates, alpha=alpha, gamma=gamma)
-    return found.at(rest.rates[first], rest.levels, rest.bottlenecks[first], np.abs(told / rest.rates))
+    return found.at(rest.rates[first], rest.signals, rest.bottlenecks[first], np.abs(told / rest.rates))
 
 
 def emkc(
@@ -261,14 +258,14 @@ def emkc(
     rest = emkc_law.rest(routes, found.capacity, ratio * found.counts, thinned=thinned)
     rates = rest.rates / found.counts
     with np.errstate(divide="ignore"):
-        loads = np.where(rest.prices == -np.inf, 0.0, found.capacity / (1 - rest.prices))
-    queues = np.where(rest.prices > FULL, np.inf, 0.0)
-    missing = np.abs(ratio / rates - found.largest(rest.prices))
+        loads = np.where(rest.signals == -np.inf, 0.0, found.capacity / (1 - rest.signals))
+    queues = np.where(rest.signals > FULL, np.inf, 0.0)
+    missing = np.abs(ratio / rates - found.largest(rest.signals))
     if not thinned:
         arriving = found.loads(rates)
         missing = np.append(missing, np.abs(loads - arriving) / np.maximum(arriving, found.capacity))
-    losses = np.maximum(rest.prices, 0.0)
-    return Equilibrium(rates, loads, rest.prices, rest.bottlenecks, losses, queues, float(missing.max(initial=0.0)))
+    losses = np.maximum(rest.signals, 0.0)
+    return Equilibrium(rates, loads, rest.signals, rest.bottlenecks, losses, queues, float(missing.max(initial=0.0)))
 
 
 def emkc_avq(routes: Routes, targets: ArrayLike, *, alpha_over_beta: ArrayLike, counts: ArrayLike = 1.0) -> Equilibrium:
@@ -281,10 +278,10 @@ def emkc_avq(routes: Routes, targets: ArrayLike, *, alpha_over_beta: ArrayLike, 
     ratio = found.each("alpha over beta", alpha_over_beta)
     rest = emkc_avq_law.rest(routes, found.capacity, ratio * found.counts)
     rates = rest.rates / found.counts
-    limits = bottlenecks(routes, found.capacity, ratio * found.counts)
+    limits = rest.bottlenecks
     filled = found.loads(rates)[limits] / found.capacity[limits]
-    heard = found.largest(rest.prices)
-    return found.at(rates, rest.prices, limits, np.maximum(np.abs(heard * rates / ratio - 1), np.abs(filled - 1)))
+    heard = found.largest(rest.signals)
+    return found.at(rates, rest.signals, limits, np.maximum(np.abs(heard * rates / ratio - 1), np.abs(filled - 1)))
 
 
 def kelly(routes: Routes, capacities: ArrayLike, *, omega: ArrayLike, counts: ArrayLike = 1.0) -> Equilibrium:
@@ -298,8 +295,8 @@ def kelly(routes: Routes, capacities: ArrayLike, *, omega: ArrayLike, counts: Ar
     rest = kelly_law.rest(routes, found.capacity, wanted * found.counts)
     rates = rest.rates / found.counts
     prices = emkc_law.price(found.loads(rates), found.capacity)
-    terms = np.bincount(found.flow, weights=np.abs(prices[found.link]), minlength=rates.size) + wanted / rates
-    return found.by_price(rates, prices, np.abs(found.total(prices) - wanted / rates) / terms)
+    terms = found.total(np.abs(prices)) + wanted / rates
+    return found.at(rates, prices, rest.bottlenecks, np.abs(found.total(prices) - wanted / rates) / terms)
 
 
 def ks(

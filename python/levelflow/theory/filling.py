@@ -17,11 +17,11 @@ class Filled(NamedTuple):
 
     Attributes:
         levels: per flow.
-        limits: per flow, the link that stopped it; the lowest index where several do.
+        bottlenecks: per flow, the link that stopped it; the lowest index where several do.
     """
 
     levels: Floats
-    limits: Ints
+    bottlenecks: Ints
 
 
 def fill(

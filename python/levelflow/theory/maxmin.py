@@ -34,7 +34,7 @@ def maxmin(routes: Routes, capacities: ArrayLike, weights: ArrayLike | None = No
     >>> maxmin([[0, 1], [0], [1]], [10.0, 4.0]).tolist()
     [2.0, 8.0, 2.0]
     """
-    return _fill(routes, capacities, weights)[0]
+    return rates_and_bottlenecks(routes, capacities, weights)[0]
 
 
 def bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike | None = None) -> Ints:
@@ -43,7 +43,23 @@ def bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike | None
     >>> bottlenecks([[0, 1], [0], [1]], [10.0, 4.0]).tolist()
     [1, 0, 1]
     """
-    return _fill(routes, capacities, weights)[1]
+    return rates_and_bottlenecks(routes, capacities, weights)[1]
+
+
+def rates_and_bottlenecks(
+    routes: Routes, capacities: ArrayLike, weights: ArrayLike | None = None
+) -> tuple[Floats, Ints]:
+    """Returns what `maxmin` and `bottlenecks` do, at once."""
+    capacity = read_capacities(capacities)
+    weight = read_weights(weights, len(routes))
+    crossings = read_crossings(routes, capacity.size)
+
+    def level(rising: Floats, taken: Floats) -> Floats:
+        share: Floats = np.maximum(capacity - taken, 0.0) / rising
+        return share
+
+    levels, limits = fill(crossings, capacity.size, weight[crossings[0]], level)
+    return levels * weight, limits
 
 
 def unfairness(routes: Routes, capacities: ArrayLike, rates: ArrayLike, weights: ArrayLike | None = None) -> Floats:
@@ -68,16 +84,3 @@ def unfairness(routes: Routes, capacities: ArrayLike, rates: ArrayLike, weights:
     below = 1 - np.divide(level, highest[link], out=np.ones_like(level), where=highest[link] > 0)
     lacking: Floats = np.minimum.reduceat(np.maximum(unused[link], below), starts[:-1])
     return np.maximum(lacking, 0.0)
-
-
-def _fill(routes: Routes, capacities: ArrayLike, weights: ArrayLike | None) -> tuple[Floats, Ints]:
-    capacity = read_capacities(capacities)
-    weight = read_weights(weights, len(routes))
-    crossings = read_crossings(routes, capacity.size)
-
-    def level(rising: Floats, taken: Floats) -> Floats:
-        share: Floats = np.maximum(capacity - taken, 0.0) / rising
-        return share
-
-    levels, limits = fill(crossings, capacity.size, weight[crossings[0]], level)
-    return levels * weight, limits

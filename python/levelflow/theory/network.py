@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -32,6 +32,20 @@ class RouteError(NetworkError):
 
 class WeightError(NetworkError):
     """A weight that is not a positive number, or not one weight per flow."""
+
+
+class Rest(NamedTuple):
+    """Where the flows of a law rest.
+
+    Attributes:
+        rates: per flow, as sent, in the unit of the capacities.
+        signals: per link, what its router says there: a price or a rate, as the law's `rest` tells.
+        bottlenecks: per flow, the link that limits it; the lowest index where several do.
+    """
+
+    rates: Floats
+    signals: Floats
+    bottlenecks: Ints
 
 
 def read_capacities(capacities: ArrayLike) -> Floats:

@@ -56,7 +56,7 @@ def integrate_excess(law: Law, duration: float, *, step: float, longest: float =
         Times and states; the excess, in packets, is `states[:, -1]`.
 
     Raises:
-        EquationError: if a number is not allowed.
+        ParameterError: if a number is not allowed.
 
     >>> law = WindowAimd(capacity=100.0, window=10.0)
     >>> excess = integrate_excess(law, 5.0, step=0.001).states[-1, -1]

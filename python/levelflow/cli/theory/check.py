@@ -38,7 +38,7 @@ def _plain(found: Prediction) -> dict[str, Any]:
         "time_s": found.time,
         "flows": [
             {"name": flow["name"], "law": flow["law"], "rate_bps": float(rate), "bottleneck": links[link]["name"]}
-            for flow, rate, link in zip(found.competition.entries, found.rates, found.limits, strict=True)
+            for flow, rate, link in zip(found.competition.entries, found.rates, found.bottlenecks, strict=True)
         ],
         "links": [
             {
@@ -75,7 +75,7 @@ def _show(found: Prediction) -> None:
     rows = [
         [flow["name"], flow["law"], f"{count:g}", rate(each), links[link]["name"]]
         for flow, count, each, link in zip(
-            found.competition.entries, found.competition.counts, found.rates, found.limits, strict=True
+            found.competition.entries, found.competition.counts, found.rates, found.bottlenecks, strict=True
         )
     ]
     show_table("Flows at rest", ["flow", "law", "flows", "rate of one", "bottleneck"], rows)

@@ -239,7 +239,7 @@ def run(
     Raises:
         FluidError: if a rate or delay is not allowed, there are foreign loads and delays, or the step is too long for
             the rates at the end.
-        EquationError: if the duration or step is not allowed.
+        ParameterError: if the duration or step is not allowed.
 
     >>> network = Network.of_routes([[0], [0]], [8.0], Users(), 1.0)
     >>> run(network, [1.0, 5.0], 99.0, step=0.1).states[-1].round(4).tolist()
@@ -302,7 +302,7 @@ def run_adaptive(
 
     Raises:
         FluidError: if a rate, level, gain or target is not allowed, or the step too long for the rates at the end.
-        EquationError: if the duration or step is not allowed.
+        ParameterError: if the duration or step is not allowed.
     """
     rates = _read_start(network, start)
     users = rates.shape[-1]

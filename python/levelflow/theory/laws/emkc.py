@@ -8,7 +8,7 @@ Rates and capacities are in any one unit; so is `alpha`, per step.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,7 +16,7 @@ from levelflow.theory.checked import read_each, read_number
 from levelflow.theory.filling import fill
 from levelflow.theory.laws import mkc
 from levelflow.theory.laws.conditions import between
-from levelflow.theory.network import read_capacities, read_crossings
+from levelflow.theory.network import Rest, read_capacities, read_crossings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -27,20 +27,6 @@ if TYPE_CHECKING:
 
 #: Rounds in which links that lose and the loads of those behind them are made to agree, and when they do.
 MOST_ROUNDS, SAME = 200, 1e-12
-
-
-class Rest(NamedTuple):
-    """Where rates and prices stay.
-
-    Attributes:
-        rates: per flow.
-        prices: per link, `1 - C/y`, below 0 where there is room; minus infinity where nobody sends.
-        bottlenecks: per flow, the link of its largest price.
-    """
-
-    rates: Floats
-    prices: Floats
-    bottlenecks: Ints
 
 
 def price(load: ArrayLike, capacity: ArrayLike) -> Floats:
@@ -71,8 +57,7 @@ def iterate(
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
-        ParameterError: if there is not one finite rate per flow.
-        EquationError: if a number of steps is not allowed.
+        ParameterError: if there is not one finite rate per flow, or a number is not allowed.
     """
     capacity = read_capacities(capacities)
     added = read_each("offset", offset, capacity.size, -np.inf)
@@ -86,7 +71,8 @@ def rest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, *, t
     `N` of them beside a load of `u`, has the rate `x` for which `x (1 - C / (N x + u)) = alpha/beta`; alone on one
     link, `C/N + alpha/beta` (eq 87). The link of the lowest such rate settles its flows whatever the others do. To the
     other links they are a constant load, which raises the rates there, and so on: as max-min rates are found.
-    There is no other rest point: the lowest rate at rest must be that of the first link, and so on.
+    There is no other rest point: the lowest rate at rest must be that of the first link, and so on. Signals are prices,
+    `1 - C/y`: below 0 where there is room, minus infinity where nobody sends.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.

@@ -9,7 +9,7 @@ per step. Virtual capacities may be negative, and prices above 1.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
@@ -18,8 +18,8 @@ from levelflow.theory.checked import read_each, read_number, whole
 from levelflow.theory.laws import emkc, mkc
 from levelflow.theory.laws.conditions import between
 from levelflow.theory.laws.paths import run
-from levelflow.theory.maxmin import bottlenecks, maxmin
-from levelflow.theory.network import read_capacities, read_crossings
+from levelflow.theory.maxmin import rates_and_bottlenecks
+from levelflow.theory.network import Rest, read_capacities, read_crossings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -30,20 +30,6 @@ if TYPE_CHECKING:
 
 #: Gains among which the first unstable one is sought: from, to, and how many.
 TRIED_GAINS = 1e-6, 1e3, 55
-
-
-class Rest(NamedTuple):
-    """Where rates, prices and virtual capacities stay.
-
-    Attributes:
-        rates: per flow; max-min fair, weighted by `alpha/beta` where that differs.
-        prices: per link; minus infinity where nobody sends.
-        virtual: per link, its virtual capacity.
-    """
-
-    rates: Floats
-    prices: Floats
-    virtual: Floats
 
 
 def virtual(before: Floats, load: Floats, target: Floats | float, gain: Floats | float) -> Floats:
@@ -72,8 +58,7 @@ def iterate(
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
-        ParameterError: if there is not one finite rate per flow.
-        EquationError: if a number of steps is not allowed.
+        ParameterError: if there is not one finite rate per flow, or a number is not allowed.
     """
     target = read_capacities(targets)
     flows = len(network.crossings)
@@ -94,6 +79,9 @@ def iterate(
 def rest(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) -> Rest:
     """Returns the rest point: links that limit flows carry their target, at the price `alpha / (beta x)`.
 
+    Rates are max-min fair, weighted by `alpha/beta` where that differs. Signals are prices `p`, minus infinity where
+    nobody sends; the virtual capacity is what a link carries, times `1 - p`.
+
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
         targets: `gamma C`, per link, above 0.
@@ -104,19 +92,16 @@ def rest(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) -> Rest
         ParameterError: if a target or ratio is not positive and finite.
 
     >>> rest([[0], [0]], [10.0], 0.4)
-    Rest(rates=array([5., 5.]), prices=array([0.08]), virtual=array([9.2]))
+    Rest(rates=array([5., 5.]), signals=array([0.08]), bottlenecks=array([0, 0]))
     """
     target = read_each("target", targets, np.size(targets))
     ratio = read_each("alpha over beta", alpha_over_beta, len(routes))
-    rates = maxmin(routes, target, ratio)
+    rates, limits = rates_and_bottlenecks(routes, target, ratio)
     flow, link, _ = read_crossings(routes, target.size)
     loads = np.bincount(link, weights=rates[flow], minlength=target.size)
     prices = emkc.price(loads, target)
-    limits = bottlenecks(routes, target, ratio)
     prices[limits] = ratio / rates
-    capacity = target.copy()
-    capacity[limits] = loads[limits] * (1 - prices[limits])
-    return Rest(rates, prices, capacity)
+    return Rest(rates, prices, limits)
 
 
 def differences(share: float, alpha: float) -> Condition:

@@ -10,7 +10,7 @@ With losses on the way, a link counts what survives (eq. 151-152). Rates are in 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,7 +20,7 @@ from levelflow.theory.filling import fill
 from levelflow.theory.laws import emkc
 from levelflow.theory.laws.conditions import between
 from levelflow.theory.laws.paths import run
-from levelflow.theory.network import read_capacities, read_crossings
+from levelflow.theory.network import Rest, read_capacities, read_crossings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -34,18 +34,6 @@ ROUNDING = 1e-12
 
 #: Which link is the bottleneck of a flow: that with the largest price (eq 135), `1 - gamma C / y`.
 price = emkc.price
-
-
-class Rest(NamedTuple):
-    """Where rates stay.
-
-    Attributes:
-        rates: per flow, as sent.
-        bottlenecks: per flow.
-    """
-
-    rates: Floats
-    bottlenecks: Ints
 
 
 def fair_share(target: Floats, unresponsive: Floats, number: Floats) -> Floats:
@@ -84,9 +72,8 @@ def iterate(
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
-        ParameterError: if there is not one finite rate per flow, a flow does not cross its bottleneck, or a survival
-            is not above 0 and at most 1.
-        EquationError: if a number of steps is not allowed.
+        ParameterError: if there is not one finite rate per flow, a flow does not cross its bottleneck, a survival is
+            not above 0 and at most 1, or another number is not allowed.
     """
     target = read_capacities(targets)
     arriving, chosen = _survival(survival, network.crossings.shape), _chosen(network, bottlenecks)
@@ -137,7 +124,8 @@ def rest_under(network: Paths, targets: ArrayLike, bottlenecks: ArrayLike, survi
 def rest(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, counts: ArrayLike = 1.0) -> Rest:
     """Returns the rest point: max-min fair rates (theorem 16), where links count what survives on the way to them.
 
-    A flow that several full links could limit takes the one of the smallest fair share (eq 136).
+    A flow that several full links could limit takes the one of the smallest fair share (eq 136). Signals are fair
+    shares, infinite where no flow responds.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
@@ -155,12 +143,17 @@ def rest(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, counts: 
     """
     target = read_capacities(targets)
     crossings = read_crossings(routes, target.size)
-    arriving = _survival(survival, (len(routes), target.size))[crossings[:2]]
-    arriving = arriving * read_each("count", counts, len(routes))[crossings[0]]
-    levels, limits = fill(
-        crossings, target.size, arriving, lambda rising, taken: np.maximum(target - taken, 0.0) / rising
+    flow, link, _ = crossings
+    arriving = _survival(survival, (len(routes), target.size))[flow, link]
+    counted = arriving * read_each("count", counts, len(routes))[flow]
+    rates, limits = fill(
+        crossings, target.size, counted, lambda rising, taken: np.maximum(target - taken, 0.0) / rising
     )
-    return Rest(levels, limits)
+    sent, own = rates[flow] * counted, limits[flow] == link
+    unresponsive, number = np.zeros(target.size), np.zeros(target.size)
+    np.add.at(unresponsive, link, np.where(own, 0.0, sent))
+    np.add.at(number, link, np.where(own, counted, 0.0))
+    return Rest(rates, fair_share(target, unresponsive, number), limits)
 
 
 def jacobian(flows: int, tau: float) -> Floats:

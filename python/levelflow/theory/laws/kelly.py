@@ -9,7 +9,7 @@ Rates, capacities and `omega` are in any one unit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
@@ -21,7 +21,7 @@ from levelflow.theory.delays import kelly_roots
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws.emkc import price
 from levelflow.theory.laws.paths import run
-from levelflow.theory.network import read_capacities, read_crossings
+from levelflow.theory.network import Rest, read_capacities, read_crossings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -36,18 +36,6 @@ TOLERANCE, MOST_STEPS = 1e-13, 200
 #: A step goes at most this part of the way to where a rate would be 0. It is halved until it gains at least this part
 #: of what its length promises, but for rounding, or is too short to matter.
 SHORT_OF_ZERO, GAIN, ROUNDING, SHORTEST = 0.99, 0.1, 1e-15, 1e-12
-
-
-class Rest(NamedTuple):
-    """Where rates and prices stay.
-
-    Attributes:
-        rates: per flow.
-        prices: per link, `1 - C/y`, below 0 where there is room; minus infinity where nobody sends.
-    """
-
-    rates: Floats
-    prices: Floats
 
 
 def sender(last: Floats, reference: Floats, price: Floats, kappa: Floats | float, omega: Floats | float) -> Floats:
@@ -84,8 +72,7 @@ def iterate(
         floor: to which rates are raised; none by default, as linear analysis has it.
 
     Raises:
-        ParameterError: if there is not one finite rate per flow.
-        EquationError: if a number of steps is not allowed.
+        ParameterError: if there is not one finite rate per flow, or a number is not allowed.
     """
     flows = len(network.crossings)
     kappa, omega = read_each("kappa", gains[0], flows), read_each("omega", gains[1], flows, closed=True)
@@ -150,7 +137,8 @@ def rest(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> Rest:
     """Returns the rest point of flows that pay the sum of the signed losses on their paths (eq 57-58).
 
     There is one in every network: where `sum_i (omega_i log x_i - M_i x_i) + sum_j C_j log y_j` is largest, with `M_i`
-    the number of links on a path; this is strictly concave. It is found by Newton's method.
+    the number of links on a path; this is strictly concave. It is found by Newton's method. Signals are prices, as
+    those of `emkc.rest`; a bottleneck is where a flow pays most.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
@@ -171,10 +159,11 @@ def rest(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> Rest:
     crossings = np.zeros((len(routes), capacity.size))
     np.add.at(crossings, (flow, link), 1.0)
     if not len(routes):
-        return Rest(np.zeros(0), price(np.zeros(capacity.size), capacity))
+        return Rest(np.zeros(0), price(np.zeros(capacity.size), capacity), np.zeros(0, dtype=np.int64))
     unit = max(float(capacity.max()), float(wanted.max()))
     rates = unit * _solve(crossings[:, crossings.any(axis=0)], capacity[crossings.any(axis=0)] / unit, wanted / unit)
-    return Rest(rates, price(rates @ crossings, capacity))
+    prices = price(rates @ crossings, capacity)
+    return Rest(rates, prices, np.where(crossings > 0, prices, -np.inf).argmax(axis=1))
 
 
 def unrest(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: ArrayLike) -> Floats:

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from levelflow.theory.checked import read_number, read_numbers
-from levelflow.theory.maxmin import bottlenecks, maxmin
+from levelflow.theory.maxmin import rates_and_bottlenecks
 from levelflow.theory.network import CapacityError, read_capacities
 
 if TYPE_CHECKING:
@@ -136,8 +136,8 @@ class Rest:
 
     Attributes:
         rates: per flow, bit/s.
-        prices: per flow, the largest price of its path, s.
-        link_prices: per link, s; the floor where no flow is limited.
+        prices: per link, s; the floor where no flow is limited.
+        heard: per flow, the largest price of its path, s.
         bottlenecks: per flow, the link that limits it.
         shares: per flow, its part of the capacity of that link.
         separate: whether no two links that limit flows have equal prices. Only then the largest price of a path has a
@@ -146,14 +146,14 @@ class Rest:
 
     rates: Floats
     prices: Floats
-    link_prices: Floats
+    heard: Floats
     bottlenecks: Ints
     shares: Floats
     separate: bool
 
     def states(self, delays: ArrayLike, law: Parameters = PAPER) -> Floats:
         """Returns `xi` of each flow, `q (alpha/tau - 1/T)`, for round-trip times in s."""
-        return source_at_rest(self.prices, read_numbers("delay", delays), law)
+        return source_at_rest(self.heard, read_numbers("delay", delays), law)
 
 
 def rest(routes: Routes, capacities: ArrayLike, law: Parameters = PAPER) -> Rest:
@@ -174,13 +174,13 @@ def rest(routes: Routes, capacities: ArrayLike, law: Parameters = PAPER) -> Rest
     capacity = read_capacities(capacities)
     if not capacity.all():
         raise CapacityError(f"link {np.argmin(capacity)}: capacity 0 is not allowed; its price would be infinite")
-    rates, limits = maxmin(routes, law.mu * capacity), bottlenecks(routes, law.mu * capacity)
-    prices = price_of(rates, law)
-    link_prices = floor(capacity, law)
-    link_prices[limits] = prices
-    tight = np.sort(link_prices[np.unique(limits)])
+    rates, limits = rates_and_bottlenecks(routes, law.mu * capacity)
+    heard = price_of(rates, law)
+    prices = floor(capacity, law)
+    prices[limits] = heard
+    tight = np.sort(prices[np.unique(limits)])
     separate = bool((np.diff(tight) > EQUAL * law.scale).all())
-    return Rest(rates, prices, link_prices, limits, rates / capacity[limits], separate)
+    return Rest(rates, prices, heard, limits, rates / capacity[limits], separate)
 
 
 def rate(state: ArrayLike, price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:

@@ -131,7 +131,6 @@ def run(
 
     Raises:
         ParameterError: if there is not one number for each flow or link, or a number is not allowed.
-        EquationError: if `every` is below 1.
 
     >>> two = run(Network([[0], [0]], [10e6], [0.05, 0.1]), 20.0, step=0.01)
     >>> (two.rates[-1] / 1e6).round(2).tolist()

@@ -472,7 +472,7 @@ def network_roots(rest: Rest, delays: ArrayLike, law: Parameters) -> Ints:
     if not rest.separate:
         raise ParameterError("two bottlenecks have equal prices, where no linear model holds; needs different ones")
     tau = read_each("delay", delays, rest.rates.size)
-    compensator, roots = Compensator.of(law), np.zeros(rest.link_prices.size, dtype=np.int64)
+    compensator, roots = Compensator.of(law), np.zeros(rest.prices.size, dtype=np.int64)
     for link in np.unique(rest.bottlenecks):
         here = rest.bottlenecks == link
         roots[link] = unstable_roots(tau[here], rest.shares[here], compensator, law.alpha)

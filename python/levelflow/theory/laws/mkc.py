@@ -76,8 +76,7 @@ def iterate(
         every: how many steps there are between two that are recorded.
 
     Raises:
-        ParameterError: if there is not one finite rate per flow.
-        EquationError: if a number of steps is not allowed.
+        ParameterError: if there is not one finite rate per flow, or a number is not allowed.
     """
     flows = len(network.crossings)
     alpha, beta = read_each("alpha", gains[0], flows, closed=True), read_each("beta", gains[1], flows)

@@ -91,8 +91,7 @@ def iterate(
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
-        ParameterError: if a gain or a rate is not allowed.
-        EquationError: if a number of steps is not allowed.
+        ParameterError: if a gain, a rate or the number of steps is not allowed.
     """
     flows = len(assignment.bottlenecks)
     capacity, who = read_capacities(capacities), np.arange(flows)

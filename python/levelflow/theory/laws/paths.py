@@ -123,8 +123,7 @@ def run(
         every: how many steps there are between two that are recorded.
 
     Raises:
-        ParameterError: if there is not one finite rate per flow.
-        EquationError: if a number of steps is not allowed.
+        ParameterError: if there is not one finite rate per flow, or a number is not allowed.
     """
     flows, links = network.crossings.shape
     first = read_each("start", start, flows, -np.inf, closed=True)

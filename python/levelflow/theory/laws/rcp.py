@@ -246,8 +246,7 @@ def fluid(
         Times in s, or in round trips where those differ, and states of shape (times, 2, *cases): rate and queue.
 
     Raises:
-        ParameterError: if a gain or a rate is not positive and finite, or a queue is negative.
-        EquationError: if duration or step is not allowed.
+        ParameterError: if a gain, a rate or the step is not positive and finite, or a queue or the duration negative.
     """
     alpha, beta = gains
     rate, queue = start

@@ -207,8 +207,7 @@ def follow(
         step: s, a small part of the shortest delay and time constant.
 
     Raises:
-        ParameterError: if a delay or a rate is not finite or not above 0, or there are not as many.
-        EquationError: if duration or step is not allowed.
+        ParameterError: if a delay, a rate or the step is not finite or not above 0, or there are not as many.
     """
     rates = read_numbers("rate", np.atleast_1d(start))
     delay = read_each("delay", delays, rates.size)

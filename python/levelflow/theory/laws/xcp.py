@@ -16,19 +16,19 @@ which is `C/N` at full load and grows without bound as the load falls to `alpha 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from levelflow.theory.checked import positive, read_each, read_number, read_numbers
 from levelflow.theory.filling import fill
 from levelflow.theory.loops import Loop
-from levelflow.theory.network import read_capacities, read_crossings
+from levelflow.theory.network import Rest, read_capacities, read_crossings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.network import Floats, Ints, Routes
+    from levelflow.theory.network import Floats, Routes
 
 #: Gain of the spare bandwidth, and share of the load that is shuffled (Katabi et al., sections 3.5 and 3.6).
 ALPHA, GAMMA = 0.4, 0.1
@@ -36,25 +36,12 @@ ALPHA, GAMMA = 0.4, 0.1
 ALPHA_LIMIT = np.pi / (4 * np.sqrt(2))
 
 
-class Rest(NamedTuple):
-    """Where XCP settles.
-
-    Attributes:
-        rates: per flow, in the unit of the capacities.
-        levels: per link, the largest rate `R` that it lets a flow have; infinite where the load is too low.
-        bottlenecks: per flow, the link that limits it.
-    """
-
-    rates: Floats
-    levels: Floats
-    bottlenecks: Ints
-
-
 def rest(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, gamma: float = GAMMA) -> Rest:
     """Returns the rates at which no flow is told to change, those of constrained max-min fairness.
 
     The flows of the link with the lowest level settle at it. That takes load off the links on which these flows are
     limited no more, whose levels rise, and so on: as max-min rates are found, with levels that solve a quadratic.
+    Signals are levels, the largest rate `R` that a link lets a flow have: infinite where the load is too low.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
@@ -84,7 +71,7 @@ def rest(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, gamma: 
     surplus = (alpha + gamma) * load - alpha * capacity
     levels = np.divide(gamma * load**2, flows * surplus, out=np.full(load.size, np.inf), where=surplus > 0)
     levels[load == 0] = np.where(flows > 0, 0.0, np.inf)[load == 0]
-    return Rest(filled.levels, levels, filled.limits)
+    return Rest(filled.levels, levels, filled.bottlenecks)
 
 
 def offers(
