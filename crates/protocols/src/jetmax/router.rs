@@ -56,14 +56,20 @@ impl Router {
     }
 
     /// Whether this router limits the flow more than the one that the header names (Zhang 2008, sections VI.5.1 and
-    /// VI.6.2): by the larger price or, where both are zero, by the smaller share.
+    /// VI.6.2): by the larger price or, where both are zero, by the smaller share. A router that has no share to tell, since
+    /// nobody takes it for a bottleneck, limits flows if it alone refuses what they propose.
     fn limits(&self, params: &Params, header: &Header) -> bool {
-        header.suggested == 0
-            || if Self::is_zero(params, self.price) && Self::is_zero(params, header.price) {
-                self.share < header.share
-            } else {
-                self.price > header.price
-            }
+        if header.suggested == 0 {
+            return true;
+        }
+        if !(Self::is_zero(params, self.price) && Self::is_zero(params, header.price)) {
+            return self.price > header.price;
+        }
+        match (self.share < f32::MAX, header.share < f32::MAX) {
+            (false, _) => self.price > 0.0 && header.price <= 0.0,
+            (true, false) => self.price > 0.0 || header.price <= 0.0,
+            (true, true) => self.share < header.share,
+        }
     }
 
     fn count_unresponsive(&mut self, bytes: u64) {

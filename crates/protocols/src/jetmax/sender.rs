@@ -82,6 +82,7 @@ impl Sender {
         let settled = |own: f64| (self.rate - own).abs() <= params.eps_s * own;
         let wins = reports >= PATIENCE
             || match self.share {
+                _ if header.own_zero() && !overloaded && header.share >= f32::MAX => false,
                 None => overloaded || !header.own_zero(),
                 Some(own) if header.own_zero() && !overloaded => settled(own),
                 Some(own) => share < own,

@@ -270,6 +270,54 @@ fn patience_ends_after_eight_reports_of_another_router() {
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3));
 }
 
+/// A link that nobody takes for a bottleneck and whose price is hardly above zero refuses what flows propose, for ever
+/// unless they come to listen to it.
+#[test]
+fn a_link_that_alone_refuses_names_itself_though_it_has_no_share() {
+    let params = params(&[]);
+    let loaded = |bottleneck, load: f64| {
+        let mut router = router(&params, 1e7);
+        let size = 1e7 / 8.0 * 0.1 * load;
+        router.on_arrival(
+            &params,
+            &Arriving::alone(Bytes::ZERO),
+            Some(&mut header(bottleneck, size as f32, 0.1)),
+        );
+        router.on_interval(&params, DELTA, &EMPTY);
+        router
+    };
+    let named = |loads: [(u8, f64); 2]| {
+        let mut packet = header(0, 1000.0, 0.01);
+        for (bottleneck, load) in loads {
+            let packets = &Arriving::alone(Bytes::new(1000));
+            loaded(bottleneck, load).on_arrival(&params, packets, Some(&mut packet));
+        }
+        packet.suggested
+    };
+    let (own, other) = (1, 9);
+    assert_eq!(named([(own, 0.98), (other, 1.01)]), 2);
+    assert_eq!(named([(other, 1.01), (own, 0.98)]), 1);
+    assert_eq!(named([(own, 0.98), (other, 0.99)]), 1, "it refuses nothing");
+    assert_eq!(named([(other, 0.99), (own, 0.98)]), 2, "it refuses nothing");
+    assert_eq!(named([(own, 1.01), (other, 1.02)]), 1, "the bottleneck refuses, too");
+    assert_eq!(named([(other, 1.02), (own, 1.01)]), 2, "the bottleneck refuses, too");
+}
+
+#[test]
+fn a_link_without_a_share_takes_eight_reports() {
+    let mut desk = stationary(&[]);
+    for epoch in 4..11 {
+        let mut sent = desk.send();
+        sent.mark_own_zero();
+        desk.answer(&sent, 3, epoch, 0.01, f32::MAX);
+        assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(1));
+    }
+    let mut sent = desk.send();
+    sent.mark_own_zero();
+    desk.answer(&sent, 3, 11, 0.01, f32::MAX);
+    assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3));
+}
+
 #[test]
 fn a_proposal_outlives_a_change_of_bottleneck() {
     let mut desk = stationary(&[]);
