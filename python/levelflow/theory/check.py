@@ -12,7 +12,7 @@ from levelflow.theory.equilibrium import RATES
 from levelflow.theory.maxmin import rates_and_bottlenecks
 from levelflow.theory.references import MAX_MIN_LAWS, resting
 from levelflow.theory.scenarios import competition, listed
-from levelflow.theory.verdicts import Port, Verdict, verdict
+from levelflow.theory.verdicts import Port, Verdict, verdicts
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -127,14 +127,19 @@ def _judgements(found: Competition, rates: Floats, limits: Ints, loads: Floats) 
     groups: dict[tuple[int, str], list[int]] = {}
     for number, (flow, link) in enumerate(zip(found.entries, limits.tolist(), strict=True)):
         groups.setdefault((link, flow["law"]), []).append(number)
-    for (link, law), members in sorted(groups.items()):
-        port = Port(
-            rates=rates[members],
-            delays=delays[members],
-            parameters=found.entries[members[0]]["params"] | found.links[link]["laws"].get(law, {}),
-            counts=found.counts[members],
-        )
-        yield Judgement(link, law, tuple(members), verdict(law, port))
+    for law in sorted({law for _, law in groups}):
+        own = {link: members for (link, other), members in sorted(groups.items()) if other == law}
+        ports = [
+            Port(
+                rates=rates[members],
+                delays=delays[members],
+                parameters=found.entries[members[0]]["params"] | found.links[link]["laws"].get(law, {}),
+                counts=found.counts[members],
+            )
+            for link, members in own.items()
+        ]
+        for (link, members), verdict in zip(own.items(), verdicts(law, ports), strict=True):
+            yield Judgement(link, law, tuple(members), verdict)
 
 
 def _full_wait(link: Link, load: float, packet: int) -> float:

@@ -92,11 +92,14 @@ class Verdict:
     breaks: str = ""
 
 
-def verdict(law: str, port: Port) -> Verdict:
-    """Returns what theory says of a law at a port."""
-    if law not in JUDGES:
-        return Verdict(None, why=f"no condition is known for {law}; `levelflow theory fluid` integrates its model")
-    return JUDGES[law](port)
+def verdicts(law: str, ports: list[Port]) -> list[Verdict]:
+    """Returns what theory says of a law at each of some ports."""
+    if law in TOGETHER:
+        return TOGETHER[law](ports)
+    if law in JUDGES:
+        return [JUDGES[law](port) for port in ports]
+    unknown = Verdict(None, why=f"no condition is known for {law}; `levelflow theory fluid` integrates its model")
+    return [unknown] * len(ports)
 
 
 def _jetmax(port: Port) -> Verdict:
@@ -156,36 +159,55 @@ def _emkc_avq(port: Port) -> Verdict:
     )
 
 
-def _rcp(port: Port) -> Verdict:
-    return _explicit(port, port["interval"], port["initial"], relative=True)
+def _rcp(ports: list[Port]) -> list[Verdict]:
+    return _explicit(ports, relative=True)
 
 
-def _xcp(port: Port) -> Verdict:
+def _xcp(ports: list[Port]) -> list[Verdict]:
     """As RCP, and flows become equal as `gamma` of the traffic is shuffled in each round trip."""
-    found = _explicit(port, 0.0, FIRST, relative=False)
-    shuffled = -np.log(NEAR) / port["gamma"] * port.mean_delay if port["gamma"] else np.inf
-    return replace(found, time=max(found.time, shuffled) if found.time is not None else None)
+    verdicts = []
+    for port, found in zip(ports, _explicit(ports, relative=False), strict=True):
+        shuffled = -np.log(NEAR) / port["gamma"] * port.mean_delay if port["gamma"] else np.inf
+        verdicts.append(replace(found, time=None if found.time is None else max(found.time, shuffled)))
+    return verdicts
 
 
-def _explicit(port: Port, interval: float, first: float, *, relative: bool) -> Verdict:
+def _explicit(ports: list[Port], *, relative: bool) -> list[Verdict]:
     """A rate that grows by `alpha` of what is spare and shrinks by `beta` of the queue, both per mean round trip.
 
     Near rest the loop is `(alpha s + beta)/s^2 sum_i w_i e^(-s d_i)` in units of the mean round trip (Dukkipati et al.
     2005, eq 9). But a queue ends at 0, and a law that is unstable where there is one may rest without: a run decides.
+    A rate changes by a part of itself (RCP) or, if not `relative`, of the capacity (XCP).
     """
-    alpha, beta, mean = port["alpha"], port["beta"], port.mean_delay
-    lag, weight = _groups(port.delays / mean, port.weights)
-    lag = np.maximum(lag + round(min(interval / mean, 1.0) / STEP) * STEP, STEP)
-    settled, time = _settled((alpha, beta, first), lag, weight, relative=relative)
-    margin = _margin(settled)
-    stable = bool(settled[-1])
-    loops = [Loop.rational([alpha, beta], [1, 0, 0], delay=d, gain=w) for d, w in zip(lag, weight, strict=True)]
+    gains = np.array([(port["alpha"], port["beta"], port["initial"] if relative else FIRST) for port in ports])
+    lags, weights = np.ones((2, GROUPS, len(ports)))
+    weights[:] = 0.0
+    for number, port in enumerate(ports):
+        mean = port.mean_delay
+        lag, weight = _groups(port.delays / mean, port.weights)
+        wait = min(port["interval"] / mean, 1.0) if relative else 0.0
+        lags[: lag.size, number] = np.maximum(lag + round(wait / STEP) * STEP, STEP)
+        weights[: lag.size, number] = weight
+    settled, times = _settled(gains, lags, weights, relative=relative)
+    return [
+        _explicit_verdict(port, settled[number], times[number], lags[:, number], weights[:, number])
+        for number, port in enumerate(ports)
+    ]
+
+
+def _explicit_verdict(port: Port, settled: Bools, time: float, lags: Floats, weights: Floats) -> Verdict:
+    alpha, beta, margin, stable = port["alpha"], port["beta"], _margin(settled), bool(settled[-1])
+    loops = [
+        Loop.rational([alpha, beta], [1, 0, 0], delay=lag, gain=weight)
+        for lag, weight in zip(lags, weights, strict=True)
+        if weight
+    ]
     linear = sum(loops[1:], start=loops[0]).stable
     why = "so is the loop near it" if linear else "the loop near it is unstable, but a queue ends at 0"
     return Verdict(
         stable,
         margin,
-        time * mean if stable else None,
+        time * port.mean_delay if stable else None,
         f"alpha = {alpha:g}, beta = {beta:g}: a run of the fluid {'comes to' if stable else 'never comes to'} rest"
         + (f"; {why}" if stable else "")
         + " (Dukkipati et al. 2005, section IV)",
@@ -206,34 +228,35 @@ def _groups(lags: Floats, weights: Floats) -> tuple[Floats, Floats]:
     return np.round(lag / STEP) * STEP, weight.astype(np.float64)
 
 
-def _settled(law: tuple[float, float, float], lags: Floats, weights: Floats, *, relative: bool) -> tuple[Bools, float]:
-    """Runs the fluid with several factors of the gains; capacity and mean round trip are 1.
+def _settled(gains: Floats, lags: Floats, weights: Floats, *, relative: bool) -> tuple[Bools, Floats]:
+    """Runs the fluid of several ports with several factors of the gains; capacities and mean round trips are 1.
 
     Args:
-        law: `alpha`, `beta` and the first rate.
-        lags: of each kind of flow.
-        weights: its share of the load.
-        relative: whether a rate changes by a part of itself (RCP), or of the capacity (XCP).
+        gains: `alpha`, `beta` and the first rate, by port.
+        lags: of each kind of flow, by port.
+        weights: its share of the load, by port.
+        relative: whether a rate changes by a part of itself, or of the capacity.
 
     Returns:
-        Per factor, whether it comes to rest; and when it does with the gains as they are.
+        Per port and factor, whether it comes to rest; and per port when it does with the gains as they are.
     """
-    alpha, beta, first = law
     factor = np.append(FACTORS, 1.0)
+    alpha, beta, first = gains.T[:, :, None]
 
     def change(_t: float, state: Floats, past: Past) -> Floats:
-        load = weights @ past(lags[:, None], 0)
-        queue = state[:, 1]
+        load = np.einsum("gp,gpf->pf", weights, past(lags[:, :, None], 0))
+        queue = state[..., 1]
         drift = factor * (alpha * (1 - load) - beta * queue / (1 + queue)) / (1 + queue)
-        return np.stack([state[:, 0] * drift if relative else drift, load - 1], axis=1)
+        return np.stack([state[..., 0] * drift if relative else drift, load - 1], axis=-1)
 
-    start = np.tile([first, 0.0], (factor.size, 1))
+    start = np.stack(np.broadcast_arrays(first, np.zeros(factor.size)), axis=-1)
     run = integrate(change, start, ROUND_TRIPS, step=STEP, longest=lags.max(), bounds=([0.0, 0.0], [np.inf, np.inf]))
-    rate = run.states[:, :, 0]
+    rate = run.states[..., 0]
     with np.errstate(invalid="ignore"):
         settled = np.ptp(rate[-run.times.size // 10 :], axis=0) < SWING
-    away = np.flatnonzero(np.abs(rate[:, -1] - 1) > NEAR)
-    return settled, float(run.times[away[-1]]) if away.size else 0.0
+    away = np.abs(rate[:, :, -1] - 1) > NEAR
+    last = run.times.size - 1 - np.argmax(away[::-1], axis=0)
+    return settled, np.where(away.any(axis=0), run.times[last], 0.0)
 
 
 def _margin(settled: Bools) -> float:
@@ -309,12 +332,12 @@ def _kelly(port: Port) -> Verdict:
     )
 
 
+#: Laws whose ports are run side by side.
+TOGETHER: dict[str, Callable[[list[Port]], list[Verdict]]] = {"rcp": _rcp, "xcp": _xcp}
 JUDGES: dict[str, Callable[[Port], Verdict]] = {
     "jetmax": _jetmax,
     "emkc": _emkc,
     "emkc_avq": _emkc_avq,
-    "rcp": _rcp,
-    "xcp": _xcp,
     "maxnet": _maxnet,
     "kelly": _kelly,
 }
