@@ -79,8 +79,10 @@ class Bbr(Law):
         """Pacing, or the answers and what the window leaves."""
         bandwidth, rtt = self._model(state, heard)
         window = np.maximum(self.window * bandwidth * rtt + HEADROOM, SMALLEST)
-        room = np.where(state[MODE] == REST, SMALLEST, window) - state[OUT]
-        allowed = np.maximum(heard.answered + heard.lost + room / (BRAKE * rtt), 0.0)
+        allowed = np.maximum(heard.answered + heard.lost + (window - state[OUT]) / (BRAKE * rtt), 0.0)
+        # ProbeRTT sends nothing until hardly anything is on its way, and then its window.
+        resting = np.where(np.isinf(state[END]), 0.0, SMALLEST / heard.rtt)
+        allowed = np.where(state[MODE] == REST, resting, allowed)
         sent: Floats = np.minimum(MARGIN * self._gain(state) * bandwidth, allowed) * self.packet
         return sent
 
@@ -122,7 +124,8 @@ class Bbr(Law):
 
     def _rest(self, state: Floats, heard: Heard) -> None:
         """Stays in ProbeRTT for a while, and a round trip, once hardly anything is on its way."""
-        small = (state[MODE] == REST) & np.isinf(state[END]) & (state[OUT] <= SMALLEST + 1)
+        little = np.minimum(state[OUT], heard.answered * heard.waits) <= SMALLEST
+        small = (state[MODE] == REST) & np.isinf(state[END]) & little
         state[END] = np.where(small, heard.now + np.maximum(STAY, heard.waits), state[END])
         over = (state[MODE] == REST) & (heard.now > state[END])
         state[SEEN] = np.where(over, heard.now, state[SEEN])

@@ -55,7 +55,7 @@ class Vegas(NewReno):
         """Slow start ends where `gamma` packets wait, with what the pipe holds and one."""
         state = super().settle(state, heard)
         full = (state[SLOW] > 0) & (self.waiting(state, heard) > self.gamma) & (heard.answered > 0)
-        pipe = state[WINDOW] * self.shortest(state, heard) / heard.waits + 1
+        pipe = heard.answered * self.shortest(state, heard) + 1
         state[WINDOW] = np.where(full, np.minimum(state[WINDOW], pipe), state[WINDOW])
         state[SLOW] = np.where(full, 0.0, state[SLOW])
         return state

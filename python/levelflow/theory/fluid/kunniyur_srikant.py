@@ -69,7 +69,13 @@ class KunniyurSrikant(Law):
         delay = np.where(self.is_rate, 1.0, np.where(self.delay > 0, self.delay, heard.waits / self.unit))
         nacks = self.heeds_losses * heard.lost + self.heeds_marks * heard.marked
         users = dataclasses.replace(self.users, delays=delay)
-        return ks.window_change(users, self.beta, size, heard.answered + heard.lost, nacks)[None, :]
+        answers = heard.answered + heard.lost
+        gain = ks.window_change(users, self.beta, size, answers, 0.0)
+        cut = gain - ks.window_change(users, self.beta, size, answers, nacks)
+        # Of many answers to a small window each adds less than the one before: `W^2` grows evenly.
+        grown = np.sqrt(size**2 + 2 * heard.step * size * gain)
+        slope: Floats = (grown / (1 + heard.step * cut / size) - size) / heard.step
+        return slope[None, :]
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """Keeps the floor."""
