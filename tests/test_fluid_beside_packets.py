@@ -1,0 +1,99 @@
+"""Fluid models beside the packet simulator: means over the second half of runs of one link, and of a network."""
+
+import numpy as np
+import polars as pl
+import pytest
+
+from levelflow import Scenario
+from levelflow.theory.fluid import from_scenario, simulate
+
+DURATION, HALF = 60.0, 30.0
+MB = 1e6
+
+
+def both(scenario, **options):
+    """Rates that arrive (bit/s, by flow) and mean queues (bytes, by link): of packets, and of the fluid."""
+    result = scenario.run()
+    late = pl.col("t") > HALF
+    packets = result.flows.filter(late).group_by("flow", maintain_order=True).agg(pl.col("delivered_bps").mean())
+    queues = result.links.filter(late).group_by("link", maintain_order=True).agg(pl.col("queue_bytes").mean())
+    run = simulate(from_scenario(scenario.resolve()), DURATION, every=0.1, **options)
+    fluid = run.mean(run.delivered, HALF), run.mean(run.queues, HALF)
+    return (packets["delivered_bps"].to_numpy(), queues["queue_bytes"].to_numpy()), fluid
+
+
+def pair(law, capacity="20 Mb/s", rtt="200 ms", count=1, **link):
+    made = Scenario("pair", "60 s").link("R1", "R2", capacity, "20 ms", **{"buffer": "1 BDP", "duplex": True, **link})
+    return made.flow("a", law, "R1", "R2", rtt=rtt).flow("b", law, "R1", "R2", rtt=rtt, start="5 s", count=count)
+
+
+STEP = {"queue": {"red": {"weight": 1.0, "min": "50 packets", "max": "50 packets"}}}
+
+
+@pytest.mark.parametrize(
+    ("law", "link", "within", "queue_within"),
+    [
+        ("jetmax", {}, 0.01, None),  # joiners of the fluid leave a queue that nobody drains
+        ({"emkc_avq": {"alpha": "1 Mb/s"}}, {}, 0.02, 0.02),
+        ({"kelly": {"kappa": 0.1, "omega": "200 kb/s"}}, {}, 0.02, 0.01),
+        ("rcp", {"capacity": "100 Mb/s"}, 0.02, None),
+        ("maxnet", {}, 0.02, None),
+        ("xcp", {}, 0.01, None),
+        ({"aimd": {"alpha": "200 kb/s"}}, {}, 0.05, None),
+        ("dctcp", STEP, 0.05, 0.25),
+        ("cbr", {}, 0.01, None),
+    ],
+)
+def test_two_flows_over_one_link_get_the_same_rates(law, link, within, queue_within):
+    scenario = pair(law, **link)
+    (packets, queues), (rates, waiting) = both(scenario)
+    assert rates == pytest.approx(packets, rel=within)
+    if queue_within is not None:
+        assert waiting[0] == pytest.approx(queues[0], rel=queue_within)
+
+
+@pytest.mark.parametrize("law", ["newreno", "cubic", "htcp", "bic", "vegas", "tfrc"])
+def test_flows_that_share_as_they_started_fill_the_link_alike(law):
+    (packets, _), (rates, _) = both(pair(law), each_loss=True)
+    assert rates.sum() == pytest.approx(packets.sum(), rel=0.03)
+
+
+@pytest.mark.parametrize(("law", "within"), [("newreno", 0.05), ("scalable", 0.08), ("cubic", 0.05), ("tfrc", 0.05)])
+def test_random_losses_leave_the_same_rates(law, within):
+    """Each loss by itself is near what packets do; the mean of many gives `sqrt(2/p)` where `sqrt(3/2p)` packets do."""
+    scenario = Scenario("lossy", "60 s").link("R1", "R2", "1 Gb/s", "20 ms", loss=5e-3, duplex=True)
+    scenario.set("link.1.reverse", {"loss": 0.0}).flow("a", law, "R1", "R2", rtt="100 ms", count=20)
+    result = scenario.run()
+    packets = result.flows.filter(pl.col("t") > HALF)["delivered_bps"].mean() / 20
+    network = from_scenario(scenario.resolve())
+    run = simulate(type(network)(network.links, network.flows[:1]), DURATION, every=0.1, each_loss=True)
+    assert run.mean(run.delivered, HALF)[0] == pytest.approx(packets, rel=within)
+
+
+def test_many_flows_under_red_leave_the_same_queue():
+    """30 flows: the mean of many answers."""
+    queue = {"red": {"min": "20 packets", "max": "200 packets", "max_p": 0.1, "weight": 0.002, "ecn": True}}
+    scenario = pair({"newreno": {"ecn": True}}, buffer="1 MB", count=29, queue=queue)
+    (packets, queues), (rates, waiting) = both(scenario)
+    assert rates.sum() == pytest.approx(packets.sum(), rel=0.02)
+    assert waiting[0] == pytest.approx(queues[0], rel=0.2)
+
+
+@pytest.mark.parametrize("law", ["jetmax", "rcp", "maxnet"])
+def test_a_parking_lot_comes_to_the_same_rates(law):
+    scenario = Scenario("lot", "60 s")
+    for number, capacity in enumerate(("50 Mb/s", "30 Mb/s", "40 Mb/s")):
+        scenario.link(f"N{number}", f"N{number + 1}", capacity, "10 ms", duplex=True)
+    scenario.flow("long", law, "N0", "N3", rtt="200 ms")
+    for number in range(3):
+        scenario.flow(f"x{number}", law, f"N{number}", f"N{number + 1}", rtt="150 ms", start=f"{3 + 3 * number} s")
+    (packets, _), (rates, _) = both(scenario)
+    assert rates == pytest.approx(packets, rel=0.03)
+
+
+def test_a_late_fast_flow_gets_more_as_in_packets():
+    scenario = pair("fast", "10 Mb/s", "40 ms", buffer="100 packets").set("flow.b.start", "20 s")
+    (packets, queues), (rates, waiting) = both(scenario)
+    assert rates == pytest.approx(packets, rel=0.05)
+    assert waiting[0] == pytest.approx(queues[0], rel=0.1)
+    assert np.diff(rates) > 2e6
