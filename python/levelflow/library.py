@@ -24,12 +24,19 @@ def find(name: str) -> Path:
         ScenarioError: if there is none; names the nearest.
     """
     path = Path(name)
-    if path.suffix or path.exists() or len(path.parts) > 1:
+    if path.suffix or len(path.parts) > 1 or _exists(path):
         return path
     known = _scenario_files()
     if name not in known:
         raise ScenarioError(f"{name}: no such file or scenario; {nearest(name, list(known))}")
     return known[name]
+
+
+def _exists(path: Path) -> bool:
+    try:
+        return path.exists()
+    except OSError:  # no file can have such a name
+        return False
 
 
 def laws() -> list[dict[str, Any]]:

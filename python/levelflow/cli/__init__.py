@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -12,6 +12,8 @@ from levelflow.cli.running import app as running
 from levelflow.cli.theory import app as theory
 
 BAD_INPUT = 2
+#: What is wrong with a command line; typer exports one kind of it only.
+UsageError: Any = typer.BadParameter.__mro__[1]
 
 app = typer.Typer(
     help="Explicit-rate congestion control that you can prove, simulate and deploy.",
@@ -45,12 +47,30 @@ def levelflow(
 def main() -> None:
     """Runs the command line; bad input is one line on standard error and exit status 2."""
     try:
-        app()
-    except ValueError as error:
-        from levelflow import ScenarioError
-        from levelflow.theory.errors import TheoryError
-
-        if not isinstance(error, ScenarioError | TheoryError):
+        status = app(standalone_mode=False)
+    except typer.Abort:
+        sys.exit(1)
+    except (ValueError, UsageError) as error:
+        line = _line(error)
+        if line is None:
             raise
-        print(f"levelflow: {error}", file=sys.stderr)
+        print(line, file=sys.stderr)
         sys.exit(BAD_INPUT)
+    sys.exit(status)
+
+
+def _line(error: Exception) -> str | None:
+    """Returns what to say of bad input, and nothing of a mistake of ours."""
+    if isinstance(error, UsageError):
+        text: str = error.format_message()
+        where = error.ctx
+        if where is not None and text == where.get_help():  # without a command, typer says what there is
+            return text
+        wrong = " ".join(text.split()).rstrip(".")
+        command = "levelflow" if where is None else where.command_path
+        return f"levelflow: {wrong[0].lower()}{wrong[1:]}; see '{command} --help'"
+    from levelflow import ScenarioError
+    from levelflow.theory.errors import TheoryError
+
+    # A name from the command line may have lines of its own.
+    return " ".join(f"levelflow: {error}".split("\n")) if isinstance(error, ScenarioError | TheoryError) else None

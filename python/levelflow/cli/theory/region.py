@@ -20,7 +20,7 @@ LAWS = ("kelly", "rcp", "xcp", "maxnet", "emkc_avq")
 FINEST = 40
 
 Law = Annotated[str, typer.Argument(help=f"One of {', '.join(LAWS)}.", show_default=False)]
-Rtt = Annotated[str, typer.Option(metavar="TIME", help="maxnet: round-trip time of the flows.")]
+Rtt = Annotated[str | None, typer.Option(metavar="TIME", help="maxnet: round-trip time of the flows [default: 1 s].")]
 Steps = Annotated[
     str | None, typer.Option(metavar="STEPS", help='kelly, emkc_avq: delays, as in "1,3,10".', show_default=False)
 ]
@@ -30,7 +30,7 @@ Fluid = Annotated[
 
 
 def region(
-    law: Law, rtt: Rtt = "1 s", delays: Steps = None, fluid: Fluid = 0, out: Out = None, as_json: AsJson = False
+    law: Law, rtt: Rtt = None, delays: Steps = None, fluid: Fluid = 0, out: Out = None, as_json: AsJson = False
 ) -> None:
     """For which two gains a law is stable on one link, all delays equal: a table, and a picture of the boundary.
 
@@ -64,7 +64,7 @@ def region(
         typer.echo(out)
 
 
-def _region(law: str, rtt: str, delays: str | None) -> Region:
+def _region(law: str, rtt: str | None, delays: str | None) -> Region:
     from levelflow.cli.theory.reading import numbers
     from levelflow.theory import regions
     from levelflow.theory.delays import read_delays
@@ -75,6 +75,8 @@ def _region(law: str, rtt: str, delays: str | None) -> Region:
         free = f"{law} has no region: gains from 0 to 2 are stable under all delays"
         about = free if law in {"jetmax", "emkc"} else f"no region is known of {law}"
         raise TheoryError(f"{about}; needs one of {', '.join(LAWS)}")
+    if law != "maxnet" and rtt is not None:
+        raise TheoryError(f"--rtt is not for {law}; needs maxnet")
     if law in {"kelly", "emkc_avq"} and delays is not None:
         given = numbers("delays", delays)
         steps = read_delays(given, len(given)).tolist()
@@ -82,7 +84,7 @@ def _region(law: str, rtt: str, delays: str | None) -> Region:
     if delays is not None:
         raise TheoryError(f"--delays is not for {law}; needs kelly or emkc_avq")
     simple = {"kelly": regions.kelly, "rcp": regions.rcp_region, "xcp": regions.xcp_region, "emkc_avq": regions.avq}
-    return regions.maxnet(delay=time(rtt)) if law == "maxnet" else simple[law]()
+    return regions.maxnet(delay=time(rtt or "1 s")) if law == "maxnet" else simple[law]()
 
 
 def _tried(law: str, points: int) -> Tried | None:
