@@ -13,6 +13,11 @@ if TYPE_CHECKING:
 
     from levelflow.theory.network import Floats, Ints
 
+#: No quantity is larger, and none that is divided by smaller: squares and ratios remain numbers.
+LARGEST = 1e150
+#: Whole numbers up to this are different numbers.
+LARGEST_WHOLE = 2**53
+
 
 def read_array(name: str, values: ArrayLike) -> Floats:
     """Returns an array of real numbers, of any shape and size, as a copy.
@@ -85,8 +90,8 @@ def read_whole(name: str, values: ArrayLike, least: int = 0) -> Ints:
         ParameterError: if they are not.
     """
     value = read_array(name, values)
-    fits = np.isfinite(value) & (value >= least) & (value == np.round(value))
-    _refuse(name, value, fits, f"a whole number >= {least}")
+    _refuse(name, value, (value >= least) & (value == np.round(value)), f"a whole number >= {least}")
+    _refuse(name, value, value <= LARGEST_WHOLE, f"a whole number from {least} to {LARGEST_WHOLE}")
     return value.astype(np.int64)
 
 
@@ -120,6 +125,8 @@ def _within(name: str, value: Floats, low: float, high: float, closed: bool) -> 
     below = "" if high == np.inf else f"{' and' if above else ''} <= {high:g}"
     between = closed and above and below
     _refuse(name, value, fits, f"a number from {low:g} to {high:g}" if between else f"a finite number{above}{below}")
+    size, least = np.abs(value), 0.0 if closed or low else 1 / LARGEST
+    _refuse(name, value, (least <= size) & (size <= LARGEST), f"a size of {least:g} to {LARGEST:g}")
     return value
 
 
