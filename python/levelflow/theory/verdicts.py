@@ -207,7 +207,7 @@ def _explicit_verdict(port: Port, settled: Bools, time: float, lags: Floats, wei
     return Verdict(
         stable,
         margin,
-        time * port.mean_delay if stable else None,
+        float(time * port.mean_delay) if stable else None,
         f"alpha = {alpha:g}, beta = {beta:g}: a run of the fluid {'comes to' if stable else 'never comes to'} rest"
         + (f"; {why}" if stable else "")
         + " (Dukkipati et al. 2005, section IV)",
