@@ -31,7 +31,7 @@ def best_by_cvxpy(routes, capacities, utility, penalty, costs=0.0):
         within = [above >= matrix @ rates, above >= capacities, rates >= 0]
         paid = penalty * cvxpy.sum(above - cvxpy.multiply(capacities, cvxpy.log(above)))
     problem = cvxpy.Problem(cvxpy.Maximize(utility(rates) - costs * cvxpy.sum(rates) - paid), within)
-    problem.solve(solver=cvxpy.CLARABEL, tol_gap_abs=1e-12, tol_gap_rel=1e-12, tol_feas=1e-12)
+    problem.solve(solver=cvxpy.CLARABEL, tol_gap_abs=1e-9, tol_gap_rel=1e-9, tol_feas=1e-9)
     return rates.value
 
 
