@@ -139,6 +139,20 @@ def test_both_verdicts_are_put_to_the_test(single):
         assert {found.stable for (name, _), (found, _, _) in single.items() if name == law} == {True, False}
 
 
+def test_each_link_of_a_path_adds_to_the_gain_of_kelly_control():
+    """A gain that one link allows, and two do not, unless the first loses what the second would tell of."""
+    for capacities, stable in (((10,), True), ((12, 10), False), ((10, 12), True)):
+        links = len(capacities)
+        scenario = Scenario(f"{links} links", "60 s", seed=1, sample="100 ms")
+        scenario.law("kelly", kappa=0.7 * critical_gain(4), omega="5 kb/s", min_rate="50 kb/s")
+        for number, capacity in enumerate(capacities):
+            scenario.link(f"N{number}", f"N{number + 1}", f"{capacity} Mb/s", "1 ms", buffer="20 kB", duplex=True)
+        for name in ("x1", "x2"):
+            scenario.flow(name, "kelly", "N0", f"N{links}", rtt="85 ms")
+        assert check(scenario.resolve()).stable is stable
+        assert (swing(scenario)[0] < SWING) is stable
+
+
 def test_flows_settle_about_as_soon_as_they_should(single):
     for (law, seed), (found, _, settled) in single.items():
         if law != "kelly" and settled is not None and found.stable:

@@ -17,6 +17,8 @@ from levelflow.theory.verdicts import Port, Verdict, verdicts
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from numpy.typing import NDArray
+
     from levelflow.theory.network import Floats, Ints
     from levelflow.theory.scenarios import Competition, Link
 
@@ -124,6 +126,7 @@ def _judgements(found: Competition, rates: Floats, limits: Ints, loads: Floats) 
     delays = np.array(
         [flow["base_rtt_s"] + full[route].sum() for flow, route in zip(found.entries, found.routes, strict=True)]
     )
+    over = loads > np.array([link["capacity_bps"] for link in found.links]) * (1 + FULL)
     groups: dict[tuple[int, str], list[int]] = {}
     for number, (flow, link) in enumerate(zip(found.entries, limits.tolist(), strict=True)):
         groups.setdefault((link, flow["law"]), []).append(number)
@@ -135,11 +138,17 @@ def _judgements(found: Competition, rates: Floats, limits: Ints, loads: Floats) 
                 delays=delays[members],
                 parameters=found.entries[members[0]]["params"] | found.links[link]["laws"].get(law, {}),
                 counts=found.counts[members],
+                hops=np.array([_hops(over[found.routes[number]]) for number in members]),
             )
             for link, members in own.items()
         ]
         for (link, members), verdict in zip(own.items(), verdicts(law, ports), strict=True):
             yield Judgement(link, law, tuple(members), verdict)
+
+
+def _hops(over: NDArray[np.bool_]) -> float:
+    """Returns how many links there are up to the first that is sent more than it carries, that one included."""
+    return float(np.argmax(over) + 1 if over.any() else over.size)
 
 
 def _full_wait(link: Link, load: float, packet: int) -> float:

@@ -49,12 +49,15 @@ class Port:
         delays: their round-trip times without queues, s.
         parameters: of the law, as texts with units.
         counts: how many flows there are of each; one by default.
+        hops: how many links each crosses, up to the first that loses what does not fit: those behind it see no change;
+            one by default.
     """
 
     rates: Floats
     delays: Floats
     parameters: dict[str, str]
     counts: Floats | None = None
+    hops: Floats | None = None
 
     def __getitem__(self, name: str) -> float:
         """A parameter in base units."""
@@ -309,15 +312,19 @@ def _maxnet(port: Port) -> Verdict:
 
 
 def _kelly(port: Port) -> Verdict:
-    """`z^D - z^(D-1) + kappa sum_i w_i z^(D - D_i)` has its roots inside the unit circle (Zhang 2008, eq 3)."""
+    """`z^D - z^(D-1) + kappa sum_i w_i M_i z^(D - D_i)` has its roots inside the unit circle (Zhang 2008, eq 3).
+
+    With the price `(y - C)/y`, each of `M_i` links adds `p + y p' = 1` to the left of eq 3, full or not.
+    """
     kappa = port["kappa"]
     steps = 1 + np.ceil(np.round(port.delays / port["interval"], 6)).astype(int)
     longest = int(steps.max())
+    hops = 1.0 if port.hops is None else port.hops
 
     def radius(gain: float) -> float:
         closed = np.zeros(longest + 1)
         closed[:2] = 1.0, -1.0
-        np.add.at(closed, steps, gain * port.weights)
+        np.add.at(closed, steps, gain * port.weights * hops)
         return float(np.abs(np.roots(closed)).max())
 
     here = radius(kappa)
