@@ -10,7 +10,7 @@ from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import maxnet
 from levelflow.theory.laws.maxnet import Parameters
 from levelflow.theory.laws.maxnet_fluid import Network, Start, run
-from levelflow.theory.laws.maxnet_stability import Compensator, link_loop
+from levelflow.theory.laws.maxnet_stability import Compensator, link_loop, network_roots
 from levelflow.theory.maxmin import unfairness
 from levelflow.theory.network import CapacityError, RouteError
 
@@ -71,6 +71,18 @@ def test_at_rest_nothing_moves_and_rates_are_max_min_fair(network, law):
 def test_equal_prices_of_two_bottlenecks_are_told():
     assert not maxnet.rest([[0], [1]], [10e6, 10e6]).separate
     assert maxnet.rest([[0], [1]], [10e6, 20e6]).separate
+
+
+def test_a_link_that_a_flow_crosses_twice_feels_it_twice():
+    twice, law = maxnet.rest([[0, 0]], [1e9]), Parameters(alpha=1.5)
+    assert twice.shares.tolist() == [pytest.approx(0.9)]
+    assert network_roots(twice, [1.0], law).tolist() == network_roots(maxnet.rest([[0]], [1e9]), [1.0], law).tolist()
+
+
+def test_without_flows_links_rest_at_their_floors():
+    empty = maxnet.rest([], [1e9, 2e9])
+    assert empty.rates.size == empty.shares.size == 0
+    assert empty.prices.tolist() == maxnet.floor([1e9, 2e9]).tolist()
 
 
 def test_overload_is_a_share_of_the_capacity_and_ends_with_nine_flows():

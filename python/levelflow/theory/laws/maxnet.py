@@ -22,7 +22,7 @@ import numpy as np
 
 from levelflow.theory.checked import read_number, read_numbers
 from levelflow.theory.maxmin import rates_and_bottlenecks
-from levelflow.theory.network import CapacityError, read_capacities
+from levelflow.theory.network import CapacityError, read_capacities, read_crossings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -160,7 +160,7 @@ def rest(routes: Routes, capacities: ArrayLike, law: Parameters = PAPER) -> Rest
     """Returns rates and prices at rest: max-min fair for links of `mu C` each, whatever the delays.
 
     Args:
-        routes: per flow, the indices of the links that it crosses.
+        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
         capacities: per link, bit/s.
         law: the parameters.
 
@@ -174,13 +174,15 @@ def rest(routes: Routes, capacities: ArrayLike, law: Parameters = PAPER) -> Rest
     capacity = read_capacities(capacities)
     if not capacity.all():
         raise CapacityError(f"link {np.argmin(capacity)}: capacity 0 is not allowed; its price would be infinite")
+    flow, link, _ = read_crossings(routes, capacity.size)
     rates, limits = rates_and_bottlenecks(routes, law.mu * capacity)
-    heard = price_of(rates, law)
+    heard = price_of(rates, law) if len(routes) else np.zeros(0)
     prices = floor(capacity, law)
     prices[limits] = heard
     tight = np.sort(prices[np.unique(limits)])
     separate = bool((np.diff(tight) > EQUAL * law.scale).all())
-    return Rest(rates, prices, heard, limits, rates / capacity[limits], separate)
+    times = np.bincount(flow, weights=link == limits[flow], minlength=rates.size)
+    return Rest(rates, prices, heard, limits, times * rates / capacity[limits], separate)
 
 
 def rate(state: ArrayLike, price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
