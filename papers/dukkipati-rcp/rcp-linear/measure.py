@@ -5,6 +5,7 @@ from scipy.optimize import brentq
 
 from levelflow.claims.metrics import grid
 from levelflow.theory.laws import rcp
+from levelflow.theory.loops import Loop
 from levelflow.theory.pictures import nyquist, regions
 
 BETAS = grid(0.05, 0.5, 0.05)
@@ -59,6 +60,13 @@ def encircled(beta):
     return [margins.gain_down, margins.gain]
 
 
+def pade_loop_of_alpha(beta):
+    """G1 with the approximation in place of the delay (001, footnote 11)."""
+    numerator, denominator = rcp.PADE
+    below = np.polyadd(np.polymul([1, 0, 0], denominator), beta * numerator)
+    return Loop.rational(np.polymul([1, 0], numerator), below)
+
+
 def phase_peak(loop):
     """Where the phase's slope, the real part of G'/G, is 0."""
     parts = [(part, part.derivative()) for part in (loop.numerator, loop.denominator)]
@@ -74,7 +82,7 @@ def measure(figure):
     loop = rcp.loop(0.4, 0.2)
     x = np.geomspace(1e-3, 10, 4000)
     pade = list(rcp.alpha_range(0.3, pade=True))
-    open_loop = np.roots(np.polyadd(np.polymul([1, 0, 0], rcp.PADE[1]), 0.3 * rcp.PADE[0]))
+    approximated = pade_loop_of_alpha(0.3)
     pairs = [zip(rcp.alpha_range(beta, pade=True), rcp.alpha_range(beta), strict=True) for beta in BETAS]
     independent = {"N": {"flows": 1000}, "C": {"capacity": 1e10}, "d0": {"d0": 1.0}}
     return {
@@ -89,9 +97,9 @@ def measure(figure):
             [name for name, other in independent.items() if unchanged(**other)],
         ],
         "rcp-fig34": [
-            int((open_loop.real > 0).sum()),
+            approximated.unstable_poles,
             pade,
-            [-1 / alpha for alpha in pade],
+            [crossing.value.real for crossing in approximated.margins.phase_crossings],
             encircled(0.3),
             not unchanged(d0=1.0),
         ],

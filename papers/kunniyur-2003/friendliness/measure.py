@@ -15,7 +15,7 @@ NU = np.array([0.0, 0.5, 1.0, 2.0])[:, None]
 LOSS = np.array([0.001, 0.003, 0.01, 0.02, 0.05])
 DELAY = 1.5
 TAKEN = 0.1  # of the window of rest, by a nack
-ANSWERS, COPIES = 40_000, 20
+ANSWERS, COPIES = 40_000, 200
 
 
 def beside_tcp(loss_exponent):

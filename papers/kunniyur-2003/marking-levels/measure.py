@@ -21,9 +21,10 @@ ARRIVALS = 4.0  # short flows in 1 unit of time, for which each stays on average
 def single_link():
     cases = ((5, 90.0), (20, 60.0), (100, 20.0))
     totals = [best([[0]] * n, [level], Users(), 0.5, marks=True).rates.sum() for n, level in cases]
-    loads = [best([[0]] * 20, [level], Users(), 0.5, marks=True).rates.sum() for level in (60.0, 40.0)]
-    lost = excess_share(CAPACITY, np.round(loads, 6))
-    return [Against(totals, [level + n / 0.5 for n, level in cases]), lost.tolist()]
+    *met, above = (best([[0]] * 20, [level], Users(), 0.5, marks=True).rates.sum() for level in (59.9, 40.0, 60.1))
+    if not excess_share(CAPACITY, above) > 0:
+        raise ArithmeticError("a level above that of the condition loses nothing, either")
+    return [Against(totals, [level + n / 0.5 for n, level in cases]), excess_share(CAPACITY, met).tolist()]
 
 
 def levels_of(network):

@@ -83,7 +83,7 @@ def theorem_19():
 def equation_158(draws=20):
     """Largest error of the formula: sources of eq 153, and random chains of which one state brings nothing."""
     rng = np.random.default_rng(1)
-    arrivals = [interrupted_bernoulli(n, 0.02, off) for n, off in ((1, 0.2), (4, 0.2), (4, 0.1))]
+    arrivals = [interrupted_bernoulli(4, 0.02, off) for off in (0.2, 0.1)]
     for _ in range(draws):
         moves = rng.random((5, 5)) ** 3
         moves[:, 0] += 2.0
@@ -91,7 +91,7 @@ def equation_158(draws=20):
     return max(
         abs(loss_from_unlimited(some, buffer) / queue(some, buffer).loss - 1)
         for some in arrivals
-        if 0 < some.mean < 0.95 and some.packets.max() > 1
+        if some.mean < 1
         for buffer in (2, 4, 8, 16)
     )
 
