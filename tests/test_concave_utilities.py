@@ -3,12 +3,14 @@
 import cvxpy
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from test_utility import incidence
 
 from levelflow.theory.assignment import random_routes
-from levelflow.theory.network import CapacityError, RouteError, WeightError
+from levelflow.theory.errors import ParameterError
+from levelflow.theory.marking import excess_paid
+from levelflow.theory.network import CapacityError, RouteError
 from levelflow.theory.utility import UtilityError, optimum, optimum_of
 
 SEEDS = st.integers(0, 2**32)
@@ -66,8 +68,15 @@ def test_utilities_with_an_end_or_a_finite_beginning_have_the_rates_of_cvxpy(see
     def utility(x):
         return (weights * first) @ cvxpy.log1p(x) - (~first / 20) @ cvxpy.square(x - enough)
 
+    def worth(x):
+        load = incidence(routes, len(capacities)) @ x
+        paid = 0.0 if penalty is None else penalty * excess_paid(capacities, load).sum()
+        return utility(x).value - paid
+
     found = optimum_of(marginal, routes, capacities, penalty=penalty)
-    assert found.rates == pytest.approx(best_by_cvxpy(routes, capacities, utility, penalty), rel=1e-3, abs=2e-2)
+    expected = np.maximum(best_by_cvxpy(routes, capacities, utility, penalty), 0.0)
+    assert worth(found.rates) >= worth(expected) - 1e-6  # what cvxpy finds is worth a little less, and a little away
+    assert found.rates == pytest.approx(expected, rel=1e-3, abs=1e-1)
 
 
 @settings(max_examples=40, deadline=None)
@@ -98,6 +107,7 @@ def test_mixtures_in_large_networks_meet_the_conditions_of_optimality(seed, flow
 
 @settings(max_examples=40, deadline=None)
 @given(SEEDS, st.integers(1, 200), st.integers(1, 200), st.sampled_from([None, 0.1, 10.0]))
+@example(596, 1, 199, None)  # at first guess, the only flow wants nothing
 def test_any_utilities_in_large_networks_meet_the_conditions_of_optimality(seed, flows, links, penalty):
     random = np.random.default_rng(seed)
     routes, capacities = network(random, flows, links)
@@ -163,13 +173,17 @@ def test_who_wants_no_more_leaves_a_link_without_a_price():
         (UtilityError, "U' is nowhere above 0", lambda: optimum_of(lambda x: -x, [[0]], [1])),
         (UtilityError, r"is not a number", lambda: optimum_of(lambda x: x * np.nan, [[0]], [1])),
         (UtilityError, r"shape \(\) for 1 flows; needs one each", lambda: optimum_of(lambda x: 1.0, [[0]], [1])),
-        (UtilityError, r"cost -1.0", lambda: optimum_of(lambda x: 1 / x, [[0]], [1], costs=-1)),
-        (UtilityError, r"penalty nan", lambda: optimum_of(lambda x: 1 / x, [[0]], [1], penalty=np.nan)),
+        (ParameterError, r"cost -1.0", lambda: optimum_of(lambda x: 1 / x, [[0]], [1], costs=-1)),
+        (ParameterError, r"penalty nan", lambda: optimum_of(lambda x: 1 / x, [[0]], [1], penalty=np.nan)),
         (CapacityError, r"link 0: capacity 0", lambda: optimum_of(lambda x: 1 / x, [[0]], [0])),
         (RouteError, r"flow 0 crosses no link", lambda: optimum_of(lambda x: 1 / x, [[]], [1])),
-        (WeightError, r"flow 1: all weights are 0", lambda: optimum([[0]] * 2, [1], weights=[[1, 0], [1, 0]])),
-        (UtilityError, r"flow 1: weight -1.0", lambda: optimum([[0]] * 2, [1], weights=[[1, -1], [1, 0]])),
-        (UtilityError, r"exponent nan", lambda: optimum([[0]], [1], weights=[[1], [1]], exponents=[[0], [np.nan]])),
+        (ParameterError, r"flow 1: all weights are 0", lambda: optimum([[0]] * 2, [1], weights=[[1, 0], [1, 0]])),
+        (ParameterError, r"weight 0, 1: -1.0", lambda: optimum([[0]] * 2, [1], weights=[[1, -1], [1, 0]])),
+        (
+            ParameterError,
+            r"exponent 1, 0: nan",
+            lambda: optimum([[0]], [1], weights=[[1], [1]], exponents=[[0], [np.nan]]),
+        ),
         (UtilityError, r"needs terms by flows", lambda: optimum([[0]], [1], weights=[[1, 1]])),
         (UtilityError, r"needs terms by flows", lambda: optimum([[0]], [1], weights=[[1], [1]], exponents=[0, 1])),
     ],

@@ -15,7 +15,7 @@ from levelflow.theory.marking import (
     level_change,
     marking_levels,
 )
-from levelflow.theory.network import CapacityError, RouteError, WeightError
+from levelflow.theory.network import CapacityError, RouteError
 from levelflow.theory.utility import optimum
 
 
@@ -151,7 +151,7 @@ def test_a_level_stays_between_nothing_and_its_target():
         (CapacityError, "link 0: a foreign load", {"unresponsive": -1}),
         (CapacityError, "link 0: a foreign load", {"unresponsive": np.nan}),
         (CapacityError, "link 1: capacity inf", {"capacities": [1, np.inf]}),
-        (WeightError, "flow 1: weight 0.0", {"weights": [1, 0]}),
+        (ParameterError, "weight 1: 0.0", {"weights": [1, 0]}),
         (RouteError, "flow 0 crosses no link", {"routes": [[], [0]]}),
     ],
 )

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.optimize import linprog
 
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.maxmin import bottlenecks, maxmin, unfairness
-from levelflow.theory.network import CapacityError, RouteError, WeightError
+from levelflow.theory.network import CapacityError, RouteError
 
 
 @st.composite
@@ -147,5 +148,5 @@ def test_a_route_that_is_no_route_is_refused(routes, line):
 
 @pytest.mark.parametrize("weights", [[0.0], [float("nan")], [1.0, 1.0]])
 def test_a_weight_that_is_no_weight_is_refused(weights):
-    with pytest.raises(WeightError):
+    with pytest.raises(ParameterError):
         maxmin([[0]], [1.0], weights)

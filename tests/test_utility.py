@@ -6,7 +6,7 @@ from scipy.optimize import brentq, linprog
 
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.maxmin import maxmin
-from levelflow.theory.network import CapacityError, RouteError, WeightError
+from levelflow.theory.network import CapacityError, RouteError
 from levelflow.theory.utility import optimum
 
 PARKING_LOT = [[0, 1, 2], [0], [1], [2]]
@@ -166,7 +166,7 @@ def test_what_nobody_crosses_has_no_price_and_nobody_has_no_rates():
             {"capacities": [1, 0]},
         ),
         (RouteError, r"flow 1 crosses no link", {"routes": [[0], []]}),
-        (WeightError, r"flow 0: weight 0.0", {"weights": [0, 1]}),
+        (ParameterError, r"weight 0: 0.0", {"weights": [0, 1]}),
         (ParameterError, r"exponent 1: -2.0 is not allowed; needs a finite number >= 0", {"exponents": [1, -2]}),
         (ParameterError, r"exponent of shape \(3,\)", {"exponents": [1, 2, 3]}),
         (ParameterError, r"cost 0: nan", {"costs": [np.nan, 0]}),

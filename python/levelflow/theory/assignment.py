@@ -19,8 +19,9 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
+from levelflow.theory.checked import read_each
 from levelflow.theory.errors import TheoryError
-from levelflow.theory.network import read_capacities, read_crossings, read_weights
+from levelflow.theory.network import crossing_matrix, read_capacities, read_crossings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -44,7 +45,7 @@ def bottleneck_sets(
     routes: Routes,
     capacities: ArrayLike,
     rates: ArrayLike,
-    weights: ArrayLike | None = None,
+    weights: ArrayLike = 1.0,
     tolerance: float = 1e-9,
 ) -> list[list[int]]:
     """Returns all bottlenecks of each flow (definition 6), in ascending order.
@@ -60,18 +61,16 @@ def bottleneck_sets(
             a bottlenecked flow may lack.
 
     Raises:
-        AssignmentError: if there is not one rate for each flow, or it is negative, infinite or NaN.
+        ParameterError: if there is not one rate for each flow, or it is negative, infinite or NaN.
         NetworkError: if the network is none, as for `levelflow.theory.maxmin.maxmin`.
 
     >>> bottleneck_sets([[0, 1], [0], [1]], [10.0, 4.0], [2.0, 8.0, 2.0])
     [[1], [0], [1]]
     """
     capacity = read_capacities(capacities)
-    weight = read_weights(weights, len(routes))
+    weight = read_each("weight", weights, len(routes))
     flow, link, starts = read_crossings(routes, capacity.size)
-    rate = np.array(rates, dtype=np.float64)
-    if rate.shape != (len(routes),) or not (np.isfinite(rate) & (rate >= 0)).all():
-        raise AssignmentError("rates are not allowed; needs a finite number >= 0 for each flow")
+    rate = read_each("rate", rates, len(routes), closed=True)
     used = np.bincount(link, weights=rate[flow], minlength=capacity.size)
     full = np.abs(used - capacity) <= tolerance * capacity
     level = rate / weight
@@ -99,9 +98,7 @@ def assign(routes: Routes, bottlenecks: ArrayLike, links: int | None = None) -> 
     ([(0, 1), (0, 2), (2, 3)], None)
     """
     count = max((max(route, default=0) for route in routes), default=-1) + 1 if links is None else links
-    flow, link, _ = read_crossings(routes, count)
-    crosses = np.zeros((len(routes), count), dtype=np.bool_)
-    crosses[flow, link] = True
+    crosses = crossing_matrix(routes, count) > 0
     named = np.array(bottlenecks, dtype=np.float64)
     if named.shape != (len(routes),) or not (np.isfinite(named) & (named == np.round(named))).all():
         raise AssignmentError(f"{named.size} bottlenecks for {len(routes)} flows; needs the index of a link for each")
@@ -227,9 +224,7 @@ def by_price(routes: Routes, prices: ArrayLike) -> Assignment:
     if seen.ndim not in {1, 2} or seen.shape[:-1] not in {(), (len(routes),)} or np.isnan(seen).any():
         raise AssignmentError(f"prices of shape {seen.shape} are not allowed; needs one per link, or flows by links")
     links = seen.shape[-1]
-    flow, link, _ = read_crossings(routes, links)
-    crosses = np.zeros((len(routes), links), dtype=np.bool_)
-    crosses[flow, link] = True
+    crosses = crossing_matrix(routes, links) > 0
     # A price of minus infinity is still that of a link on the route.
     offered = np.where(crosses, np.broadcast_to(seen, crosses.shape), -np.inf)
     largest = crosses & (offered == offered.max(axis=1, initial=-np.inf, keepdims=True))

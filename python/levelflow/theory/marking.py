@@ -17,7 +17,7 @@ import numpy as np
 
 from levelflow.theory.checked import positive, read_each
 from levelflow.theory.errors import TheoryError
-from levelflow.theory.network import CapacityError, read_capacities, read_crossings, read_weights
+from levelflow.theory.network import CapacityError, read_capacities, read_crossings
 from levelflow.theory.utility import ConvergenceError
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ def marking_levels(
     capacities: ArrayLike,
     *,
     beta: float,
-    weights: ArrayLike | None = None,
+    weights: ArrayLike = 1.0,
     exponents: ArrayLike = 0.0,
     unresponsive: ArrayLike = 0.0,
 ) -> Floats:
@@ -80,7 +80,7 @@ def marking_levels(
         routes: per flow, the indices of the links that it crosses.
         capacities: per link.
         beta: what a mark costs.
-        weights: `w/beta_r` per flow; 1 each by default.
+        weights: `w/beta_r`, for all flows or per flow.
         exponents: `nu`, for all flows or per flow: 0 is `log x`, above 0 is `-1/x^nu`.
         unresponsive: `xi`, for all links or per link. For proposition 4, all users have to have the utility `log x`.
 
@@ -89,7 +89,7 @@ def marking_levels(
         ParameterError: if `beta` is not above 0, or an exponent is negative, infinite or NaN.
         CapacityError: if a capacity is not a finite number, or `xi` leaves nothing of it.
         RouteError: if a flow crosses no link or an unknown one.
-        WeightError: if a weight is not positive and finite.
+        ParameterError: if a weight is not positive and finite.
         ConvergenceError: if the numbers differ by more than floating point can hold.
 
     >>> marking_levels([[0]] * 20, [100.0], beta=0.5).round(6).tolist()
@@ -97,7 +97,7 @@ def marking_levels(
     """
     capacity = read_capacities(capacities)
     flow, link, _ = read_crossings(routes, capacity.size)
-    weight = read_weights(weights, len(routes))
+    weight = read_each("weight", weights, len(routes))
     exponent = read_each("exponent", exponents, weight.size, closed=True)
     positive(beta=beta)
     room = capacity - np.asarray(unresponsive, dtype=np.float64)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
+from levelflow.theory.checked import read_each
 from levelflow.theory.errors import TheoryError
 
 if TYPE_CHECKING:
@@ -93,32 +94,18 @@ def read_matrices(matrices: ArrayLike, dimensions: int = 3) -> Matrix:
     return array
 
 
-def read_scaling(weights: ArrayLike | None, size: int) -> Floats:
-    """Returns the diagonal of a scaling, 1 by default.
-
-    Raises:
-        MatrixError: if it has not one positive and finite weight per row: the scaling is singular or undefined.
-    """
-    weight = np.ones(size) if weights is None else np.array(weights, dtype=np.float64)
-    if weight.shape != (size,):
-        raise MatrixError(f"{weight.size} weights for {size} rows; a scaling needs one each")
-    bad = np.flatnonzero(~(np.isfinite(weight) & (weight > 0)))
-    if bad.size:
-        raise MatrixError(f"weight {bad[0]}: {weight[bad[0]]} makes a singular scaling; needs finite numbers > 0")
-    return weight
-
-
 def scaled(matrix: ArrayLike, weights: ArrayLike) -> Matrix:
     """Returns `W A W^-1`.
 
     Raises:
-        MatrixError: if the matrix or the weights are not allowed.
+        MatrixError: if the matrix is not allowed.
+        ParameterError: if there is not one finite weight above 0 for each row: the scaling is singular or undefined.
 
     >>> scaled([[1, 2], [3, 4]], [1, 2]).tolist()
     [[1.0, 1.0], [6.0, 4.0]]
     """
     a = read_matrix(matrix)
-    w = read_scaling(weights, len(a))
+    w = read_each("scaling", weights, len(a))
     return a * (w[:, None] / w)
 
 
@@ -131,24 +118,24 @@ def spectral_radius(matrix: ArrayLike) -> float:
     return float(np.abs(np.linalg.eigvals(read_matrix(matrix))).max())
 
 
-def norm(matrix: ArrayLike, order: float = 2, weights: ArrayLike | None = None) -> float:
+def norm(matrix: ArrayLike, order: float = 2, weights: ArrayLike = 1.0) -> float:
     """Returns the norm that `||W x||` induces (Zhang 2008, definition 3 and theorem 3); all of these are monotonic.
 
     Args:
         matrix: A.
         order: 1 (largest sum of a column), 2 (largest singular value) or `math.inf` (largest sum of a row).
-        weights: the diagonal of W; 1 by default. Zhang's weighted maximum norm with weights w is that of 1/w here.
+        weights: the diagonal of W. Zhang's weighted maximum norm with weights w is that of 1/w here.
 
     Raises:
-        MatrixError: if matrix, weights or order are not allowed.
+        MatrixError: if the matrix or the order is not allowed.
+        ParameterError: if weights are not, as for `scaled`.
 
     >>> norm([[1, -2], [0, 4]], math.inf), norm([[1, -2], [0, 4]], 1), norm([[1, -2], [0, 4]], math.inf, [1, 4])
     (4.0, 6.0, 4.0)
     """
     if order not in {1, 2, math.inf}:
         raise MatrixError(f"order {order} is not allowed; norms have order 1, 2 or inf")
-    a = read_matrix(matrix)
-    return float(np.linalg.norm(scaled(a, read_scaling(weights, len(a))), order))
+    return float(np.linalg.norm(scaled(matrix, weights), order))
 
 
 def absolute_radius(matrix: ArrayLike) -> Bound:

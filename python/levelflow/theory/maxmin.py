@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.checked import read_each
 from levelflow.theory.filling import fill
-from levelflow.theory.network import read_capacities, read_crossings, read_weights
+from levelflow.theory.network import read_capacities, read_crossings
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -15,7 +16,7 @@ if TYPE_CHECKING:
     from levelflow.theory.network import Floats, Ints, Routes
 
 
-def maxmin(routes: Routes, capacities: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+def maxmin(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> Floats:
     """Returns the rate of each flow in the (weighted) max-min fair allocation.
 
     Rates are in the unit of the capacities. With weights, rate over weight is max-min fair: a flow of weight 3 counts
@@ -24,12 +25,12 @@ def maxmin(routes: Routes, capacities: ArrayLike, weights: ArrayLike | None = No
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
         capacities: per link.
-        weights: per flow; 1 each by default.
+        weights: for all flows or per flow.
 
     Raises:
         CapacityError: if a capacity is negative, infinite or NaN.
         RouteError: if a flow crosses no link or an unknown one.
-        WeightError: if a weight is not positive and finite.
+        ParameterError: if a weight is not positive and finite.
 
     >>> maxmin([[0, 1], [0], [1]], [10.0, 4.0]).tolist()
     [2.0, 8.0, 2.0]
@@ -37,7 +38,7 @@ def maxmin(routes: Routes, capacities: ArrayLike, weights: ArrayLike | None = No
     return rates_and_bottlenecks(routes, capacities, weights)[0]
 
 
-def bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike | None = None) -> Ints:
+def bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> Ints:
     """Returns the link that limits each flow in the allocation of `maxmin`; the lowest index where several do.
 
     >>> bottlenecks([[0, 1], [0], [1]], [10.0, 4.0]).tolist()
@@ -46,12 +47,10 @@ def bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike | None
     return rates_and_bottlenecks(routes, capacities, weights)[1]
 
 
-def rates_and_bottlenecks(
-    routes: Routes, capacities: ArrayLike, weights: ArrayLike | None = None
-) -> tuple[Floats, Ints]:
+def rates_and_bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> tuple[Floats, Ints]:
     """Returns what `maxmin` and `bottlenecks` do, at once."""
     capacity = read_capacities(capacities)
-    weight = read_weights(weights, len(routes))
+    weight = read_each("weight", weights, len(routes))
     crossings = read_crossings(routes, capacity.size)
 
     def level(rising: Floats, taken: Floats) -> Floats:
@@ -62,7 +61,7 @@ def rates_and_bottlenecks(
     return levels * weight, limits
 
 
-def unfairness(routes: Routes, capacities: ArrayLike, rates: ArrayLike, weights: ArrayLike | None = None) -> Floats:
+def unfairness(routes: Routes, capacities: ArrayLike, rates: ArrayLike, weights: ArrayLike = 1.0) -> Floats:
     """Returns how far each flow is from having a bottleneck, as a share of 1.
 
     A bottleneck of a flow is a full link on which no flow has a larger rate over weight. Rates that fit are max-min
@@ -75,8 +74,8 @@ def unfairness(routes: Routes, capacities: ArrayLike, rates: ArrayLike, weights:
     """
     capacity = read_capacities(capacities)
     flow, link, starts = read_crossings(routes, capacity.size)
-    rate = np.array(rates, dtype=np.float64)
-    level = (rate / read_weights(weights, len(routes)))[flow]
+    rate = read_each("rate", rates, len(routes), closed=True)
+    level = (rate / read_each("weight", weights, len(routes)))[flow]
     used = np.bincount(link, weights=rate[flow], minlength=capacity.size)
     highest = np.zeros(capacity.size)
     np.maximum.at(highest, link, level)

@@ -30,10 +30,6 @@ class RouteError(NetworkError):
     """A flow that crosses no link, or a link that does not exist."""
 
 
-class WeightError(NetworkError):
-    """A weight that is not a positive number, or not one weight per flow."""
-
-
 class Rest(NamedTuple):
     """Where the flows of a law rest.
 
@@ -61,21 +57,6 @@ def read_capacities(capacities: ArrayLike) -> Floats:
     return capacity
 
 
-def read_weights(weights: ArrayLike | None, flows: int) -> Floats:
-    """Returns one weight per flow, 1 by default.
-
-    Raises:
-        WeightError: if one is not positive and finite, or there is not one for each flow.
-    """
-    weight = np.ones(flows) if weights is None else np.array(weights, dtype=np.float64)
-    if weight.shape != (flows,):
-        raise WeightError(f"{weight.size} weights for {flows} flows; needs one each")
-    bad = np.flatnonzero(~(np.isfinite(weight) & (weight > 0)))
-    if bad.size:
-        raise WeightError(f"flow {bad[0]}: weight {weight[bad[0]]} is not allowed; needs a finite number > 0")
-    return weight
-
-
 def read_crossings(routes: Routes, links: int) -> tuple[Ints, Ints, Ints]:
     """Returns flow and link of every crossing, and where the crossings of each flow start.
 
@@ -91,3 +72,18 @@ def read_crossings(routes: Routes, links: int) -> tuple[Ints, Ints, Ints]:
     if bad.size:
         raise RouteError(f"flow {flow[bad[0]]}: there is no link {link[bad[0]]}; links are 0 to {links - 1}")
     return flow, link, np.concatenate(([0], lengths.cumsum()))
+
+
+def crossing_matrix(routes: Routes, links: int) -> Floats:
+    """Returns how often each flow crosses each link, flows by links.
+
+    Raises:
+        RouteError: if a flow crosses no link or an unknown one.
+
+    >>> crossing_matrix([[0, 1], [1]], 2).tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+    flow, link, _ = read_crossings(routes, links)
+    matrix = np.zeros((len(routes), links))
+    np.add.at(matrix, (flow, link), 1.0)
+    return matrix

@@ -57,7 +57,7 @@ def active_processor_sharing(
 
 
 def completion_times(
-    starts: ArrayLike, sizes: ArrayLike, capacity: float, delays: ArrayLike = 0.0, weights: ArrayLike | None = None
+    starts: ArrayLike, sizes: ArrayLike, capacity: float, delays: ArrayLike = 0.0, weights: ArrayLike = 1.0
 ) -> Floats:
     """Returns how long each transfer takes, in s, if those that are under way share a link at any moment.
 
@@ -70,7 +70,7 @@ def completion_times(
         sizes: what each carries, bytes.
         capacity: of the link, bit/s.
         delays: added to the time in the link, s, for all flows or per flow.
-        weights: per flow; 1 each by default.
+        weights: for all flows or per flow.
 
     Raises:
         ParameterError: if a number is not finite, a start or delay is negative, or a size, weight or the capacity not
@@ -81,7 +81,7 @@ def completion_times(
     """
     start = read_each("start", starts, np.size(starts), closed=True)
     delay = read_each("delay", delays, start.size, closed=True)
-    weight = read_each("weight", 1.0 if weights is None else weights, start.size)
+    weight = read_each("weight", weights, start.size)
     served = 8 * read_each("size", sizes, start.size) / weight / read_number("capacity", capacity)
     times = np.empty(start.size)
     under_way: list[tuple[float, int]] = []

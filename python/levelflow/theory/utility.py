@@ -26,14 +26,12 @@ from scipy.special import logsumexp
 
 from levelflow.theory.checked import not_negative, positive, read_array, read_each
 from levelflow.theory.demand import HIGHEST, LOWEST, Falling, Powers
-from levelflow.theory.errors import TheoryError
+from levelflow.theory.errors import ParameterError, TheoryError
 from levelflow.theory.network import (
     CapacityError,
     NetworkError,
-    WeightError,
     read_capacities,
     read_crossings,
-    read_weights,
 )
 
 if TYPE_CHECKING:
@@ -113,7 +111,7 @@ def optimum(
     routes: Routes,
     capacities: ArrayLike,
     *,
-    weights: ArrayLike | None = None,
+    weights: ArrayLike = 1.0,
     exponents: ArrayLike = 0.0,
     costs: ArrayLike = 0.0,
     penalty: float | None = None,
@@ -123,7 +121,7 @@ def optimum(
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
         capacities: per link, in any unit of rate; where links mark, the load at which they begin.
-        weights: `w`, per flow; 1 each by default. For mixtures terms by flows, of which some may be 0.
+        weights: `w`, for all flows or per flow. For mixtures terms by flows, of which some may be 0.
         exponents: `nu`: 0 is `log x`, above 0 is `-1/x^nu`; for all flows or per flow, for mixtures for all flows of a
             term (terms by 1) or terms by flows.
         costs: `c`, for all flows or per flow: what a unit of rate costs besides its links. Losses at random, with
@@ -133,8 +131,8 @@ def optimum(
     Raises:
         CapacityError: if a capacity is not a finite number, or 0 on a link that a flow crosses.
         RouteError: if a flow crosses no link or an unknown one.
-        WeightError: if a weight is not positive and finite.
-        UtilityError: if an exponent or a cost is negative, infinite or NaN, or the penalty is not above 0.
+        ParameterError: if a weight or the penalty is not positive and finite, or an exponent or a cost is negative,
+            infinite or NaN.
         ConvergenceError: if the numbers differ by more than floating point can hold.
 
     >>> optimum([[0, 1], [0], [1]], [3.0, 3.0]).rates.round(6).tolist()
@@ -327,7 +325,8 @@ class _Problem:
         entries = self.share.tocoo()
         link, flow = entries.coords
         decisive = np.zeros_like(state.load)
-        stiff = np.maximum(state.steepness, 1.0)
+        # Who wants nothing would want something at a price of 0, so prices matter to it, too.
+        stiff = np.where(np.isfinite(state.steepness), np.maximum(state.steepness, 1.0), 1.0)
         np.maximum.at(decisive, link, entries.data * state.earned[link] / (state.paid * stiff)[flow])
         filled = state.load / state.room
         return Residuals(
@@ -345,11 +344,11 @@ def _distance(guess: Floats, slack: Floats, state: _State, aim: float) -> float:
     return length if np.isfinite(length) else np.inf
 
 
-def _terms(weights: ArrayLike | None, exponents: ArrayLike, flows: int) -> tuple[Floats, Floats]:
+def _terms(weights: ArrayLike, exponents: ArrayLike, flows: int) -> tuple[Floats, Floats]:
     """Returns weights and exponents, terms by flows."""
-    if weights is None or np.ndim(weights) < 2:
+    if np.ndim(weights) < 2:
         exponent = read_each("exponent", exponents, flows, closed=True)
-        return read_weights(weights, flows)[None, :], exponent[None, :]
+        return read_each("weight", weights, flows)[None, :], exponent[None, :]
     weight, raised = read_array("weight", weights), read_array("exponent", exponents)
     terms = len(weight)
     if weight.shape != (terms, flows) or raised.shape not in {(), (terms, 1), (terms, flows)} or not terms:
@@ -360,7 +359,7 @@ def _terms(weights: ArrayLike | None, exponents: ArrayLike, flows: int) -> tuple
     raised = np.broadcast_to(raised, weight.shape)
     not_negative(exponent=raised, weight=weight)
     if not weight.any(axis=0).all():
-        raise WeightError(f"flow {np.argmin(weight.any(axis=0))}: all weights are 0; needs one above 0")
+        raise ParameterError(f"flow {np.argmin(weight.any(axis=0))}: all weights are 0; needs one above 0")
     return weight, raised
 
 

@@ -17,7 +17,7 @@ from levelflow.theory.equations import Trajectory, integrate
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.laws.ks import Users, best, nack_rate, program, rate_change, window_change
 from levelflow.theory.marking import excess_paid, excess_share, level_change
-from levelflow.theory.network import read_capacities, read_crossings
+from levelflow.theory.network import crossing_matrix, read_capacities
 from levelflow.theory.utility import ConvergenceError
 
 if TYPE_CHECKING:
@@ -92,10 +92,7 @@ class Network:
     def of_routes(cls, routes: Routes, capacities: ArrayLike, *args: object, **kwargs: object) -> Network:
         """Builds a network from routes: per user, the indices of the links that it crosses."""
         capacity = read_capacities(capacities)
-        flow, link, _ = read_crossings(routes, capacity.size)
-        crossings = np.zeros((capacity.size, len(routes)))
-        np.add.at(crossings, (link, flow), 1.0)
-        return cls(crossings, capacity, *args, **kwargs)  # type: ignore[arg-type]
+        return cls(crossing_matrix(routes, capacity.size).T, capacity, *args, **kwargs)  # type: ignore[arg-type]
 
     @property
     def batch(self) -> tuple[int, ...]:

@@ -22,7 +22,7 @@ import numpy as np
 from levelflow.theory.checked import read_each, read_number
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import emkc
-from levelflow.theory.network import read_capacities, read_crossings
+from levelflow.theory.network import crossing_matrix, read_capacities
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -84,11 +84,9 @@ def settle(
     [2.0, 8.0, 2.0]
     """
     target = read_capacities(targets)
-    flow, link, _ = read_crossings(routes, target.size)
-    if not target[link].all():
+    crossings = crossing_matrix(routes, target.size)
+    if not target[crossings.any(axis=0)].all():
         raise ParameterError("a target of 0 is not allowed; needs a number > 0 on each link that a flow crosses")
-    crossings = np.zeros((len(routes), target.size))
-    np.add.at(crossings, (flow, link), 1.0)
     rate = read_each("start", start, len(routes))
     gain = read_number("tau", tau, high=1.0)
     who, random = np.arange(len(routes)), np.random.default_rng(seed)

@@ -21,7 +21,7 @@ from levelflow.theory.delays import kelly_roots
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws.emkc import price
 from levelflow.theory.laws.paths import run
-from levelflow.theory.network import Rest, read_capacities, read_crossings
+from levelflow.theory.network import Rest, crossing_matrix, read_capacities, read_crossings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -154,10 +154,8 @@ def rest(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> Rest:
     [56.0]
     """
     capacity = read_capacities(capacities)
-    flow, link, _ = read_crossings(routes, capacity.size)
+    crossings = crossing_matrix(routes, capacity.size)
     wanted = read_each("omega", omega, len(routes))
-    crossings = np.zeros((len(routes), capacity.size))
-    np.add.at(crossings, (flow, link), 1.0)
     if not len(routes):
         return Rest(np.zeros(0), price(np.zeros(capacity.size), capacity), np.zeros(0, dtype=np.int64))
     unit = max(float(capacity.max()), float(wanted.max()))

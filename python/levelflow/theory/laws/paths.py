@@ -14,7 +14,7 @@ import numpy as np
 from levelflow.theory.checked import read_array, read_each, read_whole
 from levelflow.theory.equations import iterate
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.network import read_crossings
+from levelflow.theory.network import crossing_matrix
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -79,9 +79,7 @@ def paths(routes: Routes, links: int, delays: ArrayLike = 1, forward: ArrayLike 
         RouteError: if a flow crosses no link or an unknown one.
         ParameterError: if a delay is not a whole number, or not in its range.
     """
-    flow, link, _ = read_crossings(routes, links)
-    crossings = np.zeros((len(routes), links))
-    np.add.at(crossings, (flow, link), 1.0)
+    crossings = crossing_matrix(routes, links)
     around = read_whole("delay", read_each("delay", delays, len(routes), 1, closed=True), 1)
     there = read_array("forward delay", forward)
     if there.shape not in {(), crossings.shape}:
