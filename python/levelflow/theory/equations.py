@@ -6,6 +6,7 @@ the start it was what it is at the start.
 
 from __future__ import annotations
 
+from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.network import Floats
+    from levelflow.theory.network import Floats, Ints
 
 
 class Trajectory(NamedTuple):
@@ -61,17 +62,16 @@ class Past:
             raise ParameterError(f"a lag of {lag!r} is not allowed; needs numbers from 0 to {self.longest}")
         whole = np.ceil(back - 1e-9).astype(np.int64)
         part = np.maximum(whole - back, 0.0)
-        early, late = (self._now - whole) % self._kept, (self._now - whole + 1) % self._kept
+        early = (self._now - whole) % self._kept
         if back.ndim == 0:
             older: Floats = rows[early]
-            return older.copy() if part == 0 else older + part * (rows[late] - older)
-        shape = np.broadcast_shapes(back.shape, rows.shape[1:])
-        where = np.indices(shape)[len(shape) - rows.ndim + 1 :] if rows.ndim > 1 else ()
-        older = rows[(np.broadcast_to(early, shape), *where)]
+            return older.copy() if part == 0 else older + part * (rows[(early + 1) % self._kept] - older)
+        components = _components(rows.shape[1:])
+        older = rows[(early, *components)]
         if not part.any():
             return older
-        newer = rows[(np.broadcast_to(late, shape), *where)]
-        return np.where(np.broadcast_to(part, shape) == 0, older, older + part * (newer - older))
+        newer = rows[((early + 1) % self._kept, *components)]
+        return np.where(part == 0, older, older + part * (newer - older))
 
     def advance(self, state: Floats) -> None:
         """Makes a state the present one."""
@@ -85,6 +85,12 @@ class Past:
     def wait(self) -> None:
         """Goes on to the next instant, whose state is not known yet."""
         self._now += 1
+
+
+@lru_cache(maxsize=64)
+def _components(shape: tuple[int, ...]) -> tuple[Ints, ...]:
+    """Returns indices of all components of a state, which broadcast."""
+    return np.ix_(*map(range, shape)) if shape else ()
 
 
 def integrate(
