@@ -1,11 +1,13 @@
 """What the documents say is so: their commands and code run, their references and links are current."""
 
+import ast
 import os
 import re
 import shlex
 import subprocess
 import sys
 import tomllib
+from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
@@ -143,6 +145,23 @@ def test_crates_depend_one_way():
         assert needed <= set(order[:place])
     protocols = tomllib.loads((CHECKOUT / "crates/protocols/Cargo.toml").read_text(encoding="utf-8"))
     assert list(protocols["dependencies"]) == ["levelflow-units", "libm"]
+
+
+def test_theory_depends_one_way():
+    theory = CHECKOUT / "python/levelflow/theory"
+    needed = {}
+    for path in theory.glob("**/[!_]*.py"):
+        name = "levelflow.theory." + ".".join(path.relative_to(theory).with_suffix("").parts)
+        found = [node for node in ast.walk(ast.parse(path.read_text("utf-8"))) if isinstance(node, ast.ImportFrom)]
+        needed[name] = {f"{node.module}.{alias.name}" for node in found for alias in node.names}
+        needed[name] |= {str(node.module) for node in found}
+    inside = {name: names & set(needed) for name, names in needed.items()}
+    TopologicalSorter(inside).prepare()  # raises if there is a circle
+    places = {"laws": 1, "fluid": 2, "equilibrium": 2, "references": 2, "regions": 2, "verdicts": 2}
+    places |= {"check": 3, "bench": 3, "pictures": 4}
+    for name, names in inside.items():
+        assert all(places.get(other.split(".")[2], 0) <= places.get(name.split(".")[2], 0) for other in names), name
+        assert not any(other.startswith("levelflow.cli") for other in needed[name]), name
 
 
 def test_theory_needs_no_compiled_code():

@@ -89,7 +89,7 @@ def test_the_jacobian_of_jetmax_is_that_of_its_step():
     network, tau = paths([[0]] * 3, 1), 0.7
     columns = [jetmax.iterate(network, unit, 1, [0.0], tau).rates[1] for unit in np.eye(3)]
     assert jetmax.jacobian(3, tau) == pytest.approx(np.array(columns).T)
-    assert jetmax.theorem_15(tau).margin == pytest.approx(1 - abs(1 - tau))
+    assert jetmax.theorem_15(tau).distance == pytest.approx(1 - abs(1 - tau))
     assert not jetmax.theorem_15(2.05).holds
 
 
@@ -147,7 +147,7 @@ def test_differences_between_emkc_avq_flows_die_out_if_the_share_exceeds_half_of
     went = emkc_avq.iterate(paths([[0]] * 2, 1), start, 100, [2 * share], (1.0, 0.3, 0.1), virtual)
     found = emkc_avq.differences(share, 1.0)
     assert (np.abs(np.diff(went.rates[-1])) < 1e-6 * share)[0] == found.holds == (share > 0.5)
-    assert found.margin == pytest.approx(2 - 1 / share)
+    assert found.distance == pytest.approx(2 - 1 / share)
 
 
 def test_emkc_sums_follow_their_closed_form_and_settle_at_the_loss_of_corollary_4():

@@ -98,7 +98,7 @@ def test_the_values_of_theorem_7_are_one_less_the_eigenvalues(seed):
     eigenvalues = np.linalg.eigvalsh(matrix)
     assert sorted([1 - found.values[0]] * (flows - 1) + [1 - found.values[-1]]) == pytest.approx(eigenvalues, abs=1e-9)
     assert found.holds == (np.abs(eigenvalues).max() < 1)
-    assert found.margin == pytest.approx(1 - np.abs(eigenvalues).max(), abs=1e-9)
+    assert found.distance == pytest.approx(1 - np.abs(eigenvalues).max(), abs=1e-9)
 
 
 @settings(max_examples=60, deadline=None)

@@ -74,11 +74,11 @@ def systems():
         kind, ratio, system = equal_flows(rng)
         flows = system[0].size
         found = mkc.theorem_7(flows, system[0][0], *system[1:])
-        if abs(found.margin) < 0.01:
+        if abs(found.distance) < 0.01:
             continue
         several = [np.ones(flows, dtype=int), *rng.integers(1, LONGEST + 1, (DRAWS, flows))]
         stable = [mkc.unstable_roots(delays, *system) == 0 for delays in several]
-        if iterated < ITERATED and abs(found.margin) > 0.1:
+        if iterated < ITERATED and abs(found.distance) > 0.1:
             iterated += 1
             for delays, before in zip(several[:2], stable[:2], strict=True):
                 if iteration_returns(rng, kind, ratio, delays, system) != before:

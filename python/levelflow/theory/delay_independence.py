@@ -30,7 +30,7 @@ _CLEAR = 1e-9
 
 
 @dataclass(frozen=True)
-class Condition:
+class Criterion:
     """A condition that suffices for stability under all delays, and its outcome.
 
     Attributes:
@@ -62,7 +62,7 @@ class Independence:
     """
 
     stable: bool | None
-    conditions: tuple[Condition, ...]
+    conditions: tuple[Criterion, ...]
     worst: float
     delays: Ints | None
     proof: Stability | None
@@ -110,7 +110,7 @@ def independence(matrix: ArrayLike, seed: int = 1) -> Independence:
     return Independence(False, found, worst, delays, proof)
 
 
-def conditions(matrix: ArrayLike) -> tuple[Condition, ...]:
+def conditions(matrix: ArrayLike) -> tuple[Criterion, ...]:
     """Returns every sufficient condition with its outcome, the strongest last.
 
     Raises:
@@ -128,11 +128,11 @@ def conditions(matrix: ArrayLike) -> tuple[Condition, ...]:
     named = {"N": "lemma 8", "DN": "lemma 9", "P": "lemma 10", "DP": "lemma 11", "R": "lemma 12", "DR": "theorem 5"}
     members = classify(a)
     classes = [
-        Condition(f"rho(A), A in {name}", source, rho, rho < 1 - _CLEAR, DIAGONAL)
+        Criterion(f"rho(A), A in {name}", source, rho, rho < 1 - _CLEAR, DIAGONAL)
         for name, source in named.items()
         if members[name].holds
     ]
-    return *(Condition(name, source, value, value < 1 - _CLEAR, of) for name, source, value, of in values), *classes
+    return *(Criterion(name, source, value, value < 1 - _CLEAR, of) for name, source, value, of in values), *classes
 
 
 def worst_turn(matrix: ArrayLike, seed: int = 1) -> tuple[float, Complexes]:

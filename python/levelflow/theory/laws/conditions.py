@@ -17,12 +17,12 @@ class Condition(NamedTuple):
 
     Attributes:
         holds: whether all values lie strictly between the bounds.
-        margin: how far the worst value is from its nearer bound; below 0 if it lies outside.
+        distance: how far the worst value is from its nearer bound; below 0 if it lies outside.
         values: what must lie between the bounds.
     """
 
     holds: bool
-    margin: float
+    distance: float
     values: Floats
 
 
@@ -30,8 +30,8 @@ def between(values: ArrayLike, low: float = 0.0, high: float = 2.0) -> Condition
     """Returns whether all values lie strictly between bounds.
 
     >>> between([0.5, 1.75])
-    Condition(holds=True, margin=0.25, values=array([0.5 , 1.75]))
+    Condition(holds=True, distance=0.25, values=array([0.5 , 1.75]))
     """
     value = np.atleast_1d(np.array(values, dtype=np.float64))
-    margin = float(np.min(np.minimum(value - low, high - value), initial=np.inf))
-    return Condition(margin > 0, margin, value)
+    distance = float(np.min(np.minimum(value - low, high - value), initial=np.inf))
+    return Condition(distance > 0, distance, value)

@@ -4,7 +4,8 @@
     p_r(n) = p(sum of x_s(n - forward delay) over all s that cross b_r)     (132)
 
 with the price `p = 1 - C/y` of EMKC. By theorem 14, a network with a consistent assignment of bottlenecks is stable
-under any delays if and only if each link with its responsive flows is, beside a constant load.
+under any delays if and only if each link with its responsive flows is, beside a constant load. Rates and capacities
+are in any one unit; so is `alpha`, per step.
 """
 
 from __future__ import annotations

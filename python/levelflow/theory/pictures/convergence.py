@@ -1,4 +1,7 @@
-"""How rates come to rest, step by step (Zhang 2008, figures 14, 16 and 17)."""
+"""How rates come to rest, step by step (Zhang 2008, figures 14, 16 and 17).
+
+Rates and capacities are in any one unit, delays in steps.
+"""
 
 from __future__ import annotations
 
