@@ -51,6 +51,8 @@ AIM = 0.1
 SHORT_OF_ZERO = 0.99
 #: A step that lowers the residual by less than this part of its length is halved, until it is too short to matter.
 DESCENT, SHORTEST = 0.01, 1e-15
+#: So many steps in a row that do not matter are the end, where demand jumps.
+MOST_STUCK = 10
 #: Prices of full links that the same flows cross are not unique; this tells them apart.
 SEPARATE = 1e-13
 #: The logarithms of numbers lie within this; so many halvings find one to a fifth.
@@ -270,10 +272,13 @@ class _Problem:
         guess = self.first()
         state = self.at(guess)
         slack = state.room - state.load
+        stuck = 0
         for _ in range(MOST_STEPS):
             residuals = self.residuals(state)
             if residuals.worst <= TOLERANCE:
                 return state, residuals
+            if stuck == MOST_STUCK:
+                break
             aim = AIM * float(np.mean(guess * slack))
             by_guess, by_slack = self.direction(guess, slack, state, aim)
             before = _distance(guess, slack, state, aim)
@@ -285,7 +290,8 @@ class _Problem:
                     break
                 part /= 2
             guess, slack = moved, left
-        raise ConvergenceError(f"no prices were found within {MOST_STEPS} steps; the numbers differ by too much")
+            stuck = stuck + 1 if part < SHORTEST else 0
+        raise ConvergenceError("no prices were found; needs numbers that differ by less, or demand that does not jump")
 
     def first(self) -> Floats:
         """Returns equal guesses at which every link has room to spare."""
