@@ -7,6 +7,7 @@ import typer
 from levelflow.cli.theory.bench import bench
 from levelflow.cli.theory.bottlenecks import bottlenecks
 from levelflow.cli.theory.check import check
+from levelflow.cli.theory.fluid import fluid
 from levelflow.cli.theory.maxmin import maxmin
 from levelflow.cli.theory.norms import norms
 from levelflow.cli.theory.num import num
@@ -25,6 +26,7 @@ for command, example in (
     (maxmin, 'levelflow theory maxmin parking-lot --at "60 s"'),
     (num, "levelflow theory num parking-lot --exponent 0"),
     (bottlenecks, "levelflow theory bottlenecks parking-lot --out bottlenecks.png"),
+    (fluid, 'levelflow theory fluid two-flows --until "5 s" --out fluid.png'),
     (stability, 'levelflow theory stability "[[0.5, -0.8], [0.3, 0.4]]" --delays 1,4'),
     (region, "levelflow theory region rcp --out region.png"),
     (nyquist, 'levelflow theory nyquist rcp --alpha 0.4 --beta 0.3 --rtt "100 ms" --out nyquist.png'),

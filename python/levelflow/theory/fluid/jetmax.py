@@ -4,8 +4,10 @@
 
 A flow's bottleneck is the link with the largest price on its path or, among prices of zero, the smallest share (136).
 `D` is the time of one step: the round trip, the interval over which a router measures, and, where senders skip the
-interval that mixes old and new packets, that one. Left out: that increases are proposed first, so flows that join a
-full link overload it for a step; and the header's single price, so a flow sees the prices of its whole path.
+interval that mixes old and new packets, that one. Routers count what flows propose; a flow sends more only where no
+router of its path finds a step later that proposals do not fit, and less at once. The equations hold at all times:
+between two steps of a sender others are interleaved that it does not take. Left out: the header's single price (a flow
+knows all of its path), packets of other sizes, and silence.
 """
 
 from __future__ import annotations
@@ -24,6 +26,8 @@ if TYPE_CHECKING:
 
 #: So many intervals in a row convince a sender that hears nothing of its own bottleneck.
 PATIENCE = 8
+#: A price that packets would not tell from 0: where proposals come to fit, it comes to 0 from above.
+UNSEEN = 1e-3
 #: A link's price while nothing arrives.
 EMPTY = -1e6
 
@@ -49,8 +53,9 @@ class JetMaxRouters(Routers):
         assert isinstance(load.senders, JetMax)
         responsive = load.senders.responsive(load.path.flow) & (load.own > 0)
         count = load.sum(responsive.astype(np.float64))
-        others = load.rate - load.sum(np.where(responsive, load.own, 0.0))
-        price = np.maximum(emkc.price(load.rate, self.target), EMPTY)
+        proposed = load.rate + load.sum(load.proposed - load.own)
+        others = proposed - load.sum(np.where(responsive, load.proposed, 0.0))
+        price = np.maximum(emkc.price(proposed, self.target), EMPTY)
         return np.array([price, self.target - others, count])
 
 
@@ -71,16 +76,20 @@ class JetMax(Law):
         "min_rate": 1e3,
         "eps_p": 0.05,
         "eps_s": 0.05,
+        "eps_a": 0.0,
         "settle": "per-adjustment",
+        "propose": True,
     }
     ONLY: ClassVar[Parameters] = {"ignore": True}
     HEARS = frozenset({BEFORE, SIGNALS})
     ROUTERS = JetMaxRouters
+    PROPOSES = True
 
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
         super().__init__(flows, each_loss)
         names = ("tau", "initial_rate", "min_rate", "eps_p", "eps_s")
         self.tau, self.initial, self.floor, self.zero, self.near = (self.parameters[name] for name in names)
+        self.approves, self.asks = self.parameters["eps_a"], self.parameters.flags("propose")
         self.skips = self.parameters.are("settle", "per-adjustment")
         self.lag = self.base
         #: Crossing that limits each flow; none before it has heard of one. Since when it does, s.
@@ -102,19 +111,25 @@ class JetMax(Law):
         return responsive
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """Eq 134, once the flow has a bottleneck and its own packets have come back."""
+        """Eq 134 from what was approved, once the flow has a bottleneck and its own packets have come back."""
         del state
+        (sent,), proposed = heard.before, heard.proposed
         share = shares(heard)[self.bottleneck]
-        known = (self.bottleneck >= 0) & (heard.age > self.lag + heard.step) & np.isfinite(share)
-        stepped = jetmax.sender(heard.before[0], share, self.tau)
-        return np.where(known, np.maximum(stepped, self.floor), self.waiting(heard))
-
-    def waiting(self, heard: Heard) -> Floats:
-        """Returns the rate of flows without a share: the first, or the last."""
-        return np.where(heard.before[0] > 0, heard.before[0], self.initial)
+        known = (self.bottleneck >= 0) & (heard.now > self.since + self.lag) & np.isfinite(share)
+        approved = heard.path.most(heard.signals[0]) <= self.approves + UNSEEN
+        reference = np.where(approved | ~self.asks, proposed, sent)
+        wanted = np.maximum(jetmax.sender(reference, share, self.tau), self.floor)
+        # Flows without a share of their own keep their rate, and what they propose.
+        kept, asked = (np.where(values > 0, values, self.initial) for values in (sent, proposed))
+        self.proposals = np.where(known, wanted, np.maximum(kept, asked))
+        moved = np.where(self.asks, np.minimum(wanted, np.maximum(reference, self.floor)), wanted)
+        return np.where(known, moved, kept)
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Follows the router that a path suggests, for one of the reasons that the packet law has."""
+        """Follows the router that a path suggests, for one of the reasons that the packet law has.
+
+        A flow that has just moved waits to hear of its new router, unless some link is overloaded.
+        """
         price, share = heard.signals[0], shares(heard)
         best, weight = self._suggested(heard, price, share)
         now, since = self.bottleneck, heard.now - self.since
@@ -123,21 +138,25 @@ class JetMax(Law):
         overloaded, own_zero = weight[best] > 0, weight[now] == 0
         rests = np.abs(heard.before[0] - share[now]) <= self.near * share[now]
         told = since > self.lag
-        wins = np.where(told, np.where(own_zero & ~overloaded, rests, share[best] < share[now]), overloaded | ~own_zero)
-        wins |= heard.now > self.patience
+        ties = own_zero & ~overloaded
+        wins = np.where(told, np.where(ties, rests, share[best] < share[now]), overloaded)
+        wins = (wins & ~(ties & np.isinf(share[best]))) | (heard.now > self.patience)
         moves = (heard.age > self.base) & (best != now) & ((now < 0) | (wins & (since > self.base)))
         self.bottleneck = np.where(moves, best, now)
         self.since = np.where(moves, heard.now, self.since)
         return state
 
     def _suggested(self, heard: Heard, price: Floats, share: Floats) -> tuple[Ints, Floats]:
-        """Returns the crossing that limits each flow most (eq 136), and prices, small ones as 0."""
+        """Returns the crossing that limits each flow most (eq 136), and prices, small ones as 0.
+
+        Among prices of 0, a link without a share counts only if it alone refuses what flows propose.
+        """
         flow, starts = heard.path.flow, heard.path.starts
         weight = np.where(np.abs(price) <= self.zero[flow], 0.0, price)
         largest = np.where(heard.path.runs, weight, -np.inf)
         among = largest == np.maximum.reduceat(largest, starts)[flow]
-        smallest = np.where(among, share, np.inf)
-        chosen = np.where(
-            among & (smallest == np.minimum.reduceat(smallest, starts)[flow]), np.arange(flow.size), flow.size
-        )
-        return np.minimum.reduceat(chosen, starts), weight
+        refuses = heard.path.runs & (price > UNSEEN)
+        alone = refuses & np.isinf(share) & (np.add.reduceat(refuses.astype(np.int64), starts)[flow] == 1)
+        smallest = np.where(among, np.where(alone, -np.inf, share), np.inf)
+        chosen = among & (smallest == np.minimum.reduceat(smallest, starts)[flow])
+        return np.minimum.reduceat(np.where(chosen, np.arange(flow.size), flow.size), starts), weight

@@ -80,6 +80,7 @@ class Heard:
         lost, marked: with `LOSSES`: packets of its own that it hears of, per s.
         answered: with `ANSWERS`: packets that arrived, as answers tell, per s.
         before: with `BEFORE`: its own rates at the ages that `Law.lags` names, bit/s: (ages, flows).
+        proposed: what it proposed at the first of these ages, bit/s.
         signals: with `SIGNALS`: what routers said; an array over crossings for each thing that they say.
         pace: with `SIGNALS`: how fast the time goes by at which they said it; below 1 while queues grow.
         path: which crossings these are.
@@ -94,6 +95,7 @@ class Heard:
     marked: Floats
     answered: Floats
     before: Floats
+    proposed: Floats
     signals: Floats
     pace: Floats
     path: Crossings
@@ -109,6 +111,7 @@ class Load:
         rate: of everything that arrives, bit/s.
         queue: in the middle of the step, bits.
         own: rates at which the law's own flows arrive, by crossing, bit/s.
+        proposed: what they propose to send instead, bit/s.
         senders: the law's other half: what packets tell of their senders.
         rtt: by flow, what packets tell of the round trip, s.
         path: which crossings these are.
@@ -119,6 +122,7 @@ class Load:
     rate: Floats
     queue: Floats
     own: Floats
+    proposed: Floats
     senders: Law
     rtt: Floats
     path: Crossings
@@ -170,6 +174,8 @@ class Law:
     #: Whether flows open with a handshake, unless they say otherwise.
     HANDSHAKE: ClassVar[bool] = False
     ROUTERS: ClassVar[type[Routers] | None] = None
+    #: Whether packets carry proposals: `rate` then leaves them in `proposals`, bit/s.
+    PROPOSES: ClassVar[bool] = False
 
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
         self.parameters = Table(
@@ -180,6 +186,7 @@ class Law:
         self.packet = np.array([8.0 * flow.packet for flow in flows])
         #: Whether packets of each flow may be marked instead of dropped.
         self.ecn = np.zeros(len(flows), dtype=bool)
+        self.proposals = np.zeros(len(flows))
 
     def start(self) -> Floats:
         """Returns the state of flows that have not started."""

@@ -150,6 +150,11 @@ class _Columns:
             things = group.routers.SAYS if group.routers else 0
             self.says.append(slice(self.width, self.width + things * links))
             self.width += things * links
+        self.proposals: list[slice] = []
+        for group in groups:
+            count = (group.flows.stop - group.flows.start) * group.law.PROPOSES
+            self.proposals.append(slice(self.width, self.width + count))
+            self.width += count
         first = np.arange(crossings) == paths.starts[paths.flow]
         self.upstream = np.where(first, paths.flow, self.left.start + np.arange(crossings) - 1)
         self._pieces: list[tuple[Ints, Floats, Ints]] = []
@@ -188,6 +193,9 @@ class _Columns:
             heard["before"] = self._add(
                 np.tile(flows, size), np.concatenate(group.before), np.tile(crossings + flows, size)
             )
+        if group.law.PROPOSES:
+            proposals = np.arange(self.proposals[number].start, self.proposals[number].stop)
+            heard["proposed"] = self._add(proposals, group.before[0], crossings + flows)
         if group.wants(SIGNALS):
             things = self.says[number]
             columns = [start + link for start in range(things.start, things.stop, links)]
@@ -291,14 +299,15 @@ class _Engine:
         waits = links.queue / links.capacity
         rtt = self.base + np.add.reduceat(waits[paths.link], paths.starts)
         active = (now >= self.begin) & (now < self.stop)
-        views = []
-        for group, where in zip(self.groups, columns.heard, strict=True):
+        views, row = [], self.lines.row(number)
+        for group, where, proposals in zip(self.groups, columns.heard, columns.proposals, strict=True):
             view = self._heard(group, where, (heard, pace), now, rtt)
             middle = group.state + self.step / 2 * group.slope
             self.rates[group.flows] = group.law.rate(middle, view)
+            if group.law.PROPOSES:
+                row[proposals] = group.law.proposals * active[group.flows]
             views.append((middle, view))
         self.rates *= active
-        row = self.lines.row(number)
         row[columns.rates] = self.rates
         passed = links.carry(self.lines.whole(number, paths.there, columns.upstream))
         row[columns.left], row[columns.lost] = passed.left, passed.lost
@@ -307,9 +316,9 @@ class _Engine:
         elif self.links.any_marks:
             row[columns.marked] = 0.0
         row[columns.waits] = passed.queue / links.capacity
-        for group, says, (middle, view) in zip(self.groups, columns.says, views, strict=True):
+        for group, (middle, view) in zip(self.groups, views, strict=True):
             if group.routers is not None:
-                row[says] = self._say(group, passed).ravel()
+                self._say(number, group, passed)
             own = active[group.flows]
             group.slope = group.law.change(middle, view) * own
             group.state = np.where(own, group.law.settle(group.state + self.step * group.slope, view), group.state)
@@ -355,27 +364,35 @@ class _Engine:
             marked=packets("marked") if "lost" in where else none,
             answered=heard[where["answered"]] / law.packet if "answered" in where else none,
             before=heard[where["before"]].reshape(-1, law.base.size) if "before" in where else none,
+            proposed=heard[where["proposed"]] if "proposed" in where else none,
             signals=heard[where["signals"]].reshape(-1, path.link.size) if "signals" in where else none,
             pace=pace[where["signals"]][: path.link.size] if "signals" in where else none,
             path=path,
         )
 
-    def _say(self, group: _Group, passed: Passed) -> Floats:
-        routers = group.routers
+    def _say(self, number: int, group: _Group, passed: Passed) -> None:
+        """Writes down what the routers of a law say in a step."""
+        routers, position = group.routers, self.groups.index(group)
         assert routers is not None
         waits = passed.queue / self.links.capacity
-        return routers.advance(
-            Load(
-                step=self.step,
-                capacity=self.links.capacity,
-                rate=passed.load,
-                queue=passed.queue,
-                own=passed.arrived[group.crossings],
-                senders=group.law,
-                rtt=group.law.base + np.add.reduceat(waits[group.path.link], group.path.starts),
-                path=group.path,
-            )
+        own = proposed = passed.arrived[group.crossings]
+        if group.law.PROPOSES:
+            until, flow = self.paths.until[group.crossings], group.path.flow
+            sent = self.lines.whole(number, until, flow + group.flows.start)
+            wanted = self.lines.whole(number, until, flow + self.columns.proposals[position].start)
+            proposed = own + np.maximum(wanted - sent, 0.0)
+        load = Load(
+            step=self.step,
+            capacity=self.links.capacity,
+            rate=passed.load,
+            queue=passed.queue,
+            own=own,
+            proposed=proposed,
+            senders=group.law,
+            rtt=group.law.base + np.add.reduceat(waits[group.path.link], group.path.starts),
+            path=group.path,
         )
+        self.lines.row(number)[self.columns.says[position]] = routers.advance(load).ravel()
 
 
 class _Books:

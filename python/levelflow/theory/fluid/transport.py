@@ -31,6 +31,7 @@ class Paths:
         starts: where the crossings of each flow begin.
         last: the last crossing of each flow.
         there: steps from the link before, or from the host, to this one.
+        until: steps from the host to this link.
         back: from this link to the sender, not counting queues, s.
         home: from the end of the last queue to the sender, s.
     """
@@ -40,6 +41,7 @@ class Paths:
     starts: Ints
     last: Ints
     there: Ints
+    until: Ints
     back: Floats
     home: Floats
 
@@ -50,7 +52,7 @@ class Paths:
         A hop takes a whole number of steps, at least one between links; what that is off is made up for on the way
         back, so that the whole round trip is exact. Where delay lies on it does not matter to stability.
         """
-        flow, link, there, back, home, lengths = [], [], [], [], [], []
+        flow, link, there, untils, back, home, lengths = [], [], [], [], [], [], []
         for number, index in enumerate(order):
             own = network.flows[index]
             delays = [own.access, *(network.links[hop].delay for hop in own.route)]
@@ -61,6 +63,7 @@ class Paths:
                 flow.append(number)
                 link.append(hop)
                 there.append(until - gone)
+                untils.append(until)
                 back.append(own.rtt - until * step)
                 gone = until
             home.append(back[-1])
@@ -72,6 +75,7 @@ class Paths:
             starts=ends - np.array(lengths),
             last=ends - 1,
             there=np.array(there),
+            until=np.array(untils),
             back=np.array(back),
             home=np.array(home),
         )

@@ -1,0 +1,175 @@
+"""`levelflow theory fluid`."""
+
+from __future__ import annotations
+
+import dataclasses
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from levelflow.cli.choosing import Changes, ScenarioName
+from levelflow.cli.theory.asking import AsJson, Out
+
+if TYPE_CHECKING:
+    from levelflow.results import Result
+    from levelflow.theory.fluid import FluidRun
+    from levelflow.theory.network import Floats
+    from levelflow.theory.pictures.fluid import Packets
+
+#: Samples of a run at least; more where the scenario asks for them.
+SAMPLES = 500
+
+Until = Annotated[str | None, typer.Option(metavar="TIME", help="How long [default: the duration of the scenario].")]
+Step = Annotated[str | None, typer.Option(metavar="TIME", help="[default: a twentieth of the shortest round trip].")]
+Each = Annotated[
+    bool, typer.Option("--each-loss", help="Answer each loss by itself, as few flows do, not the mean of many.")
+]
+Beside = Annotated[
+    Path | None, typer.Option(metavar="RESULT", help="A result directory of the same scenario to compare with.")
+]
+
+
+def fluid(
+    scenario: ScenarioName,
+    changes: Changes = None,
+    until: Until = None,
+    step: Step = None,
+    each_loss: Each = False,
+    beside: Beside = None,
+    out: Out = None,
+    as_json: AsJson = False,
+) -> None:
+    """How rates and queues go as a fluid: the differential equations of each law, on the whole network.
+
+    Shown are means over the last fifth of the time since the last flow came or went. Flows that arrive at random and
+    transfers have no fluid model.
+    """
+    from levelflow.cli.choosing import choose
+    from levelflow.cli.theory.asking import save, show_json
+    from levelflow.theory.fluid import from_scenario, simulate
+    from levelflow.theory.scenarios import time
+
+    resolved = choose(scenario, changes).resolve()
+    duration = resolved["duration_s"] if until is None else time(until)
+    every = min(resolved["sample_s"], duration / SAMPLES)
+    network = from_scenario(resolved)
+    run = simulate(network, duration, None if step is None else time(step), every=every, each_loss=each_loss)
+    result = None if beside is None else _load(beside, resolved)
+    entries = _by_entry(resolved, run)
+    if out is not None:
+        from levelflow.theory.pictures.fluid import rates_and_queues
+
+        save(rates_and_queues(entries, None if result is None else _packets(result), resolved["name"]), out)
+    answer = _answer(resolved, entries, _window(resolved, duration), result)
+    if as_json:
+        show_json(answer)
+        return
+    _show(answer)
+    if out is not None:
+        typer.echo(out)
+
+
+def _load(path: Path, resolved: dict[str, Any]) -> Result:
+    from levelflow.results import Result
+    from levelflow.theory.fluid import FluidError
+
+    try:
+        result = Result.load(path)
+    except (ValueError, OSError):
+        raise FluidError(f"{path}: not a result directory") from None
+    for kind in ("flows", "links"):
+        if [own["name"] for own in result.scenario[kind]] != [own["name"] for own in resolved[kind]]:
+            raise FluidError(f"{path}: a result of other {kind}; needs one of this scenario")
+    return result
+
+
+def _by_entry(resolved: dict[str, Any], run: FluidRun) -> FluidRun:
+    """Returns the same with what arrives of the flows of an entry added up, as results have it."""
+    import numpy as np
+
+    counts = [entry["count"] for entry in resolved["flows"]]
+    starts = np.concatenate(([0], np.cumsum(counts)[:-1]))
+    names = [entry["name"] for entry in resolved["flows"]]
+    return dataclasses.replace(run, flows=names, delivered=np.add.reduceat(run.delivered, starts, axis=1))
+
+
+def _packets(result: Result) -> Packets:
+    from levelflow.theory.pictures.fluid import Packets
+
+    def columns(table: Any, key: str, value: str) -> dict[str, Floats]:
+        return {str(name): own[value].to_numpy() for (name,), own in table.group_by(key, maintain_order=True)}
+
+    times = result.links["t"].unique(maintain_order=True).to_numpy()
+    rates = columns(result.flows, "flow", "delivered_bps")
+    return Packets(times, rates, columns(result.links, "link", "queue_bytes"))
+
+
+def _window(resolved: dict[str, Any], duration: float) -> tuple[float, float]:
+    from levelflow.summary import steady_window
+
+    changes = [time for flow in resolved["flows"] for time in (flow["start_s"], flow["stop_s"]) if time is not None]
+    return steady_window(max((time for time in changes if time < duration), default=0.0), duration)
+
+
+def _answer(
+    resolved: dict[str, Any], run: FluidRun, window: tuple[float, float], result: Result | None
+) -> dict[str, Any]:
+    rates, loads = run.mean(run.delivered, *window), run.mean(run.loads, *window)
+    queues, losses = run.mean(run.queues, *window), run.mean(run.losses, *window)
+    told = run.mean(run.told, *window)
+    crossed = {name for flow in resolved["flows"] for name in flow["path"]}
+    flows = [
+        {"name": flow["name"], "law": flow["law"], "flows": flow["count"], "delivered_bps": float(rate)}
+        for flow, rate in zip(resolved["flows"], rates, strict=True)
+    ]
+    links = [
+        {
+            "name": link["name"],
+            "load_bps": float(load),
+            "used": float((load - loss) / link["capacity_bps"]),
+            "queue_bytes": float(queue),
+            "loss": float(loss / load) if load else 0.0,
+            "told": float(share),
+        }
+        for link, load, queue, loss, share in zip(resolved["links"], loads, queues, losses, told, strict=True)
+        if link["name"] in crossed
+    ]
+    if result is not None:
+        _compare(flows, links, result, window)
+    return {"window_s": list(window), "flows": flows, "links": links}
+
+
+def _compare(
+    flows: list[dict[str, Any]], links: list[dict[str, Any]], result: Result, window: tuple[float, float]
+) -> None:
+    """Adds what packets did in the window."""
+    from levelflow.summary import within
+
+    for rows, table, key, column in (
+        (flows, result.flows, "flow", "delivered_bps"),
+        (links, result.links, "link", "queue_bytes"),
+    ):
+        late = within(table, window)
+        means = {str(name): own[column].mean() for (name,), own in late.group_by(key)}
+        for row in rows:
+            row[f"packets_{column}"] = means.get(row["name"])
+
+
+def _show(answer: dict[str, Any]) -> None:
+    from levelflow.cli.show import show_table
+    from levelflow.tables import percent, rate, size
+
+    start, end = answer["window_s"]
+    beside = "packets_delivered_bps" in answer["flows"][0]
+    head, rows = ["flow", "law", "flows", "rate", "packets"], []
+    for row in answer["flows"]:
+        cells = [row["name"], row["law"], str(row["flows"]), rate(row["delivered_bps"])]
+        rows.append([*cells, rate(row["packets_delivered_bps"])] if beside else cells)
+    show_table(f"Flows: what arrives of each entry, {start:.4g} to {end:.4g} s", head[: 5 if beside else 4], rows)
+    head, rows = ["link", "load", "used", "lost", "marked", "queue", "packets"], []
+    for row in answer["links"]:
+        shares = [percent(row[key]) for key in ("used", "loss", "told")]
+        cells = [row["name"], rate(row["load_bps"]), *shares, size(row["queue_bytes"])]
+        rows.append([*cells, size(row["packets_queue_bytes"])] if beside else cells)
+    show_table(f"Links, {start:.4g} to {end:.4g} s", head[: 7 if beside else 6], rows)

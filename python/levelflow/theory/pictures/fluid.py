@@ -1,0 +1,93 @@
+"""Pictures of fluid runs: rates and queues, perhaps beside those of packets."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure
+
+from levelflow.style import COLOURS, GREY, STYLE
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from matplotlib.axes import Axes
+
+    from levelflow.theory.fluid import FluidRun
+    from levelflow.theory.network import Floats
+
+#: Beyond so many curves all are grey, and their mean is black.
+MOST_LINES = len(COLOURS)
+#: How packets look behind the fluid.
+PALE: dict[str, Any] = {"linewidth": 0.8, "alpha": 0.45, "zorder": 1}
+
+
+@dataclass(frozen=True)
+class Packets:
+    """What a packet simulator recorded of the same network.
+
+    Attributes:
+        times: of samples, s.
+        rates: by name of the flow, bit/s.
+        queues: by name of the link, bytes.
+    """
+
+    times: Floats
+    rates: Mapping[str, Floats]
+    queues: Mapping[str, Floats]
+
+
+def rates_and_queues(
+    run: FluidRun, packets: Packets | None = None, title: str = "", canvas: Figure | None = None
+) -> Figure:
+    """Draws the rates that arrive, and the queues of links that ever had one.
+
+    Args:
+        run: of the fluid.
+        packets: drawn pale behind it, where names are the same.
+        title: what it is about.
+        canvas: an empty figure to draw on; a new one by default.
+
+    >>> from levelflow.theory.fluid import Flow, Link, Network, simulate
+    >>> run = simulate(Network([Link(10e6)], [Flow("rcp", [0], 0.1)]), 5.0, every=0.1)
+    >>> [axes.get_ylabel() for axes in rates_and_queues(run).axes]
+    ['rate (Mb/s)', 'queue (kB)']
+    """
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9, 6), layout="constrained") if canvas is None else canvas
+        above, below = figure.subplots(2, 1, sharex=True)
+        rates = dict(zip(run.flows, run.delivered.T / 1e6, strict=True))
+        pale = {} if packets is None else {name: rate / 1e6 for name, rate in packets.rates.items()}
+        _draw(above, run.times, rates, packets, pale)
+        queues = {name: queue / 1e3 for name, queue in zip(run.links, run.queues.T, strict=True) if queue.any()}
+        pale = {} if packets is None else {n: q / 1e3 for n, q in packets.queues.items() if n in queues or q.any()}
+        _draw(below, run.times, queues, packets, pale)
+        what = "fluid, and packets pale behind it" if packets else "fluid"
+        above.set(title=f"{title}: {what}" if title else what, ylabel="rate (Mb/s)")
+        below.set(xlabel="time (s)", ylabel="queue (kB)")
+        for axes in (above, below):
+            axes.set_ylim(bottom=0)
+    return figure
+
+
+def _draw(
+    axes: Axes, times: Floats, curves: dict[str, Floats], packets: Packets | None, pale: dict[str, Floats]
+) -> None:
+    if not curves:
+        axes.text(0.5, 0.5, "no queue ever formed", transform=axes.transAxes, ha="center", color=GREY)
+    many = len(curves) > MOST_LINES
+    names = list(dict.fromkeys([*curves, *pale]))
+    for number, name in enumerate(names):
+        colour = GREY if many else COLOURS[number % MOST_LINES]
+        if packets is not None and name in pale:
+            axes.plot(packets.times, pale[name], color=colour, **PALE)
+        if name in curves:
+            thin: dict[str, Any] = {"linewidth": 0.6, "alpha": 0.5} if many else {}
+            axes.plot(times, curves[name], color=colour, label=None if many else name, **thin)
+    if many:
+        axes.plot(times, np.mean(list(curves.values()), axis=0), color="black", label=f"mean of {len(curves)}")
+    if axes.get_legend_handles_labels()[0]:
+        axes.legend(loc="center left", bbox_to_anchor=(1.0, 0.5))
