@@ -9,7 +9,8 @@ from hypothesis import strategies as st
 
 from levelflow.theory.equations import integrate
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.fluid.ks import FluidError, Network, nash, random_network, random_windows, run, run_adaptive
+from levelflow.theory.fluid import FluidError
+from levelflow.theory.fluid.ks import Network, nash, random_network, random_windows, run, run_adaptive
 from levelflow.theory.laws.ks import Users, best, rest_rate
 from levelflow.theory.marking import alone_on_a_link, marking_levels
 from levelflow.theory.network import CapacityError, RouteError

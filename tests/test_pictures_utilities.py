@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 
-from levelflow.theory.fluid.ks import FluidError, Network
+from levelflow.theory.fluid import FluidError
+from levelflow.theory.fluid.ks import Network
 from levelflow.theory.laws.ks import Users
 from levelflow.theory.pictures import utilities
 

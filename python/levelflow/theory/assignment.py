@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from levelflow.theory.network import Floats, Ints, Routes
-
-    Bools = NDArray[np.bool_]
+    from levelflow.theory.network import Bools, Floats, Ints, Routes
 
 
 class AssignmentError(TheoryError):

@@ -16,8 +16,7 @@ from levelflow.theory.sharing import fct_processor_sharing
 if TYPE_CHECKING:
     import polars as pl
 
-    from levelflow.theory.network import Floats
-    from levelflow.theory.sharing import Numbers
+    from levelflow.theory.network import Floats, Numbers
 
 
 def fct_bound(rtpd: Numbers, size: Numbers, capacity: Numbers) -> Numbers:

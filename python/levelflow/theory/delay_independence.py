@@ -18,9 +18,9 @@ from levelflow.theory.scaled_norm import scaled_norm
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.delays import Complexes, Stability
+    from levelflow.theory.delays import Stability
     from levelflow.theory.matrices import Matrix
-    from levelflow.theory.network import Ints
+    from levelflow.theory.network import Complexes, Ints
 
 #: Parts of the circle to which phases are rounded, and turns that are added to all delays.
 _PARTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64)

@@ -22,12 +22,10 @@ from levelflow.theory.matrices import blocks, read_matrix
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from levelflow.theory.matrices import Matrix
-    from levelflow.theory.network import Floats, Ints
-
-    Complexes = NDArray[np.complex128]
+    from levelflow.theory.network import Complexes, Floats, Ints
 
 #: States up to which all roots are computed; beyond, the largest one is found by counting.
 LARGEST_STATE = 400

@@ -19,8 +19,8 @@ from levelflow.theory.quasi import AxisError, LoopError, Piece, QuasiPolynomial,
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.network import Floats
-    from levelflow.theory.quasi import Complexes, Zero
+    from levelflow.theory.network import Complexes, Floats
+    from levelflow.theory.quasi import Zero
 
 #: A pole this near to the imaginary axis, over its size, is on it: as near as rounding leaves a double one.
 ON_AXIS = 1e-7

@@ -23,8 +23,7 @@ from levelflow.theory.utility import ConvergenceError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.network import Floats, Ints, Routes
-    from levelflow.theory.sharing import Numbers
+    from levelflow.theory.network import Floats, Ints, Numbers, Routes
 
 
 #: Newton's steps, and the share of a price by which the last one changes it at most.

@@ -10,11 +10,15 @@ from levelflow.theory.errors import TheoryError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+    from typing import Any
 
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
+    Bools = NDArray[np.bool_]
+    Complexes = NDArray[np.complex128]
+    Numbers = Any  # a number, or an array of them
     Routes = Sequence[Sequence[int]]
 
 

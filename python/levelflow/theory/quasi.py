@@ -18,11 +18,10 @@ from levelflow.theory.errors import TheoryError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
-    from levelflow.theory.network import Floats
+    from levelflow.theory.network import Complexes, Floats
 
-    Complexes = NDArray[np.complex128]
 
 #: Nodes of the spectral method per unit of |s| times delay, those besides, and the size of its matrix at most.
 NODES_EACH, NODES, LARGEST_MATRIX = 0.6, 20, 600

@@ -6,7 +6,7 @@ Times are in s, capacities in bit/s, sizes in bytes. RTPD is the round-trip prop
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -15,12 +15,11 @@ from levelflow.theory.checked import read_each, read_number
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.network import Floats
+    from levelflow.theory.network import Floats, Numbers
+
 
 #: Propagation part of a completion time in round trips: handshake 1, then one way.
 ROUND_TRIPS = 1.5
-
-Numbers = Any  # a number, or an array of them
 
 
 def fct_processor_sharing(rtpd: Numbers, size: Numbers, capacity: Numbers, load: Numbers) -> Numbers:

@@ -19,12 +19,8 @@ from levelflow.theory.scenarios import base
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
     from levelflow.theory.equations import Past
-    from levelflow.theory.network import Floats
-
-    Bools = NDArray[np.bool_]
+    from levelflow.theory.network import Bools, Floats
 
 #: Factors of the gains that are tried where only a run tells.
 FACTORS = np.geomspace(0.25, 4, 80)

@@ -19,7 +19,8 @@ from levelflow.theory.fluid.law import ANSWERS, LOSSES, WAITS, Heard, Law
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Flags, Floats, Flow, Parameters
+    from levelflow.theory.fluid.network import Flow, Parameters
+    from levelflow.theory.network import Bools, Floats
 
 CYCLE = np.array([1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
 #: Round trips that the filter looks back; growth of bandwidth, and round trips without it, after which the pipe is
@@ -115,7 +116,7 @@ class Bbr(Law):
         self._rest(state, heard)
         return state
 
-    def _probe(self, state: Floats, heard: Heard, begins: Flags) -> None:
+    def _probe(self, state: Floats, heard: Heard, begins: Bools) -> None:
         """Enters ProbeBW in any phase but the one that drains."""
         pick = state[DELIVERED].astype(np.int64) % (CYCLE.size - 1)
         state[MODE] = np.where(begins, PROBE, state[MODE])
@@ -133,7 +134,7 @@ class Bbr(Law):
         state[MODE] = np.where(over & ~known, STARTUP, state[MODE])
         self._probe(state, heard, over & known)
 
-    def _end_rounds(self, state: Floats, heard: Heard, ends: Flags, bandwidth: Floats) -> None:
+    def _end_rounds(self, state: Floats, heard: Heard, ends: Bools, bandwidth: Floats) -> None:
         grown = bandwidth >= GROWTH * state[FULL]
         counts = ends & (state[STILL] < FLAT)
         state[STILL] = np.where(counts, np.where(grown, 0.0, state[STILL] + 1), state[STILL])

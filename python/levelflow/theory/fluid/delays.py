@@ -20,7 +20,8 @@ from levelflow.theory.fluid.windows import DOUBLING, SLOW, WINDOW, NewReno
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Floats, Flow, Parameters
+    from levelflow.theory.fluid.network import Flow, Parameters
+    from levelflow.theory.network import Floats
 
 #: Time of what has not happened, s before the start.
 LONG_AGO = 1e9

@@ -18,7 +18,8 @@ from levelflow.theory.fluid.network import FluidError, read_parameters
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Floats, Ints, Link, Parameters
+    from levelflow.theory.fluid.network import Link, Parameters
+    from levelflow.theory.network import Floats, Ints
 
 
 class Discipline:

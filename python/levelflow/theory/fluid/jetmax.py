@@ -22,7 +22,8 @@ from levelflow.theory.laws import emkc, jetmax
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Flags, Floats, Flow, Ints, Parameters
+    from levelflow.theory.fluid.network import Flow, Parameters
+    from levelflow.theory.network import Bools, Floats, Ints
 
 #: So many intervals in a row convince a sender that hears nothing of its own bottleneck.
 PATIENCE = 8
@@ -105,9 +106,9 @@ class JetMax(Law):
         self.interval, self.lag = intervals, self.base + intervals * np.where(self.skips, 2, 1)
         return intervals, (self.lag,)
 
-    def responsive(self, flow: Ints) -> Flags:
+    def responsive(self, flow: Ints) -> Bools:
         """Tells for all crossings, given their flows, which are bottlenecks."""
-        responsive: Flags = np.arange(flow.size) == self.bottleneck[flow]
+        responsive: Bools = np.arange(flow.size) == self.bottleneck[flow]
         return responsive
 
     def rate(self, state: Floats, heard: Heard) -> Floats:

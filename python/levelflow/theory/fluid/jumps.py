@@ -20,7 +20,7 @@ import numpy as np
 from levelflow.theory.fluid.law import LOSSES, Heard, Law
 
 if TYPE_CHECKING:
-    from levelflow.theory.fluid.network import Flags, Floats
+    from levelflow.theory.network import Bools, Floats
 
 #: Components of the state that all of them have: losses that have come together, packets, and until when a flow does
 #: not answer another, s; before the first answer that is -1.
@@ -45,9 +45,9 @@ class Jumps(Law):
         answers: Floats = -np.expm1(-told * rtt) / rtt
         return answers
 
-    def is_fresh(self, state: Floats) -> Flags:
+    def is_fresh(self, state: Floats) -> Bools:
         """Tells flows that have not answered a loss yet."""
-        fresh: Flags = state[CALM] < 0
+        fresh: Bools = state[CALM] < 0
         return fresh
 
     def jumps(self, state: Floats, heard: Heard) -> Floats:

@@ -14,7 +14,7 @@ import numpy as np
 
 from levelflow.theory.checked import positive, read_numbers, share, whole
 from levelflow.theory.equations import Trajectory, integrate
-from levelflow.theory.errors import TheoryError
+from levelflow.theory.fluid.network import FluidError
 from levelflow.theory.laws.ks import Users, best, nack_rate, program, rate_change, window_change
 from levelflow.theory.marking import excess_paid, excess_share, level_change
 from levelflow.theory.network import crossing_matrix, read_capacities
@@ -26,8 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from levelflow.theory.equations import Past
-    from levelflow.theory.network import Floats, Routes
-    from levelflow.theory.sharing import Numbers
+    from levelflow.theory.network import Floats, Numbers, Routes
 
 Control = Literal["rate", "window", "blind window"]
 
@@ -40,10 +39,6 @@ HALVINGS = 52
 MOST_ROUNDS = 10_000
 #: Smallest window, packets; the paper names none.
 FLOOR = 0.1
-
-
-class FluidError(TheoryError):
-    """A network whose parts do not fit, or a start that is not allowed."""
 
 
 @dataclass(frozen=True)
@@ -234,9 +229,9 @@ def run(
         every: how many steps there are between two that are recorded.
 
     Raises:
-        FluidError: if a rate or delay is not allowed, there are foreign loads and delays, or the step is too long for
-            the rates at the end.
-        ParameterError: if the duration or step is not allowed.
+        FluidError: if a delay is longer than the user's, there are foreign loads and delays, or the step is too long
+            for the rates at the end.
+        ParameterError: if a rate, the duration or the step is not allowed.
 
     >>> network = Network.of_routes([[0], [0]], [8.0], Users(), 1.0)
     >>> run(network, [1.0, 5.0], 99.0, step=0.1).states[-1].round(4).tolist()
@@ -298,8 +293,8 @@ def run_adaptive(
         levels: at time 0; the targets by default.
 
     Raises:
-        FluidError: if a rate, level, gain or target is not allowed, or the step too long for the rates at the end.
-        ParameterError: if the duration or step is not allowed.
+        FluidError: if a level is not allowed, or the step too long for the rates at the end.
+        ParameterError: if a rate, the gain, the target, the duration or the step is not allowed.
     """
     rates = _read_start(network, start)
     users = rates.shape[-1]
@@ -364,7 +359,7 @@ def nash(network: Network, start: ArrayLike, *, tolerance: float = 1e-9) -> Floa
         tolerance: share of 1.
 
     Raises:
-        FluidError: if a rate is not allowed.
+        ParameterError: if a rate is not allowed.
         ConvergenceError: if the users do not agree within 10 000 rounds.
 
     >>> nash(Network.of_routes([[0], [0]], [8.0], Users(), 1.0), [1.0, 5.0]).round(6).tolist()

@@ -20,7 +20,8 @@ from levelflow.theory.laws import ks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Floats, Flow, Parameters
+    from levelflow.theory.fluid.network import Flow, Parameters
+    from levelflow.theory.network import Floats
 
 LARGEST = 1e9
 

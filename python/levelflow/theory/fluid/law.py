@@ -12,7 +12,8 @@ from levelflow.theory.fluid.network import FluidError, read_parameters
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Flags, Floats, Flow, Ints, Parameters, Value
+    from levelflow.theory.fluid.network import Flow, Parameters, Value
+    from levelflow.theory.network import Bools, Floats, Ints
 
 #: What senders may ask to hear; see `Heard`.
 WAITS, LOSSES, ANSWERS, BEFORE, SIGNALS = "waits", "losses", "answers", "before", "signals"
@@ -27,11 +28,11 @@ class Table:
     def __getitem__(self, name: str) -> Floats:
         return np.array([row[name] for row in self._rows], dtype=np.float64)
 
-    def flags(self, name: str) -> Flags:
+    def flags(self, name: str) -> Bools:
         """Returns a switch per row."""
         return np.array([row[name] is True for row in self._rows])
 
-    def are(self, name: str, word: str) -> Flags:
+    def are(self, name: str, word: str) -> Bools:
         """Tells for each row whether a parameter is some word."""
         return np.array([row[name] == word for row in self._rows])
 
@@ -50,7 +51,7 @@ class Crossings:
     flow: Ints
     link: Ints
     starts: Ints
-    runs: Flags
+    runs: Bools
 
     def total(self, values: Floats) -> Floats:
         """Returns the sum over each path; crossings without a router count nothing."""

@@ -22,7 +22,8 @@ from levelflow.theory.laws import emkc, emkc_avq, kelly, mkc
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Floats, Flow, Parameters
+    from levelflow.theory.fluid.network import Flow, Parameters
+    from levelflow.theory.network import Floats
 
 
 class LoadRouters(Routers):

@@ -4,18 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.errors import TheoryError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
-    Flags = NDArray[np.bool_]
+from levelflow.theory.checked import not_negative, positive
+from levelflow.theory.errors import ParameterError, TheoryError
 
 #: What a parameter may be: a number in base units (bit/s, s, bytes, packets), a switch, or a word.
 Value = float | bool | str
@@ -85,8 +78,8 @@ class Network:
     """Flows over links.
 
     Raises:
-        FluidError: if a number is not allowed, a route leads over a link that does not exist, or a round trip is
-            shorter than the way there.
+        ParameterError: if a number is not in its range.
+        FluidError: if a route leads over a link that does not exist, or a round trip is shorter than the way there.
     """
 
     links: Sequence[Link]
@@ -108,10 +101,8 @@ class Network:
                 raise FluidError(f"{name}: there is no link {link}; links are 0 to {len(self.links) - 1}")
         if len(set(flow.route)) < len(flow.route):
             raise FluidError(f"{name}: crosses a link twice; a route may cross each link once")
-        for what, value in (("round trip", flow.rtt), ("packet", flow.packet)):
-            _need(name, what, value, np.isfinite(value) and value > 0, "a finite number > 0")
-        for what, value in (("start", flow.start), ("way to the first link", flow.access)):
-            _need(name, what, value, np.isfinite(value) and value >= 0, "a finite number >= 0")
+        positive(**{f"{name}: round trip": flow.rtt, f"{name}: packet": flow.packet})
+        not_negative(**{f"{name}: start": flow.start, f"{name}: way to the first link": flow.access})
         _need(name, "stop", flow.stop, flow.stop >= flow.start, "a time not before its start")
         there = flow.access + sum(self.links[link].delay for link in flow.route)
         if there > flow.rtt * (1 + 1e-9):
@@ -119,15 +110,15 @@ class Network:
 
 
 def _check_link(link: Link, name: str) -> None:
-    _need(name, "capacity", link.capacity, np.isfinite(link.capacity) and link.capacity > 0, "a finite number > 0")
-    _need(name, "delay", link.delay, np.isfinite(link.delay) and link.delay >= 0, "a finite number >= 0")
+    positive(**{f"{name}: capacity": link.capacity})
+    not_negative(**{f"{name}: delay": link.delay})
     _need(name, "buffer", link.buffer, link.buffer >= 0, "a number >= 0")
     _need(name, "loss", link.loss, 0 <= link.loss < 1, "a share from 0 to below 1")
 
 
 def _need(name: str, what: str, value: float, ok: bool, allowed: str) -> None:
     if not ok:
-        raise FluidError(f"{name}: {what} {value} is not allowed; needs {allowed}")
+        raise ParameterError(f"{name}: {what} {value} is not allowed; needs {allowed}")
 
 
 def read_parameters(name: str, given: Parameters, defaults: Parameters, only: Parameters) -> dict[str, Value]:
@@ -141,6 +132,7 @@ def read_parameters(name: str, given: Parameters, defaults: Parameters, only: Pa
 
     Raises:
         FluidError: if there is no such parameter, or the model does not know its value.
+        ParameterError: if a number is not in its range.
     """
     for key, value in given.items():
         if key in only:
@@ -152,6 +144,6 @@ def read_parameters(name: str, given: Parameters, defaults: Parameters, only: Pa
         elif isinstance(defaults[key], str | bool):
             if type(value) is not type(defaults[key]):
                 raise FluidError(f"{name}: {key} = {value!r} is not allowed; needs something like {defaults[key]!r}")
-        elif isinstance(value, str) or not np.isfinite(value) or value < 0:
-            raise FluidError(f"{name}: {key} = {value} is not allowed; needs a finite number >= 0")
+        else:
+            not_negative(**{f"{name}: {key}": value})
     return {**defaults, **given}

@@ -17,7 +17,8 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from levelflow.theory.fluid.law import Heard
-    from levelflow.theory.fluid.network import Floats, Flow, Parameters
+    from levelflow.theory.fluid.network import Flow, Parameters
+    from levelflow.theory.network import Floats
 
 
 class Bic(Windows):

@@ -19,7 +19,8 @@ from levelflow.theory.fluid.law import ANSWERS, LOSSES, WAITS, Heard, Law
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Floats, Flow, Parameters
+    from levelflow.theory.fluid.network import Flow, Parameters
+    from levelflow.theory.network import Floats
 
 RATE = 2
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.checked import not_negative, positive, read_number
 from levelflow.theory.fluid.law import (
     ANSWERS,
     BEFORE,
@@ -31,7 +32,8 @@ from levelflow.theory.fluid.registry import LAWS
 from levelflow.theory.fluid.transport import Lines, Links, Passed, Paths
 
 if TYPE_CHECKING:
-    from levelflow.theory.fluid.network import Floats, Ints, Network, Value
+    from levelflow.theory.fluid.network import Network, Value
+    from levelflow.theory.network import Floats, Ints
 
 #: By default, so many steps in the shortest round trip.
 STEPS_PER_RTT = 20
@@ -218,7 +220,8 @@ def simulate(
             (Bohacek et al. 2003); by default they follow the mean of many (Misra, Gong, Towsley 2000).
 
     Raises:
-        FluidError: if a law or a discipline has no fluid model, or a number is not allowed.
+        FluidError: if a law or a discipline has no fluid model, or there are too many steps.
+        ParameterError: if a number is not in its range; a step is half of the shortest round trip at most.
 
     >>> from levelflow.theory.fluid import Flow, Link, Network
     >>> run = simulate(Network([Link(10e6)], [Flow("rcp", [0], 0.1), Flow("rcp", [0], 0.2)]), 20.0, every=1.0)
@@ -226,15 +229,13 @@ def simulate(
     [5000000.0, 5000000.0]
     """
     shortest = min(flow.rtt for flow in network.flows)
-    if not np.isfinite(duration) or duration < 0:
-        raise FluidError(f"duration {duration} is not allowed; needs a finite number >= 0")
-    if every is not None and not (np.isfinite(every) and every > 0):
-        raise FluidError(f"every {every} is not allowed; needs a finite number > 0")
+    not_negative(duration=duration)
+    if every is not None:
+        positive(every=every)
     if step is None:
         step = shortest / STEPS_PER_RTT
         step = step if every is None else every / np.ceil(every / step - 1e-9)
-    if not (np.isfinite(step) and 0 < step <= shortest / 2):
-        raise FluidError(f"step {step} is not allowed; needs a number > 0, up to half of the shortest round trip")
+    read_number("step", step, high=shortest / 2)
     if duration / step > MOST_STEPS:
         raise FluidError(f"{duration / step:.0f} steps are too many; needs at most {MOST_STEPS}")
     return _Engine(network, step, each_loss).run(duration, every)

@@ -15,7 +15,8 @@ import numpy as np
 from levelflow.theory.fluid.disciplines import Queues
 
 if TYPE_CHECKING:
-    from levelflow.theory.fluid.network import Flags, Floats, Ints, Network
+    from levelflow.theory.fluid.network import Network
+    from levelflow.theory.network import Bools, Floats, Ints
 
 
 #: Fewer bits are none.
@@ -116,7 +117,7 @@ class Passed:
 class Links:
     """All links of a network, with what waits there."""
 
-    def __init__(self, network: Network, paths: Paths, packet: Floats, ecn: Flags, step: float) -> None:
+    def __init__(self, network: Network, paths: Paths, packet: Floats, ecn: Bools, step: float) -> None:
         """Takes the size of each flow's packets in bits, and which flows understand marks."""
         self.paths, self.step = paths, step
         self.capacity = np.array([link.capacity for link in network.links])

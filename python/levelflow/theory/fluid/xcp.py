@@ -19,7 +19,8 @@ from levelflow.theory.fluid.jumps import Jumps
 from levelflow.theory.fluid.law import LOSSES, SIGNALS, Heard, Load, Routers, Table
 
 if TYPE_CHECKING:
-    from levelflow.theory.fluid.network import Floats, Parameters
+    from levelflow.theory.fluid.network import Parameters
+    from levelflow.theory.network import Floats
 
 #: Packets that a flow begins with.
 FIRST_WINDOW = 2.0

@@ -28,8 +28,7 @@ from levelflow.theory.utility import Optimum, optimum
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.network import Floats, Routes
-    from levelflow.theory.sharing import Numbers
+    from levelflow.theory.network import Floats, Numbers, Routes
 
 #: What TCP pays for a loss: halving once in a while, or as often as there are losses (eq 14, 16).
 TCP_BETA = 0.5

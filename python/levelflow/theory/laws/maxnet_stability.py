@@ -35,12 +35,10 @@ from levelflow.theory.quasi import AxisError, QuasiPolynomial
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import ArrayLike
 
     from levelflow.theory.laws.maxnet import Parameters, Rest
-    from levelflow.theory.network import Floats, Ints
-
-    Complexes = NDArray[np.complex128]
+    from levelflow.theory.network import Complexes, Floats, Ints
 
 #: Points of spiral and tail between which an extremum is sought.
 SPIRAL_POINTS, TAIL_POINTS = 2000, 4000

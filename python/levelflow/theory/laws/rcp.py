@@ -7,7 +7,7 @@ times round trip, so that neither capacity, number of flows nor round trip matte
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 from scipy.optimize import brentq
@@ -21,9 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from levelflow.theory.equations import Past
-    from levelflow.theory.network import Floats
-
-Numbers = Any  # a number, or an array of them
+    from levelflow.theory.network import Floats, Numbers
 
 #: Padé's approximation of e^-s of order 2 over 2: numerator and denominator (001, footnote 11).
 PADE = (np.array([1 / 12, -1 / 2, 1.0]), np.array([1 / 12, 1 / 2, 1.0]))

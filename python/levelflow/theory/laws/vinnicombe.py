@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import brentq
@@ -33,9 +33,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.network import Floats
-
-Numbers = Any  # a number, or an array of them
+    from levelflow.theory.network import Floats, Numbers
 
 
 def primal_condition(gains: ArrayLike, burdens: ArrayLike, delays: ArrayLike) -> Condition:

@@ -9,7 +9,7 @@ are in packets/s, delays in s.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -20,9 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from levelflow.theory.loops import Loop
-    from levelflow.theory.network import Floats
-
-Numbers = Any  # a number, or an array of them
+    from levelflow.theory.network import Floats, Numbers
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import numpy as np
 from matplotlib.figure import Figure, FigureBase
 
 from levelflow.style import GREY, STYLE
-from levelflow.theory.fluid.ks import FluidError, Network, run, run_adaptive
+from levelflow.theory.fluid.ks import Network, run, run_adaptive
+from levelflow.theory.fluid.network import FluidError
 from levelflow.theory.laws.ks import TCP_BETA, Users, best, rest_rate, utility_exponent
 
 if TYPE_CHECKING:
