@@ -19,6 +19,7 @@ GOOD = {
     "maxmin": ["two-flows"],
     "num": ["two-flows", "--exponent", "0"],
     "bottlenecks": ["two-flows"],
+    "fluid": ["two-flows", "--set", "duration=2 s"],
     "stability": ["[[0.5, -0.8], [0.3, 0.4]]"],
     "region": ["kelly"],
     "nyquist": ["rcp"],
