@@ -140,7 +140,22 @@ def test_a_capacity_that_is_no_capacity_is_refused(capacity):
         maxmin([[0]], [1.0, capacity])
 
 
-@pytest.mark.parametrize(("routes", "line"), [([[0], []], "flow 1 crosses no link"), ([[3]], "there is no link 3")])
+def test_capacities_are_a_list_of_numbers():
+    with pytest.raises(CapacityError, match=r"capacity 1.0 for all links is not allowed; needs one per link"):
+        maxmin([[0]], 1.0)
+    with pytest.raises(ParameterError, match="capacity 'many' is not allowed; needs numbers"):
+        maxmin([[0]], "many")
+
+
+@pytest.mark.parametrize(
+    ("routes", "line"),
+    [
+        ([[0], []], "flow 1 crosses no link"),
+        ([[3]], "there is no link 3"),
+        ([[0.5]], "no lists of links"),
+        ([0], "no lists of links"),
+    ],
+)
 def test_a_route_that_is_no_route_is_refused(routes, line):
     with pytest.raises(RouteError, match=line):
         maxmin(routes, [1.0, 1.0])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from operator import index
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from levelflow.theory.checked import read_array
 from levelflow.theory.errors import TheoryError
 
 if TYPE_CHECKING:
@@ -52,12 +54,16 @@ def read_capacities(capacities: ArrayLike) -> Floats:
     """Returns capacities as an array.
 
     Raises:
-        CapacityError: if one is negative, infinite or NaN.
+        CapacityError: if one is negative, infinite or NaN, or there is one number for all.
+        ParameterError: if they are no numbers.
     """
-    capacity = np.array(capacities, dtype=np.float64)
-    bad = np.flatnonzero(~(np.isfinite(capacity) & (capacity >= 0)))
+    capacity = read_array("capacity", capacities)
+    if not capacity.ndim:
+        raise CapacityError(f"capacity {capacity} for all links is not allowed; needs one per link")
+    bad = np.argwhere(~(np.isfinite(capacity) & (capacity >= 0)))
     if bad.size:
-        raise CapacityError(f"link {bad[0]}: capacity {capacity[bad[0]]} is not allowed; needs a finite number >= 0")
+        value = capacity[tuple(bad[0])]
+        raise CapacityError(f"link {bad[0, -1]}: capacity {value} is not allowed; needs a finite number >= 0")
     return capacity
 
 
@@ -67,11 +73,14 @@ def read_crossings(routes: Routes, links: int) -> tuple[Ints, Ints, Ints]:
     Raises:
         RouteError: if a flow crosses no link or an unknown one.
     """
-    lengths = np.array([len(route) for route in routes], dtype=np.int64)
+    try:
+        lengths = np.array([len(route) for route in routes], dtype=np.int64)
+        link = np.array([index(link) for route in routes for link in route], dtype=np.int64)
+    except TypeError:
+        raise RouteError("routes are not allowed that are no lists of links; needs whole numbers per flow") from None
     if not lengths.all():
         raise RouteError(f"flow {np.argmin(lengths)} crosses no link, so nothing limits it")
     flow = np.repeat(np.arange(lengths.size), lengths)
-    link = np.fromiter((index for route in routes for index in route), dtype=np.int64, count=flow.size)
     bad = np.flatnonzero((link < 0) | (link >= links))
     if bad.size:
         raise RouteError(f"flow {flow[bad[0]]}: there is no link {link[bad[0]]}; links are 0 to {links - 1}")
