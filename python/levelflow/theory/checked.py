@@ -11,7 +11,8 @@ from levelflow.theory.errors import ParameterError
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from levelflow.theory.network import Floats, Ints
+    Floats = NDArray[np.float64]
+    Ints = NDArray[np.int64]
 
 #: No quantity is larger, and none that is divided by smaller: squares and ratios remain numbers.
 LARGEST = 1e150
