@@ -92,7 +92,7 @@ def test_a_parking_lot_comes_to_the_same_rates(law):
 
 
 def test_a_late_fast_flow_gets_more_as_in_packets():
-    scenario = pair("fast", "10 Mb/s", "40 ms", buffer="100 packets").set("flow.b.start", "20 s")
+    scenario = pair("fast", "10 Mb/s", "60 ms", buffer="100 packets").set("flow.b.start", "15 s")
     (packets, queues), (rates, waiting) = both(scenario)
     assert rates == pytest.approx(packets, rel=0.05)
     assert waiting[0] == pytest.approx(queues[0], rel=0.1)
