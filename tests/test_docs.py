@@ -27,6 +27,7 @@ DOCUMENTS = (
     "docs/concepts/max-min.md",
     "docs/concepts/queues.md",
     "docs/concepts/references.md",
+    "docs/concepts/fluid-models.md",
     "docs/concepts/why-delay-breaks-controllers.md",
 )
 PAGES = [path for path in CHECKOUT.rglob("*.md") if not {".venv", "target", "results"} & set(path.parts)]

@@ -1,4 +1,4 @@
-"""Draws the pictures of a concept page with the commands and code on it: `python docs/concepts/draw.py`."""
+"""Draws the pictures of concept pages with the commands and code on them: `python docs/concepts/draw.py`."""
 
 import os
 import re
@@ -11,20 +11,26 @@ from pathlib import Path
 from PIL import Image
 
 FOLDER = Path(__file__).parent
-PAGE = FOLDER / "why-delay-breaks-controllers.md"
+PAGES = ("why-delay-breaks-controllers.md", "fluid-models.md")
 LEVELFLOW = Path(sys.executable).with_name("levelflow")
 
 
 def main() -> None:
+    """Draws those of all pages, or of the ones that are named."""
+    for page in sys.argv[1:] or PAGES:
+        draw(FOLDER / page)
+
+
+def draw(page: Path) -> None:
     """Runs what writes pictures in an empty folder, and keeps those that the page shows, in few colours."""
-    text = PAGE.read_text(encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
     lines = [line for line in text.splitlines() if "--out" in line and line.lstrip("$ ").startswith("levelflow")]
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for line in lines:
             subprocess.run([LEVELFLOW, *shlex.split(line.lstrip("$ "))[1:]], check=True, stdout=subprocess.DEVNULL)
         for code in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
-            exec(compile(code, PAGE.name, "exec"), {})
+            exec(compile(code, page.name, "exec"), {})
         made = {"-".join(path.relative_to(folder).parts): path for path in Path(folder).rglob("*.png")}
         for name in re.findall(r"\]\(img/([\w-]+\.png)\)", text):
             Image.open(made[name]).convert("RGB").quantize(160).save(FOLDER / "img" / name, optimize=True)

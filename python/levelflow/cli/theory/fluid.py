@@ -128,7 +128,7 @@ def _answer(
             "name": link["name"],
             "load_bps": float(load),
             "used": float((load - loss) / link["capacity_bps"]),
-            "queue_bytes": float(queue),
+            "queue_bytes": round(float(queue), 3),
             "loss": float(loss / load) if load else 0.0,
             "told": float(share),
         }
@@ -162,12 +162,12 @@ def _show(answer: dict[str, Any]) -> None:
 
     start, end = answer["window_s"]
     beside = "packets_delivered_bps" in answer["flows"][0]
-    head, rows = ["flow", "law", "flows", "rate", "packets"], []
+    head, rows = ["flow", "law", "flows", "arrives", "of packets"], []
     for row in answer["flows"]:
         cells = [row["name"], row["law"], str(row["flows"]), rate(row["delivered_bps"])]
         rows.append([*cells, rate(row["packets_delivered_bps"])] if beside else cells)
-    show_table(f"Flows: what arrives of each entry, {start:.4g} to {end:.4g} s", head[: 5 if beside else 4], rows)
-    head, rows = ["link", "load", "used", "lost", "marked", "queue", "packets"], []
+    show_table(f"Flows, {start:.4g} to {end:.4g} s", head[: 5 if beside else 4], rows)
+    head, rows = ["link", "load", "used", "lost", "told", "queue", "of packets"], []
     for row in answer["links"]:
         shares = [percent(row[key]) for key in ("used", "loss", "told")]
         cells = [row["name"], rate(row["load_bps"]), *shares, size(row["queue_bytes"])]
