@@ -86,6 +86,14 @@ fn defaults<L: Law>() -> L::Params {
 pub fn table<L: Law>() {
     let info = L::INFO;
     assert_eq!(info.header_bytes, L::Header::WIRE);
+    assert!(L::Header::WIRE <= crate::shim::LONGEST - crate::shim::LENGTH);
+    assert_eq!(info.number != 0, info.signal.is_explicit());
+    let namesakes = crate::LAWS.iter().filter(|law| law.number == info.number);
+    assert!(
+        info.number == 0 || namesakes.count() == 1,
+        "{} is the number of two laws",
+        info.number
+    );
     assert!(!info.title.is_empty() && !info.source.is_empty() && is_name(info.name));
     rows(info.params);
     defaults::<L>();

@@ -61,6 +61,8 @@ pub struct LawInfo {
     pub signal: Signal,
     /// What a router does for each packet of this law, in arithmetic operations.
     pub cost: &'static str,
+    /// Which law this is on the wire, unique; 0 for laws that no router listens to.
+    pub number: u8,
     /// Length of the header on the wire, bytes.
     pub header_bytes: usize,
     /// Whether multiplying every rate and size by a constant multiplies every trajectory by it.

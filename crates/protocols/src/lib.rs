@@ -35,6 +35,7 @@ pub mod rcp;
 mod registry;
 pub mod reno;
 pub mod scalable;
+pub mod shim;
 pub mod tcp;
 pub mod tfrc;
 pub mod vegas;

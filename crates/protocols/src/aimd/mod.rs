@@ -40,6 +40,7 @@ impl Law for Aimd {
         source: "Zhang 2008, eq 19, 114",
         signal: Signal::Loss,
         cost: "none",
+        number: 0,
         header_bytes: NoHeader::WIRE,
         scale_invariant: false,
         params: params::TABLE,

@@ -42,6 +42,7 @@ impl Law for Bbr {
         source: "Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00",
         signal: Signal::Delivery,
         cost: "none",
+        number: 0,
         header_bytes: NoHeader::WIRE,
         scale_invariant: false,
         params: params::TABLE,

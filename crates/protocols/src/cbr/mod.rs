@@ -35,6 +35,7 @@ impl Law for Cbr {
         source: "the UDP/CBR source of ns-2",
         signal: Signal::Nothing,
         cost: "none",
+        number: 0,
         header_bytes: NoHeader::WIRE,
         scale_invariant: false,
         params: params::TABLE,

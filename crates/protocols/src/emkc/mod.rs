@@ -40,6 +40,7 @@ impl Law for Emkc {
         source: "Zhang 2008, chapter V, eq 61-62, 85, 121-125",
         signal: Signal::Price,
         cost: "1 addition, 1 comparison",
+        number: 2,
         header_bytes: EmkcHeader::WIRE,
         scale_invariant: true,
         params: params::TABLE,

@@ -40,6 +40,7 @@ impl Law for EmkcAvq {
         source: "Zhang 2008, section VI.3.3, eq 129-130",
         signal: Signal::Price,
         cost: "1 addition, 2 comparisons",
+        number: 6,
         header_bytes: EmkcAvqHeader::WIRE,
         scale_invariant: true,
         params: params::TABLE,

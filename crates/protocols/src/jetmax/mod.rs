@@ -47,6 +47,7 @@ impl Law for JetMax {
         source: "Zhang 2008, chapter VI, eq 133-136, 149-150",
         signal: Signal::Price,
         cost: "3 additions, 3 comparisons",
+        number: 1,
         header_bytes: <Header as crate::law::Header>::WIRE,
         scale_invariant: true,
         params: params::SPEC,

@@ -41,6 +41,7 @@ impl Law for Kelly {
         source: "Zhang 2008, eq 1-2, section V.1, eq 53-54",
         signal: Signal::Price,
         cost: "2 additions, 1 comparison",
+        number: 7,
         header_bytes: KellyHeader::WIRE,
         scale_invariant: true,
         params: params::TABLE,

@@ -42,6 +42,7 @@ impl Law for Ks {
         source: "Kunniyur and Srikant 2003, eq 9-13, 20-21, 40-41",
         signal: Told::Loss,
         cost: "none",
+        number: 0,
         header_bytes: NoHeader::WIRE,
         scale_invariant: true,
         params: params::TABLE,

@@ -59,6 +59,7 @@ impl Law for MaxNet {
         source: "Andrew, Jacobsson, Low, Suchara, Witt, Wydrowski, MaxNet: Theory and implementation, sections II-VI",
         signal: Signal::Price,
         cost: "1 addition, 1 comparison",
+        number: 4,
         header_bytes: MaxNetHeader::WIRE,
         scale_invariant: true,
         params: params::TABLE,

@@ -43,6 +43,7 @@ impl Law for Rcp {
         source: "Dukkipati, Kobayashi, Zhang-Shen, McKeown 2005, section II, eq 1-2",
         signal: Signal::Rate,
         cost: "2 additions, 2 multiplications, 1 comparison",
+        number: 3,
         header_bytes: RcpHeader::WIRE,
         scale_invariant: true,
         params: params::TABLE,

@@ -110,6 +110,7 @@ pub const fn info(
         source,
         signal: Signal::Loss,
         cost: "none",
+        number: 0,
         header_bytes: 0,
         scale_invariant: true,
         params,

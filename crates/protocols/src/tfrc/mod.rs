@@ -42,6 +42,7 @@ impl Law for Tfrc {
         source: "RFC 5348",
         signal: Signal::Loss,
         cost: "none",
+        number: 0,
         header_bytes: NoHeader::WIRE,
         scale_invariant: false,
         params: params::TABLE,

@@ -53,6 +53,7 @@ impl Law for Xcp {
         source: "Katabi, Handley, Rohrs 2002, section 3; draft-falk-xcp-spec-03",
         signal: Signal::Change,
         cost: "6 additions, 3 multiplications, 10 comparisons",
+        number: 5,
         header_bytes: XcpHeader::WIRE,
         scale_invariant: true,
         params: params::TABLE,

@@ -89,6 +89,7 @@ fn describe_law(law: &LawInfo) -> Value {
         "name": law.name, "title": law.title, "source": law.source,
         "signal": signal(law.signal),
         "cost": law.cost,
+        "number": law.number,
         "header_bytes": law.header_bytes,
         "scale_invariant": law.scale_invariant,
         "params": describe_params(law.params),

@@ -1,0 +1,26 @@
+//! The command line: one file per command.
+
+use clap::{Parser, Subcommand};
+
+use crate::Error;
+
+/// Levelflow on real networks: routers that say what they can carry, senders that listen.
+#[derive(Debug, Parser)]
+#[command(name = "levelflow-net", version, max_term_width = 100)]
+pub struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {}
+
+impl Cli {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// As [`Error`] says.
+    pub fn run(self) -> Result<(), Error> {
+        match self.command {}
+    }
+}

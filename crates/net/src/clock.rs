@@ -1,0 +1,60 @@
+//! Real time for laws, and waiting for it.
+
+use std::time::{Duration as Span, Instant};
+
+use levelflow_units::{Duration, Time};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Wait by sleeping up to this long before the deadline, then by asking the clock: a sleep ends some 10 to 60 us late.
+const SPIN: Span = Span::from_micros(60);
+
+/// Nanoseconds of the machine's monotonic clock, for the time stamps of shims: on one machine, all programs read the same.
+#[must_use]
+pub fn stamp() -> u64 {
+    let now = clock_gettime(ClockId::Monotonic);
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
+/// The time since a start, as laws want it.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    start: Instant,
+}
+
+impl Clock {
+    /// Starts now.
+    #[must_use]
+    pub fn start() -> Self {
+        Self { start: Instant::now() }
+    }
+
+    /// Time since the start.
+    #[must_use]
+    pub fn now(&self) -> Time {
+        let ns = u64::try_from(self.start.elapsed().as_nanos()).unwrap_or(u64::MAX);
+        Time::from_ps(ns.saturating_mul(1000))
+    }
+
+    /// How long it is until then; zero if that is past.
+    #[must_use]
+    pub fn until(&self, then: Time) -> Span {
+        Span::from_nanos(then.since(self.now()).as_ps() / 1000)
+    }
+
+    /// Waits until then: sleeps, then spins for the last of it, so it is late by less than a microsecond on an idle core.
+    pub fn wait(&self, then: Time) {
+        let left = self.until(then);
+        if left > SPIN {
+            std::thread::sleep(left - SPIN);
+        }
+        while self.now() < then {
+            std::hint::spin_loop();
+        }
+    }
+}
+
+/// A length of time as the standard library has it.
+#[must_use]
+pub fn span(duration: Duration) -> Span {
+    Span::from_nanos(duration.as_ps() / 1000)
+}

@@ -1,0 +1,9 @@
+//! Levelflow on real networks: the laws of `levelflow-protocols` in real time.
+//!
+//! `shim` and headers travel in UDP before the payload; a router stamps them, endpoints obey.
+
+pub mod cli;
+pub mod clock;
+mod error;
+
+pub use error::Error;

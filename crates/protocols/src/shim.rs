@@ -1,0 +1,193 @@
+//! What precedes the payload of a UDP datagram: 24 bytes of shim, then the header of the law.
+//!
+//! `docs/reference/wire-format.md` has the byte diagram. The shim says what the packet is and which law's header follows, so
+//! that a router finds the header at a fixed place. An answer carries the header that it answers, as routers and receiver left
+//! it, and may travel in front of other packets' payload: then it comes second, after a shim that says that more follows.
+
+use crate::law::Kind;
+use crate::wire::{DecodeError, exactly};
+
+/// Length of the shim, bytes.
+pub const LENGTH: usize = 24;
+/// Room that shim and header of any law need, bytes.
+pub const LONGEST: usize = LENGTH + 28;
+/// Version of the format.
+pub const VERSION: u8 = 1;
+/// "LVF", then the version.
+pub const MAGIC: [u8; 4] = [b'L', b'V', b'F', VERSION];
+
+/// What Ethernet adds to a packet, bytes; sizes on the wire include it, and neither preamble nor checksum.
+pub const ETHERNET: usize = 14;
+/// Length of an IPv4 header without options.
+pub const IPV4: usize = 20;
+/// Length of an IPv6 header without extensions.
+pub const IPV6: usize = 40;
+/// Length of a UDP header.
+pub const UDP: usize = 8;
+
+const MARKED: u8 = 1 << 0;
+const MORE: u8 = 1 << 7;
+
+/// The first 24 bytes of a Levelflow datagram.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Shim {
+    /// What the packet is.
+    pub kind: Kind,
+    /// Whether the packet that this answers was marked by a queue.
+    pub marked: bool,
+    /// Whether another shim follows after the law's header.
+    pub more: bool,
+    /// Whose header follows: [`LawInfo::number`](crate::LawInfo::number), 0 for none.
+    pub law: u8,
+    /// Length of that header, bytes.
+    pub header: u8,
+    /// Which flow, drawn at random by its sender: whoever does not see the packets can't answer them.
+    pub flow: u32,
+    /// Number of the packet; of an answer, of the packet that it answers.
+    pub number: u32,
+    /// When the packet was sent, ns by a clock of the sender's. An answer returns it, plus the time it was held back.
+    pub time: u64,
+}
+
+impl Shim {
+    /// Writes the shim to the first [`LENGTH`] bytes of `out`.
+    ///
+    /// # Panics
+    /// When `out` is shorter.
+    pub fn encode(&self, out: &mut [u8]) {
+        out[0..4].copy_from_slice(&MAGIC);
+        let flags = if self.marked { MARKED } else { 0 } | if self.more { MORE } else { 0 };
+        out[4..8].copy_from_slice(&[self.kind as u8, flags, self.law, self.header]);
+        out[8..12].copy_from_slice(&self.flow.to_be_bytes());
+        out[12..16].copy_from_slice(&self.number.to_be_bytes());
+        out[16..24].copy_from_slice(&self.time.to_be_bytes());
+    }
+
+    /// Reads a shim; gives it and the law's header, and what follows.
+    ///
+    /// # Errors
+    /// When the bytes are not a shim of this version, or shorter than they say. Flags that this version does not know are
+    /// ignored.
+    pub fn decode(wire: &[u8]) -> Result<(Self, &[u8], &[u8]), DecodeError> {
+        let fixed = exactly::<LENGTH>(wire)?;
+        let field = |name, allowed| Err(DecodeError::Field { name, allowed });
+        if fixed[0..3] != MAGIC[0..3] {
+            return field("magic", "LVF");
+        }
+        if fixed[3] != VERSION {
+            return field("version", "1");
+        }
+        let kind = match fixed[4] {
+            0 => Kind::Data,
+            1 => Kind::Syn,
+            2 => Kind::Fin,
+            3 => Kind::Ack,
+            _ => return field("kind", "0 to 3"),
+        };
+        let [
+            _,
+            _,
+            _,
+            _,
+            _,
+            flags,
+            law,
+            header,
+            f0,
+            f1,
+            f2,
+            f3,
+            n0,
+            n1,
+            n2,
+            n3,
+            time @ ..,
+        ] = *fixed;
+        let end = LENGTH + usize::from(header);
+        let (Some(own), Some(rest)) = (wire.get(LENGTH..end), wire.get(end..)) else {
+            return Err(DecodeError::Short {
+                have: wire.len(),
+                need: end,
+            });
+        };
+        let shim = Self {
+            kind,
+            marked: flags & MARKED != 0,
+            more: flags & MORE != 0,
+            law,
+            header,
+            flow: u32::from_be_bytes([f0, f1, f2, f3]),
+            number: u32::from_be_bytes([n0, n1, n2, n3]),
+            time: u64::from_be_bytes(time),
+        };
+        Ok((shim, own, rest))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shims() -> impl Strategy<Value = Shim> {
+        let kinds = prop::sample::select(std::vec![Kind::Data, Kind::Syn, Kind::Fin, Kind::Ack]);
+        (
+            kinds,
+            any::<[bool; 2]>(),
+            any::<[u8; 2]>(),
+            any::<[u32; 2]>(),
+            any::<u64>(),
+        )
+            .prop_map(|(kind, [marked, more], [law, header], [flow, number], time)| Shim {
+                kind,
+                marked,
+                more,
+                law,
+                header,
+                flow,
+                number,
+                time,
+            })
+    }
+
+    proptest! {
+        #[test]
+        fn a_shim_survives_the_wire(shim in shims(), rest in prop::collection::vec(any::<u8>(), 0..40)) {
+            let mut wire = std::vec![7; LENGTH + usize::from(shim.header)];
+            shim.encode(&mut wire);
+            wire.extend(&rest);
+            let (read, header, after) = Shim::decode(&wire).unwrap();
+            prop_assert_eq!(read, shim);
+            prop_assert!(header.len() == usize::from(shim.header) && header.iter().all(|b| *b == 7));
+            prop_assert_eq!(after, &rest[..]);
+        }
+
+        #[test]
+        fn a_truncated_shim_is_refused(shim in shims(), cut in any::<prop::sample::Index>()) {
+            let mut wire = std::vec![0; LENGTH + usize::from(shim.header)];
+            shim.encode(&mut wire);
+            prop_assert!(Shim::decode(&wire[..cut.index(wire.len())]).is_err());
+        }
+    }
+
+    #[test]
+    fn bytes_are_where_the_reference_says() {
+        let shim = Shim {
+            kind: Kind::Ack,
+            marked: true,
+            more: true,
+            law: 1,
+            header: 0,
+            flow: 0x0102_0304,
+            number: 0x0506_0708,
+            time: 0x0910_1112_1314_1516,
+        };
+        let mut wire = [0; LENGTH];
+        shim.encode(&mut wire);
+        assert_eq!(wire[..8], [b'L', b'V', b'F', 1, 3, 0x81, 1, 0]);
+        assert_eq!(
+            wire[8..],
+            [1, 2, 3, 4, 5, 6, 7, 8, 9, 0x10, 0x11, 0x12, 0x13, 0x14, 0x15, 0x16]
+        );
+    }
+}
