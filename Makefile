@@ -7,7 +7,7 @@ export CARGO_TARGET_DIR
 
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
-.PHONY: help demo test check bench gen
+.PHONY: help demo net test check bench gen
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -16,9 +16,14 @@ help: ## show this list
 demo: $(VENV)/installed ## set up, compare JetMax, EMKC and RCP on one bottleneck, draw pictures
 	@$(BIN)/python -m levelflow.demo
 
+net: $(VENV)/created ## build levelflow-net and put it beside levelflow
+	cargo build --release -p levelflow-net
+	@install $(CARGO_TARGET_DIR)/release/levelflow-net $(BIN)/levelflow-net
+	@echo "$(BIN)/levelflow-net --help"
+
 test: $(VENV)/installed ## set up, run every test
 	cargo test --workspace
-	$(BIN)/python -m pytest
+	LEVELFLOW_NET=$(CARGO_TARGET_DIR)/debug/levelflow-net $(BIN)/python -m pytest
 
 check: $(VENV)/installed ## format, lint, types
 	cargo fmt --all --check

@@ -23,7 +23,7 @@ def measure(figure):
 
 
 def per_second(run):
-    """Time in s, rate sent in bit/s, round trip of packets that leave then in s, and packets dropped, of each second."""
+    """Of each second: time in s, rate sent in bit/s, round trip of packets that leave then in s, packets dropped."""
     t, sent = series.flow_series(run.flows, "stream", "sent_bps")
     _, queue = series.link_series(run.links, LINK, "queue_bytes")
     _, dropped = series.link_series(run.links, LINK, "dropped")
