@@ -5,7 +5,7 @@ Each proof is checked here from the definition, without what found it.
 
 import numpy as np
 import pytest
-from hypothesis import given, reject, settings
+from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
 from levelflow.theory.assignment import random_routes
@@ -111,6 +111,9 @@ def test_so_do_those_of_users_who_may_want_nothing_or_no_more(seed):
 
 @many(250)
 @given(SEEDS)
+@example(1754)  # whose last rows hardly matter
+@example(14241)
+@example(24594)
 def test_scaled_norm_and_absolute_radius_are_proven_from_both_sides(seed):
     random = np.random.default_rng(seed)
     size = int(40 ** random.random())
@@ -125,7 +128,7 @@ def test_scaled_norm_and_absolute_radius_are_proven_from_both_sides(seed):
     held = np.diag(found.dual) > 0
     above = np.diag(matrix @ found.dual @ matrix.T)[held] >= found.lower**2 * np.diag(found.dual)[held] * (1 - 1e-9)
     assert (held.any() and above.all()) or found.lower == 0
-    assert found.gap <= (1e-5 if full else 1e-3) * scale
+    assert found.gap <= 1e-5 * scale
     bound = absolute_radius(matrix)
     sums = np.abs(bound.weights[:, None] * matrix / bound.weights).sum(axis=1)
     assert sums.max() == pytest.approx(bound.upper)
