@@ -5,5 +5,7 @@
 pub mod cli;
 pub mod clock;
 mod error;
+pub mod sys;
+pub mod testbed;
 
 pub use error::Error;
