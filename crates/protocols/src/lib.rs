@@ -23,6 +23,7 @@ pub mod fast;
 pub mod highspeed;
 pub mod htcp;
 pub mod jetmax;
+pub mod journal;
 pub mod kelly;
 pub mod ks;
 mod law;

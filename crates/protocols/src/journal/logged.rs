@@ -1,0 +1,273 @@
+//! Halves of laws that write down what they are told.
+
+use core::ops::Deref;
+
+use levelflow_units::{Bytes, Duration, Time};
+
+use super::{LONGEST, Record, Stamped, Start, digest};
+use crate::law::{Arrived, Arriving, Feedback, FlowInfo, Loss, Outgoing, PortInfo, PortView};
+use crate::law::{Protocol, RouterLaw, SenderLaw};
+use crate::{Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender};
+
+/// Where records go.
+pub trait Sink {
+    /// Takes one whole record.
+    fn write(&mut self, record: &[u8]);
+}
+
+/// The part of a log that is about one instance.
+#[derive(Debug)]
+pub struct Log<S: Sink> {
+    sink: S,
+    instance: u32,
+    every: u32,
+    due: u32,
+}
+
+impl<S: Sink> Log<S> {
+    /// Writes that an instance begins. `instance` is unique in its log. After each `every`-th interval or answer, and at the
+    /// end, the log holds a digest of the state, which takes a few microseconds; 0: at the end only.
+    #[must_use]
+    pub fn start(sink: S, instance: u32, start: &Start, every: u32) -> Self {
+        let due = every;
+        let mut log = Self {
+            sink,
+            instance,
+            every,
+            due,
+        };
+        log.put(&Record::Start(*start));
+        log
+    }
+
+    fn put(&mut self, record: &Record<'_>) {
+        let mut wire = [0; LONGEST];
+        let length = record.encode(self.instance, &mut wire);
+        self.sink.write(&wire[..length]);
+    }
+
+    fn state(&mut self, state: &impl core::fmt::Debug) {
+        let digest = digest(state);
+        self.put(&Record::State { digest });
+    }
+
+    /// Something happened after which states are compared.
+    fn tick(&mut self, state: &impl core::fmt::Debug) {
+        self.due = self.due.saturating_sub(1);
+        if self.due == 0 && self.every > 0 {
+            self.due = self.every;
+            self.state(state);
+        }
+    }
+}
+
+/// A header as on the wire.
+struct Wire([u8; 64], usize);
+
+impl Wire {
+    fn of(header: &AnyHeader) -> Self {
+        let mut bytes = [0; 64];
+        let length = header.encode(&mut bytes);
+        Self(bytes, length)
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.0[..self.1]
+    }
+}
+
+/// A sender that writes down what it is told, if it has a log. It reads as the [`AnySender`] in it.
+#[derive(Debug)]
+pub struct LoggedSender<S: Sink> {
+    law: AnySender,
+    log: Option<Log<S>>,
+}
+
+impl<S: Sink> LoggedSender<S> {
+    /// As [`SenderLaw::new`]; the log was started with the same parameters.
+    pub fn new(params: &AnyParams, flow: &FlowInfo, log: Option<Log<S>>) -> Self {
+        let law = AnySender::new(params, flow);
+        Self { law, log }
+    }
+
+    /// As [`SenderLaw::on_send`].
+    pub fn on_send(&mut self, params: &AnyParams, now: Time, packet: &Outgoing) -> AnyHeader {
+        let header = self.law.on_send(params, now, packet);
+        if let Some(log) = &mut self.log {
+            log.put(&Record::Send {
+                now,
+                packet: *packet,
+                header: Wire::of(&header).bytes(),
+            });
+        }
+        header
+    }
+
+    /// As [`SenderLaw::on_feedback`].
+    pub fn on_feedback(&mut self, params: &AnyParams, now: Time, feedback: &Feedback<AnyHeader>) {
+        self.law.on_feedback(params, now, feedback);
+        let Some(log) = &mut self.log else { return };
+        let wire = Wire::of(&feedback.header);
+        let feedback = Feedback {
+            header: wire.bytes(),
+            number: feedback.number,
+            kind: feedback.kind,
+            rtt: feedback.rtt,
+            marked: feedback.marked,
+            acked: feedback.acked,
+            outstanding: feedback.outstanding,
+            gap: feedback.gap,
+            delivery: feedback.delivery,
+        };
+        log.put(&Record::Feedback { now, feedback });
+        log.tick(&self.law);
+    }
+
+    /// As [`SenderLaw::on_loss`].
+    pub fn on_loss(&mut self, params: &AnyParams, now: Time, loss: &Loss) {
+        self.law.on_loss(params, now, loss);
+        if let Some(log) = &mut self.log {
+            log.put(&Record::Loss { now, loss: *loss });
+        }
+    }
+
+    /// As [`SenderLaw::on_timeout`].
+    pub fn on_timeout(&mut self, params: &AnyParams, now: Time, next: u32) {
+        self.law.on_timeout(params, now, next);
+        if let Some(log) = &mut self.log {
+            log.put(&Record::Timeout { now, next });
+        }
+    }
+}
+
+impl<S: Sink> Deref for LoggedSender<S> {
+    type Target = AnySender;
+
+    fn deref(&self) -> &AnySender {
+        &self.law
+    }
+}
+
+impl<S: Sink> Drop for LoggedSender<S> {
+    fn drop(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.state(&self.law);
+        }
+    }
+}
+
+/// A router that writes down what it is told, if it has a log. It reads as the [`AnyRouter`] in it.
+#[derive(Debug)]
+pub struct LoggedRouter<S: Sink> {
+    law: AnyRouter,
+    log: Option<Log<S>>,
+}
+
+impl<S: Sink> LoggedRouter<S> {
+    /// As [`RouterLaw::new`]; the log was started with the same parameters.
+    pub fn new(params: &AnyParams, port: &PortInfo, log: Option<Log<S>>) -> Self {
+        let law = AnyRouter::new(params, port);
+        Self { law, log }
+    }
+
+    /// As [`RouterLaw::on_arrival`].
+    pub fn on_arrival(&mut self, params: &AnyParams, packet: &Arriving, mut header: Option<&mut AnyHeader>) {
+        let Some(log) = &mut self.log else {
+            return self.law.on_arrival(params, packet, header);
+        };
+        let before = header.as_deref().map(Wire::of);
+        self.law.on_arrival(params, packet, header.as_deref_mut());
+        let after = header.as_deref().map(Wire::of);
+        let header = before.as_ref().zip(after.as_ref()).map(|(before, after)| Stamped {
+            before: before.bytes(),
+            after: after.bytes(),
+        });
+        log.put(&Record::Arrival {
+            packet: *packet,
+            header,
+        });
+    }
+
+    /// As [`RouterLaw::on_departure`].
+    pub fn on_departure(&mut self, params: &AnyParams, size: Bytes, header: &mut AnyHeader) {
+        let Some(log) = &mut self.log else {
+            return self.law.on_departure(params, size, header);
+        };
+        let before = Wire::of(header);
+        self.law.on_departure(params, size, header);
+        let after = Wire::of(header);
+        let header = Stamped {
+            before: before.bytes(),
+            after: after.bytes(),
+        };
+        log.put(&Record::Departure { size, header });
+    }
+
+    /// As [`RouterLaw::on_interval`].
+    pub fn on_interval(&mut self, params: &AnyParams, elapsed: Duration, port: &PortView) {
+        self.law.on_interval(params, elapsed, port);
+        if let Some(log) = &mut self.log {
+            log.put(&Record::Interval { elapsed, port: *port });
+            log.tick(&self.law);
+        }
+    }
+}
+
+impl<S: Sink> Deref for LoggedRouter<S> {
+    type Target = AnyRouter;
+
+    fn deref(&self) -> &AnyRouter {
+        &self.law
+    }
+}
+
+impl<S: Sink> Drop for LoggedRouter<S> {
+    fn drop(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.state(&self.law);
+        }
+    }
+}
+
+/// What a receiver remembers of a flow, which writes down what it is told, if it has a log.
+#[derive(Debug)]
+pub struct LoggedReceiver<S: Sink> {
+    law: AnyReceiver,
+    log: Option<Log<S>>,
+}
+
+impl<S: Sink> LoggedReceiver<S> {
+    /// Before the first packet.
+    pub fn new(log: Option<Log<S>>) -> Self {
+        Self {
+            law: AnyReceiver::default(),
+            log,
+        }
+    }
+
+    /// As [`Protocol::reflect`].
+    pub fn reflect(&mut self, params: &AnyParams, arrived: &Arrived, header: &AnyHeader) -> AnyHeader {
+        let answer = Any::reflect(params, &mut self.law, arrived, header);
+        if let Some(log) = &mut self.log {
+            let (before, after) = (Wire::of(header), Wire::of(&answer));
+            let header = Stamped {
+                before: before.bytes(),
+                after: after.bytes(),
+            };
+            log.put(&Record::Reflect {
+                arrived: *arrived,
+                header,
+            });
+            log.tick(&self.law);
+        }
+        answer
+    }
+}
+
+impl<S: Sink> Drop for LoggedReceiver<S> {
+    fn drop(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.state(&self.law);
+        }
+    }
+}

@@ -1,0 +1,205 @@
+use levelflow_units::Rate;
+use proptest::collection::vec as list;
+use proptest::prelude::*;
+use std::vec;
+use std::vec::Vec;
+
+use super::*;
+use crate::wire::DecodeError;
+use crate::{Delivery, LAWS};
+
+fn times() -> impl Strategy<Value = Time> {
+    (0..1_u64 << 62).prop_map(Time::from_ps)
+}
+
+fn durations() -> impl Strategy<Value = Duration> {
+    (0..1_u64 << 62).prop_map(Duration::from_ps)
+}
+
+fn sizes() -> impl Strategy<Value = Bytes> {
+    (0..1_u64 << 48).prop_map(Bytes::new)
+}
+
+fn kinds() -> impl Strategy<Value = Kind> {
+    prop::sample::select(std::vec![Kind::Data, Kind::Syn, Kind::Fin, Kind::Ack])
+}
+
+fn starts() -> impl Strategy<Value = Record<'static>> {
+    let role = prop_oneof![
+        (1_u64..=65_535).prop_map(|size| Role::Sender(FlowInfo {
+            packet_size: Bytes::new(size)
+        })),
+        (any::<u32>(), 1.0..1e12).prop_map(|(id, bps)| Role::Router(PortInfo {
+            id,
+            capacity: Rate::clamped(bps)
+        })),
+        Just(Role::Receiver),
+    ];
+    (prop::sample::select(LAWS), role, list(0.0..=1.0, MOST_PARAMS)).prop_map(|(law, role, shares)| {
+        let pairs = law.params.iter().zip(shares);
+        let values: Vec<f64> = pairs
+            .map(|(row, share): (_, f64)| {
+                (row.range.0 + share * (row.range.1 - row.range.0)).clamp(row.range.0, row.range.1)
+            })
+            .collect();
+        let law = LAWS.iter().find(|own| own.name == law.name).unwrap();
+        Record::Start(Start::new(law, role, &values))
+    })
+}
+
+fn records() -> impl Strategy<Value = Record<'static>> {
+    let [before, after] = HEADERS;
+    let header = Stamped { before, after };
+    let words = any::<[u32; 3]>();
+    prop_oneof![
+        starts(),
+        (times(), any::<u32>(), sizes(), kinds()).prop_map(|(now, number, size, kind)| Record::Send {
+            now,
+            packet: Outgoing { number, size, kind },
+            header: before,
+        }),
+        (times(), words, kinds(), durations(), any::<[bool; 3]>()).prop_map(
+            |(now, [number, acked, outstanding], kind, rtt, [marked, gap, measured])| Record::Feedback {
+                now,
+                feedback: Feedback {
+                    number,
+                    kind,
+                    rtt,
+                    header: before,
+                    marked,
+                    acked,
+                    outstanding,
+                    gap,
+                    delivery: measured.then_some(Delivery {
+                        total: acked,
+                        prior: number,
+                        interval: rtt,
+                    }),
+                },
+            }
+        ),
+        (times(), words).prop_map(|(now, [number, next, outstanding])| Record::Loss {
+            now,
+            loss: Loss {
+                number,
+                next,
+                outstanding
+            },
+        }),
+        (times(), any::<u32>()).prop_map(|(now, next)| Record::Timeout { now, next }),
+        (times(), sizes(), sizes(), any::<u32>(), any::<bool>()).prop_map(move |(now, size, queue, packets, own)| {
+            Record::Arrival {
+                packet: Arriving {
+                    now,
+                    size,
+                    queue,
+                    packets,
+                },
+                header: own.then_some(header),
+            }
+        }),
+        sizes().prop_map(move |size| Record::Departure { size, header }),
+        (durations(), sizes(), any::<u32>(), sizes()).prop_map(|(elapsed, queue, packets, dropped)| {
+            Record::Interval {
+                elapsed,
+                port: PortView {
+                    queue,
+                    packets,
+                    dropped,
+                },
+            }
+        }),
+        any::<[u64; 8]>().prop_map(|counted| Record::Absorb { counted }),
+        (times(), kinds(), sizes()).prop_map(move |(now, kind, size)| Record::Reflect {
+            arrived: Arrived { now, kind, size },
+            header,
+        }),
+        any::<u64>().prop_map(|digest| Record::State { digest }),
+    ]
+}
+
+const HEADERS: [&[u8]; 2] = [&[1, 2, 0xff, 4, 5, 6, 7, 8], &[9, 10, 11, 0xff, 13, 14, 15, 16]];
+
+proptest! {
+    #[test]
+    fn records_survive_the_log(
+        all in list((any::<u32>(), records()), 1..20),
+        cut in any::<prop::sample::Index>(),
+    ) {
+        let mut log = MAGIC.to_vec();
+        let mut ends = std::vec![log.len()];
+        for (instance, record) in &all {
+            let mut wire = [0; LONGEST];
+            let length = record.encode(*instance, &mut wire);
+            log.extend_from_slice(&wire[..length]);
+            ends.push(log.len());
+        }
+        let mut reader = Reader::new(&log).unwrap();
+        for (i, expected) in all.iter().enumerate() {
+            prop_assert_eq!(reader.position(), ends[i]);
+            prop_assert_eq!(reader.next_record(), Ok(Some(*expected)));
+        }
+        prop_assert_eq!(reader.next_record(), Ok(None));
+
+        let end = MAGIC.len() + cut.index(log.len() - MAGIC.len());
+        let mut reader = Reader::new(&log[..end]).unwrap();
+        let whole = ends.iter().filter(|&&e| e <= end).count() - 1;
+        for expected in &all[..whole] {
+            prop_assert_eq!(reader.next_record(), Ok(Some(*expected)));
+        }
+        let rest = reader.next_record();
+        if ends.contains(&end) {
+            prop_assert_eq!(rest, Ok(None));
+        } else {
+            prop_assert!(matches!(rest, Err(DecodeError::Short { .. })), "{:?}", rest);
+            prop_assert_eq!(reader.position(), ends[whole]);
+        }
+    }
+
+    #[test]
+    fn any_bytes_are_records_or_refused(bytes in list(any::<u8>(), 0..200), tag in 0_u8..12) {
+        let mut log = MAGIC.to_vec();
+        log.push(tag);
+        log.extend(bytes);
+        let mut reader = Reader::new(&log).unwrap();
+        while let Ok(Some((instance, record))) = reader.next_record() {
+            let mut wire = [0; LONGEST];
+            let length = record.encode(instance, &mut wire);
+            let mut again = MAGIC.to_vec();
+            again.extend_from_slice(&wire[..length]);
+            prop_assert_eq!(Reader::new(&again).unwrap().next_record(), Ok(Some((instance, record))));
+        }
+    }
+}
+
+#[test]
+fn other_files_and_versions_are_no_logs() {
+    for bytes in [&b""[..], b"LV", b"LVJ", b"LVJ\x02", b"LVF\x01", b"PK\x03\x04"] {
+        assert!(Reader::new(bytes).is_err(), "{bytes:?}");
+    }
+}
+
+#[test]
+fn a_start_of_any_law_has_room() {
+    for law in LAWS {
+        let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
+        let start = Record::Start(Start::new(law, Role::Receiver, &values));
+        let length = start.encode(0, &mut [0; LONGEST]);
+        assert!(length < LONGEST / 2, "{}: {length} bytes", law.name);
+    }
+}
+
+/// Published values of FNV-1a.
+#[test]
+fn digests_are_those_of_fnv_1a() {
+    struct Text(&'static str);
+    impl Debug for Text {
+        fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str(self.0)
+        }
+    }
+    assert_eq!(digest(&Text("")), 0xcbf2_9ce4_8422_2325);
+    assert_eq!(digest(&Text("a")), 0xaf63_dc4c_8601_ec8c);
+    assert_eq!(digest(&Text("foobar")), 0x8594_4171_f739_67e8);
+    assert_ne!(digest(&0.1_f64), digest(&0.1_f64.next_up()));
+}
