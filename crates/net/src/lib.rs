@@ -2,9 +2,12 @@
 //!
 //! `shim` and headers travel in UDP before the payload; a router stamps them, endpoints obey.
 
+pub mod batch;
 pub mod cli;
 pub mod clock;
 mod error;
+pub mod law;
+pub mod router;
 pub mod sys;
 pub mod testbed;
 

@@ -1,5 +1,7 @@
 //! The command line: one file per command.
 
+mod router;
+
 use clap::{Parser, Subcommand};
 
 use crate::Error;
@@ -13,7 +15,10 @@ pub struct Cli {
 }
 
 #[derive(Debug, Subcommand)]
-enum Command {}
+enum Command {
+    /// Runs a law at a bottleneck: tells senders what it can carry.
+    Router(router::Router),
+}
 
 impl Cli {
     /// Runs the command.
@@ -21,6 +26,8 @@ impl Cli {
     /// # Errors
     /// As [`Error`] says.
     pub fn run(self) -> Result<(), Error> {
-        match self.command {}
+        match self.command {
+            Command::Router(command) => command.run(),
+        }
     }
 }

@@ -51,6 +51,12 @@ pub struct Router {
 }
 
 impl Router {
+    /// Fair share `g` of the last interval; none if no flow took this router for its bottleneck.
+    #[must_use]
+    pub fn share(&self) -> Option<Rate> {
+        (self.share < f32::MAX).then(|| Rate::clamped(self.share.into()))
+    }
+
     fn is_zero(params: &Params, price: f32) -> bool {
         f64::from(price).abs() <= params.eps_p
     }

@@ -1,0 +1,305 @@
+//! `levelflow-net router`.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration as Span, Instant};
+
+use clap::{Args, Subcommand};
+use levelflow_protocols::AnyParams;
+use levelflow_units::{Duration, Rate};
+
+use crate::clock::span;
+use crate::router::lane::Bottleneck;
+use crate::router::live::Live;
+use crate::router::metrics::Metrics;
+use crate::router::queue::Buffer;
+use crate::router::relay::{Config, Relay};
+use crate::router::snapshot::Board;
+use crate::router::state::{self, Claim};
+use crate::router::stop::Stop;
+use crate::{Error, law};
+
+const EXAMPLES: &str = "Examples:
+  levelflow-net router --relay 127.0.0.1:9000 --to 127.0.0.1:9001 --capacity \"20 Mb/s\" --law jetmax
+  levelflow-net router --relay :9000 --to server:9001 --capacity \"5 Mb/s\" --law rcp --delay \"20 ms\" --buffer \"64 kB\"
+  levelflow-net router status
+  levelflow-net router detach --relay 127.0.0.1:9000";
+
+/// Time between two readings for `status`.
+const PUBLISH: Span = Span::from_secs(1);
+
+/// Options of `router`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub struct Router {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    run: Run,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Shows the routers that run on this machine.
+    Status {
+        /// JSON instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ends a router, as Ctrl-C would.
+    Detach {
+        /// Address that the relay listens at.
+        #[arg(long, value_name = "ADDRESS")]
+        relay: String,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Run {
+    /// Relay UDP: clients send to this address (":9000" is every address of the machine). Needs no privileges.
+    #[arg(long, value_name = "ADDRESS", requires = "to")]
+    relay: Option<String>,
+    /// The server that a relay sends on to.
+    #[arg(long, value_name = "ADDRESS")]
+    to: Option<String>,
+    /// Rate of the line, such as "20 Mb/s".
+    #[arg(long, value_name = "RATE")]
+    capacity: Option<Rate>,
+    /// jetmax, emkc, rcp, maxnet or xcp; a relay also emkc_avq or kelly.
+    #[arg(long, default_value = "jetmax")]
+    law: String,
+    /// Sets a parameter of the law, e.g. tau=0.6 or "interval=50 ms"; may be repeated. `levelflow list protocols` names all.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Share of the capacity that the law is to fill: gamma of jetmax, mu of maxnet.
+    #[arg(long, value_name = "SHARE")]
+    gamma: Option<f64>,
+    /// Time between two prices: interval of jetmax, emkc and rcp, dt_p of maxnet.
+    #[arg(long, value_name = "TIME")]
+    interval: Option<Duration>,
+    /// Room before the line of a relay, such as "64 kB" or "100 packets" [default: what the line sends in 100 ms].
+    #[arg(long, value_name = "SIZE")]
+    buffer: Option<Buffer>,
+    /// Delay that a relay adds in each direction.
+    #[arg(long, value_name = "TIME", default_value = "0 s")]
+    delay: Duration,
+    /// Lets the same law rule the way back, too, through a line of the same rate.
+    #[arg(long)]
+    both: bool,
+    /// Before all ordinary programs (SCHED_FIFO): intervals and packets are on time on a busy machine. Needs privileges.
+    #[arg(long)]
+    realtime: bool,
+    #[command(flatten)]
+    show: Show,
+}
+
+#[derive(Debug, Args)]
+struct Show {
+    /// A line of JSON per reading.
+    #[arg(long)]
+    json: bool,
+    /// Nothing but the last word.
+    #[arg(long, conflicts_with = "json")]
+    quiet: bool,
+    /// Time between two readings.
+    #[arg(long, value_name = "TIME", default_value = "1 s")]
+    every: Duration,
+    /// Ends by itself after this time.
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Duration>,
+    /// Serves metrics for Prometheus at this address, e.g. 127.0.0.1:9464.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Lets `--metrics` listen at an address that other machines reach.
+    #[arg(long)]
+    metrics_public: bool,
+}
+
+impl Router {
+    /// Runs a router until it is told to stop, or does what the subcommand says.
+    ///
+    /// # Errors
+    /// As [`Error`] says.
+    pub fn run(self) -> Result<(), Error> {
+        match self.action {
+            Some(Action::Status { json }) => status(json),
+            Some(Action::Detach { relay }) => detach(&address("--relay", &relay)?.to_string()),
+            None => self.run.start(),
+        }
+    }
+}
+
+impl Run {
+    fn start(self) -> Result<(), Error> {
+        let params = self.params()?;
+        self.show.check()?;
+        let Some(relay) = &self.relay else {
+            return Err(Error::input(
+                "router: say where: --relay ADDRESS --to ADDRESS, or status, or detach (see router --help)",
+            ));
+        };
+        let listen = address("--relay", relay)?;
+        let to = address("--to", self.to.as_deref().unwrap_or_default())?;
+        let config = self.config(listen, to, params)?;
+        let stop = Stop::on_signals()?;
+        let board = Board::default();
+        let relay = Relay::bind(config)?;
+        let claim = Claim::new(&relay.address()?.to_string())?;
+        let _metrics = self.show.metrics.map(|at| Metrics::serve(at, &board)).transpose()?;
+        self.show.beside(&board, &claim, &stop, || relay.run(&stop, &board))
+    }
+
+    fn config(&self, listen: SocketAddr, to: SocketAddr, params: AnyParams) -> Result<Config, Error> {
+        let Some(capacity) = self.capacity.filter(|c| c.bps() > 0.0) else {
+            return Err(Error::input(
+                "--capacity: the rate of the line, above zero, such as \"20 Mb/s\"",
+            ));
+        };
+        let default = Buffer::Bytes((capacity.bps() / 8.0 / 10.0).max(3000.0) as u64);
+        let forward = Bottleneck {
+            params,
+            capacity,
+            buffer: self.buffer.unwrap_or(default),
+        };
+        Ok(Config {
+            listen,
+            to,
+            backward: self.both.then(|| forward.clone()),
+            forward,
+            delay: self.delay,
+            id: rand::random_range(1..=u32::MAX),
+        })
+    }
+
+    fn params(&self) -> Result<AnyParams, Error> {
+        let law = law::for_router(&self.law)?.name;
+        let mut sets = self.set.clone();
+        if let Some(gamma) = self.gamma {
+            let name = match law {
+                "jetmax" => "gamma",
+                "maxnet" => "mu",
+                _ => {
+                    return Err(Error::input(format!(
+                        "--gamma: {law} fills its link; to leave some of it free, lower --capacity"
+                    )));
+                }
+            };
+            sets.push(format!("{name}={gamma}"));
+        }
+        if let Some(interval) = self.interval {
+            let name = match law {
+                "maxnet" => "dt_p",
+                "xcp" => {
+                    return Err(Error::input(
+                        "--interval: xcp takes it from round-trip times; see --set shortest_interval=\"1 ms\"",
+                    ));
+                }
+                _ => "interval",
+            };
+            sets.push(format!("{name}={interval}"));
+        }
+        law::params(law, &sets)
+    }
+}
+
+impl Show {
+    fn check(&self) -> Result<(), Error> {
+        if self.every < Duration::from_ms(10) {
+            return Err(Error::input(format!("--every {}: at least 10 ms", self.every)));
+        }
+        match self.metrics {
+            Some(at) if !at.ip().is_loopback() && !self.metrics_public => Err(Error::input(format!(
+                "--metrics {at}: other machines could read it; use 127.0.0.1, or add --metrics-public"
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// Does the work on this thread, and shows readings on another meanwhile.
+    fn beside(
+        &self,
+        board: &Board,
+        claim: &Claim,
+        stop: &Stop,
+        work: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (done, ended) = channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(|| self.watch(board, claim, stop, ended));
+            let result = work();
+            drop(done);
+            result
+        })
+    }
+
+    fn watch(&self, board: &Board, claim: &Claim, stop: &Stop, ended: Receiver<()>) {
+        let start = Instant::now();
+        let mut live = Live::new(self.json, self.quiet);
+        let end = self.duration.map(|d| start + span(d));
+        let (mut show, mut publish) = (start + span(self.every), start);
+        loop {
+            let due = [Some(show), Some(publish), end]
+                .into_iter()
+                .flatten()
+                .min()
+                .unwrap_or(show);
+            match ended.recv_timeout(due.saturating_duration_since(Instant::now())) {
+                Err(RecvTimeoutError::Timeout) => {}
+                _ => break,
+            }
+            let now = Instant::now();
+            if end.is_some_and(|end| now >= end) {
+                stop.now();
+                let _ = ended.recv();
+                break;
+            }
+            if now >= publish {
+                claim.publish(&board.read());
+                publish = now + PUBLISH;
+            }
+            if now >= show {
+                live.show(&board.read());
+                show = (show + span(self.every)).max(now);
+            }
+        }
+        live.end(&board.read());
+    }
+}
+
+/// An address with its port; without a host, every address of the machine.
+fn address(option: &str, text: &str) -> Result<SocketAddr, Error> {
+    let wrong = |why: &str| {
+        Error::input(format!(
+            "{option} {text}: {why}; write HOST:PORT, such as 127.0.0.1:9000"
+        ))
+    };
+    let full = if text.starts_with(':') {
+        format!("0.0.0.0{text}")
+    } else {
+        text.to_owned()
+    };
+    let found = full.to_socket_addrs().map_err(|e| wrong(&e.to_string()))?.next();
+    found.ok_or_else(|| wrong("no such host"))
+}
+
+fn status(json: bool) -> Result<(), Error> {
+    let running = state::running(&state::directory())?;
+    if json {
+        println!("{}", serde_json::to_string(&running).map_err(Error::failed)?);
+        return Ok(());
+    }
+    if running.is_empty() {
+        println!("no router runs");
+    }
+    for state in running {
+        println!("{}", state.line());
+    }
+    Ok(())
+}
+
+fn detach(place: &str) -> Result<(), Error> {
+    state::end(&state::directory(), place)?;
+    println!("{place}: detached");
+    Ok(())
+}

@@ -1,0 +1,88 @@
+//! Laws as the command line names them: `--law jetmax --set tau=0.6`.
+
+use std::collections::BTreeMap;
+
+use levelflow_protocols::{AnyParams, LAWS, LawInfo};
+use levelflow_sim::scenario::law_params;
+use serde_json::Value;
+
+use crate::Error;
+
+/// Parameters of a law: the defaults, and over them each `name=value` of `sets`.
+///
+/// # Errors
+/// When the law or a parameter is unknown, or a value is not allowed.
+pub fn params(law: &str, sets: &[String]) -> Result<AnyParams, Error> {
+    let mut table = BTreeMap::new();
+    for set in sets {
+        let Some((name, value)) = set.split_once('=') else {
+            return Err(Error::input(format!(
+                "--set {set}: write name=value, such as --set tau=0.6"
+            )));
+        };
+        table.insert(name.trim().to_owned(), value_of(value.trim()));
+    }
+    law_params(law, &table).map_err(Error::input)
+}
+
+/// A number, `true`, `false`, or else text, as in a scenario file.
+fn value_of(text: &str) -> Value {
+    match serde_json::from_str(text) {
+        Ok(value @ (Value::Bool(_) | Value::Number(_))) => value,
+        _ => Value::from(text),
+    }
+}
+
+/// Laws that routers speak on the wire.
+pub fn of_routers() -> impl Iterator<Item = &'static LawInfo> {
+    LAWS.iter().filter(|law| law.number > 0)
+}
+
+/// Refuses a law that has no number on the wire.
+///
+/// # Errors
+/// With the names of those that have one.
+pub fn for_router(name: &str) -> Result<&'static LawInfo, Error> {
+    of_routers().find(|law| law.name == name).ok_or_else(|| {
+        let names: Vec<_> = of_routers().map(|law| law.name).collect();
+        Error::input(format!(
+            "--law {name}: no router runs it (allowed: {})",
+            names.join(", ")
+        ))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_set_is_read_as_in_a_scenario() {
+        let sets = |text: &[&str]| text.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>();
+        let same = params("jetmax", &sets(&["tau=0.5", "interval=30 ms", "clamp_n=true"])).unwrap();
+        assert_ne!(same, params("jetmax", &[]).unwrap());
+        for (law, wrong, says) in [
+            ("jetmax", "tau", "name=value"),
+            ("jetmax", "tua=1", "did you mean \"tau\""),
+            ("jetmax", "tau=no", "tau"),
+            ("jetmax", "interval=3", "interval"),
+            ("jetmacs", "tau=1", "jetmax"),
+        ] {
+            let error = params(law, &sets(&[wrong])).unwrap_err();
+            let text = error.to_string();
+            assert!(
+                text.contains(says) && !text.contains('\n') && error.status() == 2,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn the_laws_of_routers_are_those_with_a_number() {
+        let names: Vec<_> = of_routers().map(|law| law.name).collect();
+        for law in ["jetmax", "emkc", "rcp", "maxnet", "xcp", "kelly"] {
+            assert!(names.contains(&law) && for_router(law).is_ok());
+        }
+        assert!(for_router("cubic").unwrap_err().to_string().contains("jetmax"));
+    }
+}

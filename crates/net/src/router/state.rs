@@ -1,0 +1,241 @@
+//! One router per place: a lock that the system drops when the program ends, however that happens, and beside it what others
+//! may read.
+//!
+//! Both lie in `/run/levelflow`, or `$XDG_RUNTIME_DIR/levelflow` of a user without privileges. Network namespaces have
+//! devices of the same name, so the namespace is part of the file's name.
+
+use std::fs::{self, File};
+use std::io::ErrorKind;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use rustix::fs::{FlockOperation, flock};
+use serde::{Deserialize, Serialize};
+
+use super::snapshot::Snapshot;
+use crate::Error;
+
+/// What a running router says of itself.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Owner {
+    /// Its process.
+    pub pid: u32,
+    /// A device, or the address of a relay.
+    pub place: String,
+    /// Network namespace, as in `/proc/self/ns/net`.
+    pub namespace: u64,
+}
+
+/// A running router, for `status`.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct State {
+    /// Who it is.
+    #[serde(flatten)]
+    pub owner: Owner,
+    /// Its latest reading.
+    pub reading: serde_json::Value,
+}
+
+/// The right to run at a place; it ends with the program.
+#[derive(Debug)]
+pub struct Claim {
+    owner: Owner,
+    file: PathBuf,
+    lock: PathBuf,
+    _held: File,
+}
+
+/// Tries to get a lock: whoever looks for files that killed routers left holds each for a moment.
+const PATIENCE: u32 = 5;
+
+/// Where routers of this user leave their files.
+#[must_use]
+pub fn directory() -> PathBuf {
+    if rustix::process::geteuid().is_root() {
+        return "/run/levelflow".into();
+    }
+    match std::env::var_os("XDG_RUNTIME_DIR") {
+        Some(base) if !base.is_empty() => Path::new(&base).join("levelflow"),
+        _ => std::env::temp_dir().join(format!("levelflow-{}", rustix::process::getuid().as_raw())),
+    }
+}
+
+/// The network namespace of this thread; 0 where there are none.
+#[must_use]
+pub fn namespace() -> u64 {
+    fs::metadata("/proc/thread-self/ns/net").map_or(0, |m| m.ino())
+}
+
+fn paths(directory: &Path, place: &str) -> (PathBuf, PathBuf) {
+    let name: String = place.chars().map(|c| if c == '/' { '_' } else { c }).collect();
+    let base = format!("router-{}-{name}", namespace());
+    (
+        directory.join(format!("{base}.json")),
+        directory.join(format!("{base}.lock")),
+    )
+}
+
+impl Claim {
+    /// Claims a place, in the directory of this user.
+    ///
+    /// # Errors
+    /// When another router runs there, which the error names, or the directory can't be written.
+    pub fn new(place: &str) -> Result<Self, Error> {
+        Self::in_directory(&directory(), place)
+    }
+
+    /// Claims a place, in that directory.
+    ///
+    /// # Errors
+    /// As [`new`](Self::new).
+    pub fn in_directory(directory: &Path, place: &str) -> Result<Self, Error> {
+        let cannot = |e: std::io::Error| Error::failed(format!("{}: {e}", directory.display()));
+        fs::create_dir_all(directory).map_err(cannot)?;
+        let (file, lock) = paths(directory, place);
+        let mut held = locked(&lock).map_err(cannot)?;
+        for _ in 0..PATIENCE {
+            if held.is_none() {
+                std::thread::sleep(Duration::from_millis(10));
+                held = locked(&lock).map_err(cannot)?;
+            }
+        }
+        let Some(held) = held else {
+            let who = read(&file).map_or_else(String::new, |state| format!(" (process {})", state.owner.pid));
+            return Err(Error::failed(format!(
+                "{place}: a router runs there already{who}; end it first: levelflow-net router detach"
+            )));
+        };
+        let owner = Owner {
+            pid: std::process::id(),
+            place: place.to_owned(),
+            namespace: namespace(),
+        };
+        let claim = Self {
+            owner,
+            file,
+            lock,
+            _held: held,
+        };
+        claim.publish(&Snapshot::default());
+        Ok(claim)
+    }
+
+    /// Leaves a reading for `status`; one that can't be written is left out.
+    pub fn publish(&self, reading: &Snapshot) {
+        let state = State {
+            owner: self.owner.clone(),
+            reading: serde_json::to_value(reading).unwrap_or_default(),
+        };
+        let text = serde_json::to_vec(&state).unwrap_or_default();
+        let new = self.file.with_extension("new");
+        if fs::write(&new, text).is_ok() {
+            let _ = fs::rename(new, &self.file);
+        }
+    }
+}
+
+impl Drop for Claim {
+    fn drop(&mut self) {
+        let _ = fs::remove_file(&self.file);
+        let _ = fs::remove_file(&self.lock);
+    }
+}
+
+/// The file, locked; `None` if somebody else holds it. Whoever ends removes the file, so a lock counts only if the file still
+/// has its name.
+fn locked(path: &Path) -> std::io::Result<Option<File>> {
+    loop {
+        let file = File::options().create(true).truncate(false).write(true).open(path)?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => return Ok(None),
+            other => other?,
+        }
+        match fs::metadata(path) {
+            Ok(named) if named.ino() == file.metadata()?.ino() => return Ok(Some(file)),
+            Ok(_) => {}
+            Err(e) if e.kind() == ErrorKind::NotFound => {}
+            Err(e) => return Err(e),
+        }
+    }
+}
+
+fn read(file: &Path) -> Option<State> {
+    serde_json::from_slice(&fs::read(file).ok()?).ok()
+}
+
+/// Routers that run, and removes the files of those that were killed.
+///
+/// # Errors
+/// When the directory can't be read.
+pub fn running(directory: &Path) -> Result<Vec<State>, Error> {
+    let cannot = |e: std::io::Error| Error::failed(format!("{}: {e}", directory.display()));
+    let entries = match fs::read_dir(directory) {
+        Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
+        other => other.map_err(cannot)?,
+    };
+    let mut states = Vec::new();
+    for entry in entries {
+        let lock = entry.map_err(cannot)?.path();
+        if lock.extension().is_none_or(|e| e != "lock") {
+            continue;
+        }
+        let file = lock.with_extension("json");
+        match locked(&lock) {
+            Ok(None) => states.extend(read(&file)),
+            Ok(Some(_stale)) => {
+                let _ = fs::remove_file(&file);
+                let _ = fs::remove_file(&lock);
+            }
+            Err(e) => return Err(cannot(e)),
+        }
+    }
+    states.sort_by(|a, b| a.owner.place.cmp(&b.owner.place));
+    Ok(states)
+}
+
+impl State {
+    /// A line for people.
+    #[must_use]
+    pub fn line(&self) -> String {
+        let Owner { pid, place, .. } = &self.owner;
+        let reading = |name: &str| self.reading.get(name).cloned().unwrap_or_default();
+        format!(
+            "{place}: {} (process {pid}), {} packets, {} stamped, {} dropped",
+            reading("law").as_str().unwrap_or("starting"),
+            reading("packets"),
+            reading("stamped"),
+            reading("dropped"),
+        )
+    }
+}
+
+/// Ends the router at a place, and waits for it.
+///
+/// # Errors
+/// When none runs there, or it does not end within five seconds.
+pub fn end(directory: &Path, place: &str) -> Result<(), Error> {
+    let here = |state: &State| state.owner.place == place && state.owner.namespace == namespace();
+    let find = || Ok::<_, Error>(running(directory)?.into_iter().find(here));
+    let Some(state) = find()? else {
+        return Err(Error::failed(format!(
+            "{place}: no router runs there (see levelflow-net router status)"
+        )));
+    };
+    let pid = i32::try_from(state.owner.pid)
+        .ok()
+        .and_then(rustix::process::Pid::from_raw);
+    let pid = pid.ok_or_else(|| Error::failed(format!("{place}: its file names no process")))?;
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM)
+        .map_err(|e| Error::failed(format!("{place}: process {}: {e}", state.owner.pid)))?;
+    for _ in 0..50 {
+        if find()?.is_none() {
+            return Ok(());
+        }
+        std::thread::sleep(Duration::from_millis(100));
+    }
+    Err(Error::failed(format!(
+        "{place}: process {} does not end",
+        state.owner.pid
+    )))
+}
