@@ -18,7 +18,7 @@ use crate::router::relay::{Config, Relay};
 use crate::router::snapshot::Board;
 use crate::router::state::{self, Claim};
 use crate::router::stop::Stop;
-use crate::{Error, law};
+use crate::{Error, law, sys};
 
 const EXAMPLES: &str = "Examples:
   levelflow-net router --relay 127.0.0.1:9000 --to 127.0.0.1:9001 --capacity \"20 Mb/s\" --law jetmax
@@ -147,7 +147,18 @@ impl Run {
         let relay = Relay::bind(config)?;
         let claim = Claim::new(&relay.address()?.to_string())?;
         let _metrics = self.show.metrics.map(|at| Metrics::serve(at, &board)).transpose()?;
-        self.show.beside(&board, &claim, &stop, || relay.run(&stop, &board))
+        self.show.beside(&board, &claim, &stop, || {
+            self.hurry()?;
+            relay.run(&stop, &board)
+        })
+    }
+
+    /// Only this thread: whatever shows readings may wait.
+    fn hurry(&self) -> Result<(), Error> {
+        if self.realtime {
+            sys::realtime().map_err(|e| Error::failed(format!("--realtime: {e}; it needs CAP_SYS_NICE")))?;
+        }
+        Ok(())
     }
 
     fn config(&self, listen: SocketAddr, to: SocketAddr, params: AnyParams) -> Result<Config, Error> {

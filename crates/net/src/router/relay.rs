@@ -14,9 +14,9 @@ use super::clients::{Clients, Entry};
 use super::lane::{Bottleneck, Lane, Packet};
 use super::snapshot::{Board, Snapshot};
 use super::stop::Stop;
-use crate::Error;
 use crate::batch::{self, Batch};
 use crate::clock::Clock;
+use crate::{Error, sys};
 
 /// Whatever is due sooner is waited for by asking the clock: sleeping and waking up takes as long.
 const SPIN: Span = Span::from_micros(15);
@@ -105,8 +105,7 @@ impl Relay {
     pub fn run(mut self, stop: &Stop, board: &Board) -> Result<(), Error> {
         let failed = |e: rustix::io::Errno| Error::failed(format!("relay: {e}"));
         watch(&self.epoll, stop, STOP).map_err(failed)?;
-        // A sleep ends when it should, not up to 50 us later; without it, the relay only spins more.
-        let _ = rustix::thread::set_current_timer_slack(std::num::NonZero::new(1));
+        sys::sharp_timers();
         let (mut from_clients, mut from_server) = (Batch::default(), Batch::default());
         let mut events = Vec::with_capacity(64);
         let (mut post, mut sweep) = (Time::ZERO, Time::ZERO + SWEEP);
