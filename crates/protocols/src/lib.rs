@@ -30,6 +30,7 @@ mod law;
 pub mod lp;
 pub mod maxnet;
 pub mod newreno;
+pub mod offload;
 pub mod params;
 pub mod queue;
 pub mod rcp;

@@ -4,6 +4,7 @@
 //! 2008), chapter V, eq 61-62, 85, 121-125.
 
 mod header;
+mod offload;
 pub(crate) mod params;
 mod router;
 mod sender;

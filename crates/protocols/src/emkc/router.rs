@@ -8,12 +8,12 @@ use crate::{Arriving, PortInfo, PortView, RouterLaw};
 /// One output port. Per packet: one addition and one comparison.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EmkcRouter {
-    id: u32,
+    pub(super) id: u32,
     capacity: Rate,
-    arrived: Bytes,
-    seq: u32,
-    price: f32,
-    delta: f32,
+    pub(super) arrived: Bytes,
+    pub(super) seq: u32,
+    pub(super) price: f32,
+    pub(super) delta: f32,
 }
 
 impl RouterLaw for EmkcRouter {

@@ -5,6 +5,7 @@
 //! has the model and the deviations from the paper.
 
 mod header;
+mod offload;
 mod params;
 mod router;
 mod sender;

@@ -47,7 +47,7 @@ pub struct Router {
     pub(super) gaps: u64,
     pub(super) price: f32,
     pub(super) share: f32,
-    epoch: u8,
+    pub(super) epoch: u8,
 }
 
 impl Router {
@@ -121,7 +121,10 @@ impl RouterLaw for Router {
             self.count_unresponsive(proposed);
         }
         let limits = self.limits(params, header);
-        header.price = self.price.max(header.price);
+        // Not f32::max, which leaves open which of 0 and -0 it gives.
+        if self.price > header.price {
+            header.price = self.price;
+        }
         if limits {
             header.share = self.share;
             header.suggested = hop;

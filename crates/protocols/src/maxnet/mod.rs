@@ -6,6 +6,7 @@
 
 mod fixed;
 mod header;
+mod offload;
 mod params;
 mod receiver;
 mod router;

@@ -12,13 +12,13 @@ pub struct MaxNetRouter {
     capacity: Rate,
     target: Rate,
     /// `y_dt`.
-    arrived: Bytes,
+    pub(super) arrived: Bytes,
     /// `p`, seconds.
     price: f64,
     /// `p_min`, seconds: the price at which the demand of one flow fills the link.
     floor: f64,
-    price_code: u32,
-    spare_code: u32,
+    pub(super) price_code: u32,
+    pub(super) spare_code: u32,
     /// Bits that waited at the end of the last interval.
     waiting: f64,
     /// Bits sent in the running window of MaxStart.

@@ -4,6 +4,7 @@
 //! section II, eq 1-2.
 
 mod header;
+mod offload;
 mod params;
 mod router;
 mod sender;

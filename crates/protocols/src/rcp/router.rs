@@ -14,13 +14,13 @@ const SHORTEST_RTT: f64 = 1e-6;
 pub struct RcpRouter {
     /// Bit/s.
     capacity: f64,
-    arrived: Bytes,
+    pub(super) arrived: Bytes,
     /// `d_0` or `D_max`, seconds.
     pub(super) rtt: f64,
     /// `R`, bit/s.
-    rate: f64,
+    pub(super) rate: f64,
     /// Largest round-trip time seen in the running window, seconds.
-    longest: f64,
+    pub(super) longest: f64,
     /// How long that window has lasted, seconds.
     window: f64,
 }

@@ -5,6 +5,7 @@
 //! 2002), sections 3.1-3.5, in the form of A. Falk, Y. Pryadkin, D. Katabi, draft-falk-xcp-spec-03 (2007).
 
 mod header;
+mod offload;
 mod params;
 mod router;
 mod sender;

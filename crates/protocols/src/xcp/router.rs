@@ -20,20 +20,20 @@ const UNTOLD_GAPS: f64 = 1.0;
 pub struct XcpRouter {
     /// Byte/s.
     capacity: f64,
-    arrived: Bytes,
+    pub(super) arrived: Bytes,
     /// Sum of the gaps `X` that packets told in this interval, seconds.
-    gaps: f64,
+    pub(super) gaps: f64,
     /// Sum of gap times round-trip time, square seconds; with [`RttEstimate::Max`], unused.
-    gap_rtts: f64,
+    pub(super) gap_rtts: f64,
     /// Largest round-trip time of this interval, seconds.
-    longest: f64,
+    pub(super) longest: f64,
     /// `d` or `D_max` of the last interval, seconds.
     pub(super) rtt: f64,
     /// Aggregate feedback `phi` of the last interval, bytes.
     phi: f64,
     /// What may still be granted and still has to be taken back in this interval, byte/s.
     pub(super) pools: Pools,
-    queue: PersistentQueue,
+    pub(super) queue: PersistentQueue,
 }
 
 /// Positive and negative side of the fairness controller.
@@ -76,10 +76,10 @@ impl Pool {
 
 /// `Q`: the smallest queue that a packet found within about half the propagation delay.
 #[derive(Debug, Clone, PartialEq)]
-struct PersistentQueue {
-    last: Bytes,
-    least: Bytes,
-    until: Time,
+pub(super) struct PersistentQueue {
+    pub last: Bytes,
+    pub least: Bytes,
+    pub until: Time,
 }
 
 impl PersistentQueue {
@@ -89,14 +89,19 @@ impl PersistentQueue {
         until: Time::ZERO,
     };
 
+    /// How long to look for the smallest queue after a packet that found this one.
+    fn window(queue: Bytes, rtt: f64, capacity: f64) -> Duration {
+        let window = ((rtt - queue.get() as f64 / capacity) / 2.0).max(ALLOWED_QUEUE);
+        Duration::from_secs_f64(window).unwrap_or(Duration::ZERO)
+    }
+
     #[inline]
     fn see(&mut self, packet: &Arriving, rtt: f64, capacity: f64) {
         self.least = self.least.min(packet.queue);
         if packet.now >= self.until {
             self.last = self.least;
             self.least = packet.queue;
-            let window = ((rtt - packet.queue.get() as f64 / capacity) / 2.0).max(ALLOWED_QUEUE);
-            let window = Duration::from_secs_f64(window).unwrap_or(Duration::ZERO);
+            let window = Self::window(packet.queue, rtt, capacity);
             self.until = packet.now.checked_add(window).unwrap_or(packet.now);
         }
     }
@@ -193,6 +198,11 @@ impl RouterLaw for XcpRouter {
 }
 
 impl XcpRouter {
+    /// How long a packet that finds this queue makes the router look for the smallest one.
+    pub(super) fn queue_window(&self, queue: Bytes) -> Duration {
+        PersistentQueue::window(queue, self.rtt, self.capacity)
+    }
+
     /// Section 3.5: `phi = alpha d S - beta Q`, here per second, and what is shuffled, `h = max(0, gamma y - |phi|)`.
     fn grant(&mut self, params: &XcpParams, elapsed: f64) {
         let arrived = self.arrived.get() as f64;

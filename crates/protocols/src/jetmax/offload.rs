@@ -1,0 +1,45 @@
+//! What a data path is told, and counts.
+//!
+//! Told: price; share; epoch; the largest magnitude of a price that counts as zero. Counted: bytes of responsive flows,
+//! other bytes, gaps, each as two words that add up the low and the high half of what packets bring: headers lie, and a
+//! sum must saturate rather than wrap.
+
+use levelflow_units::Bytes;
+
+use super::{Params, Router};
+use crate::offload::{Offload, Words};
+
+impl Offload for Router {
+    fn told(&self, params: &Params, _queue: Bytes) -> Words {
+        let mut words = Words::default();
+        words[..4].copy_from_slice(&[
+            self.price.to_bits().into(),
+            self.share.to_bits().into(),
+            self.epoch.into(),
+            largest_zero(params.eps_p).to_bits().into(),
+        ]);
+        words
+    }
+
+    fn absorb(&mut self, _params: &Params, counted: &Words) {
+        let &[r_low, r_high, u_low, u_high, g_low, g_high, ..] = counted;
+        self.responsive = self.responsive.saturating_add(joined(r_low, r_high));
+        self.unresponsive = self.unresponsive.saturating_add(joined(u_low, u_high));
+        self.gaps = self.gaps.saturating_add(joined(g_low, g_high));
+    }
+}
+
+fn joined(low: u64, high: u64) -> u64 {
+    let sum = (u128::from(high) << 32) + u128::from(low);
+    u64::try_from(sum).unwrap_or(u64::MAX)
+}
+
+/// Largest `f32` that is at most `limit`, itself at least 0.
+fn largest_zero(limit: f64) -> f32 {
+    let near = limit as f32;
+    if f64::from(near) > limit {
+        near.next_down()
+    } else {
+        near
+    }
+}

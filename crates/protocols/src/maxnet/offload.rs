@@ -1,0 +1,18 @@
+//! What a data path is told: the codes of price and spare capacity. Counted: bytes.
+
+use levelflow_units::Bytes;
+
+use super::{MaxNetParams, MaxNetRouter};
+use crate::offload::{Offload, Words};
+
+impl Offload for MaxNetRouter {
+    fn told(&self, _params: &MaxNetParams, _queue: Bytes) -> Words {
+        let mut words = Words::default();
+        words[..2].copy_from_slice(&[self.price_code.into(), self.spare_code.into()]);
+        words
+    }
+
+    fn absorb(&mut self, _params: &MaxNetParams, counted: &Words) {
+        self.arrived = Bytes::new(self.arrived.get().saturating_add(counted[0]));
+    }
+}

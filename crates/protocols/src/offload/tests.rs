@@ -1,0 +1,405 @@
+//! A data path written from the words alone, beside the laws themselves.
+
+use std::vec::Vec;
+
+use proptest::prelude::*;
+
+use levelflow_units::{Duration, Rate, Time};
+
+use super::*;
+use crate::law::{Arriving, Law, PortInfo, PortView};
+use crate::{AnyHeader, emkc, jetmax, maxnet, rcp, xcp};
+
+/// Compares as floats do: 0 and -0 are the same.
+fn order(bits: u32) -> u32 {
+    match bits {
+        0 | 0x8000_0000 => 0x8000_0000,
+        _ if bits >> 31 == 1 => !bits,
+        _ => bits | 0x8000_0000,
+    }
+}
+
+/// `fixed` in integers.
+fn fixed(bits: u32, shift: i32) -> u64 {
+    let exponent = (bits >> 23) as i32;
+    let mantissa = u64::from(bits & 0x007f_ffff | 0x0080_0000);
+    match exponent - 150 + shift {
+        _ if exponent == 0 || bits >> 31 == 1 => 0,
+        41.. => u64::MAX,
+        up @ 0..=40 => mantissa << up,
+        down @ -63..0 => mantissa >> -down,
+        _ => 0,
+    }
+}
+
+#[derive(Debug)]
+struct DataPath {
+    law: u8,
+    told: Words,
+    count: Words,
+    /// What of `count` outlives an interval.
+    kept: usize,
+    /// What is left of XCP's pools and what a packet gets.
+    pools: [f64; 4],
+}
+
+fn get(header: &[u8], at: usize) -> u32 {
+    u32::from_be_bytes(header[at..at + 4].try_into().unwrap())
+}
+
+fn put(header: &mut [u8], at: usize, value: u64) {
+    header[at..at + 4].copy_from_slice(&(value as u32).to_be_bytes());
+}
+
+impl DataPath {
+    fn new(law: u8, told: Words) -> Self {
+        let mut path = Self {
+            law,
+            told,
+            count: [0; 8],
+            kept: 3,
+            pools: [0.0; 4],
+        };
+        if law == 3 {
+            path.count[3] = told[4];
+        }
+        path.tell(told);
+        path
+    }
+
+    fn tell(&mut self, told: Words) {
+        self.told = told;
+        self.pools = [0, 1, 2, 3].map(|i| f64::from_bits(told[i]));
+    }
+
+    fn collect(&mut self) -> Words {
+        let counted = self.count;
+        let end = if matches!(self.law, 3 | 5) { self.kept } else { 8 };
+        self.count[..end].fill(0);
+        counted
+    }
+
+    fn packet(&mut self, now: Time, size: u64, header: Option<&mut [u8]>) {
+        match self.law {
+            1 => self.jetmax(size, header),
+            2 => self.emkc(size, header),
+            3 => self.rcp(size, header),
+            4 => self.maxnet(size, header),
+            _ => self.xcp(now.as_ps(), size, header),
+        }
+    }
+
+    fn add(&mut self, at: usize, value: u64) {
+        self.count[at] += value & 0xffff_ffff;
+        self.count[at + 1] += value >> 32;
+    }
+
+    fn jetmax(&mut self, size: u64, header: Option<&mut [u8]>) {
+        let header = match header {
+            Some(header) if header[4] & 0x80 == 0 => header,
+            _ => return self.add(2, size << 8),
+        };
+        let proposed = fixed(get(header, 20), 8);
+        if header[6] == 255 {
+            return self.add(2, proposed);
+        }
+        header[6] += 1;
+        let [price, share, epoch, zero, ..] = self.told.map(|word| word as u32);
+        let is_zero = |bits: u32| bits & 0x7fff_ffff <= zero;
+        if header[6] == header[5] {
+            self.add(0, proposed);
+            self.add(4, fixed(get(header, 24), 44));
+            header[4] |= if is_zero(price) { 0x40 } else { 0 };
+        } else {
+            self.add(2, proposed);
+        }
+        let (their_price, their_share) = (get(header, 12), get(header, 16));
+        let (positive, finite) = (
+            |bits| order(bits) > order(0),
+            |bits| order(bits) < order(f32::MAX.to_bits()),
+        );
+        let limits = if header[7] == 0 {
+            true
+        } else if !(is_zero(price) && is_zero(their_price)) {
+            order(price) > order(their_price)
+        } else if !finite(share) {
+            positive(price) && !positive(their_price)
+        } else if !finite(their_share) {
+            positive(price) || !positive(their_price)
+        } else {
+            order(share) < order(their_share)
+        };
+        if order(price) > order(their_price) {
+            put(header, 12, price.into());
+        }
+        if limits {
+            put(header, 16, share.into());
+            header[7] = header[6];
+            header[4] = header[4] & 0xf0 | epoch as u8 & 0x0f;
+        }
+    }
+
+    fn emkc(&mut self, size: u64, header: Option<&mut [u8]>) {
+        self.count[0] += size;
+        if let Some(header) = header
+            && order(self.told[2] as u32) > order(get(header, 8))
+        {
+            for (at, word) in (0..16).step_by(4).zip(self.told) {
+                put(header, at, word);
+            }
+        }
+    }
+
+    fn maxnet(&mut self, size: u64, header: Option<&mut [u8]>) {
+        self.count[0] += size;
+        if let Some(header) = header {
+            let own = self.told[usize::from(header[5] >> 7)] as u32;
+            let theirs = get(header, 4) & 0x00ff_ffff;
+            header[5..8].copy_from_slice(&own.max(theirs).to_be_bytes()[1..]);
+        }
+    }
+
+    fn rcp(&mut self, size: u64, header: Option<&mut [u8]>) {
+        self.count[0] += size;
+        let Some(header) = header else { return };
+        let rtt = f32::from_bits(get(header, 4));
+        let [rate, max, gain, rest, ..] = self.told;
+        if rtt > 0.0 {
+            let sample = f64::from(rtt).max(1e-6);
+            if max == 1 {
+                self.count[1] = self.count[1].max(sample.to_bits());
+            } else {
+                let mean = f64::from_bits(gain) * sample + f64::from_bits(rest) * f64::from_bits(self.count[3]);
+                self.count[3] = mean.to_bits();
+            }
+        }
+        put(header, 0, rate.min(get(header, 0).into()));
+    }
+
+    fn xcp(&mut self, now: u64, size: u64, header: Option<&mut [u8]>) {
+        let [.., queue, window, max, longest] = self.told;
+        self.count[0] += size;
+        self.count[4] = self.count[4].min(queue);
+        if now >= self.count[5] {
+            self.count[3] = self.count[4];
+            self.count[4] = queue;
+            self.count[5] = now.checked_add(window).unwrap_or(now);
+        }
+        let Some(header) = header else { return };
+        let [gap, rtt] = [4, 8].map(|at| f64::from(f32::from_bits(get(header, at))));
+        if rtt == 0.0 {
+            return put(header, 16, 0);
+        }
+        let clamped = rtt.clamp(1e-6, f64::from_bits(longest));
+        self.count[1] = (f64::from_bits(self.count[1]) + gap).to_bits();
+        self.count[2] = if max == 1 {
+            self.count[2].max(clamped.to_bits())
+        } else {
+            (f64::from_bits(self.count[2]) + gap * clamped).to_bits()
+        };
+        let asked = f64::from(f32::from_bits(get(header, 16)));
+        let delta = self.grant(gap, size as f64, asked);
+        if let Some(delta) = delta {
+            put(header, 16, delta.to_bits().into());
+        }
+    }
+
+    fn grant(&mut self, gap: f64, size: f64, asked: f64) -> Option<f32> {
+        let [pos, pos_unit, neg, neg_unit] = self.pools;
+        let mut granted = (pos_unit * gap).min(pos);
+        let mut reclaimed = (neg_unit * size).min(neg);
+        let own = granted - reclaimed;
+        let delta = (asked >= own).then(|| own.clamp(f32::MIN.into(), f32::MAX.into()) as f32);
+        if delta.is_none() {
+            reclaimed = (reclaimed + (own - asked)).min(neg);
+            granted = asked + reclaimed;
+        }
+        for (left, taken) in [(0, granted), (2, reclaimed)] {
+            self.pools[left] = (self.pools[left] - taken).max(0.0);
+            if self.pools[left] == 0.0 {
+                self.pools[left + 1] = 0.0;
+            }
+        }
+        delta
+    }
+}
+
+#[derive(Debug, Clone)]
+struct Packet {
+    after: u64,
+    size: u64,
+    answer: bool,
+    bytes: Vec<u8>,
+}
+
+#[derive(Debug, Clone)]
+struct Interval {
+    packets: Vec<Packet>,
+    queue: u64,
+    view: PortView,
+}
+
+/// Floats that a header may hold, those at the edges more often than chance would have them.
+fn floats() -> impl Strategy<Value = u32> {
+    let edges = [
+        0.0,
+        -0.0,
+        f32::MIN,
+        f32::MAX,
+        f32::INFINITY,
+        f32::MIN_POSITIVE,
+        1e-45,
+        1e-5,
+        -1e-5,
+        1.0,
+        0.01,
+        1e-8,
+        100.0,
+        1e6,
+        -1e6,
+        2e7,
+    ];
+    prop_oneof![
+        2 => prop::sample::select(edges.to_vec()).prop_map(f32::to_bits),
+        3 => (0.0..1.0f32).prop_map(f32::to_bits),
+        2 => (500.0..2000.0f32).prop_map(f32::to_bits),
+        1 => (1e3..1e8f32).prop_map(f32::to_bits),
+        1 => any::<u32>(),
+    ]
+}
+
+fn packets(law: u8) -> impl Strategy<Value = Packet> {
+    let header = (prop::collection::vec(floats(), 7), prop::array::uniform4(0..4u8)).prop_map(move |(words, small)| {
+        let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
+        match law {
+            1 => bytes[4..8].copy_from_slice(&[small[0] << 6 | small[1], small[1], small[2], small[3]]),
+            4 => bytes[..2].copy_from_slice(&[42, 8]),
+            5 => bytes[..4].copy_from_slice(&[0, 20, 0x33, 0]),
+            _ => {}
+        }
+        if law == 1 && small == [3; 4] {
+            bytes[6] = 255;
+        }
+        bytes
+    });
+    (0..3_000_000_000_u64, 64..1500_u64, prop::bool::weighted(0.1), header).prop_map(|(after, size, answer, bytes)| {
+        Packet {
+            after,
+            size,
+            answer,
+            bytes,
+        }
+    })
+}
+
+fn intervals(law: u8) -> impl Strategy<Value = Vec<Interval>> {
+    let queues = (0..200_000_u64, 0..100_000_u64, 0..100_u32);
+    let interval =
+        (prop::collection::vec(packets(law), 0..60), queues).prop_map(|(packets, (queue, dropped, waiting))| {
+            Interval {
+                packets,
+                queue,
+                view: PortView {
+                    queue: Bytes::new(queue),
+                    packets: waiting,
+                    dropped: Bytes::new(dropped),
+                },
+            }
+        });
+    prop::collection::vec(interval, 1..12)
+}
+
+fn agree<L: Law>(params: AnyParams, intervals: &[Interval]) -> Result<(), TestCaseError> {
+    let port = PortInfo {
+        id: 7,
+        capacity: Rate::new(10e6).unwrap(),
+    };
+    let mut exact = AnyRouter::new(&params, &port);
+    let mut told = exact.clone();
+    let mut path = DataPath::new(L::INFO.number, told.told(&params, Bytes::ZERO));
+    let (mut now, mut closed) = (Time::ZERO, Time::ZERO);
+    let mut queue = 0;
+    for interval in intervals {
+        for packet in &interval.packets {
+            now += Duration::from_ps(packet.after);
+            let header = AnyHeader::decode(&params, &packet.bytes)
+                .ok()
+                .filter(|_| !packet.answer);
+            let arriving = Arriving {
+                now,
+                queue: Bytes::new(queue),
+                ..Arriving::alone(Bytes::new(packet.size))
+            };
+            let mut own = header;
+            exact.on_arrival(&params, &arriving, own.as_mut());
+            if let Some(own) = &mut own
+                && exact.stamps_departures()
+            {
+                exact.on_departure(&params, arriving.size, own);
+            }
+            let mut bytes = packet.bytes.clone();
+            path.packet(now, packet.size, header.map(|_| &mut bytes[..]));
+            let mut expected = packet.bytes.clone();
+            if let Some(own) = own {
+                own.encode(&mut expected);
+            }
+            prop_assert_eq!(bytes, expected);
+        }
+        now += Duration::from_us(1);
+        told.absorb(&params, &path.collect());
+        for router in [&mut exact, &mut told] {
+            router.on_interval(&params, now.since(closed), &interval.view);
+        }
+        prop_assert_eq!(&exact, &told);
+        prop_assert_eq!(
+            std::format!("{exact:?}"),
+            std::format!("{told:?}"),
+            "0 and -0 are equal, but not the same"
+        );
+        (closed, queue) = (now, interval.queue);
+        path.tell(told.told(&params, Bytes::new(queue)));
+    }
+    Ok(())
+}
+
+fn params<L: Law>(changes: &[(&str, f64)]) -> AnyParams {
+    let value = |spec: &crate::ParamSpec| {
+        let change = changes.iter().find(|(name, _)| *name == spec.name);
+        change.map_or(spec.default, |(_, value)| *value)
+    };
+    let values: Vec<f64> = L::INFO.params.iter().map(value).collect();
+    crate::params(L::INFO.name, &values).unwrap()
+}
+
+macro_rules! a_data_path_leaves_the_state_of_the_law {
+    ($($name:ident: $law:ty, $changes:expr;)+) => {
+        proptest! {
+            #![proptest_config(ProptestConfig::with_cases(64))]
+            $(#[test]
+            fn $name(intervals in intervals(<$law as Law>::INFO.number)) {
+                agree::<$law>(params::<$law>($changes), &intervals)?;
+            })+
+        }
+    };
+}
+
+a_data_path_leaves_the_state_of_the_law! {
+    jetmax_in_a_data_path: jetmax::JetMax, &[];
+    emkc_in_a_data_path: emkc::Emkc, &[];
+    rcp_in_a_data_path: rcp::Rcp, &[];
+    rcp_by_the_longest_in_a_data_path: rcp::Rcp, &[("rtt", 1.0)];
+    maxnet_in_a_data_path: maxnet::MaxNet, &[];
+    xcp_in_a_data_path: xcp::Xcp, &[];
+    xcp_by_the_longest_in_a_data_path: xcp::Xcp, &[("rtt", 1.0)];
+}
+
+#[test]
+fn the_laws_that_offload_are_those_that_say_so() {
+    let by_name = |name| ["jetmax", "emkc", "rcp", "maxnet", "xcp"].contains(&name);
+    for law in crate::LAWS {
+        let defaults: Vec<f64> = law.params.iter().map(|spec| spec.default).collect();
+        if let Ok(params) = crate::params(law.name, &defaults) {
+            assert_eq!(offloads(&params), by_name(law.name), "{}", law.name);
+        }
+    }
+}

@@ -1,0 +1,32 @@
+//! What a data path is told: rate (`f32`); 1 for the largest round-trip time, 0 for the mean; weight of a packet in the mean,
+//! weight of what was, and the mean to begin with. Counted: bytes; the largest round-trip time; the mean, which is kept from
+//! interval to interval, 0 before any packet.
+
+use levelflow_units::Bytes;
+
+use super::{RcpParams, RcpRouter, RttEstimate};
+use crate::offload::{Offload, Words};
+
+impl Offload for RcpRouter {
+    fn told(&self, params: &RcpParams, _queue: Bytes) -> Words {
+        let mut words = Words::default();
+        words[..5].copy_from_slice(&[
+            (self.rate as f32).to_bits().into(),
+            (params.rtt == RttEstimate::Max).into(),
+            params.gain.to_bits(),
+            (1.0 - params.gain).to_bits(),
+            self.rtt.to_bits(),
+        ]);
+        words
+    }
+
+    fn absorb(&mut self, params: &RcpParams, counted: &Words) {
+        let &[bytes, longest, _, mean, ..] = counted;
+        self.arrived = Bytes::new(self.arrived.get().saturating_add(bytes));
+        match params.rtt {
+            RttEstimate::Mean if mean != 0 => self.rtt = f64::from_bits(mean),
+            RttEstimate::Mean => {}
+            RttEstimate::Max => self.longest = self.longest.max(f64::from_bits(longest)),
+        }
+    }
+}
