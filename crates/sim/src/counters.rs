@@ -11,7 +11,7 @@ const DIGITS: u8 = 2;
 
 /// How values are spread: quantiles to two digits, extremes and count exactly.
 #[derive(Debug)]
-struct Spread {
+pub struct Spread {
     histogram: Histogram<u64>,
     /// Values of zero, which are common and need no histogram.
     zeros: u64,
@@ -32,8 +32,12 @@ impl Default for Spread {
 }
 
 impl Spread {
+    /// Adds a value.
+    ///
+    /// # Panics
+    /// Never: the histogram grows.
     #[inline]
-    fn record(&mut self, value: u64) {
+    pub fn record(&mut self, value: u64) {
         if value == 0 {
             self.zeros += 1;
             return;
@@ -44,7 +48,8 @@ impl Spread {
     }
 
     /// Quantiles in the unit of which a value of 1 is `unit`; `None` without values.
-    fn quantiles(&self, unit: f64) -> Option<Quantiles> {
+    #[must_use]
+    pub fn quantiles(&self, unit: f64) -> Option<Quantiles> {
         let mut all = self.histogram.clone();
         all.record_n(0, self.zeros).expect("zero fits");
         let min = if self.zeros > 0 { 0 } else { self.min };

@@ -20,8 +20,10 @@ mod traffic;
 
 pub use levelflow_protocols::Any;
 
-pub use counters::{EntryCounters, LinkCounters, Summary, Violation};
+pub use counters::{
+    Books, EntryCounters, FlowSummary, LinkCounters, LinkSummary, Quantiles, Spread, Summary, Violation,
+};
 pub use engine::Sim;
 pub use network::{AckDelaySpec, Buffer, FlowSpec, LinkSpec, Network, RouteSpec};
-pub use record::{Column, Recorder, Table};
+pub use record::{Column, CompletionRow, FlowRow, LinkRow, Recorder, Table};
 pub use traffic::{Arrivals, Dist};

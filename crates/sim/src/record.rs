@@ -126,15 +126,18 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    pub(crate) fn flow(&mut self, row: &FlowRow) {
+    /// Adds a row to the table of flows.
+    pub fn flow(&mut self, row: &FlowRow) {
         self.flows.push(row);
     }
 
-    pub(crate) fn link(&mut self, row: &LinkRow) {
+    /// Adds a row to the table of links.
+    pub fn link(&mut self, row: &LinkRow) {
         self.links.push(row);
     }
 
-    pub(crate) fn completion(&mut self, row: &CompletionRow) {
+    /// Adds a row to the table of completions.
+    pub fn completion(&mut self, row: &CompletionRow) {
         self.completions.push(row);
     }
 

@@ -1,0 +1,148 @@
+use std::collections::HashSet;
+
+use levelflow_sim::scenario::Scenario;
+use serde_json::{Value, json};
+
+use super::*;
+
+fn network(links: &Value, flows: &Value) -> Resolved {
+    let raw = json!({ "name": "n", "duration": "10 s", "link": links, "flow": flows });
+    Scenario::from_value(&raw).unwrap().resolve().unwrap()
+}
+
+fn duplex(from: &str, to: &str) -> Value {
+    json!({ "from": from, "to": to, "capacity": "20 Mb/s", "delay": "10 ms", "buffer": "50 packets", "duplex": true })
+}
+
+fn flow(name: &str, law: &str, from: &str, to: &str) -> Value {
+    json!({ "name": name, "law": law, "from": from, "to": to })
+}
+
+/// Where a packet for an address comes to from a place, by the routes.
+fn walk(plan: &Plan, from: usize, to: Ipv4Addr) -> (usize, Vec<usize>, Duration) {
+    let (mut at, mut cables, mut delay) = (from, Vec::new(), Duration::ZERO);
+    while !plan.places[at].addresses.contains(&to) {
+        let hop = plan.places[at]
+            .routes
+            .iter()
+            .find(|h| h.to.is_none_or(|a| a == to))
+            .unwrap();
+        let cable = &plan.cables[hop.cable];
+        let end = cable.ends.iter().position(|&p| p == at).unwrap();
+        delay = delay + cable.ways[end].delay;
+        cables.push(hop.cable);
+        assert!(cables.len() < 20, "a loop");
+        at = cable.ends[1 - end];
+    }
+    (at, cables, delay)
+}
+
+#[test]
+fn packets_and_answers_take_the_paths_of_the_scenario_in_its_time() {
+    let links = json!([duplex("A", "B"), duplex("B", "C"), duplex("A", "C")]);
+    let mut around = json!({ "name": "around", "law": "rcp", "path": ["A", "B", "C"], "rtt": "100 ms" });
+    around["reverse_path"] = json!(["C", "A"]);
+    let resolved = network(&links, &json!([flow("straight", "jetmax", "A", "C"), around]));
+    // Two laws on one link are refused, so each flow is planned alone.
+    for keep in 0..2 {
+        let mut one = resolved.clone();
+        for link in &mut one.network.links {
+            link.routers.clear();
+        }
+        one.network.flows = vec![resolved.network.flows[keep].clone()];
+        let plan = plan(&one).unwrap();
+        let FlowPlan {
+            ends,
+            addresses,
+            forward,
+            rtt,
+        } = plan.flows[0].clone();
+        let (to, there, delay_there) = walk(&plan, ends[0], addresses[1]);
+        let (from, back, delay_back) = walk(&plan, ends[1], addresses[0]);
+        assert_eq!([from, to], ends);
+        // A cable of the host on either side.
+        assert_eq!((there.len(), back.len()), if keep == 0 { (3, 3) } else { (4, 3) });
+        assert_eq!(delay_there, forward);
+        assert_eq!(delay_there + delay_back, rtt);
+        assert_eq!(
+            rtt,
+            if keep == 0 {
+                Duration::from_ms(20)
+            } else {
+                Duration::from_ms(100)
+            }
+        );
+    }
+}
+
+#[test]
+fn two_directions_share_a_cable_and_keep_their_values() {
+    let mut link = duplex("A", "B");
+    link["reverse"] = json!({ "capacity": "1 Mb/s", "delay": "5 ms", "buffer": "20 kB" });
+    let plan = plan(&network(&json!([link]), &json!([flow("x", "jetmax", "A", "B")]))).unwrap();
+    let cables: Vec<_> = plan.cables.iter().filter(|c| c.ways[0].link.is_some()).collect();
+    assert_eq!(cables.len(), 1);
+    let [there, back] = &cables[0].ways;
+    assert_eq!((there.link, back.link), (Some(0), Some(1)));
+    assert_eq!(
+        there.queue.map(|(rate, bytes)| (rate.bps(), bytes)),
+        Some((20e6, 50_000))
+    );
+    assert_eq!(back.queue.map(|(rate, bytes)| (rate.bps(), bytes)), Some((1e6, 20_000)));
+    assert_eq!(back.delay, Duration::from_ms(5));
+}
+
+#[test]
+fn flows_with_one_round_trip_share_hosts_and_have_addresses_of_their_own() {
+    let flows = json!([flow("x", "jetmax", "A", "B"), flow("y", "jetmax", "A", "B")]);
+    let plan = plan(&network(&json!([duplex("A", "B")]), &flows)).unwrap();
+    assert_eq!(plan.places.iter().filter(|p| !p.forwards).count(), 2);
+    let addresses: Vec<_> = plan.flows.iter().flat_map(|f| f.addresses).collect();
+    assert_eq!(addresses.iter().collect::<HashSet<_>>().len(), 4);
+}
+
+#[test]
+fn commands_name_devices_and_neighbours_that_are_there() {
+    let plan = plan(&network(
+        &json!([duplex("A", "B")]),
+        &json!([flow("x", "jetmax", "A", "B")]),
+    ))
+    .unwrap();
+    for (i, place) in plan.places.iter().enumerate() {
+        let lines = place.commands(i, &plan.cables);
+        for hop in lines.iter().filter(|l| l.starts_with("route")) {
+            let words: Vec<&str> = hop.split(' ').collect();
+            assert!(lines.contains(&format!("link set {} up", words[6])), "{hop}");
+            let known = |l: &String| l.starts_with(&format!("neighbour replace {} ", words[4]));
+            assert!(lines.iter().any(known), "{hop}");
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_built_is_refused_in_one_line() {
+    let with = |key: &str, value: Value| {
+        let mut x = flow("x", "jetmax", "A", "B");
+        x[key] = value;
+        json!([x])
+    };
+    let link = json!([duplex("A", "B")]);
+    for (flows, part) in [
+        (json!([flow("x", "vegas", "A", "B")]), "vegas has no wire format"),
+        (
+            json!([flow("x", "jetmax", "A", "B"), flow("y", "rcp", "A", "B")]),
+            "one law at a link",
+        ),
+        (with("packet", json!("9000 B")), "packets of 9 kB"),
+        (with("rtt", json!({ "uniform": ["30 ms", "40 ms"] })), "rtt differs"),
+    ] {
+        let text = plan(&network(&link, &flows)).unwrap_err().to_string();
+        assert!(text.contains(part) && text.lines().count() == 1, "{text}");
+    }
+    let mut red = duplex("A", "B");
+    red["queue"] = json!("red");
+    let text = plan(&network(&json!([red]), &json!([flow("x", "cubic", "A", "B")])))
+        .unwrap_err()
+        .to_string();
+    assert!(text.contains("drop-tail"), "{text}");
+}
