@@ -36,15 +36,15 @@ def rates(result: Result) -> Figure:
     Of flows that come and go, many have nothing left to send: the rate is the one at which they are delivered.
     """
     figure, axes = _figure(f"{result.scenario['name']}: rate per flow", "rate (Mb/s)")
-    entries = list(_entries(result))
-    _draw(axes, [(_label(flow), own["t"], own[_column(flow)] / own["active"] / 1e6) for flow, own in entries])
-    compared = [number for number, (flow, _) in enumerate(entries) if is_listed(flow)]
-    if compared and len(entries) <= MOST_LINES:
+    shown = list(entries(result))
+    _draw(axes, [(_label(flow), own["t"], own[rate_column(flow)] / own["active"] / 1e6) for flow, own in shown])
+    compared = [number for number, (flow, _) in enumerate(shown) if is_listed(flow)]
+    if compared and len(shown) <= MOST_LINES:
         dashes: dict[str, Any] = {"linestyle": (0, (4, 3)), "linewidth": 1, "alpha": 0.7, "zorder": 1}
         lines, (name, ideal) = list(axes.get_lines()), _ideal(result)
         peaks = [np.max(line.get_ydata()) for line in lines]
         for number in compared:
-            times, fair = ideal[entries[number][0]["name"]]
+            times, fair = ideal[shown[number][0]["name"]]
             axes.plot(times, fair, color=lines[number].get_color(), **dashes)
             peaks.append(fair[-1])
         axes.plot([], [], color=GREY, label=name, **dashes)
@@ -56,7 +56,7 @@ def rates(result: Result) -> Figure:
 def queues(result: Result) -> Figure:
     """Draws the largest queue of each sample, per link that ever had one."""
     figure, axes = _figure(f"{result.scenario['name']}: queues, largest in each sample", "queue (kB)")
-    _draw(axes, _per_link(result, "queue_max_bytes", 1e-3), "no queue ever formed")
+    _draw(axes, of_links(result, "queue_max_bytes", 1e-3), "no queue ever formed")
     return _finished(figure, axes)
 
 
@@ -65,7 +65,7 @@ def losses(result: Result) -> Figure:
     """Draws the largest share of arrivals that each queue dropped, over the intervals of its router."""
     title = f"{result.scenario['name']}: dropped at the queue, largest share in each sample"
     figure, axes = _figure(title, "loss (% of arrivals)")
-    _draw(axes, _per_link(result, "peak_loss", 100), "no queue dropped a packet")
+    _draw(axes, of_links(result, "peak_loss", 100), "no queue dropped a packet")
     return _finished(figure, axes)
 
 
@@ -81,7 +81,7 @@ def write(result: Result) -> list[Path]:
     for name, draw in FIGURES.items():
         figure = draw(result)
         target = result.path / f"{name}.png"
-        _save(figure, target, metadata={"Software": None})
+        save(figure, target)
         written.append(target)
         drawings.append(svg(figure))
     page = result.path / "report.html"
@@ -96,6 +96,17 @@ def svg(figure: Figure) -> str:
     _save(figure, buffer, format="svg", metadata={"Date": None, "Creator": None})
     text = buffer.getvalue()
     return text[text.index("<svg") :]
+
+
+def save(figure: Figure, target: Path) -> None:
+    """Writes a figure as a PNG file; equal figures give equal files.
+
+    Raises:
+        OSError: if the file cannot be written.
+        ValueError: if its name ends in something that is no kind of picture.
+    """
+    with mpl.rc_context(STYLE):
+        _save(figure, target, metadata={"Software": None})
 
 
 def _save(figure: Figure, target: Path | io.StringIO, **options: Any) -> None:
@@ -136,7 +147,7 @@ def _finished(figure: Figure, axes: Axes) -> Figure:
     return figure
 
 
-def _entries(result: Result) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+def entries(result: Result) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
     """Yields each flow entry with its samples while flows of it were active."""
     active = result.flows.filter(pl.col("active") > 0).partition_by("flow", as_dict=True)
     for flow in result.scenario["flows"]:
@@ -145,7 +156,8 @@ def _entries(result: Result) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
             yield flow, own
 
 
-def _column(flow: dict[str, Any]) -> str:
+def rate_column(flow: dict[str, Any]) -> str:
+    """Returns the column that shows the rate of an entry's flows."""
     return "rate_bps" if is_listed(flow) else "delivered_bps"
 
 
@@ -154,7 +166,8 @@ def _label(flow: dict[str, Any]) -> str:
     return f"{flow['name']} ({flow['law']}{many}{'' if is_listed(flow) else ', delivered'})"
 
 
-def _per_link(result: Result, column: str, factor: float) -> list[Curve]:
+def of_links(result: Result, column: str, factor: float) -> list[Curve]:
+    """Returns a curve per link whose column is ever above 0."""
     return [
         (name, own["t"], own[column] * factor)
         for (name,), own in result.links.partition_by("link", as_dict=True, maintain_order=True).items()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import json
 import os
@@ -58,8 +59,13 @@ class Result:
         manifest = _read_json(path / "manifest.json")
         if manifest.get("format") != FORMAT:
             raise ValueError(f"{path}: not a result directory; needs a manifest.json of {FORMAT!r}")
-        flows, links, completions = (pl.read_parquet(path / f"{name}.parquet", glob=False) for name in TABLES)
-        return cls(flows, links, completions, _read_json(path / "summary.json"), manifest, path)
+        tables = (pl.read_parquet(path / f"{name}.parquet", glob=False) for name in TABLES)
+        flows, links, completions = (_by_name(table, manifest["scenario"]) for table in tables)
+        summary = _read_json(path / "summary.json")
+        counters = {} if summary else _read_json(path / "counters.json")
+        if counters:
+            summary = _summary_of_network(flows, links, completions, manifest, counters, path)
+        return cls(flows, links, completions, summary, manifest, path)
 
     @property
     def scenario(self) -> dict[str, Any]:
@@ -152,6 +158,29 @@ def _frame(columns: dict[str, tuple[str, bytes]], resolved: dict[str, Any]) -> p
     return pl.DataFrame(series)
 
 
+def _by_name(table: pl.DataFrame, resolved: dict[str, Any]) -> pl.DataFrame:
+    """Gives the names of flows and links the kind of column that they have in tables of the simulator."""
+    flows, links = ([item["name"] for item in resolved[kind]] for kind in ("flows", "links"))
+    kinds = {"flow": flows, "link": links, "bottleneck": links}
+    texts = [name for name in kinds if name in table.columns and table.schema[name] == pl.String]
+    return table.with_columns(pl.col(name).cast(pl.Enum(kinds[name])) for name in texts)
+
+
+def _summary_of_network(
+    flows: pl.DataFrame,
+    links: pl.DataFrame,
+    completions: pl.DataFrame,
+    manifest: dict[str, Any],
+    counters: dict[str, Any],
+    path: Path,
+) -> dict[str, Any]:
+    """Sums up a run of `levelflow-net testbed`, which leaves its counters, and keeps that where it may."""
+    summary = summarise(flows, links, completions, manifest["scenario"], manifest["simulated_s"], counters)
+    with contextlib.suppress(OSError):
+        _write_json(summary, path / "summary.json")
+    return summary
+
+
 def _named(index: np.ndarray[Any, np.dtype[Any]], names: list[str]) -> pl.Series:
     """Returns the names at some indices; null at a negative one."""
     return pl.Series([*names, None], dtype=pl.Enum(names)).gather(np.where(index < 0, len(names), index))
@@ -165,7 +194,7 @@ def _clear(path: Path) -> None:
         raise ScenarioError(f"{path}: cannot make this directory: {(error.strerror or '').lower()}") from None
     if any(path.iterdir()) and _read_json(path / "manifest.json").get("format") != FORMAT:
         raise ScenarioError(f"{path}: not empty and not a result directory; choose another with --out")
-    for name in ("manifest.json", "summary.json", *PICTURES):
+    for name in ("manifest.json", "summary.json", "counters.json", "scenario.toml", *PICTURES):
         (path / name).unlink(missing_ok=True)
     for name in TABLES:
         table = path / f"{name}.parquet"

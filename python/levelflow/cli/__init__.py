@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
+from levelflow.cli.comparing import app as comparing
 from levelflow.cli.inspecting import app as inspecting
 from levelflow.cli.running import app as running
 from levelflow.cli.theory import app as theory
@@ -23,6 +24,7 @@ app = typer.Typer(
     rich_markup_mode=None,  # plain help starts three times as fast
 )
 app.add_typer(running)
+app.add_typer(comparing)
 app.add_typer(inspecting)
 app.add_typer(theory, name="theory")
 
