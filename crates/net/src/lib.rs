@@ -6,6 +6,7 @@ pub mod batch;
 pub mod cli;
 pub mod clock;
 mod error;
+pub mod flow;
 pub mod law;
 pub mod router;
 pub mod sys;

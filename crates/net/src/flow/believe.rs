@@ -1,0 +1,71 @@
+//! Answers that are not believed, and headers that no router wrote.
+
+use levelflow_protocols::AnyHeader;
+use levelflow_protocols::wire::DecodeError;
+
+/// Why an answer, or a packet, does not count.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Refused {
+    /// It is not of this flow, or not of this kind.
+    Stranger,
+    /// It is of another law.
+    Law,
+    /// It answers a packet that was never sent, or so long ago that nothing is known of it.
+    Unknown,
+    /// The packet was answered before.
+    Replayed,
+    /// Its time is before the packet was sent or after the answer came.
+    Time,
+    /// Its header is not one of the law.
+    Header(DecodeError),
+}
+
+/// How many answers were refused, by reason.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
+pub struct Refusals {
+    /// [`Refused::Stranger`] and [`Refused::Law`].
+    pub stranger: u64,
+    /// [`Refused::Unknown`].
+    pub unknown: u64,
+    /// [`Refused::Replayed`].
+    pub replayed: u64,
+    /// [`Refused::Time`].
+    pub time: u64,
+    /// [`Refused::Header`].
+    pub header: u64,
+}
+
+impl Refusals {
+    /// One more.
+    pub fn count(&mut self, refused: Refused) {
+        *match refused {
+            Refused::Stranger | Refused::Law => &mut self.stranger,
+            Refused::Unknown => &mut self.unknown,
+            Refused::Replayed => &mut self.replayed,
+            Refused::Time => &mut self.time,
+            Refused::Header(_) => &mut self.header,
+        } += 1;
+    }
+
+    /// All of them.
+    #[must_use]
+    pub fn total(&self) -> u64 {
+        self.stranger + self.unknown + self.replayed + self.time + self.header
+    }
+}
+
+/// Bits of a MaxNet field that a router writes; the other marks the field of an opening packet.
+const MAXNET_VALUE: u32 = (1 << 23) - 1;
+
+/// Whether a router of the law wrote into the header that came back; none where it cannot be told, or no router is needed.
+pub(super) fn routed(header: &AnyHeader) -> Option<bool> {
+    match header {
+        AnyHeader::JetMax(h) => Some(h.suggested != 0),
+        AnyHeader::Emkc(h) => Some(h.id != 0),
+        AnyHeader::Rcp(h) => Some(h.rate.is_finite()),
+        AnyHeader::MaxNet(h) => Some(h.echo & MAXNET_VALUE != 0),
+        AnyHeader::Xcp(h) if h.reverse_feedback == 0.0 => None,
+        AnyHeader::Xcp(h) => Some(h.reverse_feedback.is_finite()),
+        _ => None,
+    }
+}
