@@ -9,8 +9,8 @@
 //! counted and ignored: replayed, reordered, forged and broken answers change nothing.
 //!
 //! Where no router of the law is on the path, headers come back as no router wrote them ([`Answer::routed`]), and the flow
-//! stays at the rate at which its law begins: JetMax and EMKC at `initial_rate`, RCP and MaxNet at a packet in 10 s, XCP at two
-//! packets per round-trip time. Where no answers come at all, see [`silence`].
+//! stays at the rate at which its law begins: JetMax and EMKC at `initial_rate`, RCP at a packet in 10 s, MaxNet at one and
+//! XCP at two packets per round-trip time. Where no answers come at all, see [`silence`].
 
 mod believe;
 mod receiver;

@@ -34,10 +34,12 @@ pub struct Counters {
     pub delivered: u64,
     /// See `delivered`.
     pub delivered_bytes: u64,
-    /// Data packets taken for lost; some may turn out to have arrived.
+    /// Data packets taken for lost.
     pub lost: u64,
     /// Their bytes.
     pub lost_bytes: u64,
+    /// Of these packets, how many turned out to have arrived.
+    pub returned: u64,
     /// Times that no answer came in time.
     pub timeouts: u64,
     /// Answers that do not count.
@@ -214,6 +216,12 @@ impl Sender {
     #[must_use]
     pub fn law(&self) -> &AnySender {
         &self.law
+    }
+
+    /// As if so many packets had been sent.
+    #[cfg(test)]
+    pub(super) fn skip_to(&mut self, number: u32) {
+        self.track.skip_to(number);
     }
 
     /// When the next packet may leave, which may be in the past; none while the window is full.
@@ -403,6 +411,7 @@ impl Sender {
         });
         counters.answers += 1;
         counters.delivered += u64::from(news.acked);
+        counters.returned += u64::from(news.returned);
         counters.delivered_bytes += news.acked_bytes.get();
         let mut feedback = Feedback::plain(shim.number, news.kind, rtt, header);
         feedback.marked = shim.marked;

@@ -1,1 +1,449 @@
+//! Flows over a bottleneck in virtual time, with a router of the law in the middle, or none.
 
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap};
+
+use levelflow_protocols::shim::{LENGTH, LONGEST, Shim};
+use levelflow_protocols::{
+    AnyHeader, AnyParams, AnyRouter, Arriving, Kind, LAWS, PortInfo, PortView, RouterLaw, SenderLaw,
+};
+use levelflow_sim::scenario::law_params;
+use levelflow_units::{Bytes, Duration, Rate, Time};
+
+use super::{HISTORY, Receiver, Refused, Sender};
+
+const PACKET: Bytes = Bytes::new(1250);
+
+fn params(law: &str) -> AnyParams {
+    law_params(law, &BTreeMap::new()).unwrap()
+}
+
+fn rate(text: &str) -> Rate {
+    text.parse().unwrap()
+}
+
+fn ms(ms: u64) -> Duration {
+    Duration::from_ms(ms)
+}
+
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Depart(usize, Vec<u8>, u64),
+    Arrive(usize, Vec<u8>, u64),
+    Answer(usize, Vec<u8>),
+}
+
+/// What happens to an answer on its way: times, after now, at which copies of it arrive.
+type Fate = Box<dyn FnMut(&mut Vec<u8>) -> Vec<Duration>>;
+
+struct World {
+    now: Time,
+    senders: Vec<Sender>,
+    receivers: Vec<Receiver>,
+    router: Option<(AnyParams, AnyRouter, Time)>,
+    capacity: Rate,
+    delay: Duration,
+    free_at: Time,
+    waiting: Bytes,
+    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    count: u64,
+    fate: Fate,
+    history: bool,
+}
+
+impl World {
+    fn new(law: &str, flows: u32, router: bool) -> Self {
+        let params = params(law);
+        let capacity = rate("50 Mb/s");
+        let port = PortInfo { id: 1, capacity };
+        let law = AnyRouter::new(&params, &port);
+        let first = Time::ZERO
+            .checked_add(law.interval(&params))
+            .unwrap_or(Time::from_ps(u64::MAX));
+        let number = params.law().number;
+        Self {
+            now: Time::ZERO,
+            senders: (0..flows)
+                .map(|i| Sender::new(params.clone(), PACKET, 77 + i))
+                .collect(),
+            receivers: (0..flows).map(|_| Receiver::new(number).unwrap()).collect(),
+            router: router.then_some((params, law, first)),
+            capacity,
+            delay: ms(10),
+            free_at: Time::ZERO,
+            waiting: Bytes::ZERO,
+            events: BinaryHeap::new(),
+            count: 0,
+            fate: Box::new(|_| vec![ms(10)]),
+            history: true,
+        }
+    }
+
+    fn add(&mut self, at: Time, event: Event) {
+        self.count += 1;
+        self.events.push(Reverse((at, self.count, event)));
+    }
+
+    fn stamp(&self) -> u64 {
+        self.now.as_ps() / 1000
+    }
+
+    /// The next time at which something happens.
+    fn upcoming(&self) -> Option<Time> {
+        let senders = self.senders.iter().flat_map(|s| [s.next(), s.timer()]).flatten();
+        let events = self.events.peek().map(|Reverse((at, ..))| *at);
+        let close = self.router.as_ref().map(|(.., at)| *at);
+        senders.chain(events).chain(close).min().map(|at| at.max(self.now))
+    }
+
+    fn run(&mut self, until: Duration) {
+        while let Some(at) = self.upcoming().filter(|at| *at <= Time::ZERO + until) {
+            self.now = at;
+            if self.close() || self.handle() {
+                continue;
+            }
+            for i in 0..self.senders.len() {
+                if self.senders[i].timer().is_some_and(|timer| timer <= at) {
+                    self.senders[i].on_timer(at);
+                } else if self.senders[i].next().is_some_and(|next| next <= at) {
+                    self.send(i);
+                }
+            }
+        }
+        self.now = Time::ZERO + until;
+    }
+
+    fn close(&mut self) -> bool {
+        let Some((params, router, at)) = self.router.as_mut().filter(|(.., at)| *at <= self.now) else {
+            return false;
+        };
+        let view = PortView {
+            queue: self.waiting,
+            packets: (self.waiting.get() / PACKET.get()) as u32,
+            dropped: Bytes::ZERO,
+        };
+        router.on_interval(params, router.interval(params), &view);
+        *at = self.now.checked_add(router.interval(params)).unwrap();
+        true
+    }
+
+    fn send(&mut self, i: usize) {
+        let (now, stamp, sender) = (self.now, self.stamp(), &mut self.senders[i]);
+        let kind = sender.next_kind();
+        let size = if kind == Kind::Data {
+            sender.packet_size()
+        } else {
+            Bytes::new(100)
+        };
+        let mut wire = vec![0; LONGEST];
+        let length = sender.stamp(now, stamp, kind, size, &mut wire);
+        wire.truncate(length);
+        let arriving = Arriving {
+            now,
+            size,
+            queue: self.waiting,
+            packets: (self.waiting.get() / PACKET.get()) as u32,
+        };
+        self.stamped(&mut wire, |params, router, header| {
+            router.on_arrival(params, &arriving, Some(header))
+        });
+        self.waiting += size;
+        self.free_at = self.free_at.max(now) + self.capacity.time_to_send(size).unwrap();
+        self.add(self.free_at, Event::Depart(i, wire, size.get()));
+    }
+
+    fn stamped(&mut self, wire: &mut [u8], write: impl FnOnce(&AnyParams, &mut AnyRouter, &mut AnyHeader)) {
+        if let Some((params, router, _)) = &mut self.router {
+            let mut header = AnyHeader::decode(params, &wire[LENGTH..]).unwrap();
+            write(params, router, &mut header);
+            header.encode(&mut wire[LENGTH..]);
+        }
+    }
+
+    fn handle(&mut self) -> bool {
+        let Some(Reverse((at, ..))) = self.events.peek() else {
+            return false;
+        };
+        if *at > self.now {
+            return false;
+        }
+        match self.events.pop().unwrap().0.2 {
+            Event::Depart(i, mut wire, size) => {
+                self.waiting = Bytes::new(self.waiting.get() - size);
+                let bytes = Bytes::new(size);
+                self.stamped(&mut wire, |params, router, header| {
+                    router.on_departure(params, bytes, header)
+                });
+                self.add(self.now + self.delay, Event::Arrive(i, wire, size));
+            }
+            Event::Arrive(i, wire, size) => self.arrive(i, &wire, Bytes::new(size)),
+            Event::Answer(i, wire) => self.answered(i, &wire),
+        }
+        true
+    }
+
+    fn arrive(&mut self, i: usize, wire: &[u8], size: Bytes) {
+        let (shim, header, _) = Shim::decode(wire).unwrap();
+        let receiver = &mut self.receivers[i];
+        receiver.on_arrival(shim.number);
+        let mut out = vec![0; LONGEST];
+        let length = receiver.answer(self.now, &shim, header, size, false, &mut out).unwrap();
+        out.truncate(length);
+        if self.history {
+            out.extend(receiver.history(shim.number).to_be_bytes());
+        }
+        for after in (self.fate)(&mut out) {
+            self.add(self.now + after, Event::Answer(i, out.clone()));
+        }
+    }
+
+    fn answered(&mut self, i: usize, wire: &[u8]) {
+        let Ok((shim, header, rest)) = Shim::decode(wire) else {
+            return;
+        };
+        let history = rest
+            .first_chunk::<HISTORY>()
+            .map_or(0, |bytes| u128::from_be_bytes(*bytes));
+        let stamp = self.stamp();
+        let _ = self.senders[i].on_answer_with(self.now, stamp, &shim, header, history);
+    }
+
+    /// Bits per second known to have arrived between two times, flow by flow.
+    fn goodput(&mut self, from: Duration, to: Duration) -> Vec<f64> {
+        let delivered = |w: &Self| -> Vec<u64> { w.senders.iter().map(|s| s.counters().delivered_bytes).collect() };
+        self.run(from);
+        let before = delivered(self);
+        self.run(to);
+        let time = (to - from).as_secs_f64();
+        delivered(self)
+            .iter()
+            .zip(before)
+            .map(|(after, before)| (after - before) as f64 * 8.0 / time)
+            .collect()
+    }
+}
+
+fn random(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed;
+    move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f64 / (1_u64 << 24) as f64
+    }
+}
+
+fn assert_shares(law: &str, goodput: &[f64], total: std::ops::Range<f64>) {
+    let sum: f64 = goodput.iter().sum();
+    assert!(total.contains(&(sum / 1e6)), "{law}: {goodput:?}");
+    let share = sum / goodput.len() as f64;
+    let off = goodput.iter().map(|g| (g / share - 1.0).abs()).fold(0.0, f64::max);
+    assert!(off < 0.05, "{law}: {goodput:?}");
+}
+
+#[test]
+fn flows_with_a_router_share_the_bottleneck() {
+    for law in ["jetmax", "rcp", "xcp"] {
+        let goodput = World::new(law, 4, true).goodput(ms(12_000), ms(16_000));
+        assert_shares(law, &goodput, 40.0..50.01);
+    }
+}
+
+#[test]
+fn nine_answers_of_ten_may_be_lost() {
+    for law in ["jetmax", "rcp"] {
+        let (mut world, mut random) = (World::new(law, 3, true), random(1));
+        world.fate = Box::new(move |answer| {
+            let opens = answer[12..16] == [0; 4];
+            if opens || random() > 0.9 { vec![ms(10)] } else { vec![] }
+        });
+        let goodput = world.goodput(ms(20_000), ms(30_000));
+        assert_shares(law, &goodput, 40.0..50.01);
+        let lost: u64 = world
+            .senders
+            .iter()
+            .map(|s| s.counters().lost - s.counters().returned)
+            .sum();
+        assert!(lost < 30, "{law}: {lost} packets are taken for lost");
+    }
+}
+
+#[test]
+fn copies_and_late_answers_change_no_share() {
+    let (mut world, mut random) = (World::new("jetmax", 3, true), random(2));
+    world.fate = Box::new(move |_| {
+        let copies = 1 + (random() * 3.0) as usize;
+        (0..copies).map(|_| ms(10 + (random() * 30.0) as u64)).collect()
+    });
+    let goodput = world.goodput(ms(12_000), ms(16_000));
+    assert_shares("jetmax", &goodput, 45.0..50.01);
+    let refused: u64 = world.senders.iter().map(|s| s.counters().refused.total()).sum();
+    let answers: u64 = world.senders.iter().map(|s| s.counters().answers).sum();
+    assert!(
+        refused > answers / 2,
+        "every copy is refused, not {refused} beside {answers}"
+    );
+}
+
+#[test]
+fn a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate() {
+    for law in LAWS.iter().filter(|l| l.signal.is_explicit()) {
+        let mut world = World::new(law.name, 1, false);
+        let mut random = random(3);
+        world.capacity = rate("10 Gb/s");
+        world.senders = vec![Sender::new(params(law.name), PACKET, 77).with_max_rate(rate("20 Mb/s"))];
+        world.fate = Box::new(move |answer| {
+            for byte in &mut answer[LENGTH..] {
+                if random() < 0.3 {
+                    *byte = (random() * 256.0) as u8;
+                }
+            }
+            vec![ms(10)]
+        });
+        world.run(ms(5_000));
+        let counters = world.senders[0].counters();
+        let most = 20e6 / 8.0 * 5.0 + 20.0 * 1250.0;
+        assert!((counters.bytes as f64) < most, "{}: {counters:?}", law.name);
+        assert!(world.senders[0].rate() <= rate("20 Mb/s"));
+    }
+}
+
+#[test]
+fn a_sender_of_any_law_that_hears_nothing_comes_down_to_a_packet_a_second() {
+    for law in LAWS {
+        let mut world = World::new(law.name, 1, false);
+        world.capacity = rate("10 Gb/s");
+        world.senders = vec![Sender::new(params(law.name), PACKET, 77).with_max_rate(rate("10 Mb/s"))];
+        world.run(ms(2_000));
+        world.fate = Box::new(|_| vec![]);
+        world.run(ms(40_000));
+        let before = world.senders[0].counters().packets;
+        world.run(ms(50_000));
+        let packets = world.senders[0].counters().packets - before;
+        assert!(packets <= 11, "{} sent {packets} packets in 10 s of silence", law.name);
+        world.fate = Box::new(|_| vec![ms(10)]);
+        world.run(ms(130_000));
+        assert!(
+            world.senders[0].counters().packets > before + packets,
+            "{} never wakes up",
+            law.name
+        );
+    }
+}
+
+#[test]
+fn without_a_router_a_flow_stays_at_its_first_rate_and_says_so() {
+    for law in ["jetmax", "emkc", "rcp", "maxnet", "xcp"] {
+        let mut world = World::new(law, 1, false);
+        let first = world.senders[0].rate();
+        world.run(ms(5_000));
+        let sender = &world.senders[0];
+        let bound = match law {
+            "xcp" => rate("2 Mb/s"),
+            "maxnet" => rate("1 Mb/s"),
+            _ => Rate::clamped(1.01 * first.bps()),
+        };
+        assert!(sender.rate() <= bound, "{law}: {} then {}", first, sender.rate());
+        assert!(sender.counters().answers > 0);
+    }
+    let mut sender = Sender::new(params("jetmax"), PACKET, 5);
+    let (shim, header) = exchange(&mut sender, 0);
+    let answer = sender.on_answer(Time::ZERO + ms(1), 1_000_000, &shim, &header).unwrap();
+    assert_eq!(answer.routed, Some(false));
+}
+
+/// Sends a packet at this time (ms) and gives its answer.
+fn exchange(sender: &mut Sender, at: u64) -> (Shim, Vec<u8>) {
+    let mut wire = [0; LONGEST];
+    let now = Time::ZERO + ms(at);
+    sender.stamp(now, at * 1_000_000, Kind::Data, PACKET, &mut wire);
+    let (shim, header, _) = Shim::decode(&wire).unwrap();
+    let mut receiver = Receiver::new(shim.law).unwrap();
+    let mut out = [0; LONGEST];
+    receiver.answer(now, &shim, header, PACKET, false, &mut out).unwrap();
+    let (shim, header, _) = Shim::decode(&out).unwrap();
+    (shim, header.to_vec())
+}
+
+#[test]
+fn only_true_answers_count() {
+    let mut sender = Sender::new(params("jetmax"), PACKET, 5);
+    let now = Time::ZERO + ms(10);
+    let (shim, header) = exchange(&mut sender, 1);
+    let before = sender.law().clone();
+    let mut refused = |shim: Shim, header: &[u8]| sender.on_answer(now, 10_000_000, &shim, header).unwrap_err();
+    assert_eq!(refused(Shim { flow: 6, ..shim }, &header), Refused::Stranger);
+    assert_eq!(
+        refused(
+            Shim {
+                kind: Kind::Data,
+                ..shim
+            },
+            &header
+        ),
+        Refused::Stranger
+    );
+    assert_eq!(refused(Shim { law: 3, ..shim }, &header), Refused::Law);
+    assert_eq!(refused(shim, &header[..27]), Refused::Law);
+    assert_eq!(refused(Shim { number: 1, ..shim }, &header), Refused::Unknown);
+    assert_eq!(
+        refused(
+            Shim {
+                number: u32::MAX,
+                ..shim
+            },
+            &header
+        ),
+        Refused::Unknown
+    );
+    assert_eq!(refused(Shim { time: 999_999, ..shim }, &header), Refused::Time);
+    assert_eq!(
+        refused(
+            Shim {
+                time: 10_000_001,
+                ..shim
+            },
+            &header
+        ),
+        Refused::Time
+    );
+    let mut nan = header.clone();
+    nan[12..16].copy_from_slice(&f32::NAN.to_be_bytes());
+    assert!(matches!(refused(shim, &nan), Refused::Header(_)));
+    assert_eq!((sender.counters().refused.total(), sender.law()), (9, &before));
+    assert!(sender.on_answer(now, 10_000_000, &shim, &header).is_ok());
+    let again = sender.on_answer(now, 10_000_000, &shim, &header).unwrap_err();
+    assert!(matches!(again, Refused::Replayed | Refused::Unknown));
+}
+
+#[test]
+fn what_is_remembered_of_packets_is_bounded() {
+    let mut sender = Sender::new(params("cbr"), PACKET, 5);
+    let mut wire = [0; LONGEST];
+    let many = 3 * super::track::MOST as u64;
+    for i in 0..many {
+        sender.stamp(Time::from_ps(i), i, Kind::Data, PACKET, &mut wire);
+    }
+    assert_eq!(sender.outstanding() as usize, super::track::MOST);
+    assert_eq!(sender.counters().lost, many - super::track::MOST as u64);
+}
+
+#[test]
+fn numbers_wrap() {
+    let mut world = World::new("cbr", 1, false);
+    world.senders[0].skip_to(u32::MAX - 20);
+    world.run(ms(5_000));
+    let counters = *world.senders[0].counters();
+    assert!(counters.packets > 40 && counters.lost == 0 && counters.refused.total() == 0);
+    assert!(counters.packets - counters.delivered < 20, "{counters:?}");
+}
+
+#[test]
+fn what_the_law_asks_for_is_what_leaves() {
+    let mut world = World::new("cbr", 1, false);
+    let asked = world.senders[0].law().rate().bps();
+    world.capacity = rate("10 Gb/s");
+    world.run(ms(10_000));
+    let sent = world.senders[0].counters().bytes as f64 * 8.0 / 10.0;
+    assert!((sent / asked - 1.0).abs() < 0.01, "{sent} instead of {asked} bit/s");
+}

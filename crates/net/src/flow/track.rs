@@ -47,6 +47,8 @@ pub(super) struct Answered {
     /// Packets and bytes now known to have arrived that were not before.
     pub acked: u32,
     pub acked_bytes: Bytes,
+    /// Of these packets, how many had been taken for lost.
+    pub returned: u32,
     pub gap: bool,
     pub delivery: Option<Delivery>,
 }
@@ -82,6 +84,11 @@ pub(super) struct Track {
 impl Track {
     pub fn outstanding(&self) -> u32 {
         self.outstanding
+    }
+
+    #[cfg(test)]
+    pub fn skip_to(&mut self, number: u32) {
+        (self.first, self.decided) = (number, number);
     }
 
     /// Number of the next packet.
@@ -155,6 +162,7 @@ impl Track {
             kind: before.kind,
             acked: 0,
             acked_bytes: Bytes::ZERO,
+            returned: 0,
             gap: false,
             delivery: None,
         };
@@ -180,21 +188,22 @@ impl Track {
 
     fn arrived(&mut self, index: usize, state: State, news: &mut Answered) {
         let sent = &mut self.sent[index];
-        let known = matches!(sent.state, State::Arrived | State::Answered);
-        if sent.state == State::Away && sent.kind == Kind::Data {
+        let was = std::mem::replace(&mut sent.state, state);
+        let known = matches!(was, State::Arrived | State::Answered);
+        if was == State::Away && sent.kind == Kind::Data {
             self.outstanding -= 1;
         }
-        sent.state = state;
         if !known && sent.kind == Kind::Data {
+            news.returned += u32::from(was == State::Lost);
             news.acked += 1;
             news.acked_bytes += sent.size;
         }
     }
 
     fn take_history(&mut self, index: usize, history: u128, news: &mut Answered) {
-        let from = self.index(self.decided).max(index.saturating_sub(128));
-        for i in from..index {
-            if self.sent[i].state == State::Away && history >> (index - 1 - i) & 1 == 1 {
+        for i in index.saturating_sub(128)..index {
+            let unsure = matches!(self.sent[i].state, State::Away | State::Lost);
+            if unsure && history >> (index - 1 - i) & 1 == 1 {
                 self.arrived(i, State::Arrived, news);
             }
         }
