@@ -93,7 +93,7 @@ impl Lane {
             packet.ours = line.port.arrive(&arriving, &mut packet.payload) == Class::Ours;
             let refused = line.queue.push(now, size, packet).err();
             if refused.is_some() {
-                line.port.drop(size);
+                line.port.lose(1, size);
             }
             line.peak = line.peak.max(line.queue.bytes());
             refused

@@ -1,5 +1,6 @@
 //! One output port: a law, its intervals, and what is counted for people.
 
+use levelflow_protocols::offload::{Offload, Words};
 use levelflow_protocols::shim::{LENGTH, Shim};
 use levelflow_protocols::{
     Any, AnyHeader, AnyParams, AnyRouter, Arriving, Kind, PortInfo, PortView, Protocol, RouterLaw,
@@ -47,6 +48,21 @@ pub struct Counters {
     pub intervals: u64,
     /// Nanoseconds by which the latest of their ends was late.
     pub worst_late_ns: u64,
+}
+
+/// What a data path has counted since it was last asked, for people.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Traffic {
+    /// Packets that came.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Packets whose header was stamped.
+    pub stamped: u64,
+    /// Answers of the law.
+    pub answers: u64,
+    /// Packets with the shim of the law and a header that no sender or router writes.
+    pub refused: u64,
 }
 
 /// A law at work at an output port.
@@ -115,11 +131,25 @@ impl Port {
         }
     }
 
-    /// A packet that came found no room.
-    pub fn drop(&mut self, size: Bytes) {
-        self.dropped += size.get();
-        self.counters.dropped += 1;
-        self.counters.dropped_bytes += size.get();
+    /// Packets that came found no room; their bytes.
+    pub fn lose(&mut self, packets: u32, bytes: Bytes) {
+        self.dropped = self.dropped.saturating_add(bytes.get());
+        self.counters.dropped += u64::from(packets);
+        self.counters.dropped_bytes = self.counters.dropped_bytes.saturating_add(bytes.get());
+    }
+
+    /// A data path has done the work of [`arrive`](Self::arrive) and [`depart`](Self::depart) for these packets. The interval
+    /// must be closed next.
+    pub fn absorb(&mut self, counted: &Words, traffic: &Traffic) {
+        self.law.absorb(&self.params, counted);
+        let known = traffic.stamped + traffic.answers + traffic.refused;
+        let c = &mut self.counters;
+        c.packets += traffic.packets;
+        c.bytes += traffic.bytes;
+        c.stamped += traffic.stamped;
+        c.answers += traffic.answers;
+        c.refused += traffic.refused;
+        c.foreign += traffic.packets.saturating_sub(known);
     }
 
     /// When the running interval ends.

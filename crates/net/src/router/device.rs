@@ -1,0 +1,137 @@
+//! The form for a real device: something in the kernel counts and stamps packets, and this loop closes the intervals.
+//!
+//! The queue is that of the device's own discipline; nothing here delays or drops packets.
+
+use levelflow_protocols::offload::{Offload, Words};
+use levelflow_protocols::{AnyParams, PortInfo};
+use levelflow_units::{Bytes, Duration, Time};
+
+use super::port::{Port, Traffic};
+use super::qdisc::{Device, Presence, Queue, bytes_of};
+use super::snapshot::{Board, Snapshot};
+use super::stop::Stop;
+use crate::clock::Clock;
+use crate::{Error, sys};
+
+/// Time between two looks whether the device is up.
+const LOOK: Duration = Duration::from_ms(500);
+
+/// What counts and stamps packets.
+pub trait DataPath {
+    /// Tells the words for the next interval, all at once.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    fn tell(&mut self, words: &Words) -> Result<(), Error>;
+
+    /// What it has counted since the last time.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    fn collect(&mut self) -> Result<(Words, Traffic), Error>;
+}
+
+/// A router at a device.
+pub struct Attached<D> {
+    device: Device,
+    path: D,
+    port: Port,
+    clock: Clock,
+    queue: Queue,
+    presence: Presence,
+    peak: u64,
+}
+
+impl<D: DataPath> Attached<D> {
+    /// Begins the first interval.
+    ///
+    /// # Errors
+    /// When the data path refuses its words, or the device is gone.
+    pub fn new(mut device: Device, path: D, params: AnyParams, info: PortInfo) -> Result<Self, Error> {
+        let clock = Clock::start();
+        let queue = device.queue().map_err(|e| gone(&device, &e))?;
+        let mut attached = Self {
+            port: Port::new(params, info, clock.now()),
+            presence: device.presence(),
+            device,
+            path,
+            clock,
+            queue,
+            peak: 0,
+        };
+        attached.tell()?;
+        Ok(attached)
+    }
+
+    /// Closes intervals until told to stop.
+    ///
+    /// # Errors
+    /// When the device is gone, or the data path fails.
+    pub fn run(mut self, stop: &Stop, board: &Board) -> Result<(), Error> {
+        sys::sharp_timers();
+        let mut look = Time::ZERO;
+        while !stop.within(self.clock.until(self.port.due())) {
+            self.close()?;
+            let now = self.clock.now();
+            if now >= look {
+                self.look()?;
+                look = now + LOOK;
+            }
+            board.post(self.snapshot());
+        }
+        self.close()?;
+        board.post_last(self.snapshot());
+        Ok(())
+    }
+
+    /// Ends an interval: what was counted goes into the law, and what it says goes into the data path.
+    fn close(&mut self) -> Result<(), Error> {
+        let (counted, traffic) = self.path.collect()?;
+        let queue = self.device.queue().map_err(|e| gone(&self.device, &e))?;
+        let dropped = queue.dropped_since(&self.queue);
+        self.port
+            .lose(dropped, bytes_of(dropped, traffic.bytes, traffic.packets));
+        self.port.absorb(&counted, &traffic);
+        self.port
+            .close(self.clock.now(), Bytes::new(queue.backlog), queue.packets);
+        self.peak = self.peak.max(queue.backlog);
+        self.queue = queue;
+        self.tell()
+    }
+
+    fn tell(&mut self) -> Result<(), Error> {
+        let words = self.port.law().told(self.port.params(), Bytes::new(self.queue.backlog));
+        self.path.tell(&words)
+    }
+
+    /// A device that is down may come back; one that is gone does not, since a new one has another number.
+    fn look(&mut self) -> Result<(), Error> {
+        let now = self.device.presence();
+        let name = &self.device.name;
+        match (self.presence, now) {
+            (_, Presence::Gone) => return Err(Error::failed(format!("{name}: the device is gone"))),
+            (Presence::Up, Presence::Down) => eprintln!("levelflow-net: {name} is down; waiting for it"),
+            (Presence::Down, Presence::Up) => eprintln!("levelflow-net: {name} is up"),
+            _ => {}
+        }
+        self.presence = now;
+        Ok(())
+    }
+
+    fn snapshot(&self) -> Snapshot {
+        let waiting = (
+            Bytes::new(self.queue.backlog),
+            self.queue.packets,
+            Bytes::new(self.peak),
+        );
+        Snapshot::of(&self.port, &self.device.name, self.clock.now(), waiting)
+    }
+}
+
+fn gone(device: &Device, error: &std::io::Error) -> Error {
+    let name = &device.name;
+    match error.raw_os_error() {
+        Some(libc::ENODEV) => Error::failed(format!("{name}: the device is gone")),
+        _ => Error::failed(format!("{name}: its queue: {error}")),
+    }
+}
