@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.checked import not_negative, positive, read_number, read_numbers, share, whole
+from levelflow.theory.checked import explained, not_negative, positive, read_number, read_numbers, share, whole
 from levelflow.theory.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ Training = Literal["none", "fraction", "percent"]
 Gradient = Literal["printed", "full"]
 
 
+@explained
 def measured(admitted: ArrayLike, dropped: ArrayLike, capacity: float, interval: float) -> tuple[Floats, Floats]:
     """Returns loss and utilisation from two counters of an interval, `S_2 / (S_1 + S_2)` and `S_1 / (C T)`.
 
@@ -65,6 +66,7 @@ def measured(admitted: ArrayLike, dropped: ArrayLike, capacity: float, interval:
     return loss, utilisation
 
 
+@explained
 def loss_controller(buffer: ArrayLike, loss: ArrayLike, target: float, gain: ArrayLike, interval: float) -> Floats:
     """Returns the next `b_p`, eq. 162, packets.
 
@@ -75,6 +77,7 @@ def loss_controller(buffer: ArrayLike, loss: ArrayLike, target: float, gain: Arr
     return packets
 
 
+@explained
 def utilisation_controller(
     buffer: ArrayLike, utilisation: ArrayLike, target: float, gain: ArrayLike, interval: float, factor: ArrayLike = 1.0
 ) -> Floats:
@@ -88,6 +91,7 @@ def utilisation_controller(
     return packets
 
 
+@explained
 def damping_factor(utilisation: ArrayLike, before: ArrayLike, damping: Damping) -> Floats:
     """Returns `u - u_before`, its modulus, or 1, by the way of damping.
 
@@ -98,6 +102,7 @@ def damping_factor(utilisation: ArrayLike, before: ArrayLike, damping: Damping) 
     return np.ones_like(change) if damping == "none" else np.abs(change) if damping == "absolute" else change
 
 
+@explained
 def utilisation_gradient(after: ArrayLike, target: float, interval: float, factor: ArrayLike = 1.0) -> Floats:
     """Returns `dF_u/dI_u`: eq. 169 as printed, or what eq. 164 implies, with the factor that the controller had.
 
@@ -113,11 +118,13 @@ def utilisation_gradient(after: ArrayLike, target: float, interval: float, facto
     return interval * np.asarray(factor) * (np.asarray(after) - target)
 
 
+@explained
 def loss_gradient(after: ArrayLike, target: float, interval: float) -> Floats:
     """Returns `dF_p/dI_p` of eq. 171 in the same way."""
     return interval * (target - np.asarray(after))
 
 
+@explained
 def trained(gain: ArrayLike, gradient: ArrayLike, step: float = 1.0, least: float = 1.0) -> Floats:
     """Returns the next gain, eq. 168, held above a floor.
 
@@ -213,6 +220,7 @@ def size(settings: Settings, state: State) -> Floats:
     return state.buffer_p if settings.utilisation is None else np.maximum(state.buffer_u, state.buffer_p)
 
 
+@explained
 def update(settings: Settings, state: State, utilisation: ArrayLike, loss: ArrayLike) -> State:
     """Returns the state after an interval: gains are trained on what came of the last buffer, then the next is set.
 
@@ -298,6 +306,7 @@ class Run(NamedTuple):
     gains_p: Floats
 
 
+@explained
 def run(settings: Settings, plant: Plant, buffer: ArrayLike, steps: int, seed: int = 1) -> Run:
     """Lets a router size its buffer for some intervals, from the plant's rest at the first.
 

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
-from levelflow.theory.checked import read_each
+from levelflow.theory.checked import LARGEST_WHOLE, explained, read_each, read_number, read_whole
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.network import crossing_matrix, read_capacities, read_crossings
 
@@ -39,6 +39,7 @@ class InconsistentError(AssignmentError):
     """An assignment whose dependency graph has a cycle where none may be."""
 
 
+@explained
 def bottleneck_sets(
     routes: Routes,
     capacities: ArrayLike,
@@ -79,6 +80,7 @@ def bottleneck_sets(
     return [np.unique(link[first:last][limits[first:last]]).tolist() for first, last in itertools.pairwise(ends)]
 
 
+@explained
 def assign(routes: Routes, bottlenecks: ArrayLike, links: int | None = None) -> Assignment:
     """Returns the assignment of a bottleneck to each flow.
 
@@ -202,6 +204,7 @@ class Assignment:
         return [(link, self.responsive(link)) for layer in self.layers() for link in layer]
 
 
+@explained
 def by_price(routes: Routes, prices: ArrayLike) -> Assignment:
     """Returns the assignment in which each flow listens to the largest price that it has seen on its route (eq. 62).
 
@@ -249,12 +252,15 @@ def settle(assignment: Assignment, rates_on: Callable[[int, Ints, float], ArrayL
     return rates
 
 
+@explained
 def random_routes(random: np.random.Generator, flows: int, links: int, shortest: int, longest: int) -> list[list[int]]:
     """Returns routes over different links each; all lengths, and all links, are equally likely.
 
     Raises:
         AssignmentError: unless `1 <= shortest <= longest <= links`.
     """
+    for name, value in {"flows": flows, "links": links, "shortest": shortest, "longest": longest}.items():
+        read_whole(name, read_number(name, value, closed=True))
     if not 1 <= shortest <= longest <= links:
         raise AssignmentError(f"routes of {shortest} to {longest} of {links} links are not allowed; needs 1 to {links}")
     lengths = random.integers(shortest, longest + 1, flows)
@@ -263,15 +269,19 @@ def random_routes(random: np.random.Generator, flows: int, links: int, shortest:
 
 def random_assignment(random: np.random.Generator, routes: Routes) -> Assignment:
     """Returns an assignment in which each link of a route is as likely as any other; it is hardly ever consistent."""
+    read_crossings(routes, LARGEST_WHOLE)
     return assign(routes, [route[int(random.integers(len(route)))] for route in routes])
 
 
 def random_consistent(random: np.random.Generator, routes: Routes) -> Assignment:
     """Returns an assignment by a random order of the links that all flows agree on: each listens to its first."""
+    if not read_crossings(routes, LARGEST_WHOLE)[1].size:
+        raise AssignmentError("no routes are not allowed; needs at least one")
     rank = random.permutation(max(max(route) for route in routes) + 1)
     return assign(routes, [min(route, key=lambda link: rank[link]) for route in routes])
 
 
+@explained
 def jacobian(assignment: Assignment, own: ArrayLike, among: ArrayLike, others: ArrayLike) -> Floats:
     """Returns what the rate of `r` changes with the rate of `s`, flows by flows.
 
@@ -284,20 +294,24 @@ def jacobian(assignment: Assignment, own: ArrayLike, among: ArrayLike, others: A
     count = len(assignment.bottlenecks)
     same = assignment.bottlenecks[:, None] == assignment.bottlenecks[None, :]
     diagonal, here, there = (
-        np.broadcast_to(np.asarray(part, dtype=np.float64), count) for part in (own, among, others)
+        read_each(name, part, count, -np.inf)
+        for name, part in (("own part", own), ("part among", among), ("part of others", others))
     )
     matrix: Floats = np.diag(diagonal) + here[:, None] * same + there[:, None] * assignment.dependencies
     return matrix
 
 
+@explained
 def jetmax_jacobian(assignment: Assignment, tau: float) -> Floats:
     """Returns the Jacobian of JetMax, `(1 - tau) I - tau U` (eq. 133 and 134), at any rates.
 
     `U` is 1 over the number of flows that listen to the bottleneck of `r`, for each `s` that disturbs `r`.
     """
+    tau = read_number("tau", tau, -np.inf)
     return jacobian(assignment, 1 - tau, 0.0, -tau / assignment.counts[assignment.bottlenecks])
 
 
+@explained
 def spectrum(assignment: Assignment, matrix: ArrayLike) -> NDArray[np.complex128]:
     """Returns the eigenvalues of a Jacobian; if the assignment is consistent, those of one link after the other.
 
@@ -324,6 +338,7 @@ def spectrum(assignment: Assignment, matrix: ArrayLike) -> NDArray[np.complex128
     return np.concatenate([np.zeros(0, np.complex128), *(np.linalg.eigvals(block) for block in blocks)])
 
 
+@explained
 def spectral_radius(assignment: Assignment, matrix: ArrayLike) -> float:
     """Returns the largest magnitude in the `spectrum`: below 1, the undelayed system is stable.
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from levelflow.theory.checked import explained
 from levelflow.theory.sharing import fct_processor_sharing
 
 if TYPE_CHECKING:
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
     from levelflow.theory.network import Floats, Numbers
 
 
+@explained
 def fct_bound(rtpd: Numbers, size: Numbers, capacity: Numbers) -> Numbers:
     """Least completion time after a handshake over equal delays there and back, 1.5 RTPD + L/C, s."""
     return fct_processor_sharing(rtpd, size, capacity, 0.0)

@@ -2,17 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import wraps
+from inspect import signature
+from typing import TYPE_CHECKING, ParamSpec, TypeVar
 
 import numpy as np
 
-from levelflow.theory.errors import ParameterError
+from levelflow.theory.errors import ParameterError, TheoryError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import ArrayLike, NDArray
 
     Floats = NDArray[np.float64]
     Ints = NDArray[np.int64]
+
+Given = ParamSpec("Given")
+Answer = TypeVar("Answer")
 
 #: No quantity is larger, and none that is divided by smaller: squares and ratios remain numbers.
 LARGEST = 1e150
@@ -118,6 +125,51 @@ def share(**values: ArrayLike) -> None:
     """Raises a ParameterError unless all numbers are between 0 and 1, both allowed."""
     for name, value in values.items():
         read_numbers(name, value, high=1, closed=True)
+
+
+def explained(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
+    """Returns a function whose arrays, if numpy cannot compute with them, are refused by name.
+
+    What is computed element by element needs no look at its shapes beforehand, which would cost as much as the work.
+
+    Raises:
+        ParameterError: if what is annotated as a number is none or an array, or what is annotated as `ArrayLike` or
+            `Numbers` holds something else, nothing, or does not fit the shape of the others.
+    """
+
+    @wraps(function)
+    def guarded(*given: Given.args, **named: Given.kwargs) -> Answer:
+        try:
+            return function(*given, **named)
+        except TheoryError:
+            raise
+        except (TypeError, ValueError, IndexError):
+            _explain(function, signature(function).bind(*given, **named).arguments)
+            raise
+
+    return guarded
+
+
+def _explain(function: Callable[..., object], given: dict[str, object]) -> None:
+    """Raises a ParameterError if an argument holds no numbers, or arrays differ in shape."""
+    kinds = {name: str(known.annotation).split(" | ")[0] for name, known in signature(function).parameters.items()}
+    known = {name: value for name, value in given.items() if value is not None}
+    for name, value in known.items():
+        if kinds[name] in {"float", "int"}:
+            array = read_array(name, value)  # type: ignore[arg-type]
+            if array.ndim:
+                raise ParameterError(f"{name} of shape {array.shape} is not allowed; needs one number")
+    arrays = {
+        name: read_array(name, value)  # type: ignore[arg-type]
+        for name, value in known.items()
+        if kinds[name] in {"ArrayLike", "Numbers"}
+    }
+    for name, array in arrays.items():
+        if not array.size:
+            raise ParameterError(f"an empty {name} is not allowed; needs at least one number")
+    shapes = ", ".join(f"{name} of shape {array.shape}" for name, array in arrays.items())
+    if shapes:
+        raise ParameterError(f"{shapes} do not go together; needs numbers, or arrays whose shapes fit each other")
 
 
 def _within(name: str, value: Floats, low: float, high: float, closed: bool) -> Floats:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import positive, read_array, read_number, read_whole, whole
+from levelflow.theory.checked import explained, positive, read_array, read_number, read_whole, whole
 from levelflow.theory.delays import roots
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.matrices import MatrixError, read_matrices
@@ -54,6 +54,7 @@ class Experiment:
     norm_s: Floats
 
 
+@explained
 def experiment(
     seed: int, count: int, size: int = 2, *, spread: float = 1.5, draws: int = 100, longest: int = 30
 ) -> Experiment:
@@ -98,6 +99,7 @@ def experiment(
     )
 
 
+@explained
 def are_stable(matrices: ArrayLike, delays: ArrayLike, within: float = 1.0) -> NDArray[np.bool_]:
     """Returns whether all roots of systems `x_i(n) = sum_j a_ij x_j(n - D_i)` lie inside a circle around 0.
 
@@ -136,6 +138,7 @@ def are_stable(matrices: ArrayLike, delays: ArrayLike, within: float = 1.0) -> N
     return result.reshape(steps.shape[:2])
 
 
+@explained
 def largest_modulus(matrices: ArrayLike, delays: ArrayLike, seed: int = 1) -> tuple[float, tuple[int, int]]:
     """Returns the largest modulus of a root of all systems, and which matrix and draw has it.
 

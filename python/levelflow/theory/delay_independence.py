@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.checked import explained
 from levelflow.theory.delay_batches import LARGEST_SIZE, are_stable
 from levelflow.theory.delays import read_delays, stability
 from levelflow.theory.errors import ParameterError
@@ -85,6 +86,7 @@ DIAGONAL = "all diagonal delays D_i"
 ANY = "all bounded delays D_ij, also varying ones"
 
 
+@explained
 def independence(matrix: ArrayLike, seed: int = 1) -> Independence:
     """Decides whether `x_i(n) = sum_j a_ij x_j(n - D_i)` is stable under all delays.
 
@@ -135,6 +137,7 @@ def conditions(matrix: ArrayLike) -> tuple[Criterion, ...]:
     return *(Criterion(name, source, value, value < 1 - _CLEAR, of) for name, source, value, of in values), *classes
 
 
+@explained
 def worst_turn(matrix: ArrayLike, seed: int = 1) -> tuple[float, Complexes]:
     """Returns the largest rho(U A) that a search over diagonal U of modulus 1 finds, and this diagonal.
 
@@ -168,6 +171,7 @@ def worst_turn(matrix: ArrayLike, seed: int = 1) -> tuple[float, Complexes]:
     return best, turn
 
 
+@explained
 def delay_margin(matrix: ArrayLike, delays: ArrayLike, flow: int | None = None, limit: int = 1000) -> Margin:
     """Returns how many steps may be added to all delays, or to those of one flow, before a stable system is not.
 

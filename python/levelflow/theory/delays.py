@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.signal import lfilter
 
-from levelflow.theory.checked import read_array, read_number, read_whole
+from levelflow.theory.checked import explained, read_array, read_number, read_whole
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.matrices import blocks, read_matrix
 
@@ -55,6 +55,7 @@ class Stability:
     residual: float
 
 
+@explained
 def read_delays(delays: ArrayLike, size: int) -> Ints:
     """Returns delays as whole numbers of steps.
 

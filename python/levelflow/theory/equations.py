@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.checked import not_negative, positive, whole
+from levelflow.theory.checked import explained, not_negative, positive, whole
 from levelflow.theory.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -93,6 +93,7 @@ def _components(shape: tuple[int, ...]) -> tuple[Ints, ...]:
     return np.ix_(*map(range, shape)) if shape else ()
 
 
+@explained
 def integrate(
     change: Callable[[float, Floats, Past], ArrayLike],
     start: ArrayLike,
@@ -143,6 +144,7 @@ def integrate(
     return Trajectory(np.arange(len(recorded), dtype=np.float64) * (step * every), np.array(recorded))
 
 
+@explained
 def iterate(
     update: Callable[[int, Past], ArrayLike], start: ArrayLike, steps: int, *, longest: int, every: int = 1
 ) -> Trajectory:

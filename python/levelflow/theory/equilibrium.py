@@ -25,7 +25,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import read_each, read_number
+from levelflow.theory.checked import explained, read_each, read_number
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import emkc as emkc_law
 from levelflow.theory.laws import emkc_avq as emkc_avq_law
@@ -133,6 +133,7 @@ class _Network:
         return self.at(rates, prices, self.dearest(prices), missing, queues)
 
 
+@explained
 def jetmax(routes: Routes, targets: ArrayLike, *, counts: ArrayLike = 1.0, survival: ArrayLike = 1.0) -> Equilibrium:
     """JetMax (theorem 16; with losses on the way, eq. 151).
 
@@ -160,6 +161,7 @@ def jetmax(routes: Routes, targets: ArrayLike, *, counts: ArrayLike = 1.0, survi
     return Equilibrium(rest.rates, loads, rest.signals, rest.bottlenecks, empty, empty, float(missing.max()))
 
 
+@explained
 def rcp(routes: Routes, capacities: ArrayLike, *, counts: ArrayLike = 1.0) -> Equilibrium:
     """RCP: a link that limits flows is full, others advertise their capacity; a flow takes the least on its path.
 
@@ -209,6 +211,7 @@ def maxnet(
     return found.at(rates, prices, limits, np.maximum(np.abs(wanted / rates - 1), np.abs(filled - 1)))
 
 
+@explained
 def xcp(
     routes: Routes,
     capacities: ArrayLike,
@@ -233,6 +236,7 @@ def xcp(
     return found.at(rest.rates[first], rest.signals, rest.bottlenecks[first], np.abs(told / rest.rates))
 
 
+@explained
 def emkc(
     routes: Routes,
     capacities: ArrayLike,
@@ -284,6 +288,7 @@ def emkc_avq(routes: Routes, targets: ArrayLike, *, alpha_over_beta: ArrayLike, 
     return found.at(rates, rest.signals, limits, np.maximum(np.abs(heard * rates / ratio - 1), np.abs(filled - 1)))
 
 
+@explained
 def kelly(routes: Routes, capacities: ArrayLike, *, omega: ArrayLike, counts: ArrayLike = 1.0) -> Equilibrium:
     """Classic Kelly control: `x sum p = omega` with `p = (y - C)/y`, below 0 where links have room (eq. 55-58).
 
@@ -299,6 +304,7 @@ def kelly(routes: Routes, capacities: ArrayLike, *, omega: ArrayLike, counts: Ar
     return found.at(rates, prices, rest.bottlenecks, np.abs(found.total(prices) - wanted / rates) / terms)
 
 
+@explained
 def ks(
     routes: Routes,
     levels: ArrayLike,
@@ -370,6 +376,7 @@ def reno(
     return found.by_price(rates, best.prices, missing, np.full(found.capacity.size, np.nan))
 
 
+@explained
 def fast(routes: Routes, capacities: ArrayLike, *, backlogs: ArrayLike, counts: ArrayLike = 1.0) -> Equilibrium:
     """FAST and Vegas: a flow keeps so many bits in queues, `x q` with the sum `q` of queueing delays on its path.
 

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.polynomial.polynomial import polymul, polypow
 from scipy.sparse import coo_array, csr_array
 
-from levelflow.theory.checked import not_negative, positive, share, whole
+from levelflow.theory.checked import explained, not_negative, positive, share, whole
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.markov import read_moves, stationary
 
@@ -114,6 +114,7 @@ class Arrivals:
         return float(stationary(self.moves).law @ self.packets)
 
 
+@explained
 def interrupted_bernoulli(sources: int, on: float, off: float) -> Arrivals:
     """Returns arrivals from equal sources, each of which brings a packet per slot while it is on.
 
@@ -153,6 +154,7 @@ class Queue(NamedTuple):
     residual: float
 
 
+@explained
 def queue(arrivals: Arrivals, buffer: int, service: int = 1) -> Queue:
     """Returns the stationary law of a queue and what it loses.
 
@@ -188,6 +190,7 @@ def queue(arrivals: Arrivals, buffer: int, service: int = 1) -> Queue:
     return Queue(law, float(lost / arrivals.mean), found.residual)
 
 
+@explained
 def interrupted_bernoulli_loss(sources: int, on: float, off: float, places: int) -> float:
     """Returns the share of cells lost, eq. 153 with the mean number of arrivals, not of cells held, below the line.
 
@@ -207,6 +210,7 @@ def interrupted_bernoulli_loss(sources: int, on: float, off: float, places: int)
     return queue(interrupted_bernoulli(sources, on, off), places - 1).loss
 
 
+@explained
 def loss_from_unlimited(arrivals: Arrivals, buffer: int) -> float:
     """Returns what a queue loses from how long it were without a limit, eq. 158, with one packet sent per slot.
 

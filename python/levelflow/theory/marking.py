@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import positive, read_each
+from levelflow.theory.checked import explained, positive, read_each
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.network import CapacityError, read_capacities, read_crossings
 from levelflow.theory.utility import ConvergenceError
@@ -34,6 +34,7 @@ class LevelError(TheoryError):
     """A link at which no marking level prevents losses, or numbers of which a level cannot be made."""
 
 
+@explained
 def excess_share(level: Numbers, load: Numbers) -> Floats:
     """Returns the share of a load that is lost or marked, `(y - C)^+ / y`, elementwise; 0 of no load.
 
@@ -47,6 +48,7 @@ def excess_share(level: Numbers, load: Numbers) -> Floats:
     return np.asarray(np.divide(excess, load, out=np.zeros_like(excess), where=excess > 0))
 
 
+@explained
 def excess_paid(level: Numbers, load: Numbers) -> Floats:
     """Returns `int_0^y (u - C)^+ / u du = y - C - C log(y/C)` above the level, 0 below, elementwise.
 
@@ -167,6 +169,7 @@ def alone_on_a_link(times: ArrayLike, start: float, level: float, weight: float,
     return np.asarray(np.where(time < reached, start + weight * time, later))
 
 
+@explained
 def level_change(level: Numbers, load: Numbers, target: Numbers, gain: Numbers) -> Floats:
     """Returns `C~' = a (gamma C - y)`, by which a link finds its level without knowing its users (section V-D).
 

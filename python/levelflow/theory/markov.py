@@ -9,7 +9,7 @@ from scipy.sparse import csr_array, eye_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
-from levelflow.theory.checked import whole
+from levelflow.theory.checked import explained, whole
 from levelflow.theory.errors import TheoryError
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Stationary(NamedTuple):
     residual: float
 
 
+@explained
 def read_moves(moves: ArrayLike | csr_array) -> csr_array:
     """Returns a matrix of transition probabilities, from row to column.
 
@@ -58,6 +59,7 @@ def read_moves(moves: ArrayLike | csr_array) -> csr_array:
     return matrix
 
 
+@explained
 def closed_classes(moves: ArrayLike | csr_array) -> list[Ints]:
     """Returns the states of each set that the chain cannot leave and has no smaller one within.
 
@@ -75,6 +77,7 @@ def closed_classes(moves: ArrayLike | csr_array) -> list[Ints]:
     return [np.flatnonzero(part == number) for number in np.flatnonzero(~leaves)]
 
 
+@explained
 def stationary(moves: ArrayLike | csr_array) -> Stationary:
     """Returns the law in which the chain ends, wherever it starts.
 
@@ -102,6 +105,7 @@ def stationary(moves: ArrayLike | csr_array) -> Stationary:
     return Stationary(law, float(np.abs(law @ matrix - law).sum()))
 
 
+@explained
 def evolve(moves: ArrayLike | csr_array, law: ArrayLike, steps: int) -> Floats:
     """Returns the law after some steps.
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import networkx as nx
 import numpy as np
 
-from levelflow.theory.checked import read_each
+from levelflow.theory.checked import explained, read_each
 from levelflow.theory.errors import TheoryError
 
 if TYPE_CHECKING:
@@ -67,6 +67,7 @@ def read_matrix(matrix: ArrayLike) -> Matrix:
     return read_matrices(matrix, dimensions=2)
 
 
+@explained
 def read_matrices(matrices: ArrayLike, dimensions: int = 3) -> Matrix:
     """Returns square matrices, the first axes of which number them.
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import read_each
+from levelflow.theory.checked import explained, read_each
 from levelflow.theory.filling import fill
 from levelflow.theory.network import read_capacities, read_crossings
 
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from levelflow.theory.network import Floats, Ints, Routes
 
 
+@explained
 def maxmin(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> Floats:
     """Returns the rate of each flow in the (weighted) max-min fair allocation.
 
@@ -38,6 +39,7 @@ def maxmin(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> F
     return rates_and_bottlenecks(routes, capacities, weights)[0]
 
 
+@explained
 def bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> Ints:
     """Returns the link that limits each flow in the allocation of `maxmin`; the lowest index where several do.
 
@@ -47,6 +49,7 @@ def bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0)
     return rates_and_bottlenecks(routes, capacities, weights)[1]
 
 
+@explained
 def rates_and_bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> tuple[Floats, Ints]:
     """Returns what `maxmin` and `bottlenecks` do, at once."""
     capacity = read_capacities(capacities)
@@ -61,6 +64,7 @@ def rates_and_bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayL
     return levels * weight, limits
 
 
+@explained
 def unfairness(routes: Routes, capacities: ArrayLike, rates: ArrayLike, weights: ArrayLike = 1.0) -> Floats:
     """Returns how far each flow is from having a bottleneck, as a share of 1.
 

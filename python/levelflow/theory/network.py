@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.checked import read_array
+from levelflow.theory.checked import explained, read_array, read_number
 from levelflow.theory.errors import TheoryError
 
 if TYPE_CHECKING:
@@ -67,12 +67,14 @@ def read_capacities(capacities: ArrayLike) -> Floats:
     return capacity
 
 
+@explained
 def read_crossings(routes: Routes, links: int) -> tuple[Ints, Ints, Ints]:
     """Returns flow and link of every crossing, and where the crossings of each flow start.
 
     Raises:
         RouteError: if a flow crosses no link or an unknown one.
     """
+    read_number("number of links", links, closed=True)
     try:
         lengths = np.array([len(route) for route in routes], dtype=np.int64)
         link = np.array([index(link) for route in routes for link in route], dtype=np.int64)
@@ -87,6 +89,7 @@ def read_crossings(routes: Routes, links: int) -> tuple[Ints, Ints, Ints]:
     return flow, link, np.concatenate(([0], lengths.cumsum()))
 
 
+@explained
 def crossing_matrix(routes: Routes, links: int) -> Floats:
     """Returns how often each flow crosses each link, flows by links.
 

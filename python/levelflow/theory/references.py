@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from levelflow.theory import equilibrium
+from levelflow.theory.checked import explained
 from levelflow.theory.maxmin import maxmin
 from levelflow.theory.scenarios import base, competition
 from levelflow.theory.utility import ConvergenceError
@@ -43,6 +44,7 @@ class Reference(NamedTuple):
     rates: list[float | None]
 
 
+@explained
 def reference(scenario: dict[str, Any], active: Sequence[float]) -> Reference:
     """Returns the rates at which the flows that compete would come to rest.
 

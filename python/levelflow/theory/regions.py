@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.checked import read_number
+from levelflow.theory.checked import explained, read_number
 from levelflow.theory.delays import critical_gain
 from levelflow.theory.laws import emkc_avq, rcp, xcp
 from levelflow.theory.laws.maxnet_stability import Compensator, boundary, link_loop
@@ -46,6 +46,7 @@ class Region(NamedTuple):
     note: str
 
 
+@explained
 def kelly(delays: Sequence[int] = (1, 2, 3, 5, 10, 30)) -> Region:
     """Returns up to which gain Kelly control is stable if all delays are equal, by delay (Zhang 2008, eq 3).
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import read_each, read_number
+from levelflow.theory.checked import explained, not_negative, positive, read_each, read_number
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
@@ -22,15 +22,18 @@ if TYPE_CHECKING:
 ROUND_TRIPS = 1.5
 
 
+@explained
 def fct_processor_sharing(rtpd: Numbers, size: Numbers, capacity: Numbers, load: Numbers) -> Numbers:
     """Mean completion time of a size, 1.5 RTPD + L / (C (1 - rho)), for Poisson arrivals, s.
 
     >>> fct_processor_sharing(0.5, 1e6, 8e6, 0.5)
     2.75
     """
+    positive(capacity=capacity, room=1 - load)
     return ROUND_TRIPS * rtpd + 8 * size / (capacity * (1 - load))
 
 
+@explained
 def fct_slow_start(rtpd: Numbers, packets: Numbers, size: Numbers, capacity: Numbers) -> Numbers:
     """Completion time in TCP's slow start without losses and queues, `(log2(n + 1) + 1/2) RTPD + L/C`, s (III-B.1).
 
@@ -45,9 +48,12 @@ def fct_slow_start(rtpd: Numbers, packets: Numbers, size: Numbers, capacity: Num
     >>> float(fct_slow_start(0.5, 7, 7e3, 56e3))
     2.75
     """
+    positive(capacity=capacity)
+    not_negative(packets=packets)
     return (np.log2(packets + 1) + 0.5) * rtpd + 8 * size / capacity
 
 
+@explained
 def active_processor_sharing(
     arrivals: Numbers, rtpd: Numbers, mean_size: Numbers, capacity: Numbers, load: Numbers
 ) -> Numbers:

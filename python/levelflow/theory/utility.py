@@ -24,7 +24,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.sparse import csr_array
 from scipy.special import logsumexp
 
-from levelflow.theory.checked import not_negative, positive, read_array, read_each
+from levelflow.theory.checked import explained, not_negative, positive, read_array, read_each
 from levelflow.theory.demand import HIGHEST, LOWEST, Falling, Powers
 from levelflow.theory.errors import ParameterError, TheoryError
 from levelflow.theory.network import (
@@ -109,6 +109,7 @@ class Optimum:
     residuals: Residuals
 
 
+@explained
 def optimum(
     routes: Routes,
     capacities: ArrayLike,
@@ -154,6 +155,7 @@ def optimum(
     return _solve(routes, capacities, costs, penalty, demand)
 
 
+@explained
 def optimum_of(
     marginal: Callable[[Floats], ArrayLike],
     routes: Routes,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from levelflow.theory.checked import positive, read_numbers, share, whole
+from levelflow.theory.checked import explained, positive, read_numbers, share, whole
 from levelflow.theory.equations import Trajectory, integrate
 from levelflow.theory.fluid.network import FluidError
 from levelflow.theory.laws.ks import Users, best, nack_rate, program, rate_change, window_change
@@ -162,6 +162,7 @@ class Network:
         return np.asarray((wanted.weights * utilities - wanted.costs * rates).sum(axis=-1) - self.beta * paid)
 
 
+@explained
 def random_network(
     links: int,
     users: int,
@@ -206,6 +207,7 @@ def random_network(
     )
 
 
+@explained
 def run(
     network: Network,
     start: ArrayLike,
@@ -268,6 +270,7 @@ class Marked(NamedTuple):
     levels: Floats
 
 
+@explained
 def run_adaptive(
     network: Network,
     start: ArrayLike,
@@ -347,6 +350,7 @@ class _Delayed:
         return rate_change(network.users, network.beta, rates, nacks, blind=network.blind, acks=acks)
 
 
+@explained
 def nash(network: Network, start: ArrayLike, *, tolerance: float = 1e-9) -> Floats:
     """Returns rates at which each user's rate is its best reply to those of the others.
 
@@ -406,6 +410,7 @@ def _best_reply(network: Network, rates: Floats, user: int) -> Floats:
     return np.asarray(np.exp((low + high) / 2))
 
 
+@explained
 def random_windows(
     users: Users,
     beta: float,

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import not_negative, positive, read_number
+from levelflow.theory.checked import explained, not_negative, positive, read_number
 from levelflow.theory.fluid.law import (
     ANSWERS,
     BEFORE,
@@ -206,6 +206,7 @@ class _Columns:
         return heard
 
 
+@explained
 def simulate(
     network: Network, duration: float, step: float | None = None, *, every: float | None = None, each_loss: bool = False
 ) -> FluidRun:

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from levelflow.theory.checked import explained
+
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
@@ -26,6 +28,7 @@ class Condition(NamedTuple):
     values: Floats
 
 
+@explained
 def between(values: ArrayLike, low: float = 0.0, high: float = 2.0) -> Condition:
     """Returns whether all values lie strictly between bounds.
 

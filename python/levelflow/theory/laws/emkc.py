@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import read_each, read_number
+from levelflow.theory.checked import explained, read_each, read_number
 from levelflow.theory.filling import fill
 from levelflow.theory.laws import mkc
 from levelflow.theory.laws.conditions import between
@@ -29,6 +29,7 @@ if TYPE_CHECKING:
 MOST_ROUNDS, SAME = 200, 1e-12
 
 
+@explained
 def price(load: ArrayLike, capacity: ArrayLike) -> Floats:
     """Returns the price of links, the signed loss `1 - C/y` (eq 85): minus infinity where nothing arrives."""
     load, capacity = np.asarray(load, dtype=np.float64), np.asarray(capacity, dtype=np.float64)
@@ -37,6 +38,7 @@ def price(load: ArrayLike, capacity: ArrayLike) -> Floats:
     return signed
 
 
+@explained
 def iterate(
     network: Paths,
     start: ArrayLike,
@@ -64,6 +66,7 @@ def iterate(
     return mkc.iterate(network, start, steps, lambda load: price(load, capacity) + added, gains)
 
 
+@explained
 def rest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, *, thinned: bool = False) -> Rest:
     """Returns the rest point of EMKC in a network.
 
@@ -123,6 +126,7 @@ def _arriving(link: Ints, starts: Ints, capacity: Floats, loads: Floats) -> Floa
     return share
 
 
+@explained
 def unrest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, rates: ArrayLike) -> Floats:
     """Returns how far each flow is from its rest: what `|alpha/beta - eta x|` is to `x`; all 0 at the rest point.
 
@@ -162,6 +166,7 @@ def theorem_9(beta: float) -> Condition:
     return between(beta)
 
 
+@explained
 def aggregate(step: ArrayLike, start: float, resting: float, beta: float) -> Floats:
     """Returns the sum of the rates of all flows on one link, `X* + (1 - beta)^n (X(0) - X*)` (eq 102, 106).
 
@@ -192,6 +197,7 @@ def steps_to_fairness(flows: int, capacity: float, alpha: float, beta: float, ep
     return total * float(np.log(flows / read_number("eps", eps, 0, 1))) / added
 
 
+@explained
 def lemma_14(start: float, factor: float, inputs: ArrayLike) -> Floats:
     """Returns bounds on `x_n = a_n x_(n-1) + v_n`, by step (eq 93-94): they go to 0 if `v_n` does.
 

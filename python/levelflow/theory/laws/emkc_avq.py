@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import brentq
 
-from levelflow.theory.checked import read_each, read_number, whole
+from levelflow.theory.checked import explained, read_each, read_number, whole
 from levelflow.theory.laws import emkc, mkc
 from levelflow.theory.laws.conditions import between
 from levelflow.theory.laws.paths import run
@@ -38,6 +38,7 @@ def virtual(before: Floats, load: Floats, target: Floats | float, gain: Floats |
     return adapted
 
 
+@explained
 def iterate(
     network: Paths,
     start: ArrayLike,
@@ -76,6 +77,7 @@ def iterate(
     return run(network, start, steps, senders, routers, target if first is None else first)
 
 
+@explained
 def rest(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) -> Rest:
     """Returns the rest point: links that limit flows carry their target, at the price `alpha / (beta x)`.
 

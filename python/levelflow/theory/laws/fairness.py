@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import read_each, read_number
+from levelflow.theory.checked import explained, positive, read_each, read_number, read_numbers, whole
 from levelflow.theory.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -17,23 +17,29 @@ if TYPE_CHECKING:
     from levelflow.theory.network import Floats
 
 
+@explained
 def fairness(rates: ArrayLike) -> float:
     """Returns the smallest rate over the largest (eq 107).
 
     >>> fairness([1.0, 4.0])
     0.25
     """
-    rate = np.asarray(rates, dtype=np.float64)
+    rate = read_numbers("rate", rates, closed=True)
+    positive(largest_rate=rate.max())
     return float(rate.min() / rate.max())
 
 
+@explained
 def unfair(flows: int, capacity: float) -> Floats:
     """Returns the start of theorem 12: one flow, the last, has the whole link."""
+    whole(1, flows=flows)
+    positive(capacity=capacity)
     rates = np.zeros(flows)
     rates[-1] = capacity
     return rates
 
 
+@explained
 def steps_to_fairness(step: Callable[[Floats], Floats], start: ArrayLike, eps: float, most: int = 1_000_000) -> int:
     """Returns after how many steps the smallest rate is within `eps` of the largest.
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import read_array, read_each, read_number, read_numbers
+from levelflow.theory.checked import explained, read_array, read_each, read_number, read_numbers, read_whole
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.filling import fill
 from levelflow.theory.laws import emkc
@@ -49,6 +49,7 @@ def sender(reference: Floats, share: Floats, tau: Floats | float) -> Floats:
     return following
 
 
+@explained
 def iterate(
     network: Paths,
     start: ArrayLike,
@@ -93,6 +94,7 @@ def iterate(
     return run(network, start, steps, senders, routers)
 
 
+@explained
 def rest_under(network: Paths, targets: ArrayLike, bottlenecks: ArrayLike, survival: ArrayLike = 1.0) -> Floats:
     """Returns the rates at rest, each `(gamma C - u) / N` of its bottleneck (lemma 19), or with losses that of eq 151.
 
@@ -121,6 +123,7 @@ def rest_under(network: Paths, targets: ArrayLike, bottlenecks: ArrayLike, survi
         ) from None
 
 
+@explained
 def rest(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, counts: ArrayLike = 1.0) -> Rest:
     """Returns the rest point: max-min fair rates (theorem 16), where links count what survives on the way to them.
 
@@ -199,7 +202,7 @@ def _survival(survival: ArrayLike, shape: tuple[int, ...]) -> Floats:
 
 def _chosen(network: Paths, bottlenecks: ArrayLike) -> Ints:
     flows, links = network.crossings.shape
-    chosen = np.full(flows, np.asarray(bottlenecks), dtype=np.int64)
+    chosen = read_whole("bottleneck", read_each("bottleneck", bottlenecks, flows, -np.inf), -flows - links)
     inside = (chosen >= 0) & (chosen < links)
     inside[inside] = network.crosses[np.flatnonzero(inside), chosen[inside]]
     if not inside.all():

@@ -19,7 +19,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.checked import read_each, read_number
+from levelflow.theory.checked import explained, read_each, read_number
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import emkc
 from levelflow.theory.network import crossing_matrix, read_capacities
@@ -54,6 +54,7 @@ class Settled(NamedTuple):
     steps: int
 
 
+@explained
 def settle(
     routes: Routes,
     targets: ArrayLike,

@@ -16,7 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import xlogy
 
 from levelflow.theory import equations
-from levelflow.theory.checked import read_each
+from levelflow.theory.checked import explained, read_each, read_number
 from levelflow.theory.delays import kelly_roots
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws.emkc import price
@@ -53,6 +53,7 @@ def sender(last: Floats, reference: Floats, price: Floats, kappa: Floats | float
     return following
 
 
+@explained
 def iterate(
     network: Paths,
     start: ArrayLike,
@@ -87,6 +88,7 @@ def iterate(
     return run(network, start, steps, senders, routers)
 
 
+@explained
 def alone(
     capacity: float,
     delay: int,
@@ -111,7 +113,12 @@ def alone(
     >>> alone(1000.0, 1, (0.5, 10.0), 4).tolist()
     [0.0, 505.0, 757.5, 883.75, 946.875]
     """
-    kappa, omega = gains
+    if np.shape(gains) != (2,):
+        raise ParameterError(f"gains {gains!r} are not allowed; needs two numbers")
+    kappa, omega = read_number("kappa", gains[0], -np.inf), read_number("omega", gains[1], -np.inf)
+    capacity, start = read_number("capacity", capacity, closed=True), read_number("start", start, -np.inf)
+    if floor != -np.inf:
+        read_number("floor", floor, -np.inf)
 
     def update(_: int, past: Callable[[int], Floats]) -> Floats:
         return np.maximum(past(1) + kappa * omega - kappa * (past(delay) - capacity), floor)
@@ -133,6 +140,7 @@ def radius(kappa: float, delay: int) -> float:
     return float(abs(kelly_roots(kappa, delay)[0]))
 
 
+@explained
 def rest(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> Rest:
     """Returns the rest point of flows that pay the sum of the signed losses on their paths (eq 57-58).
 
@@ -164,6 +172,7 @@ def rest(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> Rest:
     return Rest(rates, prices, np.where(crossings > 0, prices, -np.inf).argmax(axis=1))
 
 
+@explained
 def unrest(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: ArrayLike) -> Floats:
     """Returns how far each flow is from its rest: `|sum p - omega/x|` per link of its path; all 0 at the rest point."""
     capacity = read_capacities(capacities)

@@ -21,7 +21,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.checked import not_negative, positive, read_number, share
+from levelflow.theory.checked import explained, not_negative, positive, read_number, share
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.utility import Optimum, optimum
 
@@ -70,14 +70,17 @@ class Users:
         return np.asarray(self.weights / (self.delays ** (self.exponents + 1) if blind else 1.0))
 
 
+@explained
 def tcp_users(delays: Numbers, kept: Numbers = 1.0) -> Users:
     """Returns TCP's users: `-1/(d^2 x)`, as eq 14 is eq 13 with `nu = 1`, `kappa = 1` and `w/beta_r = 1/d^2`."""
+    positive(delay=delays)
     return Users(weights=np.asarray(delays, dtype=np.float64) ** -2, exponents=1.0, delays=delays, kept=kept)
 
 
 # --- equations of motion, elementwise ---
 
 
+@explained
 def nack_rate(users: Users, rates: Numbers, shares: Numbers, *, marks: bool = False) -> Floats:
     """Returns `x - z`, the rate of nacks.
 
@@ -93,6 +96,7 @@ def nack_rate(users: Users, rates: Numbers, shares: Numbers, *, marks: bool = Fa
     return np.asarray(rates * (by_links if marks else 1 - users.kept + by_links))
 
 
+@explained
 def rate_change(
     users: Users, beta: float, rates: Numbers, nacks: Numbers, *, blind: bool = False, acks: Numbers | None = None
 ) -> Floats:
@@ -117,6 +121,7 @@ def rate_change(
     return np.asarray(speed * (up - beta * rate**users.exponents * nacks))
 
 
+@explained
 def window_change(
     users: Users, beta: Numbers, windows: Numbers, acks: Numbers, nacks: Numbers, *, blind: bool = False
 ) -> Floats:
@@ -135,17 +140,20 @@ def window_change(
     >>> window_change(tcp_users(2.0), 0.5, [10.0, 10.0], [1, 1], [0, 1]).tolist()
     [0.1, -4.9]
     """
+    positive(window=windows)
     window = np.asarray(windows, dtype=np.float64)
     d = 1.0 if blind else users.delays
     up = users.slopes * users.weights * d**2 / window * acks
     return np.asarray(users.gains * (up - beta * d * (window / d) ** users.exponents * nacks))
 
 
+@explained
 def halved(windows: Numbers, acks: Numbers, nacks: Numbers) -> Floats:
     """Returns TCP's windows after a slot in which each of several nacks halves them (eq 16).
 
     To first order in the nacks it takes `ln 2` of the window each: TCP's `beta` is between 0.5 and `ln 2`.
     """
+    positive(window=windows)
     window = np.asarray(windows, dtype=np.float64)
     return np.asarray(acks / window + 0.5 ** np.asarray(nacks) * window)
 
@@ -191,6 +199,7 @@ def program(users: Users, beta: float | None, *, marks: bool = False, blind: boo
     return Program(users.felt_weights(blind) / kept, np.asarray(users.exponents), costs)
 
 
+@explained
 def best(
     routes: Routes,
     capacities: ArrayLike,
@@ -229,6 +238,7 @@ def best(
     return optimum(routes, capacities, weights=weights, exponents=exponents, costs=costs, penalty=beta)
 
 
+@explained
 def rest_rate(users: Users, beta: float, told: Numbers, *, blind: bool = False) -> Floats:
     """Returns the rate at which a user rests whose share `told` of packets come back as nacks (eq 4).
 
@@ -238,6 +248,7 @@ def rest_rate(users: Users, beta: float, told: Numbers, *, blind: bool = False) 
     >>> rest_rate(tcp_users(1.0), 0.5, 0.05).round(4).item()
     6.3246
     """
+    positive(beta=beta, told=told)
     wanted = users.slopes * users.felt_weights(blind) / (beta * np.asarray(told))
     return np.asarray(wanted ** (1 / (users.exponents + 1)))
 
@@ -254,21 +265,27 @@ def utility_exponent(loss_exponent: float) -> float:
     return 1 / read_number("loss exponent", loss_exponent, high=1) - 1
 
 
+@explained
 def full_link_rate(capacity: Numbers, beta: float, delay: Numbers) -> Floats:
     """Returns the rate of one TCP user on a link without random losses, `x (x - C) = 1/(beta d^2)` (eq 19).
 
     >>> full_link_rate(50.0, 0.5, 1.0).round(4).item()
     50.04
     """
+    positive(beta=beta, delay=delay)
     capacity = np.asarray(capacity, dtype=np.float64)
     return np.asarray((capacity + np.sqrt(capacity**2 + 4 / (beta * np.asarray(delay) ** 2))) / 2)
 
 
+@explained
 def harmful_loss(capacity: Numbers, beta: float, delay: Numbers) -> Floats:
     """Returns the share of random losses above which one TCP user no longer fills its link, `1/(beta (d C)^2)`."""
+    positive(capacity=capacity, beta=beta, delay=delay)
     return np.asarray(1 / (beta * (np.asarray(delay) * np.asarray(capacity)) ** 2))
 
 
+@explained
 def hurley_utility(rates: Numbers) -> Floats:
     """Returns `log(x/(1+x))`, TCP's utility by Hurley, Le Boudec and Thiran: near `-1/x` (section III-A)."""
+    positive(rate=rates)
     return np.asarray(-np.log1p(1 / np.asarray(rates, dtype=np.float64)))

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import read_number, read_numbers
+from levelflow.theory.checked import explained, read_number, read_numbers
 from levelflow.theory.maxmin import rates_and_bottlenecks
 from levelflow.theory.network import CapacityError, read_capacities, read_crossings
 
@@ -66,6 +66,7 @@ class Parameters:
 PAPER = Parameters()
 
 
+@explained
 def demand(price: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns the rate that a flow settles at, `D(q) = x_max e^(-q/T)` (7), bit/s.
 
@@ -98,6 +99,7 @@ def floor(capacity: ArrayLike, law: Parameters = PAPER) -> Floats:
     return price_of(read_numbers("capacity", capacity), law)
 
 
+@explained
 def static_demand(price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns the rate of a flow without `xi`, `x_max e^(-alpha q/tau)` (5), bit/s: fair only among equal delays."""
     return rate(0.0, price, delay, law)
@@ -156,6 +158,7 @@ class Rest:
         return source_at_rest(self.heard, read_numbers("delay", delays), law)
 
 
+@explained
 def rest(routes: Routes, capacities: ArrayLike, law: Parameters = PAPER) -> Rest:
     """Returns rates and prices at rest: max-min fair for links of `mu C` each, whatever the delays.
 
@@ -185,23 +188,27 @@ def rest(routes: Routes, capacities: ArrayLike, law: Parameters = PAPER) -> Rest
     return Rest(rates, prices, heard, limits, times * rates / capacity[limits], separate)
 
 
+@explained
 def rate(state: ArrayLike, price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns the rate of a flow, `x_max e^(xi - alpha q/tau)` (6a), bit/s."""
-    sent: Floats = law.x_max * np.exp(np.asarray(state) - law.alpha * np.asarray(price) / np.asarray(delay))
+    tau = read_numbers("delay", delay)
+    sent: Floats = law.x_max * np.exp(np.asarray(state) - law.alpha * np.asarray(price) / tau)
     return sent
 
 
+@explained
 def source_change(state: ArrayLike, price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns `xi'` of a flow (6b with 9; figure 2), 1/s."""
-    tau = np.asarray(delay)
+    tau = read_numbers("delay", delay)
     wanted = (law.scale * law.alpha / tau - 1) * np.asarray(price) - law.scale * np.asarray(state)
     change: Floats = law.alpha * law.eta / tau**2 * wanted
     return change
 
 
+@explained
 def source_at_rest(price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns `xi` of a flow that is on the demand curve, `q (alpha/tau - 1/T)`."""
-    state: Floats = np.asarray(price) * (law.alpha / np.asarray(delay) - 1 / law.scale)
+    state: Floats = np.asarray(price) * (law.alpha / read_numbers("delay", delay) - 1 / law.scale)
     return state
 
 
@@ -215,23 +222,26 @@ def source_time(delay: ArrayLike, law: Parameters = PAPER) -> Floats:
     return time
 
 
+@explained
 def price_change(load: ArrayLike, queue: ArrayLike, capacity: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns `p'` of a link (3), 1.
 
     The queue counts as load, since windows let no more arrive than leaves: `y + Q/tau` is what their flows would send.
     Figure 3 adds `Q/T_0` to what arrived in an interval; read as `Q dt_p/T_0`, which is a volume, too.
     """
-    limit = np.asarray(capacity)
+    limit = read_numbers("capacity", capacity)
     change: Floats = (np.asarray(load) + np.asarray(queue) / law.drain) / limit - law.mu
     return change
 
 
+@explained
 def queue_change(load: ArrayLike, capacity: ArrayLike) -> Floats:
     """Returns `Q'` of a link, bit/s; a queue stays at 0 while this is negative."""
     change: Floats = np.asarray(load, dtype=np.float64) - np.asarray(capacity)
     return change
 
 
+@explained
 def advertised(price: ArrayLike, delay: float, gain: float) -> Floats:
     """Returns the rate of a link of RCP without its queue term, `R = e^(-alpha p/tau)` (17), over that at price 0.
 

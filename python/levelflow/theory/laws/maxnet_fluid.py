@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.checked import positive, read_each, read_number
+from levelflow.theory.checked import explained, positive, read_each, read_number
 from levelflow.theory.equations import Past, integrate
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import maxnet
@@ -108,6 +108,7 @@ class Run(NamedTuple):
     states: Floats
 
 
+@explained
 def run(
     network: Network,
     duration: float,

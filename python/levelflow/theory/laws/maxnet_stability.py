@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from levelflow.theory.checked import read_each, read_number, read_numbers
+from levelflow.theory.checked import explained, read_each, read_number, read_numbers
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.loops import Loop
 from levelflow.theory.quasi import AxisError, QuasiPolynomial
@@ -275,6 +275,7 @@ class Line:
         return float(np.exp(brentq(turned, logs[past - 1], logs[past], xtol=1e-12)))
 
 
+@explained
 def general(s: ArrayLike, delay: ArrayLike, zero: ArrayLike, ratio: ArrayLike) -> Complexes:
     """Returns `F(s, tau; 1)` with any zero `z` and `kappa/nu` (11), at points off 0.
 

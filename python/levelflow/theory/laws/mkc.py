@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import brentq
 
-from levelflow.theory.checked import read_each, read_numbers
+from levelflow.theory.checked import explained, read_each, read_numbers
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws.conditions import between
 from levelflow.theory.laws.paths import run
@@ -57,6 +57,7 @@ def largest(network: Paths, heard: Floats) -> Floats:
     return price
 
 
+@explained
 def iterate(
     network: Paths,
     start: ArrayLike,
@@ -90,6 +91,7 @@ def iterate(
     return run(network, start, steps, senders, routers, every=every)
 
 
+@explained
 def rest(price: Callable[[float], float], alpha_over_beta: ArrayLike, flows: int) -> Floats:
     """Returns the rates at which flows rest on one link: each at `alpha / (beta p)` (eq 68).
 
@@ -124,6 +126,7 @@ def rest(price: Callable[[float], float], alpha_over_beta: ArrayLike, flows: int
     return rates
 
 
+@explained
 def jacobian(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> Floats:
     """Returns the Jacobian of flows on one link without delay (eq 73, 81).
 
@@ -137,6 +140,7 @@ def jacobian(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> F
     return matrix
 
 
+@explained
 def symmetric(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> Floats:
     """Returns `W A W^-1` with `A` the Jacobian and `W = diag((beta_k x_k)^-1/2)`: symmetric, with equal eigenvalues.
 
@@ -148,6 +152,7 @@ def symmetric(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> 
     return similar
 
 
+@explained
 def theorem_7(flows: int, rate: float, beta: float, price: float, slope: float) -> Condition:
     """Returns whether equal flows on one link are stable: without delay, and by corollary 3 under any (eq 66-67).
 
@@ -165,6 +170,7 @@ def theorem_7(flows: int, rate: float, beta: float, price: float, slope: float) 
     return between([together] if flows == 1 else [beta * price, together])
 
 
+@explained
 def theorem_8(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> Condition:
     """Returns whether flows with gains of their own are shown to be stable under any delays (eq 80).
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from levelflow.theory import assignment as assignments
-from levelflow.theory.checked import read_each
+from levelflow.theory.checked import explained, read_each
 from levelflow.theory.laws import emkc, mkc
 from levelflow.theory.laws.paths import run
 from levelflow.theory.network import read_capacities
@@ -49,6 +49,7 @@ def rest(assignment: Assignment, capacities: ArrayLike, alpha_over_beta: ArrayLi
     return assignments.settle(assignment, rates_on)
 
 
+@explained
 def jacobian(assignment: Assignment, capacities: ArrayLike, rates: ArrayLike, beta: ArrayLike) -> Floats:
     """Returns the Jacobian without delay at such rates, flows by flows.
 
@@ -72,6 +73,7 @@ def lags(assignment: Assignment, network: Paths) -> Ints:
     return back[:, None] + network.forward[:, assignment.bottlenecks].T
 
 
+@explained
 def iterate(
     network: Paths,
     assignment: Assignment,

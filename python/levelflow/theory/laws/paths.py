@@ -11,10 +11,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.checked import read_array, read_each, read_whole
+from levelflow.theory.checked import explained, read_array, read_each, read_whole, whole
 from levelflow.theory.equations import iterate
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.network import crossing_matrix
+from levelflow.theory.network import crossing_matrix, read_crossings
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -65,6 +65,7 @@ class Run(NamedTuple):
     memory: Floats
 
 
+@explained
 def paths(routes: Routes, links: int, delays: ArrayLike = 1, forward: ArrayLike = 0) -> Paths:
     """Returns checked paths.
 
@@ -94,8 +95,11 @@ def paths(routes: Routes, links: int, delays: ArrayLike = 1, forward: ArrayLike 
     return Paths(crossings, around, read_whole("forward delay", there))
 
 
+@explained
 def scattered(routes: Routes, links: int, longest: int, rng: np.random.Generator) -> Paths:
     """Returns paths whose round trips take 1 to `longest` steps, any part of them forward; all as likely."""
+    read_crossings(routes, links)
+    whole(1, longest=longest)
     delays = rng.integers(1, longest + 1, len(routes))
     return paths(routes, links, delays, rng.integers(0, delays[:, None], (len(routes), links)))
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from levelflow.theory.checked import not_negative, positive
+from levelflow.theory.checked import explained, not_negative, positive, read_number
 from levelflow.theory.equations import Trajectory, integrate
 from levelflow.theory.loops import Loop
 from levelflow.theory.quasi import QuasiPolynomial
@@ -74,6 +74,7 @@ class Slopes(NamedTuple):
     rate_by_queue: Numbers
 
 
+@explained
 def delay(queue: Numbers, link: Link) -> Numbers:
     """Round trip with the queue, eq 6, s."""
     return link.d0 + queue / link.capacity
@@ -84,23 +85,27 @@ def arrivals(rate: Numbers, link: Link) -> Numbers:
     return link.flows * rate
 
 
+@explained
 def rate_change(alpha: Numbers, beta: Numbers, before: Numbers, load: Numbers, queue: Numbers, link: Link) -> Numbers:
     """Growth of the rate, R', from R one interval ago, arrivals and queue, eq 4, bit/s^2."""
     d = delay(queue, link)
     return before * (alpha * (link.capacity - load) - beta * queue / d) / (link.capacity * d)
 
 
+@explained
 def queue_change(load: Numbers, queue: Numbers, link: Link) -> Numbers:
     """Growth of the queue, q', from arrivals and queue, eq 7: an empty one does not fall, bit/s."""
     growth = load - link.capacity
     return np.where(np.asarray(queue) > 0, growth, np.maximum(growth, 0.0))
 
 
+@explained
 def slopes(alpha: Numbers, beta: Numbers, link: Link) -> Slopes:
     """Returns the linear model, eq 8."""
     return Slopes(link.flows, -alpha / link.d0, -beta / (link.flows * link.d0**2))
 
 
+@explained
 def loop(alpha: float, beta: float, d0: float = 1.0) -> Loop:
     """Returns the open loop, eq 9: `G(s) = e^(-s d0) (alpha s d0 + beta) / (s d0)^2`.
 
@@ -110,7 +115,7 @@ def loop(alpha: float, beta: float, d0: float = 1.0) -> Loop:
     >>> loop(0.4, 0.2).stable, loop(0.2, 0.4).stable
     (True, False)
     """
-    positive(alpha=alpha, beta=beta, d0=d0)
+    alpha, beta, d0 = read_number("alpha", alpha), read_number("beta", beta), read_number("d0", d0)
     return Loop.rational([alpha / d0, beta / d0**2], [1, 0, 0], delay=d0)
 
 
@@ -120,17 +125,20 @@ def loop_of_alpha(beta: float) -> Loop:
     Raises:
         ParameterError: if beta is not positive and finite.
     """
-    positive(beta=beta)
+    beta = read_number("beta", beta)
     return Loop(QuasiPolynomial([([1, 0], 1.0)]), QuasiPolynomial([([1, 0, 0], 0.0), ([beta], 1.0)]))
 
 
+@explained
 def gain_crossing(alpha: Numbers, beta: Numbers) -> Numbers:
     """Returns x at which |G| = 1, eq 12."""
     return np.sqrt((alpha**2 + np.sqrt(alpha**4 + 4 * beta**2)) / 2)
 
 
+@explained
 def phase_crossing(alpha: float, beta: float) -> float | None:
     """Returns x in (0, pi/2) at which the phase is -180 degrees, eq 13; none unless alpha > beta, eq 14."""
+    positive(alpha=alpha, beta=beta)
     if alpha <= beta:
         return None
     peak = phase_peak(alpha, beta)
@@ -139,31 +147,41 @@ def phase_crossing(alpha: float, beta: float) -> float | None:
 
 def phase_peak(alpha: float, beta: float) -> float:
     """Returns x at which the phase is highest, for alpha > beta (001, appendix III)."""
+    alpha = read_number("alpha", alpha)
+    beta = read_number("beta", beta, high=alpha)
     return float(beta / alpha * np.sqrt(alpha / beta - 1))
 
 
+@explained
 def phase(x: Numbers, alpha: Numbers, beta: Numbers) -> Numbers:
     """Returns the phase of G without jumps, eq 10, rad."""
+    positive(beta=beta)
     return -x + np.arctan(alpha * x / beta) - np.pi
 
 
+@explained
 def magnitude(x: Numbers, alpha: Numbers, beta: Numbers) -> Numbers:
     """Returns |G|, eq 10."""
+    positive(x=x)
     return np.hypot(beta, x * alpha) / x**2
 
 
+@explained
 def stable(alpha: float, beta: float) -> bool:
     """Whether the linear model is stable, eq 12-14: the gain crossing comes before the phase crossing."""
     crossing = phase_crossing(alpha, beta)
     return crossing is not None and bool(gain_crossing(alpha, beta) < crossing)
 
 
+@explained
 def stable_pade(alpha: float, beta: float) -> bool:
     """Whether all roots are in the left half plane if Padé's approximation takes the place of the delay."""
+    positive(alpha=alpha, beta=beta)
     roots = np.roots(np.polyadd(np.polymul([1, 0, 0], PADE[1]), np.polymul([alpha, beta], PADE[0])))
     return bool(roots.real.max() < 0)
 
 
+@explained
 def boundary(x: Numbers, *, pade: bool = False) -> tuple[Numbers, Numbers]:
     """Returns alpha and beta for which a root is at `j x / d0`: `x sin(phi)` and `x^2 cos(phi)`.
 
@@ -173,6 +191,7 @@ def boundary(x: Numbers, *, pade: bool = False) -> tuple[Numbers, Numbers]:
     >>> [round(float(gain), 4) for gain in boundary(1.0)]
     [0.8415, 0.5403]
     """
+    not_negative(x=x)
     lost = 2 * np.arctan2(x / 2, 1 - x**2 / 12) if pade else x
     return x * np.sin(lost), x**2 * np.cos(lost)
 
@@ -182,6 +201,7 @@ def beta_limit(*, pade: bool = False) -> float:
     return float(boundary(_top(pade), pade=pade)[1])
 
 
+@explained
 def alpha_range(beta: float, *, pade: bool = False) -> tuple[float, float] | None:
     """Returns the ends of the stable range of alpha, or none if beta is not below `beta_limit`.
 
@@ -216,6 +236,7 @@ def _top(pade: bool) -> float:
     return float(brentq(rise, 0.1, 1.5, xtol=1e-15))
 
 
+@explained
 def fluid(
     gains: tuple[ArrayLike, ArrayLike],
     start: tuple[ArrayLike, ArrayLike],

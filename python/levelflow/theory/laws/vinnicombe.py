@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import brentq
 
-from levelflow.theory.checked import read_each, read_number, read_numbers
+from levelflow.theory.checked import explained, positive, read_each, read_number, read_numbers
 from levelflow.theory.equations import Past, Trajectory, integrate
 from levelflow.theory.laws.conditions import Condition, between
 from levelflow.theory.loops import Loop
@@ -36,6 +36,7 @@ if TYPE_CHECKING:
     from levelflow.theory.network import Floats, Numbers
 
 
+@explained
 def primal_condition(gains: ArrayLike, burdens: ArrayLike, delays: ArrayLike) -> Condition:
     """Returns whether Kelly's primal law meets eq 4: `kappa_i D_i` times its burden is below `pi/2` for each flow.
 
@@ -115,13 +116,17 @@ class Parameters:
 DEFAULTS = Parameters()
 
 
+@explained
 def price(load: Numbers, capacity: Numbers, buffer: float) -> Numbers:
     """Returns `(y/C)^B`, the price of a link."""
+    positive(capacity=capacity)
     return np.maximum(load / capacity, 0.0) ** buffer
 
 
+@explained
 def change(rate: Numbers, before: Numbers, feedback: Numbers, delay: Numbers, law: Parameters = DEFAULTS) -> Numbers:
     """Returns `x'` from the rate now and one delay ago and the feedback, eq 6, packets/s^2."""
+    positive(delay=delay)
     up, down = law.a * (rate * delay) ** law.n, law.b * (rate * delay) ** law.m
     return before / delay * (up - (up + down) * feedback)
 

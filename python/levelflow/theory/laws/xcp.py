@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import positive, read_each, read_number, read_numbers
+from levelflow.theory.checked import explained, positive, read_each, read_number, read_numbers
 from levelflow.theory.filling import fill
 from levelflow.theory.loops import Loop
 from levelflow.theory.network import Rest, read_capacities, read_crossings
@@ -36,6 +36,7 @@ ALPHA, GAMMA = 0.4, 0.1
 ALPHA_LIMIT = np.pi / (4 * np.sqrt(2))
 
 
+@explained
 def rest(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, gamma: float = GAMMA) -> Rest:
     """Returns the rates at which no flow is told to change, those of constrained max-min fairness.
 
@@ -74,6 +75,7 @@ def rest(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, gamma: 
     return Rest(filled.levels, levels, filled.bottlenecks)
 
 
+@explained
 def offers(
     routes: Routes, capacities: ArrayLike, rates: ArrayLike, *, alpha: float = ALPHA, gamma: float = GAMMA
 ) -> Floats:

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import read_number, read_numbers
+from levelflow.theory.checked import explained, positive, read_number, read_numbers
 from levelflow.theory.laws.vinnicombe import lags_in_parallel
 
 if TYPE_CHECKING:
@@ -57,8 +57,10 @@ class Parameters:
 DEFAULTS = Parameters()
 
 
+@explained
 def change(rate: Numbers, before: Numbers, feedback: Numbers, law: Parameters = DEFAULTS) -> Numbers:
     """Returns `x'` from the rate now and one delay ago and the feedback, eq 8, packets/s^2."""
+    positive(rate=rate)
     return law.kappa * before * (rate**-law.n - rate**law.m * feedback)
 
 

@@ -1,0 +1,303 @@
+"""Garbage in any argument of any function of `levelflow.theory` gets an answer, or one line that names the argument.
+
+Not touched are arguments that other functions of the package made (dataclasses, functions, arrays that are typed as
+checked: `Floats`, `Ints`, `Matrix`) and switches. A function is in the table if each of its arguments without a default
+has a valid value there.
+"""
+
+import dataclasses
+import importlib
+import inspect
+import pkgutil
+
+import numpy as np
+import polars as pl
+import pytest
+
+from levelflow import theory
+from levelflow.theory import adaptive_buffer, windows
+from levelflow.theory.assignment import assign
+from levelflow.theory.errors import TheoryError
+from levelflow.theory.fluid import ks as fluid_ks
+from levelflow.theory.fluid import network as fluid_network
+from levelflow.theory.laws import ks, maxnet, maxnet_fluid, paths, rcp
+from levelflow.theory.laws.maxnet_stability import Compensator
+from levelflow.theory.loops import Loop
+from levelflow.theory.loss import interrupted_bernoulli
+from levelflow.theory.overshoot import ScalableTcp
+
+ROUTES, MATRIX = [[0], [0, 1]], [[0.5, 0.2], [-0.1, 0.4]]
+SCENARIO = {
+    "name": "one",
+    "links": [{"name": "A->B", "capacity_bps": 1e6, "target_bps": 1e6, "delay_s": 0.01, "loss": 0.0}],
+    "flows": [
+        {
+            "name": "x",
+            "law": "jetmax",
+            "path": ["A->B"],
+            "reverse_path": ["A->B"],
+            "handshake": False,
+            "count": 1,
+            "start_s": 0.0,
+            "stop_s": None,
+            "params": {},
+        }
+    ],
+}
+COMPLETIONS = pl.DataFrame(
+    [("x", 1000, 0.1, 0.2)],
+    schema={"flow": pl.Enum(["x"]), "bytes": pl.UInt64, "rtt_s": pl.Float64, "fct_s": pl.Float64},
+    orient="row",
+)
+FIG = assign([[0, 1], [1], [1, 2], [2]], [0, 1, 1, 2])
+LOOP = Loop.rational([0.5], [1.0, 1.0, 0.0], delay=0.5)
+PATHS = paths.paths(ROUTES, 2, 2, 1)
+SETTINGS = adaptive_buffer.Settings(utilisation=0.9, loss=0.02)
+
+#: What is passed for a parameter of a name, where a function has no value of its own.
+USUAL = {
+    "acks": 10, "active": [1.0], "admitted": 5.0, "after": [0.5, 0.6], "alpha": 0.5, "alpha_over_beta": 0.5,
+    "among": 0.1, "arrivals": 1.0, "assignment": FIG, "at": 0.0, "backlogs": 10.0, "backward": [1, 2],
+    "before": 0.9, "beta": 0.5, "bottlenecks": [0, 1], "buffer": 20, "burdens": [1.0, 1.0], "capacities": [1.0, 2.0],
+    "capacity": 10.0, "chance": 0.1, "compensator": Compensator(0.1, 0.3), "completions": COMPLETIONS, "count": 2,
+    "counts": 1.0, "cut": 0.5, "damping": "signed", "delay": 2, "delays": [1, 2], "draws": 3, "dropped": 1.0,
+    "dual": np.eye(2), "duration": 1.0, "eps": 0.1, "every": 1, "exponents": 1.0, "factor": 0.5, "feedback": 0.1,
+    "flows": 3, "forward": [1, 2], "frequency": 1.0, "gain": 0.5, "gains": (0.5, 0.5), "gradient": 0.1,
+    "inputs": [0.1, 0.2], "interval": 0.2, "kappa": 0.5, "largest": 2.0, "law": maxnet.PAPER, "least": 1.0,
+    "level": 1.0, "limit": 5, "link": rcp.Link(), "links": 2, "load": 0.5, "loss": 0.1, "losses": 0.1, "lost": 0.1,
+    "lost_per_flow": 1.5, "matrices": [MATRIX, MATRIX], "matrix": MATRIX, "mean_size": 1e4, "most": 100,
+    "moves": [[0.9, 0.1], [0.3, 0.7]], "mu": 0.9, "nacks": 0.1, "network": PATHS, "off": 0.08, "omega": 0.5,
+    "on": 0.02, "packets": 10.0, "phi": 1.0, "pipe": 100.0, "places": 4, "price": 0.1, "prices": [1.0, 2.0],
+    "queue": 1.0, "random": np.random.default_rng(1), "rate": 1.0, "rates": [0.5, 0.5], "ratio": 0.5,
+    "rng": np.random.default_rng(1), "rounds": 3, "routes": ROUTES, "rtpd": 0.1, "rtt": 0.1, "rtts": 0.1, "s": 1j,
+    "scale": 0.4, "scenario": SCENARIO, "seed": 1, "settings": SETTINGS, "share": 0.5, "shares": [0.5, 0.4],
+    "size": 3, "slope": 0.1, "sources": 3, "spread": 1.5, "start": [1.0, 1.0], "starts": [0.0, 1.0], "step": 0.1,
+    "steps": 3, "survival": 1.0, "target": 0.9, "targets": [1.0, 2.0], "tau": 0.5,
+    "pause": True, "times": [0.0, 1.0],
+    "told": 0.1, "tolerance": 1e-9, "users": ks.Users(), "utilisation": 0.9, "value": 1.0, "weight": 1.0,
+    "weights": 1.0, "windows": 10.0, "within": 1.0, "x": 1.0, "zero": 0.1, "sizes": [1.0, 2.0], "text": "1 s",
+    "sender": lambda rate, *_: rate, "router": lambda load, memory: (load, memory), "values": [1.0, 2.0],
+    "levels": [1.0, 2.0], "fall": 0.5,
+}  # fmt: skip
+
+NET = fluid_ks.random_network(2, 3, seed=1)
+#: Those of one function: by its name behind `levelflow.theory.`, or that of its module.
+OWN = {
+    "adaptive_buffer.size": {"state": adaptive_buffer.start(SETTINGS, 20.0)},
+    "adaptive_buffer.update": {"state": adaptive_buffer.start(SETTINGS, 20.0)},
+    "adaptive_buffer.run": {"plant": adaptive_buffer.Plant()},
+    "assignment.settle": {"rates_on": lambda link, flows, rest: np.ones(len(flows))},
+    "assignment.random_routes": {"shortest": 1, "longest": 2},
+    "assignment.jacobian": {"own": [0.5] * 4, "among": [0.1] * 4, "others": [0.1] * 4},
+    "assignment.spectrum": {"matrix": np.eye(4)},
+    "assignment.spectral_radius": {"matrix": np.eye(4)},
+    "buffers.largest_gain": {"slope": 0.01},
+    "delay_batches": {"delays": [[[1, 2]], [[2, 1]]], "longest": 3},
+    "delay_batches.experiment": {"size": 2},
+    "delays.read_delays": {"size": 2},
+    "equations.integrate": {"change": lambda t, x, past: -x},
+    "equations.iterate": {"update": lambda n, past: past(1) / 2, "longest": 1},
+    "equilibrium.ks": {"capacities": [1.0, 2.0], "weights": 1.0, "levels": [0.5, 1.0]},
+    "fluid.ks": {"network": NET, "start": np.ones(3)},
+    "fluid.ks.random_network": {"users": 2, "batch": (2,), "exponents": (0.0, 1.0), "control": "rate"},
+    "fluid.ks.run_adaptive": {"levels": None},
+    "fluid.run.simulate": {
+        "network": fluid_network.Network([fluid_network.Link(1e6)], [fluid_network.Flow("jetmax", [0], 0.1)]),
+        "step": 0.01,
+        "every": 0.1,
+    },
+    "laws.emkc.aggregate": {"step": [0, 1], "start": 1.0, "resting": 2.0},
+    "laws.emkc.lemma_14": {"start": 1.0},
+    "laws.emkc_avq.iterate": {"gains": (0.1, 0.5, 0.2)},
+    "laws.fairness.steps_to_fairness": {"step": lambda x: (x + x.mean()) / 2, "start": [0.0, 1.0], "most": 100},
+    "laws.jetmax.steps": {"start": 1.0},
+    "laws.kelly.alone": {"start": 1.0},
+    "laws.kelly.iterate": {"price": lambda load: 0.1 * load},
+    "laws.ks.rate_change": {"acks": None},
+    "laws.ks.utility_exponent": {"loss_exponent": 0.5},
+    "laws.maxnet": {"state": 0.0},
+    "laws.maxnet_fluid.run": {
+        "network": maxnet_fluid.Network([[0], [0]], [10e6], [0.1, 0.2]),
+        "step": 0.01,
+        "start": maxnet_fluid.Start(),
+    },
+    "laws.maxnet_stability.network_roots": {"rest": maxnet.rest([[0], [0]], [10e6]), "delays": [0.1, 0.2]},
+    "laws.mkc.iterate": {"price": lambda load: 0.1 * load},
+    "laws.mkc.rest": {"price": lambda load: 1 - 10 / load},
+    "laws.mkc_network": {"capacities": [1.0, 2.0, 3.0], "alpha_over_beta": 0.5, "rates": [0.5] * 4},
+    "laws.mkc_network.iterate": {"network": paths.paths([[0, 1], [1], [1, 2], [2]], 3, 2, 1), "start": [1.0] * 4},
+    "laws.paths.paths": {"forward": 0},
+    "laws.paths.scattered": {"longest": 3},
+    "laws.rcp.fluid": {"start": (1.0, 0.0), "duration": 1.0},
+    "laws.rcp.settles": {"run": rcp.fluid((0.5, 0.5), (1.0, 0.0), rcp.Link(), duration=1.0)},
+    "laws.vinnicombe": {"law": importlib.import_module("levelflow.theory.laws.vinnicombe").DEFAULTS, "delay": 0.1},
+    "laws.vinnicombe.follow": {"law": lambda x, before, eta, d: -x, "link": (1.0, 10.0)},
+    "laws.ying": {"law": importlib.import_module("levelflow.theory.laws.ying").DEFAULTS},
+    "loss.queue": {"arrivals": interrupted_bernoulli(2, 0.02, 0.2)},
+    "loss.loss_from_unlimited": {"arrivals": interrupted_bernoulli(2, 0.02, 0.2), "buffer": 4},
+    "markov.evolve": {"law": [0.5, 0.5]},
+    "matrices.norm": {"order": 2, "weights": [1.0, 2.0]},
+    "matrices.scaled": {"weights": [1.0, 2.0]},
+    "matrices.read_matrices": {"dimensions": 3},
+    "matrix_classes.random_member": {"name": "N"},
+    "overshoot.integrate_excess": {"law": ScalableTcp(100.0, 10.0)},
+    "overshoot.immediate_aimd": {"step": 1.0, "keep": 0.5},
+    "references.model": {"law": "reno"},
+    "scaled_norm.lower_bound": {},
+    "sharing": {"size": 1e4, "load": 0.5},
+    "sharing.completion_times": {"delays": 0.0},
+    "utility.optimum_of": {"marginal": lambda x: 1 / x**2, "costs": 0.0},
+    "verdicts.verdicts": {"law": "jetmax", "ports": []},
+    "windows": {"windows": windows.Windows(2, 8, 4)},
+}
+
+#: Types whose values others made, and that are not touched.
+MADE = (
+    "Floats",
+    "Sequence[Ints]",
+    "Parameters",
+    "Ints, Ints",
+    "Literal['gain",
+    "Ints",
+    "Matrix",
+    "Callable",
+    "bool",
+    "dict",
+    "Users",
+    "Generator",
+    "DataFrame",
+)
+TOUCHED = ("ArrayLike", "Numbers", "float", "int", "str", "Routes", "Literal", "Control", "Sequence[", "tuple[")
+#: Drawn from what the others return; timed; those that check input, which have their own tests.
+OTHERS = (
+    "levelflow.theory.fluid.law",
+    "levelflow.theory.fluid.network",
+    "levelflow.theory.filling",
+    "levelflow.theory.quasi",
+    "levelflow.theory.crossings",
+    "levelflow.theory.pictures",
+    "levelflow.theory.bench",
+    "levelflow.theory.checked",
+)
+
+#: Not refused in every argument yet, or without a valid call above; whoever mends one takes its name out.
+OPEN = {
+    "adaptive_buffer.start",
+    "adaptive_buffer.update",
+    "adaptive_buffer.utilisation_controller",
+    "check.check",
+    "delay_batches.are_stable",
+    "equations.integrate",
+    "equilibrium.reno",
+    "fluid.ks.nash",
+    "fluid.ks.random_windows",
+    "laws.aimd.step",
+    "laws.emkc.aggregate",
+    "laws.emkc.loss",
+    "laws.kelly.alone",
+    "laws.kelly.iterate",
+    "laws.maxnet_stability.general",
+    "laws.mkc.rest",
+    "laws.mkc.theorem_7",
+    "laws.mkc.unstable_roots",
+    "laws.paths.run",
+    "laws.rcp.fluid",
+    "laws.rcp.rate_change",
+    "laws.rcp.settles_from_anywhere",
+    "marking.alone_on_a_link",
+    "marking.excess_paid",
+    "marking.excess_share",
+    "marking.marking_levels",
+    "matrices.decouple",
+    "matrix_classes.random_member",
+    "references.model",
+    "references.reference",
+    "regions.avq",
+    "regions.kelly",
+    "regions.maxnet",
+    "scenarios.base",
+    "scenarios.competition",
+    "scenarios.listed",
+    "scenarios.time",
+}
+
+GARBAGE = [np.nan, np.inf, -1.0, 0.5, 0, [], [[]], np.ones((2, 3)), np.ones((3, 1, 2)), [1.0] * 7, "x", [np.nan, 1.0]]
+ROUTED = [[], [[]], [[5]], [[-1]], [[0.5]], [["x"]], 3, np.nan, "x", [0, 1]]
+
+
+def functions():
+    for module in pkgutil.walk_packages(theory.__path__, "levelflow.theory."):
+        if not module.name.startswith(OTHERS):
+            for name, function in vars(importlib.import_module(module.name)).items():
+                if inspect.isfunction(function) and function.__module__ == module.name and not name.startswith("_"):
+                    yield f"{module.name.removeprefix('levelflow.theory.')}.{name}", function
+
+
+FUNCTIONS = dict(functions())
+
+
+def touched(parameter):
+    kind = str(parameter.annotation)
+    return any(word in kind for word in TOUCHED) and not any(word in kind for word in MADE)
+
+
+def valid(name, function):
+    """The arguments of a call that is answered, by name."""
+    own = USUAL | OWN.get(name.rpartition(".")[0], {}) | OWN.get(name, {})
+    found = {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.name in OWN.get(name, {}) or parameter.default is parameter.empty:
+            assert parameter.name in own, f"{name}: add a valid {parameter.name} to the table"
+            found[parameter.name] = own[parameter.name]
+    return found
+
+
+def holds_nan(answer):
+    if isinstance(answer, np.ndarray | np.generic | float | complex):
+        return bool(np.isnan(answer).any()) if np.asarray(answer).dtype.kind in "fc" else False
+    if isinstance(answer, dict):
+        return holds_nan(list(answer.values()))
+    if isinstance(answer, tuple | list):
+        return any(map(holds_nan, answer))
+    if dataclasses.is_dataclass(answer):
+        return any(holds_nan(getattr(answer, field.name)) for field in dataclasses.fields(answer))
+    return False
+
+
+def bad_for(value, name):
+    if name == "routes":
+        return ROUTED
+    parts = range(len(value)) if isinstance(value, tuple | list) else ()
+    return GARBAGE + [[*value[:k], bad, *value[k + 1 :]] for bad in GARBAGE[:4] for k in parts]
+
+
+def complaint(function, arguments, parameter, bad):
+    """What is wrong with how a function takes garbage, or nothing."""
+    try:
+        answer = function(**arguments | {parameter.name: bad})
+    except TheoryError as error:
+        return "" if len(str(error).splitlines()) == 1 or isinstance(bad, np.ndarray) else f"{error}"
+    except Exception as error:
+        arrays = any(kind in str(parameter.annotation) for kind in ("ArrayLike", "Numbers", "Routes"))
+        return "" if isinstance(error, TypeError) and not arrays else f"{type(error).__name__} {error}"
+    return f"answers {answer!r}" if holds_nan(answer) and "nan" not in repr(bad) else ""
+
+
+CHECKED = [name for name, f in FUNCTIONS.items() if any(map(touched, inspect.signature(f).parameters.values()))]
+
+
+@pytest.mark.parametrize("name", [name for name in CHECKED if name not in OPEN])
+def test_garbage_in_any_argument_gets_an_answer_or_one_line(name):
+    function = FUNCTIONS[name]
+    arguments = valid(name, function)
+    assert not holds_nan(function(**arguments))
+    wrong = []
+    for parameter in filter(touched, inspect.signature(function).parameters.values()):
+        for bad in bad_for(arguments.get(parameter.name, parameter.default), parameter.name):
+            found = complaint(function, arguments, parameter, bad)
+            wrong += [f"{parameter.name} = {bad!r}: {found}"] if found else []
+    assert not wrong, "\n".join(wrong)
+
+
+def test_what_is_open_exists():
+    assert set(CHECKED) >= OPEN
