@@ -8,6 +8,7 @@ pub mod clock;
 mod error;
 pub mod flow;
 pub mod law;
+pub mod link;
 pub mod router;
 pub mod sys;
 pub mod testbed;

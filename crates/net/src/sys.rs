@@ -2,6 +2,8 @@
 #![allow(unsafe_code)]
 
 use std::io;
+use std::mem::size_of;
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::process::CommandExt;
 use std::process::Command;
 
@@ -36,6 +38,75 @@ pub fn realtime() -> io::Result<()> {
     let parameters = libc::sched_param { sched_priority: 20 };
     // SAFETY: the pointer is to a live struct of the right type; 0 means this thread.
     let result = unsafe { libc::sched_setscheduler(0, libc::SCHED_FIFO, &raw const parameters) };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// Sets an option of a socket to a whole number.
+///
+/// # Errors
+/// If the socket has no such option or refuses the value.
+pub fn set_option(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -> io::Result<()> {
+    set(socket, level, option, &value)
+}
+
+/// Lets a packet socket see frames for anybody, until it is closed.
+///
+/// # Errors
+/// If there is no such device.
+pub fn promiscuous(socket: BorrowedFd<'_>, device: u32) -> io::Result<()> {
+    let request = libc::packet_mreq {
+        mr_ifindex: device.cast_signed(),
+        mr_type: libc::PACKET_MR_PROMISC as u16,
+        mr_alen: 0,
+        mr_address: [0; 8],
+    };
+    set(socket, libc::SOL_PACKET, libc::PACKET_ADD_MEMBERSHIP, &request)
+}
+
+/// Ties a packet socket to a device; from now on it receives every frame that comes in there.
+///
+/// # Errors
+/// If there is no such device.
+pub fn bind_packet(socket: BorrowedFd<'_>, device: u32) -> io::Result<()> {
+    let address = libc::sockaddr_ll {
+        sll_family: libc::AF_PACKET as u16,
+        sll_protocol: (libc::ETH_P_ALL as u16).to_be(),
+        sll_ifindex: device.cast_signed(),
+        sll_hatype: 0,
+        sll_pkttype: 0,
+        sll_halen: 0,
+        sll_addr: [0; 8],
+    };
+    // SAFETY: pointer and length are those of a live `sockaddr_ll`, which the kernel only reads.
+    let result = unsafe {
+        libc::bind(
+            socket.as_raw_fd(),
+            (&raw const address).cast(),
+            size_of::<libc::sockaddr_ll>() as u32,
+        )
+    };
+    if result == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+fn set<T>(socket: BorrowedFd<'_>, level: i32, option: i32, value: &T) -> io::Result<()> {
+    // SAFETY: pointer and length are those of a live value, which the kernel only reads; it checks the length.
+    let result = unsafe {
+        libc::setsockopt(
+            socket.as_raw_fd(),
+            level,
+            option,
+            std::ptr::from_ref(value).cast(),
+            size_of::<T>() as u32,
+        )
+    };
     if result == 0 {
         Ok(())
     } else {

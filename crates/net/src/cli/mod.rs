@@ -1,5 +1,6 @@
 //! The command line: one file per command.
 
+mod link;
 mod router;
 
 use clap::{Parser, Subcommand};
@@ -16,6 +17,7 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    Link(link::Link),
     /// Runs a law at a bottleneck: tells senders what it can carry.
     Router(router::Router),
 }
@@ -27,6 +29,7 @@ impl Cli {
     /// As [`Error`] says.
     pub fn run(self) -> Result<(), Error> {
         match self.command {
+            Command::Link(command) => command.run(),
             Command::Router(command) => command.run(),
         }
     }

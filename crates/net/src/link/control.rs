@@ -1,0 +1,221 @@
+//! Changes of a link while it runs: `rate 10 Mb/s`, `forward delay 20 ms`, `reverse loss 0.01`.
+
+use std::str::FromStr;
+
+use levelflow_sim::Buffer;
+use levelflow_units::{Bytes, Duration, Packets, Rate, Time};
+
+use super::wire::Settings;
+
+/// Longest delay and jitter.
+const LONGEST: Duration = Duration::from_secs(100);
+/// Slowest line: what is below it is more likely a mistake, and times could overflow.
+const SLOWEST: f64 = 1e4;
+
+/// One quantity of a link, read from text.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Setting {
+    /// Line rate; none: no limit.
+    Rate(Option<Rate>),
+    /// Propagation delay.
+    Delay(Duration),
+    /// Random delay.
+    Jitter(Duration),
+    /// Room of the queue.
+    Buffer(Buffer),
+    /// Probability of loss.
+    Loss(f64),
+}
+
+/// A setting and the directions that get it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Change {
+    /// What becomes different.
+    pub setting: Setting,
+    /// From the first device to the second.
+    pub forward: bool,
+    /// From the second to the first.
+    pub reverse: bool,
+}
+
+impl Setting {
+    /// Reads a value of the named quantity.
+    ///
+    /// # Errors
+    /// One line: what is wrong, and what is allowed.
+    pub fn read(name: &str, value: &str) -> Result<Self, String> {
+        let problem = |e: &dyn std::fmt::Display| format!("{name} {value}: {e}");
+        match name {
+            "rate" if value == "unlimited" => Ok(Self::Rate(None)),
+            "rate" => match value.parse::<Rate>() {
+                Ok(rate) if rate.bps() < SLOWEST => Err(problem(&"must be at least 10 kb/s, or unlimited")),
+                Ok(rate) => Ok(Self::Rate(Some(rate))),
+                Err(e) => Err(problem(&e)),
+            },
+            "delay" => time(value).map(Self::Delay).map_err(|e| problem(&e)),
+            "jitter" => time(value).map(Self::Jitter).map_err(|e| problem(&e)),
+            "buffer" => buffer(value).map(Self::Buffer).map_err(|e| problem(&e)),
+            "loss" => match value.parse::<f64>() {
+                Ok(loss) if (0.0..=1.0).contains(&loss) => Ok(Self::Loss(loss)),
+                _ => Err(problem(&"must be a probability from 0 to 1")),
+            },
+            _ => Err(format!(
+                "\"{name}\" is not known; allowed: rate, delay, jitter, buffer, loss"
+            )),
+        }
+    }
+
+    /// Puts it in place.
+    pub fn apply(self, settings: &mut Settings) {
+        match self {
+            Self::Rate(rate) => settings.rate = rate,
+            Self::Delay(delay) => settings.delay = delay,
+            Self::Jitter(jitter) => settings.jitter = jitter,
+            Self::Buffer(buffer) => settings.buffer = buffer,
+            Self::Loss(loss) => settings.loss = loss,
+        }
+    }
+}
+
+fn time(value: &str) -> Result<Duration, String> {
+    match value.parse::<Duration>() {
+        Ok(time) if time > LONGEST => Err("must be at most 100 s".into()),
+        Ok(time) => Ok(time),
+        Err(e) => Err(e.to_string()),
+    }
+}
+
+fn buffer(value: &str) -> Result<Buffer, String> {
+    if value == "unlimited" {
+        return Ok(Buffer::Unlimited);
+    }
+    let none = "must have room for a packet";
+    if let Ok(packets) = value.parse::<Packets>() {
+        return if packets.get() > 0 {
+            Ok(Buffer::Packets(packets.get()))
+        } else {
+            Err(none.into())
+        };
+    }
+    match value.parse::<Bytes>() {
+        Ok(bytes) if bytes.get() > 0 => Ok(Buffer::Bytes(bytes)),
+        Ok(_) => Err(none.into()),
+        Err(e) => Err(format!("{e}; or as in \"50 packets\", or unlimited")),
+    }
+}
+
+impl FromStr for Change {
+    type Err = String;
+
+    fn from_str(line: &str) -> Result<Self, String> {
+        let mut rest = line.trim();
+        let (mut forward, mut reverse) = (true, true);
+        if let Some(after) = rest.strip_prefix("forward ") {
+            (rest, reverse) = (after.trim_start(), false);
+        } else if let Some(after) = rest.strip_prefix("reverse ") {
+            (rest, forward) = (after.trim_start(), false);
+        }
+        let (name, value) = rest
+            .split_once(char::is_whitespace)
+            .ok_or_else(|| format!("\"{rest}\": must be [forward|reverse] NAME VALUE, as in: rate 10 Mb/s"))?;
+        Ok(Self {
+            setting: Setting::read(name, value.trim())?,
+            forward,
+            reverse,
+        })
+    }
+}
+
+/// Reads a schedule: lines of `TIME: CHANGE`, `#` before remarks.
+///
+/// # Errors
+/// The number of the line and what is wrong there.
+pub fn schedule(text: &str) -> Result<Vec<(Time, Change)>, String> {
+    let mut changes = Vec::new();
+    for (number, line) in text.lines().enumerate() {
+        let line = line.split('#').next().unwrap_or("").trim();
+        if line.is_empty() {
+            continue;
+        }
+        let change = entry(line).map_err(|e| format!("line {}: {e}", number + 1))?;
+        changes.push(change);
+    }
+    changes.sort_by_key(|&(at, _)| at);
+    Ok(changes)
+}
+
+fn entry(line: &str) -> Result<(Time, Change), String> {
+    let (at, change) = line
+        .split_once(':')
+        .ok_or("must be TIME: CHANGE, as in: 5 s: rate 10 Mb/s")?;
+    let at: Time = at.trim().parse().map_err(|e| format!("{e}"))?;
+    Ok((at, change.parse()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_say_what_changes_where() {
+        let change: Change = " forward  rate 10 Mb/s ".parse().unwrap();
+        let setting = Setting::Rate(Rate::new(1e7));
+        assert_eq!(
+            change,
+            Change {
+                setting,
+                forward: true,
+                reverse: false
+            }
+        );
+        let both = "delay 20 ms".parse::<Change>().unwrap();
+        assert_eq!(
+            both,
+            Change {
+                setting: Setting::Delay(Duration::from_ms(20)),
+                forward: true,
+                reverse: true
+            }
+        );
+        for (text, buffer) in [
+            ("50 packets", Buffer::Packets(50)),
+            ("100 kB", Buffer::Bytes(Bytes::new(100_000))),
+            ("unlimited", Buffer::Unlimited),
+        ] {
+            assert_eq!(Setting::read("buffer", text), Ok(Setting::Buffer(buffer)));
+        }
+    }
+
+    #[test]
+    fn what_cannot_be_gets_one_line() {
+        for (line, part) in [
+            ("rate 0 b/s", "at least 10 kb/s"),
+            ("rate fast", "rate fast"),
+            ("rate", "NAME VALUE"),
+            ("", "NAME VALUE"),
+            ("delay -1 ms", "delay -1 ms"),
+            ("delay 1000 s", "at most 100 s"),
+            ("loss 1.5", "from 0 to 1"),
+            ("loss nan", "from 0 to 1"),
+            ("buffer 0 packets", "room for a packet"),
+            ("buffer 3", "packets"),
+            ("reverse colour red", "allowed: rate, delay"),
+        ] {
+            let error = line.parse::<Change>().unwrap_err();
+            assert!(error.contains(part) && !error.contains('\n'), "{line}: {error}");
+        }
+    }
+
+    #[test]
+    fn a_schedule_is_sorted_and_its_mistakes_have_a_line() {
+        let text = "# path change\n5 s: delay 30 ms\n\n1 s: reverse rate 1 Mb/s # slow\n";
+        let times: Vec<f64> = schedule(text).unwrap().iter().map(|(at, _)| at.as_secs_f64()).collect();
+        assert_eq!(times, [1.0, 5.0]);
+        assert!(
+            schedule("1 s: loss 0\nsoon: loss 0")
+                .unwrap_err()
+                .starts_with("line 2: ")
+        );
+        assert!(schedule("1 s loss 0").unwrap_err().contains("TIME: CHANGE"));
+    }
+}

@@ -1,0 +1,165 @@
+//! Links in real time: one thread that moves frames between devices when they are due.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use hdrhistogram::Histogram;
+use levelflow_units::{Bytes, Duration, Time};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use super::control::Change;
+use super::port::Port;
+use super::report::Report;
+use super::segment::PREFIX;
+use super::wire::{Settings, Wire};
+use crate::Error;
+use crate::clock::Clock;
+
+/// Sleeps end so late; the rest of the wait is spent asking the clock, if there is time to spare.
+const SPIN: Duration = Duration::from_us(25);
+/// Never sleep longer, so that changes and signals are seen.
+const NAP: Duration = Duration::from_ms(20);
+/// At most one part in so many of all time goes into asking the clock.
+const SPARE: u64 = 10;
+
+/// Two devices and what is between them.
+#[derive(Debug)]
+pub struct Link {
+    ports: [Port; 2],
+    /// The first takes frames from the first device to the second.
+    wires: [Wire<Vec<u8>>; 2],
+    late: [Histogram<u64>; 2],
+    spare: Vec<Vec<u8>>,
+}
+
+impl Link {
+    /// Joins two devices; the first of the settings are those of the way from the first to the second.
+    #[must_use]
+    pub fn new(ports: [Port; 2], settings: [Settings; 2], seed: u64) -> Self {
+        let name = |a: usize, b: usize| format!("{}->{}", ports[a].name(), ports[b].name());
+        let wires = [
+            Wire::new(settings[0], seed, &name(0, 1)),
+            Wire::new(settings[1], seed, &name(1, 0)),
+        ];
+        Self {
+            ports,
+            wires,
+            late: [super::histogram(), super::histogram()],
+            spare: Vec::new(),
+        }
+    }
+
+    /// Changes what it is like from now on.
+    pub fn change(&mut self, now: Time, change: Change) {
+        for (wire, wanted) in self.wires.iter_mut().zip([change.forward, change.reverse]) {
+            if wanted {
+                let mut settings = wire.settings();
+                change.setting.apply(&mut settings);
+                wire.set(now, settings);
+            }
+        }
+    }
+
+    /// What happened so far, in each direction.
+    pub fn report(&mut self, now: Time) -> [Report; 2] {
+        [0, 1].map(|way| {
+            let (from, to) = (&self.ports[way], &self.ports[1 - way]);
+            Report::new(from, to, &mut self.wires[way], &self.late[way], now)
+        })
+    }
+
+    /// Takes what has come and sends what is due; `true`: more may have come.
+    fn turn(&mut self, clock: &Clock) -> Result<bool, Error> {
+        let mut more = false;
+        for (port, wire) in self.ports.iter_mut().zip(&mut self.wires) {
+            let spare = &mut self.spare;
+            more |= port.receive(clock, |arrived, frame| {
+                let mut copy = spare.pop().unwrap_or_default();
+                copy.clear();
+                copy.extend_from_slice(frame);
+                wire.offer(arrived, Bytes::new((frame.len() - PREFIX) as u64), copy);
+            })?;
+        }
+        for way in 0..2 {
+            loop {
+                let now = clock.now();
+                let Some((due, frame)) = self.wires[way].take(now) else {
+                    break;
+                };
+                self.late[way].saturating_record(now.since(due).as_ps() / 1000);
+                self.ports[1 - way].send(&frame)?;
+                self.spare.push(frame);
+            }
+        }
+        Ok(more)
+    }
+
+    fn due(&self) -> Option<Time> {
+        self.wires.iter().filter_map(Wire::due).min()
+    }
+}
+
+/// Moves frames over these links until `step`, which is called between them, says that it is enough; `wake` is an
+/// event that calls for it at once.
+///
+/// # Errors
+/// If a device vanishes, or as `step` says.
+pub fn run(
+    links: &mut [Link],
+    clock: &Clock,
+    wake: Option<&OwnedFd>,
+    mut step: impl FnMut(&mut [Link], Time) -> Result<bool, Error>,
+) -> Result<(), Error> {
+    crate::sys::sharp_timers();
+    let begin = clock.now();
+    let mut spun = Duration::ZERO;
+    loop {
+        let mut more = false;
+        for link in links.iter_mut() {
+            more |= link.turn(clock)?;
+        }
+        let now = clock.now();
+        if step(links, now)? {
+            return Ok(());
+        }
+        if more {
+            continue;
+        }
+        let next = links
+            .iter()
+            .filter_map(Link::due)
+            .min()
+            .map_or(now + NAP, |due| due.min(now + NAP));
+        let may_spin = spun.as_ps() < now.since(begin).as_ps() / SPARE;
+        let early = if may_spin { SPIN } else { Duration::ZERO };
+        if !sleep(links, clock, wake, next, early)? && may_spin {
+            let woken = clock.now();
+            clock.wait(next);
+            spun = spun + clock.now().since(woken);
+        }
+    }
+}
+
+/// Sleeps until a frame comes (`true`), or until shortly before a time.
+fn sleep(links: &[Link], clock: &Clock, wake: Option<&OwnedFd>, next: Time, early: Duration) -> Result<bool, Error> {
+    let left = Duration::from_ps(next.since(clock.now()).as_ps().saturating_sub(early.as_ps()));
+    let ns = left.as_ps() / 1000;
+    let timeout = Timespec {
+        tv_sec: (ns / 1_000_000_000) as i64,
+        tv_nsec: (ns % 1_000_000_000) as i64,
+    };
+    let sockets = links.iter().flat_map(|link| &link.ports).map(Port::socket);
+    let files = sockets.chain(wake.map(AsFd::as_fd));
+    let mut waits: Vec<_> = files
+        .map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN))
+        .collect();
+    match poll(&mut waits, Some(&timeout)) {
+        Ok(ready) => {
+            if let Some(wake) = wake {
+                let _ = rustix::io::read(wake, &mut [0; 8]); // it has done its work
+            }
+            Ok(ready > 0)
+        }
+        Err(rustix::io::Errno::INTR) => Ok(true),
+        Err(e) => Err(Error::failed(format_args!("waiting for packets: {e}"))),
+    }
+}
