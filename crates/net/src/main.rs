@@ -3,14 +3,29 @@
 use std::process::ExitCode;
 
 use clap::Parser;
+use levelflow_net::Error;
 use levelflow_net::cli::Cli;
 
 fn main() -> ExitCode {
-    match Cli::parse().run() {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(error) if error.use_stderr() => return end(&Error::input(one_line(&error.to_string()))),
+        Err(help) => help.exit(),
+    };
+    match cli.run() {
         Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("levelflow-net: {error}");
-            ExitCode::from(error.status())
-        }
+        Err(error) => end(&error),
     }
+}
+
+fn end(error: &Error) -> ExitCode {
+    eprintln!("levelflow-net: {error}");
+    ExitCode::from(error.status())
+}
+
+/// What was wrong, without usage and advice.
+fn one_line(text: &str) -> String {
+    let lines = text.lines().take_while(|line| !line.trim().is_empty());
+    let all = lines.map(str::trim).collect::<Vec<_>>().join(" ");
+    all.strip_prefix("error: ").unwrap_or(&all).to_owned()
 }

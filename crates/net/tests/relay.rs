@@ -1,10 +1,13 @@
 //! The relay form of the router, end to end over loopback.
 
+use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration as Span, Instant};
 
 use levelflow_net::Error;
+use levelflow_net::clock::{Clock, stamp};
+use levelflow_net::flow::{Receiver, Sender};
 use levelflow_net::law;
 use levelflow_net::router::lane::Bottleneck;
 use levelflow_net::router::queue::Buffer;
@@ -18,6 +21,7 @@ use levelflow_protocols::{
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Runs, TestRunner};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 const LAWS: [&str; 7] = ["jetmax", "emkc", "rcp", "maxnet", "xcp", "emkc_avq", "kelly"];
 
@@ -48,6 +52,7 @@ struct Setup {
     buffer: Buffer,
     delay: Duration,
     both: bool,
+    sets: Vec<String>,
 }
 
 impl Setup {
@@ -58,12 +63,13 @@ impl Setup {
             buffer: Buffer::Packets(100),
             delay: Duration::ZERO,
             both: false,
+            sets: Vec::new(),
         }
     }
 
     fn start(&self, to: SocketAddr) -> Running {
         let forward = Bottleneck {
-            params: law::params(self.law, &[]).unwrap(),
+            params: law::params(self.law, &self.sets).unwrap(),
             capacity: Rate::new(self.mbps * 1e6).unwrap(),
             buffer: self.buffer,
         };
@@ -336,4 +342,125 @@ fn fields_that_lie_do_not_poison_a_router() {
         assert!(seen.signal.is_finite() && seen.target.is_finite(), "{law}: {seen:?}");
         assert!(seen.counters.intervals > 0);
     }
+}
+
+/// Sends as a law says until told to stop.
+fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sender {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    socket.connect(to).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let clock = Clock::start();
+    let mut sender = Sender::new(params, Bytes::new(1000), number);
+    let mut room = [0; 2000];
+    while Instant::now() < end {
+        let now = clock.now();
+        if sender.timer().is_some_and(|at| at <= now) {
+            sender.on_timer(now);
+        }
+        if sender.next().is_some_and(|at| at <= now) {
+            let size = sender.packet_size();
+            let mut packet = vec![0; size.get() as usize - (ETHERNET + IPV4 + UDP)];
+            packet.resize(packet.len().max(60), 0);
+            let kind = sender.next_kind();
+            sender.stamp(now, stamp(), kind, size, &mut packet);
+            let _ = socket.send(&packet);
+        }
+        let due = [sender.next(), sender.timer()].into_iter().flatten().min();
+        let wait = due
+            .map_or(Span::from_millis(5), |at| clock.until(at))
+            .min(Span::from_millis(5));
+        // A time limit of the socket itself would be as coarse as the kernel's ticks.
+        let limit = Timespec {
+            tv_sec: 0,
+            tv_nsec: wait.subsec_nanos().into(),
+        };
+        let _ = poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&limit));
+        if let Ok(length) = socket.recv(&mut room)
+            && let Ok((shim, header, _)) = Shim::decode(&room[..length])
+        {
+            let _ = sender.on_answer(clock.now(), stamp(), &shim, header);
+        }
+    }
+    sender
+}
+
+/// Answers; gives the bytes of each flow that came between `begin` and `end`.
+fn answers(socket: &UdpSocket, begin: Instant, end: Instant) -> HashMap<u32, u64> {
+    let clock = Clock::start();
+    let (mut flows, mut bytes) = (HashMap::new(), HashMap::new());
+    socket.set_read_timeout(Some(Span::from_millis(20))).unwrap();
+    let mut room = [0; 2000];
+    while Instant::now() < end {
+        let Ok((length, from)) = socket.recv_from(&mut room) else {
+            continue;
+        };
+        let (shim, header, _) = Shim::decode(&room[..length]).unwrap();
+        let size = Bytes::new((ETHERNET + IPV4 + UDP + length) as u64);
+        let receiver = flows
+            .entry(shim.flow)
+            .or_insert_with(|| Receiver::new(shim.law).unwrap());
+        let mut answer = [0; 100];
+        let length = receiver
+            .answer(clock.now(), &shim, header, size, false, &mut answer)
+            .unwrap();
+        let _ = socket.send_to(&answer[..length], from);
+        if Instant::now() >= begin {
+            *bytes.entry(shim.flow).or_default() += size.get();
+        }
+    }
+    bytes
+}
+
+/// Three flows of a law share a relay, each its fair share of what the law aims at.
+fn share(law: &'static str, sets: &[&str]) -> (Snapshot, Vec<f64>) {
+    let server = socket();
+    let setup = Setup {
+        mbps: 12.0,
+        delay: Duration::from_ms(10),
+        sets: sets.iter().map(|s| (*s).to_owned()).collect(),
+        ..Setup::law(law)
+    };
+    let relay = setup.start(local(&server));
+    let params = law::params(law, &setup.sets).unwrap();
+    let start = Instant::now();
+    let (begin, end) = (start + Span::from_millis(2500), start + Span::from_millis(4500));
+    let receiver = thread::spawn(move || answers(&server, begin, end));
+    let senders: Vec<_> = [11, 22, 33]
+        .map(|number| {
+            let (params, to) = (params.clone(), relay.address);
+            thread::spawn(move || flow(params, number, to, end))
+        })
+        .into();
+    for sender in senders {
+        sender.join().unwrap();
+    }
+    let bytes = receiver.join().unwrap();
+    let rates = [11, 22, 33].map(|flow| bytes.get(&flow).copied().unwrap_or(0) as f64 * 8.0 / 2.0);
+    (relay.end(), rates.into())
+}
+
+#[test]
+fn jetmax_shares_a_relay_fairly_and_drops_nothing() {
+    let (seen, rates) = share("jetmax", &["gamma=0.95", "interval=30 ms", "initial_rate=500 kb/s"]);
+    assert!(
+        rates.iter().all(|rate| (rate / 3.8e6 - 1.0).abs() < 0.05),
+        "{rates:?} b/s, not 3.8 Mb/s; {seen:?}"
+    );
+    assert_eq!(
+        (seen.counters.dropped, seen.counters.foreign, seen.counters.refused),
+        (0, 0, 0),
+        "{seen:?}"
+    );
+}
+
+/// RCP rests where `alpha (C - y) = beta q/d`, and at this rate a single packet in service is a queue `q` worth a fifth of `C`.
+#[test]
+fn rcp_shares_a_relay_fairly() {
+    let (seen, rates) = share("rcp", &[]);
+    let sum: f64 = rates.iter().sum();
+    assert!(
+        rates.iter().all(|rate| (3.0 * rate / sum - 1.0).abs() < 0.05),
+        "{rates:?} b/s; {seen:?}"
+    );
+    assert!((0.7..1.0).contains(&(sum / 12e6)), "{rates:?} b/s; {seen:?}");
 }

@@ -239,3 +239,60 @@ pub fn end(directory: &Path, place: &str) -> Result<(), Error> {
         state.owner.pid
     )))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+    use std::thread;
+
+    use super::*;
+
+    /// Many claim one place again and again, while others look for what killed routers left.
+    #[test]
+    fn a_place_has_one_owner_at_a_time() {
+        let directory = tempfile::tempdir().unwrap();
+        let (owners, claims) = (AtomicU32::new(0), AtomicU32::new(0));
+        thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    while claims.load(SeqCst) < 100 {
+                        let Ok(claim) = Claim::in_directory(directory.path(), "eth0") else {
+                            continue;
+                        };
+                        assert_eq!(owners.fetch_add(1, SeqCst), 0, "two routers own the place");
+                        claims.fetch_add(1, SeqCst);
+                        thread::yield_now();
+                        owners.fetch_sub(1, SeqCst);
+                        drop(claim);
+                    }
+                });
+            }
+            scope.spawn(|| {
+                while claims.load(SeqCst) < 100 {
+                    running(directory.path()).unwrap();
+                }
+            });
+        });
+        assert!(running(directory.path()).unwrap().is_empty());
+        assert_eq!(
+            fs::read_dir(directory.path()).unwrap().count(),
+            0,
+            "something was left behind"
+        );
+    }
+
+    #[test]
+    fn places_of_one_directory_do_not_meet() {
+        let directory = tempfile::tempdir().unwrap();
+        let claim = |place| Claim::in_directory(directory.path(), place);
+        let (_one, _two) = (claim("eth0").unwrap(), claim("127.0.0.1:9000").unwrap());
+        let error = claim("eth0").unwrap_err();
+        assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
+        let places: Vec<_> = running(directory.path())
+            .unwrap()
+            .into_iter()
+            .map(|s| s.owner.place)
+            .collect();
+        assert_eq!(places, ["127.0.0.1:9000", "eth0"]);
+    }
+}
