@@ -38,6 +38,7 @@ mod registry;
 pub mod reno;
 pub mod scalable;
 pub mod shim;
+pub mod sizing;
 pub mod tcp;
 pub mod tfrc;
 pub mod vegas;

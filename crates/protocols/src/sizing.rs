@@ -1,0 +1,94 @@
+//! Buffer sizing: how many packets a port may hold, decided now and then from what it sent and dropped.
+//!
+//! Pure like laws and queue disciplines, and independent of both: any port that can drop may have a sizer. One file per
+//! sizer in this folder. Sizes are in packets.
+
+use core::fmt::Debug;
+
+use levelflow_units::{Bytes, Duration};
+
+use crate::law::PortInfo;
+use crate::params::{ParamError, ParamSpec};
+
+pub mod abs;
+pub mod abs_log;
+pub mod adt;
+#[cfg(test)]
+mod conformance;
+#[macro_use]
+mod registry;
+
+registry::sizers! {
+    abs => Abs,
+    abs_log => AbsLog,
+    adt => Adt,
+}
+
+/// What is known about a sizer before any of its code runs.
+#[derive(Debug, Clone, Copy)]
+pub struct SizerInfo {
+    /// Name in scenarios and on the command line.
+    pub name: &'static str,
+    /// One line for people.
+    pub title: &'static str,
+    /// Paper and equations.
+    pub source: &'static str,
+    /// The parameter table.
+    pub params: &'static [ParamSpec],
+}
+
+/// What a port did in an interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Load {
+    /// How long it lasted.
+    pub elapsed: Duration,
+    /// Bytes that were taken into the queue.
+    pub admitted: Bytes,
+    /// Bytes that were dropped.
+    pub dropped: Bytes,
+    /// Bytes that left for the wire.
+    pub sent: Bytes,
+    /// Bytes that wait or are in service now.
+    pub queue: Bytes,
+}
+
+impl Load {
+    /// Share of the bytes that arrived which were dropped; 0 if none arrived (Zhang 2008, section VII.3.1, which prints the share
+    /// that was admitted).
+    #[must_use]
+    pub fn loss(&self) -> f64 {
+        let dropped = self.dropped.get() as f64;
+        let arrived = dropped + self.admitted.get() as f64;
+        if arrived > 0.0 { dropped / arrived } else { 0.0 }
+    }
+
+    /// Share of what the line could send that was sent (Zhang 2008, section VII.3.1, which prints the share that was offered).
+    #[must_use]
+    pub fn utilisation(&self, port: &PortInfo) -> f64 {
+        let could = port.capacity.bps() * self.elapsed.as_secs_f64();
+        if could > 0.0 { self.sent.as_bits_f64() / could } else { 0.0 }
+    }
+}
+
+/// A rule that sizes the buffer of one output port while it runs.
+pub trait Sizer: Clone + Debug + PartialEq {
+    /// Parameters, validated when built.
+    type Params: Clone + Debug + PartialEq;
+
+    /// Name, source and parameter table.
+    const INFO: SizerInfo;
+
+    /// Builds parameters from values in the order and base units of the table, each already checked against its range.
+    ///
+    /// # Errors
+    /// When values that are each in range do not fit together.
+    fn params(values: &[f64]) -> Result<Self::Params, ParamError>;
+    /// Time between two calls of [`on_interval`](Self::on_interval).
+    fn interval(params: &Self::Params) -> Duration;
+    /// State before the first packet.
+    fn new(params: &Self::Params, port: &PortInfo) -> Self;
+    /// An interval ends.
+    fn on_interval(&mut self, params: &Self::Params, load: &Load);
+    /// Packets that the port may hold, at least 1; a fraction has no room for a packet.
+    fn packets(&self) -> f64;
+}

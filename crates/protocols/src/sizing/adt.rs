@@ -1,0 +1,94 @@
+//! Adaptive DropTail: an integral controller of utilisation.
+//!
+//! Source: C. Kellett, R. Shorten, D. Leith, "Sizing Internet router buffers, active queue management, and the Lur'e problem"
+//! (2006), in the form of Zhang 2008, eq 11: `b <- b + K (u* - u)` every interval. It is stable where `0 < K < 2/k_2` with `k_2`
+//! the largest slope of `u(b)`; it is eq 163 of ABS with `K = I_u T`.
+
+use levelflow_units::Duration;
+
+use super::abs::{BOUNDS, INTERVAL, TARGETS, fit};
+use super::{Load, Sizer, SizerInfo};
+use crate::law::PortInfo;
+use crate::params::{ParamError, ParamSpec, Unit, seconds};
+
+/// Validated parameters.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct AdtParams {
+    /// `u*`.
+    pub utilisation: f64,
+    /// Time between two updates.
+    pub interval: Duration,
+    /// `K`, packets.
+    pub gain: f64,
+    /// First buffer, packets.
+    pub initial: f64,
+    /// Largest buffer, packets.
+    pub largest: f64,
+}
+
+const TABLE: &[ParamSpec] = &[
+    TARGETS[0],
+    INTERVAL,
+    ParamSpec {
+        name: "gain",
+        doc: "packets that the buffer gains in an interval for a utilisation that is too low by 1, K",
+        unit: Unit::Number,
+        default: 600.0,
+        range: (1e-6, 1e9),
+        source: "Zhang 2008, fig 46: I_u T, in the terms of ABS",
+    },
+    BOUNDS[0],
+    BOUNDS[1],
+];
+
+/// State at one port.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Adt {
+    port: PortInfo,
+    buffer: f64,
+}
+
+impl Sizer for Adt {
+    type Params = AdtParams;
+
+    const INFO: SizerInfo = SizerInfo {
+        name: "adt",
+        title: "Adaptive DropTail: an integral controller of utilisation",
+        source: "Kellett, Shorten, Leith 2006; Zhang 2008, eq 11",
+        params: TABLE,
+    };
+
+    fn params(values: &[f64]) -> Result<AdtParams, ParamError> {
+        let &[utilisation, interval, gain, initial, largest] = values else {
+            panic!("one value per row of the table");
+        };
+        fit(&[utilisation], initial, largest)?;
+        Ok(AdtParams {
+            utilisation,
+            interval: seconds(interval),
+            gain,
+            initial,
+            largest,
+        })
+    }
+
+    fn interval(params: &AdtParams) -> Duration {
+        params.interval
+    }
+
+    fn new(params: &AdtParams, port: &PortInfo) -> Self {
+        Self {
+            port: *port,
+            buffer: params.initial,
+        }
+    }
+
+    fn on_interval(&mut self, params: &AdtParams, load: &Load) {
+        let missing = params.utilisation - load.utilisation(&self.port);
+        self.buffer = (self.buffer + params.gain * missing).clamp(1.0, params.largest);
+    }
+
+    fn packets(&self) -> f64 {
+        self.buffer
+    }
+}

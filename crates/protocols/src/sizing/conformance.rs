@@ -1,0 +1,106 @@
+//! What every sizer must do, as tests that are generic in it. The list in `sizing.rs` runs them on each.
+
+use std::vec::Vec;
+
+use levelflow_units::{Bytes, Duration, Rate};
+use proptest::collection::vec as list;
+use proptest::prelude::*;
+
+use super::{Load, Sizer};
+use crate::PortInfo;
+use crate::conformance::{check, is_name, rows};
+
+/// Expands to the tests of one sizer.
+macro_rules! suite {
+    ($sizer:ty) => {
+        #[test]
+        fn the_table_is_well_formed() {
+            crate::sizing::conformance::table::<$sizer>();
+        }
+        #[test]
+        fn parameters_outside_their_range_are_refused() {
+            crate::conformance::ranges(<$sizer as crate::sizing::Sizer>::INFO.params);
+        }
+        #[test]
+        fn any_load_leaves_room_for_a_packet_and_an_end_to_the_buffer() {
+            crate::sizing::conformance::bounded::<$sizer>();
+        }
+        #[test]
+        fn a_replayed_sizer_ends_in_the_same_state() {
+            crate::sizing::conformance::replay::<$sizer>();
+        }
+    };
+}
+pub(super) use suite;
+
+fn values<S: Sizer>() -> Vec<f64> {
+    S::INFO.params.iter().map(|row| row.default).collect()
+}
+
+fn new<S: Sizer>(params: &S::Params, bps: f64) -> S {
+    let capacity = Rate::clamped(bps);
+    S::new(params, &PortInfo { id: 7, capacity })
+}
+
+pub fn table<S: Sizer>() {
+    let info = S::INFO;
+    assert!(!info.title.is_empty() && !info.source.is_empty() && is_name(info.name));
+    rows(info.params);
+    S::params(&values::<S>()).expect("the defaults fit together");
+}
+
+fn loads() -> impl Strategy<Value = Vec<Load>> {
+    let bytes = || prop_oneof![Just(0), 0..1_000_000_u64, any::<u64>()].prop_map(Bytes::new);
+    let elapsed = prop_oneof![1..1_000_000_u64, 1..10_000_000_000_000_u64].prop_map(Duration::from_ps);
+    let load = (elapsed, bytes(), bytes(), bytes(), bytes()).prop_map(|(elapsed, admitted, dropped, sent, queue)| Load {
+        elapsed,
+        admitted,
+        dropped,
+        sent,
+        queue,
+    });
+    list(load, 0..100)
+}
+
+/// Each parameter at each end of its range, the others at their defaults, at a slow, a fast and a dead port.
+pub fn bounded<S: Sizer>() {
+    let mut all = Vec::from([values::<S>()]);
+    for (row, spec) in S::INFO.params.iter().enumerate() {
+        for end in [spec.range.0, spec.range.1] {
+            let mut changed = values::<S>();
+            changed[row] = end;
+            all.push(changed);
+        }
+    }
+    let largest = |values: &[f64]| {
+        let row = S::INFO.params.iter().position(|row| row.name == "largest");
+        values[row.expect("every sizer has a largest buffer")]
+    };
+    check(&loads(), |loads| {
+        for (values, params) in all.iter().filter_map(|v| Some((v, S::params(v).ok()?))) {
+            assert!(S::interval(&params) > Duration::ZERO);
+            for bps in [0.0, 1e3, 1e12] {
+                let mut sizer: S = new(&params, bps);
+                for load in &loads {
+                    sizer.on_interval(&params, load);
+                    let packets = sizer.packets();
+                    assert!(packets >= 1.0 && packets <= largest(values), "{sizer:?}");
+                }
+            }
+        }
+    });
+}
+
+/// Logged loads give the same state again, from the start and from a copy made half way.
+pub fn replay<S: Sizer>() {
+    let params = S::params(&values::<S>()).expect("the defaults fit together");
+    check(&loads(), |loads| {
+        let (mut whole, mut half): (S, S) = (new(&params, 1e7), new(&params, 1e7));
+        loads.iter().for_each(|load| whole.on_interval(&params, load));
+        let (first, second) = loads.split_at(loads.len() / 2);
+        first.iter().for_each(|load| half.on_interval(&params, load));
+        let mut copy = half.clone();
+        second.iter().for_each(|load| copy.on_interval(&params, load));
+        assert!(copy == whole, "{copy:?}, {whole:?}");
+    });
+}
