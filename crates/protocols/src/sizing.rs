@@ -50,6 +50,8 @@ pub struct Load {
     pub sent: Bytes,
     /// Bytes that wait or are in service now.
     pub queue: Bytes,
+    /// Packets that wait or are in service now.
+    pub packets: u32,
 }
 
 impl Load {
@@ -66,7 +68,11 @@ impl Load {
     #[must_use]
     pub fn utilisation(&self, port: &PortInfo) -> f64 {
         let could = port.capacity.bps() * self.elapsed.as_secs_f64();
-        if could > 0.0 { self.sent.as_bits_f64() / could } else { 0.0 }
+        if could > 0.0 {
+            self.sent.as_bits_f64() / could
+        } else {
+            0.0
+        }
     }
 }
 

@@ -50,6 +50,12 @@ fn queues() -> String {
     scenario::describe_queues().to_string()
 }
 
+/// Every rule and every sizer of buffers with its parameter table, in JSON.
+#[pyfunction]
+fn sizers() -> String {
+    scenario::describe_sizers().to_string()
+}
+
 /// Version and build profile.
 #[pyfunction]
 fn build() -> String {
@@ -163,6 +169,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(schema, module)?,
         wrap_pyfunction!(laws, module)?,
         wrap_pyfunction!(queues, module)?,
+        wrap_pyfunction!(sizers, module)?,
         wrap_pyfunction!(build, module)?,
     ] {
         module.add_function(function)?;

@@ -26,6 +26,8 @@ pub enum Target {
     Interval(u32),
     /// This queue discipline closes its interval.
     Queue(u32),
+    /// The buffer of this link is sized anew.
+    Buffer(u32),
     /// The transmitter of this link is done with a packet.
     Transmitter(u32),
     /// This receiver sends the answer that it holds back.
@@ -50,10 +52,11 @@ impl Target {
             Self::Arrival(i) => (5, i),
             Self::Interval(i) => (6, i),
             Self::Queue(i) => (7, i),
-            Self::Transmitter(i) => (8, i),
-            Self::Answer(i) => (9, i),
-            Self::Session(i) => (10, i),
-            Self::Sample => (11, 0),
+            Self::Buffer(i) => (8, i),
+            Self::Transmitter(i) => (9, i),
+            Self::Answer(i) => (10, i),
+            Self::Session(i) => (11, i),
+            Self::Sample => (12, 0),
         };
         debug_assert!(index <= INDEX);
         kind << INDEX_BITS | index
@@ -71,9 +74,10 @@ impl Target {
             5 => Self::Arrival(index),
             6 => Self::Interval(index),
             7 => Self::Queue(index),
-            8 => Self::Transmitter(index),
-            9 => Self::Answer(index),
-            10 => Self::Session(index),
+            8 => Self::Buffer(index),
+            9 => Self::Transmitter(index),
+            10 => Self::Answer(index),
+            11 => Self::Session(index),
             _ => Self::Sample,
         }
     }

@@ -9,6 +9,7 @@
 use std::collections::VecDeque;
 
 use levelflow_protocols::queue::{AnyQueue, AnyQueueParams, Overflow, Verdict};
+use levelflow_protocols::sizing::{AnySizer, Load};
 use levelflow_protocols::{Arriving, PortInfo, PortView, Protocol, RouterLaw};
 use levelflow_units::{Bytes, Duration, Time};
 
@@ -46,6 +47,16 @@ struct Aqm {
     since: Time,
 }
 
+/// A sizer at work, and the counters when it last looked.
+#[derive(Debug)]
+struct Sizing {
+    law: AnySizer,
+    since: Time,
+    arrived: u64,
+    dropped: u64,
+    sent: u64,
+}
+
 /// A packet that waits for the transmitter.
 #[derive(Debug, Clone, Copy)]
 struct Waiting {
@@ -74,6 +85,7 @@ pub struct Link<P: Protocol> {
     transit: VecDeque<Transit>,
     departed: usize,
     aqm: Option<Box<Aqm>>,
+    sizing: Option<Box<Sizing>>,
     served: Option<Box<Served>>,
     overflow: Overflow,
     /// Packets that were dropped after they had been taken, to be discarded.
@@ -135,14 +147,28 @@ impl<P: Protocol> Link<P> {
             dropped: 0,
             since: Time::ZERO,
         };
+        let sizing = spec.sizer.as_ref().map(|params| {
+            Box::new(Sizing {
+                law: AnySizer::new(params, &info),
+                since: Time::ZERO,
+                arrived: 0,
+                dropped: 0,
+                sent: 0,
+            })
+        });
+        let buffer = match &sizing {
+            Some(sizing) => Buffer::Packets(sizing.law.packets() as u64),
+            None => spec.buffer,
+        };
         Self {
+            sizing,
             aqm: (!spec.queue.discipline().params.is_empty()).then(|| Box::new(aqm)),
             served: served.then(Box::default),
             overflow,
             victims: Vec::new(),
             pace: 8e12 / spec.capacity.bps(),
             delay: spec.delay,
-            buffer: spec.buffer,
+            buffer,
             free_at: Time::ZERO,
             transit: VecDeque::new(),
             departed: 0,
@@ -396,6 +422,39 @@ impl<P: Protocol> Link<P> {
         };
         let elapsed = now - std::mem::replace(&mut aqm.since, now);
         aqm.law.on_interval(&aqm.params, elapsed, &view);
+    }
+
+    /// Time between two calls of [`size_buffer`](Self::size_buffer), if there is a sizer.
+    pub fn sizing_interval(&self) -> Option<Duration> {
+        self.sizing.as_ref().map(|sizing| sizing.law.interval())
+    }
+
+    /// The interval of the sizer ends; the departures up to now have been caught up with. Packets that no longer fit stay.
+    pub fn size_buffer(&mut self, now: Time) {
+        let packets = self.queue_packets() as u32;
+        let Some(sizing) = &mut self.sizing else { return };
+        let counted = (self.counters.arrived_bytes, self.counters.dropped_bytes);
+        let arrived = counted.0 - std::mem::replace(&mut sizing.arrived, counted.0);
+        let dropped = counted.1 - std::mem::replace(&mut sizing.dropped, counted.1);
+        let gone = counted.0 - counted.1 - self.queue_bytes;
+        let load = Load {
+            elapsed: now - std::mem::replace(&mut sizing.since, now),
+            admitted: Bytes::new(arrived - dropped),
+            dropped: Bytes::new(dropped),
+            sent: Bytes::new(gone - std::mem::replace(&mut sizing.sent, gone)),
+            queue: Bytes::new(self.queue_bytes),
+            packets,
+        };
+        sizing.law.on_interval(&load);
+        self.buffer = Buffer::Packets(sizing.law.packets() as u64);
+    }
+
+    /// Packets that fit the buffer; NaN if it is in bytes or has no limit.
+    pub fn buffer_packets(&self) -> f64 {
+        match self.buffer {
+            Buffer::Packets(packets) => packets as f64,
+            Buffer::Bytes(_) | Buffer::Unlimited => f64::NAN,
+        }
     }
 
     /// What the first router law here feeds back, or else what the queue discipline says of itself; NaN if nothing.

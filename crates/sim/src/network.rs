@@ -2,6 +2,7 @@
 
 use levelflow_protocols::Protocol;
 use levelflow_protocols::queue::AnyQueueParams;
+use levelflow_protocols::sizing::AnySizerParams;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::traffic::{Arrivals, Dist};
@@ -32,6 +33,8 @@ pub struct LinkSpec<P: Protocol> {
     pub delay: Duration,
     /// Room in front of the link, the packet in service included.
     pub buffer: Buffer,
+    /// What changes that while the run goes on.
+    pub sizer: Option<AnySizerParams>,
     /// Probability that a packet is lost on the wire.
     pub loss: f64,
     /// Which packets the queue drops or marks.

@@ -80,6 +80,8 @@ table! {
         peak_bps: F64(f64),
         /// Sent since the last sample, bit/s.
         throughput_bps: F64(f64),
+        /// Packets that fit the buffer; NaN if it is in bytes or has no limit.
+        buffer_packets: F64(f64),
         /// Bytes in the queue.
         queue_bytes: U64(u64),
         /// Packets in the queue.

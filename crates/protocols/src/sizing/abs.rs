@@ -234,7 +234,19 @@ impl Sizer for Abs {
     };
 
     fn params(values: &[f64]) -> Result<AbsParams, ParamError> {
-        let &[utilisation, loss, interval, gain, damping, training, gradient, step, initial, largest] = values else {
+        let &[
+            utilisation,
+            loss,
+            interval,
+            gain,
+            damping,
+            training,
+            gradient,
+            step,
+            initial,
+            largest,
+        ] = values
+        else {
             panic!("one value per row of the table");
         };
         fit(&[utilisation, loss], initial, largest)?;

@@ -108,9 +108,15 @@ pub struct AbsLog {
     buffer_p: f64,
     buffer_d: f64,
     cycle: Cycle,
+    /// Packets that wait.
+    waiting: f64,
 }
 
 impl AbsLog {
+    fn wanted(&self) -> f64 {
+        self.buffer_u.max(self.buffer_p).min(self.buffer_d)
+    }
+
     fn close_cycle(&mut self, params: &AbsLogParams) {
         let Cycle {
             time,
@@ -138,10 +144,12 @@ impl AbsLog {
         if params.delay > 0.0 {
             self.buffer_d = size(self.buffer_d, weight * (params.delay - wait) / params.delay);
         }
-        let ruling = self.packets();
+        let ruling = self.wanted();
         self.buffer_u = self.buffer_u.max(ruling / BEHIND);
         self.buffer_p = self.buffer_p.max(ruling / BEHIND);
-        self.buffer_d = self.buffer_d.min(ruling * BEHIND).min(params.largest);
+        if params.delay > 0.0 {
+            self.buffer_d = self.buffer_d.min(ruling * BEHIND);
+        }
     }
 }
 
@@ -184,6 +192,7 @@ impl Sizer for AbsLog {
             buffer_p: wanted(params.loss, 1.0),
             buffer_d: wanted(params.delay, params.largest),
             cycle: Cycle::default(),
+            waiting: 0.0,
         }
     }
 
@@ -192,6 +201,7 @@ impl Sizer for AbsLog {
             return;
         }
         let elapsed = load.elapsed.as_secs_f64();
+        self.waiting = f64::from(load.packets).min(params.largest);
         let cycle = &mut self.cycle;
         cycle.time += elapsed;
         cycle.sent += load.sent.as_bits_f64();
@@ -199,13 +209,17 @@ impl Sizer for AbsLog {
         cycle.dropped += load.dropped.as_bits_f64();
         cycle.waiting += load.queue.as_bits_f64() * elapsed;
         let trip = params.rtt + cycle.waiting / cycle.time / self.capacity;
-        let patience = if load.dropped > levelflow_units::Bytes::ZERO { 1.0 } else { PATIENCE };
+        let patience = if load.dropped > levelflow_units::Bytes::ZERO {
+            1.0
+        } else {
+            PATIENCE
+        };
         if cycle.time >= patience * trip {
             self.close_cycle(params);
         }
     }
 
     fn packets(&self) -> f64 {
-        self.buffer_u.max(self.buffer_p).min(self.buffer_d)
+        self.wanted().max(self.waiting)
     }
 }

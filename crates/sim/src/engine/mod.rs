@@ -224,6 +224,7 @@ impl<P: Protocol> Sim<P> {
             }
             Target::Interval(i) => self.close_interval(i),
             Target::Queue(i) => self.close_queue_interval(i),
+            Target::Buffer(i) => self.size_buffer(i),
             Target::Transmitter(i) => self.transmitted(i),
             Target::Answer(i) => {
                 self.events.pop();
@@ -475,5 +476,13 @@ impl<P: Protocol> Sim<P> {
         link.close_queue_interval(self.now);
         let next = link.queue_interval().and_then(|d| self.now.checked_add(d));
         self.reschedule(next, Target::Queue(i));
+    }
+
+    fn size_buffer(&mut self, i: u32) {
+        let link = &mut self.links[i as usize];
+        link.catch_up(self.now, &mut self.packets);
+        link.size_buffer(self.now);
+        let next = link.sizing_interval().and_then(|d| self.now.checked_add(d));
+        self.reschedule(next, Target::Buffer(i));
     }
 }

@@ -65,6 +65,7 @@ impl<P: Protocol> Sim<P> {
                     window.peak_rate
                 },
                 throughput_bps: window.sent_bytes as f64 * 8.0 / elapsed,
+                buffer_packets: link.buffer_packets(),
                 queue_bytes: link.queue_bytes(),
                 queue_packets: link.queue_packets() as u32,
                 queue_max_bytes: window.queue_max.max(link.queue_bytes()),

@@ -2,9 +2,11 @@
 
 use levelflow_protocols::params::Shown;
 use levelflow_protocols::queue::{QUEUES, QueueInfo};
+use levelflow_protocols::sizing::SIZERS;
 use levelflow_protocols::{Any, LAWS, LawInfo, Opening, ParamSpec, Protocol, Signal, Unit};
 use serde_json::{Map, Value, json};
 
+use super::buffers::{RULES, sized_in_force};
 use super::laws::InForce;
 use super::queues::queue_in_force;
 use super::resolve::target;
@@ -24,7 +26,8 @@ impl Resolved {
             .zip(&self.ends)
             .zip(&in_force.links)
             .zip(scenario.queue_choices())
-            .map(|(((link, (from, to)), laws), queue)| {
+            .zip(scenario.buffer_choices())
+            .map(|((((link, (from, to)), laws), queue), buffer)| {
                 json!({
                     "name": link.name, "from": from, "to": to,
                     "capacity_bps": link.capacity.bps(),
@@ -34,6 +37,7 @@ impl Resolved {
                         Buffer::Bytes(b) => json!(b.to_string()),
                         Buffer::Packets(n) => json!(format!("{n} packets")),
                     },
+                    "sizing": sized_in_force(buffer),
                     "queue": queue_in_force(queue),
                     "loss": link.loss,
                     "laws": laws,
@@ -107,6 +111,19 @@ pub fn describe_queues() -> Value {
         })
     };
     QUEUES.iter().map(describe).collect()
+}
+
+/// Every rule and every sizer of buffers with its parameter table.
+#[must_use]
+pub fn describe_sizers() -> Value {
+    let describe = |name: &str, title: &str, source: &str, adapts: bool, params: &[ParamSpec]| json!({ "name": name, "title": title, "source": source, "adapts": adapts, "params": describe_params(params) });
+    let sizers = SIZERS
+        .iter()
+        .map(|s| describe(s.name, s.title, s.source, true, s.params));
+    let rules = RULES
+        .iter()
+        .map(|r| describe(r.name, r.title, r.source, false, r.params));
+    sizers.chain(rules).collect()
 }
 
 fn describe_params(rows: &[ParamSpec]) -> Value {

@@ -3,6 +3,7 @@
 //! [`Scenario`] is that structure; [`Scenario::resolve`] checks it against the laws and the topology and gives a
 //! [`Network`](crate::Network). Everything that is wrong is one [`ScenarioError`]: where, what, and what is allowed.
 
+mod buffers;
 mod describe;
 mod error;
 mod laws;
@@ -18,7 +19,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use describe::{describe_laws, describe_queues, schema};
+pub use buffers::BufferChoice;
+pub use describe::{describe_laws, describe_queues, describe_sizers, schema};
 pub use error::ScenarioError;
 pub use laws::law_params;
 pub use quantity::{BufferSize, Count, Size, Varying};
@@ -84,9 +86,9 @@ pub struct Link {
     pub capacity: Rate,
     /// Propagation delay.
     pub delay: Duration,
-    /// Room for waiting packets; unlimited by default.
+    /// Room for waiting packets: a size, a rule, or a sizer that finds it while the run goes on; unlimited by default.
     #[serde(default)]
-    pub buffer: BufferSize,
+    pub buffer: BufferChoice,
     /// The queue discipline, with its parameters if they differ; drop-tail by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueChoice>,
@@ -116,7 +118,7 @@ pub struct Reverse {
     /// Propagation delay.
     pub delay: Option<Duration>,
     /// Room for waiting packets.
-    pub buffer: Option<BufferSize>,
+    pub buffer: Option<BufferChoice>,
     /// The queue discipline.
     pub queue: Option<QueueChoice>,
     /// Probability that the wire loses a packet.

@@ -5,8 +5,9 @@ use std::collections::BTreeSet;
 use levelflow_protocols::{
     Any, AnyParams, AnyRouter, AnySender, FlowInfo, Opening, PortInfo, Protocol, RouterLaw, SenderLaw,
 };
-use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_units::{Bytes, Duration, Packets, Rate, Time};
 
+use super::buffers::{BufferChoice, Sized, by_rule, read_sized};
 use super::error::ScenarioError;
 use super::laws::{law_named, link_tables, read_params};
 use super::quantity::{Base, BufferSize, Count, Size, Varying};
@@ -169,6 +170,15 @@ impl Scenario {
         })
     }
 
+    /// What each direction of each link says of its buffer.
+    pub(super) fn buffer_choices(&self) -> impl Iterator<Item = &BufferChoice> {
+        self.link.iter().flat_map(|link| {
+            let reverse = link.reverse.as_ref().and_then(|r| r.buffer.as_ref());
+            let reverse = link.duplex.then_some(reverse.unwrap_or(&link.buffer));
+            std::iter::once(&link.buffer).chain(reverse)
+        })
+    }
+
     /// Each link runs the laws whose data crosses it, unless it says "none".
     fn place_routers(
         &self,
@@ -241,12 +251,35 @@ impl Scenario {
     /// Buffers in bandwidth-delay products need the flows' round trips.
     fn size_buffers(&self, links: &mut [LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<()> {
         let sizes = self.link.iter().enumerate().flat_map(|(i, link)| {
-            let reverse = link.reverse.as_ref().and_then(|r| r.buffer).unwrap_or(link.buffer);
-            std::iter::once((i, link, link.buffer)).chain(link.duplex.then_some((i, link, reverse)))
+            let reverse = link
+                .reverse
+                .as_ref()
+                .and_then(|r| r.buffer.as_ref())
+                .unwrap_or(&link.buffer);
+            std::iter::once((i, link, &link.buffer)).chain(link.duplex.then_some((i, link, reverse)))
         });
         let longest: Vec<Option<f64>> = flows.iter().map(|f| longest_rtt(f, links)).collect();
-        for (index, (i, link, size)) in sizes.enumerate() {
+        for (index, (i, link, choice)) in sizes.enumerate() {
             let place = format!("{}, buffer", link_place(i, link));
+            let size = match choice {
+                BufferChoice::Size(size) => *size,
+                BufferChoice::Tables(tables) => match read_sized(&place, tables)? {
+                    Sized::Sizer(params) => {
+                        links[index].sizer = Some(params);
+                        continue;
+                    }
+                    Sized::Rule(rule, values) => {
+                        let crossing: Vec<_> = flows
+                            .iter()
+                            .zip(&longest)
+                            .filter(|(f, _)| f.route.forward.contains(&(index as u32)))
+                            .map(|(f, rtt)| (f, *rtt))
+                            .collect();
+                        let packets = by_rule(&place, rule, &values, &links[index], &crossing)?;
+                        BufferSize::Fixed(Size::Packets(Packets::new(packets)))
+                    }
+                },
+            };
             links[index].buffer = match size {
                 BufferSize::Unlimited => Buffer::Unlimited,
                 BufferSize::Fixed(Size::Bytes(b)) => Buffer::Bytes(b),
@@ -348,6 +381,7 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
         capacity,
         delay,
         buffer: Buffer::Unlimited,
+        sizer: None,
         queue: read_queue(place, reverse.and_then(|r| r.queue.as_ref()).or(link.queue.as_ref()))?,
         loss,
         routers: Vec::new(),

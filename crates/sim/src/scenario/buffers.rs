@@ -1,0 +1,287 @@
+//! How large a buffer is: as written, by a published rule from the flows on the link, or by a sizer while the run goes on.
+
+use std::collections::BTreeMap;
+
+use levelflow_protocols::params::Shown;
+use levelflow_protocols::sizing::{AnySizerParams, SIZERS, sizer_params};
+use levelflow_protocols::{Any, ParamSpec, Unit};
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Value, json};
+
+use super::error::{ScenarioError, unknown_key};
+use super::laws::read_table;
+use super::quantity::BufferSize;
+use super::resolve::Fallible;
+use crate::network::{FlowSpec, LinkSpec};
+use crate::traffic::{Arrivals, Dist};
+
+/// A size, or a rule or sizer by name with its parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum BufferChoice {
+    /// `"100 packets"`
+    Size(BufferSize),
+    /// `{ abs_log = { loss = 0.01 } }`
+    Tables(BTreeMap<String, BTreeMap<String, Value>>),
+}
+
+impl Default for BufferChoice {
+    fn default() -> Self {
+        Self::Size(BufferSize::default())
+    }
+}
+
+impl<'de> Deserialize<'de> for BufferChoice {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            tables @ Value::Object(_) => BTreeMap::deserialize(tables)
+                .map(Self::Tables)
+                .map_err(|_| D::Error::custom("needs a size, or { name = { parameter = value } }")),
+            size => serde_json::from_value(size).map(Self::Size).map_err(D::Error::custom),
+        }
+    }
+}
+
+/// A published rule: packets from what is known of a link.
+#[derive(Debug)]
+pub(super) struct Rule {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub source: &'static str,
+    pub params: &'static [ParamSpec],
+    /// Takes `C R` in packets, flows, and the values of the table from the third on.
+    size: fn(f64, f64, &[f64]) -> f64,
+}
+
+const FLOWS: ParamSpec = ParamSpec {
+    name: "flows",
+    doc: "flows on the link, N; 0 for those of the scenario",
+    unit: Unit::Number,
+    default: 0.0,
+    range: (0.0, 1e9),
+    source: "the scenario",
+};
+
+const RTT: ParamSpec = ParamSpec {
+    name: "rtt",
+    doc: "their round-trip time, R; 0 for the harmonic mean of those of the scenario",
+    unit: Unit::Duration,
+    default: 0.0,
+    range: (0.0, 1000.0),
+    source: "the scenario",
+};
+
+const fn number(
+    name: &'static str,
+    doc: &'static str,
+    default: f64,
+    range: (f64, f64),
+    source: &'static str,
+) -> ParamSpec {
+    ParamSpec {
+        name,
+        doc,
+        unit: Unit::Number,
+        default,
+        range,
+        source,
+    }
+}
+
+/// Chapter II.2 of Zhang 2008; the same formulas as `levelflow.theory.buffers`.
+pub(super) const RULES: &[Rule] = &[
+    Rule {
+        name: "thumb",
+        title: "rule of thumb: C R",
+        source: "Villamizar, Song 1994",
+        params: &[FLOWS, RTT],
+        size: |pipe, _, _| pipe,
+    },
+    Rule {
+        name: "stanford",
+        title: "Stanford: C R / sqrt(N), times a factor",
+        source: "Appenzeller, Keslassy, McKeown 2004; Zhang 2008, section VII.4 for the factor",
+        params: &[
+            FLOWS,
+            RTT,
+            number("times", "factor", 2.0, (1e-6, 1e6), "Zhang 2008, section VII.4"),
+        ],
+        size: |pipe, flows, rest| rest[0] * pipe / flows.sqrt(),
+    },
+    Rule {
+        name: "avrachenkov",
+        title: "Avrachenkov: (C R)^2 / (32 N^3)",
+        source: "Avrachenkov, Ayesta, Piunovskiy 2005",
+        params: &[FLOWS, RTT],
+        size: |pipe, flows, _| pipe * pipe / (32.0 * flows * flows * flows),
+    },
+    Rule {
+        name: "enachescu",
+        title: "Enachescu: 10 to 20 packets, for paced traffic",
+        source: "Enachescu, Ganjali, Goel, McKeown, Roughgarden 2006",
+        params: &[
+            FLOWS,
+            RTT,
+            number("packets", "the buffer", 20.0, (1.0, 1e6), "Enachescu et al. 2006"),
+        ],
+        size: |_, _, rest| rest[0],
+    },
+    Rule {
+        name: "bscl",
+        title: "BSCL: full use, or a loss, whichever needs more",
+        source: "Dhamdhere, Jiang, Dovrolis 2005; Zhang 2008, eq 9 and 10",
+        params: &[
+            FLOWS,
+            RTT,
+            number(
+                "loss",
+                "share that may be lost, p*",
+                0.02,
+                (1e-6, 1.0),
+                "Zhang 2008, table II",
+            ),
+            number(
+                "lost_per_flow",
+                "packets lost in a congestion event, per flow",
+                0.6,
+                (1e-6, 1e3),
+                "Zhang 2008, section VII.4",
+            ),
+        ],
+        size: |pipe, flows, rest| {
+            let lose = 1.0 - (1.0 - 1.0 / flows).powf(rest[1] * flows);
+            let busy = (lose * pipe - 2.0 * flows * (1.0 - lose)) / (2.0 - lose);
+            busy.max(0.87 / rest[0].sqrt() * flows - pipe)
+        },
+    },
+    Rule {
+        name: "eun_wang",
+        title: "Eun and Wang: between C R / sqrt(N) and C R N, for queues that mark",
+        source: "Eun, Wang 2008",
+        params: &[
+            FLOWS,
+            RTT,
+            number(
+                "between",
+                "where between the two, by the logarithm: 0 to 1",
+                0.0,
+                (0.0, 1.0),
+                "own choice: the smallest",
+            ),
+        ],
+        size: |pipe, flows, rest| pipe * flows.powf(1.5 * rest[0] - 0.5),
+    },
+];
+
+/// What a table of a buffer stands for.
+pub(super) enum Sized {
+    Rule(&'static Rule, Vec<f64>),
+    Sizer(AnySizerParams),
+}
+
+/// Reads a table with one rule or sizer.
+pub(super) fn read_sized(place: &str, tables: &BTreeMap<String, BTreeMap<String, Value>>) -> Fallible<Sized> {
+    let (name, table, rows) = named(place, tables)?;
+    let values = read_table(&format!("{place}, {name}"), rows, &[table])?;
+    if let Some(rule) = RULES.iter().find(|rule| rule.name == name) {
+        return Ok(Sized::Rule(rule, values));
+    }
+    let params = sizer_params(name, &values)
+        .map_err(|e| ScenarioError::at(format!("{place}, {name}, {}", e.name), e.to_string()))?;
+    Ok(Sized::Sizer(params))
+}
+
+type Named<'a> = (&'a str, &'a BTreeMap<String, Value>, &'static [ParamSpec]);
+
+fn named<'a>(place: &str, tables: &'a BTreeMap<String, BTreeMap<String, Value>>) -> Fallible<Named<'a>> {
+    let Some((name, table)) = tables.first_key_value().filter(|_| tables.len() == 1) else {
+        return Err(ScenarioError::at(place, "a buffer has exactly one rule or sizer"));
+    };
+    let sizers = SIZERS.iter().map(|sizer| (sizer.name, sizer.params));
+    let all: Vec<_> = sizers
+        .chain(RULES.iter().map(|rule| (rule.name, rule.params)))
+        .collect();
+    match all.iter().find(|(known, _)| known == name) {
+        Some((_, rows)) => Ok((name, table, rows)),
+        None => {
+            let known: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
+            Err(ScenarioError::at(
+                place,
+                format!("the rule or sizer {}", unknown_key(name, &known)),
+            ))
+        }
+    }
+}
+
+/// A table with every default filled in, as scenarios write it.
+pub(super) fn sized_in_force(choice: &BufferChoice) -> Option<Value> {
+    let BufferChoice::Tables(tables) = choice else {
+        return None;
+    };
+    let (name, table, rows) = named("", tables).ok()?;
+    let values = read_table("", rows, &[table]).ok()?;
+    let params: Value = rows
+        .iter()
+        .zip(values)
+        .map(|(row, value)| (row.name.to_owned(), Value::from(Shown(row.unit, value).to_string())))
+        .collect();
+    Some(json!({ name: params }))
+}
+
+/// Packets by a rule, at least 1: of the largest packet on the link, for the flows that cross it.
+pub(super) fn by_rule(
+    place: &str,
+    rule: &Rule,
+    values: &[f64],
+    link: &LinkSpec<Any>,
+    crossing: &[(&FlowSpec<Any>, Option<f64>)],
+) -> Fallible<u64> {
+    let needs = |key: &str, why: &str| ScenarioError::at(format!("{place}, {}, {key}", rule.name), why);
+    let flows = match values[0] {
+        0.0 => {
+            count(crossing).ok_or_else(|| needs("flows", "needs a number of flows: those on the link come and go"))?
+        }
+        flows => flows,
+    };
+    let rtt = match values[1] {
+        0.0 => harmonic(crossing).ok_or_else(|| needs("rtt", "needs a round-trip time: those on the link vary"))?,
+        rtt => rtt,
+    };
+    let packet = crossing.iter().map(|(flow, _)| flow.packet).max();
+    let packet = packet.ok_or_else(|| needs("flows", "no flow crosses the link"))?;
+    let pipe = link.capacity.bps() * rtt / packet.as_bits_f64();
+    Ok((rule.size)(pipe, flows, &values[2..]).max(1.0) as u64)
+}
+
+fn count(crossing: &[(&FlowSpec<Any>, Option<f64>)]) -> Option<f64> {
+    let mut sum = 0;
+    for (flow, _) in crossing {
+        let Arrivals::Once { count } = flow.arrivals else {
+            return None;
+        };
+        sum += count;
+    }
+    (sum > 0).then_some(sum as f64)
+}
+
+/// Of round trips that are the same for all flows of an entry, or uniform between two.
+fn harmonic(crossing: &[(&FlowSpec<Any>, Option<f64>)]) -> Option<f64> {
+    let (mut flows, mut inverse) = (0.0, 0.0);
+    for (flow, fixed) in crossing {
+        let Arrivals::Once { count } = flow.arrivals else {
+            return None;
+        };
+        let one = match (&flow.rtt, fixed) {
+            (None, Some(rtt)) => 1.0 / rtt,
+            (Some(Dist::Constant(rtt)), _) => 1.0 / rtt,
+            (Some(Dist::Uniform { low, high }), _) => (high / low).ln() / (high - low),
+            _ => return None,
+        };
+        flows += count as f64;
+        inverse += count as f64 * one;
+    }
+    let mean = flows / inverse;
+    (mean.is_finite() && mean > 0.0).then_some(mean)
+}
