@@ -18,6 +18,9 @@ def laws() -> str:
 def queues() -> str:
     """Returns the JSON list of queue disciplines and their parameters."""
 
+def sizers() -> str:
+    """Returns the JSON list of rules and sizers of buffers and their parameters."""
+
 def build() -> str:
     """Returns the version and the build profile."""
 
@@ -62,3 +65,19 @@ class Sender:
     def proposal_bps(self) -> float: ...
     @property
     def packet_size(self) -> int: ...
+
+class Sizer:
+    def __new__(cls, name: str, capacity_bps: float, params_json: str) -> Sizer: ...
+    def close(
+        self,
+        elapsed_s: float,
+        admitted: int,
+        dropped: int,
+        sent: int,
+        queue_bytes: int = 0,
+        queue_packets: int = 0,
+    ) -> float: ...
+    @property
+    def packets(self) -> float: ...
+    @property
+    def interval_s(self) -> float: ...

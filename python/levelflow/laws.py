@@ -1,4 +1,4 @@
-"""The control laws in hand: one router or one sender, without a network.
+"""The control laws in hand: one router, sender or buffer sizer, without a network.
 
 >>> from levelflow.laws import Router, Sender
 >>> router = Router("jetmax", capacity_bps=10e6)
@@ -20,7 +20,7 @@ from levelflow import _core
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Router", "Sender"]
+__all__ = ["Router", "Sender", "Sizer"]
 
 Value = str | float | bool
 
@@ -57,3 +57,21 @@ def Sender(law: str, params: Mapping[str, Value] | None = None, packet_bytes: in
         ScenarioError: if the law or a parameter is unknown or out of range.
     """
     return _core.Sender(law, json.dumps(dict(params or {})), packet_bytes)
+
+
+def Sizer(name: str, capacity_bps: float, params: Mapping[str, Value] | None = None) -> _core.Sizer:  # noqa: N802
+    """A buffer sizer at an output port.
+
+    Args:
+        name: of the sizer.
+        capacity_bps: line rate of the port, bit/s.
+        params: parameters that differ from the defaults, as in scenarios.
+
+    Raises:
+        ScenarioError: if the sizer or a parameter is unknown or out of range.
+
+    >>> sizer = Sizer("adt", capacity_bps=10e6, params={"utilisation": 0.9, "gain": 100})
+    >>> sizer.close(elapsed_s=0.2, admitted=200_000, dropped=0, sent=200_000)
+    110.0
+    """
+    return _core.Sizer(name, capacity_bps, json.dumps(dict(params or {})))

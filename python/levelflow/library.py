@@ -51,6 +51,12 @@ def queues() -> list[dict[str, Any]]:
     return found
 
 
+def sizers() -> list[dict[str, Any]]:
+    """Returns the rules and sizers of buffers with their parameter tables."""
+    found: list[dict[str, Any]] = json.loads(_core.sizers())
+    return found
+
+
 def allowed(parameter: dict[str, Any]) -> str:
     """Says which values a parameter of `laws` or `queues` takes."""
     words = ["true", "false"] if parameter["kind"] == "switch" else parameter["choices"]
@@ -64,6 +70,8 @@ def buffers() -> Listing:
         ['buffer = "64 kB"', "a packet is dropped when one that arrives does not fit into so many bytes"],
         ['buffer = "100 packets"', "a packet is dropped when one arrives and so many wait"],
         ['buffer = "1 BDP"', "as bytes: capacity times the round-trip time of the flows that cross the link"],
+        ["buffer = { bscl = { loss = 0.01 } }", "by a rule, from the flows that cross the link: levelflow list sizers"],
+        ["buffer = { abs_log = { loss = 0.01 } }", "by a sizer, while the run goes on: levelflow list sizers"],
     ]
     return "Buffers of [[link]]", ["key", "meaning"], rows
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from levelflow import _core
-from levelflow.library import CHECKOUT, allowed, laws, queues
+from levelflow.library import CHECKOUT, allowed, laws, queues, sizers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -54,7 +54,7 @@ QUANTITIES = ("Duration", "Rate", "Bytes", "Frequency")
 
 def pages() -> dict[Path, str]:
     """Returns the text of every page that is written in full or in part, by its path."""
-    whole = {"scenario.md": _scenario(), "queues.md": _queues(), "cli.md": _commands()}
+    whole = {"scenario.md": _scenario(), "queues.md": _queues(), "buffers.md": _buffers(), "cli.md": _commands()}
     made = {REFERENCE / name: f"{ORIGIN}\n" + "\n".join(lines) + "\n" for name, lines in whole.items()}
     partly = {"README": _index(), **{law["name"]: _law(law) for law in laws()}}
     return made | {LAWS / f"{name}.md": _filled(LAWS / f"{name}.md", lines) for name, lines in partly.items()}
@@ -198,6 +198,18 @@ def _queues() -> Iterator[str]:
         if queue["params"]:
             yield f"Its signal in results: {queue['signal']}.\n"
             yield from _parameters(queue["params"])
+
+
+def _buffers() -> Iterator[str]:
+    yield "# Buffers"
+    yield 'How much a queue may hold is a size, such as `buffer = "100 packets"`, or one of these, as'
+    yield "`levelflow list sizers` shows them: a rule, which is worked out before the run, or a sizer, which changes"
+    yield "the buffer while the run goes on. A link names its own: `buffer = { bscl = {} }`, or with parameters"
+    yield "`buffer = { abs_log = { loss = 0.01 } }`. The packet in service counts."
+    for sizer in sizers():
+        yield f"\n## `{sizer['name']}`"
+        yield f"{sizer['title']}. {'A sizer' if sizer['adapts'] else 'A rule'}. Source: {sizer['source']}.\n"
+        yield from _parameters(sizer["params"])
 
 
 def _parameters(table: list[dict[str, Any]]) -> Iterator[str]:

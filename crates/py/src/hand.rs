@@ -1,10 +1,11 @@
 //! One router or one sender of a law, spoken to through its header's bytes.
 
+use levelflow_protocols::sizing::{AnySizer, Load};
 use levelflow_protocols::{
     Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender, Arrived, Arriving, Feedback, FlowInfo, Kind, Loss,
     Outgoing, PortInfo, PortView, Protocol, RouterLaw, SenderLaw,
 };
-use levelflow_sim::scenario::law_params;
+use levelflow_sim::scenario::{law_params, sizer_named};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -239,5 +240,61 @@ impl Sender {
     /// Every variable of the sender.
     fn __repr__(&self) -> String {
         format!("{:?}", self.law)
+    }
+}
+
+/// A buffer sizer at one output port.
+#[pyclass(module = "levelflow._core")]
+pub struct Sizer(AnySizer);
+
+#[pymethods]
+impl Sizer {
+    #[new]
+    fn new(name: &str, capacity_bps: f64, params_json: &str) -> PyResult<Self> {
+        let capacity =
+            Rate::new(capacity_bps).ok_or_else(|| PyValueError::new_err("capacity_bps must be at least 0"))?;
+        let table = serde_json::from_str(params_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        let params = sizer_named(name, &table).map_err(refuse)?;
+        Ok(Self(AnySizer::new(&params, &PortInfo { id: 1, capacity })))
+    }
+
+    /// An interval ends in which so many bytes were admitted, dropped and sent, and after which so much waits; gives the
+    /// packets that the port may hold from now on.
+    #[pyo3(signature = (elapsed_s, admitted, dropped, sent, queue_bytes=0, queue_packets=0))]
+    fn close(
+        &mut self,
+        elapsed_s: f64,
+        admitted: u64,
+        dropped: u64,
+        sent: u64,
+        queue_bytes: u64,
+        queue_packets: u32,
+    ) -> PyResult<f64> {
+        self.0.on_interval(&Load {
+            elapsed: seconds("elapsed_s", elapsed_s)?,
+            admitted: Bytes::new(admitted),
+            dropped: Bytes::new(dropped),
+            sent: Bytes::new(sent),
+            queue: Bytes::new(queue_bytes),
+            packets: queue_packets,
+        });
+        Ok(self.0.packets())
+    }
+
+    /// Packets that the port may hold.
+    #[getter]
+    fn packets(&self) -> f64 {
+        self.0.packets()
+    }
+
+    /// Time between two calls of `close`, s.
+    #[getter]
+    fn interval_s(&self) -> f64 {
+        self.0.interval().as_secs_f64()
+    }
+
+    /// Every variable of the sizer.
+    fn __repr__(&self) -> String {
+        format!("{:?}", self.0)
     }
 }

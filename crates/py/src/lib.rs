@@ -163,6 +163,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Simulation>()?;
     module.add_class::<hand::Router>()?;
     module.add_class::<hand::Sender>()?;
+    module.add_class::<hand::Sizer>()?;
     for function in [
         wrap_pyfunction!(parse, module)?,
         wrap_pyfunction!(resolve, module)?,

@@ -15,6 +15,7 @@ class Kind(StrEnum):
 
     PROTOCOLS = "protocols"
     QUEUES = "queues"
+    SIZERS = "sizers"
     TRAFFIC = "traffic"
     SCENARIOS = "scenarios"
     CLAIMS = "claims"
@@ -45,6 +46,10 @@ def list_(kind: Annotated[Kind, typer.Argument(help=f"What to list: {', '.join(K
         for queue in queues:
             if queue["params"]:
                 _show_parameters(f"Parameters of {queue['name']}", queue["params"])
+    if kind is Kind.SIZERS:
+        for sizer in library.sizers():
+            _show_parameters(f"{sizer['name']}: {sizer['title']}\nSource: {sizer['source']}", sizer["params"])
+        return
     title, head, rows = {
         Kind.QUEUES: library.buffers,
         Kind.TRAFFIC: library.traffic,

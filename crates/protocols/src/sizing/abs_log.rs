@@ -11,23 +11,28 @@
 //!
 //! over a *cycle* of time `t` in which `n` bytes arrived. `d` is the round trip that the port itself makes, `rtt` plus the
 //! mean wait; nothing that senders do about a buffer can be seen sooner, so `k` is a gain per round trip. A cycle ends at the
-//! first measurement after `d` that has a drop in it. So it holds whole sawteeth, and in the mean over many cycles
-//! both brackets are zero just where time means of `v` and `p` are on target.
+//! first measurement after `d` that has a drop in it, so that it holds whole sawteeth, or after [`PATIENCE`] round trips without
+//! one. In the mean over many cycles both brackets are zero just where time means of `v` and `p` are on target.
 //!
-//! A port that drops nothing for [`PATIENCE`] round trips is not filled by its buffer: the cycle ends, but an idle port's `b_u` does
-//! not grow, since room that nobody fills changes nothing.
+//! A port that drops nothing is not filled, and room that nobody fills changes nothing: an idle port's `b_u` waits for a drop
+//! before it grows, and forgets what was idle [`MEMORY`] round trips ago.
+//!
+//! A buffer that shrinks below what waits would drop all that arrives, and take that for losses of the traffic. So it follows the
+//! queue down.
 //!
 //! `docs/concepts/adaptive-buffers.md` has the argument for convergence, and runs beside the printed controllers.
 
-use levelflow_units::Duration;
+use levelflow_units::{Bytes, Duration};
 
 use super::abs::{BOUNDS, INTERVAL, TARGETS, fit};
 use super::{Load, Sizer, SizerInfo};
 use crate::law::PortInfo;
 use crate::params::{ParamError, ParamSpec, Unit, seconds};
 
-/// Round trips without a drop after which a port counts as not filled.
-const PATIENCE: f64 = 50.0;
+/// Round trips without a drop that end a cycle.
+const PATIENCE: f64 = 10.0;
+/// Round trips after which a port that dropped nothing forgets that it was idle.
+const MEMORY: f64 = 200.0;
 /// Largest change of the logarithm of a buffer in a cycle: a factor of two.
 const LARGEST_STEP: f64 = core::f64::consts::LN_2;
 /// The buffer that does not rule stays within this factor, so that it can take over.
@@ -86,7 +91,7 @@ const TABLE: &[ParamSpec] = &[
     BOUNDS[1],
 ];
 
-/// Sums over the running cycle.
+/// Sums over a running cycle.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct Cycle {
     /// Seconds.
@@ -99,6 +104,31 @@ struct Cycle {
     waiting: f64,
 }
 
+impl Cycle {
+    fn add(&mut self, elapsed: f64, load: &Load) {
+        self.time += elapsed;
+        self.sent += load.sent.as_bits_f64();
+        self.arrived += load.admitted.as_bits_f64() + load.dropped.as_bits_f64();
+        self.dropped += load.dropped.as_bits_f64();
+        self.waiting += load.queue.as_bits_f64() * elapsed;
+    }
+
+    /// Mean wait, seconds.
+    fn wait(&self, capacity: f64) -> f64 {
+        self.waiting / self.time / capacity
+    }
+
+    /// Round trips that it has lasted.
+    fn trips(&self, params: &AbsLogParams, capacity: f64) -> f64 {
+        self.time / (params.rtt + self.wait(capacity))
+    }
+
+    /// Share of the line that was not used.
+    fn idle(&self, capacity: f64) -> f64 {
+        1.0 - (self.sent / (capacity * self.time)).min(1.0)
+    }
+}
+
 /// State at one port.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AbsLog {
@@ -107,9 +137,16 @@ pub struct AbsLog {
     buffer_u: f64,
     buffer_p: f64,
     buffer_d: f64,
-    cycle: Cycle,
+    cycle_u: Cycle,
+    cycle_p: Cycle,
     /// Packets that wait.
     waiting: f64,
+}
+
+/// A buffer after its logarithm has changed.
+fn changed(params: &AbsLogParams, buffer: f64, change: f64) -> f64 {
+    let change = change.clamp(-LARGEST_STEP, LARGEST_STEP);
+    (buffer * libm::exp(change)).clamp(1.0, params.largest)
 }
 
 impl AbsLog {
@@ -117,38 +154,54 @@ impl AbsLog {
         self.buffer_u.max(self.buffer_p).min(self.buffer_d)
     }
 
-    fn close_cycle(&mut self, params: &AbsLogParams) {
-        let Cycle {
-            time,
-            sent,
-            arrived,
-            dropped,
-            waiting,
-        } = core::mem::take(&mut self.cycle);
-        let wait = waiting / time / self.capacity;
-        let trips = time / (params.rtt + wait);
-        let weight = params.gain * trips;
-        let size = |buffer: f64, error: f64| {
-            let step = error.clamp(-LARGEST_STEP, LARGEST_STEP);
-            (buffer * libm::exp(step)).clamp(1.0, params.largest)
+    fn control_utilisation(&mut self, params: &AbsLogParams, drops: bool) {
+        let (idle, trips) = (
+            self.cycle_u.idle(self.capacity),
+            self.cycle_u.trips(params, self.capacity),
+        );
+        let allowed = 1.0 - params.utilisation;
+        let over = if idle > allowed {
+            drops && trips >= 1.0
+        } else {
+            trips >= if drops { 1.0 } else { PATIENCE }
         };
-        let idle = 1.0 - (sent / (self.capacity * time)).min(1.0);
-        if params.utilisation > 0.0 && (dropped > 0.0 || idle < 1.0 - params.utilisation) {
-            let allowed = 1.0 - params.utilisation;
-            self.buffer_u = size(self.buffer_u, weight * (idle - allowed) / allowed);
+        if over {
+            let change = params.gain * trips * (idle - allowed) / allowed;
+            self.buffer_u = changed(params, self.buffer_u, change);
+        }
+        if over || trips > MEMORY {
+            self.cycle_u = Cycle::default();
+        }
+    }
+
+    fn control_loss_and_delay(&mut self, params: &AbsLogParams, drops: bool) {
+        let trips = self.cycle_p.trips(params, self.capacity);
+        if trips < if drops { 1.0 } else { PATIENCE } {
+            return;
+        }
+        let cycle = core::mem::take(&mut self.cycle_p);
+        let weight = params.gain * trips;
+        if params.loss > 0.0 {
+            let excess = cycle.dropped - params.loss * cycle.arrived;
+            let change = weight * excess / (params.loss * self.capacity * cycle.time);
+            self.buffer_p = changed(params, self.buffer_p, change);
+        }
+        if params.delay > 0.0 {
+            let change = weight * (params.delay - cycle.wait(self.capacity)) / params.delay;
+            self.buffer_d = changed(params, self.buffer_d, change);
+        }
+    }
+
+    fn keep_up(&mut self, params: &AbsLogParams) {
+        let wanted = self.wanted();
+        if params.utilisation > 0.0 {
+            self.buffer_u = self.buffer_u.max(wanted / BEHIND);
         }
         if params.loss > 0.0 {
-            let excess = (dropped - params.loss * arrived) / (params.loss * self.capacity * time);
-            self.buffer_p = size(self.buffer_p, weight * excess);
+            self.buffer_p = self.buffer_p.max(wanted / BEHIND);
         }
         if params.delay > 0.0 {
-            self.buffer_d = size(self.buffer_d, weight * (params.delay - wait) / params.delay);
-        }
-        let ruling = self.wanted();
-        self.buffer_u = self.buffer_u.max(ruling / BEHIND);
-        self.buffer_p = self.buffer_p.max(ruling / BEHIND);
-        if params.delay > 0.0 {
-            self.buffer_d = self.buffer_d.min(ruling * BEHIND);
+            self.buffer_d = self.buffer_d.min(wanted * BEHIND);
         }
     }
 }
@@ -188,35 +241,28 @@ impl Sizer for AbsLog {
         let wanted = |target: f64, otherwise: f64| if target > 0.0 { params.initial } else { otherwise };
         Self {
             capacity: port.capacity.bps(),
-            buffer_u: wanted(params.utilisation, 1.0),
+            buffer_u: wanted(params.utilisation, if params.loss > 0.0 { 1.0 } else { params.largest }),
             buffer_p: wanted(params.loss, 1.0),
             buffer_d: wanted(params.delay, params.largest),
-            cycle: Cycle::default(),
+            cycle_u: Cycle::default(),
+            cycle_p: Cycle::default(),
             waiting: 0.0,
         }
     }
 
     fn on_interval(&mut self, params: &AbsLogParams, load: &Load) {
+        self.waiting = f64::from(load.packets).min(params.largest);
         if self.capacity == 0.0 || load.elapsed == Duration::ZERO {
             return;
         }
-        let elapsed = load.elapsed.as_secs_f64();
-        self.waiting = f64::from(load.packets).min(params.largest);
-        let cycle = &mut self.cycle;
-        cycle.time += elapsed;
-        cycle.sent += load.sent.as_bits_f64();
-        cycle.arrived += load.admitted.as_bits_f64() + load.dropped.as_bits_f64();
-        cycle.dropped += load.dropped.as_bits_f64();
-        cycle.waiting += load.queue.as_bits_f64() * elapsed;
-        let trip = params.rtt + cycle.waiting / cycle.time / self.capacity;
-        let patience = if load.dropped > levelflow_units::Bytes::ZERO {
-            1.0
-        } else {
-            PATIENCE
-        };
-        if cycle.time >= patience * trip {
-            self.close_cycle(params);
+        let (elapsed, drops) = (load.elapsed.as_secs_f64(), load.dropped > Bytes::ZERO);
+        if params.utilisation > 0.0 {
+            self.cycle_u.add(elapsed, load);
+            self.control_utilisation(params, drops);
         }
+        self.cycle_p.add(elapsed, load);
+        self.control_loss_and_delay(params, drops);
+        self.keep_up(params);
     }
 
     fn packets(&self) -> f64 {

@@ -52,14 +52,16 @@ pub fn table<S: Sizer>() {
 fn loads() -> impl Strategy<Value = Vec<Load>> {
     let bytes = || prop_oneof![Just(0), 0..1_000_000_u64, any::<u64>()].prop_map(Bytes::new);
     let elapsed = prop_oneof![1..1_000_000_u64, 1..10_000_000_000_000_u64].prop_map(Duration::from_ps);
-    let load =
-        (elapsed, bytes(), bytes(), bytes(), bytes(), any::<u32>()).prop_map(|(elapsed, admitted, dropped, sent, queue, packets)| Load {
+    let load = (elapsed, bytes(), bytes(), bytes(), bytes(), any::<u32>()).prop_map(
+        |(elapsed, admitted, dropped, sent, queue, packets)| Load {
             elapsed,
             admitted,
             dropped,
             sent,
             queue,
-        });
+            packets,
+        },
+    );
     list(load, 0..100)
 }
 

@@ -193,6 +193,20 @@ pub(super) fn read_sized(place: &str, tables: &BTreeMap<String, BTreeMap<String,
     Ok(Sized::Sizer(params))
 }
 
+/// Parameters of a sizer from a table of those that differ from the defaults.
+///
+/// # Errors
+/// When the sizer or a parameter is unknown, or a value is not allowed.
+pub fn sizer_named(name: &str, table: &BTreeMap<String, Value>) -> Fallible<AnySizerParams> {
+    match read_sized("sizer", &BTreeMap::from([(name.to_owned(), table.clone())]))? {
+        Sized::Sizer(params) => Ok(params),
+        Sized::Rule(..) => Err(ScenarioError::at(
+            "sizer",
+            format!("{name} is a rule: it does not adapt"),
+        )),
+    }
+}
+
 type Named<'a> = (&'a str, &'a BTreeMap<String, Value>, &'static [ParamSpec]);
 
 fn named<'a>(place: &str, tables: &'a BTreeMap<String, BTreeMap<String, Value>>) -> Fallible<Named<'a>> {

@@ -19,7 +19,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use buffers::BufferChoice;
+pub use buffers::{BufferChoice, sizer_named};
 pub use describe::{describe_laws, describe_queues, describe_sizers, schema};
 pub use error::ScenarioError;
 pub use laws::law_params;

@@ -1,0 +1,141 @@
+"""Buffer rules and sizers in the engine, against theory and against fixed buffers."""
+
+import polars as pl
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from levelflow import Scenario, ScenarioError
+from levelflow.laws import Sizer
+from levelflow.theory import adaptive_buffer, buffers
+
+CAPACITY = 10e6  # bit/s
+INTERVAL = 0.2  # s
+FULL = int(CAPACITY * INTERVAL / 8)  # bytes in an interval
+
+
+def bottleneck(buffer, duration="100 s", count=16, seed=1):
+    scenario = Scenario("sized", duration, seed=seed, sample="1 s")
+    scenario.link("A", "B", "10 Mb/s", "10 ms", buffer=buffer, duplex=True, reverse={"buffer": "unlimited"})
+    return scenario.flow("x", "newreno", "A", "B", count=count, packet="1500 B", rtt={"uniform": ["30 ms", "62 ms"]})
+
+
+def measured(result, since):
+    """Utilisation, loss and mean buffer of the link from a time on."""
+    rows = result.links.filter((pl.col("link") == "A->B") & (pl.col("t") > since))
+    loss = 8 * rows["dropped_bytes"].sum() / rows["arrival_bps"].sum()
+    return rows["throughput_bps"].mean() / CAPACITY, loss, rows["buffer_packets"].mean()
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.integers(0, FULL), st.integers(0, FULL)), min_size=1, max_size=60),
+    st.sampled_from(["signed", "absolute", "none"]),
+    st.sampled_from(["none", "fraction", "percent"]),
+    st.sampled_from(["printed", "full"]),
+    st.sampled_from([(0.95, 0.005), (0.7, 0.05), (0.98, None), (None, 0.02)]),
+)
+def test_abs_does_what_theory_does(loads, damping, training, gradient, targets):
+    utilisation, loss = targets
+    words = {"damping": damping, "training": training, "gradient": gradient}
+    sizer = Sizer("abs", CAPACITY, {"utilisation": utilisation or 0, "loss": loss or 0, **words})
+    setup = adaptive_buffer.Settings(utilisation, loss, **words)
+    state = adaptive_buffer.start(setup, 100.0)
+    for sent, dropped in loads:
+        p, u = adaptive_buffer.measured(sent, dropped, CAPACITY, INTERVAL)
+        state = adaptive_buffer.update(setup, state, u, p)
+        assert sizer.close(INTERVAL, sent, dropped, sent) == pytest.approx(adaptive_buffer.size(setup, state), rel=1e-9)
+
+
+@given(st.integers(0, FULL), st.floats(1, 1000), st.floats(0.1, 0.99))
+def test_adaptive_drop_tail_does_what_theory_does(sent, gain, target):
+    sizer = Sizer("adt", CAPACITY, {"utilisation": target, "gain": gain})
+    wanted = buffers.adaptive_drop_tail(100.0, sent / FULL, target, gain)
+    assert sizer.close(INTERVAL, sent, 0, sent) == pytest.approx(max(wanted, 1))
+
+
+@pytest.mark.parametrize("flows", [2, 16, 1024])
+def test_rules_are_those_of_theory(flows):
+    harmonic = buffers.harmonic_rtt(0.03, 0.03 + 0.002 * flows)
+    pipe = buffers.pipe(CAPACITY, harmonic)
+    wanted = {
+        "thumb": pipe,
+        "stanford": buffers.stanford(pipe, flows, 2.0),
+        "avrachenkov": buffers.avrachenkov(pipe, flows),
+        "enachescu": buffers.ENACHESCU[1],
+        "bscl": buffers.bscl(pipe, flows, 0.02),
+        "eun_wang": buffers.eun_wang(pipe, flows)[0],
+    }
+    for rule, packets in wanted.items():
+        scenario = bottleneck({rule: {}}, count=flows).set("flow.x.rtt", {"uniform": ["30 ms", f"{30 + 2 * flows} ms"]})
+        assert scenario.resolve()["links"][0]["buffer"] == f"{max(int(packets), 1)} packets", rule
+
+
+def test_a_sizer_is_told_what_the_link_did():
+    """Adaptive DropTail's buffer is the sum of what utilisation lacked, which the samples tell as well."""
+    gain, target = 100.0, 0.9
+    scenario = bottleneck(
+        {"adt": {"utilisation": target, "gain": gain, "interval": "1 s", "initial": "500 packets"}}, "20 s"
+    )
+    links = scenario.run().links.filter(pl.col("link") == "A->B")
+    used = links["throughput_bps"].to_numpy() / CAPACITY
+    wanted = 500 + gain * (target - used).cumsum()
+    assert links["buffer_packets"].to_numpy() == pytest.approx(wanted.astype(int), abs=1)
+
+
+@pytest.mark.parametrize(("initial", "count"), [(10, 16), (2000, 16), (100, 64)])
+def test_abs_in_logarithms_meets_the_target_of_loss(initial, count):
+    sizer = {"abs_log": {"loss": 0.02, "initial": f"{initial} packets"}}
+    used, loss, buffer = measured(bottleneck(sizer, "400 s", count).run(), 200)
+    assert loss == pytest.approx(0.02, rel=0.1)
+    assert used > 0.98
+    around = [
+        measured(bottleneck(f"{int(buffer * part)} packets", "400 s", count).run(), 200)[1] for part in (0.8, 1.25)
+    ]
+    assert around[0] > 0.02 > around[1]
+
+
+@pytest.mark.parametrize("initial", [2, 200])
+def test_abs_in_logarithms_meets_the_target_of_utilisation(initial):
+    sizer = {"abs_log": {"utilisation": 0.95, "loss": 0, "initial": f"{initial} packets"}}
+    used, _, buffer = measured(bottleneck(sizer, "600 s", count=2).run(), 300)
+    assert used == pytest.approx(0.95, abs=0.01)
+    assert buffer < 60
+
+
+@pytest.mark.parametrize("others", [{"loss": 0.001}, {"loss": 0, "utilisation": 0}])
+def test_a_target_of_delay_goes_before_the_others(others):
+    result = bottleneck({"abs_log": {"delay": "20 ms", **others}}, "200 s").run()
+    rows = result.links.filter((pl.col("link") == "A->B") & (pl.col("t") > 100))
+    assert 8 * rows["queue_bytes"].mean() / CAPACITY == pytest.approx(0.02, rel=0.2)
+
+
+def test_an_idle_port_keeps_its_buffer():
+    scenario = Scenario("idle", "100 s").link("A", "B", "10 Mb/s", "1 ms", buffer={"abs_log": {"loss": 0}}, duplex=True)
+    scenario.set("link.A->B.reverse", {"buffer": "unlimited"}).flow("x", {"cbr": {"rate": "5 Mb/s"}}, "A", "B")
+    assert set(scenario.run().links.filter(pl.col("link") == "A->B")["buffer_packets"]) == {100.0}
+
+
+@pytest.mark.parametrize(
+    ("buffer", "says"),
+    [
+        ({"abs_lag": {}}, "abs_log"),
+        ({"abs": {}, "adt": {}}, "exactly one"),
+        ({"abs": {"loss": 0, "utilisation": 0}}, "no target"),
+        ({"abs": {"initial": "11000 packets"}}, "at most largest"),
+        ({"abs": {"loss": "2 %"}}, "plain number"),
+        ({"abs_log": {"loss": 1.5}}, "out of range"),
+        ({"bscl": {"flows": -1}}, "out of range"),
+        (7, "size"),
+    ],
+)
+def test_a_bad_buffer_gets_one_line(buffer, says):
+    with pytest.raises(ScenarioError, match=says) as caught:
+        bottleneck(buffer).resolve()
+    assert "\n" not in str(caught.value)
+
+
+def test_a_rule_asks_for_what_it_cannot_know():
+    scenario = bottleneck({"stanford": {}}).set("flow.x.arrivals", {"poisson": "1 /s"}).set("flow.x.count", None)
+    with pytest.raises(ScenarioError, match="flows"):
+        scenario.resolve()
