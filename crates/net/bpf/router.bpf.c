@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+/*
+ * The router in the kernel: counts what leaves a device and stamps headers of its law. It runs before the queue, so it sees what is
+ * offered, and lets every packet pass. Ethernet without VLAN tags; IPv4 and IPv6, the latter with at most a hop-by-hop header;
+ * fragments and everything else are foreign load.
+ */
+#include "kernel.h"
+#include "float.h"
+#include "laws.h"
+
+enum { ETHERNET = 14, UDP = 8, SHIM = 24, ACK = 3, IP_UDP = 17, LONGEST = 28 };
+
+struct count {
+	u64 packets, bytes;
+	u64 stamped; /* headers of the law that routers may write to */
+	u64 answers;
+	u64 refused; /* shims of the law that are none */
+	u64 words[8];
+};
+
+struct {
+	NUMBER(type, ARRAY);
+	NUMBER(max_entries, 2);
+	TYPE(key, u32);
+	TYPE(value, struct told);
+} TOLD SEC(".maps");
+
+struct {
+	NUMBER(type, ARRAY);
+	NUMBER(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct control);
+} CONTROL SEC(".maps");
+
+struct {
+	NUMBER(type, PERCPU_ARRAY);
+	NUMBER(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct count);
+} COUNT SEC(".maps");
+
+struct {
+	NUMBER(type, ARRAY);
+	NUMBER(max_entries, 1);
+	TYPE(key, u32);
+	TYPE(value, struct state);
+} STATE SEC(".maps");
+
+/* A datagram, or many of equal length that the device will cut. */
+struct job {
+	struct __sk_buff *skb;
+	const struct told *told;
+	const struct control *control;
+	struct count *count;
+	struct state *state;
+	u64 now;
+	u32 udp, length, segment, headers;
+};
+
+/* Tells the law of load that is not its own. */
+INLINE void foreign(const struct job *job, u64 packets, u64 bytes)
+{
+	struct count *count = job->count;
+	struct state *s = job->state;
+
+	count->packets += packets;
+	count->bytes += bytes;
+	if (LAW == JETMAX) {
+		add_halves(&count->words[2], bytes << 8);
+	} else if (LAW == EMKC || LAW == MAXNET) {
+		count->words[0] += bytes;
+	} else {
+		bpf_spin_lock(&s->lock);
+		turn(job->told, job->control, s);
+		s->sums[0] += bytes;
+		if (LAW == XCP)
+			xcp_queue(job->told->words, s, job->now);
+		bpf_spin_unlock(&s->lock);
+	}
+}
+
+INLINE void own(const struct job *job, u32 size, u32 *header)
+{
+	const u64 *told = job->told->words;
+	struct count *count = job->count;
+	struct state *s = job->state;
+
+	count->packets++;
+	count->bytes += size;
+	count->stamped++;
+	if (LAW == JETMAX) {
+		jetmax(told, count->words, size, header);
+	} else if (LAW == EMKC) {
+		count->words[0] += size;
+		emkc(told, header);
+	} else if (LAW == MAXNET) {
+		count->words[0] += size;
+		maxnet(told, header);
+	} else {
+		bpf_spin_lock(&s->lock);
+		turn(job->told, job->control, s);
+		s->sums[0] += size;
+		if (LAW == RCP)
+			rcp(told, s, header);
+		if (LAW == XCP) {
+			xcp_queue(told, s, job->now);
+			xcp(told, s, size, header);
+		}
+		bpf_spin_unlock(&s->lock);
+	}
+}
+
+/* Whether the law may write to what was read of this payload; counts what is the law's, but not for it to write to. */
+INLINE int is_own(const struct job *job, u32 at, u32 length, u32 *words)
+{
+	const u8 *shim = (const u8 *)words;
+
+	if (length < SHIM || bpf_skb_load_bytes(job->skb, at, words, SHIM) < 0)
+		return 0;
+	if (words[0] != BE32(0x4c564601) || shim[6] != LAW || shim[4] > ACK || length < SHIM + (u32)shim[7])
+		return 0;
+	if (shim[4] == ACK) {
+		job->count->answers++;
+		return 0;
+	}
+	if (shim[7] != header_bytes() || bpf_skb_load_bytes(job->skb, at + SHIM, words, header_bytes()) < 0 ||
+	    !is_header(words)) {
+		job->count->refused++;
+		return 0;
+	}
+	return 1;
+}
+
+/* Writes the header back and mends the checksum; that of packets to be cut is made later. */
+INLINE void write(const struct job *job, u32 at, u32 *before, u32 *after)
+{
+	u32 length = header_bytes();
+	s64 change;
+
+	change = bpf_csum_diff(before, length, after, length, 0);
+	if (!change)
+		return;
+	if (bpf_skb_store_bytes(job->skb, at, after, length, 0) < 0)
+		return;
+	if (job->segment == job->length)
+		bpf_l4_csum_replace(job->skb, job->udp + 6, 0, change, BPF_F_MARK_MANGLED_0);
+}
+
+static long datagram(u32 index, struct job *job)
+{
+	u32 words[LONGEST / 4] = {}, before[LONGEST / 4]; /* the shim is shorter */
+	u32 from = index * job->segment, at = job->udp + UDP + from, length = job->length - from;
+	u32 size;
+
+	if (length > job->segment)
+		length = job->segment;
+	size = job->headers + length;
+	if (!is_own(job, at, length, words)) {
+		foreign(job, 1, size);
+		return 0;
+	}
+	__builtin_memcpy(before, words, sizeof(before));
+	own(job, size, words);
+	write(job, at + SHIM, before, words);
+	return 0;
+}
+
+/* Finds the UDP header of a whole IPv4 datagram; 0 if there is none. `end`: of the datagram. */
+INLINE u32 find_udp4(struct __sk_buff *skb, u32 *end)
+{
+	u8 ip[20];
+
+	if (bpf_skb_load_bytes(skb, ETHERNET, ip, sizeof(ip)) < 0)
+		return 0;
+	*end = ETHERNET + (ip[2] << 8 | ip[3]);
+	if (ip[0] < 0x45 || ip[0] > 0x4f || ip[9] != IP_UDP || ip[6] & 0x3f || ip[7])
+		return 0;
+	return ETHERNET + (ip[0] & 15) * 4;
+}
+
+INLINE u32 find_udp6(struct __sk_buff *skb, u32 *end)
+{
+	u8 ip[40], options[2];
+	u32 at = ETHERNET + sizeof(ip);
+
+	if (bpf_skb_load_bytes(skb, ETHERNET, ip, sizeof(ip)) < 0)
+		return 0;
+	*end = at + (ip[4] << 8 | ip[5]);
+	if (ip[0] >> 4 != 6)
+		return 0;
+	if (ip[6] == IP_UDP)
+		return at;
+	if (ip[6] != 0 || bpf_skb_load_bytes(skb, at, options, sizeof(options)) < 0 || options[0] != IP_UDP)
+		return 0;
+	return at + (options[1] + 1) * 8;
+}
+
+/* Fills in where the datagram lies; 0 if this is no whole UDP datagram with room for a shim. */
+INLINE int find(struct __sk_buff *skb, struct job *job)
+{
+	u32 end = 0, length;
+	u8 type[2], udp[UDP];
+
+	if (bpf_skb_load_bytes(skb, 12, type, sizeof(type)) < 0)
+		return 0;
+	if (type[0] == 0x08 && type[1] == 0x00)
+		job->udp = find_udp4(skb, &end);
+	else if (type[0] == 0x86 && type[1] == 0xdd)
+		job->udp = find_udp6(skb, &end);
+	if (!job->udp || bpf_skb_load_bytes(skb, job->udp, udp, sizeof(udp)) < 0)
+		return 0;
+	length = udp[4] << 8 | udp[5];
+	if (length < UDP + SHIM || job->udp + length > end || end > skb->len)
+		return 0;
+	job->length = length - UDP;
+	return 1;
+}
+
+SEC("classifier")
+int levelflow(struct __sk_buff *skb)
+{
+	struct job job = { .skb = skb, .now = (bpf_ktime_get_ns() - ORIGIN) * 1000 };
+	u32 key = 0, packets = skb->gso_segs;
+
+	job.control = bpf_map_lookup_elem(&CONTROL, &key);
+	job.count = bpf_map_lookup_elem(&COUNT, &key);
+	job.state = bpf_map_lookup_elem(&STATE, &key);
+	if (!job.control || !job.count || !job.state)
+		return NEXT;
+	key = *(const volatile u8 *)&job.control->slot;
+	job.told = bpf_map_lookup_elem(&TOLD, &key);
+	if (!job.told)
+		return NEXT;
+	/* Packets that are cut along the buffers they came in keep their own checksums, out of reach: not ours to touch. */
+	if (!find(skb, &job) || (skb->gso_size && bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0)) {
+		foreign(&job, packets ? packets : 1, skb->wire_len);
+		return NEXT;
+	}
+	job.segment = job.length;
+	job.headers = skb->len - job.length;
+	if (skb->gso_size && skb->gso_size < job.length) {
+		job.segment = skb->gso_size;
+		/* All at once: else each header that is written to moves the data once more. */
+		bpf_skb_pull_data(skb, skb->len);
+	}
+	bpf_loop((job.length + job.segment - 1) / job.segment, datagram, &job, 0);
+	return NEXT;
+}
+
+char LICENSE[] SEC("license") = "Dual MIT/GPL";

@@ -1,0 +1,448 @@
+//! The program, run by the kernel on made-up packets, against the laws themselves.
+
+use std::collections::BTreeMap;
+
+use aya::programs::{TestRun, TestRunOptions};
+use levelflow_protocols::shim::LENGTH;
+use levelflow_protocols::{Arriving, PortView};
+use levelflow_units::{Duration, Rate, Time};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
+
+use super::super::port::{self, Class};
+use super::*;
+
+const ETHERNET: usize = 14;
+/// The kernel runs programs on packets with a whole IP header only.
+const SHORTEST: usize = ETHERNET + 40;
+/// Length of `struct __sk_buff`, and where it has what the tests set.
+const CONTEXT: usize = 192;
+const WIRE_LENGTH: usize = 160;
+const SEGMENTS: usize = 164;
+const SEGMENT: usize = 176;
+
+fn be16(bytes: &[u8], at: usize) -> usize {
+    usize::from(bytes[at]) << 8 | usize::from(bytes[at + 1])
+}
+
+/// Where UDP header and payload of a whole datagram lie, if the program says it looks at such.
+fn datagram(frame: &[u8]) -> Option<(usize, std::ops::Range<usize>)> {
+    let ip = frame.get(ETHERNET..)?;
+    let (udp, end) = match (be16(frame, 12), ip.first()? >> 4) {
+        (0x0800, 4) if ip.len() >= 20 && ip[0] >= 0x45 => {
+            let whole = be16(ip, 6) & 0x3fff == 0;
+            (whole && ip[9] == 17).then(|| (usize::from(ip[0] & 15) * 4, be16(ip, 2)))?
+        }
+        (0x86dd, 6) if ip.len() >= 40 => match ip[6] {
+            17 => (40, 40 + be16(ip, 4)),
+            0 if *ip.get(40)? == 17 => (48 + 8 * usize::from(*ip.get(41)?), 40 + be16(ip, 4)),
+            _ => return None,
+        },
+        _ => return None,
+    };
+    let length = ip.get(udp..udp + 8).map(|header| be16(header, 4))?;
+    let fits = length >= 8 + LENGTH && udp + length <= end && end <= ip.len();
+    fits.then_some((ETHERNET + udp, ETHERNET + udp + 8..ETHERNET + udp + length))
+}
+
+/// Sum of 16-bit words in ones' complement, of a datagram with its pseudo header: 0xffff if its checksum is right.
+fn sum(frame: &[u8], udp: usize, end: usize) -> u32 {
+    let addresses = if frame[12] == 8 { 26..34 } else { 22..54 };
+    let words = |bytes: &[u8]| -> u64 {
+        bytes
+            .chunks(2)
+            .map(|c| u64::from(c[0]) << 8 | u64::from(*c.get(1).unwrap_or(&0)))
+            .sum()
+    };
+    let mut sum = words(&frame[addresses]) + words(&frame[udp..end]) + 17 + (end - udp) as u64;
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u32
+}
+
+#[derive(Debug, Clone)]
+struct Frame {
+    bytes: Vec<u8>,
+    /// Length of the parts that the device will cut the payload into, 0 for none.
+    segment: usize,
+}
+
+/// A datagram; its checksum right, or left out.
+fn frame(six: bool, extra: usize, checksum: bool, payload: &[u8]) -> Vec<u8> {
+    let udp_length = 8 + payload.len();
+    let mut bytes = vec![2; 12];
+    if six {
+        bytes.extend([0x86, 0xdd, 0x60, 0, 0, 0]);
+        let hop = if extra > 0 { 8 } else { 0 };
+        bytes.extend(((udp_length + hop) as u16).to_be_bytes());
+        bytes.extend([if hop > 0 { 0 } else { 17 }, 64]);
+        bytes.extend((0..32).map(|i| i * 7 + 1));
+        bytes.extend(&[17, 0, 1, 4, 0, 0, 0, 0][..hop]);
+    } else {
+        let header = 20 + 4 * extra;
+        bytes.extend([0x08, 0, 0x45 + extra as u8, 0]);
+        bytes.extend(((header + udp_length) as u16).to_be_bytes());
+        bytes.extend([0, 1, 0x40, 0, 64, 17, 0, 0, 10, 9, 8, 7, 10, 3, 2, 1]);
+        bytes.extend(vec![1; 4 * extra]);
+    }
+    let udp = bytes.len();
+    bytes.extend([0x12, 0x34, 0x56, 0x78]);
+    bytes.extend((udp_length as u16).to_be_bytes());
+    bytes.extend([0, 0]);
+    bytes.extend(payload);
+    if checksum || six {
+        let sum = !sum(&bytes, udp, bytes.len()) as u16;
+        let sum = if sum == 0 { 0xffff } else { sum };
+        bytes[udp + 6..udp + 8].copy_from_slice(&sum.to_be_bytes());
+    }
+    bytes
+}
+
+/// Floats that a header may hold, those at the edges more often than chance would have them.
+fn floats() -> impl Strategy<Value = u32> {
+    let edges = [
+        0.0,
+        -0.0,
+        f32::MIN,
+        f32::MAX,
+        f32::INFINITY,
+        f32::NAN,
+        1e-45,
+        1e-5,
+        -1e-5,
+        1.0,
+        100.0,
+        1e6,
+        -1e6,
+    ];
+    prop_oneof![
+        2 => prop::sample::select(edges.to_vec()).prop_map(f32::to_bits),
+        4 => (0.0..1.0f32).prop_map(f32::to_bits),
+        2 => (500.0..2000.0f32).prop_map(f32::to_bits),
+        1 => (1e3..1e8f32).prop_map(f32::to_bits),
+        1 => any::<u32>(),
+    ]
+}
+
+/// What the headers of a law may well hold, by four numbers between 0 and 1.
+fn usual(law: u8, [a, b, c, d]: [f32; 4]) -> [f32; 7] {
+    match law {
+        1 => [0.0, 0.0, 0.0, a - b, 1e7 * c, 1500.0 * d, 0.1 * b],
+        2 => [a, b, 1.0 - 8.0 * c, d, a, 0.0, 0.0],
+        3 => [2e7 * a, b, 0.0, 0.0, 0.0, 0.0, 0.0],
+        5 => [
+            0.0,
+            0.01 * a,
+            b,
+            0.0,
+            if c > 0.5 { f32::INFINITY } else { 1e4 * (d - 0.5) },
+            0.0,
+            0.0,
+        ],
+        _ => [a; 7],
+    }
+}
+
+/// Shim and header, mostly such as senders write, and something after it.
+fn payloads(law: u8, header_bytes: u8) -> impl Strategy<Value = Vec<u8>> {
+    let parts = (
+        prop::collection::vec(floats(), 7),
+        prop::array::uniform4(0.0..1.0f32),
+        prop::array::uniform4(0..4u8),
+        prop::collection::vec(any::<u8>(), 16),
+        0..160_usize,
+        0..40_u8,
+    );
+    parts.prop_map(move |(mut words, tame, small, noise, rest, oddity)| {
+        if small[2] > 0 {
+            words = usual(law, tame).map(f32::to_bits).to_vec();
+        }
+        let mut bytes = vec![b'L', b'V', b'F', 1, small[0] & 1, 0, law, header_bytes];
+        bytes.extend(noise);
+        let at = bytes.len();
+        bytes.extend(words.iter().flat_map(|word| word.to_be_bytes()));
+        bytes.truncate(at + usize::from(header_bytes));
+        match law {
+            1 => bytes[at + 4..at + 8].copy_from_slice(&[small[0] << 6 | small[1], small[1], small[2], small[3]]),
+            4 => bytes[at..at + 2].copy_from_slice(&[42, 8]),
+            5 => bytes[at..at + 4].copy_from_slice(&[0, 20, 0x33, 0]),
+            _ => {}
+        }
+        bytes.extend(vec![oddity; rest]);
+        match oddity {
+            0..=3 => bytes[4] = 3,
+            4 => bytes[4] = 4,
+            5 => bytes[3] = 2,
+            6 => bytes[6] ^= 1,
+            7 => bytes[7] += 1,
+            8 => bytes[7] = 255,
+            9 => bytes.truncate(at + 3),
+            10 if law == 1 => bytes[at + 6] = 255,
+            11 => bytes[at + 1] ^= 0x80,
+            _ => {}
+        }
+        bytes
+    })
+}
+
+fn frames(law: u8, header_bytes: u8) -> impl Strategy<Value = Frame> {
+    let one =
+        (payloads(law, header_bytes), any::<(bool, bool)>(), 0..12_usize).prop_map(|(payload, (six, sum), extra)| {
+            Frame {
+                bytes: frame(six, extra.saturating_sub(8), sum, &payload),
+                segment: 0,
+            }
+        });
+    let many = (
+        prop::collection::vec(payloads(law, header_bytes), 2..9),
+        any::<bool>(),
+        1..190_usize,
+    );
+    let many = many.prop_map(|(payloads, six, last)| {
+        let mut payload = Vec::new();
+        for mut part in payloads {
+            part.resize(190, 9);
+            payload.extend(part);
+        }
+        payload.truncate(payload.len() - 190 + last);
+        Frame {
+            bytes: frame(six, 0, true, &payload),
+            segment: 190,
+        }
+    });
+    let broken = (
+        payloads(law, header_bytes),
+        any::<bool>(),
+        any::<prop::sample::Index>(),
+        any::<prop::sample::Index>(),
+        any::<u8>(),
+    );
+    let broken = broken.prop_map(|(payload, six, at, cut, value)| {
+        let mut bytes = frame(six, 0, true, &payload);
+        let at = at.index(50);
+        bytes[at] = value;
+        if value < 100 {
+            bytes.truncate(SHORTEST + cut.index(bytes.len() - SHORTEST + 1));
+        }
+        Frame { bytes, segment: 0 }
+    });
+    let noise = prop::collection::vec(any::<u8>(), SHORTEST..200).prop_map(|bytes| Frame { bytes, segment: 0 });
+    prop_oneof![8 => one, 2 => many, 3 => broken, 1 => noise]
+}
+
+/// The law itself, told of each packet.
+struct Exact {
+    params: AnyParams,
+    law: AnyRouter,
+    queue: u64,
+    traffic: Traffic,
+}
+
+impl Exact {
+    fn packet(&mut self, now: Time, size: usize, payload: &mut [u8]) {
+        let arriving = Arriving {
+            now,
+            queue: Bytes::new(self.queue),
+            ..Arriving::alone(Bytes::new(size as u64))
+        };
+        self.traffic.packets += 1;
+        self.traffic.bytes += size as u64;
+        match port::header(&self.params, payload) {
+            Ok(mut header) => {
+                self.traffic.stamped += 1;
+                self.law.on_arrival(&self.params, &arriving, Some(&mut header));
+                if self.law.stamps_departures() {
+                    self.law.on_departure(&self.params, arriving.size, &mut header);
+                }
+                header.encode(&mut payload[LENGTH..]);
+            }
+            Err(class) => {
+                self.law.on_arrival(&self.params, &arriving, None);
+                self.traffic.answers += u64::from(class == Class::Answer);
+                self.traffic.refused += u64::from(class == Class::Refused);
+            }
+        }
+    }
+
+    /// What the frame should be when it has passed, but for its checksum.
+    fn frame(&mut self, now: Time, frame: &Frame) -> Vec<u8> {
+        let mut bytes = frame.bytes.clone();
+        let Some((_, payload)) = datagram(&bytes) else {
+            self.packet(now, frame.bytes.len(), &mut []);
+            return bytes;
+        };
+        let headers = bytes.len() - payload.len();
+        let part = if frame.segment == 0 {
+            payload.len()
+        } else {
+            frame.segment
+        };
+        for part in bytes[payload].chunks_mut(part) {
+            self.packet(now, headers + part.len(), part);
+        }
+        bytes
+    }
+}
+
+/// Lets the kernel run the program on a frame.
+fn pass(program: &mut Program, frame: &Frame) -> Vec<u8> {
+    let mut context = [0; CONTEXT];
+    let mut out = vec![0; frame.bytes.len() + 64];
+    if frame.segment > 0 {
+        let payload = datagram(&frame.bytes).unwrap().1;
+        let parts = payload.len().div_ceil(frame.segment);
+        let wire = frame.bytes.len() + (parts - 1) * (frame.bytes.len() - payload.len());
+        for (at, value) in [(WIRE_LENGTH, wire), (SEGMENTS, parts), (SEGMENT, frame.segment)] {
+            context[at..at + 4].copy_from_slice(&(value as u32).to_ne_bytes());
+        }
+    }
+    let options = TestRunOptions {
+        data_in: Some(&frame.bytes),
+        data_out: Some(&mut out),
+        ctx_in: Some(&context),
+        ..TestRunOptions::new()
+    };
+    let result = program.classifier().unwrap().test_run(options);
+    let result = result.unwrap_or_else(|e| panic!("{e:?}: {frame:02x?}"));
+    assert_eq!(result.return_value, u32::MAX, "packets go on to what comes next");
+    out.truncate(result.data_size_out as usize);
+    out
+}
+
+fn compare(frame: &Frame, expected: &[u8], mut passed: Vec<u8>) {
+    let before = &frame.bytes;
+    if let Some((udp, payload)) = datagram(before)
+        && passed.len() == before.len()
+        && frame.segment == 0
+    {
+        if be16(before, udp + 6) == 0 {
+            assert_eq!(be16(&passed, udp + 6), 0, "a checksum was invented");
+        } else if sum(before, udp, payload.end) == 0xffff {
+            assert_eq!(sum(&passed, udp, payload.end), 0xffff, "checksum of {before:02x?}");
+        }
+        passed[udp + 6..udp + 8].copy_from_slice(&before[udp + 6..udp + 8]);
+    }
+    assert_eq!(passed, expected, "{before:02x?}");
+}
+
+/// When the program saw the last packet, as far as the law can tell: XCP's router keeps until when it looks for the smallest queue.
+fn seen(program: &Program, before: u64, window: u64) -> Time {
+    let until = program.state().unwrap().kept[2];
+    Time::from_ps(if until == before {
+        until.saturating_sub(1)
+    } else {
+        until - window
+    })
+}
+
+fn agree(law: &str, changes: &[(&str, &str)], intervals: usize) {
+    let changes: BTreeMap<String, serde_json::Value> =
+        changes.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
+    let params = levelflow_sim::scenario::law_params(law, &changes).unwrap();
+    let info = PortInfo {
+        id: 7,
+        capacity: Rate::new(10e6).unwrap(),
+    };
+    let mut program = match Program::load(&params, &info) {
+        Ok(program) => program,
+        Err(e) => return eprintln!("SKIPPED {law} in the kernel: {e}"),
+    };
+    let number = params.law().number;
+    let mut told = AnyRouter::new(&params, &info);
+    let mut exact = Exact {
+        params: params.clone(),
+        law: told.clone(),
+        queue: 0,
+        traffic: Traffic::default(),
+    };
+    let mut runner = TestRunner::new_with_rng(
+        ProptestConfig::default(),
+        TestRng::from_seed(RngAlgorithm::ChaCha, &[number; 32]),
+    );
+    let mut changed = 0;
+    let one = frames(number, params.law().header_bytes as u8);
+    for interval in 0..intervals {
+        let count = if interval % 5 == 3 { 0 } else { 60 };
+        let mut words = told.told(&params, Bytes::new(exact.queue));
+        for packet in 0..count {
+            if packet == 30 {
+                exact.queue = exact.queue * 7919 % 100_003;
+                words = told.told(&params, Bytes::new(exact.queue));
+                program.refresh(&words).unwrap();
+            }
+            let frame = one.new_tree(&mut runner).unwrap().current();
+            let until = program.state().unwrap().kept[2];
+            let passed = pass(&mut program, &frame);
+            let now = seen(&program, until, words[5]);
+            let expected = exact.frame(now, &frame);
+            changed += usize::from(passed != frame.bytes);
+            compare(&frame, &expected, passed);
+        }
+        let (counted, traffic) = program.collect().unwrap();
+        assert_eq!(traffic, std::mem::take(&mut exact.traffic));
+        told.absorb(&params, &counted);
+        let view = PortView {
+            queue: Bytes::new(exact.queue),
+            ..PortView::IDLE
+        };
+        for router in [&mut told, &mut exact.law] {
+            router.on_interval(&params, Duration::from_ms(5 + interval as u64 % 7), &view);
+        }
+        assert_eq!(format!("{told:?}"), format!("{:?}", exact.law));
+        exact.queue = 1000 + 991 * interval as u64;
+        program.tell(&told.told(&params, Bytes::new(exact.queue))).unwrap();
+    }
+    assert!(changed > 10 * intervals, "only {changed} packets were stamped");
+}
+
+#[test]
+fn jetmax_in_the_kernel_is_jetmax() {
+    agree("jetmax", &[], 40);
+}
+
+#[test]
+fn emkc_in_the_kernel_is_emkc() {
+    agree("emkc", &[], 40);
+}
+
+#[test]
+fn rcp_in_the_kernel_is_rcp() {
+    agree("rcp", &[], 40);
+}
+
+#[test]
+fn rcp_by_the_longest_in_the_kernel_is_rcp() {
+    agree("rcp", &[("rtt", "max")], 40);
+}
+
+#[test]
+fn maxnet_in_the_kernel_is_maxnet() {
+    agree("maxnet", &[], 40);
+}
+
+#[test]
+fn xcp_in_the_kernel_is_xcp() {
+    agree("xcp", &[], 40);
+}
+
+#[test]
+fn xcp_by_the_longest_in_the_kernel_is_xcp() {
+    agree("xcp", &[("rtt", "max")], 40);
+}
+
+#[test]
+fn laws_without_a_kernel_form_are_refused() {
+    let params = levelflow_sim::scenario::law_params("kelly", &BTreeMap::new()).unwrap();
+    let info = PortInfo {
+        id: 1,
+        capacity: Rate::new(1e6).unwrap(),
+    };
+    let error = Program::load(&params, &info).unwrap_err();
+    assert_eq!(error.status(), 2);
+    assert!(
+        error.to_string().contains("allowed: jetmax, emkc, rcp, maxnet, xcp"),
+        "{error}"
+    );
+}
