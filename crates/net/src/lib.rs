@@ -9,6 +9,7 @@ mod error;
 pub mod flow;
 pub mod law;
 pub mod link;
+pub mod load;
 pub mod router;
 pub mod sys;
 pub mod testbed;

@@ -1,7 +1,10 @@
 //! The command line: one file per command.
 
 mod link;
+mod options;
+mod recv;
 mod router;
+mod send;
 
 use clap::{Parser, Subcommand};
 
@@ -20,6 +23,10 @@ enum Command {
     Link(link::Link),
     /// Runs a law at a bottleneck: tells senders what it can carry.
     Router(router::Router),
+    /// Generates load: flows of a law, each packet paced, to a `recv`.
+    Send(send::Send),
+    /// Answers the packets of senders and says what arrived, and how late.
+    Recv(recv::Recv),
 }
 
 impl Cli {
@@ -31,6 +38,8 @@ impl Cli {
         match self.command {
             Command::Link(command) => command.run(),
             Command::Router(command) => command.run(),
+            Command::Send(command) => command.run(),
+            Command::Recv(command) => command.run(),
         }
     }
 }

@@ -279,7 +279,7 @@ impl Show {
 }
 
 /// An address with its port; without a host, every address of the machine.
-fn address(option: &str, text: &str) -> Result<SocketAddr, Error> {
+pub(super) fn address(option: &str, text: &str) -> Result<SocketAddr, Error> {
     let wrong = |why: &str| {
         Error::input(format!(
             "{option} {text}: {why}; write HOST:PORT, such as 127.0.0.1:9000"
