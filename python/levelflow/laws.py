@@ -30,6 +30,7 @@ def Router(  # noqa: N802 - reads as the class it gives
     capacity_bps: float,
     params: Mapping[str, Value] | None = None,
     id: int = 1,  # noqa: A002
+    logged: bool = False,
 ) -> _core.Router:
     """The router half of a law at an output port.
 
@@ -38,25 +39,29 @@ def Router(  # noqa: N802 - reads as the class it gives
         capacity_bps: line rate of the port, bit/s.
         params: parameters that differ from the defaults, as in scenarios.
         id: identity of the router on the wire.
+        logged: whether `journal` holds what it was told, for `levelflow replay`.
 
     Raises:
         ScenarioError: if the law or a parameter is unknown or out of range.
     """
-    return _core.Router(law, capacity_bps, json.dumps(dict(params or {})), id)
+    return _core.Router(law, capacity_bps, json.dumps(dict(params or {})), id, logged)
 
 
-def Sender(law: str, params: Mapping[str, Value] | None = None, packet_bytes: int = 1000) -> _core.Sender:  # noqa: N802
+def Sender(  # noqa: N802
+    law: str, params: Mapping[str, Value] | None = None, packet_bytes: int = 1000, logged: bool = False
+) -> _core.Sender:
     """The sender half of a law for one flow.
 
     Args:
         law: name of the law.
         params: parameters that differ from the defaults, as in scenarios.
         packet_bytes: largest data packet, everything included.
+        logged: whether `journal` holds what it was told, for `levelflow replay`.
 
     Raises:
         ScenarioError: if the law or a parameter is unknown or out of range.
     """
-    return _core.Sender(law, json.dumps(dict(params or {})), packet_bytes)
+    return _core.Sender(law, json.dumps(dict(params or {})), packet_bytes, logged)
 
 
 def Sizer(name: str, capacity_bps: float, params: Mapping[str, Value] | None = None) -> _core.Sizer:  # noqa: N802

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from pathlib import Path
     from types import FrameType
 
+    from levelflow.capture import Capture
     from levelflow.scenario import Scenario
 
 EVENTS_PER_STEP = 250_000  # some 20 ms of work: how long a Ctrl-C or the progress bar may wait
@@ -36,17 +37,25 @@ class Interrupted(KeyboardInterrupt):
         self.result = result
 
 
-def run(scenario: Scenario, out: Path | str | None, progress: bool | Callable[[float], None]) -> Result:
+def run(
+    scenario: Scenario,
+    out: Path | str | None,
+    progress: bool | Callable[[float], None],
+    capture: Capture | None = None,
+) -> Result:
     """Simulates a scenario; see `Scenario.run`."""
     resolved = scenario.resolve()
-    simulation = _core.Simulation(scenario.to_json())
+    simulation = _core.Simulation(scenario.to_json(), capture.check().links if capture else None)
     recording = Recording(scenario, resolved, out)
     try:
         with _signals() as caught, _reporting(progress, resolved["name"]) as tell:
-            _advance(simulation, recording, caught, tell)
+            _advance(simulation, recording, capture, caught, tell)
     except BaseException:
         recording.close(simulation.now, "partial", None)
         raise
+    finally:
+        if capture:
+            capture.close()
     status = "partial" if caught else "complete"
     result = recording.close(simulation.now, status, simulation.summary())
     if caught:
@@ -55,18 +64,29 @@ def run(scenario: Scenario, out: Path | str | None, progress: bool | Callable[[f
 
 
 def _advance(
-    simulation: _core.Simulation, recording: Recording, caught: list[int], tell: Callable[[float], None]
+    simulation: _core.Simulation,
+    recording: Recording,
+    capture: Capture | None,
+    caught: list[int],
+    tell: Callable[[float], None],
 ) -> None:
-    recording.append(simulation.take())
+    def append() -> None:
+        recording.append(simulation.take())
+        if capture:
+            capture.append(simulation.captured())
+
+    append()
     recording.flush(simulation.now)
     flushed = time.monotonic()
     done = False
     while not (done or caught):
         done = simulation.advance(simulation.duration, EVENTS_PER_STEP)
-        recording.append(simulation.take())
+        append()
         tell(simulation.now / simulation.duration)
         if time.monotonic() - flushed > FLUSH_EVERY_S:
             recording.flush(simulation.now)
+            if capture:
+                capture.flush()
             flushed = time.monotonic()
 
 

@@ -15,6 +15,7 @@ from levelflow._core import ScenarioError
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from levelflow.capture import Capture
     from levelflow.results import Result
 
 __all__ = ["Scenario", "ScenarioError"]
@@ -107,12 +108,18 @@ class Scenario:
         resolved: dict[str, Any] = json.loads(self._checked(_core.resolve, self.to_json()))
         return resolved
 
-    def run(self, out: Path | str | None = None, progress: bool | Callable[[float], None] = False) -> Result:
+    def run(
+        self,
+        out: Path | str | None = None,
+        progress: bool | Callable[[float], None] = False,
+        capture: Capture | None = None,
+    ) -> Result:
         """Simulates the scenario.
 
         Args:
             out: directory for the result files; without one the result stays in memory.
             progress: True shows a bar; a function is told the share that is done, 0 to 1, and may raise to stop.
+            capture: a file for the packets that links carry.
 
         Raises:
             ScenarioError: if the scenario is not allowed; nothing is written then.
@@ -120,7 +127,7 @@ class Scenario:
         """
         from levelflow.running import run
 
-        return run(self, out, progress)
+        return run(self, out, progress, capture)
 
     def complete(self) -> dict[str, Any]:
         """Returns the scenario as written, with the points of a file in place of each `size = { cdf = ... }`.

@@ -7,6 +7,7 @@ pub mod cli;
 pub mod clock;
 mod error;
 pub mod flow;
+pub mod journal;
 pub mod law;
 pub mod link;
 pub mod load;

@@ -17,6 +17,7 @@ pub use logged::{Log, LoggedReceiver, LoggedRouter, LoggedSender, Sink};
 pub use reader::Reader;
 
 use crate::law::{Arrived, Arriving, Feedback, FlowInfo, Kind, LawInfo, Loss, Outgoing, PortInfo, PortView};
+use crate::offload::Words;
 
 /// "LVJ", then the version of the format.
 pub const MAGIC: [u8; 4] = *b"LVJ\x01";
@@ -138,10 +139,10 @@ pub enum Record<'a> {
         /// What the port looked like.
         port: PortView,
     },
-    /// What a data path without Rust has counted in the running interval.
+    /// [`Offload::absorb`](crate::offload::Offload::absorb).
     Absorb {
-        /// Its sums.
-        counted: [u64; 8],
+        /// What a data path without Rust has counted.
+        counted: Words,
     },
     /// [`Protocol::reflect`](crate::Protocol::reflect).
     Reflect {

@@ -1,11 +1,14 @@
 //! One router or one sender of a law, spoken to through its header's bytes.
 
+use std::sync::{Arc, Mutex, PoisonError};
+
+use levelflow_protocols::journal::{self, Log, LoggedReceiver, LoggedRouter, LoggedSender, Role, Sink, Start};
 use levelflow_protocols::sizing::{AnySizer, Load};
 use levelflow_protocols::{
-    Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender, Arrived, Arriving, Feedback, FlowInfo, Kind, Loss,
-    Outgoing, PortInfo, PortView, Protocol, RouterLaw, SenderLaw,
+    AnyHeader, AnyParams, Arrived, Arriving, Feedback, FlowInfo, Kind, LAWS, Loss, Outgoing, PortInfo, PortView,
+    RouterLaw, SenderLaw,
 };
-use levelflow_sim::scenario::{law_params, sizer_named};
+use levelflow_sim::scenario::{law_params, law_values, sizer_named};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
@@ -15,9 +18,56 @@ use crate::refuse;
 
 const LONGEST_HEADER: usize = 64;
 
-fn params(law: &str, json: &str) -> PyResult<AnyParams> {
-    let table = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-    law_params(law, &table).map_err(refuse)
+/// A log in memory.
+#[derive(Debug, Clone)]
+struct Page(Arc<Mutex<Vec<u8>>>);
+
+impl Page {
+    fn new() -> Self {
+        Self(Arc::new(Mutex::new(journal::MAGIC.to_vec())))
+    }
+
+    fn read(&self) -> Vec<u8> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+}
+
+impl Sink for Page {
+    fn write(&mut self, record: &[u8]) {
+        self.0
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .extend_from_slice(record);
+    }
+}
+
+/// A law with its parameters, and the log of its instances, if one is wanted.
+struct Chosen {
+    params: AnyParams,
+    values: Vec<f64>,
+    page: Option<Page>,
+}
+
+impl Chosen {
+    fn new(law: &str, json: &str, logged: bool) -> PyResult<Self> {
+        let table = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+        Ok(Self {
+            params: law_params(law, &table).map_err(refuse)?,
+            values: law_values(law, &table).map_err(refuse)?,
+            page: logged.then(Page::new),
+        })
+    }
+
+    /// Begins an instance whose state is compared after each interval or answer.
+    fn log(&self, instance: u32, role: Role) -> Option<Log<Page>> {
+        let law = LAWS.iter().find(|law| law.name == self.params.law().name)?;
+        let start = Start::new(law, role, &self.values);
+        Some(Log::start(self.page.clone()?, instance, &start, 1))
+    }
+
+    fn journal<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        Some(PyBytes::new(py, &self.page.as_ref()?.read()))
+    }
 }
 
 fn encode<'py>(py: Python<'py>, header: &AnyHeader) -> Bound<'py, PyBytes> {
@@ -49,19 +99,21 @@ fn kind(name: &str) -> PyResult<Kind> {
 /// The router half of a law at one output port.
 #[pyclass(module = "levelflow._core")]
 pub struct Router {
-    params: AnyParams,
-    law: AnyRouter,
+    chosen: Chosen,
+    law: LoggedRouter<Page>,
 }
 
 #[pymethods]
 impl Router {
     #[new]
-    fn new(law: &str, capacity_bps: f64, params_json: &str, id: u32) -> PyResult<Self> {
+    #[pyo3(signature = (law, capacity_bps, params_json, id, logged=false))]
+    fn new(law: &str, capacity_bps: f64, params_json: &str, id: u32, logged: bool) -> PyResult<Self> {
         let capacity =
             Rate::new(capacity_bps).ok_or_else(|| PyValueError::new_err("capacity_bps must be at least 0"))?;
-        let params = params(law, params_json)?;
-        let law = AnyRouter::new(&params, &PortInfo { id, capacity });
-        Ok(Self { params, law })
+        let chosen = Chosen::new(law, params_json, logged)?;
+        let port = PortInfo { id, capacity };
+        let law = LoggedRouter::new(&chosen.params, &port, chosen.log(0, Role::Router(port)));
+        Ok(Self { chosen, law })
     }
 
     /// A packet of `size` bytes arrives and finds a queue; gives the header as it goes on. Without a header it is foreign.
@@ -73,20 +125,21 @@ impl Router {
         header: Option<&[u8]>,
         queue_bytes: u64,
     ) -> PyResult<Option<Bound<'py, PyBytes>>> {
-        let mut header = header.map(|wire| decode(&self.params, wire)).transpose()?;
+        let mut header = header.map(|wire| decode(&self.chosen.params, wire)).transpose()?;
         let packet = Arriving {
             queue: Bytes::new(queue_bytes),
             ..Arriving::alone(Bytes::new(size))
         };
-        self.law.on_arrival(&self.params, &packet, header.as_mut());
+        self.law.on_arrival(&self.chosen.params, &packet, header.as_mut());
         Ok(header.map(|h| encode(py, &h)))
     }
 
     /// A packet of `size` bytes with this header leaves the queue; gives the header as it goes on.
     #[pyo3(signature = (header, size=1000))]
     fn depart<'py>(&mut self, py: Python<'py>, header: &[u8], size: u64) -> PyResult<Bound<'py, PyBytes>> {
-        let mut header = decode(&self.params, header)?;
-        self.law.on_departure(&self.params, Bytes::new(size), &mut header);
+        let mut header = decode(&self.chosen.params, header)?;
+        self.law
+            .on_departure(&self.chosen.params, Bytes::new(size), &mut header);
         Ok(encode(py, &header))
     }
 
@@ -99,7 +152,7 @@ impl Router {
             dropped: Bytes::new(dropped_bytes),
         };
         self.law
-            .on_interval(&self.params, seconds("elapsed_s", elapsed_s)?, &port);
+            .on_interval(&self.chosen.params, seconds("elapsed_s", elapsed_s)?, &port);
         Ok(())
     }
 
@@ -118,7 +171,13 @@ impl Router {
     /// Time to the end of the next interval, s.
     #[getter]
     fn interval_s(&self) -> f64 {
-        self.law.interval(&self.params).as_secs_f64()
+        self.law.interval(&self.chosen.params).as_secs_f64()
+    }
+
+    /// What it was told so far, for `levelflow replay`; `None` unless it was to be logged.
+    #[getter]
+    fn journal<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.chosen.journal(py)
     }
 
     /// Every variable of the router.
@@ -130,27 +189,23 @@ impl Router {
 /// The sender half of a law for one flow.
 #[pyclass(module = "levelflow._core")]
 pub struct Sender {
-    params: AnyParams,
-    law: AnySender,
-    receiver: AnyReceiver,
+    chosen: Chosen,
+    law: LoggedSender<Page>,
+    receiver: LoggedReceiver<Page>,
 }
 
 #[pymethods]
 impl Sender {
     #[new]
-    fn new(law: &str, params_json: &str, packet_bytes: u64) -> PyResult<Self> {
-        let params = params(law, params_json)?;
-        let law = AnySender::new(
-            &params,
-            &FlowInfo {
-                packet_size: Bytes::new(packet_bytes),
-            },
-        );
-        Ok(Self {
-            params,
-            law,
-            receiver: AnyReceiver::default(),
-        })
+    #[pyo3(signature = (law, params_json, packet_bytes, logged=false))]
+    fn new(law: &str, params_json: &str, packet_bytes: u64, logged: bool) -> PyResult<Self> {
+        let chosen = Chosen::new(law, params_json, logged)?;
+        let flow = FlowInfo {
+            packet_size: Bytes::new(packet_bytes),
+        };
+        let law = LoggedSender::new(&chosen.params, &flow, chosen.log(0, Role::Sender(flow)));
+        let receiver = LoggedReceiver::new(chosen.log(1, Role::Receiver));
+        Ok(Self { chosen, law, receiver })
     }
 
     /// Stamps packet `number` of `size` bytes, sent at `now_s`.
@@ -169,7 +224,7 @@ impl Sender {
             size: Bytes::new(size),
             kind: self::kind(kind)?,
         };
-        Ok(encode(py, &self.law.on_send(&self.params, now, &packet)))
+        Ok(encode(py, &self.law.on_send(&self.chosen.params, now, &packet)))
     }
 
     /// The answer to packet `number` comes at `now_s`, with the header that reached the receiver.
@@ -180,16 +235,12 @@ impl Sender {
         let arrived = Arrived {
             now,
             kind,
-            size: self.law.packet_size(&self.params),
+            size: self.law.packet_size(&self.chosen.params),
         };
-        let header = Any::reflect(
-            &self.params,
-            &mut self.receiver,
-            &arrived,
-            &decode(&self.params, header)?,
-        );
+        let header = decode(&self.chosen.params, header)?;
+        let header = self.receiver.reflect(&self.chosen.params, &arrived, &header);
         let feedback = Feedback::plain(number, kind, seconds("rtt_s", rtt_s)?, header);
-        self.law.on_feedback(&self.params, now, &feedback);
+        self.law.on_feedback(&self.chosen.params, now, &feedback);
         Ok(())
     }
 
@@ -202,14 +253,14 @@ impl Sender {
             next,
             outstanding,
         };
-        self.law.on_loss(&self.params, now, &loss);
+        self.law.on_loss(&self.chosen.params, now, &loss);
         Ok(())
     }
 
     /// No answer came in time; `next` is the number of the next packet.
     fn timeout(&mut self, now_s: f64, next: u32) -> PyResult<()> {
         let now = Time::ZERO + seconds("now_s", now_s)?;
-        self.law.on_timeout(&self.params, now, next);
+        self.law.on_timeout(&self.chosen.params, now, next);
         Ok(())
     }
 
@@ -234,7 +285,13 @@ impl Sender {
     /// Size of the next data packet, bytes.
     #[getter]
     fn packet_size(&self) -> u64 {
-        self.law.packet_size(&self.params).get()
+        self.law.packet_size(&self.chosen.params).get()
+    }
+
+    /// What it was told so far, for `levelflow replay`; `None` unless it was to be logged.
+    #[getter]
+    fn journal<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
+        self.chosen.journal(py)
     }
 
     /// Every variable of the sender.

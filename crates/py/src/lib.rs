@@ -56,6 +56,14 @@ fn sizers() -> String {
     scenario::describe_sizers().to_string()
 }
 
+/// Does again what a log of laws says; what came out, in JSON. Raises ValueError for what is no log.
+#[pyfunction]
+fn replay(py: Python<'_>, log: &[u8]) -> PyResult<String> {
+    let replayed = py.detach(|| levelflow_sim::replay::replay(log));
+    let replayed = replayed.map_err(|e| PyValueError::new_err(e.to_string()))?;
+    serde_json::to_string(&replayed).map_err(|e| PyRuntimeError::new_err(e.to_string()))
+}
+
 /// Version and build profile.
 #[pyfunction]
 fn build() -> String {
@@ -84,14 +92,23 @@ struct Simulation {
 
 #[pymethods]
 impl Simulation {
+    /// With `capture`, what the links of these names carry is captured; of all, if there are none.
     #[new]
-    fn new(json: &str) -> PyResult<Self> {
+    #[pyo3(signature = (json, capture=None))]
+    fn new(json: &str, capture: Option<Vec<String>>) -> PyResult<Self> {
         let (_, resolved) = read(json)?;
         let duration = resolved.network.duration.as_secs_f64();
-        Ok(Self {
-            sim: Sim::new(resolved.network),
-            duration,
-        })
+        let capture = capture.map(|names| resolved.capture(&names)).transpose();
+        let capture = capture.map_err(refuse)?.map(Box::new);
+        let mut sim = Sim::new(resolved.network);
+        sim.capture = capture;
+        Ok(Self { sim, duration })
+    }
+
+    /// What has been captured since the last call, as pcapng.
+    fn captured<'py>(&mut self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let bytes = self.sim.capture.as_mut().map(|c| c.take()).unwrap_or_default();
+        PyBytes::new(py, &bytes)
     }
 
     /// Simulated time, s.
@@ -171,6 +188,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(laws, module)?,
         wrap_pyfunction!(queues, module)?,
         wrap_pyfunction!(sizers, module)?,
+        wrap_pyfunction!(replay, module)?,
         wrap_pyfunction!(build, module)?,
     ] {
         module.add_function(function)?;

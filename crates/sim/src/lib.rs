@@ -4,6 +4,7 @@
 //! [`Network`] is what to simulate, [`Sim`] does it, [`scenario`] reads the former from a file.
 
 mod ackdelay;
+mod capture;
 mod counters;
 mod engine;
 mod events;
@@ -14,12 +15,14 @@ mod packet;
 mod pipe;
 mod record;
 mod reliable;
+pub mod replay;
 pub mod rng;
 pub mod scenario;
 mod traffic;
 
 pub use levelflow_protocols::Any;
 
+pub use capture::{Capture, Watched, Wire};
 pub use counters::{
     Books, EntryCounters, FlowSummary, LinkCounters, LinkSummary, Quantiles, Spread, Summary, Violation,
 };

@@ -64,10 +64,16 @@ impl Label {
         self.0 & Self::MARKED != 0
     }
 
+    /// Whether queues may mark it.
+    #[inline]
+    pub fn is_capable(self) -> bool {
+        self.0 & Self::CAPABLE != 0
+    }
+
     /// Marks it, if it may be.
     #[inline]
     pub fn mark(&mut self) -> bool {
-        let capable = self.0 & Self::CAPABLE != 0;
+        let capable = self.is_capable();
         if capable {
             self.0 |= Self::MARKED;
         }

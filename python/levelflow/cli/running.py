@@ -16,22 +16,29 @@ app = typer.Typer()
 
 
 @app.command()
-def run(
+def run(  # noqa: PLR0913, PLR0917 - options of the command line
     scenario: ScenarioName,
     changes: Changes = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of all random streams.")] = None,
     out: Annotated[Path | None, typer.Option(help="Result directory [default: results/NAME-seedSEED].")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")] = False,
     no_plots: Annotated[bool, typer.Option("--no-plots", help="Write no pictures.")] = False,
+    pcap: Annotated[Path | None, typer.Option(help="Write the headers of packets to this file, for Wireshark.")] = None,
+    pcap_link: Annotated[
+        list[str] | None, typer.Option("--pcap-link", metavar="NAME", help="Only those of this link; may be repeated.")
+    ] = None,
 ) -> None:
     """Simulate a scenario; print and draw what came out."""
+    from levelflow.capture import Capture
     from levelflow.running import Interrupted
 
+    if pcap_link and not pcap:
+        raise typer.BadParameter("needs --pcap FILE", param_hint="--pcap-link")
     chosen = choose(scenario, changes, seed)
     resolved = chosen.resolve()
     target = out or Path("results") / f"{resolved['name']}-seed{resolved['seed']}"
     try:
-        result = chosen.run(out=target, progress=True)
+        result = chosen.run(out=target, progress=True, capture=Capture(pcap, pcap_link or ()) if pcap else None)
     except Interrupted as stopped:
         typer.echo(f"levelflow: {stopped}; {target} is complete up to then", err=True)
         raise typer.Exit(128 + stopped.signal) from None

@@ -1,5 +1,6 @@
 //! Halves of laws that write down what they are told.
 
+use core::fmt::{self, Debug};
 use core::ops::Deref;
 
 use levelflow_units::{Bytes, Duration, Time};
@@ -7,6 +8,7 @@ use levelflow_units::{Bytes, Duration, Time};
 use super::{LONGEST, Record, Stamped, Start, digest};
 use crate::law::{Arrived, Arriving, Feedback, FlowInfo, Loss, Outgoing, PortInfo, PortView};
 use crate::law::{Protocol, RouterLaw, SenderLaw};
+use crate::offload::{Offload, Words};
 use crate::{Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender};
 
 /// Where records go.
@@ -46,13 +48,13 @@ impl<S: Sink> Log<S> {
         self.sink.write(&wire[..length]);
     }
 
-    fn state(&mut self, state: &impl core::fmt::Debug) {
+    fn state(&mut self, state: &impl Debug) {
         let digest = digest(state);
         self.put(&Record::State { digest });
     }
 
     /// Something happened after which states are compared.
-    fn tick(&mut self, state: &impl core::fmt::Debug) {
+    fn tick(&mut self, state: &impl Debug) {
         self.due = self.due.saturating_sub(1);
         if self.due == 0 && self.every > 0 {
             self.due = self.every;
@@ -77,7 +79,6 @@ impl Wire {
 }
 
 /// A sender that writes down what it is told, if it has a log. It reads as the [`AnySender`] in it.
-#[derive(Debug)]
 pub struct LoggedSender<S: Sink> {
     law: AnySender,
     log: Option<Log<S>>,
@@ -148,6 +149,13 @@ impl<S: Sink> Deref for LoggedSender<S> {
     }
 }
 
+/// As the law alone.
+impl<S: Sink> Debug for LoggedSender<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Debug::fmt(&self.law, f)
+    }
+}
+
 impl<S: Sink> Drop for LoggedSender<S> {
     fn drop(&mut self) {
         if let Some(log) = &mut self.log {
@@ -157,7 +165,6 @@ impl<S: Sink> Drop for LoggedSender<S> {
 }
 
 /// A router that writes down what it is told, if it has a log. It reads as the [`AnyRouter`] in it.
-#[derive(Debug)]
 pub struct LoggedRouter<S: Sink> {
     law: AnyRouter,
     log: Option<Log<S>>,
@@ -203,6 +210,14 @@ impl<S: Sink> LoggedRouter<S> {
         log.put(&Record::Departure { size, header });
     }
 
+    /// As [`Offload::absorb`].
+    pub fn absorb(&mut self, params: &AnyParams, counted: &Words) {
+        self.law.absorb(params, counted);
+        if let Some(log) = &mut self.log {
+            log.put(&Record::Absorb { counted: *counted });
+        }
+    }
+
     /// As [`RouterLaw::on_interval`].
     pub fn on_interval(&mut self, params: &AnyParams, elapsed: Duration, port: &PortView) {
         self.law.on_interval(params, elapsed, port);
@@ -221,6 +236,13 @@ impl<S: Sink> Deref for LoggedRouter<S> {
     }
 }
 
+/// As the law alone.
+impl<S: Sink> Debug for LoggedRouter<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Debug::fmt(&self.law, f)
+    }
+}
+
 impl<S: Sink> Drop for LoggedRouter<S> {
     fn drop(&mut self) {
         if let Some(log) = &mut self.log {
@@ -230,7 +252,6 @@ impl<S: Sink> Drop for LoggedRouter<S> {
 }
 
 /// What a receiver remembers of a flow, which writes down what it is told, if it has a log.
-#[derive(Debug)]
 pub struct LoggedReceiver<S: Sink> {
     law: AnyReceiver,
     log: Option<Log<S>>,
@@ -261,6 +282,13 @@ impl<S: Sink> LoggedReceiver<S> {
             log.tick(&self.law);
         }
         answer
+    }
+}
+
+/// As the law alone.
+impl<S: Sink> Debug for LoggedReceiver<S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        Debug::fmt(&self.law, f)
     }
 }
 

@@ -5,6 +5,7 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use super::{DELIVERY, GAP, MAGIC, MARKED, MOST_PARAMS, NO_HEADER, Record, Role, Stamped, Start, kind};
 use crate::LAWS;
 use crate::law::{Arrived, Arriving, Delivery, Feedback, FlowInfo, Kind, LawInfo, Loss, Outgoing, PortInfo, PortView};
+use crate::offload::Words;
 use crate::wire::DecodeError;
 
 /// Times and durations above this, 53 days, are refused, so that laws can add some of them.
@@ -205,8 +206,8 @@ impl<'a> In<'a> {
         self.stamped().map(Some)
     }
 
-    fn sums(&mut self) -> Result<[u64; 8], DecodeError> {
-        let mut sums = [0; 8];
+    fn sums(&mut self) -> Result<Words, DecodeError> {
+        let mut sums = Words::default();
         for sum in &mut sums {
             *sum = self.long()?;
         }

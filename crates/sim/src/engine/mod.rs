@@ -10,6 +10,7 @@ use levelflow_protocols::{Feedback, FlowInfo, Kind, Loss, Outgoing, Protocol, Ro
 use levelflow_units::{Bytes, Duration, Time};
 
 use crate::ackdelay::AckDelay;
+use crate::capture::{Capture, Whose};
 use crate::counters::{Books, EntryCounters, EntryWindow};
 use crate::events::{EventList, Target};
 use crate::flow::{Fired, Flow, Phase};
@@ -88,6 +89,8 @@ pub struct Sim<P: Protocol> {
     flows: Vec<Flow<P>>,
     sessions: Vec<Session>,
     last_sample: Time,
+    /// What is to be captured on the way.
+    pub capture: Option<Box<Capture<P>>>,
     /// What has been recorded and not yet taken.
     pub recorder: Recorder,
 }
@@ -126,6 +129,7 @@ impl<P: Protocol> Sim<P> {
             flows: Vec::new(),
             sessions: Vec::new(),
             last_sample: Time::ZERO,
+            capture: None,
             recorder: Recorder::default(),
         };
         sim.start_routers();
@@ -265,8 +269,27 @@ impl<P: Protocol> Sim<P> {
         if delivery.lost {
             self.discard(delivery.packet, |books| &mut books.lost);
         } else {
+            if self.capture.is_some() {
+                self.captured(i, delivery.packet);
+            }
             self.packets[delivery.packet].hop += 1;
             self.forward(delivery.packet);
+        }
+    }
+
+    /// A packet that reaches the far end of a link goes into the capture.
+    #[cold]
+    fn captured(&mut self, link: u32, id: PacketId) {
+        let packet = &self.packets[id];
+        let flow = &self.flows[packet.flow as usize];
+        let whose = Whose {
+            entry: flow.entry,
+            slot: packet.flow,
+            started: flow.started,
+        };
+        let params = &self.entries[flow.entry as usize].spec.params;
+        if let Some(capture) = &mut self.capture {
+            capture.pass(self.now, link, packet, params, whose);
         }
     }
 

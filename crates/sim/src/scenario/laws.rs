@@ -48,6 +48,15 @@ pub fn law_params(law: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyPar
     read_params("law", law, &[table])
 }
 
+/// The same as values in base units, in the order of the law's table.
+///
+/// # Errors
+/// As [`law_params`].
+pub fn law_values(law: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f64>> {
+    law_params(law, table)?;
+    Ok(read_values("law", law, &[table])?.1)
+}
+
 /// Values of a table of parameters: the defaults, then each layer over the one before.
 pub(super) fn read_table(place: &str, rows: &[ParamSpec], layers: &[&BTreeMap<String, Value>]) -> Fallible<Vec<f64>> {
     let mut values: Vec<f64> = rows.iter().map(|p| p.default).collect();

@@ -11,6 +11,7 @@ mod quantity;
 mod queues;
 mod resolve;
 mod routing;
+mod watch;
 
 use std::collections::BTreeMap;
 
@@ -22,7 +23,7 @@ use serde_json::Value;
 pub use buffers::{BufferChoice, sizer_named};
 pub use describe::{describe_laws, describe_queues, describe_sizers, schema};
 pub use error::ScenarioError;
-pub use laws::law_params;
+pub use laws::{law_params, law_values};
 pub use quantity::{BufferSize, Count, Size, Varying};
 pub use queues::QueueChoice;
 pub use resolve::Resolved;

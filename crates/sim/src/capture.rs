@@ -1,0 +1,250 @@
+//! What links carry, as a capture file: Ethernet, IPv4, UDP, shim and header of each packet that reaches the far end of a link.
+//!
+//! The format is pcapng with one interface per link, times in nanoseconds. Payloads are cut off; they are zeros as far as
+//! checksums go.
+
+use levelflow_protocols::shim::{self, ETHERNET, IPV4, Shim, UDP};
+use levelflow_protocols::{Any, AnyHeader, AnyParams, Kind};
+use levelflow_units::{Rate, Time};
+
+use crate::packet::Packet;
+
+/// Where receivers listen.
+const PORT: u16 = 4711;
+/// First of the ports that senders have.
+const FIRST_PORT: u16 = 49_152;
+const PORTS: u32 = 16_384;
+const HEADERS: usize = ETHERNET + IPV4 + UDP;
+const LONGEST: usize = HEADERS + shim::LONGEST;
+
+/// Codes of pcapng.
+const SECTION: u32 = 0x0a0d_0d0a;
+const INTERFACE: u32 = 1;
+const PACKET: u32 = 6;
+
+/// Whether a header of the simulator's laws can be written into a capture.
+pub trait Wire: levelflow_protocols::Protocol {
+    /// Number of the law and length of the header, which `out` then begins with.
+    fn wire(params: &Self::Params, header: &Self::Header, out: &mut [u8]) -> (u8, usize);
+}
+
+impl Wire for Any {
+    fn wire(params: &AnyParams, header: &AnyHeader, out: &mut [u8]) -> (u8, usize) {
+        (params.law().number, header.encode(out))
+    }
+}
+
+/// See [`Wire::wire`].
+type Encode<P> = fn(
+    &<P as levelflow_protocols::Protocol>::Params,
+    &<P as levelflow_protocols::Protocol>::Header,
+    &mut [u8],
+) -> (u8, usize);
+
+/// A link to watch.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Watched {
+    /// Its index.
+    pub link: u32,
+    /// Its name.
+    pub name: String,
+    /// Its rate.
+    pub capacity: Rate,
+    /// Numbers of the nodes at its ends.
+    pub nodes: (u32, u32),
+}
+
+/// Which flow a packet belongs to.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Whose {
+    pub entry: u32,
+    pub slot: u32,
+    pub started: Time,
+}
+
+/// A capture under way.
+#[derive(Debug)]
+pub struct Capture<P: levelflow_protocols::Protocol> {
+    encode: Encode<P>,
+    /// For each link of the network, its interface, if it is watched.
+    interfaces: Vec<Option<(u32, (u32, u32))>>,
+    /// For each flow entry, the nodes of its sender and its receiver.
+    hosts: Vec<(u32, u32)>,
+    bytes: Vec<u8>,
+}
+
+impl<P: Wire> Capture<P> {
+    /// Watches some of so many links; `hosts` has the nodes of sender and receiver of each flow entry.
+    #[must_use]
+    pub fn new(links: usize, watched: &[Watched], hosts: Vec<(u32, u32)>) -> Self {
+        let mut capture = Self {
+            encode: P::wire,
+            interfaces: vec![None; links],
+            hosts,
+            bytes: Vec::new(),
+        };
+        capture.section();
+        for (interface, link) in (0..).zip(watched) {
+            capture.interface(link);
+            capture.interfaces[link.link as usize] = Some((interface, link.nodes));
+        }
+        capture
+    }
+
+    /// Magic number of the byte order, version 1.0, length unknown.
+    fn section(&mut self) {
+        let mut body = 0x1a2b_3c4d_u32.to_le_bytes().to_vec();
+        body.extend([1, 0, 0, 0]);
+        body.extend([0xff; 8]);
+        self.block(SECTION, &body);
+    }
+
+    fn interface(&mut self, link: &Watched) {
+        let mut body = vec![1, 0, 0, 0];
+        body.extend((LONGEST as u32).to_le_bytes());
+        let mut option = |code: u16, value: &[u8]| {
+            body.extend(code.to_le_bytes());
+            body.extend((value.len() as u16).to_le_bytes());
+            body.extend(value);
+            body.resize(body.len().next_multiple_of(4), 0);
+        };
+        let name = &link.name.as_bytes()[..link.name.len().min(1024)];
+        option(2, name);
+        option(8, &(link.capacity.bps() as u64).to_le_bytes());
+        option(9, &[9]);
+        option(0, &[]);
+        self.block(INTERFACE, &body);
+    }
+}
+
+impl<P: levelflow_protocols::Protocol> Capture<P> {
+    /// Takes what has been captured since the last call.
+    pub fn take(&mut self) -> Vec<u8> {
+        std::mem::take(&mut self.bytes)
+    }
+
+    fn block(&mut self, code: u32, body: &[u8]) {
+        let length = (body.len().next_multiple_of(4) + 12) as u32;
+        self.bytes.extend(code.to_le_bytes());
+        self.bytes.extend(length.to_le_bytes());
+        self.bytes.extend(body);
+        self.bytes.resize(self.bytes.len().next_multiple_of(4), 0);
+        self.bytes.extend(length.to_le_bytes());
+    }
+
+    /// A packet is at the far end of a link.
+    pub(crate) fn pass(&mut self, now: Time, link: u32, packet: &Packet<P::Header>, params: &P::Params, whose: Whose) {
+        let Some((interface, nodes)) = self.interfaces[link as usize] else {
+            return;
+        };
+        let mut header = [0; 64];
+        let (law, length) = (self.encode)(params, &packet.header, &mut header);
+        let mut frame = [0; LONGEST];
+        let shim = shim_of(packet, law, length, whose);
+        shim.encode(&mut frame[HEADERS..]);
+        let end = HEADERS + shim::LENGTH + length;
+        frame[HEADERS + shim::LENGTH..end].copy_from_slice(&header[..length]);
+        let size = usize::from(packet.size).max(end);
+        ethernet(&mut frame, nodes);
+        let (sender, receiver) = self.hosts[whose.entry as usize];
+        let own_port = FIRST_PORT + (whose.slot % PORTS) as u16;
+        let (ends, ports) = if packet.label.is_answer() {
+            ([receiver, sender], [PORT, own_port])
+        } else {
+            ([sender, receiver], [own_port, PORT])
+        };
+        let ecn = match (
+            packet.label.is_answer(),
+            packet.label.is_capable(),
+            packet.label.is_marked(),
+        ) {
+            (true, ..) | (_, false, _) => 0,
+            (_, true, false) => 2,
+            (_, true, true) => 3,
+        };
+        ipv4(&mut frame, size, ecn, packet.number as u16, ends);
+        udp(&mut frame[..end], size, ports);
+        let ns = now.as_ps() / 1000;
+        let mut body = Vec::with_capacity(20 + LONGEST);
+        for word in [interface, (ns >> 32) as u32, ns as u32, end as u32, size as u32] {
+            body.extend(word.to_le_bytes());
+        }
+        body.extend(&frame[..end]);
+        self.block(PACKET, &body);
+    }
+}
+
+fn shim_of<H>(packet: &Packet<H>, law: u8, length: usize, whose: Whose) -> Shim {
+    let answer = packet.label.is_answer();
+    let kind = if answer { Kind::Ack } else { packet.label.kind() };
+    let flow = [u64::from(whose.entry), u64::from(whose.slot), whose.started.as_ps()];
+    Shim {
+        kind,
+        marked: answer && packet.label.is_marked(),
+        more: false,
+        law,
+        header: length as u8,
+        flow: flow_number(flow),
+        number: packet.number,
+        time: packet.sent.as_ps() / 1000,
+    }
+}
+
+/// As good as random, and the same in each run: the low half of FNV-1a.
+fn flow_number(parts: [u64; 3]) -> u32 {
+    let bytes = parts.iter().flat_map(|part| part.to_le_bytes());
+    bytes.fold(0xcbf2_9ce4_8422_2325_u64, |sum, byte| {
+        (sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    }) as u32
+}
+
+/// From and to a node: locally administered addresses that end with its number, the first is 1.
+fn ethernet(frame: &mut [u8; LONGEST], (from, to): (u32, u32)) {
+    for (at, node) in [(0, to), (6, from)] {
+        let [a, b, c, d] = (node + 1).to_be_bytes();
+        frame[at..at + 6].copy_from_slice(&[0x02, 0, a, b, c, d]);
+    }
+    frame[12..14].copy_from_slice(&[0x08, 0x00]);
+}
+
+/// Node 1 has 10.0.0.1, and so on.
+fn ipv4(frame: &mut [u8; LONGEST], size: usize, ecn: u8, id: u16, [from, to]: [u32; 2]) {
+    let ip = &mut frame[ETHERNET..ETHERNET + IPV4];
+    ip[0..2].copy_from_slice(&[0x45, ecn]);
+    ip[2..4].copy_from_slice(&((size - ETHERNET) as u16).to_be_bytes());
+    ip[4..6].copy_from_slice(&id.to_be_bytes());
+    ip[6..10].copy_from_slice(&[0x40, 0, 64, 17]);
+    for (at, node) in [(12, from), (16, to)] {
+        let address = (10 << 24) | ((node + 1) & 0x00ff_ffff);
+        ip[at..at + 4].copy_from_slice(&address.to_be_bytes());
+    }
+    let sum = !folded(words(ip));
+    ip[10..12].copy_from_slice(&sum.to_be_bytes());
+}
+
+fn udp(frame: &mut [u8], size: usize, ports: [u16; 2]) {
+    let length = (size - ETHERNET - IPV4) as u16;
+    let (ip, udp) = frame[ETHERNET..].split_at_mut(IPV4);
+    for (at, value) in [(0, ports[0]), (2, ports[1]), (4, length)] {
+        udp[at..at + 2].copy_from_slice(&value.to_be_bytes());
+    }
+    let pseudo = words(&ip[12..20]) + 17 + u32::from(length);
+    let sum = match !folded(words(udp) + pseudo) {
+        0 => 0xffff,
+        sum => sum,
+    };
+    udp[6..8].copy_from_slice(&sum.to_be_bytes());
+}
+
+/// Sum of 16-bit words, the last of which may be half there (RFC 1071).
+fn words(bytes: &[u8]) -> u32 {
+    let word = |pair: &[u8]| u32::from(pair[0]) << 8 | pair.get(1).map_or(0, |low| u32::from(*low));
+    bytes.chunks(2).map(word).sum()
+}
+
+fn folded(mut sum: u32) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}

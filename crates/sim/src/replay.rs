@@ -1,0 +1,417 @@
+//! Does again what a log says that a law was told, and demands the same headers and states.
+//!
+//! The log may come from another machine, where the same law ran in real time; see
+//! [`journal`](levelflow_protocols::journal).
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use levelflow_protocols::journal::{Reader, Record, Role, Stamped, Start, digest};
+use levelflow_protocols::offload::Offload;
+use levelflow_protocols::params::Shown;
+use levelflow_protocols::wire::DecodeError;
+use levelflow_protocols::{
+    Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender, Feedback, Protocol, RouterLaw, SenderLaw, params,
+};
+use levelflow_units::{Duration, Time};
+use serde::Serialize;
+
+/// What came out.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Replay {
+    /// Records that were done again.
+    pub records: u64,
+    /// Where the log ends within a record, bytes from its start: whoever wrote it was stopped.
+    pub truncated_at: Option<usize>,
+    /// The first thing that came out otherwise; nothing after it was done.
+    pub difference: Option<Difference>,
+    /// Each sender, router and receiver, in the order of their numbers.
+    pub instances: Vec<InstanceReport>,
+}
+
+/// A header or state that is not the logged one.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Difference {
+    /// Number of the record, the first is 1.
+    pub record: u64,
+    /// Number of the instance.
+    pub instance: u32,
+    /// What differs.
+    pub what: &'static str,
+    /// As the log has it.
+    pub logged: String,
+    /// As it came out.
+    pub replayed: String,
+}
+
+/// One sender, router or receiver.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct InstanceReport {
+    /// Its number.
+    pub instance: u32,
+    /// Its law.
+    pub law: &'static str,
+    /// Which half.
+    pub role: &'static str,
+    /// What it was told at its start, beside parameters.
+    pub told: String,
+    /// Its parameters, as scenarios write them.
+    pub params: BTreeMap<&'static str, String>,
+    /// Calls of its law.
+    pub calls: u64,
+    /// From the first to the last of them, s.
+    pub span_s: f64,
+    /// Headers that came out as logged.
+    pub headers: u64,
+    /// Digests of states that did.
+    pub states: u64,
+    /// Every variable at the end.
+    pub state: String,
+}
+
+/// Why a log cannot be done again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BadLog {
+    /// Number of the record, the first is 1; 0: the bytes are no log at all.
+    pub record: u64,
+    /// Where it begins, bytes from the start.
+    pub position: usize,
+    /// What is wrong with it.
+    pub problem: String,
+}
+
+impl fmt::Display for BadLog {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.record {
+            0 => write!(f, "not a log of laws: {}", self.problem),
+            n => write!(f, "record {n}, at byte {}: {}", self.position, self.problem),
+        }
+    }
+}
+
+impl std::error::Error for BadLog {}
+
+/// Does a log again, up to the first difference.
+///
+/// # Errors
+/// When the bytes are no log, or hold what no law is told.
+pub fn replay(log: &[u8]) -> Result<Replay, BadLog> {
+    let mut reader = Reader::new(log).map_err(|e| BadLog {
+        record: 0,
+        position: 0,
+        problem: plain(&e),
+    })?;
+    let mut instances: BTreeMap<u32, Instance> = BTreeMap::new();
+    let (mut records, mut truncated_at, mut difference) = (0, None, None);
+    while difference.is_none() {
+        let position = reader.position();
+        let bad = |problem: String| BadLog {
+            record: records + 1,
+            position,
+            problem,
+        };
+        let (number, record) = match reader.next_record() {
+            Ok(Some(next)) => next,
+            Ok(None) => break,
+            Err(DecodeError::Short { .. }) => {
+                truncated_at = Some(position);
+                break;
+            }
+            Err(error) => return Err(bad(plain(&error))),
+        };
+        let outcome = match (&record, instances.get_mut(&number)) {
+            (Record::Start(start), None) => {
+                instances.insert(number, Instance::new(start).map_err(bad)?);
+                Ok(())
+            }
+            (Record::Start(_), Some(_)) => return Err(bad(format!("instance {number} begins twice"))),
+            (_, None) => return Err(bad(format!("instance {number} has not begun"))),
+            (_, Some(instance)) => instance.call(&record).map_err(bad)?,
+        };
+        records += 1;
+        difference = outcome.err().map(|differs| Difference {
+            record: records,
+            instance: number,
+            what: differs.what,
+            logged: differs.logged,
+            replayed: differs.replayed,
+        });
+    }
+    Ok(Replay {
+        records,
+        truncated_at,
+        difference,
+        instances: instances.into_iter().map(|(number, i)| i.report(number)).collect(),
+    })
+}
+
+/// What is wrong with a record, without the words of headers.
+fn plain(error: &DecodeError) -> String {
+    match error {
+        DecodeError::Short { .. } => error.to_string(),
+        DecodeError::Field { name, allowed } => format!("{name} is out of range; allowed: {allowed}"),
+    }
+}
+
+#[derive(Debug)]
+enum Half {
+    Sender(AnySender),
+    Router(AnyRouter),
+    Receiver(AnyReceiver),
+}
+
+#[derive(Debug)]
+struct Instance {
+    start: Start,
+    params: AnyParams,
+    half: Half,
+    calls: u64,
+    first: Option<Time>,
+    last: Time,
+    /// All intervals of a router.
+    intervals: Duration,
+    headers: u64,
+    states: u64,
+}
+
+struct Differs {
+    what: &'static str,
+    logged: String,
+    replayed: String,
+}
+
+/// Bad input, or a call whose outcome may differ.
+type Outcome = Result<Result<(), Differs>, String>;
+
+impl Instance {
+    fn new(start: &Start) -> Result<Self, String> {
+        let params = params(start.law.name, start.values())
+            .map_err(|e| format!("parameter {} of {}: {e}", e.name, start.law.name))?;
+        let half = match &start.role {
+            Role::Sender(flow) => Half::Sender(AnySender::new(&params, flow)),
+            Role::Router(port) => Half::Router(AnyRouter::new(&params, port)),
+            Role::Receiver => Half::Receiver(AnyReceiver::default()),
+        };
+        Ok(Self {
+            start: *start,
+            params,
+            half,
+            calls: 0,
+            first: None,
+            last: Time::ZERO,
+            intervals: Duration::ZERO,
+            headers: 0,
+            states: 0,
+        })
+    }
+
+    /// Time goes on.
+    fn at(&mut self, now: Time) -> Result<(), String> {
+        if now < self.last {
+            return Err(format!("time goes back, from {} to {now}", self.last));
+        }
+        self.first.get_or_insert(now);
+        self.last = now;
+        Ok(())
+    }
+
+    fn decode(&self, header: &[u8]) -> Result<AnyHeader, String> {
+        let need = self.start.law.header_bytes;
+        if header.len() != need {
+            return Err(format!(
+                "a header of {} has {need} bytes, not {}",
+                self.start.law.name,
+                header.len()
+            ));
+        }
+        AnyHeader::decode(&self.params, header).map_err(|e| e.to_string())
+    }
+
+    fn compare(&mut self, logged: &[u8], header: &AnyHeader) -> Outcome {
+        let mut wire = [0; 64];
+        let length = header.encode(&mut wire);
+        if &wire[..length] == logged {
+            self.headers += 1;
+            return Ok(Ok(()));
+        }
+        let shown = self
+            .decode(logged)
+            .map_or_else(|e| format!("no header: {e}"), |h| format!("{h:?}"));
+        Ok(Err(Differs {
+            what: "header",
+            logged: shown,
+            replayed: format!("{header:?}"),
+        }))
+    }
+
+    fn call(&mut self, record: &Record<'_>) -> Outcome {
+        if let Record::State { digest: logged } = record {
+            return Ok(self.same_state(*logged));
+        }
+        self.calls += 1;
+        match self.half {
+            Half::Sender(_) => self.call_sender(record),
+            Half::Router(_) => self.call_router(record),
+            Half::Receiver(_) => self.call_receiver(record),
+        }
+    }
+
+    fn call_sender(&mut self, record: &Record<'_>) -> Outcome {
+        let params = self.params.clone();
+        match record {
+            Record::Send { now, packet, header } => {
+                self.at(*now)?;
+                let own = self.sender()?.on_send(&params, *now, packet);
+                return self.compare(header, &own);
+            }
+            Record::Feedback { now, feedback } => {
+                self.at(*now)?;
+                let header = self.decode(feedback.header)?;
+                self.sender()?.on_feedback(&params, *now, &with(feedback, header));
+            }
+            Record::Loss { now, loss } => {
+                self.at(*now)?;
+                self.sender()?.on_loss(&params, *now, loss);
+            }
+            Record::Timeout { now, next } => {
+                self.at(*now)?;
+                self.sender()?.on_timeout(&params, *now, *next);
+            }
+            _ => return Err("a sender is not told this".to_owned()),
+        }
+        Ok(Ok(()))
+    }
+
+    fn call_router(&mut self, record: &Record<'_>) -> Outcome {
+        let params = self.params.clone();
+        match record {
+            Record::Arrival { packet, header: None } => {
+                self.at(packet.now)?;
+                self.router()?.on_arrival(&params, packet, None);
+            }
+            Record::Arrival {
+                packet,
+                header: Some(Stamped { before, after }),
+            } => {
+                self.at(packet.now)?;
+                let mut header = self.decode(before)?;
+                self.router()?.on_arrival(&params, packet, Some(&mut header));
+                return self.compare(after, &header);
+            }
+            Record::Departure {
+                size,
+                header: Stamped { before, after },
+            } => {
+                let mut header = self.decode(before)?;
+                self.router()?.on_departure(&params, *size, &mut header);
+                return self.compare(after, &header);
+            }
+            Record::Absorb { counted } => self.router()?.absorb(&params, counted),
+            Record::Interval { elapsed, port } => {
+                if *elapsed == Duration::ZERO {
+                    return Err("an interval has a length".to_owned());
+                }
+                let sum = self.intervals.checked_add(*elapsed);
+                self.intervals = sum.ok_or("intervals of more than 213 days")?;
+                self.router()?.on_interval(&params, *elapsed, port);
+            }
+            _ => return Err("a router is not told this".to_owned()),
+        }
+        Ok(Ok(()))
+    }
+
+    fn call_receiver(&mut self, record: &Record<'_>) -> Outcome {
+        let Record::Reflect {
+            arrived,
+            header: Stamped { before, after },
+        } = record
+        else {
+            return Err("a receiver is not told this".to_owned());
+        };
+        self.at(arrived.now)?;
+        let header = self.decode(before)?;
+        let Half::Receiver(receiver) = &mut self.half else {
+            return Err("not a receiver".to_owned());
+        };
+        let answer = Any::reflect(&self.params, receiver, arrived, &header);
+        self.compare(after, &answer)
+    }
+
+    fn sender(&mut self) -> Result<&mut AnySender, String> {
+        match &mut self.half {
+            Half::Sender(sender) => Ok(sender),
+            _ => Err("not a sender".to_owned()),
+        }
+    }
+
+    fn router(&mut self) -> Result<&mut AnyRouter, String> {
+        match &mut self.half {
+            Half::Router(router) => Ok(router),
+            _ => Err("not a router".to_owned()),
+        }
+    }
+
+    fn same_state(&mut self, logged: u64) -> Result<(), Differs> {
+        let own = match &self.half {
+            Half::Sender(sender) => digest(sender),
+            Half::Router(router) => digest(router),
+            Half::Receiver(receiver) => digest(receiver),
+        };
+        if own == logged {
+            self.states += 1;
+            return Ok(());
+        }
+        Err(Differs {
+            what: "state",
+            logged: format!("digest {logged:016x}"),
+            replayed: format!("digest {own:016x}: {}", self.state()),
+        })
+    }
+
+    fn state(&self) -> String {
+        match &self.half {
+            Half::Sender(sender) => format!("{sender:?}"),
+            Half::Router(router) => format!("{router:?}"),
+            Half::Receiver(receiver) => format!("{receiver:?}"),
+        }
+    }
+
+    fn report(self, instance: u32) -> InstanceReport {
+        let rows = self.start.law.params.iter().zip(self.start.values());
+        let (role, told) = match &self.start.role {
+            Role::Sender(flow) => ("sender", format!("packets of {}", flow.packet_size)),
+            Role::Router(port) => ("router", format!("port {} of {}", port.id, port.capacity)),
+            Role::Receiver => ("receiver", String::new()),
+        };
+        let span = self.first.map_or(Duration::ZERO, |first| self.last - first);
+        InstanceReport {
+            instance,
+            law: self.start.law.name,
+            role,
+            told,
+            params: rows
+                .map(|(row, value)| (row.name, Shown(row.unit, *value).to_string()))
+                .collect(),
+            calls: self.calls,
+            span_s: span.max(self.intervals).as_secs_f64(),
+            headers: self.headers,
+            states: self.states,
+            state: self.state(),
+        }
+    }
+}
+
+/// The same feedback with its header read.
+fn with(feedback: &Feedback<&[u8]>, header: AnyHeader) -> Feedback<AnyHeader> {
+    Feedback {
+        header,
+        number: feedback.number,
+        kind: feedback.kind,
+        rtt: feedback.rtt,
+        marked: feedback.marked,
+        acked: feedback.acked,
+        outstanding: feedback.outstanding,
+        gap: feedback.gap,
+        delivery: feedback.delivery,
+    }
+}

@@ -1,0 +1,223 @@
+//! Logs of laws, done again.
+
+use std::sync::{Arc, Mutex};
+
+use levelflow_protocols::journal::{
+    Log, LoggedReceiver, LoggedRouter, LoggedSender, MAGIC, Reader, Record, Role, Sink, Start,
+};
+use levelflow_protocols::{
+    Arrived, Arriving, Feedback, FlowInfo, Kind, LAWS, LawInfo, Loss, Outgoing, PortInfo, PortView, SenderLaw, params,
+};
+use levelflow_sim::replay::{Replay, replay};
+use levelflow_units::{Bytes, Duration, Rate, Time};
+
+#[derive(Debug, Clone)]
+struct Page(Arc<Mutex<Vec<u8>>>);
+
+impl Sink for Page {
+    fn write(&mut self, record: &[u8]) {
+        self.0.lock().unwrap().extend_from_slice(record);
+    }
+}
+
+/// Two senders, a router and a receiver of one law, a hundred packets each, some of them lost; gives the log.
+fn logged(law: &'static LawInfo) -> Vec<u8> {
+    let page = Page(Arc::new(Mutex::new(MAGIC.to_vec())));
+    let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
+    let params = params(law.name, &values).unwrap();
+    let log = |instance, role| Some(Log::start(page.clone(), instance, &Start::new(law, role, &values), 1));
+    let flow = FlowInfo {
+        packet_size: Bytes::new(1000),
+    };
+    let port = PortInfo {
+        id: 3,
+        capacity: Rate::clamped(1e7),
+    };
+    let mut router = LoggedRouter::new(&params, &port, log(0, Role::Router(port)));
+    let mut senders = [1, 2].map(|i| LoggedSender::new(&params, &flow, log(i, Role::Sender(flow))));
+    let mut receivers = [3, 4].map(|i| LoggedReceiver::new(log(i, Role::Receiver)));
+    for number in 0..100 {
+        for (i, sender) in senders.iter_mut().enumerate() {
+            let now = Time::ZERO + Duration::from_us(u64::from(number) * 7_000 + i as u64 * 1_000);
+            let size = sender.packet_size(&params);
+            let kind = Kind::Data;
+            let mut header = sender.on_send(&params, now, &Outgoing { number, size, kind });
+            let packet = Arriving {
+                now,
+                queue: Bytes::new(40 * u64::from(number % 7)),
+                ..Arriving::alone(size)
+            };
+            router.on_arrival(&params, &packet, Some(&mut header));
+            router.on_departure(&params, size, &mut header);
+            let next = number + 1;
+            match number % 25 {
+                11 => sender.on_loss(
+                    &params,
+                    now,
+                    &Loss {
+                        number,
+                        next,
+                        outstanding: 1,
+                    },
+                ),
+                23 => sender.on_timeout(&params, now, next),
+                _ => {
+                    let arrived = Arrived { now, kind, size };
+                    let header = receivers[i].reflect(&params, &arrived, &header);
+                    let feedback = Feedback::plain(number, kind, Duration::from_us(6_543), header);
+                    sender.on_feedback(&params, now + Duration::from_us(500), &feedback);
+                }
+            }
+        }
+        let answer = Arriving {
+            now: Time::ZERO + Duration::from_us(u64::from(number) * 7_000 + 2_000),
+            ..Arriving::alone(Bytes::new(40))
+        };
+        router.on_arrival(&params, &answer, None);
+        if number % 10 == 9 {
+            router.on_interval(&params, Duration::from_us(70_000 + u64::from(number)), &PortView::IDLE);
+        }
+    }
+    drop((router, senders, receivers));
+    Arc::try_unwrap(page.0).unwrap().into_inner().unwrap()
+}
+
+fn of(bytes: &[u8]) -> Replay {
+    replay(bytes).unwrap_or_else(|e| panic!("{e}"))
+}
+
+#[test]
+fn a_log_of_any_law_comes_out_the_same() {
+    for law in LAWS {
+        let log = logged(law);
+        let done = of(&log);
+        assert_eq!((&done.difference, done.truncated_at), (&None, None), "{}", law.name);
+        let counts: Vec<_> = done.instances.iter().map(|i| (i.role, i.headers, i.states)).collect();
+        assert_eq!(counts[0], ("router", 400, 11), "{}", law.name);
+        assert_eq!(counts[1], ("sender", 100, 93), "{}", law.name);
+        assert_eq!(counts[4], ("receiver", 92, 93), "{}", law.name);
+    }
+}
+
+/// Whatever bit of a header or a digest is flipped, it is noticed at that record.
+#[test]
+fn a_difference_is_found_and_told() {
+    let log = logged(LAWS.iter().find(|law| law.name == "jetmax").unwrap());
+    let mut reader = Reader::new(&log).unwrap();
+    let (mut number, mut seen) = (0, 0);
+    while let Some((_, record)) = reader.next_record().unwrap() {
+        number += 1;
+        let given = match record {
+            Record::Send { header, .. } => header.len(),
+            Record::Arrival { header: Some(h), .. } | Record::Departure { header: h, .. } => h.after.len(),
+            Record::Reflect { header, .. } => header.after.len(),
+            Record::State { .. } => 8,
+            _ => continue,
+        };
+        seen += 1;
+        let mut bad = log.clone();
+        bad[reader.position() - 1 - seen % given] ^= 1 << (seen % 8);
+        let difference = of(&bad).difference.expect("it is noticed");
+        assert_eq!(difference.record, number);
+        assert_ne!(difference.logged, difference.replayed);
+    }
+    assert!(seen > 500, "{seen}");
+}
+
+/// As where a program in the kernel does the work on packets.
+#[test]
+fn what_a_data_path_counted_is_done_again() {
+    let page = Page(Arc::new(Mutex::new(MAGIC.to_vec())));
+    for (instance, law) in (0..).zip(LAWS.iter().filter(|law| (1..=5).contains(&law.number))) {
+        let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
+        let params = params(law.name, &values).unwrap();
+        let port = PortInfo {
+            id: 3,
+            capacity: Rate::clamped(1e7),
+        };
+        let log = Log::start(page.clone(), instance, &Start::new(law, Role::Router(port), &values), 1);
+        let mut router = LoggedRouter::new(&params, &port, Some(log));
+        for i in 1..20 {
+            router.absorb(&params, &[i * 1000, i, 77 * i, 3, 2, 1, 0, i]);
+            router.on_interval(&params, Duration::from_us(10_000 + i), &PortView::IDLE);
+        }
+    }
+    let done = of(&page.0.lock().unwrap());
+    assert_eq!(done.difference, None);
+    assert!(done.instances.len() == 5 && done.instances.iter().all(|i| i.states == 20 && i.calls == 38));
+}
+
+/// Other bits may be of something that the law does not look at; none does harm.
+#[test]
+fn damaged_logs_are_refused_or_done_again() {
+    for law in ["jetmax", "xcp", "cubic", "bbr"] {
+        let log = logged(LAWS.iter().find(|own| own.name == law).unwrap());
+        for at in (4..log.len()).step_by(311) {
+            for bit in [0, 7] {
+                let mut bad = log.clone();
+                bad[at] ^= 1 << bit;
+                if let Err(error) = replay(&bad) {
+                    assert!(!error.to_string().contains('\n'), "{error}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_log_that_ends_early_is_good_up_to_there() {
+    let log = logged(LAWS.iter().find(|law| law.name == "rcp").unwrap());
+    let whole = of(&log);
+    for end in (4..log.len()).step_by(101) {
+        let part = of(&log[..end]);
+        assert!(part.difference.is_none() && part.records <= whole.records);
+        if let Some(at) = part.truncated_at {
+            assert!(at < end && end - at < 300);
+            assert_eq!(of(&log[..at]).records, part.records);
+        }
+    }
+}
+
+#[test]
+fn what_no_law_is_told_is_refused() {
+    use levelflow_protocols::journal::LONGEST;
+    let law = LAWS.iter().find(|law| law.name == "emkc").unwrap();
+    let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
+    let log = |records: &[(u32, Record<'_>)]| {
+        let mut log = MAGIC.to_vec();
+        for (instance, record) in records {
+            let mut wire = [0; LONGEST];
+            let length = record.encode(*instance, &mut wire);
+            log.extend_from_slice(&wire[..length]);
+        }
+        replay(&log).unwrap_err().to_string()
+    };
+    let start = |role| (0, Record::Start(Start::new(law, role, &values)));
+    let sender = Role::Sender(FlowInfo {
+        packet_size: Bytes::new(100),
+    });
+    let loss = |now| Record::Loss {
+        now: Time::from_ps(now),
+        loss: Loss {
+            number: 1,
+            next: 2,
+            outstanding: 0,
+        },
+    };
+    let state = Record::State { digest: 1 };
+    for (records, says) in [
+        (vec![(0, state)], "has not begun"),
+        (vec![start(sender), start(sender)], "begins twice"),
+        (vec![start(Role::Receiver), (0, loss(1))], "not told this"),
+        (vec![start(sender), (0, loss(2)), (0, loss(1))], "time goes back"),
+    ] {
+        let error = log(&records);
+        assert!(error.contains(says) && !error.contains('\n'), "{error}");
+    }
+    assert!(
+        replay(b"LVF\x01")
+            .unwrap_err()
+            .to_string()
+            .starts_with("not a log of laws")
+    );
+}

@@ -1,0 +1,74 @@
+"""The command `replay`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+app = typer.Typer()
+
+
+@app.command()
+def replay(
+    log: Annotated[Path, typer.Argument(help="A log that `levelflow-net --journal` wrote.", show_default=False)],
+    as_json: Annotated[bool, typer.Option("--json", help="Print what came out as JSON and nothing else.")] = False,
+) -> None:
+    """Do again what a law was told on a real network, and demand the same headers and states, bit by bit.
+
+    The law is the simulator's. At the first difference the exit status is 1, with the record and both values.
+    """
+    import json
+
+    from levelflow import ScenarioError, _core
+
+    try:
+        told = log.read_bytes()
+    except OSError as error:
+        raise ScenarioError(f"{log}: {error.strerror}; allowed: a file that `levelflow-net --journal` wrote") from None
+    try:
+        text = _core.replay(told)
+    except ValueError as error:
+        raise ScenarioError(f"{log}: {error}") from None
+    done = json.loads(text)
+    if as_json:
+        typer.echo(json.dumps(done, indent=2))
+    else:
+        _show(done)
+    if done["difference"]:
+        raise typer.Exit(1)
+
+
+def _show(done: dict[str, Any]) -> None:
+    from levelflow.cli.show import show_table
+
+    laws = {(one["law"], tuple(one["params"].items())) for one in done["instances"]}
+    for law, params in sorted(laws):
+        typer.echo(f"{law}: " + ", ".join(f"{name} {value}" for name, value in params) + "\n")
+    head = ["instance", "law", "told at its start", "calls", "s", "headers alike", "states alike", "state at the end"]
+    rows = [
+        [
+            f"{one['instance']} {one['role']}",
+            one["law"],
+            one["told"],
+            str(one["calls"]),
+            f"{one['span_s']:.6g}",
+            str(one["headers"]),
+            str(one["states"]),
+            one["state"],
+        ]
+        for one in done["instances"]
+    ]
+    show_table(f"{done['records']} records", head, rows, numbers=False)
+    if done["truncated_at"] is not None:
+        typer.echo(f"The log ends within a record, at byte {done['truncated_at']}: it is good up to there.")
+    differs = done["difference"]
+    if differs is None:
+        typer.echo("Every header and every state came out as logged." if rows else "The log is empty.")
+        return
+    typer.echo(
+        f"Record {differs['record']}, instance {differs['instance']}: another {differs['what']}.\n"
+        f"  logged:   {differs['logged']}\n"
+        f"  replayed: {differs['replayed']}"
+    )
