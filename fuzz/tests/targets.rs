@@ -1,6 +1,6 @@
 //! Runs each target: on seeded random bytes, or, where cargo-bolero sets `fuzzing`, on bytes that coverage suggests.
 
-use levelflow_fuzz::{headers, quantities, scenarios};
+use levelflow_fuzz::{damaged_datagram, datagrams, headers, logs, quantities, scenarios};
 
 macro_rules! target {
     ($name:ident, $inputs:literal, $target:expr) => {
@@ -18,6 +18,14 @@ macro_rules! target {
 }
 
 target!(headers_decode_and_encode, 200_000, headers);
+target!(datagrams_decode_and_encode, 200_000, |bytes| {
+    datagrams(bytes);
+    datagrams(&damaged_datagram(bytes));
+});
+target!(logs_are_replayed_or_refused, 30_000, |bytes| {
+    logs::any(bytes);
+    logs::driven(bytes);
+});
 target!(scenario_text_is_read_or_refused, 20_000, |bytes| {
     scenarios::text(bytes);
     scenarios::text(&scenarios::damaged_text(bytes));

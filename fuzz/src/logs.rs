@@ -1,0 +1,239 @@
+//! Logs of laws: calls that nobody makes, and damaged bytes.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use levelflow_protocols::journal::{Log, LoggedReceiver, LoggedRouter, LoggedSender, MAGIC, Role, Sink, Start};
+use levelflow_protocols::{
+    AnyHeader, AnyParams, Arrived, Arriving, Delivery, Feedback, FlowInfo, Kind, LAWS, LawInfo, Loss, Outgoing,
+    PortInfo, PortView, params,
+};
+use levelflow_sim::replay::replay;
+use levelflow_sim::rng::Stream;
+use levelflow_units::{Bytes, Duration, Rate, Time};
+
+use crate::bytes::Choices;
+
+/// Bytes are refused as a log in one line, or done again up to their end or the first difference.
+///
+/// # Panics
+/// When they are not.
+pub fn any(bytes: &[u8]) {
+    match replay(bytes) {
+        Ok(done) => {
+            assert!(done.truncated_at.is_none_or(|at| at < bytes.len()));
+            assert!(done.instances.iter().all(|one| !one.state.is_empty()));
+        }
+        Err(error) => {
+            let text = error.to_string();
+            assert!(!text.is_empty() && !text.contains(['\n', '\r']), "{text:?}");
+        }
+    }
+}
+
+/// What a law was told comes out the same, whatever it was; and no damage to the log does harm.
+///
+/// # Panics
+/// When it does.
+pub fn driven(bytes: &[u8]) {
+    let long = expanded(bytes);
+    let mut choices = Choices::new(&long);
+    let mut log = told(&mut choices);
+    let done = replay(&log).unwrap_or_else(|error| panic!("{error}"));
+    assert_eq!((done.difference, done.truncated_at), (None, None));
+    assert!(done.instances.iter().all(|one| one.states > 0));
+    for _ in 0..3 {
+        let at = choices.below(log.len());
+        log[at] = choices.below(256) as u8;
+        any(&log);
+    }
+    any(&log[..log.len() - choices.below(log.len() / 2)]);
+}
+
+/// Some thousand bytes that depend on these.
+fn expanded(bytes: &[u8]) -> Vec<u8> {
+    let seed = bytes
+        .iter()
+        .fold(0, |sum: u64, byte| sum.wrapping_mul(257).wrapping_add(u64::from(*byte)));
+    let mut stream = Stream::new(seed, "fuzz", "calls");
+    let more = (0..2000).map(|_| (stream.unit() * 256.0) as u8);
+    bytes.iter().copied().chain(more).collect()
+}
+
+#[derive(Debug, Clone)]
+struct Page(Arc<Mutex<Vec<u8>>>);
+
+impl Sink for Page {
+    fn write(&mut self, record: &[u8]) {
+        let mut page = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        page.extend_from_slice(record);
+    }
+}
+
+const TIMES: &[u64] = &[
+    0,
+    1,
+    1_000_000,
+    1_000_000_000,
+    100_000_000_000,
+    3_000_000_000_000,
+    1 << 58,
+];
+const SIZES: &[u64] = &[0, 1, 40, 1000, 65_535, 1 << 48];
+const WORDS: &[u32] = &[0, 1, 2, 3, 1000, 1 << 31, u32::MAX - 1, u32::MAX];
+const FLOATS: &[f32] = &[
+    0.0,
+    1.0,
+    0.1,
+    -1.0,
+    1e-30,
+    1e6,
+    1e30,
+    f32::MAX,
+    f32::MIN,
+    f32::INFINITY,
+    f32::NAN,
+];
+const KINDS: &[Kind] = &[Kind::Data, Kind::Syn, Kind::Fin, Kind::Ack];
+
+/// The three halves of a law, each with any inputs that the reader of logs lets pass.
+struct Desk {
+    law: &'static LawInfo,
+    params: AnyParams,
+    sender: LoggedSender<Page>,
+    router: LoggedRouter<Page>,
+    receiver: LoggedReceiver<Page>,
+}
+
+/// The log of some law that was told things, in any order. Time goes on.
+fn told(choices: &mut Choices<'_>) -> Vec<u8> {
+    let page = Page(Arc::new(Mutex::new(MAGIC.to_vec())));
+    let mut desk = desk(&page, choices);
+    let mut now = 0;
+    while choices.are_left() {
+        now = (now + choices.of(TIMES)).min(1 << 62);
+        desk.call(Time::from_ps(now), choices);
+    }
+    drop(desk);
+    page.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// One parameter at most has its smallest or largest value, the others their defaults.
+fn desk(page: &Page, choices: &mut Choices<'_>) -> Desk {
+    let law: &'static LawInfo = choices.of(LAWS);
+    let defaults: Vec<f64> = law.params.iter().map(|row| row.default).collect();
+    let mut values = defaults.clone();
+    if let Some(row) = law.params.get(choices.below(30)) {
+        let own = law.params.iter().position(|other| other.name == row.name);
+        values[own.unwrap_or_default()] = *choices.of(&[row.range.0, row.range.1]);
+    }
+    let params = params(law.name, &values).unwrap_or_else(|_| {
+        values.clone_from(&defaults);
+        params(law.name, &defaults).expect("defaults fit together")
+    });
+    let flow = FlowInfo {
+        packet_size: Bytes::new(*choices.of(&[1, 40, 1000, 65_535])),
+    };
+    let port = PortInfo {
+        id: *choices.of(WORDS),
+        capacity: Rate::clamped(*choices.of(&[1.0, 1e6, 1e18])),
+    };
+    let log = |instance, role| Some(Log::start(page.clone(), instance, &Start::new(law, role, &values), 3));
+    Desk {
+        law,
+        sender: LoggedSender::new(&params, &flow, log(0, Role::Sender(flow))),
+        router: LoggedRouter::new(&params, &port, log(1, Role::Router(port))),
+        receiver: LoggedReceiver::new(log(2, Role::Receiver)),
+        params,
+    }
+}
+
+impl Desk {
+    /// A header that its decoder takes, with any values in its fields; what the sender says where chance finds none.
+    fn header(&mut self, now: Time, choices: &mut Choices<'_>) -> AnyHeader {
+        let mut wire: Vec<u8> = Vec::new();
+        while wire.len() < self.law.header_bytes {
+            wire.extend(choices.of(FLOATS).to_be_bytes());
+        }
+        wire.truncate(self.law.header_bytes);
+        let prefix: &[u8] = match self.law.name {
+            "maxnet" => &[42, 8],
+            "xcp" => &[0, 20, 0x33, 0],
+            "jetmax" => &[0, 0, 0, 0, 1, 2, 2, 3],
+            _ => &[],
+        };
+        wire[..prefix.len()].copy_from_slice(prefix);
+        AnyHeader::decode(&self.params, &wire).unwrap_or_else(|_| {
+            let packet = Outgoing {
+                number: *choices.of(WORDS),
+                size: Bytes::new(*choices.of(SIZES)),
+                kind: *choices.of(KINDS),
+            };
+            self.sender.on_send(&self.params, now, &packet)
+        })
+    }
+
+    fn call(&mut self, now: Time, choices: &mut Choices<'_>) {
+        let mut header = self.header(now, choices);
+        let (kind, size) = (*choices.of(KINDS), Bytes::new(*choices.of(SIZES)));
+        let [number, next, outstanding] = [0; 3].map(|_: u32| *choices.of(WORDS));
+        let time = Duration::from_ps(*choices.of(TIMES));
+        match choices.below(8) {
+            0 => self.feedback(now, header, time, choices),
+            1 => {
+                let loss = Loss {
+                    number,
+                    next,
+                    outstanding,
+                };
+                self.sender.on_loss(&self.params, now, &loss);
+            }
+            2 => self.sender.on_timeout(&self.params, now, next),
+            3 => {
+                let packet = Arriving {
+                    now,
+                    size,
+                    queue: Bytes::new(*choices.of(SIZES)),
+                    packets: outstanding,
+                };
+                let own = choices.below(3) > 0;
+                self.router
+                    .on_arrival(&self.params, &packet, own.then_some(&mut header));
+            }
+            4 => self.router.on_departure(&self.params, size, &mut header),
+            5 => {
+                let port = PortView {
+                    queue: size,
+                    packets: outstanding,
+                    dropped: Bytes::new(*choices.of(SIZES)),
+                };
+                self.router
+                    .on_interval(&self.params, time.max(Duration::from_ps(1)), &port);
+            }
+            6 => {
+                let sums = [0; 8].map(|_: u64| *choices.of(&[0, 1, 1000, 1 << 40, u64::MAX - 1, u64::MAX]));
+                self.router.absorb(&self.params, &sums);
+            }
+            _ => {
+                let arrived = Arrived { now, kind, size };
+                self.receiver.reflect(&self.params, &arrived, &header);
+            }
+        }
+    }
+
+    fn feedback(&mut self, now: Time, header: AnyHeader, rtt: Duration, choices: &mut Choices<'_>) {
+        let [number, total, prior] = [0; 3].map(|_: u32| *choices.of(WORDS));
+        let interval = Duration::from_ps(*choices.of(TIMES));
+        let feedback = Feedback {
+            number,
+            kind: *choices.of(KINDS),
+            rtt,
+            header,
+            marked: choices.below(2) == 0,
+            acked: *choices.of(WORDS),
+            outstanding: *choices.of(WORDS),
+            gap: choices.below(2) == 0,
+            delivery: (choices.below(2) == 0).then_some(Delivery { total, prior, interval }),
+        };
+        self.sender.on_feedback(&self.params, now, &feedback);
+    }
+}
