@@ -6,13 +6,16 @@ use std::thread;
 use std::time::{Duration as Span, Instant};
 
 use clap::{Args, Subcommand};
-use levelflow_protocols::AnyParams;
+use levelflow_protocols::{AnyParams, PortInfo};
 use levelflow_units::{Duration, Rate};
 
 use crate::clock::span;
+use crate::router::device::Attached;
+use crate::router::kernel::{self, Program};
 use crate::router::lane::Bottleneck;
 use crate::router::live::Live;
 use crate::router::metrics::Metrics;
+use crate::router::qdisc::Device;
 use crate::router::queue::Buffer;
 use crate::router::relay::{Config, Relay};
 use crate::router::snapshot::Board;
@@ -23,8 +26,10 @@ use crate::{Error, law, sys};
 const EXAMPLES: &str = "Examples:
   levelflow-net router --relay 127.0.0.1:9000 --to 127.0.0.1:9001 --capacity \"20 Mb/s\" --law jetmax
   levelflow-net router --relay :9000 --to server:9001 --capacity \"5 Mb/s\" --law rcp --delay \"20 ms\" --buffer \"64 kB\"
+  levelflow-net router --dev eth0 --capacity \"100 Mb/s\" --law jetmax --gamma 0.95
+  levelflow-net router --dev eth0 --law rcp --metrics 127.0.0.1:9464 --realtime
   levelflow-net router status
-  levelflow-net router detach --relay 127.0.0.1:9000";
+  levelflow-net router detach --dev eth0";
 
 /// Time between two readings for `status`.
 const PUBLISH: Span = Span::from_secs(1);
@@ -43,27 +48,37 @@ pub struct Router {
 enum Action {
     /// Shows the routers that run on this machine.
     Status {
-        /// JSON instead of a table.
+        /// Only the router at this device.
+        #[arg(long, value_name = "DEVICE")]
+        dev: Option<String>,
+        /// JSON instead of lines.
         #[arg(long)]
         json: bool,
     },
-    /// Ends a router, as Ctrl-C would.
+    /// Ends a router, as Ctrl-C would, and removes what a killed one left in the kernel.
+    #[command(arg_required_else_help = true)]
     Detach {
+        /// Device of the router.
+        #[arg(long, value_name = "DEVICE", conflicts_with = "relay")]
+        dev: Option<String>,
         /// Address that the relay listens at.
         #[arg(long, value_name = "ADDRESS")]
-        relay: String,
+        relay: Option<String>,
     },
 }
 
 #[derive(Debug, Args)]
 struct Run {
+    /// Stamp what leaves this device, in the kernel. Needs privileges (CAP_NET_ADMIN and CAP_BPF).
+    #[arg(long, value_name = "DEVICE", conflicts_with = "relay")]
+    dev: Option<String>,
     /// Relay UDP: clients send to this address (":9000" is every address of the machine). Needs no privileges.
     #[arg(long, value_name = "ADDRESS", requires = "to")]
     relay: Option<String>,
     /// The server that a relay sends on to.
-    #[arg(long, value_name = "ADDRESS")]
+    #[arg(long, value_name = "ADDRESS", requires = "relay")]
     to: Option<String>,
-    /// Rate of the line, such as "20 Mb/s".
+    /// Rate of the line, such as "20 Mb/s" [default: that of the device's token bucket filter or hardware, if it has one].
     #[arg(long, value_name = "RATE")]
     capacity: Option<Rate>,
     /// jetmax, emkc, rcp, maxnet or xcp; a relay also emkc_avq or kelly.
@@ -79,13 +94,13 @@ struct Run {
     #[arg(long, value_name = "TIME")]
     interval: Option<Duration>,
     /// Room before the line of a relay, such as "64 kB" or "100 packets" [default: what the line sends in 100 ms].
-    #[arg(long, value_name = "SIZE")]
+    #[arg(long, value_name = "SIZE", requires = "relay")]
     buffer: Option<Buffer>,
     /// Delay that a relay adds in each direction.
-    #[arg(long, value_name = "TIME", default_value = "0 s")]
+    #[arg(long, value_name = "TIME", default_value = "0 s", requires = "relay")]
     delay: Duration,
     /// Lets the same law rule the way back, too, through a line of the same rate.
-    #[arg(long)]
+    #[arg(long, requires = "relay")]
     both: bool,
     /// Before all ordinary programs (SCHED_FIFO): intervals and packets are on time on a busy machine. Needs privileges.
     #[arg(long)]
@@ -123,8 +138,14 @@ impl Router {
     /// As [`Error`] says.
     pub fn run(self) -> Result<(), Error> {
         match self.action {
-            Some(Action::Status { json }) => status(json),
-            Some(Action::Detach { relay }) => detach(&address("--relay", &relay)?.to_string()),
+            Some(Action::Status { dev, json }) => status(dev.as_deref(), json),
+            Some(Action::Detach { dev: Some(dev), .. }) => detach_device(&dev),
+            Some(Action::Detach { relay, .. }) => {
+                let place = address("--relay", &relay.unwrap_or_default())?.to_string();
+                state::end(&state::directory(), &place)?;
+                println!("{place}: detached");
+                Ok(())
+            }
             None => self.run.start(),
         }
     }
@@ -134,22 +155,54 @@ impl Run {
     fn start(self) -> Result<(), Error> {
         let params = self.params()?;
         self.show.check()?;
-        let Some(relay) = &self.relay else {
-            return Err(Error::input(
-                "router: say where: --relay ADDRESS --to ADDRESS, or status, or detach (see router --help)",
-            ));
-        };
+        match (&self.relay, &self.dev) {
+            (Some(relay), _) => self.relay(relay, params),
+            (None, Some(name)) => self.device(name, params),
+            (None, None) => Err(Error::input(
+                "router: say where: --dev DEVICE, or --relay ADDRESS --to ADDRESS (see router --help)",
+            )),
+        }
+    }
+
+    fn relay(&self, relay: &str, params: AnyParams) -> Result<(), Error> {
         let listen = address("--relay", relay)?;
         let to = address("--to", self.to.as_deref().unwrap_or_default())?;
         let config = self.config(listen, to, params)?;
         let stop = Stop::on_signals()?;
-        let board = Board::default();
         let relay = Relay::bind(config)?;
         let claim = Claim::new(&relay.address()?.to_string())?;
+        self.watched(&claim, &stop, |board| relay.run(&stop, board))
+    }
+
+    fn device(&self, name: &str, params: AnyParams) -> Result<(), Error> {
+        let mut device = Device::open(name)?;
+        let known = self.capacity.or_else(|| device.capacity()).filter(|c| c.bps() > 0.0);
+        let capacity = known.ok_or_else(|| {
+            Error::input(format!(
+                "--capacity: the kernel does not say what {name} can carry; give it, such as \"100 Mb/s\""
+            ))
+        })?;
+        let info = PortInfo {
+            id: identity(),
+            capacity,
+        };
+        let stop = Stop::on_signals()?;
+        let claim = Claim::new(name)?;
+        // The place is ours, so a filter that is still there belongs to a router that was killed. If it can't be removed, the
+        // next step says why.
+        let _ = kernel::detach(name);
+        let program = Program::attach(name, &params, &info, None)?;
+        let attached = Attached::new(device, program, params, info)?;
+        self.watched(&claim, &stop, |board| attached.run(&stop, board))
+    }
+
+    /// Works on this thread, with everything that shows how it goes beside it.
+    fn watched(&self, claim: &Claim, stop: &Stop, work: impl FnOnce(&Board) -> Result<(), Error>) -> Result<(), Error> {
+        let board = Board::default();
         let _metrics = self.show.metrics.map(|at| Metrics::serve(at, &board)).transpose()?;
-        self.show.beside(&board, &claim, &stop, || {
+        self.show.beside(&board, claim, stop, || {
             self.hurry()?;
-            relay.run(&stop, &board)
+            work(&board)
         })
     }
 
@@ -179,7 +232,7 @@ impl Run {
             backward: self.both.then(|| forward.clone()),
             forward,
             delay: self.delay,
-            id: rand::random_range(1..=u32::MAX),
+            id: identity(),
         })
     }
 
@@ -294,8 +347,14 @@ pub(super) fn address(option: &str, text: &str) -> Result<SocketAddr, Error> {
     found.ok_or_else(|| wrong("no such host"))
 }
 
-fn status(json: bool) -> Result<(), Error> {
-    let running = state::running(&state::directory())?;
+/// What a router calls itself in headers; two of one path that draw the same are one in four thousand million.
+fn identity() -> u32 {
+    rand::random_range(1..=u32::MAX)
+}
+
+fn status(dev: Option<&str>, json: bool) -> Result<(), Error> {
+    let mut running = state::running(&state::directory())?;
+    running.retain(|state| dev.is_none_or(|dev| state.owner.place == dev));
     if json {
         println!("{}", serde_json::to_string(&running).map_err(Error::failed)?);
         return Ok(());
@@ -309,8 +368,14 @@ fn status(json: bool) -> Result<(), Error> {
     Ok(())
 }
 
-fn detach(place: &str) -> Result<(), Error> {
-    state::end(&state::directory(), place)?;
-    println!("{place}: detached");
+/// A program that outlived its router is removed, too.
+fn detach_device(name: &str) -> Result<(), Error> {
+    let ended = state::end(&state::directory(), name);
+    let left = kernel::detach(name);
+    if ended.is_err() && !matches!(left, Ok(true)) {
+        return ended;
+    }
+    left?;
+    println!("{name}: detached");
     Ok(())
 }

@@ -16,6 +16,9 @@ use crate::{Error, sys};
 /// Time between two looks whether the device is up.
 const LOOK: Duration = Duration::from_ms(500);
 
+/// Time between two readings of the queue for laws whose packets look at it: XCP calls one persistent that stands for as long.
+const WATCH: Duration = Duration::from_ms(2);
+
 /// What counts and stamps packets.
 pub trait DataPath {
     /// Tells the words for the next interval, all at once.
@@ -23,6 +26,12 @@ pub trait DataPath {
     /// # Errors
     /// When the kernel refuses.
     fn tell(&mut self, words: &Words) -> Result<(), Error>;
+
+    /// Tells words that differ in what waits, within an interval.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    fn refresh(&mut self, words: &Words) -> Result<(), Error>;
 
     /// What it has counted since the last time.
     ///
@@ -70,9 +79,22 @@ impl<D: DataPath> Attached<D> {
     pub fn run(mut self, stop: &Stop, board: &Board) -> Result<(), Error> {
         sys::sharp_timers();
         let mut look = Time::ZERO;
-        while !stop.within(self.clock.until(self.port.due())) {
-            self.close()?;
+        let watches = self.words(Bytes::ZERO) != self.words(Bytes::new(1));
+        loop {
+            let soon = if watches {
+                self.clock.now() + WATCH
+            } else {
+                self.port.due()
+            };
+            if stop.within(self.clock.until(soon.min(self.port.due()))) {
+                break;
+            }
             let now = self.clock.now();
+            if now < self.port.due() {
+                self.refresh()?;
+                continue;
+            }
+            self.close()?;
             if now >= look {
                 self.look()?;
                 look = now + LOOK;
@@ -100,8 +122,19 @@ impl<D: DataPath> Attached<D> {
     }
 
     fn tell(&mut self) -> Result<(), Error> {
-        let words = self.port.law().told(self.port.params(), Bytes::new(self.queue.backlog));
+        let words = self.words(Bytes::new(self.queue.backlog));
         self.path.tell(&words)
+    }
+
+    fn refresh(&mut self) -> Result<(), Error> {
+        let queue = self.device.queue().map_err(|e| gone(&self.device, &e))?;
+        let words = self.words(Bytes::new(queue.backlog));
+        self.peak = self.peak.max(queue.backlog);
+        self.path.refresh(&words)
+    }
+
+    fn words(&self, queue: Bytes) -> Words {
+        self.port.law().told(self.port.params(), queue)
     }
 
     /// A device that is down may come back; one that is gone does not, since a new one has another number.

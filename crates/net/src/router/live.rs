@@ -156,7 +156,13 @@ fn table(now: &Snapshot, load: f64) -> String {
         format!("{}, latest by {}", c.intervals, late(c.worst_late_ns)),
     );
     if let Some(clients) = now.clients {
-        row("clients", clients.to_string());
+        let away = now.turned_away;
+        let more = if away > 0 {
+            format!("; no room for others: {away} datagrams")
+        } else {
+            String::new()
+        };
+        row("clients", format!("{clients}{more}"));
     }
     text
 }

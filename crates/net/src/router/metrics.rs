@@ -133,7 +133,7 @@ fn gauges(now: &Snapshot) -> Vec<Row<f64>> {
     rows
 }
 
-fn counters(now: &Snapshot) -> [Row<u64>; 10] {
+fn counters(now: &Snapshot) -> [Row<u64>; 11] {
     let c = &now.counters;
     [
         ("levelflow_router_packets", "Packets that came", c.packets),
@@ -161,6 +161,11 @@ fn counters(now: &Snapshot) -> [Row<u64>; 10] {
             "levelflow_router_unsent",
             "Datagrams that could not be sent on",
             now.unsent,
+        ),
+        (
+            "levelflow_router_turned_away",
+            "Datagrams of clients for which there was no room",
+            now.turned_away,
         ),
     ]
 }

@@ -98,21 +98,6 @@ impl Program {
         self.hook
     }
 
-    /// Changes words within an interval: for laws whose packets look at the queue, which only user space sees.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
-    pub fn refresh(&mut self, told: &Words) -> Result<(), Error> {
-        let slot = self.slot ^ 1;
-        let mut value = [0; 9];
-        value[0] = self.serial;
-        value[1..].copy_from_slice(told);
-        let mut map: Array<_, [u64; 9]> = self.map_mut("TOLD")?;
-        map.set(u32::from(slot), value, 0).map_err(|e| failed("tell", &e))?;
-        self.slot = slot;
-        self.control()
-    }
-
     /// The sum over processors of what they count.
     fn counted(&self) -> Result<[u64; COUNTERS + 8], Error> {
         let map: PerCpuArray<_, [u64; COUNTERS + 8]> = self.map("COUNT")?;
@@ -194,6 +179,17 @@ impl DataPath for Program {
     fn tell(&mut self, words: &Words) -> Result<(), Error> {
         self.serial += 1;
         self.refresh(words)
+    }
+
+    fn refresh(&mut self, told: &Words) -> Result<(), Error> {
+        let slot = self.slot ^ 1;
+        let mut value = [0; 9];
+        value[0] = self.serial;
+        value[1..].copy_from_slice(told);
+        let mut map: Array<_, [u64; 9]> = self.map_mut("TOLD")?;
+        map.set(u32::from(slot), value, 0).map_err(|e| failed("tell", &e))?;
+        self.slot = slot;
+        self.control()
     }
 
     fn collect(&mut self) -> Result<(Words, Traffic), Error> {
