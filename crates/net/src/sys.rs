@@ -113,3 +113,58 @@ fn set<T>(socket: BorrowedFd<'_>, level: i32, option: i32, value: &T) -> io::Res
         Err(io::Error::last_os_error())
     }
 }
+
+/// What the kernel says of a TCP connection.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct TcpState {
+    /// Smoothed round-trip time, us; 0 before the first one.
+    pub rtt_us: u32,
+    /// Congestion window, segments.
+    pub window: u32,
+    /// What was written and is not yet acknowledged: segments under way plus bytes not yet sent; 0 for nothing.
+    pub waiting: u32,
+    /// Segments sent again.
+    pub resent: u32,
+    /// Segments with data sent, again included.
+    pub segments: u32,
+    /// Their payload, bytes.
+    pub bytes: u64,
+}
+
+/// Reads what the kernel says of a TCP connection (`TCP_INFO`).
+///
+/// # Errors
+/// When it is no TCP socket, or the kernel is older than 4.19.
+pub fn tcp_state(socket: BorrowedFd<'_>) -> io::Result<TcpState> {
+    // The structure only ever grows at its end; these offsets are those of `struct tcp_info` in linux/tcp.h.
+    let mut info = [0u8; 208];
+    let mut length = info.len() as libc::socklen_t;
+    let fd = socket.as_raw_fd();
+    // SAFETY: pointer and length describe `info`, which the kernel fills with plain numbers.
+    let result = unsafe {
+        libc::getsockopt(
+            fd,
+            libc::IPPROTO_TCP,
+            libc::TCP_INFO,
+            info.as_mut_ptr().cast(),
+            &raw mut length,
+        )
+    };
+    if result != 0 {
+        return Err(io::Error::last_os_error());
+    }
+    if length as usize != info.len() {
+        return Err(io::Error::from(io::ErrorKind::Unsupported));
+    }
+    let word = |at: usize| u32::from_ne_bytes([info[at], info[at + 1], info[at + 2], info[at + 3]]);
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&info[200..208]);
+    Ok(TcpState {
+        rtt_us: word(68),
+        window: word(80),
+        waiting: word(24).saturating_add(word(144)),
+        resent: word(100),
+        segments: word(156),
+        bytes: u64::from_ne_bytes(bytes),
+    })
+}

@@ -5,6 +5,7 @@ mod options;
 mod recv;
 mod router;
 mod send;
+mod testbed;
 
 use clap::{Parser, Subcommand};
 
@@ -27,6 +28,8 @@ enum Command {
     Send(send::Send),
     /// Answers the packets of senders and says what arrived, and how late.
     Recv(recv::Recv),
+    /// Runs a scenario of the simulator on a real network inside this machine, and leaves the same result files.
+    Testbed(testbed::Testbed),
 }
 
 impl Cli {
@@ -40,6 +43,7 @@ impl Cli {
             Command::Router(command) => command.run(),
             Command::Send(command) => command.run(),
             Command::Recv(command) => command.run(),
+            Command::Testbed(command) => command.run(),
         }
     }
 }

@@ -17,6 +17,7 @@ pub use drive::{Link, run};
 pub use port::{Port, Trouble};
 pub use report::{Percentiles, Report};
 pub use running::Running;
+pub use segment::PREFIX;
 
 /// Times in nanoseconds up to 100 s, to three digits.
 pub(crate) fn histogram() -> Histogram<u64> {

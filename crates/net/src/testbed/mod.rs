@@ -1,14 +1,28 @@
 //! Whole networks on one machine: namespaces, links between them, what runs inside.
+//!
+//! [`choose`] reads a scenario, [`plan`] says what to build, [`run`] builds and runs it in real time and leaves results as the
+//! simulator does.
 
+mod cables;
 mod choose;
+mod collect;
+mod lab;
+mod meter;
 mod netns;
 mod parquet;
 mod plan;
+mod receivers;
 mod results;
+mod run;
+mod schedule;
+mod senders;
+mod streams;
 mod veth;
 
 pub use choose::{Chosen, choose};
+pub use lab::Lab;
 pub use netns::Namespace;
 pub use plan::{Cable, FlowPlan, Hop, Place, Plan, Way, plan};
 pub use results::Recording;
+pub use run::{Outcome, run};
 pub use veth::{End, Queue, veth};

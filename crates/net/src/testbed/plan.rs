@@ -10,8 +10,8 @@ use std::net::Ipv4Addr;
 use levelflow_protocols::queue::AnyQueueParams;
 use levelflow_protocols::{Any, AnyParams, Protocol};
 use levelflow_sim::scenario::Resolved;
-use levelflow_sim::{Arrivals, Buffer, FlowSpec, LinkSpec};
-use levelflow_units::{Duration, Rate};
+use levelflow_sim::{Buffer, FlowSpec, LinkSpec};
+use levelflow_units::{Bytes, Duration, Rate};
 
 use crate::Error;
 
@@ -19,6 +19,8 @@ use crate::Error;
 const MOST: usize = 60_000;
 /// Namespaces, each with its devices.
 const MOST_PLACES: usize = 100;
+/// Of a buffer without limit, bytes: memory has one.
+const ROOM: u64 = 1 << 30;
 /// Laws that the kernel's TCP runs by that name.
 pub const KERNEL_LAWS: [&str; 3] = ["reno", "cubic", "bbr"];
 
@@ -69,8 +71,8 @@ pub struct Cable {
 pub struct Way {
     /// Which link of the scenario this is; none for a way that it does not use, and at hosts.
     pub link: Option<usize>,
-    /// Line rate and buffer in bytes; none for a way without queue.
-    pub queue: Option<(Rate, u64)>,
+    /// Line rate and room in front of it; none for a way without queue.
+    pub queue: Option<(Rate, Buffer)>,
     /// Propagation delay.
     pub delay: Duration,
     /// Probability that a packet is lost.
@@ -97,6 +99,19 @@ impl Way {
         delay: Duration::ZERO,
         loss: 0.0,
     };
+
+    fn of(index: usize, link: &LinkSpec<Any>) -> Self {
+        let buffer = match link.buffer {
+            Buffer::Unlimited => Buffer::Bytes(Bytes::new(ROOM)),
+            limited => limited,
+        };
+        Self {
+            link: Some(index),
+            queue: Some((link.capacity, buffer)),
+            delay: link.delay,
+            loss: link.loss,
+        }
+    }
 
     /// Whether it delays or loses packets.
     #[must_use]
@@ -190,6 +205,9 @@ fn check_link(link: &LinkSpec<Any>) -> Result<(), Error> {
     if !matches!(link.queue, AnyQueueParams::DropTail(_)) {
         return refuse("the testbed has drop-tail queues only");
     }
+    if link.sizer.is_some() {
+        return refuse("buffers in the testbed keep their size");
+    }
     if link.routers.len() > 1 {
         return refuse("the testbed runs one law at a link; flows of several laws cross this one");
     }
@@ -212,8 +230,6 @@ fn check_flow(flow: &FlowSpec<Any>) -> Result<(), Error> {
     for (asked, what) in [
         (flow.session.is_some(), "sessions"),
         (flow.ack_delay.is_some(), "ack_delay"),
-        (flow.lifetime.is_some(), "lifetimes"),
-        (matches!(flow.arrivals, Arrivals::Process { .. }), "arrivals that go on"),
     ] {
         if asked {
             return refuse(format!("the testbed has no {what}"));
@@ -286,7 +302,7 @@ impl<'a> Builder<'a> {
                 }
             };
             let ends = [node(from), node(to)];
-            let way = self.way(i, link);
+            let way = Way::of(i, link);
             let fits = |c: &Cable| c.ends == [ends[1], ends[0]] && c.ways[1].link.is_none();
             let begins = match self.plan.cables.iter().position(fits) {
                 Some(cable) => {
@@ -300,23 +316,6 @@ impl<'a> Builder<'a> {
                 }
             };
             self.begins.push(begins);
-        }
-    }
-
-    fn way(&self, index: usize, link: &LinkSpec<Any>) -> Way {
-        let used = |f: &&FlowSpec<Any>| f.route.forward.contains(&(index as u32));
-        let flows = self.resolved.network.flows.iter();
-        let largest = flows.filter(used).map(|f| f.packet.get()).max().unwrap_or(1514);
-        let buffer = match link.buffer {
-            Buffer::Unlimited => 1 << 30,
-            Buffer::Bytes(bytes) => bytes.get(),
-            Buffer::Packets(n) => n.saturating_mul(largest),
-        };
-        Way {
-            link: Some(index),
-            queue: Some((link.capacity, buffer.clamp(2 * largest, 1 << 30))),
-            delay: link.delay,
-            loss: link.loss,
         }
     }
 

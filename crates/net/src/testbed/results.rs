@@ -65,6 +65,15 @@ impl Recording {
         Ok(recording)
     }
 
+    /// Keeps the scenario as it runs, so that the simulator can run the same.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn keep_scenario(&self, scenario: &Value) -> Result<(), Error> {
+        let text = toml::to_string(scenario).map_err(|e| Error::failed(format!("scenario.toml: {e}")))?;
+        write_text(&self.path.join("scenario.toml"), &text)
+    }
+
     /// Adds what was recorded since the last time.
     pub fn append(&mut self, recorder: &mut Recorder) {
         for (i, (_, table)) in recorder.take().into_iter().enumerate() {
@@ -88,11 +97,12 @@ impl Recording {
         self.state("partial", now_s)
     }
 
-    /// Turns the parts into files, and states how the run ended.
+    /// Turns the parts into files, and states how the run ended; gives the counters as they are written, with `more` of each
+    /// flow entry.
     ///
     /// # Errors
     /// When a file cannot be written.
-    pub fn close(mut self, now_s: f64, complete: bool, counters: &Summary, more: &Value) -> Result<PathBuf, Error> {
+    pub fn close(mut self, now_s: f64, complete: bool, counters: &Summary, more: &Value) -> Result<Value, Error> {
         self.flush(now_s)?;
         for (i, name) in TABLES.iter().enumerate() {
             let Some(table) = self.whole[i].take() else { continue };
@@ -116,7 +126,7 @@ impl Recording {
         }
         write_text(&self.path.join("counters.json"), &pretty(&counters))?;
         self.state(if complete { "complete" } else { "partial" }, now_s)?;
-        Ok(self.path)
+        Ok(counters)
     }
 
     fn state(&mut self, status: &str, now_s: f64) -> Result<(), Error> {
@@ -332,6 +342,7 @@ mod tests {
             queue_bytes: u64::MAX,
             queue_packets: 4,
             queue_max_bytes: 5,
+            buffer_packets: 50.0,
             dropped: 6,
             dropped_bytes: 7,
             marked: 0,
@@ -341,7 +352,8 @@ mod tests {
         recording.append(&mut recorder);
         recording.close(1.0, true, &summary(), &json!([])).unwrap();
         let rows = rows(&dir.path().join("links.parquet"));
-        let start = "{t: 1.0, link: \"A->B\", arrival_bps: 1.0, dropped: 6, dropped_bytes: 7, marked: 0,";
+        let start =
+            "{t: 1.0, link: \"A->B\", arrival_bps: 1.0, buffer_packets: 50.0, dropped: 6, dropped_bytes: 7, marked: 0,";
         assert!(rows[0].starts_with(start), "{}", rows[0]);
         assert!(rows[0].contains("queue_bytes: 18446744073709551615"), "{}", rows[0]);
     }

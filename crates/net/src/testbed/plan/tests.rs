@@ -85,10 +85,13 @@ fn two_directions_share_a_cable_and_keep_their_values() {
     let [there, back] = &cables[0].ways;
     assert_eq!((there.link, back.link), (Some(0), Some(1)));
     assert_eq!(
-        there.queue.map(|(rate, bytes)| (rate.bps(), bytes)),
-        Some((20e6, 50_000))
+        there.queue.map(|(rate, room)| (rate.bps(), room)),
+        Some((20e6, Buffer::Packets(50)))
     );
-    assert_eq!(back.queue.map(|(rate, bytes)| (rate.bps(), bytes)), Some((1e6, 20_000)));
+    assert_eq!(
+        back.queue.map(|(rate, room)| (rate.bps(), room)),
+        Some((1e6, Buffer::Bytes(Bytes::new(20_000))))
+    );
     assert_eq!(back.delay, Duration::from_ms(5));
 }
 

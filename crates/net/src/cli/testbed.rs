@@ -1,0 +1,144 @@
+//! `levelflow-net testbed`.
+
+use std::io::IsTerminal as _;
+use std::path::PathBuf;
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
+
+use crate::Error;
+use crate::router::stop::Stop;
+use crate::testbed::{Outcome, choose, plan, run};
+
+const EXAMPLES: &str = "Examples:
+  sudo levelflow-net testbed scenarios/two-flows.toml --out results/network
+  sudo levelflow-net testbed t1-jetmax.toml --set duration=\"30 s\" --set link.1.capacity=\"20 Mb/s\"
+  sudo levelflow-net testbed gigabit.toml --scale 0.05
+  levelflow run results/network/scenario.toml --out results/simulator
+  levelflow compare results/simulator results/network";
+
+/// Options of `testbed`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Testbed {
+    /// A scenario file, as `levelflow run` takes it.
+    scenario: PathBuf,
+    /// Changes a value, as in flow.x1.start="3 s".
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    changes: Vec<String>,
+    /// Seed of all random streams.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Multiplies link rates, buffers, arrivals a second and constant rates, so that a fast network fits this machine.
+    #[arg(long, default_value_t = 1.0)]
+    scale: f64,
+    /// Result directory [default: results/NAME-network].
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Prints the counters as JSON and nothing else.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Testbed {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// As [`Error`] says.
+    pub fn run(self) -> Result<(), Error> {
+        let chosen = choose(&self.scenario, &self.changes, self.seed, self.scale)?;
+        let plan = plan(&chosen.resolved)?;
+        if !rustix::process::geteuid().is_root() {
+            let hint = "sudo levelflow-net testbed, or unshare --map-root-user --net";
+            return Err(Error::failed(format!(
+                "the testbed makes network namespaces; run it as root: {hint}"
+            )));
+        }
+        let name = &chosen.scenario.name;
+        let out = self
+            .out
+            .unwrap_or_else(|| PathBuf::from("results").join(format!("{name}-network")));
+        let stop = Stop::on_signals()?;
+        let length = chosen.scenario.duration.as_secs_f64();
+        let bar = bar(name, length);
+        let outcome = run(&chosen, &plan, self.scale, &out, &stop, |t| {
+            bar.set_position((t * 1e3) as u64)
+        });
+        bar.finish_and_clear();
+        let outcome = outcome?;
+        if self.json {
+            println!("{:#}", outcome.counters);
+        } else {
+            show(&outcome);
+        }
+        if outcome.stopped {
+            let (path, until) = (outcome.path.display(), outcome.until_s);
+            return Err(Error::failed(format!(
+                "stopped at {until} s; {path} is complete up to then"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// How far it is and how long it will take, on a terminal.
+fn bar(name: &str, seconds: f64) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new((seconds * 1e3) as u64);
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {percent} %, {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_message(name.to_owned());
+    bar
+}
+
+fn show(outcome: &Outcome) {
+    println!(
+        "{:<20} {:>10} {:>12} {:>9} {:>9} {:>9} {:>7}",
+        "flow", "packets", "rate", "RTT p50", "p99", "wait p99", "lost"
+    );
+    let rows = |kind: &str| outcome.counters[kind].as_array().cloned().unwrap_or_default();
+    for flow in rows("flows") {
+        let number = |key: &str| flow[key].as_f64().unwrap_or(0.0);
+        let sent = number("sent_packets").max(1.0);
+        println!(
+            "{:<20} {:>10} {:>7.3} Mb/s {} {} {} {:>5.2} %",
+            flow["name"].as_str().unwrap_or_default(),
+            number("delivered_packets"),
+            number("delivered_bytes") * 8e-6 / outcome.until_s.max(1e-9),
+            ms(&flow["rtt_s"]["p50"], 1e3),
+            ms(&flow["rtt_s"]["p99"], 1e3),
+            ms(&flow["wait_s"]["p99"], 1e3),
+            100.0 * (number("dropped_packets") + number("lost_packets")) / sent,
+        );
+    }
+    println!(
+        "\n{:<20} {:>8} {:>12} {:>12} {:>8} {:>8}",
+        "link", "used", "queue p50", "p99", "drops", "lost"
+    );
+    for link in rows("links") {
+        let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+        println!(
+            "{:<20} {:>6.1} % {:>10} B {:>10} B {:>8} {:>8}",
+            link["name"].as_str().unwrap_or_default(),
+            100.0 * number(&link["utilisation"]),
+            number(&link["queue_bytes"]["p50"]),
+            number(&link["queue_bytes"]["p99"]),
+            number(&link["dropped_packets"]),
+            number(&link["lost_packets"]),
+        );
+    }
+    let path = outcome.path.display();
+    println!("\nRates are means over the whole run. {path}; beside the simulator:");
+    println!(
+        "  levelflow run {path}/scenario.toml --out {path}-simulated && levelflow compare {path}-simulated {path}"
+    );
+}
+
+fn ms(seconds: &Value, factor: f64) -> String {
+    seconds
+        .as_f64()
+        .map_or(format!("{:>9}", "-"), |s| format!("{:>6.2} ms", s * factor))
+}

@@ -1,0 +1,207 @@
+//! Puts the parts of samples together as rows of tables, and totals as the simulator's counters.
+
+use std::collections::BTreeMap;
+
+use levelflow_sim::scenario::Resolved;
+use levelflow_sim::{
+    Any, Books, Buffer, CompletionRow, FlowRow, FlowSummary, LinkRow, LinkSpec, LinkSummary, Recorder, Summary,
+};
+use serde_json::{Value, json};
+
+use super::meter::{EntrySample, LinkSample, LinkTotal, Part, ReceivedTotal, Samples, SentTotal};
+
+/// Samples that are complete turn into rows, in order.
+#[derive(Debug)]
+pub struct Collector {
+    samples: Samples,
+    workers: usize,
+    flows: usize,
+    links: usize,
+    /// Room of each link, packets; NaN where it is not limited in packets.
+    buffers: Vec<f64>,
+    next: u64,
+    waiting: BTreeMap<u64, Gathered>,
+}
+
+#[derive(Debug, Default)]
+struct Gathered {
+    parts: usize,
+    sent: BTreeMap<usize, EntrySample>,
+    delivered: BTreeMap<usize, u64>,
+    links: BTreeMap<usize, LinkSample>,
+    completions: Vec<CompletionRow>,
+}
+
+impl Collector {
+    /// For so many workers, each of which tells a part of every sample.
+    #[must_use]
+    pub fn new(samples: Samples, workers: usize, resolved: &Resolved) -> Self {
+        Self {
+            samples,
+            workers,
+            flows: resolved.network.flows.len(),
+            links: resolved.network.links.len(),
+            buffers: resolved.network.links.iter().map(room).collect(),
+            next: 1,
+            waiting: BTreeMap::new(),
+        }
+    }
+
+    /// Takes a part; gives the time up to which rows are now there, if there are new ones.
+    pub fn add(&mut self, number: u64, part: Part, recorder: &mut Recorder) -> Option<f64> {
+        let gathered = self.waiting.entry(number).or_default();
+        gathered.parts += 1;
+        match part {
+            Part::Sent(entries, done) => {
+                gathered.sent.extend(entries);
+                gathered.completions.extend(done);
+            }
+            Part::Delivered(entries) => gathered.delivered.extend(entries),
+            Part::Links(links) => gathered.links.extend(links),
+        }
+        let mut until = None;
+        while self.waiting.get(&self.next).is_some_and(|g| g.parts == self.workers) {
+            let Some(gathered) = self.waiting.remove(&self.next) else {
+                break;
+            };
+            until = Some(self.rows(&gathered, recorder));
+            self.next += 1;
+        }
+        until
+    }
+
+    fn rows(&self, gathered: &Gathered, recorder: &mut Recorder) -> f64 {
+        let time = self.samples.time(self.next);
+        let seconds = time.since(self.samples.time(self.next - 1)).as_secs_f64();
+        let (t, bps) = (time.as_secs_f64(), |bytes: u64| bytes as f64 * 8.0 / seconds);
+        for flow in 0..self.flows {
+            let sent = gathered.sent.get(&flow).copied().unwrap_or_default();
+            recorder.flow(&FlowRow {
+                t,
+                flow: flow as u32,
+                active: sent.active,
+                rate_bps: sent.rate,
+                window_packets: sent.window,
+                proposal_bps: sent.proposal,
+                sent_bps: bps(sent.sent),
+                delivered_bps: bps(gathered.delivered.get(&flow).copied().unwrap_or(0)),
+                rtt_s: sent.rtt_sum / f64::from(sent.rtt_count),
+                lost: u32::try_from(sent.lost).unwrap_or(u32::MAX),
+                bottleneck: sent.bottleneck,
+            });
+        }
+        for link in 0..self.links {
+            let seen = gathered.links.get(&link).copied().unwrap_or_default();
+            let arrival_bps = bps(seen.arrived);
+            recorder.link(&LinkRow {
+                t,
+                link: link as u32,
+                arrival_bps,
+                peak_bps: if seen.signal.is_nan() {
+                    arrival_bps
+                } else {
+                    seen.peak_rate
+                },
+                throughput_bps: bps(seen.sent),
+                queue_bytes: seen.queue,
+                queue_packets: seen.packets,
+                queue_max_bytes: seen.most,
+                buffer_packets: self.buffers[link],
+                dropped: u32::try_from(seen.dropped).unwrap_or(u32::MAX),
+                dropped_bytes: seen.dropped_bytes,
+                marked: 0,
+                peak_loss: seen.peak_loss,
+                signal: seen.signal,
+            });
+        }
+        for row in &gathered.completions {
+            recorder.completion(row);
+        }
+        t
+    }
+}
+
+/// Packets that fit a link's buffer; NaN if it is in bytes or has no limit.
+fn room(link: &LinkSpec<Any>) -> f64 {
+    match link.buffer {
+        Buffer::Packets(packets) => packets as f64,
+        Buffer::Bytes(_) | Buffer::Unlimited => f64::NAN,
+    }
+}
+
+/// What all workers counted.
+#[derive(Debug, Default)]
+pub struct Totals {
+    /// By flow entry.
+    pub sent: BTreeMap<usize, SentTotal>,
+    /// By flow entry.
+    pub received: BTreeMap<usize, ReceivedTotal>,
+    /// By link.
+    pub links: BTreeMap<usize, LinkTotal>,
+}
+
+impl Totals {
+    /// As the simulator's counters, and what else is known of each flow entry. What did not come and was not dropped at a
+    /// queue was lost on a wire, or elsewhere in the machine.
+    #[must_use]
+    pub fn summary(&self, resolved: &Resolved, end_s: f64) -> (Summary, Value) {
+        let network = &resolved.network;
+        let (mut flows, mut more) = (Vec::new(), Vec::new());
+        let (nobody, nothing) = (SentTotal::default(), ReceivedTotal::default());
+        for (i, spec) in network.flows.iter().enumerate() {
+            let sent = self.sent.get(&i).unwrap_or(&nobody);
+            let received = self.received.get(&i).unwrap_or(&nothing);
+            let missing = sent.packets.saturating_sub(received.packets);
+            let dropped: u64 = self.links.values().filter_map(|l| l.dropped_of.get(i)).sum();
+            let dropped = dropped.min(missing);
+            flows.push(FlowSummary {
+                name: spec.name.clone(),
+                sent_packets: sent.packets,
+                sent_bytes: sent.bytes,
+                delivered_packets: received.packets,
+                delivered_bytes: received.bytes,
+                dropped_packets: dropped,
+                lost_packets: missing - dropped,
+                in_flight: 0,
+                answers: Books {
+                    sent: received.answers,
+                    delivered: sent.answers,
+                    dropped: 0,
+                    lost: received.answers.saturating_sub(sent.answers),
+                },
+                started: sent.started,
+                finished: sent.finished,
+                rtt_s: sent.rtt.quantiles(1e-9),
+            });
+            more.push(json!({ "wait_s": received.waits.quantiles(1e-9), "refused_answers": sent.refused }));
+        }
+        let idle = LinkTotal::default();
+        let links = network.links.iter().enumerate().map(|(i, spec)| {
+            let seen = self.links.get(&i).unwrap_or(&idle);
+            let gone = seen.dropped + seen.delivered + seen.lost;
+            LinkSummary {
+                name: spec.name.clone(),
+                arrived_packets: seen.arrived,
+                arrived_bytes: seen.arrived_bytes,
+                delivered_packets: seen.delivered,
+                dropped_packets: seen.dropped,
+                dropped_bytes: seen.dropped_bytes,
+                marked_packets: 0,
+                lost_packets: seen.lost,
+                in_flight: seen.arrived.saturating_sub(gone),
+                utilisation: seen.sent_bytes as f64 * 8.0 / (spec.capacity.bps() * end_s.max(f64::MIN_POSITIVE)),
+                queue_bytes: seen.queue.quantiles(1.0),
+            }
+        });
+        let hops = self.links.values().map(|l| l.delivered).sum();
+        let links = links.collect();
+        let summary = Summary {
+            simulated_s: end_s,
+            packet_hops: hops,
+            events: 0,
+            flows,
+            links,
+        };
+        (summary, Value::Array(more))
+    }
+}

@@ -1,0 +1,176 @@
+//! What workers of a testbed tell: a part of each sample, and totals at the end.
+
+use std::sync::mpsc;
+
+use levelflow_sim::{CompletionRow, Spread};
+use levelflow_units::{Duration, Time};
+
+/// A flow entry at a sample, as its senders see it; sums over the sample unless they are states.
+#[derive(Debug, Clone, Copy)]
+pub struct EntrySample {
+    /// Flows under way.
+    pub active: u32,
+    /// Sum of their rates, bit/s.
+    pub rate: f64,
+    /// Sum of their windows, packets.
+    pub window: f64,
+    /// Sum of the rates they would like next, bit/s.
+    pub proposal: f64,
+    /// Link that limits the only flow; -1 when not known.
+    pub bottleneck: i32,
+    /// Bytes sent.
+    pub sent: u64,
+    /// Packets found lost.
+    pub lost: u64,
+    /// Sum of round trips, s.
+    pub rtt_sum: f64,
+    /// How many.
+    pub rtt_count: u32,
+}
+
+impl Default for EntrySample {
+    fn default() -> Self {
+        Self {
+            active: 0,
+            rate: 0.0,
+            window: 0.0,
+            proposal: 0.0,
+            bottleneck: -1,
+            sent: 0,
+            lost: 0,
+            rtt_sum: 0.0,
+            rtt_count: 0,
+        }
+    }
+}
+
+/// A link at a sample.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LinkSample {
+    /// Bytes that came.
+    pub arrived: u64,
+    /// Bytes that left.
+    pub sent: u64,
+    /// Bytes in the queue.
+    pub queue: u64,
+    /// Packets in the queue.
+    pub packets: u32,
+    /// Most bytes in the queue.
+    pub most: u64,
+    /// Packets dropped.
+    pub dropped: u64,
+    /// Their bytes.
+    pub dropped_bytes: u64,
+    /// Largest arrival rate over an interval of the router, bit/s; 0 without a router.
+    pub peak_rate: f64,
+    /// Largest share of dropped bytes over such an interval.
+    pub peak_loss: f64,
+    /// What the router feeds back; NaN without one.
+    pub signal: f64,
+}
+
+/// A worker's part of a sample; entries and links by their numbers.
+#[derive(Debug)]
+pub enum Part {
+    /// From senders.
+    Sent(Vec<(usize, EntrySample)>, Vec<CompletionRow>),
+    /// From receivers: bytes on the wire.
+    Delivered(Vec<(usize, u64)>),
+    /// From links.
+    Links(Vec<(usize, LinkSample)>),
+}
+
+/// What senders of an entry did.
+#[derive(Debug, Default)]
+pub struct SentTotal {
+    /// Packets sent.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Answers that came.
+    pub answers: u64,
+    /// Flows begun.
+    pub started: u64,
+    /// Flows ended.
+    pub finished: u64,
+    /// Round trips, ns.
+    pub rtt: Spread,
+    /// Answers that were not believed.
+    pub refused: u64,
+}
+
+/// What receivers of an entry saw.
+#[derive(Debug, Default)]
+pub struct ReceivedTotal {
+    /// Packets that came.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Answers sent.
+    pub answers: u64,
+    /// Time from sender to receiver beyond the least one, ns.
+    pub waits: Spread,
+}
+
+/// What happened at a link.
+#[derive(Debug, Default)]
+pub struct LinkTotal {
+    /// Packets that came.
+    pub arrived: u64,
+    /// Their bytes.
+    pub arrived_bytes: u64,
+    /// Packets that reached the far end.
+    pub delivered: u64,
+    /// Packets without room.
+    pub dropped: u64,
+    /// Their bytes.
+    pub dropped_bytes: u64,
+    /// Packets lost on the wire.
+    pub lost: u64,
+    /// Bytes that left the queue.
+    pub sent_bytes: u64,
+    /// Bytes that arriving packets found.
+    pub queue: Spread,
+    /// Data packets dropped, by flow entry.
+    pub dropped_of: Vec<u64>,
+    /// Nanoseconds by which packets left later than they should have.
+    pub late: Spread,
+}
+
+/// When samples are due.
+#[derive(Debug, Clone, Copy)]
+pub struct Samples {
+    every: Duration,
+    end: Time,
+    next: u64,
+}
+
+impl Samples {
+    /// One every so often, and one at the end.
+    #[must_use]
+    pub fn new(every: Duration, end: Time) -> Self {
+        Self { every, end, next: 1 }
+    }
+
+    /// Time of a sample, counted from 1.
+    #[must_use]
+    pub fn time(&self, number: u64) -> Time {
+        let after = self.every.checked_mul(number).unwrap_or(Duration::MAX);
+        Time::ZERO.checked_add(after).map_or(self.end, |t| t.min(self.end))
+    }
+
+    /// When the next one is due; `None` after the last.
+    #[must_use]
+    pub fn due(&self) -> Option<Time> {
+        (self.next == 1 || self.time(self.next - 1) < self.end).then(|| self.time(self.next))
+    }
+
+    /// The number of the next one, which is taken now.
+    pub fn take(&mut self) -> u64 {
+        self.next += 1;
+        self.next - 1
+    }
+}
+
+/// Where a worker sends its parts.
+pub type Reports = mpsc::Sender<(u64, Part)>;
