@@ -28,6 +28,8 @@ pub struct Link {
     /// The first takes frames from the first device to the second.
     wires: [Wire<Vec<u8>>; 2],
     late: [Histogram<u64>; 2],
+    /// Which devices may have frames for us.
+    ready: [bool; 2],
     spare: Vec<Vec<u8>>,
 }
 
@@ -44,6 +46,7 @@ impl Link {
             ports,
             wires,
             late: [super::histogram(), super::histogram()],
+            ready: [true; 2],
             spare: Vec::new(),
         }
     }
@@ -69,10 +72,10 @@ impl Link {
 
     /// Takes what has come and sends what is due; `true`: more may have come.
     fn turn(&mut self, clock: &Clock) -> Result<bool, Error> {
-        let mut more = false;
-        for (port, wire) in self.ports.iter_mut().zip(&mut self.wires) {
+        let ends = self.ports.iter_mut().zip(&mut self.wires).zip(&mut self.ready);
+        for ((port, wire), ready) in ends.filter(|(_, ready)| **ready) {
             let spare = &mut self.spare;
-            more |= port.receive(clock, |arrived, frame| {
+            *ready = port.receive(clock, |arrived, frame| {
                 let mut copy = spare.pop().unwrap_or_default();
                 copy.clear();
                 copy.extend_from_slice(frame);
@@ -90,7 +93,7 @@ impl Link {
                 self.spare.push(frame);
             }
         }
-        Ok(more)
+        Ok(self.ready != [false; 2])
     }
 
     fn due(&self) -> Option<Time> {
@@ -140,7 +143,13 @@ pub fn run(
 }
 
 /// Sleeps until a frame comes (`true`), or until shortly before a time.
-fn sleep(links: &[Link], clock: &Clock, wake: Option<&OwnedFd>, next: Time, early: Duration) -> Result<bool, Error> {
+fn sleep(
+    links: &mut [Link],
+    clock: &Clock,
+    wake: Option<&OwnedFd>,
+    next: Time,
+    early: Duration,
+) -> Result<bool, Error> {
     let left = Duration::from_ps(next.since(clock.now()).as_ps().saturating_sub(early.as_ps()));
     let ns = left.as_ps() / 1000;
     let timeout = Timespec {
@@ -153,13 +162,17 @@ fn sleep(links: &[Link], clock: &Clock, wake: Option<&OwnedFd>, next: Time, earl
         .map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN))
         .collect();
     match poll(&mut waits, Some(&timeout)) {
-        Ok(ready) => {
-            if let Some(wake) = wake {
-                let _ = rustix::io::read(wake, &mut [0; 8]); // it has done its work
-            }
-            Ok(ready > 0)
-        }
-        Err(rustix::io::Errno::INTR) => Ok(true),
-        Err(e) => Err(Error::failed(format_args!("waiting for packets: {e}"))),
+        Ok(0) => return Ok(false),
+        Ok(_) => {}
+        Err(rustix::io::Errno::INTR) => return Ok(true),
+        Err(e) => return Err(Error::failed(format_args!("waiting for packets: {e}"))),
     }
+    let came: Vec<bool> = waits.iter().map(|wait| !wait.revents().is_empty()).collect();
+    if let Some(wake) = wake.filter(|_| came.last() == Some(&true)) {
+        let _ = rustix::io::read(wake, &mut [0; 8]); // it has done its work
+    }
+    for (ready, came) in links.iter_mut().flat_map(|link| &mut link.ready).zip(came) {
+        *ready = came;
+    }
+    Ok(true)
 }
