@@ -73,7 +73,7 @@ impl Link {
     /// Takes what has come and sends what is due; `true`: more may have come.
     fn turn(&mut self, clock: &Clock) -> Result<bool, Error> {
         let ends = self.ports.iter_mut().zip(&mut self.wires).zip(&mut self.ready);
-        for ((port, wire), ready) in ends.filter(|(_, ready)| **ready) {
+        for ((port, wire), ready) in ends.filter(|((port, _), ready)| **ready || port.suspect()) {
             let spare = &mut self.spare;
             *ready = port.receive(clock, |arrived, frame| {
                 let mut copy = spare.pop().unwrap_or_default();

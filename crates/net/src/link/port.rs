@@ -54,6 +54,8 @@ pub struct Port {
     scratch: Vec<u8>,
     ancillary: Vec<u8>,
     latest: Time,
+    /// It is down, and may be about to vanish: the kernel tells only the former.
+    suspect: bool,
     /// What went wrong so far.
     pub trouble: Trouble,
 }
@@ -89,6 +91,7 @@ impl Port {
             scratch: Vec::with_capacity(LARGEST),
             ancillary: nix::cmsg_space!(libc::timespec, u32),
             latest: Time::ZERO,
+            suspect: false,
             trouble: Trouble::default(),
         })
     }
@@ -105,11 +108,20 @@ impl Port {
         self.socket.as_fd()
     }
 
+    /// Whether it was down when it was last used: then it wants to be asked even if nothing has come.
+    #[must_use]
+    pub fn suspect(&self) -> bool {
+        self.suspect
+    }
+
     /// Passes on some of the frames that have come, each with the time when it did; `true`: there may be more.
     ///
     /// # Errors
     /// If the device has vanished.
     pub fn receive(&mut self, clock: &Clock, mut each: impl FnMut(Time, &[u8])) -> Result<bool, Error> {
+        if self.suspect {
+            self.exists()?;
+        }
         for _ in 0..BATCH {
             let mut slices = [IoSliceMut::new(&mut self.buffer)];
             let flags = MsgFlags::MSG_DONTWAIT;
@@ -129,6 +141,7 @@ impl Port {
                     return Ok(false);
                 }
             };
+            self.suspect = false;
             let now = clock.now();
             let arrived = stamp.map_or(now, |stamp| before(now, stamp)).max(self.latest);
             self.latest = arrived;
@@ -145,7 +158,10 @@ impl Port {
     /// If the device has vanished.
     pub fn send(&mut self, frame: &[u8]) -> Result<(), Error> {
         match send(&self.socket, frame, SendFlags::DONTWAIT) {
-            Ok(_) => Ok(()),
+            Ok(_) => {
+                self.suspect = false;
+                Ok(())
+            }
             Err(rustix::io::Errno::MSGSIZE) => {
                 self.trouble.oversize += 1;
                 Ok(())
@@ -162,13 +178,19 @@ impl Port {
         }
     }
 
+    fn exists(&self) -> Result<(), Error> {
+        match netdevice::index_to_name(&self.socket, self.index) {
+            Ok(_) => Ok(()),
+            Err(_) => Err(Error::failed(format_args!("device {} has vanished", self.name))),
+        }
+    }
+
     /// A device may go down and come up again; it may not vanish.
     fn survive(&mut self, error: Errno) -> Result<(), Error> {
-        if netdevice::index_to_name(&self.socket, self.index).is_err() {
-            return Err(Error::failed(format_args!("device {} has vanished", self.name)));
-        }
+        self.exists()?;
         match error {
             Errno::ENETDOWN | Errno::ENXIO => {
+                self.suspect = true;
                 self.trouble.down += 1;
                 Ok(())
             }
