@@ -27,20 +27,25 @@ const ETHERNET: [u16; 2] = [1, 772];
 
 /// Whether the program can work on that device.
 pub(super) fn check(device: &str) -> Result<(), Error> {
-    let mut links = nix::ifaddrs::getifaddrs().map_err(|e| Error::failed(format!("device {device}: {e}")))?;
-    let found = links.find_map(|link| {
-        let address = link.address.filter(|_| link.interface_name == device)?;
-        address.as_link_addr().map(nix::sys::socket::LinkAddr::hatype)
-    });
-    match found {
-        None => Err(Error::input(format!(
+    if nix::net::if_::if_nametoindex(device).is_err() {
+        return Err(Error::input(format!(
             "device {device}: there is none of this name (see ip link)"
-        ))),
-        Some(kind) if !ETHERNET.contains(&kind) => Err(Error::input(format!(
-            "device {device}: its packets have no Ethernet header; allowed: Ethernet devices"
-        ))),
-        Some(_) => Ok(()),
+        )));
     }
+    let mut links = nix::ifaddrs::getifaddrs().map_err(|e| Error::failed(format!("device {device}: {e}")))?;
+    let ethernet = links.any(|link| {
+        let address = link.address.filter(|_| link.interface_name == device);
+        address.is_some_and(|address| {
+            let link = address.as_link_addr();
+            link.is_some_and(|link| ETHERNET.contains(&link.hatype()))
+        })
+    });
+    if ethernet {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "device {device}: its packets have no Ethernet header; allowed: Ethernet devices"
+    )))
 }
 
 /// Attaches the program; by TCX where the kernel has it, unless told how.

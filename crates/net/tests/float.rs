@@ -1,0 +1,103 @@
+//! The floats that the kernel's program makes of integers are those of the processor. Needs clang; skips without it.
+
+use std::process::Command;
+
+const MAIN: &str = r#"
+typedef unsigned char u8;
+typedef unsigned int u32;
+typedef unsigned long long u64;
+typedef int s32;
+typedef long long s64;
+#define INLINE static inline
+#include "float.h"
+#include <stdio.h>
+int main(void)
+{
+	u64 a, b;
+
+	while (scanf("%llx %llx", &a, &b) == 2)
+		printf("%llx %llx %llx %x %llx %llx %d %llx %llx\n", f64_add(a, b), f64_sub(a, b), f64_mul(a, b), f32_of_f64(a),
+		       f32_is_nan(a) ? 0 : f64_of_f32(a), f64_of_u32(a), f32_above(a, b), f32_fixed(a, 8), f32_fixed(a, 44));
+	return 0;
+}
+"#;
+
+/// Mostly numbers of like size, where rounding and cancelling happen; and the very small, the very large, the round.
+fn number() -> f64 {
+    let any: u64 = rand::random();
+    let near = |low: u64, high: u64| any & !(0x7ff << 52) | rand::random_range(low..high) << 52;
+    let bits = match rand::random_range(0..8) {
+        0 => any,
+        1 => any & (1 << 63 | 0xff),
+        2 => near(0, 3),
+        3 => near(2040, 2047),
+        4 => near(890, 900),
+        5 => any & !0xff_ffff_ffff,
+        6 => near(1023, 1025),
+        _ => near(1000, 1060),
+    };
+    let value = f64::from_bits(bits);
+    if value.is_finite() { value } else { 1.0 }
+}
+
+/// What `levelflow_protocols::wire::fixed` does, 0 for NaN.
+fn fixed(bits: u32, shift: u32) -> u64 {
+    levelflow_protocols::wire::fixed(f32::from_bits(bits), shift)
+}
+
+#[test]
+fn floats_in_integers_are_those_of_the_processor() {
+    let clang = std::env::var("CLANG").unwrap_or_else(|_| "clang".to_owned());
+    let folder = tempfile::tempdir().unwrap();
+    let program = folder.path().join("float");
+    let source = folder.path().join("float.c");
+    std::fs::write(&source, MAIN).unwrap();
+    let built = Command::new(clang)
+        .args(["-O2", "-I", concat!(env!("CARGO_MANIFEST_DIR"), "/bpf"), "-o"])
+        .args([&program, &source])
+        .output();
+    match built {
+        Ok(output) if output.status.success() => {}
+        other => return eprintln!("SKIPPED floats_in_integers_are_those_of_the_processor: {other:?}"),
+    }
+    let pairs: Vec<(f64, f64)> = (0..200_000).map(|_| (number(), number())).collect();
+    let lines: String = pairs
+        .iter()
+        .map(|(a, b)| format!("{:x} {:x}\n", a.to_bits(), b.to_bits()))
+        .collect();
+    let input = folder.path().join("input");
+    std::fs::write(&input, lines).unwrap();
+    let output = Command::new(program)
+        .stdin(std::fs::File::open(input).unwrap())
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(output.stdout).unwrap();
+    assert_eq!(printed.lines().count(), pairs.len());
+    for (&(a, b), line) in pairs.iter().zip(printed.lines()) {
+        let [low, other] = [a, b].map(|number| number.to_bits() as u32);
+        let single = f32::from_bits(low);
+        let widened = if single.is_nan() {
+            0
+        } else {
+            f64::from(single).to_bits()
+        };
+        let above = single > f32::from_bits(other);
+        let narrowed = (a.clamp(f32::MIN.into(), f32::MAX.into()) as f32).to_bits();
+        let mut words = line.split(' ');
+        let mut word = || u64::from_str_radix(words.next().unwrap(), 16).unwrap();
+        assert_eq!(
+            [word(), word(), word()],
+            [a + b, a - b, a * b].map(f64::to_bits),
+            "{a:e} {b:e}"
+        );
+        assert_eq!(word(), u64::from(narrowed), "{a:e}");
+        assert_eq!([word(), word()], [widened, f64::from(low).to_bits()], "{low:x}");
+        let compared = word();
+        if !single.is_nan() && !f32::from_bits(other).is_nan() {
+            assert_eq!(compared, u64::from(above), "{low:x} {other:x}");
+        }
+        if !single.is_nan() {
+            assert_eq!([word(), word()], [fixed(low, 8), fixed(low, 44)], "{low:x}");
+        }
+    }
+}
