@@ -338,7 +338,6 @@ mod tests {
             arrival_bps: 1.0,
             peak_bps: 2.0,
             throughput_bps: 3.0,
-            buffer_packets: f64::NAN,
             queue_bytes: u64::MAX,
             queue_packets: 4,
             queue_max_bytes: 5,
