@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use levelflow_protocols::{AnyParams, LAWS, LawInfo};
-use levelflow_sim::scenario::law_params;
+use levelflow_sim::scenario::{law_params, law_values};
 use serde_json::Value;
 
 use crate::Error;
@@ -13,6 +13,10 @@ use crate::Error;
 /// # Errors
 /// When the law or a parameter is unknown, or a value is not allowed.
 pub fn params(law: &str, sets: &[String]) -> Result<AnyParams, Error> {
+    law_params(law, &table(sets)?).map_err(Error::input)
+}
+
+fn table(sets: &[String]) -> Result<BTreeMap<String, Value>, Error> {
     let mut table = BTreeMap::new();
     for set in sets {
         let Some((name, value)) = set.split_once('=') else {
@@ -22,7 +26,15 @@ pub fn params(law: &str, sets: &[String]) -> Result<AnyParams, Error> {
         };
         table.insert(name.trim().to_owned(), value_of(value.trim()));
     }
-    law_params(law, &table).map_err(Error::input)
+    Ok(table)
+}
+
+/// Their values, in the order and base units of the law's table, as logs have them.
+///
+/// # Errors
+/// As [`params`].
+pub fn values(law: &str, sets: &[String]) -> Result<Vec<f64>, Error> {
+    law_values(law, &table(sets)?).map_err(Error::input)
 }
 
 /// A number, `true`, `false`, or else text, as in a scenario file.

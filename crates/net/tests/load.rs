@@ -257,6 +257,35 @@ fn packets_leave_on_time() {
 }
 
 #[test]
+fn what_a_law_was_told_can_be_done_again() {
+    let (_recv, at, _out) = recv("127.0.0.1", &[]);
+    let (_relay, at) = relay("127.0.0.1", &at, "jetmax", "10 Mb/s");
+    let dir = tempfile::tempdir().unwrap();
+    let log = dir.path().join("send.lvj");
+    let journal = log.to_str().unwrap();
+    send(
+        &at,
+        &[
+            "--flows",
+            "2",
+            "--time",
+            "2 s",
+            "--set",
+            "tau=0.5",
+            "--quiet",
+            "--journal",
+            journal,
+        ],
+    );
+    let replay = levelflow_sim::replay::replay(&std::fs::read(log).unwrap()).unwrap();
+    assert_eq!(
+        (replay.difference, replay.truncated_at, replay.instances.len()),
+        (None, None, 2)
+    );
+    assert!(replay.records > 1000, "{} records", replay.records);
+}
+
+#[test]
 fn bad_input_gets_one_line_and_status_2() {
     for (args, says) in [
         (&["send", "127.0.0.1"][..], "HOST:PORT"),

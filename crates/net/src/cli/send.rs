@@ -8,6 +8,7 @@ use levelflow_units::{Bytes, Duration, Frequency, Rate};
 use super::options;
 use super::router::address;
 use crate::clock::stamp;
+use crate::journal::Journal;
 use crate::load::flows::Plan;
 use crate::load::overhead;
 use crate::load::report::{HEAD, Report};
@@ -70,6 +71,9 @@ pub struct Send {
     /// Lines of JSON, flow by flow, to this file.
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
+    /// Writes down everything that the laws are told; `levelflow replay FILE` does it again.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
     /// Time between two readings.
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     every: Duration,
@@ -87,7 +91,11 @@ impl Send {
     /// # Errors
     /// As [`Error`] says.
     pub fn run(self) -> Result<(), Error> {
-        let sending = self.sending()?;
+        let mut sending = self.sending()?;
+        if let Some(path) = &self.journal {
+            let values = law::values(&self.law, &self.set)?;
+            sending.plan.journal = Some((Journal::create(path, 1)?, values));
+        }
         let law = sending.plan.params.law();
         let mut samples = self.samples.as_deref().map(Samples::create).transpose()?;
         let stop = Stop::on_signals()?;
@@ -106,6 +114,9 @@ impl Send {
             samples.as_mut().map_or(Ok(()), |samples| samples.read(progress))
         })?;
         let summary = report.finish(end);
+        if let Some(problem) = sending.plan.journal.as_ref().and_then(|(journal, _)| journal.problem()) {
+            return Err(Error::failed(problem));
+        }
         if summary.delivered_bytes == 0 {
             return Err(Error::failed(format!("{}: nothing arrived", self.to)));
         }
@@ -139,6 +150,7 @@ impl Send {
                 },
                 packet: self.packet,
                 max_rate: self.max_rate,
+                journal: None,
             },
             to,
             realtime: self.realtime,

@@ -1,5 +1,6 @@
 //! The sending end of a flow.
 
+use levelflow_protocols::journal::{Log, LoggedSender};
 use levelflow_protocols::shim::{LENGTH, Shim};
 use levelflow_protocols::{
     Any, AnyHeader, AnyParams, AnySender, Bottleneck, Feedback, FlowInfo, Kind, Loss, Opening, Outgoing, Protocol,
@@ -12,6 +13,7 @@ use super::rtt::Rtt;
 use super::silence::stretched;
 use super::track::{LostPacket, Track};
 use super::{Refusals, Refused};
+use crate::journal::Journal;
 
 /// An opening packet is sent again after this long, doubled at each retry.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
@@ -80,7 +82,8 @@ enum Phase {
 pub struct Sender {
     params: AnyParams,
     transport: Transport,
-    law: AnySender,
+    law: LoggedSender<Journal>,
+    packet: Bytes,
     flow: u32,
     max_rate: Rate,
     phase: Phase,
@@ -100,9 +103,9 @@ impl Sender {
     #[must_use]
     pub fn new(params: AnyParams, packet: Bytes, flow: u32) -> Self {
         let transport = Any::transport(&params);
-        let info = FlowInfo { packet_size: packet };
         Self {
-            law: AnySender::new(&params, &info),
+            law: LoggedSender::new(&params, &FlowInfo { packet_size: packet }, None),
+            packet,
             params,
             transport,
             flow,
@@ -127,6 +130,16 @@ impl Sender {
     #[must_use]
     pub fn with_max_rate(mut self, max_rate: Rate) -> Self {
         self.max_rate = max_rate;
+        self
+    }
+
+    /// Before the first packet: writes down what the law is told. The log was started with the same parameters and packets.
+    #[must_use]
+    pub fn with_log(mut self, log: Log<Journal>) -> Self {
+        let info = FlowInfo {
+            packet_size: self.packet,
+        };
+        self.law = LoggedSender::new(&self.params, &info, Some(log));
         self
     }
 

@@ -1,11 +1,13 @@
 //! Which flows there are: their number, size and starts; and one of them under way.
 
+use levelflow_protocols::journal::Role;
 use levelflow_protocols::shim::{LENGTH, LONGEST};
-use levelflow_protocols::{AnyParams, Kind};
+use levelflow_protocols::{AnyParams, FlowInfo, Kind};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use rand::RngExt as _;
 
 use crate::flow::{Answer, Sender};
+use crate::journal::Journal;
 
 /// What to send.
 #[derive(Debug, Clone)]
@@ -26,6 +28,8 @@ pub struct Plan {
     pub packet: Bytes,
     /// No flow leaves faster than this.
     pub max_rate: Rate,
+    /// Where what the laws are told is written down, and the values of their parameters for it.
+    pub journal: Option<(Journal, Vec<f64>)>,
 }
 
 impl Plan {
@@ -88,11 +92,18 @@ impl Flow {
     pub fn new(plan: &Plan, index: u32, overhead: usize, now: Time) -> Self {
         let id = rand::rng().random();
         let header = plan.params.law().header_bytes;
+        let mut sender = Sender::new(plan.params.clone(), plan.packet, id).with_max_rate(plan.max_rate);
+        if let Some((journal, values)) = &plan.journal {
+            let info = FlowInfo {
+                packet_size: plan.packet,
+            };
+            sender = sender.with_log(journal.log(plan.params.law(), Role::Sender(info), values));
+        }
         Self {
             index,
             started: now,
             completed: None,
-            sender: Sender::new(plan.params.clone(), plan.packet, id).with_max_rate(plan.max_rate),
+            sender,
             round_trips: (0.0, 0),
             routed: None,
             queued: None,
