@@ -1,6 +1,7 @@
 //! What a router shares with a data path that has no Rust, such as a program in the kernel.
 //!
-//! The data path does what [`RouterLaw::on_arrival`] and [`RouterLaw::on_departure`] do, with words that the law has told it, and counts what the law has
+//! The data path does what [`RouterLaw::on_arrival`] and [`RouterLaw::on_departure`] do, with words that the law has told it,
+//! and counts what the law has
 //! to know; the law itself closes the intervals. At the end of an interval:
 //!
 //! 1. [`Offload::absorb`] takes what was counted since the last time,
@@ -8,7 +9,7 @@
 //! 3. [`Offload::told`] gives the words for the next.
 //!
 //! The state is then, bit by bit, the one that calls for each packet would have left, whatever the packets
-//! (`a_data_path_leaves_the_state_of_the_law`). Floats travel as their bits, `f32` in the low half of a word.
+//! (`jetmax_in_a_data_path` and so on). Floats travel as their bits, `f32` in the low half of a word.
 
 use levelflow_units::Bytes;
 
