@@ -221,6 +221,46 @@ fn a_device_has_one_router() {
     namespace.run(work).unwrap();
 }
 
+#[test]
+fn no_packet_is_counted_twice_or_not_at_all_while_intervals_end() {
+    needs_kernel!("no_packet_is_counted_twice_or_not_at_all_while_intervals_end");
+    let namespace = Namespace::new("lf-k-count").unwrap();
+    let work = || {
+        let (params, info) = params();
+        let mut program = Program::attach("lo", &params, &info, None).unwrap();
+        let words = [0; 8];
+        let (mut law, mut people, mut ends) = (0, 0, 0);
+        let mut end = |program: &mut Program| {
+            let (counted, traffic) = program.collect().unwrap();
+            law += counted[0];
+            people += traffic.bytes;
+            program.tell(&words).unwrap();
+            (law, people)
+        };
+        std::thread::scope(|scope| {
+            let senders: Vec<_> = (0..2).map(|_| scope.spawn(send_for_a_while)).collect();
+            while senders.iter().any(|sender| !sender.is_finished()) {
+                end(&mut program);
+                ends += 1;
+            }
+        });
+        end(&mut program);
+        let (law, people) = end(&mut program);
+        assert_eq!(law, people, "after {ends} intervals");
+        assert!(law > 1_000_000 && ends > 100, "{law} bytes, {ends} intervals");
+    };
+    namespace.run(work).unwrap();
+}
+
+fn send_for_a_while() {
+    let sink = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let datagram = &datagrams()[..PART];
+    for _ in 0..20_000 {
+        let _ = socket.send_to(datagram, sink.local_addr().unwrap());
+    }
+}
+
 /// Run by the test below in a process of its own, to be killed.
 #[test]
 #[ignore = "only as a child of a_killed_router_leaves_nothing_that_stays"]
