@@ -5,12 +5,14 @@
 pub mod batch;
 pub mod cli;
 pub mod clock;
+pub mod copy;
 mod error;
 pub mod flow;
 pub mod journal;
 pub mod law;
 pub mod link;
 pub mod load;
+pub mod quic;
 pub mod router;
 pub mod sys;
 pub mod testbed;

@@ -1,10 +1,12 @@
 //! The command line: one file per command.
 
+mod copy;
 mod link;
 mod options;
 mod recv;
 mod router;
 mod send;
+mod serve;
 mod testbed;
 
 use clap::{Parser, Subcommand};
@@ -21,6 +23,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Copies files to or from a server, at the rate that the network sets.
+    Copy(copy::Copy),
     Link(link::Link),
     /// Runs a law at a bottleneck: tells senders what it can carry.
     Router(router::Router),
@@ -30,6 +34,8 @@ enum Command {
     Recv(recv::Recv),
     /// Runs a scenario of the simulator on a real network inside this machine, and leaves the same result files.
     Testbed(testbed::Testbed),
+    /// Serves the files of a directory to `copy`.
+    Serve(serve::Serve),
 }
 
 impl Cli {
@@ -39,11 +45,13 @@ impl Cli {
     /// As [`Error`] says.
     pub fn run(self) -> Result<(), Error> {
         match self.command {
+            Command::Copy(command) => command.run(),
             Command::Link(command) => command.run(),
             Command::Router(command) => command.run(),
             Command::Send(command) => command.run(),
             Command::Recv(command) => command.run(),
             Command::Testbed(command) => command.run(),
+            Command::Serve(command) => command.run(),
         }
     }
 }

@@ -1,0 +1,125 @@
+//! `levelflow-net serve`.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use clap::Args;
+use levelflow_units::Rate;
+
+use crate::Error;
+use crate::copy::{PROTOCOL, Server, ServerOptions, folder};
+use crate::quic::{Config, Endpoint, Fingerprint, Identity, Trust};
+
+const EXAMPLES: &str = "Examples:
+  levelflow-net serve /srv/data                                   # whoever knows the address may read
+  levelflow-net serve /srv/data --upload --token-file token       # whoever has the token may read and write
+  levelflow-net serve /srv/data --listen 10.0.0.1:4433 --client 9f86d0...   # only the holder of that key
+
+The key is made at the first start. Clients must be told its fingerprint, which is printed.
+A client chooses the law; files that clients fetch are sent in that law, too.";
+
+/// Options of `serve`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Serve {
+    /// What is served: the files in and below this directory, and nothing else, whatever links say.
+    directory: PathBuf,
+    /// Address to listen at.
+    #[arg(long, value_name = "ADDRESS", default_value = "[::]:4433")]
+    listen: String,
+    /// Own key, a PEM file that is made if it is not there [default: ~/.config/levelflow/server.pem].
+    #[arg(long, value_name = "FILE")]
+    key: Option<PathBuf>,
+    /// Lets clients write files and make directories; otherwise they may only read.
+    #[arg(long)]
+    upload: bool,
+    /// Clients must show the token that is the first line of this file.
+    #[arg(long, value_name = "FILE")]
+    token_file: Option<PathBuf>,
+    /// Only the holder of the key with this fingerprint is admitted; may be repeated.
+    #[arg(long = "client", value_name = "FINGERPRINT")]
+    clients: Vec<Fingerprint>,
+    /// Parameters of this law as `--set` says; of others, the defaults.
+    #[arg(long, default_value = "jetmax")]
+    law: String,
+    /// Sets a parameter of the law, e.g. tau=0.6; may be repeated.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Whatever routers say, no connection is sent more than this, such as "100 Mb/s".
+    #[arg(long, value_name = "RATE")]
+    max_rate: Option<Rate>,
+    /// Says nothing but where it listens and its key.
+    #[arg(long)]
+    quiet: bool,
+}
+
+/// The first line of a token file.
+pub(super) fn token(file: Option<&PathBuf>) -> Result<Option<String>, Error> {
+    let Some(path) = file else { return Ok(None) };
+    let named = |why: &dyn std::fmt::Display| Error::input(format!("token file {}: {why}", path.display()));
+    let text = std::fs::read_to_string(path).map_err(|e| named(&e))?;
+    match text.lines().next().map(str::trim) {
+        Some(token) if !token.is_empty() && token.len() <= 1024 => Ok(Some(token.to_owned())),
+        _ => Err(named(&"a line of 1 to 1024 bytes is allowed")),
+    }
+}
+
+/// The address that a name stands for.
+pub(super) fn address(text: &str) -> Result<SocketAddr, Error> {
+    let named = |why: &dyn std::fmt::Display| Error::input(format!("address {text:?}: {why}; host:port is allowed"));
+    let mut all = text.to_socket_addrs().map_err(|e| named(&e))?;
+    all.next().ok_or_else(|| named(&"stands for nothing"))
+}
+
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Error> {
+    let mut runtime = tokio::runtime::Builder::new_multi_thread();
+    runtime.enable_all().build().map_err(Error::failed)
+}
+
+impl Serve {
+    /// Serves until it is interrupted.
+    ///
+    /// # Errors
+    /// When it cannot begin.
+    pub fn run(&self) -> Result<(), Error> {
+        let options = ServerOptions {
+            upload: self.upload,
+            token: token(self.token_file.as_ref())?,
+        };
+        let server = Arc::new(Server::new(&self.directory, options)?);
+        let key = match &self.key {
+            Some(path) => path.clone(),
+            None => folder()?.join("server.pem"),
+        };
+        let config = Config::new(PROTOCOL)
+            .with_identity(Identity::load_or_create(&key)?)
+            .with_law(&self.law, &self.set)?
+            .with_max_rate(self.max_rate);
+        let trust = match &self.clients[..] {
+            [] => Trust::Anyone,
+            keys => Trust::Keys(keys.to_vec()),
+        };
+        let listen = address(&self.listen)?;
+        runtime()?.block_on(self.serve(server, config, listen, trust))
+    }
+
+    async fn serve(&self, server: Arc<Server>, config: Config, listen: SocketAddr, trust: Trust) -> Result<(), Error> {
+        let endpoint = Endpoint::bind(listen, config, Some(trust))?;
+        let at = endpoint.local_address()?;
+        println!("serving {} at {at}", self.directory.display());
+        println!("key {}", endpoint.identity().fingerprint());
+        let log: fn(&str) = if self.quiet { |_| {} } else { |line| eprintln!("{line}") };
+        let mut terminate =
+            tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map_err(Error::failed)?;
+        tokio::select! {
+            () = server.run(&endpoint, log) => {}
+            _ = tokio::signal::ctrl_c() => {}
+            _ = terminate.recv() => {}
+        }
+        // Whoever is connected is told; what has arrived of files stays.
+        endpoint.close();
+        let _ = tokio::time::timeout(std::time::Duration::from_secs(1), endpoint.finish()).await;
+        Ok(())
+    }
+}

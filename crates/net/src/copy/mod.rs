@@ -1,0 +1,39 @@
+//! Files over connections whose rate the network sets: `levelflow-net serve` and `levelflow-net copy`.
+//!
+//! One request per stream: a JSON message after its length (4 bytes, big-endian), answers likewise, the bytes of a file between
+//! them as they are. [`message`] has the messages, [`root`] keeps both ends inside their directories, [`part`] has files that are
+//! still arriving.
+//!
+//! A file arrives as `.NAME.part` beside its place. It is renamed into place when its BLAKE3 is that of what was sent and it is
+//! on the disk; so whoever looks finds the old file or the new one, whatever is killed when. What has arrived is used again if
+//! it is, by its BLAKE3, the beginning of what is to be sent.
+
+mod client;
+mod known;
+mod message;
+mod part;
+mod plan;
+mod root;
+mod server;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+pub(crate) use known::folder;
+
+pub use client::{Options, Outcome, Session, run};
+pub use known::{Remembered, known_hosts};
+pub use plan::Place;
+pub use server::{Server, ServerOptions};
+pub use transfer::Progress;
+
+/// Name of the protocol (ALPN).
+pub const PROTOCOL: &[u8] = b"levelflow-copy/1";
+
+/// A connection that broke, with the reason.
+fn lost(error: &dyn std::error::Error) -> crate::Error {
+    match error.source() {
+        Some(reason) => crate::Error::failed(format!("connection: {reason}")),
+        None => crate::Error::failed(format!("connection: {error}")),
+    }
+}

@@ -1,0 +1,335 @@
+//! Endpoints and connections.
+
+use std::fmt;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use levelflow_protocols::shim::LONGEST;
+use levelflow_protocols::{AnyParams, LAWS, LawInfo};
+use levelflow_units::Rate;
+use noq::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
+use rustls::pki_types::CertificateDer;
+
+use super::governor::Factory;
+use super::identity::{self, Fingerprint, Identity, Trust};
+use super::judge::Control;
+use super::peer::{DATAGRAM, Peer, Ruling, Status};
+use super::socket::{Core, Hub, Socket};
+use crate::Error;
+
+/// Nothing heard for this long ends a connection.
+const IDLE: Duration = Duration::from_secs(10);
+/// Where a law leaves the first rate to its user, that of ten packets in 100 ms, as other QUIC connections begin: with packets of
+/// full size, a router would see too few of slower flows to count them.
+const BEGIN: &str = "initial_rate=1 Mb/s";
+/// Data of all streams that may be under way or wait to be read: 1 Gb/s over 250 ms.
+const BUFFER: u32 = 32 << 20;
+/// Data of one stream. More would be better on long paths, but noq 1.4 gives a connection up when more than 2048 packets of
+/// a stream wait, be it behind a gap or for a slow reader. So a stream moves no more than this per round trip.
+const STREAM: u32 = 2 << 20;
+
+/// How an endpoint behaves.
+#[derive(Debug, Clone)]
+pub struct Config {
+    protocol: Vec<u8>,
+    identity: Option<Identity>,
+    ruling: Option<Ruling>,
+    max_rate: Option<Rate>,
+}
+
+impl Config {
+    /// For connections of that protocol (an ALPN name): with a key of this process, and without a law.
+    #[must_use]
+    pub fn new(protocol: &[u8]) -> Self {
+        Self {
+            protocol: protocol.to_vec(),
+            identity: None,
+            ruling: None,
+            max_rate: None,
+        }
+    }
+
+    /// With that key.
+    #[must_use]
+    pub fn with_identity(mut self, identity: Identity) -> Self {
+        self.identity = Some(identity);
+        self
+    }
+
+    /// Under a law that routers speak, with some of its parameters set: `"tau=0.6"`. Who accepts answers in the law of who
+    /// connects.
+    ///
+    /// # Errors
+    /// When no law of that name speaks to routers, or it has no such parameters.
+    pub fn with_law(mut self, name: &str, sets: &[String]) -> Result<Self, Error> {
+        self.ruling = Some(Ruling {
+            params: params(crate::law::for_router(name)?, sets)?,
+            max_rate: self.max_rate,
+        });
+        Ok(self)
+    }
+
+    /// Whatever routers say, no faster than this.
+    #[must_use]
+    pub fn with_max_rate(mut self, rate: Option<Rate>) -> Self {
+        self.max_rate = rate;
+        if let Some(ruling) = &mut self.ruling {
+            ruling.max_rate = rate;
+        }
+        self
+    }
+
+    /// For a connection that somebody opened in the law of that number.
+    fn ruling_for(&self, law: u8) -> Option<Ruling> {
+        if let Some(own) = self.ruling.as_ref().filter(|r| r.params.law().number == law) {
+            return Some(own.clone());
+        }
+        let law = LAWS.iter().find(|l| l.number == law && law != 0)?;
+        Some(Ruling {
+            params: params(law, &[]).ok()?,
+            max_rate: self.max_rate,
+        })
+    }
+}
+
+fn params(law: &LawInfo, sets: &[String]) -> Result<AnyParams, Error> {
+    let begins = law.params.iter().any(|spec| spec.name == "initial_rate");
+    let first = begins.then(|| BEGIN.to_owned());
+    // What is set later counts.
+    let sets: Vec<String> = first.into_iter().chain(sets.iter().cloned()).collect();
+    crate::law::params(law.name, &sets)
+}
+
+fn transport(peer: Arc<Peer>, ruled: bool) -> Arc<TransportConfig> {
+    let mut mtu = MtuDiscoveryConfig::default();
+    // Shim and header come on top, of any law: the other end may choose which.
+    mtu.upper_bound(DATAGRAM);
+    let mut transport = TransportConfig::default();
+    transport
+        .mtu_discovery_config(Some(mtu))
+        .max_idle_timeout(IdleTimeout::try_from(IDLE).ok())
+        .keep_alive_interval(Some(IDLE / 4))
+        .stream_receive_window(VarInt::from_u32(STREAM))
+        .receive_window(VarInt::from_u32(BUFFER))
+        .send_window(BUFFER.into());
+    if ruled {
+        transport.congestion_controller_factory(Arc::new(Factory(peer)));
+    }
+    Arc::new(transport)
+}
+
+/// A UDP socket that connects and accepts. It lives in a runtime of tokio.
+#[derive(Debug)]
+pub struct Endpoint {
+    inner: noq::Endpoint,
+    hub: Arc<Hub>,
+    config: Config,
+    identity: Identity,
+    server: Option<noq::ServerConfig>,
+}
+
+impl Endpoint {
+    /// Opens the socket. If `admit` is given, it accepts connections of those.
+    ///
+    /// # Errors
+    /// When the address cannot be had.
+    pub fn bind(address: SocketAddr, config: Config, admit: Option<Trust>) -> Result<Self, Error> {
+        let identity = match &config.identity {
+            Some(identity) => identity.clone(),
+            None => Identity::generate()?,
+        };
+        let failed = |e: std::io::Error| Error::failed(format!("UDP {address}: {e}"));
+        let socket = std::net::UdpSocket::bind(address).map_err(failed)?;
+        let buffers = socket2::SockRef::from(&socket);
+        // As much as the system allows.
+        let _ = buffers.set_recv_buffer_size(8 << 20);
+        let _ = buffers.set_send_buffer_size(8 << 20);
+        let server = match admit {
+            None => None,
+            Some(trust) => {
+                let tls = identity::server(&identity, trust, &config.protocol)?;
+                Some(noq::ServerConfig::with_crypto(tls))
+            }
+        };
+        let hub = Hub::new(Arc::new(Core::new(socket).map_err(failed)?));
+        let mut endpoint = EndpointConfig::default();
+        endpoint
+            .max_udp_payload_size(DATAGRAM + 2 * LONGEST as u16)
+            .map_err(Error::failed)?;
+        let inner = noq::Endpoint::new_with_abstract_socket(
+            endpoint,
+            server.clone(),
+            Box::new(Socket::new(hub.clone())),
+            Arc::new(noq::TokioRuntime),
+        );
+        Ok(Self {
+            inner: inner.map_err(failed)?,
+            hub,
+            config,
+            identity,
+            server,
+        })
+    }
+
+    /// Where it listens.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn local_address(&self) -> Result<SocketAddr, Error> {
+        self.inner.local_addr().map_err(Error::failed)
+    }
+
+    /// Its key.
+    #[must_use]
+    pub fn identity(&self) -> &Identity {
+        &self.identity
+    }
+
+    /// Connects to whom we trust at that address.
+    ///
+    /// # Errors
+    /// When nobody answers, or somebody else does.
+    pub async fn connect(&self, address: SocketAddr, trust: Trust) -> Result<Connection, Error> {
+        let named = |e: &dyn fmt::Display| Error::failed(format!("{address}: {e}"));
+        let ruling = self.config.ruling.clone();
+        let ruled = ruling.is_some();
+        let peer = self.hub.register(address, ruling);
+        let tls = identity::client(&self.identity, trust, &self.config.protocol)?;
+        let mut config = noq::ClientConfig::new(tls);
+        config.transport_config(transport(peer.clone(), ruled));
+        let connecting = self.inner.connect_with(config, address, "levelflow");
+        let inner = connecting.map_err(|e| named(&e))?.await.map_err(|e| named(&e))?;
+        Ok(Connection { inner, peer })
+    }
+
+    /// The next who wants to connect; none when the endpoint is closed.
+    pub async fn accept(&self) -> Option<Arrival> {
+        let incoming = self.inner.accept().await?;
+        let server = self.server.clone()?;
+        let address = incoming.remote_address();
+        let ruling = self.hub.heard(address).and_then(|law| self.config.ruling_for(law));
+        Some(Arrival {
+            incoming,
+            server,
+            ruling,
+            hub: self.hub.clone(),
+        })
+    }
+
+    /// Ends all connections.
+    pub fn close(&self) {
+        self.inner.close(VarInt::from_u32(0), b"closed");
+    }
+
+    /// Waits until the ends of all connections have been told of it.
+    pub async fn finish(&self) {
+        self.inner.wait_idle().await;
+    }
+}
+
+/// Somebody who wants to connect.
+#[derive(Debug)]
+pub struct Arrival {
+    incoming: noq::Incoming,
+    server: noq::ServerConfig,
+    ruling: Option<Ruling>,
+    hub: Arc<Hub>,
+}
+
+impl Arrival {
+    /// From where.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.incoming.remote_address()
+    }
+
+    /// Turns it away.
+    pub fn refuse(self) {
+        self.incoming.refuse();
+    }
+
+    /// Lets it in.
+    ///
+    /// # Errors
+    /// When it is not one of those admitted, or goes away.
+    pub async fn finish(self) -> Result<Connection, Error> {
+        let address = self.incoming.remote_address();
+        let named = |e: &dyn fmt::Display| Error::failed(format!("{address}: {e}"));
+        let ruled = self.ruling.is_some();
+        let peer = self.hub.register(address, self.ruling);
+        let mut server = self.server;
+        server.transport_config(transport(peer.clone(), ruled));
+        let connecting = self.incoming.accept_with(Arc::new(server)).map_err(|e| named(&e))?;
+        let inner = connecting.await.map_err(|e| named(&e))?;
+        Ok(Connection { inner, peer })
+    }
+}
+
+/// A connection whose rate the network sets.
+#[derive(Debug, Clone)]
+pub struct Connection {
+    inner: noq::Connection,
+    peer: Arc<Peer>,
+}
+
+impl Connection {
+    /// Streams, statistics and the rest, as `noq` has them.
+    #[must_use]
+    pub fn quic(&self) -> &noq::Connection {
+        &self.inner
+    }
+
+    /// Key of the other end, if it showed one.
+    #[must_use]
+    pub fn peer_key(&self) -> Option<Fingerprint> {
+        let identity = self.inner.peer_identity()?;
+        let chain = identity.downcast::<Vec<CertificateDer<'static>>>().ok()?;
+        chain.first().map(|key| Fingerprint::of(key))
+    }
+
+    /// What the network has said of what we send; none without a law.
+    #[must_use]
+    pub fn status(&self) -> Option<Status> {
+        self.peer.status()
+    }
+
+    /// Who sets the rate of what we send.
+    #[must_use]
+    pub fn control(&self) -> Verdict {
+        Verdict {
+            control: self.peer.control(),
+            law: self.peer.law(),
+        }
+    }
+
+    /// Ends the connection.
+    pub fn close(&self) {
+        self.inner.close(VarInt::from_u32(0), b"done");
+    }
+}
+
+/// Who sets the rate of a connection, in words.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Verdict {
+    /// Who.
+    pub control: Control,
+    /// Name of the law, if there is one.
+    pub law: Option<&'static str>,
+}
+
+impl fmt::Display for Verdict {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (self.control, self.law) {
+            (_, None) => f.write_str("cubic"),
+            (Control::Law, Some(law)) => f.write_str(law),
+            (Control::Standard, Some(law)) => write!(f, "cubic (no router of {law} on the path)"),
+            (Control::Both, Some(law)) => {
+                write!(
+                    f,
+                    "{law}, and cubic below it (packets are lost where no router of {law} looks after the queue)"
+                )
+            }
+        }
+    }
+}

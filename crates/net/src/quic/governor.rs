@@ -1,0 +1,134 @@
+//! The congestion controller of a connection: the law's rate where routers speak, CUBIC where none does.
+
+use std::any::Any;
+use std::sync::Arc;
+use std::time::Instant;
+
+use noq::congestion::{Controller, ControllerFactory, ControllerMetrics, Cubic, CubicConfig};
+use noq_proto::RttEstimator;
+
+use super::judge::Control;
+use super::peer::Peer;
+
+/// The library's own pacer would add bursts of 2 ms or 10 packets; the gate of the socket paces, so this must not bind.
+const UNPACED: u64 = 10_000_000_000;
+
+/// Makes the controllers of one connection, all for the same peer.
+pub(super) struct Factory(pub Arc<Peer>);
+
+impl ControllerFactory for Factory {
+    fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
+        self.0.on_mtu(mtu);
+        Box::new(Governor {
+            peer: self.0.clone(),
+            standard: cubic(now, mtu),
+            mtu,
+            under: Control::Standard,
+        })
+    }
+}
+
+fn cubic(now: Instant, mtu: u16) -> Box<dyn Controller> {
+    Box::new(Cubic::new(Arc::new(CubicConfig::default()), now, mtu))
+}
+
+#[derive(Debug)]
+struct Governor {
+    peer: Arc<Peer>,
+    standard: Box<dyn Controller>,
+    mtu: u16,
+    /// Who was in charge at the last acknowledgement.
+    under: Control,
+}
+
+impl Governor {
+    /// The standard controller begins anew when it comes back: what it learned meanwhile, it did not cause.
+    fn notice(&mut self, now: Instant) {
+        let control = self.peer.control();
+        if self.under == Control::Law && control != Control::Law {
+            self.standard = cubic(now, self.mtu);
+        }
+        self.under = control;
+    }
+}
+
+impl Controller for Governor {
+    fn on_sent(&mut self, now: Instant, bytes: u64, largest: u64) {
+        self.standard.on_sent(now, bytes, largest);
+    }
+
+    fn on_packet_sent(&mut self, now: Instant, bytes: u16, number: u64) {
+        self.standard.on_packet_sent(now, bytes, number);
+    }
+
+    fn on_cwnd_limited(&mut self) {
+        self.standard.on_cwnd_limited();
+    }
+
+    fn on_ack(&mut self, now: Instant, sent: Instant, bytes: u64, number: u64, app_limited: bool, rtt: &RttEstimator) {
+        self.notice(now);
+        self.peer.on_delivery(bytes, 0);
+        self.standard.on_ack(now, sent, bytes, number, app_limited, rtt);
+    }
+
+    fn on_end_acks(&mut self, now: Instant, in_flight: u64, app_limited: bool, largest: Option<u64>) {
+        self.standard.on_end_acks(now, in_flight, app_limited, largest);
+    }
+
+    fn on_congestion_event(&mut self, now: Instant, sent: Instant, persistent: bool, ecn: bool, lost: u64, last: u64) {
+        self.notice(now);
+        self.peer.on_delivery(0, lost);
+        self.standard
+            .on_congestion_event(now, sent, persistent, ecn, lost, last);
+    }
+
+    fn on_packet_lost(&mut self, lost: u16, number: u64, now: Instant) {
+        self.standard.on_packet_lost(lost, number, now);
+    }
+
+    fn on_spurious_congestion_event(&mut self) {
+        self.standard.on_spurious_congestion_event();
+    }
+
+    fn on_mtu_update(&mut self, mtu: u16) {
+        self.mtu = mtu;
+        self.peer.on_mtu(mtu);
+        self.standard.on_mtu_update(mtu);
+    }
+
+    fn window(&self) -> u64 {
+        match self.peer.control() {
+            Control::Standard => self.standard.window(),
+            Control::Law => self.peer.window(),
+            Control::Both => self.standard.window().min(self.peer.window()),
+        }
+    }
+
+    fn metrics(&self) -> ControllerMetrics {
+        let mut metrics = self.standard.metrics();
+        metrics.congestion_window = self.window();
+        if self.peer.control() == Control::Law {
+            metrics.ssthresh = None;
+            metrics.pacing_rate = Some(UNPACED);
+            metrics.send_quantum = Some(self.peer.quantum());
+        }
+        metrics
+    }
+
+    fn clone_box(&self) -> Box<dyn Controller> {
+        Box::new(Self {
+            peer: self.peer.clone(),
+            standard: self.standard.clone_box(),
+            mtu: self.mtu,
+            under: self.under,
+        })
+    }
+
+    fn initial_window(&self) -> u64 {
+        self.standard.initial_window()
+    }
+
+    fn into_any(self: Box<Self>) -> Box<dyn Any> {
+        self
+    }
+}

@@ -1,0 +1,180 @@
+//! Who sets the rate: the law, a standard controller, or whichever of them is slower.
+//!
+//! A flow begins under the standard controller. The first answer that a router of the law has written into hands it to the
+//! law. If for a second no answer is, it goes back. If packets get lost although the law is in charge, something on the path
+//! is full that no router of the law looks after: then both limit the flow, for a time that doubles whenever this repeats.
+
+use levelflow_units::{Duration, Time};
+
+/// Who sets the rate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Control {
+    /// A standard controller (CUBIC): no router of the law was heard.
+    Standard,
+    /// The law.
+    Law,
+    /// The slower of both: packets are lost where no router of the law looks after the queue.
+    Both,
+}
+
+/// Nothing is concluded from less than this, and that no router answers only from so many answers.
+const WINDOW: Duration = Duration::from_secs(1);
+const LEAST_ANSWERS: u32 = 4;
+/// Of what was sent in a window, this much lost shows a queue without a ruler.
+const LOSSY: f64 = 0.05;
+/// So many windows in a row; the law itself may overshoot once while it settles.
+const LOSSY_WINDOWS: u32 = 2;
+/// A smaller loss than this may be chance.
+const LEAST_LOST: u64 = 8 * 1200;
+/// Both are in charge for this long at first, and at most.
+const FIRST_HOLD: Duration = Duration::from_secs(10);
+const LONGEST_HOLD: Duration = Duration::from_secs(160);
+
+/// See the [module](self).
+#[derive(Debug, Clone)]
+pub(super) struct Judge {
+    control: Control,
+    /// When the window began, and what was delivered and lost in it.
+    window: Time,
+    delivered: u64,
+    lost: u64,
+    lossy: u32,
+    /// Since when answers have all been alike, how many, and what they were.
+    alike: Option<(Time, u32, bool)>,
+    ever_fell: bool,
+    hold: Duration,
+    hold_until: Time,
+}
+
+impl Judge {
+    pub fn new() -> Self {
+        Self {
+            control: Control::Standard,
+            window: Time::ZERO,
+            delivered: 0,
+            lost: 0,
+            lossy: 0,
+            alike: None,
+            ever_fell: false,
+            hold: FIRST_HOLD,
+            hold_until: Time::ZERO,
+        }
+    }
+
+    pub fn control(&self) -> Control {
+        self.control
+    }
+
+    /// An answer came that a router of the law has written into, or not.
+    pub fn on_answer(&mut self, now: Time, routed: bool) {
+        let (since, count) = match self.alike {
+            Some((since, count, before)) if before == routed => (since, count.saturating_add(1)),
+            _ => (now, 1),
+        };
+        self.alike = Some((since, count, routed));
+        let long = count >= LEAST_ANSWERS && now.since(since) >= WINDOW;
+        match (self.control, routed) {
+            (Control::Standard, true) if long || !self.ever_fell => self.control = Control::Law,
+            (Control::Law | Control::Both, false) if long => {
+                self.control = Control::Standard;
+                self.ever_fell = true;
+            }
+            _ => {}
+        }
+    }
+
+    /// So many bytes were delivered, or lost.
+    pub fn on_delivery(&mut self, now: Time, delivered: u64, lost: u64) {
+        self.delivered += delivered;
+        self.lost += lost;
+        if now.since(self.window) < WINDOW {
+            return;
+        }
+        let loss = self.lost as f64 / (self.delivered + self.lost).max(1) as f64;
+        let lossy = self.lost >= LEAST_LOST && loss > LOSSY;
+        self.lossy = if lossy { self.lossy + 1 } else { 0 };
+        match self.control {
+            Control::Law if self.lossy >= LOSSY_WINDOWS => {
+                self.control = Control::Both;
+                self.hold_until = now.checked_add(self.hold).unwrap_or(now);
+                self.hold = LONGEST_HOLD.min(self.hold * 2);
+            }
+            Control::Both if !lossy && now >= self.hold_until => self.control = Control::Law,
+            _ => {}
+        }
+        (self.window, self.delivered, self.lost) = (now, 0, 0);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(ms: u64) -> Time {
+        Time::ZERO + Duration::from_ms(ms)
+    }
+
+    #[test]
+    fn the_first_router_that_answers_is_believed_at_once() {
+        let mut judge = Judge::new();
+        judge.on_answer(at(0), false);
+        assert_eq!(judge.control(), Control::Standard);
+        judge.on_answer(at(1), true);
+        assert_eq!(judge.control(), Control::Law);
+    }
+
+    #[test]
+    fn a_router_that_went_away_must_answer_for_a_second_to_be_believed_again() {
+        let mut judge = Judge::new();
+        judge.on_answer(at(0), true);
+        for ms in (100..1000).step_by(100) {
+            judge.on_answer(at(ms), false);
+            assert_eq!(judge.control(), Control::Law, "at {ms} ms");
+        }
+        judge.on_answer(at(1200), false);
+        assert_eq!(judge.control(), Control::Standard);
+        for ms in (1300..2300).step_by(100) {
+            judge.on_answer(at(ms), true);
+            assert_eq!(judge.control(), Control::Standard, "at {ms} ms");
+        }
+        judge.on_answer(at(2300), true);
+        assert_eq!(judge.control(), Control::Law);
+    }
+
+    #[test]
+    fn one_unwritten_answer_among_many_changes_nothing() {
+        let mut judge = Judge::new();
+        for ms in 0..10_000 {
+            judge.on_answer(at(ms), ms % 10 != 0);
+        }
+        assert_eq!(judge.control(), Control::Law);
+    }
+
+    /// Loss of a share of what is sent, from `from` to `to` seconds.
+    fn lose(judge: &mut Judge, seconds: std::ops::Range<u64>, percent: u64) {
+        for ms in (seconds.start * 1000..seconds.end * 1000).step_by(10) {
+            judge.on_delivery(at(ms), (100 - percent) * 1000, percent * 1000);
+        }
+    }
+
+    #[test]
+    fn lasting_loss_brings_the_standard_controller_in_for_a_while() {
+        let mut judge = Judge::new();
+        judge.on_answer(at(0), true);
+        lose(&mut judge, 0..10, 4);
+        assert_eq!(judge.control(), Control::Law, "4 % is no reason");
+        lose(&mut judge, 10..11, 20);
+        lose(&mut judge, 11..13, 0);
+        assert_eq!(judge.control(), Control::Law, "a second is no reason");
+        lose(&mut judge, 13..17, 20);
+        assert_eq!(judge.control(), Control::Both);
+        lose(&mut judge, 17..22, 0);
+        assert_eq!(judge.control(), Control::Both, "not yet");
+        lose(&mut judge, 22..30, 0);
+        assert_eq!(judge.control(), Control::Law);
+        lose(&mut judge, 30..34, 20);
+        lose(&mut judge, 34..48, 0);
+        assert_eq!(judge.control(), Control::Both, "the second time lasts twice as long");
+    }
+}

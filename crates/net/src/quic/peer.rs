@@ -1,0 +1,504 @@
+//! One flow to another program: shims that go out, answers that come in, and the other way round.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
+use std::time::Instant;
+
+use levelflow_protocols::shim::{ETHERNET, IPV4, IPV6, LENGTH, LONGEST, Shim, UDP};
+use levelflow_protocols::{AnyParams, Bottleneck, Kind, SenderLaw};
+use levelflow_units::{Bytes, Duration, Rate, Time};
+use noq::udp::{RecvMeta, Transmit};
+
+use super::gate::{Gate, quantum};
+use super::judge::{Control, Judge};
+use super::socket::Core;
+use super::timer::Job;
+use crate::clock::{span, stamp};
+use crate::flow::{Counters, Receiver, Sender};
+
+/// Datagrams from this size on are data, which the law rates and routers see; smaller ones acknowledge and control.
+pub(super) const DATA: usize = 600;
+/// Size of a QUIC datagram once the path's MTU is known, before shim and header.
+pub(super) const DATAGRAM: u16 = 1400;
+/// A flow that was idle for this long, and for [`IDLE_RTTS`], begins anew: what it was told is not true any more.
+const IDLE: Duration = Duration::from_secs(2);
+const IDLE_RTTS: u64 = 8;
+/// An answer waits this long for a datagram that takes it along.
+const HOLD: std::time::Duration = std::time::Duration::from_millis(1);
+const MOST_HELD: usize = 64;
+/// Most flows of one peer whose receiver is remembered.
+const MOST_FLOWS: usize = 4;
+/// A window that never limits.
+const OPEN: u64 = 1 << 40;
+
+/// A law, and the rate that it never exceeds.
+#[derive(Debug, Clone)]
+pub struct Ruling {
+    /// The law with its parameters.
+    pub params: AnyParams,
+    /// Whatever routers say, no faster than this.
+    pub max_rate: Option<Rate>,
+}
+
+/// What the network has said of a flow so far.
+#[derive(Debug, Clone, Copy)]
+pub struct Status {
+    /// Who sets the rate.
+    pub control: Control,
+    /// Rate of the law, wire bytes included.
+    pub rate: Rate,
+    /// What limits the flow, as far as the law knows.
+    pub bottleneck: Bottleneck,
+    /// Shims sent and answers heard.
+    pub counters: Counters,
+}
+
+/// The sending half under a law.
+struct Outgoing {
+    ruling: Ruling,
+    sender: Sender,
+    judge: Judge,
+    gate: Gate,
+    /// When data last left, and when an answer last came (or could first have come).
+    sent: Option<Time>,
+    heard: Time,
+    /// Tasks that wait for the gate.
+    waiting: Vec<Waker>,
+}
+
+/// An answer that waits.
+struct Held {
+    wire: [u8; LONGEST],
+    length: usize,
+    since: u64,
+    to: SocketAddr,
+    from: Option<IpAddr>,
+}
+
+struct Incoming {
+    flow: u32,
+    receiver: Receiver,
+    used: Time,
+}
+
+struct State {
+    outgoing: Option<Outgoing>,
+    incoming: Vec<Incoming>,
+    held: VecDeque<Held>,
+    scheduled: bool,
+    datagram: u64,
+}
+
+/// See the [module](self).
+pub(super) struct Peer {
+    core: Arc<Core>,
+    own: Weak<Peer>,
+    state: Mutex<State>,
+    /// What the controller of the connection reads: [`Control`], window and batch in bytes.
+    control: AtomicU8,
+    window: AtomicU64,
+    quantum: AtomicU64,
+}
+
+impl std::fmt::Debug for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Peer")
+    }
+}
+
+impl Outgoing {
+    fn new(ruling: Ruling, now: Time) -> Self {
+        Self {
+            sender: flow(&ruling),
+            ruling,
+            judge: Judge::new(),
+            gate: Gate::new(now),
+            sent: None,
+            heard: now,
+            waiting: Vec::new(),
+        }
+    }
+
+    fn paces(&self) -> bool {
+        self.judge.control() != Control::Standard && self.sender.law().paces()
+    }
+
+    /// The law's rate; halved with each second in which nothing is heard, after the first.
+    fn rate(&self, now: Time) -> Rate {
+        let trips = self.sender.rtt().and_then(|rtt| rtt.checked_mul(4));
+        let patience = Duration::from_secs(1).max(trips.unwrap_or(Duration::ZERO));
+        let silence = now.since(self.heard).saturating_sub(patience).as_secs_f64();
+        let rate = self.sender.rate();
+        Rate::clamped(rate.bps() * (-silence.min(60.0)).exp2())
+    }
+
+    /// Data is about to leave: begins anew after a pause, and lets the law count what it waits for in vain as lost.
+    fn before_data(&mut self, now: Time) {
+        let trips = self.sender.rtt().and_then(|rtt| rtt.checked_mul(IDLE_RTTS));
+        let idle = IDLE.max(trips.unwrap_or(Duration::ZERO));
+        if self.sent.is_none_or(|sent| now.since(sent) > idle) {
+            if self.sent.is_some() {
+                self.sender = flow(&self.ruling);
+                self.gate = Gate::new(now);
+            }
+            self.heard = now;
+        }
+        self.sender.on_timer(now);
+        self.sent = Some(now);
+    }
+
+    fn wake(&mut self) {
+        for waker in self.waiting.drain(..) {
+            waker.wake();
+        }
+    }
+}
+
+fn flow(ruling: &Ruling) -> Sender {
+    let largest = ETHERNET + IPV4 + UDP + LENGTH + ruling.params.law().header_bytes + usize::from(DATAGRAM);
+    let sender = Sender::new(ruling.params.clone(), Bytes::new(largest as u64), rand::random());
+    match ruling.max_rate {
+        Some(rate) => sender.with_max_rate(rate),
+        None => sender,
+    }
+}
+
+/// What Ethernet, IP and UDP add.
+fn below(address: &SocketAddr) -> usize {
+    let ip = if address.ip().to_canonical().is_ipv4() {
+        IPV4
+    } else {
+        IPV6
+    };
+    ETHERNET + ip + UDP
+}
+
+/// Whether these are data; see [`DATA`].
+fn is_data(transmit: &Transmit<'_>) -> bool {
+    transmit
+        .segment_size
+        .unwrap_or(transmit.contents.len())
+        .min(transmit.contents.len())
+        >= DATA
+}
+
+impl Peer {
+    pub fn new(core: Arc<Core>, ruling: Option<Ruling>) -> Arc<Self> {
+        let now = core.clock.now();
+        Arc::new_cyclic(|own| Self {
+            core,
+            own: own.clone(),
+            state: Mutex::new(State {
+                outgoing: ruling.map(|ruling| Outgoing::new(ruling, now)),
+                incoming: Vec::new(),
+                held: VecDeque::new(),
+                scheduled: false,
+                datagram: 1200,
+            }),
+            control: AtomicU8::new(Control::Standard as u8),
+            window: AtomicU64::new(OPEN),
+            quantum: AtomicU64::new(u64::from(DATAGRAM)),
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who sets the rate now.
+    pub fn control(&self) -> Control {
+        match self.control.load(Ordering::Relaxed) {
+            c if c == Control::Law as u8 => Control::Law,
+            c if c == Control::Both as u8 => Control::Both,
+            _ => Control::Standard,
+        }
+    }
+
+    /// Bytes that may be under way, as far as the law is concerned.
+    pub fn window(&self) -> u64 {
+        self.window.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that may leave together.
+    pub fn quantum(&self) -> u64 {
+        self.quantum.load(Ordering::Relaxed)
+    }
+
+    /// What the network has said, if the flow is under a law.
+    pub fn status(&self) -> Option<Status> {
+        let state = self.lock();
+        let outgoing = state.outgoing.as_ref()?;
+        Some(Status {
+            control: outgoing.judge.control(),
+            rate: outgoing.sender.rate(),
+            bottleneck: outgoing.sender.bottleneck(),
+            counters: *outgoing.sender.counters(),
+        })
+    }
+
+    /// Name of the law, if there is one.
+    pub fn law(&self) -> Option<&'static str> {
+        self.lock().outgoing.as_ref().map(|o| o.ruling.params.law().name)
+    }
+
+    /// Whether a flow of that number belongs to this peer: one of ours that it answers, or one of its own.
+    pub fn knows(&self, shim: &Shim) -> bool {
+        let state = self.lock();
+        match shim.kind {
+            Kind::Ack => state.outgoing.as_ref().is_some_and(|o| o.sender.flow() == shim.flow),
+            _ => state.incoming.iter().any(|i| i.flow == shim.flow),
+        }
+    }
+
+    /// The connection found another size of datagrams.
+    pub fn on_mtu(&self, datagram: u16) {
+        let mut state = self.lock();
+        state.datagram = datagram.into();
+        self.publish(&state);
+    }
+
+    /// The connection learned that bytes arrived or were lost.
+    pub fn on_delivery(&self, delivered: u64, lost: u64) {
+        let mut state = self.lock();
+        if let Some(outgoing) = &mut state.outgoing {
+            outgoing.judge.on_delivery(self.core.clock.now(), delivered, lost);
+            self.publish(&state);
+        }
+    }
+
+    fn publish(&self, state: &State) {
+        let Some(outgoing) = &state.outgoing else { return };
+        let window = match outgoing.sender.window() {
+            u32::MAX => OPEN,
+            packets => u64::from(packets) * state.datagram,
+        };
+        self.window.store(window, Ordering::Relaxed);
+        self.control.store(outgoing.judge.control() as u8, Ordering::Relaxed);
+        let batch = quantum(outgoing.sender.rate(), state.datagram);
+        self.quantum.store(batch, Ordering::Relaxed);
+    }
+
+    /// Whether these datagrams must wait; then `waker` is called when they need not any more.
+    pub fn must_wait(&self, transmit: &Transmit<'_>, waker: &Waker) -> bool {
+        if !is_data(transmit) {
+            return false;
+        }
+        let mut state = self.lock();
+        let Some(outgoing) = state.outgoing.as_mut().filter(|o| o.paces()) else {
+            return false;
+        };
+        let now = self.core.clock.now();
+        let opens = outgoing.gate.opens();
+        if opens <= now {
+            return false;
+        }
+        if !outgoing.waiting.iter().any(|w| w.will_wake(waker)) {
+            outgoing.waiting.push(waker.clone());
+        }
+        let at = Instant::now() + span(opens.since(now));
+        drop(state);
+        self.core.timer.at(at, Job::Wake(waker.clone()));
+        true
+    }
+
+    /// Writes to `out` what goes on the wire for these datagrams, and gives the size of segments, if they are several.
+    pub fn lay(&self, transmit: &Transmit<'_>, out: &mut Vec<u8>) -> Option<usize> {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let alone = transmit.segment_size.is_none_or(|size| size >= transmit.contents.len());
+        let answer = if alone && transmit.contents.len() <= 1200 {
+            state.held.pop_front()
+        } else {
+            None
+        };
+        let prefix = match &mut state.outgoing {
+            Some(outgoing) if is_data(transmit) => {
+                let now = self.core.clock.now();
+                lay_data(outgoing, now, transmit, answer.is_some(), out)
+            }
+            _ => 0,
+        };
+        if prefix == 0 {
+            if let Some(held) = answer {
+                held.write(out);
+            }
+            out.extend_from_slice(transmit.contents);
+        } else if let Some(held) = answer {
+            let data = out.split_off(prefix);
+            held.write(out);
+            out.extend_from_slice(&data);
+        }
+        transmit.segment_size.map(|size| size + prefix)
+    }
+
+    /// Takes the shims off a datagram; gives where the rest begins.
+    pub fn take(&self, datagram: &[u8], meta: &RecvMeta) -> usize {
+        let Ok((shim, header, mut rest)) = Shim::decode(datagram) else {
+            return 0;
+        };
+        let mut state = self.lock();
+        self.take_shim(&mut state, &shim, header, datagram.len(), meta);
+        let second = if shim.more { Shim::decode(rest).ok() } else { None };
+        if let Some((second, header, after)) = second {
+            self.take_shim(&mut state, &second, header, datagram.len(), meta);
+            rest = after;
+        }
+        datagram.len() - rest.len()
+    }
+
+    fn take_shim(&self, state: &mut State, shim: &Shim, header: &[u8], length: usize, meta: &RecvMeta) {
+        let now = self.core.clock.now();
+        if shim.kind == Kind::Ack {
+            self.on_answer(state, now, shim, header);
+        } else {
+            let size = Bytes::new((below(&meta.addr) + length) as u64);
+            state.hold(now, shim, header, size, meta);
+        }
+    }
+
+    fn on_answer(&self, state: &mut State, now: Time, shim: &Shim, header: &[u8]) {
+        let Some(outgoing) = &mut state.outgoing else { return };
+        let (rate, control) = (outgoing.sender.rate(), outgoing.judge.control());
+        let Ok(answer) = outgoing.sender.on_answer(now, stamp(), shim, header) else {
+            return;
+        };
+        outgoing.heard = now;
+        if let Some(routed) = answer.routed {
+            outgoing.judge.on_answer(now, routed);
+        }
+        let new = outgoing.sender.rate();
+        if new != rate {
+            outgoing.gate.rescale(now, rate, new);
+        }
+        if new > rate || outgoing.judge.control() != control {
+            outgoing.wake();
+        }
+        self.publish(state);
+    }
+
+    /// What arrived together has been taken: sees to it that answers leave soon.
+    pub fn after_batch(&self) {
+        let mut state = self.lock();
+        if state.held.len() > 1 {
+            drop(state);
+            self.send_answers();
+        } else if !state.held.is_empty() && !state.scheduled {
+            state.scheduled = true;
+            drop(state);
+            self.core.timer.at(Instant::now() + HOLD, Job::Answer(self.own.clone()));
+        }
+    }
+
+    /// Sends the answers that no datagram has taken along.
+    pub fn send_answers(&self) {
+        let held = {
+            let mut state = self.lock();
+            state.scheduled = false;
+            std::mem::take(&mut state.held)
+        };
+        let mut wire = Vec::with_capacity(LONGEST);
+        for answer in held {
+            wire.clear();
+            answer.write(&mut wire);
+            // An answer that cannot leave is as one that gets lost.
+            let _ = self.core.try_send(&Transmit {
+                destination: answer.to,
+                ecn: None,
+                contents: &wire,
+                segment_size: None,
+                src_ip: answer.from,
+            });
+        }
+    }
+}
+
+/// Writes shim, header and payload of each segment; gives how long shim and header are.
+fn lay_data(outgoing: &mut Outgoing, now: Time, transmit: &Transmit<'_>, more: bool, out: &mut Vec<u8>) -> usize {
+    outgoing.before_data(now);
+    let contents = transmit.contents;
+    let prefix = LENGTH + outgoing.sender.params().law().header_bytes;
+    let below = below(&transmit.destination);
+    let mut bytes = 0;
+    for segment in contents.chunks(transmit.segment_size.unwrap_or(contents.len()).max(1)) {
+        let size = (below + prefix + segment.len()) as u64;
+        bytes += size;
+        let mut shim = [0; LONGEST];
+        let (at, size) = (stamp(), Bytes::new(size));
+        let length = outgoing.sender.stamp_before(now, at, Kind::Data, size, more, &mut shim);
+        debug_assert_eq!(length, prefix);
+        out.extend_from_slice(&shim[..prefix]);
+        out.extend_from_slice(segment);
+    }
+    if outgoing.paces() {
+        let rate = outgoing.rate(now);
+        outgoing.gate.pass(now, bytes, rate);
+    }
+    prefix
+}
+
+impl Held {
+    /// Appends the answer; the time in it is moved by how long it was held.
+    fn write(&self, out: &mut Vec<u8>) {
+        let begin = out.len();
+        out.extend_from_slice(&self.wire[..self.length]);
+        if let Some(time) = out.get_mut(begin + 16..begin + 24) {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(time);
+            let moved = u64::from_be_bytes(bytes).saturating_add(stamp().saturating_sub(self.since));
+            time.copy_from_slice(&moved.to_be_bytes());
+        }
+    }
+}
+
+impl State {
+    /// Prepares the answer to a packet.
+    fn hold(&mut self, now: Time, shim: &Shim, header: &[u8], size: Bytes, meta: &RecvMeta) {
+        let Some(incoming) = self.receiver(now, shim) else {
+            return;
+        };
+        incoming.on_arrival(shim.number);
+        let mut wire = [0; LONGEST];
+        let marked = meta.ecn == Some(noq::udp::EcnCodepoint::Ce);
+        let Ok(length) = incoming.answer(now, shim, header, size, marked, &mut wire) else {
+            return;
+        };
+        if !super::answers_each(shim.law) {
+            self.held.clear();
+        } else if self.held.len() >= MOST_HELD {
+            self.held.pop_front();
+        }
+        self.held.push_back(Held {
+            wire,
+            length,
+            since: stamp(),
+            to: meta.addr,
+            from: meta.dst_ip,
+        });
+    }
+
+    fn receiver(&mut self, now: Time, shim: &Shim) -> Option<&mut Receiver> {
+        let index = match self.incoming.iter().position(|i| i.flow == shim.flow) {
+            Some(index) => index,
+            None => {
+                let receiver = Receiver::new(shim.law).filter(|_| shim.law != 0)?;
+                let new = Incoming {
+                    flow: shim.flow,
+                    receiver,
+                    used: now,
+                };
+                if self.incoming.len() < MOST_FLOWS {
+                    self.incoming.push(new);
+                } else if let Some(oldest) = self.incoming.iter_mut().min_by_key(|i| i.used) {
+                    *oldest = new;
+                }
+                self.incoming.iter().position(|i| i.flow == shim.flow)?
+            }
+        };
+        let incoming = self.incoming.get_mut(index)?;
+        incoming.used = now;
+        Some(&mut incoming.receiver)
+    }
+}
