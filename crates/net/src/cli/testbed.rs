@@ -1,6 +1,6 @@
 //! `levelflow-net testbed`.
 
-use std::io::IsTerminal as _;
+use std::io::{IsTerminal as _, Write as _};
 use std::path::PathBuf;
 
 use clap::Args;
@@ -68,9 +68,9 @@ impl Testbed {
         bar.finish_and_clear();
         let outcome = outcome?;
         if self.json {
-            println!("{:#}", outcome.counters);
+            print(&format!("{:#}", outcome.counters));
         } else {
-            show(&outcome);
+            print(&show(&outcome));
         }
         if outcome.stopped {
             let (path, until) = (outcome.path.display(), outcome.until_s);
@@ -94,16 +94,16 @@ fn bar(name: &str, seconds: f64) -> ProgressBar {
     bar
 }
 
-fn show(outcome: &Outcome) {
-    println!(
+fn show(outcome: &Outcome) -> String {
+    let mut lines = vec![format!(
         "{:<20} {:>10} {:>12} {:>9} {:>9} {:>9} {:>7}",
         "flow", "packets", "rate", "RTT p50", "p99", "wait p99", "lost"
-    );
+    )];
     let rows = |kind: &str| outcome.counters[kind].as_array().cloned().unwrap_or_default();
     for flow in rows("flows") {
         let number = |key: &str| flow[key].as_f64().unwrap_or(0.0);
         let sent = number("sent_packets").max(1.0);
-        println!(
+        lines.push(format!(
             "{:<20} {:>10} {:>7.3} Mb/s {} {} {} {:>5.2} %",
             flow["name"].as_str().unwrap_or_default(),
             number("delivered_packets"),
@@ -112,15 +112,15 @@ fn show(outcome: &Outcome) {
             ms(&flow["rtt_s"]["p99"], 1e3),
             ms(&flow["wait_s"]["p99"], 1e3),
             100.0 * (number("dropped_packets") + number("lost_packets")) / sent,
-        );
+        ));
     }
-    println!(
+    lines.push(format!(
         "\n{:<20} {:>8} {:>12} {:>12} {:>8} {:>8}",
         "link", "used", "queue p50", "p99", "drops", "lost"
-    );
+    ));
     for link in rows("links") {
         let number = |value: &Value| value.as_f64().unwrap_or(0.0);
-        println!(
+        lines.push(format!(
             "{:<20} {:>6.1} % {:>10} B {:>10} B {:>8} {:>8}",
             link["name"].as_str().unwrap_or_default(),
             100.0 * number(&link["utilisation"]),
@@ -128,13 +128,21 @@ fn show(outcome: &Outcome) {
             number(&link["queue_bytes"]["p99"]),
             number(&link["dropped_packets"]),
             number(&link["lost_packets"]),
-        );
+        ));
     }
     let path = outcome.path.display();
-    println!("\nRates are means over the whole run. {path}; beside the simulator:");
-    println!(
+    lines.push(format!(
+        "\nRates are means over the whole run. {path}; beside the simulator:"
+    ));
+    lines.push(format!(
         "  levelflow run {path}/scenario.toml --out {path}-simulated && levelflow compare {path}-simulated {path}"
-    );
+    ));
+    lines.join("\n")
+}
+
+/// Prints, unless nobody reads any more.
+fn print(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 fn ms(seconds: &Value, factor: f64) -> String {
