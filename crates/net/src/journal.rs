@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use levelflow_protocols::LawInfo;
 use levelflow_protocols::journal::{Log, MAGIC, Role, Sink, Start};
+use levelflow_protocols::{LAWS, LawInfo};
 
 use crate::Error;
 
@@ -79,6 +79,48 @@ impl Journal {
     }
 }
 
+/// A log, and what is the same for all instances of a command: the law and its parameters.
+#[derive(Debug, Clone)]
+pub struct Logging {
+    journal: Journal,
+    law: &'static LawInfo,
+    values: Vec<f64>,
+}
+
+impl Logging {
+    /// Of instances of this law with these values of its parameters.
+    #[must_use]
+    pub fn new(journal: Journal, law: &'static LawInfo, values: Vec<f64>) -> Self {
+        Self { journal, law, values }
+    }
+
+    /// As [`Journal::create`] in the file of `--journal`, for the law of these parameters; none without a file.
+    ///
+    /// # Errors
+    /// As [`Journal::create`], and when a parameter is not allowed.
+    pub fn begin(path: Option<&Path>, every: u32, law: &str, sets: &[String]) -> Result<Option<Self>, Error> {
+        let Some(path) = path else { return Ok(None) };
+        let values = crate::law::values(law, sets)?;
+        let info = LAWS.iter().find(|own| own.name == law);
+        let info = info.ok_or_else(|| Error::input(format!("--law {law}: not known")))?;
+        Ok(Some(Self::new(Journal::create(path, every)?, info, values)))
+    }
+
+    /// Begins the log of one more instance.
+    #[must_use]
+    pub fn log(&self, role: Role) -> Log<Journal> {
+        self.journal.log(self.law, role, &self.values)
+    }
+
+    /// An error if the log ends too early; to be asked when all instances are gone.
+    ///
+    /// # Errors
+    /// Why it does.
+    pub fn end(&self) -> Result<(), Error> {
+        self.journal.problem().map_or(Ok(()), |why| Err(Error::failed(why)))
+    }
+}
+
 /// Whether a file is a log, or empty.
 fn is_log(path: &Path) -> io::Result<bool> {
     let mut begins = Vec::new();
@@ -114,7 +156,7 @@ impl Sink for Journal {
 mod tests {
     use super::*;
     use levelflow_protocols::journal::LoggedRouter;
-    use levelflow_protocols::{AnyParams, LAWS, PortInfo, PortView, params};
+    use levelflow_protocols::{AnyParams, PortInfo, PortView, params};
     use levelflow_sim::replay::replay;
     use levelflow_units::Rate;
 

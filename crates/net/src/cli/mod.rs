@@ -1,6 +1,7 @@
 //! The command line: one file per command.
 
 mod copy;
+mod dissector;
 mod link;
 mod options;
 mod recv;
@@ -25,6 +26,8 @@ pub struct Cli {
 enum Command {
     /// Copies files to or from a server, at the rate that the network sets.
     Copy(copy::Copy),
+    /// Prints the dissector for Wireshark and tshark, a script in Lua, which shows shims and headers.
+    Dissector(dissector::Dissector),
     Link(link::Link),
     /// Runs a law at a bottleneck: tells senders what it can carry.
     Router(router::Router),
@@ -46,6 +49,7 @@ impl Cli {
     pub fn run(self) -> Result<(), Error> {
         match self.command {
             Command::Copy(command) => command.run(),
+            Command::Dissector(command) => command.run(),
             Command::Link(command) => command.run(),
             Command::Router(command) => command.run(),
             Command::Send(command) => command.run(),

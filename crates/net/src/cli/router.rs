@@ -1,6 +1,7 @@
 //! `levelflow-net router`.
 
 use std::net::{SocketAddr, ToSocketAddrs};
+use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
 use std::time::{Duration as Span, Instant};
@@ -10,6 +11,7 @@ use levelflow_protocols::{AnyParams, PortInfo};
 use levelflow_units::{Duration, Rate};
 
 use crate::clock::span;
+use crate::journal::Logging;
 use crate::router::device::Attached;
 use crate::router::kernel::{self, Program};
 use crate::router::lane::Bottleneck;
@@ -102,6 +104,9 @@ struct Run {
     /// Lets the same law rule the way back, too, through a line of the same rate.
     #[arg(long, requires = "relay")]
     both: bool,
+    /// Logs what the law is told to this file, for `levelflow replay FILE`.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
     /// Before all ordinary programs (SCHED_FIFO): intervals and packets are on time on a busy machine. Needs privileges.
     #[arg(long)]
     realtime: bool,
@@ -171,7 +176,10 @@ impl Run {
         let stop = Stop::on_signals()?;
         let relay = Relay::bind(config)?;
         let claim = Claim::new(&relay.address()?.to_string())?;
-        self.watched(&claim, &stop, |board| relay.run(&stop, board))
+        let logging = self.logging()?;
+        let relay = relay.logged(logging.as_ref());
+        self.watched(&claim, &stop, |board| relay.run(&stop, board))?;
+        logging.as_ref().map_or(Ok(()), Logging::end)
     }
 
     fn device(&self, name: &str, params: AnyParams) -> Result<(), Error> {
@@ -192,8 +200,10 @@ impl Run {
         // next step says why.
         let _ = kernel::detach(name);
         let program = Program::attach(name, &params, &info, None)?;
-        let attached = Attached::new(device, program, params, info)?;
-        self.watched(&claim, &stop, |board| attached.run(&stop, board))
+        let logging = self.logging()?;
+        let attached = Attached::new(device, program, params, info)?.logged(logging.as_ref());
+        self.watched(&claim, &stop, |board| attached.run(&stop, board))?;
+        logging.as_ref().map_or(Ok(()), Logging::end)
     }
 
     /// Works on this thread, with everything that shows how it goes beside it.
@@ -236,7 +246,16 @@ impl Run {
         })
     }
 
+    fn logging(&self) -> Result<Option<Logging>, Error> {
+        Logging::begin(self.journal.as_deref(), 1, &self.law, &self.sets()?)
+    }
+
     fn params(&self) -> Result<AnyParams, Error> {
+        law::params(&self.law, &self.sets()?)
+    }
+
+    /// What `--set`, `--gamma` and `--interval` say, as the law calls it.
+    fn sets(&self) -> Result<Vec<String>, Error> {
         let law = law::for_router(&self.law)?.name;
         let mut sets = self.set.clone();
         if let Some(gamma) = self.gamma {
@@ -263,7 +282,7 @@ impl Run {
             };
             sets.push(format!("{name}={interval}"));
         }
-        law::params(law, &sets)
+        Ok(sets)
     }
 }
 

@@ -11,6 +11,7 @@ use super::qdisc::{Device, Presence, Queue, bytes_of};
 use super::snapshot::{Board, Snapshot};
 use super::stop::Stop;
 use crate::clock::Clock;
+use crate::journal::Logging;
 use crate::{Error, sys};
 
 /// Time between two looks whether the device is up.
@@ -70,6 +71,15 @@ impl<D: DataPath> Attached<D> {
         };
         attached.tell()?;
         Ok(attached)
+    }
+
+    /// Logs what its law is told.
+    #[must_use]
+    pub fn logged(mut self, logging: Option<&Logging>) -> Self {
+        if let Some(logging) = logging {
+            self.port.log(logging);
+        }
+        self
     }
 
     /// Closes intervals until told to stop.

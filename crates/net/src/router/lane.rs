@@ -6,6 +6,8 @@ use levelflow_protocols::shim::{ETHERNET, IPV4, IPV6, UDP};
 use levelflow_protocols::{AnyParams, Arriving, PortInfo};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
+use crate::journal::Logging;
+
 use super::port::{Class, Port};
 use super::queue::{Buffer, Queue};
 
@@ -70,6 +72,13 @@ impl Lane {
             wire: VecDeque::new(),
             spare: Vec::new(),
             around: (ETHERNET + UDP + if ipv6 { IPV6 } else { IPV4 }) as u64,
+        }
+    }
+
+    /// Logs what the law at the bottleneck is told, if there is one; before the first packet.
+    pub fn log(&mut self, logging: &Logging) {
+        if let Some(line) = &mut self.line {
+            line.port.log(logging);
         }
     }
 

@@ -1,5 +1,6 @@
 //! One output port: a law, its intervals, and what is counted for people.
 
+use levelflow_protocols::journal::{LoggedRouter, Role};
 use levelflow_protocols::offload::{Offload, Words};
 use levelflow_protocols::shim::{LENGTH, Shim};
 use levelflow_protocols::{
@@ -7,6 +8,8 @@ use levelflow_protocols::{
 };
 use levelflow_units::{Bytes, Duration, Time};
 use serde::Serialize;
+
+use crate::journal::{Journal, Logging};
 
 /// Intervals are not closed more often than this, whatever round-trip times packets claim: a law divides by the time
 /// that it measures.
@@ -70,7 +73,7 @@ pub struct Traffic {
 pub struct Port {
     info: PortInfo,
     params: AnyParams,
-    law: AnyRouter,
+    law: LoggedRouter<Journal>,
     opened: Time,
     due: Time,
     /// Bytes dropped in this interval.
@@ -82,7 +85,7 @@ impl Port {
     /// A port whose first interval begins now.
     #[must_use]
     pub fn new(params: AnyParams, info: PortInfo, now: Time) -> Self {
-        let law = AnyRouter::new(&params, &info);
+        let law = LoggedRouter::new(&params, &info, None);
         let mut port = Self {
             info,
             params,
@@ -94,6 +97,12 @@ impl Port {
         };
         port.due = port.end_of_interval(now);
         port
+    }
+
+    /// Logs what the law is told from now on, which must be before the first packet.
+    pub fn log(&mut self, logging: &Logging) {
+        let log = logging.log(Role::Router(self.info));
+        self.law = LoggedRouter::new(&self.params, &self.info, Some(log));
     }
 
     /// A packet of this size comes, and its payload begins with these bytes: the law counts it, and stamps it if it is one of

@@ -16,6 +16,7 @@ use super::snapshot::{Board, Snapshot};
 use super::stop::Stop;
 use crate::batch::{self, Batch};
 use crate::clock::Clock;
+use crate::journal::Logging;
 use crate::{Error, sys};
 
 /// Whatever is due sooner is waited for by asking the clock: sleeping and waking up takes as long.
@@ -96,6 +97,16 @@ impl Relay {
     /// When the system does not say.
     pub fn address(&self) -> Result<SocketAddr, Error> {
         self.listener.local_addr().map_err(Error::failed)
+    }
+
+    /// Logs what its laws are told.
+    #[must_use]
+    pub fn logged(mut self, logging: Option<&Logging>) -> Self {
+        if let Some(logging) = logging {
+            self.forward.log(logging);
+            self.backward.log(logging);
+        }
+        self
     }
 
     /// Forwards until told to stop.
