@@ -1,7 +1,7 @@
 //! One output port: a law, its intervals, and what is counted for people.
 
 use levelflow_protocols::journal::{LoggedRouter, Role};
-use levelflow_protocols::offload::{Offload, Words};
+use levelflow_protocols::offload::Words;
 use levelflow_protocols::shim::{LENGTH, Shim};
 use levelflow_protocols::{
     Any, AnyHeader, AnyParams, AnyRouter, Arriving, Kind, PortInfo, PortView, Protocol, RouterLaw,
