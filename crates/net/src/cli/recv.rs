@@ -23,8 +23,8 @@ const EXAMPLES: &str = "Examples:
   levelflow-net recv :9001 --flows 3 --json
   levelflow-net recv [::]:9001 --for \"1 min\" --samples arrived.jsonl
 
-Delays are one way. They are exact where sender and receiver run on one machine; elsewhere they say how much longer a packet took
-than the fastest of its flow.";
+Delays are one way. They are exact where sender and receiver run on one machine; elsewhere they
+say how much longer a packet took than the fastest of its flow.";
 
 /// Options of `recv`.
 #[derive(Debug, Args)]

@@ -23,8 +23,9 @@ const EXAMPLES: &str = "Examples:
   levelflow-net send server:9001 --law cbr --set \"rate=5 Mb/s\" --time \"1 min\" --samples cbr.jsonl
   levelflow-net send server:9001 --law rcp --arrivals \"20 /s\" --bytes \"100 kB\" --time \"30 s\"
 
-A sender that hears nothing for a second doubles the gaps between its packets each further second, up to a second, whatever its
-law. Without a router of its law on the path it stays at the law's first rate and says so.";
+Whatever its law, a sender that hears nothing for a second doubles the gaps between its packets
+with each further second, up to a second. Without a router of its law on the path it stays at the
+law's first rate, and says so.";
 
 /// Options of `send`.
 #[derive(Debug, Args)]

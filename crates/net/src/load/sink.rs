@@ -188,9 +188,10 @@ impl Run {
         let mut answers: Vec<([u8; LONGEST + HISTORY], usize, SocketAddr)> = Vec::with_capacity(MOST);
         loop {
             answers.clear();
-            let (now, stamp) = (self.clock.now(), stamp());
             let taken = batch.receive(socket, |wire, from| {
                 let Some(from) = from else { return };
+                // After it came: another program may have sent it since this loop began.
+                let (now, stamp) = (self.clock.now(), stamp());
                 if let Some((answer, length)) = self.packet(now, stamp, wire, from) {
                     answers.push((answer, length, from));
                 }
@@ -218,7 +219,7 @@ impl Run {
         let flow =
             flow.and_then(|(shim, header, _)| Some((self.table.flow(now, from, &shim, header, stamp)?, shim, header)));
         let Some((flow, shim, header)) = flow else {
-            self.garbage += 1;
+            self.garbage += u64::from(!closes(wire));
             return None;
         };
         let size = (wire.len() + overhead(&from)) as u64;
@@ -292,4 +293,9 @@ impl Run {
             delays: Delays::of(&self.all_delays),
         })
     }
+}
+
+/// Whether a datagram closes a flow, as its sender says twice.
+fn closes(wire: &[u8]) -> bool {
+    Shim::decode(wire).is_ok_and(|(shim, ..)| shim.kind == Kind::Fin)
 }
