@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.checked import explained, not_negative, positive, read_number, read_numbers, share, whole
+from levelflow.theory.checked import explained, finite, not_negative, positive, read_number, read_numbers, share, whole
 from levelflow.theory.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -73,6 +73,7 @@ def loss_controller(buffer: ArrayLike, loss: ArrayLike, target: float, gain: Arr
     >>> loss_controller(100.0, 0.07, 0.02, 3000.0, 0.2).round(9)
     np.float64(130.0)
     """
+    finite(buffer=buffer, loss=loss, target=target, gain=gain, interval=interval)
     packets: Floats = np.asarray(buffer) + np.asarray(gain) * interval * (np.asarray(loss) - target)
     return packets
 
@@ -86,6 +87,7 @@ def utilisation_controller(
     >>> utilisation_controller(100.0, 0.9, 0.95, 3000.0, 0.2).round(9)
     np.float64(130.0)
     """
+    finite(buffer=buffer, utilisation=utilisation, target=target, gain=gain, interval=interval, factor=factor)
     error = np.asarray(utilisation, dtype=np.float64) - target
     packets: Floats = np.asarray(buffer) - np.asarray(gain) * interval * np.asarray(factor) * error
     return packets
@@ -232,6 +234,7 @@ def update(settings: Settings, state: State, utilisation: ArrayLike, loss: Array
         utilisation: measured, `u(n)`.
         loss: measured, `p(n)`.
     """
+    finite(utilisation=utilisation, loss=loss)
     u, p = np.asarray(utilisation, dtype=np.float64), np.asarray(loss, dtype=np.float64)
     first = np.isnan(state.utilisation)
     buffer_u, gain_u, factor = state.buffer_u, state.gain_u, state.factor
@@ -324,6 +327,7 @@ def run(settings: Settings, plant: Plant, buffer: ArrayLike, steps: int, seed: i
     >>> run(Settings(loss=0.02), plant, 20.0, 300).buffers[-1].round(3)
     np.float64(49.0)
     """
+    whole(0, seed=seed)
     whole(1, steps=steps)
     rng = np.random.default_rng(seed)
     state = start(settings, buffer)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from levelflow.theory.assignment import assign, bottleneck_sets, random_routes
+from levelflow.theory.checked import explained, whole
 from levelflow.theory.delay_batches import are_stable, experiment
 from levelflow.theory.maxmin import maxmin
 from levelflow.theory.scaled_norm import scaled_norm
@@ -41,8 +42,10 @@ class Row(NamedTuple):
     limit: float | None = None
 
 
+@explained
 def fastest(work: Callable[[], object], runs: int = RUNS) -> tuple[float, float]:
     """Returns the least time and the least processor time of so many runs, s."""
+    whole(1, runs=runs)
     took, cpu = [], []
     for _ in range(runs):
         start, used = time.perf_counter(), time.process_time()
@@ -52,8 +55,10 @@ def fastest(work: Callable[[], object], runs: int = RUNS) -> tuple[float, float]
     return min(took), min(cpu)
 
 
+@explained
 def maxmin_large(flows: int = 10_000, links: int = 1_000, hops: int = 5) -> list[Row]:
     """Measures max-min fair rates of many flows over random links, their bottlenecks, and the order of links."""
+    whole(1, flows=flows, links=links, hops=hops)
     random = np.random.default_rng(SEED)
     routes, capacities = random_routes(random, flows, links, hops, hops), random.uniform(1, 100, links)
     rates = maxmin(routes, capacities)
@@ -66,16 +71,20 @@ def maxmin_large(flows: int = 10_000, links: int = 1_000, hops: int = 5) -> list
     ]
 
 
+@explained
 def utility_large(flows: int = 2_000, links: int = 200, hops: int = 5) -> list[Row]:
     """Measures utility-optimal rates of many flows over random links."""
+    whole(1, flows=flows, links=links, hops=hops)
     random = np.random.default_rng(SEED)
     routes, capacities = random_routes(random, flows, links, hops, hops), random.uniform(1, 100, links)
     size = f"{flows:,} flows over {hops} of {links:,} links"
     return [Row("proportionally fair rates", size, *fastest(lambda: optimum(routes, capacities)))]
 
 
+@explained
 def delays_large(count: int = 10_000, draws: int = 100) -> list[Row]:
     """Measures the random experiment of Zhang 2008, fig 12, and the verdict of each matrix under each of its draws."""
+    whole(1, count=count, draws=draws)
     random = np.random.default_rng(SEED)
     matrices, delays = random.uniform(-1.5, 1.5, (count, 2, 2)), random.integers(1, 31, (count, draws, 2))
     size = f"{count:,} random 2x2 matrices, {draws} delays each"
@@ -85,8 +94,10 @@ def delays_large(count: int = 10_000, draws: int = 100) -> list[Row]:
     ]
 
 
+@explained
 def norm_large(size: int = 60) -> list[Row]:
     """Measures the scaled norm of one large matrix, with its two proofs."""
+    whole(1, size=size)
     matrix = np.random.default_rng(SEED).standard_normal((size, size))
     return [Row("scaled norm, from both sides", f"a matrix of {size} rows", *fastest(lambda: scaled_norm(matrix)))]
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from functools import wraps
 from inspect import signature
 from typing import TYPE_CHECKING, ParamSpec, TypeVar
@@ -11,7 +12,7 @@ import numpy as np
 from levelflow.theory.errors import ParameterError, TheoryError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Collection
 
     from numpy.typing import ArrayLike, NDArray
 
@@ -25,6 +26,8 @@ Answer = TypeVar("Answer")
 LARGEST = 1e150
 #: Whole numbers up to this are different numbers.
 LARGEST_WHOLE = 2**53
+#: An error shows as many characters of a value.
+LONGEST_SHOWN = 60
 
 
 def read_array(name: str, values: ArrayLike) -> Floats:
@@ -35,9 +38,18 @@ def read_array(name: str, values: ArrayLike) -> Floats:
     """
     try:
         array = np.array(values)
-        return array.astype(np.float64, casting="unsafe" if array.dtype.kind == "O" else "same_kind")
-    except (TypeError, ValueError):
-        raise ParameterError(f"{name} {values!r} is not allowed; needs numbers") from None
+        objects = array.dtype.kind == "O"
+        if objects and any(value is None or isinstance(value, str) for value in array.flat):
+            raise TypeError
+        return array.astype(np.float64, casting="unsafe" if objects else "same_kind")
+    except (TypeError, ValueError, OverflowError):
+        raise ParameterError(f"{name} {shown(values)} is not allowed; needs numbers") from None
+
+
+def shown(value: object) -> str:
+    """Returns a value as an error shows it: in one line, and cut where it is long."""
+    text = " ".join(repr(value).split())
+    return text if len(text) <= LONGEST_SHOWN else f"{text[:LONGEST_SHOWN]}..."
 
 
 def read_numbers(
@@ -103,6 +115,12 @@ def read_whole(name: str, values: ArrayLike, least: int = 0) -> Ints:
     return value.astype(np.int64)
 
 
+def finite(**values: ArrayLike) -> None:
+    """Raises a ParameterError unless all numbers are finite."""
+    for name, value in values.items():
+        read_numbers(name, value, -np.inf)
+
+
 def positive(**values: ArrayLike) -> None:
     """Raises a ParameterError unless all numbers are finite and above 0."""
     for name, value in values.items():
@@ -127,49 +145,125 @@ def share(**values: ArrayLike) -> None:
         read_numbers(name, value, high=1, closed=True)
 
 
+class _ShapeError(ParameterError):
+    """Arrays that numpy could not compute with."""
+
+
 def explained(function: Callable[Given, Answer]) -> Callable[Given, Answer]:
     """Returns a function whose arrays, if numpy cannot compute with them, are refused by name.
 
     What is computed element by element needs no look at its shapes beforehand, which would cost as much as the work.
 
     Raises:
-        ParameterError: if what is annotated as a number is none or an array, or what is annotated as `ArrayLike` or
-            `Numbers` holds something else, nothing, or does not fit the shape of the others.
+        ParameterError: if an argument is not what it is annotated as (numbers, whole numbers, tuples of them, routes,
+            words), or arrays do not fit each other's shapes.
     """
+    kinds = {name: str(known.annotation) for name, known in signature(function).parameters.items()}
+    names = list(kinds)
+    required = frozenset(name for name, kind in kinds.items() if "None" not in kind and _checks(kind))
 
     @wraps(function)
     def guarded(*given: Given.args, **named: Given.kwargs) -> Answer:
+        if any(value is None for value in (*given, *named.values())):
+            _refuse_none(required, dict(zip(names, given, strict=False)) | named)
         try:
             return function(*given, **named)
-        except TheoryError:
+        except TheoryError as error:
+            if isinstance(error, _ShapeError):  # of what the caller does not know by these names
+                _explain(kinds, signature(function).bind(*given, **named).arguments)
             raise
-        except (TypeError, ValueError, IndexError):
-            _explain(function, signature(function).bind(*given, **named).arguments)
+        except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError):
+            _explain(kinds, signature(function).bind(*given, **named).arguments)
             raise
 
     return guarded
 
 
-def _explain(function: Callable[..., object], given: dict[str, object]) -> None:
-    """Raises a ParameterError if an argument holds no numbers, or arrays differ in shape."""
-    kinds = {name: str(known.annotation).split(" | ")[0] for name, known in signature(function).parameters.items()}
+def _refuse_none(required: Collection[str], given: dict[str, object]) -> None:
+    """Raises a ParameterError if a number is None, which numpy takes for NaN."""
+    for name, value in given.items():
+        if value is None and name in required:
+            raise ParameterError(f"{name} None is not allowed; needs a value")
+
+
+def _explain(kinds: dict[str, str], given: dict[str, object]) -> None:
+    """Raises a ParameterError if an argument is not of its kind, or arrays differ in shape."""
     known = {name: value for name, value in given.items() if value is not None}
     for name, value in known.items():
-        if kinds[name] in {"float", "int"}:
-            array = read_array(name, value)  # type: ignore[arg-type]
-            if array.ndim:
-                raise ParameterError(f"{name} of shape {array.shape} is not allowed; needs one number")
-    arrays = {
-        name: read_array(name, value)  # type: ignore[arg-type]
-        for name, value in known.items()
-        if kinds[name] in {"ArrayLike", "Numbers"}
-    }
-    for name, array in arrays.items():
-        if not array.size:
-            raise ParameterError(f"an empty {name} is not allowed; needs at least one number")
-    shapes = ", ".join(f"{name} of shape {array.shape}" for name, array in arrays.items())
+        check = _checks(kinds[name])
+        if check:
+            check(name, value, kinds[name])
+    arrays = {name: np.shape(value) for name, value in known.items() if _checks(kinds[name]) is _need_array}  # type: ignore[call-overload]
+    shapes = ", ".join(f"{name} of shape {shape}" for name, shape in arrays.items())
     if shapes:
-        raise ParameterError(f"{shapes} do not go together; needs numbers, or arrays whose shapes fit each other")
+        together = "do not go together" if len(arrays) > 1 else "does not go with the rest"
+        raise _ShapeError(f"{shapes} {together}; needs numbers, or arrays whose shapes fit each other")
+
+
+def _checks(kind: str) -> Callable[[str, object, str], None] | None:
+    """Returns what checks an argument of a kind."""
+    return next((check for start, check in _CHECKS.items() if kind.startswith(start)), None)
+
+
+def _need_number(name: str, value: object, kind: str) -> None:
+    array = read_array(name, value)  # type: ignore[arg-type]
+    if array.ndim:
+        raise ParameterError(f"{name} of shape {array.shape} is not allowed; needs one number")
+    if kind.startswith("int") and not hasattr(value, "__index__"):
+        raise ParameterError(f"{name} {shown(value)} is not allowed; needs a whole number")
+
+
+def _need_array(name: str, value: object, _: str) -> None:
+    if not (isinstance(value, complex) or (isinstance(value, np.ndarray) and value.dtype.kind == "c")):
+        value = read_array(name, value)  # type: ignore[arg-type]
+    if not np.size(value):
+        raise ParameterError(f"an empty {name} is not allowed; needs at least one number")
+
+
+def _need_tuple(name: str, value: object, kind: str) -> None:
+    count = 0 if "..." in kind else kind.count(",") + 1
+    if not isinstance(value, tuple | list) or (count and len(value) != count):
+        raise ParameterError(f"{name} {shown(value)} is not allowed; needs {count or 'a tuple of'} numbers")
+    for place, part in enumerate(value):
+        if "int" in kind:
+            _need_number(f"{name} {place}", part, "int")
+        read_array(f"{name} {place}", part)
+
+
+def _need_list(name: str, value: object, _: str) -> None:
+    array = read_array(name, value)  # type: ignore[arg-type]
+    if array.ndim != 1 or not array.size:
+        raise ParameterError(f"{name} {shown(value)} is not allowed; needs a list of numbers")
+
+
+def _need_routes(name: str, value: object, _: str) -> None:
+    routes = value if isinstance(value, Sequence) else [value]
+    if not all(
+        isinstance(route, Sequence | np.ndarray) and all(hasattr(link, "__index__") for link in route)
+        for route in routes
+    ):
+        raise ParameterError(f"{name} {shown(value)} are not allowed; needs a list of links per flow")
+
+
+def _need_word(name: str, value: object, _: str) -> None:
+    if not isinstance(value, str):
+        raise ParameterError(f"{name} {shown(value)} is not allowed; needs a word")
+
+
+#: By the start of an annotation.
+_CHECKS: dict[str, Callable[[str, object, str], None]] = {
+    "float": _need_number,
+    "int": _need_number,
+    "ArrayLike": _need_array,
+    "Numbers": _need_array,
+    "tuple[": _need_tuple,
+    "Sequence[int": _need_list,
+    "Sequence[float": _need_list,
+    "Routes": _need_routes,
+    "str": _need_word,
+    "Literal": _need_word,
+    "Control": _need_word,
+}
 
 
 def _within(name: str, value: Floats, low: float, high: float, closed: bool) -> Floats:

@@ -75,6 +75,7 @@ def experiment(
         ParameterError: if the size is not 1 to 12, there are no matrices or no draws, the spread is not positive and
             finite, or the longest delay is below 1.
     """
+    whole(0, seed=seed)
     whole(1, size=size, count=count, draws=draws, longest=longest)
     positive(spread=spread)
     read_number("size", size, 1, LARGEST_SIZE, closed=True)
@@ -118,6 +119,7 @@ def are_stable(matrices: ArrayLike, delays: ArrayLike, within: float = 1.0) -> N
     >>> are_stable([[[0.5, 0.7], [-0.7, -0.5]]], [[[1, 1], [1, 2], [2, 1]]]).tolist()
     [[True, True, False]]
     """
+    positive(within=within)
     a = read_matrices(matrices)
     steps = _read_draws(delays, a)
     coefficients = _minors(a)
@@ -153,6 +155,7 @@ def largest_modulus(matrices: ArrayLike, delays: ArrayLike, seed: int = 1) -> tu
         MatrixError: as `are_stable`.
         ParameterError: as `are_stable`, or if a system has more roots than are computed.
     """
+    whole(0, seed=seed)
     a = read_matrices(matrices)
     steps = _read_draws(delays, a)
     rng = np.random.default_rng(seed)

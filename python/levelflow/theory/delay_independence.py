@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import explained
+from levelflow.theory.checked import explained, whole
 from levelflow.theory.delay_batches import LARGEST_SIZE, are_stable
 from levelflow.theory.delays import read_delays, stability
 from levelflow.theory.errors import ParameterError
@@ -101,6 +101,7 @@ def independence(matrix: ArrayLike, seed: int = 1) -> Independence:
     >>> found.stable, found.delays.tolist()
     (False, [2, 1])
     """
+    whole(0, seed=seed)
     a = read_matrix(matrix)
     found = conditions(a)
     if any(condition.proves for condition in found):
@@ -152,6 +153,7 @@ def worst_turn(matrix: ArrayLike, seed: int = 1) -> tuple[float, Complexes]:
     Raises:
         MatrixError: if the matrix is not allowed.
     """
+    whole(0, seed=seed)
     a = read_matrix(matrix)
     size = len(a)
     rng = np.random.default_rng(seed)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.signal import lfilter
 
-from levelflow.theory.checked import explained, read_array, read_number, read_whole
+from levelflow.theory.checked import explained, read_array, read_number, read_whole, whole
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.matrices import blocks, read_matrix
 
@@ -62,6 +62,7 @@ def read_delays(delays: ArrayLike, size: int) -> Ints:
     Raises:
         ParameterError: if they are not `size` or `size` times `size` whole numbers of at least 1.
     """
+    whole(1, size=size)
     given = read_array("delay", delays)
     if given.shape not in {(size,), (size, size)}:
         raise ParameterError(f"delays of shape {given.shape} for {size} flows; needs one per flow, or one per pair")
@@ -147,6 +148,7 @@ def is_stable(matrix: ArrayLike, delays: ArrayLike) -> bool:
     return stability(matrix, delays).stable
 
 
+@explained
 def critical_gain(delay: int) -> float:
     """Returns the gain up to which `x(n) = x(n-1) - G x(n-D)` is stable, `2 sin(pi / (2 (2D - 1)))`.
 
@@ -179,6 +181,7 @@ def critical_delay(gain: float) -> int:
     return math.ceil((math.pi / (2 * math.asin(gain / 2)) + 1) / 2 * (1 - 1e-15)) - 1
 
 
+@explained
 def kelly_roots(gain: float, delay: int) -> Complexes:
     """Returns the roots of `z^D - z^(D-1) + G`, those of `x(n) = x(n-1) - G x(n-D)`, the largest first.
 

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.checked import explained, not_negative, positive, whole
+from levelflow.theory.checked import explained, finite, not_negative, positive, shown, whole
 from levelflow.theory.errors import ParameterError
 
 if TYPE_CHECKING:
@@ -123,11 +123,14 @@ def integrate(
     >>> end.round(4).tolist()
     [-0.5]
     """
+    finite(start=start)
     not_negative(duration=duration, longest=longest)
     positive(step=step)
     whole(1, every=every)
     state = np.array(start, dtype=np.float64)
     low, high = bounds
+    if not (np.less(low, np.inf).all() and np.greater(high, -np.inf).all()):
+        raise ParameterError(f"bounds {shown(bounds)} are not allowed; needs numbers, or -inf and inf")
     past = Past(state, step, longest)
     steps = round(duration / step)
     recorded = [state]

@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from levelflow.theory.checked import explained, whole
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
@@ -24,6 +26,7 @@ class Filled(NamedTuple):
     bottlenecks: Ints
 
 
+@explained
 def fill(
     crossings: tuple[Ints, Ints, Ints], links: int, loads: Floats, level: Callable[[Floats, Floats], Floats]
 ) -> Filled:
@@ -38,6 +41,7 @@ def fill(
             whose flows have all stopped, it may return anything.
     """
     flow, link, starts = crossings
+    whole(int(link.max(initial=-1)) + 1, links=links)
     order = np.argsort(link, kind="stable")
     by_link = flow[order]
     edges = np.searchsorted(link[order], np.arange(links + 1))

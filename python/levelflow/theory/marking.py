@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import explained, positive, read_each
+from levelflow.theory.checked import explained, finite, positive, read_each
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.network import CapacityError, read_capacities, read_crossings
 from levelflow.theory.utility import ConvergenceError
@@ -45,7 +45,8 @@ def excess_share(level: Numbers, load: Numbers) -> Floats:
     """
     load = np.asarray(load, dtype=np.float64)
     excess = np.maximum(load - level, 0.0)
-    return np.asarray(np.divide(excess, load, out=np.zeros_like(excess), where=excess > 0))
+    least = np.where(excess == np.inf, 1.0, 0.0)
+    return np.asarray(np.divide(excess, load, out=least, where=(excess > 0) & (excess < np.inf)))
 
 
 @explained
@@ -55,12 +56,14 @@ def excess_paid(level: Numbers, load: Numbers) -> Floats:
     >>> excess_paid(1.0, [0.5, 1.0, np.e]).round(6).tolist()
     [0.0, 0.0, 0.718282]
     """
+    finite(level=level, load=load)
     level = np.asarray(level, dtype=np.float64)
     excess = np.maximum(np.asarray(load, dtype=np.float64) - level, 0.0)
     relative = np.divide(excess, level, out=np.zeros_like(excess), where=level > 0)
     return np.asarray(excess - level * np.log1p(relative))
 
 
+@explained
 def marking_levels(
     routes: Routes,
     capacities: ArrayLike,
@@ -145,6 +148,7 @@ def _prices_alone(flow: Ints, link: Ints, log_room: Floats, weight: Floats, expo
     raise ConvergenceError(f"no prices were found within {MOST_STEPS} steps; the numbers differ by too much")
 
 
+@explained
 def alone_on_a_link(times: ArrayLike, start: float, level: float, weight: float, beta: float) -> Floats:
     """Returns the total rate of users of `log x` who hear of one link only (eq 32, added up).
 
@@ -161,6 +165,8 @@ def alone_on_a_link(times: ArrayLike, start: float, level: float, weight: float,
     >>> alone_on_a_link([0.0, 1.0, 2.0, 99.0], 8.0, 10.0, 2.0, 1.0).round(4).tolist()
     [8.0, 10.0, 11.2642, 12.0]
     """
+    positive(weight=weight, beta=beta)
+    finite(start=start, level=level)
     time = np.asarray(times, dtype=np.float64)
     reached = max(level - start, 0.0) / weight
     rest = level + weight / beta

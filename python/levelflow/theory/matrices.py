@@ -119,6 +119,7 @@ def spectral_radius(matrix: ArrayLike) -> float:
     return float(np.abs(np.linalg.eigvals(read_matrix(matrix))).max())
 
 
+@explained
 def norm(matrix: ArrayLike, order: float = 2, weights: ArrayLike = 1.0) -> float:
     """Returns the norm that `||W x||` induces (Zhang 2008, definition 3 and theorem 3); all of these are monotonic.
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import networkx as nx
 import numpy as np
 
+from levelflow.theory.checked import explained, whole
 from levelflow.theory.matrices import MatrixError, blocks, coupled, norm, read_matrix, spectral_radius
 from levelflow.theory.scaled_norm import balance, scaled_norm
 
@@ -60,6 +61,7 @@ def classify(matrix: ArrayLike) -> dict[str, Membership]:
     }
 
 
+@explained
 def random_member(name: str, size: int, rng: np.random.Generator) -> Matrix:
     """Returns a random member of a class: N, P, R, or DN, DP, DR, which a random scaling hides.
 
@@ -73,6 +75,7 @@ def random_member(name: str, size: int, rng: np.random.Generator) -> Matrix:
     Raises:
         MatrixError: if there is no such class, or the size is below 2.
     """
+    whole(1, size=size)
     if name.removeprefix("D") not in {"N", "P", "R"} or size < 2:
         raise MatrixError(f"class {name} of size {size} is not known; classes are N, P, R, DN, DP and DR, sizes from 2")
     free = rng.normal(size=(size, size))

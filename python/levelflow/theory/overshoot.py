@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from levelflow.theory.checked import not_negative, positive, share
+from levelflow.theory.checked import explained, not_negative, positive, share
 from levelflow.theory.equations import integrate, iterate
 
 if TYPE_CHECKING:
@@ -331,6 +331,7 @@ class MarkedTfrc:
         return -self.capacity / (2 * (self.rest - self.capacity))
 
 
+@explained
 def immediate_aimd(start: ArrayLike, capacity: float, step: float, rounds: int, keep: float = 0.5) -> Floats:
     """AIMD of users who hear of an overload at once and together, figure 4(b): they approach equal rates.
 

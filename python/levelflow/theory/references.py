@@ -229,6 +229,7 @@ RESTS: dict[str, Callable[[Competition], Equilibrium | None]] = {
 }
 
 
+@explained
 def model(law: str) -> str:
     """What theory knows of where a law comes to rest: `MAX_MIN`, `UTILITY` or "none"."""
     if law in MAX_MIN_LAWS:

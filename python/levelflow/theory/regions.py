@@ -95,6 +95,7 @@ def xcp_region() -> Region:
     return Region(("alpha", "beta"), curves, head, tuple(rows), note)
 
 
+@explained
 def maxnet(scale: float = 0.4, delay: float = 1.0, share: float = 0.9) -> Region:
     """Returns the gains for which a MaxNet link is stable whose flows have one round trip, with T constant.
 
@@ -111,7 +112,8 @@ def maxnet(scale: float = 0.4, delay: float = 1.0, share: float = 0.9) -> Region
     >>> [round(x, 2) for x in maxnet(delay=1.0).rows[-3]]
     [0.5, 0.0, 1.56, 0.0, 0.44]
     """
-    ratio = read_number("T", scale) / read_number("round trip", delay)
+    read_number("share", share)
+    ratio = read_number("scale", scale) / read_number("delay", delay)
     phi = np.linspace(0, math.pi, 20 * POINTS)[1:-1]
     both = {False: "as in the paper (13)", True: "with prices averaged over a round trip"}
     found = {averaged: boundary(phi, ratio, share, averaged=averaged) for averaged in both}
@@ -133,6 +135,7 @@ def maxnet(scale: float = 0.4, delay: float = 1.0, share: float = 0.9) -> Region
     return Region(("alpha", "eta"), curves, ("eta", "alpha from", "to", "averaged: from", "to"), rows, note)
 
 
+@explained
 def avq(delays: Sequence[int] = (2, 5, 10)) -> Region:
     """Returns up to which gain of the virtual capacity EMKC-AVQ is stable, by `beta`, for delays in steps (eq 130).
 

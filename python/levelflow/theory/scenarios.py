@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from levelflow.theory.errors import TheoryError
+from levelflow.theory.checked import explained, shown
+from levelflow.theory.errors import ParameterError, TheoryError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -67,6 +68,7 @@ class Competition:
         return np.multiply(self.counts, each)
 
 
+@explained
 def competition(scenario: dict[str, Any], active: Sequence[float]) -> Competition:
     """Returns who competes for what.
 
@@ -96,6 +98,7 @@ def competition(scenario: dict[str, Any], active: Sequence[float]) -> Competitio
     )
 
 
+@explained
 def listed(scenario: dict[str, Any], at: float | None = None) -> list[float]:
     """Returns how many flows of each entry are under way.
 
@@ -122,16 +125,26 @@ def listed(scenario: dict[str, Any], at: float | None = None) -> list[float]:
     return active
 
 
+@explained
 def base(text: str) -> float:
     """Reads a quantity as resolved scenarios write it, in s or bit/s.
+
+    Raises:
+        ParameterError: if it is none.
 
     >>> base("2.5 Mb/s"), base("20 ms"), base("0.5")
     (2500000.0, 0.02, 0.5)
     """
     number, _, unit = text.partition(" ")
-    return float(number) * UNITS[unit]
+    try:
+        return float(number) * UNITS[unit]
+    except (KeyError, ValueError):
+        raise ParameterError(
+            f"quantity {shown(text)} is not allowed; needs a number with its unit, as '2 ms'"
+        ) from None
 
 
+@explained
 def time(text: str) -> float:
     """Reads a time with its unit, s.
 

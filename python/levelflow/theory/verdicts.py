@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.checked import explained
 from levelflow.theory.equations import integrate
 from levelflow.theory.laws import emkc_avq
 from levelflow.theory.loops import Loop
@@ -91,6 +92,7 @@ class Verdict:
     breaks: str = ""
 
 
+@explained
 def verdicts(law: str, ports: list[Port]) -> list[Verdict]:
     """Returns what theory says of a law at each of some ports."""
     if law in TOGETHER:

@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Literal, NamedTuple
 import numpy as np
 from scipy.sparse import coo_array
 
-from levelflow.theory.checked import share, whole
+from levelflow.theory.checked import explained, share, whole
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.markov import ChainError, stationary
 
@@ -190,6 +190,7 @@ def _states(windows: Windows) -> tuple[csr_array, Floats, Floats]:
     return moves, total.ravel(), lost.ravel()
 
 
+@explained
 def simulate(windows: Windows, rounds: int = 2000, copies: int = 200, seed: int = 1) -> Estimate:
     """Simulates independent copies; the first quarter of the rounds does not count.
 
@@ -208,6 +209,7 @@ def simulate(windows: Windows, rounds: int = 2000, copies: int = 200, seed: int 
     >>> abs(estimate.loss - exact(Windows(2, 8, 16, largest=12)).loss) < 4 * estimate.error
     True
     """
+    whole(0, seed=seed)
     whole(4, rounds=rounds)
     whole(2, copies=copies)
     rng = np.random.default_rng(seed)

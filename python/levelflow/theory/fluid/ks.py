@@ -187,6 +187,7 @@ def random_network(
         control: see `Network`.
         marks: see `Network`.
     """
+    whole(1, links=links, users=users)
     random = np.random.default_rng(seed)
     size = (*batch, users)
     crossings = (random.random((*batch, links, users)) < 1 / 2).astype(np.float64)
@@ -369,6 +370,7 @@ def nash(network: Network, start: ArrayLike, *, tolerance: float = 1e-9) -> Floa
     >>> nash(Network.of_routes([[0], [0]], [8.0], Users(), 1.0), [1.0, 5.0]).round(6).tolist()
     [5.0, 5.0]
     """
+    positive(tolerance=tolerance)
     rates = _read_start(network, start).copy()
     for _ in range(MOST_ROUNDS):
         before = rates.copy()
@@ -437,10 +439,11 @@ def random_windows(
     Raises:
         ParameterError: if a window, a share or the number of answers is not allowed.
     """
+    positive(beta=beta)
     random = np.random.default_rng(seed)
     windows = read_numbers("window", start)
     share(loss=losses)
-    whole(1, answers=acks)
+    whole(1, acks=acks)
     taken = np.zeros_like(windows)
     for n in range(acks):
         lost = random.random(windows.shape) < losses

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
+from levelflow.theory.checked import explained, positive
 from levelflow.theory.fluid.network import FluidError, read_parameters
 
 if TYPE_CHECKING:
@@ -224,8 +225,10 @@ def per_second(weight: Floats, events: Floats) -> Floats:
     return rate
 
 
+@explained
 def reached(rate: Floats, step: float) -> Floats:
     """Returns what part of its way a relaxation of some rate goes in a step, over the step: exact, however fast."""
+    positive(step=step)
     part: Floats = -np.expm1(-rate * step) / step
     return part
 

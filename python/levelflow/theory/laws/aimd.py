@@ -9,12 +9,13 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import read_number
+from levelflow.theory.checked import explained, positive, read_number
 
 if TYPE_CHECKING:
     from levelflow.theory.network import Floats
 
 
+@explained
 def step(rates: Floats, capacity: float, alpha: float, cut: float, *, pause: bool) -> Floats:
     """Returns the rates of flows on one link a round trip later (eq 114); all see the loss when they exceed it.
 
@@ -28,6 +29,7 @@ def step(rates: Floats, capacity: float, alpha: float, cut: float, *, pause: boo
     >>> step(np.array([2.0, 6.0]), 7.0, 1.0, 0.5, pause=True).tolist()
     [1.0, 3.0]
     """
+    positive(capacity=capacity)
     if rates.sum() <= capacity:
         return rates + alpha
     return (1 - cut) * rates + (0.0 if pause else alpha)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import explained, read_each, read_number
+from levelflow.theory.checked import explained, finite, read_array, read_each, read_number
 from levelflow.theory.filling import fill
 from levelflow.theory.laws import mkc
 from levelflow.theory.laws.conditions import between
@@ -149,6 +149,7 @@ def loss(flows: float, capacity: float, alpha_over_beta: float) -> float:
     >>> round(loss(4, 500.0, 10 / 0.9), 4)
     0.0816
     """
+    read_number("flows", flows, closed=True)
     extra = flows * read_number("alpha over beta", alpha_over_beta)
     return extra / (read_number("capacity", capacity, closed=True) + extra)
 
@@ -158,12 +159,13 @@ def lossless(flows: float, capacity: float, alpha_over_beta: float) -> float:
 
     Where flows with other bottlenecks cross it, `C` is what they leave.
     """
+    read_number("flows", flows, closed=True)
     return flows * read_number("alpha over beta", alpha_over_beta) / read_number("capacity", capacity)
 
 
 def theorem_9(beta: float) -> Condition:
     """Returns whether EMKC is stable on one link: under any delays; if these are equal, from any start (thm 9-11)."""
-    return between(beta)
+    return between(read_array("beta", beta))
 
 
 @explained
@@ -179,6 +181,7 @@ def aggregate(step: ArrayLike, start: float, resting: float, beta: float) -> Flo
     >>> aggregate([0, 1, 2], 2.0, 10.0, 0.5).tolist()
     [2.0, 6.0, 8.0]
     """
+    finite(step=step, start=start, resting=resting, beta=beta)
     sums: Floats = resting + (1 - beta) ** np.asarray(step) * (start - resting)
     return sums
 

@@ -118,6 +118,7 @@ def differences(share: float, alpha: float) -> Condition:
     return between(read_number("alpha", alpha, closed=True) / read_number("share", share))
 
 
+@explained
 def polynomial(beta: float, gain: float, delay: int) -> Floats:
     """Returns the coefficients, highest first, of the sum of the rates of flows with equal delays on one link.
 
@@ -137,11 +138,13 @@ def polynomial(beta: float, gain: float, delay: int) -> Floats:
     return coefficients
 
 
+@explained
 def radius(beta: float, gain: float, delay: int) -> float:
     """Returns the largest modulus of a root of `polynomial`: the sum of the rates is stable below 1."""
     return float(np.abs(np.roots(polynomial(beta, gain, delay))).max())
 
 
+@explained
 def largest_gain(beta: float, delay: int) -> float:
     """Returns the gain `tau Delta / D_max` up to which the sum of the rates is stable; 0 if no gain is.
 

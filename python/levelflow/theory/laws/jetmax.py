@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import explained, read_array, read_each, read_number, read_numbers, read_whole
+from levelflow.theory.checked import explained, read_array, read_each, read_number, read_numbers, read_whole, whole
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.filling import fill
 from levelflow.theory.laws import emkc
@@ -159,14 +159,16 @@ def rest(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, counts: 
     return Rest(rates, fair_share(target, unresponsive, number), limits)
 
 
+@explained
 def jacobian(flows: int, tau: float) -> Floats:
     """Returns the Jacobian of flows on one link, `(1 - tau) I`: each goes its own way to the same share."""
+    whole(1, flows=flows)
     return (1 - read_number("tau", tau)) * np.eye(flows)
 
 
 def theorem_15(tau: float) -> Condition:
     """Returns whether JetMax is stable, under any delays and any consistent bottlenecks; `rho = |1 - tau|`."""
-    return between(tau)
+    return between(read_array("tau", tau))
 
 
 def steps(tau: float, eps: float, start: float = 1.0) -> int:

@@ -16,7 +16,7 @@ from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import xlogy
 
 from levelflow.theory import equations
-from levelflow.theory.checked import explained, read_each, read_number
+from levelflow.theory.checked import explained, read_each, read_number, read_whole, shown
 from levelflow.theory.delays import kelly_roots
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws.emkc import price
@@ -75,6 +75,8 @@ def iterate(
     Raises:
         ParameterError: if there is not one finite rate per flow, or a number is not allowed.
     """
+    if floor != -np.inf:
+        read_number("floor", floor, -np.inf)
     flows = len(network.crossings)
     kappa, omega = read_each("kappa", gains[0], flows), read_each("omega", gains[1], flows, closed=True)
 
@@ -113,8 +115,9 @@ def alone(
     >>> alone(1000.0, 1, (0.5, 10.0), 4).tolist()
     [0.0, 505.0, 757.5, 883.75, 946.875]
     """
+    read_whole("delay", read_number("delay", delay), 1)
     if np.shape(gains) != (2,):
-        raise ParameterError(f"gains {gains!r} are not allowed; needs two numbers")
+        raise ParameterError(f"gains {shown(gains)} are not allowed; needs two numbers")
     kappa, omega = read_number("kappa", gains[0], -np.inf), read_number("omega", gains[1], -np.inf)
     capacity, start = read_number("capacity", capacity, closed=True), read_number("start", start, -np.inf)
     if floor != -np.inf:
@@ -137,6 +140,7 @@ def radius(kappa: float, delay: int) -> float:
     >>> [round(radius(0.5, delay), 4) for delay in (1, 2, 3, 4)]
     [0.5, 0.7071, 0.9406, 1.0242]
     """
+    read_number("kappa", kappa, -np.inf)
     return float(abs(kelly_roots(kappa, delay)[0]))
 
 

@@ -175,6 +175,7 @@ class Program(NamedTuple):
     costs: Floats
 
 
+@explained
 def program(users: Users, beta: float | None, *, marks: bool = False, blind: bool = False) -> Program:
     """Returns the program whose optimum is where users rest; it tells all those of the paper.
 

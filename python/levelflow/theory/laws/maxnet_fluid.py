@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.checked import explained, positive, read_each, read_number
+from levelflow.theory.checked import explained, positive, read_each, read_number, whole
 from levelflow.theory.equations import Past, integrate
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import maxnet
@@ -137,6 +137,7 @@ def run(
     >>> (two.rates[-1] / 1e6).round(2).tolist()
     [4.5, 4.5]
     """
+    whole(1, every=every)
     motion = _Motion(network, law, start, cross, read_number("step", step))
     read_number("duration", duration, closed=True)
     links, flows = motion.capacity.size, motion.delay.size

@@ -27,7 +27,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.optimize import brentq, minimize_scalar
 
-from levelflow.theory.checked import explained, read_each, read_number, read_numbers
+from levelflow.theory.checked import explained, finite, positive, read_each, read_number, read_numbers
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.loops import Loop
 from levelflow.theory.quasi import AxisError, QuasiPolynomial
@@ -285,6 +285,9 @@ def general(s: ArrayLike, delay: ArrayLike, zero: ArrayLike, ratio: ArrayLike) -
         zero: `z`, 1/s; `eta/tau` here, `eta/tau_bar` in Paganini et al.
         ratio: `kappa/nu`, see `static_ratio`.
     """
+    positive(delay=delay)
+    positive(s=np.abs(np.asarray(s, dtype=np.complex128)))
+    finite(zero=zero, ratio=ratio)
     at, tau, z = np.asarray(s, dtype=np.complex128), np.asarray(delay), np.asarray(zero)
     value: Complexes = np.exp(-at * tau) / (at * tau) * (at + z) / (at + z * np.asarray(ratio))
     return value
@@ -301,6 +304,7 @@ def static_ratio(rate: ArrayLike, slope: ArrayLike, delay: ArrayLike, alpha: flo
         delay: s.
         alpha: gain.
     """
+    positive(alpha=alpha)
     part: Floats = (
         read_numbers("gain", alpha)
         * read_numbers("rate", rate)
@@ -352,6 +356,7 @@ def unstable_roots(delays: ArrayLike, shares: ArrayLike, compensator: Compensato
     >>> unstable_roots([0.001, 1.0, 1000.0], [0.3, 0.3, 0.3], paper, 0.66), unstable_roots([1.0], [0.9], paper, 2.0)
     (0, 2)
     """
+    positive(alpha=alpha)
     tau, weight = _flows(delays, shares, alpha)
 
     def one_and_loop(log: Floats) -> Complexes:
@@ -406,6 +411,7 @@ def link_loop(
     >>> round(-1 / slowest, 2)  # s
     0.89
     """
+    positive(alpha=alpha)
     tau, weight = _flows(delays, shares, alpha)
     poles = compensator.eta * compensator.ratio(tau) / tau
     each = [np.poly([-pole, -1 / own] if averaged else [-pole]) for pole, own in zip(poles, tau, strict=True)]
@@ -418,6 +424,7 @@ def link_loop(
     return Loop(QuasiPolynomial(numerator), QuasiPolynomial([(np.append(_product(each), 0.0), 0.0)]))
 
 
+@explained
 def boundary(phi: ArrayLike, scale: float, share: float = 1.0, *, averaged: bool = False) -> tuple[Floats, Floats]:
     """Returns `alpha` and `eta` for which the loop of one delay has a root at `j phi/tau`.
 

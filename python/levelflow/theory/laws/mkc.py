@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import brentq
 
-from levelflow.theory.checked import explained, read_each, read_numbers
+from levelflow.theory.checked import explained, read_each, read_number, read_numbers, whole
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws.conditions import between
 from levelflow.theory.laws.paths import run
@@ -106,6 +106,7 @@ def rest(price: Callable[[float], float], alpha_over_beta: ArrayLike, flows: int
     >>> rest(lambda load: 1 - 10 / load, 2.0, 4).round(9).tolist()
     [4.5, 4.5, 4.5, 4.5]
     """
+    whole(1, flows=flows)
     ratio = read_each("alpha over beta", alpha_over_beta, flows)
     total = float(ratio.sum())
 
@@ -166,6 +167,7 @@ def theorem_7(flows: int, rate: float, beta: float, price: float, slope: float) 
         price: of the link at rest.
         slope: derivative of the price by the load.
     """
+    read_number("rate", rate), read_number("slope", slope, -np.inf)
     together = beta * price + beta * flows * rate * slope
     return between([together] if flows == 1 else [beta * price, together])
 
@@ -181,6 +183,7 @@ def theorem_8(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> 
     return between(read_each("beta", beta, rate.size) * (price + slope * rate.sum()))
 
 
+@explained
 def unstable_roots(delays: ArrayLike, rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> int:
     """Returns how many characteristic roots of flows on one link lie outside the unit circle; 0 if it is stable.
 
@@ -196,6 +199,7 @@ def unstable_roots(delays: ArrayLike, rates: ArrayLike, beta: ArrayLike, price: 
     Raises:
         ParameterError: if a delay is not a whole number above 0, or a root is too near the circle to say.
     """
+    price, slope = read_number("price", price, -np.inf), read_number("slope", slope, -np.inf)
     rate = _rates(rates)
     lags = read_each("delay", delays, rate.size, 1, closed=True)
     gain = read_each("beta", beta, rate.size)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from levelflow.theory.checked import explained, not_negative, positive, read_number
+from levelflow.theory.checked import explained, finite, not_negative, positive, read_number
 from levelflow.theory.equations import Trajectory, integrate
 from levelflow.theory.loops import Loop
 from levelflow.theory.quasi import QuasiPolynomial
@@ -80,6 +80,7 @@ def delay(queue: Numbers, link: Link) -> Numbers:
     return link.d0 + queue / link.capacity
 
 
+@explained
 def arrivals(rate: Numbers, link: Link) -> Numbers:
     """What arrives at the link if the flows were told a rate one round trip ago, eq 5, bit/s."""
     return link.flows * rate
@@ -88,6 +89,11 @@ def arrivals(rate: Numbers, link: Link) -> Numbers:
 @explained
 def rate_change(alpha: Numbers, beta: Numbers, before: Numbers, load: Numbers, queue: Numbers, link: Link) -> Numbers:
     """Growth of the rate, R', from R one interval ago, arrivals and queue, eq 4, bit/s^2."""
+    finite(queue=queue, load=load)
+    return _rate_change(alpha, beta, before, load, queue, link)
+
+
+def _rate_change(alpha: Numbers, beta: Numbers, before: Numbers, load: Numbers, queue: Numbers, link: Link) -> Numbers:
     d = delay(queue, link)
     return before * (alpha * (link.capacity - load) - beta * queue / d) / (link.capacity * d)
 
@@ -267,6 +273,8 @@ def fluid(
     Raises:
         ParameterError: if a gain, a rate or the step is not positive and finite, or a queue or the duration negative.
     """
+    if buffer != np.inf:
+        positive(buffer=buffer)
     alpha, beta = gains
     rate, queue = start
     positive(alpha=alpha, beta=beta, rate=rate)
@@ -284,7 +292,7 @@ def fluid(
         before = np.concatenate(parts) if len(parts) > 1 else parts[0]
         load = arrivals(past(1.0)[0], sorted_link)
         q = state[1]
-        changes = rate_change(a, b, before, load, q, sorted_link), queue_change(load, q, sorted_link)
+        changes = _rate_change(a, b, before, load, q, sorted_link), queue_change(load, q, sorted_link)
         return np.asarray(d0 * np.stack(changes))
 
     bounds = (
@@ -299,6 +307,7 @@ def fluid(
     return Trajectory(run.times * unit, states.reshape(*states.shape[:2], *shape))
 
 
+@explained
 def settles(run: Trajectory, link: Link, within: float = WITHIN) -> NDArray[np.bool_]:
     """Returns whether R N / C is near 1 and q / (C d0) near 0 in all of the last tenth of a run, for each case."""
     last = run.states[run.times >= 0.9 * run.times[-1]]
@@ -307,6 +316,7 @@ def settles(run: Trajectory, link: Link, within: float = WITHIN) -> NDArray[np.b
     return result
 
 
+@explained
 def settles_from_anywhere(
     alpha: ArrayLike,
     beta: ArrayLike,

@@ -190,6 +190,7 @@ def lags_in_parallel(gains: Floats, speeds: Floats, delays: Floats) -> Loop:
     return reduce(Loop.__add__, [Loop.rational([gain], [1.0, speed], delay=delay) for gain, speed, delay in parts])
 
 
+@explained
 def follow(
     law: Callable[[Floats, Floats, Floats, Floats], Numbers],
     link: tuple[float, float],

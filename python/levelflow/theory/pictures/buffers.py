@@ -9,6 +9,7 @@ from matplotlib.figure import Figure, FigureBase
 from levelflow.style import STYLE
 from levelflow.theory.adaptive_buffer import Damping, Plant, Settings, run
 from levelflow.theory.buffers import ENACHESCU, avrachenkov, bscl, harmonic_rtt, pipe, stanford
+from levelflow.theory.checked import explained
 from levelflow.theory.windows import READINGS, Windows, simulate
 
 LOG_STYLE = STYLE | {"text.parse_math": True}  # labels of logarithmic axes are formulas
@@ -61,6 +62,7 @@ def rules(canvas: FigureBase | None = None) -> FigureBase:
     return figure
 
 
+@explained
 def loss_against_buffer(flows: int = 10, capacity: int = 300, canvas: FigureBase | None = None) -> FigureBase:
     """Draws what AIMD windows lose in the three chains of theorem 19, simulated.
 

@@ -12,6 +12,7 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from levelflow.style import COLOURS, GREY, STYLE
+from levelflow.theory.checked import explained, finite, positive
 from levelflow.theory.laws import aimd, emkc, kelly, mkc
 from levelflow.theory.laws.fairness import steps_to_fairness, unfair
 
@@ -31,6 +32,7 @@ if TYPE_CHECKING:
 ARROWS, LENGTH = 15, 0.9
 
 
+@explained
 def rates_by_step(rates: ArrayLike, rest: ArrayLike, names: Sequence[str] | None = None) -> Figure:
     """Draws rates against steps, and where they rest.
 
@@ -39,6 +41,7 @@ def rates_by_step(rates: ArrayLike, rest: ArrayLike, names: Sequence[str] | None
         rest: per flow.
         names: of the flows.
     """
+    finite(rates=rates, rest=rest)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(7, 4), layout="constrained")
         draw_rates(figure.subplots(), rates, rest, names)
@@ -56,6 +59,7 @@ def draw_rates(axes: Axes, rates: ArrayLike, rest: ArrayLike, names: Sequence[st
     axes.legend()
 
 
+@explained
 def phase_plane(step: Step, capacity: float, starts: ArrayLike, steps: int = 200) -> Figure:
     """Draws the rates of two flows on one link against each other, without delay.
 
@@ -68,6 +72,8 @@ def phase_plane(step: Step, capacity: float, starts: ArrayLike, steps: int = 200
         starts: pairs of rates.
         steps: how many.
     """
+    finite(starts=starts)
+    positive(capacity=capacity)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(5, 5), layout="constrained")
         draw_phase_plane(figure.subplots(), step, capacity, starts, steps)
@@ -94,6 +100,7 @@ def draw_phase_plane(axes: Axes, step: Step, capacity: float, starts: ArrayLike,
     axes.legend(loc="upper right")
 
 
+@explained
 def kelly_delays(capacity: float, gains: tuple[float, float], delays: Sequence[int]) -> Figure:
     """Draws one flow of classic Kelly control under several delays (figure 14).
 
@@ -118,6 +125,7 @@ def draw_kelly(canvas: FigureBase, capacity: float, gains: tuple[float, float], 
         axes.set(title=f"D = {delay}: largest root {radius:.3f}", xlabel="step", ylabel="rate")
 
 
+@explained
 def steps_against_eps(flows: int, capacity: float, alpha: float, beta: float) -> Figure:
     """Draws the steps to fairness of EMKC and AIMD: models and iterations (figures 16(a) and 17(a)).
 
@@ -127,6 +135,7 @@ def steps_against_eps(flows: int, capacity: float, alpha: float, beta: float) ->
         alpha: what is added per step, in the unit of the capacity.
         beta: gain of EMKC, and the part that AIMD removes at a loss.
     """
+    positive(alpha=alpha, beta=beta)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(6, 4), layout="constrained")
         draw_steps_against_eps(figure.subplots(), flows, capacity, alpha, beta)
@@ -145,6 +154,7 @@ def draw_steps_against_eps(axes: Axes, flows: int, capacity: float, alpha: float
     axes.legend()
 
 
+@explained
 def steps_against_capacity(
     capacities: ArrayLike, flows: Mapping[str, Callable[[float], int]], gains: tuple[float, float], eps: float = 0.1
 ) -> Figure:
@@ -156,6 +166,7 @@ def steps_against_capacity(
         gains: `alpha`, in the unit of the capacities, and `beta`, also the part that AIMD removes at a loss.
         eps: how far the smallest rate may be below the largest.
     """
+    positive(gain=gains)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(8, 4), layout="constrained")
         draw_steps_against_capacity(figure.subplots(1, 2), capacities, flows, gains, eps)

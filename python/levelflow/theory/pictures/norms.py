@@ -10,6 +10,7 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure, FigureBase
 
 from levelflow.style import COLOURS, GREY, STYLE
+from levelflow.theory.checked import explained, whole
 from levelflow.theory.delay_batches import are_stable
 from levelflow.theory.delays import critical_gain, roots
 from levelflow.theory.matrices import MatrixError, absolute_radius, norm, read_matrix, spectral_radius
@@ -26,6 +27,7 @@ NORMS = {"norm2": "||A||_2", "norm_inf": "||A||_inf", "norm_s": "||A||_s"}
 _SPREAD = 100.0  # weights go from its reciprocal to this
 
 
+@explained
 def scatter(experiment: Experiment, of: str = "norm_s", canvas: FigureBase | None = None) -> FigureBase:
     """Draws a norm of random matrices over rho(A), those that are stable on the left.
 
@@ -59,6 +61,7 @@ def scatter(experiment: Experiment, of: str = "norm_s", canvas: FigureBase | Non
     return figure
 
 
+@explained
 def plane(matrix: ArrayLike, longest: int = 30, canvas: FigureBase | None = None) -> FigureBase:
     """Draws which delays of two flows leave a system stable.
 
@@ -73,6 +76,7 @@ def plane(matrix: ArrayLike, longest: int = 30, canvas: FigureBase | None = None
     >>> plane([[0.5, 0.7], [-0.7, -0.5]], 6).axes[0].get_title(loc="left")
     'rho(A) 0.49, ||A||_s 1.20: 13 of 36 stable'
     """
+    whole(1, longest=longest)
     a = read_matrix(matrix)
     if len(a) != 2:
         raise MatrixError(f"{len(a)} rows have no plane of delays; needs 2")
@@ -153,6 +157,7 @@ def spectrum(matrix: ArrayLike, delays: ArrayLike, canvas: FigureBase | None = N
     return figure
 
 
+@explained
 def gains(longest: int = 30, canvas: FigureBase | None = None) -> FigureBase:
     """Draws up to which gain Kelly control is stable if all delays are equal (Zhang 2008, eq 3).
 
@@ -163,6 +168,7 @@ def gains(longest: int = 30, canvas: FigureBase | None = None) -> FigureBase:
     >>> gains(5).axes[0].get_xlabel()
     'delay D (steps)'
     """
+    whole(1, longest=longest)
     delays = np.arange(1, longest + 1)
     bounds = [critical_gain(int(delay)) for delay in delays]
     with mpl.rc_context(STYLE | {"text.parse_math": True}):  # labels of logarithmic axes are formulas

@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure, FigureBase
 
 from levelflow.style import GREY, STYLE
+from levelflow.theory.checked import explained, positive
 from levelflow.theory.overshoot import (
     MarkedTfrc,
     RateAimd,
@@ -29,6 +30,7 @@ KBPS, PACKET, TRIPS = 1000.0, 12.0, (0.0138, 0.014)
 LOG_STYLE = STYLE | {"text.parse_math": True}  # labels of logarithmic axes are formulas
 
 
+@explained
 def excess(capacity: float = CAPACITY, rtt: float = RTT, canvas: FigureBase | None = None) -> FigureBase:
     """Draws what senders send beyond the capacity until they hear of it, and what they send meanwhile.
 
@@ -42,6 +44,7 @@ def excess(capacity: float = CAPACITY, rtt: float = RTT, canvas: FigureBase | No
     >>> [axes.get_ylabel() for axes in excess().axes]
     ['packets lost', 'rate / capacity']
     """
+    positive(capacity=capacity, rtt=rtt)
     window, gain = capacity * rtt, 1 / rtt
     laws: dict[str, WindowAimd | ScalableTcp | RateAimd | Tfrc] = {
         "TCP": WindowAimd(capacity, window),

@@ -8,11 +8,13 @@ import matplotlib as mpl
 from matplotlib.figure import Figure, FigureBase
 
 from levelflow.style import STYLE
+from levelflow.theory.checked import explained
 
 if TYPE_CHECKING:
     from levelflow.theory.network import Floats
 
 
+@explained
 def phase_portrait(
     x: Floats, y: Floats, rest: tuple[float, float], labels: tuple[str, str], canvas: FigureBase | None = None
 ) -> FigureBase:

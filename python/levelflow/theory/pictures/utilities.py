@@ -9,6 +9,7 @@ import numpy as np
 from matplotlib.figure import Figure, FigureBase
 
 from levelflow.style import GREY, STYLE
+from levelflow.theory.checked import explained, not_negative, positive, read_number, whole
 from levelflow.theory.fluid.ks import Network, run, run_adaptive
 from levelflow.theory.fluid.network import FluidError
 from levelflow.theory.laws.ks import TCP_BETA, Users, best, rest_rate, utility_exponent
@@ -31,6 +32,7 @@ CHAIN = Network.of_routes(
 )
 
 
+@explained
 def utility_name(exponent: float) -> str:
     """Writes a utility as the paper does.
 
@@ -42,6 +44,7 @@ def utility_name(exponent: float) -> str:
     return "-1/x" if exponent == 1 else f"-1/x^{exponent:g}"
 
 
+@explained
 def throughputs(
     exponents: Sequence[float] = (0.0, 0.5, 1.0, 2.0),
     beta: float = TCP_BETA,
@@ -63,6 +66,9 @@ def throughputs(
     >>> [axes.get_ylabel() for axes in throughputs(each=1).axes]
     ['rate', 'rate']
     """
+    read_number("capacity", capacity)
+    not_negative(exponents=exponents)
+    whole(1, each=each)
     losses = np.geomspace(1e-3, 0.1, 100)
     shares = np.linspace(0.2, 1.0, 41)
     beside = np.array([_beside_tcp(utility_exponent(share), each, capacity) for share in shares])
@@ -89,6 +95,7 @@ def _beside_tcp(exponent: float, each: int, capacity: float) -> tuple[float, flo
     return float(rates[0]), float(rates[-1])
 
 
+@explained
 def climb(
     network: Network = PAIR,
     starts: ArrayLike = ((0.3, 0.3), (12.0, 1.0), (1.0, 12.0), (12.0, 12.0), (0.3, 7.0), (7.0, 0.3)),
@@ -109,6 +116,7 @@ def climb(
     >>> climb(duration=1.0).axes[0].get_xlabel()
     'rate of user 0'
     """
+    positive(duration=duration)
     if network.crossings.shape[-1] != 2 or network.batch:
         raise FluidError("a picture of a climb needs one network of two users")
     start = np.array(starts, dtype=np.float64)
@@ -133,6 +141,7 @@ def climb(
     return figure
 
 
+@explained
 def levels(
     network: Network = CHAIN,
     gain: float = 0.2,
