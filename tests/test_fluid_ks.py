@@ -190,7 +190,7 @@ def one_link(**changes):
         (ParameterError, "gain nan", lambda: run_adaptive(one_link(), [1, 1], 1.0, step=0.1, gain=np.nan)),
         (ParameterError, "target 1.5", lambda: run_adaptive(one_link(), [1, 1], 1.0, step=0.1, gain=1.0, target=1.5)),
         (ParameterError, "loss 1.5", lambda: random_windows(Users(), 1.0, 1.5, [1.0], acks=1, seed=0)),
-        (ParameterError, "answers 0.0", lambda: random_windows(Users(), 1.0, 0.5, [1.0], acks=0, seed=0)),
+        (ParameterError, "acks 0.0", lambda: random_windows(Users(), 1.0, 0.5, [1.0], acks=0, seed=0)),
         (ParameterError, "beta -1", lambda: one_link(beta=-1)),
         (RouteError, "no link 1", lambda: Network.of_routes([[1]], [1.0], Users(), 1.0)),
         (ParameterError, "rate 1: 0.0 is not allowed", lambda: run(one_link(), [1.0, 0.0], 1.0, step=0.1)),
