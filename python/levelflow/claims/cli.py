@@ -20,10 +20,12 @@ from rich.progress import (
 from rich.table import Table
 
 from levelflow import _core
-from levelflow.claims import model, report, runner
-from levelflow.claims.model import Claim, ClaimError
+from levelflow.claims import model, network, report, runner
+from levelflow.claims.model import ClaimError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from levelflow.claims.runner import FigureOutcome, Outcome
     from levelflow.claims.verdict import Verdict
 
@@ -31,7 +33,7 @@ BAD_INPUT = 2
 INTERRUPTED = 130
 
 
-def reproduce(
+def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims or figures; all if none.")] = None,
     paper: Annotated[str | None, typer.Option(help="Only the figures of this paper.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every figure; the default.")] = False,
@@ -39,20 +41,34 @@ def reproduce(
     json: Annotated[Path | None, typer.Option(help="Also write the verdicts to this file.")] = None,
     out: Annotated[Path, typer.Option(help="Directory of the report.")] = Path("results/claims"),
     workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side; one per processor.")] = None,
+    testbed: Annotated[
+        bool, typer.Option(help="Run on a real network inside this machine, beside the simulator; needs root.")
+    ] = False,
 ) -> None:
     """Measures what the papers claim and says what was reproduced."""
     try:
         if all_ and (ids or paper):
             raise ClaimError("--all cannot be combined with ids or --paper")
+        if testbed and (full or workers):
+            raise ClaimError("--testbed runs one figure at a time, as it is; leave out --full and --workers")
         claims = model.select(model.discover(papers_folder()), ids or [], paper)
+        if testbed:
+            claims = network.chosen(claims, named=bool(ids))
+            program = network.usable()
         for target in (json, out / "report.html"):
             _writable(target)
     except ClaimError as error:
         typer.echo(f"levelflow: {error}", err=True)
         raise typer.Exit(BAD_INPUT) from None
-    figures, interrupted = _measure(claims, json, full=full, workers=workers)
+    if testbed:
+        measured = network.measure_all(claims, program)
+    else:
+        measured = runner.measure_all(claims, full=full, workers=workers)
+    figures, interrupted = _measure(measured, len(claims), json)
     page = out / "report.html"
     report.write(page, figures, _core.build())
+    if testbed:
+        _print_beside(figures)
     _print(figures, page)
     if interrupted:
         typer.echo(f"levelflow: interrupted; {len(figures)} of {len(claims)} figures were measured", err=True)
@@ -93,9 +109,7 @@ def _save(json: Path | None, figures: list[FigureOutcome]) -> None:
         report.replace(json, json_format.dumps(runner.scorecard(figures), indent=1, allow_nan=False) + "\n")
 
 
-def _measure(
-    claims: list[Claim], json: Path | None, *, full: bool, workers: int | None
-) -> tuple[list[FigureOutcome], bool]:
+def _measure(measured: Iterator[FigureOutcome], count: int, json: Path | None) -> tuple[list[FigureOutcome], bool]:
     """Measures the figures, saving the verdicts after each; the second value says whether it was interrupted."""
     figures: list[FigureOutcome] = []
     _save(json, figures)
@@ -108,9 +122,9 @@ def _measure(
         TimeRemainingColumn(),
     )
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("figures", total=len(claims))
+        task = progress.add_task("figures", total=count)
         try:
-            for figure in runner.measure_all(claims, full=full, workers=workers):
+            for figure in measured:
                 figures.append(figure)
                 _save(json, figures)
                 progress.update(task, advance=1, description=figure.claim.name)
@@ -135,6 +149,20 @@ def _print(figures: list[FigureOutcome], page: Path) -> None:
         table.add_row(paper, *(str(count[verdict]) for verdict in report.VERDICTS))
     console.print(table)
     console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_beside(figures: list[FigureOutcome]) -> None:
+    """Each check as a network and the simulator at the same scale have it, in the units of the paper."""
+    table = Table(box=None)
+    for head in ("check", "expected", "network", "", "simulator", ""):
+        table.add_column(head, overflow="fold")
+    for figure in figures:
+        for outcome in figure.outcomes:
+            row = [f"{outcome.entry.id}[{outcome.index}] {outcome.check.metric}", report.expected(outcome.check)]
+            for side in (outcome, outcome.beside):
+                row += [report.shown(side.measured), side.verdict] if side else ["", ""]
+            table.add_row(*row)
+    Console().print(table, markup=False, highlight=False)
 
 
 def _line(outcome: Outcome) -> str:

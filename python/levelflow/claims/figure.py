@@ -58,13 +58,16 @@ class Runs:
         return future.result()
 
     def _run(self, scenario: Scenario) -> Result:
-        def check(_share: float) -> None:
-            if self._stop.is_set():
-                raise CancelledError
-
         with self._slots:
-            check(0.0)
-            return scenario.run(progress=check)
+            self._check()
+            return self._simulate(scenario)
+
+    def _simulate(self, scenario: Scenario) -> Result:
+        return scenario.run(progress=lambda _share: self._check())
+
+    def _check(self) -> None:
+        if self._stop.is_set():
+            raise CancelledError
 
     def _forget_old(self) -> None:
         with self._lock:

@@ -65,6 +65,8 @@ class Claim:
 
     folder: Path
     entries: tuple[Entry, ...]
+    #: What rates are multiplied by where a testbed runs the scenarios; None if it cannot.
+    testbed_scale: float | None = None
 
     @property
     def paper(self) -> str:
@@ -88,11 +90,14 @@ def load(folder: Path) -> Claim:
         raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
         raise ClaimError(f"{path}: {error}") from error
-    _known(raw, ("entry",), str(path))
+    _known(raw, ("entry", "testbed_scale"), str(path))
+    scale = raw.get("testbed_scale")
+    if scale is not None and (isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale <= 1):
+        raise ClaimError(f"{path}, testbed_scale: a number above 0 and at most 1 is needed, not {scale!r}")
     entries = tuple(_entry(item, f"{path}: entry {i + 1}") for i, item in enumerate(raw.get("entry", [])))
     if not entries:
         raise ClaimError(f"{path}: no [[entry]]")
-    return Claim(folder, entries)
+    return Claim(folder, entries, scale)
 
 
 def discover(papers: Path) -> list[Claim]:

@@ -29,7 +29,7 @@ def page(figures: Sequence[FigureOutcome], build: str) -> str:
     """The report of the measured figures as one HTML text; ``build`` says which Levelflow measured them."""
     figures = sorted(figures, key=lambda figure: figure.claim.name)
     style = importlib.resources.files("levelflow.claims").joinpath(STYLE).read_text(encoding="utf-8")
-    tier = "printed durations (--full)" if any(f.tier == "full" for f in figures) else "quick tier"
+    tier = _tier({figure.tier for figure in figures})
     by_paper = [(paper, list(group)) for paper, group in groupby(figures, key=lambda f: f.claim.paper)]
     body = [
         "<h1>Claims of the papers, measured again</h1>",
@@ -68,6 +68,12 @@ def replace(path: Path, text: str) -> None:
 def part(path: Path) -> Path:
     """Where a file is written before it takes its place."""
     return path.with_name(f".{path.name}.part")
+
+
+def _tier(tiers: set[str]) -> str:
+    if tiers - {"full", "quick"}:
+        return "on a real network (--testbed)"
+    return "printed durations (--full)" if "full" in tiers else "quick tier"
 
 
 def _summary(by_paper: Iterable[tuple[str, list[FigureOutcome]]]) -> str:
@@ -109,7 +115,7 @@ def _figure(figure: FigureOutcome) -> str:
     )
     return (
         f"<section id='{_anchor(figure)}'><h3>{escape(figure.claim.name)}"
-        f"<span class=meta> {figure.seconds:.1f} s</span></h3>{entries}"
+        f"<span class=meta> {figure.seconds:.1f} s, {escape(figure.tier)}</span></h3>{entries}"
         f"<div class=plots>{images}</div>{_scenarios(figure.scenarios)}</section>"
     )
 
@@ -143,6 +149,8 @@ def _row(outcome: Outcome) -> str:
     target = "" if outcome.target is None else f" <span class=meta>against {_shown(outcome.target)}</span>"
     remark = "<br>".join(escape(text) for text in (outcome.note, check.note) if text)
     measured = "" if outcome.measured is None else _shown(outcome.measured)
+    if twin := outcome.beside:
+        measured += f"<br><span class=meta>simulator: {_shown(twin.measured)}, {twin.verdict}</span>"
     return (
         f"<tr><td><code>{escape(check.metric)}</code>{at}<td>{escape(expected(outcome.check))}"
         f"<td>{measured}{target}<td>{_badge(outcome.verdict)}<td class=remark>{remark}"
@@ -155,16 +163,19 @@ def expected(check: Check) -> str:
         return check.op
     tolerance = f" ± {100 * check.tol_rel:g} %" if check.tol_rel else ""
     tolerance += f" ± {check.tol_abs:g}" if check.tol_abs else ""
-    return f"{SIGNS[check.op]} {_number(check.value)}{tolerance}"
+    return f"{SIGNS[check.op]} {shown(check.value)}{tolerance}"
 
 
 def _shown(value: Any) -> str:
-    return escape(_number(value))
+    return escape(shown(value))
 
 
-def _number(value: Any) -> str:
+def shown(value: Any) -> str:
+    """A value, or several, to six digits; nothing for what was not measured."""
+    if value is None:
+        return ""
     if isinstance(value, list | tuple):
-        return ", ".join(_number(item) for item in value)
+        return ", ".join(shown(item) for item in value)
     if isinstance(value, bool):
         return str(value).lower()
     return f"{value:.6g}" if isinstance(value, float) else str(value)

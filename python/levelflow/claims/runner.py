@@ -32,6 +32,8 @@ class Outcome:
     measured: Any = None
     target: Any = None
     note: str = ""
+    #: The same check measured in the simulator at the same scale, where a network was measured.
+    beside: Outcome | None = None
 
     @property
     def check(self) -> Check:
@@ -154,23 +156,30 @@ def _plain(value: Any) -> Any:
 def scorecard(figures: Sequence[FigureOutcome]) -> list[dict[str, Any]]:
     """One record per check that was measured, in the order of the claims; missing ones are left out."""
     return [
-        {
-            "id": outcome.entry.id,
-            "check": outcome.index,
-            "metric": outcome.check.metric,
-            "op": outcome.check.op,
-            "expected": outcome.check.value,
-            "tol_rel": outcome.check.tol_rel,
-            "tol_abs": outcome.check.tol_abs,
-            "measured": _finite(outcome.measured),
-            "verdict": outcome.verdict,
-            "tier": figure.tier,
-            "note": _note(outcome),
-        }
+        _record(figure, outcome)
         for figure in sorted(figures, key=lambda figure: figure.claim.name)
         for outcome in figure.outcomes
         if outcome.verdict != "missing"
     ]
+
+
+def _record(figure: FigureOutcome, outcome: Outcome) -> dict[str, Any]:
+    record = {
+        "id": outcome.entry.id,
+        "check": outcome.index,
+        "metric": outcome.check.metric,
+        "op": outcome.check.op,
+        "expected": outcome.check.value,
+        "tol_rel": outcome.check.tol_rel,
+        "tol_abs": outcome.check.tol_abs,
+        "measured": _finite(outcome.measured),
+        "verdict": outcome.verdict,
+        "tier": figure.tier,
+        "note": _note(outcome),
+    }
+    if twin := outcome.beside:
+        record["simulator"] = {"measured": _finite(twin.measured), "verdict": twin.verdict}
+    return record
 
 
 def _note(outcome: Outcome) -> str:
