@@ -1,0 +1,148 @@
+"""The equations of ABS and of adaptive DropTail in the engine, and ABS beside a link that is never full."""
+
+import numpy as np
+
+from levelflow.claims.metrics import series, sizing
+from levelflow.claims.sized import LINK, one_link
+from levelflow.claims.verdict import Against
+from levelflow.laws import Sizer
+from levelflow.theory.adaptive_buffer import Plant, Settings, measured, run
+from levelflow.theory.buffers import adaptive_drop_tail, largest_gain
+
+C, INTERVAL, GAIN = 10e6, 0.2, 3000.0
+FULL = int(C * INTERVAL / 8)  # bytes in an interval
+LARGEST = 10_000
+END = 200.0  # s
+WAYS = ("none", "signed", "absolute")
+
+
+def step():
+    """Change of b_p in an interval whose loss is 5 points above its target."""
+    sizer = Sizer("abs", C, {"utilisation": 0, "loss": 0.02})
+    before = sizer.packets
+    return sizer.close(INTERVAL, 93_000, 7_000, 93_000) - before
+
+
+def at_rest(target=0.02):
+    plant = Plant(loss=lambda b: 1 / (b + 1))
+    return run(Settings(loss=target), plant, [1.0, 20.0, 500.0], 3000).losses[-1].tolist(), [target] * 3
+
+
+def combined(steps=1000):
+    """How the engine joins two controllers, in intervals of any load."""
+    rng = np.random.default_rng(1)
+    both, use, loss = (Sizer("abs", C, {"utilisation": u, "loss": p}) for u, p in ((0.95, 0.02), (0.95, 0), (0, 0.02)))
+    for sent, dropped in zip(rng.integers(0, FULL, steps), rng.integers(0, FULL // 20, steps), strict=True):
+        b, b_u, b_p = (sizer.close(INTERVAL, int(sent), int(dropped), int(sent)) for sizer in (both, use, loss))
+        if b != max(b_u, b_p):
+            return "other"
+    return "max"
+
+
+def half_full(damping, gaps):
+    """A link of which half is used, by packets at equal or at random times."""
+    words = {"damping": damping, "loss": 0, "largest": f"{LARGEST} packets"}
+    network = one_link(C / 1e6, {"abs": words}, END, "200 ms")
+    if gaps == "equal":
+        return network.flow("x", {"cbr": {"rate": "5 Mb/s"}}, "A", "B")
+    return network.flow(
+        "x", {"cbr": {"rate": "5 Mb/s"}}, "A", "B", size="1 packet", arrivals={"poisson": "625 /s"}, reliable=False
+    )
+
+
+def buffers(result):
+    return series.link_series(result.links, LINK, "buffer_packets")
+
+
+def overloaded(figure):
+    """Utilisation that the counters give in the long run where twice the line's rate arrives."""
+    network = one_link(C / 1e6, {"abs": {}}, 100).flow("x", {"cbr": {"rate": "20 Mb/s"}}, "A", "B")
+    return sizing.use(figure.runs([network])[0].links, LINK, C, (0, 100)).utilisation
+
+
+def counters_changed():
+    """Counters of an interval that an arrival changes, whether it is admitted or dropped."""
+    changed = []
+    for admitted, dropped in ((1500, 0), (0, 1500)):
+        loss, used = measured(admitted, dropped, C, INTERVAL)
+        changed.append(int((loss > 0) != (used > 0)))
+    return changed
+
+
+class Counted(float):
+    """A number that counts what is done with such numbers."""
+
+    done = 0
+
+    def _op(self, name, other):
+        Counted.done += 1
+        return Counted(getattr(float, name)(self, float(other)))
+
+
+for name in ("__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__", "__truediv__", "__rtruediv__"):
+    setattr(Counted, name, lambda self, other, name=name: self._op(name, other))
+
+
+def operations():
+    """Arithmetic and comparisons of eq. 162, 164, 165, 170, 171 and the two measurements in an interval."""
+    n = [Counted(x) for x in (20_000, 500, 0.9, 3000, 3000, 100, 100, 0.98, 0.02, 0.2, 10e6, 1.0, 1.0, 10_000)]
+    s1, s2, before, gain_u, gain_p, b_u, b_p, u_target, p_target, time, capacity, step, _least, _largest = n
+    Counted.done = 0
+    p, u = s2 / (s1 + s2), s1 / (capacity * time)
+    error_u, error_p = u - u_target, p - p_target
+    gain_u, gain_p = gain_u - step * time * error_u, gain_p + step * time * error_p
+    b_u, b_p = b_u - gain_u * time * (u - before) * error_u, b_p + gain_p * time * error_p
+    bounds = 2 + 4  # gains above their floor, buffers within their range
+    sizer = Sizer("abs", C, {"training": "fraction", "gradient": "printed", "loss": 0.02, "utilisation": 0.98})
+    sizer.close(INTERVAL, 225_000, 500, 225_000)
+    return Counted.done + bounds + 1  # and the larger of the two
+
+
+def comes_to_rest(part):
+    """Whether ADT comes to rest on a plant, with a part of the largest gain at its steepest point."""
+    plant = Plant(lambda b: 1 - 0.5 * np.exp(-b / 40))
+    steepest = 0.5 / 40
+    target = 1 - 0.5 * np.exp(-1 / 40)  # where b is 1, at the steepest end
+    b, gain = np.array([3.0]), part * largest_gain(steepest)
+    went = []
+    for _ in range(3000):
+        b = np.maximum(adaptive_drop_tail(b, plant.utilisation(b), target, gain), 0.0)
+        went.append(float(b[0]))
+    return bool(np.ptp(went[-100:]) < 1e-3)
+
+
+def same_as_undamped(steps=500):
+    """Whether ADT with K = I_u T does what eq. 163 does."""
+    rng = np.random.default_rng(2)
+    adt = Sizer("adt", C, {"utilisation": 0.9, "gain": GAIN * INTERVAL})
+    abs_u = Sizer("abs", C, {"utilisation": 0.9, "loss": 0, "damping": "none"})
+    sent = [int(x) for x in rng.integers(0, FULL, steps)]
+    alike = all(abs(adt.close(INTERVAL, x, 0, x) - abs_u.close(INTERVAL, x, 0, x)) < 1e-6 for x in sent)
+    return "eq (163) with K = I_u T" if alike else "other"
+
+
+def measure(figure):
+    results = figure.runs([half_full(way, "equal") for way in WAYS] + [half_full(way, "random") for way in WAYS])
+    went = {way: buffers(result)[1] for way, result in zip(WAYS, results, strict=False)}
+    return {
+        "abs-eq162-165": [step(), Against(*at_rest()), combined()],
+        "abs-damping-nonbottleneck": [
+            Against(float(went["none"][-1]), LARGEST),
+            float(np.ptp(went["signed"])),
+        ],
+        "abs-counters": [float(measured(9, 1, C, INTERVAL)[0]), overloaded(figure), counters_changed()],
+        "abs-overhead": [counters_changed(), operations()],
+        "rule-adt": [comes_to_rest(0.95), comes_to_rest(1.05), same_as_undamped()],
+    }
+
+
+def plot(figure, canvas):
+    results = figure.results
+    for axes, rows, gaps in zip(
+        canvas.subplots(1, 2, sharey=True), (results[:3], results[3:6]), ("equal", "random"), strict=True
+    ):
+        for way, result in zip(WAYS, rows, strict=True):
+            axes.plot(*buffers(result), label=f"damping: {way}")
+        axes.set(xlabel="time (s)", yscale="log", title=f"half full, packets at {gaps} times")
+    canvas.axes[0].set_ylabel("buffer (packets)")
+    canvas.axes[0].legend()

@@ -1,0 +1,113 @@
+"""ABS with twenty flows: two pairs of targets, without and with training of the gains."""
+
+import numpy as np
+
+from levelflow.claims.metrics import series, sizing
+from levelflow.claims.sized import LINK, crowd, one_link
+from levelflow.theory.adaptive_buffer import Settings, start, update
+
+C, FLOWS, RTT = 10e6, 20, (30, 70)
+END = 200.0  # s
+LAST = (END / 2, END)
+INTERVAL = 0.2  # s
+TARGETS = {"a": (0.95, 0.005), "b": (0.7, 0.05)}
+SETTLED = 0.15  # of the mean of the last quarter
+
+
+def network(targets, training="none", sizer="abs", **words):
+    u, p = targets
+    words |= {"utilisation": u, "loss": p, "initial": "100 packets"}
+    if sizer == "abs":
+        words["training"] = training
+    return crowd(one_link(C / 1e6, {sizer: words}, END, "200 ms"), FLOWS, RTT)
+
+
+def runs(figure):
+    ways = ({}, {"training": "percent"}, {"damping": "absolute"}, {"sizer": "abs_log"})
+    results = figure.runs([network(targets, **way) for targets in TARGETS.values() for way in ways])
+    return dict(zip(TARGETS, (results[:4], results[4:]), strict=True))
+
+
+def buffers(result, window=series.ALL):
+    return series.link_series(result.links, LINK, "buffer_packets", window)
+
+
+def settling(result):
+    """When the buffer comes for good within 15 % of its mean over the last quarter, s; infinite if never."""
+    t, b = buffers(result)
+    final = b[t > 0.75 * END].mean()
+    return series.holds_from(t, np.abs(b - final) <= SETTLED * final, 0.0)
+
+
+def gains(result, targets):
+    """Gains over time, by the equations from what the link did in each interval: samples are intervals."""
+    settings = Settings(*targets, training="percent")
+    rows = series.select(result.links, "link", LINK)
+    used = np.minimum(rows["throughput_bps"].to_numpy() / C, 1.0)
+    lost = 8 * rows["dropped_bytes"].to_numpy() / np.maximum(rows["arrival_bps"].to_numpy() * INTERVAL, 1.0)
+    state, went = start(settings, 100.0), []
+    for u, p in zip(used, np.minimum(lost, 1.0), strict=True):
+        state = update(settings, state, u, p)
+        went.append((float(state.gain_u), float(state.gain_p)))
+    return np.array(went)
+
+
+def converge(result, targets):
+    """Whether each gain moves less than a tenth of what it moved before, in the last quarter of the run."""
+    went = gains(result, targets)
+    cut = len(went) * 3 // 4
+    late, early = np.ptp(went[cut:], axis=0), np.ptp(went[:cut], axis=0)
+    return bool((late <= 0.1 * np.maximum(early, 1e-9)).all())
+
+
+def cycles(result):
+    """Least and largest buffers of each 20 s of the second half, packets: a cycle takes less."""
+    t, b = buffers(result)
+    parts = [b[(t > a) & (t <= a + 20)] for a in range(100, 200, 20)]
+    return [float(part.min()) for part in parts], [float(part.max()) for part in parts]
+
+
+def untrained_b(result):
+    low, high = cycles(result)
+    swings = bool(np.mean(high) > 2 * max(np.mean(low), 1.0))
+    return [low, high, swings]
+
+
+def trained(name, went):
+    result, before = went[name][1], went[name][0]
+    ratio = settling(result) / settling(before) if name == "a" else settling(result) / END
+    return [
+        sizing.variation(result.links, LINK, LAST),
+        float(ratio) if np.isfinite(ratio) else float("inf"),
+        converge(result, TARGETS[name]),
+        sizing.use(result.links, LINK, C, LAST).loss,
+    ]
+
+
+def measure(figure):
+    went = runs(figure)
+    plain = went["a"][0]
+    used = sizing.use(plain.links, LINK, C, LAST)
+    return {
+        "abs-fig46a": [used.buffer, sizing.variation(plain.links, LINK, LAST), used.loss],
+        "abs-fig46b": untrained_b(went["b"][0]),
+        "abs-fig47a": trained("a", went),
+        "abs-fig47b": trained("b", went),
+    }
+
+
+def plot(figure, canvas):
+    canvas.set_size_inches(9, 7)
+    names = ("as printed", "trained, per cent", "damping: absolute", "abs_log")
+    grid = canvas.subplots(2, 2, sharex=True)
+    for column, (name, results) in enumerate(zip(TARGETS, (figure.results[:4], figure.results[4:]), strict=True)):
+        for label, result in zip(names, results, strict=True):
+            grid[0, column].plot(*buffers(result), label=label, linewidth=1)
+        u, p = TARGETS[name]
+        grid[0, column].set(title=f"fig 46, 47({name}): u* {100 * u:g} %, p* {100 * p:g} %", ylabel="buffer (packets)")
+        went = gains(results[1], TARGETS[name])
+        t = INTERVAL * np.arange(1, len(went) + 1)
+        grid[1, column].plot(t, went, label=("I_u", "I_p"))
+        grid[1, column].set(xlabel="time (s)", ylabel="trained gains (packets/s)")
+        grid[1, column].legend()
+    grid[0, 0].legend()

@@ -1,0 +1,133 @@
+"""ABS under changing loads, web users, datagrams and a mix of TCP variants, beside ABS in logarithms."""
+
+import numpy as np
+
+from levelflow.claims.metrics import series, sizing
+from levelflow.claims.sized import LINK, LINUX_2_6_16, OBJECT, SESSION, crowd, one_link
+
+C, FAST = 10e6, 100e6
+RTT = (30, 70)
+CHANGES, END_48 = (48, 96, 144, 192), 240
+END_50, END_51 = 400, 400
+
+
+def buffer(sizer, utilisation, loss):
+    return {sizer: {"utilisation": utilisation, "loss": loss}}
+
+
+def changing(sizer):
+    """Fig 48: sixty flows, of which a third leaves at 48 s and comes back at 144 s, another at 96 and 192 s."""
+    network = one_link(C / 1e6, buffer(sizer, 0.9, 0.02), END_48, "200 ms")
+    crowd(network, 20, (30, 150), name="stay")
+    for name, leaves, back in (("first", 48, 144), ("second", 96, 192)):
+        crowd(network, 20, (30, 150), name=name).set(f"flow.{name}.stop", f"{leaves} s")
+        crowd(network, 20, (30, 150), name=f"{name} again").set(f"flow.{name} again.start", f"{back} s")
+    return network
+
+
+def web(sizer, end):
+    """Fig 49: twenty long flows and twenty users, who read a thousand pages each and so stay."""
+    network = crowd(one_link(C / 1e6, buffer(sizer, 0.95, 0.01), end, "200 ms"), 20, RTT, name="ftp")
+    return users(network, 20)
+
+
+def users(network, count):
+    arrivals = {"times": ["0 s"] * count}
+    rtt = {"uniform": [f"{x} ms" for x in RTT]}
+    return network.flow(
+        "http", "newreno", "A", "B", packet="1500 B", rtt=rtt, size=OBJECT, arrivals=arrivals, session=SESSION
+    )
+
+
+def mixed(sizer):
+    """Fig 50: twenty of each."""
+    network = crowd(one_link(C / 1e6, buffer(sizer, 0.9, 0.02), END_50, "200 ms"), 20, RTT, name="ftp")
+    return users(network, 20).flow(
+        "udp", {"cbr": {"rate": "100 kb/s"}}, "A", "B", count=20, rtt="50 ms", start={"uniform": ["0 s", "1 s"]}
+    )
+
+
+def variants(sizer, end):
+    """Fig 51: ten flows of each of five variants."""
+    network = one_link(FAST / 1e6, buffer(sizer, 0.9, 0.02), end, "200 ms")
+    for name in ("Reno", "HSTCP", "STCP", "HTCP", "Westwood"):
+        crowd(network, 10, (40, 60), LINUX_2_6_16[name], name)
+    return network
+
+
+def buffers(result, window=series.ALL):
+    return series.link_series(result.links, LINK, "buffer_packets", window)
+
+
+def phases():
+    edges = (0, *CHANGES, END_48)
+    return [(end - 20, end) for end in edges[1:]]
+
+
+def fig48(result):
+    last = phases()
+    means = [buffers(result, window)[1].mean() for window in last]
+    changes = np.diff(means)
+    overshoots = []
+    for start, before, after in zip(CHANGES, means, means[1:], strict=False):
+        went = buffers(result, (start, start + 48))[1]
+        beyond = went.max() - after if after > before else after - went.min()
+        overshoots.append(max(float(beyond / after), 0.0))
+    return [
+        sizing.use(result.links, LINK, C, (48, 50)).loss,
+        [sizing.use(result.links, LINK, C, window).loss for window in last],
+        changes[:2].tolist(),
+        changes[2:].tolist(),
+        [sizing.variation(result.links, LINK, window) for window in last],
+        overshoots,
+    ]
+
+
+def fig49(result, end):
+    half = (end / 2, end)
+    went = buffers(result, half)[1]
+    settled = float(went.std() / went.mean()) <= 0.1
+    return [float(went.min()), float(went.max()), settled, sizing.use(result.links, LINK, C, half).utilisation]
+
+
+def fig50(result):
+    half = (END_50 / 2, END_50)
+    used = sizing.use(result.links, LINK, C, half)
+    udp = series.mean(series.flow_series(result.flows, "udp", "sent_bps", half)[1]) / C
+    times = np.arange(10, END_50 - 9, 10)
+    loss = np.array([sizing.use(result.links, LINK, C, (t - 10, t)).loss for t in times])
+    settled = series.holds_from(times, np.abs(loss / 0.02 - 1) <= 0.2, 0.0)
+    binds = "loss" if abs(used.loss / 0.02 - 1) < abs(1 - used.utilisation - 0.1) / 0.1 else "utilisation"
+    return [used.loss, binds, udp, float(settled)]
+
+
+def ends(figure):
+    return (1000, END_51) if figure.full else (400, 100)
+
+
+def measure(figure):
+    end_49, end_51 = ends(figure)
+    went = figure.runs(
+        [
+            network
+            for sizer in ("abs", "abs_log")
+            for network in (changing(sizer), web(sizer, end_49), mixed(sizer), variants(sizer, end_51))
+        ]
+    )
+    used = sizing.use(went[3].links, LINK, FAST, (end_51 / 2, end_51))
+    return {
+        "abs-fig48": fig48(went[0]),
+        "abs-fig49": fig49(went[1], end_49),
+        "abs-fig50": fig50(went[2]),
+        "abs-fig51": [used.utilisation, used.loss],
+    }
+
+
+def plot(figure, canvas):
+    canvas.set_size_inches(10, 8)
+    titles = ("fig 48: flows leave and return", "fig 49: web users", "fig 50: and datagrams", "fig 51: five variants")
+    for i, (axes, title) in enumerate(zip(canvas.subplots(2, 2).flat, titles, strict=True)):
+        for result, label in ((figure.results[i], "abs, as printed"), (figure.results[i + 4], "abs_log")):
+            axes.plot(*buffers(result), linewidth=1, label=label)
+        axes.set(xlabel="time (s)", ylabel="buffer (packets)", title=title)
+    canvas.axes[0].legend()
