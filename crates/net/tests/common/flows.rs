@@ -53,15 +53,26 @@ pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sen
 
 /// Answers; gives the bytes of each flow that came between `begin` and `end`.
 pub fn answers(socket: &UdpSocket, begin: Instant, end: Instant) -> HashMap<u32, u64> {
+    let mut bytes = HashMap::new();
+    for (_, flow, size) in arrivals(socket, end).iter().filter(|(at, ..)| *at >= begin) {
+        *bytes.entry(*flow).or_default() += size;
+    }
+    bytes
+}
+
+/// Answers until `end`; gives when a packet of which flow and size came.
+pub fn arrivals(socket: &UdpSocket, end: Instant) -> Vec<(Instant, u32, u64)> {
     let clock = Clock::start();
-    let (mut flows, mut bytes) = (HashMap::new(), HashMap::new());
+    let (mut flows, mut all) = (HashMap::new(), Vec::new());
     socket.set_read_timeout(Some(Span::from_millis(20))).unwrap();
     let mut room = [0; 2000];
     while Instant::now() < end {
         let Ok((length, from)) = socket.recv_from(&mut room) else {
             continue;
         };
-        let (shim, header, _) = Shim::decode(&room[..length]).unwrap();
+        let Ok((shim, header, _)) = Shim::decode(&room[..length]) else {
+            continue;
+        };
         let size = Bytes::new((ETHERNET + IPV4 + UDP + length) as u64);
         let receiver = flows
             .entry(shim.flow)
@@ -71,9 +82,7 @@ pub fn answers(socket: &UdpSocket, begin: Instant, end: Instant) -> HashMap<u32,
             .answer(clock.now(), &shim, header, size, false, &mut answer)
             .unwrap();
         let _ = socket.send_to(&answer[..length], from);
-        if Instant::now() >= begin {
-            *bytes.entry(shim.flow).or_default() += size.get();
-        }
+        all.push((Instant::now(), shim.flow, size.get()));
     }
-    bytes
+    all
 }
