@@ -29,6 +29,7 @@ DOCUMENTS = (
     "docs/concepts/references.md",
     "docs/concepts/fluid-models.md",
     "docs/concepts/why-delay-breaks-controllers.md",
+    "docs/concepts/adaptive-buffers.md",
 )
 PAGES = [path for path in CHECKOUT.rglob("*.md") if not {".venv", "target", "results"} & set(path.parts)]
 LAWS = sorted(path for path in reference.LAWS.glob("*.md") if path.stem != "README")

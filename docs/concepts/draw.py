@@ -11,7 +11,7 @@ from pathlib import Path
 from PIL import Image
 
 FOLDER = Path(__file__).parent
-PAGES = ("why-delay-breaks-controllers.md", "fluid-models.md")
+PAGES = ("why-delay-breaks-controllers.md", "fluid-models.md", "adaptive-buffers.md")
 LEVELFLOW = Path(sys.executable).with_name("levelflow")
 
 
