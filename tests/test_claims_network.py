@@ -6,8 +6,8 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from levelflow.claims import cli, network
-from levelflow.claims.model import ClaimError, load
+from levelflow.claims import cli, dataplane, runner
+from levelflow.claims.model import ClaimError, discover, load, select
 
 CLAIM = """
 testbed_scale = 0.1
@@ -73,7 +73,7 @@ def reproduce(tmp_path, monkeypatch):
 
 def test_a_network_and_the_simulator_at_the_same_scale_are_in_the_units_of_the_paper(tmp_path, reproduce):
     try:
-        network.usable()
+        dataplane.usable()
     except ClaimError as error:
         pytest.skip(str(error))
     result = reproduce("--testbed", "--json", "claims.json", "--out", "report")
@@ -104,6 +104,24 @@ def test_what_cannot_run_on_a_network_is_one_line_and_exit_2(tmp_path, reproduce
     assert says in result.stderr
     assert result.stderr.count("\n") == 1
     assert not (tmp_path / "results").exists()
+
+
+def test_checks_of_the_router_in_the_kernel_are_measured_where_it_can_run():
+    claims = select(discover(cli.papers_folder()), ["jetmax-linux-module"])
+    if dataplane.NEED not in runner.available():
+        pytest.skip("needs root and levelflow-net with its kernel router")
+    [figure] = runner.measure_all(claims)
+    verdicts = [outcome.verdict for outcome in figure.outcomes]
+    assert verdicts[1] == "reproduced"
+    # How late and how fast depends on what else the machine does.
+    assert set(verdicts) <= {"reproduced", "not reproduced"}, figure.outcomes
+    assert figure.outcomes[2].measured > 0.0
+
+
+def test_checks_of_the_router_in_the_kernel_are_missing_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEVELFLOW_NET", str(tmp_path / "nothing"))
+    [figure] = runner.measure_all(select(discover(cli.papers_folder()), ["jetmax-linux-module"]))
+    assert {outcome.verdict for outcome in figure.outcomes} == {"missing"}
 
 
 @pytest.mark.parametrize("scale", ["0", "2", '"half"', "true"])

@@ -20,7 +20,7 @@ from rich.progress import (
 from rich.table import Table
 
 from levelflow import _core
-from levelflow.claims import model, network, report, runner
+from levelflow.claims import dataplane, model, network, report, runner
 from levelflow.claims.model import ClaimError
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
         claims = model.select(model.discover(papers_folder()), ids or [], paper)
         if testbed:
             claims = network.chosen(claims, named=bool(ids))
-            program = network.usable()
+            program = dataplane.usable()
         for target in (json, out / "report.html"):
             _writable(target)
     except ClaimError as error:

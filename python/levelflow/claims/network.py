@@ -5,10 +5,7 @@ Rates and queues of both are divided by the scale, so that they are in the units
 
 from __future__ import annotations
 
-import os
-import shutil
 import subprocess
-import sys
 import tempfile
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -18,6 +15,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 import tomli_w
 
+from levelflow.claims.dataplane import PROGRAM
 from levelflow.claims.figure import CancelledError, Runs, scenario_key
 from levelflow.claims.model import Claim, ClaimError
 from levelflow.claims.runner import FigureOutcome, available, measure
@@ -27,34 +25,9 @@ from levelflow.scenario import Scenario
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
 
-#: The program, and the variable of the environment that may name another one.
-PROGRAM, VARIABLE = "levelflow-net", "LEVELFLOW_NET"
 #: How often a run looks whether it is to stop, s.
 LOOK_EVERY = 0.2
 SCALED = ("_bps", "_bytes")
-
-
-def program() -> Path | None:
-    """The data plane: what ``LEVELFLOW_NET`` names, else a neighbour of this Python, else what ``PATH`` knows."""
-    named = os.environ.get(VARIABLE)
-    if named:
-        return Path(named) if os.access(named, os.X_OK) else None
-    beside = Path(sys.executable).with_name(PROGRAM)
-    found = str(beside) if os.access(beside, os.X_OK) else shutil.which(PROGRAM)
-    return Path(found) if found else None
-
-
-def usable() -> Path:
-    """The data plane, where this process may make a network.
-
-    Raises:
-        ClaimError: when there is none, or this is not root.
-    """
-    if (found := program()) is None:
-        raise ClaimError(f"{PROGRAM} is not here; build it with make net, or name it in {VARIABLE}")
-    if not hasattr(os, "geteuid") or os.geteuid() != 0:
-        raise ClaimError("a network inside this machine needs root; try sudo -E")
-    return found
 
 
 def chosen(claims: Sequence[Claim], *, named: bool) -> list[Claim]:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from levelflow import _core
+from levelflow.claims import dataplane
 from levelflow.claims.figure import CancelledError, Figure, Runs
 from levelflow.claims.images import draw
 from levelflow.claims.model import MEASURE_FILE, Check, Claim, Entry
@@ -55,8 +56,9 @@ class FigureOutcome:
 
 
 def available() -> frozenset[str]:
-    """Names of the laws that exist: what a check may need."""
-    return frozenset(law["name"] for law in json.loads(_core.laws()))
+    """What a check may need: the names of the laws that exist, and the data plane where it can run."""
+    laws = frozenset(law["name"] for law in json.loads(_core.laws()))
+    return laws | {dataplane.NEED} if dataplane.has_kernel_router() else laws
 
 
 def measure_all(claims: Sequence[Claim], *, full: bool = False, workers: int | None = None) -> Iterator[FigureOutcome]:
