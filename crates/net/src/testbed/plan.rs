@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
 
 use levelflow_protocols::queue::AnyQueueParams;
-use levelflow_protocols::{Any, AnyParams, Protocol};
+use levelflow_protocols::{Any, AnyParams};
 use levelflow_sim::scenario::Resolved;
 use levelflow_sim::{Buffer, FlowSpec, LinkSpec};
 use levelflow_units::{Bytes, Duration, Rate};
@@ -250,7 +250,7 @@ fn check_flow(flow: &FlowSpec<Any>) -> Result<(), Error> {
 /// Whether hosts and routers of Levelflow speak the law: it has a wire format, or needs none.
 fn on_the_wire(params: &AnyParams) -> bool {
     let law = params.law();
-    law.number > 0 || (matches!(law.name, "aimd" | "cbr") && !Any::transport(params).tracks_losses)
+    law.number > 0 || matches!(law.name, "aimd" | "cbr")
 }
 
 struct Builder<'a> {

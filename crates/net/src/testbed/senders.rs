@@ -91,13 +91,16 @@ pub fn run(
     while !stop.load(Ordering::Relaxed) {
         for work in &mut all {
             work.listen(&clock);
-            work.turn(&clock);
         }
+        // A sample says what was until then, as the simulator's do: what begins or ends at that very time comes after it.
         let now = clock.now();
         if samples.due().is_some_and(|due| due <= now) {
             let parts = all.iter_mut().map(|w| (w.entry.number, w.sample())).collect();
             let done = all.iter_mut().flat_map(|w| w.completions.drain(..)).collect();
             let _ = reports.send((samples.take(), Part::Sent(parts, done))); // nobody listens: the end
+        }
+        for work in &mut all {
+            work.turn(&clock, now);
         }
         let next = all
             .iter()
@@ -147,8 +150,7 @@ impl Work {
     }
 
     /// Starts what is to start, sends what is due, ends what is done.
-    fn turn(&mut self, clock: &Clock) {
-        let now = clock.now();
+    fn turn(&mut self, clock: &Clock, now: Time) {
         while let Some(launch) = self.entry.launches.front().copied().filter(|l| l.at <= now) {
             self.entry.launches.pop_front();
             let flow = loop {

@@ -123,6 +123,15 @@ fn commands_name_devices_and_neighbours_that_are_there() {
 }
 
 #[test]
+fn laws_of_hosts_need_no_routers() {
+    for law in ["aimd", "cbr", "reno", "cubic", "bbr"] {
+        let flows = json!([flow("x", law, "A", "B")]);
+        let plan = plan(&network(&json!([duplex("A", "B")]), &flows));
+        assert!(plan.is_ok(), "{law}: {plan:?}");
+    }
+}
+
+#[test]
 fn what_cannot_be_built_is_refused_in_one_line() {
     let with = |key: &str, value: Value| {
         let mut x = flow("x", "jetmax", "A", "B");

@@ -1,0 +1,68 @@
+"""JetMax on a real path, through the kernel's network stack: needs root and `levelflow-net`."""
+
+import subprocess
+
+import polars as pl
+import pytest
+
+from levelflow.claims import dataplane
+from levelflow.claims.model import ClaimError
+from levelflow.results import Result
+from levelflow.scenario import Scenario
+
+PACKET = 1000 * 8  # bit
+CAPACITY = {"R1->R2": 20e6, "R2->R3": 12e6}  # bit/s
+#: What a machine that does other work, too, adds to waits in a queue, s.
+STALLS = 0.02
+SETTLED = 5.0  # s
+
+
+def on_the_network(scenario, folder):
+    try:
+        program = dataplane.usable()
+    except ClaimError as error:
+        pytest.skip(str(error))
+    (folder / "network.toml").write_text(scenario.to_toml())
+    command = [program, "testbed", folder / "network.toml", "--out", folder / "out", "--json"]
+    subprocess.run(command, check=True, capture_output=True, timeout=60)
+    return Result.load(folder / "out")
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory):
+    """Three flows for 12 s: x1 over both links, x2 over the first, x3 over the second."""
+    scenario = Scenario("two bottlenecks", "12 s", sample="50 ms")
+    scenario.link("R1", "R2", "20 Mb/s", "5 ms", buffer="100 kB", duplex=True)
+    scenario.link("R2", "R3", "12 Mb/s", "5 ms", buffer="100 kB", duplex=True)
+    for name, source, to in (("x1", "R1", "R3"), ("x2", "R1", "R2"), ("x3", "R2", "R3")):
+        scenario.flow(name, "jetmax", source, to)
+    return on_the_network(scenario, tmp_path_factory.mktemp("testbed"))
+
+
+def test_jetmax_on_a_real_path_drops_nothing(run):
+    assert {link["dropped_packets"] for link in run.summary["links"]} == {0}
+
+
+def test_jetmax_on_a_real_path_shares_as_max_min_says(run):
+    shares = {flow["name"]: flow["share_bps"] for flow in run.summary["flows"]}
+    assert shares["x2"] == pytest.approx(20e6 - shares["x1"], rel=0.01)
+    assert shares["x1"] == pytest.approx(shares["x3"])
+    for flow in run.summary["flows"]:
+        assert flow["rate_bps"] == pytest.approx(flow["share_bps"], rel=0.05), flow["name"]
+
+
+@pytest.mark.parametrize(("link", "flows"), [("R1->R2", 2), ("R2->R3", 2)])
+def test_jetmax_on_a_real_path_keeps_queues_at_a_packet_per_flow(run, link, flows):
+    own = run.links.filter((pl.col("link").cast(pl.String) == link) & (pl.col("t") > SETTLED))
+    waits = own["queue_bytes"] * 8 / CAPACITY[link]
+    packets = flows * PACKET / CAPACITY[link]
+    assert waits.quantile(0.5) <= packets + STALLS / 10
+    assert waits.quantile(0.99) <= packets + STALLS
+
+
+def test_what_begins_or_ends_at_the_time_of_a_sample_comes_after_it(tmp_path):
+    scenario = Scenario("a second", "1.5 s", sample="50 ms")
+    scenario.link("R1", "R2", "5 Mb/s", "1 ms", duplex=True)
+    scenario.flow("x", "aimd", "R1", "R2", start="0.5 s", stop="1 s")
+    active = {round(t, 2): count for t, count in on_the_network(scenario, tmp_path).flows.select("t", "active").rows()}
+    assert [active[t] for t in (0.45, 0.5, 0.55, 0.95, 1.0, 1.05)] == [0, 0, 1, 1, 1, 0]
