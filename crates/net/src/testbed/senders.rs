@@ -92,7 +92,7 @@ pub fn run(
         for work in &mut all {
             work.listen(&clock);
         }
-        // A sample says what was until then, as the simulator's do: what begins or ends at that very time comes after it.
+        // A flow that ends at the very time of a sample is in it, as in the simulator.
         let now = clock.now();
         if samples.due().is_some_and(|due| due <= now) {
             let parts = all.iter_mut().map(|w| (w.entry.number, w.sample())).collect();
