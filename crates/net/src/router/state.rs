@@ -200,9 +200,10 @@ impl State {
     pub fn line(&self) -> String {
         let Owner { pid, place, .. } = &self.owner;
         let reading = |name: &str| self.reading.get(name).cloned().unwrap_or_default();
+        let law = reading("law");
+        let law = law.as_str().filter(|law| !law.is_empty()).unwrap_or("starting");
         format!(
-            "{place}: {} (process {pid}), {} packets, {} stamped, {} dropped",
-            reading("law").as_str().unwrap_or("starting"),
+            "{place}: {law} (process {pid}), {} packets, {} stamped, {} dropped",
             reading("packets"),
             reading("stamped"),
             reading("dropped"),
