@@ -161,6 +161,30 @@ fn kernel_tcp_fills_the_same_path() {
 }
 
 #[test]
+fn each_law_has_a_row_and_a_result_of_its_own() {
+    needs_root!("each_law_has_a_row_and_a_result_of_its_own");
+    let _alone = ALONE.lock();
+    let dir = tempfile::tempdir().unwrap();
+    let more = ["--each-law", "jetmax,cubic", "--set", "duration=4 s", "--json"];
+    let output = testbed(dir.path(), &more).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for (row, law) in rows.as_array().unwrap().iter().zip(["jetmax", "cubic"]) {
+        let number = |key: &str| row[key].as_f64().unwrap();
+        assert_eq!(row["law"], law);
+        assert!(number("rate_bps") > 12e6 && number("rate_bps") < 22e6, "{row}");
+        assert!(number("jain") >= 0.5 && number("jain") <= 1.0, "{row}");
+        let flow = &json(&dir.path().join("net").join(law).join("manifest.json"))["scenario"]["flows"][1];
+        assert_eq!(flow["law"], law, "{flow}");
+    }
+    let wait = |row: usize| rows[row]["wait_s"]["p50"].as_f64().unwrap();
+    assert!(
+        wait(1) > 2.0 * wait(0),
+        "cubic fills the buffer, jetmax does not: {rows}"
+    );
+}
+
+#[test]
 fn what_it_cannot_run_is_one_line_and_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     for (change, part) in [
@@ -172,5 +196,8 @@ fn what_it_cannot_run_is_one_line_and_leaves_nothing() {
         assert_eq!(output.status.code(), Some(2));
         assert!(line(&output).contains(part), "{}", line(&output));
     }
+    let later = testbed(dir.path(), &["--each-law", "jetmax,vegas"]).output().unwrap();
+    assert_eq!(later.status.code(), Some(2));
+    assert!(line(&later).contains("vegas has no wire format"));
     assert!(!dir.path().join("net").exists());
 }

@@ -2,6 +2,7 @@
 
 mod copy;
 mod dissector;
+mod laws;
 mod link;
 mod options;
 mod recv;

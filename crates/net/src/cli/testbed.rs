@@ -1,20 +1,22 @@
 //! `levelflow-net testbed`.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
+use super::laws;
 use crate::Error;
 use crate::router::stop::Stop;
-use crate::testbed::{Outcome, choose, plan, run};
+use crate::testbed::{Chosen, Outcome, Plan, choose, plan, run};
 
 const EXAMPLES: &str = "Examples:
   sudo levelflow-net testbed scenarios/two-flows.toml --out results/network
   sudo levelflow-net testbed t1-jetmax.toml --set duration=\"30 s\" --set link.1.capacity=\"20 Mb/s\"
   sudo levelflow-net testbed gigabit.toml --scale 0.05
+  sudo levelflow-net testbed scenarios/shared-wire.toml --each-law jetmax,rcp,cubic,bbr
   levelflow run results/network/scenario.toml --out results/simulator
   levelflow compare results/simulator results/network";
 
@@ -33,7 +35,11 @@ pub struct Testbed {
     /// Multiplies link rates, buffers, arrivals a second and constant rates, so that a fast network fits this machine.
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
-    /// Result directory [default: results/NAME-network].
+    /// One run per law, all flows under it, and one table: jetmax, emkc, rcp, maxnet, xcp, aimd of hosts and routers here; reno,
+    /// cubic, bbr of the kernel.
+    #[arg(long, value_name = "LAW,LAW...", value_delimiter = ',')]
+    each_law: Vec<String>,
+    /// Result directory; with --each-law, of one directory per law [default: results/NAME-network].
     #[arg(long)]
     out: Option<PathBuf>,
     /// Prints the counters as JSON and nothing else.
@@ -48,21 +54,38 @@ impl Testbed {
     /// As [`Error`] says.
     pub fn run(self) -> Result<(), Error> {
         let chosen = choose(&self.scenario, &self.changes, self.seed, self.scale)?;
-        let plan = plan(&chosen.resolved)?;
-        if !rustix::process::geteuid().is_root() {
-            let hint = "sudo levelflow-net testbed, or unshare --map-root-user --net";
-            return Err(Error::failed(format!(
-                "the testbed makes network namespaces; run it as root: {hint}"
-            )));
+        let name = format!("results/{}-network", chosen.scenario.name);
+        let out = self.out.clone().unwrap_or_else(|| PathBuf::from(name));
+        if self.each_law.is_empty() {
+            let plan = plan(&chosen.resolved)?;
+            must_be_root()?;
+            self.run_one(&chosen, &plan, &out)
+        } else {
+            let runs = self.runs(&chosen)?;
+            must_be_root()?;
+            laws::compare(&runs, self.scale, &out, self.json)
         }
+    }
+
+    /// The scenario under each of the laws: all of them are checked before the first one runs.
+    fn runs(&self, chosen: &Chosen) -> Result<Vec<(String, Chosen, Plan)>, Error> {
+        let flows = chosen.raw["flow"].as_array().map_or(0, Vec::len);
+        let under = |law: &String| {
+            let laws = (1..=flows).map(|number| format!("flow.{number}.law={law}"));
+            let changes: Vec<String> = self.changes.iter().cloned().chain(laws).collect();
+            let chosen = choose(&self.scenario, &changes, self.seed, self.scale)?;
+            let plan = plan(&chosen.resolved)?;
+            Ok((law.clone(), chosen, plan))
+        };
+        self.each_law.iter().map(under).collect()
+    }
+
+    fn run_one(&self, chosen: &Chosen, plan: &Plan, out: &Path) -> Result<(), Error> {
         let name = &chosen.scenario.name;
-        let out = self
-            .out
-            .unwrap_or_else(|| PathBuf::from("results").join(format!("{name}-network")));
         let stop = Stop::on_signals()?;
         let length = chosen.scenario.duration.as_secs_f64();
         let bar = bar(name, length);
-        let outcome = run(&chosen, &plan, self.scale, &out, &stop, |t| {
+        let outcome = run(chosen, plan, self.scale, out, &stop, |t| {
             bar.set_position((t * 1e3) as u64)
         });
         bar.finish_and_clear();
@@ -73,17 +96,30 @@ impl Testbed {
             print(&show(&outcome));
         }
         if outcome.stopped {
-            let (path, until) = (outcome.path.display(), outcome.until_s);
-            return Err(Error::failed(format!(
-                "stopped at {until} s; {path} is complete up to then"
-            )));
+            return Err(stopped(&outcome));
         }
         Ok(())
     }
 }
 
+fn must_be_root() -> Result<(), Error> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let hint = "sudo levelflow-net testbed, or unshare --map-root-user --net";
+    Err(Error::failed(format!(
+        "the testbed makes network namespaces; run it as root: {hint}"
+    )))
+}
+
+/// What somebody who ended a run is told.
+pub(super) fn stopped(outcome: &Outcome) -> Error {
+    let (path, until) = (outcome.path.display(), outcome.until_s);
+    Error::failed(format!("stopped at {until} s; {path} is complete up to then"))
+}
+
 /// How far it is and how long it will take, on a terminal.
-fn bar(name: &str, seconds: f64) -> ProgressBar {
+pub(super) fn bar(name: &str, seconds: f64) -> ProgressBar {
     if !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();
     }
@@ -141,7 +177,7 @@ fn show(outcome: &Outcome) -> String {
 }
 
 /// Prints, unless nobody reads any more.
-fn print(text: &str) {
+pub(super) fn print(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 

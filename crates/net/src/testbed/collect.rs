@@ -19,6 +19,10 @@ pub struct Collector {
     links: usize,
     /// Room of each link, packets; NaN where it is not limited in packets.
     buffers: Vec<f64>,
+    /// Bytes that each flow entry delivered in the second half.
+    later: Vec<u64>,
+    /// How much of it is over, s.
+    later_s: f64,
     next: u64,
     waiting: BTreeMap<u64, Gathered>,
 }
@@ -42,6 +46,8 @@ impl Collector {
             flows: resolved.network.flows.len(),
             links: resolved.network.links.len(),
             buffers: resolved.network.links.iter().map(room).collect(),
+            later: vec![0; resolved.network.flows.len()],
+            later_s: 0.0,
             next: 1,
             waiting: BTreeMap::new(),
         }
@@ -70,11 +76,22 @@ impl Collector {
         until
     }
 
-    fn rows(&self, gathered: &Gathered, recorder: &mut Recorder) -> f64 {
+    /// Rates at which each flow entry delivered in the second half, bit/s.
+    #[must_use]
+    pub fn later_bps(&self) -> Vec<f64> {
+        let seconds = self.later_s.max(f64::MIN_POSITIVE);
+        self.later.iter().map(|&bytes| bytes as f64 * 8.0 / seconds).collect()
+    }
+
+    fn rows(&mut self, gathered: &Gathered, recorder: &mut Recorder) -> f64 {
         let time = self.samples.time(self.next);
         let seconds = time.since(self.samples.time(self.next - 1)).as_secs_f64();
         let (t, bps) = (time.as_secs_f64(), |bytes: u64| bytes as f64 * 8.0 / seconds);
+        let later = self.samples.in_second_half(self.next);
+        self.later_s += if later { seconds } else { 0.0 };
         for flow in 0..self.flows {
+            let delivered = gathered.delivered.get(&flow).copied().unwrap_or(0);
+            self.later[flow] += if later { delivered } else { 0 };
             let sent = gathered.sent.get(&flow).copied().unwrap_or_default();
             recorder.flow(&FlowRow {
                 t,
@@ -84,7 +101,7 @@ impl Collector {
                 window_packets: sent.window,
                 proposal_bps: sent.proposal,
                 sent_bps: bps(sent.sent),
-                delivered_bps: bps(gathered.delivered.get(&flow).copied().unwrap_or(0)),
+                delivered_bps: bps(delivered),
                 rtt_s: sent.rtt_sum / f64::from(sent.rtt_count),
                 lost: u32::try_from(sent.lost).unwrap_or(u32::MAX),
                 bottleneck: sent.bottleneck,

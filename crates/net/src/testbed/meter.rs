@@ -159,6 +159,13 @@ impl Samples {
         Time::ZERO.checked_add(after).map_or(self.end, |t| t.min(self.end))
     }
 
+    /// Whether what the sample covers is all in the second half.
+    #[must_use]
+    pub fn in_second_half(&self, number: u64) -> bool {
+        let begin = self.time(number.saturating_sub(1)).as_secs_f64();
+        number > 1 && begin * 2.0 >= self.end.as_secs_f64()
+    }
+
     /// When the next one is due; `None` after the last.
     #[must_use]
     pub fn due(&self) -> Option<Time> {

@@ -39,6 +39,8 @@ pub struct Outcome {
     pub until_s: f64,
     /// Whether it was told to stop before its end.
     pub stopped: bool,
+    /// Rates at which each flow entry delivered in the second half, bit/s.
+    pub later_bps: Vec<f64>,
     /// The counters, as in `counters.json`.
     pub counters: Value,
 }
@@ -103,6 +105,7 @@ pub fn run(
             path: out.to_owned(),
             until_s: watch.until,
             stopped,
+            later_bps: watch.collector.later_bps(),
             counters,
         }),
     }
