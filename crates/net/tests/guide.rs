@@ -5,7 +5,12 @@ mod common;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Lines of all blocks for a shell.
+fn installed(program: &str) -> bool {
+    let shown = Command::new(program).arg("--version").output();
+    shown.is_ok_and(|output| output.status.success())
+}
+
+/// Lines of all blocks for a shell; those that need a further program, where it is installed.
 fn script(page: &str) -> String {
     let mut lines = Vec::new();
     let mut inside = false;
@@ -13,6 +18,7 @@ fn script(page: &str) -> String {
         match line {
             "```bash" => inside = true,
             "```" => inside = false,
+            _ if line.starts_with("```bash ") => inside = installed(&line[8..]),
             _ if inside => lines.push(line),
             _ => {}
         }
@@ -48,7 +54,7 @@ fn two_namespaces_and_a_router_work_as_pasted() {
         .filter(|line| line.contains(" packets lost"))
         .filter_map(|line| line.split("; ").nth(1)?.split(' ').next()?.parse().ok())
         .collect();
-    assert_eq!(lost.len(), 2, "{all}");
+    assert!(lost.len() >= 2, "{all}");
     assert!(lost[0] > 1000, "constant rates overflow the buffer: {all}");
     // None on a quiet machine; on a busy one, the router's word comes late at times.
     assert!(lost[1] * 50 < lost[0], "jetmax loses next to nothing: {all}");

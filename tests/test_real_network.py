@@ -1,0 +1,35 @@
+"""Commands of the guides that need root and `levelflow-net` run, one after the other."""
+
+import os
+import re
+import shlex
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from levelflow.library import CHECKOUT
+
+COMMANDS = {
+    "levelflow": str(Path(sys.executable).with_name("levelflow")),
+    "levelflow-net": os.environ.get("LEVELFLOW_NET") or shutil.which("levelflow-net") or "",
+}
+BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+@pytest.mark.skipif(not COMMANDS["levelflow-net"], reason="needs levelflow-net: make net, or LEVELFLOW_NET")
+def test_a_whole_network_lies_beside_its_simulation_as_the_guide_says(tmp_path):
+    (tmp_path / "scenarios").symlink_to(CHECKOUT / "scenarios")
+    [text] = BLOCK.findall((CHECKOUT / "docs/guides/two-namespaces.md").read_text(encoding="utf-8"))
+    printed = ""
+    for line in text.splitlines():
+        words = shlex.split(line)
+        command = [COMMANDS[words[0]], *words[1:]]
+        done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
+        printed = done.stdout
+    assert "x2" in printed
+    assert (tmp_path / "results/network/compare.png").exists()
