@@ -244,7 +244,7 @@ pub(super) fn sized_in_force(choice: &BufferChoice) -> Option<Value> {
     Some(json!({ name: params }))
 }
 
-/// Packets by a rule, at least 1: of the largest packet on the link, for the flows that cross it.
+/// Packets by a rule, at least 1: of the largest packet of the flows whose data or answers cross the link.
 pub(super) fn by_rule(
     place: &str,
     rule: &Rule,

@@ -261,6 +261,9 @@ impl Scenario {
         let longest: Vec<Option<f64>> = flows.iter().map(|f| longest_rtt(f, links)).collect();
         for (index, (i, link, choice)) in sizes.enumerate() {
             let place = format!("{}, buffer", link_place(i, link));
+            let crosses = |f: &FlowSpec<Any>| {
+                f.route.forward.contains(&(index as u32)) || f.route.reverse.contains(&(index as u32))
+            };
             let size = match choice {
                 BufferChoice::Size(size) => *size,
                 BufferChoice::Tables(tables) => match read_sized(&place, tables)? {
@@ -272,7 +275,7 @@ impl Scenario {
                         let crossing: Vec<_> = flows
                             .iter()
                             .zip(&longest)
-                            .filter(|(f, _)| f.route.forward.contains(&(index as u32)))
+                            .filter(|(f, _)| crosses(f))
                             .map(|(f, rtt)| (f, *rtt))
                             .collect();
                         let packets = by_rule(&place, rule, &values, &links[index], &crossing)?;
@@ -285,9 +288,6 @@ impl Scenario {
                 BufferSize::Fixed(Size::Bytes(b)) => Buffer::Bytes(b),
                 BufferSize::Fixed(Size::Packets(n)) => Buffer::Packets(n.get()),
                 BufferSize::Bdp(times) => {
-                    let crosses = |f: &FlowSpec<Any>| {
-                        f.route.forward.contains(&(index as u32)) || f.route.reverse.contains(&(index as u32))
-                    };
                     let rtts = flows
                         .iter()
                         .zip(&longest)
