@@ -5,16 +5,19 @@ use std::collections::BTreeMap;
 use levelflow_protocols::params::Shown;
 use levelflow_protocols::sizing::{AnySizerParams, SIZERS, sizer_params};
 use levelflow_protocols::{Any, ParamSpec, Unit};
+use levelflow_units::{Bytes, Packets};
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
 use super::error::{ScenarioError, unknown_key};
+use super::flows::propagation;
 use super::laws::read_table;
-use super::quantity::BufferSize;
-use super::resolve::Fallible;
-use crate::network::{FlowSpec, LinkSpec};
+use super::quantity::{BufferSize, Size};
+use super::resolve::{Fallible, LARGEST_PACKET, link_place};
+use super::{Link, Scenario};
+use crate::network::{Buffer, FlowSpec, LinkSpec};
 use crate::traffic::{Arrivals, Dist};
 
 /// A size, or a rule or sizer by name with its parameters.
@@ -41,6 +44,79 @@ impl<'de> Deserialize<'de> for BufferChoice {
                 .map_err(|_| D::Error::custom("needs a size, or { name = { parameter = value } }")),
             size => serde_json::from_value(size).map(Self::Size).map_err(D::Error::custom),
         }
+    }
+}
+
+impl Scenario {
+    /// What each direction of each link says of its buffer, with the link's number and the link.
+    pub(super) fn buffer_choices(&self) -> impl Iterator<Item = (usize, &Link, &BufferChoice)> {
+        self.link.iter().enumerate().flat_map(|(i, link)| {
+            let reverse = link.reverse.as_ref().and_then(|r| r.buffer.as_ref());
+            let reverse = link.duplex.then_some((i, link, reverse.unwrap_or(&link.buffer)));
+            std::iter::once((i, link, &link.buffer)).chain(reverse)
+        })
+    }
+
+    /// Works out every buffer; those in bandwidth-delay products, or by a rule, need the flows' round trips.
+    pub(super) fn size_buffers(&self, links: &mut [LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<()> {
+        let longest: Vec<Option<f64>> = flows.iter().map(|f| longest_rtt(f, links)).collect();
+        for (index, (i, link, choice)) in self.buffer_choices().enumerate() {
+            let place = format!("{}, buffer", link_place(i, link));
+            let crosses = |f: &FlowSpec<Any>| {
+                f.route.forward.contains(&(index as u32)) || f.route.reverse.contains(&(index as u32))
+            };
+            let size = match choice {
+                BufferChoice::Size(size) => *size,
+                BufferChoice::Tables(tables) => match read_sized(&place, tables)? {
+                    Sized::Sizer(params) => {
+                        links[index].sizer = Some(params);
+                        continue;
+                    }
+                    Sized::Rule(rule, values) => {
+                        let crossing: Vec<_> = flows
+                            .iter()
+                            .zip(&longest)
+                            .filter(|(f, _)| crosses(f))
+                            .map(|(f, rtt)| (f, *rtt))
+                            .collect();
+                        let packets = by_rule(&place, rule, &values, &links[index], &crossing)?;
+                        BufferSize::Fixed(Size::Packets(Packets::new(packets)))
+                    }
+                },
+            };
+            links[index].buffer = match size {
+                BufferSize::Unlimited => Buffer::Unlimited,
+                BufferSize::Fixed(Size::Bytes(b)) => Buffer::Bytes(b),
+                BufferSize::Fixed(Size::Packets(n)) => Buffer::Packets(n.get()),
+                BufferSize::Bdp(times) => {
+                    let rtts = flows
+                        .iter()
+                        .zip(&longest)
+                        .filter(|(f, _)| crosses(f))
+                        .map(|(_, rtt)| *rtt);
+                    let rtt = rtts
+                        .collect::<Option<Vec<f64>>>()
+                        .and_then(|r| r.into_iter().reduce(f64::max));
+                    let problem = "BDP needs flows on the link whose round trips have a largest value";
+                    let rtt = rtt.ok_or_else(|| ScenarioError::at(&place, problem))?;
+                    Buffer::Bytes(Bytes::new(
+                        (times * links[index].capacity.bps() * rtt / 8.0).ceil() as u64
+                    ))
+                }
+            };
+            let room = match links[index].buffer {
+                Buffer::Unlimited => continue,
+                Buffer::Bytes(b) => b,
+                Buffer::Packets(n) => Bytes::new(n.saturating_mul(LARGEST_PACKET)),
+            };
+            let largest = flows.iter().filter_map(|f| largest_packet(f, index as u32)).max();
+            if room == Bytes::ZERO || largest.is_some_and(|packet| room < packet) {
+                let packet = largest.unwrap_or(Bytes::new(1));
+                let problem = format!("must have room for at least one packet, here {packet}");
+                return Err(ScenarioError::at(place, problem));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -298,4 +374,18 @@ fn harmonic(crossing: &[(&FlowSpec<Any>, Option<f64>)]) -> Option<f64> {
     }
     let mean = flows / inverse;
     (mean.is_finite() && mean > 0.0).then_some(mean)
+}
+
+/// Largest packet of a flow on a link, if it uses it.
+fn largest_packet(flow: &FlowSpec<Any>, link: u32) -> Option<Bytes> {
+    let data = flow.route.forward.contains(&link).then_some(flow.packet);
+    data.max(flow.route.reverse.contains(&link).then_some(flow.control))
+}
+
+/// Longest base round trip of a flow, if there is one.
+fn longest_rtt(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<f64> {
+    match &flow.rtt {
+        None => propagation(&flow.route, links).map(|delay| delay.as_secs_f64()),
+        Some(rtt) => Some(rtt.max()).filter(|rtt| rtt.is_finite()),
+    }
 }

@@ -27,7 +27,7 @@ impl Resolved {
             .zip(&in_force.links)
             .zip(scenario.queue_choices())
             .zip(scenario.buffer_choices())
-            .map(|((((link, (from, to)), laws), queue), buffer)| {
+            .map(|((((link, (from, to)), laws), queue), (_, _, buffer))| {
                 json!({
                     "name": link.name, "from": from, "to": to,
                     "capacity_bps": link.capacity.bps(),

@@ -6,6 +6,7 @@
 mod buffers;
 mod describe;
 mod error;
+mod flows;
 mod laws;
 mod quantity;
 mod queues;

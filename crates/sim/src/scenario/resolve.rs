@@ -5,17 +5,15 @@ use std::collections::BTreeSet;
 use levelflow_protocols::{
     Any, AnyParams, AnyRouter, AnySender, FlowInfo, Opening, PortInfo, Protocol, RouterLaw, SenderLaw,
 };
-use levelflow_units::{Bytes, Duration, Packets, Rate, Time};
+use levelflow_units::{Duration, Rate};
 
-use super::buffers::{BufferChoice, Sized, by_rule, read_sized};
 use super::error::ScenarioError;
-use super::laws::{law_named, link_tables, read_params};
-use super::quantity::{Base, BufferSize, Count, Size, Varying};
+use super::flows::FlowReader;
+use super::laws::{link_tables, read_params};
 use super::queues::read_queue;
 use super::routing::Topology;
-use super::{Arrivals as ArrivalsText, Flow, LawChoice, LawTables, Link, QueueChoice, Reverse, Scenario};
-use crate::network::{AckDelaySpec, Buffer, FlowSpec, LinkSpec, Network, RouteSpec, SessionSpec};
-use crate::traffic::{Arrivals, Dist};
+use super::{LawChoice, LawTables, Link, QueueChoice, Reverse, Scenario};
+use crate::network::{Buffer, FlowSpec, LinkSpec, Network};
 
 /// A scenario that has been checked: the network, and what is needed to describe it.
 #[derive(Debug, Clone)]
@@ -26,18 +24,12 @@ pub struct Resolved {
     pub ends: Vec<(String, String)>,
 }
 
-const LARGEST_PACKET: u64 = 65_535;
+pub(super) const LARGEST_PACKET: u64 = 65_535;
 /// Leaves room on the clock, 213 days, for what is under way at the end.
 const LONGEST_RUN: Duration = Duration::from_secs(100 * 24 * 3600);
-const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
-/// All flows of an entry are known before the run starts.
-const MOST_FLOWS: u64 = 10_000_000;
-/// Objects of a page, all of which start at once, or pages of a session.
-const MOST_OBJECTS: f64 = 1e5;
+pub(super) const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
 /// Rows per flow and link in the results.
 const MOST_SAMPLES: u64 = 10_000_000;
-/// A thousand picoseconds, the unit of the clock, between two arrivals.
-const FASTEST_ARRIVALS: f64 = 1e9;
 
 pub(super) type Fallible<T> = Result<T, ScenarioError>;
 /// Nodes at the two ends of each link.
@@ -170,15 +162,6 @@ impl Scenario {
         })
     }
 
-    /// What each direction of each link says of its buffer.
-    pub(super) fn buffer_choices(&self) -> impl Iterator<Item = &BufferChoice> {
-        self.link.iter().flat_map(|link| {
-            let reverse = link.reverse.as_ref().and_then(|r| r.buffer.as_ref());
-            let reverse = link.duplex.then_some(reverse.unwrap_or(&link.buffer));
-            std::iter::once(&link.buffer).chain(reverse)
-        })
-    }
-
     /// Each link runs the laws whose data crosses it, unless it says "none".
     fn place_routers(
         &self,
@@ -247,76 +230,6 @@ impl Scenario {
         }
         Ok(())
     }
-
-    /// Buffers in bandwidth-delay products need the flows' round trips.
-    fn size_buffers(&self, links: &mut [LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<()> {
-        let sizes = self.link.iter().enumerate().flat_map(|(i, link)| {
-            let reverse = link
-                .reverse
-                .as_ref()
-                .and_then(|r| r.buffer.as_ref())
-                .unwrap_or(&link.buffer);
-            std::iter::once((i, link, &link.buffer)).chain(link.duplex.then_some((i, link, reverse)))
-        });
-        let longest: Vec<Option<f64>> = flows.iter().map(|f| longest_rtt(f, links)).collect();
-        for (index, (i, link, choice)) in sizes.enumerate() {
-            let place = format!("{}, buffer", link_place(i, link));
-            let crosses = |f: &FlowSpec<Any>| {
-                f.route.forward.contains(&(index as u32)) || f.route.reverse.contains(&(index as u32))
-            };
-            let size = match choice {
-                BufferChoice::Size(size) => *size,
-                BufferChoice::Tables(tables) => match read_sized(&place, tables)? {
-                    Sized::Sizer(params) => {
-                        links[index].sizer = Some(params);
-                        continue;
-                    }
-                    Sized::Rule(rule, values) => {
-                        let crossing: Vec<_> = flows
-                            .iter()
-                            .zip(&longest)
-                            .filter(|(f, _)| crosses(f))
-                            .map(|(f, rtt)| (f, *rtt))
-                            .collect();
-                        let packets = by_rule(&place, rule, &values, &links[index], &crossing)?;
-                        BufferSize::Fixed(Size::Packets(Packets::new(packets)))
-                    }
-                },
-            };
-            links[index].buffer = match size {
-                BufferSize::Unlimited => Buffer::Unlimited,
-                BufferSize::Fixed(Size::Bytes(b)) => Buffer::Bytes(b),
-                BufferSize::Fixed(Size::Packets(n)) => Buffer::Packets(n.get()),
-                BufferSize::Bdp(times) => {
-                    let rtts = flows
-                        .iter()
-                        .zip(&longest)
-                        .filter(|(f, _)| crosses(f))
-                        .map(|(_, rtt)| *rtt);
-                    let rtt = rtts
-                        .collect::<Option<Vec<f64>>>()
-                        .and_then(|r| r.into_iter().reduce(f64::max));
-                    let problem = "BDP needs flows on the link whose round trips have a largest value";
-                    let rtt = rtt.ok_or_else(|| ScenarioError::at(&place, problem))?;
-                    Buffer::Bytes(Bytes::new(
-                        (times * links[index].capacity.bps() * rtt / 8.0).ceil() as u64
-                    ))
-                }
-            };
-            let room = match links[index].buffer {
-                Buffer::Unlimited => continue,
-                Buffer::Bytes(b) => b,
-                Buffer::Packets(n) => Bytes::new(n.saturating_mul(LARGEST_PACKET)),
-            };
-            let largest = flows.iter().filter_map(|f| largest_packet(f, index as u32)).max();
-            if room == Bytes::ZERO || largest.is_some_and(|packet| room < packet) {
-                let packet = largest.unwrap_or(Bytes::new(1));
-                let problem = format!("must have room for at least one packet, here {packet}");
-                return Err(ScenarioError::at(place, problem));
-            }
-        }
-        Ok(())
-    }
 }
 
 fn printable(place: &str, name: &str) -> Fallible<()> {
@@ -327,7 +240,7 @@ fn printable(place: &str, name: &str) -> Fallible<()> {
     Ok(())
 }
 
-fn link_place(i: usize, link: &Link) -> String {
+pub(super) fn link_place(i: usize, link: &Link) -> String {
     match &link.name {
         Some(name) => format!("link {} ({name})", i + 1),
         None => format!("link {} ({}->{})", i + 1, link.from, link.to),
@@ -419,304 +332,6 @@ fn too_slow_to_measure(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<
 fn router(link: &LinkSpec<Any>, params: &AnyParams) -> AnyRouter {
     let capacity = link.capacity;
     AnyRouter::new(params, &PortInfo { id: 1, capacity })
-}
-
-/// Largest packet of a flow on a link, if it uses it.
-fn largest_packet(flow: &FlowSpec<Any>, link: u32) -> Option<Bytes> {
-    let data = flow.route.forward.contains(&link).then_some(flow.packet);
-    data.max(flow.route.reverse.contains(&link).then_some(flow.control))
-}
-
-/// Longest base round trip of a flow, if there is one.
-fn longest_rtt(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<f64> {
-    match &flow.rtt {
-        None => propagation(&flow.route, links).map(|delay| delay.as_secs_f64()),
-        Some(rtt) => Some(rtt.max()).filter(|rtt| rtt.is_finite()),
-    }
-}
-
-/// Of the links there and back; `None` beyond what a duration holds.
-fn propagation(route: &RouteSpec, links: &[LinkSpec<Any>]) -> Option<Duration> {
-    let mut there_and_back = route.forward.iter().chain(&route.reverse);
-    there_and_back.try_fold(Duration::ZERO, |sum, &l| sum.checked_add(links[l as usize].delay))
-}
-
-struct FlowReader<'a> {
-    place: &'a str,
-    flow: &'a Flow,
-    links: &'a [LinkSpec<Any>],
-    topology: &'a Topology<'a>,
-}
-
-impl FlowReader<'_> {
-    fn error(&self, key: &str, problem: impl Into<String>) -> ScenarioError {
-        ScenarioError::at(format!("{}, {key}", self.place), problem)
-    }
-
-    fn dist<T: Base>(&self, key: &str, value: Option<&Varying<T>>) -> Fallible<Option<Dist>> {
-        let read = value.map(|v| v.dist(self.flow.packet)).transpose();
-        read.map_err(|problem| self.error(key, problem))
-    }
-
-    fn read(&self, defaults: &LawTables) -> Fallible<FlowSpec<Any>> {
-        let flow = self.flow;
-        for (key, size) in [("packet", flow.packet), ("ack", flow.ack)] {
-            if size == Bytes::ZERO || size.get() > LARGEST_PACKET {
-                return Err(self.error(
-                    key,
-                    format!("{size} is out of range; allowed: 1 B to {LARGEST_PACKET} B"),
-                ));
-            }
-        }
-        let route = self.route()?;
-        let size = self.dist("size", flow.size.as_ref())?;
-        if size.as_ref().is_some_and(|s| s.constant() == Some(0.0)) {
-            return Err(self.error("size", "must be above 0"));
-        }
-        let params = self.params(defaults)?;
-        if flow.reliable == Some(false) && Any::transport(&params).tracks_losses {
-            let problem = format!("{} sends lost data again in any case", params.law().name);
-            return Err(self.error("reliable", problem));
-        }
-        let session = self.session(size.is_some())?;
-        let arrivals = self.arrivals(&route, size.as_ref(), session.as_ref())?;
-        let reliable = flow.reliable.unwrap_or(size.is_some());
-        if reliable && size.is_none() {
-            return Err(self.error(
-                "reliable",
-                "needs a size: only a finite transfer can be delivered in full",
-            ));
-        }
-        Ok(FlowSpec {
-            name: flow.name.clone(),
-            params,
-            rtt: self.rtt(&route)?,
-            route,
-            start: self.dist("start", flow.start.as_ref())?.unwrap_or(Dist::Constant(0.0)),
-            stop: self.stop()?,
-            lifetime: self.dist("lifetime", flow.lifetime.as_ref())?,
-            size,
-            size_unit: self.size_unit(),
-            reliable,
-            arrivals,
-            session,
-            packet: flow.packet,
-            control: flow.ack,
-            ack_delay: self.ack_delay()?,
-        })
-    }
-
-    fn params(&self, defaults: &LawTables) -> Fallible<AnyParams> {
-        let place = format!("{}, law", self.place);
-        let (name, own) = match &self.flow.law {
-            LawChoice::Name(name) => (name, None),
-            LawChoice::Tables(tables) => match tables.first_key_value() {
-                Some((name, table)) if tables.len() == 1 => (name, Some(table)),
-                _ => return Err(ScenarioError::at(place, "a flow follows exactly one law")),
-            },
-        };
-        law_named(&place, name)?;
-        let layers: Vec<_> = [defaults.get(name), own].into_iter().flatten().collect();
-        read_params(&place, name, &layers)
-    }
-
-    fn route(&self) -> Fallible<RouteSpec> {
-        let Flow {
-            from,
-            to,
-            path,
-            reverse_path,
-            ..
-        } = self.flow;
-        let end = |key: &str, given: &Option<String>, on_path: Option<&String>| match (given, on_path) {
-            (Some(name), Some(node)) if name != node => {
-                Err(self.error(key, format!("{name:?} is not the end of the path, {node:?}")))
-            }
-            (Some(name), _) | (None, Some(name)) => Ok(name.clone()),
-            (None, None) => Err(self.error(key, "is missing; write from and to, or a path")),
-        };
-        let first = end("from", from, path.as_ref().and_then(|p| p.first()))?;
-        let last = end("to", to, path.as_ref().and_then(|p| p.last()))?;
-        let forward = match path {
-            Some(nodes) => self.topology.along(&format!("{}, path", self.place), nodes)?,
-            None => self.topology.shortest(self.place, &first, &last)?,
-        };
-        let place = format!("{}, reverse_path", self.place);
-        let reverse = match reverse_path {
-            Some(nodes) if nodes.first() != Some(&last) || nodes.last() != Some(&first) => {
-                return Err(ScenarioError::at(
-                    place,
-                    format!("must lead from {last:?} back to {first:?}"),
-                ));
-            }
-            Some(nodes) => self.topology.along(&place, nodes)?,
-            None => self
-                .topology
-                .shortest(&format!("{}, way back", self.place), &last, &first)?,
-        };
-        let route = RouteSpec {
-            forward,
-            reverse,
-            routers: Vec::new(),
-        };
-        if propagation(&route, self.links).is_none_or(|delay| delay > LONGEST_DELAY) {
-            let problem = format!("propagation there and back takes longer than {LONGEST_DELAY}");
-            return Err(ScenarioError::at(self.place, problem));
-        }
-        Ok(route)
-    }
-
-    fn rtt(&self, route: &RouteSpec) -> Fallible<Option<Dist>> {
-        let Some(rtt) = self.dist("rtt", self.flow.rtt.as_ref())? else {
-            return Ok(None);
-        };
-        let on_links = propagation(route, self.links).unwrap_or(Duration::MAX);
-        if rtt.min() < on_links.as_secs_f64() * (1.0 - 1e-12) {
-            let problem = format!("must be at least {on_links}, the propagation delay of its links there and back");
-            return Err(self.error("rtt", problem));
-        }
-        Ok(Some(rtt))
-    }
-
-    fn stop(&self) -> Fallible<Option<Time>> {
-        let Some(stop) = self.flow.stop else { return Ok(None) };
-        let start = self.dist("start", self.flow.start.as_ref())?.map_or(0.0, |d| d.min());
-        if stop.as_secs_f64() <= start {
-            return Err(self.error("stop", "must be after start"));
-        }
-        Ok(Some(Time::ZERO + stop))
-    }
-
-    /// Sizes in packets are rounded up to packets, others to bytes.
-    fn size_unit(&self) -> Bytes {
-        let in_packets = |size: &Varying<Size>| size.any(|v| matches!(v, Size::Packets(_)));
-        match &self.flow.size {
-            Some(size) if in_packets(size) => self.flow.packet,
-            _ => Bytes::new(1),
-        }
-    }
-
-    fn session(&self, has_size: bool) -> Fallible<Option<SessionSpec>> {
-        let Some(session) = &self.flow.session else {
-            return Ok(None);
-        };
-        let Flow { lifetime, arrivals, .. } = self.flow;
-        if !has_size || lifetime.is_some() || arrivals.is_none() {
-            let rule = "needs size, the size of an object, and arrivals, and no lifetime";
-            return Err(self.error("session", rule));
-        }
-        let wrong = |problem| self.error("session", problem);
-        let count = |what: &str, value: &Varying<Count>| {
-            let dist = value.dist(self.flow.packet).map_err(wrong)?;
-            let largest = if dist.max().is_finite() {
-                dist.max()
-            } else {
-                dist.mean_rounded_up(1.0)
-            };
-            if !(1.0..=MOST_OBJECTS).contains(&largest) {
-                let problem = format!("{what} of {largest} are out of range; allowed: 1 to {MOST_OBJECTS}");
-                return Err(self.error("session", problem));
-            }
-            Ok(dist)
-        };
-        Ok(Some(SessionSpec {
-            pages: count("pages", &session.pages)?,
-            objects: count("objects", &session.objects)?,
-            think: session.think.dist(self.flow.packet).map_err(wrong)?,
-        }))
-    }
-
-    /// Arrivals a second that fill a share of the slowest link of the path.
-    fn arrivals_for(
-        &self,
-        load: f64,
-        route: &RouteSpec,
-        size: Option<&Dist>,
-        session: Option<&SessionSpec>,
-    ) -> Fallible<f64> {
-        if !(load > 0.0 && load <= 10.0) {
-            let problem = format!("load {load} is out of range; allowed: above 0 to 10");
-            return Err(self.error("arrivals", problem));
-        }
-        let size = size.ok_or_else(|| self.error("arrivals", "load needs a size"))?;
-        let objects = session.map_or(1.0, |s| s.pages.mean_rounded_up(1.0) * s.objects.mean_rounded_up(1.0));
-        let capacities = route.forward.iter().map(|&l| self.links[l as usize].capacity.bps());
-        Ok(load * capacities.fold(f64::INFINITY, f64::min)
-            / (8.0 * size.mean_rounded_up(self.size_unit().get() as f64) * objects))
-    }
-
-    fn arrivals(&self, route: &RouteSpec, size: Option<&Dist>, session: Option<&SessionSpec>) -> Fallible<Arrivals> {
-        let Flow {
-            arrivals, count, limit, ..
-        } = self.flow;
-        if *limit == Some(0) {
-            return Err(self.error("limit", "must be at least 1"));
-        }
-        if limit.is_some() && !matches!(arrivals, Some(a) if !matches!(a, ArrivalsText::Times(_))) {
-            return Err(self.error("limit", "needs arrivals that go on"));
-        }
-        let Some(arrivals) = arrivals else {
-            return match count.unwrap_or(1) {
-                count @ 1..=MOST_FLOWS => Ok(Arrivals::Once { count: count as u32 }),
-                count => {
-                    let problem = format!("{count} is out of range; allowed: 1 to {MOST_FLOWS}");
-                    Err(self.error("count", problem))
-                }
-            };
-        };
-        if count.is_some() {
-            return Err(self.error(
-                "count",
-                "cannot go with arrivals; use batches for several flows at a time",
-            ));
-        }
-        let process = |at_start, interval: Dist, batch: u64| {
-            if interval.max() <= 0.0 {
-                return Err(self.error("arrivals", "the interval must be above 0"));
-            }
-            if !(1..=MOST_FLOWS).contains(&batch) {
-                let problem = format!("batch {batch} is out of range; allowed: 1 to {MOST_FLOWS}");
-                return Err(self.error("arrivals", problem));
-            }
-            Ok(Arrivals::Process {
-                at_start,
-                interval,
-                batch: batch as u32,
-                limit: *limit,
-            })
-        };
-        let interval = |value: &Varying<Duration>| {
-            value
-                .dist(self.flow.packet)
-                .map_err(|problem| self.error("arrivals", problem))
-        };
-        let poisson = |rate: f64| {
-            if rate > FASTEST_ARRIVALS {
-                let problem = format!("{rate} /s is out of range; allowed: up to {FASTEST_ARRIVALS} /s");
-                return Err(self.error("arrivals", problem));
-            }
-            process(false, Dist::Exponential { mean: 1.0 / rate }, 1)
-        };
-        match arrivals {
-            ArrivalsText::Poisson(rate) => poisson(rate.per_second()),
-            ArrivalsText::Load(load) => poisson(self.arrivals_for(*load, route, size, session)?),
-            ArrivalsText::Interval(value) => process(true, interval(value)?, 1),
-            ArrivalsText::Batches { batch, interval: value } => process(true, interval(value)?, *batch),
-            ArrivalsText::Times(times) => Ok(Arrivals::Times(times.iter().map(|t| t.as_secs_f64()).collect())),
-        }
-    }
-
-    fn ack_delay(&self) -> Fallible<Option<AckDelaySpec>> {
-        let Some(delay) = &self.flow.ack_delay else {
-            return Ok(None);
-        };
-        let dist = |problem| self.error("ack_delay", problem);
-        Ok(Some(AckDelaySpec {
-            every: delay.every.dist(self.flow.packet).map_err(dist)?,
-            hold: delay.hold.dist(self.flow.packet).map_err(dist)?,
-            spacing: delay.spacing,
-        }))
-    }
 }
 
 /// The largest load that a link's routers aim at: the smallest of their targets, or its capacity.

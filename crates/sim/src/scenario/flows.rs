@@ -1,0 +1,305 @@
+//! Flow entries: from what users write to what the simulator takes.
+
+use levelflow_protocols::{Any, AnyParams, Protocol};
+use levelflow_units::{Bytes, Duration, Time};
+
+use super::error::ScenarioError;
+use super::laws::{law_named, read_params};
+use super::quantity::{Base, Count, Size, Varying};
+use super::resolve::{Fallible, LARGEST_PACKET, LONGEST_DELAY};
+use super::routing::Topology;
+use super::{Arrivals as ArrivalsText, Flow, LawChoice, LawTables};
+use crate::network::{AckDelaySpec, FlowSpec, LinkSpec, RouteSpec, SessionSpec};
+use crate::traffic::{Arrivals, Dist};
+
+/// All flows of an entry are known before the run starts.
+const MOST_FLOWS: u64 = 10_000_000;
+/// Objects of a page, all of which start at once, or pages of a session.
+const MOST_OBJECTS: f64 = 1e5;
+/// A thousand picoseconds, the unit of the clock, between two arrivals.
+const FASTEST_ARRIVALS: f64 = 1e9;
+
+/// Reads one entry.
+pub(super) struct FlowReader<'a> {
+    pub place: &'a str,
+    pub flow: &'a Flow,
+    pub links: &'a [LinkSpec<Any>],
+    pub topology: &'a Topology<'a>,
+}
+
+impl FlowReader<'_> {
+    fn error(&self, key: &str, problem: impl Into<String>) -> ScenarioError {
+        ScenarioError::at(format!("{}, {key}", self.place), problem)
+    }
+
+    fn dist<T: Base>(&self, key: &str, value: Option<&Varying<T>>) -> Fallible<Option<Dist>> {
+        let read = value.map(|v| v.dist(self.flow.packet)).transpose();
+        read.map_err(|problem| self.error(key, problem))
+    }
+
+    pub fn read(&self, defaults: &LawTables) -> Fallible<FlowSpec<Any>> {
+        let flow = self.flow;
+        for (key, size) in [("packet", flow.packet), ("ack", flow.ack)] {
+            if size == Bytes::ZERO || size.get() > LARGEST_PACKET {
+                return Err(self.error(
+                    key,
+                    format!("{size} is out of range; allowed: 1 B to {LARGEST_PACKET} B"),
+                ));
+            }
+        }
+        let route = self.route()?;
+        let size = self.dist("size", flow.size.as_ref())?;
+        if size.as_ref().is_some_and(|s| s.constant() == Some(0.0)) {
+            return Err(self.error("size", "must be above 0"));
+        }
+        let params = self.params(defaults)?;
+        if flow.reliable == Some(false) && Any::transport(&params).tracks_losses {
+            let problem = format!("{} sends lost data again in any case", params.law().name);
+            return Err(self.error("reliable", problem));
+        }
+        let session = self.session(size.is_some())?;
+        let arrivals = self.arrivals(&route, size.as_ref(), session.as_ref())?;
+        let reliable = flow.reliable.unwrap_or(size.is_some());
+        if reliable && size.is_none() {
+            return Err(self.error(
+                "reliable",
+                "needs a size: only a finite transfer can be delivered in full",
+            ));
+        }
+        Ok(FlowSpec {
+            name: flow.name.clone(),
+            params,
+            rtt: self.rtt(&route)?,
+            route,
+            start: self.dist("start", flow.start.as_ref())?.unwrap_or(Dist::Constant(0.0)),
+            stop: self.stop()?,
+            lifetime: self.dist("lifetime", flow.lifetime.as_ref())?,
+            size,
+            size_unit: self.size_unit(),
+            reliable,
+            arrivals,
+            session,
+            packet: flow.packet,
+            control: flow.ack,
+            ack_delay: self.ack_delay()?,
+        })
+    }
+
+    fn params(&self, defaults: &LawTables) -> Fallible<AnyParams> {
+        let place = format!("{}, law", self.place);
+        let (name, own) = match &self.flow.law {
+            LawChoice::Name(name) => (name, None),
+            LawChoice::Tables(tables) => match tables.first_key_value() {
+                Some((name, table)) if tables.len() == 1 => (name, Some(table)),
+                _ => return Err(ScenarioError::at(place, "a flow follows exactly one law")),
+            },
+        };
+        law_named(&place, name)?;
+        let layers: Vec<_> = [defaults.get(name), own].into_iter().flatten().collect();
+        read_params(&place, name, &layers)
+    }
+
+    fn route(&self) -> Fallible<RouteSpec> {
+        let Flow {
+            from,
+            to,
+            path,
+            reverse_path,
+            ..
+        } = self.flow;
+        let end = |key: &str, given: &Option<String>, on_path: Option<&String>| match (given, on_path) {
+            (Some(name), Some(node)) if name != node => {
+                Err(self.error(key, format!("{name:?} is not the end of the path, {node:?}")))
+            }
+            (Some(name), _) | (None, Some(name)) => Ok(name.clone()),
+            (None, None) => Err(self.error(key, "is missing; write from and to, or a path")),
+        };
+        let first = end("from", from, path.as_ref().and_then(|p| p.first()))?;
+        let last = end("to", to, path.as_ref().and_then(|p| p.last()))?;
+        let forward = match path {
+            Some(nodes) => self.topology.along(&format!("{}, path", self.place), nodes)?,
+            None => self.topology.shortest(self.place, &first, &last)?,
+        };
+        let place = format!("{}, reverse_path", self.place);
+        let reverse = match reverse_path {
+            Some(nodes) if nodes.first() != Some(&last) || nodes.last() != Some(&first) => {
+                return Err(ScenarioError::at(
+                    place,
+                    format!("must lead from {last:?} back to {first:?}"),
+                ));
+            }
+            Some(nodes) => self.topology.along(&place, nodes)?,
+            None => self
+                .topology
+                .shortest(&format!("{}, way back", self.place), &last, &first)?,
+        };
+        let route = RouteSpec {
+            forward,
+            reverse,
+            routers: Vec::new(),
+        };
+        if propagation(&route, self.links).is_none_or(|delay| delay > LONGEST_DELAY) {
+            let problem = format!("propagation there and back takes longer than {LONGEST_DELAY}");
+            return Err(ScenarioError::at(self.place, problem));
+        }
+        Ok(route)
+    }
+
+    fn rtt(&self, route: &RouteSpec) -> Fallible<Option<Dist>> {
+        let Some(rtt) = self.dist("rtt", self.flow.rtt.as_ref())? else {
+            return Ok(None);
+        };
+        let on_links = propagation(route, self.links).unwrap_or(Duration::MAX);
+        if rtt.min() < on_links.as_secs_f64() * (1.0 - 1e-12) {
+            let problem = format!("must be at least {on_links}, the propagation delay of its links there and back");
+            return Err(self.error("rtt", problem));
+        }
+        Ok(Some(rtt))
+    }
+
+    fn stop(&self) -> Fallible<Option<Time>> {
+        let Some(stop) = self.flow.stop else { return Ok(None) };
+        let start = self.dist("start", self.flow.start.as_ref())?.map_or(0.0, |d| d.min());
+        if stop.as_secs_f64() <= start {
+            return Err(self.error("stop", "must be after start"));
+        }
+        Ok(Some(Time::ZERO + stop))
+    }
+
+    /// Sizes in packets are rounded up to packets, others to bytes.
+    fn size_unit(&self) -> Bytes {
+        let in_packets = |size: &Varying<Size>| size.any(|v| matches!(v, Size::Packets(_)));
+        match &self.flow.size {
+            Some(size) if in_packets(size) => self.flow.packet,
+            _ => Bytes::new(1),
+        }
+    }
+
+    fn session(&self, has_size: bool) -> Fallible<Option<SessionSpec>> {
+        let Some(session) = &self.flow.session else {
+            return Ok(None);
+        };
+        let Flow { lifetime, arrivals, .. } = self.flow;
+        if !has_size || lifetime.is_some() || arrivals.is_none() {
+            let rule = "needs size, the size of an object, and arrivals, and no lifetime";
+            return Err(self.error("session", rule));
+        }
+        let wrong = |problem| self.error("session", problem);
+        let count = |what: &str, value: &Varying<Count>| {
+            let dist = value.dist(self.flow.packet).map_err(wrong)?;
+            let largest = if dist.max().is_finite() {
+                dist.max()
+            } else {
+                dist.mean_rounded_up(1.0)
+            };
+            if !(1.0..=MOST_OBJECTS).contains(&largest) {
+                let problem = format!("{what} of {largest} are out of range; allowed: 1 to {MOST_OBJECTS}");
+                return Err(self.error("session", problem));
+            }
+            Ok(dist)
+        };
+        Ok(Some(SessionSpec {
+            pages: count("pages", &session.pages)?,
+            objects: count("objects", &session.objects)?,
+            think: session.think.dist(self.flow.packet).map_err(wrong)?,
+        }))
+    }
+
+    /// Arrivals a second that fill a share of the slowest link of the path.
+    fn arrivals_for(
+        &self,
+        load: f64,
+        route: &RouteSpec,
+        size: Option<&Dist>,
+        session: Option<&SessionSpec>,
+    ) -> Fallible<f64> {
+        if !(load > 0.0 && load <= 10.0) {
+            let problem = format!("load {load} is out of range; allowed: above 0 to 10");
+            return Err(self.error("arrivals", problem));
+        }
+        let size = size.ok_or_else(|| self.error("arrivals", "load needs a size"))?;
+        let objects = session.map_or(1.0, |s| s.pages.mean_rounded_up(1.0) * s.objects.mean_rounded_up(1.0));
+        let capacities = route.forward.iter().map(|&l| self.links[l as usize].capacity.bps());
+        Ok(load * capacities.fold(f64::INFINITY, f64::min)
+            / (8.0 * size.mean_rounded_up(self.size_unit().get() as f64) * objects))
+    }
+
+    fn arrivals(&self, route: &RouteSpec, size: Option<&Dist>, session: Option<&SessionSpec>) -> Fallible<Arrivals> {
+        let Flow {
+            arrivals, count, limit, ..
+        } = self.flow;
+        if *limit == Some(0) {
+            return Err(self.error("limit", "must be at least 1"));
+        }
+        if limit.is_some() && !matches!(arrivals, Some(a) if !matches!(a, ArrivalsText::Times(_))) {
+            return Err(self.error("limit", "needs arrivals that go on"));
+        }
+        let Some(arrivals) = arrivals else {
+            return match count.unwrap_or(1) {
+                count @ 1..=MOST_FLOWS => Ok(Arrivals::Once { count: count as u32 }),
+                count => {
+                    let problem = format!("{count} is out of range; allowed: 1 to {MOST_FLOWS}");
+                    Err(self.error("count", problem))
+                }
+            };
+        };
+        if count.is_some() {
+            return Err(self.error(
+                "count",
+                "cannot go with arrivals; use batches for several flows at a time",
+            ));
+        }
+        let process = |at_start, interval: Dist, batch: u64| {
+            if interval.max() <= 0.0 {
+                return Err(self.error("arrivals", "the interval must be above 0"));
+            }
+            if !(1..=MOST_FLOWS).contains(&batch) {
+                let problem = format!("batch {batch} is out of range; allowed: 1 to {MOST_FLOWS}");
+                return Err(self.error("arrivals", problem));
+            }
+            Ok(Arrivals::Process {
+                at_start,
+                interval,
+                batch: batch as u32,
+                limit: *limit,
+            })
+        };
+        let interval = |value: &Varying<Duration>| {
+            value
+                .dist(self.flow.packet)
+                .map_err(|problem| self.error("arrivals", problem))
+        };
+        let poisson = |rate: f64| {
+            if rate > FASTEST_ARRIVALS {
+                let problem = format!("{rate} /s is out of range; allowed: up to {FASTEST_ARRIVALS} /s");
+                return Err(self.error("arrivals", problem));
+            }
+            process(false, Dist::Exponential { mean: 1.0 / rate }, 1)
+        };
+        match arrivals {
+            ArrivalsText::Poisson(rate) => poisson(rate.per_second()),
+            ArrivalsText::Load(load) => poisson(self.arrivals_for(*load, route, size, session)?),
+            ArrivalsText::Interval(value) => process(true, interval(value)?, 1),
+            ArrivalsText::Batches { batch, interval: value } => process(true, interval(value)?, *batch),
+            ArrivalsText::Times(times) => Ok(Arrivals::Times(times.iter().map(|t| t.as_secs_f64()).collect())),
+        }
+    }
+
+    fn ack_delay(&self) -> Fallible<Option<AckDelaySpec>> {
+        let Some(delay) = &self.flow.ack_delay else {
+            return Ok(None);
+        };
+        let dist = |problem| self.error("ack_delay", problem);
+        Ok(Some(AckDelaySpec {
+            every: delay.every.dist(self.flow.packet).map_err(dist)?,
+            hold: delay.hold.dist(self.flow.packet).map_err(dist)?,
+            spacing: delay.spacing,
+        }))
+    }
+}
+
+/// Of the links there and back; `None` beyond what a duration holds.
+pub(super) fn propagation(route: &RouteSpec, links: &[LinkSpec<Any>]) -> Option<Duration> {
+    let mut there_and_back = route.forward.iter().chain(&route.reverse);
+    there_and_back.try_fold(Duration::ZERO, |sum, &l| sum.checked_add(links[l as usize].delay))
+}
