@@ -8,6 +8,7 @@ Srikant 2001, eq 2; 2003, section V). What they leave out: the chance of the sin
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
     from levelflow.theory.network import Floats, Ints
 
 
-class Discipline:
+class Discipline(ABC):
     """The queues of one discipline; arrays over its links."""
 
     PARAMETERS: ClassVar[Parameters] = {}
@@ -34,13 +35,13 @@ class Discipline:
         self.capacity = capacity
         self.packet = packet
 
+    @abstractmethod
     def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
         """Goes one step on, in which load arrives at some rate, bit/s, on a queue of so many bits.
 
         Returns:
             The share of arrivals whose senders are told.
         """
-        raise NotImplementedError
 
 
 class DropTail(Discipline):

@@ -13,6 +13,7 @@ start.
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -32,9 +33,9 @@ class Jumps(Law):
 
     HEARS: ClassVar[frozenset[str]] = frozenset({LOSSES})
 
+    @abstractmethod
     def cut(self, state: Floats, heard: Heard) -> Floats:
         """Returns the state after a loss or mark."""
-        raise NotImplementedError
 
     def told(self, heard: Heard) -> Floats:
         """Returns the losses and marks that count, packets per s."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -141,7 +142,7 @@ class Load:
         return largest
 
 
-class Routers:
+class Routers(ABC):
     """The router half of a law, at all links; has state of its own, which `advance` moves."""
 
     #: How many things a router says.
@@ -151,16 +152,16 @@ class Routers:
         self.parameters = parameters
         self.capacity = capacity
 
+    @abstractmethod
     def first(self) -> Floats:
         """Returns what routers say before anything has arrived: (things, links)."""
-        raise NotImplementedError
 
+    @abstractmethod
     def advance(self, load: Load) -> Floats:
         """Goes one step on; returns what routers say during it: (things, links)."""
-        raise NotImplementedError
 
 
-class Law:
+class Law(ABC):
     """The sender half of a law, of all flows that follow it.
 
     Its state is an array (components, flows). A step evaluates `rate` and `change` in its middle, moves the state along
@@ -204,9 +205,9 @@ class Law:
         del intervals
         return np.zeros(self.base.size), ()
 
+    @abstractmethod
     def rate(self, state: Floats, heard: Heard) -> Floats:
         """Returns the rates, bit/s."""
-        raise NotImplementedError
 
     def change(self, state: Floats, heard: Heard) -> Floats:
         """Returns by how much the state changes per second."""

@@ -8,6 +8,7 @@ trip after a loss in which a window does not grow, whole packets. A window stays
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
@@ -63,16 +64,16 @@ class Windows(Jumps):
         result: Floats = np.minimum(np.maximum(state[WINDOW], 1.0), self.limit) * self.packet / heard.rtt
         return result
 
+    @abstractmethod
     def growth(self, state: Floats, heard: Heard) -> Floats:
         """Returns by how much the window grows per answer beyond slow start."""
-        raise NotImplementedError
 
     def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
         """Fills in by how much the components that a law adds change per second, without losses."""
 
+    @abstractmethod
     def kept(self, state: Floats, heard: Heard) -> Floats:
         """Returns the window after a loss."""
-        raise NotImplementedError
 
     def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
         """Fills in what a loss makes of the components that a law adds."""
