@@ -3,10 +3,15 @@
 use std::time::{Duration as Span, Instant};
 
 use levelflow_units::{Duration, Time};
+use rustix::event::{PollFd, Timespec, poll};
 use rustix::time::{ClockId, clock_gettime};
+
+use crate::Error;
 
 /// Wait by sleeping up to this long before the deadline, then by asking the clock: a sleep ends some 10 to 60 us late.
 const SPIN: Span = Span::from_micros(60);
+/// The same where something may come before the deadline: it is not seen while the clock is asked.
+const SHORT_SPIN: Span = Span::from_micros(30);
 
 /// Nanoseconds of the machine's monotonic clock, for the time stamps of shims: on one machine, all programs read the same.
 #[must_use]
@@ -50,6 +55,40 @@ impl Clock {
         while self.now() < then {
             std::hint::spin_loop();
         }
+    }
+
+    /// Waits until one of these has what it is asked for (`true`), or until then (`false`), as sharply as
+    /// [`wait`](Self::wait).
+    ///
+    /// # Errors
+    /// When the system cannot wait for them.
+    pub fn ready(&self, watched: &mut [PollFd], then: Time) -> Result<bool, Error> {
+        let came = ready(watched, self.until(then).saturating_sub(SHORT_SPIN))?;
+        if !came {
+            self.wait(then);
+        }
+        Ok(came)
+    }
+}
+
+/// Waits until one of these has what it is asked for (`true`; so it is after a signal), or so long (`false`).
+///
+/// # Errors
+/// When the system cannot wait for them.
+pub fn ready(watched: &mut [PollFd], limit: Span) -> Result<bool, Error> {
+    match poll(watched, Some(&timespec(limit))) {
+        Ok(count) => Ok(count > 0),
+        Err(rustix::io::Errno::INTR) => Ok(true),
+        Err(e) => Err(Error::failed(format_args!("cannot wait: {e}"))),
+    }
+}
+
+/// A length of time as system calls have it.
+#[must_use]
+pub fn timespec(span: Span) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(span.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: span.subsec_nanos().into(),
     }
 }
 

@@ -4,7 +4,7 @@ use std::os::fd::{AsFd, OwnedFd};
 
 use hdrhistogram::Histogram;
 use levelflow_units::{Bytes, Duration, Time};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 
 use super::control::Change;
 use super::port::Port;
@@ -12,7 +12,7 @@ use super::report::Report;
 use super::segment::PREFIX;
 use super::wire::{Settings, Wire};
 use crate::Error;
-use crate::clock::Clock;
+use crate::clock::{Clock, ready, span};
 
 /// Sleeps end so late; the rest of the wait is spent asking the clock, if there is time to spare.
 const SPIN: Duration = Duration::from_us(25);
@@ -150,22 +150,13 @@ fn sleep(
     next: Time,
     early: Duration,
 ) -> Result<bool, Error> {
-    let left = Duration::from_ps(next.since(clock.now()).as_ps().saturating_sub(early.as_ps()));
-    let ns = left.as_ps() / 1000;
-    let timeout = Timespec {
-        tv_sec: (ns / 1_000_000_000) as i64,
-        tv_nsec: (ns % 1_000_000_000) as i64,
-    };
     let sockets = links.iter().flat_map(|link| &link.ports).map(Port::socket);
     let files = sockets.chain(wake.map(AsFd::as_fd));
     let mut waits: Vec<_> = files
         .map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN))
         .collect();
-    match poll(&mut waits, Some(&timeout)) {
-        Ok(0) => return Ok(false),
-        Ok(_) => {}
-        Err(rustix::io::Errno::INTR) => return Ok(true),
-        Err(e) => return Err(Error::failed(format_args!("waiting for packets: {e}"))),
+    if !ready(&mut waits, clock.until(next).saturating_sub(span(early)))? {
+        return Ok(false);
     }
     let came: Vec<bool> = waits.iter().map(|wait| !wait.revents().is_empty()).collect();
     if let Some(wake) = wake.filter(|_| came.last() == Some(&true)) {

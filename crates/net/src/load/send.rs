@@ -8,18 +8,16 @@ use std::os::fd::AsFd as _;
 use levelflow_protocols::shim::{LONGEST, Shim};
 use levelflow_units::{Duration, Time};
 use nix::errno::Errno;
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 
 use super::flows::{Flow, Plan};
 use super::{overhead, udp};
 use crate::batch::{Batch, MOST};
-use crate::clock::{Clock, span, stamp};
+use crate::clock::{Clock, ready, stamp};
 use crate::flow::HISTORY;
 use crate::router::stop::Stop;
 use crate::{Error, sys};
 
-/// Waits end this long before a deadline, and the rest is spent asking the clock: sleeps end some 10 to 60 us late.
-const SPIN: Duration = Duration::from_us(40);
 /// Longest wait.
 const NAP: Duration = Duration::from_ms(100);
 const LONGEST_PACKET: usize = 9014;
@@ -251,29 +249,16 @@ impl<'a> Run<'a> {
             .flatten()
             .min()
             .unwrap_or(nap);
-        let mut left = until.since(now);
-        if spin && left > Duration::ZERO {
-            left = left.saturating_sub(SPIN);
-            if left == Duration::ZERO {
-                while self.clock.now() < until {
-                    std::hint::spin_loop();
-                }
-                return Ok(false);
-            }
-        }
-        let left = span(left);
-        let limit = Timespec {
-            tv_sec: 0,
-            tv_nsec: left.subsec_nanos().into(),
-        };
         let mut watched = [
             PollFd::from_borrowed_fd(self.socket.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN),
         ];
-        match poll(&mut watched, Some(&limit)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(!watched[1].revents().is_empty()),
-            Err(e) => Err(Error::failed(format!("cannot wait: {e}"))),
+        if spin {
+            self.clock.ready(&mut watched, until)?;
+        } else {
+            ready(&mut watched, self.clock.until(until))?;
         }
+        Ok(!watched[1].revents().is_empty())
     }
 }
 

@@ -7,13 +7,13 @@ use hdrhistogram::Histogram;
 use levelflow_protocols::Kind;
 use levelflow_protocols::shim::{LONGEST, Shim};
 use levelflow_units::{Bytes, Duration, Time};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 
 use super::table::{Arriving, Counts, Table};
 use super::{overhead, udp};
 use crate::batch::{Batch, MOST};
-use crate::clock::{Clock, span, stamp};
+use crate::clock::{Clock, ready, span, stamp};
 use crate::flow::HISTORY;
 use crate::router::stop::Stop;
 use crate::{Error, sys};
@@ -170,18 +170,12 @@ impl Run {
 
     fn wait(&self, socket: &UdpSocket, stop: &Stop, until: Time) -> Result<bool, Error> {
         let left = span(until.since(self.clock.now()).min(Duration::from_ms(100)));
-        let limit = Timespec {
-            tv_sec: 0,
-            tv_nsec: left.subsec_nanos().into(),
-        };
         let mut watched = [
             PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN),
             PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN),
         ];
-        match poll(&mut watched, Some(&limit)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(!watched[1].revents().is_empty()),
-            Err(e) => Err(Error::failed(format!("cannot wait: {e}"))),
-        }
+        ready(&mut watched, left)?;
+        Ok(!watched[1].revents().is_empty())
     }
 
     fn take(&mut self, socket: &UdpSocket, batch: &mut Batch) {

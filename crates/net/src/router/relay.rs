@@ -8,14 +8,14 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::time::Duration as Span;
 
 use levelflow_units::{Duration, Time};
-use rustix::event::{Timespec, epoll};
+use rustix::event::epoll;
 
 use super::clients::{Clients, Entry};
 use super::lane::{Bottleneck, Lane, Packet};
 use super::snapshot::{Board, Snapshot};
 use super::stop::Stop;
 use crate::batch::{self, Batch};
-use crate::clock::Clock;
+use crate::clock::{Clock, timespec};
 use crate::journal::Logging;
 use crate::{Error, sys};
 
@@ -244,11 +244,4 @@ impl Relay {
 
 fn watch(epoll: &OwnedFd, what: impl AsFd, number: u64) -> rustix::io::Result<()> {
     epoll::add(epoll, what, epoll::EventData::new_u64(number), epoll::EventFlags::IN)
-}
-
-fn timespec(span: Span) -> Timespec {
-    Timespec {
-        tv_sec: i64::try_from(span.as_secs()).unwrap_or(i64::MAX),
-        tv_nsec: span.subsec_nanos().into(),
-    }
 }

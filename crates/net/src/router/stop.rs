@@ -5,10 +5,10 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::Duration as Span;
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
 
-use crate::Error;
+use crate::{Error, clock};
 
 /// Becomes readable when the program is to stop, and stays so.
 #[derive(Debug)]
@@ -49,12 +49,9 @@ impl Stop {
     /// Waits so long, less if told to stop; tells whether it was.
     #[must_use]
     pub fn within(&self, time: Span) -> bool {
-        let limit = Timespec {
-            tv_sec: i64::try_from(time.as_secs()).unwrap_or(i64::MAX),
-            tv_nsec: time.subsec_nanos().into(),
-        };
         let mut watched = [PollFd::new(&self.told, PollFlags::IN)];
-        matches!(poll(&mut watched, Some(&limit)), Ok(1))
+        let _ = clock::ready(&mut watched, time); // if it cannot wait, nobody told
+        !watched[0].revents().is_empty()
     }
 }
 

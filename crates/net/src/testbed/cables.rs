@@ -7,7 +7,7 @@ use levelflow_protocols::shim::{ETHERNET, IPV4, UDP};
 use levelflow_protocols::{Arriving, PortInfo, RouterLaw};
 use levelflow_sim::LinkSpec;
 use levelflow_units::{Bytes, Duration, Time};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 
 use super::meter::{LinkSample, LinkTotal, Part, Reports, Samples};
 use super::plan::Way;
@@ -24,8 +24,6 @@ const CHECKSUM: usize = PREFIX + ETHERNET + IPV4 + 6;
 const NEEDS_CHECKSUM: u8 = 1;
 /// Sleep at most so long, so that the end is seen.
 const NAP: Duration = Duration::from_ms(20);
-/// Sleeps end so late; the rest is spent asking the clock.
-const SPIN: Duration = Duration::from_us(30);
 
 #[derive(Debug)]
 struct Frame {
@@ -229,7 +227,11 @@ pub fn run(
         if !more {
             let dues = cables.iter().flat_map(|c| &c.lanes).filter_map(Lane::due);
             let next = dues.chain(samples.due()).fold(now + NAP, Time::min);
-            wait(&cables, &clock, next)?;
+            let devices = cables.iter().flat_map(|c| &c.ends);
+            let mut watched: Vec<_> = devices
+                .map(|d| PollFd::from_borrowed_fd(d.socket(), PollFlags::IN))
+                .collect();
+            clock.ready(&mut watched, next)?;
         }
     }
     let lanes = cables.into_iter().flat_map(|c| c.lanes);
@@ -248,26 +250,5 @@ impl Cable {
         self.lanes[0].advance(now, |frame| second.send(frame), spare)?;
         self.lanes[1].advance(now, |frame| first.send(frame), spare)?;
         Ok(more)
-    }
-}
-
-/// Sleeps until a packet comes, or until that time.
-fn wait(cables: &[Cable], clock: &Clock, next: Time) -> Result<(), Error> {
-    let left = next.since(clock.now()).saturating_sub(SPIN).as_ps() / 1000;
-    let timeout = Timespec {
-        tv_sec: (left / 1_000_000_000) as i64,
-        tv_nsec: (left % 1_000_000_000) as i64,
-    };
-    let devices = cables.iter().flat_map(|c| &c.ends);
-    let mut watched: Vec<_> = devices
-        .map(|d| PollFd::from_borrowed_fd(d.socket(), PollFlags::IN))
-        .collect();
-    match poll(&mut watched, Some(&timeout)) {
-        Ok(0) => {
-            clock.wait(next);
-            Ok(())
-        }
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(e) => Err(Error::failed(format!("waiting for packets: {e}"))),
     }
 }

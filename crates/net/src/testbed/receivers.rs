@@ -4,11 +4,12 @@ use std::collections::HashMap;
 use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration as Span;
 
 use levelflow_protocols::Kind;
 use levelflow_protocols::shim::{LONGEST, Shim};
 use levelflow_units::{Bytes, Duration, Time};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 
 use super::meter::{Part, ReceivedTotal, Reports, Samples};
 use super::senders::AROUND;
@@ -17,7 +18,7 @@ use crate::flow::Receiver;
 use crate::{Error, sys};
 
 /// Sleep at most so long, so that the end is seen.
-const NAP: Duration = Duration::from_ms(20);
+const NAP: Span = Span::from_millis(20);
 /// Flows of an entry that are remembered.
 const MOST: usize = 200_000;
 
@@ -72,19 +73,10 @@ pub fn run(
                 .map(|w| (w.entry.number, std::mem::take(&mut w.delivered)));
             let _ = reports.send((samples.take(), Part::Delivered(parts.collect()))); // nobody listens: the end
         }
-        let left = samples.due().map_or(NAP, |due| due.since(clock.now()).min(NAP)).as_ps() / 1000;
-        let timeout = Timespec {
-            tv_sec: 0,
-            tv_nsec: left as i64,
-        };
-        let mut watched: Vec<_> = all
-            .iter()
-            .map(|w| PollFd::new(&w.entry.socket, PollFlags::IN))
-            .collect();
-        match poll(&mut watched, Some(&timeout)) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(e) => return Err(Error::failed(format!("waiting for packets: {e}"))),
-        }
+        let left = samples.due().map_or(NAP, |due| clock.until(due).min(NAP));
+        let sockets = all.iter().map(|w| &w.entry.socket);
+        let mut watched: Vec<_> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+        clock::ready(&mut watched, left)?;
     }
     Ok(all.into_iter().map(|w| (w.entry.number, w.total)).collect())
 }

@@ -10,7 +10,7 @@ use levelflow_protocols::{AnyParams, Bottleneck, Kind, Opening};
 use levelflow_sim::CompletionRow;
 use levelflow_units::{Bytes, Duration, Time};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 
 use super::meter::{EntrySample, Part, Reports, Samples, SentTotal};
 use super::schedule::Launch;
@@ -25,8 +25,6 @@ const LEAST: u64 = AROUND + LONGEST as u64;
 const LARGEST: usize = 1514;
 /// Sleep at most so long, so that the end is seen.
 const NAP: Duration = Duration::from_ms(20);
-/// Sleeps end so late; the rest is spent asking the clock.
-const SPIN: Duration = Duration::from_us(30);
 /// Packets of a flow before others have their turn.
 const BURST: usize = 8;
 
@@ -107,7 +105,9 @@ pub fn run(
             .filter_map(Work::due)
             .chain(samples.due())
             .fold(now + NAP, Time::min);
-        wait(&all, &clock, next)?;
+        let sockets = all.iter().map(|w| &w.entry.socket);
+        let mut watched: Vec<_> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+        clock.ready(&mut watched, next)?;
     }
     Ok(all.into_iter().map(|w| (w.entry.number, w.total)).collect())
 }
@@ -310,25 +310,4 @@ fn link_of(bottleneck: Bottleneck, [routers, path]: &[Vec<u32>; 2]) -> i32 {
         Bottleneck::Router(id) => id.checked_sub(1).filter(|link| path.contains(link)),
     };
     link.map_or(-1, |link| link as i32)
-}
-
-/// Sleeps until an answer comes, or until that time.
-fn wait(all: &[Work], clock: &Clock, next: Time) -> Result<(), Error> {
-    let left = next.since(clock.now()).saturating_sub(SPIN).as_ps() / 1000;
-    let timeout = Timespec {
-        tv_sec: (left / 1_000_000_000) as i64,
-        tv_nsec: (left % 1_000_000_000) as i64,
-    };
-    let mut watched: Vec<_> = all
-        .iter()
-        .map(|w| PollFd::new(&w.entry.socket, PollFlags::IN))
-        .collect();
-    match poll(&mut watched, Some(&timeout)) {
-        Ok(0) => {
-            clock.wait(next);
-            Ok(())
-        }
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(e) => Err(Error::failed(format!("waiting for answers: {e}"))),
-    }
 }

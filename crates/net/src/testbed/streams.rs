@@ -9,13 +9,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use levelflow_sim::CompletionRow;
 use levelflow_units::{Duration, Time};
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 
 use super::meter::{EntrySample, Part, ReceivedTotal, Reports, Samples, SentTotal};
 use super::schedule::Launch;
 use crate::Error;
-use crate::clock::Clock;
+use crate::clock::{Clock, ready};
 use crate::sys::{self, TcpState};
 
 /// Ethernet, IPv4 and TCP with its time stamps.
@@ -83,10 +83,8 @@ pub fn send(
         let starts = all.iter().filter_map(|w| w.entry.launches.front().map(|(l, _)| l.at));
         let next = starts.chain(samples.due()).fold(now + LOOK, Time::min);
         let flows = all.iter().flat_map(|w| &w.live).filter(|f| f.left > 0);
-        wait(
-            flows.map(|f| (f.socket.as_fd(), PollFlags::OUT)),
-            next.since(clock.now()),
-        )?;
+        let mut watched: Vec<_> = flows.map(|f| PollFd::new(&f.socket, PollFlags::OUT)).collect();
+        ready(&mut watched, clock.until(next))?;
     }
     Ok(all.into_iter().map(|w| (w.entry.number, w.total)).collect())
 }
@@ -249,11 +247,13 @@ pub fn receive(
             let _ = reports.send((samples.take(), Part::Delivered(parts))); // nobody listens: the end
         }
         let next = samples.due().map_or(now + LOOK, |due| due.min(now + LOOK));
-        let fds = all.iter().flat_map(|s| {
-            let streams = s.streams.iter().map(|t| (t.as_fd(), PollFlags::IN));
-            streams.chain([(s.entry.listener.as_fd(), PollFlags::IN)])
+        let reading = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let ends = all.iter().flat_map(|s| {
+            let streams = s.streams.iter().map(|t| reading(t.as_fd()));
+            streams.chain([reading(s.entry.listener.as_fd())])
         });
-        wait(fds, next.since(clock.now()))?;
+        let mut watched: Vec<_> = ends.collect();
+        ready(&mut watched, clock.until(next))?;
     }
     let total = |s: Sink| {
         let bytes = s.on_the_wire(s.total);
@@ -293,17 +293,5 @@ impl Sink {
     /// Payload in full packets, with what is around it.
     fn on_the_wire(&self, payload: u64) -> u64 {
         (payload as f64 * self.entry.packet as f64 / (self.entry.packet - AROUND) as f64) as u64
-    }
-}
-
-fn wait<'a>(fds: impl Iterator<Item = (std::os::fd::BorrowedFd<'a>, PollFlags)>, time: Duration) -> Result<(), Error> {
-    let mut watched: Vec<_> = fds.map(|(fd, events)| PollFd::from_borrowed_fd(fd, events)).collect();
-    let timeout = Timespec {
-        tv_sec: 0,
-        tv_nsec: (time.min(LOOK).as_ps() / 1000) as i64,
-    };
-    match poll(&mut watched, Some(&timeout)) {
-        Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
-        Err(e) => Err(Error::failed(format!("waiting for TCP: {e}"))),
     }
 }
