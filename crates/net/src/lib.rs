@@ -3,6 +3,7 @@
 //! `shim` and headers travel in UDP before the payload; a router stamps them, endpoints obey.
 
 pub mod batch;
+pub mod bench;
 pub mod cli;
 pub mod clock;
 pub mod copy;

@@ -1,5 +1,6 @@
 //! The command line: one file per command.
 
+mod bench;
 mod copy;
 mod dissector;
 mod laws;
@@ -25,6 +26,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Measures what routers, relays and shims cost on this machine.
+    Bench(bench::Bench),
     /// Copies files to or from a server, at the rate that the network sets.
     Copy(copy::Copy),
     /// Prints the dissector for Wireshark and tshark, a script in Lua, which shows shims and headers.
@@ -49,6 +52,7 @@ impl Cli {
     /// As [`Error`] says.
     pub fn run(self) -> Result<(), Error> {
         match self.command {
+            Command::Bench(command) => command.run(),
             Command::Copy(command) => command.run(),
             Command::Dissector(command) => command.run(),
             Command::Link(command) => command.run(),

@@ -36,6 +36,8 @@ pub struct Config {
     identity: Option<Identity>,
     ruling: Option<Ruling>,
     max_rate: Option<Rate>,
+    /// Datagrams pass the library's own socket: no shims, whatever the law.
+    bare: bool,
 }
 
 impl Config {
@@ -47,7 +49,15 @@ impl Config {
             identity: None,
             ruling: None,
             max_rate: None,
+            bare: false,
         }
+    }
+
+    /// As the library is without us, to compare with.
+    #[must_use]
+    pub(crate) fn bare(mut self) -> Self {
+        self.bare = true;
+        self
     }
 
     /// With that key.
@@ -152,17 +162,22 @@ impl Endpoint {
                 Some(noq::ServerConfig::with_crypto(tls))
             }
         };
-        let hub = Hub::new(Arc::new(Core::new(socket).map_err(failed)?));
         let mut endpoint = EndpointConfig::default();
         endpoint
             .max_udp_payload_size(DATAGRAM + 2 * LONGEST as u16)
             .map_err(Error::failed)?;
-        let inner = noq::Endpoint::new_with_abstract_socket(
-            endpoint,
-            server.clone(),
-            Box::new(Socket::new(hub.clone())),
-            Arc::new(noq::TokioRuntime),
-        );
+        let runtime = Arc::new(noq::TokioRuntime);
+        let (inner, hub) = if config.bare {
+            // Peers want a socket to send answers by; there will be none.
+            let unused = std::net::UdpSocket::bind((address.ip(), 0)).map_err(failed)?;
+            let hub = Hub::new(Arc::new(Core::new(unused).map_err(failed)?));
+            (noq::Endpoint::new(endpoint, server.clone(), socket, runtime), hub)
+        } else {
+            let hub = Hub::new(Arc::new(Core::new(socket).map_err(failed)?));
+            let wrapper = Box::new(Socket::new(hub.clone()));
+            let inner = noq::Endpoint::new_with_abstract_socket(endpoint, server.clone(), wrapper, runtime);
+            (inner, hub)
+        };
         Ok(Self {
             inner: inner.map_err(failed)?,
             hub,

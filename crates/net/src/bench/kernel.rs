@@ -1,0 +1,129 @@
+//! What a packet costs that a machine forwards, without and with the router in the kernel.
+
+use std::net::UdpSocket;
+use std::time::Instant;
+
+use aya::programs::{SchedClassifier, TcAttachType};
+use aya::sys::{Stats, enable_stats};
+use levelflow_protocols::PortInfo;
+use levelflow_units::Rate;
+use nix::sys::socket::{setsockopt, sockopt};
+
+use super::packets::{LAWS, PAYLOAD, foreign, ours, thread_ns};
+use super::{Case, Effort, Row, Sample, in_turn};
+use crate::router::kernel::Program;
+use crate::testbed::Namespace;
+use crate::{Error, law};
+
+/// Packets in a super-packet: as many as fit into 64 KB.
+const TOGETHER: usize = 60;
+const SINK: &str = "10.78.2.2:7700";
+
+/// A host that sends, a router, a host that receives (and never reads): packets go all the way within the system call that sends them.
+pub(super) struct Path {
+    sender: Namespace,
+    router: Namespace,
+    _receiver: Namespace,
+    _sink: UdpSocket,
+}
+
+impl Path {
+    pub fn build() -> Result<Self, Error> {
+        let sender = Namespace::new("lf-bench-a")?;
+        let router = Namespace::new("lf-bench-r")?;
+        let receiver = Namespace::new("lf-bench-b")?;
+        sender.ip(&format!("link add a0 type veth peer name r0 netns {}", router.path()))?;
+        router.ip(&format!("link add r1 type veth peer name b0 netns {}", receiver.path()))?;
+        sender.ip("addr add 10.78.1.1/24 dev a0\nlink set dev a0 up")?;
+        router
+            .ip("addr add 10.78.1.2/24 dev r0\nlink set dev r0 up\naddr add 10.78.2.1/24 dev r1\nlink set dev r1 up")?;
+        receiver.ip("addr add 10.78.2.2/24 dev b0\nlink set dev b0 up\nroute add default via 10.78.2.1")?;
+        sender.ip("route add default via 10.78.1.2")?;
+        router.forward()?;
+        let sink = receiver.run(|| UdpSocket::bind(SINK))?.map_err(Error::failed)?;
+        // Super-packets are dropped whole here, so the receiver costs nothing that depends on them.
+        setsockopt(&sink, sockopt::UdpGroSegment, &true).map_err(Error::failed)?;
+        Ok(Self {
+            sender,
+            router,
+            _receiver: receiver,
+            _sink: sink,
+        })
+    }
+
+    pub fn measure(&self, effort: Effort, together: bool) -> Result<Vec<Row>, Error> {
+        let case = |name: &str, law: Option<&'static str>, known: bool| -> Case<'_> {
+            let measure = move || self.cost(law, known, effort.packets, together);
+            (name.to_owned(), Box::new(measure))
+        };
+        let mut cases = vec![
+            case("no router", None, false),
+            case("foreign packets", Some("jetmax"), false),
+        ];
+        cases.extend(LAWS.map(|law| case(law, Some(law), true)));
+        let part = if together { "kernel, super-packets" } else { "kernel" };
+        in_turn(part, "packet", effort, cases)
+    }
+
+    fn cost(&self, law: Option<&str>, known: bool, packets: u32, together: bool) -> Result<Sample, Error> {
+        let params = law::params(law.unwrap_or("jetmax"), &[])?;
+        let packet = if known { ours(&params) } else { foreign() };
+        let info = PortInfo {
+            id: 1,
+            capacity: Rate::clamped(1e9),
+        };
+        let program = match law {
+            None => None,
+            Some(_) => Some(self.router.run(move || Program::attach("r1", &params, &info, None))??),
+        };
+        self.send(packet.clone(), packets / 10, together)?; // caches, neighbours
+        let mut sample = self.send(packet.clone(), packets, together)?;
+        if program.is_some() {
+            // Apart, since the kernel's clock around the program costs time itself.
+            let _stats = enable_stats(Stats::RunTime).map_err(|e| Error::failed(format!("kernel: {e}")))?;
+            self.send(packet, packets, together)?;
+            sample.program_ns = self
+                .router
+                .run(inside)?
+                .map(|ns| if together { ns / TOGETHER as f64 } else { ns });
+        }
+        drop(program);
+        Ok(sample)
+    }
+
+    fn send(&self, packet: Vec<u8>, packets: u32, together: bool) -> Result<Sample, Error> {
+        self.sender.run(move || send(&packet, packets, together))?
+    }
+}
+
+fn send(packet: &[u8], packets: u32, together: bool) -> Result<Sample, Error> {
+    let failed = |e: std::io::Error| Error::failed(format!("kernel: {e}"));
+    let socket = UdpSocket::bind("10.78.1.1:0").map_err(failed)?;
+    socket.connect(SINK).map_err(failed)?;
+    let (data, calls) = if together {
+        let segment = PAYLOAD as i32;
+        setsockopt(&socket, sockopt::UdpGsoSegment, &segment).map_err(Error::failed)?;
+        (packet.repeat(TOGETHER), packets as usize / TOGETHER)
+    } else {
+        (packet.to_vec(), packets as usize)
+    };
+    let calls = calls.max(1);
+    let (start, began) = (thread_ns(), Instant::now());
+    for _ in 0..calls {
+        socket.send(&data).map_err(failed)?;
+    }
+    let count = (calls * (data.len() / PAYLOAD)) as f64;
+    Ok(Sample {
+        ns: (thread_ns() - start) / count,
+        per_second: count / began.elapsed().as_secs_f64(),
+        program_ns: None,
+    })
+}
+
+/// Nanoseconds per call of the program on this namespace's device, as the kernel counts.
+fn inside() -> Option<f64> {
+    let (_, loaded) = SchedClassifier::query_tcx("r1", TcAttachType::Egress).ok()?;
+    let program = loaded.first()?;
+    let calls = program.run_count();
+    (calls > 0).then(|| program.run_time().as_nanos() as f64 / calls as f64)
+}

@@ -1,0 +1,60 @@
+//! Packets to measure with, and the clocks of processors.
+
+use levelflow_protocols::shim::{LENGTH, Shim};
+use levelflow_protocols::{AnyParams, AnySender, FlowInfo, Kind, Outgoing, SenderLaw};
+use levelflow_units::{Bytes, Time};
+use rustix::time::{ClockId, clock_gettime};
+
+/// Size on the wire.
+pub const SIZE: Bytes = Bytes::new(1000);
+/// Payload of such a packet over UDP and IPv4.
+pub const PAYLOAD: usize = 958;
+/// Laws that are measured.
+pub const LAWS: [&str; 5] = ["jetmax", "emkc", "rcp", "maxnet", "xcp"];
+
+/// A datagram that no router knows.
+pub fn foreign() -> Vec<u8> {
+    vec![0; PAYLOAD]
+}
+
+/// The first datagram of a flow of that law.
+pub fn ours(params: &AnyParams) -> Vec<u8> {
+    let mut sender = AnySender::new(params, &FlowInfo { packet_size: SIZE });
+    let outgoing = Outgoing {
+        number: 0,
+        size: SIZE,
+        kind: Kind::Data,
+    };
+    let info = params.law();
+    let shim = Shim {
+        kind: Kind::Data,
+        marked: false,
+        more: false,
+        law: info.number,
+        header: info.header_bytes as u8,
+        flow: 1,
+        number: 0,
+        time: 0,
+    };
+    let mut packet = foreign();
+    shim.encode(&mut packet);
+    sender
+        .on_send(params, Time::ZERO, &outgoing)
+        .encode(&mut packet[LENGTH..]);
+    packet
+}
+
+/// Processor time of this thread, ns.
+pub fn thread_ns() -> f64 {
+    ns(ClockId::ThreadCPUTime)
+}
+
+/// Processor time of this process, ns.
+pub fn process_ns() -> f64 {
+    ns(ClockId::ProcessCPUTime)
+}
+
+fn ns(clock: ClockId) -> f64 {
+    let time = clock_gettime(clock);
+    time.tv_sec as f64 * 1e9 + time.tv_nsec as f64
+}

@@ -1,0 +1,111 @@
+//! `levelflow-net bench`.
+
+use std::io::IsTerminal as _;
+
+use clap::Args;
+
+use crate::Error;
+use crate::bench::{Effort, Report, Row, run};
+
+const EXAMPLES: &str = "Examples:
+  sudo levelflow-net bench --quick             # a first look, less than half a minute
+  sudo levelflow-net bench --json > cost.json  # all rounds, less than two minutes
+
+What it measures, each beside the same work without Levelflow:
+  kernel     packets that a machine forwards between virtual devices, with and without the router (root)
+  relay      datagrams through the relay, with and without headers of a law
+  intervals  the end of a router's interval, by law
+  copy       a file over QUIC on loopback, with and without shims
+
+Ratios are medians of those of single rounds; the first case of a part is what the others are divided by.";
+
+/// Options of `bench`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Bench {
+    /// Fewer rounds, fewer packets.
+    #[arg(long)]
+    quick: bool,
+    /// Prints everything as JSON and nothing else.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Bench {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// As [`Error`] says.
+    pub fn run(&self) -> Result<(), Error> {
+        let effort = if self.quick { Effort::QUICK } else { Effort::FULL };
+        let shows = !self.json && std::io::stderr().is_terminal();
+        let report = run(effort, |part| {
+            if shows {
+                eprintln!("measures {part} ...");
+            }
+        })?;
+        if self.json {
+            println!("{}", serde_json::to_string_pretty(&report).map_err(Error::failed)?);
+        } else {
+            print(&report);
+        }
+        Ok(())
+    }
+}
+
+fn print(report: &Report) {
+    let machine = &report.machine;
+    let load = |load: Option<f64>| load.map_or_else(|| "?".to_owned(), |load| format!("{load:.1}"));
+    println!(
+        "{} processors, Linux {}, load {} before and {} after{}",
+        machine.processors,
+        machine.kernel,
+        load(machine.load_before),
+        load(machine.load_after),
+        if machine.optimised {
+            ""
+        } else {
+            ", built without optimisation"
+        }
+    );
+    for skipped in &report.skipped {
+        println!("skipped {skipped}");
+    }
+    let mut part = "";
+    for row in &report.rows {
+        if row.part != part {
+            part = row.part;
+            heading(row);
+        }
+        line(row);
+    }
+}
+
+fn heading(row: &Row) {
+    let rounds = if row.rounds == 1 { "round" } else { "rounds" };
+    println!("\n{}, {} {rounds}", row.part, row.rounds);
+    println!(
+        "  {:20} {:>12} {:>6} {:>13} {:>13} {:>6} {:>11}",
+        "",
+        format!("ns/{}", row.unit),
+        "ratio",
+        "from .. to",
+        format!("{}/s", row.unit),
+        "ratio",
+        "in program"
+    );
+}
+
+fn line(row: &Row) {
+    let (least, most) = row.ratios;
+    let inside = row.program_ns.map_or_else(String::new, |ns| format!("{ns:.0} ns"));
+    println!(
+        "  {:20} {:>12.0} {:>6.2} {:>13} {:>13.0} {:>6.2} {inside:>11}",
+        row.case,
+        row.ns,
+        row.ratio,
+        format!("{least:.2} .. {most:.2}"),
+        row.per_second,
+        row.speed_ratio
+    );
+}
