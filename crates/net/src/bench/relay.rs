@@ -35,7 +35,7 @@ fn cost(law: &str, known: bool, packets: u32) -> Result<Sample, Error> {
         capacity: Rate::clamped(100e9),
         buffer: Buffer::Packets(100_000),
     };
-    let mut relay = Relay::bind(Config {
+    let relay = Relay::bind(Config {
         listen: ([127, 0, 0, 1], 0).into(),
         to: server.local_addr().map_err(Error::failed)?,
         forward,
