@@ -31,6 +31,7 @@ fn a_quick_bench_has_every_row_and_leaves_nothing() {
         for part in ["kernel", "kernel, super-packets"] {
             assert_eq!(cases(part), after(&["no router", "foreign packets"]));
         }
+        assert_eq!(cases("kernel, intervals"), laws);
     } else {
         eprintln!("without a kernel router: {}", report["skipped"]);
     }
@@ -42,7 +43,8 @@ fn a_quick_bench_has_every_row_and_leaves_nothing() {
             let value = row[key].as_f64().unwrap();
             assert!(value > 0.0 && value.is_finite(), "{key} of {row}");
         }
-        let stamps = row["part"].as_str().unwrap().starts_with("kernel") && row["case"] != "no router";
+        let per_packet = row["part"].as_str().unwrap().starts_with("kernel") && row["unit"] == "packet";
+        let stamps = per_packet && row["case"] != "no router";
         assert_eq!(row["program_ns"].as_f64().is_some_and(|ns| ns > 0.0), stamps, "{row}");
     }
     for base in ["/dev/shm".into(), std::env::temp_dir()] {

@@ -5,13 +5,13 @@ use std::time::Instant;
 
 use aya::programs::{SchedClassifier, TcAttachType};
 use aya::sys::{Stats, enable_stats};
-use levelflow_protocols::PortInfo;
-use levelflow_units::Rate;
 use nix::sys::socket::{setsockopt, sockopt};
 
-use super::packets::{LAWS, PAYLOAD, foreign, ours, thread_ns};
+use super::packets::{LAWS, PAYLOAD, foreign, ours, port, thread_ns};
 use super::{Case, Effort, Row, Sample, in_turn};
+use crate::router::device::Attached;
 use crate::router::kernel::Program;
+use crate::router::qdisc::Device;
 use crate::testbed::Namespace;
 use crate::{Error, law};
 
@@ -20,15 +20,23 @@ const TOGETHER: usize = 60;
 const SINK: &str = "10.78.2.2:7700";
 
 /// A host that sends, a router, a host that receives (and never reads): packets go all the way within the system call that sends them.
-pub(super) struct Path {
+struct Path {
     sender: Namespace,
     router: Namespace,
     _receiver: Namespace,
     _sink: UdpSocket,
 }
 
+pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
+    let path = Path::build()?;
+    let mut rows = path.packets(effort, false)?;
+    rows.extend(path.packets(effort, true)?);
+    rows.extend(path.intervals(effort)?);
+    Ok(rows)
+}
+
 impl Path {
-    pub fn build() -> Result<Self, Error> {
+    fn build() -> Result<Self, Error> {
         let sender = Namespace::new("lf-bench-a")?;
         let router = Namespace::new("lf-bench-r")?;
         let receiver = Namespace::new("lf-bench-b")?;
@@ -51,7 +59,7 @@ impl Path {
         })
     }
 
-    pub fn measure(&self, effort: Effort, together: bool) -> Result<Vec<Row>, Error> {
+    fn packets(&self, effort: Effort, together: bool) -> Result<Vec<Row>, Error> {
         let case = |name: &str, law: Option<&'static str>, known: bool| -> Case<'_> {
             let measure = move || self.cost(law, known, effort.packets, together);
             (name.to_owned(), Box::new(measure))
@@ -65,16 +73,24 @@ impl Path {
         in_turn(part, "packet", effort, cases)
     }
 
+    /// What it takes to end an interval: to read the program's counts and the device's queue, the law, and to tell the program.
+    fn intervals(&self, effort: Effort) -> Result<Vec<Row>, Error> {
+        let case = |law: &'static str| -> Case<'_> {
+            let measure = move || self.router.run(move || intervals(law, effort.packets / 10))?;
+            (law.to_owned(), Box::new(measure))
+        };
+        in_turn("kernel, intervals", "interval", effort, LAWS.map(case).into())
+    }
+
     fn cost(&self, law: Option<&str>, known: bool, packets: u32, together: bool) -> Result<Sample, Error> {
         let params = law::params(law.unwrap_or("jetmax"), &[])?;
         let packet = if known { ours(&params) } else { foreign() };
-        let info = PortInfo {
-            id: 1,
-            capacity: Rate::clamped(1e9),
-        };
         let program = match law {
             None => None,
-            Some(_) => Some(self.router.run(move || Program::attach("r1", &params, &info, None))??),
+            Some(_) => Some(
+                self.router
+                    .run(move || Program::attach("r1", &params, &port(), None))??,
+            ),
         };
         self.send(packet.clone(), packets / 10, together)?; // caches, neighbours
         let mut sample = self.send(packet.clone(), packets, together)?;
@@ -113,6 +129,22 @@ fn send(packet: &[u8], packets: u32, together: bool) -> Result<Sample, Error> {
         socket.send(&data).map_err(failed)?;
     }
     let count = (calls * (data.len() / PAYLOAD)) as f64;
+    Ok(Sample {
+        ns: (thread_ns() - start) / count,
+        per_second: count / began.elapsed().as_secs_f64(),
+        program_ns: None,
+    })
+}
+
+fn intervals(law: &str, intervals: u32) -> Result<Sample, Error> {
+    let params = law::params(law, &[])?;
+    let program = Program::attach("r1", &params, &port(), None)?;
+    let mut router = Attached::new(Device::open("r1")?, program, params, port())?;
+    let (start, began) = (thread_ns(), Instant::now());
+    for _ in 0..intervals {
+        router.close()?;
+    }
+    let count = f64::from(intervals);
     Ok(Sample {
         ns: (thread_ns() - start) / count,
         per_second: count / began.elapsed().as_secs_f64(),

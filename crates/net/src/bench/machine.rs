@@ -11,8 +11,8 @@ pub struct Machine {
     pub processors: usize,
     /// Release of the kernel.
     pub kernel: String,
-    /// Whether this program was built with optimisation.
-    pub optimised: bool,
+    /// Whether this program was built for use, not for tests.
+    pub release: bool,
     /// Load average of the last minute before the measurement; above zero means that it was not alone.
     pub load_before: Option<f64>,
     /// The same after it, its own load included.
@@ -27,7 +27,7 @@ impl Machine {
         Self {
             processors: std::thread::available_parallelism().map_or(1, usize::from),
             kernel: kernel.trim().to_owned(),
-            optimised: !cfg!(debug_assertions),
+            release: !cfg!(debug_assertions),
             load_before: load(),
             load_after: None,
         }

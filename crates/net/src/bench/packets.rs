@@ -1,8 +1,8 @@
 //! Packets to measure with, and the clocks of processors.
 
 use levelflow_protocols::shim::{LENGTH, Shim};
-use levelflow_protocols::{AnyParams, AnySender, FlowInfo, Kind, Outgoing, SenderLaw};
-use levelflow_units::{Bytes, Time};
+use levelflow_protocols::{AnyParams, AnySender, FlowInfo, Kind, Outgoing, PortInfo, SenderLaw};
+use levelflow_units::{Bytes, Rate, Time};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Size on the wire.
@@ -11,6 +11,14 @@ pub const SIZE: Bytes = Bytes::new(1000);
 pub const PAYLOAD: usize = 958;
 /// Laws that are measured.
 pub const LAWS: [&str; 5] = ["jetmax", "emkc", "rcp", "maxnet", "xcp"];
+
+/// A router's port.
+pub fn port() -> PortInfo {
+    PortInfo {
+        id: 1,
+        capacity: Rate::clamped(1e9),
+    }
+}
 
 /// A datagram that no router knows.
 pub fn foreign() -> Vec<u8> {

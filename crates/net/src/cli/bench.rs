@@ -12,9 +12,10 @@ const EXAMPLES: &str = "Examples:
   sudo levelflow-net bench --json > cost.json  # all rounds, less than two minutes
 
 What it measures, each beside the same work without Levelflow:
-  kernel     packets that a machine forwards between virtual devices, with and without the router (root)
+  kernel     packets that a machine forwards between virtual devices, with and without the router (root),
+             and what the end of an interval takes there
   relay      datagrams through the relay, with and without headers of a law
-  intervals  the end of a router's interval, by law
+  intervals  the law's own part of it
   copy       a file over QUIC on loopback, with and without shims
 
 Ratios are medians of those of single rounds; the first case of a part is what the others are divided by.";
@@ -62,11 +63,7 @@ fn print(report: &Report) {
         machine.kernel,
         load(machine.load_before),
         load(machine.load_after),
-        if machine.optimised {
-            ""
-        } else {
-            ", built without optimisation"
-        }
+        if machine.release { "" } else { "; this is a debug build" }
     );
     for skipped in &report.skipped {
         println!("skipped {skipped}");

@@ -117,7 +117,7 @@ impl<D: DataPath> Attached<D> {
     }
 
     /// Ends an interval: what was counted goes into the law, and what it says goes into the data path.
-    fn close(&mut self) -> Result<(), Error> {
+    pub(crate) fn close(&mut self) -> Result<(), Error> {
         let (counted, traffic) = self.path.collect()?;
         let queue = self.device.queue().map_err(|e| gone(&self.device, &e))?;
         let dropped = queue.dropped_since(&self.queue);
