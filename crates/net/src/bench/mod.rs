@@ -36,7 +36,7 @@ impl Effort {
         rounds: 3,
         packets: 10_000,
         bytes: 8 << 20,
-        budget: Duration::from_secs(5),
+        budget: Duration::from_secs(3),
     };
     /// For numbers that are shown around: less than two minutes.
     pub const FULL: Self = Self {
