@@ -20,7 +20,9 @@ fn main() {
     compile.args(["-c", "bpf/router.bpf.c", "-o"]).arg(object);
     match compile.status() {
         Ok(status) if status.success() => println!("cargo::rustc-cfg=kernel_router"),
-        Ok(_) => println!("cargo::warning={clang} does not compile bpf/router.bpf.c; `router --dev` is left out"),
+        Ok(_) => println!(
+            "cargo::error={clang} does not compile bpf/router.bpf.c, as it says above; CLANG=none builds without `router --dev`"
+        ),
         Err(e) => println!("cargo::warning={clang}: {e}; `router --dev` is left out (install clang to have it)"),
     }
 }

@@ -9,6 +9,8 @@ use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmm
 
 /// Datagrams per call.
 pub const MOST: usize = 32;
+/// Batches that are read before other work has its turn, however much more waits.
+pub const IN_TURN: usize = 16;
 /// Room for the longest datagram there is.
 const ROOM: usize = 1 << 16;
 

@@ -1,7 +1,7 @@
 //! Logs of what laws are told, in a file: `--journal FILE`, which `levelflow replay FILE` does again.
 //!
-//! All instances of a process share one file. What is written is never more than a second old in the file, so that little
-//! is missing after `kill -9`. A full disk ends the log, not the work.
+//! All instances of a process share one file. Each second, what came until then goes to the file, if anything comes, so
+//! that little is missing after `kill -9`. A full disk ends the log, not the work.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Read, Write};

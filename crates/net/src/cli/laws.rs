@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use super::testbed::{bar, print, stopped};
 use crate::Error;
+use crate::load::report::jain;
 use crate::router::stop::Stop;
 use crate::testbed::{Chosen, Outcome, Plan, run};
 
@@ -86,19 +87,10 @@ fn row(law: &str, chosen: &Chosen, outcome: &Outcome) -> Row {
     Row {
         law: law.to_owned(),
         rate: outcome.later_bps.iter().sum(),
-        jain: jain(&outcome.later_bps),
+        jain: jain(&outcome.later_bps).unwrap_or(1.0),
         wait,
         loss,
     }
-}
-
-/// Jain's index of fairness: 1 where all are equal, 1/n where one has everything.
-fn jain(rates: &[f64]) -> f64 {
-    let (sum, squares) = (rates.iter().sum::<f64>(), rates.iter().map(|r| r * r).sum::<f64>());
-    if squares == 0.0 {
-        return 1.0;
-    }
-    sum * sum / (rates.len() as f64 * squares)
 }
 
 fn head() -> String {
@@ -126,23 +118,5 @@ impl Row {
             "law": self.law, "rate_bps": self.rate, "jain": self.jain,
             "wait_s": { "p50": self.wait[0], "p99": self.wait[1] }, "loss": self.loss,
         })
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::jain;
-
-    #[test]
-    fn equal_rates_have_index_one_and_a_single_taker_one_over_n() {
-        assert!((jain(&[3.0, 3.0, 3.0]) - 1.0).abs() < 1e-12);
-        assert!((jain(&[5.0, 0.0, 0.0, 0.0]) - 0.25).abs() < 1e-12);
-        // (1 + 2)^2 / (2 (1 + 4))
-        assert!((jain(&[1.0, 2.0]) - 0.9).abs() < 1e-12);
-    }
-
-    #[test]
-    fn nobody_who_gets_anything_is_treated_unfairly() {
-        assert_eq!(jain(&[0.0, 0.0]), 1.0);
     }
 }

@@ -22,8 +22,8 @@ const BUFFER: Buffer = Buffer::Packets(1000);
 
 /// Join two network devices as a wire would, with rate, queue, delay, jitter and loss.
 ///
-/// Every Ethernet frame that comes in at one device leaves at the other, later: nothing else may use the two devices, so give
-/// them no addresses. In each direction, a frame waits in a queue that drops what does not fit, takes its size / RATE to be sent,
+/// Every Ethernet frame that comes in at one device leaves at the other, later, without its VLAN tag if it had one: nothing else
+/// may use the two devices, so give them no addresses. In each direction, a frame waits in a queue that drops what does not fit, takes its size / RATE to be sent,
 /// then DELAY to arrive. Sizes count from the Ethernet header on. A rate holds per direction.
 ///
 /// Example, with two namespaces `a` and `b`, each joined to this one by a pair of virtual devices (a0-wa, b0-wb):

@@ -153,7 +153,7 @@ impl Shown {
         let (mut bytes, mut lost) = (0, 0);
         for flow in progress.table.iter().chain(progress.ended) {
             let before = self.before.get(&(flow.from, flow.id)).copied().unwrap_or_default();
-            bytes += flow.counts.bytes - before.bytes;
+            bytes += flow.counts.bytes.saturating_sub(before.bytes);
             lost += flow.counts.lost.saturating_sub(before.lost);
         }
         self.before = progress.table.iter().map(|f| ((f.from, f.id), f.counts)).collect();

@@ -74,7 +74,7 @@ struct Run {
     /// Stamp what leaves this device, in the kernel. Needs privileges (CAP_NET_ADMIN and CAP_BPF).
     #[arg(long, value_name = "DEVICE", conflicts_with = "relay")]
     dev: Option<String>,
-    /// Relay UDP: clients send to this address (":9000" is every address of the machine). Needs no privileges.
+    /// Relay UDP: clients send to this address (":9000" is every IPv4 address of the machine). Needs no privileges.
     #[arg(long, value_name = "ADDRESS", requires = "to")]
     relay: Option<String>,
     /// The server that a relay sends on to.
@@ -350,7 +350,7 @@ impl Show {
     }
 }
 
-/// An address with its port; without a host, every address of the machine.
+/// An address with its port; without a host, every IPv4 address of the machine.
 pub(super) fn address(option: &str, text: &str) -> Result<SocketAddr, Error> {
     let wrong = |why: &str| {
         Error::input(format!(

@@ -87,10 +87,9 @@ pub struct Flow {
 }
 
 impl Flow {
-    /// The flow of this number of a plan begins; datagrams have so much before their payload.
+    /// The flow of this number of a plan begins, under a name of its own; datagrams have so much before their payload.
     #[must_use]
-    pub fn new(plan: &Plan, index: u32, overhead: usize, now: Time) -> Self {
-        let id = rand::rng().random();
+    pub fn new(plan: &Plan, index: u32, id: u32, overhead: usize, now: Time) -> Self {
         let header = plan.params.law().header_bytes;
         let mut sender = Sender::new(plan.params.clone(), plan.packet, id).with_max_rate(plan.max_rate);
         if let Some((journal, values)) = &plan.journal {

@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::table::{Arriving, Counts, Table};
 use super::{overhead, udp};
-use crate::batch::{Batch, MOST};
+use crate::batch::{Batch, IN_TURN, MOST};
 use crate::clock::{Clock, ready, span, stamp};
 use crate::flow::HISTORY;
 use crate::router::stop::Stop;
@@ -180,7 +180,7 @@ impl Run {
 
     fn take(&mut self, socket: &UdpSocket, batch: &mut Batch) {
         let mut answers: Vec<([u8; LONGEST + HISTORY], usize, SocketAddr)> = Vec::with_capacity(MOST);
-        loop {
+        for _ in 0..IN_TURN {
             answers.clear();
             let taken = batch.receive(socket, |wire, from| {
                 let Some(from) = from else { return };
@@ -233,7 +233,7 @@ impl Run {
         let (first, _) = self.span.unwrap_or((now, now));
         self.span = Some((first, now));
         if shim.kind == Kind::Fin {
-            let flow = self.table.end(from, shim.flow);
+            let flow = self.table.close(now, from, shim.flow);
             self.forget(flow);
             return None;
         }

@@ -59,6 +59,8 @@ pub struct Arriving {
 #[derive(Debug, Default)]
 pub struct Table {
     flows: HashMap<(SocketAddr, u32), Arriving>,
+    /// Flows that ended, and when, so that what was overtaken by the end does not begin them again.
+    ended: HashMap<(SocketAddr, u32), Time>,
     per_source: HashMap<IpAddr, u32>,
 }
 
@@ -75,7 +77,9 @@ impl Table {
         let key = (from, shim.flow);
         if !self.flows.contains_key(&key) {
             let known = self.per_source.get(&from.ip()).copied().unwrap_or(0);
-            if self.flows.len() >= MOST || known >= PER_SOURCE || shim.kind == Kind::Fin || !plausible(shim, header) {
+            let room = self.flows.len() < MOST && known < PER_SOURCE;
+            let begins = shim.kind != Kind::Fin && plausible(shim, header) && !self.ended.contains_key(&key);
+            if !room || !begins {
                 return None;
             }
             let receiver = Receiver::new(shim.law)?;
@@ -99,8 +103,16 @@ impl Table {
         Some(flow)
     }
 
-    /// Forgets a flow and gives what there was of it.
-    pub fn end(&mut self, from: SocketAddr, id: u32) -> Option<Arriving> {
+    /// A flow announced its end; gives what there was of it.
+    pub fn close(&mut self, now: Time, from: SocketAddr, id: u32) -> Option<Arriving> {
+        let flow = self.forget(from, id)?;
+        if self.ended.len() < MOST {
+            self.ended.insert((from, id), now);
+        }
+        Some(flow)
+    }
+
+    fn forget(&mut self, from: SocketAddr, id: u32) -> Option<Arriving> {
         let flow = self.flows.remove(&(from, id))?;
         if let Some(known) = self.per_source.get_mut(&from.ip()) {
             *known -= 1;
@@ -115,7 +127,8 @@ impl Table {
     pub fn expire(&mut self, now: Time, all: bool) -> Vec<Arriving> {
         let old = self.flows.values().filter(|f| all || now.since(f.heard) > IDLE);
         let old: Vec<_> = old.map(|f| (f.from, f.id)).collect();
-        old.into_iter().filter_map(|(from, id)| self.end(from, id)).collect()
+        self.ended.retain(|_, at| now.since(*at) <= IDLE);
+        old.into_iter().filter_map(|(from, id)| self.forget(from, id)).collect()
     }
 
     /// The flows.
@@ -207,7 +220,7 @@ mod tests {
         }
         assert_eq!(table.len(), PER_SOURCE as usize);
         assert!(table.flow(Time::ZERO, quiet, &shim(1, Kind::Data), &[], 2).is_some());
-        assert!(table.end(loud, 0).is_some());
+        assert!(table.close(Time::ZERO, loud, 0).is_some());
         assert!(
             table
                 .flow(Time::ZERO, loud, &shim(1 << 20, Kind::Data), &[], 2)
@@ -223,6 +236,19 @@ mod tests {
         assert!(table.expire(Time::ZERO + IDLE, false).is_empty());
         assert_eq!(table.expire(Time::ZERO + IDLE + Duration::from_ms(1), false).len(), 1);
         assert!(table.is_empty() && table.per_source.is_empty());
+    }
+
+    #[test]
+    fn what_the_end_overtook_does_not_begin_the_flow_again() {
+        let mut table = Table::default();
+        let from = ([10, 0, 0, 1], 1).into();
+        let begins = |table: &mut Table, now| table.flow(now, from, &shim(1, Kind::Data), &[], 2).is_some();
+        assert!(begins(&mut table, Time::ZERO));
+        assert!(table.close(Time::ZERO, from, 1).is_some());
+        assert!(!begins(&mut table, Time::ZERO + IDLE));
+        let later = Time::ZERO + IDLE + Duration::from_ms(1);
+        table.expire(later, false);
+        assert!(begins(&mut table, later));
     }
 
     #[test]

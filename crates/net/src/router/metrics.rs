@@ -17,7 +17,6 @@ use crate::Error;
 /// A server that answers as long as it lives.
 pub struct Metrics {
     server: Arc<Server>,
-    answers: Option<std::thread::JoinHandle<()>>,
 }
 
 #[derive(Debug)]
@@ -34,7 +33,7 @@ impl Metrics {
         let mut registry = Registry::default();
         registry.register_collector(Box::new(Readings(board.clone())));
         let requests = Arc::clone(&server);
-        let answers = std::thread::spawn(move || {
+        std::thread::spawn(move || {
             for request in requests.incoming_requests() {
                 // Whoever asked may have gone.
                 let _ = match request.url() {
@@ -43,10 +42,7 @@ impl Metrics {
                 };
             }
         });
-        Ok(Self {
-            server,
-            answers: Some(answers),
-        })
+        Ok(Self { server })
     }
 
     /// Where it listens, with the port that the system chose if none was given.
@@ -58,10 +54,8 @@ impl Metrics {
 
 impl Drop for Metrics {
     fn drop(&mut self) {
+        // Nobody waits for the thread: a client that does not read its answer would hold it for ever.
         self.server.unblock();
-        if let Some(answers) = self.answers.take() {
-            let _ = answers.join();
-        }
     }
 }
 

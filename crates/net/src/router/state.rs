@@ -6,7 +6,7 @@
 
 use std::fs::{self, File};
 use std::io::ErrorKind;
-use std::os::unix::fs::MetadataExt;
+use std::os::unix::fs::{DirBuilderExt as _, MetadataExt as _};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -67,6 +67,26 @@ pub fn namespace() -> u64 {
     fs::metadata("/proc/thread-self/ns/net").map_or(0, |m| m.ino())
 }
 
+/// Makes the directory if there is none, and refuses one that somebody else could have laid out.
+fn own(directory: &Path) -> Result<(), Error> {
+    let cannot = |e: std::io::Error| Error::failed(format!("{}: {e}", directory.display()));
+    let mut new = fs::DirBuilder::new();
+    new.recursive(true).mode(0o700).create(directory).map_err(cannot)?;
+    check_owner(directory)
+}
+
+fn check_owner(directory: &Path) -> Result<(), Error> {
+    let found = fs::symlink_metadata(directory).map_err(|e| Error::failed(format!("{}: {e}", directory.display())))?;
+    let private = found.is_dir() && found.mode() & 0o022 == 0;
+    if private && found.uid() == rustix::process::geteuid().as_raw() {
+        return Ok(());
+    }
+    Err(Error::failed(format!(
+        "{}: is not a directory of yours alone; remove it, or set XDG_RUNTIME_DIR",
+        directory.display()
+    )))
+}
+
 fn paths(directory: &Path, place: &str) -> (PathBuf, PathBuf) {
     let name: String = place.chars().map(|c| if c == '/' { '_' } else { c }).collect();
     let base = format!("router-{}-{name}", namespace());
@@ -91,7 +111,7 @@ impl Claim {
     /// As [`new`](Self::new).
     pub fn in_directory(directory: &Path, place: &str) -> Result<Self, Error> {
         let cannot = |e: std::io::Error| Error::failed(format!("{}: {e}", directory.display()));
-        fs::create_dir_all(directory).map_err(cannot)?;
+        own(directory)?;
         let (file, lock) = paths(directory, place);
         let mut held = locked(&lock).map_err(cannot)?;
         for _ in 0..PATIENCE {
@@ -174,6 +194,7 @@ pub fn running(directory: &Path) -> Result<Vec<State>, Error> {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
         other => other.map_err(cannot)?,
     };
+    check_owner(directory)?;
     let mut states = Vec::new();
     for entry in entries {
         let lock = entry.map_err(cannot)?.path();
@@ -280,6 +301,23 @@ mod tests {
             0,
             "something was left behind"
         );
+    }
+
+    #[test]
+    fn a_directory_that_others_could_have_laid_out_is_refused() {
+        let base = tempfile::tempdir().unwrap();
+        let refused = |directory: &Path| {
+            let claim = Claim::in_directory(directory, "eth0").unwrap_err().to_string();
+            assert_eq!(claim, running(directory).unwrap_err().to_string());
+            claim.contains("not a directory of yours alone")
+        };
+        let (open, link) = (base.path().join("open"), base.path().join("link"));
+        fs::create_dir(&open).unwrap();
+        fs::set_permissions(&open, std::os::unix::fs::PermissionsExt::from_mode(0o777)).unwrap();
+        assert!(refused(&open));
+        std::os::unix::fs::symlink(base.path(), &link).unwrap();
+        assert!(refused(&link));
+        drop(Claim::in_directory(&base.path().join("new/deeper"), "eth0").unwrap());
     }
 
     #[test]

@@ -231,7 +231,7 @@ fn failed(what: &str, error: &dyn std::error::Error) -> Error {
     }
     let line = text.lines().next().unwrap_or_default().to_owned();
     let hint = if text.contains("os error 1)") || text.contains("os error 13)") {
-        "; it takes root, or the capabilities BPF, PERFMON and NET_ADMIN"
+        "; it takes root, or the capabilities BPF and NET_ADMIN"
     } else {
         ""
     };
