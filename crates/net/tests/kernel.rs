@@ -19,6 +19,8 @@ use levelflow_units::Rate;
 /// Payload of a datagram; of that part of a super-packet.
 const PART: usize = 1000;
 const PARTS: usize = 16;
+/// Set for the process that a test starts to kill it, to the hook by which it attaches its router.
+const VICTIM: &str = "LEVELFLOW_VICTIM";
 
 macro_rules! needs_kernel {
     ($test:literal) => {
@@ -261,16 +263,9 @@ fn send_for_a_while() {
     }
 }
 
-/// Run by the test below in a process of its own, to be killed.
-#[test]
-#[ignore = "only as a child of a_killed_router_leaves_nothing_that_stays"]
-fn a_router_that_waits_to_be_killed() {
+/// What the test below is in a process of its own, which it kills.
+fn wait_to_be_killed(hook: Hook) {
     let (params, info) = params();
-    let hook = if std::env::var_os("CLSACT").is_some() {
-        Hook::Clsact
-    } else {
-        Hook::Tcx
-    };
     let _program = Program::attach("one", &params, &info, Some(hook)).unwrap();
     println!("attached");
     std::io::stdout().flush().unwrap();
@@ -279,26 +274,19 @@ fn a_router_that_waits_to_be_killed() {
 
 #[test]
 fn a_killed_router_leaves_nothing_that_stays() {
+    if let Some(hook) = std::env::var_os(VICTIM) {
+        return wait_to_be_killed(if hook == "clsact" { Hook::Clsact } else { Hook::Tcx });
+    }
     needs_kernel!("a_killed_router_leaves_nothing_that_stays");
     let namespace = Namespace::new("lf-k-kill").unwrap();
     namespace.ip("link add one type veth peer name two").unwrap();
     for clsact in [false, true] {
         let mut command = Command::new(std::env::current_exe().unwrap());
-        command.args([
-            "--ignored",
-            "--exact",
-            "--nocapture",
-            "a_router_that_waits_to_be_killed",
-        ]);
-        if clsact {
-            command.env("CLSACT", "1");
-        }
-        let mut child = namespace
-            .spawn({
-                command.stdout(Stdio::piped());
-                command
-            })
-            .unwrap();
+        command
+            .args(["--exact", "--nocapture", "a_killed_router_leaves_nothing_that_stays"])
+            .env(VICTIM, if clsact { "clsact" } else { "tcx" })
+            .stdout(Stdio::piped());
+        let mut child = namespace.spawn(command).unwrap();
         let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
         assert!(lines.any(|line| line.unwrap().contains("attached")));
         child.kill().unwrap();

@@ -170,13 +170,8 @@ fn children_die_with_the_namespace() {
     assert!(soon(|| child.try_wait().unwrap().is_some()));
 }
 
-/// Not a test: what the next one kills. It joins a namespace to the one it runs in, and waits.
-#[test]
-#[ignore = "started by nothing_is_left_after_kill_9"]
-fn victim() {
-    if std::env::var_os("LEVELFLOW_VICTIM").is_none() {
-        return; // it would leave its device where it runs
-    }
+/// What the next test is in a process of its own, which it kills: joins a namespace to the one it runs in, and waits.
+fn wait_to_be_killed() {
     let a = Namespace::new("a").unwrap();
     let path = a.path();
     let add = [
@@ -192,13 +187,17 @@ fn victim() {
 
 #[test]
 fn nothing_is_left_after_kill_9() {
+    const VICTIM: &str = "LEVELFLOW_VICTIM";
+    if std::env::var_os(VICTIM).is_some() {
+        return wait_to_be_killed();
+    }
     needs_root!("nothing_is_left_after_kill_9");
     let outer = Namespace::new("outer").unwrap();
     let mut command = Command::new(std::env::current_exe().unwrap());
     command
-        .args(["--ignored", "--exact", "victim", "--nocapture"])
+        .args(["--exact", "--nocapture", "nothing_is_left_after_kill_9"])
+        .env(VICTIM, "1")
         .stdout(Stdio::piped());
-    command.env("LEVELFLOW_VICTIM", "1");
     let mut victim = outer.spawn(command).unwrap();
     let lines = BufReader::new(victim.stdout.take().unwrap()).lines();
     let line = lines
