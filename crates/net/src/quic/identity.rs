@@ -144,29 +144,47 @@ impl Verifier {
         let refused = CertificateError::ApplicationVerificationFailure;
         if known { Ok(()) } else { Err(refused.into()) }
     }
-
-    fn signature(
-        &self,
-        message: &[u8],
-        key: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        let key = SubjectPublicKeyInfoDer::from(key.as_ref());
-        let algorithms = &self.provider.signature_verification_algorithms;
-        verify_tls13_signature_with_raw_key(message, &key, signed, algorithms)
-    }
-
-    fn schemes(&self) -> Vec<SignatureScheme> {
-        self.provider.signature_verification_algorithms.supported_schemes()
-    }
 }
 
-/// TLS 1.2 is never offered.
-fn old() -> rustls::Error {
-    rustls::Error::General("TLS 1.3 is needed".into())
+/// What client and server do alike: a signature is one of TLS 1.3, by a raw public key.
+macro_rules! signatures {
+    () => {
+        /// It is never offered.
+        fn verify_tls12_signature(
+            &self,
+            _message: &[u8],
+            _key: &CertificateDer<'_>,
+            _signed: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, rustls::Error> {
+            Err(rustls::Error::General("TLS 1.3 is needed".into()))
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            key: &CertificateDer<'_>,
+            signed: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, rustls::Error> {
+            let key = SubjectPublicKeyInfoDer::from(key.as_ref());
+            let algorithms = &self.provider.signature_verification_algorithms;
+            verify_tls13_signature_with_raw_key(message, &key, signed, algorithms)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            self.provider
+                .signature_verification_algorithms
+                .supported_schemes()
+        }
+
+        fn requires_raw_public_keys(&self) -> bool {
+            true
+        }
+    };
 }
 
 impl ServerCertVerifier for Verifier {
+    signatures!();
+
     fn verify_server_cert(
         &self,
         key: &CertificateDer<'_>,
@@ -177,35 +195,11 @@ impl ServerCertVerifier for Verifier {
     ) -> Result<ServerCertVerified, rustls::Error> {
         self.check(key).map(|()| ServerCertVerified::assertion())
     }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _key: &CertificateDer<'_>,
-        _signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(old())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        key: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.signature(message, key, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes()
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
-    }
 }
 
 impl ClientCertVerifier for Verifier {
+    signatures!();
+
     fn client_auth_mandatory(&self) -> bool {
         self.trust != Trust::Anyone
     }
@@ -221,32 +215,6 @@ impl ClientCertVerifier for Verifier {
         _now: UnixTime,
     ) -> Result<ClientCertVerified, rustls::Error> {
         self.check(key).map(|()| ClientCertVerified::assertion())
-    }
-
-    fn verify_tls12_signature(
-        &self,
-        _message: &[u8],
-        _key: &CertificateDer<'_>,
-        _signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        Err(old())
-    }
-
-    fn verify_tls13_signature(
-        &self,
-        message: &[u8],
-        key: &CertificateDer<'_>,
-        signed: &DigitallySignedStruct,
-    ) -> Result<HandshakeSignatureValid, rustls::Error> {
-        self.signature(message, key, signed)
-    }
-
-    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
-        self.schemes()
-    }
-
-    fn requires_raw_public_keys(&self) -> bool {
-        true
     }
 }
 
