@@ -7,6 +7,9 @@ use levelflow_units::{Duration, Time};
 
 /// A client that has been silent for so long is forgotten.
 const SILENCE: Duration = Duration::from_secs(60);
+/// One that has been silent for so long makes room for another if there is none; who speaks, or is spoken to, keeps its place, also
+/// while a flood of addresses wants it.
+const PAUSE: Duration = Duration::from_secs(2);
 /// Most clients at a time.
 pub const MOST: usize = 512;
 
@@ -36,7 +39,7 @@ pub enum Entry {
     Known(u32),
     /// It has just got this number.
     New(u32),
-    /// There is no room, or the system has no sockets left.
+    /// There is no room, since all others are busy, or the system has no sockets left.
     Full,
 }
 
@@ -60,7 +63,7 @@ impl Clients {
             }
             return Entry::Known(*number);
         }
-        if self.clients.len() >= MOST {
+        if self.clients.len() >= MOST && !self.make_room(now) {
             return Entry::Full;
         }
         let Ok(socket) = connected(self.server) else {
@@ -72,6 +75,20 @@ impl Clients {
         let seen = now;
         self.clients.insert(number, Client { address, socket, seen });
         Entry::New(number)
+    }
+
+    /// Forgets the client that has been silent longest, if that is long enough.
+    fn make_room(&mut self, now: Time) -> bool {
+        let silent = self
+            .clients
+            .iter()
+            .min_by_key(|(number, client)| (client.seen, **number));
+        let Some((&number, client)) = silent.filter(|(_, client)| now.since(client.seen) >= PAUSE) else {
+            return false;
+        };
+        self.numbers.remove(&client.address);
+        self.clients.remove(&number);
+        true
     }
 
     /// The client of that number, if it is still known.
@@ -127,13 +144,21 @@ fn connected(server: SocketAddr) -> std::io::Result<UdpSocket> {
 mod tests {
     use super::*;
 
-    #[test]
-    fn a_table_has_a_limit_and_forgets() {
+    fn address(n: usize) -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], 1024 + n as u16))
+    }
+
+    fn full() -> Clients {
         let mut clients = Clients::new("127.0.0.1:9".parse().unwrap());
-        let address = |n: usize| SocketAddr::from(([127, 0, 0, 1], 1024 + n as u16));
         for n in 0..MOST {
             assert_eq!(clients.enter(Time::ZERO, address(n)), Entry::New(n as u32));
         }
+        clients
+    }
+
+    #[test]
+    fn a_table_has_a_limit_and_forgets() {
+        let mut clients = full();
         assert_eq!(clients.enter(Time::ZERO, address(MOST)), Entry::Full);
         let late = Time::ZERO + Duration::from_secs(59);
         assert_eq!(clients.enter(late, address(3)), Entry::Known(3));
@@ -141,5 +166,34 @@ mod tests {
         assert_eq!(clients.len(), 1);
         assert!(clients.get(3).is_some() && clients.get(4).is_none());
         assert_eq!(clients.enter(late, address(4)), Entry::New(MOST as u32));
+    }
+
+    #[test]
+    fn who_has_been_silent_longest_makes_room() {
+        let mut clients = full();
+        let at = |ms| Time::ZERO + Duration::from_ms(ms);
+        for n in 0..MOST {
+            match n {
+                7 => {}
+                8 => clients.spoken_to(at(500), 8),
+                _ => assert_eq!(clients.enter(at(1000), address(n)), Entry::Known(n as u32)),
+            }
+        }
+        let (first, second) = (MOST, MOST + 1);
+        assert_eq!(
+            clients.enter(at(1999), address(first)),
+            Entry::Full,
+            "nobody was silent for long"
+        );
+        assert_eq!(clients.enter(at(2000), address(first)), Entry::New(first as u32));
+        assert!(clients.get(7).is_none(), "it was silent longest");
+        assert_eq!(clients.enter(at(2499), address(second)), Entry::Full);
+        assert_eq!(clients.enter(at(2500), address(second)), Entry::New(second as u32));
+        assert!(clients.get(8).is_none() && clients.len() == MOST);
+        assert_eq!(
+            clients.enter(at(3000), address(7)),
+            Entry::New(second as u32 + 1),
+            "it is a new one now"
+        );
     }
 }
