@@ -16,6 +16,7 @@ pub mod load;
 pub mod quic;
 pub mod router;
 pub mod sys;
+pub mod terminal;
 pub mod testbed;
 
 pub use error::Error;

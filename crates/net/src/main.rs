@@ -3,8 +3,8 @@
 use std::process::ExitCode;
 
 use clap::Parser;
-use levelflow_net::Error;
 use levelflow_net::cli::Cli;
+use levelflow_net::{Error, terminal};
 
 fn main() -> ExitCode {
     let cli = match Cli::try_parse() {
@@ -19,7 +19,7 @@ fn main() -> ExitCode {
 }
 
 fn end(error: &Error) -> ExitCode {
-    eprintln!("levelflow-net: {error}");
+    terminal::warn(error);
     ExitCode::from(error.status())
 }
 

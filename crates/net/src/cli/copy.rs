@@ -11,7 +11,8 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use levelflow_units::Rate;
 
-use super::serve::{address, runtime, token};
+use super::options::address;
+use super::serve::{runtime, token};
 use crate::Error;
 use crate::copy::{Options, Outcome, PROTOCOL, Place, Progress, Remembered, Session, folder, known_hosts, run};
 use crate::quic::{Config, Endpoint, Fingerprint, Identity, Trust};
@@ -83,7 +84,7 @@ impl Copy {
     pub fn run(&self) -> Result<(), Error> {
         let server = self.server()?;
         let config = self.config()?;
-        let address = address(server)?;
+        let address = address("copy:", server)?;
         let token = token(self.token_file.as_ref())?;
         let outcome = runtime()?.block_on(async {
             let endpoint = Endpoint::bind(any(address), config, None)?;

@@ -15,7 +15,7 @@ use crate::clock::Clock;
 use crate::link::control::{Change, Setting, schedule};
 use crate::link::wire::Settings;
 use crate::link::{Link as Wires, Port, Report, run};
-use crate::{Error, sys};
+use crate::{Error, sys, terminal};
 
 /// Packets that wait at most where nothing is said.
 const BUFFER: Buffer = Buffer::Packets(1000);
@@ -135,7 +135,7 @@ impl Link {
             for line in lines.iter().flat_map(mpsc::Receiver::try_iter) {
                 match line.parse() {
                     Ok(change) => links[0].change(now, change),
-                    Err(e) => eprintln!("levelflow-net: {e}"),
+                    Err(e) => terminal::warn(e),
                 }
             }
             live.show(&mut links[0], now);

@@ -1,5 +1,7 @@
 //! Checks of options that several commands have.
 
+use std::net::{SocketAddr, ToSocketAddrs};
+
 use levelflow_units::Duration;
 
 use crate::Error;
@@ -18,4 +20,20 @@ pub(super) fn above_zero(option: &str, value: f64, example: &str) -> Result<(), 
         return Ok(());
     }
     Err(Error::input(format!("{option}: above zero, such as {example}")))
+}
+
+/// An address with its port; without a host, every IPv4 address of the machine.
+pub(super) fn address(option: &str, text: &str) -> Result<SocketAddr, Error> {
+    let wrong = |why: &str| {
+        Error::input(format!(
+            "{option} {text}: {why}; write HOST:PORT, such as 127.0.0.1:9000"
+        ))
+    };
+    let full = if text.starts_with(':') {
+        format!("0.0.0.0{text}")
+    } else {
+        text.to_owned()
+    };
+    let found = full.to_socket_addrs().map_err(|e| wrong(&e.to_string()))?.next();
+    found.ok_or_else(|| wrong("no such host"))
 }

@@ -9,8 +9,7 @@ use clap::Args;
 use levelflow_units::Duration;
 use serde::Serialize;
 
-use super::options;
-use super::router::address;
+use super::options::{self, address};
 use crate::Error;
 use crate::load::report::{bytes, rate};
 use crate::load::sample::Samples;

@@ -1,6 +1,6 @@
 //! `levelflow-net router`.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::thread;
@@ -10,6 +10,7 @@ use clap::{Args, Subcommand};
 use levelflow_protocols::{AnyParams, PortInfo};
 use levelflow_units::{Duration, Rate};
 
+use super::options::address;
 use crate::clock::span;
 use crate::journal::Logging;
 use crate::router::device::Attached;
@@ -23,6 +24,7 @@ use crate::router::relay::{Config, Relay};
 use crate::router::snapshot::Board;
 use crate::router::state::{self, Claim};
 use crate::router::stop::Stop;
+use crate::terminal::plain;
 use crate::{Error, law, sys};
 
 const EXAMPLES: &str = "Examples:
@@ -350,22 +352,6 @@ impl Show {
     }
 }
 
-/// An address with its port; without a host, every IPv4 address of the machine.
-pub(super) fn address(option: &str, text: &str) -> Result<SocketAddr, Error> {
-    let wrong = |why: &str| {
-        Error::input(format!(
-            "{option} {text}: {why}; write HOST:PORT, such as 127.0.0.1:9000"
-        ))
-    };
-    let full = if text.starts_with(':') {
-        format!("0.0.0.0{text}")
-    } else {
-        text.to_owned()
-    };
-    let found = full.to_socket_addrs().map_err(|e| wrong(&e.to_string()))?.next();
-    found.ok_or_else(|| wrong("no such host"))
-}
-
 /// What a router calls itself in headers; two of one path that draw the same are one in four thousand million.
 fn identity() -> u32 {
     rand::random_range(1..=u32::MAX)
@@ -382,7 +368,7 @@ fn status(dev: Option<&str>, json: bool) -> Result<(), Error> {
         println!("no router runs");
     }
     for state in running {
-        println!("{}", state.line());
+        println!("{}", plain(&state.line()));
     }
     Ok(())
 }

@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use clap::Args;
 use levelflow_units::{Bytes, Duration, Frequency, Rate};
 
-use super::options;
-use super::router::address;
+use super::options::{self, address};
 use crate::clock::stamp;
 use crate::journal::Journal;
 use crate::load::flows::Plan;

@@ -1,15 +1,17 @@
 //! `levelflow-net serve`.
 
-use std::net::{SocketAddr, ToSocketAddrs};
+use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::Args;
 use levelflow_units::Rate;
 
+use super::options::address;
 use crate::Error;
 use crate::copy::{PROTOCOL, Server, ServerOptions, folder};
 use crate::quic::{Config, Endpoint, Fingerprint, Identity, Trust};
+use crate::terminal::plain;
 
 const EXAMPLES: &str = "Examples:
   levelflow-net serve /srv/data                                   # whoever knows the address may read
@@ -25,15 +27,19 @@ A client chooses the law; files that clients fetch are sent in that law, too.";
 pub struct Serve {
     /// What is served: the files in and below this directory, and nothing else, whatever links say.
     directory: PathBuf,
-    /// Address to listen at.
+    /// Address to listen at (":4433" is every IPv4 address of the machine).
     #[arg(long, value_name = "ADDRESS", default_value = "[::]:4433")]
     listen: String,
     /// Own key, a PEM file that is made if it is not there [default: ~/.config/levelflow/server.pem].
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Lets clients write files and make directories; otherwise they may only read.
+    /// Lets clients write files and make directories; otherwise they may only read. Who may, --token-file or --client says, if
+    /// other machines reach the address.
     #[arg(long)]
     upload: bool,
+    /// Lets whoever reaches the address write.
+    #[arg(long, requires = "upload", conflicts_with_all = ["token_file", "clients"])]
+    anyone: bool,
     /// Clients must show the token that is the first line of this file.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
@@ -65,13 +71,6 @@ pub(super) fn token(file: Option<&PathBuf>) -> Result<Option<String>, Error> {
     }
 }
 
-/// The address that a name stands for.
-pub(super) fn address(text: &str) -> Result<SocketAddr, Error> {
-    let named = |why: &dyn std::fmt::Display| Error::input(format!("address {text:?}: {why}; host:port is allowed"));
-    let mut all = text.to_socket_addrs().map_err(|e| named(&e))?;
-    all.next().ok_or_else(|| named(&"stands for nothing"))
-}
-
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Error> {
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     runtime.enable_all().build().map_err(Error::failed)
@@ -83,6 +82,8 @@ impl Serve {
     /// # Errors
     /// When it cannot begin.
     pub fn run(&self) -> Result<(), Error> {
+        let listen = address("--listen", &self.listen)?;
+        self.check(listen)?;
         let options = ServerOptions {
             upload: self.upload,
             token: token(self.token_file.as_ref())?,
@@ -100,8 +101,18 @@ impl Serve {
             [] => Trust::Anyone,
             keys => Trust::Keys(keys.to_vec()),
         };
-        let listen = address(&self.listen)?;
         runtime()?.block_on(self.serve(server, config, listen, trust))
+    }
+
+    /// Refuses to let just anybody write by mistake.
+    fn check(&self, listen: SocketAddr) -> Result<(), Error> {
+        let asks = self.anyone || self.token_file.is_some() || !self.clients.is_empty();
+        if !self.upload || asks || listen.ip().to_canonical().is_loopback() {
+            return Ok(());
+        }
+        Err(Error::input(format!(
+            "--upload: whoever reaches {listen} could write; add --token-file FILE, --client FINGERPRINT or --anyone"
+        )))
     }
 
     async fn serve(&self, server: Arc<Server>, config: Config, listen: SocketAddr, trust: Trust) -> Result<(), Error> {
@@ -109,7 +120,11 @@ impl Serve {
         let at = endpoint.local_address()?;
         println!("serving {} at {at}", self.directory.display());
         println!("key {}", endpoint.identity().fingerprint());
-        let log: fn(&str) = if self.quiet { |_| {} } else { |line| eprintln!("{line}") };
+        let log: fn(&str) = if self.quiet {
+            |_| {}
+        } else {
+            |line| eprintln!("{}", plain(line))
+        };
         let mut terminate =
             tokio::signal::unix::signal(tokio::signal::unix::SignalKind::terminate()).map_err(Error::failed)?;
         tokio::select! {
@@ -121,5 +136,42 @@ impl Serve {
         endpoint.close();
         let _ = tokio::time::timeout(std::time::Duration::from_secs(1), endpoint.finish()).await;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Parser)]
+    struct Alone {
+        #[command(flatten)]
+        serve: Serve,
+    }
+
+    fn checked(listen: &str, more: &[&str]) -> Result<(), Error> {
+        let arguments = [&["serve", "/nowhere", "--listen", listen], more].concat();
+        let serve = Alone::try_parse_from(arguments).map_err(Error::input)?.serve;
+        serve.check(address("--listen", listen)?)
+    }
+
+    #[test]
+    fn nobody_lets_everybody_write_by_mistake() {
+        let key = "0".repeat(64);
+        for listen in ["[::]:4433", "0.0.0.0:4433", ":4433", "192.0.2.1:4433"] {
+            let error = checked(listen, &["--upload"]).unwrap_err();
+            assert_eq!(error.status(), 2, "{error}");
+            checked(listen, &[]).unwrap();
+            checked(listen, &["--upload", "--anyone"]).unwrap();
+            checked(listen, &["--upload", "--token-file", "token"]).unwrap();
+            checked(listen, &["--upload", "--client", &key]).unwrap();
+        }
+        for listen in ["127.0.0.1:4433", "[::1]:4433", "[::ffff:127.0.0.1]:4433"] {
+            checked(listen, &["--upload"]).unwrap();
+        }
+        checked("[::]:4433", &["--anyone"]).unwrap_err();
+        checked("[::]:4433", &["--upload", "--anyone", "--client", &key]).unwrap_err();
     }
 }

@@ -9,6 +9,7 @@ use serde::Serialize;
 use super::flows::Flow;
 use super::sample::Ended;
 use super::send::Progress;
+use crate::terminal;
 
 /// With more flows than this, only their sum is shown.
 const SHOWN: usize = 8;
@@ -139,12 +140,12 @@ impl Report {
             unrouted &= flow.routed == Some(false);
         }
         if silent {
-            eprintln!(
-                "levelflow-net: nobody answers; is `levelflow-net recv` there, and does the path work both ways?"
-            );
+            terminal::warn("nobody answers; is `levelflow-net recv` there, and does the path work both ways?");
         } else if unrouted {
             let law = self.law;
-            eprintln!("levelflow-net: no router of {law} on the path; flows stay at their first rate");
+            terminal::warn(format!(
+                "no router of {law} on the path; flows stay at their first rate"
+            ));
         }
         self.warned = silent || unrouted;
     }

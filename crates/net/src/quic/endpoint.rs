@@ -12,10 +12,11 @@ use noq::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarI
 use rustls::pki_types::CertificateDer;
 
 use super::governor::Factory;
+use super::hub::Hub;
 use super::identity::{self, Fingerprint, Identity, Trust};
 use super::judge::Control;
 use super::peer::{DATAGRAM, Peer, Ruling, Status};
-use super::socket::{Core, Hub, Socket};
+use super::socket::{Core, Socket, on_behalf_of};
 use crate::Error;
 
 /// Nothing heard for this long ends a connection.
@@ -213,7 +214,7 @@ impl Endpoint {
         let tls = identity::client(&self.identity, trust, &self.config.protocol)?;
         let mut config = noq::ClientConfig::new(tls);
         config.transport_config(transport(peer.clone(), ruled));
-        let connecting = self.inner.connect_with(config, address, "levelflow");
+        let connecting = on_behalf_of(&peer, || self.inner.connect_with(config, address, "levelflow"));
         let inner = connecting.map_err(|e| named(&e))?.await.map_err(|e| named(&e))?;
         Ok(Connection { inner, peer })
     }
@@ -259,6 +260,21 @@ impl Arrival {
         self.incoming.remote_address()
     }
 
+    /// Whether it has shown that it receives what is sent to its address. Until then, anybody else may have sent this in its
+    /// name.
+    #[must_use]
+    pub fn is_validated(&self) -> bool {
+        self.incoming.remote_address_validated()
+    }
+
+    /// Lets it show that it receives what is sent to its address, and then come again, [validated](Self::is_validated). Keeps
+    /// nothing here.
+    pub fn retry(self) {
+        if let Err(error) = self.incoming.retry() {
+            error.into_incoming().refuse();
+        }
+    }
+
     /// Turns it away.
     pub fn refuse(self) {
         self.incoming.refuse();
@@ -275,7 +291,8 @@ impl Arrival {
         let peer = self.hub.register(address, self.ruling);
         let mut server = self.server;
         server.transport_config(transport(peer.clone(), ruled));
-        let connecting = self.incoming.accept_with(Arc::new(server)).map_err(|e| named(&e))?;
+        let connecting = on_behalf_of(&peer, || self.incoming.accept_with(Arc::new(server)));
+        let connecting = connecting.map_err(|e| named(&e))?;
         let inner = connecting.await.map_err(|e| named(&e))?;
         Ok(Connection { inner, peer })
     }

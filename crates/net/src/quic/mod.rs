@@ -41,7 +41,9 @@
 mod endpoint;
 mod gate;
 mod governor;
+mod hub;
 mod identity;
+mod incoming;
 mod judge;
 mod peer;
 mod socket;

@@ -1,36 +1,34 @@
 //! One flow to another program: shims that go out, answers that come in, and the other way round.
 
-use std::collections::VecDeque;
-use std::net::{IpAddr, SocketAddr};
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
-use levelflow_protocols::shim::{ETHERNET, IPV4, IPV6, LENGTH, LONGEST, Shim, UDP};
+use levelflow_protocols::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
 use levelflow_protocols::{AnyParams, Bottleneck, Kind, SenderLaw};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use noq::udp::{RecvMeta, Transmit};
 
 use super::gate::{Gate, quantum};
+use super::hub::{Entry, Flows};
+use super::incoming::Incoming;
 use super::judge::{Control, Judge};
 use super::socket::Core;
 use super::timer::Job;
 use crate::clock::{span, stamp};
-use crate::flow::{Counters, Receiver, Sender};
+use crate::flow::{Counters, Sender};
+use crate::load::overhead;
 
 /// Datagrams from this size on are data, which the law rates and routers see; smaller ones acknowledge and control.
 pub(super) const DATA: usize = 600;
 /// Size of a QUIC datagram once the path's MTU is known, before shim and header.
 pub(super) const DATAGRAM: u16 = 1400;
 /// A flow that was idle for this long, and for [`IDLE_RTTS`], begins anew: what it was told is not true any more.
-const IDLE: Duration = Duration::from_secs(2);
+pub(super) const IDLE: Duration = Duration::from_secs(2);
 const IDLE_RTTS: u64 = 8;
 /// An answer waits this long for a datagram that takes it along.
 const HOLD: std::time::Duration = std::time::Duration::from_millis(1);
-const MOST_HELD: usize = 64;
-/// Most flows of one peer whose receiver is remembered.
-const MOST_FLOWS: usize = 4;
 /// A window that never limits.
 const OPEN: u64 = 1 << 40;
 
@@ -60,6 +58,7 @@ pub struct Status {
 struct Outgoing {
     ruling: Ruling,
     sender: Sender,
+    entry: Entry,
     judge: Judge,
     gate: Gate,
     /// When data last left, and when an answer last came (or could first have come).
@@ -69,25 +68,9 @@ struct Outgoing {
     waiting: Vec<Waker>,
 }
 
-/// An answer that waits.
-struct Held {
-    wire: [u8; LONGEST],
-    length: usize,
-    since: u64,
-    to: SocketAddr,
-    from: Option<IpAddr>,
-}
-
-struct Incoming {
-    flow: u32,
-    receiver: Receiver,
-    used: Time,
-}
-
 struct State {
     outgoing: Option<Outgoing>,
-    incoming: Vec<Incoming>,
-    held: VecDeque<Held>,
+    incoming: Incoming,
     scheduled: bool,
     datagram: u64,
 }
@@ -110,9 +93,11 @@ impl std::fmt::Debug for Peer {
 }
 
 impl Outgoing {
-    fn new(ruling: Ruling, now: Time) -> Self {
+    fn new(ruling: Ruling, now: Time, flows: &Arc<Flows>, own: &Weak<Peer>) -> Self {
+        let sender = flow(&ruling);
         Self {
-            sender: flow(&ruling),
+            entry: Flows::enter(flows, sender.flow(), own),
+            sender,
             ruling,
             judge: Judge::new(),
             gate: Gate::new(now),
@@ -142,6 +127,7 @@ impl Outgoing {
         if self.sent.is_none_or(|sent| now.since(sent) > idle) {
             if self.sent.is_some() {
                 self.sender = flow(&self.ruling);
+                self.entry = self.entry.replaced_by(self.sender.flow());
                 self.gate = Gate::new(now);
             }
             self.heard = now;
@@ -166,16 +152,6 @@ fn flow(ruling: &Ruling) -> Sender {
     }
 }
 
-/// What Ethernet, IP and UDP add.
-fn below(address: &SocketAddr) -> usize {
-    let ip = if address.ip().to_canonical().is_ipv4() {
-        IPV4
-    } else {
-        IPV6
-    };
-    ETHERNET + ip + UDP
-}
-
 /// Whether these are data; see [`DATA`].
 fn is_data(transmit: &Transmit<'_>) -> bool {
     transmit
@@ -189,18 +165,17 @@ impl Peer {
     pub fn new(core: Arc<Core>, ruling: Option<Ruling>) -> Arc<Self> {
         let now = core.clock.now();
         Arc::new_cyclic(|own| Self {
-            core,
             own: own.clone(),
             state: Mutex::new(State {
-                outgoing: ruling.map(|ruling| Outgoing::new(ruling, now)),
-                incoming: Vec::new(),
-                held: VecDeque::new(),
+                outgoing: ruling.map(|ruling| Outgoing::new(ruling, now, &core.outgoing, own)),
+                incoming: Incoming::new(core.incoming.clone(), own.clone()),
                 scheduled: false,
                 datagram: 1200,
             }),
             control: AtomicU8::new(Control::Standard as u8),
             window: AtomicU64::new(OPEN),
             quantum: AtomicU64::new(u64::from(DATAGRAM)),
+            core,
         })
     }
 
@@ -242,15 +217,6 @@ impl Peer {
     /// Name of the law, if there is one.
     pub fn law(&self) -> Option<&'static str> {
         self.lock().outgoing.as_ref().map(|o| o.ruling.params.law().name)
-    }
-
-    /// Whether a flow of that number belongs to this peer: one of ours that it answers, or one of its own.
-    pub fn knows(&self, shim: &Shim) -> bool {
-        let state = self.lock();
-        match shim.kind {
-            Kind::Ack => state.outgoing.as_ref().is_some_and(|o| o.sender.flow() == shim.flow),
-            _ => state.incoming.iter().any(|i| i.flow == shim.flow),
-        }
     }
 
     /// The connection found another size of datagrams.
@@ -310,7 +276,7 @@ impl Peer {
         let state = &mut *state;
         let alone = transmit.segment_size.is_none_or(|size| size >= transmit.contents.len());
         let answer = if alone && transmit.contents.len() <= 1200 {
-            state.held.pop_front()
+            state.incoming.held.pop_front()
         } else {
             None
         };
@@ -334,32 +300,17 @@ impl Peer {
         transmit.segment_size.map(|size| size + prefix)
     }
 
-    /// Takes the shims off a datagram; gives where the rest begins.
-    pub fn take(&self, datagram: &[u8], meta: &RecvMeta) -> usize {
-        let Ok((shim, header, mut rest)) = Shim::decode(datagram) else {
-            return 0;
-        };
-        let mut state = self.lock();
-        self.take_shim(&mut state, &shim, header, datagram.len(), meta);
-        let second = if shim.more { Shim::decode(rest).ok() } else { None };
-        if let Some((second, header, after)) = second {
-            self.take_shim(&mut state, &second, header, datagram.len(), meta);
-            rest = after;
-        }
-        datagram.len() - rest.len()
-    }
-
-    fn take_shim(&self, state: &mut State, shim: &Shim, header: &[u8], length: usize, meta: &RecvMeta) {
+    /// A packet of the other end's flow arrived: prepares its answer.
+    pub fn hold(&self, shim: &Shim, header: &[u8], length: usize, meta: &RecvMeta) {
+        let size = Bytes::new((overhead(&meta.addr) + length) as u64);
         let now = self.core.clock.now();
-        if shim.kind == Kind::Ack {
-            self.on_answer(state, now, shim, header);
-        } else {
-            let size = Bytes::new((below(&meta.addr) + length) as u64);
-            state.hold(now, shim, header, size, meta);
-        }
+        self.lock().incoming.hold(now, shim, header, size, meta);
     }
 
-    fn on_answer(&self, state: &mut State, now: Time, shim: &Shim, header: &[u8]) {
+    /// An answer to a packet of ours arrived, perhaps.
+    pub fn on_answer(&self, shim: &Shim, header: &[u8]) {
+        let now = self.core.clock.now();
+        let mut state = self.lock();
         let Some(outgoing) = &mut state.outgoing else { return };
         let (rate, control) = (outgoing.sender.rate(), outgoing.judge.control());
         let Ok(answer) = outgoing.sender.on_answer(now, stamp(), shim, header) else {
@@ -376,16 +327,16 @@ impl Peer {
         if new > rate || outgoing.judge.control() != control {
             outgoing.wake();
         }
-        self.publish(state);
+        self.publish(&state);
     }
 
     /// What arrived together has been taken: sees to it that answers leave soon.
     pub fn after_batch(&self) {
         let mut state = self.lock();
-        if state.held.len() > 1 {
+        if state.incoming.held.len() > 1 {
             drop(state);
             self.send_answers();
-        } else if !state.held.is_empty() && !state.scheduled {
+        } else if !state.incoming.held.is_empty() && !state.scheduled {
             state.scheduled = true;
             drop(state);
             self.core.timer.at(Instant::now() + HOLD, Job::Answer(self.own.clone()));
@@ -397,7 +348,7 @@ impl Peer {
         let held = {
             let mut state = self.lock();
             state.scheduled = false;
-            std::mem::take(&mut state.held)
+            std::mem::take(&mut state.incoming.held)
         };
         let mut wire = Vec::with_capacity(LONGEST);
         for answer in held {
@@ -420,7 +371,7 @@ fn lay_data(outgoing: &mut Outgoing, now: Time, transmit: &Transmit<'_>, more: b
     outgoing.before_data(now);
     let contents = transmit.contents;
     let prefix = LENGTH + outgoing.sender.params().law().header_bytes;
-    let below = below(&transmit.destination);
+    let below = overhead(&transmit.destination);
     let mut bytes = 0;
     for segment in contents.chunks(transmit.segment_size.unwrap_or(contents.len()).max(1)) {
         let size = (below + prefix + segment.len()) as u64;
@@ -437,68 +388,4 @@ fn lay_data(outgoing: &mut Outgoing, now: Time, transmit: &Transmit<'_>, more: b
         outgoing.gate.pass(now, bytes, rate);
     }
     prefix
-}
-
-impl Held {
-    /// Appends the answer; the time in it is moved by how long it was held.
-    fn write(&self, out: &mut Vec<u8>) {
-        let begin = out.len();
-        out.extend_from_slice(&self.wire[..self.length]);
-        if let Some(time) = out.get_mut(begin + 16..begin + 24) {
-            let mut bytes = [0; 8];
-            bytes.copy_from_slice(time);
-            let moved = u64::from_be_bytes(bytes).saturating_add(stamp().saturating_sub(self.since));
-            time.copy_from_slice(&moved.to_be_bytes());
-        }
-    }
-}
-
-impl State {
-    /// Prepares the answer to a packet.
-    fn hold(&mut self, now: Time, shim: &Shim, header: &[u8], size: Bytes, meta: &RecvMeta) {
-        let Some(incoming) = self.receiver(now, shim) else {
-            return;
-        };
-        incoming.on_arrival(shim.number);
-        let mut wire = [0; LONGEST];
-        let marked = meta.ecn == Some(noq::udp::EcnCodepoint::Ce);
-        let Ok(length) = incoming.answer(now, shim, header, size, marked, &mut wire) else {
-            return;
-        };
-        if !super::answers_each(shim.law) {
-            self.held.clear();
-        } else if self.held.len() >= MOST_HELD {
-            self.held.pop_front();
-        }
-        self.held.push_back(Held {
-            wire,
-            length,
-            since: stamp(),
-            to: meta.addr,
-            from: meta.dst_ip,
-        });
-    }
-
-    fn receiver(&mut self, now: Time, shim: &Shim) -> Option<&mut Receiver> {
-        let index = match self.incoming.iter().position(|i| i.flow == shim.flow) {
-            Some(index) => index,
-            None => {
-                let receiver = Receiver::new(shim.law).filter(|_| shim.law != 0)?;
-                let new = Incoming {
-                    flow: shim.flow,
-                    receiver,
-                    used: now,
-                };
-                if self.incoming.len() < MOST_FLOWS {
-                    self.incoming.push(new);
-                } else if let Some(oldest) = self.incoming.iter_mut().min_by_key(|i| i.used) {
-                    *oldest = new;
-                }
-                self.incoming.iter().position(|i| i.flow == shim.flow)?
-            }
-        };
-        let incoming = self.incoming.get_mut(index)?;
-        incoming.used = now;
-        Some(&mut incoming.receiver)
-    }
 }

@@ -1,26 +1,22 @@
 //! The UDP socket of an endpoint: puts shims before what QUIC sends and takes them off what it receives.
 
-use std::collections::HashMap;
+use std::cell::Cell;
 use std::future::Future;
 use std::io::{self, IoSliceMut};
-use std::net::{IpAddr, SocketAddr};
+use std::net::SocketAddr;
 use std::num::NonZeroUsize;
 use std::pin::Pin;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use levelflow_protocols::Kind;
-use levelflow_protocols::shim::Shim;
 use noq::udp::{RecvMeta, Transmit, UdpSocketState};
 use noq::{AsyncUdpSocket, UdpSender};
 use tokio::io::Interest;
 
-use super::peer::{Peer, Ruling};
+use super::hub::{Flows, Hub, alone};
+use super::peer::Peer;
 use super::timer::Timer;
 use crate::clock::Clock;
-
-/// Most strangers of whom it is remembered which law they speak; then all are forgotten.
-const MOST_STRANGERS: usize = 4096;
 
 /// What all parts of an endpoint share.
 #[derive(Debug)]
@@ -29,6 +25,9 @@ pub(super) struct Core {
     state: UdpSocketState,
     pub timer: Timer,
     pub clock: Clock,
+    /// Whose the flows are that leave here, and those that come.
+    pub outgoing: Arc<Flows>,
+    pub incoming: Arc<Flows>,
 }
 
 impl Core {
@@ -39,6 +38,8 @@ impl Core {
             io: tokio::net::UdpSocket::from_std(socket)?,
             timer: Timer::start()?,
             clock: Clock::start(),
+            outgoing: Arc::default(),
+            incoming: Arc::default(),
         })
     }
 
@@ -48,140 +49,17 @@ impl Core {
     }
 }
 
-#[derive(Debug, Default)]
-struct Peers {
-    known: HashMap<(IpAddr, u16), Weak<Peer>>,
-    /// Which law strangers spoke last.
-    strangers: HashMap<(IpAddr, u16), u8>,
+thread_local! {
+    /// Whose the next sender is that a socket makes on this thread.
+    static NEXT: Cell<Option<Arc<Peer>>> = const { Cell::new(None) };
 }
 
-fn key(address: SocketAddr) -> (IpAddr, u16) {
-    (address.ip().to_canonical(), address.port())
-}
-
-/// Who is at which address.
-#[derive(Debug)]
-pub(super) struct Hub {
-    pub core: Arc<Core>,
-    peers: Mutex<Peers>,
-}
-
-impl Hub {
-    pub fn new(core: Arc<Core>) -> Arc<Self> {
-        let peers = Mutex::default();
-        Arc::new(Self { core, peers })
-    }
-
-    fn lock(&self) -> MutexGuard<'_, Peers> {
-        self.peers.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// The peer at an address; a new one is under the law that `ruling` chooses.
-    pub fn register(&self, address: SocketAddr, ruling: Option<Ruling>) -> Arc<Peer> {
-        let mut peers = self.lock();
-        if let Some(peer) = peers.known.get(&key(address)).and_then(Weak::upgrade) {
-            return peer;
-        }
-        let peer = Peer::new(self.core.clone(), ruling);
-        peers.known.retain(|_, peer| peer.strong_count() > 0);
-        peers.strangers.remove(&key(address));
-        peers.known.insert(key(address), Arc::downgrade(&peer));
-        peer
-    }
-
-    /// Number of the law that a stranger spoke last.
-    pub fn heard(&self, address: SocketAddr) -> Option<u8> {
-        self.lock().strangers.get(&key(address)).copied()
-    }
-
-    fn find(&self, address: SocketAddr) -> Option<Arc<Peer>> {
-        self.lock().known.get(&key(address)).and_then(Weak::upgrade)
-    }
-
-    /// Takes the shims off a datagram of nobody known; gives where the rest begins. A peer that moved is found by the number
-    /// of its flow.
-    fn take(&self, datagram: &[u8], meta: &RecvMeta) -> usize {
-        let Ok((shim, _, rest)) = Shim::decode(datagram) else {
-            return 0;
-        };
-        let mut peers = self.lock();
-        let moved = peers
-            .known
-            .values()
-            .filter_map(Weak::upgrade)
-            .find(|peer| peer.knows(&shim));
-        if let Some(peer) = moved {
-            peers.known.insert(key(meta.addr), Arc::downgrade(&peer));
-            return peer.take(datagram, meta);
-        }
-        if shim.kind != Kind::Ack {
-            if peers.strangers.len() >= MOST_STRANGERS {
-                peers.strangers.clear();
-            }
-            peers.strangers.insert(key(meta.addr), shim.law);
-        }
-        let rest = match Shim::decode(rest) {
-            Ok((_, _, after)) if shim.more => after,
-            _ => rest,
-        };
-        datagram.len() - rest.len()
-    }
-
-    /// Takes the shims off all datagrams in a buffer, and closes the gaps. Those that do not fit into what `meta` can say
-    /// go to `spill`.
-    fn strip(&self, buffer: &mut [u8], meta: &mut RecvMeta, spill: &mut Vec<(RecvMeta, Vec<u8>)>) {
-        let peer = self.find(meta.addr);
-        let (whole, stride) = (meta.len.min(buffer.len()), meta.stride.max(1));
-        let mut fits = Fits::default();
-        let mut read = 0;
-        while read < whole {
-            let end = (read + stride).min(whole);
-            let datagram = &buffer[read..end];
-            let skip = match &peer {
-                Some(peer) => peer.take(datagram, meta),
-                None => self.take(datagram, meta),
-            };
-            let rest = read + skip..end;
-            if !rest.is_empty() {
-                if fits.takes(rest.len()) {
-                    buffer.copy_within(rest.clone(), fits.length);
-                    fits.length += rest.len();
-                } else {
-                    spill.push((alone(meta, rest.len()), buffer[rest].to_vec()));
-                }
-            }
-            read = end;
-        }
-        (meta.len, meta.stride) = (fits.length, fits.stride);
-        if let Some(peer) = peer {
-            peer.after_batch();
-        }
-    }
-}
-
-fn alone(meta: &RecvMeta, length: usize) -> RecvMeta {
-    let mut alone = *meta;
-    (alone.len, alone.stride) = (length, length);
-    alone
-}
-
-/// Datagrams in one buffer have one length, but for the last, which may be shorter.
-#[derive(Default)]
-struct Fits {
-    length: usize,
-    stride: usize,
-    full: bool,
-}
-
-impl Fits {
-    fn takes(&mut self, length: usize) -> bool {
-        if self.length == 0 {
-            self.stride = length;
-        }
-        let fits = !self.full && length <= self.stride;
-        self.full |= length < self.stride;
-        fits
-    }
+/// Does what makes a connection, whose datagrams then leave as the peer says.
+pub(super) fn on_behalf_of<T>(peer: &Arc<Peer>, connect: impl FnOnce() -> T) -> T {
+    NEXT.set(Some(peer.clone()));
+    let made = connect();
+    NEXT.take();
+    made
 }
 
 /// See the [module](self).
@@ -211,7 +89,8 @@ impl Socket {
 impl AsyncUdpSocket for Socket {
     fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
         Box::pin(Outlet {
-            hub: self.hub.clone(),
+            core: self.hub.core.clone(),
+            peer: NEXT.take(),
             writable: None,
             laid: Vec::new(),
             segment: None,
@@ -263,7 +142,9 @@ type Writable = Pin<Box<dyn Future<Output = io::Result<()>> + Send + Sync>>;
 
 /// Where the datagrams of one connection leave.
 struct Outlet {
-    hub: Arc<Hub>,
+    core: Arc<Core>,
+    /// None for what the endpoint itself sends to those who are not connected.
+    peer: Option<Arc<Peer>>,
     /// Waits until the socket takes more.
     writable: Option<Writable>,
     /// What is about to leave for the transmit that was offered last, and its segments; valid if `ready`.
@@ -281,12 +162,9 @@ impl std::fmt::Debug for Outlet {
 impl UdpSender for Outlet {
     fn poll_send(mut self: Pin<&mut Self>, transmit: &Transmit<'_>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
-        let peer = if this.ready {
-            None
-        } else {
-            this.hub.find(transmit.destination)
-        };
-        if peer.as_ref().is_some_and(|peer| peer.must_wait(transmit, cx.waker())) {
+        if let Some(peer) = this.peer.as_ref().filter(|_| !this.ready)
+            && peer.must_wait(transmit, cx.waker())
+        {
             return Poll::Pending;
         }
         loop {
@@ -296,7 +174,7 @@ impl UdpSender for Outlet {
             }
             if !this.ready {
                 this.laid.clear();
-                this.segment = match &peer {
+                this.segment = match &this.peer {
                     Some(peer) => peer.lay(transmit, &mut this.laid),
                     None => {
                         this.laid.extend_from_slice(transmit.contents);
@@ -305,14 +183,14 @@ impl UdpSender for Outlet {
                 };
                 this.ready = true;
             }
-            let sent = this.hub.core.try_send(&Transmit {
+            let sent = this.core.try_send(&Transmit {
                 contents: &this.laid,
                 segment_size: this.segment,
                 ..*transmit
             });
             match sent {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    let core = this.hub.core.clone();
+                    let core = this.core.clone();
                     this.writable = Some(Box::pin(async move { core.io.writable().await }));
                 }
                 // Any other error is as a lost packet: too large for the link, or the way is blocked for now.
@@ -325,6 +203,47 @@ impl UdpSender for Outlet {
     }
 
     fn max_transmit_segments(&self) -> NonZeroUsize {
-        self.hub.core.state.max_gso_segments()
+        self.core.state.max_gso_segments()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
+        /// What was spilled comes out in order, once, as much of it as there is room for.
+        #[test]
+        fn what_was_spilled_comes_out_once(
+            lengths in prop::collection::vec(1_usize..300, 0..20),
+            rooms in prop::collection::vec(0_usize..300, 1..5),
+            metas in 1_usize..5,
+        ) {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let _inside = runtime.enter();
+            let own = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+            let mut socket = Socket::new(Hub::new(Arc::new(Core::new(own).unwrap())));
+            let spilled = lengths.iter().enumerate().map(|(i, length)| (RecvMeta::default(), vec![i as u8; *length]));
+            socket.spill.extend(spilled);
+            let mut next = 0;
+            while next < lengths.len() {
+                let mut buffers: Vec<Vec<u8>> = rooms.iter().map(|room| vec![255; *room]).collect();
+                let mut slices: Vec<IoSliceMut<'_>> = buffers.iter_mut().map(|b| IoSliceMut::new(b)).collect();
+                let mut meta = vec![RecvMeta::default(); metas];
+                let count = socket.unspill(&mut slices, &mut meta);
+                prop_assert!((1..=rooms.len().min(metas)).contains(&count));
+                for (meta, buffer) in meta.iter().zip(&buffers).take(count) {
+                    prop_assert_eq!(meta.len, lengths[next].min(buffer.len()));
+                    prop_assert_eq!(meta.stride, meta.len);
+                    prop_assert!(buffer[..meta.len].iter().all(|byte| usize::from(*byte) == next));
+                    next += 1;
+                }
+            }
+            prop_assert!(socket.spill.is_empty());
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Connections over loopback, and through a small router of the law.
 
+mod moving;
 mod router;
 
 use std::net::SocketAddr;

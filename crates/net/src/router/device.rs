@@ -12,7 +12,7 @@ use super::snapshot::{Board, Snapshot};
 use super::stop::Stop;
 use crate::clock::Clock;
 use crate::journal::Logging;
-use crate::{Error, sys};
+use crate::{Error, sys, terminal};
 
 /// Time between two looks whether the device is up.
 const LOOK: Duration = Duration::from_ms(500);
@@ -153,8 +153,8 @@ impl<D: DataPath> Attached<D> {
         let name = &self.device.name;
         match (self.presence, now) {
             (_, Presence::Gone) => return Err(Error::failed(format!("{name}: the device is gone"))),
-            (Presence::Up, Presence::Down) => eprintln!("levelflow-net: {name} is down; waiting for it"),
-            (Presence::Down, Presence::Up) => eprintln!("levelflow-net: {name} is up"),
+            (Presence::Up, Presence::Down) => terminal::warn(format!("{name} is down; waiting for it")),
+            (Presence::Down, Presence::Up) => terminal::warn(format!("{name} is up")),
             _ => {}
         }
         self.presence = now;

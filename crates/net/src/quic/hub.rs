@@ -1,0 +1,216 @@
+//! Whose datagrams they are: puts what arrives to the peer that it is for, without its shims.
+//!
+//! Anybody can send a shim from any address. So an answer counts for whose flow it names, wherever it comes from; data are
+//! answered by the peer at their address, and those of a peer that moved by the number of their flow. Nothing that arrives makes
+//! an entry here, but for a bounded number of strangers; only connections do.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+
+use levelflow_protocols::Kind;
+use levelflow_protocols::shim::Shim;
+use noq::udp::RecvMeta;
+
+use super::peer::{Peer, Ruling};
+use super::socket::Core;
+
+/// Most strangers of whom it is remembered which law they speak; then all are forgotten.
+const MOST_STRANGERS: usize = 4096;
+
+type Address = (IpAddr, u16);
+
+fn key(address: SocketAddr) -> Address {
+    (address.ip().to_canonical(), address.port())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Peers by the numbers of flows.
+#[derive(Debug, Default)]
+pub(super) struct Flows(Mutex<HashMap<u32, Weak<Peer>>>);
+
+impl Flows {
+    /// From now on a flow is that peer's, unless it is another's already.
+    pub fn enter(flows: &Arc<Self>, flow: u32, peer: &Weak<Peer>) -> Entry {
+        lock(&flows.0).entry(flow).or_insert_with(|| peer.clone());
+        Entry {
+            flows: flows.clone(),
+            flow,
+            peer: peer.clone(),
+        }
+    }
+
+    fn find(&self, flow: u32) -> Option<Arc<Peer>> {
+        lock(&self.0).get(&flow).and_then(Weak::upgrade)
+    }
+}
+
+/// That a flow is a peer's, until this is dropped.
+#[derive(Debug)]
+pub(super) struct Entry {
+    flows: Arc<Flows>,
+    flow: u32,
+    peer: Weak<Peer>,
+}
+
+impl Entry {
+    /// Another flow of the same peer.
+    pub fn replaced_by(&self, flow: u32) -> Self {
+        Flows::enter(&self.flows, flow, &self.peer)
+    }
+}
+
+impl Drop for Entry {
+    fn drop(&mut self) {
+        let mut flows = lock(&self.flows.0);
+        if flows.get(&self.flow).is_some_and(|peer| peer.ptr_eq(&self.peer)) {
+            flows.remove(&self.flow);
+        }
+    }
+}
+
+#[derive(Debug, Default)]
+struct Peers {
+    /// One for each connection, in the order in which they came.
+    known: HashMap<Address, Vec<Weak<Peer>>>,
+    /// Which law strangers spoke last.
+    strangers: HashMap<Address, u8>,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Hub {
+    pub core: Arc<Core>,
+    peers: Mutex<Peers>,
+}
+
+impl Hub {
+    pub fn new(core: Arc<Core>) -> Arc<Self> {
+        let peers = Mutex::default();
+        Arc::new(Self { core, peers })
+    }
+
+    /// A peer for a connection with that address, under the law that `ruling` chooses.
+    pub fn register(&self, address: SocketAddr, ruling: Option<Ruling>) -> Arc<Peer> {
+        let peer = Peer::new(self.core.clone(), ruling);
+        let mut peers = lock(&self.peers);
+        peers.known.retain(|_, there| {
+            there.retain(|peer| peer.strong_count() > 0);
+            !there.is_empty()
+        });
+        peers.strangers.remove(&key(address));
+        let there = peers.known.entry(key(address)).or_default();
+        there.push(Arc::downgrade(&peer));
+        peer
+    }
+
+    /// Number of the law that a stranger spoke last.
+    pub fn heard(&self, address: SocketAddr) -> Option<u8> {
+        lock(&self.peers).strangers.get(&key(address)).copied()
+    }
+
+    fn at(&self, address: SocketAddr) -> Option<Arc<Peer>> {
+        let peers = lock(&self.peers);
+        peers.known.get(&key(address))?.iter().find_map(Weak::upgrade)
+    }
+
+    /// Takes the shims off a datagram; gives where the rest begins. `here` is the peer at the address that it came from.
+    fn take(&self, datagram: &[u8], meta: &RecvMeta, here: Option<&Arc<Peer>>) -> usize {
+        let Ok((shim, header, mut rest)) = Shim::decode(datagram) else {
+            return 0;
+        };
+        if shim.kind == Kind::Ack {
+            self.answered(&shim, header);
+        } else if let Some(here) = here {
+            here.hold(&shim, header, datagram.len(), meta);
+        } else if let Some(moved) = self.core.incoming.find(shim.flow) {
+            moved.hold(&shim, header, datagram.len(), meta);
+            moved.after_batch();
+        } else {
+            self.note(meta.addr, shim.law);
+        }
+        if shim.more
+            && let Ok((second, header, after)) = Shim::decode(rest)
+        {
+            // What comes second is an answer, or nothing that we know.
+            if second.kind == Kind::Ack {
+                self.answered(&second, header);
+            }
+            rest = after;
+        }
+        datagram.len() - rest.len()
+    }
+
+    fn answered(&self, shim: &Shim, header: &[u8]) {
+        if let Some(peer) = self.core.outgoing.find(shim.flow) {
+            peer.on_answer(shim, header);
+        }
+    }
+
+    fn note(&self, stranger: SocketAddr, law: u8) {
+        let strangers = &mut lock(&self.peers).strangers;
+        if strangers.len() >= MOST_STRANGERS {
+            strangers.clear();
+        }
+        strangers.insert(key(stranger), law);
+    }
+
+    /// Takes the shims off all datagrams in a buffer, and closes the gaps. Those that do not fit into what `meta` can say
+    /// go to `spill`.
+    pub fn strip(&self, buffer: &mut [u8], meta: &mut RecvMeta, spill: &mut Vec<(RecvMeta, Vec<u8>)>) {
+        let here = self.at(meta.addr);
+        let (whole, stride) = (meta.len.min(buffer.len()), meta.stride.max(1));
+        let mut fits = Fits::default();
+        let mut read = 0;
+        while read < whole {
+            let end = read.saturating_add(stride).min(whole);
+            let skip = self.take(&buffer[read..end], meta, here.as_ref());
+            let rest = read + skip..end;
+            if !rest.is_empty() {
+                if fits.takes(rest.len()) {
+                    buffer.copy_within(rest.clone(), fits.length);
+                    fits.length += rest.len();
+                } else {
+                    spill.push((alone(meta, rest.len()), buffer[rest].to_vec()));
+                }
+            }
+            read = end;
+        }
+        (meta.len, meta.stride) = (fits.length, fits.stride);
+        if let Some(here) = here {
+            here.after_batch();
+        }
+    }
+}
+
+/// A datagram of that length, as the only one.
+pub(super) fn alone(meta: &RecvMeta, length: usize) -> RecvMeta {
+    let mut alone = *meta;
+    (alone.len, alone.stride) = (length, length);
+    alone
+}
+
+/// Datagrams in one buffer have one length, but for the last, which may be shorter.
+#[derive(Default)]
+struct Fits {
+    length: usize,
+    stride: usize,
+    full: bool,
+}
+
+impl Fits {
+    fn takes(&mut self, length: usize) -> bool {
+        if self.length == 0 {
+            self.stride = length;
+        }
+        let fits = !self.full && length <= self.stride;
+        self.full |= length < self.stride;
+        fits
+    }
+}
+
+#[cfg(test)]
+mod tests;
