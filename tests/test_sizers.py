@@ -71,6 +71,12 @@ def test_rules_are_those_of_theory(flows):
         assert scenario.resolve()["links"][0]["buffer"] == f"{max(int(packets), 1)} packets", rule
 
 
+def test_round_trips_uniform_on_a_point_are_that_long():
+    point, fixed = ({"uniform": ["50 ms", "50 ms"]}, "50 ms")
+    sizes = [bottleneck({"thumb": {}}).set("flow.x.rtt", rtt).resolve()["links"][0]["buffer"] for rtt in (point, fixed)]
+    assert sizes[0] == sizes[1] == "41 packets"
+
+
 def test_a_sizer_is_told_what_the_link_did():
     """Adaptive DropTail's buffer is the sum of what utilisation lacked, which the samples tell as well."""
     gain, target = 100.0, 0.9
@@ -126,6 +132,9 @@ def test_an_idle_port_keeps_its_buffer():
         ({"abs": {"loss": "2 %"}}, "plain number"),
         ({"abs_log": {"loss": 1.5}}, "out of range"),
         ({"bscl": {"flows": -1}}, "out of range"),
+        ({"bscl": {"flows": 0.5}}, "bscl, flows: must be at least 1"),
+        ({"avrachenkov": {"flows": 1e-9}}, "avrachenkov, flows: must be at least 1"),
+        ({"avrachenkov": {"flows": 1, "rtt": "1000 s"}}, "avrachenkov: gives .* packets; must be at most 1000000000"),
         (7, "size"),
     ],
 )

@@ -42,7 +42,7 @@ pub struct SizerInfo {
 pub struct Load {
     /// How long it lasted.
     pub elapsed: Duration,
-    /// Bytes that were taken into the queue.
+    /// Bytes that were taken into the queue, less those that it dropped later, in this interval or one before.
     pub admitted: Bytes,
     /// Bytes that were dropped.
     pub dropped: Bytes,

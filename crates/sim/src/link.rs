@@ -52,7 +52,8 @@ struct Aqm {
 struct Sizing {
     law: AnySizer,
     since: Time,
-    arrived: u64,
+    /// Most bytes so far that had arrived and were not dropped: fewer after a queue dropped what it had taken.
+    kept: u64,
     dropped: u64,
     sent: u64,
 }
@@ -151,7 +152,7 @@ impl<P: Protocol> Link<P> {
             Box::new(Sizing {
                 law: AnySizer::new(params, &info),
                 since: Time::ZERO,
-                arrived: 0,
+                kept: 0,
                 dropped: 0,
                 sent: 0,
             })
@@ -433,18 +434,22 @@ impl<P: Protocol> Link<P> {
     pub fn size_buffer(&mut self, now: Time) {
         let packets = self.queue_packets() as u32;
         let Some(sizing) = &mut self.sizing else { return };
-        let counted = (self.counters.arrived_bytes, self.counters.dropped_bytes);
-        let arrived = counted.0 - std::mem::replace(&mut sizing.arrived, counted.0);
-        let dropped = counted.1 - std::mem::replace(&mut sizing.dropped, counted.1);
-        let gone = counted.0 - counted.1 - self.queue_bytes;
+        let LinkCounters {
+            arrived_bytes,
+            dropped_bytes,
+            ..
+        } = self.counters;
+        let kept = arrived_bytes - dropped_bytes;
+        let gone = kept - self.queue_bytes;
         let load = Load {
             elapsed: now - std::mem::replace(&mut sizing.since, now),
-            admitted: Bytes::new(arrived - dropped),
-            dropped: Bytes::new(dropped),
+            admitted: Bytes::new(kept.saturating_sub(sizing.kept)),
+            dropped: Bytes::new(dropped_bytes - std::mem::replace(&mut sizing.dropped, dropped_bytes)),
             sent: Bytes::new(gone - std::mem::replace(&mut sizing.sent, gone)),
             queue: Bytes::new(self.queue_bytes),
             packets,
         };
+        sizing.kept = sizing.kept.max(kept);
         sizing.law.on_interval(&load);
         self.buffer = Buffer::Packets(sizing.law.packets() as u64);
     }

@@ -120,6 +120,9 @@ impl Scenario {
     }
 }
 
+/// Largest buffer that a rule may give, packets: that of sizers, too.
+const LARGEST_BUFFER: f64 = 1e9;
+
 /// A published rule: packets from what is known of a link.
 #[derive(Debug)]
 pub(super) struct Rule {
@@ -133,7 +136,7 @@ pub(super) struct Rule {
 
 const FLOWS: ParamSpec = ParamSpec {
     name: "flows",
-    doc: "flows on the link, N; 0 for those of the scenario",
+    doc: "flows on the link, N, at least 1; 0 for those of the scenario",
     unit: Unit::Number,
     default: 0.0,
     range: (0.0, 1e9),
@@ -178,11 +181,11 @@ pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "stanford",
         title: "Stanford: C R / sqrt(N), times a factor",
-        source: "Appenzeller, Keslassy, McKeown 2004; Zhang 2008, section VII.4 for the factor",
+        source: "Appenzeller, Keslassy, McKeown 2004; Zhang 2008, section VII.3.2 for the factor",
         params: &[
             FLOWS,
             RTT,
-            number("times", "factor", 2.0, (1e-6, 1e6), "Zhang 2008, section VII.4"),
+            number("times", "factor", 2.0, (1e-6, 1e6), "Zhang 2008, section VII.3.2"),
         ],
         size: |pipe, flows, rest| rest[0] * pipe / flows.sqrt(),
     },
@@ -223,7 +226,7 @@ pub(super) const RULES: &[Rule] = &[
                 "packets lost in a congestion event, per flow",
                 0.6,
                 (1e-6, 1e3),
-                "Zhang 2008, section VII.4",
+                "Zhang 2008, section VII.3.2",
             ),
         ],
         size: |pipe, flows, rest| {
@@ -320,7 +323,7 @@ pub(super) fn sized_in_force(choice: &BufferChoice) -> Option<Value> {
     Some(json!({ name: params }))
 }
 
-/// Packets by a rule, at least 1: of the largest packet of the flows whose data or answers cross the link.
+/// Packets by a rule, from 1, also where the formula says less, to [`LARGEST_BUFFER`]: of the largest packet of the flows whose data or answers cross the link.
 pub(super) fn by_rule(
     place: &str,
     rule: &Rule,
@@ -333,16 +336,23 @@ pub(super) fn by_rule(
         0.0 => {
             count(crossing).ok_or_else(|| needs("flows", "needs a number of flows: those on the link come and go"))?
         }
+        flows if flows < 1.0 => return Err(needs("flows", "must be at least 1, or 0 for those of the scenario")),
         flows => flows,
     };
     let rtt = match values[1] {
-        0.0 => harmonic(crossing).ok_or_else(|| needs("rtt", "needs a round-trip time: those on the link vary"))?,
+        0.0 => harmonic(crossing)
+            .ok_or_else(|| needs("rtt", "needs a round-trip time: those on the link vary or are 0"))?,
         rtt => rtt,
     };
     let packet = crossing.iter().map(|(flow, _)| flow.packet).max();
     let packet = packet.ok_or_else(|| needs("flows", "no flow crosses the link"))?;
     let pipe = link.capacity.bps() * rtt / packet.as_bits_f64();
-    Ok((rule.size)(pipe, flows, &values[2..]).max(1.0) as u64)
+    let packets = (rule.size)(pipe, flows, &values[2..]);
+    if packets > LARGEST_BUFFER {
+        let problem = format!("gives {packets:.3e} packets; must be at most {LARGEST_BUFFER}");
+        return Err(ScenarioError::at(format!("{place}, {}", rule.name), problem));
+    }
+    Ok(packets.max(1.0) as u64)
 }
 
 fn count(crossing: &[(&FlowSpec<Any>, Option<f64>)]) -> Option<f64> {
@@ -366,6 +376,7 @@ fn harmonic(crossing: &[(&FlowSpec<Any>, Option<f64>)]) -> Option<f64> {
         let one = match (&flow.rtt, fixed) {
             (None, Some(rtt)) => 1.0 / rtt,
             (Some(Dist::Constant(rtt)), _) => 1.0 / rtt,
+            (Some(Dist::Uniform { low, high }), _) if low == high => 1.0 / low,
             (Some(Dist::Uniform { low, high }), _) => (high / low).ln() / (high - low),
             _ => return None,
         };
