@@ -80,3 +80,9 @@ def test_what_is_no_result_gets_one_line(levelflow, finished, second):
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "not a result directory" in done.stderr
+
+
+def test_a_picture_that_cannot_be_written_gets_one_line(levelflow, finished):
+    done = levelflow("compare", str(finished.path), str(finished.path), "--out", "/dev/null/x.png")
+    assert done.returncode == 2
+    assert done.stderr == "levelflow: --out /dev/null/x.png: not a directory\n"

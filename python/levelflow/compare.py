@@ -142,9 +142,7 @@ def data(both: Pair) -> dict[str, Any]:
     for first, second in both.flows:
         row: dict[str, Any] = {"name": first["name"]}
         for name, flow, result in zip(both.names, (first, second), both.results, strict=True):
-            row[name] = {
-                key: flow[key] for key in ("law", "rate_bps", "delivered_bps", "share_bps", "distance", "loss")
-            }
+            row[name] = {key: flow[key] for key in FACTS}
             row[name] |= {f"wait_{key}_s": _wait(flow, result, key) for key in ("p50", "p99")}
         flows.append(row)
     keys = ("jain", "distance_max", "settling_s", "reference")

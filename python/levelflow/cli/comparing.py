@@ -32,7 +32,9 @@ def compare(
     target = out or second / "compare.png"
     try:
         save(comparing.picture(both), target)
-    except (OSError, ValueError) as error:
+    except OSError as error:
+        raise ScenarioError(f"--out {target}: {(error.strerror or str(error)).lower()}") from None
+    except ValueError as error:
         raise ScenarioError(f"--out {target}: {error}") from None
     if as_json:
         import json
