@@ -74,6 +74,11 @@ def test_a_bad_command_line_gets_one_line_and_no_results(levelflow, tmp_path, ar
     assert_refused(levelflow("run", *arguments), tmp_path, *words)
 
 
+@pytest.mark.parametrize("arguments", [["--nonsense"], ["--workers", "0"], ["no-such-claim"], ["--testbed", "--full"]])
+def test_bad_arguments_of_reproduce_get_one_line(levelflow, tmp_path, arguments):
+    assert_refused(levelflow("reproduce", *arguments), tmp_path)
+
+
 def test_a_directory_that_holds_something_else_is_left_alone(levelflow, tmp_path):
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "thesis.tex").write_text("precious")

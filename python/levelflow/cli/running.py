@@ -60,7 +60,7 @@ def reproduce(context: typer.Context) -> None:
 
     claims = typer.Typer(add_completion=False, rich_markup_mode=None)
     claims.command()(command)
-    claims(args=context.args, prog_name="levelflow reproduce")
+    raise typer.Exit(claims(args=context.args, prog_name="levelflow reproduce", standalone_mode=False) or 0)
 
 
 @app.command()
