@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 from conftest import COMMAND, network
 
-from levelflow import Interrupted, Result, plots, running
+from levelflow import Interrupted, Result, Scenario, ScenarioError, plots, running
 
 
 def files(folder):
@@ -66,6 +66,29 @@ def test_a_result_is_replaced_by_the_next_one_with_the_same_name(tmp_path):
         ["completions.parquet", "flows.parquet", "links.parquet", "manifest.json", "summary.json"]
     )
     assert Result.load(tmp_path / "r").flows["t"].max() == pytest.approx(2)
+
+
+def test_a_scenario_among_results_is_not_lost(tmp_path):
+    folder = tmp_path / "r"
+    network(duration="2 s").run(out=folder)
+    mine = folder / "scenario.toml"
+    mine.write_text(network(duration="1 s").to_toml())
+    written = mine.read_text()
+    with pytest.raises(ScenarioError, match="holds the scenario that is to run"):
+        Scenario.load(mine).run(out=folder / ".." / "r")
+    assert Result.load(folder).summary
+    network(duration="1 s").run(out=folder)
+    assert mine.read_text() == written
+
+
+def test_the_scenario_that_a_testbed_wrote_goes_with_its_result(tmp_path):
+    folder = tmp_path / "r"
+    network(duration="2 s").run(out=folder)
+    (folder / "scenario.toml").write_text("")
+    manifest = json.loads((folder / "manifest.json").read_text()) | {"network": {}}
+    (folder / "manifest.json").write_text(json.dumps(manifest))
+    network(duration="1 s").run(out=folder)
+    assert not (folder / "scenario.toml").exists()
 
 
 def test_what_is_no_result_is_refused(tmp_path):

@@ -91,7 +91,7 @@ class Recording:
         self.pending: dict[str, list[pl.DataFrame]] = {name: [] for name in TABLES}
         self.parts = 0
         if self.path:
-            _clear(self.path)
+            _clear(self.path, scenario.origin)
             self._write_manifest("partial", 0.0)
 
     def append(self, taken: dict[str, dict[str, tuple[str, bytes]]]) -> None:
@@ -186,15 +186,19 @@ def _named(index: np.ndarray[Any, np.dtype[Any]], names: list[str]) -> pl.Series
     return pl.Series([*names, None], dtype=pl.Enum(names)).gather(np.where(index < 0, len(names), index))
 
 
-def _clear(path: Path) -> None:
-    """Makes way for a result in `path`; refuses to touch a directory that holds anything else."""
+def _clear(path: Path, origin: str | None = None) -> None:
+    """Makes way for a result in `path`; refuses to touch a directory that holds anything else, or the file `origin`."""
     try:
         path.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise ScenarioError(f"{path}: cannot make this directory: {(error.strerror or '').lower()}") from None
-    if any(path.iterdir()) and _read_json(path / "manifest.json").get("format") != FORMAT:
+    manifest = _read_json(path / "manifest.json")
+    if any(path.iterdir()) and manifest.get("format") != FORMAT:
         raise ScenarioError(f"{path}: not empty and not a result directory; choose another with --out")
-    for name in ("manifest.json", "summary.json", "counters.json", "scenario.toml", *PICTURES):
+    if origin and Path(origin).resolve().parent == path.resolve():
+        raise ScenarioError(f"{path}: holds the scenario that is to run, {origin}; choose another with --out")
+    written = ["scenario.toml"] if "network" in manifest else []  # by `levelflow-net testbed`
+    for name in ("manifest.json", "summary.json", "counters.json", *written, *PICTURES):
         (path / name).unlink(missing_ok=True)
     for name in TABLES:
         table = path / f"{name}.parquet"

@@ -56,6 +56,7 @@ impl Testbed {
         let chosen = choose(&self.scenario, &self.changes, self.seed, self.scale)?;
         let name = format!("results/{}-network", chosen.scenario.name);
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from(name));
+        self.must_lie_outside(&out)?;
         if self.each_law.is_empty() {
             let plan = plan(&chosen.resolved)?;
             must_be_root()?;
@@ -64,6 +65,18 @@ impl Testbed {
             let runs = self.runs(&chosen)?;
             must_be_root()?;
             laws::compare(&runs, self.scale, &out, self.json)
+        }
+    }
+
+    /// The results take the place of what lies in their directory.
+    fn must_lie_outside(&self, out: &Path) -> Result<(), Error> {
+        let folder = self.scenario.canonicalize().ok();
+        match (folder.as_deref().and_then(Path::parent), out.canonicalize()) {
+            (Some(folder), Ok(results)) if folder == results => Err(Error::input(format!(
+                "{}: holds the scenario that is to run; choose another with --out",
+                out.display()
+            ))),
+            _ => Ok(()),
         }
     }
 

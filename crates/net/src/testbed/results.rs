@@ -172,6 +172,9 @@ fn clear(path: &Path) -> Result<(), Error> {
             "not empty and not a result directory; choose another with --out",
         ));
     }
+    if manifest["network"].is_null() && path.join("scenario.toml").exists() {
+        return Err(refuse("holds a scenario.toml of yours; choose another with --out"));
+    }
     let tables = TABLES.map(|name| format!("{name}.parquet"));
     for name in tables.iter().map(String::as_str).chain(LEFT) {
         let old = path.join(name);
@@ -325,6 +328,21 @@ mod tests {
         let refused = Recording::new(dir.path(), manifest()).unwrap_err().to_string();
         assert!(refused.contains("not empty and not a result directory"), "{refused}");
         assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_scenario_beside_a_result_of_the_simulator_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Recording::new(dir.path(), manifest()).unwrap());
+        let mine = dir.path().join("scenario.toml");
+        fs::write(&mine, "all of it").unwrap();
+        let refused = Recording::new(dir.path(), manifest()).unwrap_err().to_string();
+        assert!(refused.contains("holds a scenario.toml of yours"), "{refused}");
+        assert_eq!(fs::read_to_string(&mine).unwrap(), "all of it");
+        let ours = json!({ "format": FORMAT, "network": {} });
+        fs::write(dir.path().join("manifest.json"), ours.to_string()).unwrap();
+        drop(Recording::new(dir.path(), manifest()).unwrap());
+        assert!(!mine.exists());
     }
 
     #[test]
