@@ -43,7 +43,7 @@ impl Effort {
         rounds: 9,
         packets: 60_000,
         bytes: 64 << 20,
-        budget: Duration::from_secs(22),
+        budget: Duration::from_secs(18),
     };
 }
 

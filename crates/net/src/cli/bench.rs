@@ -72,31 +72,32 @@ fn print(report: &Report) {
     for row in &report.rows {
         if row.part != part {
             part = row.part;
-            heading(row);
+            let counted = report.rows.iter().any(|r| r.part == part && r.program_ns.is_some());
+            heading(row, if counted { "in program" } else { "" });
         }
         line(row);
     }
 }
 
-fn heading(row: &Row) {
+fn heading(row: &Row, last: &str) {
     let rounds = if row.rounds == 1 { "round" } else { "rounds" };
     println!("\n{}, {} {rounds}", row.part, row.rounds);
-    println!(
-        "  {:20} {:>12} {:>6} {:>13} {:>13} {:>6} {:>11}",
+    let line = format!(
+        "  {:20} {:>12} {:>6} {:>13} {:>13} {:>6} {last:>11}",
         "",
         format!("ns/{}", row.unit),
         "ratio",
         "from .. to",
         format!("{}/s", row.unit),
-        "ratio",
-        "in program"
+        "ratio"
     );
+    println!("{}", line.trim_end());
 }
 
 fn line(row: &Row) {
     let (least, most) = row.ratios;
     let inside = row.program_ns.map_or_else(String::new, |ns| format!("{ns:.0} ns"));
-    println!(
+    let line = format!(
         "  {:20} {:>12.0} {:>6.2} {:>13} {:>13.0} {:>6.2} {inside:>11}",
         row.case,
         row.ns,
@@ -105,4 +106,5 @@ fn line(row: &Row) {
         row.per_second,
         row.speed_ratio
     );
+    println!("{}", line.trim_end());
 }
