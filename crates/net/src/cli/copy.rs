@@ -16,6 +16,7 @@ use super::serve::{runtime, token};
 use crate::Error;
 use crate::copy::{Options, Outcome, PROTOCOL, Place, Progress, Remembered, Session, folder, known_hosts, run};
 use crate::quic::{Config, Endpoint, Fingerprint, Identity, Trust};
+use crate::terminal::{plain, warn};
 
 const EXAMPLES: &str = "Examples:
   levelflow-net copy --trust-new server:4433/results .            # the first time: note the server's key
@@ -202,13 +203,13 @@ impl Copy {
         if self.json {
             println!("{}", serde_json::to_string_pretty(outcome).map_err(Error::failed)?);
         } else if !self.quiet {
-            println!("{}", summary(outcome));
+            println!("{}", plain(&summary(outcome)));
         }
         let Some(first) = outcome.errors.first() else {
             return Ok(());
         };
         for error in outcome.errors.iter().skip(1) {
-            eprintln!("levelflow-net: {error}");
+            warn(error);
         }
         Err(Error::failed(first))
     }

@@ -54,6 +54,9 @@ pub struct Outcome {
     pub errors: Vec<String>,
 }
 
+/// Room for what a server says that it has, bytes: two million names or so.
+const MOST_LISTED: usize = 256 << 20;
+
 /// A connection to a server of files.
 #[derive(Debug, Clone)]
 pub struct Session {
@@ -95,13 +98,27 @@ impl Session {
     }
 
     pub(super) async fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
+        self.list_within(path, MOST_LISTED).await
+    }
+
+    /// As [`list`](Self::list), up to so many bytes.
+    pub(super) async fn list_within(&self, path: &str, most: usize) -> Result<Vec<Entry>, Error> {
         let path = path.to_owned();
         let (_, mut receive) = self.ask(&Request::List { path }).await?;
-        let mut entries = Vec::new();
+        let (mut entries, mut bytes) = (Vec::new(), 0);
         loop {
             match answer(&mut receive).await? {
                 Reply::Done => return Ok(entries),
-                Reply::Entry { path, directory, size } => entries.push(Entry { path, directory, size }),
+                Reply::Entry { path, directory, size } => {
+                    bytes += size_of::<Entry>() + path.len();
+                    if bytes > most {
+                        let most = most >> 20;
+                        return Err(Error::failed(format!(
+                            "the server lists more than {most} MiB of names: copy its directories one by one"
+                        )));
+                    }
+                    entries.push(Entry { path, directory, size });
+                }
                 other => return Err(unasked(&other)),
             }
         }
@@ -202,7 +219,7 @@ const SAYS: &str = "the server says: ";
 
 async fn answer(stream: &mut RecvStream) -> Result<Reply, Error> {
     match message::read(stream).await? {
-        Reply::Refused { why } => Err(Error::failed(format!("{SAYS}{}", why.replace(char::is_control, " ")))),
+        Reply::Refused { why } => Err(Error::failed(format!("{SAYS}{why}"))),
         reply => Ok(reply),
     }
 }

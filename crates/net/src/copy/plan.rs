@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::client::Session;
-use super::root::{Root, beside};
+use super::root::{Found, Root, beside};
 use crate::Error;
 
 /// A place here or at a server.
@@ -143,15 +143,18 @@ fn upload_directory(plan: &mut Plan, source: &Path, target: &str) -> Result<(), 
     if !target.is_empty() {
         plan.jobs.push(directory(root.clone(), "", target));
     }
-    let walk = root.list("")?;
-    plan.left_out.extend(walk.left_out);
-    plan.jobs.extend(walk.entries.into_iter().map(|entry| Job {
-        root: root.clone(),
-        remote: join(target, &entry.path),
-        local: entry.path,
-        directory: entry.directory,
-        size: entry.size,
-    }));
+    for found in root.walk("")? {
+        match found? {
+            Found::LeftOut(why) => plan.left_out.push(why),
+            Found::Entry(entry) => plan.jobs.push(Job {
+                root: root.clone(),
+                remote: join(target, &entry.path),
+                local: entry.path,
+                directory: entry.directory,
+                size: entry.size,
+            }),
+        }
+    }
     Ok(())
 }
 

@@ -28,11 +28,27 @@ pub(super) struct Entry {
     pub size: u64,
 }
 
-/// What a walk found, and what it left out with the reason.
-#[derive(Debug, Default)]
-pub(super) struct Walk {
-    pub entries: Vec<Entry>,
-    pub left_out: Vec<String>,
+/// What a walk finds.
+#[derive(Debug)]
+pub(super) enum Found {
+    Entry(Entry),
+    /// Something is left out, for this reason.
+    LeftOut(String),
+}
+
+/// All files and directories below one, in the order of their names; see [`Root::walk`]. It holds the names of the directories
+/// that it is in, however large the tree is.
+#[derive(Debug)]
+pub(super) struct Walk<'a> {
+    root: &'a Root,
+    levels: Vec<Level>,
+}
+
+/// A directory that a walk is in, and what is left of it.
+#[derive(Debug)]
+struct Level {
+    path: String,
+    names: std::vec::IntoIter<Vec<u8>>,
 }
 
 /// See the [module](self).
@@ -159,19 +175,13 @@ impl Root {
 
     /// All files and directories below a directory, in the order of their names. Links are followed neither into directories
     /// nor out of the root.
-    pub fn list(&self, path: &str) -> Result<Walk, Error> {
+    pub fn walk(&self, path: &str) -> Result<Walk<'_>, Error> {
         check(path)?;
-        let mut walk = Walk::default();
-        self.walk(path, 0, &mut walk)?;
-        Ok(walk)
+        let levels = vec![self.level(path)?];
+        Ok(Walk { root: self, levels })
     }
 
-    fn walk(&self, path: &str, depth: usize, walk: &mut Walk) -> Result<(), Error> {
-        if depth > DEEPEST {
-            walk.left_out
-                .push(format!("{}: more than {DEEPEST} directories deep", self.show(path)));
-            return Ok(());
-        }
+    fn level(&self, path: &str) -> Result<Level, Error> {
         let failed = |e| self.failed(path, e);
         let directory = self.below(path, OFlags::RDONLY | OFlags::DIRECTORY).map_err(failed)?;
         let mut names = Vec::new();
@@ -182,40 +192,23 @@ impl Root {
             }
         }
         names.sort();
-        for name in names {
-            let Ok(name) = String::from_utf8(name) else {
-                walk.left_out
-                    .push(format!("{}: holds a name that is not UTF-8", self.show(path)));
-                continue;
-            };
-            let below = if path.is_empty() {
-                name
-            } else {
-                format!("{path}/{name}")
-            };
-            self.visit(&below, depth, walk)?;
-        }
-        Ok(())
+        Ok(Level {
+            path: path.to_owned(),
+            names: names.into_iter(),
+        })
     }
 
-    fn visit(&self, path: &str, depth: usize, walk: &mut Walk) -> Result<(), Error> {
+    /// What a walk says of what is there; nothing if it went away, or is a link to nothing.
+    fn find(&self, path: &str) -> Option<Found> {
+        let left_out = |why: &str| Some(Found::LeftOut(format!("{}: {why}", self.show(path))));
         let is_link = self.is_link(path);
         match self.stat(path) {
-            Ok(Some(entry)) if entry.directory && is_link => {
-                walk.left_out
-                    .push(format!("{}: a link to a directory", self.show(path)));
-            }
-            Ok(Some(entry)) if entry.directory => {
-                walk.entries.push(entry);
-                return self.walk(path, depth + 1, walk);
-            }
-            Ok(Some(entry)) if self.have(path).is_some() || is_link => walk.entries.push(entry),
-            Ok(Some(_)) => walk.left_out.push(format!("{}: not a plain file", self.show(path))),
-            // It went away, or is a link to nothing.
-            Ok(None) => {}
-            Err(e) => walk.left_out.push(e.to_string()),
+            Ok(Some(entry)) if entry.directory && is_link => left_out("a link to a directory"),
+            Ok(Some(entry)) if entry.directory || is_link || self.have(path).is_some() => Some(Found::Entry(entry)),
+            Ok(Some(_)) => left_out("not a plain file"),
+            Ok(None) => None,
+            Err(e) => Some(Found::LeftOut(e.to_string())),
         }
-        Ok(())
     }
 
     fn is_link(&self, path: &str) -> bool {
@@ -261,6 +254,50 @@ impl Root {
             return Err(Error::failed(format!("{}: a directory is there", self.show(path))));
         }
         Ok((parent, OsStr::new(name).to_owned()))
+    }
+}
+
+impl Walk<'_> {
+    /// The next name in the directory where the walk is, and those above it where that is done.
+    fn step(&mut self) -> Option<Result<Option<Found>, Error>> {
+        let level = self.levels.last_mut()?;
+        let Some(name) = level.names.next() else {
+            self.levels.pop();
+            return Some(Ok(None));
+        };
+        let Ok(name) = String::from_utf8(name) else {
+            let why = format!("{}: holds a name that is not UTF-8", self.root.show(&level.path));
+            return Some(Ok(Some(Found::LeftOut(why))));
+        };
+        let path = match level.path.as_str() {
+            "" => name,
+            above => format!("{above}/{name}"),
+        };
+        let found = self.root.find(&path);
+        let inside = matches!(&found, Some(Found::Entry(entry)) if entry.directory);
+        if inside && self.levels.len() > DEEPEST {
+            let why = format!("{}: more than {DEEPEST} directories deep", self.root.show(&path));
+            return Some(Ok(Some(Found::LeftOut(why))));
+        }
+        if inside {
+            match self.root.level(&path) {
+                Ok(level) => self.levels.push(level),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        Some(Ok(found))
+    }
+}
+
+impl Iterator for Walk<'_> {
+    type Item = Result<Found, Error>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        loop {
+            if let Some(found) = self.step()?.transpose() {
+                return Some(found);
+            }
+        }
     }
 }
 

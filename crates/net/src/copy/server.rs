@@ -7,11 +7,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use blake3::Hasher;
 use noq::{RecvStream, SendStream, VarInt};
+use tokio::sync::Mutex;
 use tokio::task::block_in_place;
 
 use super::message::{self, FileInfo, Finish, Have, Reply, Request, Start};
 use super::part::{self, Part, hash_prefix};
-use super::root::Root;
+use super::root::{Found, Root};
 use super::transfer::{Progress, receive, send};
 use crate::Error;
 use crate::quic::{Arrival, Connection, Endpoint};
@@ -42,6 +43,7 @@ pub struct Server {
 struct Talk<'a> {
     server: &'a Server,
     admitted: &'a AtomicBool,
+    listing: &'a Mutex<()>,
     send: SendStream,
     receive: RecvStream,
 }
@@ -62,8 +64,14 @@ impl Server {
     /// Serves until the endpoint is closed. `log` is told of what was done.
     pub async fn run(self: Arc<Self>, endpoint: &Endpoint, log: fn(&str)) {
         while let Some(arrival) = endpoint.accept().await {
-            if self.connections.load(Ordering::Relaxed) >= MOST_CONNECTIONS {
+            let connections = self.connections.load(Ordering::Relaxed);
+            if connections >= MOST_CONNECTIONS {
                 arrival.refuse();
+                continue;
+            }
+            // Whoever writes other people's addresses into his packets gets half of the places at most.
+            if connections >= MOST_CONNECTIONS / 2 && !arrival.is_validated() {
+                arrival.retry();
                 continue;
             }
             self.connections.fetch_add(1, Ordering::Relaxed);
@@ -83,13 +91,15 @@ impl Server {
         };
         log(&format!("{address}: connected"));
         let admitted = Arc::new(AtomicBool::new(self.options.token.is_none()));
+        let listing = Arc::new(Mutex::new(()));
         while let Ok((send, receive)) = connection.quic().accept_bi().await {
-            let (server, admitted) = (self.clone(), admitted.clone());
+            let (server, admitted, listing) = (self.clone(), admitted.clone(), listing.clone());
             let connection = connection.clone();
             tokio::spawn(async move {
                 let talk = Talk {
                     server: &server,
                     admitted: &admitted,
+                    listing: &listing,
                     send,
                     receive,
                 };
@@ -168,8 +178,11 @@ impl Talk<'_> {
     }
 
     async fn list(&mut self, path: &str) -> Result<Option<String>, Error> {
-        let walk = block_in_place(|| self.server.root.list(path))?;
-        for entry in walk.entries {
+        // One at a time for each connection: a walk holds the names of the directories that it is in.
+        let _turn = self.listing.lock().await;
+        let mut walk = block_in_place(|| self.server.root.walk(path))?;
+        while let Some(found) = block_in_place(|| walk.next()) {
+            let Found::Entry(entry) = found? else { continue };
             let reply = Reply::Entry {
                 path: entry.path,
                 directory: entry.directory,

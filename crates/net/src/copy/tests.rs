@@ -1,5 +1,7 @@
 //! Files that go up and down, well and badly.
 
+mod hostile;
+
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
