@@ -55,6 +55,12 @@ pub struct Load {
 }
 
 impl Load {
+    /// Bytes that came.
+    #[must_use]
+    pub fn arrived(&self) -> Bytes {
+        Bytes::new(self.admitted.get().saturating_add(self.dropped.get()))
+    }
+
     /// Share of the bytes that arrived which were dropped; 0 if none arrived (Zhang 2008, section VII.3.1, which prints the share
     /// that was admitted).
     #[must_use]

@@ -1,26 +1,31 @@
 //! ABS that regulates, by Levelflow: as ABS, it finds the smallest buffer that meets targets of utilisation and loss.
 //!
-//! What is idle, `v = 1 - u`, is a loss as well: both `v` and `p` fall as the buffer grows, by a power of it more than by a
-//! difference. So each of two buffers is multiplied, by what its target was missed by:
+//! Each target has an integral controller, which adds up what it was missed by, in seconds of the line:
 //!
 //! ```text
-//! ln b_u += k (t/d) (v - v*)/v*
-//! ln b_p += k (n/(C d)) (p - p*)/p*
-//! b       = max(b_u, b_p), but at most what waits no longer than the target of delay
+//! y_u += k (idle - v* t)/v*                v* = 1 - u*;  in time t the line was idle so long
+//! y_p += k (lost - p* arrived)/(p* C)      bits
+//! y_d += k (D - wait)/D t                  D: target of the mean wait
+//! y    = G(b) = R ln b + b s/C             R: `rtt`; s: a packet of 1500 bytes
+//! b    = max(b_u, b_p), at most b_d
 //! ```
 //!
-//! over a *cycle* of time `t` in which `n` bytes arrived. `d` is the round trip that the port itself makes, `rtt` plus the
-//! mean wait; nothing that senders do about a buffer can be seen sooner, so `k` is a gain per round trip. A cycle ends at the
-//! first measurement after `d` that has a drop in it, so that it holds whole sawteeth, or after [`PATIENCE`] round trips without
-//! one. In the mean over many cycles both brackets are zero just where time means of `v` and `p` are on target.
+//! `dy = (R + b s/C) d ln b`: a buffer is multiplied, by the error in a round trip through the full queue, times `k`. As `y` is a
+//! function of the buffer alone, the sums of the errors are exactly what `y` has moved, and `y` is bounded: whatever the
+//! traffic does, what was idle or lost over a time `T` is on target but for `(G(b_T) - G(b_0))/(k T)` of it. No weight
+//! depends on what was measured, so nothing can be correlated with it, and noise does not shift the mean.
 //!
-//! A port that drops nothing is not filled, and room that nobody fills changes nothing: an idle port's `b_u` waits for a drop
-//! before it grows, and forgets what was idle [`MEMORY`] round trips ago.
+//! What was summed is applied at the end of a *cycle*: the first measurement after a round trip that has a drop in it, so that
+//! it holds whole sawteeth, or after [`PATIENCE`] round trips without one. A buffer at most doubles or halves in a cycle, and
+//! as much again of the rest stays in the sum: a line that stood idle for long does not fill memory for longer.
+//!
+//! A port that drops nothing is not filled, and room that nobody fills changes nothing: `b_u` waits for a drop before it
+//! grows, and forgets what was idle once the line has been idle for [`MEMORY`] round trips on end.
 //!
 //! A buffer that shrinks below what waits would drop all that arrives, and take that for losses of the traffic. So it follows the
 //! queue down.
 //!
-//! `docs/concepts/adaptive-buffers.md` has the argument for convergence, and runs beside the printed controllers.
+//! `docs/concepts/adaptive-buffers.md` has the proof, and runs beside the printed controllers.
 
 use levelflow_units::{Bytes, Duration};
 
@@ -31,12 +36,14 @@ use crate::params::{ParamError, ParamSpec, Unit, seconds};
 
 /// Round trips without a drop that end a cycle.
 const PATIENCE: f64 = 10.0;
-/// Round trips after which a port that dropped nothing forgets that it was idle.
+/// Round trips without a drop, idle throughout, after which a port forgets that it was idle.
 const MEMORY: f64 = 200.0;
-/// Largest change of the logarithm of a buffer in a cycle: a factor of two.
-const LARGEST_STEP: f64 = core::f64::consts::LN_2;
+/// Largest factor by which a buffer changes in a cycle.
+const LARGEST_STEP: f64 = 2.0;
 /// The buffer that does not rule stays within this factor, so that it can take over.
 const BEHIND: f64 = 4.0;
+/// Bits of a packet; another size changes the gain of large buffers, and nothing else.
+const PACKET: f64 = 12_000.0;
 
 /// Validated parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -91,41 +98,97 @@ const TABLE: &[ParamSpec] = &[
     BOUNDS[1],
 ];
 
-/// Sums over a running cycle.
-#[derive(Debug, Clone, Default, PartialEq)]
-struct Cycle {
-    /// Seconds.
-    time: f64,
-    /// Bits.
-    sent: f64,
-    arrived: f64,
-    dropped: f64,
-    /// Bits waiting times seconds.
-    waiting: f64,
+/// Between a buffer and its coordinate, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Scale {
+    rtt: f64,
+    /// Of a packet on the line.
+    packet: f64,
 }
 
-impl Cycle {
-    fn add(&mut self, elapsed: f64, load: &Load) {
-        self.time += elapsed;
-        self.sent += load.sent.as_bits_f64();
-        self.arrived += load.admitted.as_bits_f64() + load.dropped.as_bits_f64();
-        self.dropped += load.dropped.as_bits_f64();
-        self.waiting += load.queue.as_bits_f64() * elapsed;
+impl Scale {
+    fn seconds(self, packets: f64) -> f64 {
+        self.rtt * libm::log(packets) + self.packet * packets
     }
 
-    /// Mean wait, seconds.
-    fn wait(&self, capacity: f64) -> f64 {
-        self.waiting / self.time / capacity
+    /// The other way, for what stands for one packet or more: Newton's method from above, on a convex function.
+    fn packets(self, seconds: f64) -> f64 {
+        let mut log = (seconds / self.rtt).min(libm::log(seconds / self.packet)).max(0.0);
+        for _ in 0..100 {
+            let waits = self.packet * libm::exp(log);
+            let less = (self.rtt * log + waits - seconds) / (self.rtt + waits);
+            log = (log - less).max(0.0);
+            if less < 1e-12 {
+                break;
+            }
+        }
+        libm::exp(log)
     }
 
-    /// Round trips that it has lasted.
-    fn trips(&self, params: &AbsLogParams, capacity: f64) -> f64 {
-        self.time / (params.rtt + self.wait(capacity))
+    /// A round trip through a full queue.
+    fn trip(self, packets: f64) -> f64 {
+        self.rtt + self.packet * packets
+    }
+}
+
+/// One buffer, and what its target was missed by since it last changed.
+#[derive(Debug, Clone, PartialEq)]
+struct Control {
+    /// Packets.
+    buffer: f64,
+    /// Seconds.
+    missed: f64,
+    cycle: f64,
+}
+
+impl Control {
+    fn new(buffer: f64) -> Self {
+        Self {
+            buffer,
+            missed: 0.0,
+            cycle: 0.0,
+        }
     }
 
-    /// Share of the line that was not used.
-    fn idle(&self, capacity: f64) -> f64 {
-        1.0 - (self.sent / (capacity * self.time)).min(1.0)
+    fn add(&mut self, elapsed: f64, missed: f64) {
+        self.cycle += elapsed;
+        self.missed += missed;
+    }
+
+    /// Applies what was missed. Of what is more than the largest step as much stays for the next cycle as a step can do, and
+    /// nothing of what is beyond the bounds.
+    fn apply(&mut self, params: &AbsLogParams, scale: Scale) {
+        self.cycle = 0.0;
+        let seconds = |packets: f64| scale.seconds(packets);
+        let before = seconds(self.buffer);
+        let (most, least) = (
+            seconds(self.buffer * LARGEST_STEP) - before,
+            seconds(self.buffer / LARGEST_STEP) - before,
+        );
+        let wanted = params.gain * self.missed;
+        let step = wanted.clamp(least, most);
+        self.missed = (wanted - step).clamp(least, most) / params.gain;
+        if before + step <= seconds(1.0) {
+            *self = Self::new(1.0);
+        } else if before + step >= seconds(params.largest) {
+            *self = Self::new(params.largest);
+        } else {
+            self.buffer = scale.packets(before + step).clamp(1.0, params.largest);
+        }
+    }
+
+    fn at_least(&mut self, packets: f64) {
+        if self.buffer < packets {
+            self.buffer = packets;
+            self.missed = self.missed.max(0.0);
+        }
+    }
+
+    fn at_most(&mut self, packets: f64) {
+        if self.buffer > packets {
+            self.buffer = packets;
+            self.missed = self.missed.min(0.0);
+        }
     }
 }
 
@@ -134,74 +197,65 @@ impl Cycle {
 pub struct AbsLog {
     /// Bit/s.
     capacity: f64,
-    buffer_u: f64,
-    buffer_p: f64,
-    buffer_d: f64,
-    cycle_u: Cycle,
-    cycle_p: Cycle,
+    scale: Scale,
+    utilisation: Control,
+    loss: Control,
+    delay: Control,
+    /// Seconds since the line was last used as it should be, or something was dropped.
+    idle: f64,
     /// Packets that wait.
     waiting: f64,
 }
 
-/// A buffer after its logarithm has changed.
-fn changed(params: &AbsLogParams, buffer: f64, change: f64) -> f64 {
-    let change = change.clamp(-LARGEST_STEP, LARGEST_STEP);
-    (buffer * libm::exp(change)).clamp(1.0, params.largest)
-}
-
 impl AbsLog {
     fn wanted(&self) -> f64 {
-        self.buffer_u.max(self.buffer_p).min(self.buffer_d)
+        self.utilisation.buffer.max(self.loss.buffer).min(self.delay.buffer)
     }
 
-    fn control_utilisation(&mut self, params: &AbsLogParams, drops: bool) {
-        let (idle, trips) = (
-            self.cycle_u.idle(self.capacity),
-            self.cycle_u.trips(params, self.capacity),
-        );
+    fn control_utilisation(&mut self, params: &AbsLogParams, load: &Load, trip: f64) {
+        let (elapsed, drops) = (load.elapsed.as_secs_f64(), load.dropped > Bytes::ZERO);
         let allowed = 1.0 - params.utilisation;
-        let over = if idle > allowed {
-            drops && trips >= 1.0
-        } else {
-            trips >= if drops { 1.0 } else { PATIENCE }
-        };
-        if over {
-            let change = params.gain * trips * (idle - allowed) / allowed;
-            self.buffer_u = changed(params, self.buffer_u, change);
+        let missed = elapsed - load.sent.as_bits_f64() / self.capacity - allowed * elapsed;
+        self.idle = if drops || missed <= 0.0 { 0.0 } else { self.idle + elapsed };
+        let control = &mut self.utilisation;
+        control.add(elapsed, missed / allowed);
+        let over = control.cycle >= if drops { trip } else { PATIENCE * trip };
+        if over && (drops || control.missed <= 0.0) {
+            control.apply(params, self.scale);
         }
-        if over || trips > MEMORY {
-            self.cycle_u = Cycle::default();
+        if self.idle > MEMORY * trip {
+            *control = Control::new(control.buffer);
         }
     }
 
-    fn control_loss_and_delay(&mut self, params: &AbsLogParams, drops: bool) {
-        let trips = self.cycle_p.trips(params, self.capacity);
-        if trips < if drops { 1.0 } else { PATIENCE } {
-            return;
+    fn control_loss(&mut self, params: &AbsLogParams, load: &Load, trip: f64) {
+        let (dropped, arrived) = (load.dropped.as_bits_f64(), load.arrived().as_bits_f64());
+        let missed = (dropped - params.loss * arrived) / (params.loss * self.capacity);
+        self.loss.add(load.elapsed.as_secs_f64(), missed);
+        if self.loss.cycle >= if dropped > 0.0 { trip } else { PATIENCE * trip } {
+            self.loss.apply(params, self.scale);
         }
-        let cycle = core::mem::take(&mut self.cycle_p);
-        let weight = params.gain * trips;
-        if params.loss > 0.0 {
-            let excess = cycle.dropped - params.loss * cycle.arrived;
-            let change = weight * excess / (params.loss * self.capacity * cycle.time);
-            self.buffer_p = changed(params, self.buffer_p, change);
-        }
-        if params.delay > 0.0 {
-            let change = weight * (params.delay - cycle.wait(self.capacity)) / params.delay;
-            self.buffer_d = changed(params, self.buffer_d, change);
+    }
+
+    fn control_delay(&mut self, params: &AbsLogParams, load: &Load, trip: f64) {
+        let elapsed = load.elapsed.as_secs_f64();
+        let wait = load.queue.as_bits_f64() / self.capacity;
+        self.delay.add(elapsed, (params.delay - wait) / params.delay * elapsed);
+        if self.delay.cycle >= trip {
+            self.delay.apply(params, self.scale);
         }
     }
 
     fn keep_up(&mut self, params: &AbsLogParams) {
         let wanted = self.wanted();
         if params.utilisation > 0.0 {
-            self.buffer_u = self.buffer_u.max(wanted / BEHIND);
+            self.utilisation.at_least(wanted / BEHIND);
         }
         if params.loss > 0.0 {
-            self.buffer_p = self.buffer_p.max(wanted / BEHIND);
+            self.loss.at_least(wanted / BEHIND);
         }
         if params.delay > 0.0 {
-            self.buffer_d = self.buffer_d.min(wanted * BEHIND);
+            self.delay.at_most(wanted * BEHIND);
         }
     }
 }
@@ -238,14 +292,17 @@ impl Sizer for AbsLog {
     }
 
     fn new(params: &AbsLogParams, port: &PortInfo) -> Self {
-        let wanted = |target: f64, otherwise: f64| if target > 0.0 { params.initial } else { otherwise };
+        let control = |target: f64, otherwise: f64| Control::new(if target > 0.0 { params.initial } else { otherwise });
         Self {
             capacity: port.capacity.bps(),
-            buffer_u: wanted(params.utilisation, if params.loss > 0.0 { 1.0 } else { params.largest }),
-            buffer_p: wanted(params.loss, 1.0),
-            buffer_d: wanted(params.delay, params.largest),
-            cycle_u: Cycle::default(),
-            cycle_p: Cycle::default(),
+            scale: Scale {
+                rtt: params.rtt,
+                packet: PACKET / port.capacity.bps(),
+            },
+            utilisation: control(params.utilisation, if params.loss > 0.0 { 1.0 } else { params.largest }),
+            loss: control(params.loss, 1.0),
+            delay: control(params.delay, params.largest),
+            idle: 0.0,
             waiting: 0.0,
         }
     }
@@ -255,13 +312,16 @@ impl Sizer for AbsLog {
         if self.capacity == 0.0 || load.elapsed == Duration::ZERO {
             return;
         }
-        let (elapsed, drops) = (load.elapsed.as_secs_f64(), load.dropped > Bytes::ZERO);
+        let trip = self.scale.trip(self.wanted());
         if params.utilisation > 0.0 {
-            self.cycle_u.add(elapsed, load);
-            self.control_utilisation(params, drops);
+            self.control_utilisation(params, load, trip);
         }
-        self.cycle_p.add(elapsed, load);
-        self.control_loss_and_delay(params, drops);
+        if params.loss > 0.0 {
+            self.control_loss(params, load, trip);
+        }
+        if params.delay > 0.0 {
+            self.control_delay(params, load, trip);
+        }
         self.keep_up(params);
     }
 
