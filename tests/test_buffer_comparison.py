@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from levelflow import buffer_tables
 from levelflow.claims.metrics import sizing
 from levelflow.claims.sized import LINK, crowd, one_link
 from levelflow.sizing import Targets, best_fixed, candidates, compare, with_buffer
@@ -54,3 +55,16 @@ def test_comparing_leaves_the_scenario_alone():
     assert scenario.raw["link"][0]["buffer"] == "50 packets"
     assert [line.name for line in lines] == list(candidates(Targets(0.98, 0.02)))
     assert with_buffer(scenario, LINK, "7 packets").raw["link"][0]["buffer"] == "7 packets"
+
+
+@pytest.mark.parametrize("table", ["II", "III"])
+def test_the_repaired_controller_meets_its_targets_in_each_row_of_the_tables(table, capsys):
+    assert buffer_tables.main(["--quick", "--table", table]) == 0
+    assert "abs_log met its targets in 3 of 3 rows" in capsys.readouterr().out
+
+
+def test_table_one_says_what_rem_does(capsys):
+    buffer_tables.main(["--table", "I"])
+    rows = [line.split("|") for line in capsys.readouterr().out.splitlines() if line.startswith("| 10")]
+    assert [row[1:3] for row in rows][::7] == [[" 100 ", " Reno "], [" 10 ", " Reno "]]
+    assert float(rows[0][3].split()[0]) == pytest.approx(50, abs=10)

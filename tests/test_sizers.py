@@ -92,7 +92,7 @@ def test_a_sizer_is_told_what_the_link_did():
 @pytest.mark.parametrize(("initial", "count"), [(10, 16), (2000, 16), (100, 64)])
 def test_abs_in_logarithms_meets_the_target_of_loss(initial, count):
     sizer = {"abs_log": {"loss": 0.02, "initial": f"{initial} packets"}}
-    used, loss, buffer = measured(bottleneck(sizer, "400 s", count).run(), 200)
+    used, loss, buffer = measured(bottleneck(sizer, "800 s", count).run(), 400)
     assert loss == pytest.approx(0.02, rel=0.1)
     assert used > 0.98
     around = [
@@ -148,3 +148,49 @@ def test_a_rule_asks_for_what_it_cannot_know():
     scenario = bottleneck({"stanford": {}}).set("flow.x.arrivals", {"poisson": "1 /s"}).set("flow.x.count", None)
     with pytest.raises(ScenarioError, match="flows"):
         scenario.resolve()
+
+
+def memory(total="500 packets", links=("A->B", "C->D")):
+    scenario = Scenario("shared", "20 s")
+    for source, to in (("A", "B"), ("C", "D")):
+        buffer = {"abs_log": {"loss": 0.01}}
+        scenario.link(source, to, "10 Mb/s", "5 ms", buffer=buffer, duplex=True, reverse={"buffer": "unlimited"})
+        scenario.flow(source, {"cbr": {"rate": "20 Mb/s"}}, source, to)
+    return scenario.memory(total, *links)
+
+
+def test_buffers_share_a_memory():
+    result = memory().run()
+    last = result.links.filter((pl.col("t") == 20) & pl.col("link").is_in(["A->B", "C->D"]))
+    assert last["buffer_packets"].to_list() == [250, 250]
+    assert result.scenario["memories"] == [{"total": "500 packets", "links": ["A->B", "C->D"]}]
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"links": ("A->B", "C->E")}, "C->D"),
+        ({"links": ("A->B", "A->B")}, "named already, in memory 1"),
+        ({"links": ("A->B", "D->C")}, "no sizer"),
+        ({"links": ()}, "name of a link"),
+        ({"total": "1 packets"}, "here 2 packets"),
+        ({"total": "1 kB"}, "here 2 kB"),
+        ({"total": 7}, "size"),
+    ],
+)
+def test_a_bad_memory_gets_one_line(change, says):
+    with pytest.raises(ScenarioError, match=says) as caught:
+        memory(**change).resolve()
+    assert "\n" not in str(caught.value)
+    assert "memory 1" in str(caught.value)
+
+
+@pytest.mark.parametrize("initial", [20, 2000])
+def test_abs_in_logarithms_bears_long_sawteeth(initial):
+    """One flow over a pipe of 83 packets: a sawtooth lasts many round trips, and what is idle follows one drop."""
+    sizer = {"abs_log": {"loss": 0, "utilisation": 0.95, "initial": f"{initial} packets"}}
+    scenario = Scenario("long", "1500 s", sample="1 s")
+    scenario.link("A", "B", "10 Mb/s", "10 ms", buffer=sizer, duplex=True, reverse={"buffer": "unlimited"})
+    scenario.flow("x", "newreno", "A", "B", packet="1500 B", rtt="100 ms")
+    used, _, _ = measured(scenario.run(), 750)
+    assert used == pytest.approx(0.95, abs=0.01)

@@ -43,6 +43,7 @@ PLAIN = {"string": "text", "integer": "whole number", "number": "number", "boole
 TABLES = (
     ("[[link]]", "Link"),
     ("reverse", "Reverse"),
+    ("[[memory]]", "Memory"),
     ("[[route]]", "NextHop"),
     ("[[flow]]", "Flow"),
     ("arrivals", "Arrivals"),

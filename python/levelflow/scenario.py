@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Scenario", "ScenarioError"]
 
-LISTS = ("link", "route", "flow")
+LISTS = ("link", "route", "flow", "memory")
 
 
 class Scenario:
@@ -69,6 +69,10 @@ class Scenario:
         """Sends what is at node `at` and goes to node `to` through its neighbour `via`."""
         return self._add("route", {"at": at, "to": to, "via": via})
 
+    def memory(self, total: str, *links: str) -> Self:
+        """Lets the buffers of links, each of which has a sizer, share a memory, such as `"1 MB"` or `"500 packets"`."""
+        return self._add("memory", {"total": total, "links": list(links)})
+
     def law(self, name: str, **parameters: Any) -> Self:
         """Changes defaults of a law for every link and flow."""
         self.raw.setdefault("law", {}).setdefault(name, {}).update(parameters)
@@ -87,9 +91,8 @@ class Scenario:
         if head not in allowed:
             raise self._error(f"{path}: no key {head!r} here; {nearest(head, allowed)}")
         if head in LISTS and len(rest) < 2:
-            raise self._error(
-                f"{path}: needs an entry and a key, such as {head}.1.{'at' if head == 'route' else 'from'}"
-            )
+            key = {"route": "at", "memory": "total"}.get(head, "from")
+            raise self._error(f"{path}: needs an entry and a key, such as {head}.1.{key}")
         table: Any = self.raw
         keys = [head, *rest]
         for depth, key in enumerate(keys[:-1]):

@@ -18,9 +18,6 @@ if TYPE_CHECKING:
 
 #: Largest buffer that sizers and the search may come to, packets.
 LARGEST = 20_000
-#: Of `abs_log`: its default of 0.05 is faster, and ends a point of use or a fifth of the loss off where sawteeth
-#: are long.
-GAIN = 0.01
 #: The search ends when the smallest buffer that meets the targets is known to this part.
 PRECISION = 0.05
 
@@ -53,7 +50,7 @@ def candidates(targets: Targets, largest: int = LARGEST) -> dict[str, object]:
     rules: dict[str, object] = {"C R": {"thumb": {}}, "Stanford, 2 C R/sqrt(N)": {"stanford": {}}}
     if targets.loss:
         rules["BSCL"] = {"bscl": {"loss": targets.loss}}
-    return rules | {"ABS as printed": {"abs": words}, "abs_log": {"abs_log": {**words, "gain": GAIN}}}
+    return rules | {"ABS as printed": {"abs": words}, "abs_log": {"abs_log": words}}
 
 
 def with_buffer(scenario: Scenario, link: str, buffer: object) -> Scenario:

@@ -15,6 +15,7 @@ pub mod abs_log;
 pub mod adt;
 #[cfg(test)]
 mod conformance;
+pub mod memory;
 #[macro_use]
 mod registry;
 
@@ -103,4 +104,6 @@ pub trait Sizer: Clone + Debug + PartialEq {
     fn on_interval(&mut self, params: &Self::Params, load: &Load);
     /// Packets that the port may hold, at least 1; a fraction has no room for a packet.
     fn packets(&self) -> f64;
+    /// The port got fewer packets than that: its [memory](memory) is shared. What a sizer asks for should not run away then.
+    fn on_grant(&mut self, _params: &Self::Params, _packets: f64) {}
 }

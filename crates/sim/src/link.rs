@@ -430,7 +430,8 @@ impl<P: Protocol> Link<P> {
         self.sizing.as_ref().map(|sizing| sizing.law.interval())
     }
 
-    /// The interval of the sizer ends; the departures up to now have been caught up with. Packets that no longer fit stay.
+    /// The interval of the sizer ends, which then [asks](Self::wanted_packets) for packets; the departures up to now have been
+    /// caught up with. Packets that no longer fit stay.
     pub fn size_buffer(&mut self, now: Time) {
         let packets = self.queue_packets() as u32;
         let Some(sizing) = &mut self.sizing else { return };
@@ -451,7 +452,20 @@ impl<P: Protocol> Link<P> {
         };
         sizing.kept = sizing.kept.max(kept);
         sizing.law.on_interval(&load);
-        self.buffer = Buffer::Packets(sizing.law.packets() as u64);
+    }
+
+    /// Packets that the sizer asks for, if there is one.
+    pub fn wanted_packets(&self) -> Option<f64> {
+        self.sizing.as_ref().map(|sizing| sizing.law.packets())
+    }
+
+    /// The sizer gets so many packets, or fewer than it asked for.
+    pub fn grant(&mut self, packets: f64) {
+        let Some(sizing) = &mut self.sizing else { return };
+        self.buffer = Buffer::Packets(packets as u64);
+        if packets < sizing.law.packets() * (1.0 - 1e-9) {
+            sizing.law.on_grant(packets);
+        }
     }
 
     /// Packets that fit the buffer; NaN if it is in bytes or has no limit.

@@ -20,6 +20,17 @@ pub struct Network<P: Protocol> {
     pub links: Vec<LinkSpec<P>>,
     /// Flow entries; each starts one flow or many.
     pub flows: Vec<FlowSpec<P>>,
+    /// Memories that buffers of links share.
+    pub memories: Vec<MemorySpec>,
+}
+
+/// A memory that buffers with sizers share.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MemorySpec {
+    /// Bytes, or packets.
+    pub total: f64,
+    /// Each link, by its index, and what a packet takes there.
+    pub links: Vec<(u32, f64)>,
 }
 
 /// One direction of a link, with the queue in front of it.

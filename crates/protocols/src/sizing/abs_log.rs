@@ -19,8 +19,12 @@
 //! it holds whole sawteeth, or after [`PATIENCE`] round trips without one. A buffer at most doubles or halves in a cycle, and
 //! as much again of the rest stays in the sum: a line that stood idle for long does not fill memory for longer.
 //!
+//! Where sawteeth are long, a cycle lasts many round trips, and `k` for each of them would be too much. `b_p` takes at most
+//! [`LARGEST_GAIN_P`] in a sawtooth, which at a loss of `p*` lasts `sqrt(2/(3 p*))` round trips. `R` of `b_u` is at least so large
+//! that [`LARGEST_GAIN_U`] acts from drop to drop in the mean, unless the line has not been idle for [`CALM`] of those times.
+//!
 //! A port that drops nothing is not filled, and room that nobody fills changes nothing: `b_u` waits for a drop before it
-//! grows, and forgets what was idle once the line has been idle for [`MEMORY`] round trips on end.
+//! grows.
 //!
 //! A buffer that shrinks below what waits would drop all that arrives, and take that for losses of the traffic. So it follows the
 //! queue down.
@@ -36,8 +40,16 @@ use crate::params::{ParamError, ParamSpec, Unit, seconds};
 
 /// Round trips without a drop that end a cycle.
 const PATIENCE: f64 = 10.0;
-/// Round trips without a drop, idle throughout, after which a port forgets that it was idle.
-const MEMORY: f64 = 200.0;
+/// Mean times between drops that end a cycle without one, where sawteeth are long.
+const PATIENCE_IN_GAPS: f64 = 2.0;
+/// Largest gain of `b_u` from drop to drop, of flows that may cut their windows in turn.
+const LARGEST_GAIN_U: f64 = 0.1;
+/// Largest gain of `b_p` in a sawtooth.
+const LARGEST_GAIN_P: f64 = 0.25;
+/// Mean times between drops in which the line was never idle, after which the buffer is larger than it needs to be.
+const CALM: f64 = 20.0;
+/// Part of the last time between drops in their mean.
+const NEWEST: f64 = 0.125;
 /// Largest factor by which a buffer changes in a cycle.
 const LARGEST_STEP: f64 = 2.0;
 /// The buffer that does not rule stays within this factor, so that it can take over.
@@ -82,9 +94,9 @@ const TABLE: &[ParamSpec] = &[
         name: "gain",
         doc: "part of the error by which the logarithm of the buffer changes in a round trip, k",
         unit: Unit::Number,
-        default: 0.05,
+        default: 0.02,
         range: (1e-6, 1.0),
-        source: "own choice: see docs/concepts/adaptive-buffers.md",
+        source: "own choice of 0.005 to 0.05: docs/concepts/adaptive-buffers.md",
     },
     ParamSpec {
         name: "rtt",
@@ -124,11 +136,6 @@ impl Scale {
         }
         libm::exp(log)
     }
-
-    /// A round trip through a full queue.
-    fn trip(self, packets: f64) -> f64 {
-        self.rtt + self.packet * packets
-    }
 }
 
 /// One buffer, and what its target was missed by since it last changed.
@@ -157,7 +164,7 @@ impl Control {
 
     /// Applies what was missed. Of what is more than the largest step as much stays for the next cycle as a step can do, and
     /// nothing of what is beyond the bounds.
-    fn apply(&mut self, params: &AbsLogParams, scale: Scale) {
+    fn apply(&mut self, params: &AbsLogParams, gain: f64, scale: Scale) {
         self.cycle = 0.0;
         let seconds = |packets: f64| scale.seconds(packets);
         let before = seconds(self.buffer);
@@ -165,9 +172,9 @@ impl Control {
             seconds(self.buffer * LARGEST_STEP) - before,
             seconds(self.buffer / LARGEST_STEP) - before,
         );
-        let wanted = params.gain * self.missed;
+        let wanted = gain * self.missed;
         let step = wanted.clamp(least, most);
-        self.missed = (wanted - step).clamp(least, most) / params.gain;
+        self.missed = (wanted - step).clamp(least, most) / gain;
         if before + step <= seconds(1.0) {
             *self = Self::new(1.0);
         } else if before + step >= seconds(params.largest) {
@@ -192,17 +199,34 @@ impl Control {
     }
 }
 
+/// What all controllers are told of an interval.
+#[derive(Debug)]
+struct Cycle {
+    /// Seconds.
+    elapsed: f64,
+    /// Whether something was dropped.
+    drops: bool,
+    /// A round trip through the full queue, seconds.
+    trip: f64,
+    /// Seconds after which a cycle may end now.
+    lasts: f64,
+    scale: Scale,
+}
+
 /// State at one port.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AbsLog {
     /// Bit/s.
     capacity: f64,
-    scale: Scale,
     utilisation: Control,
     loss: Control,
     delay: Control,
-    /// Seconds since the line was last used as it should be, or something was dropped.
-    idle: f64,
+    /// Seconds between drops that are a round trip apart, in the mean; 0 before the second.
+    gap: f64,
+    /// Seconds since the last of them.
+    since: f64,
+    /// Seconds since the line was idle.
+    calm: f64,
     /// Packets that wait.
     waiting: f64,
 }
@@ -212,37 +236,68 @@ impl AbsLog {
         self.utilisation.buffer.max(self.loss.buffer).min(self.delay.buffer)
     }
 
-    fn control_utilisation(&mut self, params: &AbsLogParams, load: &Load, trip: f64) {
-        let (elapsed, drops) = (load.elapsed.as_secs_f64(), load.dropped > Bytes::ZERO);
-        let allowed = 1.0 - params.utilisation;
-        let missed = elapsed - load.sent.as_bits_f64() / self.capacity - allowed * elapsed;
-        self.idle = if drops || missed <= 0.0 { 0.0 } else { self.idle + elapsed };
-        let control = &mut self.utilisation;
-        control.add(elapsed, missed / allowed);
-        let over = control.cycle >= if drops { trip } else { PATIENCE * trip };
-        if over && (drops || control.missed <= 0.0) {
-            control.apply(params, self.scale);
-        }
-        if self.idle > MEMORY * trip {
-            *control = Control::new(control.buffer);
+    /// Whether what is idle comes once in a long sawtooth, for all that is known.
+    fn is_patient(&self) -> bool {
+        self.calm < CALM * self.gap
+    }
+
+    /// The coordinate of `b_u`, in which the gain from drop to drop is not too large.
+    fn slower(&self, params: &AbsLogParams, scale: Scale) -> Scale {
+        let least = params.gain * self.gap / LARGEST_GAIN_U - scale.packet * self.wanted();
+        Scale {
+            rtt: params.rtt.max(if self.is_patient() { least } else { 0.0 }),
+            ..scale
         }
     }
 
-    fn control_loss(&mut self, params: &AbsLogParams, load: &Load, trip: f64) {
+    fn control_utilisation(&mut self, params: &AbsLogParams, load: &Load, cycle: &Cycle) {
+        let allowed = 1.0 - params.utilisation;
+        let missed = cycle.elapsed - load.sent.as_bits_f64() / self.capacity - allowed * cycle.elapsed;
+        self.calm = if missed > 0.0 { 0.0 } else { self.calm + cycle.elapsed };
+        let lasts = if cycle.drops || !self.is_patient() {
+            cycle.lasts
+        } else {
+            cycle.lasts.max(PATIENCE_IN_GAPS * self.gap)
+        };
+        let scale = self.slower(params, cycle.scale);
+        let control = &mut self.utilisation;
+        control.add(cycle.elapsed, missed / allowed);
+        if control.cycle >= lasts && (cycle.drops || control.missed <= 0.0) {
+            control.apply(params, params.gain, scale);
+        }
+    }
+
+    fn control_loss(&mut self, params: &AbsLogParams, load: &Load, cycle: &Cycle) {
         let (dropped, arrived) = (load.dropped.as_bits_f64(), load.arrived().as_bits_f64());
         let missed = (dropped - params.loss * arrived) / (params.loss * self.capacity);
-        self.loss.add(load.elapsed.as_secs_f64(), missed);
-        if self.loss.cycle >= if dropped > 0.0 { trip } else { PATIENCE * trip } {
-            self.loss.apply(params, self.scale);
+        self.loss.add(cycle.elapsed, missed);
+        if self.loss.cycle >= cycle.lasts {
+            // A sawtooth that loses p* lasts sqrt(2/(3 p*)) round trips.
+            let gain = params.gain.min(LARGEST_GAIN_P * libm::sqrt(1.5 * params.loss));
+            self.loss.apply(params, gain, cycle.scale);
         }
     }
 
-    fn control_delay(&mut self, params: &AbsLogParams, load: &Load, trip: f64) {
-        let elapsed = load.elapsed.as_secs_f64();
+    fn control_delay(&mut self, params: &AbsLogParams, load: &Load, cycle: &Cycle) {
         let wait = load.queue.as_bits_f64() / self.capacity;
-        self.delay.add(elapsed, (params.delay - wait) / params.delay * elapsed);
-        if self.delay.cycle >= trip {
-            self.delay.apply(params, self.scale);
+        let missed = (params.delay - wait) / params.delay * cycle.elapsed;
+        self.delay.add(cycle.elapsed, missed);
+        if self.delay.cycle >= cycle.lasts {
+            self.delay.apply(params, params.gain, cycle.scale);
+        }
+    }
+
+    /// Keeps the mean time between drops; one that is much longer than those before counts for less.
+    fn note_drops(&mut self, cycle: &Cycle) {
+        self.since += cycle.elapsed;
+        if cycle.drops && self.since >= cycle.trip {
+            let last = self.since.min(2.0 * self.gap.max(PATIENCE * cycle.trip));
+            self.gap += if self.gap > 0.0 {
+                NEWEST * (last - self.gap)
+            } else {
+                last
+            };
+            self.since = 0.0;
         }
     }
 
@@ -295,14 +350,12 @@ impl Sizer for AbsLog {
         let control = |target: f64, otherwise: f64| Control::new(if target > 0.0 { params.initial } else { otherwise });
         Self {
             capacity: port.capacity.bps(),
-            scale: Scale {
-                rtt: params.rtt,
-                packet: PACKET / port.capacity.bps(),
-            },
             utilisation: control(params.utilisation, if params.loss > 0.0 { 1.0 } else { params.largest }),
             loss: control(params.loss, 1.0),
             delay: control(params.delay, params.largest),
-            idle: 0.0,
+            gap: 0.0,
+            since: 0.0,
+            calm: 0.0,
             waiting: 0.0,
         }
     }
@@ -312,20 +365,45 @@ impl Sizer for AbsLog {
         if self.capacity == 0.0 || load.elapsed == Duration::ZERO {
             return;
         }
-        let trip = self.scale.trip(self.wanted());
+        let drops = load.dropped > Bytes::ZERO;
+        let trip = params.rtt + PACKET / self.capacity * self.wanted();
+        let cycle = Cycle {
+            elapsed: load.elapsed.as_secs_f64(),
+            drops,
+            trip,
+            lasts: if drops { trip } else { PATIENCE * trip },
+            scale: Scale {
+                rtt: params.rtt,
+                packet: PACKET / self.capacity,
+            },
+        };
         if params.utilisation > 0.0 {
-            self.control_utilisation(params, load, trip);
+            self.control_utilisation(params, load, &cycle);
         }
         if params.loss > 0.0 {
-            self.control_loss(params, load, trip);
+            self.control_loss(params, load, &cycle);
         }
         if params.delay > 0.0 {
-            self.control_delay(params, load, trip);
+            self.control_delay(params, load, &cycle);
         }
+        self.note_drops(&cycle);
         self.keep_up(params);
     }
 
     fn packets(&self) -> f64 {
         self.wanted().max(self.waiting)
+    }
+
+    fn on_grant(&mut self, params: &AbsLogParams, packets: f64) {
+        let controls = [
+            (params.utilisation, &mut self.utilisation),
+            (params.loss, &mut self.loss),
+            (params.delay, &mut self.delay),
+        ];
+        for (target, control) in controls {
+            if target > 0.0 {
+                control.at_most((packets * BEHIND).max(1.0));
+            }
+        }
     }
 }

@@ -47,6 +47,10 @@ macro_rules! sizers {
                 match self { $(Self::$sizer(s, p) => s.on_interval(p, load)),+ }
             }
 
+            pub fn on_grant(&mut self, packets: f64) {
+                match self { $(Self::$sizer(s, p) => s.on_grant(p, packets)),+ }
+            }
+
             #[must_use]
             pub fn packets(&self) -> f64 {
                 match self { $(Self::$sizer(s, _) => s.packets()),+ }

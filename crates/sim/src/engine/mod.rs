@@ -1,6 +1,7 @@
 //! The simulator: events in order of time, and what each of them does.
 
 mod flows;
+mod memory;
 mod receiver;
 mod report;
 mod sessions;
@@ -15,7 +16,7 @@ use crate::counters::{Books, EntryCounters, EntryWindow};
 use crate::events::{EventList, Target};
 use crate::flow::{Fired, Flow, Phase};
 use crate::link::{Admission, Link};
-use crate::network::{FlowSpec, LinkSpec, Network};
+use crate::network::{FlowSpec, LinkSpec, MemorySpec, Network};
 use crate::packet::{Label, Packet, PacketId, Slab};
 use crate::pipe::{NO_PIPE, Pipes};
 use crate::record::{CompletionRow, Recorder};
@@ -80,6 +81,9 @@ pub struct Sim<P: Protocol> {
     packets: Slab<P::Header>,
     specs: Vec<LinkSpec<P>>,
     links: Vec<Link<P>>,
+    memories: Vec<MemorySpec>,
+    /// By link, the index of the memory that its buffer shares.
+    memory_of: Vec<Option<usize>>,
     /// Every path: links forward, [`RECEIVER`], links back, [`SENDER`].
     hops: Vec<u32>,
     pipes: Pipes,
@@ -105,6 +109,7 @@ impl<P: Protocol> Sim<P> {
             seed,
             links: specs,
             flows,
+            memories,
         } = network;
         let links = specs
             .iter()
@@ -119,6 +124,8 @@ impl<P: Protocol> Sim<P> {
             events: EventList::default(),
             processed: 0,
             packets: Slab::default(),
+            memory_of: memory::of_links(&memories, specs.len()),
+            memories,
             specs,
             links,
             hops: Vec::new(),
@@ -133,6 +140,7 @@ impl<P: Protocol> Sim<P> {
             recorder: Recorder::default(),
         };
         sim.start_routers();
+        (0..sim.memories.len()).for_each(|m| sim.share_memory(m));
         flows.into_iter().for_each(|spec| sim.add_entry(spec));
         sim.schedule(Time::ZERO + sample, Target::Sample);
         sim
@@ -506,6 +514,11 @@ impl<P: Protocol> Sim<P> {
         link.catch_up(self.now, &mut self.packets);
         link.size_buffer(self.now);
         let next = link.sizing_interval().and_then(|d| self.now.checked_add(d));
+        match (self.memory_of[i as usize], link.wanted_packets()) {
+            (Some(memory), _) => self.share_memory(memory),
+            (None, Some(packets)) => link.grant(packets),
+            (None, None) => {}
+        }
         self.reschedule(next, Target::Buffer(i));
     }
 }

@@ -388,7 +388,7 @@ fn harmonic(crossing: &[(&FlowSpec<Any>, Option<f64>)]) -> Option<f64> {
 }
 
 /// Largest packet of a flow on a link, if it uses it.
-fn largest_packet(flow: &FlowSpec<Any>, link: u32) -> Option<Bytes> {
+pub(super) fn largest_packet(flow: &FlowSpec<Any>, link: u32) -> Option<Bytes> {
     let data = flow.route.forward.contains(&link).then_some(flow.packet);
     data.max(flow.route.reverse.contains(&link).then_some(flow.control))
 }

@@ -56,6 +56,7 @@ impl Resolved {
             "seed": network.seed,
             "links": links.collect::<Vec<_>>(),
             "flows": flows.collect::<Vec<_>>(),
+            "memories": scenario.memory,
         })
     }
 

@@ -8,6 +8,7 @@ mod describe;
 mod error;
 mod flows;
 mod laws;
+mod memory;
 mod quantity;
 mod queues;
 mod resolve;
@@ -25,6 +26,7 @@ pub use buffers::{BufferChoice, sizer_named};
 pub use describe::{describe_laws, describe_queues, describe_sizers, schema};
 pub use error::ScenarioError;
 pub use laws::{law_params, law_values};
+pub use memory::Memory;
 pub use quantity::{BufferSize, Count, Size, Varying};
 pub use queues::QueueChoice;
 pub use resolve::Resolved;
@@ -57,6 +59,9 @@ pub struct Scenario {
     pub law: LawTables,
     /// Links; nodes exist because a link names them.
     pub link: Vec<Link>,
+    /// Memories that several buffers share.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub memory: Vec<Memory>,
     /// Exceptions from shortest-path routing.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<NextHop>,

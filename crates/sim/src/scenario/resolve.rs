@@ -65,12 +65,14 @@ impl Scenario {
         self.place_routers(&mut links, &mut flows, &defaults)?;
         self.check_marks(&links, &flows)?;
         self.size_buffers(&mut links, &flows)?;
+        let memories = self.read_memories(&links, &flows)?;
         let network = Network {
             duration: self.duration,
             sample: self.sample,
             seed: self.seed,
             links,
             flows,
+            memories,
         };
         Ok(Resolved { network, ends })
     }

@@ -1,0 +1,181 @@
+//! One memory that several ports share: `sum b_l <= B`.
+//!
+//! Targets of several ports may ask for more than there is. What there is, is then divided *max-min fairly by capacity*: each port
+//! has room for a packet, and of the rest
+//!
+//! ```text
+//! b_l = min(wanted_l, level C_l),  with the level at which the memory is used up
+//! ```
+//!
+//! So every port is sure of `B C_l / sum C`, the same time of its line, whatever others ask for; whoever wants less gets what it
+//! wants; and those that go short can all hold packets equally long. The alternative, shares in proportion to what is wanted,
+//! lets a port whose targets cannot be met, and which therefore wants ever more, starve the rest.
+//!
+//! No port is given what another still holds: packets that wait stay, and a port that grows waits for one that shrinks to drain.
+//! Hence at any moment the sum of limits, and of what is held beyond them, is at most `B`.
+//!
+//! Amounts are in one unit for all ports, bytes or packets. Neither clock nor allocation: the engine and a daemon call the same
+//! function whenever a port decides.
+
+/// A port that shares.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share {
+    /// Line rate, or another positive weight.
+    pub weight: f64,
+    /// Room for one packet, which it always has.
+    pub least: f64,
+    /// What its sizer asks for.
+    pub wanted: f64,
+    /// What waits there now.
+    pub held: f64,
+    /// What it may hold; 0 before the first call. [`divide`] sets it.
+    pub limit: f64,
+}
+
+impl Share {
+    /// What nobody else can be given now.
+    fn reserved(&self) -> f64 {
+        self.limit.max(self.held)
+    }
+
+    fn extra(&self) -> f64 {
+        (self.wanted - self.least).max(0.0)
+    }
+
+    /// What it is entitled to.
+    fn due(&self, level: f64) -> f64 {
+        self.least + self.extra().min(level * self.weight)
+    }
+}
+
+/// Sets every limit. `total` is at least the sum of what each port has in any case.
+pub fn divide(total: f64, ports: &mut [Share]) {
+    let level = level(total, ports);
+    let (mut free, mut growth) = (total, 0.0);
+    for port in ports.iter_mut() {
+        port.limit = port.limit.min(port.due(level));
+        free -= port.reserved();
+        growth += (port.due(level) - port.reserved()).max(0.0);
+    }
+    let part = if growth > 0.0 {
+        (free / growth).clamp(0.0, 1.0)
+    } else {
+        0.0
+    };
+    for port in ports {
+        let (due, reserved) = (port.due(level), port.reserved());
+        port.limit = due.min(reserved + part * (due - reserved).max(0.0));
+    }
+}
+
+/// The level at which the memory is used up; infinite if it suffices.
+fn level(total: f64, ports: &[Share]) -> f64 {
+    let room = total - ports.iter().map(|port| port.least).sum::<f64>();
+    let mut level = 0.0;
+    for _ in 0..=ports.len() {
+        let (mut left, mut weight) = (room, 0.0);
+        for port in ports {
+            if port.extra() <= level * port.weight {
+                left -= port.extra();
+            } else {
+                weight += port.weight;
+            }
+        }
+        if weight == 0.0 {
+            return f64::INFINITY;
+        }
+        let next = left / weight;
+        if next <= level {
+            break;
+        }
+        level = next;
+    }
+    level
+}
+
+#[cfg(test)]
+mod tests {
+    use std::vec::Vec;
+
+    use proptest::collection::vec as list;
+    use proptest::prelude::*;
+
+    use super::{Share, divide};
+
+    fn port(weight: f64, wanted: f64, held: f64, limit: f64) -> Share {
+        Share {
+            weight,
+            least: 1.0,
+            wanted,
+            held,
+            limit,
+        }
+    }
+
+    fn limits(total: f64, ports: &[Share]) -> Vec<f64> {
+        let mut ports = ports.to_vec();
+        divide(total, &mut ports);
+        ports.iter().map(|port| port.limit).collect()
+    }
+
+    #[test]
+    fn who_wants_little_gets_it_and_the_rest_goes_by_capacity() {
+        let ports = [
+            port(1.0, 11.0, 0.0, 0.0),
+            port(1.0, 1000.0, 0.0, 0.0),
+            port(3.0, 1000.0, 0.0, 0.0),
+        ];
+        assert_eq!(limits(93.0, &ports), [11.0, 21.0, 61.0]);
+        assert_eq!(limits(5000.0, &ports), [11.0, 1000.0, 1000.0]);
+        assert_eq!(limits(3.0, &ports), [1.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_port_grows_when_another_has_drained() {
+        let mut ports = [port(1.0, 50.0, 90.0, 90.0), port(1.0, 1000.0, 10.0, 10.0)];
+        divide(100.0, &mut ports);
+        assert_eq!(ports.map(|port| port.limit), [50.0, 10.0]);
+        ports[0].held = 70.0;
+        divide(100.0, &mut ports);
+        assert_eq!(ports.map(|port| port.limit), [50.0, 30.0]);
+        ports[0].held = 0.0;
+        divide(100.0, &mut ports);
+        assert_eq!(ports.map(|port| port.limit), [50.0, 50.0]);
+    }
+
+    fn shares() -> impl Strategy<Value = Vec<(f64, f64, f64)>> {
+        list((1.0..1e9_f64, 0.0..1e4_f64, 0.0..1.0_f64), 1..9)
+    }
+
+    proptest! {
+        #[test]
+        fn memory_is_never_exceeded_and_nobody_could_have_more(
+            steps in list(shares(), 1..6), total in 9.0..2e4_f64
+        ) {
+            let count = steps[0].len();
+            let mut ports: Vec<Share> = steps[0].iter().map(|&(weight, ..)| port(weight, 1.0, 0.0, 0.0)).collect();
+            for step in steps.iter().filter(|step| step.len() >= count) {
+                for (port, &(_, wanted, full)) in ports.iter_mut().zip(step) {
+                    port.wanted = wanted;
+                    // A queue drains, or fills up to its limit.
+                    port.held = full * port.limit.max(port.held);
+                }
+                divide(total, &mut ports);
+                let reserved: f64 = ports.iter().map(Share::reserved).sum();
+                prop_assert!(reserved <= total * (1.0 + 1e-12), "{reserved} of {total}: {ports:?}");
+                prop_assert!(ports.iter().all(|port| port.limit >= 1.0 - 1e-9 && port.limit <= port.wanted.max(1.0) + 1e-9));
+            }
+            ports.iter_mut().for_each(|port| port.held = 0.0);
+            divide(total, &mut ports);
+            let sum: f64 = ports.iter().map(|port| port.limit).sum();
+            let asked: f64 = ports.iter().map(|port| port.wanted.max(1.0)).sum();
+            prop_assert!((sum - asked.min(total)).abs() < 1e-6 * total, "{sum}, {ports:?}");
+            for short in ports.iter().filter(|port| port.limit < port.wanted.max(1.0) - 1e-6) {
+                let level = (short.limit - 1.0) / short.weight;
+                for other in &ports {
+                    prop_assert!((other.limit - 1.0) / other.weight <= level * (1.0 + 1e-6) + 1e-9, "{ports:?}");
+                }
+            }
+        }
+    }
+}

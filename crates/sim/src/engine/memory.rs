@@ -1,0 +1,45 @@
+//! Memories that buffers share: whenever one sizer has decided, all of its memory is divided anew.
+
+use levelflow_protocols::Protocol;
+use levelflow_protocols::sizing::memory::{Share, divide};
+
+use super::Sim;
+use crate::network::MemorySpec;
+
+/// By link, the memory that its buffer shares.
+pub(super) fn of_links(memories: &[MemorySpec], links: usize) -> Vec<Option<usize>> {
+    let mut of = vec![None; links];
+    for (m, memory) in memories.iter().enumerate() {
+        memory.links.iter().for_each(|&(link, _)| of[link as usize] = Some(m));
+    }
+    of
+}
+
+impl<P: Protocol> Sim<P> {
+    /// Divides a memory among its links by what their sizers ask for.
+    pub(super) fn share_memory(&mut self, m: usize) {
+        let memory = &self.memories[m];
+        let mut shares = Vec::with_capacity(memory.links.len());
+        for &(i, unit) in &memory.links {
+            let link = &mut self.links[i as usize];
+            link.catch_up(self.now, &mut self.packets);
+            shares.push(Share {
+                weight: self.specs[i as usize].capacity.bps(),
+                least: unit,
+                wanted: unit * link.wanted_packets().unwrap_or(1.0),
+                held: unit * link.queue_packets() as f64,
+                // Before the start, none is in force.
+                limit: unit
+                    * if self.processed == 0 {
+                        0.0
+                    } else {
+                        link.buffer_packets()
+                    },
+            });
+        }
+        divide(memory.total, &mut shares);
+        for (&(i, unit), share) in memory.links.iter().zip(&shares) {
+            self.links[i as usize].grant(share.limit / unit);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Memories that several buffers share.
+
+use levelflow_protocols::Any;
+use levelflow_units::Bytes;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::Scenario;
+use super::buffers::largest_packet;
+use super::error::{ScenarioError, unknown_key};
+use super::quantity::Size;
+use super::resolve::Fallible;
+use crate::network::{FlowSpec, LinkSpec, MemorySpec};
+
+/// One memory that the buffers of several links share, each of which has a sizer.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table with total and links")]
+pub struct Memory {
+    /// What there is for all of them.
+    pub total: Size,
+    /// Names of the links; what they ask for beyond the total is divided max-min fairly by capacity.
+    pub links: Vec<String>,
+}
+
+/// What stands for a packet, in a memory in bytes, at a link that carries none.
+const USUAL_PACKET: Bytes = Bytes::new(1500);
+
+impl Scenario {
+    pub(super) fn read_memories(&self, links: &[LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<Vec<MemorySpec>> {
+        let mut taken = vec![None; links.len()];
+        let mut memories = Vec::new();
+        for (m, memory) in self.memory.iter().enumerate() {
+            let place = format!("memory {}", m + 1);
+            let error = |key: &str, problem: String| Err(ScenarioError::at(format!("{place}, {key}"), problem));
+            if memory.links.is_empty() {
+                return error("links", "needs the name of a link".into());
+            }
+            let mut spec = MemorySpec {
+                total: match memory.total {
+                    Size::Bytes(bytes) => bytes.get() as f64,
+                    Size::Packets(packets) => packets.get() as f64,
+                },
+                links: Vec::new(),
+            };
+            for name in &memory.links {
+                let Some(index) = links.iter().position(|link| link.name == *name) else {
+                    let known: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
+                    return error("links", format!("the link {}", unknown_key(name, &known)));
+                };
+                if links[index].sizer.is_none() {
+                    let problem =
+                        format!("the buffer of {name} has no sizer; give it one, such as {{ abs_log = {{}} }}");
+                    return error("links", problem);
+                }
+                if let Some(other) = taken[index].replace(m + 1) {
+                    return error("links", format!("{name} is named already, in memory {other}"));
+                }
+                let packet = largest_of(flows, index as u32).unwrap_or(USUAL_PACKET);
+                let unit = match memory.total {
+                    Size::Bytes(_) => packet.get() as f64,
+                    Size::Packets(_) => 1.0,
+                };
+                spec.links.push((index as u32, unit));
+            }
+            let least: f64 = spec.links.iter().map(|&(_, unit)| unit).sum();
+            if spec.total < least {
+                let room = match memory.total {
+                    Size::Bytes(_) => Bytes::new(least as u64).to_string(),
+                    Size::Packets(_) => format!("{least} packets"),
+                };
+                let problem = format!("must have room for a packet of each link, here {room}");
+                return error("total", problem);
+            }
+            memories.push(spec);
+        }
+        Ok(memories)
+    }
+}
+
+fn largest_of(flows: &[FlowSpec<Any>], link: u32) -> Option<Bytes> {
+    flows.iter().filter_map(|flow| largest_packet(flow, link)).max()
+}
