@@ -80,6 +80,22 @@ def test_every_check_gets_its_verdict_and_missing_ones_stay_out_of_the_scorecard
     json.dumps(records, allow_nan=False)
 
 
+def test_what_is_noted_stands_beside_the_verdict_and_changes_none(tmp_path):
+    noted = MEASURE.replace("import Against", "import Against, Noted")
+    noted = noted.replace("np.int64(3)", "Noted(np.int64(3), 'two with care')").replace(
+        "Against(1.0", "Noted(Against(1.0"
+    )
+    noted = noted.replace('"inf"))', '"inf")), "not soon")')
+    records = runner.scorecard([measured(folder_at(tmp_path, noted))])
+    assert [record["verdict"] for record in records] == ["reproduced", "not reproduced", "reproduced"]
+    assert [record["note"] for record in records] == [
+        "",
+        "the paper's own arithmetic; two with care",
+        "against inf; not soon",
+    ]
+    assert records[1]["measured"] == 3
+
+
 @pytest.mark.parametrize(
     ("measure", "says"),
     [

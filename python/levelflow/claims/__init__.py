@@ -3,6 +3,6 @@
 A figure is a folder of ``papers/``; ``docs/guides/add-a-figure.md`` says how to write one.
 """
 
-from levelflow.claims.verdict import Against, Seeds
+from levelflow.claims.verdict import Against, Noted, Seeds
 
-__all__ = ["Against", "Seeds"]
+__all__ = ["Against", "Noted", "Seeds"]

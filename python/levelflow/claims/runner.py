@@ -16,7 +16,7 @@ from levelflow.claims import dataplane
 from levelflow.claims.figure import CancelledError, Figure, Runs
 from levelflow.claims.images import draw
 from levelflow.claims.model import MEASURE_FILE, Check, Claim, Entry
-from levelflow.claims.verdict import Against, Measured, Seeds, Verdict, meets
+from levelflow.claims.verdict import Against, Measured, Noted, Seeds, Verdict, meets
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -85,7 +85,7 @@ def measure(claim: Claim, runs: Runs, laws: frozenset[str], *, full: bool) -> Fi
     """
     begin = time.monotonic()
     figure = Figure(claim, runs, full=full)
-    values: Mapping[str, Sequence[Measured | None]] = {}
+    values: Mapping[str, Sequence[Measured | Noted | None]] = {}
     images: tuple[bytes, ...] = ()
     failure = ""
     if any(not check.missing(laws) for entry in claim.entries for check in entry.check):
@@ -105,7 +105,7 @@ def measure(claim: Claim, runs: Runs, laws: frozenset[str], *, full: bool) -> Fi
 
 
 def judge(
-    entry: Entry, values: Sequence[Measured | None] | None, laws: frozenset[str], failure: str = ""
+    entry: Entry, values: Sequence[Measured | Noted | None] | None, laws: frozenset[str], failure: str = ""
 ) -> list[Outcome]:
     """Verdicts of the checks of an entry from its measured values, in the order of its checks.
 
@@ -127,9 +127,11 @@ def judge(
     return outcomes
 
 
-def _judge(entry: Entry, index: int, value: Measured | None) -> Outcome:
+def _judge(entry: Entry, index: int, value: Measured | Noted | None) -> Outcome:
     check = entry.check[index]
-    target = None
+    target, aside = None, ""
+    if isinstance(value, Noted):
+        aside, value = value.note, value.value
     try:
         assert value is not None
         plain = _plain(value)
@@ -141,7 +143,8 @@ def _judge(entry: Entry, index: int, value: Measured | None) -> Outcome:
         met = meets(check.op, check.value, plain, check.tol_rel or 0.0, check.tol_abs or 0.0)
     except (TypeError, ValueError) as error:
         return Outcome(entry, index, "error", note=str(error))
-    return Outcome(entry, index, "reproduced" if met else "not reproduced", shown, target, "" if met else check.reason)
+    note = "; ".join(text for text in ("" if met else check.reason, aside) if text)
+    return Outcome(entry, index, "reproduced" if met else "not reproduced", shown, target, note)
 
 
 def _plain(value: Any) -> Any:

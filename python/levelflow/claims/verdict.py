@@ -37,6 +37,14 @@ class Seeds:
 Measured = Value | Against | Seeds
 
 
+@dataclass(frozen=True)
+class Noted:
+    """A measured value and what else was measured, in words: the report shows it, no check judges it."""
+
+    value: Measured
+    note: str
+
+
 def meets(op: str, expected: Value | None, measured: Measured, tol_rel: float = 0.0, tol_abs: float = 0.0) -> bool:
     """Compares a measured value with an expected one.
 
