@@ -80,7 +80,7 @@ def use_seen(result):
 
 
 def counters_changed():
-    """Counters of an interval that an arrival changes, admitted or dropped: those whose u or p the sizer sees change."""
+    """Counters that a packet changes, admitted or dropped: those whose u or p the sizer sees change."""
     empty = steps(0, 0)
     return [int(np.sum(np.not_equal(steps(*one), empty))) for one in ((1500, 0), (0, 1500))]
 
