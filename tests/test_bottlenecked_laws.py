@@ -129,6 +129,8 @@ def test_of_equal_prices_all_take_the_first_even_where_nothing_arrives():
         (ParameterError, "a target of 0", lambda: jetmax_choice.settle([[0]], [0.0], [1.0])),
         (ParameterError, "start", lambda: jetmax_choice.settle([[0]], [1.0], [0.0])),
         (ParameterError, "tau", lambda: jetmax_choice.settle([[0]], [1.0], [1.0], -1)),
+        (ParameterError, "ready", lambda: jetmax_choice.settle([[0]], [1.0], [1.0], ready=1.5)),
+        (ParameterError, "zero", lambda: jetmax_choice.settle([[0]], [1.0], [1.0], zero=-1.0)),
         (ParameterError, "alpha over beta", lambda: mkc_network.rest(assign([[0]], [0]), [1.0], 0.0)),
     ],
 )

@@ -55,13 +55,15 @@ class Settled(NamedTuple):
 
 
 @explained
-def settle(
+def settle(  # noqa: PLR0913 - two that people choose, and what a claim must be able to leave out
     routes: Routes,
     targets: ArrayLike,
     start: ArrayLike,
     tau: float = 0.6,
     *,
     near: float = 0.05,
+    zero: float = ZERO,
+    ready: float = READY,
     most: int = 5000,
     seed: int = 1,
 ) -> Settled:
@@ -73,6 +75,8 @@ def settle(
         start: rates, per flow, above 0.
         tau: gain, at most 1, so that no rate falls below 0 on its way.
         near: how far from `g` a flow is still about at rest, as a share.
+        zero: prices up to this size count as 0.
+        ready: part of the flows that may move in a step, at most 1.
         most: steps.
         seed: of who may move when.
 
@@ -89,7 +93,8 @@ def settle(
     if not target[crossings.any(axis=0)].all():
         raise ParameterError("a target of 0 is not allowed; needs a number > 0 on each link that a flow crosses")
     rate = read_each("start", start, len(routes))
-    gain = read_number("tau", tau, high=1.0)
+    gain, ready = read_number("tau", tau, high=1.0), read_number("ready", ready, high=1.0)
+    read_number("zero", zero)
     who, random = np.arange(len(routes)), np.random.default_rng(seed)
     least = LEAST * target.min(initial=np.inf)
     proposed, chosen, still = rate.copy(), _largest(crossings, emkc.price(rate @ crossings, target)), 0
@@ -97,10 +102,10 @@ def settle(
         before, load = rate, proposed @ crossings
         price = emkc.price(load, target)
         share = _shares(crossings, proposed, load, target, chosen)
-        approved = np.where(crossings > 0, price, -np.inf).max(axis=1) <= ZERO
+        approved = np.where(crossings > 0, price, -np.inf).max(axis=1) <= zero
         rate = np.where(approved, proposed, rate)
-        better = _move(crossings, np.where(np.abs(price) <= ZERO, 0.0, price), share, chosen, rate, near)
-        moved = np.where(random.random(who.size) < READY, better, chosen)
+        better = _move(crossings, np.where(np.abs(price) <= zero, 0.0, price), share, chosen, rate, near)
+        moved = np.where(random.random(who.size) < ready, better, chosen)
         wanted = (1 - gain) * rate + gain * np.maximum(share[who, moved], least)
         rate, proposed = np.minimum(rate, wanted), wanted
         at_rest = np.array_equal(better, chosen) and (np.abs(proposed - before) <= STILL * rate).all()
