@@ -93,7 +93,7 @@ def fig49(result, end):
 def fig50(result):
     half = (END_50 / 2, END_50)
     used = sizing.use(result.links, LINK, C, half)
-    udp = series.mean(series.flow_series(result.flows, "udp", "sent_bps", half)[1]) / C
+    udp = series.mean(series.flow_series(result.flows, "udp", "delivered_bps", half)[1]) / C
     times = np.arange(10, END_50 - 9, 10)
     loss = np.array([sizing.use(result.links, LINK, C, (t - 10, t)).loss for t in times])
     settled = series.holds_from(times, np.abs(loss / 0.02 - 1) <= 0.2, 0.0)
