@@ -1,10 +1,11 @@
-"""JetMax on a real path, through the kernel's network stack: needs root and `levelflow-net`."""
+"""JetMax on a real path, with queues of ours and of the kernel: needs root and `levelflow-net`."""
 
 import subprocess
 
 import polars as pl
 import pytest
 
+from levelflow import compare
 from levelflow.claims import dataplane
 from levelflow.claims.model import ClaimError
 from levelflow.results import Result
@@ -17,26 +18,33 @@ STALLS = 0.02
 SETTLED = 5.0  # s
 
 
-def on_the_network(scenario, folder):
+def on_the_network(scenario, folder, form="user"):
     try:
         program = dataplane.usable()
     except ClaimError as error:
         pytest.skip(str(error))
     (folder / "network.toml").write_text(scenario.to_toml())
-    command = [program, "testbed", folder / "network.toml", "--out", folder / "out", "--json"]
+    if form == "kernel" and not dataplane.has_kernel_router():
+        pytest.skip("no router in the kernel here: needs root, clang when it is built, and a kernel with BPF")
+    command = [program, "testbed", folder / "network.toml", "--form", form, "--out", folder / "out", "--json"]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     return Result.load(folder / "out")
 
 
 @pytest.fixture(scope="module")
-def run(tmp_path_factory):
+def scenario():
     """Three flows for 12 s: x1 over both links, x2 over the first, x3 over the second."""
     scenario = Scenario("two bottlenecks", "12 s", sample="50 ms")
     scenario.link("R1", "R2", "20 Mb/s", "5 ms", buffer="100 kB", duplex=True)
     scenario.link("R2", "R3", "12 Mb/s", "5 ms", buffer="100 kB", duplex=True)
     for name, source, to in (("x1", "R1", "R3"), ("x2", "R1", "R2"), ("x3", "R2", "R3")):
         scenario.flow(name, "jetmax", source, to)
-    return on_the_network(scenario, tmp_path_factory.mktemp("testbed"))
+    return scenario
+
+
+@pytest.fixture(scope="module", params=["user", "kernel"])
+def run(scenario, request, tmp_path_factory):
+    return on_the_network(scenario, tmp_path_factory.mktemp("testbed"), request.param)
 
 
 def test_jetmax_on_a_real_path_drops_nothing(run):
@@ -58,6 +66,18 @@ def test_jetmax_on_a_real_path_keeps_queues_at_a_packet_per_flow(run, link, flow
     packets = flows * PACKET / CAPACITY[link]
     assert waits.quantile(0.5) <= packets + STALLS / 10
     assert waits.quantile(0.99) <= packets + STALLS
+
+
+def test_it_stands_beside_the_simulator(scenario, run):
+    both = compare.pair(scenario.run(), run)
+    assert both.names == ("simulator", "network")
+    for flow in compare.data(both)["flows"]:
+        delivered = [flow[side]["delivered_bps"] for side in both.names]
+        assert delivered[1] == pytest.approx(delivered[0], rel=0.05), flow["name"]
+    for simulated, measured in both.links:
+        if simulated["name"] in CAPACITY:
+            assert measured["utilisation"] == pytest.approx(simulated["utilisation"], abs=0.06), simulated["name"]
+        assert measured["arrived_packets"] == measured["delivered_packets"], simulated["name"]
 
 
 def test_a_flow_that_ends_at_the_time_of_a_sample_is_in_it(tmp_path):

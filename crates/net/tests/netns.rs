@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use levelflow_net::testbed::{End, Namespace, Queue, veth};
+use levelflow_sim::Buffer;
 use levelflow_units::{Bytes, Rate};
 
 fn joined() -> (Namespace, Namespace) {
@@ -117,7 +118,7 @@ fn a_token_bucket_holds_its_rate_and_drops_what_does_not_fit() {
     left.queue(Queue::Tbf {
         rate,
         burst: Bytes::new(3000),
-        limit: Bytes::new(20_000),
+        limit: Buffer::Bytes(Bytes::new(20_000)),
     })
     .unwrap();
     let receiver = listen(&b, Ipv4Addr::new(10, 0, 0, 2).into());

@@ -9,6 +9,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 
 use super::packets::{LAWS, PAYLOAD, foreign, ours, port, thread_ns};
 use super::{Case, Effort, Row, Sample, in_turn};
+use crate::clock::Clock;
 use crate::router::device::Attached;
 use crate::router::kernel::Program;
 use crate::router::qdisc::Device;
@@ -141,7 +142,7 @@ fn send(packet: &[u8], packets: u32, together: bool) -> Result<Sample, Error> {
 fn intervals(law: &str, intervals: u32) -> Result<Sample, Error> {
     let params = law::params(law, &[])?;
     let program = Program::attach("r1", &params, &port(), None)?;
-    let mut router = Attached::new(Device::open("r1")?, program, params, port())?;
+    let mut router = Attached::new(Device::open("r1")?, program, params, port(), Clock::start())?;
     let (start, began) = (thread_ns(), Instant::now());
     for _ in 0..intervals {
         router.close()?;

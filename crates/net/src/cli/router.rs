@@ -11,7 +11,7 @@ use levelflow_protocols::{AnyParams, PortInfo};
 use levelflow_units::{Duration, Rate};
 
 use super::options::address;
-use crate::clock::span;
+use crate::clock::{Clock, span};
 use crate::journal::Logging;
 use crate::router::device::Attached;
 use crate::router::kernel::{self, Program};
@@ -203,7 +203,7 @@ impl Run {
         let _ = kernel::detach(name);
         let program = Program::attach(name, &params, &info, None)?;
         let logging = self.logging()?;
-        let attached = Attached::new(device, program, params, info)?.logged(logging.as_ref());
+        let attached = Attached::new(device, program, params, info, Clock::start())?.logged(logging.as_ref());
         self.watched(&claim, &stop, |board| attached.run(&stop, board))?;
         logging.as_ref().map_or(Ok(()), Logging::end)
     }

@@ -10,12 +10,13 @@ use serde_json::Value;
 use super::laws;
 use crate::Error;
 use crate::router::stop::Stop;
-use crate::testbed::{Chosen, Outcome, Plan, choose, plan, run};
+use crate::testbed::{Chosen, Form, Outcome, Plan, choose, plan, run};
 
 const EXAMPLES: &str = "Examples:
   sudo levelflow-net testbed scenarios/two-flows.toml --out results/network
   sudo levelflow-net testbed t1-jetmax.toml --set duration=\"30 s\" --set link.1.capacity=\"20 Mb/s\"
   sudo levelflow-net testbed gigabit.toml --scale 0.05
+  sudo levelflow-net testbed scenarios/t1-network.toml --form kernel
   sudo levelflow-net testbed scenarios/shared-wire.toml --each-law jetmax,rcp,cubic,bbr
   levelflow run results/network/scenario.toml --out results/simulator
   levelflow compare results/simulator results/network";
@@ -35,6 +36,9 @@ pub struct Testbed {
     /// Multiplies link rates, buffers, arrivals a second and constant rates, so that a fast network fits this machine.
     #[arg(long, default_value_t = 1.0)]
     scale: f64,
+    /// Where queues are, and the laws at them.
+    #[arg(long, value_enum, default_value_t = Form::User)]
+    form: Form,
     /// One run per law, all flows under it, and one table: jetmax, emkc, rcp, maxnet, xcp, aimd of hosts and routers here; reno,
     /// cubic, bbr of the kernel.
     #[arg(long, value_name = "LAW,LAW...", value_delimiter = ',')]
@@ -58,7 +62,7 @@ impl Testbed {
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from(name));
         self.must_lie_outside(&out)?;
         if self.each_law.is_empty() {
-            let plan = plan(&chosen.resolved)?;
+            let plan = plan(&chosen.resolved, self.form)?;
             must_be_root()?;
             self.run_one(&chosen, &plan, &out)
         } else {
@@ -87,7 +91,7 @@ impl Testbed {
             let laws = (1..=flows).map(|number| format!("flow.{number}.law={law}"));
             let changes: Vec<String> = self.changes.iter().cloned().chain(laws).collect();
             let chosen = choose(&self.scenario, &changes, self.seed, self.scale)?;
-            let plan = plan(&chosen.resolved)?;
+            let plan = plan(&chosen.resolved, self.form)?;
             Ok((law.clone(), chosen, plan))
         };
         self.each_law.iter().map(under).collect()

@@ -18,7 +18,7 @@ use crate::{Error, sys, terminal};
 const LOOK: Duration = Duration::from_ms(500);
 
 /// Time between two readings of the queue for laws whose packets look at it: XCP calls one persistent that stands for as long.
-const WATCH: Duration = Duration::from_ms(2);
+pub const WATCH: Duration = Duration::from_ms(2);
 
 /// What counts and stamps packets.
 pub trait DataPath {
@@ -50,6 +50,19 @@ pub struct Attached<D> {
     queue: Queue,
     presence: Presence,
     peak: u64,
+    /// Packets look at the queue.
+    watches: bool,
+}
+
+/// What happened in an interval.
+#[derive(Debug, Clone, Copy)]
+pub struct Interval {
+    /// How long it was.
+    pub length: Duration,
+    /// Bytes that came.
+    pub arrived: Bytes,
+    /// Bytes that found no room, if dropped packets are as large as others.
+    pub dropped: Bytes,
 }
 
 impl<D: DataPath> Attached<D> {
@@ -57,8 +70,7 @@ impl<D: DataPath> Attached<D> {
     ///
     /// # Errors
     /// When the data path refuses its words, or the device is gone.
-    pub fn new(mut device: Device, path: D, params: AnyParams, info: PortInfo) -> Result<Self, Error> {
-        let clock = Clock::start();
+    pub fn new(mut device: Device, path: D, params: AnyParams, info: PortInfo, clock: Clock) -> Result<Self, Error> {
         let queue = device.queue().map_err(|e| gone(&device, &e))?;
         let mut attached = Self {
             port: Port::new(params, info, clock.now()),
@@ -68,7 +80,9 @@ impl<D: DataPath> Attached<D> {
             clock,
             queue,
             peak: 0,
+            watches: false,
         };
+        attached.watches = attached.words(Bytes::ZERO) != attached.words(Bytes::new(1));
         attached.tell()?;
         Ok(attached)
     }
@@ -89,18 +103,17 @@ impl<D: DataPath> Attached<D> {
     pub fn run(mut self, stop: &Stop, board: &Board) -> Result<(), Error> {
         sys::sharp_timers();
         let mut look = Time::ZERO;
-        let watches = self.words(Bytes::ZERO) != self.words(Bytes::new(1));
         loop {
-            let soon = if watches {
+            let soon = if self.watches {
                 self.clock.now() + WATCH
             } else {
-                self.port.due()
+                self.due()
             };
-            if stop.within(self.clock.until(soon.min(self.port.due()))) {
+            if stop.within(self.clock.until(soon.min(self.due()))) {
                 break;
             }
             let now = self.clock.now();
-            if now < self.port.due() {
+            if now < self.due() {
                 self.refresh()?;
                 continue;
             }
@@ -116,19 +129,40 @@ impl<D: DataPath> Attached<D> {
         Ok(())
     }
 
+    /// When the running interval ends.
+    #[must_use]
+    pub fn due(&self) -> Time {
+        self.port.due()
+    }
+
+    /// The law at work.
+    #[must_use]
+    pub fn port(&self) -> &Port {
+        &self.port
+    }
+
     /// Ends an interval: what was counted goes into the law, and what it says goes into the data path.
-    pub(crate) fn close(&mut self) -> Result<(), Error> {
+    ///
+    /// # Errors
+    /// When the device is gone, or the data path fails.
+    pub fn close(&mut self) -> Result<Interval, Error> {
         let (counted, traffic) = self.path.collect()?;
         let queue = self.device.queue().map_err(|e| gone(&self.device, &e))?;
-        let dropped = queue.dropped_since(&self.queue);
-        self.port
-            .lose(dropped, bytes_of(dropped, traffic.bytes, traffic.packets));
+        let packets = queue.dropped_since(&self.queue);
+        let dropped = bytes_of(packets, traffic.bytes, traffic.packets);
+        self.port.lose(packets, dropped);
         self.port.absorb(&counted, &traffic);
-        self.port
-            .close(self.clock.now(), Bytes::new(queue.backlog), queue.packets);
+        let now = self.clock.now();
+        let length = now.since(self.port.opened());
+        self.port.close(now, Bytes::new(queue.backlog), queue.packets);
         self.peak = self.peak.max(queue.backlog);
         self.queue = queue;
-        self.tell()
+        self.tell()?;
+        Ok(Interval {
+            length,
+            arrived: Bytes::new(traffic.bytes),
+            dropped,
+        })
     }
 
     fn tell(&mut self) -> Result<(), Error> {
@@ -136,11 +170,18 @@ impl<D: DataPath> Attached<D> {
         self.path.tell(&words)
     }
 
-    fn refresh(&mut self) -> Result<(), Error> {
+    /// Reads the queue within an interval, and tells laws whose packets look at it.
+    ///
+    /// # Errors
+    /// When the device is gone, or the data path fails.
+    pub fn refresh(&mut self) -> Result<Queue, Error> {
         let queue = self.device.queue().map_err(|e| gone(&self.device, &e))?;
-        let words = self.words(Bytes::new(queue.backlog));
         self.peak = self.peak.max(queue.backlog);
-        self.path.refresh(&words)
+        if self.watches {
+            let words = self.words(Bytes::new(queue.backlog));
+            self.path.refresh(&words)?;
+        }
+        Ok(queue)
     }
 
     fn words(&self, queue: Bytes) -> Words {
@@ -171,7 +212,8 @@ impl<D: DataPath> Attached<D> {
     }
 }
 
-fn gone(device: &Device, error: &std::io::Error) -> Error {
+/// What a reading of a queue that fails means.
+pub(crate) fn gone(device: &Device, error: &std::io::Error) -> Error {
     let name = &device.name;
     match error.raw_os_error() {
         Some(libc::ENODEV) => Error::failed(format!("{name}: the device is gone")),

@@ -167,6 +167,12 @@ impl Port {
         self.due
     }
 
+    /// When the running interval began.
+    #[must_use]
+    pub fn opened(&self) -> Time {
+        self.opened
+    }
+
     /// Ends the running interval, with this much waiting or in service.
     pub fn close(&mut self, now: Time, queue: Bytes, packets: u32) {
         let view = PortView {

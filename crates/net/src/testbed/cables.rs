@@ -10,7 +10,7 @@ use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 
 use super::meter::{LinkSample, LinkTotal, Part, Reports, Samples};
-use super::plan::Way;
+use super::plan::{Form, Way};
 use crate::clock::Clock;
 use crate::link::wire::{Settings, Wire};
 use crate::link::{PREFIX, Port as Device};
@@ -35,6 +35,8 @@ struct Frame {
 #[derive(Debug)]
 pub struct Lane {
     link: Option<usize>,
+    /// Its queue is here.
+    sampled: bool,
     law: Option<Port>,
     /// Rate and buffer.
     queue: Wire<Frame>,
@@ -47,12 +49,19 @@ pub struct Lane {
 }
 
 impl Lane {
-    /// An idle direction; `spec` is that of its link, if the scenario has one there.
+    /// An idle direction; `spec` is that of its link, if the scenario has one there. It has neither queue nor law if they are
+    /// the kernel's.
     #[must_use]
-    pub fn new(way: &Way, spec: Option<&LinkSpec<levelflow_protocols::Any>>, entries: usize, seed: u64) -> Self {
+    pub fn new(
+        way: &Way,
+        spec: Option<&LinkSpec<levelflow_protocols::Any>>,
+        form: Form,
+        entries: usize,
+        seed: u64,
+    ) -> Self {
         let name = spec.map_or("", |s| s.name.as_str());
         let mut queue = Settings::default();
-        if let Some((rate, buffer)) = way.queue {
+        if let Some((rate, buffer)) = way.queue.filter(|_| form == Form::User) {
             (queue.rate, queue.buffer) = (Some(rate), buffer);
         }
         let wire = Settings {
@@ -60,10 +69,12 @@ impl Lane {
             loss: way.loss,
             ..Settings::default()
         };
-        let law = spec.and_then(|s| Some((s.routers.first()?, s.capacity)));
+        let ours = spec.filter(|_| form == Form::User);
+        let law = ours.and_then(|s| Some((s.routers.first()?, s.capacity)));
         let id = way.link.map_or(0, |l| l as u32) + 1;
         Self {
             link: way.link,
+            sampled: form == Form::User,
             law: law.map(|(params, capacity)| Port::new(params.clone(), PortInfo { id, capacity }, Time::ZERO)),
             queue: Wire::new(queue, seed, name),
             wire: Wire::new(wire, seed, name),
@@ -168,7 +179,7 @@ impl Lane {
         (sample.queue, sample.packets) = (queue.get(), packets as u32);
         sample.most = sample.most.max(queue.get());
         sample.signal = self.law.as_ref().map_or(f64::NAN, |law| law.law().signal());
-        self.link.map(|link| (link, sample))
+        self.link.filter(|_| self.sampled).map(|link| (link, sample))
     }
 }
 

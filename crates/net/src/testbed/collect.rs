@@ -169,7 +169,9 @@ impl Totals {
             let sent = self.sent.get(&i).unwrap_or(&nobody);
             let received = self.received.get(&i).unwrap_or(&nothing);
             let missing = sent.packets.saturating_sub(received.packets);
-            let dropped: u64 = self.links.values().filter_map(|l| l.dropped_of.get(i)).sum();
+            // Where it is not known whose packets a queue dropped, what is missing was dropped, as far as it goes.
+            let path = spec.route.forward.iter().filter_map(|&l| self.links.get(&(l as usize)));
+            let dropped: u64 = path.map(|l| *l.dropped_of.get(i).unwrap_or(&l.dropped)).sum();
             let dropped = dropped.min(missing);
             flows.push(FlowSummary {
                 name: spec.name.clone(),

@@ -4,22 +4,30 @@ use std::io;
 use std::net::{TcpListener, UdpSocket};
 use std::time::Duration as Span;
 
-use levelflow_protocols::Any;
+use levelflow_protocols::{Any, PortInfo};
 use levelflow_sim::LinkSpec;
+use levelflow_units::{Bytes, Duration};
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::buckets::Bucket;
 use super::cables::{Cable as Worker, Lane};
 use super::netns::Namespace;
-use super::plan::{Cable, FlowPlan, Plan};
-use super::veth::{End, veth};
+use super::plan::{Cable, FlowPlan, Form, Plan, Way};
+use super::veth::{End, Queue, veth};
 use crate::Error;
 use crate::link::Port as Device;
+use crate::router::kernel::Program;
+use crate::router::qdisc;
 
 const MTU: u32 = 1500;
 /// Where receivers listen.
 const PORT: u16 = 9000;
 const FLOWS_THAT_WAIT: i32 = 1024;
+/// The kernel's timers are late by less than this, mostly: what a line could have sent meanwhile leaves at once.
+const LATE: Duration = Duration::from_us(100);
+/// A packet, and as much of the next.
+const LEAST_BURST: u64 = 2 * 1514;
 
 /// A network that is up.
 #[derive(Debug)]
@@ -44,7 +52,12 @@ impl Lab {
             .collect::<Result<Vec<_>, _>>()?;
         let mut cables = Vec::new();
         for (i, cable) in plan.cables.iter().enumerate() {
-            cables.push(lay(i, cable, &places, &wires)?);
+            cables.push(lay(i, cable, plan.form, &places, &wires)?);
+        }
+        if plan.form == Form::Kernel {
+            for (cable, end, way) in plan.queues() {
+                bucket(&places[plan.cables[cable].ends[end]], cable, way)?;
+            }
         }
         for (i, (place, namespace)) in plan.places.iter().zip(&places).enumerate() {
             if place.forwards {
@@ -67,7 +80,8 @@ impl Lab {
             let [first, second] = self.wires.run(move || names.map(|name| Device::open(&name)))?;
             let lane = |way: usize| {
                 let way = &cable.ways[way];
-                Lane::new(way, way.link.map(|l| &links[l]), plan.flows.len(), seed)
+                let spec = way.link.map(|l| &links[l]);
+                Lane::new(way, spec, plan.form, plan.flows.len(), seed)
             };
             Ok(Worker {
                 ends: [first?, second?],
@@ -75,6 +89,33 @@ impl Lab {
             })
         };
         worked.map(open).collect()
+    }
+
+    /// Queues of the kernel, and the routers before them.
+    ///
+    /// # Errors
+    /// When this build has no kernel router, or the kernel refuses it.
+    pub fn buckets(&self, plan: &Plan, links: &[LinkSpec<Any>]) -> Result<Vec<Bucket>, Error> {
+        let open = |(cable, end, way): (usize, usize, &Way)| {
+            let link = way.link?;
+            let capacity = links[link].capacity;
+            let law = links[link].routers.first().cloned();
+            let info = PortInfo {
+                id: link as u32 + 1,
+                capacity,
+            };
+            let device = Cable::device(cable);
+            let inside = self.places[plan.cables[cable].ends[end]].run(move || {
+                let program = law.map(|params| Ok((Program::attach(&device, &params, &info, None)?, params, info)));
+                Ok(Bucket {
+                    link,
+                    law: program.transpose()?,
+                    device: qdisc::Device::open(&device)?,
+                })
+            });
+            Some(inside.and_then(|bucket| bucket))
+        };
+        plan.queues().filter_map(open).collect()
     }
 
     /// Sockets of an entry's sender, connected, and of its receiver; neither waits.
@@ -156,13 +197,19 @@ fn namespace(name: &str) -> Result<Namespace, Error> {
 }
 
 /// Joins two places; gives the devices between them, if somebody has to move packets.
-fn lay(number: usize, cable: &Cable, places: &[Namespace], wires: &Namespace) -> Result<Option<[String; 2]>, Error> {
+fn lay(
+    number: usize,
+    cable: &Cable,
+    form: Form,
+    places: &[Namespace],
+    wires: &Namespace,
+) -> Result<Option<[String; 2]>, Error> {
     let device = Cable::device(number);
     let [first, second] = cable.ends.map(|place| End {
         namespace: &places[place],
         device: &device,
     });
-    let worked = cable.ways.iter().any(|way| way.queue.is_some() || way.needs_wire());
+    let worked = cable.ways.iter().any(|way| way.needs_worker(form));
     let between = ["a", "b"].map(|side| format!("w{number}{side}"));
     if worked {
         veth(
@@ -189,4 +236,15 @@ fn lay(number: usize, cable: &Cable, places: &[Namespace], wires: &Namespace) ->
         place.namespace.ip(&format!("link set dev {device} address {mac}\n"))?;
     }
     Ok(worked.then_some(between))
+}
+
+/// The line of a way: the kernel's token bucket.
+fn bucket(place: &Namespace, cable: usize, way: &Way) -> Result<(), Error> {
+    let Some((rate, limit)) = way.queue else { return Ok(()) };
+    let burst = Bytes::new((rate.bytes_in(LATE) as u64).max(LEAST_BURST));
+    let end = End {
+        namespace: place,
+        device: &Cable::device(cable),
+    };
+    end.queue(Queue::Tbf { rate, burst, limit })
 }

@@ -131,10 +131,21 @@ pub struct LinkTotal {
     pub sent_bytes: u64,
     /// Bytes that arriving packets found.
     pub queue: Spread,
-    /// Data packets dropped, by flow entry.
+    /// Data packets dropped, by flow entry; empty where that is not known.
     pub dropped_of: Vec<u64>,
     /// Nanoseconds by which packets left later than they should have.
     pub late: Spread,
+}
+
+impl LinkTotal {
+    /// A queue of the kernel, with what happened on the wire behind it; without one, all that left has arrived.
+    #[must_use]
+    pub fn before(mut self, wire: Option<Self>) -> Self {
+        if let Some(wire) = wire {
+            (self.delivered, self.lost, self.late) = (wire.delivered, wire.lost, wire.late);
+        }
+        self
+    }
 }
 
 /// When samples are due.

@@ -3,6 +3,7 @@
 //! [`choose`] reads a scenario, [`plan`] says what to build, [`run`] builds and runs it in real time and leaves results as the
 //! simulator does.
 
+mod buckets;
 mod cables;
 mod choose;
 mod collect;
@@ -22,7 +23,7 @@ mod veth;
 pub use choose::{Chosen, choose};
 pub use lab::Lab;
 pub use netns::Namespace;
-pub use plan::{Cable, FlowPlan, Hop, Place, Plan, Way, plan};
+pub use plan::{Cable, FlowPlan, Form, Hop, Place, Plan, Way, plan};
 pub use results::Recording;
 pub use run::{Outcome, run};
 pub use veth::{End, Queue, veth};

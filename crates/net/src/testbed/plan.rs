@@ -7,6 +7,7 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::Ipv4Addr;
 
+use levelflow_protocols::offload::offloads;
 use levelflow_protocols::queue::AnyQueueParams;
 use levelflow_protocols::{Any, AnyParams};
 use levelflow_sim::scenario::Resolved;
@@ -24,9 +25,20 @@ const ROOM: u64 = 1 << 30;
 /// Laws that the kernel's TCP runs by that name.
 pub const KERNEL_LAWS: [&str; 3] = ["reno", "cubic", "bbr"];
 
+/// Where queues are, and the laws at them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Form {
+    /// In this program, between two packet sockets
+    User,
+    /// In the kernel: a token bucket (tbf) on the device of the sending node, and the router of `router --dev` before it
+    Kernel,
+}
+
 /// What to build.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
+    /// Where queues are.
+    pub form: Form,
     /// Namespaces.
     pub places: Vec<Place>,
     /// What joins them.
@@ -113,10 +125,19 @@ impl Way {
         }
     }
 
-    /// Whether it delays or loses packets.
+    /// Whether somebody has to move its packets: it delays or loses them, or their queue is not the kernel's.
     #[must_use]
-    pub fn needs_wire(&self) -> bool {
-        self.delay > Duration::ZERO || self.loss > 0.0
+    pub fn needs_worker(&self, form: Form) -> bool {
+        self.delay > Duration::ZERO || self.loss > 0.0 || (self.queue.is_some() && form == Form::User)
+    }
+}
+
+impl Plan {
+    /// Ways that have a queue: the number of their cable, the end at which it is, and themselves.
+    pub fn queues(&self) -> impl Iterator<Item = (usize, usize, &Way)> {
+        let ends = (0..self.cables.len()).flat_map(|cable| [(cable, 0), (cable, 1)]);
+        let all = ends.map(|(cable, end)| (cable, end, &self.cables[cable].ways[end]));
+        all.filter(|(.., way)| way.queue.is_some())
     }
 }
 
@@ -176,7 +197,7 @@ impl Place {
 ///
 /// # Errors
 /// When the scenario asks for what it cannot do; in one line.
-pub fn plan(resolved: &Resolved) -> Result<Plan, Error> {
+pub fn plan(resolved: &Resolved, form: Form) -> Result<Plan, Error> {
     let network = &resolved.network;
     if network.links.len().max(network.flows.len()) > MOST {
         return Err(Error::input(format!(
@@ -184,9 +205,9 @@ pub fn plan(resolved: &Resolved) -> Result<Plan, Error> {
         )));
     }
     for link in &network.links {
-        check_link(link)?;
+        check_link(link, form)?;
     }
-    let mut builder = Builder::new(resolved);
+    let mut builder = Builder::new(resolved, form);
     builder.lay_cables();
     for (i, flow) in network.flows.iter().enumerate() {
         check_flow(flow)?;
@@ -200,8 +221,12 @@ pub fn plan(resolved: &Resolved) -> Result<Plan, Error> {
     Ok(builder.plan)
 }
 
-fn check_link(link: &LinkSpec<Any>) -> Result<(), Error> {
+fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
     let refuse = |problem: &str| Err(Error::input(format!("link {}: {problem}", link.name)));
+    let law = link
+        .routers
+        .first()
+        .filter(|law| form == Form::Kernel && !offloads(law));
     if !matches!(link.queue, AnyQueueParams::DropTail(_)) {
         return refuse("the testbed has drop-tail queues only");
     }
@@ -210,6 +235,12 @@ fn check_link(link: &LinkSpec<Any>) -> Result<(), Error> {
     }
     if link.routers.len() > 1 {
         return refuse("the testbed runs one law at a link; flows of several laws cross this one");
+    }
+    if let Some(law) = law {
+        let name = law.law().name;
+        return refuse(&format!(
+            "{name} has no kernel form; allowed: jetmax, emkc, rcp, maxnet, xcp, or --form user"
+        ));
     }
     if link.capacity.bps() < 1e4 {
         return refuse("slower than the 10 kb/s that the testbed allows");
@@ -264,10 +295,11 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(resolved: &'a Resolved) -> Self {
+    fn new(resolved: &'a Resolved, form: Form) -> Self {
         Self {
             resolved,
             plan: Plan {
+                form,
                 places: Vec::new(),
                 cables: Vec::new(),
                 flows: Vec::new(),

@@ -16,7 +16,7 @@ use super::collect::{Collector, Totals};
 use super::meter::{LinkTotal, Part, ReceivedTotal, Reports, Samples, SentTotal};
 use super::plan::{FlowPlan, KERNEL_LAWS, Plan};
 use super::schedule::launches;
-use super::{Chosen, Lab, Recording, cables, receivers, senders, streams};
+use super::{Chosen, Form, Lab, Recording, buckets, cables, receivers, senders, streams};
 use crate::Error;
 use crate::clock::{Clock, span};
 use crate::router::stop::Stop;
@@ -50,6 +50,8 @@ type Worker<T> = JoinHandle<Result<Vec<(usize, T)>, Error>>;
 
 struct Workers {
     cables: Worker<LinkTotal>,
+    /// Queues of the kernel.
+    buckets: Option<Worker<LinkTotal>>,
     senders: Vec<Worker<SentTotal>>,
     receivers: Vec<Worker<ReceivedTotal>>,
     count: usize,
@@ -74,7 +76,7 @@ pub fn run(
     let samples = Samples::new(network.sample, Time::ZERO + network.duration);
     let lab = Lab::build(plan)?;
     let ready = Ready::new(chosen, plan, &lab)?;
-    let mut recording = Recording::new(out, manifest(chosen, scale))?;
+    let mut recording = Recording::new(out, manifest(chosen, plan.form, scale))?;
     recording.keep_scenario(&chosen.raw)?;
     let (reports, parts) = mpsc::channel();
     let workers = ready.start(Clock::start(), samples, &reports)?;
@@ -163,6 +165,7 @@ impl Watch {
 /// What is needed to start, with sockets and devices open.
 struct Ready {
     cables: Vec<cables::Cable>,
+    buckets: Vec<buckets::Bucket>,
     senders: Vec<senders::Entry>,
     receivers: Vec<receivers::Entry>,
     streams: Vec<streams::Entry>,
@@ -174,6 +177,10 @@ impl Ready {
         let network = &chosen.resolved.network;
         let mut ready = Self {
             cables: lab.workers(plan, &network.links, network.seed)?,
+            buckets: match plan.form {
+                Form::User => Vec::new(),
+                Form::Kernel => lab.buckets(plan, &network.links)?,
+            },
             senders: Vec::new(),
             receivers: Vec::new(),
             streams: Vec::new(),
@@ -250,12 +257,19 @@ impl Ready {
         let cables = thread("cables").spawn(move || cables::run(self.cables, clock, samples, &tell, &until));
         let mut workers = Workers {
             cables: cables.map_err(cannot)?,
+            buckets: None,
             senders: Vec::new(),
             receivers: Vec::new(),
             count: 1,
             quiet,
             stop,
         };
+        if !self.buckets.is_empty() {
+            let (tell, until) = (reports.clone(), Arc::clone(&workers.stop));
+            let run = move || buckets::run(self.buckets, clock, samples, &tell, &until);
+            workers.buckets = Some(thread("buckets").spawn(run).map_err(cannot)?);
+            workers.count += 1;
+        }
         if !self.senders.is_empty() {
             let (tell, until) = (reports.clone(), Arc::clone(&workers.quiet));
             let run = move || senders::run(self.senders, clock, samples, &tell, &until);
@@ -282,7 +296,7 @@ impl Workers {
     fn any_over(&self) -> bool {
         let ends =
             self.senders.iter().any(JoinHandle::is_finished) || self.receivers.iter().any(JoinHandle::is_finished);
-        ends || self.cables.is_finished()
+        ends || self.cables.is_finished() || self.buckets.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
     /// Stops senders, then, after so long, everything; gives what they counted.
@@ -299,6 +313,14 @@ impl Workers {
             totals.received.extend(keep(worker, &mut problem));
         }
         totals.links.extend(keep(self.cables, &mut problem));
+        for (link, queue) in self
+            .buckets
+            .map(|worker| keep(worker, &mut problem))
+            .unwrap_or_default()
+        {
+            let wire = totals.links.remove(&link);
+            totals.links.insert(link, queue.before(wire));
+        }
         problem.map_or(Ok(totals), Err)
     }
 }
@@ -314,7 +336,7 @@ fn keep<T>(worker: JoinHandle<Result<Vec<T>, Error>>, problem: &mut Option<Error
     Vec::new()
 }
 
-fn manifest(chosen: &Chosen, scale: f64) -> Value {
+fn manifest(chosen: &Chosen, form: Form, scale: f64) -> Value {
     let version = env!("CARGO_PKG_VERSION");
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     json!({
@@ -325,7 +347,7 @@ fn manifest(chosen: &Chosen, scale: f64) -> Value {
         "seed": chosen.resolved.network.seed,
         "network": {
             "kernel": kernel.trim(),
-            "form": "user",
+            "form": match form { Form::User => "user", Form::Kernel => "kernel" },
             "scale": scale,
             "processors": std::thread::available_parallelism().map_or(0, usize::from),
         },

@@ -2,6 +2,7 @@
 
 use std::net::IpAddr;
 
+use levelflow_sim::Buffer;
 use levelflow_units::{Bytes, Rate};
 
 use super::Namespace;
@@ -19,14 +20,14 @@ pub struct End<'a> {
 /// What waits in front of a device.
 #[derive(Debug, Clone, Copy)]
 pub enum Queue {
-    /// A token bucket with so many bytes waiting at most; it may send `burst` at once.
+    /// A token bucket with so much waiting at most; it may send `burst` at once.
     Tbf {
         /// How fast it drains.
         rate: Rate,
         /// Bytes that may leave at once: at least a packet.
         burst: Bytes,
-        /// Bytes that may wait.
-        limit: Bytes,
+        /// What may wait.
+        limit: Buffer,
     },
     /// First in, first out, as fast as the device takes them.
     Fifo {
@@ -76,12 +77,29 @@ impl End<'_> {
     pub fn queue(&self, queue: Queue) -> Result<(), Error> {
         let kind = match queue {
             Queue::Tbf { rate, burst, limit } => {
-                let bits = rate.bps().round();
-                format!("tbf rate {bits}bit burst {} limit {}", burst.get(), limit.get())
+                let (bits, limit) = (rate.bps().round(), bytes(limit));
+                format!("handle 1: tbf rate {bits}bit burst {} limit {limit}", burst.get())
             }
             Queue::Fifo { packets } => format!("pfifo limit {packets}"),
         };
-        self.namespace
-            .tc(&format!("qdisc replace dev {} root {kind}", self.device))
+        let device = self.device;
+        self.namespace.tc(&format!("qdisc replace dev {device} root {kind}"))?;
+        match queue {
+            Queue::Tbf {
+                limit: Buffer::Packets(limit),
+                ..
+            } => self
+                .namespace
+                .tc(&format!("qdisc replace dev {device} parent 1:1 pfifo limit {limit}")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// As many as the kernel counts where there is no limit, or one in packets, which is that of a queue inside.
+fn bytes(limit: Buffer) -> u64 {
+    match limit {
+        Buffer::Bytes(limit) => limit.get().min(u32::MAX.into()),
+        Buffer::Packets(_) | Buffer::Unlimited => u32::MAX.into(),
     }
 }

@@ -5,6 +5,10 @@ use serde_json::{Value, json};
 
 use super::*;
 
+fn plan(resolved: &Resolved) -> Result<Plan, Error> {
+    super::plan(resolved, Form::User)
+}
+
 fn network(links: &Value, flows: &Value) -> Resolved {
     let raw = json!({ "name": "n", "duration": "10 s", "link": links, "flow": flows });
     Scenario::from_value(&raw).unwrap().resolve().unwrap()
@@ -129,6 +133,34 @@ fn laws_of_hosts_need_no_routers() {
         let plan = plan(&network(&json!([duplex("A", "B")]), &flows));
         assert!(plan.is_ok(), "{law}: {plan:?}");
     }
+}
+
+#[test]
+fn laws_that_the_kernel_does_not_know_are_refused_there() {
+    let kelly = network(&json!([duplex("A", "B")]), &json!([flow("x", "kelly", "A", "B")]));
+    assert!(super::plan(&kelly, Form::User).is_ok());
+    let text = super::plan(&kelly, Form::Kernel).unwrap_err().to_string();
+    assert!(
+        text.contains("kelly has no kernel form") && text.lines().count() == 1,
+        "{text}"
+    );
+}
+
+#[test]
+fn only_delays_and_losses_need_a_worker_where_queues_are_the_kernels() {
+    let plain = json!({ "from": "B", "to": "C", "capacity": "20 Mb/s", "delay": "0 s", "duplex": true });
+    let resolved = network(
+        &json!([duplex("A", "B"), plain]),
+        &json!([flow("x", "jetmax", "A", "C")]),
+    );
+    let worked = |form| {
+        let plan = super::plan(&resolved, form).unwrap();
+        assert_eq!(plan.queues().count(), 4);
+        let links = plan.cables.iter().filter(|c| c.ways[0].link.is_some());
+        links.map(|c| c.ways[0].needs_worker(form)).collect::<Vec<_>>()
+    };
+    assert_eq!(worked(Form::User), [true, true]);
+    assert_eq!(worked(Form::Kernel), [true, false]);
 }
 
 #[test]
