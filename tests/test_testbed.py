@@ -18,7 +18,7 @@ STALLS = 0.02
 SETTLED = 5.0  # s
 
 
-def on_the_network(scenario, folder, form="user"):
+def on_the_network(scenario, folder, form="user", *more):
     try:
         program = dataplane.usable()
     except ClaimError as error:
@@ -26,7 +26,7 @@ def on_the_network(scenario, folder, form="user"):
     (folder / "network.toml").write_text(scenario.to_toml())
     if form == "kernel" and not dataplane.has_kernel_router():
         pytest.skip("no router in the kernel here: needs root, clang when it is built, and a kernel with BPF")
-    command = [program, "testbed", folder / "network.toml", "--form", form, "--out", folder / "out", "--json"]
+    command = [program, "testbed", folder / "network.toml", "--form", form, "--out", folder / "out", "--json", *more]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     return Result.load(folder / "out")
 
@@ -78,6 +78,19 @@ def test_it_stands_beside_the_simulator(scenario, run):
         if simulated["name"] in CAPACITY:
             assert measured["utilisation"] == pytest.approx(simulated["utilisation"], abs=0.06), simulated["name"]
         assert measured["arrived_packets"] == measured["delivered_packets"], simulated["name"]
+
+
+@pytest.mark.parametrize("form", ["user", "kernel"])
+def test_over_ipv6_shares_are_the_same_and_packets_larger(scenario, form, tmp_path):
+    short = scenario.set("duration", "8 s")
+    result = on_the_network(short, tmp_path, form, "--ipv6")
+    assert result.manifest["network"]["ipv6"]
+    assert {link["dropped_packets"] for link in result.summary["links"]} == {0}
+    for flow in result.summary["flows"]:
+        assert flow["rate_bps"] == pytest.approx(flow["share_bps"], rel=0.05), flow["name"]
+        assert flow["delivered_bytes"] / flow["delivered_packets"] == pytest.approx(1000, abs=2), flow["name"]
+    back = next(link for link in result.summary["links"] if link["name"] == "R2->R1")
+    assert back["arrived_bytes"] / back["arrived_packets"] == pytest.approx(14 + 40 + 8 + 24 + HEADER, abs=2)
 
 
 def test_a_flow_that_ends_at_the_time_of_a_sample_is_in_it(tmp_path):

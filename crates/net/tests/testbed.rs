@@ -165,7 +165,9 @@ fn each_law_has_a_row_and_a_result_of_its_own() {
     needs_root!("each_law_has_a_row_and_a_result_of_its_own");
     let _alone = ALONE.lock();
     let dir = tempfile::tempdir().unwrap();
-    let more = ["--each-law", "jetmax,cubic", "--set", "duration=4 s", "--json"];
+    // With something to spare: a queue that a stall of the machine leaves empties again.
+    let changes = ["duration=4 s", "law.jetmax.gamma=0.9"].map(|change| ["--set", change]);
+    let more = [&["--each-law", "jetmax,cubic", "--json"][..], &changes.concat()].concat();
     let output = testbed(dir.path(), &more).output().unwrap();
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     let rows: Value = serde_json::from_slice(&output.stdout).unwrap();

@@ -10,7 +10,7 @@ use serde_json::Value;
 use super::laws;
 use crate::Error;
 use crate::router::stop::Stop;
-use crate::testbed::{Chosen, Form, Outcome, Plan, choose, plan, run};
+use crate::testbed::{Chosen, Form, Outcome, Plan, Setup, choose, plan, run};
 
 const EXAMPLES: &str = "Examples:
   sudo levelflow-net testbed scenarios/two-flows.toml --out results/network
@@ -39,6 +39,9 @@ pub struct Testbed {
     /// Where queues are, and the laws at them.
     #[arg(long, value_enum, default_value_t = Form::User)]
     form: Form,
+    /// IPv6 instead of IPv4.
+    #[arg(long)]
+    ipv6: bool,
     /// One run per law, all flows under it, and one table: jetmax, emkc, rcp, maxnet, xcp, aimd of hosts and routers here; reno,
     /// cubic, bbr of the kernel.
     #[arg(long, value_name = "LAW,LAW...", value_delimiter = ',')]
@@ -62,7 +65,7 @@ impl Testbed {
         let out = self.out.clone().unwrap_or_else(|| PathBuf::from(name));
         self.must_lie_outside(&out)?;
         if self.each_law.is_empty() {
-            let plan = plan(&chosen.resolved, self.form)?;
+            let plan = plan(&chosen.resolved, self.setup())?;
             must_be_root()?;
             self.run_one(&chosen, &plan, &out)
         } else {
@@ -91,10 +94,15 @@ impl Testbed {
             let laws = (1..=flows).map(|number| format!("flow.{number}.law={law}"));
             let changes: Vec<String> = self.changes.iter().cloned().chain(laws).collect();
             let chosen = choose(&self.scenario, &changes, self.seed, self.scale)?;
-            let plan = plan(&chosen.resolved, self.form)?;
+            let plan = plan(&chosen.resolved, self.setup())?;
             Ok((law.clone(), chosen, plan))
         };
         self.each_law.iter().map(under).collect()
+    }
+
+    fn setup(&self) -> Setup {
+        let (form, ipv6) = (self.form, self.ipv6);
+        Setup { form, ipv6 }
     }
 
     fn run_one(&self, chosen: &Chosen, plan: &Plan, out: &Path) -> Result<(), Error> {

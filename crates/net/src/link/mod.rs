@@ -8,7 +8,7 @@ mod drive;
 mod port;
 mod report;
 mod running;
-mod segment;
+pub(crate) mod segment;
 pub mod wire;
 
 use hdrhistogram::Histogram;

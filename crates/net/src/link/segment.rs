@@ -143,14 +143,15 @@ fn put(bytes: &mut [u8], at: usize, value: u16) {
 }
 
 /// Sum of words of 16 bits, as Internet checksums want it.
-fn sum(bytes: &[u8]) -> u64 {
+pub fn sum(bytes: &[u8]) -> u64 {
     let words = bytes
         .chunks(2)
         .map(|word| u16::from_be_bytes([word[0], word.get(1).copied().unwrap_or(0)]));
     words.map(u64::from).sum()
 }
 
-fn fold(mut sum: u64) -> u16 {
+/// The same in 16 bits.
+pub fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);
     }

@@ -3,12 +3,12 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use levelflow_protocols::shim::{ETHERNET, IPV4, UDP};
 use levelflow_protocols::{Arriving, PortInfo, RouterLaw};
 use levelflow_sim::LinkSpec;
 use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 
+use super::frame;
 use super::meter::{LinkSample, LinkTotal, Part, Reports, Samples};
 use super::plan::{Form, Way};
 use crate::clock::Clock;
@@ -17,18 +17,14 @@ use crate::link::{PREFIX, Port as Device};
 use crate::router::port::{Class, Port};
 use crate::{Error, sys};
 
-/// Before the payload of UDP over IPv4, without options.
-const HEADERS: usize = PREFIX + ETHERNET + IPV4 + UDP;
-const CHECKSUM: usize = PREFIX + ETHERNET + IPV4 + 6;
-/// The kernel leaves the checksum to whoever needs it.
-const NEEDS_CHECKSUM: u8 = 1;
 /// Sleep at most so long, so that the end is seen.
 const NAP: Duration = Duration::from_ms(20);
 
 #[derive(Debug)]
 struct Frame {
     bytes: Vec<u8>,
-    ours: bool,
+    /// Where the payload begins that the law has stamped.
+    ours: Option<usize>,
 }
 
 /// One direction at work.
@@ -94,7 +90,7 @@ impl Lane {
         bytes.extend_from_slice(frame);
         let (queue, packets) = self.queue.backlog(now);
         self.total.queue.record(queue.get());
-        let mut frame = Frame { bytes, ours: false };
+        let mut frame = Frame { bytes, ours: None };
         if let Some(law) = &mut self.law {
             let packets = packets as u32;
             let arriving = Arriving {
@@ -103,12 +99,14 @@ impl Lane {
                 queue,
                 packets,
             };
-            let payload = is_udp(&frame.bytes);
-            let class = law.arrive(&arriving, if payload { &mut frame.bytes[HEADERS..] } else { &mut [] });
-            frame.ours = class == Class::Ours;
-            drop_checksum(&mut frame);
+            let payload = frame::payload(&frame.bytes);
+            let class = law.arrive(&arriving, payload.map_or(&mut [], |at| &mut frame.bytes[at..]));
+            frame.ours = payload.filter(|_| class == Class::Ours);
+            if let Some(at) = frame.ours {
+                frame::mend(&mut frame.bytes, at);
+            }
         }
-        let to = entry_of(&frame.bytes);
+        let to = frame::entry(&frame.bytes);
         let taken = self.queue.offer(now, Bytes::new(size), frame);
         (self.total.arrived, self.total.arrived_bytes) = (self.total.arrived + 1, self.total.arrived_bytes + size);
         self.sample.arrived += size;
@@ -141,8 +139,9 @@ impl Lane {
         while let Some((left, mut frame)) = self.queue.take(now) {
             let size = (frame.bytes.len() - PREFIX) as u64;
             (self.sample.sent, self.total.sent_bytes) = (self.sample.sent + size, self.total.sent_bytes + size);
-            if let Some(law) = self.law.as_mut().filter(|_| frame.ours) {
-                law.depart(Bytes::new(size), &mut frame.bytes[HEADERS..]);
+            if let Some((law, at)) = self.law.as_mut().zip(frame.ours) {
+                law.depart(Bytes::new(size), &mut frame.bytes[at..]);
+                frame::mend(&mut frame.bytes, at);
             }
             let lost = self.wire.counters().lost;
             self.wire.offer(left, Bytes::new(size), frame);
@@ -181,24 +180,6 @@ impl Lane {
         sample.signal = self.law.as_ref().map_or(f64::NAN, |law| law.law().signal());
         self.link.filter(|_| self.sampled).map(|link| (link, sample))
     }
-}
-
-fn is_udp(frame: &[u8]) -> bool {
-    let ip = PREFIX + ETHERNET;
-    frame.len() > HEADERS && frame[ip - 2..ip] == [8, 0] && frame[ip] == 0x45 && frame[ip + 9] == 17
-}
-
-/// A stamp changes the sum. Where the kernel has not filled it in, it will; otherwise it is left out, as IPv4 allows.
-fn drop_checksum(frame: &mut Frame) {
-    if frame.ours && frame.bytes[0] & NEEDS_CHECKSUM == 0 {
-        frame.bytes[CHECKSUM..CHECKSUM + 2].fill(0);
-    }
-}
-
-/// Flow entry of a data packet, by the address of its receiver.
-fn entry_of(frame: &[u8]) -> Option<usize> {
-    let to = frame.get(PREFIX + ETHERNET + 16..PREFIX + ETHERNET + 20)?;
-    (to[..2] == [10, 2]).then(|| usize::from(u16::from_be_bytes([to[2], to[3]])))
 }
 
 /// A cable at work: its devices, and the directions from the first and from the second.

@@ -1,9 +1,10 @@
 //! Builds what a plan says: namespaces, devices, addresses and routes. All of it goes with the process.
 
 use std::io;
-use std::net::{TcpListener, UdpSocket};
+use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration as Span;
 
+use levelflow_protocols::shim::UDP;
 use levelflow_protocols::{Any, PortInfo};
 use levelflow_sim::LinkSpec;
 use levelflow_units::{Bytes, Duration};
@@ -13,7 +14,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 use super::buckets::Bucket;
 use super::cables::{Cable as Worker, Lane};
 use super::netns::Namespace;
-use super::plan::{Cable, FlowPlan, Form, Plan, Way};
+use super::plan::{Cable, FlowPlan, Form, Plan, Setup, Way};
 use super::veth::{End, Queue, veth};
 use crate::Error;
 use crate::link::Port as Device;
@@ -24,6 +25,8 @@ const MTU: u32 = 1500;
 /// Where receivers listen.
 const PORT: u16 = 9000;
 const FLOWS_THAT_WAIT: i32 = 1024;
+/// What lets a namespace forward, over IPv4 and IPv6.
+const FORWARD: [&str; 2] = ["ipv4/ip_forward", "ipv6/conf/all/forwarding"];
 /// The kernel's timers are late by less than this, mostly: what a line could have sent meanwhile leaves at once.
 const LATE: Duration = Duration::from_us(100);
 /// A packet, and as much of the next.
@@ -44,26 +47,27 @@ impl Lab {
     /// # Errors
     /// When this process may not, or `ip` complains.
     pub fn build(plan: &Plan) -> Result<Self, Error> {
-        let wires = namespace("wires")?;
+        let Setup { form, ipv6 } = plan.setup;
+        let wires = namespace("wires", false)?;
         let places = plan
             .places
             .iter()
-            .map(|p| namespace(&p.name))
+            .map(|p| namespace(&p.name, ipv6))
             .collect::<Result<Vec<_>, _>>()?;
         let mut cables = Vec::new();
         for (i, cable) in plan.cables.iter().enumerate() {
-            cables.push(lay(i, cable, plan.form, &places, &wires)?);
+            cables.push(lay(i, cable, form, &places, &wires)?);
         }
-        if plan.form == Form::Kernel {
+        if form == Form::Kernel {
             for (cable, end, way) in plan.queues() {
                 bucket(&places[plan.cables[cable].ends[end]], cable, way)?;
             }
         }
         for (i, (place, namespace)) in plan.places.iter().zip(&places).enumerate() {
             if place.forwards {
-                namespace.sysctl("ipv4/ip_forward", "1")?;
+                namespace.sysctl(if ipv6 { FORWARD[1] } else { FORWARD[0] }, "1")?;
             }
-            namespace.ip(&(place.commands(i, &plan.cables).join("\n") + "\n"))?;
+            namespace.ip(&(place.commands(i, &plan.cables, ipv6).join("\n") + "\n"))?;
         }
         Ok(Self { places, wires, cables })
     }
@@ -81,7 +85,7 @@ impl Lab {
             let lane = |way: usize| {
                 let way = &cable.ways[way];
                 let spec = way.link.map(|l| &links[l]);
-                Lane::new(way, spec, plan.form, plan.flows.len(), seed)
+                Lane::new(way, spec, plan.setup.form, plan.flows.len(), seed)
             };
             Ok(Worker {
                 ends: [first?, second?],
@@ -143,9 +147,10 @@ impl Lab {
     pub fn listener(&self, flow: &FlowPlan) -> Result<TcpListener, Error> {
         let at = (flow.addresses[1], PORT);
         self.inside(flow.ends[1], "a TCP socket", move || {
-            let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+            let at = SocketAddr::from(at);
+            let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
             socket.set_reuse_address(true)?;
-            socket.bind(&std::net::SocketAddr::from(at).into())?;
+            socket.bind(&at.into())?;
             socket.listen(FLOWS_THAT_WAIT)?;
             socket.set_nonblocking(true)?;
             Ok(TcpListener::from(socket))
@@ -157,13 +162,14 @@ impl Lab {
     /// # Errors
     /// When the kernel lacks the algorithm.
     pub fn tcp(&self, flow: &FlowPlan, algorithm: &'static str, packet: u64) -> Result<Socket, Error> {
-        let source = flow.addresses[0];
+        let source = SocketAddr::from((flow.addresses[0], 0));
+        let around = flow.around() - UDP as u64 + 20; // the header of TCP, without options
         self.inside(flow.ends[0], &format!("a TCP socket with {algorithm}"), move || {
-            let socket = Socket::new(Domain::IPV4, Type::STREAM, Some(Protocol::TCP))?;
+            let socket = Socket::new(Domain::for_address(source), Type::STREAM, Some(Protocol::TCP))?;
             setsockopt(&socket, sockopt::TcpCongestion, &algorithm.into())?;
-            socket.set_tcp_mss((packet as u32).saturating_sub(14 + 20 + 20))?;
+            socket.set_tcp_mss(packet.saturating_sub(around) as u32)?;
             socket.set_linger(Some(Span::ZERO))?;
-            socket.bind(&std::net::SocketAddr::from((source, 0)).into())?;
+            socket.bind(&source.into())?;
             socket.set_nonblocking(true)?;
             Ok(socket)
         })
@@ -181,11 +187,14 @@ impl Lab {
     }
 }
 
-fn namespace(name: &str) -> Result<Namespace, Error> {
+fn namespace(name: &str, ipv6: bool) -> Result<Namespace, Error> {
     let namespace = Namespace::new(name)?;
+    let without = if ipv6 { "0" } else { "1" };
     for (key, value) in [
-        ("ipv6/conf/all/disable_ipv6", "1"),
-        ("ipv6/conf/default/disable_ipv6", "1"),
+        ("ipv6/conf/all/disable_ipv6", without),
+        ("ipv6/conf/default/disable_ipv6", without),
+        // Devices need no addresses of their own, which they would tell their neighbours.
+        ("ipv6/conf/default/addr_gen_mode", "1"),
         // What one run learnt is not for the next one.
         ("ipv4/tcp_no_metrics_save", "1"),
     ] {

@@ -5,7 +5,7 @@
 //! nodes share a cable. What a flow's base round trip has beyond its links is the delay of the cable of its receiver's host.
 
 use std::collections::{BTreeMap, HashMap};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use levelflow_protocols::offload::offloads;
 use levelflow_protocols::queue::AnyQueueParams;
@@ -22,6 +22,12 @@ const MOST: usize = 60_000;
 const MOST_PLACES: usize = 100;
 /// Of a buffer without limit, bytes: memory has one.
 const ROOM: u64 = 1 << 30;
+/// What addresses are for.
+const SENDERS: u8 = 1;
+const RECEIVERS: u8 = 2;
+const GATEWAYS: u8 = 64;
+/// First half of IPv6 addresses: local ones.
+const NETWORK: [u16; 2] = [0xfd00, 0x4c46];
 /// Laws that the kernel's TCP runs by that name.
 pub const KERNEL_LAWS: [&str; 3] = ["reno", "cubic", "bbr"];
 
@@ -34,11 +40,20 @@ pub enum Form {
     Kernel,
 }
 
+/// What a scenario leaves open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setup {
+    /// Where queues are.
+    pub form: Form,
+    /// IPv6 instead of IPv4.
+    pub ipv6: bool,
+}
+
 /// What to build.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Where queues are.
-    pub form: Form,
+    /// How.
+    pub setup: Setup,
     /// Namespaces.
     pub places: Vec<Place>,
     /// What joins them.
@@ -55,7 +70,7 @@ pub struct Place {
     /// Whether it forwards packets for others.
     pub forwards: bool,
     /// Its addresses.
-    pub addresses: Vec<Ipv4Addr>,
+    pub addresses: Vec<IpAddr>,
     /// Where packets go.
     pub routes: Vec<Hop>,
 }
@@ -64,7 +79,7 @@ pub struct Place {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Hop {
     /// Destination; `None` for all others.
-    pub to: Option<Ipv4Addr>,
+    pub to: Option<IpAddr>,
     /// Number of the cable.
     pub cable: usize,
 }
@@ -97,11 +112,19 @@ pub struct FlowPlan {
     /// Namespaces of sender and receiver.
     pub ends: [usize; 2],
     /// Their addresses for this entry.
-    pub addresses: [Ipv4Addr; 2],
+    pub addresses: [IpAddr; 2],
     /// Time from sender to receiver on an idle network, without that of sending the packet.
     pub forward: Duration,
     /// Base round trip.
     pub rtt: Duration,
+}
+
+impl FlowPlan {
+    /// What Ethernet, IP and UDP add to a payload, bytes.
+    #[must_use]
+    pub fn around(&self) -> u64 {
+        crate::load::overhead(&(self.addresses[0], 0).into()) as u64
+    }
 }
 
 impl Way {
@@ -157,23 +180,45 @@ impl Cable {
 
     /// What the other end's neighbour is called; an address that nobody else has.
     #[must_use]
-    pub fn gateway(number: usize, end: usize) -> Ipv4Addr {
-        let [high, low] = (number as u16).to_be_bytes();
-        Ipv4Addr::new(10, 64 + end as u8, high, low)
+    pub fn gateway(ipv6: bool, number: usize, end: usize) -> IpAddr {
+        address(ipv6, GATEWAYS + end as u8, number)
     }
+}
+
+/// The address for that purpose and of that number: 10.2.0.7, or fd00:4c46:2::7.
+pub fn address(ipv6: bool, purpose: u8, number: usize) -> IpAddr {
+    let number = number as u16;
+    if ipv6 {
+        return Ipv6Addr::new(NETWORK[0], NETWORK[1], purpose.into(), 0, 0, 0, 0, number).into();
+    }
+    let [high, low] = number.to_be_bytes();
+    Ipv4Addr::new(10, purpose, high, low).into()
+}
+
+/// The flow entry whose receiver has that address.
+pub fn entry_at(to: IpAddr) -> Option<usize> {
+    let number = match to {
+        IpAddr::V4(to) => to.octets().last_chunk().map(|bytes| u16::from_be_bytes(*bytes))?,
+        IpAddr::V6(to) => to.segments()[7],
+    };
+    let number = usize::from(number);
+    (to == address(to.is_ipv6(), RECEIVERS, number)).then_some(number)
 }
 
 impl Place {
     /// Lines for `ip -batch` once the namespace has its devices: addresses, neighbours and routes.
     #[must_use]
-    pub fn commands(&self, number: usize, cables: &[Cable]) -> Vec<String> {
+    pub fn commands(&self, number: usize, cables: &[Cable], ipv6: bool) -> Vec<String> {
         let mut lines: Vec<String> = vec!["link set lo up".into()];
-        lines.extend(self.addresses.iter().map(|a| format!("address add {a}/32 dev lo")));
+        // Without a look for others that have it, which would hold up the routes from it.
+        let (bits, at_once) = if ipv6 { (128, " nodad") } else { (32, "") };
+        let addresses = self.addresses.iter();
+        lines.extend(addresses.map(|a| format!("address add {a}/{bits} dev lo{at_once}")));
         let own = |cable: &Cable| cable.ends.iter().position(|&place| place == number);
         for (i, end) in cables.iter().enumerate().filter_map(|(i, c)| Some((i, own(c)?))) {
             let (device, far) = (Cable::device(i), 1 - end);
             let mac = Cable::mac(i, far).map(|byte| format!("{byte:02x}")).join(":");
-            let gateway = Cable::gateway(i, far);
+            let gateway = Cable::gateway(ipv6, i, far);
             lines.push(format!("link set {device} up"));
             lines.push(format!(
                 "neighbour replace {gateway} lladdr {mac} dev {device} nud permanent"
@@ -183,8 +228,8 @@ impl Place {
             let Some(end) = cables.get(hop.cable).and_then(own) else {
                 continue;
             };
-            let to = hop.to.map_or("default".into(), |a| format!("{a}/32"));
-            let (gateway, device) = (Cable::gateway(hop.cable, 1 - end), Cable::device(hop.cable));
+            let to = hop.to.map_or("default".into(), |a| format!("{a}/{bits}"));
+            let (gateway, device) = (Cable::gateway(ipv6, hop.cable, 1 - end), Cable::device(hop.cable));
             let source = self.addresses.first().filter(|_| !self.forwards);
             let source = source.map_or(String::new(), |a| format!(" src {a}"));
             lines.push(format!("route add {to} via {gateway} dev {device} onlink{source}"));
@@ -197,7 +242,7 @@ impl Place {
 ///
 /// # Errors
 /// When the scenario asks for what it cannot do; in one line.
-pub fn plan(resolved: &Resolved, form: Form) -> Result<Plan, Error> {
+pub fn plan(resolved: &Resolved, setup: Setup) -> Result<Plan, Error> {
     let network = &resolved.network;
     if network.links.len().max(network.flows.len()) > MOST {
         return Err(Error::input(format!(
@@ -205,9 +250,9 @@ pub fn plan(resolved: &Resolved, form: Form) -> Result<Plan, Error> {
         )));
     }
     for link in &network.links {
-        check_link(link, form)?;
+        check_link(link, setup.form)?;
     }
-    let mut builder = Builder::new(resolved, form);
+    let mut builder = Builder::new(resolved, setup);
     builder.lay_cables();
     for (i, flow) in network.flows.iter().enumerate() {
         check_flow(flow)?;
@@ -295,11 +340,11 @@ struct Builder<'a> {
 }
 
 impl<'a> Builder<'a> {
-    fn new(resolved: &'a Resolved, form: Form) -> Self {
+    fn new(resolved: &'a Resolved, setup: Setup) -> Self {
         Self {
             resolved,
             plan: Plan {
-                form,
+                setup,
                 places: Vec::new(),
                 cables: Vec::new(),
                 flows: Vec::new(),
@@ -370,8 +415,7 @@ impl<'a> Builder<'a> {
         let (first, last) = (self.node(flow, true), self.node(flow, false));
         let (from, from_cable) = self.host(first, Duration::ZERO, Duration::ZERO);
         let (to, to_cable) = self.host(last, there, extra.saturating_sub(there));
-        let [high, low] = (number as u16).to_be_bytes();
-        let addresses = [Ipv4Addr::new(10, 1, high, low), Ipv4Addr::new(10, 2, high, low)];
+        let addresses = [SENDERS, RECEIVERS].map(|purpose| address(self.plan.setup.ipv6, purpose, number));
         self.plan.places[from].addresses.push(addresses[0]);
         self.plan.places[to].addresses.push(addresses[1]);
         self.route(flow, addresses[1], &flow.route.forward, to_cable)?;
@@ -415,7 +459,7 @@ impl<'a> Builder<'a> {
     }
 
     /// Leads packets for an address along a path, then to its host.
-    fn route(&mut self, flow: &FlowSpec<Any>, to: Ipv4Addr, path: &[u32], last: usize) -> Result<(), Error> {
+    fn route(&mut self, flow: &FlowSpec<Any>, to: IpAddr, path: &[u32], last: usize) -> Result<(), Error> {
         let steps = path.iter().map(|&link| self.begins[link as usize]).collect::<Vec<_>>();
         for (cable, end) in steps.into_iter().chain([(last, 0)]) {
             let node = self.plan.cables[cable].ends[end];

@@ -12,7 +12,6 @@ use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 
 use super::meter::{Part, ReceivedTotal, Reports, Samples};
-use super::senders::AROUND;
 use crate::clock::{self, Clock};
 use crate::flow::Receiver;
 use crate::{Error, sys};
@@ -27,6 +26,8 @@ const MOST: usize = 200_000;
 pub struct Entry {
     /// Its number in the scenario.
     pub number: usize,
+    /// What of a packet is not payload of UDP, bytes.
+    pub around: u64,
     /// Bound to the receiver's address, and never waits.
     pub socket: UdpSocket,
     /// Time from sender to receiver on an idle network, without that of sending the packet.
@@ -89,7 +90,7 @@ impl Work {
             let Ok((shim, header, _)) = Shim::decode(&packet[..length]) else {
                 continue;
             };
-            let size = Bytes::new(AROUND + length as u64);
+            let size = Bytes::new(self.entry.around + length as u64);
             (self.total.packets, self.total.bytes) = (self.total.packets + 1, self.total.bytes + size.get());
             self.delivered += size.get();
             let took = stamp.saturating_sub(shim.time);

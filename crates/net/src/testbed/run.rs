@@ -16,7 +16,7 @@ use super::collect::{Collector, Totals};
 use super::meter::{LinkTotal, Part, ReceivedTotal, Reports, Samples, SentTotal};
 use super::plan::{FlowPlan, KERNEL_LAWS, Plan};
 use super::schedule::launches;
-use super::{Chosen, Form, Lab, Recording, buckets, cables, receivers, senders, streams};
+use super::{Chosen, Form, Lab, Recording, Setup, buckets, cables, receivers, senders, streams};
 use crate::Error;
 use crate::clock::{Clock, span};
 use crate::router::stop::Stop;
@@ -27,6 +27,8 @@ const FLUSH: Span = Span::from_secs(1);
 const PATIENCE: Span = Span::from_secs(10);
 /// TCP connections of one entry.
 const MOST_STREAMS: usize = 64;
+/// The header of TCP with time stamps, less that of UDP.
+const TCP_BEYOND_UDP: u64 = 32 - 8;
 /// After the end, packets under way still arrive.
 const LONGEST_DRAIN: Span = Span::from_secs(3);
 
@@ -76,7 +78,7 @@ pub fn run(
     let samples = Samples::new(network.sample, Time::ZERO + network.duration);
     let lab = Lab::build(plan)?;
     let ready = Ready::new(chosen, plan, &lab)?;
-    let mut recording = Recording::new(out, manifest(chosen, plan.form, scale))?;
+    let mut recording = Recording::new(out, manifest(chosen, plan.setup, scale))?;
     recording.keep_scenario(&chosen.raw)?;
     let (reports, parts) = mpsc::channel();
     let workers = ready.start(Clock::start(), samples, &reports)?;
@@ -177,7 +179,7 @@ impl Ready {
         let network = &chosen.resolved.network;
         let mut ready = Self {
             cables: lab.workers(plan, &network.links, network.seed)?,
-            buckets: match plan.form {
+            buckets: match plan.setup.form {
                 Form::User => Vec::new(),
                 Form::Kernel => lab.buckets(plan, &network.links)?,
             },
@@ -198,6 +200,7 @@ impl Ready {
             let [sender, receiver] = lab.udp(flow)?;
             ready.receivers.push(receivers::Entry {
                 number,
+                around: flow.around(),
                 socket: receiver,
                 forward: flow.forward,
             });
@@ -205,6 +208,7 @@ impl Ready {
                 number,
                 params: spec.params.clone(),
                 packet: spec.packet,
+                around: flow.around(),
                 control: spec.control,
                 reliable: spec.reliable,
                 socket: sender,
@@ -226,6 +230,7 @@ impl Ready {
         lab: &Lab,
     ) -> Result<(), Error> {
         let (law, packet) = (spec.params.law().name, spec.packet.get());
+        let around = flow.around() + TCP_BEYOND_UDP;
         if launches.len() > MOST_STREAMS {
             let problem = format!("{} flows of the kernel's TCP; allowed: {MOST_STREAMS}", launches.len());
             return Err(Error::input(format!("flow {}: {problem}", spec.name)));
@@ -237,11 +242,13 @@ impl Ready {
         self.sinks.push(streams::Listening {
             number,
             packet,
+            around,
             listener,
         });
         self.streams.push(streams::Entry {
             number,
             packet,
+            around,
             to,
             launches,
             rtt,
@@ -336,7 +343,7 @@ fn keep<T>(worker: JoinHandle<Result<Vec<T>, Error>>, problem: &mut Option<Error
     Vec::new()
 }
 
-fn manifest(chosen: &Chosen, form: Form, scale: f64) -> Value {
+fn manifest(chosen: &Chosen, setup: Setup, scale: f64) -> Value {
     let version = env!("CARGO_PKG_VERSION");
     let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     json!({
@@ -347,7 +354,8 @@ fn manifest(chosen: &Chosen, form: Form, scale: f64) -> Value {
         "seed": chosen.resolved.network.seed,
         "network": {
             "kernel": kernel.trim(),
-            "form": match form { Form::User => "user", Form::Kernel => "kernel" },
+            "form": match setup.form { Form::User => "user", Form::Kernel => "kernel" },
+            "ipv6": setup.ipv6,
             "scale": scale,
             "processors": std::thread::available_parallelism().map_or(0, usize::from),
         },

@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use levelflow_protocols::shim::{ETHERNET, IPV4, LONGEST, Shim, UDP};
+use levelflow_protocols::shim::{LONGEST, Shim};
 use levelflow_protocols::{AnyParams, Bottleneck, Kind, Opening};
 use levelflow_sim::CompletionRow;
 use levelflow_units::{Bytes, Duration, Time};
@@ -18,10 +18,6 @@ use crate::clock::{self, Clock};
 use crate::flow::Sender;
 use crate::{Error, sys};
 
-/// What Ethernet, IPv4 and UDP add to a payload.
-pub const AROUND: u64 = (ETHERNET + IPV4 + UDP) as u64;
-/// Smallest packet, which has room for shim and header of any law.
-const LEAST: u64 = AROUND + LONGEST as u64;
 const LARGEST: usize = 1514;
 /// Sleep at most so long, so that the end is seen.
 const NAP: Duration = Duration::from_ms(20);
@@ -37,6 +33,8 @@ pub struct Entry {
     pub params: AnyParams,
     /// Largest packet on the wire.
     pub packet: Bytes,
+    /// What of a packet is not payload of UDP, bytes.
+    pub around: u64,
     /// Size of packets that open and close flows.
     pub control: Bytes,
     /// Whether what is lost is sent again.
@@ -110,6 +108,13 @@ pub fn run(
         clock.ready(&mut watched, next)?;
     }
     Ok(all.into_iter().map(|w| (w.entry.number, w.total)).collect())
+}
+
+impl Entry {
+    /// Smallest packet, which has room for shim and header of any law.
+    fn least(&self) -> u64 {
+        self.around + LONGEST as u64
+    }
 }
 
 impl Work {
@@ -204,7 +209,7 @@ impl Work {
                         flow,
                         now,
                         Kind::Fin,
-                        entry.control.max(Bytes::new(LEAST)),
+                        entry.control.max(Bytes::new(entry.least())),
                         buffer,
                     );
                     total.packets += 1;
@@ -262,7 +267,7 @@ impl Live {
             Kind::Data => self.sender.packet_size().get().min(self.left(entry)),
             _ => entry.control.get(),
         };
-        let size = wanted.clamp(LEAST, LARGEST as u64);
+        let size = wanted.clamp(entry.least(), LARGEST as u64);
         if kind == Kind::Data {
             self.sent += size;
         }
@@ -298,7 +303,7 @@ impl Live {
 /// A packet that the socket does not take is lost, as on any other way.
 fn send(entry: &Entry, flow: &mut Live, now: Time, kind: Kind, size: Bytes, buffer: &mut [u8; LARGEST]) {
     flow.sender.stamp(now, clock::stamp(), kind, size, buffer);
-    let length = (size.get() - AROUND) as usize;
+    let length = (size.get() - entry.around) as usize;
     let _ = entry.socket.send(&buffer[..length]);
 }
 

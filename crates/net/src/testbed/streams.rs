@@ -18,8 +18,6 @@ use crate::Error;
 use crate::clock::{Clock, ready};
 use crate::sys::{self, TcpState};
 
-/// Ethernet, IPv4 and TCP with its time stamps.
-const AROUND: u64 = 14 + 20 + 32;
 /// How often the state of a connection is read, and the longest sleep.
 const LOOK: Duration = Duration::from_ms(5);
 static CHUNK: [u8; 1 << 16] = [0; 1 << 16];
@@ -31,6 +29,8 @@ pub struct Entry {
     pub number: usize,
     /// Largest packet on the wire.
     pub packet: u64,
+    /// What of it is not payload: Ethernet, IP and TCP with its time stamps.
+    pub around: u64,
     /// Where its receiver listens.
     pub to: SocketAddr,
     /// Flows to come, in order, each with its socket.
@@ -109,7 +109,7 @@ impl Work {
                 break;
             };
             let _ = socket.connect(&self.entry.to.into()); // goes on in the background; a failure shows as silence
-            let payload = |size: u64| size.saturating_mul(self.entry.packet - AROUND) / self.entry.packet;
+            let payload = |size: u64| size.saturating_mul(self.entry.packet - self.entry.around) / self.entry.packet;
             let left = launch.size.map_or(u64::MAX, |size| payload(size).max(1));
             self.live.push(Live {
                 socket,
@@ -135,7 +135,7 @@ impl Work {
             flow.write();
             let ends = now >= flow.launch.stop;
             if look || ends {
-                flow.look(sample, total);
+                flow.look(entry.around, sample, total);
             }
             let done = flow.left == 0 && flow.state.waiting == 0;
             if done && let Some(bytes) = flow.launch.size {
@@ -179,13 +179,13 @@ impl Live {
     }
 
     /// Reads the connection's state and adds what is new.
-    fn look(&mut self, sample: &mut EntrySample, total: &mut SentTotal) {
+    fn look(&mut self, around: u64, sample: &mut EntrySample, total: &mut SentTotal) {
         let Ok(state) = sys::tcp_state(self.socket.as_fd()) else {
             return;
         };
         let old = std::mem::replace(&mut self.state, state);
         let packets = u64::from(state.segments.wrapping_sub(old.segments));
-        let bytes = state.bytes.saturating_sub(old.bytes) + packets * AROUND;
+        let bytes = state.bytes.saturating_sub(old.bytes) + packets * around;
         (total.packets, total.bytes) = (total.packets + packets, total.bytes + bytes);
         sample.sent += bytes;
         sample.lost += u64::from(state.resent.wrapping_sub(old.resent));
@@ -204,6 +204,8 @@ pub struct Listening {
     pub number: usize,
     /// Largest packet on the wire.
     pub packet: u64,
+    /// What of it is not payload: Ethernet, IP and TCP with its time stamps.
+    pub around: u64,
     /// Where connections come to; does not wait.
     pub listener: TcpListener,
 }
@@ -292,6 +294,6 @@ impl Sink {
 
     /// Payload in full packets, with what is around it.
     fn on_the_wire(&self, payload: u64) -> u64 {
-        (payload as f64 * self.entry.packet as f64 / (self.entry.packet - AROUND) as f64) as u64
+        (payload as f64 * self.entry.packet as f64 / (self.entry.packet - self.entry.around) as f64) as u64
     }
 }

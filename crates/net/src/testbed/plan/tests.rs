@@ -5,8 +5,16 @@ use serde_json::{Value, json};
 
 use super::*;
 
+fn user() -> Setup {
+    setup(Form::User)
+}
+
+fn setup(form: Form) -> Setup {
+    Setup { form, ipv6: false }
+}
+
 fn plan(resolved: &Resolved) -> Result<Plan, Error> {
-    super::plan(resolved, Form::User)
+    super::plan(resolved, user())
 }
 
 fn network(links: &Value, flows: &Value) -> Resolved {
@@ -23,7 +31,7 @@ fn flow(name: &str, law: &str, from: &str, to: &str) -> Value {
 }
 
 /// Where a packet for an address comes to from a place, by the routes.
-fn walk(plan: &Plan, from: usize, to: Ipv4Addr) -> (usize, Vec<usize>, Duration) {
+fn walk(plan: &Plan, from: usize, to: IpAddr) -> (usize, Vec<usize>, Duration) {
     let (mut at, mut cables, mut delay) = (from, Vec::new(), Duration::ZERO);
     while !plan.places[at].addresses.contains(&to) {
         let hop = plan.places[at]
@@ -116,7 +124,7 @@ fn commands_name_devices_and_neighbours_that_are_there() {
     ))
     .unwrap();
     for (i, place) in plan.places.iter().enumerate() {
-        let lines = place.commands(i, &plan.cables);
+        let lines = place.commands(i, &plan.cables, false);
         for hop in lines.iter().filter(|l| l.starts_with("route")) {
             let words: Vec<&str> = hop.split(' ').collect();
             assert!(lines.contains(&format!("link set {} up", words[6])), "{hop}");
@@ -138,8 +146,8 @@ fn laws_of_hosts_need_no_routers() {
 #[test]
 fn laws_that_the_kernel_does_not_know_are_refused_there() {
     let kelly = network(&json!([duplex("A", "B")]), &json!([flow("x", "kelly", "A", "B")]));
-    assert!(super::plan(&kelly, Form::User).is_ok());
-    let text = super::plan(&kelly, Form::Kernel).unwrap_err().to_string();
+    assert!(super::plan(&kelly, user()).is_ok());
+    let text = super::plan(&kelly, setup(Form::Kernel)).unwrap_err().to_string();
     assert!(
         text.contains("kelly has no kernel form") && text.lines().count() == 1,
         "{text}"
@@ -154,7 +162,7 @@ fn only_delays_and_losses_need_a_worker_where_queues_are_the_kernels() {
         &json!([flow("x", "jetmax", "A", "C")]),
     );
     let worked = |form| {
-        let plan = super::plan(&resolved, form).unwrap();
+        let plan = super::plan(&resolved, setup(form)).unwrap();
         assert_eq!(plan.queues().count(), 4);
         let links = plan.cables.iter().filter(|c| c.ways[0].link.is_some());
         links.map(|c| c.ways[0].needs_worker(form)).collect::<Vec<_>>()
