@@ -33,8 +33,8 @@ pub struct Serve {
     /// Own key, a PEM file that is made if it is not there [default: ~/.config/levelflow/server.pem].
     #[arg(long, value_name = "FILE")]
     key: Option<PathBuf>,
-    /// Lets clients write files and make directories; otherwise they may only read. Who may, --token-file or --client says, if
-    /// other machines reach the address.
+    /// Lets clients write files and make directories; otherwise they may only read. Where other machines reach the address,
+    /// --token-file, --client or --anyone must say whose.
     #[arg(long)]
     upload: bool,
     /// Lets whoever reaches the address write.

@@ -187,6 +187,12 @@ pub(super) async fn download(session: &Session, sources: &[String], destination:
             download_directory(&mut plan, session, source, &root, &name).await?;
         }
     }
+    let mut sizes = plan.jobs.iter().map(|job| job.size);
+    if sizes.try_fold(0_u64, u64::checked_add).is_none() {
+        return Err(Error::failed(
+            "the server lists sizes that add up to more than 2^64 bytes",
+        ));
+    }
     Ok(plan)
 }
 

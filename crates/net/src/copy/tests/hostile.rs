@@ -78,6 +78,41 @@ async fn a_list_without_end_is_refused() {
     assert!(error.contains("more than 1 MiB of names"), "{error}");
 }
 
+/// A server that has a directory of files with those sizes.
+async fn boasting(server: Endpoint, sizes: &[u64]) {
+    let connection = server.accept().await.unwrap().finish().await.unwrap();
+    while let Ok((mut send, mut receive)) = connection.quic().accept_bi().await {
+        let entry = |name: &str, directory, size| Reply::Entry {
+            path: format!("d{name}"),
+            directory,
+            size,
+        };
+        let files = (1..).zip(sizes).map(|(i, size)| entry(&format!("/{i}"), false, *size));
+        let replies: Vec<Reply> = match message::read(&mut receive).await.unwrap() {
+            Request::Stat { .. } => vec![entry("", true, 0)],
+            Request::List { .. } => files.chain([Reply::Done]).collect(),
+            _ => vec![Reply::Done],
+        };
+        for reply in replies {
+            message::write(&mut send, &reply).await.unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sizes_that_nothing_holds_are_refused() {
+    let folder = tempfile::tempdir().unwrap();
+    for (sizes, fits) in [([u64::MAX - 1, 1], true), ([u64::MAX, 1], false)] {
+        let server = endpoint(Some(Trust::Anyone));
+        let address = server.local_address().unwrap();
+        tokio::spawn(async move { boasting(server, &sizes).await });
+        let connection = endpoint(None).connect(address, Trust::Anyone).await.unwrap();
+        let session = Session::open(connection, None).await.unwrap();
+        let planned = plan::download(&session, &["d".to_owned()], folder.path()).await;
+        assert_eq!(planned.is_ok(), fits, "{planned:?}");
+    }
+}
+
 #[test]
 fn a_walk_reads_a_directory_when_it_gets_there() {
     let folder = tempfile::tempdir().unwrap();
