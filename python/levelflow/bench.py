@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 
 from levelflow import _core
+from levelflow.claims.sized import crowd, one_link
 from levelflow.cli.show import show_table
 from levelflow.library import CHECKOUT, laws
 from levelflow.scenario import Scenario
@@ -29,6 +30,12 @@ S1 = (100, 10, 30)  # Mb/s, flows, simulated seconds
 S2 = (1000, 20, 10)
 #: Every law runs on this.
 ALL = (100, 10, 10)
+#: Buffers that hold the same all the time, so that only the work of a sizer differs.
+BUFFERS: dict[str, object] = {
+    "fixed": "300 packets",
+    "abs": {"abs": {"initial": "300 packets", "gain": 1}},
+    "abs_log": {"abs_log": {"initial": "300 packets", "gain": 1e-6}},
+}
 #: Marks packets as the laws that listen to marks expect; only their flows need it.
 MARKS = {"red": {"ecn": True}}
 
@@ -81,6 +88,11 @@ def poisson(seconds: float) -> Scenario:
     return scenario.flow("x", "rcp", "R0", "R1", rtt="100 ms", arrivals={"poisson": "10800 /s"}, size=size)
 
 
+def sized(buffer: object) -> Scenario:
+    """16 NewReno flows at 100 Mb/s that meet at a drop-tail buffer."""
+    return crowd(one_link(100, buffer, 20), 16, (30, 62))
+
+
 def measure(scenario: Scenario, flows: int | None = None) -> Cost:
     """Runs a scenario with everything on but the writing of files."""
     simulation = _core.Simulation(scenario.to_json())
@@ -109,6 +121,8 @@ def cases() -> Iterator[tuple[str, str, Scenario, int | None]]:
             yield group, law, dumbbell(law, mbps, flows, seconds), flows
     for row in laws():
         yield "law", row["name"], dumbbell(row["name"], *ALL), ALL[1]
+    for name, buffer in BUFFERS.items():
+        yield "buffer", name, sized(buffer), None
     yield "10 Gb/s", "100 JetMax flows", dumbbell("jetmax", 10_000, 100, 2), 100
     yield "2.4 Gb/s", "RCP, Poisson arrivals", poisson(5), None
     for flows in (10, 1000, 100_000):
@@ -159,6 +173,7 @@ def main() -> None:
 def _show(costs: dict[tuple[str, str], list[Cost]]) -> None:
     median = {key: statistics.median(c.ns_per_hop for c in runs) for key, runs in costs.items()}
     jetmax = median["law", "jetmax"]
+    fixed = median["buffer", "fixed"]
     few = next(ns for (group, _), ns in median.items() if group == "scale")
     rows = []
     for (group, name), ns in median.items():
@@ -167,7 +182,10 @@ def _show(costs: dict[tuple[str, str], list[Cost]]) -> None:
         speed = "" if peer is None else f"{peer / ns:.2f}"
         cost = f"{ns / few:.2f}" if group == "scale" else ""
         beside = f"{ns / jetmax:.2f}" if group == "law" else ""
+        sizer = f"{ns / fixed:.2f}" if group == "buffer" else ""
         size = "" if run.flow_bytes is None else f"{run.flow_bytes:,.0f}"
-        rows.append([f"{group}: {name}", f"{run.hops:,}", f"{ns:.1f}", f"{1e3 / ns:.2f}", size, speed, beside, cost])
-    head = ["case", "hops", "ns/hop", "M hops/s", "B/flow", "x ns-2", "x JetMax", "x 10 flows"]
+        rows.append(
+            [f"{group}: {name}", f"{run.hops:,}", f"{ns:.1f}", f"{1e3 / ns:.2f}", size, speed, beside, cost, sizer]
+        )
+    head = ["case", "hops", "ns/hop", "M hops/s", "B/flow", "x ns-2", "x JetMax", "x 10 flows", "x fixed"]
     show_table(f"Cost of a packet-hop: CPU time, median of {ROUNDS} rounds ({_core.build()})", head, rows)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import argparse
 import os
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from levelflow.claims.metrics.sizing import Use, batches, half_width, use
 from levelflow.claims.sized import LINK, LINUX_2_6_16, crowd, marking, one_link
@@ -25,8 +25,8 @@ TARGETS = Targets(0.98, 0.02)
 BEST, OURS = "best fixed", "abs_log"
 #: Of table III, and of table II in Mb/s.
 FLOWS, CAPACITY = 16, 10
-#: Sizers need longer where round trips with the queue last up to 10 s.
-CROWD, LONG_S = 256, 4000.0
+#: From so many flows on, round trips with the queue last up to 10 s, and runs so many seconds: of rules, of sizers.
+CROWD, CROWD_S = 256, (2000, 4000)
 
 
 class Row(NamedTuple):
@@ -48,7 +48,8 @@ class Row(NamedTuple):
 def second(full: bool) -> list[Row]:
     """Rows of table II: buffers against the number of flows."""
     counts = [2**i for i in range(1, 11)] if full else [2, 16, 64]
-    return [Row(n, CAPACITY, 400 if full else 100, LONG_S if n >= CROWD else 1000 if full else 400) for n in counts]
+    seconds = (400, 1000) if full else (100, 400)
+    return [Row(n, CAPACITY, *(CROWD_S if n >= CROWD else seconds)) for n in counts]
 
 
 def third(full: bool) -> list[Row]:
@@ -58,16 +59,18 @@ def third(full: bool) -> list[Row]:
     return [Row(FLOWS, c, *seconds.get(c, (200 if full else 100, 400))) for c in capacities]
 
 
-def ways(row: Row) -> tuple[dict[str, object], dict[str, object]]:
-    """Rules and sizers by their names, as values of a link's `buffer`."""
+def ways(row: Row, gain: float | None = None) -> tuple[dict[str, object], dict[str, object]]:
+    """Rules and sizers by their names, as values of a link's `buffer`; `gain` is that of `abs_log`."""
     room = pipe(row.capacity * 1e6, harmonic_rtt(0.03, 0.03 + 0.002 * row.flows))
     parts = {
         "BSCL, use (eq 9)": bscl_utilisation(room, row.flows),
         "BSCL, loss (eq 10)": bscl_loss(room, row.flows, TARGETS.loss),
     }
-    common = candidates(TARGETS)
-    sizers = {name: common.pop(name) for name in ("ABS as printed", OURS)}
+    common: dict[str, Any] = candidates(TARGETS)
+    sizers: dict[str, Any] = {name: common.pop(name) for name in ("ABS as printed", OURS)}
     bscl = common.pop("BSCL")
+    if gain is not None:
+        sizers[OURS] = {"abs_log": {**sizers[OURS]["abs_log"], "gain": gain}}
     rules = common | {
         "Avrachenkov": {"avrachenkov": {}},
         "Enachescu": {"enachescu": {}},
@@ -83,9 +86,9 @@ def network(row: Row, seconds: float) -> Scenario:
     return crowd(one_link(row.capacity, "1 BDP", seconds), row.flows, (30, 30 + 2 * row.flows))
 
 
-def measure(row: Row, runs: Callable[[Sequence[Scenario]], Sequence[Result]]) -> list[Line]:
+def measure(row: Row, runs: Callable[[Sequence[Scenario]], Sequence[Result]], gain: float | None = None) -> list[Line]:
     """Every way to size the buffer of a row; the best of fixed size is the last."""
-    rules, sizers = ways(row)
+    rules, sizers = ways(row, gain)
     lines = compare(network(row, row.rules), LINK, TARGETS, rules, runs)
     lines += compare(network(row, row.sizers), LINK, TARGETS, sizers, runs)
     return [*lines, best_fixed(network(row, row.rules), LINK, TARGETS, runs)]
@@ -154,6 +157,7 @@ def main(arguments: list[str] | None = None) -> int:
     size.add_argument("--quick", dest="full", action="store_false", help="three rows of each, shorter runs (default)")
     size.add_argument("--full", action="store_true", help="every row")
     parser.add_argument("--table", action="append", choices=("I", "II", "III"), help="only this one")
+    parser.add_argument("--gain", type=float, help="of abs_log, instead of its default")
     options = parser.parse_args(arguments)
     wanted = options.table or ["I", "II", "III"]
     with ThreadPoolExecutor(os.cpu_count()) as pool:
@@ -162,7 +166,7 @@ def main(arguments: list[str] | None = None) -> int:
             return list(pool.map(lambda scenario: scenario.run(), scenarios))
 
         def measured(rows: list[Row]) -> list[list[Line]]:
-            return [measure(row, runs) for row in rows]
+            return [measure(row, runs, options.gain) for row in rows]
 
         if "I" in wanted:
             print(*first(options.full, runs), sep="\n", flush=True)

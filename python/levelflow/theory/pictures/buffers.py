@@ -108,3 +108,31 @@ def damping(canvas: FigureBase | None = None) -> FigureBase:
         )
         axes.legend(loc="upper right")
     return figure
+
+
+def training(canvas: FigureBase | None = None) -> FigureBase:
+    """Draws what training does to the gains of ABS, eq. 168 to 171, in both units.
+
+    Args:
+        canvas: an empty figure to draw on; a new one by default.
+
+    >>> [axes.get_ylabel() for axes in training().axes]
+    ['gain (packets/s)', 'buffer (packets)']
+    """
+    plant = Plant(lambda b: np.minimum(1 - 0.25 * np.exp(-b / 40), 1.0), lambda b: 8 / (b + 100), lag=0.5, noise=0.01)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9, 4), layout="constrained") if canvas is None else canvas
+        left, right = figure.subplots(1, 2)
+        for unit, style in (("fraction", "-"), ("percent", "--")):
+            settings = Settings(utilisation=0.98, loss=0.02, training=unit)  # type: ignore[arg-type]
+            went = run(settings, plant, 10.0, 3000)
+            left.plot(went.gains_p, style, color="C0", label=f"I_p, {unit}")
+            left.plot(went.gains_u, style, color="C1", label=f"I_u, {unit}")
+            right.plot(went.buffers, style, color="C2", label=unit)
+        left.set(
+            xlabel="interval", ylabel="gain (packets/s)", title="shares of 1: gains stay; per cent: one never rests"
+        )
+        right.set(xlabel="interval", ylabel="buffer (packets)", title="the buffer is the same")
+        left.legend()
+        right.legend()
+    return figure
