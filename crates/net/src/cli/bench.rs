@@ -12,13 +12,14 @@ const EXAMPLES: &str = "Examples:
   sudo levelflow-net bench --json > cost.json  # all rounds, less than two minutes
 
 What it measures, each beside the same work without Levelflow:
-  kernel     packets that a machine forwards between virtual devices, with and without the router (root),
-             and what the end of an interval takes there
+  kernel     packets forwarded between virtual devices, with and without the router, and the
+             ends of its intervals (root)
   relay      datagrams through the relay, with and without headers of a law
-  intervals  the law's own part of it
+  intervals  the law's own part of such an end
   copy       a file over QUIC on loopback, with and without shims
 
-Ratios are medians of those of single rounds; the first case of a part is what the others are divided by.";
+A ratio is the median over rounds of what a case takes over what the first of its part takes.
+docs/guides/what-it-costs.md says how to read the rest.";
 
 /// Options of `bench`.
 #[derive(Debug, Args)]
