@@ -3,19 +3,23 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::packets::process_ns;
 use super::{Case, Effort, Row, Sample, in_turn};
 use crate::Error;
 use crate::copy::{Options, PROTOCOL, Place, Progress, Server, ServerOptions, Session, run};
 use crate::quic::{Config, Endpoint, Trust};
+use crate::router::stop::Stop;
 
 /// The unit of work: a kilobyte of a file.
 const UNIT: f64 = 1000.0;
 
-/// Files that end with this; in memory where the system has such a place.
-struct Folder(PathBuf);
+/// Files that end with this, also if a signal ends it; in memory where the system has such a place.
+struct Folder {
+    path: PathBuf,
+    stop: Stop,
+}
 
 impl Folder {
     fn new(bytes: usize) -> Result<Self, Error> {
@@ -25,20 +29,23 @@ impl Folder {
         } else {
             std::env::temp_dir()
         };
-        let folder = Self(base.join(format!("levelflow-bench-{}", std::process::id())));
-        let named = |e: std::io::Error| Error::failed(format!("{}: {e}", folder.0.display()));
-        fs::create_dir_all(folder.0.join("served")).map_err(named)?;
+        let folder = Self {
+            path: base.join(format!("levelflow-bench-{}", std::process::id())),
+            stop: Stop::on_signals()?,
+        };
+        let named = |e: std::io::Error| Error::failed(format!("{}: {e}", folder.path.display()));
+        fs::create_dir_all(folder.path.join("served")).map_err(named)?;
         let block: Vec<u8> = (0..1_u32 << 20)
             .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
             .collect();
-        fs::write(folder.0.join("served/file"), block.repeat(bytes >> 20)).map_err(named)?;
+        fs::write(folder.path.join("served/file"), block.repeat(bytes >> 20)).map_err(named)?;
         Ok(folder)
     }
 }
 
 impl Drop for Folder {
     fn drop(&mut self) {
-        let _ = fs::remove_dir_all(&self.0);
+        let _ = fs::remove_dir_all(&self.path);
     }
 }
 
@@ -61,7 +68,10 @@ pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
 }
 
 fn copy(folder: &Folder, config: &Config, bytes: usize) -> Result<Sample, Error> {
-    let target = folder.0.join("file");
+    if folder.stop.within(Duration::ZERO) {
+        return Err(Error::failed("bench: stopped"));
+    }
+    let target = folder.path.join("file");
     let _ = fs::remove_file(&target); // there is none the first time
     let mut runtime = tokio::runtime::Builder::new_multi_thread();
     let runtime = runtime.worker_threads(2).enable_all().build().map_err(Error::failed)?;
@@ -80,7 +90,7 @@ fn copy(folder: &Folder, config: &Config, bytes: usize) -> Result<Sample, Error>
 
 /// Seconds that the copy takes, and processor time of both ends, ns.
 async fn transfer(folder: &Folder, config: &Config) -> Result<(f64, f64), Error> {
-    let server = Arc::new(Server::new(&folder.0.join("served"), ServerOptions::default())?);
+    let server = Arc::new(Server::new(&folder.path.join("served"), ServerOptions::default())?);
     let serving = Endpoint::bind(([127, 0, 0, 1], 0).into(), config.clone(), Some(Trust::Anyone))?;
     let (address, key) = (serving.local_address()?, serving.identity().fingerprint());
     let task = tokio::spawn(async move { server.run(&serving, |_| {}).await });
@@ -94,7 +104,7 @@ async fn transfer(folder: &Folder, config: &Config) -> Result<(f64, f64), Error>
     };
     let (start, began) = (process_ns(), Instant::now());
     let progress = Arc::new(Progress::default());
-    let to = Place::Local(folder.0.clone());
+    let to = Place::Local(folder.path.clone());
     let outcome = run(&session, &[source], &to, Options { jobs: 1 }, &progress, |_| {}).await?;
     let measured = (began.elapsed().as_secs_f64(), process_ns() - start);
     session.connection().close();
