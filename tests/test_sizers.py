@@ -1,5 +1,7 @@
 """Buffer rules and sizers in the engine, against theory and against fixed buffers."""
 
+import math
+
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -114,6 +116,21 @@ def test_a_target_of_delay_goes_before_the_others(others):
     result = bottleneck({"abs_log": {"delay": "20 ms", **others}}, "200 s").run()
     rows = result.links.filter((pl.col("link") == "A->B") & (pl.col("t") > 100))
     assert 8 * rows["queue_bytes"].mean() / CAPACITY == pytest.approx(0.02, rel=0.2)
+
+
+@given(st.lists(st.tuples(st.floats(0.3, 1.0), st.floats(0.001, 0.06)), min_size=1, max_size=12))
+def test_the_buffer_moves_by_exactly_what_was_missed(loads):
+    """The proof in docs/concepts/adaptive-buffers.md: with cycles that end, and steps and bounds that are not met."""
+    target, rtt, gain, elapsed = 0.02, 0.1, 0.02, 5.0
+    sizer = Sizer("abs_log", CAPACITY, {"utilisation": 0, "loss": target, "gain": gain, "initial": "1000 packets"})
+    start, missed = sizer.packets, 0.0
+    for used, loss in loads:
+        arrived = int(CAPACITY / 8 * elapsed * used)
+        dropped = int(arrived * loss)
+        sizer.close(elapsed, arrived - dropped, dropped, arrived - dropped)
+        missed += 8 * (dropped - target * arrived) / (target * CAPACITY)
+    moved = rtt * math.log(sizer.packets / start) + (sizer.packets - start) * 12_000 / CAPACITY
+    assert moved == pytest.approx(gain * missed, abs=1e-6)
 
 
 def test_an_idle_port_keeps_its_buffer():
