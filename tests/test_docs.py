@@ -18,23 +18,28 @@ from levelflow.cli import app
 from levelflow.library import CHECKOUT
 
 COMMAND = Path(sys.executable).with_name("levelflow")
-DOCUMENTS = (
-    "README.md",
-    "docs/tutorial/first-run.md",
-    "docs/guides/scenarios.md",
-    "docs/guides/results.md",
-    "docs/guides/check-a-design.md",
-    "docs/concepts/max-min.md",
-    "docs/concepts/queues.md",
-    "docs/concepts/references.md",
-    "docs/concepts/fluid-models.md",
-    "docs/concepts/why-delay-breaks-controllers.md",
-    "docs/concepts/adaptive-buffers.md",
-)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(.*?)(?=^```|\Z)", re.MULTILINE | re.DOTALL)
+#: Its code runs within a figure; its commands need root, and `test_real_network.py` runs them.
+ELSEWHERE = {"docs/guides/add-a-figure.md", "docs/guides/two-namespaces.md"}
+RUNS = {"sh", "console", "python", "toml"}
+
+
+def blocks(page):
+    """Language, text, and the prose up to the next block, of each block that names a language."""
+    return BLOCK.findall(page.read_text(encoding="utf-8"))
+
+
+def documents():
+    pages = [CHECKOUT / "README.md", *sorted(CHECKOUT.glob("docs/[!lr]*/*.md"))]  # neither laws nor reference
+    names = [str(page.relative_to(CHECKOUT)) for page in pages if RUNS & {block[0] for block in blocks(page)}]
+    return [name for name in names if name not in ELSEWHERE]
+
+
 PAGES = [path for path in CHECKOUT.rglob("*.md") if not {".venv", "target", "results"} & set(path.parts)]
 LAWS = sorted(path for path in reference.LAWS.glob("*.md") if path.stem != "README")
-BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 FILE = re.compile(r"# (\S+\.toml)\n")
+#: A value in a comment; what follows a colon explains it.
+VALUE = re.compile(r"  # ((?:[\[\d]|True|False).*)")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)")
 
 
@@ -67,11 +72,28 @@ def check_fragment(text):
     scenario.set("duration", "200 ms").run()
 
 
-@pytest.mark.parametrize("document", DOCUMENTS)
+def check_python(text, prose, document, names):
+    """Runs code; what it prints is in comments beside it, or in the lines that it "prints" by the prose."""
+    printed = []
+
+    def record(*values):
+        printed.append((sys._getframe(1).f_lineno, " ".join(map(str, values))))
+
+    names["print"] = record
+    exec(compile(text, document, "exec"), names)
+    for number, line in enumerate(text.splitlines(), 1):
+        if "print(" in line and (shown := VALUE.search(line)):
+            found = ", ".join(" ".join(words.split()) for at, words in printed if at == number)
+            assert f"{' '.join(shown[1].split())}:".startswith(f"{found}:"), f"{document}: {line}\n{found}"
+    if "rints" in prose and (shown := re.search(r"^(?: {4}.*\n)+", prose, re.MULTILINE)):
+        assert [line.strip() for line in shown[0].splitlines()] == [words for _, words in printed], document
+
+
+@pytest.mark.parametrize("document", documents())
 def test_commands_and_code_in_the_documents_run(document, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     names = {}
-    for language, text in BLOCK.findall((CHECKOUT / document).read_text(encoding="utf-8")):
+    for language, text, prose in blocks(CHECKOUT / document):
         if language == "sh":
             for line in text.splitlines():
                 done = run(line)
@@ -84,13 +106,13 @@ def test_commands_and_code_in_the_documents_run(document, tmp_path, monkeypatch)
         elif language == "toml":
             check_fragment(text)
         elif language == "python":
-            exec(compile(text, document, "exec"), names)
+            check_python(text, prose, document, names)
 
 
 @pytest.mark.parametrize("page", LAWS, ids=lambda path: path.stem)
 def test_the_command_on_the_page_of_a_law_runs(page, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    [(language, line)] = BLOCK.findall(page.read_text(encoding="utf-8"))
+    [(language, line, _)] = blocks(page)
     assert language == "sh"
     done = CliRunner().invoke(app, [*shlex.split(line)[1:], "--no-plots"])
     assert done.exit_code == 0, done.output

@@ -16,17 +16,21 @@ COMMANDS = {
     "levelflow": str(Path(sys.executable).with_name("levelflow")),
     "levelflow-net": os.environ.get("LEVELFLOW_NET") or shutil.which("levelflow-net") or "",
 }
-BLOCK = re.compile(r"^```sh\n(.*?)^```", re.MULTILINE | re.DOTALL)
+BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
 @pytest.mark.skipif(not COMMANDS["levelflow-net"], reason="needs levelflow-net: make net, or LEVELFLOW_NET")
-def test_a_whole_network_lies_beside_its_simulation_as_the_guide_says(tmp_path):
+@pytest.mark.parametrize(("guide", "block"), [("two-namespaces", "sh"), ("testbed", "bash")])
+def test_a_whole_network_lies_beside_its_simulation_as_the_guide_says(tmp_path, guide, block):
     (tmp_path / "scenarios").symlink_to(CHECKOUT / "scenarios")
-    [text] = BLOCK.findall((CHECKOUT / "docs/guides/two-namespaces.md").read_text(encoding="utf-8"))
+    page = (CHECKOUT / f"docs/guides/{guide}.md").read_text(encoding="utf-8")
+    text = next(text for language, text in BLOCK.findall(page) if language == block)
     printed = ""
     for line in text.splitlines():
-        words = shlex.split(line)
+        words = shlex.split(line.removeprefix("sudo .venv/bin/"))
+        if words == ["make", "net"]:
+            continue
         shorter = ["--set", "duration=6 s"] if words[0] == "levelflow-net" else []
         command = [COMMANDS[words[0]], *words[1:], *shorter]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
