@@ -38,6 +38,13 @@ impl Serving {
         }
     }
 
+    /// Ends as Ctrl-C would.
+    fn terminate(&mut self) {
+        let pid = nix::unistd::Pid::from_raw(self.child.id() as i32);
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        let _ = self.child.wait();
+    }
+
     fn kill(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
@@ -221,4 +228,144 @@ fn bad_input_is_one_line_and_exit_status_2() {
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {text}");
         assert!(!text.contains("panicked"), "{text}");
     }
+}
+
+#[test]
+fn a_lost_connection_is_made_again_and_what_arrived_is_used() {
+    let home = Home::new();
+    big(&home.path("big"));
+    let mut serving = Serving::start(home.0.path(), "127.0.0.1:0", &["--upload"]);
+    let (listen, key) = (serving.address.clone(), serving.key.clone());
+    let (source, part) = (home.path("big"), home.path("served/.big.part"));
+    let mut client = home.copy(&[source.to_str().unwrap(), &format!("{listen}/"), "--key", &key, "--json"]);
+    let client = client.spawn().unwrap();
+    under_way(&part);
+    serving.terminate();
+    let arrived = fs::metadata(&part).unwrap().len();
+    assert!(arrived < BIG as u64, "ended too late to show anything");
+    let _serving = Serving::start(home.0.path(), &listen, &["--upload"]);
+    let output = client.wait_with_output().unwrap();
+    let (good, text) = told(&output);
+    assert!(
+        good && text.contains("connection is lost") && text.contains("connected again"),
+        "{text}"
+    );
+    let outcome: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(outcome["resumed"].as_u64().unwrap() >= arrived, "{text}");
+    assert_eq!(outcome["files"], 1, "{text}");
+    assert!(fs::read(&source).unwrap() == fs::read(home.path("served/big")).unwrap());
+}
+
+#[test]
+fn without_retries_a_lost_connection_is_the_end() {
+    let home = Home::new();
+    big(&home.path("big"));
+    let mut serving = Serving::start(home.0.path(), "127.0.0.1:0", &["--upload"]);
+    let (source, target) = (home.path("big"), format!("{}/", serving.address));
+    let mut command = home.copy(&[
+        source.to_str().unwrap(),
+        &target,
+        "--key",
+        &serving.key,
+        "--retries",
+        "0",
+    ]);
+    let client = command.spawn().unwrap();
+    under_way(&home.path("served/.big.part"));
+    serving.terminate();
+    let output = client.wait_with_output().unwrap();
+    let (_, text) = told(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(text.contains("big: connection: "), "{text}");
+}
+
+#[test]
+fn both_families_of_addresses_are_served() {
+    for (listen, host) in [("[::1]:0", "[::1]"), ("[::]:0", "[::1]"), ("[::]:0", "127.0.0.1")] {
+        let home = Home::new();
+        fs::write(home.path("served/f"), "text").unwrap();
+        let serving = Serving::start(home.0.path(), listen, &["--upload"]);
+        let port = serving.address.rsplit(':').next().unwrap();
+        let (at, here) = (format!("{host}:{port}"), home.path("f"));
+        let here = here.to_str().unwrap();
+        let down = home
+            .copy(&[&format!("{at}/f"), here, "--key", &serving.key])
+            .output()
+            .unwrap();
+        assert!(told(&down).0, "{listen} from {host}: {}", told(&down).1);
+        let up = home
+            .copy(&[here, &format!("{at}/g"), "--key", &serving.key])
+            .output()
+            .unwrap();
+        assert!(told(&up).0, "{listen} from {host}: {}", told(&up).1);
+        assert_eq!(fs::read(home.path("served/g")).unwrap(), b"text");
+    }
+}
+
+/// Datagrams that are nothing, that begin as a shim does, as QUIC does, or as a shim with QUIC in it.
+fn garbage(seed: u64) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1;
+    let mut random = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state
+    };
+    let length = random() as usize % 1500;
+    let mut bytes: Vec<u8> = (0..length).map(|_| random() as u8).collect();
+    let shim = [
+        b'L',
+        b'V',
+        b'F',
+        1,
+        (seed % 4) as u8,
+        0,
+        (seed % 7) as u8,
+        (seed % 40) as u8,
+    ];
+    let quic = [0xc0 | (seed % 64) as u8, 0, 0, 0, 1, 8];
+    let begin = match seed % 4 {
+        0 => Vec::new(),
+        1 => shim.to_vec(),
+        2 => quic.to_vec(),
+        _ => [&shim[..], &[0; 36], &quic].concat(),
+    };
+    for (byte, new) in bytes.iter_mut().zip(begin) {
+        *byte = new;
+    }
+    bytes
+}
+
+#[test]
+fn garbage_does_not_disturb_a_server() {
+    let home = Home::new();
+    big(&home.path("served/big"));
+    let serving = Serving::start(home.0.path(), "127.0.0.1:0", &[]);
+    let stranger = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+    let here = home.path("here");
+    let source = format!("{}/big", serving.address);
+    let mut client = home
+        .copy(&[&source, here.to_str().unwrap(), "--key", &serving.key])
+        .spawn()
+        .unwrap();
+    let mut sent = 0;
+    while client.try_wait().unwrap().is_none() || sent < 5000 {
+        // The server's answers to what looks like QUIC may make this fail; it goes on.
+        let _ = stranger.send_to(&garbage(sent), &serving.address);
+        sent += 1;
+        if sent % 50 == 0 {
+            std::thread::sleep(Duration::from_millis(1));
+        }
+    }
+    let (good, text) = told(&client.wait_with_output().unwrap());
+    assert!(good, "{text}");
+    assert!(fs::read(&here).unwrap() == fs::read(home.path("served/big")).unwrap());
+    fs::remove_file(&here).unwrap();
+    let (good, text) = told(
+        &home
+            .copy(&[&source, here.to_str().unwrap(), "--key", &serving.key])
+            .output()
+            .unwrap(),
+    );
+    assert!(good, "after {sent} of them: {text}");
 }

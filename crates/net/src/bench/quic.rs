@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use super::packets::process_ns;
 use super::{Case, Effort, Row, Sample, in_turn};
 use crate::Error;
-use crate::copy::{Options, PROTOCOL, Place, Progress, Server, ServerOptions, Session, run};
+use crate::copy::{Options, PROTOCOL, Place, Run, Server, ServerOptions, Session};
 use crate::quic::{Config, Endpoint, Trust};
 use crate::router::stop::Stop;
 
@@ -103,9 +103,10 @@ async fn transfer(folder: &Folder, config: &Config) -> Result<(f64, f64), Error>
         inside: false,
     };
     let (start, began) = (process_ns(), Instant::now());
-    let progress = Arc::new(Progress::default());
     let to = Place::Local(folder.path.clone());
-    let outcome = run(&session, &[source], &to, Options { jobs: 1 }, &progress, |_| {}).await?;
+    let mut run = Run::plan(&session, &[source], &to, Arc::default()).await?;
+    run.advance(&session, Options { jobs: 1 }).await?;
+    let outcome = run.outcome(&session);
     let measured = (began.elapsed().as_secs_f64(), process_ns() - start);
     session.connection().close();
     endpoint.close();

@@ -14,7 +14,7 @@ use levelflow_units::Rate;
 use super::options::address;
 use super::serve::{runtime, token};
 use crate::Error;
-use crate::copy::{Options, Outcome, PROTOCOL, Place, Progress, Remembered, Session, folder, known_hosts, run};
+use crate::copy::{Options, Outcome, PROTOCOL, Place, Progress, Remembered, Run, Session, folder, known_hosts};
 use crate::quic::{Config, Endpoint, Fingerprint, Identity, Trust};
 use crate::terminal::{plain, warn};
 
@@ -26,7 +26,7 @@ const EXAMPLES: &str = "Examples:
 A place is a path, or host:port/path (also lf://host:port/path) at a server; write ./a:1 for a file of that name.
 A source becomes the destination or, if that is a directory or ends in /, one of the same name in it.
 
-What was interrupted goes on where it ended if the same command is given again: files arrive as .NAME.part, and what is there
+What was interrupted goes on where it ended, by itself (see --retries) or if the same command is given again: files arrive as .NAME.part, and what is there
 already is used if it is, by its BLAKE3, the beginning of the file. Files that are there with the same size and time are
 skipped. A file takes its place when it is whole and on the disk.
 
@@ -69,6 +69,9 @@ pub struct Copy {
     /// Files at a time.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
+    /// Connects again so often when the connection is lost, after 1 s, 2 s, 4 s and so on, at most 30 s; what arrived is used.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    retries: u32,
     /// Prints what came of it as JSON.
     #[arg(long)]
     json: bool,
@@ -89,7 +92,7 @@ impl Copy {
         let token = token(self.token_file.as_ref())?;
         let outcome = runtime()?.block_on(async {
             let endpoint = Endpoint::bind(any(address), config, None)?;
-            let outcome = self.copy(&endpoint, server, address, token).await;
+            let outcome = self.copy(&endpoint, (server, address), token).await;
             endpoint.close();
             let _ = tokio::time::timeout(Duration::from_secs(1), endpoint.finish()).await;
             outcome
@@ -140,22 +143,71 @@ impl Copy {
     async fn copy(
         &self,
         endpoint: &Endpoint,
-        server: &str,
-        address: SocketAddr,
+        target: (&str, SocketAddr),
         token: Option<String>,
     ) -> Result<Outcome, Error> {
-        let connection = self.connect(endpoint, server, address).await?;
-        let session = Session::open(connection, token).await?;
+        let mut session = self.open(endpoint, target, token.clone()).await?;
         let progress = Arc::new(Progress::default());
+        let mut run = Run::plan(&session, &self.sources, &self.destination, progress.clone()).await?;
         let bar = self.bar();
-        let painter = tokio::spawn(paint(bar.clone(), progress.clone(), session.clone()));
-        let options = Options { jobs: self.jobs.into() };
-        let total = |bytes| bar.set_length(bytes);
-        let outcome = run(&session, &self.sources, &self.destination, options, &progress, total).await;
-        painter.abort();
+        bar.set_length(run.size());
+        let mut waits = waits(self.retries);
+        let outcome = loop {
+            let painter = tokio::spawn(paint(bar.clone(), progress.clone(), session.clone()));
+            let all = run.advance(&session, Options { jobs: self.jobs.into() }).await;
+            painter.abort();
+            if all.inspect_err(|_| bar.finish_and_clear())? {
+                break run.outcome(&session);
+            }
+            match self
+                .open_again(endpoint, target, token.as_ref(), &bar, &mut waits)
+                .await
+            {
+                Some(other) => session = other,
+                None => break run.outcome(&session),
+            }
+        };
         bar.finish_and_clear();
         session.connection().close();
-        outcome
+        Ok(outcome)
+    }
+
+    async fn open(
+        &self,
+        endpoint: &Endpoint,
+        (server, address): (&str, SocketAddr),
+        token: Option<String>,
+    ) -> Result<Session, Error> {
+        let connection = self.connect(endpoint, server, address).await?;
+        Session::open(connection, token).await
+    }
+
+    /// Another connection after one was lost, as often as is left of these waits; none when there are no more.
+    async fn open_again(
+        &self,
+        endpoint: &Endpoint,
+        target: (&str, SocketAddr),
+        token: Option<&String>,
+        bar: &ProgressBar,
+        waits: &mut impl Iterator<Item = Duration>,
+    ) -> Option<Session> {
+        let say = |text: &str| {
+            if !self.quiet {
+                bar.suspend(|| eprintln!("levelflow-net: {}: {text}", target.0));
+            }
+        };
+        say("the connection is lost");
+        for wait in waits {
+            tokio::time::sleep(wait).await;
+            match self.open(endpoint, target, token.cloned()).await {
+                Ok(session) => {
+                    say("connected again");
+                    return Some(session);
+                }
+                Err(error) => say(&error.to_string()),
+            }
+        }
+        None
     }
 
     async fn connect(
@@ -215,6 +267,11 @@ impl Copy {
     }
 }
 
+/// How long to wait before each try.
+fn waits(retries: u32) -> impl Iterator<Item = Duration> {
+    (0..retries).map(|n| Duration::from_secs(1 << n.min(5)).min(Duration::from_secs(30)))
+}
+
 /// Any address of the same family.
 fn any(address: SocketAddr) -> SocketAddr {
     let any = if address.is_ipv4() { "0.0.0.0:0" } else { "[::]:0" };
@@ -235,7 +292,8 @@ fn explain(error: Error, server: &str, key: Fingerprint) -> Error {
 async fn paint(bar: ProgressBar, progress: Arc<Progress>, session: Session) {
     loop {
         bar.set_position(progress.done.load(Ordering::Relaxed));
-        bar.set_message(session.connection().control().to_string());
+        let control = progress.control();
+        bar.set_message(control.unwrap_or_else(|| session.connection().control().to_string()));
         tokio::time::sleep(Duration::from_millis(100)).await;
     }
 }

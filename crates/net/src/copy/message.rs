@@ -20,15 +20,17 @@ pub(super) enum Request {
     List { path: String },
     /// A directory shall be there, and those above it.
     MakeDirectory { path: String },
-    /// A file: [`Reply::Same`], or [`Reply::File`], its bytes from the offset on, and [`Reply::Hash`].
+    /// A file: [`Reply::Same`], or [`Reply::File`], its bytes from the offset on, striped over the lanes, and [`Reply::Hash`].
     Get {
         path: String,
         part: Part,
         have: Option<Have>,
     },
-    /// Takes a file: [`Reply::Same`], or [`Reply::Part`]; then the client says [`Start`], sends the bytes from there on and
-    /// [`Finish`]; [`Reply::Done`].
+    /// Takes a file: [`Reply::Same`], or [`Reply::Part`]; then the client says [`Start`], sends the bytes from there on,
+    /// striped over the lanes, and [`Finish`]; [`Reply::Done`].
     Put { path: String, file: FileInfo },
+    /// This stream is a further lane of the transfer that was asked for in that stream; no answer.
+    Lane { transfer: u64, number: usize },
 }
 
 /// The part of a file that has arrived before, and its BLAKE3.
@@ -56,10 +58,11 @@ pub(super) struct FileInfo {
     pub mode: u32,
 }
 
-/// From where on a client sends.
+/// From where on a client sends, and over how many lanes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Start {
     pub offset: u64,
+    pub lanes: usize,
 }
 
 /// BLAKE3 of the whole file, after its last byte.
@@ -75,11 +78,25 @@ pub(super) enum Reply {
     Done,
     Nothing,
     Same,
-    Entry { path: String, directory: bool, size: u64 },
-    File { file: FileInfo, offset: u64 },
+    Entry {
+        path: String,
+        directory: bool,
+        size: u64,
+    },
+    File {
+        file: FileInfo,
+        offset: u64,
+        lanes: usize,
+    },
     Part(Part),
-    Hash(Finish),
-    Refused { why: String },
+    /// After the last byte of a file: its BLAKE3, and who set the rate at which it was sent.
+    Hash {
+        hash: String,
+        control: String,
+    },
+    Refused {
+        why: String,
+    },
 }
 
 pub(super) async fn write<M: Serialize>(stream: &mut SendStream, message: &M) -> Result<(), Error> {

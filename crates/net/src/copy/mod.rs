@@ -2,7 +2,7 @@
 //!
 //! One request per stream: a JSON message after its length (4 bytes, big-endian), answers likewise, the bytes of a file between
 //! them as they are. [`message`] has the messages, [`root`] keeps both ends inside their directories, [`part`] has files that are
-//! still arriving.
+//! still arriving. Large files take several streams, see [`lanes`].
 //!
 //! A file arrives as `.NAME.part` beside its place. It is renamed into place when its BLAKE3 is that of what was sent and it is
 //! on the disk; so whoever looks finds the old file or the new one, whatever is killed when. What has arrived is used again if
@@ -10,10 +10,12 @@
 
 mod client;
 mod known;
+mod lanes;
 mod message;
 mod part;
 mod plan;
 mod root;
+mod run;
 mod server;
 #[cfg(test)]
 mod tests;
@@ -21,9 +23,10 @@ mod transfer;
 
 pub(crate) use known::folder;
 
-pub use client::{Options, Outcome, Session, run};
+pub use client::Session;
 pub use known::{Remembered, known_hosts};
 pub use plan::Place;
+pub use run::{Options, Outcome, Run};
 pub use server::{Server, ServerOptions};
 pub use transfer::Progress;
 

@@ -10,6 +10,7 @@ use noq::{RecvStream, SendStream, VarInt};
 use tokio::sync::Mutex;
 use tokio::task::block_in_place;
 
+use super::lanes::{self, Expected, Junction, lanes_for};
 use super::message::{self, FileInfo, Finish, Have, Reply, Request, Start};
 use super::part::{self, Part, hash_prefix};
 use super::root::{Found, Root};
@@ -42,8 +43,10 @@ pub struct Server {
 /// One stream of a connection.
 struct Talk<'a> {
     server: &'a Server,
+    connection: &'a Connection,
     admitted: &'a AtomicBool,
     listing: &'a Mutex<()>,
+    junction: &'a Junction,
     send: SendStream,
     receive: RecvStream,
 }
@@ -92,18 +95,22 @@ impl Server {
         log(&format!("{address}: connected"));
         let admitted = Arc::new(AtomicBool::new(self.options.token.is_none()));
         let listing = Arc::new(Mutex::new(()));
+        let junction = Arc::new(Junction::default());
         while let Ok((send, receive)) = connection.quic().accept_bi().await {
-            let (server, admitted, listing) = (self.clone(), admitted.clone(), listing.clone());
+            let (server, admitted) = (self.clone(), admitted.clone());
+            let (listing, junction) = (listing.clone(), junction.clone());
             let connection = connection.clone();
             tokio::spawn(async move {
                 let talk = Talk {
                     server: &server,
+                    connection: &connection,
                     admitted: &admitted,
                     listing: &listing,
+                    junction: &junction,
                     send,
                     receive,
                 };
-                talk.run(&connection, address, log).await;
+                talk.run(address, log).await;
             });
         }
         log(&format!("{address}: gone"));
@@ -111,9 +118,16 @@ impl Server {
 }
 
 impl Talk<'_> {
-    async fn run(mut self, connection: &Connection, address: SocketAddr, log: fn(&str)) {
-        match self.request().await {
-            Ok(Some(done)) => log(&format!("{address}: {done} ({})", connection.control())),
+    async fn run(mut self, address: SocketAddr, log: fn(&str)) {
+        let done = match message::read(&mut self.receive).await {
+            Ok(Request::Lane { transfer, number }) => {
+                return self.junction.join(transfer, number, (self.send, self.receive));
+            }
+            Ok(request) => self.request(request).await,
+            Err(error) => Err(error),
+        };
+        match done {
+            Ok(Some(done)) => log(&format!("{address}: {done} ({})", self.connection.control())),
             Ok(None) => {}
             Err(error) => {
                 log(&format!("{address}: {error}"));
@@ -126,8 +140,7 @@ impl Talk<'_> {
         // Streams are forgotten once they are done; whoever waits for the answer keeps the connection open.
     }
 
-    async fn request(&mut self) -> Result<Option<String>, Error> {
-        let request = message::read(&mut self.receive).await?;
+    async fn request(&mut self, request: Request) -> Result<Option<String>, Error> {
         if let Request::Hello { token } = request {
             return self.hello(token.as_deref()).await;
         }
@@ -139,7 +152,7 @@ impl Talk<'_> {
             return Err(Error::failed("read-only: the server takes no files"));
         }
         match request {
-            Request::Hello { .. } => Ok(None),
+            Request::Hello { .. } | Request::Lane { .. } => Ok(None),
             Request::Stat { path } => self.stat(&path).await,
             Request::List { path } => self.list(&path).await,
             Request::MakeDirectory { path } => {
@@ -153,6 +166,14 @@ impl Talk<'_> {
 
     async fn reply(&mut self, reply: &Reply) -> Result<Option<String>, Error> {
         message::write(&mut self.send, reply).await.map(|()| None)
+    }
+
+    /// The further lanes of a transfer; a client that is gone opens none.
+    async fn gather(&self, expected: &mut Expected<'_>, lanes: usize) -> Result<Vec<(SendStream, RecvStream)>, Error> {
+        tokio::select! {
+            lanes = expected.gather(lanes) => lanes,
+            reason = self.connection.quic().closed() => Err(super::lost(&reason)),
+        }
     }
 
     async fn hello(&mut self, token: Option<&str>) -> Result<Option<String>, Error> {
@@ -207,16 +228,20 @@ impl Talk<'_> {
         }
         let named = |e: &dyn std::fmt::Display| Error::failed(format!("{path}: {e}"));
         let (offset, hasher) = block_in_place(|| agree(&mut file, info.size, have)).map_err(|e| named(&e))?;
-        message::write(&mut self.send, &Reply::File { file: info, offset }).await?;
-        let sent = send(
-            &mut file,
+        let lanes = lanes_for(info.size - offset);
+        let junction = self.junction;
+        let mut expected = junction.expect(self.receive.id().into());
+        let reply = Reply::File {
+            file: info,
             offset,
-            info.size,
-            hasher,
-            &mut self.send,
-            &Progress::default(),
-        )
-        .await;
+            lanes,
+        };
+        message::write(&mut self.send, &reply).await?;
+        let mut further = self.gather(&mut expected, lanes).await?;
+        let mut out: Vec<&mut SendStream> = further.iter_mut().map(|(send, _)| send).collect();
+        out.insert(0, &mut self.send);
+        let none = Progress::default();
+        let sent = send(&mut file, offset, info.size, hasher, &mut out, &none).await;
         let finish = match sent {
             Ok(finish) => finish,
             Err(error) => {
@@ -224,7 +249,8 @@ impl Talk<'_> {
                 return Err(named(&error));
             }
         };
-        message::write(&mut self.send, &Reply::Hash(finish)).await?;
+        let (hash, control) = (finish.hash, self.connection.control().to_string());
+        message::write(&mut self.send, &Reply::Hash { hash, control }).await?;
         Ok(Some(format!("took {path}, {} bytes", info.size - offset)))
     }
 
@@ -239,14 +265,19 @@ impl Talk<'_> {
         let mut part = Part::open(&self.server.root, path)?;
         let (length, hasher) = block_in_place(|| part.hash())?;
         let hash = hasher.finalize().to_hex().to_string();
+        let junction = self.junction;
+        let mut expected = junction.expect(self.receive.id().into());
         self.reply(&Reply::Part(message::Part { length, hash })).await?;
-        let Start { offset } = message::read(&mut self.receive).await?;
+        let Start { offset, lanes } = message::read(&mut self.receive).await?;
         if offset > info.size || (offset != 0 && offset != length) {
             return Err(Error::failed(format!("{path}: nothing ends at byte {offset} here")));
         }
         let hasher = if offset == 0 { Hasher::new() } else { hasher };
         part.start(offset)?;
-        let own = receive(&mut part, offset, info, hasher, &mut self.receive, &Progress::default()).await?;
+        let mut further = self.gather(&mut expected, lanes::check(lanes)?).await?;
+        let mut from: Vec<&mut RecvStream> = further.iter_mut().map(|(_, receive)| receive).collect();
+        from.insert(0, &mut self.receive);
+        let own = receive(&mut part, offset, info, hasher, &mut from, &Progress::default()).await?;
         let Finish { hash } = message::read(&mut self.receive).await?;
         if own != hash {
             part.discard();

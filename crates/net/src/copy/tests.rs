@@ -3,22 +3,36 @@
 mod hostile;
 
 use std::fs;
+use std::net::SocketAddr;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 use super::message::{FileInfo, Finish, Reply, Request, Start};
 use super::*;
 use crate::Error;
-use crate::quic::{Config, Connection, Endpoint, Trust};
+use crate::quic::tests::router::Router;
+use crate::quic::{Config, Connection, Endpoint, Fingerprint, Trust};
+
+/// A server for a directory.
+fn start(directory: &Path, options: ServerOptions) -> (SocketAddr, Fingerprint) {
+    let local = "127.0.0.1:0".parse().unwrap();
+    let server = Endpoint::bind(local, Config::new(PROTOCOL), Some(Trust::Anyone)).unwrap();
+    let place = (server.local_address().unwrap(), server.identity().fingerprint());
+    let files = Arc::new(Server::new(directory, options).unwrap());
+    tokio::spawn(async move { files.run(&server, |_| {}).await });
+    place
+}
 
 /// A server for a directory, and a connection to it.
 async fn serve(directory: &Path, options: ServerOptions) -> (Endpoint, Connection) {
+    let (address, key) = start(directory, options);
+    connect(address, key).await
+}
+
+async fn connect(address: SocketAddr, key: Fingerprint) -> (Endpoint, Connection) {
     let local = "127.0.0.1:0".parse().unwrap();
-    let server = Endpoint::bind(local, Config::new(PROTOCOL), Some(Trust::Anyone)).unwrap();
-    let (address, key) = (server.local_address().unwrap(), server.identity().fingerprint());
-    let files = Arc::new(Server::new(directory, options).unwrap());
-    tokio::spawn(async move { files.run(&server, |_| {}).await });
     let config = Config::new(PROTOCOL).with_law("jetmax", &[]).unwrap();
     let client = Endpoint::bind(local, config, None).unwrap();
     let connection = client.connect(address, Trust::Keys(vec![key])).await.unwrap();
@@ -32,10 +46,40 @@ fn uploads() -> ServerOptions {
     }
 }
 
+/// Waits until so much of a file has arrived; gives when.
+async fn arrived(part: &Path, bytes: u64) -> Instant {
+    while fs::metadata(part).map_or(0, |m| m.len()) < bytes {
+        tokio::time::sleep(Duration::from_millis(5)).await;
+    }
+    Instant::now()
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_long_path_is_filled_by_one_file() {
+    let folder = tempfile::tempdir().unwrap();
+    let (at, file) = (folder.path().join("at"), folder.path().join("file"));
+    fs::create_dir_all(&at).unwrap();
+    fs::write(&file, vec![7; 24 << 20]).unwrap();
+    let (address, key) = start(&at, uploads());
+    let router = Router::start("jetmax", &["gamma=0.95", "interval=30 ms"], 60.0, 500, address);
+    let (_client, connection) = connect(router.address(), key).await;
+    let session = Session::open(connection, None).await.unwrap();
+    let copying = tokio::spawn(async move { copy(&session, file.to_str().unwrap(), "x:1/").await });
+    let part = at.join(".file.part");
+    let begin = arrived(&part, 1 << 20).await;
+    let time = arrived(&part, 20 << 20).await - begin;
+    // One stream would take a round trip of 1 s for each 2 MiB; the line, 2.8 s for all.
+    assert!(time < Duration::from_secs(6), "{time:?}");
+    let done = copying.await.unwrap().unwrap();
+    assert_eq!((done.files, done.control.as_str()), (1, "jetmax"), "{done:?}");
+}
+
 async fn copy(session: &Session, from: &str, to: &str) -> Result<Outcome, Error> {
     let places = [from.parse::<Place>()?];
     let options = Options { jobs: 4 };
-    run(session, &places, &to.parse()?, options, &Arc::default(), |_| {}).await
+    let mut run = Run::plan(session, &places, &to.parse()?, Arc::default()).await?;
+    run.advance(session, options).await?;
+    Ok(run.outcome(session))
 }
 
 /// A directory with all kinds of files.
@@ -265,7 +309,7 @@ async fn a_file_takes_its_place_only_if_it_is_what_was_sent() {
     let (_client, connection) = serve(folder.path(), uploads()).await;
     let (mut send, mut receive) = ask(&connection, &put("f", 3)).await;
     assert!(matches!(message::read(&mut receive).await, Ok(Reply::Part(part)) if part.length == 0));
-    message::write(&mut send, &Start { offset: 0 }).await.unwrap();
+    message::write(&mut send, &Start { offset: 0, lanes: 1 }).await.unwrap();
     send.write_all(b"new").await.unwrap();
     let hash = blake3::hash(b"old").to_hex().to_string();
     message::write(&mut send, &Finish { hash }).await.unwrap();
@@ -275,7 +319,7 @@ async fn a_file_takes_its_place_only_if_it_is_what_was_sent() {
     // One that ends too early.
     let (mut send, mut receive) = ask(&connection, &put("f", 1000)).await;
     assert!(matches!(message::read(&mut receive).await, Ok(Reply::Part(_))));
-    message::write(&mut send, &Start { offset: 0 }).await.unwrap();
+    message::write(&mut send, &Start { offset: 0, lanes: 1 }).await.unwrap();
     send.write_all(b"begin").await.unwrap();
     // Meanwhile nobody else may write it.
     tokio::time::sleep(std::time::Duration::from_millis(100)).await;
@@ -288,7 +332,7 @@ async fn a_file_takes_its_place_only_if_it_is_what_was_sent() {
     for offset in [1, 6, u64::MAX] {
         let (mut send, mut receive) = ask(&connection, &put("f", 1000)).await;
         assert!(matches!(message::read(&mut receive).await, Ok(Reply::Part(_))));
-        message::write(&mut send, &Start { offset }).await.unwrap();
+        message::write(&mut send, &Start { offset, lanes: 1 }).await.unwrap();
         assert!(matches!(message::read(&mut receive).await, Ok(Reply::Refused { .. })));
     }
     for garbage in [
@@ -374,6 +418,29 @@ async fn a_full_disk_is_said_in_one_line_and_the_server_goes_on() {
         .await
         .unwrap();
     assert_eq!((up.files, up.errors.len()), (1, 0));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_full_disk_here_is_said_in_one_line_and_the_next_file_arrives() {
+    let Some(small) = Small::mount() else {
+        eprintln!("skipped: mounting a small file system needs privileges");
+        return;
+    };
+    let folder = tempfile::tempdir().unwrap();
+    fill(folder.path());
+    let (_client, connection) = serve(folder.path(), ServerOptions::default()).await;
+    let session = Session::open(connection, None).await.unwrap();
+    let here = small.0.path().to_str().unwrap();
+    let down = copy(&session, "x:1/big", here).await.unwrap();
+    assert_eq!((down.files, down.errors.len()), (0, 1), "{down:?}");
+    assert!(
+        down.errors[0].contains("no space left") && down.errors[0].contains("kept"),
+        "{down:?}"
+    );
+    assert!(!small.0.path().join("big").exists());
+    fs::remove_file(small.0.path().join(".big.part")).unwrap();
+    let down = copy(&session, "x:1/a/7", here).await.unwrap();
+    assert_eq!((down.files, down.errors.len()), (1, 0), "{down:?}");
 }
 
 #[test]

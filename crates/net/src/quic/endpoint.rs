@@ -27,8 +27,11 @@ const BEGIN: &str = "initial_rate=1 Mb/s";
 /// Data of all streams that may be under way or wait to be read: 1 Gb/s over 250 ms.
 const BUFFER: u32 = 32 << 20;
 /// Data of one stream. More would be better on long paths, but noq 1.4 gives a connection up when more than 2048 packets of
-/// a stream wait, be it behind a gap or for a slow reader. So a stream moves no more than this per round trip.
-const STREAM: u32 = 2 << 20;
+/// a stream wait, be it behind a gap or for a slow reader. So a stream moves no more than this per round trip, and what is to
+/// be faster takes several.
+pub(crate) const STREAM: u32 = 2 << 20;
+/// Streams that the other end may have open: 64 files over 16 each, and some to ask.
+const STREAMS: u32 = 1100;
 
 /// How an endpoint behaves.
 #[derive(Debug, Clone)]
@@ -123,7 +126,8 @@ fn transport(peer: Arc<Peer>, ruled: bool) -> Arc<TransportConfig> {
         .keep_alive_interval(Some(IDLE / 4))
         .stream_receive_window(VarInt::from_u32(STREAM))
         .receive_window(VarInt::from_u32(BUFFER))
-        .send_window(BUFFER.into());
+        .send_window(BUFFER.into())
+        .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS));
     if ruled {
         transport.congestion_controller_factory(Arc::new(Factory(peer)));
     }

@@ -48,7 +48,7 @@ mod judge;
 mod peer;
 mod socket;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod timer;
 
 use std::collections::BTreeMap;
@@ -57,6 +57,7 @@ use std::sync::LazyLock;
 use levelflow_protocols::{Any, LAWS, Protocol, Signal};
 use levelflow_sim::scenario::law_params;
 
+pub(crate) use endpoint::STREAM;
 pub use endpoint::{Arrival, Config, Connection, Endpoint, Verdict};
 pub use identity::{Fingerprint, Identity, Trust};
 pub use judge::Control;
