@@ -1,4 +1,4 @@
-//! The guide works as it is pasted.
+//! Guides work as they are pasted.
 
 mod common;
 
@@ -26,29 +26,43 @@ fn script(page: &str) -> String {
     lines.join("\n")
 }
 
-#[test]
-fn two_namespaces_and_a_router_work_as_pasted() {
-    needs_root!("two_namespaces_and_a_router_work_as_pasted");
+/// Pastes a guide into a shell of root in a network of its own; gives what that printed, and that with its complaints.
+fn paste(guide: &str) -> (String, String) {
     let root: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", ".."].iter().collect();
-    let page = std::fs::read_to_string(root.join("docs/guides/two-namespaces.md")).unwrap();
+    let page = std::fs::read_to_string(root.join("docs/guides").join(guide)).unwrap();
     let binary = Path::new(env!("CARGO_BIN_EXE_levelflow-net"));
     let path = std::env::var("PATH").unwrap_or_default();
+    let folder = tempfile::tempdir().unwrap();
     // Names of namespaces are files of its own; they and all processes are gone when the shell is.
-    let paste = format!(
-        "mount -t tmpfs none /run && mkdir /run/netns && set -e -o pipefail && set -m\n{}",
+    let script = format!(
+        "mount -t tmpfs none /run && mkdir /run/netns && ip link set lo up && set -e -o pipefail && set -m\n{}",
         script(&page)
     );
     let mut shell = Command::new("unshare");
     shell.args(["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]);
-    shell.args(["timeout", "60", "bash", "-c", &paste]);
+    shell.args(["timeout", "60", "bash", "-c", &script]);
     shell.env("PATH", format!("{}:{path}", binary.parent().unwrap().display()));
+    shell.env("HOME", folder.path()).current_dir(folder.path());
     let output = shell.output().unwrap();
-    let (printed, complaints) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    let all = format!("{printed}\n{complaints}");
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let all = format!("{printed}\n{}", String::from_utf8_lossy(&output.stderr));
     assert!(output.status.success(), "{all}");
+    (printed, all)
+}
+
+#[test]
+fn files_are_copied_over_a_router_as_pasted() {
+    needs_root!("files_are_copied_over_a_router_as_pasted");
+    let (printed, all) = paste("copy-files.md");
+    let of = |law: &str| printed.lines().filter(|line| line.ends_with(law)).count();
+    assert_eq!(of(" under cubic (no router of jetmax on the path)"), 1, "{all}");
+    assert_eq!((of(" under jetmax"), of("\"control\": \"rcp\",")), (1, 1), "{all}");
+}
+
+#[test]
+fn two_namespaces_and_a_router_work_as_pasted() {
+    needs_root!("two_namespaces_and_a_router_work_as_pasted");
+    let (printed, all) = paste("two-namespaces.md");
     let lost: Vec<u64> = printed
         .lines()
         .filter(|line| line.contains(" packets lost"))
