@@ -5,7 +5,7 @@ use std::net::{SocketAddr, SocketAddrV4, SocketAddrV6};
 use std::os::fd::{AsFd, AsRawFd};
 
 use nix::errno::Errno;
-use nix::sys::socket::{MsgFlags, MultiHeaders, SockaddrStorage, recvmmsg, sendmmsg};
+use nix::sys::socket::{ControlMessageOwned, MsgFlags, MultiHeaders, RecvMsg, SockaddrStorage, recvmmsg, sendmmsg};
 
 /// Datagrams per call.
 pub const MOST: usize = 32;
@@ -13,6 +13,8 @@ pub const MOST: usize = 32;
 pub const IN_TURN: usize = 16;
 /// Room for the longest datagram there is.
 const ROOM: usize = 1 << 16;
+/// What a queue that marks writes into the last two bits of the traffic class (RFC 3168).
+const CONGESTED: u8 = 0b11;
 
 /// Room for as many datagrams as one call takes. One for each socket that receives, or for sockets of one address family: the
 /// lengths of addresses that a call leaves are the room of the next.
@@ -25,7 +27,7 @@ pub struct Batch {
 impl Default for Batch {
     fn default() -> Self {
         Self {
-            incoming: MultiHeaders::preallocate(MOST, None),
+            incoming: MultiHeaders::preallocate(MOST, Some(nix::cmsg_space!(i32))),
             outgoing: MultiHeaders::preallocate(MOST, None),
             room: vec![0; MOST * ROOM],
         }
@@ -33,17 +35,12 @@ impl Default for Batch {
 }
 
 impl Batch {
-    /// Takes what has arrived at a socket, without waiting; `take` sees each datagram and who sent it (`None` where the system
-    /// does not say). Gives how many there were; fewer than [`MOST`] when nothing is left.
+    /// Takes what has arrived at a socket, without waiting; `take` sees each datagram and where it is from. Gives how many there were; fewer than [`MOST`] when nothing is left.
     ///
     /// # Errors
     /// What the socket says, such as that an earlier datagram reached nobody; nothing has been taken then.
-    pub fn receive(
-        &mut self,
-        socket: impl AsFd,
-        mut take: impl FnMut(&mut [u8], Option<SocketAddr>),
-    ) -> Result<usize, Errno> {
-        let mut lengths = [(0, None); MOST];
+    pub fn receive(&mut self, socket: impl AsFd, mut take: impl FnMut(&mut [u8], Origin)) -> Result<usize, Errno> {
+        let mut lengths = [(0, Origin::default()); MOST];
         let mut count = 0;
         {
             let mut slices: Vec<_> = self.room.chunks_mut(ROOM).map(|room| [IoSliceMut::new(room)]).collect();
@@ -53,12 +50,12 @@ impl Batch {
                 other => other?,
             };
             for (slot, message) in lengths.iter_mut().zip(arrived) {
-                *slot = (message.bytes, message.address.as_ref().and_then(address));
+                *slot = (message.bytes, Origin::of(&message));
                 count += 1;
             }
         }
-        for ((length, from), room) in lengths[..count].iter().zip(self.room.chunks_mut(ROOM)) {
-            take(&mut room[..*length], *from);
+        for ((length, origin), room) in lengths[..count].iter().zip(self.room.chunks_mut(ROOM)) {
+            take(&mut room[..*length], *origin);
         }
         Ok(count)
     }
@@ -90,6 +87,36 @@ impl Batch {
             }
         }
         failed
+    }
+}
+
+/// Where a datagram is from.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Origin {
+    /// Who sent it; none where the system does not say.
+    pub from: Option<SocketAddr>,
+    /// A queue on its way marked it (ECN), if the socket tells that, as those of [`load`](crate::load) do.
+    pub marked: bool,
+}
+
+impl Origin {
+    fn of(message: &RecvMsg<'_, '_, SockaddrStorage>) -> Self {
+        let field = message
+            .cmsgs()
+            .ok()
+            .and_then(|mut all| all.find_map(|one| traffic_class(&one)));
+        Self {
+            from: message.address.as_ref().and_then(address),
+            marked: field.is_some_and(|field| field & CONGESTED == CONGESTED),
+        }
+    }
+}
+
+fn traffic_class(said: &ControlMessageOwned) -> Option<u8> {
+    match said {
+        ControlMessageOwned::Ipv4Tos(field) => Some(*field),
+        ControlMessageOwned::Ipv6TClass(field) => Some(*field as u8),
+        _ => None,
     }
 }
 

@@ -197,6 +197,7 @@ fn summary(total: &Total) -> String {
         lost,
         late,
         again,
+        marked,
     } = total.counts;
     let mean = rate(count as f64 * 8.0 / total.seconds.max(1e-9));
     let s = if total.flows == 1 { "" } else { "s" };
@@ -204,6 +205,9 @@ fn summary(total: &Total) -> String {
     let mut text = format!(
         "{flows} flow{s}, {seconds:.2} s: {arrived} arrived, {mean}; {packets} packets, {lost} lost, {late} late, {again} again\n"
     );
+    if marked > 0 {
+        text += &format!("{marked} packets were marked by queues (ECN)\n");
+    }
     if let Some(Delays {
         min,
         p50,

@@ -11,4 +11,4 @@ pub mod sink;
 pub mod table;
 mod wire;
 
-pub use wire::{overhead, udp};
+pub use wire::{ask_for_marks, overhead, udp};

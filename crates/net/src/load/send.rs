@@ -6,13 +6,14 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 
 use levelflow_protocols::shim::{LONGEST, Shim};
+use levelflow_protocols::{Any, Protocol};
 use levelflow_units::{Duration, Time};
 use nix::errno::Errno;
 use rand::RngExt as _;
 use rustix::event::{PollFd, PollFlags};
 
 use super::flows::{Flow, Plan};
-use super::{overhead, udp};
+use super::{ask_for_marks, overhead, udp};
 use crate::batch::{Batch, IN_TURN, MOST};
 use crate::clock::{Clock, ready, stamp};
 use crate::flow::HISTORY;
@@ -114,6 +115,9 @@ impl<'a> Run<'a> {
         socket
             .connect(to)
             .map_err(|e| Error::failed(format!("cannot reach {to}: {e}")))?;
+        if Any::transport(&send.plan.params).ecn {
+            ask_for_marks(&socket)?;
+        }
         let starts: Box<dyn Iterator<Item = Time>> = Box::new(send.plan.starts());
         Ok(Self {
             send,

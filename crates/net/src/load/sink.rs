@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use super::table::{Arriving, Counts, Table};
 use super::{overhead, udp};
-use crate::batch::{Batch, IN_TURN, MOST};
+use crate::batch::{Batch, IN_TURN, MOST, Origin};
 use crate::clock::{Clock, ready, span, stamp};
 use crate::flow::HISTORY;
 use crate::router::stop::Stop;
@@ -182,11 +182,11 @@ impl Run {
         let mut answers: Vec<([u8; LONGEST + HISTORY], usize, SocketAddr)> = Vec::with_capacity(MOST);
         for _ in 0..IN_TURN {
             answers.clear();
-            let taken = batch.receive(socket, |wire, from| {
+            let taken = batch.receive(socket, |wire, Origin { from, marked }| {
                 let Some(from) = from else { return };
                 // After it came: another program may have sent it since this loop began.
                 let (now, stamp) = (self.clock.now(), stamp());
-                if let Some((answer, length)) = self.packet(now, stamp, wire, from) {
+                if let Some((answer, length)) = self.packet(now, stamp, wire, from, marked) {
                     answers.push((answer, length, from));
                 }
             });
@@ -208,6 +208,7 @@ impl Run {
         stamp: u64,
         wire: &[u8],
         from: SocketAddr,
+        marked: bool,
     ) -> Option<([u8; LONGEST + HISTORY], usize)> {
         let flow = Shim::decode(wire).ok();
         let flow =
@@ -220,12 +221,13 @@ impl Run {
         let mut out = [0; LONGEST + HISTORY];
         let Ok(length) = flow
             .receiver
-            .answer(now, &shim, header, Bytes::new(size), false, &mut out)
+            .answer(now, &shim, header, Bytes::new(size), marked, &mut out)
         else {
             self.garbage += 1;
             return None;
         };
         if let Some(delay) = flow.count(&shim, stamp, size) {
+            flow.counts.marked += u64::from(marked);
             let delay = delay.clamp(1, LONGEST_DELAY);
             self.delays.saturating_record(delay);
             self.all_delays.saturating_record(delay);
@@ -254,6 +256,7 @@ impl Run {
             sum.lost += own.lost;
             sum.late += own.late;
             sum.again += own.again;
+            sum.marked += own.marked;
             self.ended.push(flow);
         }
     }

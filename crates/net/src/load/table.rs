@@ -31,6 +31,8 @@ pub struct Counts {
     pub late: u64,
     /// Copies, and packets too old to tell.
     pub again: u64,
+    /// Packets that a queue marked (ECN).
+    pub marked: u64,
 }
 
 /// A flow.

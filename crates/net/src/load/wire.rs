@@ -3,7 +3,7 @@
 use std::net::{IpAddr, SocketAddr, UdpSocket};
 
 use levelflow_protocols::shim::{ETHERNET, IPV4, IPV6, UDP};
-use socket2::{Domain, Protocol, Socket, Type};
+use socket2::{Domain, Protocol, SockRef, Socket, Type};
 
 use crate::Error;
 
@@ -21,7 +21,21 @@ pub fn overhead(peer: &SocketAddr) -> usize {
     ETHERNET + ip + UDP
 }
 
-/// A UDP socket at this address, which does not wait.
+/// Packets that leave say that queues may mark them instead of dropping them (ECT(0), RFC 3168).
+///
+/// # Errors
+/// When the system refuses.
+pub fn ask_for_marks(socket: &UdpSocket) -> Result<(), Error> {
+    const ECT0: u32 = 0b10;
+    let options = SockRef::from(socket);
+    let asked = match socket.local_addr() {
+        Ok(SocketAddr::V6(_)) => options.set_tclass_v6(ECT0),
+        _ => options.set_tos_v4(ECT0),
+    };
+    asked.map_err(|e| Error::failed(format!("ECN: {e}")))
+}
+
+/// A UDP socket at this address, which does not wait, and tells of what arrives whether a queue marked it.
 ///
 /// # Errors
 /// When the address is taken or not one of this machine.
@@ -31,6 +45,11 @@ pub fn udp(at: SocketAddr) -> Result<UdpSocket, Error> {
         let _ = (socket.set_recv_buffer_size(ROOM), socket.set_send_buffer_size(ROOM)); // less will do
         if at.is_ipv6() && at.ip().is_unspecified() {
             socket.set_only_v6(false)?;
+        }
+        // Before the first packet; one of IPv6 may take in IPv4, too.
+        socket.set_recv_tos_v4(true)?;
+        if at.is_ipv6() {
+            socket.set_recv_tclass_v6(true)?;
         }
         socket.bind(&at.into())?;
         socket.set_nonblocking(true)?;

@@ -14,7 +14,7 @@ use super::clients::{Clients, Entry};
 use super::lane::{Bottleneck, Lane, Packet};
 use super::snapshot::{Board, Snapshot};
 use super::stop::Stop;
-use crate::batch::{self, Batch};
+use crate::batch::{self, Batch, Origin};
 use crate::clock::{Clock, timespec};
 use crate::journal::Logging;
 use crate::{Error, sys};
@@ -170,7 +170,7 @@ impl Relay {
             turned_away,
             ..
         } = self;
-        let take = |payload: &mut [u8], from: Option<SocketAddr>| {
+        let take = |payload: &mut [u8], Origin { from, .. }: Origin| {
             let number = match from.map(|from| clients.enter(now, from)) {
                 Some(Entry::Known(number)) => number,
                 Some(Entry::New(number)) => {
