@@ -40,8 +40,7 @@ impl Serving {
 
     /// Ends as Ctrl-C would.
     fn terminate(&mut self) {
-        let pid = nix::unistd::Pid::from_raw(self.child.id() as i32);
-        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGTERM).unwrap();
+        interrupt(&self.child);
         let _ = self.child.wait();
     }
 
@@ -55,6 +54,11 @@ impl Drop for Serving {
     fn drop(&mut self) {
         self.kill();
     }
+}
+
+fn interrupt(child: &Child) {
+    let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+    nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
 }
 
 struct Home(tempfile::TempDir);
@@ -279,12 +283,75 @@ fn without_retries_a_lost_connection_is_the_end() {
     assert!(text.contains("big: connection: "), "{text}");
 }
 
+/// Nobody waits until the server notices that nothing comes any more, which takes 10 s.
+#[test]
+fn an_interrupted_copy_lets_go_of_its_part_at_once() {
+    let home = Home::new();
+    big(&home.path("big"));
+    let serving = Serving::start(home.0.path(), "127.0.0.1:0", &["--upload"]);
+    let (source, target) = (home.path("big"), format!("{}/", serving.address));
+    let mut command = home.copy(&[source.to_str().unwrap(), &target, "--key", &serving.key]);
+    let client = command.spawn().unwrap();
+    let part = home.path("served/.big.part");
+    under_way(&part);
+    interrupt(&client);
+    let output = client.wait_with_output().unwrap();
+    let (_, text) = told(&output);
+    assert_eq!(output.status.code(), Some(1), "{text}");
+    assert!(
+        text.contains("the same command goes on") && text.lines().count() == 1,
+        "{text}"
+    );
+    let (part, start) = (fs::File::open(part).unwrap(), Instant::now());
+    while rustix::fs::flock(&part, rustix::fs::FlockOperation::NonBlockingLockExclusive).is_err() {
+        assert!(start.elapsed() < Duration::from_secs(7), "the server holds it");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
+fn logs_of_both_ends_can_be_done_again() {
+    let home = Home::new();
+    fs::write(home.path("served/f"), vec![7; 3_000_000]).unwrap();
+    let (server, client) = (home.path("server.log"), home.path("client.log"));
+    let mut serving = Serving::start(
+        home.0.path(),
+        "127.0.0.1:0",
+        &["--upload", "--journal", server.to_str().unwrap()],
+    );
+    let (here, there) = (home.path("f"), format!("{}/f", serving.address));
+    let here = here.to_str().unwrap();
+    let down = home.copy(&[&there, here, "--key", &serving.key]).output().unwrap();
+    assert!(told(&down).0, "{}", told(&down).1);
+    let up = [
+        here,
+        &format!("{there}2"),
+        "--key",
+        &serving.key,
+        "--law",
+        "xcp",
+        "--journal",
+    ];
+    let up = home
+        .copy(&[&up[..], &[client.to_str().unwrap()]].concat())
+        .output()
+        .unwrap();
+    assert!(told(&up).0, "{}", told(&up).1);
+    serving.terminate();
+    for log in [server, client] {
+        let done = levelflow_sim::replay::replay(&fs::read(&log).unwrap()).unwrap();
+        assert_eq!(done.difference, None, "{}", log.display());
+        let calls: u64 = done.instances.iter().map(|one| one.calls).sum();
+        assert!(calls > 2000, "{}: {calls} calls", log.display());
+    }
+}
+
 #[test]
 fn both_families_of_addresses_are_served() {
     for (listen, host) in [("[::1]:0", "[::1]"), ("[::]:0", "[::1]"), ("[::]:0", "127.0.0.1")] {
         let home = Home::new();
         fs::write(home.path("served/f"), "text").unwrap();
-        let serving = Serving::start(home.0.path(), listen, &["--upload"]);
+        let serving = Serving::start(home.0.path(), listen, &["--upload", "--anyone"]);
         let port = serving.address.rsplit(':').next().unwrap();
         let (at, here) = (format!("{host}:{port}"), home.path("f"));
         let here = here.to_str().unwrap();

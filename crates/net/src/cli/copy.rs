@@ -10,25 +10,29 @@ use std::time::Duration;
 use clap::Args;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use levelflow_units::Rate;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::task::JoinSet;
 
 use super::options::address;
-use super::serve::{runtime, token};
+use super::serve::{ended, journal, runtime, token};
 use crate::Error;
 use crate::copy::{Options, Outcome, PROTOCOL, Place, Progress, Remembered, Run, Session, folder, known_hosts};
 use crate::quic::{Config, Endpoint, Fingerprint, Identity, Trust};
 use crate::terminal::{plain, warn};
 
 const EXAMPLES: &str = "Examples:
-  levelflow-net copy --trust-new server:4433/results .            # the first time: note the server's key
-  levelflow-net copy data.tar other/ server:4433/incoming/        # files and directories, to a server with --upload
+  levelflow-net copy --trust-new server:4433/results .      # the first time: note the server's key
+  levelflow-net copy data.tar other/ server:4433/incoming/  # to a server with --upload
   levelflow-net copy --law rcp server:4433/big.iso /tmp/
 
-A place is a path, or host:port/path (also lf://host:port/path) at a server; write ./a:1 for a file of that name.
-A source becomes the destination or, if that is a directory or ends in /, one of the same name in it.
+A place is a path, or host:port/path (also lf://host:port/path) at a server; write ./a:1 for a file
+of that name. A source becomes the destination or, if that is a directory or ends in /, one of the
+same name in it.
 
-What was interrupted goes on where it ended, by itself (see --retries) or if the same command is given again: files arrive as .NAME.part, and what is there
-already is used if it is, by its BLAKE3, the beginning of the file. Files that are there with the same size and time are
-skipped. A file takes its place when it is whole and on the disk.
+What was interrupted goes on where it ended, by itself (see --retries) or if the same command is
+given again: files arrive as .NAME.part, and what is there already is used if it is, by its BLAKE3,
+the beginning of the file. Files that are there with the same size and time are skipped. A file
+takes its place when it is whole and on the disk.
 
 Exit status: 0 all is there, 1 something is not, 2 bad input.";
 
@@ -57,7 +61,7 @@ pub struct Copy {
     /// Shows the server the token that is the first line of this file.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// jetmax, emkc, rcp, maxnet or xcp; none for plain QUIC.
+    /// A law that routers run, such as jetmax, emkc, rcp, maxnet or xcp; none for plain QUIC.
     #[arg(long, default_value = "jetmax")]
     law: String,
     /// Sets a parameter of the law, e.g. tau=0.6; may be repeated.
@@ -72,6 +76,9 @@ pub struct Copy {
     /// Connects again so often when the connection is lost, after 1 s, 2 s, 4 s and so on, at most 30 s; what arrived is used.
     #[arg(long, value_name = "N", default_value_t = 3)]
     retries: u32,
+    /// Writes down what the law is told where we send; `levelflow replay FILE` does it again.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
     /// Prints what came of it as JSON.
     #[arg(long)]
     json: bool,
@@ -87,17 +94,24 @@ impl Copy {
     /// When something did not arrive, with the first reason.
     pub fn run(&self) -> Result<(), Error> {
         let server = self.server()?;
-        let config = self.config()?;
         let address = address("copy:", server)?;
         let token = token(self.token_file.as_ref())?;
+        let journal = journal(self.journal.as_deref())?;
+        let config = self.config()?.with_journal(journal.clone());
         let outcome = runtime()?.block_on(async {
             let endpoint = Endpoint::bind(any(address), config, None)?;
-            let outcome = self.copy(&endpoint, (server, address), token).await;
+            let bar = self.bar();
+            let outcome = tokio::select! {
+                outcome = self.copy(&endpoint, (server, address), token, &bar) => outcome,
+                told = told_to_stop() => told.and(Err(Error::failed("interrupted: the same command goes on from here"))),
+            };
+            bar.finish_and_clear();
             endpoint.close();
             let _ = tokio::time::timeout(Duration::from_secs(1), endpoint.finish()).await;
             outcome
         })?;
-        self.tell(&outcome)
+        self.tell(&outcome)?;
+        ended(journal.as_ref())
     }
 
     /// The one server that this is about.
@@ -145,29 +159,30 @@ impl Copy {
         endpoint: &Endpoint,
         target: (&str, SocketAddr),
         token: Option<String>,
+        bar: &ProgressBar,
     ) -> Result<Outcome, Error> {
         let mut session = self.open(endpoint, target, token.clone()).await?;
         let progress = Arc::new(Progress::default());
         let mut run = Run::plan(&session, &self.sources, &self.destination, progress.clone()).await?;
-        let bar = self.bar();
         bar.set_length(run.size());
         let mut waits = waits(self.retries);
         let outcome = loop {
-            let painter = tokio::spawn(paint(bar.clone(), progress.clone(), session.clone()));
-            let all = run.advance(&session, Options { jobs: self.jobs.into() }).await;
-            painter.abort();
-            if all.inspect_err(|_| bar.finish_and_clear())? {
+            // It ends when this is dropped.
+            let mut painter = JoinSet::new();
+            painter.spawn(paint(
+                bar.clone(),
+                progress.clone(),
+                run.is_upload().then(|| session.clone()),
+            ));
+            if run.advance(&session, Options { jobs: self.jobs.into() }).await? {
                 break run.outcome(&session);
             }
-            match self
-                .open_again(endpoint, target, token.as_ref(), &bar, &mut waits)
-                .await
-            {
+            drop(painter);
+            match self.open_again(endpoint, target, token.as_ref(), bar, &mut waits).await {
                 Some(other) => session = other,
                 None => break run.outcome(&session),
             }
         };
-        bar.finish_and_clear();
         session.connection().close();
         Ok(outcome)
     }
@@ -289,12 +304,24 @@ fn explain(error: Error, server: &str, key: Fingerprint) -> Error {
     error
 }
 
-async fn paint(bar: ProgressBar, progress: Arc<Progress>, session: Session) {
+/// Shows how far it is and, where we send over that session, under whose rule.
+async fn paint(bar: ProgressBar, progress: Arc<Progress>, sending: Option<Session>) {
     loop {
         bar.set_position(progress.done.load(Ordering::Relaxed));
-        let control = progress.control();
-        bar.set_message(control.unwrap_or_else(|| session.connection().control().to_string()));
+        let ruled = sending.as_ref().map(|session| session.connection().control().short());
+        let waits = progress.waiting.load(Ordering::Relaxed) > 0;
+        let waits = waits.then(|| "waiting for another transfer of a file to end".to_owned());
+        bar.set_message(waits.or(ruled).unwrap_or_default());
         tokio::time::sleep(Duration::from_millis(100)).await;
+    }
+}
+
+/// Waits for Ctrl-C, or what `kill` sends.
+async fn told_to_stop() -> Result<(), Error> {
+    let mut terminate = signal(SignalKind::terminate()).map_err(Error::failed)?;
+    tokio::select! {
+        told = tokio::signal::ctrl_c() => told.map_err(Error::failed),
+        _ = terminate.recv() => Ok(()),
     }
 }
 
@@ -306,14 +333,16 @@ fn summary(outcome: &Outcome) -> String {
             format!("{count} files")
         }
     };
-    let mut text = format!(
-        "{}, {} in {:.1} s: {:.1} Mb/s under {}",
-        files(outcome.files),
-        indicatif::HumanBytes(outcome.bytes),
-        outcome.seconds,
-        outcome.goodput / 1e6,
-        outcome.control
-    );
+    let mut text = files(outcome.files);
+    if outcome.bytes > 0 {
+        text += &format!(
+            ", {} in {:.1} s: {:.1} Mb/s under {}",
+            indicatif::HumanBytes(outcome.bytes),
+            outcome.seconds,
+            outcome.goodput / 1e6,
+            outcome.control
+        );
+    }
     if outcome.skipped > 0 {
         text += &format!("; {} there already", files(outcome.skipped));
     }

@@ -1,7 +1,7 @@
 //! `levelflow-net serve`.
 
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
@@ -10,13 +10,14 @@ use levelflow_units::Rate;
 use super::options::address;
 use crate::Error;
 use crate::copy::{PROTOCOL, Server, ServerOptions, folder};
+use crate::journal::Journal;
 use crate::quic::{Config, Endpoint, Fingerprint, Identity, Trust};
 use crate::terminal::plain;
 
 const EXAMPLES: &str = "Examples:
-  levelflow-net serve /srv/data                                   # whoever knows the address may read
-  levelflow-net serve /srv/data --upload --token-file token       # whoever has the token may read and write
-  levelflow-net serve /srv/data --listen 10.0.0.1:4433 --client 9f86d0...   # only the holder of that key
+  levelflow-net serve /srv/data                              # who knows the address may read
+  levelflow-net serve /srv/data --upload --token-file token  # who has the token may read and write
+  levelflow-net serve /srv/data --listen 10.0.0.1:4433 --client 9f86d0...  # who has that key
 
 The key is made at the first start. Clients must be told its fingerprint, which is printed.
 A client chooses the law; files that clients fetch are sent in that law, too.";
@@ -55,6 +56,9 @@ pub struct Serve {
     /// Whatever routers say, no connection is sent more than this, such as "100 Mb/s".
     #[arg(long, value_name = "RATE")]
     max_rate: Option<Rate>,
+    /// Writes down what the laws of downloads are told; `levelflow replay FILE` does it again.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
     /// Says nothing but where it listens and its key.
     #[arg(long)]
     quiet: bool,
@@ -69,6 +73,18 @@ pub(super) fn token(file: Option<&PathBuf>) -> Result<Option<String>, Error> {
         Some(token) if !token.is_empty() && token.len() <= 1024 => Ok(Some(token.to_owned())),
         _ => Err(named(&"a line of 1 to 1024 bytes is allowed")),
     }
+}
+
+/// The log of `--journal`.
+pub(super) fn journal(file: Option<&Path>) -> Result<Option<Journal>, Error> {
+    file.map(|path| Journal::create(path, 1)).transpose()
+}
+
+/// Whether that log is whole, once all that writes to it is gone.
+pub(super) fn ended(journal: Option<&Journal>) -> Result<(), Error> {
+    journal
+        .and_then(Journal::problem)
+        .map_or(Ok(()), |why| Err(Error::failed(why)))
 }
 
 pub(super) fn runtime() -> Result<tokio::runtime::Runtime, Error> {
@@ -93,7 +109,9 @@ impl Serve {
             Some(path) => path.clone(),
             None => folder()?.join("server.pem"),
         };
+        let journal = journal(self.journal.as_deref())?;
         let config = Config::new(PROTOCOL)
+            .with_journal(journal.clone())
             .with_identity(Identity::load_or_create(&key)?)
             .with_law(&self.law, &self.set)?
             .with_max_rate(self.max_rate);
@@ -101,7 +119,8 @@ impl Serve {
             [] => Trust::Anyone,
             keys => Trust::Keys(keys.to_vec()),
         };
-        runtime()?.block_on(self.serve(server, config, listen, trust))
+        runtime()?.block_on(self.serve(server, config, listen, trust))?;
+        ended(journal.as_ref())
     }
 
     /// Refuses to let just anybody write by mistake.

@@ -161,7 +161,9 @@ impl Session {
         loop {
             match self.put_now(job, progress).await {
                 Err(error) if error.to_string().ends_with(BUSY) && start.elapsed() < PATIENCE => {
+                    progress.waiting.fetch_add(1, Ordering::Relaxed);
                     tokio::time::sleep(Duration::from_millis(500)).await;
+                    progress.waiting.fetch_sub(1, Ordering::Relaxed);
                 }
                 other => return other,
             }

@@ -85,6 +85,12 @@ impl Run {
         self.size
     }
 
+    /// Whether files go to the server, or come from it.
+    #[must_use]
+    pub fn is_upload(&self) -> bool {
+        self.up
+    }
+
     /// Moves what is left. It says false if the connection was lost meanwhile: what is left then goes over another.
     ///
     /// # Errors

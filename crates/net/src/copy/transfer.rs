@@ -27,6 +27,8 @@ pub struct Progress {
     pub files: AtomicU64,
     /// Files that were there already.
     pub skipped: AtomicU64,
+    /// Files that cannot be sent yet, since another transfer of them is not over.
+    pub waiting: AtomicU64,
     /// Who set the rate of what the server sent, in its words.
     control: Mutex<Option<String>>,
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use levelflow_protocols::shim::LONGEST;
-use levelflow_protocols::{AnyParams, LAWS, LawInfo};
+use levelflow_protocols::{LAWS, LawInfo};
 use levelflow_units::Rate;
 use noq::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use rustls::pki_types::CertificateDer;
@@ -18,6 +18,7 @@ use super::judge::Control;
 use super::peer::{DATAGRAM, Peer, Ruling, Status};
 use super::socket::{Core, Socket, on_behalf_of};
 use crate::Error;
+use crate::journal::Journal;
 
 /// Nothing heard for this long ends a connection.
 const IDLE: Duration = Duration::from_secs(10);
@@ -40,6 +41,7 @@ pub struct Config {
     identity: Option<Identity>,
     ruling: Option<Ruling>,
     max_rate: Option<Rate>,
+    journal: Option<Journal>,
     /// Datagrams pass the library's own socket: no shims, whatever the law.
     bare: bool,
 }
@@ -53,6 +55,7 @@ impl Config {
             identity: None,
             ruling: None,
             max_rate: None,
+            journal: None,
             bare: false,
         }
     }
@@ -77,10 +80,7 @@ impl Config {
     /// # Errors
     /// When no law of that name speaks to routers, or it has no such parameters.
     pub fn with_law(mut self, name: &str, sets: &[String]) -> Result<Self, Error> {
-        self.ruling = Some(Ruling {
-            params: params(crate::law::for_router(name)?, sets)?,
-            max_rate: self.max_rate,
-        });
+        self.ruling = Some(self.rule(crate::law::for_router(name)?, sets)?);
         Ok(self)
     }
 
@@ -94,25 +94,37 @@ impl Config {
         self
     }
 
+    /// Writes down what the laws of all connections are told.
+    #[must_use]
+    pub fn with_journal(mut self, journal: Option<Journal>) -> Self {
+        self.journal.clone_from(&journal);
+        if let Some(ruling) = &mut self.ruling {
+            ruling.journal = journal;
+        }
+        self
+    }
+
+    fn rule(&self, law: &LawInfo, sets: &[String]) -> Result<Ruling, Error> {
+        let begins = law.params.iter().any(|spec| spec.name == "initial_rate");
+        let first = begins.then(|| BEGIN.to_owned());
+        // What is set later counts.
+        let sets: Vec<String> = first.into_iter().chain(sets.iter().cloned()).collect();
+        Ok(Ruling {
+            params: crate::law::params(law.name, &sets)?,
+            values: crate::law::values(law.name, &sets)?,
+            max_rate: self.max_rate,
+            journal: self.journal.clone(),
+        })
+    }
+
     /// For a connection that somebody opened in the law of that number.
     fn ruling_for(&self, law: u8) -> Option<Ruling> {
         if let Some(own) = self.ruling.as_ref().filter(|r| r.params.law().number == law) {
             return Some(own.clone());
         }
         let law = LAWS.iter().find(|l| l.number == law && law != 0)?;
-        Some(Ruling {
-            params: params(law, &[]).ok()?,
-            max_rate: self.max_rate,
-        })
+        self.rule(law, &[]).ok()
     }
-}
-
-fn params(law: &LawInfo, sets: &[String]) -> Result<AnyParams, Error> {
-    let begins = law.params.iter().any(|spec| spec.name == "initial_rate");
-    let first = begins.then(|| BEGIN.to_owned());
-    // What is set later counts.
-    let sets: Vec<String> = first.into_iter().chain(sets.iter().cloned()).collect();
-    crate::law::params(law.name, &sets)
 }
 
 fn transport(peer: Arc<Peer>, ruled: bool) -> Arc<TransportConfig> {
@@ -219,7 +231,11 @@ impl Endpoint {
         let mut config = noq::ClientConfig::new(tls);
         config.transport_config(transport(peer.clone(), ruled));
         let connecting = on_behalf_of(&peer, || self.inner.connect_with(config, address, "levelflow"));
-        let inner = connecting.map_err(|e| named(&e))?.await.map_err(|e| named(&e))?;
+        let connected = connecting.map_err(|e| named(&e))?.await;
+        let inner = connected.map_err(|e| match e {
+            noq::ConnectionError::TimedOut => named(&format!("nobody answered for {} s", IDLE.as_secs())),
+            e => named(&e),
+        })?;
         Ok(Connection { inner, peer })
     }
 
@@ -352,6 +368,18 @@ pub struct Verdict {
     pub control: Control,
     /// Name of the law, if there is one.
     pub law: Option<&'static str>,
+}
+
+impl Verdict {
+    /// As short as it can be said.
+    #[must_use]
+    pub fn short(&self) -> String {
+        match (self.control, self.law) {
+            (Control::Law, Some(law)) => law.to_owned(),
+            (Control::Both, Some(law)) => format!("{law}, cubic"),
+            _ => "cubic".to_owned(),
+        }
+    }
 }
 
 impl fmt::Display for Verdict {

@@ -5,8 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
+use levelflow_protocols::journal::Role;
 use levelflow_protocols::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
-use levelflow_protocols::{AnyParams, Bottleneck, Kind, SenderLaw};
+use levelflow_protocols::{AnyParams, Bottleneck, FlowInfo, Kind, SenderLaw};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use noq::udp::{RecvMeta, Transmit};
 
@@ -18,6 +19,7 @@ use super::socket::Core;
 use super::timer::Job;
 use crate::clock::{span, stamp};
 use crate::flow::{Counters, Sender};
+use crate::journal::Journal;
 use crate::load::overhead;
 
 /// Datagrams from this size on are data, which the law rates and routers see; smaller ones acknowledge and control.
@@ -37,6 +39,10 @@ const OPEN: u64 = 1 << 40;
 pub struct Ruling {
     /// The law with its parameters.
     pub params: AnyParams,
+    /// Their values, as logs have them.
+    pub values: Vec<f64>,
+    /// Where what the law is told is written down.
+    pub journal: Option<Journal>,
     /// Whatever routers say, no faster than this.
     pub max_rate: Option<Rate>,
 }
@@ -145,7 +151,12 @@ impl Outgoing {
 
 fn flow(ruling: &Ruling) -> Sender {
     let largest = ETHERNET + IPV4 + UDP + LENGTH + ruling.params.law().header_bytes + usize::from(DATAGRAM);
-    let sender = Sender::new(ruling.params.clone(), Bytes::new(largest as u64), rand::random());
+    let packet = Bytes::new(largest as u64);
+    let mut sender = Sender::new(ruling.params.clone(), packet, rand::random());
+    if let Some(journal) = &ruling.journal {
+        let role = Role::Sender(FlowInfo { packet_size: packet });
+        sender = sender.with_log(journal.log(ruling.params.law(), role, &ruling.values));
+    }
     match ruling.max_rate {
         Some(rate) => sender.with_max_rate(rate),
         None => sender,

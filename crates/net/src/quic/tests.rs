@@ -6,9 +6,12 @@ pub(crate) mod router;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
+use levelflow_sim::replay::replay;
+
 use self::router::Router;
 use super::*;
 use crate::Error;
+use crate::journal::Journal;
 use crate::router::snapshot::Snapshot;
 
 /// A server that reads all that comes and answers how much it was.
@@ -138,6 +141,26 @@ async fn a_client_whose_key_is_not_admitted_gets_no_connection() {
     }
     let _kept = client(config("rcp").with_identity(admitted), place).await.unwrap();
     assert_eq!(accepting.await.unwrap(), (false, true));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_the_law_of_a_connection_was_told_can_be_done_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let place = sink().await;
+    for law in ["jetmax", "maxnet", "xcp"] {
+        let path = folder.path().join(law);
+        let router = Router::start(law, &[], 20.0, 2, place.0);
+        let journal = Journal::create(&path, 1).unwrap();
+        let logged = config(law).with_journal(Some(journal.clone()));
+        let connection = client(logged, (router.address(), place.1)).await.unwrap();
+        assert_eq!(echo_total(&connection, 500_000).await, 500_000, "{law}");
+        assert_eq!(connection.control().control, Control::Law, "{law}");
+        assert_eq!(journal.problem(), None);
+        let done = replay(&std::fs::read(&path).unwrap()).unwrap();
+        assert_eq!((done.instances.len(), done.difference), (1, None), "{law}");
+        let (calls, states) = (done.instances[0].calls, done.instances[0].states);
+        assert!(calls > 300 && states > 20, "{law}: {calls} calls, {states} states");
+    }
 }
 
 /// Two connections share a line of 5 Mb/s for 8 s, with that delay in each direction; gives what each sent when the rates had

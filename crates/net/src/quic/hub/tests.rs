@@ -17,6 +17,8 @@ const LAWS: [&str; 5] = ["jetmax", "emkc", "rcp", "maxnet", "xcp"];
 fn ruling(law: &str) -> Ruling {
     Ruling {
         params: crate::law::params(law, &[]).unwrap(),
+        values: Vec::new(),
+        journal: None,
         max_rate: None,
     }
 }
