@@ -20,16 +20,29 @@ use crate::{Error, sys, terminal};
 /// Packets that wait at most where nothing is said.
 const BUFFER: Buffer = Buffer::Packets(1000);
 
+const EXAMPLES: &str = "Examples:
+  Two hosts, each a namespace with a pair of virtual devices, and this namespace in between:
+    ip netns add a; ip link add wa type veth peer name a0 netns a; ip link set wa up
+    ip netns add b; ip link add wb type veth peer name b0 netns b; ip link set wb up
+    ip -n a address add 10.0.0.1/24 dev a0; ip -n a link set a0 up
+    ip -n b address add 10.0.0.2/24 dev b0; ip -n b link set b0 up
+  20 Mb/s, 10 ms each way, 40 ms of queue; then try: ip netns exec a ping 10.0.0.2
+    levelflow-net link wa wb --rate \"20 Mb/s\" --delay \"10 ms\" --buffer \"100 kB\"
+  A DSL line: fast towards b, slow back
+    levelflow-net link wa wb --rate \"20 Mb/s\" --reverse-rate \"1 Mb/s\" --delay \"15 ms\"
+  A satellite that loses a packet of a thousand, for a minute
+    levelflow-net link wa wb --rate \"10 Mb/s\" --delay \"270 ms\" --loss 0.001 --for \"60 s\"
+  A wire that changes under way: half the rate after 10 s, all of it after 20
+    printf '10 s: rate 10 Mb/s\\n20 s: rate 20 Mb/s\\n' > changes
+    levelflow-net link wa wb --rate \"20 Mb/s\" --schedule changes";
+
 /// Join two network devices as a wire would, with rate, queue, delay, jitter and loss.
 ///
 /// Every Ethernet frame that comes in at one device leaves at the other, later, without its VLAN tag if it had one: nothing else
 /// may use the two devices, so give them no addresses. In each direction, a frame waits in a queue that drops what does not fit, takes its size / RATE to be sent,
 /// then DELAY to arrive. Sizes count from the Ethernet header on. A rate holds per direction.
-///
-/// Example, with two namespaces `a` and `b`, each joined to this one by a pair of virtual devices (a0-wa, b0-wb):
-///
-///   levelflow-net link wa wb --rate "20 Mb/s" --delay "10 ms" --buffer "100 kB"
 #[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
 pub struct Link {
     /// First device, as `ip link` shows it
     dev1: String,

@@ -13,13 +13,18 @@ use crate::router::stop::Stop;
 use crate::testbed::{Chosen, Form, Outcome, Plan, Setup, choose, plan, run};
 
 const EXAMPLES: &str = "Examples:
-  sudo levelflow-net testbed scenarios/two-flows.toml --out results/network
-  sudo levelflow-net testbed t1-jetmax.toml --set duration=\"30 s\" --set link.1.capacity=\"20 Mb/s\"
-  sudo levelflow-net testbed gigabit.toml --scale 0.05
-  sudo levelflow-net testbed scenarios/t1-network.toml --form kernel
-  sudo levelflow-net testbed scenarios/shared-wire.toml --each-law jetmax,rcp,cubic,bbr
-  levelflow run results/network/scenario.toml --out results/simulator
-  levelflow compare results/simulator results/network";
+  A scenario here, the same in the simulator, and both beside each other
+    sudo levelflow-net testbed scenarios/t1-network.toml --out results/network
+    levelflow run results/network/scenario.toml --out results/simulator
+    levelflow compare results/simulator results/network
+  One that is too fast for this machine, at a tenth of its rates
+    sudo levelflow-net testbed scenarios/parking-lot.toml --scale 0.1 --set duration=\"30 s\"
+  Queues and routers of the kernel instead of ours
+    sudo levelflow-net testbed scenarios/t1-network.toml --form kernel
+  A flow of the kernel's TCP beside one of JetMax
+    sudo levelflow-net testbed scenarios/t1-network.toml --set flow.x2.law=cubic
+  Several laws, one table
+    sudo levelflow-net testbed scenarios/shared-wire.toml --each-law jetmax,rcp,cubic,bbr";
 
 /// Options of `testbed`.
 #[derive(Debug, Args)]
