@@ -4,15 +4,18 @@ import numpy as np
 
 from levelflow.claims.metrics import series, sizing
 from levelflow.claims.sized import LINK, LINUX_2_6_16, OBJECT, SESSION, crowd, one_link
+from levelflow.claims.verdict import Noted
 
 C, FAST = 10e6, 100e6
 RTT = (30, 70)
 CHANGES, END_48 = (48, 96, 144, 192), 240
 END_50, END_51 = 400, 400
+FIXED_49, FIXED_51 = (10, 100), (1, 20)  # packets, for comparison
 
 
 def buffer(sizer, utilisation, loss):
-    return {sizer: {"utilisation": utilisation, "loss": loss}}
+    """A sizer with these targets, or a number of packets."""
+    return f"{sizer} packets" if isinstance(sizer, int) else {sizer: {"utilisation": utilisation, "loss": loss}}
 
 
 def changing(sizer):
@@ -101,6 +104,12 @@ def fig50(result):
     return [used.loss, binds, udp, float(settled)]
 
 
+def fixed(packets, result, capacity, end):
+    """What this traffic uses and loses with a buffer that stays, in words."""
+    used = sizing.use(result.links, LINK, capacity, (end / 2, end))
+    return f"with a buffer of {packets} it uses {100 * used.utilisation:.0f} % and loses {100 * used.loss:.1f} %"
+
+
 def ends(figure):
     return (1000, END_51) if figure.full else (400, 100)
 
@@ -113,13 +122,18 @@ def measure(figure):
             for sizer in ("abs", "abs_log")
             for network in (changing(sizer), web(sizer, end_49), mixed(sizer), variants(sizer, end_51))
         ]
+        + [web(packets, end_49) for packets in FIXED_49]
+        + [variants(packets, end_51) for packets in FIXED_51]
     )
+    webs = "; ".join(fixed(n, result, C, end_49) for n, result in zip(FIXED_49, went[8:10], strict=True))
+    mixes = "; ".join(fixed(n, result, FAST, end_51) for n, result in zip(FIXED_51, went[10:], strict=True))
+    smallest, *rest = fig49(went[1], end_49)
     used = sizing.use(went[3].links, LINK, FAST, (end_51 / 2, end_51))
     return {
         "abs-fig48": fig48(went[0]),
-        "abs-fig49": fig49(went[1], end_49),
+        "abs-fig49": [Noted(smallest, webs), *rest],
         "abs-fig50": fig50(went[2]),
-        "abs-fig51": [used.utilisation, used.loss],
+        "abs-fig51": [Noted(used.utilisation, mixes), used.loss],
     }
 
 
