@@ -183,6 +183,12 @@ def test_buffers_share_a_memory():
     assert result.scenario["memories"] == [{"total": "500 packets", "links": ["A->B", "C->D"]}]
 
 
+def test_a_memory_goes_by_number():
+    assert memory().set("memory.1.total", "100 packets").resolve()["memories"][0]["total"] == "100 packets"
+    with pytest.raises(ScenarioError, match="no entry '2'; allowed: 1"):
+        memory().set("memory.2.total", "100 packets")
+
+
 @pytest.mark.parametrize(
     ("change", "says"),
     [

@@ -170,7 +170,7 @@ class Scenario:
     def _entry(self, entries: list[Any], key: str, path: str) -> Any:
         names: dict[str, Any] = {}
         for number, entry in enumerate(entries, 1):
-            if isinstance(entry, dict):
+            if isinstance(entry, dict) and ("name" in entry or "from" in entry):
                 ends = f"{entry.get('from')}->{entry.get('to')}"
                 names.setdefault(str(entry.get("name", ends)), entry)
             names.setdefault(str(number), entry)
