@@ -314,14 +314,16 @@ impl Peer {
     /// A packet of the other end's flow arrived: prepares its answer.
     pub fn hold(&self, shim: &Shim, header: &[u8], length: usize, meta: &RecvMeta) {
         let size = Bytes::new((overhead(&meta.addr) + length) as u64);
+        let mut state = self.lock();
         let now = self.core.clock.now();
-        self.lock().incoming.hold(now, shim, header, size, meta);
+        state.incoming.hold(now, shim, header, size, meta);
     }
 
     /// An answer to a packet of ours arrived, perhaps.
     pub fn on_answer(&self, shim: &Shim, header: &[u8]) {
-        let now = self.core.clock.now();
         let mut state = self.lock();
+        // Behind the lock: for the law, time never goes back.
+        let now = self.core.clock.now();
         let Some(outgoing) = &mut state.outgoing else { return };
         let (rate, control) = (outgoing.sender.rate(), outgoing.judge.control());
         let Ok(answer) = outgoing.sender.on_answer(now, stamp(), shim, header) else {
