@@ -16,7 +16,11 @@ pub fn params(law: &str, sets: &[String]) -> Result<AnyParams, Error> {
     law_params(law, &table(sets)?).map_err(Error::input)
 }
 
-fn table(sets: &[String]) -> Result<BTreeMap<String, Value>, Error> {
+/// What `--set` says, by name.
+///
+/// # Errors
+/// When one is not `name=value`.
+pub fn table(sets: &[String]) -> Result<BTreeMap<String, Value>, Error> {
     let mut table = BTreeMap::new();
     for set in sets {
         let Some((name, value)) = set.split_once('=') else {

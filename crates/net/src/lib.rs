@@ -2,6 +2,7 @@
 //!
 //! `shim` and headers travel in UDP before the payload; a router stamps them, endpoints obey.
 
+pub mod abs;
 pub mod batch;
 pub mod bench;
 pub mod cli;

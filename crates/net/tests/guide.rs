@@ -33,6 +33,8 @@ fn paste(guide: &str) -> (String, String) {
     let binary = Path::new(env!("CARGO_BIN_EXE_levelflow-net"));
     let path = std::env::var("PATH").unwrap_or_default();
     let folder = tempfile::tempdir().unwrap();
+    let python = root.join("python").canonicalize().unwrap();
+    std::os::unix::fs::symlink(python, folder.path().join("python")).unwrap();
     // Names of namespaces are files of its own; they and all processes are gone when the shell is.
     let script = format!(
         "mount -t tmpfs none /run && mkdir /run/netns && ip link set lo up && set -e -o pipefail && set -m\n{}",
@@ -72,4 +74,24 @@ fn two_namespaces_and_a_router_work_as_pasted() {
     assert!(lost[0] > 1000, "constant rates overflow the buffer: {all}");
     // None on a quiet machine; on a busy one, the router's word comes late at times.
     assert!(lost[1] * 50 < lost[0], "jetmax loses next to nothing: {all}");
+}
+
+#[test]
+fn the_buffer_of_a_live_interface_is_sized_as_pasted() {
+    needs_root!("the_buffer_of_a_live_interface_is_sized_as_pasted");
+    let (printed, all) = paste("live-buffer.md");
+    assert!(
+        printed.contains("nothing is set") && printed.contains("(not set)"),
+        "{all}"
+    );
+    assert!(
+        printed.contains("its limit is 227.1 kB again"),
+        "it has its limit again: {all}"
+    );
+    let last = printed.lines().find(|line| line.starts_with('{')).unwrap();
+    let last: serde_json::Value = serde_json::from_str(last).unwrap();
+    assert!(
+        last["limit"].as_u64() < Some(150_000),
+        "it fell from 227100 bytes: {all}"
+    );
 }

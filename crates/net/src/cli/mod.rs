@@ -1,5 +1,6 @@
 //! The command line: one file per command.
 
+mod abs;
 mod bench;
 mod copy;
 mod dissector;
@@ -26,6 +27,8 @@ pub struct Cli {
 
 #[derive(Debug, Subcommand)]
 enum Command {
+    /// Sizes the buffer of a real queue by targets of utilisation, loss and delay.
+    Abs(abs::Abs),
     /// Measures what routers, relays and shims cost on this machine.
     Bench(bench::Bench),
     /// Copies files to or from a server, at the rate that the network sets.
@@ -52,6 +55,7 @@ impl Cli {
     /// As [`Error`] says.
     pub fn run(self) -> Result<(), Error> {
         match self.command {
+            Command::Abs(command) => command.run(),
             Command::Bench(command) => command.run(),
             Command::Copy(command) => command.run(),
             Command::Dissector(command) => command.run(),

@@ -14,6 +14,16 @@ pub(super) fn every(time: Duration) -> Result<(), Error> {
     Ok(())
 }
 
+/// Refuses to serve metrics to other machines unless that is asked for.
+pub(super) fn metrics(at: Option<SocketAddr>, public: bool) -> Result<(), Error> {
+    match at {
+        Some(at) if !at.ip().is_loopback() && !public => Err(Error::input(format!(
+            "--metrics {at}: other machines could read it; use 127.0.0.1, or add --metrics-public"
+        ))),
+        _ => Ok(()),
+    }
+}
+
 /// Refuses zero.
 pub(super) fn above_zero(option: &str, value: f64, example: &str) -> Result<(), Error> {
     if value > 0.0 {

@@ -10,7 +10,7 @@ use clap::{Args, Subcommand};
 use levelflow_protocols::{AnyParams, PortInfo};
 use levelflow_units::{Duration, Rate};
 
-use super::options::address;
+use super::options::{self, address};
 use crate::clock::{Clock, span};
 use crate::journal::Logging;
 use crate::router::device::Attached;
@@ -22,7 +22,7 @@ use crate::router::qdisc::Device;
 use crate::router::queue::Buffer;
 use crate::router::relay::{Config, Relay};
 use crate::router::snapshot::Board;
-use crate::router::state::{self, Claim};
+use crate::router::state::{self, Claim, ROUTER};
 use crate::router::stop::Stop;
 use crate::terminal::plain;
 use crate::{Error, law, sys};
@@ -149,7 +149,7 @@ impl Router {
             Some(Action::Detach { dev: Some(dev), .. }) => detach_device(&dev),
             Some(Action::Detach { relay, .. }) => {
                 let place = address("--relay", &relay.unwrap_or_default())?.to_string();
-                state::end(&state::directory(), &place)?;
+                state::end(&state::directory(), ROUTER, &place)?;
                 println!("{place}: detached");
                 Ok(())
             }
@@ -177,7 +177,7 @@ impl Run {
         let config = self.config(listen, to, params)?;
         let stop = Stop::on_signals()?;
         let relay = Relay::bind(config)?;
-        let claim = Claim::new(&relay.address()?.to_string())?;
+        let claim = Claim::new(ROUTER, &relay.address()?.to_string())?;
         let logging = self.logging()?;
         let relay = relay.logged(logging.as_ref());
         self.watched(&claim, &stop, |board| relay.run(&stop, board))?;
@@ -197,7 +197,7 @@ impl Run {
             capacity,
         };
         let stop = Stop::on_signals()?;
-        let claim = Claim::new(name)?;
+        let claim = Claim::new(ROUTER, name)?;
         // The place is ours, so a filter that is still there belongs to a router that was killed. If it can't be removed, the
         // next step says why.
         let _ = kernel::detach(name);
@@ -290,15 +290,8 @@ impl Run {
 
 impl Show {
     fn check(&self) -> Result<(), Error> {
-        if self.every < Duration::from_ms(10) {
-            return Err(Error::input(format!("--every {}: at least 10 ms", self.every)));
-        }
-        match self.metrics {
-            Some(at) if !at.ip().is_loopback() && !self.metrics_public => Err(Error::input(format!(
-                "--metrics {at}: other machines could read it; use 127.0.0.1, or add --metrics-public"
-            ))),
-            _ => Ok(()),
-        }
+        options::every(self.every)?;
+        options::metrics(self.metrics, self.metrics_public)
     }
 
     /// Does the work on this thread, and shows readings on another meanwhile.
@@ -358,7 +351,7 @@ fn identity() -> u32 {
 }
 
 fn status(dev: Option<&str>, json: bool) -> Result<(), Error> {
-    let mut running = state::running(&state::directory())?;
+    let mut running = state::running(&state::directory(), ROUTER)?;
     running.retain(|state| dev.is_none_or(|dev| state.owner.place == dev));
     if json {
         println!("{}", serde_json::to_string(&running).map_err(Error::failed)?);
@@ -375,7 +368,7 @@ fn status(dev: Option<&str>, json: bool) -> Result<(), Error> {
 
 /// A program that outlived its router is removed, too.
 fn detach_device(name: &str) -> Result<(), Error> {
-    let ended = state::end(&state::directory(), name);
+    let ended = state::end(&state::directory(), ROUTER, name);
     let left = kernel::detach(name);
     if ended.is_err() && !matches!(left, Ok(true)) {
         return ended;

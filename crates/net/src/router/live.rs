@@ -101,7 +101,7 @@ impl Snapshot {
 }
 
 /// Four digits are what people read.
-fn rate(bps: f64) -> String {
+pub(crate) fn rate(bps: f64) -> String {
     Rate::new(four_digits(bps)).map_or_else(|| bps.to_string(), |rate| rate.to_string())
 }
 

@@ -28,10 +28,18 @@ impl Metrics {
     /// # Errors
     /// When the address is taken, or not of this machine.
     pub fn serve(address: SocketAddr, board: &Board) -> Result<Self, Error> {
+        Self::serve_all(address, Box::new(Readings(board.clone())))
+    }
+
+    /// Serves what a collector finds at `http://ADDRESS/metrics`.
+    ///
+    /// # Errors
+    /// When the address is taken, or not of this machine.
+    pub fn serve_all(address: SocketAddr, readings: Box<dyn Collector>) -> Result<Self, Error> {
         let server = Server::http(address).map_err(|e| Error::failed(format!("--metrics {address}: {e}")))?;
         let server = Arc::new(server);
         let mut registry = Registry::default();
-        registry.register_collector(Box::new(Readings(board.clone())));
+        registry.register_collector(readings);
         let requests = Arc::clone(&server);
         std::thread::spawn(move || {
             for request in requests.incoming_requests() {

@@ -5,7 +5,7 @@ use std::io;
 use std::path::Path;
 
 use levelflow_units::{Bytes, Rate};
-use netlink_packet_core::{NLM_F_ACK, NLM_F_ECHO, NLM_F_REQUEST, Nla as _, NlasIterator};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, Nla as _, NlasIterator};
 use netlink_packet_core::{NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkFlags, LinkMessage};
@@ -139,7 +139,7 @@ impl Device {
     }
 
     /// Only of real hardware: pairs of virtual devices claim 10 Gb/s.
-    fn hardware_rate(&self) -> Option<Rate> {
+    pub(crate) fn hardware_rate(&self) -> Option<Rate> {
         let at = Path::new("/sys/class/net").join(&self.name);
         let number = |file: &str| fs::read_to_string(at.join(file)).ok()?.trim().parse::<u32>().ok();
         if number("ifindex") != Some(self.index) || !at.join("device").exists() {
@@ -148,17 +148,27 @@ impl Device {
         Rate::new(f64::from(number("speed")?) * 1e6).filter(|rate| rate.bps() > 0.0)
     }
 
-    /// Asks the kernel one thing; `None` if it only confirms.
-    fn ask(&mut self, question: RouteNetlinkMessage) -> io::Result<Option<RouteNetlinkMessage>> {
-        let mut header = NetlinkHeader::default();
+    /// Asks the kernel one thing, or tells it; `None` if it only confirms.
+    pub(crate) fn ask(&mut self, question: RouteNetlinkMessage) -> io::Result<Option<RouteNetlinkMessage>> {
         // Without an echo, the kernel tells only others about the queue that we ask for.
-        header.flags = NLM_F_REQUEST | NLM_F_ACK | NLM_F_ECHO;
+        let mut answers = self.exchange(question, NLM_F_REQUEST | NLM_F_ACK | NLM_F_ECHO)?;
+        Ok(answers.pop())
+    }
+
+    /// Asks the kernel for everything of a sort.
+    pub(crate) fn ask_all(&mut self, question: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
+        self.exchange(question, NLM_F_REQUEST | NLM_F_DUMP)
+    }
+
+    fn exchange(&mut self, question: RouteNetlinkMessage, flags: u16) -> io::Result<Vec<RouteNetlinkMessage>> {
+        let mut header = NetlinkHeader::default();
+        header.flags = flags;
         let mut message = NetlinkMessage::new(header, NetlinkPayload::from(question));
         message.finalize();
         let mut out = vec![0; message.buffer_len()];
         message.serialize(&mut out);
         self.socket.send(&out, 0)?;
-        let mut found = None;
+        let mut found = Vec::new();
         loop {
             self.room.clear();
             self.socket.recv(&mut self.room, 0)?;
@@ -169,8 +179,9 @@ impl Device {
                 let length = (message.header.length as usize).next_multiple_of(4);
                 rest = rest.get(length..).unwrap_or_default();
                 match message.payload {
-                    NetlinkPayload::InnerMessage(inner) => found = Some(inner),
+                    NetlinkPayload::InnerMessage(inner) => found.push(inner),
                     NetlinkPayload::Error(e) => return e.code.map_or(Ok(found), |_| Err(e.to_io())),
+                    NetlinkPayload::Done(_) => return Ok(found),
                     _ => {}
                 }
             }
@@ -188,7 +199,8 @@ pub fn read_once(device: &str) -> Result<Queue, Error> {
     device.queue().map_err(|e| Error::failed(format!("{name}: {e}")))
 }
 
-fn read(attributes: &[TcAttribute]) -> Queue {
+/// The queue that a message of the kernel describes.
+pub(crate) fn read(attributes: &[TcAttribute]) -> Queue {
     let mut queue = Queue::default();
     for attribute in attributes {
         match attribute {
@@ -202,12 +214,8 @@ fn read(attributes: &[TcAttribute]) -> Queue {
             }),
             TcAttribute::Options(options) => {
                 let kind = queue.kind.clone();
-                for option in options {
-                    if let TcOption::Other(nla) = option {
-                        let mut bytes = vec![0; nla.value_len()];
-                        nla.emit_value(&mut bytes);
-                        options_of(&kind, &bytes, &mut queue);
-                    }
+                for bytes in options.iter().filter_map(raw) {
+                    options_of(&kind, &bytes, &mut queue);
                 }
             }
             _ => {}
@@ -216,8 +224,16 @@ fn read(attributes: &[TcAttribute]) -> Queue {
     queue
 }
 
+/// The bytes of an option that the library does not know, which are those of the disciplines here.
+pub(crate) fn raw(option: &TcOption) -> Option<Vec<u8>> {
+    let TcOption::Other(nla) = option else { return None };
+    let mut bytes = vec![0; nla.value_len()];
+    nla.emit_value(&mut bytes);
+    Some(bytes)
+}
+
 /// Limit and rate from the options of the disciplines that have one; `struct tc_fifo_qopt` and `struct tc_tbf_qopt` of the kernel.
-fn options_of(kind: &str, bytes: &[u8], queue: &mut Queue) {
+pub(crate) fn options_of(kind: &str, bytes: &[u8], queue: &mut Queue) {
     let word = |bytes: &[u8], at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     match kind {
         "pfifo" => queue.limit = word(bytes, 0).map(|n| Buffer::Packets(n.into())),

@@ -1,5 +1,5 @@
-//! One router per place: a lock that the system drops when the program ends, however that happens, and beside it what others
-//! may read.
+//! One program of a sort per place: a lock that the system drops when the program ends, however that happens, and beside it
+//! what others may read.
 //!
 //! Both lie in `/run/levelflow`, or `$XDG_RUNTIME_DIR/levelflow` of a user without privileges. Network namespaces have
 //! devices of the same name, so the namespace is part of the file's name.
@@ -13,10 +13,30 @@ use std::time::Duration;
 use rustix::fs::{FlockOperation, flock};
 use serde::{Deserialize, Serialize};
 
-use super::snapshot::Snapshot;
 use crate::Error;
 
-/// What a running router says of itself.
+/// A sort of program, of which each place has at most one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Service {
+    /// Begins the names of its files.
+    pub name: &'static str,
+    /// What it is called in messages.
+    pub noun: &'static str,
+    /// The command that ends it.
+    pub end: &'static str,
+    /// The command that shows all.
+    pub status: &'static str,
+}
+
+/// Routers.
+pub const ROUTER: Service = Service {
+    name: "router",
+    noun: "router",
+    end: "levelflow-net router detach",
+    status: "levelflow-net router status",
+};
+
+/// What a running program says of itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Owner {
     /// Its process.
@@ -27,7 +47,7 @@ pub struct Owner {
     pub namespace: u64,
 }
 
-/// A running router, for `status`.
+/// A running program, for `status`.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct State {
     /// Who it is.
@@ -46,10 +66,10 @@ pub struct Claim {
     _held: File,
 }
 
-/// Tries to get a lock: whoever looks for files that killed routers left holds each for a moment.
+/// Tries to get a lock: whoever looks for files that killed programs left holds each for a moment.
 const PATIENCE: u32 = 5;
 
-/// Where routers of this user leave their files.
+/// Where programs of this user leave their files.
 #[must_use]
 pub fn directory() -> PathBuf {
     if rustix::process::geteuid().is_root() {
@@ -87,32 +107,33 @@ fn check_owner(directory: &Path) -> Result<(), Error> {
     )))
 }
 
-fn paths(directory: &Path, place: &str) -> (PathBuf, PathBuf) {
+/// A file of a program at a place, with that ending.
+#[must_use]
+pub fn path(directory: &Path, service: Service, place: &str, ending: &str) -> PathBuf {
     let name: String = place.chars().map(|c| if c == '/' { '_' } else { c }).collect();
-    let base = format!("router-{}-{name}", namespace());
-    (
-        directory.join(format!("{base}.json")),
-        directory.join(format!("{base}.lock")),
-    )
+    directory.join(format!("{}-{}-{name}.{ending}", service.name, namespace()))
 }
 
 impl Claim {
     /// Claims a place, in the directory of this user.
     ///
     /// # Errors
-    /// When another router runs there, which the error names, or the directory can't be written.
-    pub fn new(place: &str) -> Result<Self, Error> {
-        Self::in_directory(&directory(), place)
+    /// When another one runs there, which the error names, or the directory can't be written.
+    pub fn new(service: Service, place: &str) -> Result<Self, Error> {
+        Self::in_directory(&directory(), service, place)
     }
 
     /// Claims a place, in that directory.
     ///
     /// # Errors
     /// As [`new`](Self::new).
-    pub fn in_directory(directory: &Path, place: &str) -> Result<Self, Error> {
+    pub fn in_directory(directory: &Path, service: Service, place: &str) -> Result<Self, Error> {
         let cannot = |e: std::io::Error| Error::failed(format!("{}: {e}", directory.display()));
         own(directory)?;
-        let (file, lock) = paths(directory, place);
+        let (file, lock) = (
+            path(directory, service, place, "json"),
+            path(directory, service, place, "lock"),
+        );
         let mut held = locked(&lock).map_err(cannot)?;
         for _ in 0..PATIENCE {
             if held.is_none() {
@@ -123,7 +144,8 @@ impl Claim {
         let Some(held) = held else {
             let who = read(&file).map_or_else(String::new, |state| format!(" (process {})", state.owner.pid));
             return Err(Error::failed(format!(
-                "{place}: a router runs there already{who}; end it first: levelflow-net router detach"
+                "{place}: a {} runs there already{who}; end it first: {}",
+                service.noun, service.end
             )));
         };
         let owner = Owner {
@@ -137,12 +159,12 @@ impl Claim {
             lock,
             _held: held,
         };
-        claim.publish(&Snapshot::default());
+        claim.publish(&());
         Ok(claim)
     }
 
     /// Leaves a reading for `status`; one that can't be written is left out.
-    pub fn publish(&self, reading: &Snapshot) {
+    pub fn publish(&self, reading: &impl Serialize) {
         let state = State {
             owner: self.owner.clone(),
             reading: serde_json::to_value(reading).unwrap_or_default(),
@@ -184,11 +206,11 @@ fn read(file: &Path) -> Option<State> {
     serde_json::from_slice(&fs::read(file).ok()?).ok()
 }
 
-/// Routers that run, and removes the files of those that were killed.
+/// Programs of that sort that run, and removes the files of those that were killed.
 ///
 /// # Errors
 /// When the directory can't be read.
-pub fn running(directory: &Path) -> Result<Vec<State>, Error> {
+pub fn running(directory: &Path, service: Service) -> Result<Vec<State>, Error> {
     let cannot = |e: std::io::Error| Error::failed(format!("{}: {e}", directory.display()));
     let entries = match fs::read_dir(directory) {
         Err(e) if e.kind() == ErrorKind::NotFound => return Ok(Vec::new()),
@@ -198,7 +220,11 @@ pub fn running(directory: &Path) -> Result<Vec<State>, Error> {
     let mut states = Vec::new();
     for entry in entries {
         let lock = entry.map_err(cannot)?.path();
-        if lock.extension().is_none_or(|e| e != "lock") {
+        let ours = |name: &str| {
+            let rest = name.strip_prefix(service.name)?.strip_prefix('-')?;
+            rest.ends_with(".lock").then_some(())
+        };
+        if lock.file_name().and_then(|n| n.to_str()).and_then(ours).is_none() {
             continue;
         }
         let file = lock.with_extension("json");
@@ -216,7 +242,7 @@ pub fn running(directory: &Path) -> Result<Vec<State>, Error> {
 }
 
 impl State {
-    /// A line for people.
+    /// A line about a router for people.
     #[must_use]
     pub fn line(&self) -> String {
         let Owner { pid, place, .. } = &self.owner;
@@ -232,16 +258,17 @@ impl State {
     }
 }
 
-/// Ends the router at a place, and waits for it.
+/// Ends the program at a place, and waits for it.
 ///
 /// # Errors
 /// When none runs there, or it does not end within five seconds.
-pub fn end(directory: &Path, place: &str) -> Result<(), Error> {
+pub fn end(directory: &Path, service: Service, place: &str) -> Result<(), Error> {
     let here = |state: &State| state.owner.place == place && state.owner.namespace == namespace();
-    let find = || Ok::<_, Error>(running(directory)?.into_iter().find(here));
+    let find = || Ok::<_, Error>(running(directory, service)?.into_iter().find(here));
     let Some(state) = find()? else {
         return Err(Error::failed(format!(
-            "{place}: no router runs there (see levelflow-net router status)"
+            "{place}: no {} runs there (see {})",
+            service.noun, service.status
         )));
     };
     let pid = i32::try_from(state.owner.pid)
@@ -278,7 +305,7 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     while claims.load(SeqCst) < 100 {
-                        let Ok(claim) = Claim::in_directory(directory.path(), "eth0") else {
+                        let Ok(claim) = Claim::in_directory(directory.path(), ROUTER, "eth0") else {
                             continue;
                         };
                         assert_eq!(owners.fetch_add(1, SeqCst), 0, "two routers own the place");
@@ -291,11 +318,11 @@ mod tests {
             }
             scope.spawn(|| {
                 while claims.load(SeqCst) < 100 {
-                    running(directory.path()).unwrap();
+                    running(directory.path(), ROUTER).unwrap();
                 }
             });
         });
-        assert!(running(directory.path()).unwrap().is_empty());
+        assert!(running(directory.path(), ROUTER).unwrap().is_empty());
         assert_eq!(
             fs::read_dir(directory.path()).unwrap().count(),
             0,
@@ -307,8 +334,8 @@ mod tests {
     fn a_directory_that_others_could_have_laid_out_is_refused() {
         let base = tempfile::tempdir().unwrap();
         let refused = |directory: &Path| {
-            let claim = Claim::in_directory(directory, "eth0").unwrap_err().to_string();
-            assert_eq!(claim, running(directory).unwrap_err().to_string());
+            let claim = Claim::in_directory(directory, ROUTER, "eth0").unwrap_err().to_string();
+            assert_eq!(claim, running(directory, ROUTER).unwrap_err().to_string());
             claim.contains("not a directory of yours alone")
         };
         let (open, link) = (base.path().join("open"), base.path().join("link"));
@@ -317,21 +344,35 @@ mod tests {
         assert!(refused(&open));
         std::os::unix::fs::symlink(base.path(), &link).unwrap();
         assert!(refused(&link));
-        drop(Claim::in_directory(&base.path().join("new/deeper"), "eth0").unwrap());
+        drop(Claim::in_directory(&base.path().join("new/deeper"), ROUTER, "eth0").unwrap());
     }
 
     #[test]
     fn places_of_one_directory_do_not_meet() {
         let directory = tempfile::tempdir().unwrap();
-        let claim = |place| Claim::in_directory(directory.path(), place);
+        let claim = |place| Claim::in_directory(directory.path(), ROUTER, place);
         let (_one, _two) = (claim("eth0").unwrap(), claim("127.0.0.1:9000").unwrap());
         let error = claim("eth0").unwrap_err();
         assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
-        let places: Vec<_> = running(directory.path())
+        let places: Vec<_> = running(directory.path(), ROUTER)
             .unwrap()
             .into_iter()
             .map(|s| s.owner.place)
             .collect();
         assert_eq!(places, ["127.0.0.1:9000", "eth0"]);
+    }
+    #[test]
+    fn sorts_of_programs_do_not_meet() {
+        const OTHER: Service = Service {
+            name: "other",
+            ..ROUTER
+        };
+        let directory = tempfile::tempdir().unwrap();
+        let _router = Claim::in_directory(directory.path(), ROUTER, "eth0").unwrap();
+        let other = Claim::in_directory(directory.path(), OTHER, "eth0").unwrap();
+        assert_eq!(running(directory.path(), OTHER).unwrap().len(), 1);
+        drop(other);
+        assert!(running(directory.path(), OTHER).unwrap().is_empty());
+        assert_eq!(running(directory.path(), ROUTER).unwrap().len(), 1);
     }
 }

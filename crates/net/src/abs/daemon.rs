@@ -1,0 +1,225 @@
+//! Sizes queues of a device in real time: reads their counters, lets sizers decide, sets limits, and restores them at the end.
+
+use levelflow_units::{Duration, Rate, Time};
+
+use super::control::{Control, Wish};
+use super::kernel::{Found, Handle};
+use super::meter::{Measured, Meter};
+use super::place::{self, Place, failed};
+use super::reading::{Reading, Total};
+use super::room::{limit_of, with_limit};
+use super::undo::{Outcome, Undo, Was};
+use crate::Error;
+use crate::clock::Clock;
+use crate::router::qdisc::Device;
+use crate::router::stop::Stop;
+
+/// Readings of what waits in an interval, and the shortest and longest time between two of them.
+const SAMPLES: u64 = 5;
+const SOONEST: Duration = Duration::from_ms(20);
+const LATEST: Duration = Duration::from_ms(200);
+
+/// A queue, and who decides about it.
+#[derive(Debug)]
+pub struct Port {
+    /// The queue.
+    pub place: Place,
+    /// Who decides.
+    pub control: Control,
+    /// Sums over the run.
+    pub total: Total,
+    meter: Option<Meter>,
+    /// The limit in force.
+    limit: u32,
+}
+
+/// All queues that are sized, at one device.
+#[derive(Debug)]
+pub struct Daemon {
+    device: Device,
+    ports: Vec<Port>,
+    wish: Wish,
+    /// `None`: nothing is set.
+    undo: Option<Undo>,
+    clock: Clock,
+}
+
+impl Daemon {
+    /// Finds the queues and checks everything; changes nothing.
+    ///
+    /// # Errors
+    /// When a queue cannot be sized, or the wish does not fit it.
+    pub fn new(mut device: Device, queues: &[Handle], capacity: Option<Rate>, wish: Wish) -> Result<Self, Error> {
+        let places = if queues.is_empty() {
+            vec![place::find(&mut device, None, capacity)?]
+        } else {
+            let found = queues.iter().map(|at| place::find(&mut device, Some(*at), capacity));
+            found.collect::<Result<Vec<_>, _>>()?
+        };
+        let mut ports: Vec<Port> = Vec::new();
+        for place in places {
+            if ports.iter().any(|port| port.place.handle == place.handle) {
+                return Err(Error::input(format!("--qdisc {}: named twice", place.handle)));
+            }
+            let (control, limit) = (Control::new(&wish, &place)?, place.limit);
+            ports.push(Port {
+                place,
+                control,
+                total: Total::default(),
+                meter: None,
+                limit,
+            });
+        }
+        Ok(Self {
+            device,
+            ports,
+            wish,
+            undo: None,
+            clock: Clock::start(),
+        })
+    }
+
+    /// The queues.
+    #[must_use]
+    pub fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// From now on limits are set. Sets each queue to where its sizer begins, which is its own limit if the bounds allow that.
+    ///
+    /// # Errors
+    /// Without privileges; then nothing has changed.
+    pub fn arm(&mut self) -> Result<(), Error> {
+        let places: Vec<Place> = self.ports.iter().map(|port| port.place.clone()).collect();
+        self.undo = Some(Undo::begin(&self.device, &places)?);
+        for (index, place) in places.iter().enumerate() {
+            let first = self.ports[index].control.nearest(place.limit);
+            self.set(index, first)?;
+        }
+        Ok(())
+    }
+
+    /// Decides until told to stop, or for so long; `see` gets each decision and the number of its queue.
+    ///
+    /// # Errors
+    /// When the device or a queue is gone, or somebody else set a limit.
+    pub fn run(
+        &mut self,
+        stop: &Stop,
+        time: Option<Duration>,
+        mut see: impl FnMut(usize, &Reading),
+    ) -> Result<(), Error> {
+        self.clock = Clock::start();
+        let every = self.wish.every;
+        let gap = Duration::from_ps(every.as_ps() / SAMPLES).max(SOONEST).min(LATEST);
+        let end = time.map(|time| Time::ZERO + time);
+        let mut decision = Time::ZERO + every;
+        self.look(false, &mut see)?;
+        loop {
+            let due = (self.clock.now() + gap).min(decision);
+            if stop.within(self.clock.until(end.map_or(due, |end| end.min(due)))) {
+                return Ok(());
+            }
+            let now = self.clock.now();
+            let decides = now >= decision;
+            self.look(decides, &mut see)?;
+            if decides {
+                decision = (decision + every).max(now);
+            }
+            if end.is_some_and(|end| now >= end) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads every queue, and at the end of an interval decides.
+    fn look(&mut self, decides: bool, see: &mut impl FnMut(usize, &Reading)) -> Result<(), Error> {
+        for index in 0..self.ports.len() {
+            let found = self.read(index)?;
+            let now = self.clock.now();
+            let port = &mut self.ports[index];
+            match &mut port.meter {
+                None => port.meter = Some(Meter::new(port.place.unit, port.place.frame, now, found.queue)),
+                Some(meter) if decides => {
+                    let measured = meter.close(now, found.queue);
+                    let reading = self.decide(index, &measured, now)?;
+                    self.ports[index].total.add(&reading);
+                    see(index, &reading);
+                }
+                Some(meter) => meter.sample(now, found.queue),
+            }
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, index: usize) -> Result<Found, Error> {
+        let port = &self.ports[index];
+        let handle = port.place.handle;
+        let found = self.device.queue_of(handle).map_err(|e| failed(&self.device, &e))?;
+        let name = &self.device.name;
+        if found.queue.kind != port.place.kind {
+            let kind = &found.queue.kind;
+            return Err(Error::failed(format!("{name}: somebody replaced {handle} by a {kind}")));
+        }
+        let limit = limit_of(&found.queue.kind, &found.options).unwrap_or(port.limit);
+        if limit != port.limit {
+            let text = port.place.unit.text(limit);
+            return Err(Error::failed(format!(
+                "{name}: somebody else set the limit of {handle} to {text}"
+            )));
+        }
+        Ok(found)
+    }
+
+    fn decide(&mut self, index: usize, measured: &Measured, now: Time) -> Result<Reading, Error> {
+        let port = &mut self.ports[index];
+        let before = port.limit;
+        let limit = port.control.decide(&measured.load);
+        let reading = Reading {
+            time: now.as_secs_f64(),
+            device: self.device.name.clone(),
+            qdisc: port.place.handle,
+            utilisation: port.control.utilisation(&measured.load),
+            wait: port.control.wait(&measured.load),
+            before,
+            limit,
+            set: self.undo.is_some(),
+            ..Reading::of(measured, port.place.unit)
+        };
+        if limit != before {
+            if self.undo.is_some() {
+                self.set(index, limit)?;
+            } else {
+                // Nothing is set, so it would add up the same step over and over.
+                port.control = Control::new(&self.wish, &port.place)?;
+            }
+        }
+        Ok(reading)
+    }
+
+    fn set(&mut self, index: usize, limit: u32) -> Result<(), Error> {
+        let port = &mut self.ports[index];
+        let Some((undo, options)) = self
+            .undo
+            .as_mut()
+            .zip(with_limit(&port.place.kind, &port.place.options, limit))
+        else {
+            return Ok(());
+        };
+        undo.about(index, limit)?;
+        self.device
+            .change(port.place.handle, &port.place.kind, options)
+            .map_err(|e| failed(&self.device, &e))?;
+        port.limit = limit;
+        Ok(())
+    }
+
+    /// Gives the queues their limits back; says what became of each.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn restore(&mut self) -> Result<Vec<(Was, Outcome)>, Error> {
+        let undo = self.undo.take();
+        undo.map_or(Ok(Vec::new()), |undo| undo.restore(&mut self.device))
+    }
+}

@@ -1,0 +1,25 @@
+//! Buffers of real queues, sized by targets: what a queue of the kernel sent and dropped goes into a sizer, and what that says
+//! becomes the queue's limit.
+//!
+//! [`room`] reads and writes limits as bytes, [`kernel`] finds queues and sets them by netlink; [`meter`] makes loads of
+//! counters, [`control`] decides, both without clock or socket; [`undo`] remembers what to restore; [`daemon`] does it in real time.
+
+pub mod control;
+pub mod daemon;
+pub mod kernel;
+pub mod meter;
+pub mod metrics;
+pub mod place;
+pub mod reading;
+pub mod room;
+pub mod undo;
+
+use crate::router::state::Service;
+
+/// Programs that size buffers: one per device.
+pub const ABS: Service = Service {
+    name: "abs",
+    noun: "buffer sizer",
+    end: "levelflow-net abs --restore",
+    status: "levelflow-net abs status",
+};

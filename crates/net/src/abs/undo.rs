@@ -1,0 +1,237 @@
+//! What to restore: kept in a file while limits are not those that were found, so that the next start can, after `kill -9`, too.
+
+use std::fs;
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use super::ABS;
+use super::kernel::{Found, Handle};
+use super::place::{Place, failed};
+use super::room::{Unit, limit_of, with_limit};
+use crate::Error;
+use crate::router::qdisc::{Device, Queue, options_of};
+use crate::router::state;
+
+/// A queue whose limit was set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Was {
+    /// Its name.
+    pub handle: Handle,
+    /// Its kind.
+    pub kind: String,
+    /// Its options as they were found, in the kernel's bytes.
+    pub options: Vec<u8>,
+    /// The limits that were last set or are about to be: the queue has one of them unless somebody else set it.
+    pub ours: [u32; 2],
+}
+
+/// All queues of a device whose limits were set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undo {
+    /// Number of the device, which a new one of the same name does not have.
+    index: u32,
+    queues: Vec<Was>,
+    #[serde(skip)]
+    file: PathBuf,
+}
+
+/// What became of a queue when its limit was to be restored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has its limit again.
+    Restored,
+    /// It had it.
+    AsFound,
+    /// Somebody else replaced it or set its limit: it was left alone.
+    Others,
+    /// It is gone.
+    Gone,
+}
+
+impl Was {
+    /// A queue as it was found.
+    #[must_use]
+    pub fn of(place: &Place) -> Self {
+        Self {
+            handle: place.handle,
+            kind: place.kind.clone(),
+            options: place.options.clone(),
+            ours: [place.limit; 2],
+        }
+    }
+
+    /// The limit that was found, in words.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match Unit::of(&self.kind).zip(limit_of(&self.kind, &self.options)) {
+            Some((unit, limit)) => unit.text(limit),
+            None => "its limit".into(),
+        }
+    }
+
+    fn fate(&self, now: &Found) -> Outcome {
+        let mut then = Queue::default();
+        options_of(&self.kind, &self.options, &mut then);
+        let limit = limit_of(&now.queue.kind, &now.options);
+        let same = now.queue.kind == self.kind && now.queue.rate == then.rate;
+        match limit {
+            limit if same && limit == limit_of(&self.kind, &self.options) => Outcome::AsFound,
+            Some(limit) if same && self.ours.contains(&limit) => Outcome::Restored,
+            _ => Outcome::Others,
+        }
+    }
+
+    fn restore(&self, device: &mut Device) -> Result<Outcome, Error> {
+        let now = match device.queue_of(self.handle) {
+            Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENODEV)) => return Ok(Outcome::Gone),
+            other => other.map_err(|e| failed(device, &e))?,
+        };
+        let outcome = self.fate(&now);
+        if outcome == Outcome::Restored {
+            let limit = limit_of(&self.kind, &self.options);
+            let options = limit.and_then(|limit| with_limit(&self.kind, &self.options, limit));
+            let Some(options) = options else {
+                return Ok(Outcome::Others);
+            };
+            device
+                .change(self.handle, &self.kind, options)
+                .map_err(|e| failed(device, &e))?;
+        }
+        Ok(outcome)
+    }
+}
+
+impl Undo {
+    /// Remembers queues as they were found.
+    ///
+    /// # Errors
+    /// When the file can't be written.
+    pub fn begin(device: &Device, places: &[Place]) -> Result<Self, Error> {
+        let undo = Self {
+            index: device.index,
+            queues: places.iter().map(Was::of).collect(),
+            file: file(&device.name),
+        };
+        undo.write()?;
+        Ok(undo)
+    }
+
+    /// What a program that was killed left to restore.
+    #[must_use]
+    pub fn left(device: &str) -> Option<Self> {
+        let file = file(device);
+        let undo: Self = serde_json::from_slice(&fs::read(&file).ok()?).ok()?;
+        Some(Self { file, ..undo })
+    }
+
+    /// The queues.
+    #[must_use]
+    pub fn queues(&self) -> &[Was] {
+        &self.queues
+    }
+
+    /// That limit is about to be set.
+    ///
+    /// # Errors
+    /// When the file can't be written; then the limit must not be set.
+    pub fn about(&mut self, queue: usize, limit: u32) -> Result<(), Error> {
+        let ours = &mut self.queues[queue].ours;
+        *ours = [ours[1], limit];
+        self.write()
+    }
+
+    fn write(&self) -> Result<(), Error> {
+        let cannot = |e: std::io::Error| Error::failed(format!("{}: {e}", self.file.display()));
+        let new = self.file.with_extension("undo.new");
+        fs::write(&new, serde_json::to_vec(self).map_err(Error::failed)?).map_err(cannot)?;
+        fs::rename(&new, &self.file).map_err(cannot)
+    }
+
+    /// Restores all that still have a limit of ours, and forgets them.
+    ///
+    /// # Errors
+    /// When the kernel refuses; then the file stays.
+    pub fn restore(self, device: &mut Device) -> Result<Vec<(Was, Outcome)>, Error> {
+        let mut outcomes = Vec::new();
+        for was in &self.queues {
+            let gone = device.index != self.index;
+            let outcome = if gone { Outcome::Gone } else { was.restore(device)? };
+            outcomes.push((was.clone(), outcome));
+        }
+        self.forget();
+        Ok(outcomes)
+    }
+
+    /// Forgets them as they are.
+    pub fn forget(self) {
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+fn file(device: &str) -> PathBuf {
+    state::path(&state::directory(), ABS, device, "undo")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn was(limit: u32) -> Was {
+        Was {
+            handle: Handle { major: 1, minor: 0 },
+            kind: "pfifo".into(),
+            options: limit.to_ne_bytes().to_vec(),
+            ours: [limit; 2],
+        }
+    }
+
+    fn now(kind: &str, limit: u32) -> Found {
+        Found {
+            handle: Handle { major: 1, minor: 0 },
+            parent: Handle::ROOT,
+            queue: Queue {
+                kind: kind.into(),
+                ..Queue::default()
+            },
+            options: limit.to_ne_bytes().to_vec(),
+        }
+    }
+
+    #[test]
+    fn only_limits_of_ours_are_restored() {
+        let was = Was {
+            ours: [40, 50],
+            ..was(100)
+        };
+        for (limit, outcome) in [
+            (40, Outcome::Restored),
+            (50, Outcome::Restored),
+            (100, Outcome::AsFound),
+            (60, Outcome::Others),
+        ] {
+            assert_eq!(was.fate(&now("pfifo", limit)), outcome, "{limit}");
+        }
+        assert_eq!(was.fate(&now("bfifo", 40)), Outcome::Others);
+    }
+
+    #[test]
+    fn a_file_says_what_was_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut undo = Undo {
+            index: 7,
+            queues: vec![was(100)],
+            file: directory.path().join("abs-1-eth0.undo"),
+        };
+        undo.about(0, 90).unwrap();
+        undo.about(0, 80).unwrap();
+        let read: Undo = serde_json::from_slice(&fs::read(&undo.file).unwrap()).unwrap();
+        assert_eq!((&read.queues, read.index), (&undo.queues, 7));
+        assert_eq!(
+            (read.queues[0].ours, read.queues[0].text()),
+            ([90, 80], "100 packets".into())
+        );
+        undo.forget();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+}

@@ -1,0 +1,402 @@
+//! `levelflow-net abs`.
+
+use std::fs::File;
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use clap::{Args, Subcommand};
+use levelflow_units::{Duration, Rate};
+use serde_json::json;
+
+use super::options;
+use crate::abs::ABS;
+use crate::abs::control::Wish;
+use crate::abs::daemon::Daemon;
+use crate::abs::kernel::Handle;
+use crate::abs::metrics::Board;
+use crate::abs::reading::{Reading, head};
+use crate::abs::undo::{Outcome, Undo, Was};
+use crate::router::live::rate;
+use crate::router::metrics::Metrics;
+use crate::router::qdisc::Device;
+use crate::router::queue::Buffer;
+use crate::router::state::{self, Claim};
+use crate::router::stop::Stop;
+use crate::terminal::{plain, warn};
+use crate::{Error, law};
+
+const EXAMPLES: &str = "Examples:
+  levelflow-net abs --dev eth0 --utilisation 0.95 --loss 0.01
+  levelflow-net abs --dev eth0 --utilisation 0.98 --delay \"20 ms\" --every \"0.5 s\" --max \"1000 packets\"
+  levelflow-net abs --dev eth0 --qdisc 1:10 --qdisc 1:20 --loss 0.005 --log decisions.jsonl
+  levelflow-net abs --dev eth0 --utilisation 0.95 --dry-run
+  levelflow-net abs status
+  levelflow-net abs --restore --dev eth0
+
+The queue is a pfifo, bfifo or tbf at the device's root, the one inside a tbf, or a leaf of htb. Its counters are read, and its limit is
+set, by netlink; packets are not touched. The limit that was found comes back at the end; after kill -9, at the next start or by --restore.";
+
+/// Decisions closer to each other than this would follow noise.
+const SHORTEST: Duration = Duration::from_ms(100);
+/// Time between two readings for `status`.
+const PUBLISH: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Options of `abs`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub struct Abs {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    run: Run,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Shows the devices of this machine whose buffers are sized.
+    Status {
+        /// JSON instead of lines.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Run {
+    /// The device; setting limits needs privileges (CAP_NET_ADMIN).
+    #[arg(long, value_name = "DEVICE")]
+    dev: Option<String>,
+    /// Its queue, by handle (10:) or class (1:10); several for several queues [default: the one at the root].
+    #[arg(long, value_name = "HANDLE")]
+    qdisc: Vec<Handle>,
+    /// Share of the line that is to be used, such as 0.95.
+    #[arg(long, value_name = "SHARE")]
+    utilisation: Option<f64>,
+    /// Share of the bytes that may be dropped, such as 0.01.
+    #[arg(long, value_name = "SHARE")]
+    loss: Option<f64>,
+    /// Longest mean wait in the queue, such as "20 ms"; goes before the other targets.
+    #[arg(long, value_name = "TIME")]
+    delay: Option<Duration>,
+    /// Time between two decisions, 100 ms or more.
+    #[arg(long, value_name = "TIME", default_value = "1 s")]
+    every: Duration,
+    /// Who decides: abs_log (finds the smallest buffer that meets the targets), abs (as printed) or adt.
+    #[arg(long, value_name = "NAME", default_value = "abs_log")]
+    sizer: String,
+    /// Sets a parameter of the sizer, e.g. gain=0.02 or "rtt=40 ms"; may be repeated. `levelflow list sizers` names all.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Smallest limit, such as "10 packets" or "15 kB" [default: one packet].
+    #[arg(long, value_name = "SIZE")]
+    min: Option<Buffer>,
+    /// Largest limit [default: 10000 packets, or the limit that the queue has if that is larger].
+    #[arg(long, value_name = "SIZE")]
+    max: Option<Buffer>,
+    /// Rate of the line [default: that of the tbf or htb class behind the queue, or of the hardware].
+    #[arg(long, value_name = "RATE")]
+    capacity: Option<Rate>,
+    /// Says what it would set next, and sets nothing. Needs no privileges.
+    #[arg(long)]
+    dry_run: bool,
+    /// Ends the program that sizes this device, if one does, and gives the queue the limit back that was found.
+    #[arg(long, requires = "dev")]
+    restore: bool,
+    /// Writes every decision to this file, a line of JSON each.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// A line of JSON per decision.
+    #[arg(long)]
+    json: bool,
+    /// Nothing but the last word.
+    #[arg(long, conflicts_with = "json")]
+    quiet: bool,
+    /// Ends by itself after this time.
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Duration>,
+    /// Serves metrics for Prometheus at this address, e.g. 127.0.0.1:9465.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Lets `--metrics` listen at an address that other machines reach.
+    #[arg(long)]
+    metrics_public: bool,
+}
+
+impl Abs {
+    /// Sizes buffers until it is told to stop, or does what the subcommand says.
+    ///
+    /// # Errors
+    /// As [`Error`] says.
+    pub fn run(self) -> Result<(), Error> {
+        match self.action {
+            Some(Action::Status { json }) => status(json),
+            None => self.run.start(),
+        }
+    }
+}
+
+impl Run {
+    fn start(self) -> Result<(), Error> {
+        let Some(name) = self.dev.as_deref() else {
+            return Err(Error::input("abs: say where: --dev DEVICE (see abs --help)"));
+        };
+        if self.restore {
+            return restore(name);
+        }
+        let wish = self.wish()?;
+        wish.check()?;
+        self.check()?;
+        let stop = Stop::on_signals()?;
+        // What a program that was killed left comes first: its limit is not the one to come back to.
+        let claim = if self.dry_run {
+            None
+        } else {
+            Some(Claim::new(ABS, name)?)
+        };
+        let mut device = Device::open(name)?;
+        if claim.is_some() {
+            left(&mut device)?;
+        }
+        let mut daemon = Daemon::new(device, &self.qdisc, self.capacity, wish)?;
+        let log = self
+            .log
+            .as_deref()
+            .map(|path| Log::create(path, &daemon, name))
+            .transpose()?;
+        let board = Board::default();
+        let serve = |at| Metrics::serve_all(at, Box::new(board.clone()));
+        let _metrics = self.metrics.map(serve).transpose()?;
+        if claim.is_some() {
+            let armed = daemon.arm();
+            if armed.is_err() {
+                let _ = daemon.restore();
+            }
+            armed?;
+        }
+        self.introduce(&daemon, name);
+        let result = self.watched(&mut daemon, &stop, claim.as_ref(), log, &board);
+        let restored = daemon.restore();
+        self.conclude(&daemon, name, restored.as_deref().unwrap_or_default());
+        result.and(restored.map(|_| ()))
+    }
+
+    fn wish(&self) -> Result<Wish, Error> {
+        Ok(Wish {
+            sizer: self.sizer.clone(),
+            utilisation: self.utilisation,
+            loss: self.loss,
+            delay: self.delay,
+            every: self.every,
+            sets: law::table(&self.set)?,
+            least: self.min,
+            most: self.max,
+        })
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if self.every < SHORTEST {
+            return Err(Error::input(format!("--every {}: at least {SHORTEST}", self.every)));
+        }
+        if let Some(capacity) = self.capacity {
+            options::above_zero("--capacity", capacity.bps(), "\"100 Mb/s\"")?;
+        }
+        options::metrics(self.metrics, self.metrics_public)
+    }
+
+    /// Decides, and shows, logs and publishes what was decided.
+    fn watched(
+        &self,
+        daemon: &mut Daemon,
+        stop: &Stop,
+        claim: Option<&Claim>,
+        mut log: Option<Log>,
+        board: &Board,
+    ) -> Result<(), Error> {
+        let which = daemon.ports().len() > 1;
+        let mut latest: Vec<Reading> = Vec::new();
+        let mut published: Option<Instant> = None;
+        daemon.run(stop, self.duration, |queue, reading| {
+            if self.json {
+                say(&serde_json::to_string(reading).unwrap_or_default());
+            } else if !self.quiet {
+                say(&reading.line(which));
+            }
+            if let Some(log) = &mut log {
+                log.write(&json!(reading));
+            }
+            board.post(queue, reading);
+            latest.retain(|old| old.qdisc != reading.qdisc);
+            latest.push(reading.clone());
+            if published.is_none_or(|then| then.elapsed() >= PUBLISH)
+                && let Some(claim) = claim
+            {
+                claim.publish(&json!({ "sizer": self.sizer, "queues": latest }));
+                published = Some(Instant::now());
+            }
+        })
+    }
+
+    fn introduce(&self, daemon: &Daemon, name: &str) {
+        if self.json || self.quiet {
+            return;
+        }
+        let targets = [
+            self.utilisation.map(|u| format!("use {}", percent(u))),
+            self.loss.map(|p| format!("loss {}", percent(p))),
+            self.delay.map(|d| format!("wait {d}")),
+        ];
+        let targets: Vec<String> = targets.into_iter().flatten().collect();
+        for port in daemon.ports() {
+            let place = &port.place;
+            say(&format!(
+                "{name}: {} {} with room for {}, {}; {}: {}, every {}{}",
+                place.kind,
+                place.handle,
+                place.unit.text(place.limit),
+                rate(place.capacity.bps()),
+                self.sizer,
+                targets.join(", "),
+                self.every,
+                if self.dry_run { "; nothing is set" } else { "" }
+            ));
+            if let Some(note) = &place.note {
+                say(note);
+            }
+        }
+        say(&head(daemon.ports().len() > 1));
+    }
+
+    fn conclude(&self, daemon: &Daemon, name: &str, restored: &[(Was, Outcome)]) {
+        if self.json {
+            return;
+        }
+        for port in daemon.ports() {
+            say(&format!("{name} {}: {}", port.place.handle, port.total.text()));
+        }
+        for (was, outcome) in restored {
+            say(&told(name, was, outcome));
+        }
+    }
+}
+
+fn percent(share: f64) -> String {
+    // Shares such as 0.07 have no exact double: as many digits as people write.
+    let digits = format!("{:.6}", share * 100.0);
+    format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A line to whoever reads it; if nobody does, the work goes on.
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{}", plain(line)).and_then(|()| out.flush());
+}
+
+fn told(name: &str, was: &Was, outcome: &Outcome) -> String {
+    let place = format!("{name} {}", was.handle);
+    match outcome {
+        Outcome::Restored => format!("{place}: its limit is {} again", was.text()),
+        Outcome::AsFound => format!("{place}: its limit is {}, as it was", was.text()),
+        Outcome::Others => format!("{place}: left as somebody else set it (it was {})", was.text()),
+        Outcome::Gone => format!("{place}: it is gone, there is nothing to restore"),
+    }
+}
+
+/// Restores what a program that was killed left.
+fn left(device: &mut Device) -> Result<bool, Error> {
+    let Some(undo) = Undo::left(&device.name) else {
+        return Ok(false);
+    };
+    let name = device.name.clone();
+    for (was, outcome) in undo.restore(device)? {
+        warn(format!("after a run that was killed: {}", told(&name, &was, &outcome)));
+    }
+    Ok(true)
+}
+
+fn restore(name: &str) -> Result<(), Error> {
+    let ended = state::end(&state::directory(), ABS, name);
+    let _claim = Claim::new(ABS, name)?;
+    let mut device = Device::open(name)?;
+    let found = left(&mut device)?;
+    if let Err(nothing) = ended {
+        return if found { Ok(()) } else { Err(nothing) };
+    }
+    say(&format!("{name}: restored"));
+    Ok(())
+}
+
+fn status(json: bool) -> Result<(), Error> {
+    let running = state::running(&state::directory(), ABS)?;
+    if json {
+        println!("{}", serde_json::to_string(&running).map_err(Error::failed)?);
+        return Ok(());
+    }
+    if running.is_empty() {
+        println!("no buffer is sized");
+    }
+    for state in running {
+        let (pid, place) = (state.owner.pid, state.owner.place);
+        let sizer = state.reading["sizer"].as_str().unwrap_or("starting").to_owned();
+        let queues = state.reading["queues"].as_array().cloned().unwrap_or_default();
+        let words: Vec<String> = queues.iter().map(queue_line).collect();
+        say(&format!("{place}: {sizer} (process {pid}) {}", words.join("; ")));
+    }
+    Ok(())
+}
+
+fn queue_line(queue: &serde_json::Value) -> String {
+    let share = |name: &str| queue[name].as_f64().unwrap_or(0.0) * 100.0;
+    format!(
+        "{} limit {} {}, used {:.1} %, lost {:.2} %",
+        queue["qdisc"].as_str().unwrap_or("?"),
+        queue["limit"],
+        queue["unit"].as_str().unwrap_or(""),
+        share("utilisation"),
+        share("loss")
+    )
+}
+
+/// Begins every log.
+const FIRST: &str = "{\"device\":";
+
+/// Every decision, in a file. A full disk ends the log, not the work.
+struct Log {
+    path: PathBuf,
+    file: Option<File>,
+}
+
+impl Log {
+    /// The first line says what the decisions are about, and how the simulator writes the sizer.
+    fn create(path: &Path, daemon: &Daemon, device: &str) -> Result<Self, Error> {
+        let wrong = |why: &dyn std::fmt::Display| Error::input(format!("--log {}: {why}", path.display()));
+        if std::fs::read(path).is_ok_and(|text| !text.is_empty() && !text.starts_with(FIRST.as_bytes())) {
+            return Err(wrong(
+                &"holds something else (allowed: a new file, or a log to replace)",
+            ));
+        }
+        let file = File::create(path).map_err(|e| wrong(&e))?;
+        let mut log = Self {
+            path: path.to_owned(),
+            file: Some(file),
+        };
+        let queues = daemon.ports().iter().map(|port| {
+            let place = &port.place;
+            json!({
+                "qdisc": place.handle, "kind": place.kind, "limit": place.limit, "frame": place.frame,
+                "capacity": place.capacity.bps(), "buffer": port.control.buffer,
+            })
+        });
+        log.write(&json!({ "device": device, "queues": queues.collect::<Vec<_>>() }));
+        Ok(log)
+    }
+
+    fn write(&mut self, line: &serde_json::Value) {
+        let Some(file) = &mut self.file else { return };
+        if let Err(e) = file.write_all(format!("{line}\n").as_bytes()) {
+            warn(format!("--log {}: {e}; it ends here", self.path.display()));
+            self.file = None;
+        }
+    }
+}

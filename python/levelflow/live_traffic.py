@@ -1,0 +1,133 @@
+"""Traffic of the kernel's own TCP and UDP, for experiments in network namespaces; needs nothing but Python.
+
+    python live_traffic.py sink PORT
+    python live_traffic.py flows HOST PORT LAW COUNT SECONDS
+    python live_traffic.py short HOST PORT LAW PER_SECOND BYTES SECONDS
+    python live_traffic.py udp HOST PORT BITS_PER_SECOND SECONDS
+
+``short`` prints how long each transfer took, in seconds, a line each.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import socket
+import sys
+import threading
+import time
+
+CHUNK = bytes(1 << 16)
+#: Payload of a datagram.
+DATAGRAM = 1000
+#: Begins the random arrivals.
+SEED = 1
+
+
+def connected(host: str, port: int, law: str) -> socket.socket:
+    """A connection under that congestion control."""
+    flow = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    flow.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, law.encode())
+    flow.settimeout(10)
+    flow.connect((host, port))
+    return flow
+
+
+def sink(port: int) -> None:
+    """Takes whatever comes, until killed."""
+    datagrams = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    datagrams.bind(("", port))
+    server = socket.create_server(("", port), backlog=1000)
+
+    def drain(flow: socket.socket) -> None:
+        with flow, contextlib.suppress(OSError):
+            while flow.recv(1 << 16):
+                pass
+
+    while True:
+        flow, _ = server.accept()
+        threading.Thread(target=drain, args=(flow,), daemon=True).start()
+
+
+def flows(host: str, port: int, law: str, count: int, seconds: float) -> None:
+    """Long flows, as fast as they may."""
+    end = time.monotonic() + seconds
+
+    def send() -> None:
+        try:
+            with connected(host, port, law) as flow:
+                flow.settimeout(0.2)
+                while time.monotonic() < end:
+                    with contextlib.suppress(TimeoutError):
+                        flow.send(CHUNK)
+                # What is still in the socket must not outlive its time.
+                flow.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        except OSError as error:
+            print(f"{law}: {error}", file=sys.stderr)
+
+    together([threading.Thread(target=send, daemon=True) for _ in range(count)], end + 1)
+
+
+def short(host: str, port: int, law: str, per_second: float, size: int, seconds: float) -> None:
+    """Transfers that arrive at random (Poisson); each takes until the far end has seen its last byte."""
+    draw = random.Random(SEED)
+    end = time.monotonic() + seconds
+    workers: list[threading.Thread] = []
+
+    def transfer() -> None:
+        begun = time.monotonic()
+        try:
+            with connected(host, port, law) as flow:
+                flow.sendall(bytes(size))
+                flow.shutdown(socket.SHUT_WR)
+                flow.recv(1)
+            print(f"{time.monotonic() - begun:.4f}", flush=True)
+        except OSError as error:
+            print(f"a short flow: {error}", file=sys.stderr)
+
+    while True:
+        gap = draw.expovariate(per_second)
+        if time.monotonic() + gap >= end:
+            break
+        time.sleep(gap)
+        workers.append(threading.Thread(target=transfer, daemon=True))
+        workers[-1].start()
+    for worker in workers:
+        worker.join(max(0.0, end + 5 - time.monotonic()))
+
+
+def udp(host: str, port: int, rate: float, seconds: float) -> None:
+    """Datagrams at a constant rate, counted without their headers."""
+    gap = DATAGRAM * 8 / rate
+    begun = time.monotonic()
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as flow:
+        for number in range(int(seconds / gap)):
+            time.sleep(max(0.0, begun + number * gap - time.monotonic()))
+            flow.sendto(bytes(DATAGRAM), (host, port))
+
+
+def together(workers: list[threading.Thread], end: float) -> None:
+    """Starts all and waits for them, but not beyond the end."""
+    for worker in workers:
+        worker.start()
+    for worker in workers:
+        worker.join(max(0.0, end - time.monotonic()))
+
+
+def main(words: list[str]) -> None:
+    """Does what the words of the command line say."""
+    match words:
+        case ["sink", port]:
+            sink(int(port))
+        case ["flows", host, port, law, count, seconds]:
+            flows(host, int(port), law, int(count), float(seconds))
+        case ["short", host, port, law, per_second, size, seconds]:
+            short(host, int(port), law, float(per_second), int(size), float(seconds))
+        case ["udp", host, port, rate, seconds]:
+            udp(host, int(port), float(rate), float(seconds))
+        case _:
+            sys.exit(__doc__)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])
