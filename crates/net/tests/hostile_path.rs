@@ -8,6 +8,7 @@ mod flows;
 mod hosts;
 
 use std::net::UdpSocket;
+use std::sync::Mutex;
 use std::thread::{self, sleep};
 use std::time::{Duration as Span, Instant};
 
@@ -16,6 +17,9 @@ use hosts::{Guard, Hosts, after, end, params, router};
 use levelflow_net::link::wire::Settings;
 use levelflow_net::link::{Link, Port, Running};
 use levelflow_net::testbed::{Namespace, veth};
+
+/// One at a time: what they measure is time.
+static ALONE: Mutex<()> = Mutex::new(());
 
 /// Share of each of three flows at a router of 12 Mb/s, bit/s.
 const SHARE: f64 = 0.95 * 12e6 / 3.0;
@@ -46,6 +50,7 @@ fn assert_shares(what: &str, rates: [f64; 3]) {
 
 #[test]
 fn flows_survive_a_relay_that_is_killed_and_started_again() {
+    let _alone = ALONE.lock();
     let server = UdpSocket::bind("127.0.0.1:0").unwrap();
     let to = server.local_addr().unwrap().to_string();
     let at = UdpSocket::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
@@ -127,6 +132,7 @@ fn three_flows(hosts: &Hosts, end: Instant, meanwhile: impl FnOnce()) -> Vec<(In
 #[test]
 fn flows_survive_a_kernel_router_that_is_killed_and_started_again() {
     needs_kernel!("flows_survive_a_kernel_router_that_is_killed_and_started_again");
+    let _alone = ALONE.lock();
     let hosts = Hosts::joined();
     hosts
         .here
@@ -149,6 +155,7 @@ fn flows_survive_a_kernel_router_that_is_killed_and_started_again() {
 #[test]
 fn flows_survive_a_device_that_goes_down_and_up() {
     needs_kernel!("flows_survive_a_device_that_goes_down_and_up");
+    let _alone = ALONE.lock();
     let hosts = Hosts::joined();
     hosts
         .here
@@ -170,6 +177,7 @@ fn flows_survive_a_device_that_goes_down_and_up() {
 #[test]
 fn flows_survive_a_path_that_changes() {
     needs_kernel!("flows_survive_a_path_that_changes");
+    let _alone = ALONE.lock();
     let (hosts, middle) = apart();
     let mut link = link(&middle);
     let _router = hosts.router();
@@ -199,6 +207,7 @@ fn flows_survive_a_path_that_changes() {
 #[test]
 fn a_kernel_router_shares_what_a_deaf_sender_leaves() {
     needs_kernel!("a_kernel_router_shares_what_a_deaf_sender_leaves");
+    let _alone = ALONE.lock();
     let hosts = Hosts::joined();
     hosts
         .here
