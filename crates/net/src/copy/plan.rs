@@ -1,5 +1,6 @@
 //! From where to where: what the words of the command line mean.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
@@ -85,6 +86,31 @@ fn last_name(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
+/// Refuses two sources for one place, since only one of them would be left. Directories join.
+fn check_targets(jobs: &[Job], up: bool) -> Result<(), Error> {
+    let mut taken: HashMap<&str, &Job> = HashMap::with_capacity(jobs.len());
+    for job in jobs {
+        let target = if up { &job.remote } else { &job.local };
+        let other = taken.insert(target, job);
+        if let Some(other) = other.filter(|other| !(other.directory && job.directory)) {
+            return Err(clash(other, job, up));
+        }
+    }
+    Ok(())
+}
+
+fn clash(one: &Job, other: &Job, up: bool) -> Error {
+    let (here, there) = (|job: &Job| job.root.show(&job.local), |job: &Job| job.remote.clone());
+    let (target, one, other) = if up {
+        (there(one), here(one), here(other))
+    } else {
+        (here(one), there(one), there(other))
+    };
+    Error::input(format!(
+        "{target}: both {one} and {other} would go there; different names or destinations are allowed"
+    ))
+}
+
 /// Uploads: each source becomes the destination itself or, if that is a directory, one of the same name in it.
 pub(super) async fn upload(
     session: &Session,
@@ -125,6 +151,7 @@ pub(super) async fn upload(
         let root = Arc::new(Root::open(Path::new("."))?);
         plan.jobs.insert(0, directory(root, "", destination));
     }
+    check_targets(&plan.jobs, true)?;
     Ok(plan)
 }
 
@@ -193,6 +220,7 @@ pub(super) async fn download(session: &Session, sources: &[String], destination:
             "the server lists sizes that add up to more than 2^64 bytes",
         ));
     }
+    check_targets(&plan.jobs, false)?;
     Ok(plan)
 }
 

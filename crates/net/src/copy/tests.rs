@@ -1,5 +1,6 @@
 //! Files that go up and down, well and badly.
 
+mod complete;
 mod hostile;
 
 use std::fs;
