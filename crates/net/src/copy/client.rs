@@ -26,6 +26,14 @@ const PATIENCE: Duration = Duration::from_secs(13);
 /// Room for what a server says that it has, bytes: two million names or so.
 const MOST_LISTED: usize = 256 << 20;
 
+/// What a server says is below a directory.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Listing {
+    pub entries: Vec<Entry>,
+    /// What is there but not served, with the reason.
+    pub left_out: Vec<String>,
+}
+
 /// A connection to a server of files.
 #[derive(Debug, Clone)]
 pub struct Session {
@@ -80,29 +88,33 @@ impl Session {
         }
     }
 
-    pub(super) async fn list(&self, path: &str) -> Result<Vec<Entry>, Error> {
+    pub(super) async fn list(&self, path: &str) -> Result<Listing, Error> {
         self.list_within(path, MOST_LISTED).await
     }
 
     /// As [`list`](Self::list), up to so many bytes.
-    pub(super) async fn list_within(&self, path: &str, most: usize) -> Result<Vec<Entry>, Error> {
+    pub(super) async fn list_within(&self, path: &str, most: usize) -> Result<Listing, Error> {
         let path = path.to_owned();
         let (_, mut receive) = self.ask(&Request::List { path }).await?;
-        let (mut entries, mut bytes) = (Vec::new(), 0);
+        let (mut listing, mut bytes) = (Listing::default(), 0);
         loop {
             match answer(&mut receive).await? {
-                Reply::Done => return Ok(entries),
+                Reply::Done => return Ok(listing),
                 Reply::Entry { path, directory, size } => {
                     bytes += size_of::<Entry>() + path.len();
-                    if bytes > most {
-                        let most = most >> 20;
-                        return Err(Error::failed(format!(
-                            "the server lists more than {most} MiB of names: copy its directories one by one"
-                        )));
-                    }
-                    entries.push(Entry { path, directory, size });
+                    listing.entries.push(Entry { path, directory, size });
+                }
+                Reply::LeftOut { why } => {
+                    bytes += size_of::<String>() + why.len();
+                    listing.left_out.push(format!("{SAYS}{why}"));
                 }
                 other => return Err(unasked(&other)),
+            }
+            if bytes > most {
+                let most = most >> 20;
+                return Err(Error::failed(format!(
+                    "the server lists more than {most} MiB of names: copy its directories one by one"
+                )));
             }
         }
     }

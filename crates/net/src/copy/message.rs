@@ -16,7 +16,7 @@ pub(super) enum Request {
     Hello { token: Option<String> },
     /// What is at a path: [`Reply::Entry`], or [`Reply::Nothing`].
     Stat { path: String },
-    /// All that is in a directory and below: [`Reply::Entry`] for each, then [`Reply::Done`].
+    /// All that is in a directory and below: [`Reply::Entry`] or [`Reply::LeftOut`] for each, then [`Reply::Done`].
     List { path: String },
     /// A directory shall be there, and those above it.
     MakeDirectory { path: String },
@@ -82,6 +82,10 @@ pub(super) enum Reply {
         path: String,
         directory: bool,
         size: u64,
+    },
+    /// Something that is there is not served, for this reason.
+    LeftOut {
+        why: String,
     },
     File {
         file: FileInfo,

@@ -26,7 +26,7 @@ const LONGEST: usize = 255;
 pub(super) const BUSY: &str = "is arriving in another transfer";
 const BLOCK: usize = 1 << 18;
 
-/// Whether a name is that of a part; such names are neither listed nor taken.
+/// Whether a name is that of a part; files of such names are neither listed nor taken.
 pub(super) fn is_part(name: &[u8]) -> bool {
     name.len() > PREFIX.len() + SUFFIX.len() && name.starts_with(PREFIX) && name.ends_with(SUFFIX)
 }

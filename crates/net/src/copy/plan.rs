@@ -6,7 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use super::client::Session;
-use super::root::{Found, Root, beside};
+use super::root::{Found, Root, beside, last_name};
 use crate::Error;
 
 /// A place here or at a server.
@@ -80,10 +80,6 @@ fn join(directory: &str, name: &str) -> String {
         (directory, "") => directory.to_owned(),
         (directory, name) => format!("{directory}/{name}"),
     }
-}
-
-fn last_name(path: &str) -> &str {
-    path.rsplit('/').next().unwrap_or(path)
 }
 
 /// Refuses two sources for one place, since only one of them would be left. Directories join.
@@ -173,6 +169,10 @@ fn upload_directory(plan: &mut Plan, source: &Path, target: &str) -> Result<(), 
     for found in root.walk("")? {
         match found? {
             Found::LeftOut(why) => plan.left_out.push(why),
+            Found::Arriving(path) => plan.left_out.push(format!(
+                "{}: names .*.part are for files that are arriving",
+                root.show(&path)
+            )),
             Found::Entry(entry) => plan.jobs.push(Job {
                 root: root.clone(),
                 remote: join(target, &entry.path),
@@ -231,7 +231,9 @@ async fn download_directory(
     root: &Arc<Root>,
     name: &str,
 ) -> Result<(), Error> {
-    for entry in session.list(source).await? {
+    let listing = session.list(source).await?;
+    plan.left_out.extend(listing.left_out);
+    for entry in listing.entries {
         let below = match source {
             "" => Some(entry.path.as_str()),
             source => entry.path.strip_prefix(source).and_then(|rest| rest.strip_prefix('/')),

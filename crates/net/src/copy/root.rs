@@ -34,6 +34,8 @@ pub(super) enum Found {
     Entry(Entry),
     /// Something is left out, for this reason.
     LeftOut(String),
+    /// A file with the name of one that is arriving.
+    Arriving(String),
 }
 
 /// All files and directories below one, in the order of their names; see [`Root::walk`]. It holds the names of the directories
@@ -74,6 +76,10 @@ pub(super) fn check(path: &str) -> Result<(), Error> {
         Some(_) => refuse("only names below the directory are allowed, no .. and no /..."),
         None => Ok(()),
     }
+}
+
+pub(super) fn last_name(path: &str) -> &str {
+    path.rsplit('/').next().unwrap_or(path)
 }
 
 fn or_here(path: &str) -> &str {
@@ -187,7 +193,7 @@ impl Root {
         let mut names = Vec::new();
         for entry in Dir::read_from(&directory).map_err(failed)? {
             let name = entry.map_err(failed)?.file_name().to_bytes().to_vec();
-            if name != b"." && name != b".." && !part::is_part(&name) {
+            if name != b"." && name != b".." {
                 names.push(name);
             }
         }
@@ -198,14 +204,17 @@ impl Root {
         })
     }
 
-    /// What a walk says of what is there; nothing if it went away, or is a link to nothing.
+    /// What a walk says of what is there; nothing if it went away.
     fn find(&self, path: &str) -> Option<Found> {
         let left_out = |why: &str| Some(Found::LeftOut(format!("{}: {why}", self.show(path))));
         let is_link = self.is_link(path);
         match self.stat(path) {
             Ok(Some(entry)) if entry.directory && is_link => left_out("a link to a directory"),
-            Ok(Some(entry)) if entry.directory || is_link || self.have(path).is_some() => Some(Found::Entry(entry)),
+            Ok(Some(entry)) if entry.directory => Some(Found::Entry(entry)),
+            Ok(Some(entry)) if part::is_part(last_name(path).as_bytes()) => Some(Found::Arriving(entry.path)),
+            Ok(Some(entry)) if is_link || self.have(path).is_some() => Some(Found::Entry(entry)),
             Ok(Some(_)) => left_out("not a plain file"),
+            Ok(None) if is_link => left_out("a link to nothing"),
             Ok(None) => None,
             Err(e) => Some(Found::LeftOut(e.to_string())),
         }

@@ -13,7 +13,7 @@ use tokio::task::block_in_place;
 use super::lanes::{self, Expected, Junction, lanes_for};
 use super::message::{self, FileInfo, Finish, Have, Reply, Request, Start};
 use super::part::{self, Part, hash_prefix};
-use super::root::{Found, Root};
+use super::root::{Entry, Found, Root, last_name};
 use super::transfer::{Progress, receive, send};
 use crate::Error;
 use crate::quic::{Arrival, Connection, Endpoint};
@@ -190,12 +190,7 @@ impl Talk<'_> {
 
     async fn stat(&mut self, path: &str) -> Result<Option<String>, Error> {
         let entry = self.server.root.stat(path)?;
-        let reply = entry.map_or(Reply::Nothing, |entry| Reply::Entry {
-            path: entry.path,
-            directory: entry.directory,
-            size: entry.size,
-        });
-        self.reply(&reply).await
+        self.reply(&entry.map_or(Reply::Nothing, shown)).await
     }
 
     async fn list(&mut self, path: &str) -> Result<Option<String>, Error> {
@@ -203,11 +198,11 @@ impl Talk<'_> {
         let _turn = self.listing.lock().await;
         let mut walk = block_in_place(|| self.server.root.walk(path))?;
         while let Some(found) = block_in_place(|| walk.next()) {
-            let Found::Entry(entry) = found? else { continue };
-            let reply = Reply::Entry {
-                path: entry.path,
-                directory: entry.directory,
-                size: entry.size,
+            let reply = match found? {
+                Found::Entry(entry) => shown(entry),
+                Found::LeftOut(why) => Reply::LeftOut { why },
+                // It will be there once it has arrived.
+                Found::Arriving(_) => continue,
             };
             self.reply(&reply).await?;
         }
@@ -216,7 +211,7 @@ impl Talk<'_> {
 
     async fn get(&mut self, path: &str, have: &message::Part, same: Option<Have>) -> Result<Option<String>, Error> {
         let (mut file, info) = self.server.root.read(path)?;
-        if part::is_part(path.rsplit('/').next().unwrap_or(path).as_bytes()) {
+        if part::is_part(last_name(path).as_bytes()) {
             return Err(Error::failed(format!("{path}: is arriving")));
         }
         let own = Have {
@@ -288,6 +283,14 @@ impl Talk<'_> {
         block_in_place(|| part.finish(info))?;
         self.reply(&Reply::Done).await?;
         Ok(Some(format!("brought {path}, {} bytes", info.size - offset)))
+    }
+}
+
+fn shown(entry: Entry) -> Reply {
+    Reply::Entry {
+        path: entry.path,
+        directory: entry.directory,
+        size: entry.size,
     }
 }
 

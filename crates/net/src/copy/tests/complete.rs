@@ -1,5 +1,8 @@
 //! Nothing is lost in silence.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt as _;
+
 use super::*;
 
 async fn copy_all(session: &Session, from: &[String], to: &str) -> Result<Outcome, Error> {
@@ -49,4 +52,53 @@ async fn two_sources_for_one_place_are_refused() {
         assert_eq!(fs::read(at.join("x")).unwrap(), b"a");
         assert!(at.join("d/a").exists() && at.join("d/b").exists());
     }
+}
+
+/// A directory with one file that can be copied, and what cannot: a name that is not UTF-8, links to a directory, out and to
+/// nothing, and a level too deep.
+fn fill_oddly(directory: &Path) {
+    fs::create_dir_all(directory.join(vec!["d"; 260].join("/"))).unwrap();
+    fs::write(directory.join("f"), "text").unwrap();
+    fs::write(directory.join(OsStr::from_bytes(b"\xff")), "text").unwrap();
+    symlink("d", directory.join("link")).unwrap();
+    symlink("/etc", directory.join("out")).unwrap();
+    symlink("gone", directory.join("nothing")).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_is_left_out_is_said_in_both_directions() {
+    let folder = tempfile::tempdir().unwrap();
+    let (from, at) = (folder.path().join("from"), folder.path().join("at"));
+    fs::create_dir_all(&at).unwrap();
+    fill_oddly(&from);
+    let (_client, connection) = serve(folder.path(), uploads()).await;
+    let session = Session::open(connection, None).await.unwrap();
+    let local = |name: &str| folder.path().join(name).display().to_string();
+    let up = copy(&session, &local("from"), "x:1/up").await.unwrap();
+    let down = copy(&session, "x:1/from", &local("down")).await.unwrap();
+    for outcome in [up, down] {
+        assert_eq!((outcome.files, outcome.errors.len()), (1, 5), "{outcome:?}");
+        for why in ["UTF-8", "256", "a link to a directory", "leads out", "a link to nothing"] {
+            assert!(outcome.errors.iter().any(|e| e.contains(why)), "{why}: {outcome:?}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn own_files_with_names_of_parts_are_not_passed_over_in_silence() {
+    let folder = tempfile::tempdir().unwrap();
+    let from = folder.path().join("from");
+    fs::create_dir_all(from.join(".d.part")).unwrap();
+    fs::write(from.join(".d.part/f"), "text").unwrap();
+    fs::write(from.join(".own.part"), "text").unwrap();
+    let (_client, connection) = serve(folder.path(), uploads()).await;
+    let session = Session::open(connection, None).await.unwrap();
+    let local = |name: &str| folder.path().join(name).display().to_string();
+    let up = copy(&session, &local("from"), "x:1/up").await.unwrap();
+    assert_eq!((up.files, up.errors.len()), (1, 1), "{up:?}");
+    assert!(up.errors[0].contains(".own.part"), "{up:?}");
+    // At a server it is a file that somebody is bringing.
+    let down = copy(&session, "x:1/from", &local("down")).await.unwrap();
+    assert_eq!((down.files, down.errors.len()), (1, 0), "{down:?}");
+    assert!(folder.path().join("down/.d.part/f").exists());
 }

@@ -45,7 +45,7 @@ async fn who_never_shows_his_address_keeps_nobody_out() {
     let connecting = client.connect(address, Trust::Keys(vec![key]));
     let connection = tokio::time::timeout(Duration::from_secs(5), connecting).await;
     let session = Session::open(connection.unwrap().unwrap(), None).await.unwrap();
-    assert_eq!(session.list("").await.unwrap(), []);
+    assert_eq!(session.list("").await.unwrap().entries, []);
 }
 
 /// A server that lists without end.
