@@ -1,6 +1,7 @@
 //! What shims and headers cost a copy over QUIC, beside the same library with a socket of its own.
 
 use std::fs;
+use std::os::unix::fs::DirBuilderExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -29,16 +30,20 @@ impl Folder {
         } else {
             std::env::temp_dir()
         };
+        let stop = Stop::on_signals()?;
+        let path = base.join(format!("levelflow-bench-{}-{:016x}", std::process::id(), rand::random::<u64>()));
+        let named = |e: std::io::Error| Error::failed(format!("{}: {e}", path.display()));
+        // Anybody may write beside it, so it must be new and ours alone.
+        fs::DirBuilder::new().mode(0o700).create(&path).map_err(named)?;
         let folder = Self {
-            path: base.join(format!("levelflow-bench-{}", std::process::id())),
-            stop: Stop::on_signals()?,
+            path: path.clone(),
+            stop,
         };
-        let named = |e: std::io::Error| Error::failed(format!("{}: {e}", folder.path.display()));
-        fs::create_dir_all(folder.path.join("served")).map_err(named)?;
+        fs::create_dir(path.join("served")).map_err(named)?;
         let block: Vec<u8> = (0..1_u32 << 20)
             .map(|i| (i.wrapping_mul(2_654_435_761) >> 24) as u8)
             .collect();
-        fs::write(folder.path.join("served/file"), block.repeat(bytes >> 20)).map_err(named)?;
+        fs::write(path.join("served/file"), block.repeat(bytes >> 20)).map_err(named)?;
         Ok(folder)
     }
 }
