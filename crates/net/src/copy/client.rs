@@ -7,6 +7,7 @@ use blake3::Hasher;
 use noq::{RecvStream, SendStream, VarInt};
 use tokio::task::block_in_place;
 
+use super::LOST;
 use super::lanes::{self, lanes_for};
 use super::message::{self, Reply, Request, Start};
 use super::part::{BUSY, Part};
@@ -210,6 +211,9 @@ impl Session {
         };
         if let Err(error) = sent.await {
             let _ = stream.reset(CUT);
+            if !error.to_string().starts_with(LOST) {
+                return Err(error);
+            }
             // If the server stopped us, it says why.
             let told = answer(&mut answers).await;
             return Err(told.err().filter(|e| e.to_string().starts_with(SAYS)).unwrap_or(error));

@@ -33,10 +33,13 @@ pub use transfer::Progress;
 /// Name of the protocol (ALPN).
 pub const PROTOCOL: &[u8] = b"levelflow-copy/1";
 
+/// How the reason begins if a connection or a stream broke.
+const LOST: &str = "connection: ";
+
 /// A connection that broke, with the reason.
 fn lost(error: &dyn std::error::Error) -> crate::Error {
     match error.source() {
-        Some(reason) => crate::Error::failed(format!("connection: {reason}")),
-        None => crate::Error::failed(format!("connection: {error}")),
+        Some(reason) => crate::Error::failed(format!("{LOST}{reason}")),
+        None => crate::Error::failed(format!("{LOST}{error}")),
     }
 }

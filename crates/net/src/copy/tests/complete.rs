@@ -102,3 +102,23 @@ async fn own_files_with_names_of_parts_are_not_passed_over_in_silence() {
     assert_eq!((down.files, down.errors.len()), (1, 0), "{down:?}");
     assert!(folder.path().join("down/.d.part/f").exists());
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn why_we_could_not_send_is_not_what_the_server_makes_of_it() {
+    let folder = tempfile::tempdir().unwrap();
+    let (at, file) = (folder.path().join("at"), folder.path().join("file"));
+    fs::create_dir_all(&at).unwrap();
+    fs::write(&file, vec![7; 24 << 20]).unwrap();
+    let (address, key) = start(&at, uploads());
+    let slow = Config::new(PROTOCOL).with_law("jetmax", &[]).unwrap();
+    let slow = slow.with_max_rate(Some("40 Mb/s".parse().unwrap()));
+    let client = Endpoint::bind("127.0.0.1:0".parse().unwrap(), slow, None).unwrap();
+    let connection = client.connect(address, Trust::Keys(vec![key])).await.unwrap();
+    let session = Session::open(connection, None).await.unwrap();
+    let source = file.display().to_string();
+    let copying = tokio::spawn(async move { copy(&session, &source, "x:1/").await });
+    arrived(&at.join(".file.part"), 1 << 20).await;
+    fs::File::options().write(true).open(&file).unwrap().set_len(0).unwrap();
+    let done = copying.await.unwrap().unwrap();
+    assert_eq!(done.errors, ["file: became shorter while it was sent"]);
+}
