@@ -4,7 +4,11 @@ use std::fs;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+
+use levelflow_net::copy::{PROTOCOL, Server, ServerOptions};
+use levelflow_net::quic::{Config, Endpoint, Trust};
 
 const BIG: usize = 192 << 20;
 
@@ -258,6 +262,35 @@ fn a_lost_connection_is_made_again_and_what_arrived_is_used() {
     assert!(outcome["resumed"].as_u64().unwrap() >= arrived, "{text}");
     assert_eq!(outcome["files"], 1, "{text}");
     assert!(fs::read(&source).unwrap() == fs::read(home.path("served/big")).unwrap());
+}
+
+/// A server that says yes, and is gone once it is asked something; then it is itself.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_lost_while_we_plan_is_made_again() {
+    let home = Home::new();
+    fs::write(home.path("served/f"), "text").unwrap();
+    let server = Endpoint::bind(
+        "127.0.0.1:0".parse().unwrap(),
+        Config::new(PROTOCOL),
+        Some(Trust::Anyone),
+    )
+    .unwrap();
+    let (at, key) = (server.local_address().unwrap(), server.identity().fingerprint());
+    let files = Server::new(&home.path("served"), ServerOptions::default()).unwrap();
+    tokio::spawn(async move {
+        let first = server.accept().await.unwrap().finish().await.unwrap();
+        let (mut send, _receive) = first.quic().accept_bi().await.unwrap();
+        send.write_all(b"\0\0\0\x06\"done\"").await.unwrap();
+        let _asked = first.quic().accept_bi().await.unwrap();
+        first.close();
+        Arc::new(files).run(&server, |_| {}).await;
+    });
+    let (source, here) = (format!("{at}/f"), home.path("f"));
+    let mut command = home.copy(&[&source, here.to_str().unwrap(), "--key", &key.to_string()]);
+    let output = tokio::task::block_in_place(|| command.output().unwrap());
+    let (good, text) = told(&output);
+    assert!(good && text.contains("connected again"), "{text}");
+    assert_eq!(fs::read(here).unwrap(), b"text");
 }
 
 #[test]

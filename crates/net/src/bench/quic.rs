@@ -31,7 +31,11 @@ impl Folder {
             std::env::temp_dir()
         };
         let stop = Stop::on_signals()?;
-        let path = base.join(format!("levelflow-bench-{}-{:016x}", std::process::id(), rand::random::<u64>()));
+        let path = base.join(format!(
+            "levelflow-bench-{}-{:016x}",
+            std::process::id(),
+            rand::random::<u64>()
+        ));
         let named = |e: std::io::Error| Error::failed(format!("{}: {e}", path.display()));
         // Anybody may write beside it, so it must be new and ours alone.
         fs::DirBuilder::new().mode(0o700).create(&path).map_err(named)?;

@@ -34,6 +34,11 @@ given again: files arrive as .NAME.part, and what is there already is used if it
 the beginning of the file. Files that are there with the same size and time are skipped. A file
 takes its place when it is whole and on the disk.
 
+Left out, and said, are links to directories and out of the directory, what is no plain file, names
+that are not UTF-8, what is more than 256 directories deep, and own files named .NAME.part; at a
+server such files are taken for arriving ones, and are not there yet. Two files for one place are
+refused.
+
 Exit status: 0 all is there, 1 something is not, 2 bad input.";
 
 /// Options of `copy`.
@@ -73,7 +78,7 @@ pub struct Copy {
     /// Files at a time.
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u16).range(1..=64))]
     jobs: u16,
-    /// Connects again so often when the connection is lost, after 1 s, 2 s, 4 s and so on, at most 30 s; what arrived is used.
+    /// Connects again so often in all when the connection is lost, after 1 s, 2 s, 4 s and so on, at most 30 s; what arrived is used.
     #[arg(long, value_name = "N", default_value_t = 3)]
     retries: u32,
     /// Writes down what the law is told where we send; `levelflow replay FILE` does it again.
@@ -163,9 +168,17 @@ impl Copy {
     ) -> Result<Outcome, Error> {
         let mut session = self.open(endpoint, target, token.clone()).await?;
         let progress = Arc::new(Progress::default());
-        let mut run = Run::plan(&session, &self.sources, &self.destination, progress.clone()).await?;
-        bar.set_length(run.size());
         let mut waits = waits(self.retries);
+        let mut run = loop {
+            match Run::plan(&session, &self.sources, &self.destination, progress.clone()).await {
+                Err(error) if session.is_lost() => {
+                    let other = self.open_again(endpoint, target, token.as_ref(), bar, &mut waits).await;
+                    session = other.ok_or(error)?;
+                }
+                planned => break planned?,
+            }
+        };
+        bar.set_length(run.size());
         let outcome = loop {
             // It ends when this is dropped.
             let mut painter = JoinSet::new();

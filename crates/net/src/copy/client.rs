@@ -60,7 +60,8 @@ impl Session {
     }
 
     /// Whether the connection is gone.
-    pub(super) fn is_lost(&self) -> bool {
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
         self.connection.quic().close_reason().is_some()
     }
 

@@ -294,7 +294,10 @@ async fn nothing_outside_the_directory_is_read_or_written() {
     assert_eq!(fs::read_dir(&outside).unwrap().count(), 1);
     let session = Session::open(connection, None).await.unwrap();
     let listed = session.list("").await.unwrap();
-    assert_eq!(listed.entries.iter().map(|e| e.path.as_str()).collect::<Vec<_>>(), ["d"]);
+    assert_eq!(
+        listed.entries.iter().map(|e| e.path.as_str()).collect::<Vec<_>>(),
+        ["d"]
+    );
     assert_eq!(listed.left_out.len(), 6, "{listed:?}");
     fs::write(folder.path().join("new"), "new").unwrap();
     let up = copy(&session, folder.path().join("new").to_str().unwrap(), "x:1/fine/")

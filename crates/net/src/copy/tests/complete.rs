@@ -6,7 +6,10 @@ use std::os::unix::ffi::OsStrExt as _;
 use super::*;
 
 async fn copy_all(session: &Session, from: &[String], to: &str) -> Result<Outcome, Error> {
-    let places = from.iter().map(|place| place.parse()).collect::<Result<Vec<Place>, _>>()?;
+    let places = from
+        .iter()
+        .map(|place| place.parse())
+        .collect::<Result<Vec<Place>, _>>()?;
     let mut run = Run::plan(session, &places, &to.parse()?, Arc::default()).await?;
     run.advance(session, Options { jobs: 4 }).await?;
     Ok(run.outcome(session))
@@ -35,9 +38,9 @@ async fn two_sources_for_one_place_are_refused() {
     let session = Session::open(connection, None).await.unwrap();
     let local = |name: &str| here.join(name).display().to_string();
     let remote = |name: &str| format!("x:1/{name}");
-    let ways: [(&dyn Fn(&str) -> String, &str); 2] = [(&local, "in/"), (&remote, "out/")];
-    for (place, to) in ways {
-        let to = if to == "in/" { remote(to) } else { local(to) };
+    for up in [true, false] {
+        let place = |name: &str| if up { local(name) } else { remote(name) };
+        let to = if up { remote("in/") } else { local("out/") };
         for (one, other) in [("a/x", "b/x"), ("a/x", "a/x"), ("a/x", "c/x"), ("c/x", "a/x")] {
             let error = copy_all(&session, &[place(one), place(other)], &to).await.unwrap_err();
             let text = error.to_string();
@@ -78,7 +81,13 @@ async fn what_is_left_out_is_said_in_both_directions() {
     let down = copy(&session, "x:1/from", &local("down")).await.unwrap();
     for outcome in [up, down] {
         assert_eq!((outcome.files, outcome.errors.len()), (1, 5), "{outcome:?}");
-        for why in ["UTF-8", "256", "a link to a directory", "leads out", "a link to nothing"] {
+        for why in [
+            "UTF-8",
+            "256",
+            "a link to a directory",
+            "leads out",
+            "a link to nothing",
+        ] {
             assert!(outcome.errors.iter().any(|e| e.contains(why)), "{why}: {outcome:?}");
         }
     }
