@@ -18,13 +18,19 @@ use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const TBF: &str = "qdisc replace dev lf0 root handle 1: tbf rate 1mbit burst 2000 limit 50000";
+/// So slow that what is sent still waits after a pause of the machine: a packet takes a second.
+const SLOW: &str = "qdisc replace dev lf0 root handle 1: tbf rate 8kbit burst 2000 limit 50000";
 const HTB: &str = "qdisc replace dev lf0 root handle 4: htb default 1\n\
-                   class add dev lf0 parent 4: classid 4:1 htb rate 64kbit ceil 128kbit burst 2000 quantum 2000\n\
-                   class add dev lf0 parent 4: classid 4:2 htb rate 64kbit burst 2000 quantum 2000";
+                   class add dev lf0 parent 4: classid 4:1 htb rate 8kbit ceil 16kbit burst 2000 quantum 2000\n\
+                   class add dev lf0 parent 4: classid 4:2 htb rate 8kbit burst 2000 quantum 2000";
 
-/// A device with a queue, and nobody who listens.
+/// A device with a queue, nobody who listens, and nothing on the wire but what the tests send.
 fn namespace(queue: &str) -> Namespace {
     let namespace = Namespace::new("lf-d-abs").unwrap();
+    if fs::exists("/proc/sys/net/ipv6").unwrap() {
+        // A device that comes up with IPv6 says which groups it listens to, at once and once more seconds later.
+        namespace.sysctl("ipv6/conf/default/disable_ipv6", "1").unwrap();
+    }
     namespace
         .ip("link add lf0 type veth peer name lf1\nlink set lf0 up\nlink set lf1 up\naddr add 10.9.8.1/24 dev lf0")
         .unwrap();
@@ -93,17 +99,13 @@ fn a_limit_changes_and_no_packet_is_lost() {
     needs_root!("a_limit_changes_and_no_packet_is_lost");
     for (lines, at) in [
         ("qdisc replace dev lf0 root handle 1: pfifo limit 100", None),
+        (SLOW, None),
         (
-            "qdisc replace dev lf0 root handle 1: tbf rate 64kbit burst 2000 limit 50000",
+            "qdisc replace dev lf0 root handle 1: tbf rate 8kbit burst 1600 limit 50000 peakrate 16kbit minburst 1540",
             None,
         ),
         (
-            "qdisc replace dev lf0 root handle 1: tbf rate 64kbit burst 1600 limit 50000 peakrate 128kbit minburst 1540",
-            None,
-        ),
-        (
-            "qdisc replace dev lf0 root handle 1: tbf rate 64kbit burst 2000 limit 50000\n\
-             qdisc add dev lf0 parent 1:1 handle 10: bfifo limit 50000",
+            &format!("{SLOW}\nqdisc add dev lf0 parent 1:1 handle 10: bfifo limit 50000"),
             None,
         ),
         (
@@ -150,7 +152,7 @@ fn a_limit_changes_and_no_packet_is_lost() {
 #[test]
 fn a_shrunken_queue_drops_only_what_comes() {
     needs_root!("a_shrunken_queue_drops_only_what_comes");
-    let namespace = namespace("qdisc replace dev lf0 root handle 1: tbf rate 64kbit burst 2000 limit 50000");
+    let namespace = namespace(SLOW);
     send(&namespace, 22);
     let reading = |limit: Option<u32>| {
         namespace
@@ -324,6 +326,7 @@ fn what_cannot_be_is_refused_in_one_line() {
             &["--dev", "lf0", "--loss", "0.1", "--log", "/etc/passwd"],
             "something else",
         ),
+        (&["--dev", "lf0", "--loss", "0.1", "--log", "/dev/zero"], "no file"),
     ] {
         let output = run(&namespace, args);
         let said = text(&output.stderr);
@@ -441,10 +444,10 @@ fn a_device_or_queue_that_is_taken_away_ends_it() {
     let two = format!(
         "{HTB}\nqdisc add dev lf0 parent 4:1 handle 10: pfifo limit 50\nqdisc add dev lf0 parent 4:2 handle 20: pfifo limit 60"
     );
-    let max = ["--max", "9 packets"];
+    let max = ["--max", "9 packets", "--duration", "20 s"];
     let both = [&max[..], &["--qdisc", "4:1", "--qdisc", "20:"]].concat();
     type Deed = fn(&Namespace);
-    let deeds: [(&str, &[&str], Deed, &str, &str); 4] = [
+    let deeds: [(&str, &[&str], Deed, &str, &str); 5] = [
         (TBF, &max, |n| n.ip("link del lf0").unwrap(), "gone", ""),
         (
             TBF,
@@ -461,6 +464,17 @@ fn a_device_or_queue_that_is_taken_away_ends_it() {
             "lat 46",
         ),
         (
+            TBF,
+            &max,
+            // The limit is the one that was set: 9 packets of 1514 bytes.
+            |n| {
+                n.tc("qdisc change dev lf0 root handle 1: tbf rate 20mbit burst 5000 limit 13626")
+                    .unwrap()
+            },
+            "somebody else",
+            "rate 20Mbit burst 5000b",
+        ),
+        (
             &two,
             &both,
             |n| n.tc("qdisc del dev lf0 parent 4:1").unwrap(),
@@ -471,7 +485,7 @@ fn a_device_or_queue_that_is_taken_away_ends_it() {
     for (lines, args, deed, says, then) in deeds {
         let namespace = namespace(lines);
         let child = start(&namespace, args);
-        if args.len() > 2 {
+        if lines == two {
             wait_for("both limits", || tc(&namespace).matches("limit 9p").count() == 2);
         }
         deed(&namespace);

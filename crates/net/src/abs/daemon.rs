@@ -1,23 +1,25 @@
 //! Sizes queues of a device in real time: reads their counters, lets sizers decide, sets limits, and restores them at the end.
 
-use levelflow_units::{Duration, Rate, Time};
+use std::time::{Duration as Span, Instant};
+
+use levelflow_units::{Duration, Rate};
 
 use super::control::{Control, Wish};
 use super::kernel::{Found, Handle};
 use super::meter::{Measured, Meter};
 use super::place::{self, Place, failed};
 use super::reading::{Reading, Total};
-use super::room::{limit_of, with_limit};
+use super::room::{limit_of, same_but_limit, with_limit};
 use super::undo::{Outcome, Undo, Was};
 use crate::Error;
-use crate::clock::Clock;
+use crate::clock::span;
 use crate::router::qdisc::Device;
 use crate::router::stop::Stop;
 
 /// Readings of what waits in an interval, and the shortest and longest time between two of them.
-const SAMPLES: u64 = 5;
-const SOONEST: Duration = Duration::from_ms(20);
-const LATEST: Duration = Duration::from_ms(200);
+const SAMPLES: u32 = 5;
+const SOONEST: Span = Span::from_millis(20);
+const LATEST: Span = Span::from_millis(200);
 
 /// A queue, and who decides about it.
 #[derive(Debug)]
@@ -33,7 +35,7 @@ pub struct Port {
     limit: u32,
 }
 
-/// All queues that are sized, at one device.
+/// All queues that are sized, at one device. They get their limits back when it is dropped, if not before.
 #[derive(Debug)]
 pub struct Daemon {
     device: Device,
@@ -41,7 +43,8 @@ pub struct Daemon {
     wish: Wish,
     /// `None`: nothing is set.
     undo: Option<Undo>,
-    clock: Clock,
+    /// Not [`Time`](levelflow_units::Time), which ends after 213 days.
+    began: Instant,
 }
 
 impl Daemon {
@@ -75,7 +78,7 @@ impl Daemon {
             ports,
             wish,
             undo: None,
-            clock: Clock::start(),
+            began: Instant::now(),
         })
     }
 
@@ -109,22 +112,24 @@ impl Daemon {
         time: Option<Duration>,
         mut see: impl FnMut(usize, &Reading),
     ) -> Result<(), Error> {
-        self.clock = Clock::start();
-        let every = self.wish.every;
-        let gap = Duration::from_ps(every.as_ps() / SAMPLES).max(SOONEST).min(LATEST);
-        let end = time.map(|time| Time::ZERO + time);
-        let mut decision = Time::ZERO + every;
+        self.began = Instant::now();
+        let every = span(self.wish.every);
+        let gap = (every / SAMPLES).clamp(SOONEST, LATEST);
+        let end = time.map(|time| self.began + span(time));
+        let mut decision = self.began + every;
         self.look(false, &mut see)?;
         loop {
-            let due = (self.clock.now() + gap).min(decision);
-            if stop.within(self.clock.until(end.map_or(due, |end| end.min(due)))) {
+            let now = Instant::now();
+            let due = (now + gap).min(decision);
+            let due = end.map_or(due, |end| end.min(due));
+            if stop.within(due.saturating_duration_since(now)) {
                 return Ok(());
             }
-            let now = self.clock.now();
+            let now = Instant::now();
             let decides = now >= decision;
             self.look(decides, &mut see)?;
             if decides {
-                decision = (decision + every).max(now);
+                decision = following(decision, every, Instant::now());
             }
             if end.is_some_and(|end| now >= end) {
                 return Ok(());
@@ -136,7 +141,7 @@ impl Daemon {
     fn look(&mut self, decides: bool, see: &mut impl FnMut(usize, &Reading)) -> Result<(), Error> {
         for index in 0..self.ports.len() {
             let found = self.read(index)?;
-            let now = self.clock.now();
+            let now = Instant::now();
             let port = &mut self.ports[index];
             match &mut port.meter {
                 None => port.meter = Some(Meter::new(port.place.unit, port.place.frame, now, found.queue)),
@@ -162,6 +167,11 @@ impl Daemon {
             return Err(Error::failed(format!("{name}: somebody replaced {handle} by a {kind}")));
         }
         let limit = limit_of(&found.queue.kind, &found.options).unwrap_or(port.limit);
+        if !same_but_limit(&port.place.kind, &port.place.options, &found.options) {
+            return Err(Error::failed(format!(
+                "{name}: somebody else set {handle} up anew, with another rate or burst"
+            )));
+        }
         if limit != port.limit {
             let text = port.place.unit.text(limit);
             return Err(Error::failed(format!(
@@ -171,12 +181,12 @@ impl Daemon {
         Ok(found)
     }
 
-    fn decide(&mut self, index: usize, measured: &Measured, now: Time) -> Result<Reading, Error> {
+    fn decide(&mut self, index: usize, measured: &Measured, now: Instant) -> Result<Reading, Error> {
         let port = &mut self.ports[index];
         let before = port.limit;
         let limit = port.control.decide(&measured.load);
         let reading = Reading {
-            time: now.as_secs_f64(),
+            time: now.saturating_duration_since(self.began).as_secs_f64(),
             device: self.device.name.clone(),
             qdisc: port.place.handle,
             utilisation: port.control.utilisation(&measured.load),
@@ -214,12 +224,35 @@ impl Daemon {
         Ok(())
     }
 
-    /// Gives the queues their limits back; says what became of each.
-    ///
-    /// # Errors
-    /// When the kernel refuses.
-    pub fn restore(&mut self) -> Result<Vec<(Was, Outcome)>, Error> {
+    /// Gives the queues their limits back; says what became of each, and the first refusal of the kernel.
+    pub fn restore(&mut self) -> (Vec<(Was, Outcome)>, Result<(), Error>) {
         let undo = self.undo.take();
-        undo.map_or(Ok(Vec::new()), |undo| undo.restore(&mut self.device))
+        undo.map_or((Vec::new(), Ok(())), |undo| undo.restore(&mut self.device))
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.restore(); // whoever wants to know has asked before
+    }
+}
+
+/// When to decide next. After a pause of the machine not at once: an interval of a moment says nothing.
+fn following(decision: Instant, every: Span, now: Instant) -> Instant {
+    let next = decision + every;
+    if next < now + every / 2 { now + every } else { next }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_lasts_half_of_its_time_or_more() {
+        let begin = Instant::now();
+        let ms = |ms| begin + Span::from_millis(ms);
+        let next = |now| following(ms(1000), Span::from_millis(200), ms(now));
+        assert_eq!([next(1000), next(1020), next(1100)], [ms(1200); 3], "on time");
+        assert_eq!([next(1101), next(1199), next(9000)], [ms(1301), ms(1399), ms(9200)]);
     }
 }

@@ -1,7 +1,9 @@
 //! What a queue did in an interval, from its counters: they count packets and bytes since it was set up.
 
+use std::time::{Duration as Span, Instant};
+
 use levelflow_protocols::sizing::Load;
-use levelflow_units::{Bytes, Time};
+use levelflow_units::{Bytes, Duration};
 
 use super::room::Unit;
 use crate::router::qdisc::Queue;
@@ -21,8 +23,8 @@ pub struct Meter {
     unit: Unit,
     frame: u32,
     /// The latest reading, and those when this interval began.
-    last: (Time, Queue),
-    first: (Time, Queue),
+    last: (Instant, Queue),
+    first: (Instant, Queue),
     /// Bytes waiting times seconds.
     waiting: f64,
     /// Mean size of waiting packets, while they are larger than any on the wire: parts of a stream that a card will cut.
@@ -32,7 +34,7 @@ pub struct Meter {
 impl Meter {
     /// Begins the first interval.
     #[must_use]
-    pub fn new(unit: Unit, frame: u32, now: Time, queue: Queue) -> Self {
+    pub fn new(unit: Unit, frame: u32, now: Instant, queue: Queue) -> Self {
         let at = (now, queue);
         Self {
             unit,
@@ -45,10 +47,10 @@ impl Meter {
     }
 
     /// A reading within an interval.
-    pub fn sample(&mut self, now: Time, queue: Queue) {
+    pub fn sample(&mut self, now: Instant, queue: Queue) {
         let (then, before) = &self.last;
         let mean = before.backlog.midpoint(queue.backlog) as f64;
-        self.waiting += mean * now.since(*then).as_secs_f64();
+        self.waiting += mean * now.saturating_duration_since(*then).as_secs_f64();
         if let Some(size) = queue.backlog.checked_div(queue.packets.into()) {
             self.large = if size > self.frame.into() { size as f64 } else { 0.0 };
         }
@@ -56,12 +58,12 @@ impl Meter {
     }
 
     /// Ends an interval with its last reading.
-    pub fn close(&mut self, now: Time, queue: Queue) -> Measured {
+    pub fn close(&mut self, now: Instant, queue: Queue) -> Measured {
         self.sample(now, queue);
         let (end, last) = self.last.clone();
         let (begin, first) = std::mem::replace(&mut self.first, (end, last.clone()));
         let waiting = std::mem::take(&mut self.waiting);
-        let elapsed = end.since(begin);
+        let elapsed = length(end.saturating_duration_since(begin));
         // Set up anew, it counts from zero.
         let first = if last.sent_bytes < first.sent_bytes {
             Queue::default()
@@ -103,12 +105,21 @@ impl Meter {
     }
 }
 
+/// The longest that quantities can hold is half a year.
+fn length(span: Span) -> Duration {
+    let ps = span.as_nanos().saturating_mul(1000);
+    Duration::from_ps(u64::try_from(ps).unwrap_or(u64::MAX))
+}
+
 #[cfg(test)]
 mod tests {
+    use std::sync::LazyLock;
+
     use super::*;
 
-    fn at(ms: u64) -> Time {
-        Time::from_ps(ms * 1_000_000_000)
+    fn at(ms: u64) -> Instant {
+        static START: LazyLock<Instant> = LazyLock::new(Instant::now);
+        *START + Span::from_millis(ms)
     }
 
     fn queue(sent: (u64, u32), drops: u32, waiting: (u64, u32)) -> Queue {

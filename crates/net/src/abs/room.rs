@@ -123,6 +123,26 @@ pub fn with_limit(kind: &str, options: &[u8], limit: u32) -> Option<Vec<u8>> {
     }
 }
 
+/// Whether options say the same but for the limit. Bursts may differ by a tick, to which the kernel rounds them.
+#[must_use]
+pub fn same_but_limit(kind: &str, one: &[u8], other: &[u8]) -> bool {
+    if kind != "tbf" {
+        return limit_of(kind, one).is_some() && limit_of(kind, other).is_some();
+    }
+    let (Some(one), Some(other)) = (attributes(one), attributes(other)) else {
+        return false;
+    };
+    let (Some(a), Some(b)) = (parms(&one), parms(&other)) else {
+        return false;
+    };
+    let near = |at: usize| word(a, at).zip(word(b, at)).is_some_and(|(a, b)| a.abs_diff(b) <= 1);
+    let exact = |kind: u16| {
+        let of = |all: &[(u16, Vec<u8>)]| all.iter().find(|(k, _)| *k == kind).map(|(_, value)| value.clone());
+        of(&one) == of(&other)
+    };
+    a[..LIMIT] == b[..LIMIT] && near(BUFFER) && near(MTU) && exact(TBF_RATE64) && exact(TBF_PRATE64)
+}
+
 /// The burst in bytes: without it, the kernel rounds it down, and drops packets of just that size.
 ///
 /// A dump has only the time that it takes, in ticks. The largest burst of so many ticks lets pass all that passed before.
@@ -182,6 +202,24 @@ mod tests {
             9_u32.to_ne_bytes()
         );
         assert_eq!(with_limit("sfq", &[0; 64], 9), None);
+    }
+
+    #[test]
+    fn whoever_changes_more_than_the_limit_is_noticed() {
+        // At 4 are the parameters, behind their header.
+        let other = |at: usize, value: u32| {
+            let mut bytes = bucket();
+            bytes[4 + at..8 + at].copy_from_slice(&value.to_ne_bytes());
+            bytes
+        };
+        let same = |bytes: &[u8]| same_but_limit("tbf", &bucket(), bytes);
+        assert!(same(&bucket()) && same(&other(LIMIT, 1)) && same(&other(BUFFER, 3_906_251)));
+        assert!(!same(&other(SPEED, 16_000)) && !same(&other(BUFFER, 3_906_252)));
+        assert!(!same(&other(PEAK + SPEED, 16_000)) && !same(&other(MTU, 7)));
+        let mut faster = bucket();
+        put(&mut faster, TBF_RATE64, &(1_u64 << 33).to_ne_bytes());
+        assert!(!same(&faster) && !same(&[]));
+        assert!(same_but_limit("pfifo", &[0; 4], &[1; 4]));
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What to restore: kept in a file while limits are not those that were found, so that the next start can, after `kill -9`, too.
 
 use std::fs;
+use std::io;
 use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
@@ -8,10 +9,11 @@ use serde::{Deserialize, Serialize};
 use super::ABS;
 use super::kernel::{Found, Handle};
 use super::place::{Place, failed};
-use super::room::{Unit, limit_of, with_limit};
+use super::room::{Unit, limit_of, same_but_limit, with_limit};
 use crate::Error;
-use crate::router::qdisc::{Device, Queue, options_of};
+use crate::router::qdisc::Device;
 use crate::router::state;
+use crate::terminal::warn;
 
 /// A queue whose limit was set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -43,7 +45,7 @@ pub enum Outcome {
     Restored,
     /// It had it.
     AsFound,
-    /// Somebody else replaced it or set its limit: it was left alone.
+    /// Somebody else replaced it, or set its limit or anything else of it: it was left alone.
     Others,
     /// It is gone.
     Gone,
@@ -71,10 +73,8 @@ impl Was {
     }
 
     fn fate(&self, now: &Found) -> Outcome {
-        let mut then = Queue::default();
-        options_of(&self.kind, &self.options, &mut then);
         let limit = limit_of(&now.queue.kind, &now.options);
-        let same = now.queue.kind == self.kind && now.queue.rate == then.rate;
+        let same = now.queue.kind == self.kind && same_but_limit(&self.kind, &self.options, &now.options);
         match limit {
             limit if same && limit == limit_of(&self.kind, &self.options) => Outcome::AsFound,
             Some(limit) if same && self.ours.contains(&limit) => Outcome::Restored,
@@ -84,7 +84,7 @@ impl Was {
 
     fn restore(&self, device: &mut Device) -> Result<Outcome, Error> {
         let now = match device.queue_of(self.handle) {
-            Err(e) if matches!(e.raw_os_error(), Some(libc::ENOENT | libc::ENODEV)) => return Ok(Outcome::Gone),
+            Err(e) if is_gone(&e) => return Ok(Outcome::Gone),
             other => other.map_err(|e| failed(device, &e))?,
         };
         let outcome = self.fate(&now);
@@ -94,12 +94,17 @@ impl Was {
             let Some(options) = options else {
                 return Ok(Outcome::Others);
             };
-            device
-                .change(self.handle, &self.kind, options)
-                .map_err(|e| failed(device, &e))?;
+            match device.change(self.handle, &self.kind, options) {
+                Err(e) if is_gone(&e) => return Ok(Outcome::Gone),
+                other => other.map_err(|e| failed(device, &e))?,
+            }
         }
         Ok(outcome)
     }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV))
 }
 
 impl Undo {
@@ -142,31 +147,44 @@ impl Undo {
     }
 
     fn write(&self) -> Result<(), Error> {
-        let cannot = |e: std::io::Error| Error::failed(format!("{}: {e}", self.file.display()));
+        let cannot = |e: io::Error| Error::failed(format!("{}: {e}", self.file.display()));
         let new = self.file.with_extension("undo.new");
         fs::write(&new, serde_json::to_vec(self).map_err(Error::failed)?).map_err(cannot)?;
         fs::rename(&new, &self.file).map_err(cannot)
     }
 
-    /// Restores all that still have a limit of ours, and forgets them.
-    ///
-    /// # Errors
-    /// When the kernel refuses; then the file stays.
-    pub fn restore(self, device: &mut Device) -> Result<Vec<(Was, Outcome)>, Error> {
-        let mut outcomes = Vec::new();
-        for was in &self.queues {
-            let gone = device.index != self.index;
-            let outcome = if gone { Outcome::Gone } else { was.restore(device)? };
-            outcomes.push((was.clone(), outcome));
+    /// Restores all that still have a limit of ours, and forgets them. Says what became of each, and the first refusal of the
+    /// kernel; then the file stays.
+    pub fn restore(self, device: &mut Device) -> (Vec<(Was, Outcome)>, Result<(), Error>) {
+        let gone = device.index != self.index;
+        let one = |was: &Was| if gone { Ok(Outcome::Gone) } else { was.restore(device) };
+        let (outcomes, result) = each(&self.queues, one);
+        if result.is_ok() {
+            self.forget();
         }
-        self.forget();
-        Ok(outcomes)
+        (outcomes, result)
     }
 
     /// Forgets them as they are.
     pub fn forget(self) {
         let _ = fs::remove_file(&self.file);
     }
+}
+
+/// Tries all, whatever becomes of others; the first error is returned, further ones are warnings.
+fn each(
+    queues: &[Was],
+    mut restore: impl FnMut(&Was) -> Result<Outcome, Error>,
+) -> (Vec<(Was, Outcome)>, Result<(), Error>) {
+    let (mut outcomes, mut result) = (Vec::new(), Ok(()));
+    for was in queues {
+        match restore(was) {
+            Ok(outcome) => outcomes.push((was.clone(), outcome)),
+            Err(e) if result.is_ok() => result = Err(e),
+            Err(e) => warn(e),
+        }
+    }
+    (outcomes, result)
 }
 
 fn file(device: &str) -> PathBuf {
@@ -176,6 +194,7 @@ fn file(device: &str) -> PathBuf {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::router::qdisc::Queue;
 
     fn was(limit: u32) -> Was {
         Was {
@@ -213,6 +232,20 @@ mod tests {
             assert_eq!(was.fate(&now("pfifo", limit)), outcome, "{limit}");
         }
         assert_eq!(was.fate(&now("bfifo", 40)), Outcome::Others);
+    }
+
+    #[test]
+    fn what_cannot_be_restored_keeps_no_other_from_it() {
+        let mut tried = 0;
+        let (outcomes, result) = each(&[was(1), was(2), was(3)], |_| {
+            tried += 1;
+            match tried {
+                2 => Ok(Outcome::Restored),
+                _ => Err(Error::failed(tried)),
+            }
+        });
+        assert_eq!(outcomes, [(was(2), Outcome::Restored)]);
+        assert_eq!((tried, result.unwrap_err().to_string()), (3, "1".into()));
     }
 
     #[test]

@@ -1,7 +1,7 @@
 //! `levelflow-net abs`.
 
 use std::fs::File;
-use std::io::Write as _;
+use std::io::{Read as _, Seek as _, Write as _};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -160,26 +160,22 @@ impl Run {
             left(&mut device)?;
         }
         let mut daemon = Daemon::new(device, &self.qdisc, self.capacity, wish)?;
-        let log = self
-            .log
-            .as_deref()
-            .map(|path| Log::create(path, &daemon, name))
-            .transpose()?;
+        let log = self.log.as_deref().map(Log::open).transpose()?;
         let board = Board::default();
         let serve = |at| Metrics::serve_all(at, Box::new(board.clone()));
         let _metrics = self.metrics.map(serve).transpose()?;
         if claim.is_some() {
             let armed = daemon.arm();
             if armed.is_err() {
-                let _ = daemon.restore();
+                return both(armed, daemon.restore().1);
             }
-            armed?;
         }
+        let log = log.map(|log| log.begin(&daemon, name));
         self.introduce(&daemon, name);
         let result = self.watched(&mut daemon, &stop, claim.as_ref(), log, &board);
-        let restored = daemon.restore();
-        self.conclude(&daemon, name, restored.as_deref().unwrap_or_default());
-        result.and(restored.map(|_| ()))
+        let (outcomes, restored) = daemon.restore();
+        self.conclude(&daemon, name, &outcomes);
+        both(result, restored)
     }
 
     fn wish(&self) -> Result<Wish, Error> {
@@ -281,6 +277,17 @@ impl Run {
     }
 }
 
+/// The first error of two; the second is a warning then.
+fn both(first: Result<(), Error>, second: Result<(), Error>) -> Result<(), Error> {
+    match (first, second) {
+        (Err(first), Err(second)) => {
+            warn(second);
+            Err(first)
+        }
+        (first, second) => first.and(second),
+    }
+}
+
 fn percent(share: f64) -> String {
     // Shares such as 0.07 have no exact double: as many digits as people write.
     let digits = format!("{:.6}", share * 100.0);
@@ -309,10 +316,11 @@ fn left(device: &mut Device) -> Result<bool, Error> {
         return Ok(false);
     };
     let name = device.name.clone();
-    for (was, outcome) in undo.restore(device)? {
+    let (outcomes, result) = undo.restore(device);
+    for (was, outcome) in outcomes {
         warn(format!("after a run that was killed: {}", told(&name, &was, &outcome)));
     }
-    Ok(true)
+    result.map(|()| true)
 }
 
 fn restore(name: &str) -> Result<(), Error> {
@@ -368,19 +376,38 @@ struct Log {
 }
 
 impl Log {
-    /// The first line says what the decisions are about, and how the simulator writes the sizer.
-    fn create(path: &Path, daemon: &Daemon, device: &str) -> Result<Self, Error> {
+    /// A log that is there keeps what it holds until [`begin`](Self::begin).
+    fn open(path: &Path) -> Result<Self, Error> {
         let wrong = |why: &dyn std::fmt::Display| Error::input(format!("--log {}: {why}", path.display()));
-        if std::fs::read(path).is_ok_and(|text| !text.is_empty() && !text.starts_with(FIRST.as_bytes())) {
+        // Before it is opened: to open a pipe or a device may take for ever, or do something.
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(wrong(&"is no file (allowed: a new file, or a log to replace)"));
+        }
+        let mut options = File::options();
+        let open = options.read(true).write(true).create(true).truncate(false).open(path);
+        let file = open.map_err(|e| wrong(&e))?;
+        let mut first = Vec::new();
+        let read = (&file).take(FIRST.len() as u64).read_to_end(&mut first);
+        read.map_err(|e| wrong(&e))?;
+        if !first.is_empty() && first != FIRST.as_bytes() {
             return Err(wrong(
                 &"holds something else (allowed: a new file, or a log to replace)",
             ));
         }
-        let file = File::create(path).map_err(|e| wrong(&e))?;
-        let mut log = Self {
+        Ok(Self {
             path: path.to_owned(),
             file: Some(file),
-        };
+        })
+    }
+
+    /// The first line says what the decisions are about, and how the simulator writes the sizer.
+    fn begin(mut self, daemon: &Daemon, device: &str) -> Self {
+        if let Some(file) = &mut self.file {
+            let emptied = file.set_len(0).and_then(|()| file.rewind());
+            if let Err(e) = emptied {
+                self.end(&e);
+            }
+        }
         let queues = daemon.ports().iter().map(|port| {
             let place = &port.place;
             json!({
@@ -388,15 +415,20 @@ impl Log {
                 "capacity": place.capacity.bps(), "buffer": port.control.buffer,
             })
         });
-        log.write(&json!({ "device": device, "queues": queues.collect::<Vec<_>>() }));
-        Ok(log)
+        let head = json!({ "device": device, "queues": queues.collect::<Vec<_>>() });
+        self.write(&head);
+        self
     }
 
     fn write(&mut self, line: &serde_json::Value) {
         let Some(file) = &mut self.file else { return };
         if let Err(e) = file.write_all(format!("{line}\n").as_bytes()) {
-            warn(format!("--log {}: {e}; it ends here", self.path.display()));
-            self.file = None;
+            self.end(&e);
         }
+    }
+
+    fn end(&mut self, why: &std::io::Error) {
+        warn(format!("--log {}: {why}; it ends here", self.path.display()));
+        self.file = None;
     }
 }
