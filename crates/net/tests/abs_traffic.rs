@@ -199,15 +199,21 @@ fn it_comes_to_its_target_from_both_sides_and_follows_the_load() {
             (0..4).for_each(|_| path.flow("bbr", &stop));
             let made = until(&log, 95);
             let with_bbr = later(&made, 80);
+            eprintln!("with BBR: {with_bbr:?}");
             assert!(with_bbr[0] > 0.9, "{with_bbr:?}");
+            assert!(with_bbr[2] < found[0][2], "less than {found:?}: {with_bbr:?}");
         }
         stop.store(true, Relaxed);
     }
     eprintln!("used, lost, packets: {found:?}");
     let [small, large] = [found[0], found[1]];
-    assert!(small[2] > 5.0, "it has grown: {small:?}");
+    assert!(
+        small[2] > 5.0 && small[2] < 60.0,
+        "it has grown, and not too far: {small:?}"
+    );
     assert!(large[2] < 60.0, "it has shrunk: {large:?}");
-    assert!((small[0] - 0.95).abs() < 0.05, "on target: {small:?}");
+    // Five seconds hold few sawteeth, so a mean over them is no sharper than this.
+    assert!(small[0] > 0.88, "on target: {small:?}");
     assert!(large[0] > 0.9, "on its way there: {large:?}");
 }
 
