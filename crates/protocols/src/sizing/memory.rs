@@ -14,8 +14,8 @@
 //! No port is given what another still holds: packets that wait stay, and a port that grows waits for one that shrinks to drain.
 //! Hence at any moment the sum of limits, and of what is held beyond them, is at most `B`.
 //!
-//! Amounts are in one unit for all ports, bytes or packets. Neither clock nor allocation: the engine and a daemon call the same
-//! function whenever a port decides.
+//! Amounts are in one unit for all ports, bytes or packets. Neither clock nor allocation: the engine calls this whenever a port
+//! decides.
 
 /// A port that shares.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -64,7 +64,8 @@ pub fn divide(total: f64, ports: &mut [Share]) {
     };
     for port in ports {
         let (due, reserved) = (port.due(level), port.reserved());
-        port.limit = due.min(reserved + part * (due - reserved).max(0.0));
+        // Not a rounding error less, either: a fraction of a packet has no room for one.
+        port.limit = due.min(reserved + part * (due - reserved).max(0.0)).max(port.least);
     }
 }
 
@@ -131,6 +132,13 @@ mod tests {
     }
 
     #[test]
+    fn rounding_leaves_nobody_without_room_for_a_packet() {
+        let ports = [(3e6, 100.0), (1e9, 1000.0), (3e6, 1.0), (7e6, 10.0)];
+        let ports = ports.map(|(weight, wanted)| port(weight, wanted, 0.0, 0.0));
+        assert!(limits(500.0, &ports).iter().all(|&limit| limit >= 1.0));
+    }
+
+    #[test]
     fn a_port_grows_when_another_has_drained() {
         let mut ports = [port(1.0, 50.0, 90.0, 90.0), port(1.0, 1000.0, 10.0, 10.0)];
         divide(100.0, &mut ports);
@@ -163,7 +171,7 @@ mod tests {
                 divide(total, &mut ports);
                 let reserved: f64 = ports.iter().map(Share::reserved).sum();
                 prop_assert!(reserved <= total * (1.0 + 1e-12), "{reserved} of {total}: {ports:?}");
-                prop_assert!(ports.iter().all(|port| port.limit >= 1.0 - 1e-9 && port.limit <= port.wanted.max(1.0) + 1e-9));
+                prop_assert!(ports.iter().all(|port| port.limit >= 1.0 && port.limit <= port.wanted.max(1.0) + 1e-9));
             }
             ports.iter_mut().for_each(|port| port.held = 0.0);
             divide(total, &mut ports);
