@@ -118,6 +118,22 @@ def test_a_target_of_delay_goes_before_the_others(others):
     assert 8 * rows["queue_bytes"].mean() / CAPACITY == pytest.approx(0.02, rel=0.2)
 
 
+def test_a_target_of_delay_is_met_by_traffic_that_does_not_listen():
+    sizer = {"abs_log": {"utilisation": 0, "loss": 0, "delay": "20 ms", "initial": "1000 packets"}}
+    scenario = Scenario("deaf", "120 s", sample="1 s")
+    scenario.link("A", "B", "10 Mb/s", "1 ms", buffer=sizer, duplex=True, reverse={"buffer": "unlimited"})
+    result = scenario.flow("x", {"cbr": {"rate": "20 Mb/s"}}, "A", "B", packet="1500 B").run()
+    rows = result.links.filter((pl.col("link") == "A->B") & (pl.col("t") > 80))
+    assert 8 * rows["queue_bytes"].mean() / CAPACITY == pytest.approx(0.02, rel=0.1)
+
+
+def test_a_target_of_delay_is_met_by_traffic_of_which_half_listens():
+    buffer = {"abs_log": {"utilisation": 0.95, "loss": 0.02, "delay": "50 ms"}}
+    result = bottleneck(buffer, "200 s").flow("y", {"cbr": {"rate": "10 Mb/s"}}, "A", "B", packet="1500 B").run()
+    rows = result.links.filter((pl.col("link") == "A->B") & (pl.col("t") > 100))
+    assert 8 * rows["queue_bytes"].mean() / CAPACITY == pytest.approx(0.05, rel=0.1)
+
+
 @given(st.lists(st.tuples(st.floats(0.3, 1.0), st.floats(0.001, 0.06)), min_size=1, max_size=12))
 def test_the_buffer_moves_by_exactly_what_was_missed(loads):
     """The proof in docs/concepts/adaptive-buffers.md: with cycles that end, and steps and bounds that are not met."""

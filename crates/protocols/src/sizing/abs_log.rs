@@ -10,14 +10,16 @@
 //! b    = max(b_u, b_p), at most b_d
 //! ```
 //!
-//! `dy = (R + b s/C) d ln b`: a buffer is multiplied, by the error in a round trip through the full queue, times `k`. As `y` is a
-//! function of the buffer alone, the sums of the errors are exactly what `y` has moved, and `y` is bounded: whatever the
-//! traffic does, what was idle or lost over a time `T` is on target but for `(G(b_T) - G(b_0))/(k T)` of it. No weight
-//! depends on what was measured, so nothing can be correlated with it, and noise does not shift the mean.
+//! `dy = (R + b s/C) d ln b`: a buffer is multiplied, by the error in a round trip through the full queue, times `k`. Where `y` is
+//! a function of the buffer alone, the sums of the errors are exactly what `y` has moved, and `y` is bounded: what was lost
+//! over a time `T` is on target but for `(G(b_T) - G(b_0))/(k T)` of it, while `b_p` rules, meets no bound, and
+//! forgets nothing (below). No weight depends on what was measured, so nothing can be correlated with it, and noise does not
+//! shift the mean. `R` of `b_u` follows what was measured, so there this holds only while that stays the same.
 //!
 //! What was summed is applied at the end of a *cycle*: the first measurement after a round trip that has a drop in it, so that
 //! it holds whole sawteeth, or after [`PATIENCE`] round trips without one. A buffer at most doubles or halves in a cycle, and
-//! as much again of the rest stays in the sum: a line that stood idle for long does not fill memory for longer.
+//! as much again of the rest stays in the sum. What is more is forgotten: a line that stood idle for long, or a burst that lost
+//! many times its target, does not fill memory for longer, at the price of the identity.
 //!
 //! Where sawteeth are long, a cycle lasts many round trips, and `k` for each of them would be too much. `b_p` takes at most
 //! [`LARGEST_GAIN_P`] in a sawtooth, which at a loss of `p*` lasts `sqrt(2/(3 p*))` round trips. `R` of `b_u` is at least so large
@@ -26,8 +28,9 @@
 //! A port that drops nothing is not filled, and room that nobody fills changes nothing: `b_u` waits for a drop before it
 //! grows.
 //!
-//! A buffer that shrinks below what waits would drop all that arrives, and take that for losses of the traffic. So it follows the
-//! queue down.
+//! A buffer that shrinks below what waits would drop all that arrives. So it follows the queue down; and where what arrives
+//! keeps the queue full, it falls by [`FALL`] in a round trip through it, so at most that part of the line is dropped for it.
+//! Such losses count as all others do.
 //!
 //! `docs/concepts/adaptive-buffers.md` has the proof, and runs beside the printed controllers.
 
@@ -54,6 +57,8 @@ const NEWEST: f64 = 0.125;
 const LARGEST_STEP: f64 = 2.0;
 /// The buffer that does not rule stays within this factor, so that it can take over.
 const BEHIND: f64 = 4.0;
+/// Part by which a buffer that is too large falls in a round trip, if the queue does not.
+const FALL: f64 = 0.05;
 /// Bits of a packet; another size changes the gain of large buffers, and nothing else.
 const PACKET: f64 = 12_000.0;
 
@@ -227,8 +232,8 @@ pub struct AbsLog {
     since: f64,
     /// Seconds since the line was idle.
     calm: f64,
-    /// Packets that wait.
-    waiting: f64,
+    /// Packets that the port may hold: those wanted, or more while a queue drains.
+    room: f64,
 }
 
 impl AbsLog {
@@ -311,7 +316,16 @@ impl AbsLog {
         }
         if params.delay > 0.0 {
             self.delay.at_most(wanted * BEHIND);
+            // Nor does it rule while the queue drains.
+            self.delay.at_least(self.room / BEHIND);
         }
+    }
+
+    /// Follows the queue down, or is a little faster.
+    fn fall(&mut self, elapsed: f64, waiting: f64, scale: Scale) {
+        let trip = scale.rtt + scale.packet * self.room;
+        let least = self.room * libm::exp(-FALL * elapsed / trip);
+        self.room = self.wanted().max(waiting.min(least));
     }
 }
 
@@ -348,7 +362,7 @@ impl Sizer for AbsLog {
 
     fn new(params: &AbsLogParams, port: &PortInfo) -> Self {
         let control = |target: f64, otherwise: f64| Control::new(if target > 0.0 { params.initial } else { otherwise });
-        Self {
+        let mut new = Self {
             capacity: port.capacity.bps(),
             utilisation: control(params.utilisation, if params.loss > 0.0 { 1.0 } else { params.largest }),
             loss: control(params.loss, 1.0),
@@ -356,12 +370,13 @@ impl Sizer for AbsLog {
             gap: 0.0,
             since: 0.0,
             calm: 0.0,
-            waiting: 0.0,
-        }
+            room: 0.0,
+        };
+        new.room = new.wanted();
+        new
     }
 
     fn on_interval(&mut self, params: &AbsLogParams, load: &Load) {
-        self.waiting = f64::from(load.packets).min(params.largest);
         if self.capacity == 0.0 || load.elapsed == Duration::ZERO {
             return;
         }
@@ -387,14 +402,16 @@ impl Sizer for AbsLog {
             self.control_delay(params, load, &cycle);
         }
         self.note_drops(&cycle);
+        self.fall(cycle.elapsed, f64::from(load.packets), cycle.scale);
         self.keep_up(params);
     }
 
     fn packets(&self) -> f64 {
-        self.wanted().max(self.waiting)
+        self.room
     }
 
     fn on_grant(&mut self, params: &AbsLogParams, packets: f64) {
+        let most = (packets * BEHIND).max(1.0);
         let controls = [
             (params.utilisation, &mut self.utilisation),
             (params.loss, &mut self.loss),
@@ -402,8 +419,9 @@ impl Sizer for AbsLog {
         ];
         for (target, control) in controls {
             if target > 0.0 {
-                control.at_most((packets * BEHIND).max(1.0));
+                control.at_most(most);
             }
         }
+        self.room = self.room.min(most);
     }
 }
