@@ -58,7 +58,7 @@ def test_comparing_leaves_the_scenario_alone():
 
 
 @pytest.mark.parametrize("table", ["II", "III"])
-def test_the_repaired_controller_meets_its_targets_in_each_row_of_the_tables(table, capsys):
+def test_abs_in_logarithms_meets_its_targets_in_the_quick_rows_of_a_table(table, capsys):
     assert buffer_tables.main(["--quick", "--table", table]) == 0
     assert "abs_log met its targets in 3 of 3 rows" in capsys.readouterr().out
 
