@@ -28,9 +28,9 @@
 //! A port that drops nothing is not filled, and room that nobody fills changes nothing: `b_u` waits for a drop before it
 //! grows.
 //!
-//! A buffer that shrinks below what waits would drop all that arrives. So it follows the queue down; and where what arrives
-//! keeps the queue full, it falls by [`FALL`] in a round trip through it, so at most that part of the line is dropped for it.
-//! Such losses count as all others do.
+//! A buffer that shrinks below what waits would drop all that arrives. So it follows the queue down; and if there is a target of
+//! delay, it falls by [`FALL`] in a round trip through a queue that what arrives keeps full, so at most that part of the line is
+//! dropped for it. Such losses count as all others do.
 //!
 //! `docs/concepts/adaptive-buffers.md` has the proof, and runs beside the printed controllers.
 
@@ -321,10 +321,11 @@ impl AbsLog {
         }
     }
 
-    /// Follows the queue down, or is a little faster.
-    fn fall(&mut self, elapsed: f64, waiting: f64, scale: Scale) {
+    /// Follows the queue down, or is a little faster for a target of delay.
+    fn fall(&mut self, params: &AbsLogParams, elapsed: f64, waiting: f64, scale: Scale) {
         let trip = scale.rtt + scale.packet * self.room;
-        let least = self.room * libm::exp(-FALL * elapsed / trip);
+        let part = if params.delay > 0.0 { FALL } else { 0.0 };
+        let least = self.room * libm::exp(-part * elapsed / trip);
         self.room = self.wanted().max(waiting.min(least));
     }
 }
@@ -402,7 +403,7 @@ impl Sizer for AbsLog {
             self.control_delay(params, load, &cycle);
         }
         self.note_drops(&cycle);
-        self.fall(cycle.elapsed, f64::from(load.packets), cycle.scale);
+        self.fall(params, cycle.elapsed, f64::from(load.packets), cycle.scale);
         self.keep_up(params);
     }
 
