@@ -15,6 +15,8 @@ fn namespace() -> Option<Namespace> {
         return None;
     }
     let namespace = Namespace::new("lf-r-qdisc").unwrap();
+    // A device that comes up with IPv6 speaks by itself, in packets of other sizes.
+    namespace.sysctl("ipv6/conf/default/disable_ipv6", "1").unwrap();
     namespace
         .ip("link add lf0 type veth peer name lf1\nlink set lf0 up\nlink set lf1 up\naddr add 10.9.8.1/24 dev lf0")
         .unwrap();
