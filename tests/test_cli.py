@@ -1,7 +1,7 @@
-import itertools
 import json
 import re
-import resource
+import subprocess
+import sys
 
 import pytest
 from typer.testing import CliRunner
@@ -30,16 +30,18 @@ def test_json_is_the_summary_and_nothing_else(levelflow, tmp_path):
     assert Result.load(tmp_path / "here").manifest["seed"] == 3
 
 
-def test_help_comes_fast(levelflow):
-    def cpu_s():
-        usage = resource.getrusage(resource.RUSAGE_CHILDREN)
-        return usage.ru_utime + usage.ru_stime
-
-    spent = [cpu_s()]
-    for _ in range(3):
-        assert levelflow("--help").returncode == 0
-        spent.append(cpu_s())
-    assert min(after - before for before, after in itertools.pairwise(spent)) < 0.3
+def test_help_loads_nothing_that_takes_long():
+    code = """
+import sys
+from levelflow.cli import main
+sys.argv = ["levelflow", "--help"]
+try:
+    main()
+except SystemExit:
+    print(sorted({"polars", "matplotlib", "scipy"} & set(sys.modules)))
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("\n[]\n")
 
 
 def test_the_schema_is_json():
