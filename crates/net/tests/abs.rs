@@ -2,13 +2,15 @@
 //! where it has none. What it does to traffic is in `abs_traffic.rs`.
 
 mod common;
+#[path = "common/device.rs"]
+mod device;
 
 use std::fs;
-use std::net::UdpSocket;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration as Span, Instant};
 
+use device::{send, with_device};
 use levelflow_net::abs::kernel::Handle;
 use levelflow_net::abs::place;
 use levelflow_net::abs::room::with_limit;
@@ -24,31 +26,10 @@ const HTB: &str = "qdisc replace dev lf0 root handle 4: htb default 1\n\
                    class add dev lf0 parent 4: classid 4:1 htb rate 8kbit ceil 16kbit burst 2000 quantum 2000\n\
                    class add dev lf0 parent 4: classid 4:2 htb rate 8kbit burst 2000 quantum 2000";
 
-/// A device with a queue, nobody who listens, and nothing on the wire but what the tests send.
 fn namespace(queue: &str) -> Namespace {
-    let namespace = Namespace::new("lf-d-abs").unwrap();
-    if fs::exists("/proc/sys/net/ipv6").unwrap() {
-        // A device that comes up with IPv6 says which groups it listens to, at once and once more seconds later.
-        namespace.sysctl("ipv6/conf/default/disable_ipv6", "1").unwrap();
-    }
-    namespace
-        .ip("link add lf0 type veth peer name lf1\nlink set lf0 up\nlink set lf1 up\naddr add 10.9.8.1/24 dev lf0")
-        .unwrap();
-    namespace
-        .ip("neigh add 10.9.8.2 lladdr 02:00:00:00:00:02 dev lf0")
-        .unwrap();
+    let namespace = with_device("lf-d-abs");
     namespace.tc(queue).unwrap();
     namespace
-}
-
-fn send(namespace: &Namespace, packets: usize) {
-    let sent = namespace.run(move || {
-        let socket = UdpSocket::bind("10.9.8.1:0").unwrap();
-        for _ in 0..packets {
-            let _ = socket.send_to(&[0; 958], "10.9.8.2:9"); // a full queue may say so here
-        }
-    });
-    sent.unwrap();
 }
 
 fn abs(args: &[&str]) -> Command {

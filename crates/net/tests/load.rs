@@ -1,24 +1,19 @@
 //! `send` and `recv` as people run them, on loopback, alone and with a relay between them.
 
+#[path = "common/program.rs"]
+mod program;
+
 use std::io::{BufRead as _, BufReader};
 use std::net::UdpSocket;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use program::Guard;
 use serde_json::Value;
 
-/// A program that goes with the test.
-struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = (self.0.kill(), self.0.wait());
-    }
-}
-
 fn net(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
-    command.args(args).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut command = program::net(args);
+    command.stderr(Stdio::piped());
     command
 }
 

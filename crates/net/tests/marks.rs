@@ -1,30 +1,18 @@
 //! Marks that queues write into packets (ECN) reach the law of `send` through `recv`.
 
+#[path = "common/program.rs"]
+mod program;
+
 use std::io::{BufRead as _, BufReader, IoSliceMut, Read as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
-use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, SockaddrStorage, recvmsg};
+use program::{Guard, net};
 use socket2::SockRef;
-
-/// A program that goes with the test.
-struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = (self.0.kill(), self.0.wait());
-    }
-}
-
-fn net(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
-    command.args(args).stdout(Stdio::piped());
-    command
-}
 
 /// The last two bits of the traffic class of a packet, its payload and who sent it; none when nothing comes.
 fn receive(socket: &UdpSocket, room: &mut [u8]) -> Option<(u8, usize, SocketAddr)> {

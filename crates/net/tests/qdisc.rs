@@ -1,30 +1,17 @@
 //! Readings of a device's queue beside those of `tc`. Needs root; skips elsewhere.
 
-use std::net::UdpSocket;
+mod common;
+#[path = "common/device.rs"]
+mod device;
+
 use std::process::Command;
 
+use device::{send, with_device};
 use levelflow_net::router::qdisc::{Device, Presence, Queue};
 use levelflow_net::router::queue::Buffer;
 use levelflow_net::testbed::Namespace;
 use levelflow_units::Rate;
 use serde_json::Value;
-
-fn namespace() -> Option<Namespace> {
-    if !rustix::process::geteuid().is_root() {
-        eprintln!("skipped: making a network namespace needs root");
-        return None;
-    }
-    let namespace = Namespace::new("lf-r-qdisc").unwrap();
-    // A device that comes up with IPv6 speaks by itself, in packets of other sizes.
-    namespace.sysctl("ipv6/conf/default/disable_ipv6", "1").unwrap();
-    namespace
-        .ip("link add lf0 type veth peer name lf1\nlink set lf0 up\nlink set lf1 up\naddr add 10.9.8.1/24 dev lf0")
-        .unwrap();
-    namespace
-        .ip("neigh add 10.9.8.2 lladdr 02:00:00:00:00:02 dev lf0")
-        .unwrap();
-    Some(namespace)
-}
 
 fn reading(namespace: &Namespace) -> Queue {
     namespace.run(|| Device::open("lf0").unwrap().queue().unwrap()).unwrap()
@@ -38,20 +25,10 @@ fn tc(namespace: &Namespace) -> Value {
     serde_json::from_str::<Value>(&text).unwrap()[0].clone()
 }
 
-fn send(namespace: &Namespace, packets: usize) {
-    let sent = namespace.run(move || {
-        let socket = UdpSocket::bind("10.9.8.1:0").unwrap();
-        for _ in 0..packets {
-            // A full queue may say so here.
-            let _ = socket.send_to(&[0; 958], "10.9.8.2:9");
-        }
-    });
-    sent.unwrap();
-}
-
 #[test]
 fn readings_are_those_of_tc() {
-    let Some(namespace) = namespace() else { return };
+    needs_root!("readings_are_those_of_tc");
+    let namespace = with_device("lf-r-qdisc");
     assert_eq!(reading(&namespace).kind, "noqueue");
     let slow = Rate::new(64_000.0);
     for (lines, limit, rate, drops) in [
@@ -124,7 +101,8 @@ fn readings_are_those_of_tc() {
 
 #[test]
 fn a_device_is_up_down_or_gone() {
-    let Some(namespace) = namespace() else { return };
+    needs_root!("a_device_is_up_down_or_gone");
+    let namespace = with_device("lf-r-qdisc");
     let mut device = namespace.run(|| Device::open("lf0").unwrap()).unwrap();
     assert_eq!(device.presence(), Presence::Up);
     namespace.ip("link set lf1 down").unwrap();

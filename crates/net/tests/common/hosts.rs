@@ -1,7 +1,9 @@
 //! Two hosts in namespaces with a router of JetMax between them, as tests of hostile input want them.
 
+mod program;
+
 use std::net::UdpSocket;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration as Span, Instant};
 
@@ -9,6 +11,7 @@ use levelflow_net::law;
 use levelflow_net::router::kernel;
 use levelflow_net::testbed::{End, Namespace, veth};
 use levelflow_protocols::AnyParams;
+pub use program::Guard;
 
 const SETS: [&str; 3] = ["gamma=0.95", "interval=30 ms", "initial_rate=500 kb/s"];
 
@@ -23,18 +26,9 @@ macro_rules! needs_kernel {
     };
 }
 
-/// A program that goes with the test.
-pub struct Guard(pub Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = (self.0.kill(), self.0.wait());
-    }
-}
-
 pub fn net(args: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
-    command.args(args).stdout(Stdio::piped()).stderr(Stdio::null());
+    let mut command = program::net(args);
+    command.stderr(Stdio::null());
     command
 }
 
