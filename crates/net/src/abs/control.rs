@@ -8,6 +8,7 @@ use levelflow_sim::scenario::sizer_named;
 use levelflow_units::{Duration, Rate};
 use serde_json::{Value, json};
 
+use super::memory::Memory;
 use super::place::Place;
 use super::room::Unit;
 use crate::Error;
@@ -44,6 +45,8 @@ pub struct Wish {
     pub least: Option<Buffer>,
     /// See `least`.
     pub most: Option<Buffer>,
+    /// What the limits of all together must not exceed.
+    pub memory: Option<Memory>,
 }
 
 impl Wish {
@@ -163,24 +166,36 @@ impl Control {
         })
     }
 
-    /// An interval ends; the limit for the next.
+    /// An interval ends; the limit that is wanted for the next, within bounds.
     pub fn decide(&mut self, load: &Load) -> u32 {
         self.sizer.on_interval(load);
-        self.limit()
+        self.nearest(self.asked())
     }
 
-    /// The limit that the sizer wants.
-    #[must_use]
-    pub fn limit(&self) -> u32 {
-        // A fraction of a packet has no room for one.
+    /// The queue gets that limit; the sizer is told if it asked for more or fewer packets.
+    pub fn grant(&mut self, limit: u32) {
+        let one = self.unit.limit(Buffer::Packets(1), self.frame);
+        if limit / one != self.asked() / one {
+            self.sizer.on_grant(f64::from(limit) / f64::from(one));
+        }
+    }
+
+    /// The limit that the sizer asks for, whatever the bounds. A fraction of a packet has no room for one.
+    fn asked(&self) -> u32 {
         let packets = Buffer::Packets(self.sizer.packets() as u64);
-        self.unit.limit(packets, self.frame).clamp(self.least, self.most)
+        self.unit.limit(packets, self.frame)
     }
 
     /// The limit within bounds that is nearest to another.
     #[must_use]
     pub fn nearest(&self, limit: u32) -> u32 {
         limit.clamp(self.least, self.most)
+    }
+
+    /// The smallest limit.
+    #[must_use]
+    pub fn least(&self) -> u32 {
+        self.least
     }
 
     /// Share of the line that was used; what a class borrows counts as its own.

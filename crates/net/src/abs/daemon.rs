@@ -5,7 +5,8 @@ use std::time::{Duration as Span, Instant};
 use levelflow_units::{Duration, Rate};
 
 use super::control::{Control, Wish};
-use super::kernel::{Found, Handle};
+use super::kernel::Handle;
+use super::memory::{Memory, Sharer};
 use super::meter::{Measured, Meter};
 use super::place::{self, Place, failed};
 use super::reading::{Reading, Total};
@@ -13,7 +14,7 @@ use super::room::{limit_of, same_but_limit, with_limit};
 use super::undo::{Outcome, Undo, Was};
 use crate::Error;
 use crate::clock::span;
-use crate::router::qdisc::Device;
+use crate::router::qdisc::{Device, Queue};
 use crate::router::stop::Stop;
 
 /// Readings of what waits in an interval, and the shortest and longest time between two of them.
@@ -33,6 +34,8 @@ pub struct Port {
     meter: Option<Meter>,
     /// The limit in force.
     limit: u32,
+    /// The latest reading.
+    queue: Queue,
 }
 
 /// All queues that are sized, at one device. They get their limits back when it is dropped, if not before.
@@ -71,7 +74,11 @@ impl Daemon {
                 total: Total::default(),
                 meter: None,
                 limit,
+                queue: Queue::default(),
             });
+        }
+        if let Some(memory) = wish.memory {
+            memory.check(ports.iter().map(|port| (&port.place, port.control.least())))?;
         }
         Ok(Self {
             device,
@@ -88,6 +95,12 @@ impl Daemon {
         &self.ports
     }
 
+    /// The memory that they share.
+    #[must_use]
+    pub fn memory(&self) -> Option<Memory> {
+        self.wish.memory
+    }
+
     /// From now on limits are set. Sets each queue to where its sizer begins, which is its own limit if the bounds allow that.
     ///
     /// # Errors
@@ -95,11 +108,12 @@ impl Daemon {
     pub fn arm(&mut self) -> Result<(), Error> {
         let places: Vec<Place> = self.ports.iter().map(|port| port.place.clone()).collect();
         self.undo = Some(Undo::begin(&self.device, &places)?);
-        for (index, place) in places.iter().enumerate() {
-            let first = self.ports[index].control.nearest(place.limit);
-            self.set(index, first)?;
+        for index in 0..places.len() {
+            self.read(index)?;
         }
-        Ok(())
+        let first = self.ports.iter().map(|port| port.control.nearest(port.place.limit));
+        let first = first.collect::<Vec<_>>();
+        self.grant(&first).map(|_| ())
     }
 
     /// Decides until told to stop, or for so long; `see` gets each decision and the number of its queue.
@@ -139,25 +153,34 @@ impl Daemon {
 
     /// Reads every queue, and at the end of an interval decides.
     fn look(&mut self, decides: bool, see: &mut impl FnMut(usize, &Reading)) -> Result<(), Error> {
+        let mut readings = Vec::new();
         for index in 0..self.ports.len() {
-            let found = self.read(index)?;
+            let queue = self.read(index)?;
             let now = Instant::now();
             let port = &mut self.ports[index];
             match &mut port.meter {
-                None => port.meter = Some(Meter::new(port.place.unit, port.place.frame, now, found.queue)),
+                None => port.meter = Some(Meter::new(port.place.unit, port.place.frame, now, queue)),
                 Some(meter) if decides => {
-                    let measured = meter.close(now, found.queue);
-                    let reading = self.decide(index, &measured, now)?;
-                    self.ports[index].total.add(&reading);
-                    see(index, &reading);
+                    let measured = meter.close(now, queue);
+                    readings.push(self.decide(index, &measured, now));
                 }
-                Some(meter) => meter.sample(now, found.queue),
+                Some(meter) => meter.sample(now, queue),
             }
+        }
+        if readings.len() < self.ports.len() {
+            return Ok(());
+        }
+        let wanted: Vec<u32> = readings.iter().map(|reading| reading.wanted).collect();
+        let limits = self.grant(&wanted)?;
+        for (index, (mut reading, limit)) in readings.into_iter().zip(limits).enumerate() {
+            reading.limit = limit;
+            self.ports[index].total.add(&reading);
+            see(index, &reading);
         }
         Ok(())
     }
 
-    fn read(&mut self, index: usize) -> Result<Found, Error> {
+    fn read(&mut self, index: usize) -> Result<Queue, Error> {
         let port = &self.ports[index];
         let handle = port.place.handle;
         let found = self.device.queue_of(handle).map_err(|e| failed(&self.device, &e))?;
@@ -178,33 +201,62 @@ impl Daemon {
                 "{name}: somebody else set the limit of {handle} to {text}"
             )));
         }
-        Ok(found)
+        self.ports[index].queue = found.queue.clone();
+        Ok(found.queue)
     }
 
-    fn decide(&mut self, index: usize, measured: &Measured, now: Instant) -> Result<Reading, Error> {
+    fn decide(&mut self, index: usize, measured: &Measured, now: Instant) -> Reading {
         let port = &mut self.ports[index];
-        let before = port.limit;
-        let limit = port.control.decide(&measured.load);
-        let reading = Reading {
+        Reading {
             time: now.saturating_duration_since(self.began).as_secs_f64(),
             device: self.device.name.clone(),
             qdisc: port.place.handle,
             utilisation: port.control.utilisation(&measured.load),
             wait: port.control.wait(&measured.load),
-            before,
-            limit,
+            before: port.limit,
+            wanted: port.control.decide(&measured.load),
             set: self.undo.is_some(),
             ..Reading::of(measured, port.place.unit)
-        };
-        if limit != before {
-            if self.undo.is_some() {
+        }
+    }
+
+    /// Sets what is wanted of each queue, or its part of the memory, tells the sizers, and says what it was.
+    fn grant(&mut self, wanted: &[u32]) -> Result<Vec<u32>, Error> {
+        // Only what is certain to be free is given away: those that shrink come first, and are read again.
+        for (index, limit) in self.divide(wanted).into_iter().enumerate() {
+            if limit < self.ports[index].limit {
                 self.set(index, limit)?;
+                self.read(index)?;
+            }
+        }
+        let limits = self.divide(wanted);
+        for (index, &limit) in limits.iter().enumerate() {
+            if limit != self.ports[index].limit {
+                self.set(index, limit)?;
+            }
+            let port = &mut self.ports[index];
+            if self.undo.is_some() || limit == port.limit {
+                port.control.grant(limit);
             } else {
                 // Nothing is set, so it would add up the same step over and over.
                 port.control = Control::new(&self.wish, &port.place)?;
             }
         }
-        Ok(reading)
+        Ok(limits)
+    }
+
+    fn divide(&self, wanted: &[u32]) -> Vec<u32> {
+        let Some(memory) = self.wish.memory else {
+            return wanted.to_vec();
+        };
+        let sharers = self.ports.iter().zip(wanted).map(|(port, &wanted)| Sharer {
+            place: &port.place,
+            least: port.control.least(),
+            wanted,
+            limit: port.limit,
+            queue: &port.queue,
+        });
+        memory.divide(&sharers.collect::<Vec<_>>())
     }
 
     fn set(&mut self, index: usize, limit: u32) -> Result<(), Error> {

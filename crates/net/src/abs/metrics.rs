@@ -23,7 +23,7 @@ struct Latest {
 
 type Row<T> = (&'static str, &'static str, fn(&Latest) -> T);
 
-const GAUGES: [Row<f64>; 5] = [
+const GAUGES: [Row<f64>; 6] = [
     ("levelflow_abs_limit", "Limit of the queue, in packets or bytes", |l| {
         f64::from(if l.reading.set {
             l.reading.limit
@@ -31,6 +31,11 @@ const GAUGES: [Row<f64>; 5] = [
             l.reading.before
         })
     }),
+    (
+        "levelflow_abs_wanted",
+        "Limit that the sizer wants; more than the limit where a memory is shared",
+        |l| l.reading.wanted.into(),
+    ),
     ("levelflow_abs_utilisation", "Share of the line used", |l| {
         l.reading.utilisation
     }),

@@ -2,11 +2,13 @@
 //! becomes the queue's limit.
 //!
 //! [`room`] reads and writes limits as bytes, [`kernel`] finds queues and sets them by netlink; [`meter`] makes loads of
-//! counters, [`control`] decides, both without clock or socket; [`undo`] remembers what to restore; [`daemon`] does it in real time.
+//! counters, [`control`] decides, [`memory`] divides what several share, all without clock or socket; [`undo`] remembers what to
+//! restore; [`daemon`] does it in real time.
 
 pub mod control;
 pub mod daemon;
 pub mod kernel;
+pub mod memory;
 pub mod meter;
 pub mod metrics;
 pub mod place;

@@ -39,7 +39,9 @@ pub struct Reading {
     pub unit: &'static str,
     /// The limit until now.
     pub before: u32,
-    /// The limit that the sizer wants.
+    /// The limit that the sizer wants, within bounds.
+    pub wanted: u32,
+    /// The limit from now on: what is wanted, or less where a memory is shared.
     pub limit: u32,
     /// Whether it was set.
     pub set: bool,
@@ -69,6 +71,7 @@ impl Reading {
                 Unit::Bytes => "bytes",
             },
             before: 0,
+            wanted: 0,
             limit: 0,
             set: false,
         }
@@ -81,12 +84,14 @@ impl Reading {
             "bytes" => Unit::Bytes,
             _ => Unit::Packets,
         };
-        let limit = if self.limit == self.before {
-            unit.text(self.limit)
-        } else {
+        let mut limit = unit.text(self.limit);
+        if self.limit != self.before {
             let dry = if self.set { "" } else { " (not set)" };
-            format!("{} -> {}{dry}", unit.text(self.before), unit.text(self.limit))
-        };
+            limit = format!("{} -> {limit}{dry}", unit.text(self.before));
+        }
+        if self.limit != self.wanted {
+            limit = format!("{limit}, wants {}", unit.text(self.wanted));
+        }
         let name = if which {
             format!("{:<7}", self.qdisc.to_string())
         } else {

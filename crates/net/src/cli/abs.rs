@@ -15,6 +15,7 @@ use crate::abs::ABS;
 use crate::abs::control::Wish;
 use crate::abs::daemon::Daemon;
 use crate::abs::kernel::Handle;
+use crate::abs::memory::Memory;
 use crate::abs::metrics::Board;
 use crate::abs::reading::{Reading, head};
 use crate::abs::undo::{Outcome, Undo, Was};
@@ -30,7 +31,7 @@ use crate::{Error, law};
 const EXAMPLES: &str = "Examples:
   levelflow-net abs --dev eth0 --utilisation 0.95 --loss 0.01
   levelflow-net abs --dev eth0 --utilisation 0.98 --delay \"20 ms\" --every \"0.5 s\" --max \"1000 packets\"
-  levelflow-net abs --dev eth0 --qdisc 1:10 --qdisc 1:20 --loss 0.005 --log decisions.jsonl
+  levelflow-net abs --dev eth0 --qdisc 1:10 --qdisc 1:20 --loss 0.005 --memory \"500 kB\" --log decisions.jsonl
   levelflow-net abs --dev eth0 --utilisation 0.95 --dry-run
   levelflow-net abs status
   levelflow-net abs --restore --dev eth0
@@ -95,6 +96,10 @@ struct Run {
     /// Largest limit [default: 10000 packets, or the limit that the queue has if that is larger].
     #[arg(long, value_name = "SIZE")]
     max: Option<Buffer>,
+    /// One memory that all queues named by --qdisc share, such as "500 kB" or "300 packets": their limits never add up to more,
+    /// and what they want beyond it is divided max-min fairly by capacity.
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<Buffer>,
     /// Rate of the line [default: that of the tbf or htb class behind the queue, or of the hardware].
     #[arg(long, value_name = "RATE")]
     capacity: Option<Rate>,
@@ -188,6 +193,7 @@ impl Run {
             sets: law::table(&self.set)?,
             least: self.min,
             most: self.max,
+            memory: self.memory.map(Memory),
         })
     }
 
@@ -228,7 +234,8 @@ impl Run {
             if published.is_none_or(|then| then.elapsed() >= PUBLISH)
                 && let Some(claim) = claim
             {
-                claim.publish(&json!({ "sizer": self.sizer, "queues": latest }));
+                let memory = self.memory.map(|total| Memory(total).text());
+                claim.publish(&json!({ "sizer": self.sizer, "memory": memory, "queues": latest }));
                 published = Some(Instant::now());
             }
         })
@@ -260,6 +267,12 @@ impl Run {
             if let Some(note) = &place.note {
                 say(note);
             }
+        }
+        if let Some(total) = self.memory {
+            say(&format!(
+                "{name}: all limits together: {} at most",
+                Memory(total).text()
+            ));
         }
         say(&head(daemon.ports().len() > 1));
     }
@@ -349,18 +362,29 @@ fn status(json: bool) -> Result<(), Error> {
         let sizer = state.reading["sizer"].as_str().unwrap_or("starting").to_owned();
         let queues = state.reading["queues"].as_array().cloned().unwrap_or_default();
         let words: Vec<String> = queues.iter().map(queue_line).collect();
-        say(&format!("{place}: {sizer} (process {pid}) {}", words.join("; ")));
+        let memory = state.reading["memory"].as_str();
+        let memory = memory.map_or_else(String::new, |total| format!("memory {total}; "));
+        say(&format!(
+            "{place}: {sizer} (process {pid}) {memory}{}",
+            words.join("; ")
+        ));
     }
     Ok(())
 }
 
 fn queue_line(queue: &serde_json::Value) -> String {
     let share = |name: &str| queue[name].as_f64().unwrap_or(0.0) * 100.0;
+    let wants = if queue["wanted"] == queue["limit"] {
+        String::new()
+    } else {
+        format!(" (wants {})", queue["wanted"])
+    };
     format!(
-        "{} limit {} {}, used {:.1} %, lost {:.2} %",
+        "{} limit {} {}{}, used {:.1} %, lost {:.2} %",
         queue["qdisc"].as_str().unwrap_or("?"),
         queue["limit"],
         queue["unit"].as_str().unwrap_or(""),
+        wants,
         share("utilisation"),
         share("loss")
     )
@@ -412,10 +436,11 @@ impl Log {
             let place = &port.place;
             json!({
                 "qdisc": place.handle, "kind": place.kind, "limit": place.limit, "frame": place.frame,
-                "capacity": place.capacity.bps(), "buffer": port.control.buffer,
+                "capacity": place.capacity.bps(), "buffer": port.control.buffer, "least": port.control.least(),
             })
         });
-        let head = json!({ "device": device, "queues": queues.collect::<Vec<_>>() });
+        let memory = daemon.memory().map(Memory::text);
+        let head = json!({ "device": device, "memory": memory, "queues": queues.collect::<Vec<_>>() });
         self.write(&head);
         self
     }
