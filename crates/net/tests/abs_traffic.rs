@@ -9,7 +9,7 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::thread::sleep;
+use std::thread::{self, sleep};
 use std::time::{Duration as Span, Instant};
 
 use levelflow_net::testbed::{End, Namespace, veth};
@@ -86,7 +86,7 @@ impl Path4 {
         let _ = self.receiver.thread("server", move || {
             for flow in server.incoming() {
                 let Ok(mut flow) = flow else { return };
-                std::thread::spawn(move || {
+                thread::spawn(move || {
                     let mut room = vec![0; 1 << 16];
                     while flow.read(&mut room).is_ok_and(|read| read > 0) {}
                 });
@@ -149,13 +149,15 @@ fn decisions(log: &Path) -> Vec<Value> {
     whole.collect()
 }
 
-/// Share of the line used, share lost, and mean limit in packets, from some decision on.
-fn later(decisions: &[Value], from: usize) -> [f64; 3] {
+/// Share of the line used, share lost, mean limit in packets, and mean wait in seconds, from some decision on.
+fn later(decisions: &[Value], from: usize) -> [f64; 4] {
     let sum = |name: &str| decisions[from..].iter().map(|d| d[name].as_f64().unwrap()).sum::<f64>();
+    let count = (decisions.len() - from) as f64;
     [
         sum("sent") * 8e9 / (LINE * sum("elapsed_ns")),
         sum("dropped") / (sum("admitted") + sum("dropped")),
-        sum("limit") / (decisions.len() - from) as f64 / f64::from(PACKET),
+        sum("limit") / count / f64::from(PACKET),
+        sum("wait") / count,
     ]
 }
 
@@ -172,8 +174,23 @@ fn until(log: &Path, count: usize) -> Vec<Value> {
     }
 }
 
-/// Runs four flows of CUBIC over a queue of so many packets, sized for a use of 95 %, until that many decisions have been made.
-fn sized(first: u32, noise: bool, count: usize, then: impl FnOnce(&Path4, &Arc<AtomicBool>, &Path)) -> Vec<Value> {
+/// What to do with a queue.
+#[derive(Clone, Copy, PartialEq)]
+enum Queue {
+    /// Size it for a use of 95 %.
+    Sized,
+    /// Only measure it, in a dry run.
+    Left,
+}
+
+/// Runs four flows of CUBIC over a queue of so many packets until that many decisions have been made.
+fn traffic(
+    queue: Queue,
+    first: u32,
+    noise: bool,
+    count: usize,
+    then: impl FnOnce(&Path4, &Arc<AtomicBool>, &Path),
+) -> Vec<Value> {
     let directory = tempfile::tempdir().unwrap();
     let log = directory.path().join("log");
     let (path, stop) = (Path4::new(first), Arc::new(AtomicBool::new(false)));
@@ -181,8 +198,9 @@ fn sized(first: u32, noise: bool, count: usize, then: impl FnOnce(&Path4, &Arc<A
     if noise {
         path.noise(&stop);
     }
-    let sets = ["--set", "rtt=40 ms", "--set", "gain=0.1"];
-    let _sizer = path.size(&log, &[&["--utilisation", "0.95"], &sets[..]].concat());
+    let mut words = vec!["--utilisation", "0.95", "--set", "rtt=40 ms", "--set", "gain=0.1"];
+    words.extend((queue == Queue::Left).then_some("--dry-run"));
+    let _sizer = path.size(&log, &words);
     let made = until(&log, count);
     then(&path, &stop, &log);
     stop.store(true, Relaxed);
@@ -192,19 +210,25 @@ fn sized(first: u32, noise: bool, count: usize, then: impl FnOnce(&Path4, &Arc<A
 #[test]
 fn several_times_too_small_it_grows_to_its_target_and_follows_the_load() {
     needs_root!("several_times_too_small_it_grows_to_its_target_and_follows_the_load");
-    let mut with_bbr = [0.0; 3];
-    let made = sized(2, true, 140, |path, stop, log| {
+    // The same traffic over the same path, at the same time, without anybody who sizes the queue.
+    let left = thread::spawn(|| later(&traffic(Queue::Left, 2, true, 140, |_, _, _| {}), 40));
+    let mut with_bbr = [0.0; 4];
+    let made = traffic(Queue::Sized, 2, true, 140, |path, stop, log| {
         // Four more flows of BBR, which fill any buffer: less of it does.
         (0..4).for_each(|_| path.flow("bbr", stop));
         with_bbr = later(&until(log, 170), 155);
     });
-    let alone = later(&made, 40);
-    eprintln!("used, lost, packets: {alone:?}, with BBR {with_bbr:?}");
+    let (alone, left) = (later(&made, 40), left.join().unwrap());
+    eprintln!("used, lost, packets, wait: {alone:?}, with BBR {with_bbr:?}, left alone {left:?}");
     assert!(
         alone[2] > 5.0 && alone[2] < 60.0,
         "it has grown, and not too far: {alone:?}"
     );
     assert!((alone[0] - 0.95).abs() < 0.05, "on target: {alone:?}");
+    assert!(
+        left[0] < alone[0] - 0.05,
+        "without it, less is used: {left:?}, {alone:?}"
+    );
     assert!(with_bbr[0] > 0.9, "{with_bbr:?}");
     assert!(with_bbr[2] < alone[2], "less than {alone:?}: {with_bbr:?}");
 }
@@ -213,10 +237,16 @@ fn several_times_too_small_it_grows_to_its_target_and_follows_the_load() {
 #[test]
 fn ten_times_too_large_it_shrinks_towards_its_target() {
     needs_root!("ten_times_too_large_it_shrinks_towards_its_target");
-    let large = later(&sized(100, false, 170, |_, _, _| {}), 140);
-    eprintln!("used, lost, packets: {large:?}");
+    let run = |queue| later(&traffic(queue, 100, false, 170, |_, _, _| {}), 140);
+    let left = thread::spawn(move || run(Queue::Left));
+    let (large, left) = (run(Queue::Sized), left.join().unwrap());
+    eprintln!("used, lost, packets, wait: {large:?}, left alone {left:?}");
     assert!(large[2] < 60.0, "it has shrunk: {large:?}");
     assert!(large[0] > 0.9, "on its way there: {large:?}");
+    assert!(
+        left[3] > 1.3 * large[3],
+        "without it, packets wait longer: {left:?}, {large:?}"
+    );
 }
 
 /// It is the simulator's sizer: the log, done again, gives the same limits.
