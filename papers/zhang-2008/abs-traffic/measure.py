@@ -81,7 +81,10 @@ def fig48(result):
         [sizing.use(result.links, LINK, C, window).loss for window in last],
         changes[:2].tolist(),
         changes[2:].tolist(),
-        [sizing.variation(result.links, LINK, window) for window in last],
+        Noted(
+            [sizing.variation(result.links, LINK, window) for window in last],
+            f"buffers of {', '.join(f'{mean:.0f}' for mean in means)} packets",
+        ),
         overshoots,
     ]
 
@@ -101,7 +104,9 @@ def fig50(result):
     loss = np.array([sizing.use(result.links, LINK, C, (t - 10, t)).loss for t in times])
     settled = series.holds_from(times, np.abs(loss / 0.02 - 1) <= 0.2, 0.0)
     binds = "loss" if abs(used.loss / 0.02 - 1) < abs(1 - used.utilisation - 0.1) / 0.1 else "utilisation"
-    return [used.loss, binds, udp, float(settled)]
+    late = loss[times > END_50 / 2]
+    stray = f"in the second half, 10 s lose {100 * late.min():.1f} to {100 * late.max():.1f} %"
+    return [used.loss, binds, udp, Noted(float(settled), stray)]
 
 
 def fixed(packets, result, capacity, end):
@@ -133,7 +138,7 @@ def measure(figure):
         "abs-fig48": fig48(went[0]),
         "abs-fig49": [Noted(smallest, webs), *rest],
         "abs-fig50": fig50(went[2]),
-        "abs-fig51": [Noted(used.utilisation, mixes), used.loss],
+        "abs-fig51": [Noted(used.utilisation, f"its buffer is {used.buffer:.0f} packets; {mixes}"), used.loss],
     }
 
 
