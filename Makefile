@@ -7,7 +7,7 @@ export CARGO_TARGET_DIR
 
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
-.PHONY: help demo net test check bench gen
+.PHONY: help demo net test check bench tables gen
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -34,6 +34,9 @@ check: $(VENV)/installed ## format, lint, types
 
 bench: $(VENV)/installed ## packet-hops per second, beside the reference simulator where it is installed
 	@$(BIN)/levelflow bench
+
+tables: $(VENV)/installed ## tables of adaptive buffers in full, which fail if abs_log misses a target: ten minutes
+	@$(BIN)/python -m levelflow.buffer_tables --full
 
 gen: $(VENV)/installed ## write docs/reference and the tables of docs/laws from what the program says about itself
 	@$(BIN)/python -m levelflow.reference

@@ -7,176 +7,225 @@ from __future__ import annotations
 
 import argparse
 import os
+import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple, Self
 
-from levelflow.claims.metrics.sizing import Use, batches, half_width, use
-from levelflow.claims.sized import LINK, LINUX_2_6_16, crowd, marking, one_link
-from levelflow.sizing import Line, Targets, best_fixed, candidates, compare
-from levelflow.theory.buffers import bscl_loss, bscl_utilisation, harmonic_rtt, pipe
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+from levelflow import buffer_rows
+from levelflow.claims.sized import LINK
+from levelflow.sizing import BEST, OURS, line
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import TracebackType
 
+    from levelflow.buffer_rows import Row
     from levelflow.results import Result
     from levelflow.scenario import Scenario
+    from levelflow.sizing import Line
 
-TARGETS = Targets(0.98, 0.02)
-BEST, OURS = "best fixed", "abs_log"
-#: Of table III, and of table II in Mb/s.
-FLOWS, CAPACITY = 16, 10
-#: From so many flows on, round trips with the queue last up to 10 s, and runs so many seconds: of rules, of sizers.
-CROWD, CROWD_S = 256, (2000, 4000)
+INTERRUPTED = 130
+#: Rows of `--quick`.
+QUICK_FLOWS, QUICK_CAPACITIES = (2, 16, 64), (1, 16, 64)
+QUICK_SEEDS, FULL_SEEDS = 3, 5
+#: Runs that a search for the best buffer takes, about: for the progress bar.
+SEARCH = 12
 
 
-class Row(NamedTuple):
-    """What a row of a table runs.
+class Table(NamedTuple):
+    """Table II or III: its title, what its rows differ in, and the rows by that."""
 
-    Attributes:
-        flows: NewReno, with round trips uniform from 30 to 30 + 2 `flows` ms.
-        capacity: Mb/s.
-        rules: seconds of runs with a fixed buffer.
-        sizers: seconds of runs with a sizer.
+    title: str
+    key: str
+    rows: Mapping[int, Row]
+
+
+class Workers:
+    """Simulates scenarios side by side, and shows on a terminal how much of the work is done and when the rest will be.
+
+    Work is counted in what links can carry, Mb, as that is what runs take time for.
     """
 
-    flows: int
-    capacity: float
-    rules: float
-    sizers: float
-
-
-def second(full: bool) -> list[Row]:
-    """Rows of table II: buffers against the number of flows."""
-    counts = [2**i for i in range(1, 11)] if full else [2, 16, 64]
-    seconds = (400, 1000) if full else (100, 400)
-    return [Row(n, CAPACITY, *(CROWD_S if n >= CROWD else seconds)) for n in counts]
-
-
-def third(full: bool) -> list[Row]:
-    """Rows of table III: buffers against capacity; fast links settle in less time."""
-    capacities = [2**i for i in range(11)] if full else [1, 16, 64]
-    seconds = {64: (100, 300), 128: (100, 300), 256: (60, 250), 512: (50, 200), 1024: (50, 200)}
-    return [Row(FLOWS, c, *seconds.get(c, (200 if full else 100, 400))) for c in capacities]
-
-
-def ways(row: Row, gain: float | None = None) -> tuple[dict[str, object], dict[str, object]]:
-    """Rules and sizers by their names, as values of a link's `buffer`; `gain` is that of `abs_log`."""
-    room = pipe(row.capacity * 1e6, harmonic_rtt(0.03, 0.03 + 0.002 * row.flows))
-    parts = {
-        "BSCL, use (eq 9)": bscl_utilisation(room, row.flows),
-        "BSCL, loss (eq 10)": bscl_loss(room, row.flows, TARGETS.loss),
-    }
-    common: dict[str, Any] = candidates(TARGETS)
-    sizers: dict[str, Any] = {name: common.pop(name) for name in ("ABS as printed", OURS)}
-    bscl = common.pop("BSCL")
-    if gain is not None:
-        sizers[OURS] = {"abs_log": {**sizers[OURS]["abs_log"], "gain": gain}}
-    rules = common | {
-        "Avrachenkov": {"avrachenkov": {}},
-        "Enachescu": {"enachescu": {}},
-        **{name: f"{max(int(packets), 1)} packets" for name, packets in parts.items()},
-        "BSCL, both": bscl,
-        "Eun and Wang, least": {"eun_wang": {}},
-    }
-    return rules, {"ADT": {"adt": {"utilisation": TARGETS.utilisation, "largest": "20000 packets"}}, **sizers}
-
-
-def network(row: Row, seconds: float) -> Scenario:
-    """The traffic of a row."""
-    return crowd(one_link(row.capacity, "1 BDP", seconds), row.flows, (30, 30 + 2 * row.flows))
-
-
-def measure(row: Row, runs: Callable[[Sequence[Scenario]], Sequence[Result]], gain: float | None = None) -> list[Line]:
-    """Every way to size the buffer of a row; the best of fixed size is the last."""
-    rules, sizers = ways(row, gain)
-    lines = compare(network(row, row.rules), LINK, TARGETS, rules, runs)
-    lines += compare(network(row, row.sizers), LINK, TARGETS, sizers, runs)
-    return [*lines, best_fixed(network(row, row.rules), LINK, TARGETS, runs)]
-
-
-def meets(used: Use, targets: Targets = TARGETS) -> bool:
-    """Whether use is within a point and loss within a tenth of a target, neither falls short, and one of both binds.
-
-    >>> [meets(Use(u, p, 0, 0, 0)) for u, p in ((0.975, 0.004), (1.0, 0.021), (1.0, 0.01), (0.96, 0.02))]
-    [True, True, False, False]
-    """
-    idle, lost = used.utilisation - targets.utilisation, used.loss / targets.loss - 1
-    return idle >= -0.01 and lost <= 0.1 and (idle <= 0.01 or lost >= -0.1)
-
-
-def show(title: str, key: str, rows: list[Row], found: list[list[Line]]) -> Iterator[str]:
-    """Lines of a table in Markdown, and how `abs_log` fared."""
-    yield f"\n{title}; 95 % intervals by batch means over the second half of a run\n"
-    yield f"| {key} | buffer by | packets | of best | use, % | loss, % | wait, ms |"
-    yield "|---|---|---|---|---|---|---|"
-    met = possible = 0
-    for row, lines in zip(rows, found, strict=True):
-        value = row.flows if key == "flows" else row.capacity
-        for item in lines:
-            used, half = item.used, item.half
-            yield (
-                f"| {value} | {item.name} | {used.buffer:.0f} | {used.buffer / lines[-1].used.buffer:.2f} | "
-                f"{100 * used.utilisation:.1f} ± {100 * half.utilisation:.1f} | "
-                f"{100 * used.loss:.2f} ± {100 * half.loss:.2f} | {1e3 * used.wait:.0f} |"
-            )
-        possible += lines[-1].miss == 0
-        met += lines[-1].miss == 0 and any(item.name == OURS and meets(item.used) for item in lines)
-    yield f"\n{OURS} met its targets in {met} of {possible} rows that a fixed buffer can meet."
-
-
-def first(full: bool, runs: Callable[[Sequence[Scenario]], Sequence[Result]]) -> Iterator[str]:
-    """Table I: REM, which aims at 50 packets, in buffers of 100 and of 10."""
-    yield "\nTable I: REM aims at 50 packets; 20 flows, 10 Mb/s\n"
-    yield "| buffer | TCP | queue, packets | use, % | loss, % |"
-    yield "|---|---|---|---|---|"
-    end = 200.0 if full else 60.0
-    cases = [(buffer, name) for buffer in (100, 10) for name in LINUX_2_6_16 if name != "TCP-LP"]
-    for (buffer, name), result in zip(cases, runs([_rem(name, buffer, end) for buffer, name in cases]), strict=True):
-        window = (end / 2, end)
-        used = use(result.links, LINK, 1e7, window)
-        parts = batches(result.links, LINK, 1e7, window)
-        half = Use(*(half_width([part[i] for part in parts]) for i in range(len(Use._fields))))
-        yield (
-            f"| {buffer} | {name} | {used.queue:.1f} ± {half.queue:.1f} | "
-            f"{100 * used.utilisation:.1f} ± {100 * half.utilisation:.1f} | "
-            f"{100 * used.loss:.2f} ± {100 * half.loss:.2f} |"
+    def __init__(self, work: float) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        console = Console(stderr=True)
+        self._bar = Progress(
+            *columns,
+            console=console,
+            transient=True,
+            redirect_stdout=False,
+            speed_estimate_period=300,
+            disable=not console.is_terminal,
         )
+        self._task = self._bar.add_task("tables", total=work)
+        self._pool = ThreadPoolExecutor(os.cpu_count())
+        self._stopped = threading.Event()
+        self._done = 0.0
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stopped.set()
+        self._bar.stop()
+        self._pool.shutdown(cancel_futures=True)
+
+    def __call__(self, scenarios: Sequence[Scenario]) -> list[Result]:
+        """The results of scenarios in their order."""
+        return list(self._pool.map(self._run, scenarios))
+
+    def _run(self, scenario: Scenario) -> Result:
+        result = scenario.run(progress=self._check)
+        self._bar.advance(self._task, result.scenario["duration_s"] * result.scenario["links"][0]["capacity_bps"] / 1e6)
+        return result
+
+    def _check(self, _share: float) -> None:
+        if self._stopped.is_set():
+            raise KeyboardInterrupt
+
+    def print(self, *lines: str, work: float = 0.0) -> None:
+        """Prints lines to stdout; so much work is done with them, whatever it was estimated at."""
+        self._bar.stop()
+        print(*lines, sep="\n", flush=True)
+        if work:
+            self._done += work
+            self._bar.update(self._task, completed=self._done)
+        self._bar.start()
 
 
-def _rem(name: str, buffer: int, end: float) -> Scenario:
-    scenario = one_link(10, f"{buffer} packets", end, "20 ms").set("link.1.queue", {"rem": {"target": "50 packets"}})
-    rtt = {"uniform": ["30 ms", "50 ms"]}
-    law = marking(LINUX_2_6_16[name])
-    return scenario.flow("x", law, "A", "B", count=20, packet="1000 B", rtt=rtt)
+def tables(full: bool) -> dict[str, Table]:
+    """Tables II and III by their numbers."""
+    flows = {row.flows: row for row in buffer_rows.second() if full or row.flows in QUICK_FLOWS}
+    capacities = {row.capacity: row for row in buffer_rows.third() if full or row.capacity in QUICK_CAPACITIES}
+    return {
+        "II": Table(f"Table II: {buffer_rows.CAPACITY} Mb/s", "flows", flows),
+        "III": Table(f"Table III: {buffer_rows.FLOWS} flows", "Mb/s", capacities),
+    }
+
+
+def work_of_row(row: Row) -> float:
+    """What the links of a row can carry with one seed, Mb."""
+    rules, sizers = buffer_rows.ways(row)
+    return row.capacity * ((len(rules) + SEARCH) * row.rules + len(sizers) * row.sizers)
+
+
+def work_of_rem() -> float:
+    """The same of all of table I."""
+    runs = len(buffer_rows.REM_BUFFERS) * len(buffer_rows.REM_VARIANTS)
+    return runs * buffer_rows.REM_SECONDS * buffer_rows.REM_CAPACITY
+
+
+def how(seeds: Sequence[int]) -> str:
+    """What numbers and intervals are."""
+    if len(seeds) == 1:
+        return "one run, with seed 1; ±: 95 % intervals by batch means within the run, which know nothing of other runs"
+    return f"means over {len(seeds)} runs, with seeds 1 to {len(seeds)}; ±: 95 % intervals by Student's t over the runs"
+
+
+def cells(item: Line, best: Line) -> str:
+    """Buffer, use, loss and wait of a line, for a row in Markdown."""
+    used, half = item.used, item.half
+    buffer = f"{used.buffer:.0f}" + (f" ± {half.buffer:.0f}" if half.buffer > 0 else "")
+    use = f"{100 * used.utilisation:.1f} ± {100 * half.utilisation:.1f}"
+    loss = f"{100 * used.loss:.2f} ± {100 * half.loss:.2f}"
+    wait = f"{1e3 * used.wait:.0f} ± {1e3 * half.wait:.0f}"
+    return f"{buffer} | {used.buffer / best.used.buffer:.2f} | {use} | {loss} | {wait}"
+
+
+def judged(possible: Mapping[int, Mapping[str, Line]]) -> Iterator[str]:
+    """How often each met its targets, in words, of rows in which a fixed buffer can."""
+    single = [buffer_rows.meets(used) for lines in possible.values() for used in lines[OURS].each]
+    met = {
+        name: sum(buffer_rows.meets(lines[name].used) for lines in possible.values())
+        for name in next(iter(possible.values()), ())
+        if name != BEST
+    }
+    yield (
+        f"{OURS} met its targets in {met.pop(OURS, 0)} of {len(possible)} rows that a fixed buffer can meet, "
+        f"by means, and in {sum(single)} of {len(single)} single runs."
+    )
+    if met:
+        yield f"Of these rows the others met: {', '.join(f'{name} {count}' for name, count in met.items())}."
+
+
+def show(table: Table, workers: Workers, seeds: Sequence[int], gain: float | None) -> bool:
+    """Prints a table in Markdown, each row as soon as it is measured; whether `abs_log` met its targets."""
+    workers.print(f"\n{table.title}; {how(seeds)}\n")
+    workers.print(
+        f"| {table.key} | buffer by | packets | of best | use, % | loss, % | wait, ms |",
+        "|---|---|---|---|---|---|---|",
+    )
+    possible: dict[int, dict[str, Line]] = {}
+    for value, row in table.rows.items():
+        lines = buffer_rows.measure(row, workers, seeds, gain=gain)
+        rows = (f"| {value} | {item.name} | {cells(item, lines[BEST])} |" for item in lines.values())
+        workers.print(*rows, work=len(seeds) * work_of_row(row))
+        if lines[BEST].miss == 0:
+            possible[value] = lines
+    missed = [f"{value} {table.key}" for value, lines in possible.items() if not buffer_rows.meets(lines[OURS].used)]
+    workers.print("", *judged(possible), *([f"{OURS} missed them with {', '.join(missed)}."] if missed else []))
+    return not missed
+
+
+def show_rem(workers: Workers, seeds: Sequence[int]) -> None:
+    """Prints table I: REM in a buffer above and in one below what it aims at."""
+    aim = f"REM aims at {buffer_rows.REM_TARGET} packets"
+    workers.print(f"\nTable I: {aim}; {buffer_rows.REM_FLOWS} flows, {buffer_rows.REM_CAPACITY} Mb/s; {how(seeds)}\n")
+    workers.print("| buffer | TCP | queue, packets | use, % | loss, % |", "|---|---|---|---|---|")
+    for buffer in buffer_rows.REM_BUFFERS:
+        for name in buffer_rows.REM_VARIANTS:
+            results = workers([buffer_rows.rem(buffer, name).set("seed", seed) for seed in seeds])
+            _, used, half, *_ = line(name, results, LINK, buffer_rows.TARGETS)
+            workers.print(
+                f"| {buffer} | {name} | {used.queue:.1f} ± {half.queue:.1f} | "
+                f"{100 * used.utilisation:.1f} ± {100 * half.utilisation:.1f} | "
+                f"{100 * used.loss:.2f} ± {100 * half.loss:.2f} |",
+                work=len(seeds) * buffer_rows.REM_SECONDS * buffer_rows.REM_CAPACITY,
+            )
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the tables and prints them."""
-    parser = argparse.ArgumentParser(prog="python -m levelflow.buffer_tables", description=__doc__.split("\n")[0])
-    size = parser.add_mutually_exclusive_group()
-    size.add_argument("--quick", dest="full", action="store_false", help="three rows of each, shorter runs (default)")
-    size.add_argument("--full", action="store_true", help="every row")
-    parser.add_argument("--table", action="append", choices=("I", "II", "III"), help="only this one")
-    parser.add_argument("--gain", type=float, help="of abs_log, instead of its default")
-    options = parser.parse_args(arguments)
+    """Runs the tables and prints them; 1 if `abs_log` missed its targets in a row, 130 if interrupted."""
+    options = _options(arguments)
+    seeds = range(1, (options.seeds or (FULL_SEEDS if options.full else QUICK_SEEDS)) + 1)
     wanted = options.table or ["I", "II", "III"]
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
+    chosen = [table for name, table in tables(options.full).items() if name in wanted]
+    work = sum(work_of_row(row) for table in chosen for row in table.rows.values())
+    try:
+        with Workers(len(seeds) * (work + ("I" in wanted) * work_of_rem())) as workers:
+            if "I" in wanted:
+                show_rem(workers, seeds)
+            met = [show(table, workers, seeds, options.gain) for table in chosen]
+    except KeyboardInterrupt:
+        print("levelflow.buffer_tables: interrupted; the rows above are whole", file=sys.stderr)
+        return INTERRUPTED
+    return 0 if all(met) else 1
 
-        def runs(scenarios: Sequence[Scenario]) -> list[Result]:
-            return list(pool.map(lambda scenario: scenario.run(), scenarios))
 
-        def measured(rows: list[Row]) -> list[list[Line]]:
-            return [measure(row, runs, options.gain) for row in rows]
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m levelflow.buffer_tables",
+        description=f"{__doc__.splitlines()[0]} Exits with 1 if {OURS} misses its targets in a row.",
+    )
+    size = parser.add_mutually_exclusive_group()
+    size.add_argument("--quick", dest="full", action="store_false", help="three rows of tables II and III (default)")
+    size.add_argument("--full", action="store_true", help="every row")
+    many = f"runs of each, with seeds 1 to N (default {QUICK_SEEDS}; with --full {FULL_SEEDS})"
+    parser.add_argument("--seeds", type=_count, metavar="N", help=many)
+    parser.add_argument("--table", action="append", choices=("I", "II", "III"), help="only this one")
+    parser.add_argument("--gain", type=float, help=f"of {OURS}, instead of its default")
+    return parser.parse_args(arguments)
 
-        if "I" in wanted:
-            print(*first(options.full, runs), sep="\n", flush=True)
-        if "II" in wanted:
-            rows = second(options.full)
-            print(*show("Table II: 10 Mb/s", "flows", rows, measured(rows)), sep="\n", flush=True)
-        if "III" in wanted:
-            rows = third(options.full)
-            print(*show("Table III: 16 flows", "Mb/s", rows, measured(rows)), sep="\n", flush=True)
-    return 0
+
+def _count(text: str) -> int:
+    if not text.isdecimal() or not 1 <= int(text) <= 1000:
+        raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 1000")
+    return int(text)
 
 
 if __name__ == "__main__":

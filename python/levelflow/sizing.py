@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, NamedTuple
 from levelflow.claims.metrics.sizing import Use, batches, half_width, use
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
+    from levelflow.claims.metrics.series import Window
     from levelflow.results import Result
     from levelflow.scenario import Scenario
 
@@ -20,6 +21,9 @@ if TYPE_CHECKING:
 LARGEST = 20_000
 #: The search ends when the smallest buffer that meets the targets is known to this part.
 PRECISION = 0.05
+#: Names of what is compared.
+BDP, STANFORD, BSCL = "C R", "Stanford, 2 C R/sqrt(N)", "BSCL"
+PRINTED, OURS, BEST = "ABS as printed", "abs_log", "best fixed"
 
 
 class Targets(NamedTuple):
@@ -36,55 +40,93 @@ class Targets(NamedTuple):
 
 
 class Line(NamedTuple):
-    """What one way to size a buffer came to: means over the second half of a run, and half of their 95 % intervals."""
+    """What one way to size a buffer came to, over the second half of runs that differ in their seed alone.
+
+    Attributes:
+        name: of the rule or sizer.
+        used: means over the runs.
+        half: of their 95 % intervals: by Student's distribution over the runs; of a single run, by batch means.
+        miss: how far the means are from the targets.
+        each: every run, in the order of the seeds.
+    """
 
     name: str
     used: Use
     half: Use
     miss: float
+    each: tuple[Use, ...]
 
 
 def candidates(targets: Targets, largest: int = LARGEST) -> dict[str, object]:
     """The rules and sizers to compare, as values of a link's `buffer`."""
     words = {"utilisation": targets.utilisation, "loss": targets.loss, "largest": f"{largest} packets"}
-    rules: dict[str, object] = {"C R": {"thumb": {}}, "Stanford, 2 C R/sqrt(N)": {"stanford": {}}}
+    rules: dict[str, object] = {BDP: {"thumb": {}}, STANFORD: {"stanford": {}}}
     if targets.loss:
-        rules["BSCL"] = {"bscl": {"loss": targets.loss}}
-    return rules | {"ABS as printed": {"abs": words}, "abs_log": {"abs_log": words}}
+        rules[BSCL] = {"bscl": {"loss": targets.loss}}
+    return rules | {PRINTED: {"abs": words}, OURS: {"abs_log": words}}
 
 
-def with_buffer(scenario: Scenario, link: str, buffer: object) -> Scenario:
-    """A copy of a scenario in which a link has another buffer."""
-    return copy.deepcopy(scenario).set(f"link.{link}.buffer", buffer)
+def with_buffer(scenario: Scenario, link: str, buffer: object, seed: int | None = None) -> Scenario:
+    """A copy of a scenario in which a link has another buffer, and draws another seed if one is given."""
+    other = copy.deepcopy(scenario).set(f"link.{link}.buffer", buffer)
+    return other if seed is None else other.set("seed", seed)
 
 
-def compare(scenario: Scenario, link: str, targets: Targets, buffers: dict[str, object], runs: Runs) -> list[Line]:
-    """Runs a scenario once for each buffer; `runs` simulates several scenarios."""
-    results = runs([with_buffer(scenario, link, buffer) for buffer in buffers.values()])
-    return [line(name, result, link, targets) for name, result in zip(buffers, results, strict=True)]
+def compare(
+    scenario: Scenario,
+    link: str,
+    targets: Targets,
+    buffers: Mapping[str, object],
+    runs: Runs,
+    seeds: Sequence[int | None] = (None,),
+) -> list[Line]:
+    """Runs a scenario with each buffer and each seed, its own if none are given; `runs` simulates several scenarios."""
+    results = runs([with_buffer(scenario, link, buffer, seed) for buffer in buffers.values() for seed in seeds])
+    count = len(seeds)
+    return [line(name, results[i * count : (i + 1) * count], link, targets) for i, name in enumerate(buffers)]
 
 
-def line(name: str, result: Result, link: str, targets: Targets) -> Line:
-    """The means of a run over its second half."""
+def line(name: str, results: Sequence[Result], link: str, targets: Targets) -> Line:
+    """The means over the second halves of runs of the same traffic."""
+    each = tuple(_used(result, link) for result in results)
+    parts = each if len(results) > 1 else _used_in_parts(results[0], link)
+    used = Use(*(sum(column) / len(each) for column in zip(*each, strict=True)))
+    half = Use(*(half_width(column) for column in zip(*parts, strict=True)))
+    return Line(name, used, half, targets.miss(used), each)
+
+
+def _second_half(result: Result, link: str) -> tuple[float, Window]:
+    """Capacity of a link, bit/s, and the second half of a run."""
     link_of = next(item for item in result.scenario["links"] if item["name"] == link)
-    capacity, end = float(link_of["capacity_bps"]), float(result.scenario["duration_s"])
-    window = (end / 2, end)
-    used = use(result.links, link, capacity, window)
-    parts = batches(result.links, link, capacity, window)
-    half = Use(*(half_width([part[i] for part in parts]) for i in range(len(Use._fields))))
-    return Line(name, used, half, targets.miss(used))
+    end = float(result.scenario["duration_s"])
+    return float(link_of["capacity_bps"]), (end / 2, end)
 
 
-def best_fixed(scenario: Scenario, link: str, targets: Targets, runs: Runs, largest: int = LARGEST) -> Line:
+def _used(result: Result, link: str) -> Use:
+    return use(result.links, link, *_second_half(result, link))
+
+
+def _used_in_parts(result: Result, link: str) -> list[Use]:
+    return batches(result.links, link, *_second_half(result, link))
+
+
+def best_fixed(
+    scenario: Scenario,
+    link: str,
+    targets: Targets,
+    runs: Runs,
+    seeds: Sequence[int | None] = (None,),
+    largest: int = LARGEST,
+) -> Line:
     """The smallest buffer of fixed size that meets the targets, to 5 %; where none does, the one that misses least.
 
-    Use grows and loss falls with the buffer, as long as it is not so large that a run is over before it is full: the
-    search comes from below, then halves between what is too small and what is enough.
+    With several seeds, their mean is to meet them. Use grows and loss falls with the buffer, as long as it is not so
+    large that a run is over before it is full: the search comes from below, then halves between what is too small and
+    what is enough.
     """
 
     def of(size: int) -> Line:
-        result = runs([with_buffer(scenario, link, f"{size} packets")])[0]
-        return line("best fixed", result, link, targets)
+        return compare(scenario, link, targets, {BEST: f"{size} packets"}, runs, seeds)[0]
 
     lines, low, high = [of(1)], 1, 4
     while lines[-1].miss > 0 and low < largest:

@@ -1,14 +1,10 @@
 """REM with a buffer above and one below its target, for the senders of table I."""
 
+from levelflow.buffer_rows import REM_BUFFERS, REM_CAPACITY, REM_SECONDS, REM_VARIANTS, rem
 from levelflow.claims.metrics import sizing
-from levelflow.claims.sized import LINK, LINUX_2_6_16, marking, one_link
+from levelflow.claims.sized import LINK, marking
 from levelflow.claims.verdict import Noted
 
-C, FLOWS, PACKET = 10e6, 20, "1000 B"
-ORDER = ("Reno", "BIC", "CUBIC", "HSTCP", "STCP", "HTCP", "Westwood")
-RTT = {"uniform": ["30 ms", "50 ms"]}
-END = 200.0  # s
-BUFFERS = (100, 10)
 #: What the text does not give, otherwise: for Reno with 10 packets of buffer.
 OTHERWISE = {
     "with delayed answers": {"law": marking({"newreno": {"delayed_ack": True}})},
@@ -17,22 +13,13 @@ OTHERWISE = {
 }
 
 
-def scenario(name, buffer, law=None, packet=PACKET, rtt=RTT):
-    network = one_link(C / 1e6, f"{buffer} packets", END, "20 ms").set(
-        "link.1.queue", {"rem": {"target": "50 packets"}}
-    )
-    return network.flow("x", law or marking(LINUX_2_6_16[name]), "A", "B", count=FLOWS, packet=packet, rtt=rtt)
-
-
 def table(figure):
-    networks = [scenario(name, buffer) for buffer in BUFFERS for name in ORDER]
-    results = figure.runs([*networks, *(scenario("Reno", 10, **words) for words in OTHERWISE.values())])
-    used = [sizing.use(result.links, LINK, C, (END / 2, END)) for result in results]
-    return (
-        used[: len(ORDER)],
-        used[len(ORDER) : len(networks)],
-        dict(zip(OTHERWISE, used[len(networks) :], strict=True)),
-    )
+    networks = [rem(buffer, name) for buffer in REM_BUFFERS for name in REM_VARIANTS]
+    results = figure.runs([*networks, *(rem(REM_BUFFERS[1], "Reno", **words) for words in OTHERWISE.values())])
+    second_half = (REM_SECONDS / 2, REM_SECONDS)
+    used = [sizing.use(result.links, LINK, REM_CAPACITY * 1e6, second_half) for result in results]
+    count = len(REM_VARIANTS)
+    return used[:count], used[count : 2 * count], dict(zip(OTHERWISE, used[2 * count :], strict=True))
 
 
 def told(reno, otherwise):
@@ -57,8 +44,8 @@ def measure(figure):
 
 
 def plot(figure, canvas):
-    for axes, rows, buffer in zip(canvas.subplots(1, 2), table(figure)[:2], BUFFERS, strict=True):
-        axes.bar(ORDER, [used.queue for used in rows])
+    for axes, rows, buffer in zip(canvas.subplots(1, 2), table(figure)[:2], REM_BUFFERS, strict=True):
+        axes.bar(REM_VARIANTS, [used.queue for used in rows])
         for x, used in enumerate(rows):
             axes.text(x, used.queue, f"{100 * used.loss:.1f} %", ha="center", va="bottom", fontsize=8)
         axes.tick_params(axis="x", rotation=30)

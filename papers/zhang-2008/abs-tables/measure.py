@@ -1,61 +1,47 @@
 """Tables II and III, which the text lacks: buffer rules against the number of flows, and against capacity."""
 
-from levelflow.claims.sized import LINK, crowd, one_link
-from levelflow.claims.verdict import Against
-from levelflow.sizing import Targets, best_fixed, candidates, compare
+from levelflow import buffer_rows
+from levelflow.buffer_rows import CAPACITY, FLOWS, TARGETS
+from levelflow.claims.metrics import series, sizing
+from levelflow.claims.sized import LINK
+from levelflow.claims.verdict import Against, Noted, Seeds
+from levelflow.sizing import BDP, BEST, BSCL, OURS, PRINTED, STANFORD, with_buffer
 from levelflow.theory.buffers import bscl, harmonic_rtt, pipe, stanford
 
-TARGETS = Targets(0.98, 0.02)
-FLOWS = tuple(2**i for i in range(1, 11))
-CAPACITIES = tuple(2**i for i in range(11))  # Mb/s
-TEN, SIXTEEN = 10, 16
-BDP, STANFORD, BSCL, PRINTED, OURS, FIXED = (
-    "C R",
-    "Stanford, 2 C R/sqrt(N)",
-    "BSCL",
-    "ABS as printed",
-    "abs_log",
-    "best fixed",
-)
-SIZERS = (PRINTED, OURS)
-CROWD, SLOW = 256, 4000  # from so many flows on, seconds of abs_log
-
-
-def network(count, capacity, end):
-    return crowd(one_link(capacity, "1 BDP", end), count, (30, 30 + 2 * count))
-
-
-def row(figure, count, capacity, end, end_of_sizers):
-    """Lines of one row by their names."""
-    rules = candidates(TARGETS)
-    printed, ours = ({name: rules.pop(name)} for name in SIZERS)
-    slowest = SLOW if count >= CROWD else end_of_sizers
-    lines = [
-        one
-        for buffers, last in ((rules, end), (printed, end_of_sizers), (ours, slowest))
-        for one in compare(network(count, capacity, last), LINK, TARGETS, buffers, figure.runs)
-    ]
-    best = best_fixed(network(count, capacity, end), LINK, TARGETS, figure.runs)
-    return {one.name: one for one in (*lines, best)}
-
-
-def lasts(figure, capacity):
-    """Seconds of runs with fixed buffers, and of those with sizers."""
-    if figure.full:
-        return (200, 400) if capacity <= 256 else (100, 200)
-    return {128: (60, 150), 256: (40, 120), 512: (25, 80), 1024: (20, 60)}.get(capacity, (150, 400))
+NAMES = (BDP, STANFORD, BSCL, PRINTED, OURS)
+INTERVAL = 0.2  # s, of ABS as printed
 
 
 def tables(figure):
+    """Tables II and III: lines by name, by the value that a row has of its own."""
     if not hasattr(figure, "tables"):
-        second = {n: row(figure, n, TEN, 400 if figure.full or n >= CROWD else 200, 1000) for n in FLOWS}
-        third = {c: row(figure, SIXTEEN, c, *lasts(figure, c)) for c in CAPACITIES}
-        figure.tables = second, third
+        seeds = figure.seeds(5 if figure.full else 1)
+        names = (*NAMES, BEST) if figure.full else NAMES
+        figure.tables = tuple(
+            {value(row): buffer_rows.measure(row, figure.runs, seeds, names) for row in rows}
+            for rows, value in (
+                (buffer_rows.second(), lambda row: row.flows),
+                (buffer_rows.third(), lambda row: row.capacity),
+            )
+        )
     return figure.tables
 
 
 def of(table, names, keys, what):
-    return [getattr(table[key][name].used, what) for name in names for key in keys]
+    """Use, loss or buffer of some lines: one list per seed, or the list of the only one."""
+    lines = [table[key][name] for name in names for key in keys]
+    runs = [[getattr(used, what) for used in run] for run in zip(*(item.each for item in lines), strict=True)]
+    return Seeds(runs) if len(runs) > 1 else runs[0]
+
+
+def means(table, name, keys, what):
+    return [getattr(table[key][name].used, what) for key in keys]
+
+
+def told(table, name, keys, what="buffer", unit="packets", scale=1.0):
+    """Means of some lines in words."""
+    values = (f"{scale * value:.3g}" for value in means(table, name, keys, what))
+    return f"{name}: {', '.join(values)} {unit}"
 
 
 def rules(count, capacity):
@@ -63,51 +49,78 @@ def rules(count, capacity):
     return [room, float(stanford(room, count, 2.0)), float(bscl(room, count, TARGETS.loss))]
 
 
-def second(table):
+def mean_of_ratios(figure, row):
+    """What ABS as printed regulates: its loss in an interval, each of which counts alike; a share."""
+    _, sizers = buffer_rows.ways(row)
+    scenario = with_buffer(buffer_rows.network(row, row.sizers), LINK, sizers[PRINTED], 1)
+    links = figure.runs([scenario.set("sample", "200 ms")])[0].links
+    rows = series.select(links, "link", LINK, (row.sizers / 2, row.sizers))
+    arrived = rows["arrival_bps"].to_numpy() * INTERVAL / 8
+    return float((rows["dropped_bytes"].to_numpy()[arrived > 0] / arrived[arrived > 0]).mean())
+
+
+def rising(figure, row):
+    """How the loss of Stanford's rule goes on, in words."""
+    rules, _ = buffer_rows.ways(row)
+    links = figure.runs([with_buffer(buffer_rows.network(row, row.rules), LINK, rules[STANFORD], 1)])[0].links
+    windows = ((200, 400), (400, 600), (600, 1000), (1000, row.rules))
+    losses = (sizing.use(links, LINK, row.capacity * 1e6, window).loss for window in windows)
+    parts = (f"{100 * loss:.1f} % from {a:g} to {b:g} s" for loss, (a, b) in zip(losses, windows, strict=True))
+    return f"with seed 1: {', '.join(parts)}"
+
+
+def second(figure, table):
     small, large = (2, 4, 8), (128, 256, 512, 1024)
+    crowded = [row for row in buffer_rows.second() if row.flows in (512, 1024)]
+    ratios = ", ".join(f"{100 * mean_of_ratios(figure, row):.2f}" for row in crowded)
     return [
         of(table, (BDP, STANFORD), small, "utilisation"),
-        table[1024][STANFORD].used.loss,
-        of(table, (BDP, STANFORD), large, "utilisation"),
+        Noted(of(table, (STANFORD,), (1024,), "loss"), rising(figure, crowded[-1])),
+        Noted(of(table, (BDP, STANFORD), large, "utilisation"), told(table, STANFORD, large)),
         of(table, (BDP, STANFORD, BSCL), large, "loss"),
-        of(table, (BSCL,), small, "utilisation"),
-        of(table, (PRINTED,), (2, 4, 8, 16, 32), "utilisation"),
-        of(table, (PRINTED,), (64, *large), "loss"),
-        table[1024][PRINTED].used.buffer,
-        table[1024][PRINTED].used.wait,
-        rules(1024, TEN),
-        rules(16, TEN),
+        Noted(of(table, (BSCL,), small, "utilisation"), told(table, BSCL, small)),
+        Noted(
+            of(table, (PRINTED,), (2, 4, 8, 16, 32), "utilisation"),
+            f"{told(table, PRINTED, (2, 4, 8, 16, 32))}; {told(table, OURS, (2, 4, 8, 16, 32))}",
+        ),
+        Noted(
+            of(table, (PRINTED,), (64, *large), "loss"), f"its means of p(n) over intervals, 512 and 1024: {ratios} %"
+        ),
+        of(table, (PRINTED,), (1024,), "buffer"),
+        of(table, (PRINTED,), (1024,), "wait"),
+        rules(1024, CAPACITY),
+        rules(FLOWS, CAPACITY),
     ]
 
 
 def third(table):
-    slow, fast = (1, 2, 4), (256, 512, 1024)
+    slow, fast, every = (1, 2, 4), (256, 512, 1024), tuple(table)
     ratio = [table[c][name].used.buffer / table[c][PRINTED].used.buffer for name in (BDP, STANFORD) for c in fast]
     return [
         of(table, (BDP, STANFORD), slow, "loss"),
         of(table, (BDP, STANFORD), fast, "loss"),
         of(table, (BDP, STANFORD), fast, "utilisation"),
         ratio,
-        Against(of(table, (BSCL,), slow, "loss"), of(table, (BDP,), slow, "loss")),
-        of(table, (PRINTED,), CAPACITIES, "loss"),
-        of(table, (PRINTED,), CAPACITIES, "utilisation"),
-        rules(SIXTEEN, 256),
+        Against(means(table, BSCL, slow, "loss"), means(table, BDP, slow, "loss")),
+        of(table, (PRINTED,), every, "loss"),
+        Noted(of(table, (PRINTED,), every, "utilisation"), told(table, OURS, every, "utilisation", "% used", 100)),
+        rules(FLOWS, 256),
     ]
 
 
 def measure(figure):
     flows, capacities = tables(figure)
-    return {"abs-table2": second(flows), "abs-table3": third(capacities)}
+    return {"abs-table2": second(figure, flows), "abs-table3": third(capacities)}
 
 
 def plot(figure, canvas):
     canvas.set_size_inches(10, 8)
     grid = canvas.subplots(3, 2, sharex="col")
     for column, (table, label) in enumerate(zip(tables(figure), ("flows", "capacity (Mb/s)"), strict=True)):
-        for name in (BDP, STANFORD, BSCL, PRINTED, OURS, FIXED):
+        for name in next(iter(table.values())):
             lines = [row[name] for row in table.values()]
             style = {"marker": "o", "markersize": 3, "capsize": 2, "label": name}
-            style |= {"color": "black", "linestyle": "--"} if name == FIXED else {}
+            style |= {"color": "black", "linestyle": "--"} if name == BEST else {}
             for axes, what, scale in zip(
                 grid[:, column], ("buffer", "utilisation", "loss"), (1, 100, 100), strict=True
             ):
