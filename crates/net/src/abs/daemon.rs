@@ -159,7 +159,7 @@ impl Daemon {
             let now = Instant::now();
             let port = &mut self.ports[index];
             match &mut port.meter {
-                None => port.meter = Some(Meter::new(port.place.unit, port.place.frame, now, queue)),
+                None => port.meter = Some(Meter::new(&port.place, now, queue)),
                 Some(meter) if decides => {
                     let measured = meter.close(now, queue);
                     readings.push(self.decide(index, &measured, now));

@@ -10,6 +10,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use serde::{Deserialize, Serialize};
 
+use super::room::Spec;
 use crate::router::qdisc::{Device, Queue, raw, read};
 
 /// Attribute of a traffic-control message.
@@ -128,6 +129,8 @@ pub struct Share {
     pub rate: Rate,
     /// What it gets while others leave room.
     pub ceil: Rate,
+    /// What it counts of a packet.
+    pub spec: Spec,
 }
 
 impl Device {
@@ -210,7 +213,7 @@ fn share(class: &Found) -> Option<Share> {
     if class.queue.kind != "htb" {
         return None;
     }
-    let (mut rate, mut ceil) = (None, None);
+    let (mut rate, mut ceil, mut spec) = (None, None, Spec::default());
     for nla in NlasIterator::new(&class.options[..]).flatten() {
         let value = nla.value();
         let long = value.try_into().ok().map(u64::from_ne_bytes);
@@ -219,6 +222,7 @@ fn share(class: &Found) -> Option<Share> {
                 let word = |at: usize| Some(u32::from_ne_bytes(value.get(at..at + 4)?.try_into().ok()?));
                 rate = rate.or(word(8).map(u64::from));
                 ceil = ceil.or(word(20).map(u64::from));
+                spec = Spec::read(value);
             }
             HTB_RATE64 => rate = long,
             HTB_CEIL64 => ceil = long,
@@ -229,6 +233,7 @@ fn share(class: &Found) -> Option<Share> {
     Some(Share {
         rate: of(rate)?,
         ceil: of(ceil)?,
+        spec,
     })
 }
 

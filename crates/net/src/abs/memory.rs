@@ -125,9 +125,10 @@ mod tests {
             unit,
             frame: 1514,
             capacity: Rate::clamped(mbps * 1e6),
+            extra: 0,
             limit: 100,
             options: Vec::new(),
-            note: None,
+            notes: Vec::new(),
         }
     }
 

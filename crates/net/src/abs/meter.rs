@@ -5,13 +5,14 @@ use std::time::{Duration as Span, Instant};
 use levelflow_protocols::sizing::Load;
 use levelflow_units::{Bytes, Duration};
 
+use super::place::Place;
 use super::room::Unit;
 use crate::router::qdisc::Queue;
 
 /// What a queue did in an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// As sizers want it; what waits is a mean over the interval, in bytes, and what waits now, in packets.
+    /// As sizers want it, in bytes as the line counts them; what waits is a mean over the interval, in bytes, and what waits now, in packets.
     pub load: Load,
     /// Packets dropped.
     pub drops: u32,
@@ -22,6 +23,8 @@ pub struct Measured {
 pub struct Meter {
     unit: Unit,
     frame: u32,
+    /// Bytes of each packet that the line counts and the queue does not.
+    extra: u32,
     /// The latest reading, and those when this interval began.
     last: (Instant, Queue),
     first: (Instant, Queue),
@@ -34,11 +37,12 @@ pub struct Meter {
 impl Meter {
     /// Begins the first interval.
     #[must_use]
-    pub fn new(unit: Unit, frame: u32, now: Instant, queue: Queue) -> Self {
+    pub fn new(place: &Place, now: Instant, queue: Queue) -> Self {
         let at = (now, queue);
         Self {
-            unit,
-            frame,
+            unit: place.unit,
+            frame: place.frame,
+            extra: place.extra,
             last: at.clone(),
             first: at,
             waiting: 0.0,
@@ -49,7 +53,7 @@ impl Meter {
     /// A reading within an interval.
     pub fn sample(&mut self, now: Instant, queue: Queue) {
         let (then, before) = &self.last;
-        let mean = before.backlog.midpoint(queue.backlog) as f64;
+        let mean = self.waits(before).midpoint(self.waits(&queue)) as f64;
         self.waiting += mean * now.saturating_duration_since(*then).as_secs_f64();
         if let Some(size) = queue.backlog.checked_div(queue.packets.into()) {
             self.large = if size > self.frame.into() { size as f64 } else { 0.0 };
@@ -70,13 +74,14 @@ impl Meter {
         } else {
             first
         };
-        let sent = last.sent_bytes - first.sent_bytes;
+        let packets = last.sent_packets.wrapping_sub(first.sent_packets);
+        let sent = self.counted(last.sent_bytes - first.sent_bytes, packets);
         let drops = last.dropped_since(&first);
         let mean = |span: f64| if span > 0.0 { waiting / span } else { 0.0 };
         let load = Load {
             elapsed,
-            admitted: Bytes::new((sent + last.backlog).saturating_sub(first.backlog)),
-            dropped: Bytes::new((f64::from(drops) * self.size(sent, &first, &last)) as u64),
+            admitted: Bytes::new((sent + self.waits(&last)).saturating_sub(self.waits(&first))),
+            dropped: Bytes::new((f64::from(drops) * self.size(sent, packets)) as u64),
             sent: Bytes::new(sent),
             queue: Bytes::new(mean(elapsed.as_secs_f64()) as u64),
             packets: self.packets(&last),
@@ -84,15 +89,24 @@ impl Meter {
         Measured { load, drops }
     }
 
+    /// Bytes as the line counts them; a part of a stream becomes as many packets as a card will cut it into.
+    fn counted(&self, bytes: u64, packets: u32) -> u64 {
+        let packets = bytes.div_ceil(self.frame.into()).max(packets.into());
+        bytes.saturating_add(packets.saturating_mul(self.extra.into()))
+    }
+
+    fn waits(&self, queue: &Queue) -> u64 {
+        self.counted(queue.backlog, queue.packets)
+    }
+
     /// The kernel counts dropped packets, not their bytes: they are taken to be as large as those that were sent.
-    fn size(&self, sent: u64, first: &Queue, last: &Queue) -> f64 {
-        let packets = last.sent_packets.wrapping_sub(first.sent_packets);
+    fn size(&self, sent: u64, packets: u32) -> f64 {
         if self.large > 0.0 {
-            self.large
+            self.counted(self.large as u64, 1) as f64
         } else if packets > 0 {
             sent as f64 / f64::from(packets)
         } else {
-            self.frame.into()
+            self.counted(self.frame.into(), 1) as f64
         }
     }
 
@@ -115,11 +129,28 @@ fn length(span: Span) -> Duration {
 mod tests {
     use std::sync::LazyLock;
 
+    use levelflow_units::Rate;
+
     use super::*;
+    use crate::abs::kernel::Handle;
 
     fn at(ms: u64) -> Instant {
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);
         *START + Span::from_millis(ms)
+    }
+
+    fn place(unit: Unit, extra: u32) -> Place {
+        Place {
+            handle: Handle::ROOT,
+            kind: "pfifo".into(),
+            unit,
+            frame: 1514,
+            capacity: Rate::clamped(1e9),
+            extra,
+            limit: 100,
+            options: Vec::new(),
+            notes: Vec::new(),
+        }
     }
 
     fn queue(sent: (u64, u32), drops: u32, waiting: (u64, u32)) -> Queue {
@@ -136,7 +167,7 @@ mod tests {
 
     #[test]
     fn a_load_is_what_came_between_two_readings() {
-        let mut meter = Meter::new(Unit::Packets, 1514, at(0), queue((5000, 5), 7, (0, 0)));
+        let mut meter = Meter::new(&place(Unit::Packets, 0), at(0), queue((5000, 5), 7, (0, 0)));
         meter.sample(at(100), queue((6000, 6), 7, (2000, 2)));
         let seen = meter.close(at(200), queue((9000, 9), 9, (4000, 4)));
         assert_eq!(seen.drops, 2);
@@ -155,7 +186,7 @@ mod tests {
 
     #[test]
     fn counters_may_begin_again() {
-        let mut meter = Meter::new(Unit::Packets, 1514, at(0), queue((5000, 5), u32::MAX, (0, 0)));
+        let mut meter = Meter::new(&place(Unit::Packets, 0), at(0), queue((5000, 5), u32::MAX, (0, 0)));
         let seen = meter.close(at(100), queue((6000, 6), 1, (0, 0)));
         assert_eq!((seen.drops, seen.load.dropped.get()), (2, 2000), "after 2^32");
         let seen = meter.close(at(200), queue((1500, 1), 3, (0, 0)));
@@ -165,7 +196,7 @@ mod tests {
 
     #[test]
     fn parts_of_a_stream_that_will_be_cut_are_dropped_whole() {
-        let mut meter = Meter::new(Unit::Bytes, 1514, at(0), queue((0, 0), 0, (0, 0)));
+        let mut meter = Meter::new(&place(Unit::Bytes, 0), at(0), queue((0, 0), 0, (0, 0)));
         meter.sample(at(50), queue((64_000, 44), 0, (64_000, 2)));
         let seen = meter.close(at(100), queue((96_000, 66), 1, (0, 0)));
         assert_eq!(seen.load.dropped.get(), 32_000);
@@ -175,9 +206,35 @@ mod tests {
         assert_eq!(seen.load.dropped.get(), 1500);
     }
 
+    /// A card of 1 Gb/s sends 81274 frames of 1514 bytes a second, or 172651 of 700: 24 bytes more each.
+    #[test]
+    fn a_full_line_of_ethernet_is_used_to_all_of_it() {
+        for (size, packets) in [(1514, 8127_u32), (700, 17265)] {
+            let mut meter = Meter::new(&place(Unit::Packets, 24), at(0), queue((0, u32::MAX), 0, (0, 0)));
+            let sent = u64::from(packets) * size;
+            let load = meter
+                .close(at(100), queue((sent, packets - 1), 2, (10 * size, 10)))
+                .load;
+            assert!((load.sent.get() as f64 / 12.5e6 - 1.0).abs() < 2e-4, "{load:?}");
+            assert_eq!(load.admitted.get() - load.sent.get(), 10 * (size + 24));
+            assert_eq!(load.dropped.get(), 2 * (size + 24));
+            assert_eq!(load.queue.get(), 5 * (size + 24));
+        }
+    }
+
+    #[test]
+    fn a_part_of_a_stream_is_cut_into_frames() {
+        let mut meter = Meter::new(&place(Unit::Packets, 24), at(0), queue((0, 0), 0, (0, 0)));
+        let load = meter.close(at(100), queue((0, 0), 1, (15_140, 1))).load;
+        assert_eq!(load.dropped.get(), 15_380, "ten frames");
+        let mut meter = Meter::new(&place(Unit::Packets, 24), at(0), queue((0, 0), 0, (0, 0)));
+        let load = meter.close(at(100), queue((0, 0), 1, (0, 0))).load;
+        assert_eq!(load.dropped.get(), 1538, "the largest frame, as far as is known");
+    }
+
     #[test]
     fn where_nothing_was_sent_a_drop_is_the_largest_packet() {
-        let mut meter = Meter::new(Unit::Packets, 1514, at(0), queue((0, 0), 0, (0, 0)));
+        let mut meter = Meter::new(&place(Unit::Packets, 0), at(0), queue((0, 0), 0, (0, 0)));
         assert_eq!(meter.close(at(100), queue((0, 0), 1, (0, 0))).load.dropped.get(), 1514);
         assert_eq!(meter.close(at(100), queue((0, 0), 1, (0, 0))).load.elapsed.as_ps(), 0);
     }

@@ -7,9 +7,9 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 
 use super::kernel::{Found, Handle};
+use super::line;
 use super::room::{Unit, limit_of};
 use crate::Error;
-use crate::router::live::rate;
 use crate::router::qdisc::Device;
 
 /// What Ethernet puts before a packet.
@@ -30,12 +30,14 @@ pub struct Place {
     pub frame: u32,
     /// Rate of the line behind it.
     pub capacity: Rate,
+    /// Bytes of each packet that count at that rate, and that the queue does not count.
+    pub extra: u32,
     /// The limit that was found.
     pub limit: u32,
     /// Its options as they were found.
     pub options: Vec<u8>,
-    /// What people should know of the capacity.
-    pub note: Option<String>,
+    /// What people should know of the line.
+    pub notes: Vec<String>,
 }
 
 /// Finds the queue at the root of a device, or the one that is named by its handle or class.
@@ -54,8 +56,10 @@ pub fn find(device: &mut Device, at: Option<Handle>, capacity: Option<Rate>) -> 
     let Some((unit, limit)) = settable.filter(|_| found.handle.major > 0) else {
         return Err(unsupported(device, &found));
     };
-    let (line, note) = line(device, &found)?;
-    let capacity = capacity.or(line).filter(|c| c.bps() > 0.0).ok_or_else(|| {
+    let line = line::behind(device, &found)?;
+    // A rate that people give is one of bytes as the queue counts them.
+    let extra = if capacity.is_some() { 0 } else { line.extra };
+    let capacity = capacity.or(line.rate).filter(|c| c.bps() > 0.0).ok_or_else(|| {
         Error::input(format!(
             "--capacity: the kernel does not say what {} can carry; give it, such as \"100 Mb/s\"",
             device.name
@@ -67,9 +71,10 @@ pub fn find(device: &mut Device, at: Option<Handle>, capacity: Option<Rate>) -> 
         unit,
         frame: mtu(device).unwrap_or(USUAL_MTU).saturating_add(ETHERNET),
         capacity,
+        extra,
         limit,
         options: found.options,
-        note,
+        notes: line.notes,
     })
 }
 
@@ -123,34 +128,6 @@ fn inside(device: &mut Device, found: Found) -> Result<Found, Error> {
     };
     let inner = device.queue_at(only).map_err(|e| failed(device, &e))?;
     Ok(inner.unwrap_or(found))
-}
-
-/// The rate of the line behind a queue: its own, that of the filter or class that it hangs at, or that of the hardware.
-fn line(device: &mut Device, found: &Found) -> Result<(Option<Rate>, Option<String>), Error> {
-    if found.queue.rate.is_some() {
-        return Ok((found.queue.rate, None));
-    }
-    if found.parent == Handle::ROOT {
-        return Ok((device.hardware_rate(), None));
-    }
-    let above = device.queue_of(found.parent.queue()).map_err(|e| failed(device, &e))?;
-    match above.queue.kind.as_str() {
-        "htb" => {
-            let share = device.share_of(found.parent).map_err(|e| failed(device, &e))?;
-            let Some(share) = share else { return Ok((None, None)) };
-            let more = (share.ceil.bps() > share.rate.bps()).then(|| {
-                format!(
-                    "class {} may borrow up to {}; what counts is its own {} (--capacity says otherwise)",
-                    found.parent,
-                    rate(share.ceil.bps()),
-                    rate(share.rate.bps())
-                )
-            });
-            Ok((Some(share.rate), more))
-        }
-        "tbf" => Ok((above.queue.rate, None)),
-        _ => Ok((device.hardware_rate(), None)),
-    }
 }
 
 fn mtu(device: &mut Device) -> Option<u32> {

@@ -27,6 +27,36 @@ const ETHERNET: u8 = 1;
 /// Nanoseconds of a tick.
 const TICK: u64 = 64;
 
+/// What a shaper counts of a packet besides its bytes in the queue.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Spec {
+    /// Bytes more of each (`overhead`).
+    pub overhead: u16,
+    /// Whether it rounds to cells of ATM (`linklayer atm`).
+    pub cells: bool,
+}
+
+impl Spec {
+    /// Of `struct tc_ratespec`; what is too short says nothing.
+    #[must_use]
+    pub fn read(rate: &[u8]) -> Self {
+        let Some(overhead) = rate.get(OVERHEAD..OVERHEAD + 2) else {
+            return Self::default();
+        };
+        Self {
+            overhead: u16::from_ne_bytes([overhead[0], overhead[1]]),
+            cells: rate[LAYER] > ETHERNET,
+        }
+    }
+}
+
+/// What the rate of a token bucket filter counts.
+#[must_use]
+pub fn spec_of(options: &[u8]) -> Spec {
+    let all = attributes(options).unwrap_or_default();
+    parms(&all).map_or_else(Spec::default, |parms| Spec::read(&parms[RATE..]))
+}
+
 /// What a queue's limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -147,7 +177,7 @@ pub fn same_but_limit(kind: &str, one: &[u8], other: &[u8]) -> bool {
 ///
 /// A dump has only the time that it takes, in ticks. The largest burst of so many ticks lets pass all that passed before.
 fn burst(all: &[(u16, Vec<u8>)], bucket: &[u8], rate64: u16, rate: usize, ticks: usize) -> Option<u32> {
-    let plain = bucket[rate + LAYER] <= ETHERNET && bucket[rate + OVERHEAD..rate + OVERHEAD + 2] == [0, 0];
+    let plain = Spec::read(&bucket[rate..]) == Spec::default();
     let exact = all.iter().find(|(kind, _)| *kind == rate64);
     let exact = exact.and_then(|(_, value)| Some(u64::from_ne_bytes(value.as_slice().try_into().ok()?)));
     let speed = exact.unwrap_or(word(bucket, rate + SPEED)?.into());
@@ -202,6 +232,17 @@ mod tests {
             9_u32.to_ne_bytes()
         );
         assert_eq!(with_limit("sfq", &[0; 64], 9), None);
+    }
+
+    #[test]
+    fn a_shaper_says_what_it_counts() {
+        assert_eq!(spec_of(&bucket()), Spec::default());
+        let mut other = bucket();
+        other[4 + LAYER] = 2;
+        other[4 + OVERHEAD..6 + OVERHEAD].copy_from_slice(&300_u16.to_ne_bytes());
+        let (overhead, cells) = (300, true);
+        assert_eq!(spec_of(&other), Spec { overhead, cells });
+        assert_eq!(spec_of(&[]), Spec::default());
     }
 
     #[test]

@@ -100,7 +100,8 @@ struct Run {
     /// and what they want beyond it is divided max-min fairly by capacity.
     #[arg(long, value_name = "SIZE")]
     memory: Option<Buffer>,
-    /// Rate of the line [default: that of the tbf or htb class behind the queue, or of the hardware].
+    /// Rate of the line, in bytes as the queue counts them [default: that of the tbf or htb class behind the queue with its
+    /// overhead, or of the hardware with the 24 bytes that Ethernet adds to a packet].
     #[arg(long, value_name = "RATE")]
     capacity: Option<Rate>,
     /// Says what it would set next, and sets nothing. Needs no privileges.
@@ -264,7 +265,7 @@ impl Run {
                 self.every,
                 if self.dry_run { "; nothing is set" } else { "" }
             ));
-            if let Some(note) = &place.note {
+            for note in &place.notes {
                 say(note);
             }
         }
@@ -436,7 +437,8 @@ impl Log {
             let place = &port.place;
             json!({
                 "qdisc": place.handle, "kind": place.kind, "limit": place.limit, "frame": place.frame,
-                "capacity": place.capacity.bps(), "buffer": port.control.buffer, "least": port.control.least(),
+                "capacity": place.capacity.bps(), "extra": place.extra, "buffer": port.control.buffer,
+                "least": port.control.least(),
             })
         });
         let memory = daemon.memory().map(Memory::text);

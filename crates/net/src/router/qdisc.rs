@@ -148,6 +148,12 @@ impl Device {
         Rate::new(f64::from(number("speed")?) * 1e6).filter(|rate| rate.bps() > 0.0)
     }
 
+    /// Whether frames of Ethernet leave it.
+    pub(crate) fn is_ethernet(&self) -> bool {
+        let kind = fs::read_to_string(Path::new("/sys/class/net").join(&self.name).join("type"));
+        kind.is_ok_and(|kind| kind.trim() == "1")
+    }
+
     /// Asks the kernel one thing, or tells it; `None` if it only confirms.
     pub(crate) fn ask(&mut self, question: RouteNetlinkMessage) -> io::Result<Option<RouteNetlinkMessage>> {
         // Without an echo, the kernel tells only others about the queue that we ask for.
