@@ -1,5 +1,6 @@
 """Buffer rules and sizers in the engine, against theory and against fixed buffers."""
 
+import itertools
 import math
 
 import polars as pl
@@ -103,6 +104,31 @@ def test_abs_in_logarithms_meets_the_target_of_loss(initial, count):
     assert around[0] > 0.02 > around[1]
 
 
+@pytest.mark.parametrize(("flows", "first"), [(16, 1600), (16, 16), (2, 200), (2, 2)])
+def test_ten_times_too_large_or_small_a_buffer_comes_to_its_target_in_time(flows, first):
+    rows = bottleneck({"abs_log": {"initial": f"{first} packets"}}, "400 s", flows).run().links
+    buffer = rows.filter(pl.col("link") == "A->B").sort("t")["buffer_packets"].to_numpy()
+    rest = buffer[200:].mean()
+    assert max(first / rest, rest / first) > 5
+    assert buffer[80:100].mean() == pytest.approx(rest, rel=0.5)
+
+
+def test_a_fall_is_fast_until_it_has_ended_too_low():
+    sizer = Sizer("abs_log", CAPACITY, {"utilisation": 0, "loss": 0.02, "initial": "1000 packets"})
+
+    def step(loss):
+        before, full = sizer.packets, int(CAPACITY / 8 * 5)
+        sizer.close(5, full - int(loss * full), int(loss * full), full)
+        return math.log(sizer.packets / before)
+
+    falls = []
+    for _ in range(6):
+        falls.append(step(0.0199))
+        step(0.0201)
+    ratios = [first / second for first, second in itertools.pairwise(falls)]
+    assert ratios == pytest.approx([2, 2, 2, 1.25, 1], rel=0.05)
+
+
 @pytest.mark.parametrize("initial", [2, 200])
 def test_abs_in_logarithms_meets_the_target_of_utilisation(initial):
     sizer = {"abs_log": {"utilisation": 0.95, "loss": 0, "initial": f"{initial} packets"}}
@@ -136,9 +162,12 @@ def test_a_target_of_delay_is_met_by_traffic_of_which_half_listens():
 
 @given(st.lists(st.tuples(st.floats(0.3, 1.0), st.floats(0.001, 0.06)), min_size=1, max_size=12))
 def test_the_buffer_moves_by_exactly_what_was_missed(loads):
-    """The proof in docs/concepts/adaptive-buffers.md: with cycles that end, and steps and bounds that are not met."""
+    """The proof in docs/concepts/adaptive-buffers.md: cycles end, the haste is over, steps and bounds are not met."""
     target, rtt, gain, elapsed = 0.02, 0.1, 0.02, 5.0
     sizer = Sizer("abs_log", CAPACITY, {"utilisation": 0, "loss": target, "gain": gain, "initial": "1000 packets"})
+    full = int(CAPACITY / 8 * elapsed)
+    for loss in [0.019, 0.021] * 4:
+        sizer.close(elapsed, full - int(loss * full), int(loss * full), full)
     start, missed = sizer.packets, 0.0
     for used, loss in loads:
         arrived = int(CAPACITY / 8 * elapsed * used)
@@ -153,6 +182,18 @@ def test_an_idle_port_keeps_its_buffer():
     scenario = Scenario("idle", "100 s").link("A", "B", "10 Mb/s", "1 ms", buffer={"abs_log": {"loss": 0}}, duplex=True)
     scenario.set("link.A->B.reverse", {"buffer": "unlimited"}).flow("x", {"cbr": {"rate": "5 Mb/s"}}, "A", "B")
     assert set(scenario.run().links.filter(pl.col("link") == "A->B")["buffer_packets"]) == {100.0}
+
+
+def test_a_line_that_lacks_traffic_does_not_fill_its_memory():
+    """Half its capacity in short flows, some of which are dropped: twice the rule of thumb, and ten packets."""
+    sizer = {"abs_log": {"utilisation": 0.95, "loss": 0, "initial": "50 packets"}}
+    scenario = Scenario("idle", "300 s", sample="1 s")
+    scenario.link("A", "B", "10 Mb/s", "10 ms", buffer=sizer, duplex=True, reverse={"buffer": "unlimited"})
+    scenario.flow("x", "cubic", "A", "B", packet="1500 B", rtt="50 ms", size="300 kB", arrivals={"poisson": "2 /s"})
+    rows = scenario.run().links.filter(pl.col("link") == "A->B")
+    assert rows["dropped_bytes"].sum() > 0
+    assert rows["throughput_bps"].mean() < 0.6 * CAPACITY
+    assert rows["buffer_packets"].max() == int(2 * buffers.pipe(CAPACITY, 0.1) + 10)
 
 
 @pytest.mark.parametrize(

@@ -104,6 +104,7 @@ pub trait Sizer: Clone + Debug + PartialEq {
     fn on_interval(&mut self, params: &Self::Params, load: &Load);
     /// Packets that the port may hold, at least 1; a fraction has no room for a packet.
     fn packets(&self) -> f64;
-    /// The port got fewer packets than that: its [memory](memory) is shared. What a sizer asks for should not run away then.
+    /// The port got another room than that: less where its [memory](memory) is shared, more where its owner keeps some at least.
+    /// What a sizer asks for should not run away then.
     fn on_grant(&mut self, _params: &Self::Params, _packets: f64) {}
 }

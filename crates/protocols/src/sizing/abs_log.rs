@@ -25,12 +25,17 @@
 //! [`LARGEST_GAIN_P`] in a sawtooth, which at a loss of `p*` lasts `sqrt(2/(3 p*))` round trips. `R` of `b_u` is at least so large
 //! that [`LARGEST_GAIN_U`] acts from drop to drop in the mean, unless the line has not been idle for [`CALM`] of those times.
 //!
-//! A port that drops nothing is not filled, and room that nobody fills changes nothing: `b_u` waits for a drop before it
-//! grows.
+//! A buffer that is too large misses its target by nothing but what is allowed, so its way down is long. It falls with a gain of
+//! [`HASTE`], which is halved each time that a fall has ended too low, until it is `k` (after Kesten, Accelerated stochastic
+//! approximation, 1958). Until then more may be lost than on target.
 //!
-//! A buffer that shrinks below what waits would drop all that arrives. So it follows the queue down; and if there is a target of
-//! delay, it falls by [`FALL`] in a round trip through a queue that what arrives keeps full, so at most that part of the line is
-//! dropped for it. Such losses count as all others do.
+//! A port that drops nothing is not filled, and room that nobody fills changes nothing: `b_u` waits for a drop before it
+//! grows. Nor does it help a line that is idle for want of traffic, if a short flow is dropped now and then: by the rule of thumb
+//! windows that halve need `C R`, so `b_u` is at most [`PIPES`] of that and [`SPARE`] packets.
+//!
+//! A buffer that shrinks below what waits would drop all that arrives. So it follows the queue down, and what is wanted waits for
+//! it; and if there is a target of delay, it falls by [`FALL`] in a round trip through a queue that what arrives keeps full, so at
+//! most that part of the line is dropped for it. Such losses count as all others do.
 //!
 //! `docs/concepts/adaptive-buffers.md` has the proof, and runs beside the printed controllers.
 
@@ -53,8 +58,14 @@ const LARGEST_GAIN_P: f64 = 0.25;
 const CALM: f64 = 20.0;
 /// Part of the last time between drops in their mean.
 const NEWEST: f64 = 0.125;
+/// `C R` in the largest buffer that a target of use can need; two, as `R` is known roughly.
+const PIPES: f64 = 2.0;
+/// Packets more than that, with which windows are large enough to recover without a timeout.
+const SPARE: f64 = 10.0;
 /// Largest factor by which a buffer changes in a cycle.
 const LARGEST_STEP: f64 = 2.0;
+/// Gain of a fall, before the first that ended too low.
+const HASTE: f64 = 0.2;
 /// The buffer that does not rule stays within this factor, so that it can take over.
 const BEHIND: f64 = 4.0;
 /// Part by which a buffer that is too large falls in a round trip, if the queue does not.
@@ -151,6 +162,10 @@ struct Control {
     /// Seconds.
     missed: f64,
     cycle: f64,
+    /// Gain of falls, where it is more than the usual one.
+    haste: f64,
+    /// Whether the last step that was not zero went down.
+    falls: bool,
 }
 
 impl Control {
@@ -159,6 +174,8 @@ impl Control {
             buffer,
             missed: 0.0,
             cycle: 0.0,
+            haste: HASTE,
+            falls: false,
         }
     }
 
@@ -169,8 +186,9 @@ impl Control {
 
     /// Applies what was missed. Of what is more than the largest step as much stays for the next cycle as a step can do, and
     /// nothing of what is beyond the bounds.
-    fn apply(&mut self, params: &AbsLogParams, gain: f64, scale: Scale) {
+    fn apply(&mut self, gain: f64, scale: Scale, largest: f64) {
         self.cycle = 0.0;
+        let gain = self.hasty(gain);
         let seconds = |packets: f64| scale.seconds(packets);
         let before = seconds(self.buffer);
         let (most, least) = (
@@ -181,12 +199,27 @@ impl Control {
         let step = wanted.clamp(least, most);
         self.missed = (wanted - step).clamp(least, most) / gain;
         if before + step <= seconds(1.0) {
-            *self = Self::new(1.0);
-        } else if before + step >= seconds(params.largest) {
-            *self = Self::new(params.largest);
+            self.buffer = 1.0;
+            self.missed = 0.0;
+        } else if before + step >= seconds(largest) {
+            self.buffer = largest;
+            self.missed = 0.0;
         } else {
-            self.buffer = scale.packets(before + step).clamp(1.0, params.largest);
+            self.buffer = scale.packets(before + step).clamp(1.0, largest);
         }
+    }
+
+    /// The gain of what was missed, which is more for a fall until some of them have ended too low.
+    fn hasty(&mut self, gain: f64) -> f64 {
+        if self.missed < 0.0 {
+            self.falls = true;
+            return self.haste.max(gain);
+        }
+        if self.missed > 0.0 && self.falls {
+            self.falls = false;
+            self.haste /= 2.0;
+        }
+        gain
     }
 
     fn at_least(&mut self, packets: f64) {
@@ -268,7 +301,8 @@ impl AbsLog {
         let control = &mut self.utilisation;
         control.add(cycle.elapsed, missed / allowed);
         if control.cycle >= lasts && (cycle.drops || control.missed <= 0.0) {
-            control.apply(params, params.gain, scale);
+            let needs = PIPES * params.rtt / scale.packet + SPARE;
+            control.apply(params.gain, scale, params.largest.min(needs));
         }
     }
 
@@ -279,7 +313,7 @@ impl AbsLog {
         if self.loss.cycle >= cycle.lasts {
             // A sawtooth that loses p* lasts sqrt(2/(3 p*)) round trips.
             let gain = params.gain.min(LARGEST_GAIN_P * libm::sqrt(1.5 * params.loss));
-            self.loss.apply(params, gain, cycle.scale);
+            self.loss.apply(gain, cycle.scale, params.largest);
         }
     }
 
@@ -288,7 +322,7 @@ impl AbsLog {
         let missed = (params.delay - wait) / params.delay * cycle.elapsed;
         self.delay.add(cycle.elapsed, missed);
         if self.delay.cycle >= cycle.lasts {
-            self.delay.apply(params, params.gain, cycle.scale);
+            self.delay.apply(params.gain, cycle.scale, params.largest);
         }
     }
 
@@ -308,11 +342,13 @@ impl AbsLog {
 
     fn keep_up(&mut self, params: &AbsLogParams) {
         let wanted = self.wanted();
+        // What is measured while the queue drains is not due to what is wanted.
+        let least = (wanted / BEHIND).max(self.room / LARGEST_STEP);
         if params.utilisation > 0.0 {
-            self.utilisation.at_least(wanted / BEHIND);
+            self.utilisation.at_least(least);
         }
         if params.loss > 0.0 {
-            self.loss.at_least(wanted / BEHIND);
+            self.loss.at_least(least);
         }
         if params.delay > 0.0 {
             self.delay.at_most(wanted * BEHIND);
@@ -420,6 +456,7 @@ impl Sizer for AbsLog {
         ];
         for (target, control) in controls {
             if target > 0.0 {
+                control.at_least(packets / BEHIND);
                 control.at_most(most);
             }
         }
