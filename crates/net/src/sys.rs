@@ -114,6 +114,29 @@ fn set<T>(socket: BorrowedFd<'_>, level: i32, option: i32, value: &T) -> io::Res
     }
 }
 
+/// The number of a socket's network namespace, which no other one gets until the machine starts anew.
+///
+/// # Errors
+/// When the kernel is older than 5.14.
+pub fn namespace_cookie(socket: BorrowedFd<'_>) -> io::Result<u64> {
+    let (mut cookie, mut length) = (0_u64, size_of::<u64>() as libc::socklen_t);
+    // SAFETY: pointer and length are those of a live number, which the kernel fills.
+    let result = unsafe {
+        libc::getsockopt(
+            socket.as_raw_fd(),
+            libc::SOL_SOCKET,
+            libc::SO_NETNS_COOKIE,
+            (&raw mut cookie).cast(),
+            &raw mut length,
+        )
+    };
+    if result == 0 {
+        Ok(cookie)
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
 /// What the kernel says of a TCP connection.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TcpState {

@@ -3,7 +3,7 @@
 //!
 //! [`room`] reads and writes limits as bytes, [`kernel`] finds queues and sets them by netlink, [`line`] says what they lead to; [`meter`] makes loads of
 //! counters, [`control`] decides, [`memory`] divides what several share, all without clock or socket; [`undo`] remembers what to
-//! restore; [`daemon`] does it in real time.
+//! restore, and with [`origin`] whether that is still there; [`daemon`] does it in real time.
 
 pub mod control;
 pub mod daemon;
@@ -12,6 +12,7 @@ pub mod line;
 pub mod memory;
 pub mod meter;
 pub mod metrics;
+pub mod origin;
 pub mod place;
 pub mod reading;
 pub mod room;

@@ -2,12 +2,13 @@
 
 use std::fs;
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::ABS;
 use super::kernel::{Found, Handle};
+use super::origin::Origin;
 use super::place::{Place, failed};
 use super::room::{Unit, limit_of, same_but_limit, with_limit};
 use crate::Error;
@@ -31,6 +32,8 @@ pub struct Was {
 /// All queues of a device whose limits were set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undo {
+    /// Namespace of the device.
+    origin: Origin,
     /// Number of the device, which a new one of the same name does not have.
     index: u32,
     queues: Vec<Was>,
@@ -114,6 +117,7 @@ impl Undo {
     /// When the file can't be written.
     pub fn begin(device: &Device, places: &[Place]) -> Result<Self, Error> {
         let undo = Self {
+            origin: Origin::here(),
             index: device.index,
             queues: places.iter().map(Was::of).collect(),
             file: file(&device.name),
@@ -122,11 +126,24 @@ impl Undo {
         Ok(undo)
     }
 
-    /// What a program that was killed left to restore.
+    /// What a program that was killed left to restore at that device. Removes what others left that nobody can restore any more.
     #[must_use]
     pub fn left(device: &str) -> Option<Self> {
-        let file = file(device);
-        let undo: Self = serde_json::from_slice(&fs::read(&file).ok()?).ok()?;
+        let here = Origin::here();
+        sweep(&state::directory(), &here, |index| {
+            nix::net::if_::if_indextoname(index).is_ok()
+        });
+        let undo = Self::read(&file(device))?;
+        if undo.origin == here {
+            return Some(undo);
+        }
+        undo.forget();
+        None
+    }
+
+    fn read(file: &Path) -> Option<Self> {
+        let undo: Self = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+        let file = file.to_owned();
         Some(Self { file, ..undo })
     }
 
@@ -168,6 +185,21 @@ impl Undo {
     /// Forgets them as they are.
     pub fn forget(self) {
         let _ = fs::remove_file(&self.file);
+    }
+}
+
+/// Removes files of namespaces that are gone, and those of this one whose device is.
+fn sweep(directory: &Path, here: &Origin, is_there: impl Fn(u32) -> bool) {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    for file in entries.map(|entry| entry.path()) {
+        let ours = |name: &str| name.starts_with(ABS.name) && name.ends_with(".undo");
+        if !file.file_name().and_then(|name| name.to_str()).is_some_and(ours) {
+            continue;
+        }
+        let stale = |undo: &Undo| undo.origin.is_gone(here) || (undo.origin == *here && !is_there(undo.index));
+        if let Some(undo) = Undo::read(&file).filter(stale) {
+            undo.forget();
+        }
     }
 }
 
@@ -249,9 +281,45 @@ mod tests {
     }
 
     #[test]
+    fn what_nobody_can_restore_is_forgotten() {
+        let (directory, here) = (tempfile::tempdir().unwrap(), Origin::here());
+        let gone: Origin = {
+            let mut text = serde_json::to_value(&here).unwrap();
+            text["boot"] = "another".into();
+            serde_json::from_value(text).unwrap()
+        };
+        for (name, origin, index) in [("there", &here, 7), ("taken", &here, 8), ("gone", &gone, 7)] {
+            let undo = Undo {
+                origin: origin.clone(),
+                index,
+                queues: vec![was(100)],
+                file: directory.path().join(format!("abs-1-{name}.undo")),
+            };
+            undo.write().unwrap();
+        }
+        for other in ["abs-1-eth0.lock", "router-1-eth0.undo", "abs-1-broken.undo"] {
+            fs::write(directory.path().join(other), "{}").unwrap();
+        }
+        sweep(directory.path(), &here, |index| index == 7);
+        let left = fs::read_dir(directory.path()).unwrap();
+        let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(
+            left,
+            [
+                "abs-1-broken.undo",
+                "abs-1-eth0.lock",
+                "abs-1-there.undo",
+                "router-1-eth0.undo"
+            ]
+        );
+    }
+
+    #[test]
     fn a_file_says_what_was_there() {
         let directory = tempfile::tempdir().unwrap();
         let mut undo = Undo {
+            origin: Origin::here(),
             index: 7,
             queues: vec![was(100)],
             file: directory.path().join("abs-1-eth0.undo"),

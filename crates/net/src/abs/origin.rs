@@ -1,0 +1,116 @@
+//! Where a file of undo comes from: files outlive the namespaces that they speak of, whose names in the file system are used again.
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd as _;
+use std::os::unix::fs::MetadataExt as _;
+use std::os::unix::net::UnixDatagram;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+
+use crate::router::state;
+use crate::sys;
+
+/// A network namespace, for good.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Origin {
+    /// Which start of the machine.
+    boot: String,
+    /// Network namespace, as in `/proc/self/ns/net`; another one may get that number later.
+    namespace: u64,
+    /// A number that no other namespace gets until the machine starts anew; Linux 5.14 has it.
+    cookie: Option<u64>,
+    /// Namespace of processes: whoever is in another one does not see who is in this network namespace.
+    processes: u64,
+}
+
+impl Origin {
+    /// The namespace of this thread.
+    #[must_use]
+    pub fn here() -> Self {
+        let cookie = UnixDatagram::unbound().and_then(|socket| sys::namespace_cookie(socket.as_fd()));
+        Self {
+            boot: fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
+            namespace: state::namespace(),
+            cookie: cookie.ok(),
+            processes: fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino()),
+        }
+    }
+
+    /// Whether the namespace is gone for certain, seen from `here`: as long as there are processes that this one may not look into,
+    /// only a new start of the machine is certain.
+    #[must_use]
+    pub fn is_gone(&self, here: &Self) -> bool {
+        if self.boot != here.boot {
+            return true;
+        }
+        if self.namespace == here.namespace {
+            return self.cookie != here.cookie;
+        }
+        self.processes == here.processes && !is_somewhere(self.namespace).unwrap_or(true)
+    }
+}
+
+/// Whether a thread is in that network namespace, a process has it open, or it has a name in the file system.
+///
+/// # Errors
+/// When not all processes can be seen.
+fn is_somewhere(namespace: u64) -> io::Result<bool> {
+    let name = format!("net:[{namespace}]");
+    for process in fs::read_dir("/proc")? {
+        let process = process?.path();
+        let number = process.file_name().and_then(|name| name.to_str());
+        if number.is_some_and(|name| name.bytes().all(|b| b.is_ascii_digit())) && unless_ended(knows(&process, &name))?
+        {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn knows(process: &Path, name: &str) -> io::Result<bool> {
+    for thread in fs::read_dir(process.join("task"))? {
+        let inside = fs::read_link(thread?.path().join("ns/net")).map(|link| link == Path::new(name));
+        if unless_ended(inside)? {
+            return Ok(true);
+        }
+    }
+    for file in fs::read_dir(process.join("fd"))? {
+        if unless_ended(fs::read_link(file?.path()).map(|link| link == Path::new(name)))? {
+            return Ok(true);
+        }
+    }
+    Ok(fs::read_to_string(process.join("mountinfo"))?.contains(name))
+}
+
+/// Who ends while we look knows nothing any more.
+fn unless_ended(found: io::Result<bool>) -> io::Result<bool> {
+    match found {
+        Err(e) if e.kind() == io::ErrorKind::NotFound || e.raw_os_error() == Some(libc::ESRCH) => Ok(false),
+        // A zombie has no mounts.
+        Err(e) if e.raw_os_error() == Some(libc::EINVAL) => Ok(false),
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_namespace_is_gone_after_a_new_start_or_if_another_has_its_number() {
+        let here = Origin::here();
+        assert!(!here.is_gone(&here));
+        let boot = "another".to_owned();
+        assert!(Origin { boot, ..here.clone() }.is_gone(&here));
+        let cookie = here.cookie.map_or(Some(1), |cookie| Some(cookie + 1));
+        assert!(Origin { cookie, ..here.clone() }.is_gone(&here));
+        let elsewhere = Origin {
+            namespace: 1,
+            processes: 1,
+            ..here.clone()
+        };
+        assert!(!elsewhere.is_gone(&here), "nobody here can tell");
+    }
+}
