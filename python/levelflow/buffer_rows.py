@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from levelflow.claims.sized import LINK, LINUX_2_6_16, crowd, marking, one_link
-from levelflow.sizing import BEST, BSCL, OURS, PRINTED, Line, Targets, best_fixed, candidates, compare
+from levelflow.sizing import BEST, OURS, SIZERS, Line, Targets, best_fixed, candidates, compare
 from levelflow.theory.buffers import bscl_loss, bscl_utilisation, harmonic_rtt, pipe
 
 if TYPE_CHECKING:
@@ -74,20 +74,11 @@ def ways(row: Row, gain: float | None = None) -> tuple[dict[str, object], dict[s
         "BSCL, use (eq 9)": bscl_utilisation(room, row.flows),
         "BSCL, loss (eq 10)": bscl_loss(room, row.flows, TARGETS.loss),
     }
-    common: dict[str, Any] = candidates(TARGETS, LARGEST)
-    printed, ours = common.pop(PRINTED), common.pop(OURS)
-    bscl = common.pop(BSCL)
+    common = candidates(TARGETS, LARGEST)
+    sizers = {name: common.pop(name) for name in SIZERS}
     if gain is not None:
-        ours = {"abs_log": {**ours["abs_log"], "gain": gain}}
-    rules = common | {
-        "Avrachenkov": {"avrachenkov": {}},
-        "Enachescu": {"enachescu": {}},
-        **{name: f"{max(int(packets), 1)} packets" for name, packets in parts.items()},
-        BSCL: bscl,
-        "Eun and Wang, least": {"eun_wang": {}},
-    }
-    adt = {"adt": {"utilisation": TARGETS.utilisation, "largest": f"{LARGEST} packets"}}
-    return rules, {"ADT": adt, PRINTED: printed, OURS: ours}
+        sizers[OURS]["abs_log"]["gain"] = gain
+    return common | {name: f"{max(int(packets), 1)} packets" for name, packets in parts.items()}, sizers
 
 
 def network(row: Row, seconds: float) -> Scenario:

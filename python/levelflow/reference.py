@@ -5,6 +5,7 @@ The pages of `docs/reference` as a whole, those of `docs/laws` between two marks
 
 from __future__ import annotations
 
+import inspect
 import json
 import re
 import sys
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from levelflow import _core
+from levelflow import _core, sizing
 from levelflow.library import CHECKOUT, allowed, laws, queues, sizers
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
+    from types import ModuleType
 
 REFERENCE = CHECKOUT / "docs" / "reference"
 LAWS = CHECKOUT / "docs" / "laws"
@@ -212,6 +214,18 @@ def _buffers() -> Iterator[str]:
         yield f"\n## `{sizer['name']}`"
         yield f"{sizer['title']}. {'A sizer' if sizer['adapts'] else 'A rule'}. Source: {sizer['source']}.\n"
         yield from _parameters(sizer["params"])
+    yield "\n## All of them beside each other"
+    yield "`levelflow buffers` compares them on the traffic of a scenario; [the guide](../guides/size-a-buffer.md)"
+    yield "shows how. In Python that is `levelflow.sizing`, of which this is what there is:\n"
+    yield from _table(["", "meaning"], _module(sizing))
+
+
+def _module(module: ModuleType) -> Iterator[list[str]]:
+    """Returns each public class and function of a module, with the first line of what it says of itself."""
+    for name, value in vars(module).items():
+        if getattr(value, "__module__", None) == module.__name__ and not name.startswith("_"):
+            takes = f"({', '.join(inspect.signature(value).parameters)})"
+            yield [f"`{name}{takes}`", str(inspect.getdoc(value)).split("\n", maxsplit=1)[0]]
 
 
 def _parameters(table: list[dict[str, Any]]) -> Iterator[str]:

@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import copy
+import functools
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from levelflow.claims.metrics.sizing import Use, batches, half_width, use
+from levelflow.scenario import ScenarioError, nearest
+from levelflow.theory import buffers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -19,24 +22,52 @@ if TYPE_CHECKING:
 
 #: Largest buffer that sizers and the search may come to, packets.
 LARGEST = 20_000
+#: The same of sizers that are not told otherwise.
+USUAL = 10_000
 #: The search ends when the smallest buffer that meets the targets is known to this part.
 PRECISION = 0.05
-#: Names of what is compared.
-BDP, STANFORD, BSCL = "C R", "Stanford, 2 C R/sqrt(N)", "BSCL"
-PRINTED, OURS, BEST = "ABS as printed", "abs_log", "best fixed"
+#: Names of what is compared: rules, sizers, and what a search finds.
+BDP, STANFORD, AVRACHENKOV, ENACHESCU = "C R", "Stanford, 2 C R/sqrt(N)", "Avrachenkov", "Enachescu"
+BSCL, EUN_WANG = "BSCL", "Eun and Wang, least"
+ADT, PRINTED, OURS, BEST = "ADT", "ABS as printed", "abs_log", "best fixed"
+SIZERS = (ADT, PRINTED, OURS)
+#: By how much a target may be missed: of use, and of loss and wait in parts of them.
+POINT, TENTH = 0.01, 0.1
+#: First buffer of sizers, packets, unless the largest is smaller.
+FIRST = 100
 
 
 class Targets(NamedTuple):
-    """What a buffer is for; 0 for no such target."""
+    """What a buffer is for; 0 for no such target.
 
-    utilisation: float
-    loss: float
+    Attributes:
+        utilisation: share of the line that is to be used, at least.
+        loss: share of the bytes that arrive that may be dropped.
+        delay: longest mean wait in the queue, s.
+    """
+
+    utilisation: float = 0.0
+    loss: float = 0.0
+    delay: float = 0.0
+
+    def parts(self, used: Use) -> dict[str, float]:
+        """By target, what there is of what is to be little, in parts of what is allowed: idle, lost, waited."""
+        idle = {"use": (1 - used.utilisation) / (1 - self.utilisation)} if self.utilisation else {}
+        lost = {"loss": used.loss / self.loss} if self.loss else {}
+        return idle | lost | ({"wait": used.wait / self.delay} if self.delay else {})
 
     def miss(self, used: Use) -> float:
-        """How far a buffer is from meeting both: the larger of idle and loss, in parts of what is allowed, above 1."""
-        idle = (1 - used.utilisation) / (1 - self.utilisation) if self.utilisation else 0.0
-        lost = used.loss / self.loss if self.loss else 0.0
-        return max(idle, lost, 1.0) - 1.0
+        """How far a buffer is from meeting all of them: the largest of these parts, above 1."""
+        return max(*self.parts(used).values(), 1.0, 1.0) - 1.0
+
+    def missed(self, used: Use) -> list[str]:
+        """Targets that are missed by more than a point of use or a tenth of a loss or wait.
+
+        >>> Targets(0.98, 0.02, 0.1).missed(Use(0.975, 0.0225, 0, 0, 0.105))
+        ['loss']
+        """
+        short = ["use"] if used.utilisation < self.utilisation - POINT else []
+        return short + [name for name, part in self.parts(used).items() if name != "use" and part > 1 + TENTH]
 
 
 class Line(NamedTuple):
@@ -57,19 +88,75 @@ class Line(NamedTuple):
     each: tuple[Use, ...]
 
 
-def candidates(targets: Targets, largest: int = LARGEST) -> dict[str, object]:
-    """The rules and sizers to compare, as values of a link's `buffer`."""
-    words = {"utilisation": targets.utilisation, "loss": targets.loss, "largest": f"{largest} packets"}
-    rules: dict[str, object] = {BDP: {"thumb": {}}, STANFORD: {"stanford": {}}}
-    if targets.loss:
-        rules[BSCL] = {"bscl": {"loss": targets.loss}}
-    return rules | {PRINTED: {"abs": words}, OURS: {"abs_log": words}}
+def candidates(
+    targets: Targets, largest: int = LARGEST, known: Mapping[str, object] | None = None, rtt: str | None = None
+) -> dict[str, Any]:
+    """Every rule and sizer, as values of a link's `buffer`.
+
+    A scenario refuses those that need a target which is not given, or flows that it does not tell.
+
+    Args:
+        targets: of sizers, and of BSCL.
+        largest: packets that sizers may come to.
+        known: `flows` and `rtt` for rules, in place of what the scenario tells.
+        rtt: round trip for `abs_log`, such as "50 ms"; its default if none.
+    """
+    facts = dict(known or {})
+    rules: dict[str, object] = {
+        BDP: {"thumb": facts},
+        STANFORD: {"stanford": facts},
+        AVRACHENKOV: {"avrachenkov": facts},
+        ENACHESCU: f"{buffers.ENACHESCU[1]:.0f} packets",
+        BSCL: {"bscl": {"loss": targets.loss, **facts}},
+        EUN_WANG: {"eun_wang": facts},
+    }
+    bounds = {} if largest == USUAL else {"largest": f"{largest} packets"}
+    bounds |= {} if largest >= FIRST else {"initial": f"{largest} packets"}
+    words = {"utilisation": targets.utilisation, "loss": targets.loss, **bounds}
+    more = ({"delay": f"{1e3 * targets.delay:.9g} ms"} if targets.delay else {}) | ({"rtt": rtt} if rtt else {})
+    adt = {"utilisation": targets.utilisation, **bounds}
+    return rules | {ADT: {"adt": adt}, PRINTED: {"abs": words}, OURS: {"abs_log": words | more}}
 
 
 def with_buffer(scenario: Scenario, link: str, buffer: object, seed: int | None = None) -> Scenario:
-    """A copy of a scenario in which a link has another buffer, and draws another seed if one is given."""
-    other = copy.deepcopy(scenario).set(f"link.{link}.buffer", buffer)
+    """A copy of a scenario in which a link has another buffer, and draws another seed if one is given.
+
+    Of a duplex link the other direction keeps the buffer that it has.
+
+    Raises:
+        ScenarioError: if there is no such link.
+    """
+    other = copy.deepcopy(scenario)
+    entry, forward = _entry(other, link)
+    if entry.get("duplex"):
+        back = entry["reverse"] = entry.get("reverse") or {}
+        back["buffer"] = back.get("buffer") or entry.get("buffer", "unlimited")
+    (entry if forward else entry["reverse"])["buffer"] = buffer
     return other if seed is None else other.set("seed", seed)
+
+
+def buffer_of(scenario: Scenario, link: str) -> Any:
+    """The buffer of a link as the scenario says it.
+
+    Raises:
+        ScenarioError: if there is no such link.
+    """
+    entry, forward = _entry(scenario, link)
+    both = entry.get("buffer", "unlimited")
+    return both if forward else (entry.get("reverse") or {}).get("buffer") or both
+
+
+def _entry(scenario: Scenario, link: str) -> tuple[dict[str, Any], bool]:
+    """The entry of a link as written, and whether the link is its forward direction."""
+    names = {}
+    for entry in scenario.raw.get("link", []):
+        start, end = entry["from"], entry["to"]
+        names[entry.get("name") or f"{start}->{end}"] = entry, True
+        if entry.get("duplex"):
+            names[(entry.get("reverse") or {}).get("name") or f"{end}->{start}"] = entry, False
+    if link not in names:
+        raise ScenarioError(f"no link {link!r}; {nearest(link, list(names))}")
+    return names[link]
 
 
 def compare(
@@ -120,23 +207,37 @@ def best_fixed(
 ) -> Line:
     """The smallest buffer of fixed size that meets the targets, to 5 %; where none does, the one that misses least.
 
+    Where use or loss ask for more than a target of delay allows, the largest that it allows.
+
     With several seeds, their mean is to meet them. Use grows and loss falls with the buffer, as long as it is not so
     large that a run is over before it is full: the search comes from below, then halves between what is too small and
     what is enough.
     """
 
+    @functools.cache
     def of(size: int) -> Line:
         return compare(scenario, link, targets, {BEST: f"{size} packets"}, runs, seeds)[0]
 
-    lines, low, high = [of(1)], 1, 4
-    while lines[-1].miss > 0 and low < largest:
+    lines = _smallest(of, lambda item: targets._replace(delay=0.0).miss(item.used) == 0, largest)
+    enough = [item for item in lines if item.miss == 0]
+    if enough:
+        return min(enough, key=lambda item: item.used.buffer)
+    if targets.delay and lines[0].used.wait <= targets.delay:
+        short = _smallest(of, lambda item: item.used.wait > targets.delay, largest)
+        return max((item for item in short if item.used.wait <= targets.delay), key=lambda item: item.used.buffer)
+    return min(lines, key=lambda item: item.miss)
+
+
+def _smallest(of: Callable[[int], Line], enough: Callable[[Line], bool], largest: int) -> list[Line]:
+    """Lines of the sizes that a search for the smallest that is enough looks at; the first is of one packet."""
+    lines, low, high = [of(1)], 1, min(4, largest)
+    while not enough(lines[-1]) and low < largest:
         lines.append(of(high))
-        low, high = (low, high) if lines[-1].miss == 0 else (high, min(4 * high, largest))
-    if lines[-1].miss > 0 or len(lines) == 1:
-        return min(lines, key=lambda item: item.miss)
+        low, high = (low, high) if enough(lines[-1]) else (high, min(4 * high, largest))
+    if len(lines) == 1 or not enough(lines[-1]):
+        return lines
     while high / low > 1 + PRECISION and high - low > 1:
         middle = max(round(math.sqrt(low * high)), low + 1)
-        tried = of(middle)
-        lines.append(tried)
-        low, high = (low, middle) if tried.miss == 0 else (middle, high)
-    return min((item for item in lines if item.miss == 0), key=lambda item: item.used.buffer)
+        lines.append(of(middle))
+        low, high = (low, middle) if enough(lines[-1]) else (middle, high)
+    return lines

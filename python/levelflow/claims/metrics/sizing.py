@@ -47,7 +47,7 @@ def use(links: pl.DataFrame, link: str, capacity: float, window: Window) -> Use:
     return Use(
         series.mean(rows["throughput_bps"].to_numpy()) / capacity,
         8 * float(rows["dropped_bytes"].sum()) / arrived if arrived > 0 else 0.0,
-        series.mean(rows["buffer_packets"].to_numpy()),
+        float(np.mean(rows["buffer_packets"].to_numpy())),
         series.mean(rows["queue_packets"].to_numpy()),
         8 * series.mean(rows["queue_bytes"].to_numpy()) / capacity,
     )

@@ -1,0 +1,280 @@
+"""`levelflow buffers`: every rule and sizer on the traffic of a scenario, and what to run then."""
+
+import json
+import math
+import shlex
+import signal
+import subprocess
+import time
+import tomllib
+
+import pytest
+from conftest import COMMAND
+from typer.testing import CliRunner
+
+from levelflow import Scenario, ScenarioError
+from levelflow.buffer_advice import command, snippet
+from levelflow.buffer_choice import Row, Simulations, chosen, compared, question
+from levelflow.claims import dataplane
+from levelflow.claims.metrics import sizing
+from levelflow.claims.metrics.sizing import Use
+from levelflow.cli import _line, app
+from levelflow.sizing import ADT, BEST, BSCL, OURS, PRINTED, SIZERS, Line, Targets, best_fixed, compare, with_buffer
+from levelflow.theory import buffers
+from levelflow.theory.errors import TheoryError
+
+LINK = "A->B"
+COUNT, RTT, CAPACITY = 4, 0.05, 5e6
+RULES = ["C R", "Stanford, 2 C R/sqrt(N)", "Avrachenkov", "Enachescu", "BSCL", "Eun and Wang, least"]
+NAMES = [*RULES, *SIZERS, "as written", BEST]
+ARRIVALS = """
+[[flow]]
+name = "web"
+law = "newreno"
+from = "A"
+to = "B"
+packet = "1500 B"
+rtt = "50 ms"
+size = "20 kB"
+arrivals = { poisson = "5 /s" }
+"""
+
+
+def scenario(duration="20 s", **options):
+    network = Scenario("line", duration, sample="100 ms", **options)
+    network.link("A", "B", "5 Mb/s", "5 ms", buffer="1 BDP", duplex=True)
+    return network.flow("x", "newreno", "A", "B", count=COUNT, packet="1500 B", rtt="50 ms")
+
+
+def run(scenarios):
+    return [one.run() for one in scenarios]
+
+
+def theory():
+    """What rules say of four flows, packets."""
+    pipe = float(buffers.pipe(CAPACITY, RTT))
+    said = [
+        pipe,
+        buffers.stanford(pipe, COUNT, 2.0),
+        buffers.avrachenkov(pipe, COUNT),
+        buffers.ENACHESCU[1],
+        buffers.bscl(pipe, COUNT, 0.02),
+        buffers.eun_wang(pipe, COUNT)[0],
+    ]
+    return dict(zip(RULES, (max(int(packets), 1) for packets in said), strict=True))
+
+
+def asked(folder, *words, text=None):
+    """The result of the command, and the rows that it wrote by their names."""
+    (folder / "line.toml").write_text(text or scenario().to_toml(), encoding="utf-8")
+    out = folder / "rows.json"
+    arguments = ["buffers", str(folder / "line.toml"), "--json", str(out), "--utilisation", "0.95", "--loss", "0.02"]
+    done = CliRunner().invoke(app, [*arguments, *words])
+    assert done.exit_code == 0, done.output
+    found = json.loads(out.read_text(encoding="utf-8"))
+    return done, found, {row["name"]: row for row in found["rows"]}
+
+
+def test_every_way_has_a_row_and_rules_have_the_packets_of_theory(tmp_path):
+    done, found, rows = asked(tmp_path, "--seeds", "2")
+    assert list(rows) == NAMES
+    assert found["complete"]
+    assert {name: rows[name]["packets"] for name in RULES} == theory()
+    assert rows["as written"]["packets"] is None
+    for name, row in rows.items():
+        assert 0 < row["utilisation"] <= 1.01, name
+        assert row["loss_half"] >= 0
+        assert row["wait_s"] == pytest.approx(row["queue_packets"] * 12_000 / CAPACITY, rel=0.1), name
+        assert any(line.startswith(name) for line in done.stdout.splitlines())
+    assert "seeds 1 to 2" in done.stdout
+
+
+def test_the_best_buffer_meets_its_targets_and_half_of_it_does_not(tmp_path):
+    _, _, rows = asked(tmp_path, "--seeds", "2")
+    packets, targets = int(rows[BEST]["packets"]), Targets(0.95, 0.02)
+    assert rows[BEST]["miss"] == 0
+    assert packets > 2
+    sizes = {"best": f"{packets} packets", "half": f"{packets // 2} packets"}
+    best, half = compare(scenario(), LINK, targets, sizes, run, (1, 2))
+    assert best.used.loss == pytest.approx(rows[BEST]["loss"])
+    assert best.used.loss <= 0.02
+    assert best.used.utilisation >= 0.95
+    assert half.used.loss > 0.02 or half.used.utilisation < 0.95
+
+
+def test_it_ends_with_what_to_type(tmp_path):
+    done, found, rows = asked(tmp_path, "--set", "duration=100 s")
+    choice = found["chosen"]
+    assert choice["name"] in SIZERS
+    assert rows[choice["name"]]["missed"] == []
+    assert done.stdout.splitlines()[-2:] == [
+        f"In a scenario:        {choice['scenario']}",
+        f"On a live interface:  {choice['live']}",
+    ]
+    pasted = with_buffer(scenario(), LINK, tomllib.loads(choice["scenario"])["buffer"])
+    assert pasted.resolve()["links"][0]["sizing"]
+
+
+@pytest.mark.parametrize("name", SIZERS)
+def test_the_command_for_a_live_interface_is_one_that_levelflow_net_takes(name):
+    program = dataplane.program()
+    if program is None:
+        pytest.skip("levelflow-net is not here; make net builds it")
+    targets = Targets(0.95, 0.01, 0.02)
+    wanted = question(scenario(), targets, largest=5000)
+    arguments = shlex.split(command(Row(name, wanted.ways()[name], None), targets).replace("DEVICE", "lf-not-here"))
+    done = subprocess.run([program, *arguments[1:]], capture_output=True, text=True, timeout=20, check=False)
+    assert done.returncode != 0
+    assert "lf-not-here" in done.stderr, done.stderr
+    assert "--help" not in done.stderr, done.stderr
+
+
+def test_a_rule_that_lacks_numbers_says_so_and_the_others_go_on(tmp_path):
+    text = scenario().to_toml() + ARRIVALS
+    done, _, rows = asked(tmp_path, "--seeds", "1", text=text)
+    for name in RULES:
+        if name == "Enachescu":
+            assert rows[name]["packets"] == 20
+        else:
+            assert rows[name]["why"] == "flows: needs a number of flows: those on the link come and go"
+            assert "packets" not in rows[name]
+    assert all("packets" in rows[name] for name in NAMES[len(RULES) :])
+    assert "Rules hear of traffic that the scenario does not tell by --flows and --rtt." in done.stdout
+    told, _, rows = asked(tmp_path, "--seeds", "1", "--flows", str(COUNT), "--rtt", "50 ms", text=text)
+    assert {name: rows[name]["packets"] for name in RULES} == theory()
+    assert "--flows" not in told.stdout
+
+
+def test_what_needs_a_target_that_is_not_given_says_so():
+    wanted = question(scenario("2 s"), Targets(delay=0.01))
+    with Simulations(2, lambda _done, _of: None) as runs:
+        rows = {row.name: row for row in compared(wanted, runs)}
+    assert {name for name, row in rows.items() if row.line is None} == {BSCL, ADT, PRINTED}
+    assert rows[ADT].why.startswith("utilisation: there is no target")
+
+
+def test_rows_do_not_depend_on_how_many_run_side_by_side():
+    wanted = question(scenario("4 s"), Targets(0.9, 0.05), seeds=2)
+    found = []
+    for workers in (1, 3):
+        with Simulations(workers, lambda _done, _of: None) as runs:
+            found.append({row.name: row.line.each for row in compared(wanted, runs) if row.name != "as written"})
+    assert found[0] == found[1]
+
+
+def test_progress_grows_to_what_was_expected():
+    told = []
+    with Simulations(2, lambda done, of: told.append((done, of))) as runs:
+        list(compared(question(scenario("2 s"), Targets(0.9, 0.05), seeds=2), runs))
+    done, of = zip(*told, strict=True)
+    assert list(done) == sorted(done)
+    assert done[-1] == pytest.approx(of[-1])
+    assert of[-1] % 2 == 0
+
+
+def test_the_other_direction_of_a_link_keeps_its_buffer():
+    names = ("A->B", "B->A")
+    for link, other in (names, names[::-1]):
+        before = {item["name"]: item["buffer"] for item in scenario().resolve()["links"]}
+        after = with_buffer(scenario(), link, "7 packets").resolve()["links"]
+        assert {item["name"]: item["buffer"] for item in after} == {link: "7 packets", other: before[other]}
+
+
+def test_a_target_of_delay_goes_before_a_loss_that_would_need_more():
+    targets = Targets(0.0, 0.001, 0.01)
+    best = best_fixed(scenario(), LINK, targets, run)
+    assert best.used.wait <= 0.01 < best.used.loss * 10
+    larger = {"larger": f"{math.ceil(best.used.buffer * 1.1)} packets"}
+    assert compare(scenario(), LINK, targets, larger, run)[0].used.wait > 0.01
+
+
+def test_a_buffer_in_bytes_has_no_packets():
+    result = scenario("4 s").run()
+    assert math.isnan(sizing.use(result.links, LINK, CAPACITY, (2.0, 4.0)).buffer)
+
+
+def line(name, packets, loss):
+    used = Use(0.99, loss, packets, 1.0, 0.01)
+    return Row(name, f"{packets} packets", Line(name, used, Use(0, 0, 0, 0, 0), 0.0, (used,)))
+
+
+@pytest.mark.parametrize(
+    ("losses", "name"),
+    [
+        ({PRINTED: (100, 0.02), OURS: (109, 0.02), BSCL: (50, 0.02), BEST: (49, 0.02)}, OURS),
+        ({PRINTED: (100, 0.02), OURS: (120, 0.02)}, PRINTED),
+        ({PRINTED: (100, 0.03), OURS: (120, 0.03), BSCL: (50, 0.02), BEST: (49, 0.02)}, BSCL),
+        ({OURS: (120, 0.03), BSCL: (50, 0.03), BEST: (49, 0.02)}, BEST),
+        ({OURS: (120, 0.03), BEST: (49, 0.03)}, None),
+    ],
+)
+def test_the_choice_is_the_smallest_that_meets_the_targets_and_needs_to_know_least(losses, name):
+    choice = chosen([line(key, *values) for key, values in losses.items()], Targets(0.98, 0.02))
+    assert (choice and choice.name) == name
+
+
+def test_a_snippet_is_the_buffer_that_was_run():
+    for buffer in question(scenario(), Targets(0.95, 0.01, 0.02), largest=50).ways().values():
+        assert tomllib.loads(snippet(Row("any", buffer, None)))["buffer"] == buffer
+
+
+def refusal(folder, monkeypatch, network, *words):
+    """What `main` says of a command that is refused."""
+    monkeypatch.chdir(folder)
+    (folder / "line.toml").write_text(network.to_toml(), encoding="utf-8")
+    done = CliRunner().invoke(app, ["buffers", "line.toml", *words], standalone_mode=False)
+    assert isinstance(done.exception, ScenarioError | TheoryError), done.output
+    assert done.stdout == ""
+    said = _line(done.exception)
+    assert "\n" not in said
+    return said
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        ([], "buffers: there is no target; needs --utilisation, --loss or --delay"),
+        (["--utilisation", "1"], "--utilisation 1: is not allowed; needs 0, for no such target, to 0.9999"),
+        (["--loss", "nan"], "--loss nan: is not allowed; needs 0, for no such target, to 0.9"),
+        (["--loss", "0.1", "--link", "A->C"], "--link A->C: no such link; did you mean 'A->B'?"),
+        (["--loss", "0.1", "--flows", "0.5"], "--flows 0.5: is not allowed; needs 1 to 1e+09"),
+        (["--loss", "0.1", "--delay", "5"], "time '5' is not allowed; needs a number with its unit, as in '45 s'"),
+        (["--loss", "0.1", "--json", "."], "--json .: is a directory"),
+        (["--loss", "0.1", "--set", "link.1.capacity=3"], "line.toml: link 1 (A->B), capacity: "),
+    ],
+)
+def test_a_bad_question_gets_one_line(tmp_path, monkeypatch, words, said):
+    assert refusal(tmp_path, monkeypatch, scenario("1 s"), *words).startswith(f"levelflow: {said}")
+    assert [path.name for path in tmp_path.iterdir()] == ["line.toml"]
+
+
+def test_several_links_that_carry_data_are_listed(tmp_path, monkeypatch):
+    network = scenario("1 s").link("B", "C", "1 Mb/s", "1 ms", duplex=True).flow("y", "newreno", "A", "C")
+    line = refusal(tmp_path, monkeypatch, network, "--loss", "0.01")
+    assert line == "levelflow: buffers: needs --link, as these links carry data: A->B, B->C"
+
+
+def test_a_link_whose_memory_is_shared_is_refused(tmp_path, monkeypatch):
+    network = scenario("1 s").memory("1 MB", LINK).set(f"link.{LINK}.buffer", {"abs_log": {}})
+    line = refusal(tmp_path, monkeypatch, network, "--loss", "0.01")
+    assert line == f"levelflow: link {LINK}: is in a [[memory]], which takes no rules; leave that out to compare them"
+
+
+def test_an_interruption_keeps_the_rows_that_are_whole(tmp_path):
+    (tmp_path / "line.toml").write_text(scenario("100 s").to_toml(), encoding="utf-8")
+    words = ["buffers", "line.toml", "--loss", "0.02", "--utilisation", "0.95", "--seeds", "30", "--json", "rows.json"]
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": tmp_path}
+    with subprocess.Popen([COMMAND, *words], **pipes) as process:
+        deadline = time.monotonic() + 60
+        while not (tmp_path / "rows.json").exists() or not json.loads((tmp_path / "rows.json").read_text())["rows"]:
+            assert process.poll() is None
+            assert time.monotonic() < deadline
+            time.sleep(0.05)
+        process.send_signal(signal.SIGINT)
+        printed, said = process.communicate(timeout=30)
+    rows = json.loads((tmp_path / "rows.json").read_text())
+    assert process.returncode == 130
+    assert not rows["complete"]
+    assert rows["chosen"] is None
+    assert said == f"levelflow: interrupted; {len(rows['rows'])} rows are whole\n"
+    assert all(any(text.startswith(row["name"]) for text in printed.splitlines()) for row in rows["rows"])
