@@ -259,7 +259,7 @@ fn what_cannot_be_is_refused_in_one_line() {
         (&["--loss", "0.1"][..], "--dev"),
         (&["--dev", "lf9", "--loss", "0.1"], "lf9"),
         (&["--dev", "lf0"], "no target"),
-        (&["--dev", "lf0", "--utilisation", "1"], "below 1"),
+        (&["--dev", "lf0", "--utilisation", "1"], "up to 0.9999"),
         (&["--dev", "lf0", "--utilisation", "0.99999"], "0.9999"),
         (&["--dev", "lf0", "--loss", "0"], "above 0"),
         (&["--dev", "lf0", "--loss", "NaN"], "above 0"),
@@ -274,6 +274,16 @@ fn what_cannot_be_is_refused_in_one_line() {
             "the limit that the queue has",
         ),
         (&["--dev", "lf0", "--loss", "0.1", "--every", "50 ms"], "100 ms"),
+        (&["--dev", "lf0", "--loss", "0.1", "--every", "2000 s"], "--every"),
+        (&["--dev", "lf0", "--delay", "2000 s"], "--delay"),
+        (
+            &["--dev", "lf0", "--loss", "0.1", "--max", "5000000000 packets"],
+            "--max",
+        ),
+        (
+            &["--dev", "lf0", "--utilisation", "0.9", "--capacity", "2 Mb/s"],
+            "up to 1.111 Mb/s",
+        ),
         (
             &[
                 "--dev",

@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use levelflow_protocols::PortInfo;
-use levelflow_protocols::sizing::{AnySizer, Load, SIZERS};
+use levelflow_protocols::sizing::{AnySizer, Load, SIZERS, SizerInfo};
 use levelflow_sim::scenario::sizer_named;
 use levelflow_units::{Duration, Rate};
 use serde_json::{Value, json};
 
 use super::memory::Memory;
+use super::notes::check_use;
 use super::place::Place;
 use super::room::Unit;
 use crate::Error;
@@ -16,6 +17,10 @@ use crate::router::queue::Buffer;
 
 /// Largest buffer that sizers may come to, unless somebody says otherwise: their own default, packets.
 const LARGEST: u64 = 10_000;
+/// What all sizers can come to at most, packets.
+const MOST: u64 = 1_000_000_000;
+/// Decisions closer to each other than this would follow noise.
+const SHORTEST: Duration = Duration::from_ms(100);
 /// What options of the command say; `--set` may not.
 const OPTIONS: [(&str, &str); 6] = [
     ("utilisation", "--utilisation"),
@@ -63,13 +68,6 @@ impl Wish {
                 known.join(", ")
             )));
         };
-        for (option, target) in [("--utilisation", self.utilisation), ("--loss", self.loss)] {
-            if let Some(share) = target.filter(|share| !(*share > 0.0 && *share < 1.0)) {
-                return Err(Error::input(format!(
-                    "{option} {share}: no buffer meets that (allowed: above 0 and below 1)"
-                )));
-            }
-        }
         let targets = [
             ("utilisation", self.utilisation.is_some()),
             ("loss", self.loss.is_some()),
@@ -80,6 +78,7 @@ impl Wish {
                 return Err(Error::input(format!("--{name}: {} has no such target", sizer.name)));
             }
         }
+        self.check_targets(sizer)?;
         if targets.iter().all(|(_, given)| !given) {
             return Err(Error::input(
                 "abs: no target; needs --utilisation SHARE, --loss SHARE or --delay TIME, or several of them",
@@ -87,6 +86,47 @@ impl Wish {
         }
         if let Some((name, option)) = OPTIONS.iter().find(|(name, _)| self.sets.contains_key(*name)) {
             return Err(Error::input(format!("--set {name}: {option} says that")));
+        }
+        Ok(())
+    }
+
+    fn check_targets(&self, sizer: &SizerInfo) -> Result<(), Error> {
+        let row = |name: &str| sizer.params.iter().find(|row| row.name == name);
+        for (name, target) in [("utilisation", self.utilisation), ("loss", self.loss)] {
+            let Some((share, row)) = target.zip(row(name)) else {
+                continue;
+            };
+            let most = row.range.1;
+            if !(share > 0.0 && share <= most) {
+                return Err(Error::input(format!(
+                    "--{name} {share}: no buffer is sized for that (allowed: above 0, up to {most})"
+                )));
+            }
+        }
+        let longest = |name: &str| row(name).and_then(|row| Duration::from_secs_f64(row.range.1));
+        if let Some((delay, longest)) = self
+            .delay
+            .zip(longest("delay"))
+            .filter(|(delay, longest)| delay > longest)
+        {
+            return Err(Error::input(format!(
+                "--delay {delay}: too long (allowed: up to {longest})"
+            )));
+        }
+        let longest = longest("interval").unwrap_or(Duration::MAX);
+        if !(SHORTEST..=longest).contains(&self.every) {
+            return Err(Error::input(format!(
+                "--every {}: allowed are {SHORTEST} to {longest}",
+                self.every
+            )));
+        }
+        for (option, size) in [("--min", self.least), ("--max", self.most)] {
+            let Some(Buffer::Packets(packets)) = size else { continue };
+            if packets > MOST {
+                return Err(Error::input(format!(
+                    "{option} {packets} packets: more than sizers go to (allowed: up to {MOST} packets)"
+                )));
+            }
         }
         Ok(())
     }
@@ -133,11 +173,13 @@ impl Control {
     /// When the line is too slow for the target of delay, the bounds cross, or the sizer's parameters do not fit.
     pub fn new(wish: &Wish, place: &Place) -> Result<Self, Error> {
         check_delay(wish.delay, place.capacity, place.frame)?;
+        check_use(place, wish.utilisation)?;
         let (unit, frame) = (place.unit, place.frame);
         let one = unit.limit(Buffer::Packets(1), frame);
         let least = wish.least.map_or(one, |size| unit.limit(size, frame).max(one));
         let usual = || unit.limit(Buffer::Packets(LARGEST), frame).max(place.limit);
         let most = wish.most.map_or_else(usual, |size| unit.limit(size, frame));
+        let most = most.min(unit.limit(Buffer::Packets(MOST), frame));
         if most < least {
             let (most, least) = (unit.text(most), unit.text(least));
             return Err(Error::input(format!(
@@ -150,7 +192,7 @@ impl Control {
         };
         let initial = packets(place.limit.clamp(least, most)).max(1);
         let table = wish.table(initial, packets(most).max(initial));
-        let params = sizer_named(&wish.sizer, &table).map_err(Error::input)?;
+        let params = sizer_named(&wish.sizer, &table).map_err(|e| Error::input(format!("--set: {e}")))?;
         let port = PortInfo {
             id: 1,
             capacity: place.capacity,

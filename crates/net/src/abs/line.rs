@@ -6,7 +6,6 @@ use super::kernel::{Found, Handle};
 use super::place::failed;
 use super::room::{Spec, spec_of};
 use crate::Error;
-use crate::router::live::rate;
 use crate::router::qdisc::Device;
 
 /// What Ethernet sends with each frame and queues do not count: preamble, checksum and the gap between two frames.
@@ -21,24 +20,18 @@ pub struct Line {
     pub most: Option<Rate>,
     /// Bytes of each packet that count at its rate, and that the queue does not count.
     pub extra: u32,
-    /// What people should know.
-    pub notes: Vec<String>,
+    /// Whether it counts cells (`linklayer atm`), not bytes.
+    pub cells: bool,
 }
 
 impl Line {
-    fn shaped(rate: Rate, spec: Spec) -> Self {
-        let mut line = Self {
+    fn shaped(rate: Rate, most: Rate, spec: Spec) -> Self {
+        Self {
             rate: Some(rate),
-            most: Some(rate),
+            most: Some(most),
             extra: spec.overhead.into(),
-            notes: Vec::new(),
-        };
-        if spec.cells {
-            line.notes.push(
-                "its shaper counts cells (linklayer atm), which are not counted here: a full line is used to less than 100 %".into(),
-            );
+            cells: spec.cells,
         }
-        line
     }
 
     fn hardware(device: &Device) -> Self {
@@ -51,15 +44,15 @@ impl Line {
             } else {
                 0
             },
-            notes: Vec::new(),
+            cells: false,
         }
     }
 
-    /// The most that the queue can send in frames of that size, as the queue counts them.
+    /// Its rate and the most that it can be lent, in bytes as the queue counts them, for frames of that size.
     #[must_use]
-    pub fn payload(&self, frame: u32) -> Option<Rate> {
+    pub fn payload(&self, frame: u32) -> Option<(f64, f64)> {
         let share = f64::from(frame) / f64::from(frame.saturating_add(self.extra));
-        Rate::new(self.most?.bps() * share)
+        Some((self.rate?.bps() * share, self.most?.bps() * share))
     }
 }
 
@@ -69,7 +62,7 @@ impl Line {
 /// When device, queue or class are gone.
 pub fn behind(device: &mut Device, found: &Found) -> Result<Line, Error> {
     if let Some(rate) = found.queue.rate {
-        return Ok(Line::shaped(rate, spec_of(&found.options)));
+        return Ok(Line::shaped(rate, rate, spec_of(&found.options)));
     }
     if found.parent == Handle::ROOT {
         return Ok(Line::hardware(device));
@@ -77,26 +70,14 @@ pub fn behind(device: &mut Device, found: &Found) -> Result<Line, Error> {
     let above = device.queue_of(found.parent.queue()).map_err(|e| failed(device, &e))?;
     match (above.queue.kind.as_str(), above.queue.rate) {
         ("htb", _) => class(device, found.parent),
-        ("tbf", Some(rate)) => Ok(Line::shaped(rate, spec_of(&above.options))),
+        ("tbf", Some(rate)) => Ok(Line::shaped(rate, rate, spec_of(&above.options))),
         _ => Ok(Line::hardware(device)),
     }
 }
 
 fn class(device: &mut Device, class: Handle) -> Result<Line, Error> {
     let share = device.share_of(class).map_err(|e| failed(device, &e))?;
-    let Some(share) = share else {
-        return Ok(Line::default());
-    };
-    let mut line = Line::shaped(share.rate, share.spec);
-    if share.ceil.bps() > share.rate.bps() {
-        line.most = Some(share.ceil);
-        line.notes.push(format!(
-            "class {class} may borrow up to {}; what counts is its own {} (--capacity says otherwise)",
-            rate(share.ceil.bps()),
-            rate(share.rate.bps())
-        ));
-    }
-    Ok(line)
+    Ok(share.map_or_else(Line::default, |share| Line::shaped(share.rate, share.ceil, share.spec)))
 }
 
 #[cfg(test)]
@@ -106,29 +87,13 @@ mod tests {
     #[test]
     fn a_card_sends_less_than_its_speed() {
         let card = Line {
+            rate: Rate::new(1e9),
             most: Rate::new(1e9),
             extra: FRAMING,
-            ..Line::default()
+            cells: false,
         };
-        let percent = |frame| (card.payload(frame).unwrap().bps() * 1e-7 * 100.0).round() / 100.0;
+        let percent = |frame| (card.payload(frame).unwrap().1 * 1e-7 * 100.0).round() / 100.0;
         assert_eq!([percent(1514), percent(700), percent(60)], [98.44, 96.69, 71.43]);
         assert_eq!(Line::default().payload(1514), None);
-    }
-
-    #[test]
-    fn shapers_count_as_they_were_told() {
-        let rate = Rate::new(1e7).unwrap();
-        let plain = Line::shaped(rate, Spec::default());
-        assert_eq!((plain.extra, plain.notes.len()), (0, 0));
-        assert_eq!(plain.payload(1514), Some(rate));
-        let cells = Line::shaped(
-            rate,
-            Spec {
-                overhead: 10,
-                cells: true,
-            },
-        );
-        assert_eq!(cells.extra, 10);
-        assert!(cells.notes[0].contains("linklayer atm"), "{:?}", cells.notes);
     }
 }

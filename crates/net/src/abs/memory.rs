@@ -117,6 +117,7 @@ mod tests {
 
     use super::*;
     use crate::abs::kernel::Handle;
+    use crate::abs::line::Line;
 
     fn place(unit: Unit, mbps: f64) -> Place {
         Place {
@@ -128,7 +129,7 @@ mod tests {
             extra: 0,
             limit: 100,
             options: Vec::new(),
-            notes: Vec::new(),
+            line: Line::default(),
         }
     }
 

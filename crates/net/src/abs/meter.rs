@@ -133,6 +133,7 @@ mod tests {
 
     use super::*;
     use crate::abs::kernel::Handle;
+    use crate::abs::line::Line;
 
     fn at(ms: u64) -> Instant {
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -149,7 +150,7 @@ mod tests {
             extra,
             limit: 100,
             options: Vec::new(),
-            notes: Vec::new(),
+            line: Line::default(),
         }
     }
 

@@ -7,7 +7,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 
 use super::kernel::{Found, Handle};
-use super::line;
+use super::line::{self, Line};
 use super::room::{Unit, limit_of};
 use crate::Error;
 use crate::router::qdisc::Device;
@@ -36,8 +36,8 @@ pub struct Place {
     pub limit: u32,
     /// Its options as they were found.
     pub options: Vec<u8>,
-    /// What people should know of the line.
-    pub notes: Vec<String>,
+    /// The line, as the kernel states it.
+    pub line: Line,
 }
 
 /// Finds the queue at the root of a device, or the one that is named by its handle or class.
@@ -74,7 +74,7 @@ pub fn find(device: &mut Device, at: Option<Handle>, capacity: Option<Rate>) -> 
         extra,
         limit,
         options: found.options,
-        notes: line.notes,
+        line,
     })
 }
 
@@ -109,7 +109,7 @@ fn at_class(device: &mut Device, class: Handle) -> Result<Found, Error> {
 }
 
 /// A handle that no queue of the device has.
-fn spare(device: &mut Device) -> String {
+pub(super) fn spare(device: &mut Device) -> String {
     let taken: Vec<u16> = device
         .queues()
         .map_or_else(|_| Vec::new(), |all| all.iter().map(|f| f.handle.major).collect());

@@ -173,15 +173,27 @@ pub fn same_but_limit(kind: &str, one: &[u8], other: &[u8]) -> bool {
     a[..LIMIT] == b[..LIMIT] && near(BUFFER) && near(MTU) && exact(TBF_RATE64) && exact(TBF_PRATE64)
 }
 
+/// The burst of a token bucket filter, bytes.
+#[must_use]
+pub fn burst_of(options: &[u8]) -> Option<u32> {
+    let all = attributes(options)?;
+    let bucket = parms(&all)?;
+    bytes_of(&all, bucket, TBF_RATE64, RATE, BUFFER)
+}
+
 /// The burst in bytes: without it, the kernel rounds it down, and drops packets of just that size.
 ///
 /// A dump has only the time that it takes, in ticks. The largest burst of so many ticks lets pass all that passed before.
 fn burst(all: &[(u16, Vec<u8>)], bucket: &[u8], rate64: u16, rate: usize, ticks: usize) -> Option<u32> {
     let plain = Spec::read(&bucket[rate..]) == Spec::default();
+    bytes_of(all, bucket, rate64, rate, ticks).filter(|_| plain)
+}
+
+fn bytes_of(all: &[(u16, Vec<u8>)], bucket: &[u8], rate64: u16, rate: usize, ticks: usize) -> Option<u32> {
     let exact = all.iter().find(|(kind, _)| *kind == rate64);
     let exact = exact.and_then(|(_, value)| Some(u64::from_ne_bytes(value.as_slice().try_into().ok()?)));
     let speed = exact.unwrap_or(word(bucket, rate + SPEED)?.into());
-    if !plain || speed == 0 {
+    if speed == 0 {
         return None;
     }
     let time = (u128::from(word(bucket, ticks)?) + 1) * u128::from(TICK);

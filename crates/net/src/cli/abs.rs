@@ -1,9 +1,8 @@
 //! `levelflow-net abs`.
 
-use std::fs::File;
-use std::io::{Read as _, Seek as _, Write as _};
+use std::io::Write as _;
 use std::net::SocketAddr;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::Instant;
 
 use clap::{Args, Subcommand};
@@ -15,8 +14,10 @@ use crate::abs::ABS;
 use crate::abs::control::Wish;
 use crate::abs::daemon::Daemon;
 use crate::abs::kernel::Handle;
+use crate::abs::log::Log;
 use crate::abs::memory::Memory;
 use crate::abs::metrics::Board;
+use crate::abs::notes::notes;
 use crate::abs::reading::{Reading, head};
 use crate::abs::undo::{Outcome, Undo, Was};
 use crate::router::live::rate;
@@ -39,8 +40,6 @@ const EXAMPLES: &str = "Examples:
 The queue is a pfifo, bfifo or tbf at the device's root, the one inside a tbf, or a leaf of htb. Its counters are read, and its limit is
 set, by netlink; packets are not touched. The limit that was found comes back at the end; after kill -9, at the next start or by --restore.";
 
-/// Decisions closer to each other than this would follow noise.
-const SHORTEST: Duration = Duration::from_ms(100);
 /// Time between two readings for `status`.
 const PUBLISH: std::time::Duration = std::time::Duration::from_secs(1);
 
@@ -81,7 +80,7 @@ struct Run {
     /// Longest mean wait in the queue, such as "20 ms"; goes before the other targets.
     #[arg(long, value_name = "TIME")]
     delay: Option<Duration>,
-    /// Time between two decisions, 100 ms or more.
+    /// Time between two decisions, 100 ms to 1000 s.
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     every: Duration,
     /// Who decides: abs_log (finds the smallest buffer that meets the targets), abs (as printed) or adt.
@@ -93,7 +92,7 @@ struct Run {
     /// Smallest limit, such as "10 packets" or "15 kB" [default: one packet].
     #[arg(long, value_name = "SIZE")]
     min: Option<Buffer>,
-    /// Largest limit [default: 10000 packets, or the limit that the queue has if that is larger].
+    /// Largest limit, up to 1000000000 packets [default: 10000 packets, or the limit that the queue has if that is larger].
     #[arg(long, value_name = "SIZE")]
     max: Option<Buffer>,
     /// One memory that all queues named by --qdisc share, such as "500 kB" or "300 packets": their limits never add up to more,
@@ -110,7 +109,7 @@ struct Run {
     /// Ends the program that sizes this device, if one does, and gives the queue the limit back that was found.
     #[arg(long, requires = "dev")]
     restore: bool,
-    /// Writes every decision to this file, a line of JSON each.
+    /// Writes every decision to this file, a line of JSON each, in place of the log of an earlier run.
     #[arg(long, value_name = "FILE")]
     log: Option<PathBuf>,
     /// A line of JSON per decision.
@@ -199,9 +198,6 @@ impl Run {
     }
 
     fn check(&self) -> Result<(), Error> {
-        if self.every < SHORTEST {
-            return Err(Error::input(format!("--every {}: at least {SHORTEST}", self.every)));
-        }
         if let Some(capacity) = self.capacity {
             options::above_zero("--capacity", capacity.bps(), "\"100 Mb/s\"")?;
         }
@@ -265,8 +261,8 @@ impl Run {
                 self.every,
                 if self.dry_run { "; nothing is set" } else { "" }
             ));
-            for note in &place.notes {
-                say(note);
+            for note in notes(place, name, self.capacity.is_some(), self.every) {
+                say(&note);
             }
         }
         if let Some(total) = self.memory {
@@ -389,73 +385,4 @@ fn queue_line(queue: &serde_json::Value) -> String {
         share("utilisation"),
         share("loss")
     )
-}
-
-/// Begins every log.
-const FIRST: &str = "{\"device\":";
-
-/// Every decision, in a file. A full disk ends the log, not the work.
-struct Log {
-    path: PathBuf,
-    file: Option<File>,
-}
-
-impl Log {
-    /// A log that is there keeps what it holds until [`begin`](Self::begin).
-    fn open(path: &Path) -> Result<Self, Error> {
-        let wrong = |why: &dyn std::fmt::Display| Error::input(format!("--log {}: {why}", path.display()));
-        // Before it is opened: to open a pipe or a device may take for ever, or do something.
-        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
-            return Err(wrong(&"is no file (allowed: a new file, or a log to replace)"));
-        }
-        let mut options = File::options();
-        let open = options.read(true).write(true).create(true).truncate(false).open(path);
-        let file = open.map_err(|e| wrong(&e))?;
-        let mut first = Vec::new();
-        let read = (&file).take(FIRST.len() as u64).read_to_end(&mut first);
-        read.map_err(|e| wrong(&e))?;
-        if !first.is_empty() && first != FIRST.as_bytes() {
-            return Err(wrong(
-                &"holds something else (allowed: a new file, or a log to replace)",
-            ));
-        }
-        Ok(Self {
-            path: path.to_owned(),
-            file: Some(file),
-        })
-    }
-
-    /// The first line says what the decisions are about, and how the simulator writes the sizer.
-    fn begin(mut self, daemon: &Daemon, device: &str) -> Self {
-        if let Some(file) = &mut self.file {
-            let emptied = file.set_len(0).and_then(|()| file.rewind());
-            if let Err(e) = emptied {
-                self.end(&e);
-            }
-        }
-        let queues = daemon.ports().iter().map(|port| {
-            let place = &port.place;
-            json!({
-                "qdisc": place.handle, "kind": place.kind, "limit": place.limit, "frame": place.frame,
-                "capacity": place.capacity.bps(), "extra": place.extra, "buffer": port.control.buffer,
-                "least": port.control.least(),
-            })
-        });
-        let memory = daemon.memory().map(Memory::text);
-        let head = json!({ "device": device, "memory": memory, "queues": queues.collect::<Vec<_>>() });
-        self.write(&head);
-        self
-    }
-
-    fn write(&mut self, line: &serde_json::Value) {
-        let Some(file) = &mut self.file else { return };
-        if let Err(e) = file.write_all(format!("{line}\n").as_bytes()) {
-            self.end(&e);
-        }
-    }
-
-    fn end(&mut self, why: &std::io::Error) {
-        warn(format!("--log {}: {why}; it ends here", self.path.display()));
-        self.file = None;
-    }
 }
