@@ -3,9 +3,12 @@
 from levelflow import Scenario
 from levelflow.claims.metrics import series, sizing
 from levelflow.claims.sized import OBJECT, SESSION
+from levelflow.claims.verdict import Noted
 
 LINKS = {"A->B": 50e6, "B->C": 20e6}
 TARGETS = {"A->B": (0.95, 0.01), "B->C": (0.75, 0.05)}
+#: Packets with which a link comes to its target of use while the other one is sized.
+SMALL = {"A->B": 30, "B->C": 5}
 SETS = {"one": ("A", "B", 1), "two": ("B", "C", 1), "both": ("A", "C", 2)}
 
 
@@ -48,7 +51,20 @@ def measure(figure):
     moved = [
         abs(uses(result, last)[name].buffer / used[name].buffer - 1) for name, result in zip(LINKS, alone, strict=True)
     ]
-    return {"abs-fig52": [used["A->B"].utilisation, used["B->C"].utilisation, moved]}
+    small = figure.runs([network("abs", last, {name: f"{packets} packets"}) for name, packets in SMALL.items()])
+    checks = [
+        Noted(used[name].utilisation, told(used[name], uses(result, last)[name]))
+        for name, result in zip(LINKS, small, strict=True)
+    ]
+    return {"abs-fig52": [*checks, moved]}
+
+
+def told(sized, small):
+    """What the sizer came to beside a small fixed buffer, in words."""
+    return (
+        f"{sized.buffer:.0f} packets lose {100 * sized.loss:.1f} %; with {small.buffer:.0f}, and the other link sized, "
+        f"it uses {100 * small.utilisation:.1f} % and loses {100 * small.loss:.1f} %"
+    )
 
 
 def plot(figure, canvas):

@@ -4,13 +4,13 @@ import numpy as np
 
 from levelflow.claims.metrics import sizing
 from levelflow.claims.sized import LINK, crowd, one_link
-from levelflow.claims.verdict import Against
+from levelflow.claims.verdict import Against, Noted
 from levelflow.theory.buffers import eun_wang, harmonic_rtt, pipe
 
 END = 40.0  # s
 LAST = (END / 2, END)
 MANY, MANY_C = 400, 1e9
-HUNDRED, RTT = 100, (40, 120)
+HUNDRED, RTT, EQUAL = 100, (40, 120), (80, 80)
 CAP_C, OFFERED = 1e9, 0.8
 MARKED_C = 500e6
 
@@ -19,21 +19,28 @@ def stanford():
     return crowd(one_link(MANY_C / 1e6, {"stanford": {"times": 1}}, END), MANY, RTT)
 
 
-def capped(paced):
+def capped(paced, rtt_ms=RTT):
     """A hundred Reno flows whose windows are capped so that together they offer 80 % of the link."""
-    mean = 0.08  # s
-    window = max(int(OFFERED * CAP_C / HUNDRED * mean / 12_000), 1)
-    law = {"reno": {"window_limit": window, "paced": paced}}
+    law = {"reno": {"window_limit": window(rtt_ms), "paced": paced}}
+    rtt = {"uniform": [f"{x} ms" for x in rtt_ms]}
     network = one_link(CAP_C / 1e6, {"enachescu": {}}, END)
-    return network.flow(
-        "x", law, "A", "B", count=HUNDRED, packet="1500 B", rtt="80 ms", start={"uniform": ["0 s", "5 s"]}
-    )
+    return network.flow("x", law, "A", "B", count=HUNDRED, packet="1500 B", rtt=rtt, start={"uniform": ["0 s", "5 s"]})
+
+
+def window(rtt_ms):
+    """The cap, a whole number of packets."""
+    return max(int(OFFERED * CAP_C / HUNDRED * mean(rtt_ms) / 12_000), 1)
+
+
+def mean(rtt_ms):
+    """The harmonic mean of round trips, s."""
+    low, high = (x / 1e3 for x in rtt_ms)
+    return float(harmonic_rtt(low, high)) if low < high else low
 
 
 def offered():
-    """What the windows offer when nothing is lost, of the link; the window is a whole number of packets."""
-    window = max(int(OFFERED * CAP_C / HUNDRED * 0.08 / 12_000), 1)
-    return HUNDRED * window * 12_000 / 0.08 / CAP_C
+    """What the windows offer when nothing is lost, of the link."""
+    return HUNDRED * window(RTT) * 12_000 / mean(RTT) / CAP_C
 
 
 def eun_wang_range():
@@ -56,15 +63,22 @@ def marked():
 
 def measure(figure):
     _sizes, networks = marked()
-    results = figure.runs([stanford(), capped(True), capped(False), *networks])
+    results = figure.runs(
+        [stanford(), capped(True), capped(False), *networks, capped(True, EQUAL), capped(False, EQUAL)]
+    )
     many = sizing.use(results[0].links, LINK, MANY_C, LAST)
     paced, plain = (sizing.use(result.links, LINK, CAP_C, LAST) for result in results[1:3])
-    across = [sizing.use(result.links, LINK, MARKED_C, LAST) for result in results[3:]]
+    across = [sizing.use(result.links, LINK, MARKED_C, LAST) for result in results[3:-2]]
+    equal = (f"{100 * sizing.use(result.links, LINK, CAP_C, LAST).utilisation:.2f} %" for result in results[-2:])
     return {
         "rule-stanford": [many.utilisation],
         "rule-enachescu": [
             paced.utilisation / offered(),
-            Against(paced.utilisation, plain.utilisation),
+            Noted(
+                Against(paced.utilisation, plain.utilisation),
+                f"not paced it loses {100 * plain.loss:.2f} %; with round trips of {EQUAL[0]} ms for all, "
+                f"paced and not paced use {' and '.join(equal)}",
+            ),
         ],
         "rule-eun-wang": [[used.utilisation for used in across], [used.loss for used in across]],
     }
@@ -78,7 +92,7 @@ def plot(figure, canvas):
     left.axhline(offered(), linestyle="--", color="black", label="offered")
     left.set(ylabel="utilisation", title="20 packets of buffer")
     left.legend()
-    across = [sizing.use(result.links, LINK, MARKED_C, LAST) for result in figure.results[3:]]
+    across = [sizing.use(result.links, LINK, MARKED_C, LAST) for result in figure.results[3:-2]]
     right.plot(sizes, [used.utilisation for used in across], marker="o", label="utilisation")
     right.plot(sizes, [used.loss for used in across], marker="o", label="loss")
     right.set(xscale="log", xlabel="buffer (packets)", title="REM with marks, 100 flows: between C R/sqrt(N) and 5000")
