@@ -121,7 +121,18 @@ def test_an_interruption_keeps_the_rows_that_were_printed():
     assert said == "levelflow.buffer_tables: interrupted; the rows above are whole\n"
 
 
-@pytest.mark.parametrize("words", [["--seeds", "0"], ["--seeds", "x"], ["--table", "IV"], ["--quick", "--full"]])
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["--seeds", "0"],
+        ["--gain", "5"],
+        ["--gain", "nan"],
+        ["--gain", "x"],
+        ["--seeds", "x"],
+        ["--table", "IV"],
+        ["--quick", "--full"],
+    ],
+)
 def test_a_bad_option_is_refused(words, capsys):
     with pytest.raises(SystemExit) as caught:
         buffer_tables.main(words)

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, NamedTuple, Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
 
-from levelflow import buffer_rows
+from levelflow import buffer_rows, library
 from levelflow.claims.sized import LINK
 from levelflow.sizing import BEST, OURS, line
 
@@ -218,7 +218,7 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     many = f"runs of each, with seeds 1 to N (default {QUICK_SEEDS}; with --full {FULL_SEEDS})"
     parser.add_argument("--seeds", type=_count, metavar="N", help=many)
     parser.add_argument("--table", action="append", choices=("I", "II", "III"), help="only this one")
-    parser.add_argument("--gain", type=float, help=f"of {OURS}, instead of its default")
+    parser.add_argument("--gain", type=_gain, help=f"of {OURS}, instead of its default")
     return parser.parse_args(arguments)
 
 
@@ -226,6 +226,17 @@ def _count(text: str) -> int:
     if not text.isdecimal() or not 1 <= int(text) <= 1000:
         raise argparse.ArgumentTypeError(f"{text!r} is no whole number from 1 to 1000")
     return int(text)
+
+
+def _gain(text: str) -> float:
+    ours = next(sizer for sizer in library.sizers() if sizer["name"] == OURS)
+    row = next(row for row in ours["params"] if row["name"] == "gain")
+    try:
+        if float(row["low"]) <= float(text) <= float(row["high"]):
+            return float(text)
+    except ValueError:
+        pass
+    raise argparse.ArgumentTypeError(f"{text!r} is not allowed; needs a number, {library.allowed(row)}")
 
 
 if __name__ == "__main__":
