@@ -195,6 +195,7 @@ def _queues() -> Iterator[str]:
     yield "Every discipline with its parameters, as `levelflow list queues` shows them; see also"
     yield "[what they do](../concepts/queues.md)."
     yield 'A link names its own: `queue = "red"`, or with parameters `queue = { red = { max_p = 0.02 } }`.'
+    yield "What it drops before the buffer is full does not count for [sizers](buffers.md) of that buffer."
     for queue in queues():
         yield f"\n## `{queue['name']}`"
         yield f"{queue['title']}. Source: {queue['source']}.\n"
@@ -209,7 +210,11 @@ def _buffers() -> Iterator[str]:
     yield "`levelflow list sizers` shows them: a rule, which is worked out before the run, or a sizer, which changes"
     yield "the buffer while the run goes on. A link names its own: `buffer = { bscl = {} }`, or with parameters"
     yield "`buffer = { abs_log = { loss = 0.01 } }`. The packet in service counts. A rule gives 1 packet where its"
-    yield "formula says less, and is refused where it says more than 1000000000."
+    yield "formula says less, and is refused where it says more than 1000000000.\n"
+    yield "A sizer counts as lost what found no room, or made way at the front of a full queue: against what a queue"
+    yield "discipline drops of its own accord no buffer helps, so that loss comes on top of the target. A limit that"
+    yield "falls drops nothing that waits: arrivals are dropped, or one packet at the front for each, until the queue"
+    yield "fits. The wait that a target of delay is for is a mean over time, not over packets."
     for sizer in sizers():
         yield f"\n## `{sizer['name']}`"
         yield f"{sizer['title']}. {'A sizer' if sizer['adapts'] else 'A rule'}. Source: {sizer['source']}.\n"

@@ -2,6 +2,8 @@
 //!
 //! Pure like laws and queue disciplines, and independent of both: any port that can drop may have a sizer. One file per
 //! sizer in this folder. Sizes are in packets.
+//!
+//! What a queue discipline drops by its own decision is no loss to a sizer: no buffer helps against it.
 
 use core::fmt::Debug;
 
@@ -45,24 +47,26 @@ pub struct Load {
     pub elapsed: Duration,
     /// Bytes that were taken into the queue, less those that it dropped later, in this interval or one before.
     pub admitted: Bytes,
-    /// Bytes that were dropped.
+    /// Bytes that were dropped because there was no room: of the packet that came, or of one that made way for it at the front.
+    /// What the queue discipline dropped by its own decision is neither here nor among the admitted.
     pub dropped: Bytes,
     /// Bytes that left for the wire.
     pub sent: Bytes,
-    /// Bytes that wait or are in service now.
+    /// Bytes that waited or were in service, in the mean over the time: those that whoever comes at any moment has to wait for. The
+    /// engine has them exactly, less what a packet in service has sent already; a live queue, as the mean of its readings.
     pub queue: Bytes,
     /// Packets that wait or are in service now.
     pub packets: u32,
 }
 
 impl Load {
-    /// Bytes that came.
+    /// Bytes that came, less those that the queue discipline dropped by its own decision.
     #[must_use]
     pub fn arrived(&self) -> Bytes {
         Bytes::new(self.admitted.get().saturating_add(self.dropped.get()))
     }
 
-    /// Share of the bytes that arrived which were dropped; 0 if none arrived (Zhang 2008, section VII.3.1, which prints the share
+    /// Share of the bytes that arrived which found no room; 0 if none arrived (Zhang 2008, section VII.3.1, which prints the share
     /// that was admitted).
     #[must_use]
     pub fn loss(&self) -> f64 {

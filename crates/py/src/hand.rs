@@ -315,8 +315,8 @@ impl Sizer {
         Ok(Self(AnySizer::new(&params, &PortInfo { id: 1, capacity })))
     }
 
-    /// An interval ends in which so many bytes were admitted, dropped and sent, and after which so much waits; gives the
-    /// packets that the port may hold from now on.
+    /// An interval ends in which so many bytes were admitted, found no room and were sent, and `queue_bytes` waited in the mean;
+    /// `queue_packets` wait now. Gives the packets that the port may hold from now on.
     #[pyo3(signature = (elapsed_s, admitted, dropped, sent, queue_bytes=0, queue_packets=0))]
     fn close(
         &mut self,

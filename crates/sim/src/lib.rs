@@ -18,6 +18,7 @@ mod reliable;
 pub mod replay;
 pub mod rng;
 pub mod scenario;
+mod sizing;
 mod traffic;
 
 pub use levelflow_protocols::Any;

@@ -9,7 +9,6 @@
 use std::collections::VecDeque;
 
 use levelflow_protocols::queue::{AnyQueue, AnyQueueParams, Overflow, Verdict};
-use levelflow_protocols::sizing::{AnySizer, Load};
 use levelflow_protocols::{Arriving, PortInfo, PortView, Protocol, RouterLaw};
 use levelflow_units::{Bytes, Duration, Time};
 
@@ -18,6 +17,7 @@ use crate::flow::later;
 use crate::network::{Buffer, LinkSpec};
 use crate::packet::{PacketId, Slab};
 use crate::rng::Stream;
+use crate::sizing::Sizing;
 
 #[derive(Debug, Clone, Copy)]
 struct Transit {
@@ -45,17 +45,6 @@ struct Aqm {
     /// Bytes dropped in the running interval.
     dropped: u64,
     since: Time,
-}
-
-/// A sizer at work, and the counters when it last looked.
-#[derive(Debug)]
-struct Sizing {
-    law: AnySizer,
-    since: Time,
-    /// Most bytes so far that had arrived and were not dropped: fewer after a queue dropped what it had taken.
-    kept: u64,
-    dropped: u64,
-    sent: u64,
 }
 
 /// A packet that waits for the transmitter.
@@ -148,15 +137,7 @@ impl<P: Protocol> Link<P> {
             dropped: 0,
             since: Time::ZERO,
         };
-        let sizing = spec.sizer.as_ref().map(|params| {
-            Box::new(Sizing {
-                law: AnySizer::new(params, &info),
-                since: Time::ZERO,
-                kept: 0,
-                dropped: 0,
-                sent: 0,
-            })
-        });
+        let sizing = spec.sizer.as_ref().map(|params| Box::new(Sizing::new(params, &info)));
         let buffer = match &sizing {
             Some(sizing) => Buffer::Packets(sizing.law.packets() as u64),
             None => spec.buffer,
@@ -209,7 +190,7 @@ impl<P: Protocol> Link<P> {
         self.counters.arrived(size, self.queue_bytes);
         let full = !self.has_room(size);
         if full && !self.can_make_room(size) {
-            self.count_drop(size);
+            self.refuse(size);
             return Admission::Dropped;
         }
         if let Some(aqm) = &mut self.aqm {
@@ -228,8 +209,14 @@ impl<P: Protocol> Link<P> {
             }
         }
         if full {
-            self.make_room(size);
+            self.make_room(now, size);
         }
+        let transmission = self.transmission(size);
+        let begin = self.free_at.max(now);
+        if let Some(sizing) = &mut self.sizing {
+            sizing.work((begin - now).as_secs_f64(), transmission.as_secs_f64());
+        }
+        self.free_at = later(begin, transmission);
         self.queue_bytes += size;
         self.window.queue_max = self.window.queue_max.max(self.queue_bytes);
         if let Some(served) = &mut self.served {
@@ -243,7 +230,6 @@ impl<P: Protocol> Link<P> {
                 None => Admission::Follows,
             };
         }
-        self.free_at = later(self.free_at.max(now), self.transmission(size));
         let deliver = later(self.free_at, self.delay);
         self.transit.push_back(Transit {
             deliver,
@@ -280,7 +266,8 @@ impl<P: Protocol> Link<P> {
                         self.counters.marked += 1;
                     }
                     Verdict::Notify | Verdict::Drop => {
-                        self.evict(next);
+                        self.evict(now, next);
+                        self.count_drop(u64::from(next.size));
                         continue;
                     }
                 }
@@ -302,12 +289,16 @@ impl<P: Protocol> Link<P> {
         (first.then_some(deliver), self.serve(now, packets))
     }
 
-    /// Drops a packet that had been taken.
-    fn evict(&mut self, victim: Waiting) {
+    /// Discards a packet that had been taken.
+    fn evict(&mut self, now: Time, victim: Waiting) {
         let size = u64::from(victim.size);
         self.queue_bytes -= size;
         self.victims.push(victim.packet);
-        self.count_drop(size);
+        let (left, transmission) = (self.work_left(now), self.transmission(size));
+        if let Some(sizing) = &mut self.sizing {
+            sizing.work(left, -transmission.as_secs_f64());
+        }
+        self.free_at = Time::from_ps(self.free_at.as_ps().saturating_sub(transmission.as_ps()));
     }
 
     /// Whether `size` more bytes fit once nothing waits but the packet in service, where a queue drops from its front.
@@ -323,12 +314,26 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Drops from the front until `size` more bytes fit.
-    fn make_room(&mut self, size: u64) {
+    /// Drops from the front until `size` more bytes fit. Of packets that no longer fit because the limit fell, only one makes way
+    /// for another.
+    fn make_room(&mut self, now: Time, size: u64) {
         while !self.has_room(size) {
             let waiting = self.served.as_mut().and_then(|served| served.waiting.pop_front());
-            self.evict(waiting.expect("there is room without those that wait"));
+            let victim = waiting.expect("there is room without those that wait");
+            self.evict(now, victim);
+            self.refuse(u64::from(victim.size));
+            if matches!(self.buffer, Buffer::Packets(_)) {
+                break;
+            }
         }
+    }
+
+    /// Drops for lack of room, against which a larger buffer helps: what sizers count.
+    fn refuse(&mut self, size: u64) {
+        if let Some(sizing) = &mut self.sizing {
+            sizing.refuse(size);
+        }
+        self.count_drop(size);
     }
 
     fn count_drop(&mut self, size: u64) {
@@ -434,24 +439,15 @@ impl<P: Protocol> Link<P> {
     /// caught up with. Packets that no longer fit stay.
     pub fn size_buffer(&mut self, now: Time) {
         let packets = self.queue_packets() as u32;
-        let Some(sizing) = &mut self.sizing else { return };
-        let LinkCounters {
-            arrived_bytes,
-            dropped_bytes,
-            ..
-        } = self.counters;
-        let kept = arrived_bytes - dropped_bytes;
-        let gone = kept - self.queue_bytes;
-        let load = Load {
-            elapsed: now - std::mem::replace(&mut sizing.since, now),
-            admitted: Bytes::new(kept.saturating_sub(sizing.kept)),
-            dropped: Bytes::new(dropped_bytes - std::mem::replace(&mut sizing.dropped, dropped_bytes)),
-            sent: Bytes::new(gone - std::mem::replace(&mut sizing.sent, gone)),
-            queue: Bytes::new(self.queue_bytes),
-            packets,
-        };
-        sizing.kept = sizing.kept.max(kept);
-        sizing.law.on_interval(&load);
+        let left = self.work_left(now);
+        if let Some(sizing) = &mut self.sizing {
+            sizing.close(now, &self.counters, (self.queue_bytes, packets), left);
+        }
+    }
+
+    /// Seconds for which the transmitter is busy with what it has.
+    fn work_left(&self, now: Time) -> f64 {
+        (self.free_at.max(now) - now).as_secs_f64()
     }
 
     /// Packets that the sizer asks for, if there is one.

@@ -229,30 +229,3 @@ fn codel_takes_the_standing_queue_of_tcp_away() {
     let codel = wait(r#""codel""#);
     assert!((0.0025..0.01).contains(&codel), "{codel} s");
 }
-
-/// CoDel drops as packets leave, in intervals in which none arrives, too: there everything is lost, and a sizer adds
-/// `gain T (1 - p*)`, 2.94 packets; it takes 0.06 off in one without loss. Drops of what was taken before count once.
-#[test]
-fn a_sizer_sees_the_drops_of_intervals_without_arrivals() {
-    let run = run(r#"
-        name = "drops without arrivals"
-        duration = "1500 ms"
-        sample = "1 ms"
-        link = [{ from = "A", to = "B", capacity = "1 Mb/s", delay = "5 ms", queue = "codel",
-                  buffer = { abs = { interval = "1 ms", utilisation = 0, loss = 0.02, initial = "200 packets" } } },
-                { from = "B", to = "A", capacity = "1 Gb/s", delay = "5 ms" }]
-        flow = [{ name = "x", law = { cbr = { rate = "20 Mb/s" } }, from = "A", to = "B", stop = "80 ms" }]
-        "#);
-    let dropped = series(&run.links, "link", 0, "dropped_bytes", 0.1);
-    let buffer = series(&run.links, "link", 0, "buffer_packets", 0.1);
-    assert!(
-        series(&run.links, "link", 0, "arrival_bps", 0.1)
-            .iter()
-            .all(|&bps| bps == 0.0)
-    );
-    let lossy = dropped.iter().skip(1).filter(|&&bytes| bytes > 0.0).count() as f64;
-    assert!(lossy > 20.0, "{lossy}");
-    let expected = 2.94 * lossy - 0.06 * (dropped.len() as f64 - 1.0 - lossy);
-    let grown = buffer.last().unwrap() - buffer[0];
-    assert!((grown - expected).abs() < 4.0, "{grown}, expected {expected}");
-}

@@ -12,7 +12,7 @@ use crate::router::qdisc::Queue;
 /// What a queue did in an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// As sizers want it, in bytes as the line counts them; what waits is a mean over the interval, in bytes, and what waits now, in packets.
+    /// As sizers want it, in bytes as the line counts them; the mean of what waited is that of readings, by the time between them.
     pub load: Load,
     /// Packets dropped.
     pub drops: u32,
