@@ -14,6 +14,7 @@
 //! Readings:
 //! - `p` is dropped over arrived bytes and `u` sent over sendable ones; section VII.3.1 prints the admitted and the offered share.
 //! - Each of `b_u` and `b_p` is held between 1 and `largest`, so that neither winds up while the other rules.
+//! - A port with a least size holds both there, for the same reason.
 //! - Eq 164 does not regulate: any buffer at which `u` does not change is at rest, and noise of variance `s^2` in `u` moves it by
 //!   `-I_u T s^2` per step. `damping = "absolute"` takes `|u - u_before|`, `"none"` is eq 163. The default is what is printed.
 //! - Eq 169, behind 170, lacks the factor `u - u_before` that eq 164 gives it; `gradient = "full"` has it.
@@ -299,6 +300,14 @@ impl Sizer for Abs {
             (true, true) => self.buffer_u.max(self.buffer_p),
             (true, false) => self.buffer_u,
             (false, _) => self.buffer_p,
+        }
+    }
+
+    /// Fewer are not part of what is printed: it asks on, up to the largest.
+    fn on_grant(&mut self, _params: &AbsParams, packets: f64) {
+        if packets > self.packets() {
+            self.buffer_u = self.buffer_u.max(packets);
+            self.buffer_p = self.buffer_p.max(packets);
         }
     }
 }

@@ -91,4 +91,9 @@ impl Sizer for Adt {
     fn packets(&self) -> f64 {
         self.buffer
     }
+
+    /// Fewer are not part of what is printed: it asks on, up to the largest.
+    fn on_grant(&mut self, _params: &AdtParams, packets: f64) {
+        self.buffer = self.buffer.max(packets);
+    }
 }

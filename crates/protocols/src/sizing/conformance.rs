@@ -26,6 +26,10 @@ macro_rules! suite {
             crate::sizing::conformance::bounded::<$sizer>();
         }
         #[test]
+        fn a_sizer_held_at_a_least_size_leaves_it_at_once() {
+            crate::sizing::conformance::held::<$sizer>();
+        }
+        #[test]
         fn a_replayed_sizer_ends_in_the_same_state() {
             crate::sizing::conformance::replay::<$sizer>();
         }
@@ -88,10 +92,64 @@ pub fn bounded<S: Sizer>() {
                     sizer.on_interval(&params, load);
                     let packets = sizer.packets();
                     assert!(packets >= 1.0 && packets <= largest(values), "{sizer:?}");
+                    // Some get what they did not ask for.
+                    if load.packets % 3 == 0 {
+                        let granted = f64::from(load.packets).clamp(1.0, largest(values));
+                        sizer.on_grant(&params, granted);
+                        assert!(
+                            sizer.packets() >= 1.0 && sizer.packets() <= largest(values),
+                            "{sizer:?}"
+                        );
+                    }
                 }
             }
         }
     });
+}
+
+/// A port that has 50 packets in any case overfulfils its targets for an hour; then half of what comes is dropped, and the line is
+/// idle more than it may be.
+pub fn held<S: Sizer>() {
+    const LEAST: f64 = 50.0;
+    let load = |sent: u64, dropped: u64| Load {
+        elapsed: Duration::from_ms(200),
+        admitted: Bytes::new(sent),
+        dropped: Bytes::new(dropped),
+        sent: Bytes::new(sent),
+        queue: Bytes::ZERO,
+        packets: 0,
+    };
+    let row = |name| S::INFO.params.iter().position(|row| row.name == name);
+    let mut values = values::<S>();
+    for (name, value) in [("initial", LEAST), ("utilisation", 0.5), ("damping", 2.0)] {
+        if let Some(row) = row(name) {
+            values[row] = value;
+        }
+    }
+    let params = S::params(&values).expect("they fit together");
+    let step = |sizer: &mut S, load: &Load| {
+        sizer.on_interval(&params, load);
+        if sizer.packets() < LEAST {
+            sizer.on_grant(&params, LEAST);
+        }
+    };
+    let until_it_grows = |sizer: &mut S| {
+        let grows = |sizer: &mut S| {
+            // Half of the line's 250 kB stay idle, and half of what comes is dropped.
+            step(sizer, &load(100_000, 100_000));
+            sizer.packets() > LEAST + 1.0
+        };
+        (1..1000_u32).find(|_| grows(sizer))
+    };
+    let (mut fresh, mut held): (S, S) = (new(&params, 1e7), new(&params, 1e7));
+    (0..18_000).for_each(|_| step(&mut held, &load(249_000, 0)));
+    assert!(held.packets() < LEAST + 1.0, "{held:?}");
+    let (fresh, held) = (until_it_grows(&mut fresh), until_it_grows(&mut held));
+    let later = held.zip(fresh).map(|(held, fresh)| held.saturating_sub(fresh));
+    assert!(
+        later.is_some_and(|later| later <= 3),
+        "after {held:?} intervals, a new one after {fresh:?}"
+    );
 }
 
 /// Logged loads give the same state again, from the start and from a copy made half way.
