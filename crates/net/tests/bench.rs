@@ -35,6 +35,9 @@ fn a_quick_bench_has_every_row_and_leaves_nothing() {
     } else {
         eprintln!("without a kernel router: {}", report["skipped"]);
     }
+    for part in ["buffer, pfifo", "buffer, tbf"] {
+        assert_eq!(cases(part), ["left alone", "sized"]);
+    }
     assert_eq!(cases("relay"), after(&["foreign packets"]));
     assert_eq!(cases("intervals"), laws);
     assert_eq!(cases("copy").len(), 4);

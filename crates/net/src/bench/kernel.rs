@@ -18,12 +18,12 @@ use crate::{Error, law};
 
 /// Packets in a super-packet: as many as fit into 64 KB.
 const TOGETHER: usize = 60;
-const SINK: &str = "10.78.2.2:7700";
+pub(super) const SINK: &str = "10.78.2.2:7700";
 
 /// A host that sends, a router, a host that receives (and never reads): packets go all the way within the system call that sends them.
-struct Path {
-    sender: Namespace,
-    router: Namespace,
+pub(super) struct Path {
+    pub(super) sender: Namespace,
+    pub(super) router: Namespace,
     _receiver: Namespace,
     _sink: UdpSocket,
 }
@@ -37,7 +37,7 @@ pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
 }
 
 impl Path {
-    fn build() -> Result<Self, Error> {
+    pub(super) fn build() -> Result<Self, Error> {
         let sender = Namespace::new("lf-bench-a")?;
         let router = Namespace::new("lf-bench-r")?;
         let receiver = Namespace::new("lf-bench-b")?;

@@ -3,6 +3,7 @@
 //! Times of one machine say little about another, and on a busy machine little about the next minute. So each part measures its
 //! cases in turn, round by round, and compares within a round; the first case of a part is what the others are divided by.
 
+mod buffer;
 mod intervals;
 mod kernel;
 mod machine;
@@ -26,6 +27,8 @@ pub struct Effort {
     packets: u32,
     /// Size of the file that is copied.
     bytes: usize,
+    /// How long a case lasts that is measured by time.
+    span: Duration,
     /// No round of a part begins after this.
     budget: Duration,
 }
@@ -36,6 +39,7 @@ impl Effort {
         rounds: 3,
         packets: 10_000,
         bytes: 8 << 20,
+        span: Duration::from_millis(300),
         budget: Duration::from_secs(3),
     };
     /// For numbers that are shown around: less than two minutes.
@@ -43,6 +47,7 @@ impl Effort {
         rounds: 9,
         packets: 60_000,
         bytes: 64 << 20,
+        span: Duration::from_millis(600),
         budget: Duration::from_secs(18),
     };
 }
@@ -99,7 +104,8 @@ type Case<'a> = (String, Box<dyn FnMut() -> Result<Sample, Error> + 'a>);
 /// Measures every part. `tell` hears of each before it begins.
 ///
 /// # Errors
-/// When a part fails. The kernel's, which takes privileges and a program that not every build has, is skipped then.
+/// When a part fails. Those about the kernel, which take privileges and, one of them, a program that not every build has, are skipped
+/// then.
 pub fn run(effort: Effort, mut tell: impl FnMut(&str)) -> Result<Report, Error> {
     let mut machine = Machine::now();
     let (mut rows, mut skipped) = (Vec::new(), Vec::new());
@@ -107,6 +113,11 @@ pub fn run(effort: Effort, mut tell: impl FnMut(&str)) -> Result<Report, Error> 
     match kernel::measure(effort) {
         Ok(measured) => rows.extend(measured),
         Err(error) => skipped.push(format!("kernel: {error}")),
+    }
+    tell("buffers that are sized");
+    match buffer::measure(effort) {
+        Ok(measured) => rows.extend(measured),
+        Err(error) => skipped.push(format!("buffer: {error}")),
     }
     tell("datagrams through the relay");
     rows.extend(relay::measure(effort)?);

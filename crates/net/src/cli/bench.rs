@@ -14,6 +14,8 @@ const EXAMPLES: &str = "Examples:
 What it measures, each beside the same work without Levelflow:
   kernel     packets forwarded between virtual devices, with and without the router, and the
              ends of its intervals (root)
+  buffer     packets forwarded through a pfifo and a tbf, whose limit `levelflow-net abs` sets ten
+             times a second, or nobody (root)
   relay      datagrams through the relay, with and without headers of a law
   intervals  the law's own part of such an end
   copy       a file over QUIC on loopback, with and without shims
