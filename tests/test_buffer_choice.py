@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 from levelflow import Scenario, ScenarioError
 from levelflow.buffer_advice import command, snippet
 from levelflow.buffer_choice import Row, Simulations, chosen, compared, question
+from levelflow.buffer_picture import picture
 from levelflow.claims import dataplane
 from levelflow.claims.metrics import sizing
 from levelflow.claims.metrics.sizing import Use
@@ -87,6 +88,18 @@ def test_every_way_has_a_row_and_rules_have_the_packets_of_theory(tmp_path):
         assert row["wait_s"] == pytest.approx(row["queue_packets"] * 12_000 / CAPACITY, rel=0.1), name
         assert any(line.startswith(name) for line in done.stdout.splitlines())
     assert "seeds 1 to 2" in done.stdout
+
+
+def test_the_picture_has_every_way_that_has_packets(tmp_path):
+    wanted = question(scenario("4 s"), Targets(0.9, 0.05))
+    with Simulations(2, lambda _done, _of: None) as runs:
+        rows = list(compared(wanted, runs))
+    panels = picture(wanted, rows).axes
+    shown = {text.get_text() for text in panels[-1].get_legend().get_texts()}
+    assert shown == set(NAMES) - {"as written"}
+    assert [axes.get_title() or axes.get_title("left") for axes in panels] == ["use (%)", "loss (%)", "mean wait (ms)"]
+    asked(tmp_path, "--seeds", "1", "--set", "duration=2 s", "--out", str(tmp_path / "x.png"))
+    assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
 
 
 def test_the_best_buffer_meets_its_targets_and_half_of_it_does_not(tmp_path):
@@ -239,6 +252,8 @@ def refusal(folder, monkeypatch, network, *words):
         (["--loss", "0.1", "--link", "A->C"], "--link A->C: no such link; did you mean 'A->B'?"),
         (["--loss", "0.1", "--flows", "0.5"], "--flows 0.5: is not allowed; needs 1 to 1e+09"),
         (["--loss", "0.1", "--delay", "5"], "time '5' is not allowed; needs a number with its unit, as in '45 s'"),
+        (["--loss", "0.1", "--out", "x.doc"], "--out x.doc: no picture has the ending '.doc'; allowed: "),
+        (["--loss", "0.1", "--out", "no/x.png"], "--out no/x.png: no such directory"),
         (["--loss", "0.1", "--json", "."], "--json .: is a directory"),
         (["--loss", "0.1", "--set", "link.1.capacity=3"], "line.toml: link 1 (A->B), capacity: "),
     ],

@@ -44,6 +44,7 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
     changes: Changes = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side; one per processor.")] = None,
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the rows to this file.")] = None,
+    out: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw them into this file.")] = None,
 ) -> None:
     """Compare every rule and sizer of buffers, and the best of fixed size, on the traffic of a scenario.
 
@@ -60,11 +61,33 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
     asked = buffer_choice.question(
         choose(scenario, changes), targets, link=link, seeds=seeds, largest=largest, known=known
     )
+    if out is not None:
+        _drawable(out)
     rows, complete = _compare(asked, workers, json)
     _show(asked, rows, complete)
+    if out is not None:
+        from levelflow.buffer_picture import picture
+        from levelflow.cli.theory.asking import save
+
+        save(picture(asked, rows), out)
     if not complete:
         typer.echo(f"levelflow: interrupted; {len(rows)} rows are whole", err=True)
         raise typer.Exit(INTERRUPTED)
+
+
+def _drawable(target: Path) -> None:
+    """Refuses a picture that could not be written, before the work begins."""
+    from matplotlib.figure import Figure
+
+    from levelflow import ScenarioError
+
+    allowed = sorted(Figure().canvas.get_supported_filetypes())
+    if target.suffix[1:].lower() not in allowed:
+        raise ScenarioError(
+            f"--out {target}: no picture has the ending {target.suffix!r}; allowed: {', '.join(allowed)}"
+        )
+    if target.is_dir() or not target.parent.is_dir():
+        raise ScenarioError(f"--out {target}: {'is a directory' if target.is_dir() else 'no such directory'}")
 
 
 def _compare(asked: Question, workers: int | None, target: Path | None) -> tuple[list[Row], bool]:
