@@ -12,14 +12,13 @@
 //!
 //! `dy = (R + b s/C) d ln b`: a buffer is multiplied, by the error in a round trip through the full queue, times `k`. Where `y` is
 //! a function of the buffer alone, the sums of the errors are exactly what `y` has moved, and `y` is bounded: what was lost
-//! over a time `T` is on target but for `(G(b_T) - G(b_0))/(k T)` of it, while `b_p` rules, meets no bound, and
-//! forgets nothing (below). No weight depends on what was measured, so nothing can be correlated with it, and noise does not
+//! over a time `T` is on target but for `(G(b_T) - G(b_0))/(k T)` of it, while `b_p` rules and meets no bound. No weight depends on what was measured, so nothing can be correlated with it, and noise does not
 //! shift the mean. `R` of `b_u` follows what was measured, so there this holds only while that stays the same.
 //!
 //! What was summed is applied at the end of a *cycle*: the first measurement after a round trip that has a drop in it, so that
-//! it holds whole sawteeth, or after [`PATIENCE`] round trips without one. A buffer at most doubles or halves in a cycle, and
-//! as much again of the rest stays in the sum. What is more is forgotten: a line that stood idle for long, or a burst that lost
-//! many times its target, does not fill memory for longer, at the price of the identity.
+//! it holds whole sawteeth, or after [`PATIENCE`] round trips without one. A buffer at most doubles or halves in a cycle. The
+//! rest stays in the sum of `b_p` until it is applied or a bound is met; in those of `b_u` and `b_d` it is as much as a step at
+//! most, so that a line that stood idle for long does not fill memory for longer, at the price of the identity.
 //!
 //! Where sawteeth are long, a cycle lasts many round trips, and `k` for each of them would be too much. `b_p` takes at most
 //! [`LARGEST_GAIN_P`] in a sawtooth, which at a loss of `p*` lasts `sqrt(2/(3 p*))` round trips. `R` of `b_u` is at least so large
@@ -184,9 +183,9 @@ impl Control {
         self.missed += missed;
     }
 
-    /// Applies what was missed. Of what is more than the largest step as much stays for the next cycle as a step can do, and
-    /// nothing of what is beyond the bounds.
-    fn apply(&mut self, gain: f64, scale: Scale, largest: f64) {
+    /// Applies what was missed. Of what is more than the largest step at most `stays` steps stay for later cycles, and nothing of
+    /// what is beyond the bounds.
+    fn apply(&mut self, gain: f64, scale: Scale, largest: f64, stays: f64) {
         self.cycle = 0.0;
         let gain = self.hasty(gain);
         let seconds = |packets: f64| scale.seconds(packets);
@@ -197,7 +196,7 @@ impl Control {
         );
         let wanted = gain * self.missed;
         let step = wanted.clamp(least, most);
-        self.missed = (wanted - step).clamp(least, most) / gain;
+        self.missed = (wanted - step).clamp(stays * least, stays * most) / gain;
         if before + step <= seconds(1.0) {
             self.buffer = 1.0;
             self.missed = 0.0;
@@ -302,7 +301,7 @@ impl AbsLog {
         control.add(cycle.elapsed, missed / allowed);
         if control.cycle >= lasts && (cycle.drops || control.missed <= 0.0) {
             let needs = PIPES * params.rtt / scale.packet + SPARE;
-            control.apply(params.gain, scale, params.largest.min(needs));
+            control.apply(params.gain, scale, params.largest.min(needs), 1.0);
         }
     }
 
@@ -313,7 +312,7 @@ impl AbsLog {
         if self.loss.cycle >= cycle.lasts {
             // A sawtooth that loses p* lasts sqrt(2/(3 p*)) round trips.
             let gain = params.gain.min(LARGEST_GAIN_P * libm::sqrt(1.5 * params.loss));
-            self.loss.apply(gain, cycle.scale, params.largest);
+            self.loss.apply(gain, cycle.scale, params.largest, f64::INFINITY);
         }
     }
 
@@ -322,7 +321,7 @@ impl AbsLog {
         let missed = (params.delay - wait) / params.delay * cycle.elapsed;
         self.delay.add(cycle.elapsed, missed);
         if self.delay.cycle >= cycle.lasts {
-            self.delay.apply(params.gain, cycle.scale, params.largest);
+            self.delay.apply(params.gain, cycle.scale, params.largest, 1.0);
         }
     }
 
