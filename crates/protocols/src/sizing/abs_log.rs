@@ -12,8 +12,9 @@
 //!
 //! `dy = (R + b s/C) d ln b`: a buffer is multiplied, by the error in a round trip through the full queue, times `k`. Where `y` is
 //! a function of the buffer alone, the sums of the errors are exactly what `y` has moved, and `y` is bounded: what was lost
-//! over a time `T` is on target but for `(G(b_T) - G(b_0))/(k T)` of it, while `b_p` rules and meets no bound. No weight depends on what was measured, so nothing can be correlated with it, and noise does not
-//! shift the mean. `R` of `b_u` follows what was measured, so there this holds only while that stays the same.
+//! over a time `T` is on target but for `(G(b_T) - G(b_0))/(k T)` of it, while `b_p` rules and meets no bound. No weight depends on
+//! what was measured, so nothing can be correlated with it, and noise does not shift the mean. `R` of `b_u` follows what was
+//! measured, so there this holds only while that stays the same.
 //!
 //! What was summed is applied at the end of a *cycle*: the first measurement after a round trip that has a drop in it, so that
 //! it holds whole sawteeth, or after [`PATIENCE`] round trips without one. A buffer at most doubles or halves in a cycle. The
