@@ -2,6 +2,7 @@
 
 pub mod bytes;
 pub mod logs;
+pub mod queues;
 pub mod scenarios;
 
 use levelflow_protocols::shim::{LENGTH, LONGEST, Shim};

@@ -1,6 +1,6 @@
 //! Runs each target: on seeded random bytes, or, where cargo-bolero sets `fuzzing`, on bytes that coverage suggests.
 
-use levelflow_fuzz::{damaged_datagram, datagrams, headers, logs, quantities, scenarios};
+use levelflow_fuzz::{damaged_datagram, datagrams, headers, logs, quantities, queues, scenarios};
 
 macro_rules! target {
     ($name:ident, $inputs:literal, $target:expr) => {
@@ -32,6 +32,14 @@ target!(scenario_text_is_read_or_refused, 20_000, |bytes| {
 });
 target!(scenario_structure_is_run_or_refused, 40_000, |bytes| {
     scenarios::structure(&scenarios::damaged_structure(bytes));
+});
+target!(options_of_queues_get_another_limit_or_are_refused, 100_000, |bytes| {
+    queues::options(bytes);
+    queues::options(&queues::attributes(bytes));
+});
+target!(files_of_undo_are_read_or_refused, 50_000, |bytes| {
+    queues::undo(bytes);
+    queues::undo(&queues::damaged_undo(bytes));
 });
 target!(quantities_print_what_they_read, 200_000, |bytes| {
     quantities(bytes);

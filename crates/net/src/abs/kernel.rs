@@ -208,8 +208,11 @@ fn change(index: u32, handle: Handle, kind: &str, options: Vec<u8>) -> TcMessage
     message
 }
 
+/// What a class may send; `None` if it is none of HTB.
+///
 /// `struct tc_htb_opt`: rate and ceiling of 12 bytes each, which end in bytes per second.
-fn share(class: &Found) -> Option<Share> {
+#[must_use]
+pub fn share(class: &Found) -> Option<Share> {
     if class.queue.kind != "htb" {
         return None;
     }

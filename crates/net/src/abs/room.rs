@@ -113,6 +113,12 @@ fn parms(attributes: &[(u16, Vec<u8>)]) -> Option<&[u8]> {
     (parms.len() >= TBF_LENGTH).then_some(parms)
 }
 
+/// A rate of more than 32 bits, bytes per second.
+fn wide(attributes: &[(u16, Vec<u8>)], kind: u16) -> Option<u64> {
+    let mut own = attributes.iter().filter(|(k, _)| *k == kind);
+    own.find_map(|(_, value)| Some(u64::from_ne_bytes(value.as_slice().try_into().ok()?)))
+}
+
 /// The limit in the options of a queue of that kind.
 #[must_use]
 pub fn limit_of(kind: &str, options: &[u8]) -> Option<u32> {
@@ -135,8 +141,8 @@ pub fn with_limit(kind: &str, options: &[u8], limit: u32) -> Option<Vec<u8>> {
             let mut bytes = Vec::new();
             put(&mut bytes, TBF_PARMS, &bucket);
             for kind in [TBF_RATE64, TBF_PRATE64] {
-                if let Some((_, value)) = all.iter().find(|(k, v)| *k == kind && v.len() == 8) {
-                    put(&mut bytes, kind, value);
+                if let Some(rate) = wide(&all, kind) {
+                    put(&mut bytes, kind, &rate.to_ne_bytes());
                 }
             }
             for (kind, rate64, rate, ticks) in [
@@ -166,10 +172,7 @@ pub fn same_but_limit(kind: &str, one: &[u8], other: &[u8]) -> bool {
         return false;
     };
     let near = |at: usize| word(a, at).zip(word(b, at)).is_some_and(|(a, b)| a.abs_diff(b) <= 1);
-    let exact = |kind: u16| {
-        let of = |all: &[(u16, Vec<u8>)]| all.iter().find(|(k, _)| *k == kind).map(|(_, value)| value.clone());
-        of(&one) == of(&other)
-    };
+    let exact = |kind: u16| wide(&one, kind) == wide(&other, kind);
     a[..LIMIT] == b[..LIMIT] && near(BUFFER) && near(MTU) && exact(TBF_RATE64) && exact(TBF_PRATE64)
 }
 
@@ -190,9 +193,7 @@ fn burst(all: &[(u16, Vec<u8>)], bucket: &[u8], rate64: u16, rate: usize, ticks:
 }
 
 fn bytes_of(all: &[(u16, Vec<u8>)], bucket: &[u8], rate64: u16, rate: usize, ticks: usize) -> Option<u32> {
-    let exact = all.iter().find(|(kind, _)| *kind == rate64);
-    let exact = exact.and_then(|(_, value)| Some(u64::from_ne_bytes(value.as_slice().try_into().ok()?)));
-    let speed = exact.unwrap_or(word(bucket, rate + SPEED)?.into());
+    let speed = wide(all, rate64).unwrap_or(word(bucket, rate + SPEED)?.into());
     if speed == 0 {
         return None;
     }

@@ -239,7 +239,7 @@ pub(crate) fn raw(option: &TcOption) -> Option<Vec<u8>> {
 }
 
 /// Limit and rate from the options of the disciplines that have one; `struct tc_fifo_qopt` and `struct tc_tbf_qopt` of the kernel.
-pub(crate) fn options_of(kind: &str, bytes: &[u8], queue: &mut Queue) {
+pub fn options_of(kind: &str, bytes: &[u8], queue: &mut Queue) {
     let word = |bytes: &[u8], at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     match kind {
         "pfifo" => queue.limit = word(bytes, 0).map(|n| Buffer::Packets(n.into())),

@@ -1,0 +1,131 @@
+//! What `levelflow-net abs` reads: options of queues and classes, in the kernel's bytes, and files that say what to restore.
+
+use levelflow_net::abs::kernel::{Found, Handle, share};
+use levelflow_net::abs::room::{burst_of, limit_of, same_but_limit, spec_of, with_limit};
+use levelflow_net::abs::undo::Undo;
+use levelflow_net::router::qdisc::{Queue, options_of};
+
+use crate::bytes::Choices;
+
+const KINDS: &[&str] = &["pfifo", "bfifo", "tbf", "htb", "noqueue", ""];
+/// A file of undo as `abs` writes it, of a pfifo and a tbf.
+const FILE: &str = r#"{"origin":{"boot":"5b57965d-2ff4-4dae-baa2-6459282616cb","namespace":4026532446,"cookie":3,"processes":4026531836},
+"index":2,"queues":[{"handle":"1:","kind":"pfifo","options":[50,0,0,0],"ours":[50,9]},
+{"handle":"10:","kind":"tbf","options":[40,0,1,0,0,1,0,0,0,0,0,0,64,31,0,0,0,0,0,0,0,0,0,0,0,0,0,0,40,35,0,0,9,61,0,0,0,0,0,0],"ours":[1,2]}]}"#;
+
+/// Options of any kind of queue are refused, or can be given another limit, which then is the only thing that differs.
+///
+/// # Panics
+/// When something else differs.
+pub fn options(bytes: &[u8]) {
+    for kind in KINDS {
+        let mut queue = Queue::default();
+        options_of(kind, bytes, &mut queue);
+        let _ = (spec_of(bytes), burst_of(bytes));
+        let class = Found {
+            handle: Handle::ROOT,
+            parent: Handle::ROOT,
+            queue: Queue {
+                kind: (*kind).to_owned(),
+                ..queue
+            },
+            options: bytes.to_vec(),
+        };
+        let _ = share(&class);
+        let found = limit_of(kind, bytes);
+        assert!(
+            found.is_none() || same_but_limit(kind, bytes, bytes),
+            "{kind}: {bytes:?}"
+        );
+        for limit in [0, 1, 13_626, u32::MAX] {
+            let new = with_limit(kind, bytes, limit);
+            assert_eq!(new.is_some(), found.is_some(), "{kind}: {bytes:?}");
+            let Some(new) = new else { continue };
+            assert_eq!(limit_of(kind, &new), Some(limit), "{kind}: {bytes:?}");
+            let again = with_limit(kind, &new, 7);
+            assert_eq!(again, with_limit(kind, bytes, 7), "{kind}: {bytes:?}");
+        }
+    }
+}
+
+/// Attributes as a tbf or a class of htb has them, with lengths that are right or nearly so, and any contents.
+#[must_use]
+pub fn attributes(bytes: &[u8]) -> Vec<u8> {
+    let mut choices = Choices::new(bytes);
+    let mut options = Vec::new();
+    for _ in 0..=choices.below(5) {
+        let length = *choices.of(&[36_usize, 8, 4, 35, 37, 0, 12, 44, 88]);
+        let stated = (length + 4).wrapping_add_signed(*choices.of(&[0, 0, 0, 0, 1, -1, -4, 1000])) as u16;
+        options.extend(stated.to_ne_bytes());
+        options.extend((*choices.of(&[1_u16, 4, 5, 6, 7, 2, 0x8001])).to_ne_bytes());
+        let content = (0..length).map(|_| *choices.of(&[0_u8, 0, 1, 8, 255]));
+        options.extend(content.collect::<Vec<_>>());
+        options.resize(options.len().next_multiple_of(4), 0);
+    }
+    options.truncate(options.len() - choices.below(4));
+    options
+}
+
+/// Bytes are refused as a file of undo, or are one that reads the same after writing, and that can be told.
+///
+/// # Panics
+/// When it does not.
+pub fn undo(bytes: &[u8]) {
+    let Ok(undo) = serde_json::from_slice::<Undo>(bytes) else {
+        return;
+    };
+    let text = serde_json::to_vec(&undo).expect("what was read can be written");
+    assert_eq!(serde_json::from_slice::<Undo>(&text).ok(), Some(undo.clone()));
+    for queue in undo.queues() {
+        assert!(!queue.text().is_empty());
+        options(&queue.options);
+    }
+}
+
+/// A file of undo, damaged here and there.
+#[must_use]
+pub fn damaged_undo(bytes: &[u8]) -> Vec<u8> {
+    const PIECES: &[&str] = &[
+        "0",
+        "-1",
+        "256",
+        "4294967296",
+        "1e400",
+        "null",
+        "\"",
+        "[",
+        "]",
+        "{",
+        "}",
+        ",",
+        ":",
+        "\"1:\"",
+        "\"x\"",
+        "\"tbf\"",
+        "\u{0}",
+    ];
+    let mut choices = Choices::new(&bytes[..bytes.len().min(12)]);
+    let mut text = FILE.as_bytes().to_vec();
+    while choices.are_left() {
+        let at = choices.below(text.len());
+        let piece = choices.of::<&str>(PIECES).bytes();
+        match choices.below(3) {
+            0 => drop(text.splice(at..=at, piece)),
+            1 => drop(text.splice(at..at, piece)),
+            _ => text[at] = b'0' + choices.below(10) as u8,
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_that_is_damaged_is_one() {
+        let undo: Undo = serde_json::from_str(FILE).unwrap();
+        let texts: Vec<String> = undo.queues().iter().map(|queue| queue.text()).collect();
+        assert_eq!(texts, ["50 packets", "9 kB"]);
+    }
+}
