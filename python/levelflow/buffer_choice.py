@@ -191,7 +191,7 @@ def compared(asked: Question, runs: Simulations) -> Iterator[Row]:
         try:
             with_buffer(asked.scenario, asked.link, buffer).resolve()
         except ScenarioError as error:
-            refused.append(Row(name, ways.pop(name), None, _reason(str(error), buffer)))
+            refused.append(Row(name, ways.pop(name), None, _lacks(name, asked.targets) or _reason(str(error), buffer)))
     yield from refused
     runs.expect((len(ways) + SEARCH) * len(asked.seeds))
     pool = ThreadPoolExecutor(len(ways) + 1)
@@ -239,6 +239,17 @@ def chosen(rows: Sequence[Row], targets: Targets) -> Row | None:
 def packets_of(row: Row) -> float:
     """Its mean buffer; infinite if it was not measured."""
     return row.line.used.buffer if row.line else math.inf
+
+
+def _lacks(name: str, targets: Targets) -> str:
+    """The target that a rule or sizer needs and does not have; nothing if it has all."""
+    needs = {
+        sizing.BSCL: {"loss": targets.loss},
+        sizing.ADT: {"use": targets.utilisation},
+        sizing.PRINTED: {"use or loss": targets.utilisation or targets.loss},
+    }
+    lacking = [target for target, value in needs.get(name, {}).items() if not value]
+    return f"needs a target of {lacking[0]}" if lacking else ""
 
 
 def _reason(error: str, buffer: Any) -> str:
