@@ -74,6 +74,19 @@ def test_rules_are_those_of_theory(flows):
         assert scenario.resolve()["links"][0]["buffer"] == f"{max(int(packets), 1)} packets", rule
 
 
+@pytest.mark.parametrize("flows", [2, 16, 1024])
+def test_parts_of_bscl_are_those_of_theory(flows):
+    pipe, empty = buffers.pipe(CAPACITY, 0.08), buffers.pipe(CAPACITY, 0.03)
+    for part, packets in {
+        "use": buffers.bscl_utilisation(pipe, flows),
+        "loss": buffers.bscl_loss(empty, flows, 0.01),
+        "both": max(buffers.bscl_utilisation(pipe, flows), buffers.bscl_loss(empty, flows, 0.01)),
+    }.items():
+        words = {"part": part, "loss": 0.01, "rtt": "80 ms", "propagation": "30 ms"}
+        resolved = bottleneck({"bscl": words}, count=flows).resolve()
+        assert resolved["links"][0]["buffer"] == f"{max(int(packets), 1)} packets", part
+
+
 def test_round_trips_uniform_on_a_point_are_that_long():
     point, fixed = ({"uniform": ["50 ms", "50 ms"]}, "50 ms")
     sizes = [bottleneck({"thumb": {}}).set("flow.x.rtt", rtt).resolve()["links"][0]["buffer"] for rtt in (point, fixed)]
@@ -208,6 +221,7 @@ def test_a_line_that_lacks_traffic_does_not_fill_its_memory():
         ({"abs": {"loss": "2 %"}}, "plain number"),
         ({"abs_log": {"loss": 1.5}}, "out of range"),
         ({"bscl": {"flows": -1}}, "out of range"),
+        ({"bscl": {"part": "either"}}, '"both", "use", "loss"'),
         ({"bscl": {"flows": 0.5}}, "bscl, flows: must be at least 1"),
         ({"avrachenkov": {"flows": 1e-9}}, "avrachenkov, flows: must be at least 1"),
         ({"avrachenkov": {"flows": 1, "rtt": "1000 s"}}, "avrachenkov: gives .* packets; must be at most 1000000000"),

@@ -109,6 +109,6 @@ pub trait Sizer: Clone + Debug + PartialEq {
     /// Packets that the port may hold, at least 1; a fraction has no room for a packet.
     fn packets(&self) -> f64;
     /// The port got another room than that: less where its [memory](memory) is shared, more where its owner keeps some at least.
-    /// What a sizer asks for should not run away then.
+    /// What a sizer asks for should not run away then. Those that are as their papers print them take no notice.
     fn on_grant(&mut self, _params: &Self::Params, _packets: f64) {}
 }

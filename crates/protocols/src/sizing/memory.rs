@@ -7,9 +7,14 @@
 //! b_l = min(wanted_l, level C_l),  with the level at which the memory is used up
 //! ```
 //!
-//! So every port is sure of `B C_l / sum C`, the same time of its line, whatever others ask for; whoever wants less gets what it
-//! wants; and those that go short can all hold packets equally long. The alternative, shares in proportion to what is wanted,
-//! lets a port whose targets cannot be met, and which therefore wants ever more, starve the rest.
+//! So, once others have drained, every port is sure of its packet, `s_l`, and of `(B - sum s) C_l / sum C` besides, the same time of
+//! its line, whatever others ask for. That is `B C_l / sum C` in a large memory; in one of 10 packets, ports of 1 and 9 Mb/s are sure of
+//! 1.8 and 8.2. Whoever wants less gets what it wants; and those that go short can all hold packets equally long. The alternative,
+//! shares in proportion to what is wanted, lets a port whose targets cannot be met, and which therefore wants ever more, starve the rest.
+//!
+//! A sizer is told when it got less ([`on_grant`](super::Sizer::on_grant)). `abs_log` then asks for at most four times that. `abs` and
+//! `adt` are as their papers print them, whose equations know of no limit but their own: they take no notice, so in a conflict their
+//! integrals wind up to `largest`, and are as long on their way back.
 //!
 //! No port is given what another still holds: packets that wait stay, and a port that grows waits for one that shrinks to drain.
 //! Hence at any moment the sum of limits, and of what is held beyond them, is at most `B`.
@@ -129,6 +134,16 @@ mod tests {
         assert_eq!(limits(93.0, &ports), [11.0, 21.0, 61.0]);
         assert_eq!(limits(5000.0, &ports), [11.0, 1000.0, 1000.0]);
         assert_eq!(limits(3.0, &ports), [1.0, 1.0, 1.0]);
+    }
+
+    #[test]
+    fn a_port_is_sure_of_its_packet_and_of_its_share_of_the_rest() {
+        let shared = limits(10.0, &[port(1e6, 1e4, 0.0, 0.0), port(9e6, 1e4, 0.0, 0.0)]);
+        let expected = [1.0 + 8.0 / 10.0, 1.0 + 8.0 * 9.0 / 10.0];
+        assert!(
+            shared.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12),
+            "{shared:?}"
+        );
     }
 
     #[test]

@@ -130,8 +130,18 @@ pub(super) struct Rule {
     pub title: &'static str,
     pub source: &'static str,
     pub params: &'static [ParamSpec],
-    /// Takes `C R` in packets, flows, and the values of the table from the third on.
-    size: fn(f64, f64, &[f64]) -> f64,
+    /// Takes the values of the table from the third on.
+    size: fn(&Known, &[f64]) -> f64,
+}
+
+/// What rules start from.
+#[derive(Debug)]
+struct Known {
+    flows: f64,
+    /// Packets that the link sends in a second.
+    rate: f64,
+    /// `C R`, packets.
+    pipe: f64,
 }
 
 const FLOWS: ParamSpec = ParamSpec {
@@ -176,7 +186,7 @@ pub(super) const RULES: &[Rule] = &[
         title: "rule of thumb: C R",
         source: "Villamizar, Song 1994",
         params: &[FLOWS, RTT],
-        size: |pipe, _, _| pipe,
+        size: |known, _| known.pipe,
     },
     Rule {
         name: "stanford",
@@ -187,14 +197,14 @@ pub(super) const RULES: &[Rule] = &[
             RTT,
             number("times", "factor", 2.0, (1e-6, 1e6), "Zhang 2008, section VII.3.2"),
         ],
-        size: |pipe, flows, rest| rest[0] * pipe / flows.sqrt(),
+        size: |known, rest| rest[0] * known.pipe / known.flows.sqrt(),
     },
     Rule {
         name: "avrachenkov",
         title: "Avrachenkov: (C R)^2 / (32 N^3)",
         source: "Avrachenkov, Ayesta, Piunovskiy 2005",
         params: &[FLOWS, RTT],
-        size: |pipe, flows, _| pipe * pipe / (32.0 * flows * flows * flows),
+        size: |known, _| known.pipe.powi(2) / (32.0 * known.flows.powi(3)),
     },
     Rule {
         name: "enachescu",
@@ -205,7 +215,7 @@ pub(super) const RULES: &[Rule] = &[
             RTT,
             number("packets", "the buffer", 20.0, (1.0, 1e6), "Enachescu et al. 2006"),
         ],
-        size: |_, _, rest| rest[0],
+        size: |_, rest| rest[0],
     },
     Rule {
         name: "bscl",
@@ -228,12 +238,24 @@ pub(super) const RULES: &[Rule] = &[
                 (1e-6, 1e3),
                 "Zhang 2008, section VII.3.2",
             ),
+            ParamSpec {
+                name: "part",
+                doc: "which of the two: for full use (eq 9), for the loss (eq 10), or whichever needs more",
+                unit: Unit::Choice(&["both", "use", "loss"]),
+                default: 0.0,
+                range: (0.0, 2.0),
+                source: "Zhang 2008, section II.2: both",
+            },
+            ParamSpec {
+                name: "propagation",
+                doc: "round trip without waits, R_p of eq 10; 0 for rtt",
+                unit: Unit::Duration,
+                default: 0.0,
+                range: (0.0, 1000.0),
+                source: "the scenario",
+            },
         ],
-        size: |pipe, flows, rest| {
-            let lose = 1.0 - (1.0 - 1.0 / flows).powf(rest[1] * flows);
-            let busy = (lose * pipe - 2.0 * flows * (1.0 - lose)) / (2.0 - lose);
-            busy.max(0.87 / rest[0].sqrt() * flows - pipe)
-        },
+        size: bscl,
     },
     Rule {
         name: "eun_wang",
@@ -250,9 +272,26 @@ pub(super) const RULES: &[Rule] = &[
                 "own choice: the smallest",
             ),
         ],
-        size: |pipe, flows, rest| pipe * flows.powf(1.5 * rest[0] - 0.5),
+        size: |known, rest| known.pipe * known.flows.powf(1.5 * rest[0] - 0.5),
     },
 ];
+
+/// Eq 9 and 10, by the values from the share that may be lost on.
+fn bscl(known: &Known, rest: &[f64]) -> f64 {
+    let &Known { flows, rate, pipe } = known;
+    let &[loss, lost_per_flow, part, propagation] = rest else {
+        panic!("one value per row of the table");
+    };
+    let lose = 1.0 - (1.0 - 1.0 / flows).powf(lost_per_flow * flows);
+    let for_use = (lose * pipe - 2.0 * flows * (1.0 - lose)) / (2.0 - lose);
+    let empty = if propagation > 0.0 { rate * propagation } else { pipe };
+    let for_loss = 0.87 / loss.sqrt() * flows - empty;
+    match part as u8 {
+        0 => for_use.max(for_loss),
+        1 => for_use,
+        _ => for_loss,
+    }
+}
 
 /// What a table of a buffer stands for.
 pub(super) enum Sized {
@@ -346,8 +385,9 @@ pub(super) fn by_rule(
     };
     let packet = crossing.iter().map(|(flow, _)| flow.packet).max();
     let packet = packet.ok_or_else(|| needs("flows", "no flow crosses the link"))?;
-    let pipe = link.capacity.bps() * rtt / packet.as_bits_f64();
-    let packets = (rule.size)(pipe, flows, &values[2..]);
+    let rate = link.capacity.bps() / packet.as_bits_f64();
+    let pipe = rate * rtt;
+    let packets = (rule.size)(&Known { flows, rate, pipe }, &values[2..]);
     if packets > LARGEST_BUFFER {
         let problem = format!("gives {packets:.3e} packets; must be at most {LARGEST_BUFFER}");
         return Err(ScenarioError::at(format!("{place}, {}", rule.name), problem));
