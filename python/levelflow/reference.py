@@ -215,8 +215,9 @@ def _buffers() -> Iterator[str]:
     yield "discipline drops of its own accord no buffer helps, so that loss comes on top of the target. A limit that"
     yield "falls drops nothing that waits: arrivals are dropped, or one packet at the front for each, until the queue"
     yield "fits. The wait that a target of delay is for is a mean over time, not over packets.\n"
-    yield "Where a [memory](scenario.md#memory) is shared and there is too little, `abs_log` asks for at most four times what"
-    yield "it got. `abs` and `adt` are as printed and take no notice: they may wind up to `largest`, and come back as slowly."
+    yield "Where a [memory](scenario.md#memory) is shared and there is too little, `abs_log` asks for at most four"
+    yield "times what it got. `abs` and `adt` are as printed and take no notice: they may wind up to `largest`, and"
+    yield "come back as slowly."
     for sizer in sizers():
         yield f"\n## `{sizer['name']}`"
         yield f"{sizer['title']}. {'A sizer' if sizer['adapts'] else 'A rule'}. Source: {sizer['source']}.\n"
