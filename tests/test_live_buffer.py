@@ -24,24 +24,60 @@ def decision(time_, sent, dropped, limit):
     }
 
 
-def test_phases_are_judged_by_their_later_half():
+SMALL = live_buffer.Phase("a phase", 30, ())
+
+
+def test_queues_are_judged_by_the_later_half():
     packet = live_buffer.PACKET
     early = [decision(t, 1000, 1000, 9 * packet) for t in (1.0, 2.0)]
     later = [decision(t, 1_125_000, 125_000, 5 * packet) for t in (3.0, 4.0)]
-    run = live_buffer.Run(3, True, early + later, [0.5])
-    row = run.rows(4.0)[0]
-    assert row == pytest.approx({"used": 0.9, "lost": 0.1, "wait": 0.01, "limit": 5.0})
-    dry = live_buffer.Run(3, False, early + later, [])
-    assert dry.rows(4.0)[0]["limit"] == pytest.approx(10.0), "a dry run leaves the limit as it was"
-    text = live_buffer.table([run, dry], 4.0)
-    assert "sized, from 3 packets" in text
-    assert "median 0.50 s" in text
+    run = live_buffer.Run(SMALL, 3, True, early + later, [0.5])
+    assert run.row(4.0) == pytest.approx({"used": 0.9, "lost": 0.1, "wait": 0.01, "limit": 5.0})
+    dry = live_buffer.Run(SMALL, 3, False, early + later, [])
+    assert dry.row(4.0)["limit"] == pytest.approx(10.0), "a dry run leaves the limit as it was"
+    lines = live_buffer.table([run, dry], 4.0).splitlines()
+    assert lines[1].startswith("a phase ")
+    assert "sized, from 3 packets" in lines[1]
+    assert lines[1].endswith(" no")
+    assert lines[2].startswith("  "), "the phase is named once"
+    assert "median 0.50 s" in lines[3]
 
 
-def test_the_picture_shows_limit_use_and_loss():
-    run = live_buffer.Run(3, True, [decision(float(t), 1_000_000, 10_000, 9000) for t in range(1, 9)], [])
-    axes = live_buffer.picture([run], 2.0).axes
-    assert [ax.get_ylabel() for ax in axes] == ["limit (packets)", "used (%)", "lost (%)"]
+@pytest.mark.parametrize(
+    ("used", "lost", "word"),
+    [
+        (0.941, 0.001, "yes"),
+        (0.939, 0.001, "no"),
+        (0.999, 0.0219, "yes"),
+        (0.999, 0.0221, "no"),
+        (0.961, 0.0179, "too large"),
+        (0.95, 0.0221, "no"),
+    ],
+)
+def test_a_row_meets_its_targets_with_the_smallest_queue_that_does(used, lost, word):
+    assert live_buffer.met(used, lost) == word
+
+
+def test_queues_begin_ten_times_too_small_and_too_large():
+    assert SMALL.firsts() == (3, 300)
+    assert live_buffer.Phase("", 4, ()).firsts() == (1, 40), "none is smaller than a packet"
+
+
+def test_the_picture_shows_limit_use_and_loss_of_each_phase():
+    made = [decision(float(t), 1_000_000, 10_000, 9000) for t in range(1, 9)]
+    other = live_buffer.Phase("another", 30, ())
+    runs = [live_buffer.Run(phase, first, True, made, []) for phase in (SMALL, other) for first in phase.firsts()]
+    axes = live_buffer.picture(runs).axes
+    assert [ax.get_ylabel() for ax in axes[::2]] == ["limit (packets)", "used (%)", "lost (%)"]
+    assert [ax.get_title(loc="left") for ax in axes[:2]] == ["a phase", "another"]
+
+
+@pytest.mark.parametrize("seconds", ["nan", "inf", "0", "-1", "1e9"])
+def test_a_phase_of_no_length_is_refused_in_a_line(seconds, monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["live_buffer", f"--seconds={seconds}"])
+    with pytest.raises(SystemExit):
+        live_buffer.main()
+    assert capsys.readouterr().err.splitlines()[-1].endswith("allowed are 1 to 3600")
 
 
 def test_traffic_arrives_and_short_flows_are_timed(capsys):

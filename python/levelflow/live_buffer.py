@@ -1,8 +1,8 @@
 """``python -m levelflow.live_buffer``: buffers of a real queue, sized by ``levelflow-net abs`` and left alone.
 
-Four network namespaces of this machine, a line of 10 Mb/s and round trips of 40 ms, and the kernel's own TCP in four
-phases. The same traffic meets a queue that is ten times too small and one that is ten times too large, each once as it
-is and once sized. Needs root, ``ip`` and ``tc``; leaves nothing behind, whatever ends it.
+Network namespaces of this machine, lines of 10 Mb/s and round trips of 40 ms, and the kernel's own TCP: four kinds of
+traffic. Each meets four queues at the same time, over paths of their own: ten times smaller and ten times larger than
+it needs, left as they are and sized. Needs root, ``ip`` and ``tc``; leaves nothing behind, whatever ends it.
 """
 
 from __future__ import annotations
@@ -28,45 +28,72 @@ from levelflow.claims.model import ClaimError
 from levelflow.style import STYLE
 
 RATE, DELAY = 10e6, "20 ms"  # of the line, and of the wire in each direction
-UTILISATION, LOSS = 0.95, 0.01
-#: Packets of the two queues at first, and bytes of a packet.
-FIRST, PACKET = (3, 300), 1514
+UTILISATION, LOSS = 0.95, 0.02
+#: By how much use and the share of its target of loss may be off.
+POINT, TENTH = 0.01, 0.1
+#: Bytes of a packet.
+PACKET = 1514
+#: How many times too small and too large queues are at first.
+TIMES = 10
 PORT = 9001
 TRAFFIC = Path(__file__).with_name("live_traffic.py")
-#: A phase: its name, and what runs in it; `{seconds}` is how long.
+
+
+@dataclass(frozen=True)
+class Phase:
+    """A kind of traffic; in its lines, `{seconds}` is how long it runs."""
+
+    name: str
+    #: Packets that meet the targets, roughly: where sized queues ended.
+    needs: int
+    lines: tuple[str, ...]
+
+    def firsts(self) -> tuple[int, int]:
+        """Packets of the two queues at first; none has room for less than one."""
+        return max(1, self.needs // TIMES), self.needs * TIMES
+
+
 PHASES = (
-    ("2 CUBIC", ("flows {to} cubic 2 {seconds}",)),
-    ("16 CUBIC", ("flows {to} cubic 16 {seconds}",)),
-    ("4 BBR", ("flows {to} bbr 4 {seconds}",)),
-    (
+    Phase("2 CUBIC", 7, ("flows {to} cubic 2 {seconds}",)),
+    Phase("8 CUBIC", 40, ("flows {to} cubic 8 {seconds}",)),
+    Phase("4 BBR", 80, ("flows {to} bbr 4 {seconds}",)),
+    Phase(
         "2 CUBIC, UDP, short",
+        80,
         ("flows {to} cubic 2 {seconds}", "udp {to} 1e6 {seconds}", "short {to} cubic 8 50000 {seconds}"),
     ),
 )
+#: Of ``--fixed``: its traffic, and the packets of its queues.
+FIXED = Phase("16 CUBIC", 0, ("flows {to} cubic 16 {seconds}",))
+SIZES = (40, 80, 160, 320, 640)
+#: Packets that a queue has room for at first, and whether it is sized.
+Queues = list[tuple[int, bool]]
 #: What is judged of a phase is its last part.
 JUDGED = 0.5
+#: Longest phase, s.
+LONGEST = 3600
 
 NETWORK = """
-ip netns add a
-ip netns add w
-ip netns add r
-ip netns add b
-ip link add dev a0 netns a gso_max_segs 1 type veth peer name wa netns w
-ip link add dev wr netns w type veth peer name r0 netns r
-ip link add dev r1 netns r type veth peer name b0 netns b
-ip -n a address add 10.0.1.1/24 dev a0
-ip -n r address add 10.0.1.2/24 dev r0
-ip -n r address add 10.0.2.1/24 dev r1
-ip -n b address add 10.0.2.2/24 dev b0
-ip -n a link set dev a0 up
-ip -n w link set dev wa up
-ip -n w link set dev wr up
-ip -n r link set dev r0 up
-ip -n r link set dev r1 up
-ip -n b link set dev b0 up
-ip -n a route add default via 10.0.1.2
-ip -n b route add default via 10.0.2.1
-ip netns exec r sysctl -q net.ipv4.ip_forward=1
+ip netns add {n}a
+ip netns add {n}w
+ip netns add {n}r
+ip netns add {n}b
+ip link add dev a0 netns {n}a gso_max_segs 1 type veth peer name wa netns {n}w
+ip link add dev wr netns {n}w type veth peer name r0 netns {n}r
+ip link add dev r1 netns {n}r type veth peer name b0 netns {n}b
+ip -n {n}a address add 10.0.1.1/24 dev a0
+ip -n {n}r address add 10.0.1.2/24 dev r0
+ip -n {n}r address add 10.0.2.1/24 dev r1
+ip -n {n}b address add 10.0.2.2/24 dev b0
+ip -n {n}a link set dev a0 up
+ip -n {n}w link set dev wa up
+ip -n {n}w link set dev wr up
+ip -n {n}r link set dev r0 up
+ip -n {n}r link set dev r1 up
+ip -n {n}b link set dev b0 up
+ip -n {n}a route add default via 10.0.1.2
+ip -n {n}b route add default via 10.0.2.1
+ip netns exec {n}r sysctl -q net.ipv4.ip_forward=1
 """
 
 
@@ -74,6 +101,7 @@ ip netns exec r sysctl -q net.ipv4.ip_forward=1
 class Run:
     """What one queue did."""
 
+    phase: Phase
     first: int
     sized: bool
     decisions: list[dict[str, Any]]
@@ -82,25 +110,27 @@ class Run:
 
     @property
     def name(self) -> str:
-        """For legends and tables."""
-        return f"{'sized, from' if self.sized else 'left at'} {self.first} packets"
+        """For tables."""
+        return f"{'sized, from' if self.sized else 'left at'} {self.first} packet{'' if self.first == 1 else 's'}"
 
-    def rows(self, seconds: float) -> list[dict[str, float]]:
-        """Use, loss, wait and limit of the later part of each phase."""
-        rows = []
-        for number in range(len(PHASES)):
-            begin, end = (number + 1 - JUDGED) * seconds, (number + 1) * seconds
-            later = [d for d in self.decisions if begin < d["time"] <= end]
-            time_, arrived = sum(d["elapsed_ns"] for d in later), sum(d["admitted"] + d["dropped"] for d in later)
-            rows.append(
-                {
-                    "used": sum(d["sent"] for d in later) * 8e9 / (RATE * max(time_, 1)),
-                    "lost": sum(d["dropped"] for d in later) / max(arrived, 1),
-                    "wait": statistics.fmean(d["wait"] for d in later) if later else 0.0,
-                    "limit": statistics.fmean(packets(d, self.sized) for d in later) if later else 0.0,
-                }
-            )
-        return rows
+    def row(self, seconds: float) -> dict[str, float]:
+        """Use, loss, wait and limit of the later part."""
+        later = [d for d in self.decisions if (1 - JUDGED) * seconds < d["time"] <= seconds]
+        time_, arrived = sum(d["elapsed_ns"] for d in later), sum(d["admitted"] + d["dropped"] for d in later)
+        return {
+            "used": sum(d["sent"] for d in later) * 8e9 / (RATE * max(time_, 1)),
+            "lost": sum(d["dropped"] for d in later) / max(arrived, 1),
+            "wait": statistics.fmean(d["wait"] for d in later) if later else 0.0,
+            "limit": statistics.fmean(packets(d, self.sized) for d in later) if later else 0.0,
+        }
+
+
+def met(used: float, lost: float) -> str:
+    """Whether both targets are met, and one of them binds: no smaller queue would do."""
+    if used < UTILISATION - POINT or lost > LOSS * (1 + TENTH):
+        return "no"
+    binds = used <= UTILISATION + POINT or lost >= LOSS * (1 - TENTH)
+    return "yes" if binds else "too large"
 
 
 def packets(decision: dict[str, Any], sized: bool) -> float:
@@ -112,7 +142,7 @@ def packets(decision: dict[str, Any], sized: bool) -> float:
 def shell(lines: str) -> None:
     """Runs lines of commands, all or an error."""
     for line in lines.strip().splitlines():
-        subprocess.run(shlex.split(line), check=True, capture_output=True, timeout=20)
+        subprocess.run(shlex.split(line), check=True, capture_output=True, timeout=60)
 
 
 def inside(namespace: str, *words: object) -> list[str]:
@@ -136,49 +166,65 @@ def started(stack: ExitStack, command: list[str], **options: Any) -> subprocess.
     return process
 
 
-def one(net: Path, first: int, sized: bool, seconds: float, more: list[str], log: Path) -> Run:
-    """All phases before one queue."""
-    shell(f"tc -n r qdisc replace dev r1 root handle 1: tbf rate {RATE:.0f} burst 4kb limit {first * PACKET}")
-    to = f"10.0.2.2 {PORT}"
-    total = seconds * len(PHASES)
+def path(stack: ExitStack, net: Path, number: int, first: int) -> subprocess.Popen[str]:
+    """A network of its own with a queue of so many packets; gives its wire."""
+    shell(NETWORK.format(n=number))
+    limit = first * PACKET
+    shell(f"tc -n {number}r qdisc replace dev r1 root handle 1: tbf rate {RATE:.0f} burst 4kb limit {limit}")
+    link = inside(f"{number}w", net, "link", "wa", "wr", "--delay", DELAY, "--realtime")
+    wire = started(stack, link, stdout=subprocess.DEVNULL)
+    started(stack, inside(f"{number}b", sys.executable, "-S", TRAFFIC, "sink", PORT))
+    return wire
+
+
+def sizer(net: Path, seconds: float, sized: bool, more: list[str], log: Path) -> list[str | Path]:
+    """The command that sizes a queue, or only measures it."""
+    words = ["--dev", "r1", "--utilisation", str(UTILISATION), "--loss", str(LOSS), "--every", "0.5 s"]
+    # The round trip goes over the same wire twice.
+    words += ["--set", "rtt=40 ms", "--log", str(log), "--quiet", "--duration", f"{seconds} s", *more]
+    return [net, "abs", *words, *([] if sized else ["--dry-run"])]
+
+
+def side_by_side(net: Path, phase: Phase, queues: Queues, seconds: float, more: list[str], out: Path) -> list[Run]:
+    """A kind of traffic before several queues at once, each over a path of its own."""
+    logs = [out / f"{phase.name} {'sized' if sized else 'left'} {first}.jsonl" for first, sized in queues]
+    times: list[list[float]] = [[] for _ in queues]
     with ExitStack() as stack:
-        started(stack, inside("b", sys.executable, "-S", TRAFFIC, "sink", PORT))
+        wires = [path(stack, net, number, first) for number, (first, _) in enumerate(queues)]
         time.sleep(0.5)
-        # The round trip goes over the same wire twice.
-        words = ["--dev", "r1", "--utilisation", str(UTILISATION), "--loss", str(LOSS), "--every", "0.5 s"]
-        words += ["--set", "rtt=40 ms", "--log", str(log), "--quiet", "--duration", f"{total} s", *more] + (
-            [] if sized else ["--dry-run"]
-        )
-        sizer = started(stack, inside("r", net, "abs", *words), stdout=subprocess.DEVNULL)
-        begun = time.monotonic()
-        outputs = []
-        for number, (_, phase) in enumerate(PHASES):
-            time.sleep(max(0.0, begun + number * seconds - time.monotonic()))
-            for line in phase:
-                traffic = line.format(to=to, seconds=seconds).split()
-                quiet = {"stdout": subprocess.PIPE} if traffic[0] == "short" else {}
-                command = inside("a", sys.executable, "-S", TRAFFIC, *traffic)
-                outputs.append((traffic[0], started(stack, command, **quiet)))
-        times: list[float] = []
-        for kind, process in outputs:
-            out, _ = process.communicate(timeout=total + 60)
-            if kind == "short":
-                times += [float(line) for line in out.split()]
-        if sizer.wait(30) != 0:
+        sizers = []
+        for number, ((_, sized), log) in enumerate(zip(queues, logs, strict=True)):
+            command = inside(f"{number}r", *sizer(net, seconds, sized, more, log))
+            sizers.append(started(stack, command, stdout=subprocess.DEVNULL))
+        traffic = []
+        for line in phase.lines:
+            words = line.format(to=f"10.0.2.2 {PORT}", seconds=seconds).split()
+            for number in range(len(queues)):
+                command = inside(f"{number}a", sys.executable, "-S", TRAFFIC, *words)
+                traffic.append((number, started(stack, command, stdout=subprocess.PIPE)))
+        for number, process in traffic:
+            said, _ = process.communicate(timeout=seconds + 60)
+            times[number] += [float(word) for word in said.split()]
+        if any(process.wait(30) != 0 for process in sizers):
             raise ClaimError("levelflow-net abs failed; what it said stands above")
-    lines = log.read_text(encoding="utf-8").splitlines()
-    return Run(first, sized, [json.loads(line) for line in lines[1:]], times)
+        if any(wire.poll() is not None for wire in wires):
+            raise ClaimError("levelflow-net link ended; what it said stands above")
+    shell("\n".join(f"ip netns del {number}{end}" for number in range(len(queues)) for end in "awrb"))
+    texts = [log.read_text(encoding="utf-8").splitlines()[1:] for log in logs]
+    decisions = [[json.loads(line) for line in lines] for lines in texts]
+    ran = zip(queues, decisions, times, strict=True)
+    return [Run(phase, first, sized, made, short) for (first, sized), made, short in ran]
 
 
 def table(runs: list[Run], seconds: float) -> str:
-    """Each phase of each run, judged by its later part."""
-    lines = [f"{'':20} {'queue':24} {'limit':>8} {'used':>8} {'lost':>8} {'wait':>9}"]
-    for number, (phase, _) in enumerate(PHASES):
-        for later, run in enumerate(runs):
-            row = run.rows(seconds)[number]
-            what = f"{'' if later else phase:20} {run.name:24} {row['limit']:8.1f}"
-            shares = f"{100 * row['used']:6.1f} % {100 * row['lost']:6.2f} %"
-            lines.append(f"{what} {shares} {1e3 * row['wait']:6.1f} ms")
+    """Each queue, judged by the later part of its phase."""
+    lines = [f"{'':20} {'queue':25} {'limit':>8} {'used':>8} {'lost':>8} {'wait':>10}  met"]
+    names = [run.phase.name for run in runs]
+    for number, run in enumerate(runs):
+        row = run.row(seconds)
+        what = f"{'' if run.phase.name in names[:number] else run.phase.name:20} {run.name:25} {row['limit']:8.1f}"
+        shares = f"{100 * row['used']:6.1f} % {100 * row['lost']:6.2f} %"
+        lines.append(f"{what} {shares} {1e3 * row['wait']:7.1f} ms  {met(row['used'], row['lost'])}")
     for run in runs:
         if run.short:
             tenth = statistics.quantiles(run.short, n=10)[-1] if len(run.short) > 1 else run.short[0]
@@ -189,32 +235,34 @@ def table(runs: list[Run], seconds: float) -> str:
     return "\n".join(lines)
 
 
-def picture(runs: list[Run], seconds: float) -> Figure:
-    """Limits, use and loss over time."""
+def picture(runs: list[Run]) -> Figure:
+    """Limits, use and loss over time, a column for each kind of traffic."""
+    names = list(dict.fromkeys(run.phase.name for run in runs))
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9, 7), layout="constrained")
-        axes = figure.subplots(3, 1, sharex=True)
+        figure = Figure(figsize=(2.6 * len(names) + 0.8, 7), layout="constrained")
+        axes = figure.subplots(3, len(names), sharex=True, sharey="row", squeeze=False)
         for run in runs:
-            style = {"label": run.name, "linestyle": "-" if run.sized else ":", "linewidth": 1.6 if run.sized else 1.1}
-            color = f"C{FIRST.index(run.first)}"
+            column = axes[:, names.index(run.phase.name)]
+            large = run.first > run.phase.needs
+            name = f"{'sized, from' if run.sized else 'left'} {TIMES} times too {'large' if large else 'small'}"
+            style: dict[str, Any] = {"label": name, "color": "C1" if large else "C0"}
+            style |= {"linestyle": "-", "linewidth": 1.6} if run.sized else {"linestyle": ":", "linewidth": 1.1}
             times = [d["time"] for d in run.decisions]
-            axes[0].plot(times, [packets(d, run.sized) for d in run.decisions], color=color, **style)
-            axes[1].plot(times, smooth(run.decisions, lambda d: 100 * d["utilisation"]), color=color, **style)
-            axes[2].plot(times, smooth(run.decisions, lambda d: 100 * d["loss"]), color=color, **style)
-        axes[0].set(ylabel="limit (packets)", yscale="log")
-        axes[1].set(ylabel="used (%)")
-        axes[1].axhline(100 * UTILISATION, color="0.6", linewidth=0.8)
-        axes[2].set(ylabel="lost (%)", xlabel="time (s)", ylim=(0, 20))
-        axes[2].axhline(100 * LOSS, color="0.6", linewidth=0.8)
-        for number, (phase, _) in enumerate(PHASES):
-            for ax in axes:
-                ax.axvline(number * seconds, color="0.8", linewidth=0.8)
-            axes[0].text((number + 0.02) * seconds, 1.02, phase, transform=axes[0].get_xaxis_transform(), fontsize=9)
-        figure.legend(*axes[0].get_legend_handles_labels(), loc="outside lower center", ncols=len(runs))
+            column[0].plot(times, [packets(d, run.sized) for d in run.decisions], **style)
+            column[1].plot(times, smooth(run.decisions, lambda d: 100 * d["utilisation"]), **style)
+            column[2].plot(times, smooth(run.decisions, lambda d: 100 * d["loss"]), **style)
+        for column, name in zip(axes.T, names, strict=True):
+            column[0].set(title=name, yscale="log")
+            column[1].axhline(100 * UTILISATION, color="0.6", linewidth=0.8)
+            column[2].axhline(100 * LOSS, color="0.6", linewidth=0.8)
+            column[2].set(xlabel="time (s)", ylim=(0, 10))
+        for ax, name in zip(axes[:, 0], ("limit (packets)", "used (%)", "lost (%)"), strict=True):
+            ax.set(ylabel=name)
+        figure.legend(*axes[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4)
     return figure
 
 
-def smooth(decisions: list[dict[str, Any]], of: Any, over: int = 4) -> list[float]:
+def smooth(decisions: list[dict[str, Any]], of: Any, over: int = 10) -> list[float]:
     """Means over the last few decisions."""
     values = [of(d) for d in decisions]
     return [statistics.fmean(values[max(0, i + 1 - over) : i + 1]) for i in range(len(values))]
@@ -223,24 +271,23 @@ def smooth(decisions: list[dict[str, Any]], of: Any, over: int = 4) -> list[floa
 def experiment(out: Path, seconds: float, more: list[str]) -> None:
     """Runs everything inside namespaces that end with this process."""
     net = usable()
-    shell(NETWORK)
     out.mkdir(parents=True, exist_ok=True)
     runs = []
-    with ExitStack() as stack:
-        link = inside("w", net, "link", "wa", "wr", "--delay", DELAY, "--realtime")
-        wire = started(stack, link, stdout=subprocess.DEVNULL)
-        for first in FIRST:
-            for sized in (False, True):
-                print(f"{'sized' if sized else 'left alone'}, {first} packets at first ...", flush=True)
-                log = out / f"{'sized' if sized else 'fixed'}-{first}.jsonl"
-                runs.append(one(net, first, sized, seconds, more, log))
-                if wire.poll() is not None:
-                    raise ClaimError("levelflow-net link ended; what it said stands above")
+    for phase in PHASES:
+        print(f"{phase.name}, {seconds:g} s ...", flush=True)
+        queues = [(first, sized) for first in phase.firsts() for sized in (False, True)]
+        runs += side_by_side(net, phase, queues, seconds, more, out)
     text = table(runs, seconds)
     print(text)
     (out / "table.txt").write_text(text + "\n", encoding="utf-8")
-    picture(runs, seconds).savefig(out / "live-buffer.png", dpi=100)
+    picture(runs).savefig(out / "live-buffer.png", dpi=100)
     print(f"picture and decisions: {out}")
+
+
+def fixed(out: Path, seconds: float) -> None:
+    """Shows what queues of fixed sizes lose."""
+    out.mkdir(parents=True, exist_ok=True)
+    print(table(side_by_side(usable(), FIXED, [(size, False) for size in SIZES], seconds, [], out), seconds))
 
 
 def main() -> int:
@@ -249,19 +296,21 @@ def main() -> int:
     parser.add_argument(
         "--out", type=Path, default=Path("results/live-buffer"), help="folder for table, picture, decisions"
     )
-    parser.add_argument(
-        "--seconds", type=float, default=30.0, help="how long a phase lasts; there are four runs of four"
-    )
+    parser.add_argument("--seconds", type=float, default=120.0, help="how long each of four kinds of traffic runs")
+    parser.add_argument("--fixed", action="store_true", help="instead: 16 CUBIC flows before queues of fixed sizes")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the sizer")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     words = parser.parse_args()
-    if words.seconds < 1:
-        parser.error("--seconds: at least 1")
+    if not 1 <= words.seconds <= LONGEST:
+        parser.error(f"--seconds {words.seconds:g}: allowed are 1 to {LONGEST}")
     try:
         usable()
         if words.inside:
             shell("mount -t tmpfs none /run\nmkdir /run/netns")
-            experiment(words.out, words.seconds, [word for text in words.set for word in ("--set", text)])
+            if words.fixed:
+                fixed(words.out, words.seconds)
+            else:
+                experiment(words.out, words.seconds, [word for text in words.set for word in ("--set", text)])
             return 0
     except ClaimError as error:
         print(f"levelflow.live_buffer: {error}", file=sys.stderr)

@@ -81,7 +81,9 @@ def short(host: str, port: int, law: str, per_second: float, size: int, seconds:
                 flow.sendall(bytes(size))
                 flow.shutdown(socket.SHUT_WR)
                 flow.recv(1)
-            print(f"{time.monotonic() - begun:.4f}", flush=True)
+            # In one piece: print would let another thread write between a number and its end.
+            sys.stdout.write(f"{time.monotonic() - begun:.4f}\n")
+            sys.stdout.flush()
         except OSError as error:
             print(f"a short flow: {error}", file=sys.stderr)
 
