@@ -42,7 +42,7 @@ impl Effort {
         span: Duration::from_millis(300),
         budget: Duration::from_secs(3),
     };
-    /// For numbers that are shown around: less than two minutes.
+    /// For numbers that are shown around: about two minutes.
     pub const FULL: Self = Self {
         rounds: 9,
         packets: 60_000,

@@ -9,7 +9,7 @@ use crate::bench::{Effort, Report, Row, run};
 
 const EXAMPLES: &str = "Examples:
   sudo levelflow-net bench --quick             # a first look, less than half a minute
-  sudo levelflow-net bench --json > cost.json  # all rounds, less than two minutes
+  sudo levelflow-net bench --json > cost.json  # all rounds, about two minutes
 
 What it measures, each beside the same work without Levelflow:
   kernel     packets forwarded between virtual devices, with and without the router, and the
