@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CARGO_TARGET_DIR ?= $(CURDIR)/target
 export CARGO_TARGET_DIR
-
+PYTEST := LEVELFLOW_NET=$(CARGO_TARGET_DIR)/debug/levelflow-net $(BIN)/python -m pytest
 RUST := $(shell find crates -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
 .PHONY: help demo net test check bench tables gen
@@ -23,7 +23,8 @@ net: $(VENV)/created ## build levelflow-net and put it beside levelflow
 
 test: $(VENV)/installed ## set up, run every test
 	cargo test --workspace
-	LEVELFLOW_NET=$(CARGO_TARGET_DIR)/debug/levelflow-net $(BIN)/python -m pytest
+	$(PYTEST) -m real_time
+	$(PYTEST) -m "not real_time" -n auto --dist worksteal
 
 check: $(VENV)/installed ## format, lint, types
 	cargo fmt --all --check

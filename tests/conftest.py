@@ -1,10 +1,14 @@
+import os
 import subprocess
 import sys
 from pathlib import Path
 
+# Before numpy is loaded. Our matrices are small: threads that wait for each other take longer than the sums.
+os.environ["OPENBLAS_NUM_THREADS"] = "1"
+
 import pytest
 
-from levelflow import Scenario
+from levelflow import Scenario, cli
 
 COMMAND = Path(sys.executable).with_name("levelflow")
 
@@ -30,12 +34,28 @@ def finished(tmp_path_factory):
 
 
 @pytest.fixture
-def levelflow(tmp_path):
-    """Runs the command in an empty directory."""
+def process(tmp_path):
+    """Runs the command in an empty directory, as a process of its own."""
 
     def call(*arguments):
         return subprocess.run(
             [COMMAND, *arguments], cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
         )
+
+    return call
+
+
+@pytest.fixture
+def levelflow(tmp_path, monkeypatch, capfd):
+    """Runs the command in an empty directory, within this process: to start one takes longer than most commands."""
+
+    def call(*arguments):
+        monkeypatch.chdir(tmp_path)
+        monkeypatch.setattr(sys, "argv", ["levelflow", *map(str, arguments)])
+        monkeypatch.setattr(sys.modules["__main__"], "__package__", None, raising=False)  # or help names pytest
+        capfd.readouterr()
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        return subprocess.CompletedProcess(arguments, end.value.code or 0, *capfd.readouterr())
 
     return call

@@ -9,6 +9,8 @@ from typer.testing import CliRunner
 from levelflow.claims import cli, dataplane, runner
 from levelflow.claims.model import ClaimError, discover, load, select
 
+pytestmark = pytest.mark.real_time
+
 CLAIM = """
 testbed_scale = 0.1
 

@@ -12,8 +12,8 @@ from levelflow.cli import app
 cli = CliRunner()
 
 
-def test_a_run_ends_with_tables_and_pictures(levelflow, tmp_path):
-    done = levelflow("run", "two-flows", "--set", "duration=5 s", "--set", 'flow.x1.start="1 s"')
+def test_a_run_ends_with_tables_and_pictures(process, tmp_path):
+    done = process("run", "two-flows", "--set", "duration=5 s", "--set", 'flow.x1.start="1 s"')
     assert done.returncode == 0, done.stderr
     folder = tmp_path / "results" / "two-flows-seed1"
     assert re.search(r"^x1 +jetmax +1 ", done.stdout, re.MULTILINE)
@@ -23,8 +23,8 @@ def test_a_run_ends_with_tables_and_pictures(levelflow, tmp_path):
     assert Result.load(folder).scenario["flows"][0]["start_s"] == 1
 
 
-def test_json_is_the_summary_and_nothing_else(levelflow, tmp_path):
-    done = levelflow("run", "two-flows", "--json", "--no-plots", "--seed", "3", "--out", "here")
+def test_json_is_the_summary_and_nothing_else(process, tmp_path):
+    done = process("run", "two-flows", "--json", "--no-plots", "--seed", "3", "--out", "here")
     assert json.loads(done.stdout) == json.loads((tmp_path / "here" / "summary.json").read_text())
     assert not list((tmp_path / "here").glob("*.png"))
     assert Result.load(tmp_path / "here").manifest["seed"] == 3
@@ -69,13 +69,13 @@ def test_list_names_what_there_is(kind, word):
     assert word in done.stdout
 
 
-def test_a_table_is_never_cut_off(levelflow, monkeypatch):
+def test_a_table_is_never_cut_off(process, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
-    piped = levelflow("list", "scenarios").stdout.splitlines()
+    piped = process("list", "scenarios").stdout.splitlines()
     for path in (library.CHECKOUT / "scenarios").glob("*.toml"):
         assert [line for line in piped if re.match(rf"{path.stem} .* {re.escape(str(path))} *$", line)]
     monkeypatch.setenv("FORCE_COLOR", "1")
-    terminal = levelflow("list", "scenarios").stdout.splitlines()
+    terminal = process("list", "scenarios").stdout.splitlines()
     assert len(terminal) > len(piped)
     assert "…" not in "".join(terminal)
 

@@ -1,7 +1,6 @@
 """What the documents say is so: their commands and code run, their references and links are current."""
 
 import ast
-import os
 import re
 import shlex
 import subprocess
@@ -17,7 +16,6 @@ from levelflow import Scenario, library, reference
 from levelflow.cli import app
 from levelflow.library import CHECKOUT
 
-COMMAND = Path(sys.executable).with_name("levelflow")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(.*?)(?=^```|\Z)", re.MULTILINE | re.DOTALL)
 #: Its code runs within a figure; its commands need root, and `test_real_network.py` runs them.
 ELSEWHERE = {"docs/guides/add-a-figure.md", "docs/guides/two-namespaces.md"}
@@ -43,19 +41,20 @@ VALUE = re.compile(r"  # ((?:[\[\d]|True|False).*)")
 LINK = re.compile(r"\]\(([^)#\s]+)(?:#[\w-]+)?\)")
 
 
-def run(line):
+def run(levelflow, line):
     words = shlex.split(line, comments=True)
-    command = {"levelflow": [COMMAND], "make": [sys.executable, "-m", "levelflow.demo"]}[words[0]]
-    rest = words[1:] if words[0] == "levelflow" else []
-    wide = {**os.environ, "COLUMNS": "120"}
-    return subprocess.run([*command, *rest], capture_output=True, text=True, timeout=300, check=False, env=wide)
+    if words[0] == "levelflow":
+        return levelflow(*words[1:])
+    assert line == "make demo"
+    demo = [sys.executable, "-m", "levelflow.demo"]
+    return subprocess.run(demo, capture_output=True, text=True, timeout=300, check=False)
 
 
-def check_console(text):
+def check_console(levelflow, text):
     """Runs what follows each `$ ` and looks for the lines below it, which may leave out others."""
     for shown in text.split("$ ")[1:]:
         line, *expected = shown.splitlines()
-        done = run(line)
+        done = run(levelflow, line)
         assert done.returncode == (2 if expected[0].startswith("levelflow: ") else 0), done.stderr
         printed = [line.rstrip() for line in (done.stdout + done.stderr).splitlines()]
         assert [line for line in expected if line not in printed] == [], f"{line}\n{done.stdout}"
@@ -90,16 +89,17 @@ def check_python(text, prose, document, names):
 
 
 @pytest.mark.parametrize("document", documents())
-def test_commands_and_code_in_the_documents_run(document, tmp_path, monkeypatch):
+def test_commands_and_code_in_the_documents_run(document, levelflow, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("COLUMNS", "120")
     names = {}
     for language, text, prose in blocks(CHECKOUT / document):
         if language == "sh":
             for line in text.splitlines():
-                done = run(line)
+                done = run(levelflow, line)
                 assert done.returncode == 0, f"{line}\n{done.stderr}"
         elif language == "console":
-            check_console(text)
+            check_console(levelflow, text)
         elif language == "toml" and (file := FILE.match(text)):
             Path(file[1]).write_text(text, encoding="utf-8")
             Scenario.load(file[1]).resolve()

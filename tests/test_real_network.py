@@ -12,6 +12,8 @@ import pytest
 
 from levelflow.library import CHECKOUT
 
+pytestmark = pytest.mark.real_time
+
 COMMANDS = {
     "levelflow": str(Path(sys.executable).with_name("levelflow")),
     "levelflow-net": os.environ.get("LEVELFLOW_NET") or shutil.which("levelflow-net") or "",

@@ -11,6 +11,8 @@ from levelflow.claims.model import ClaimError
 from levelflow.results import Result
 from levelflow.scenario import Scenario
 
+pytestmark = pytest.mark.real_time
+
 PACKET = 1000 * 8  # bit
 CAPACITY = {"R1->R2": 20e6, "R2->R3": 12e6}  # bit/s
 #: What a machine that does other work, too, adds to waits in a queue, s.

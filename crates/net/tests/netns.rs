@@ -114,6 +114,8 @@ fn a_token_bucket_holds_its_rate_and_drops_what_does_not_fit() {
         namespace: &a,
         device: "left",
     };
+    // What a device that comes up with IPv6 says by itself would take room in the queue.
+    a.sysctl("ipv6/conf/left/disable_ipv6", "1").unwrap();
     let rate = Rate::new(8e6).unwrap();
     left.queue(Queue::Tbf {
         rate,
