@@ -15,8 +15,10 @@ use super::room::Unit;
 use crate::Error;
 use crate::router::queue::Buffer;
 
-/// Largest buffer that sizers may come to, unless somebody says otherwise: their own default, packets.
+/// Largest buffer that sizers may come to, unless somebody says otherwise, in packets: their own default, but no more than the line
+/// sends in [`LONGEST`]. Targets that no buffer meets end there.
 const LARGEST: u64 = 10_000;
+const LONGEST: Duration = Duration::from_ms(1000);
 /// What all sizers can come to at most, packets.
 const MOST: u64 = 1_000_000_000;
 /// Decisions closer to each other than this would follow noise.
@@ -177,7 +179,9 @@ impl Control {
         let (unit, frame) = (place.unit, place.frame);
         let one = unit.limit(Buffer::Packets(1), frame);
         let least = wish.least.map_or(one, |size| unit.limit(size, frame).max(one));
-        let usual = || unit.limit(Buffer::Packets(LARGEST), frame).max(place.limit);
+        let sends = place.capacity.bps() * LONGEST.as_secs_f64() / 8.0 / f64::from(frame);
+        let usual = Buffer::Packets(LARGEST.min(sends as u64).max(1));
+        let usual = || unit.limit(usual, frame).max(place.limit);
         let most = wish.most.map_or_else(usual, |size| unit.limit(size, frame));
         let most = most.min(unit.limit(Buffer::Packets(MOST), frame));
         if most < least {

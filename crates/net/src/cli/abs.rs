@@ -92,7 +92,8 @@ struct Run {
     /// Smallest limit, such as "10 packets" or "15 kB" [default: one packet].
     #[arg(long, value_name = "SIZE")]
     min: Option<Buffer>,
-    /// Largest limit, up to 1000000000 packets [default: 10000 packets, or the limit that the queue has if that is larger].
+    /// Largest limit, up to 1000000000 packets [default: 10000 packets or what
+    /// the line sends in a second, whichever is less, or the limit that the queue has if that is larger].
     #[arg(long, value_name = "SIZE")]
     max: Option<Buffer>,
     /// One memory that all queues named by --qdisc share, such as "500 kB" or "300 packets": their limits never add up to more,

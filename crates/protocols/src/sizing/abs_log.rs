@@ -344,11 +344,14 @@ impl AbsLog {
         let wanted = self.wanted();
         // What is measured while the queue drains is not due to what is wanted.
         let least = (wanted / BEHIND).max(self.room / LARGEST_STEP);
-        if params.utilisation > 0.0 {
-            self.utilisation.at_least(least);
-        }
-        if params.loss > 0.0 {
-            self.loss.at_least(least);
+        for (target, control) in [
+            (params.utilisation, &mut self.utilisation),
+            (params.loss, &mut self.loss),
+        ] {
+            if target > 0.0 {
+                control.at_most(wanted * BEHIND);
+                control.at_least(least);
+            }
         }
         if params.delay > 0.0 {
             self.delay.at_most(wanted * BEHIND);
