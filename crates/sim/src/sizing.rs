@@ -37,7 +37,7 @@ impl Sizing {
     /// The transmitter, which had `before` seconds of work left, has so much more now, or less.
     ///
     /// What is left falls by one a second. So over an interval it integrates to what half its square has fallen by, and what
-    /// packets raised that by: one addition for each packet, exact without a look at departures.
+    /// packets raised that by: one sum that each packet adds to, exact without a look at departures.
     #[inline]
     pub fn work(&mut self, before: f64, more: f64) {
         self.waits += more * (before + 0.5 * more);

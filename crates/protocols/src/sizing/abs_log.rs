@@ -12,7 +12,7 @@
 //!
 //! `dy = (R + b s/C) d ln b`: a buffer is multiplied, by the error in a round trip through the full queue, times `k`. Where `y` is
 //! a function of the buffer alone, the sums of the errors are exactly what `y` has moved, and `y` is bounded: what was lost
-//! over a time `T` is on target but for `(G(b_T) - G(b_0))/(k T)` of it, while `b_p` rules and meets no bound. No weight depends on
+//! over a time `T` is on target but for `(G(b_T) - G(b_0))/(k T)` of it, while `b_p` rules and nothing below bounds it. No weight depends on
 //! what was measured, so nothing can be correlated with it, and noise does not shift the mean. `R` of `b_u` follows what was
 //! measured, so there this holds only while that stays the same.
 //!
@@ -26,12 +26,12 @@
 //! that [`LARGEST_GAIN_U`] acts from drop to drop in the mean, unless the line has not been idle for [`CALM`] of those times.
 //!
 //! A buffer that is too large misses its target by nothing but what is allowed, so its way down is long. It falls with a gain of
-//! [`HASTE`], which is halved each time that a fall has ended too low, until it is `k` (after Kesten, Accelerated stochastic
-//! approximation, 1958). Until then more may be lost than on target.
+//! [`HASTE`], also where that is more than the gains above, which is halved each time that a fall has ended too low, until it is
+//! `k` (after Kesten, Accelerated stochastic approximation, 1958). Until then more may be lost than on target.
 //!
 //! A port that drops nothing is not filled, and room that nobody fills changes nothing: `b_u` waits for a drop before it
 //! grows. Nor does it help a line that is idle for want of traffic, if a short flow is dropped now and then: by the rule of thumb
-//! windows that halve need `C R`, so `b_u` is at most [`PIPES`] of that and [`SPARE`] packets.
+//! windows that halve need `C R`, so `b_u` grows to at most [`PIPES`] of that and [`SPARE`] packets.
 //!
 //! A buffer that shrinks below what waits would drop all that arrives. So it follows the queue down, and what is wanted waits for
 //! it; and if there is a target of delay, it falls by [`FALL`] in a round trip through a queue that what arrives keeps full, so at
@@ -116,7 +116,7 @@ const TABLE: &[ParamSpec] = &[
     },
     ParamSpec {
         name: "rtt",
-        doc: "round trip of the traffic without the wait in this queue, roughly",
+        doc: "round trip of the traffic without the wait in this queue, roughly; a target of use asks for at most 2 C rtt + 10 packets",
         unit: Unit::Duration,
         default: 0.1,
         range: (1e-6, 100.0),
@@ -301,7 +301,7 @@ impl AbsLog {
         let control = &mut self.utilisation;
         control.add(cycle.elapsed, missed / allowed);
         if control.cycle >= lasts && (cycle.drops || control.missed <= 0.0) {
-            let needs = PIPES * params.rtt / scale.packet + SPARE;
+            let needs = (PIPES * params.rtt / scale.packet + SPARE).max(control.buffer);
             control.apply(params.gain, scale, params.largest.min(needs), 1.0);
         }
     }
