@@ -20,7 +20,20 @@ from levelflow.claims import dataplane
 from levelflow.claims.metrics import sizing
 from levelflow.claims.metrics.sizing import Use
 from levelflow.cli import _line, app
-from levelflow.sizing import ADT, BEST, BSCL, OURS, PRINTED, SIZERS, Line, Targets, best_fixed, compare, with_buffer
+from levelflow.sizing import (
+    ADT,
+    BEST,
+    BSCL,
+    OURS,
+    PRINTED,
+    SIZERS,
+    USUAL,
+    Line,
+    Targets,
+    best_fixed,
+    compare,
+    with_buffer,
+)
 from levelflow.theory import buffers
 from levelflow.theory.errors import TheoryError
 
@@ -124,6 +137,7 @@ def test_it_ends_with_what_to_type(tmp_path):
         f"In a scenario:        {choice['scenario']}",
         f"On a live interface:  {choice['live']}",
     ]
+    assert choice["live"].endswith('--set "rtt=50 ms" --max "10000 packets"'), "what was simulated, live"
     pasted = with_buffer(scenario(), LINK, tomllib.loads(choice["scenario"])["buffer"])
     assert pasted.resolve()["links"][0]["sizing"]
 
@@ -142,6 +156,37 @@ def test_the_command_for_a_live_interface_is_one_that_levelflow_net_takes(name):
     assert done.returncode != 0
     assert "lf-not-here" in done.stderr, done.stderr
     assert "--help" not in done.stderr, done.stderr
+
+
+@pytest.mark.parametrize("largest", [5, 5000, USUAL, 20_000])
+@pytest.mark.parametrize("name", SIZERS)
+def test_a_live_sizer_may_come_to_what_was_tried(name, largest):
+    wanted = question(scenario(), Targets(0.95, 0.01), largest=largest)
+    typed = shlex.split(command(Row(name, wanted.ways()[name], None), wanted.targets))
+    assert typed[typed.index("--max") + 1] == f"{largest} packets"
+
+
+def test_abs_log_hears_the_round_trip_that_is_given_or_else_that_of_the_flows():
+    slow = scenario().flow("y", "newreno", "A", "B", count=COUNT, packet="1500 B", rtt="600 ms")
+    unknown = scenario().flow("y", "newreno", "A", "B", rtt={"uniform": ["10 ms", "90 ms"]})
+    given = {"rtt": "70 ms"}
+    cases = [(scenario(), {}, "50 ms"), (slow, {}, "92.31 ms"), (slow, given, "70 ms"), (unknown, {}, None)]
+    for network, known, rtt in cases:
+        wanted = question(network, Targets(0.95), known=known)
+        buffer = wanted.ways()[OURS]
+        assert buffer["abs_log"].get("rtt") == rtt
+        typed = shlex.split(command(Row(OURS, buffer, None), wanted.targets))
+        assert [word for word in typed if word.startswith("rtt=")] == ([f"rtt={rtt}"] if rtt else [])
+
+
+def test_abs_log_that_hears_too_short_a_round_trip_ends_at_its_bound():
+    network = Scenario("slow", "600 s").link("A", "B", "10 Mb/s", "5 ms", duplex=True)
+    network.flow("x", "newreno", "A", "B", packet="1500 B", rtt="600 ms")
+    ways = {rtt: question(network, Targets(0.95), known={"rtt": rtt}).ways()[OURS] for rtt in ("600 ms", "100 ms")}
+    told, short = compare(network, LINK, Targets(0.95), ways, run)
+    assert told.miss == 0
+    assert short.used.utilisation < 0.94
+    assert short.used.buffer == pytest.approx(2 * 10e6 * 0.1 / 12_000 + 10, abs=1)
 
 
 def test_a_rule_that_lacks_numbers_says_so_and_the_others_go_on(tmp_path):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from levelflow.buffer_choice import Row, chosen, order, packets_of
 from levelflow.claims.metrics.sizing import Use
-from levelflow.sizing import BEST, SIZERS, Line, Targets
+from levelflow.sizing import BEST, SIZERS, USUAL, Line, Targets
 from levelflow.tables import percent, rate, time
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ def _toml(value: Any) -> str:
 def command(row: Row, targets: Targets) -> str:
     """The command that does this at a live interface, DEVICE.
 
-    >>> command(Row("abs_log", {"abs_log": {"rtt": "40 ms"}}, None), Targets(0.95, 0.01))
-    'levelflow-net abs --dev DEVICE --utilisation 0.95 --loss 0.01 --every "200 ms" --set "rtt=40 ms"'
+    >>> command(Row("abs_log", {"abs_log": {"rtt": "40 ms"}}, None), Targets(0.95))
+    'levelflow-net abs --dev DEVICE --utilisation 0.95 --every "200 ms" --set "rtt=40 ms" --max "10000 packets"'
     """
     if row.name not in SIZERS:
         return f"tc qdisc replace dev DEVICE root pfifo limit {max(round(packets_of(row)), 1)}"
@@ -50,7 +50,8 @@ def command(row: Row, targets: Targets) -> str:
     options += [f'--delay "{1e3 * targets.delay:g} ms"'] if targets.delay and sizer == "abs_log" else []
     options += ['--every "200 ms"'] + ([] if sizer == "abs_log" else [f"--sizer {sizer}"])
     options += [f'--set "rtt={words["rtt"]}"'] if "rtt" in words else []
-    options += [f'--max "{words["largest"]}"'] if "largest" in words else []
+    # Left alone, it stops at what the line sends in a second, which may be less than what was tried.
+    options += [f'--max "{words.get("largest", f"{USUAL} packets")}"']
     return " ".join(["levelflow-net abs --dev DEVICE", *options])
 
 
