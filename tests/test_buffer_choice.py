@@ -13,8 +13,8 @@ from conftest import COMMAND
 from typer.testing import CliRunner
 
 from levelflow import Scenario, ScenarioError
-from levelflow.buffer_advice import command, snippet
-from levelflow.buffer_choice import Row, Simulations, chosen, compared, question
+from levelflow.buffer_advice import advice, command, snippet
+from levelflow.buffer_choice import WRITTEN, Row, Simulations, chosen, compared, question
 from levelflow.buffer_picture import picture
 from levelflow.claims import dataplane
 from levelflow.claims.metrics import sizing
@@ -205,12 +205,13 @@ def test_a_rule_that_lacks_numbers_says_so_and_the_others_go_on(tmp_path):
     assert "--flows" not in told.stdout
 
 
-def test_what_needs_a_target_that_is_not_given_says_so():
-    wanted = question(scenario("2 s"), Targets(delay=0.01))
+@pytest.mark.parametrize(
+    ("targets", "name", "lacks"), [(Targets(0.9, 0, 0.01), BSCL, "loss"), (Targets(0, 0.05), ADT, "use")]
+)
+def test_what_needs_a_target_that_is_not_given_says_so(targets, name, lacks):
     with Simulations(2, lambda _done, _of: None) as runs:
-        rows = {row.name: row for row in compared(wanted, runs)}
-    assert {name for name, row in rows.items() if row.line is None} == {BSCL, ADT, PRINTED}
-    assert rows[ADT].why == "needs a target of use"
+        rows = list(compared(question(scenario("2 s"), targets), runs))
+    assert {row.name: row.why for row in rows if row.line is None} == {name: f"needs a target of {lacks}"}
 
 
 def test_rows_do_not_depend_on_how_many_run_side_by_side():
@@ -273,6 +274,30 @@ def test_the_choice_is_the_smallest_that_meets_the_targets_and_needs_to_know_lea
     assert (choice and choice.name) == name
 
 
+@pytest.mark.parametrize(
+    ("losses", "said"),
+    [
+        ({OURS: 0.03, WRITTEN: 0.021}, "Only the buffer as written meets the targets; --largest may be raised: "),
+        ({OURS: 0.033, WRITTEN: 0.044}, "Nothing meets the targets; abs_log comes closest, with 1.5 times what is "),
+        ({OURS: 0.033, WRITTEN: 0.02201}, "Nothing meets the targets; the buffer as written comes closest, with 1.01 "),
+    ],
+)
+def test_where_nothing_is_chosen_it_says_what_comes_closest_by_what_is_judged(losses, said):
+    wanted = question(scenario(), Targets(0.98, 0.02), largest=50)
+    rows = [line(name, 50, loss) for name, loss in losses.items()]
+    assert chosen(rows, wanted.targets) is None
+    (only,) = advice(wanted, rows)
+    assert only.startswith(said)
+
+
+def test_a_target_of_use_is_judged_with_a_point_less():
+    targets = Targets(0.98)
+    for utilisation, times in ((0.9701, 0.0299 / 0.03), (0.9699, 0.0301 / 0.03), (0.94, 2.0)):
+        used = Use(utilisation, 0.0, 1.0, 1.0, 0.0)
+        assert targets.excess(used) == pytest.approx(times)
+        assert targets.missed(used) == (["use"] if times > 1 else [])
+
+
 def test_a_snippet_is_the_buffer_that_was_run():
     for buffer in question(scenario(), Targets(0.95, 0.01, 0.02), largest=50).ways().values():
         assert tomllib.loads(snippet(Row("any", buffer, None)))["buffer"] == buffer
@@ -293,7 +318,11 @@ def refusal(folder, monkeypatch, network, *words):
 @pytest.mark.parametrize(
     ("words", "said"),
     [
-        ([], "buffers: there is no target; needs --utilisation, --loss or --delay"),
+        ([], "buffers: there is no target; needs --utilisation or --loss"),
+        (
+            ["--delay", "20 ms"],
+            "buffers: --delay alone is met by one packet; needs --utilisation or --loss with it",
+        ),
         (["--utilisation", "1"], "--utilisation 1: is not allowed; needs 0, for no such target, to 0.9999"),
         (["--loss", "nan"], "--loss nan: is not allowed; needs 0, for no such target, to 0.9"),
         (["--loss", "0.1", "--link", "A->C"], "--link A->C: no such link; did you mean 'A->B'?"),

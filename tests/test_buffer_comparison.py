@@ -110,6 +110,13 @@ def test_tables_fail_where_abs_in_logarithms_misses_its_targets(monkeypatch, cap
     assert "batch means" in printed
 
 
+def test_a_table_in_which_no_buffer_can_meet_the_targets_fails(monkeypatch, capsys):
+    monkeypatch.setattr(buffer_tables, "tables", small)
+    monkeypatch.setattr(buffer_rows, "TARGETS", Targets(0.98, 0.02, 1e-6))
+    assert buffer_tables.main(["--table", "II", "--seeds", "1"]) == 1
+    assert capsys.readouterr().out.endswith("No fixed buffer meets the targets in any row: nothing was judged.\n")
+
+
 def test_an_interruption_keeps_the_rows_that_were_printed():
     words = [sys.executable, "-m", "levelflow.buffer_tables", "--table", "I", "--seeds", "2"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:

@@ -6,7 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from levelflow.buffer_choice import Row, chosen, order, packets_of
+from levelflow.buffer_choice import WRITTEN, Row, chosen, order, packets_of
 from levelflow.claims.metrics.sizing import Use
 from levelflow.sizing import BEST, SIZERS, USUAL, Line, Targets
 from levelflow.tables import percent, rate, time
@@ -65,10 +65,7 @@ def advice(asked: Question, rows: Sequence[Row]) -> list[str]:
 
 def _next(asked: Question, rows: Sequence[Row], choice: Row | None) -> list[str]:
     if choice is None:
-        least = min(rows, key=_miss)
-        return [
-            f"Nothing meets the targets; {least.name} comes closest, with {1 + _miss(least):.3g} times what is allowed."
-        ]
+        return [_nothing(asked, {row.name: asked.targets.excess(row.line.used) for row in rows if row.line})]
     best = next(row for row in rows if row.name == BEST)
     times = packets_of(choice) / packets_of(best)
     of_best = f", {times:.2f} times the best of fixed size" if choice is not best else ""
@@ -79,8 +76,15 @@ def _next(asked: Question, rows: Sequence[Row], choice: Row | None) -> list[str]
     ]
 
 
-def _miss(row: Row) -> float:
-    return row.line.miss if row.line else math.inf
+def _nothing(asked: Question, excess: dict[str, float]) -> str:
+    """Why nothing is chosen, by what there is in each row in parts of what is allowed."""
+    if excess[WRITTEN] <= 1:
+        largest = f"{asked.largest} packets"
+        return f"Only the buffer {WRITTEN} meets the targets; --largest may be raised: nothing up to {largest} does."
+    least = min(excess, key=lambda name: excess[name])
+    times = math.ceil(100 * excess[least]) / 100  # never rounded to 1, which would be enough
+    name = f"the buffer {WRITTEN}" if least == WRITTEN else least
+    return f"Nothing meets the targets; {name} comes closest, with {times:g} times what is allowed."
 
 
 def table(asked: Question, rows: Sequence[Row]) -> tuple[str, list[str], list[list[str]]]:

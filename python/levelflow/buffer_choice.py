@@ -154,7 +154,7 @@ def question(
 
     Args:
         scenario: the network and its traffic.
-        targets: at least one.
+        targets: of use or loss at least.
         link: whose buffer is to be sized; may be left out if only one carries data.
         seeds: so many runs of each buffer, whose seeds count up from that of the scenario.
         largest: buffer that is tried, packets.
@@ -164,12 +164,14 @@ def question(
         ScenarioError: if the scenario is not allowed, or does not say which link is meant; in one line.
     """
     if not any(targets):
-        raise ScenarioError("buffers: there is no target; needs --utilisation, --loss or --delay")
+        raise ScenarioError("buffers: there is no target; needs --utilisation or --loss")
     if not 1 <= (count := (known or {}).get("flows", 1)) <= MOST_FLOWS:
         raise ScenarioError(f"--flows {count:g}: is not allowed; needs 1 to {MOST_FLOWS:g}")
     for key, most in (("utilisation", 0.9999), ("loss", 0.9), ("delay", 1000.0)):
         if not 0 <= (value := getattr(targets, key)) <= most:
             raise ScenarioError(f"--{key} {value:g}: is not allowed; needs 0, for no such target, to {most:g}")
+    if not (targets.utilisation or targets.loss):
+        raise ScenarioError("buffers: --delay alone is met by one packet; needs --utilisation or --loss with it")
     resolved = scenario.resolve()
     name = _chosen(resolved, link)
     for memory in resolved["memories"]:
@@ -243,13 +245,9 @@ def packets_of(row: Row) -> float:
 
 def _lacks(name: str, targets: Targets) -> str:
     """The target that a rule or sizer needs and does not have; nothing if it has all."""
-    needs = {
-        sizing.BSCL: {"loss": targets.loss},
-        sizing.ADT: {"use": targets.utilisation},
-        sizing.PRINTED: {"use or loss": targets.utilisation or targets.loss},
-    }
-    lacking = [target for target, value in needs.get(name, {}).items() if not value]
-    return f"needs a target of {lacking[0]}" if lacking else ""
+    needs = {sizing.BSCL: ("loss", targets.loss), sizing.ADT: ("use", targets.utilisation)}
+    target, value = needs.get(name, ("", 1.0))
+    return "" if value else f"needs a target of {target}"
 
 
 def _reason(error: str, buffer: Any) -> str:

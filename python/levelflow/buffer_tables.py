@@ -139,14 +139,17 @@ def cells(item: Line, best: Line) -> str:
 
 def judged(possible: Mapping[int, Mapping[str, Line]]) -> Iterator[str]:
     """How often each met its targets, in words, of rows in which a fixed buffer can."""
+    if not possible:
+        yield "No fixed buffer meets the targets in any row: nothing was judged."
+        return
     single = [buffer_rows.meets(used) for lines in possible.values() for used in lines[OURS].each]
     met = {
         name: sum(buffer_rows.meets(lines[name].used) for lines in possible.values())
-        for name in next(iter(possible.values()), ())
+        for name in next(iter(possible.values()))
         if name != BEST
     }
     yield (
-        f"{OURS} met its targets in {met.pop(OURS, 0)} of {len(possible)} rows that a fixed buffer can meet, "
+        f"{OURS} met its targets in {met.pop(OURS)} of {len(possible)} rows that a fixed buffer can meet, "
         f"by means, and in {sum(single)} of {len(single)} single runs."
     )
     if met:
@@ -154,7 +157,7 @@ def judged(possible: Mapping[int, Mapping[str, Line]]) -> Iterator[str]:
 
 
 def show(table: Table, workers: Workers, seeds: Sequence[int], gain: float | None) -> bool:
-    """Prints a table in Markdown, each row as soon as it is measured; whether `abs_log` met its targets."""
+    """Prints a table in Markdown, each row as soon as it is measured; whether `abs_log` met targets that can be met."""
     workers.print(f"\n{table.title}; {how(seeds)}\n")
     workers.print(
         f"| {table.key} | buffer by | packets | of best | use, % | loss, % | wait, ms |",
@@ -169,7 +172,7 @@ def show(table: Table, workers: Workers, seeds: Sequence[int], gain: float | Non
             possible[value] = lines
     missed = [f"{value} {table.key}" for value, lines in possible.items() if not buffer_rows.meets(lines[OURS].used)]
     workers.print("", *judged(possible), *([f"{OURS} missed them with {', '.join(missed)}."] if missed else []))
-    return not missed
+    return bool(possible) and not missed
 
 
 def show_rem(workers: Workers, seeds: Sequence[int]) -> None:
@@ -190,7 +193,7 @@ def show_rem(workers: Workers, seeds: Sequence[int]) -> None:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Runs the tables and prints them; 1 if `abs_log` missed its targets in a row, 130 if interrupted."""
+    """Runs the tables and prints them; 1 if `abs_log` missed targets or nothing can meet them, 130 if interrupted."""
     options = _options(arguments)
     seeds = range(1, (options.seeds or (FULL_SEEDS if options.full else QUICK_SEEDS)) + 1)
     wanted = options.table or ["I", "II", "III"]
@@ -210,7 +213,8 @@ def main(arguments: list[str] | None = None) -> int:
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m levelflow.buffer_tables",
-        description=f"{__doc__.splitlines()[0]} Exits with 1 if {OURS} misses its targets in a row.",
+        description=f"{__doc__.splitlines()[0]} Exits with 1 if {OURS} misses its targets in a row, or if no row can "
+        "meet them.",
     )
     size = parser.add_mutually_exclusive_group()
     size.add_argument("--quick", dest="full", action="store_false", help="three rows of tables II and III (default)")

@@ -50,11 +50,14 @@ class Targets(NamedTuple):
     loss: float = 0.0
     delay: float = 0.0
 
-    def parts(self, used: Use) -> dict[str, float]:
-        """By target, what there is of what is to be little, in parts of what is allowed: idle, lost, waited."""
-        idle = {"use": (1 - used.utilisation) / (1 - self.utilisation)} if self.utilisation else {}
-        lost = {"loss": used.loss / self.loss} if self.loss else {}
-        return idle | lost | ({"wait": used.wait / self.delay} if self.delay else {})
+    def parts(self, used: Use, *, point: float = 0.0, tenth: float = 0.0) -> dict[str, float]:
+        """By target, what there is of what is to be little, in parts of what is allowed: idle, lost, waited.
+
+        What is allowed is a `point` of use more, and this part of a loss or wait.
+        """
+        idle = {"use": (1 - used.utilisation) / (1 - self.utilisation + point)} if self.utilisation else {}
+        lost = {"loss": used.loss / (self.loss * (1 + tenth))} if self.loss else {}
+        return idle | lost | ({"wait": used.wait / (self.delay * (1 + tenth))} if self.delay else {})
 
     def miss(self, used: Use) -> float:
         """How far a buffer is from meeting all of them: the largest of these parts, above 1."""
@@ -66,8 +69,11 @@ class Targets(NamedTuple):
         >>> Targets(0.98, 0.02, 0.1).missed(Use(0.975, 0.0225, 0, 0, 0.105))
         ['loss']
         """
-        short = ["use"] if used.utilisation < self.utilisation - POINT else []
-        return short + [name for name, part in self.parts(used).items() if name != "use" and part > 1 + TENTH]
+        return [name for name, part in self.parts(used, point=POINT, tenth=TENTH).items() if part > 1]
+
+    def excess(self, used: Use) -> float:
+        """The largest part of what is allowed, as `missed` judges it: above 1 if a target is missed."""
+        return max(self.parts(used, point=POINT, tenth=TENTH).values(), default=0.0)
 
 
 class Line(NamedTuple):
@@ -207,7 +213,8 @@ def best_fixed(
 ) -> Line:
     """The smallest buffer of fixed size that meets the targets, to 5 %; where none does, the one that misses least.
 
-    Where use or loss ask for more than a target of delay allows, the largest that it allows.
+    Where use or loss ask for more than a target of delay allows, the largest that it allows; one packet for a target of
+    delay alone.
 
     With several seeds, their mean is to meet them. Use grows and loss falls with the buffer, as long as it is not so
     large that a run is over before it is full: the search comes from below, then halves between what is too small and

@@ -31,7 +31,7 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
         typer.Option(metavar="SHARE", help="Target: share of the bytes that may be dropped.", show_default=False),
     ] = 0.0,
     delay: Annotated[
-        str | None, typer.Option(metavar="TIME", help='Target: longest mean wait in the queue, as in "20 ms".')
+        str | None, typer.Option(metavar="TIME", help='Target beside one of these: longest mean wait, as in "20 ms".')
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Runs of each buffer, which differ in their seed.")] = 5,
     largest: Annotated[int, typer.Option(min=1, max=1_000_000, help="Largest buffer to try, packets.")] = 10_000,
@@ -39,7 +39,8 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
         float | None, typer.Option(metavar="N", help="Flows, for rules [default: those of the scenario].")
     ] = None,
     rtt: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Their round trip [default: that of the scenario].")
+        str | None,
+        typer.Option(metavar="TIME", help="Their round trip, for rules and abs_log [default: that of the scenario]."),
     ] = None,
     changes: Changes = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side; one per processor.")] = None,
