@@ -40,7 +40,7 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
     ] = None,
     rtt: Annotated[
         str | None,
-        typer.Option(metavar="TIME", help="Their round trip, for rules and abs_log [default: that of the scenario]."),
+        typer.Option(metavar="TIME", help="Their round trip, for abs_log too [default: that of the scenario]."),
     ] = None,
     changes: Changes = None,
     workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side; one per processor.")] = None,
