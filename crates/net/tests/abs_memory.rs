@@ -1,6 +1,8 @@
 //! `levelflow-net abs --memory`: leaves of HTB that share one memory. Needs root; says so where it has none.
 
 mod common;
+#[path = "common/finish.rs"]
+mod finish;
 
 use std::fs;
 use std::net::UdpSocket;
@@ -10,6 +12,7 @@ use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::sleep;
 use std::time::{Duration as Span, Instant};
 
+use finish::finish;
 use levelflow_net::abs::room::limit_of;
 use levelflow_net::router::qdisc::Device;
 use levelflow_net::testbed::Namespace;
@@ -64,7 +67,7 @@ fn abs(args: &[&str]) -> Command {
 }
 
 fn run(namespace: &Namespace, args: &[&str]) -> Output {
-    namespace.spawn(abs(args)).unwrap().wait_with_output().unwrap()
+    finish(namespace.spawn(abs(args)).unwrap())
 }
 
 /// Datagrams at twice the rate of a leaf, until told to stop.
@@ -157,7 +160,7 @@ fn run_status(namespace: &Namespace) -> String {
     loop {
         let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
         command.args(["abs", "status"]).stdout(Stdio::piped());
-        let output = namespace.spawn(command).unwrap().wait_with_output().unwrap();
+        let output = finish(namespace.spawn(command).unwrap());
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
         // It is published once a second.
         if text.contains("wants") || begun.elapsed() > Span::from_secs(5) {

@@ -1,6 +1,8 @@
-//! What `levelflow-net abs` leaves when it is killed and its network namespace vanishes. Needs root; says so where it has none.
+//! What `levelflow-net abs` leaves when it is killed, and who restores it. Needs root; says so where it has none.
 
 mod common;
+#[path = "common/finish.rs"]
+mod finish;
 
 use std::fs;
 use std::path::PathBuf;
@@ -8,6 +10,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration as Span, Instant};
 
+use finish::finish;
 use levelflow_net::router::state;
 use levelflow_net::testbed::Namespace;
 
@@ -65,7 +68,7 @@ fn killed(namespace: &Namespace) -> PathBuf {
 
 fn short_run(namespace: &Namespace) -> Output {
     let run = namespace.spawn(abs("7 packets", &["--duration", "0.2 s"])).unwrap();
-    run.wait_with_output().unwrap()
+    finish(run)
 }
 
 #[test]
@@ -77,7 +80,8 @@ fn a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it() {
         let mut alone = Command::new("unshare");
         alone.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
         alone.arg(std::env::current_exe().unwrap()).args(["--exact", NAME]);
-        let output = alone.env("ALONE", "1").output().unwrap();
+        alone.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = finish(alone.env("ALONE", "1").spawn().unwrap());
         assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
         return;
     }
@@ -101,4 +105,38 @@ fn a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it() {
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("its limit is 50 packets again"), "{output:?}");
     assert_eq!((limit(&second).as_str(), kept.exists()), ("50p", false));
+}
+
+#[test]
+fn who_sees_other_processes_restores_what_a_killed_one_left() {
+    needs_root!("who_sees_other_processes_restores_what_a_killed_one_left");
+    let namespace = namespace();
+    let left = killed(&namespace);
+    let mut container = Command::new("unshare");
+    container.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
+    container.arg(env!("CARGO_BIN_EXE_levelflow-net"));
+    container.args(["abs", "--restore", "--dev", "lf0"]);
+    container.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = finish(namespace.spawn(container).unwrap());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("its limit is 50 packets again"),
+        "{output:?}"
+    );
+    assert_eq!((limit(&namespace).as_str(), left.exists()), ("50p", false));
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    needs_root!("what_cannot_be_read_is_named");
+    let namespace = namespace();
+    let left = killed(&namespace);
+    fs::write(&left, "{}").unwrap();
+    let output = short_run(&namespace);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains(left.to_str().unwrap()) && said.lines().count() == 1,
+        "{output:?}"
+    );
+    assert_eq!((limit(&namespace).as_str(), left.exists()), ("9p", false));
 }

@@ -13,7 +13,7 @@ use crate::router::state;
 use crate::sys;
 
 /// A network namespace, for good.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Origin {
     /// Which start of the machine.
     boot: String,
@@ -38,6 +38,12 @@ impl Origin {
         }
     }
 
+    /// Whether both speak of the same network namespace, whoever looks: a program in a container and one outside may share it.
+    #[must_use]
+    pub fn is_same(&self, other: &Self) -> bool {
+        (&self.boot, self.namespace, self.cookie) == (&other.boot, other.namespace, other.cookie)
+    }
+
     /// Whether the namespace is gone for certain, seen from `here`: as long as there are processes that this one may not look into,
     /// only a new start of the machine is certain.
     #[must_use]
@@ -57,6 +63,8 @@ impl Origin {
 /// # Errors
 /// When not all processes can be seen.
 fn is_somewhere(namespace: u64) -> io::Result<bool> {
+    // Where processes of others are hidden (`hidepid`), the first one is, too.
+    fs::read_link("/proc/1/ns/net")?;
     let name = format!("net:[{namespace}]");
     for process in fs::read_dir("/proc")? {
         let process = process?.path();
@@ -105,7 +113,13 @@ mod tests {
         let boot = "another".to_owned();
         assert!(Origin { boot, ..here.clone() }.is_gone(&here));
         let cookie = here.cookie.map_or(Some(1), |cookie| Some(cookie + 1));
-        assert!(Origin { cookie, ..here.clone() }.is_gone(&here));
+        let another = Origin { cookie, ..here.clone() };
+        assert!(another.is_gone(&here) && !another.is_same(&here));
+        let container = Origin {
+            processes: 1,
+            ..here.clone()
+        };
+        assert!(container.is_same(&here) && !container.is_gone(&here));
         let elsewhere = Origin {
             namespace: 1,
             processes: 1,

@@ -30,7 +30,7 @@ pub struct Was {
 }
 
 /// All queues of a device whose limits were set.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Undo {
     /// Namespace of the device.
     origin: Origin,
@@ -133,18 +133,23 @@ impl Undo {
         sweep(&state::directory(), &here, |index| {
             nix::net::if_::if_indextoname(index).is_ok()
         });
-        let undo = Self::read(&file(device))?;
-        if undo.origin == here {
-            return Some(undo);
+        let file = file(device);
+        match Self::read(&file) {
+            Ok(undo) if undo.origin.is_same(&here) => return Some(undo),
+            Ok(stranger) => stranger.forget(),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => warn(format!(
+                "{}: cannot be read, so what a run that was killed set at {device} stays: {e}",
+                file.display()
+            )),
         }
-        undo.forget();
         None
     }
 
-    fn read(file: &Path) -> Option<Self> {
-        let undo: Self = serde_json::from_slice(&fs::read(file).ok()?).ok()?;
+    fn read(file: &Path) -> io::Result<Self> {
+        let undo: Self = serde_json::from_slice(&fs::read(file)?)?;
         let file = file.to_owned();
-        Some(Self { file, ..undo })
+        Ok(Self { file, ..undo })
     }
 
     /// The queues.
@@ -196,8 +201,8 @@ fn sweep(directory: &Path, here: &Origin, is_there: impl Fn(u32) -> bool) {
         if !file.file_name().and_then(|name| name.to_str()).is_some_and(ours) {
             continue;
         }
-        let stale = |undo: &Undo| undo.origin.is_gone(here) || (undo.origin == *here && !is_there(undo.index));
-        if let Some(undo) = Undo::read(&file).filter(stale) {
+        let stale = |undo: &Undo| undo.origin.is_gone(here) || (undo.origin.is_same(here) && !is_there(undo.index));
+        if let Some(undo) = Undo::read(&file).ok().filter(stale) {
             undo.forget();
         }
     }
