@@ -298,6 +298,10 @@ fn what_cannot_be_is_refused_in_one_line() {
             "--max",
         ),
         (&["--dev", "lf0", "--loss", "0.1", "--max", "0 packets"], "--max"),
+        (
+            &["--dev", "lf0", "--loss", "0.1", "--max", "5 GB", "--min", "6 GB"],
+            "4294967295 bytes",
+        ),
         (&["--dev", "lf0", "--loss", "0.1", "--capacity", "0 b/s"], "--capacity"),
         (&["--dev", "lf0", "--loss", "0.1", "--qdisc", "7:"], "allowed: 1: tbf"),
         (&["--dev", "lf0", "--loss", "0.1", "--qdisc", "7"], "10:"),
@@ -388,7 +392,8 @@ fn without_privileges_nothing_is_set() {
         command.stdout(Stdio::piped()).stderr(Stdio::piped());
         namespace.spawn(command).unwrap().wait_with_output().unwrap()
     };
-    let output = as_nobody(&["--dev", "lf0", "--loss", "0.1"]);
+    let log = home.path().join("log");
+    let output = as_nobody(&["--dev", "lf0", "--loss", "0.1", "--log", log.to_str().unwrap()]);
     let said = text(&output.stderr);
     assert!(
         output.status.code() == Some(1) && said.contains("CAP_NET_ADMIN") && said.lines().count() == 1,
@@ -396,7 +401,7 @@ fn without_privileges_nothing_is_set() {
     );
     assert_eq!(tc(&namespace), before);
     let left = fs::read_dir(home.path().join("levelflow")).unwrap().count();
-    assert_eq!(left, 0, "files stay behind");
+    assert!(left == 0 && !log.exists(), "files stay behind");
     let dry = as_nobody(&["--dev", "lf0", "--loss", "0.1", "--dry-run", "--duration", "0.3 s"]);
     assert!(dry.status.success(), "{dry:?}");
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use levelflow_protocols::PortInfo;
 use levelflow_protocols::sizing::{AnySizer, Load, SIZERS, SizerInfo};
 use levelflow_sim::scenario::sizer_named;
-use levelflow_units::{Duration, Rate};
+use levelflow_units::{Bytes, Duration, Rate};
 use serde_json::{Value, json};
 
 use super::memory::Memory;
@@ -122,15 +122,8 @@ impl Wish {
                 self.every
             )));
         }
-        for (option, size) in [("--min", self.least), ("--max", self.most)] {
-            let Some(Buffer::Packets(packets)) = size else { continue };
-            if packets > MOST {
-                return Err(Error::input(format!(
-                    "{option} {packets} packets: more than sizers go to (allowed: up to {MOST} packets)"
-                )));
-            }
-        }
-        Ok(())
+        check_size("--min", self.least)?;
+        check_size("--max", self.most)
     }
 
     /// The sizer's parameters for a queue, as a scenario writes them.
@@ -254,6 +247,20 @@ impl Control {
     #[must_use]
     pub fn wait(&self, load: &Load) -> f64 {
         load.queue.as_bits_f64() / self.port.capacity.bps()
+    }
+}
+
+fn check_size(option: &str, size: Option<Buffer>) -> Result<(), Error> {
+    match size {
+        Some(Buffer::Packets(packets)) if packets > MOST => Err(Error::input(format!(
+            "{option} {packets} packets: more than sizers go to (allowed: up to {MOST} packets)"
+        ))),
+        Some(Buffer::Bytes(bytes)) if bytes > u32::MAX.into() => Err(Error::input(format!(
+            "{option} {}: more than the limit of a queue can say (allowed: up to {} bytes)",
+            Bytes::new(bytes),
+            u32::MAX
+        ))),
+        _ => Ok(()),
     }
 }
 

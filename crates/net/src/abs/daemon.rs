@@ -110,6 +110,8 @@ impl Daemon {
         self.undo = Some(Undo::begin(&self.device, &places)?);
         for index in 0..places.len() {
             self.read(index)?;
+            // As it is: whoever may not set it hears that now, not at the first decision.
+            self.set(index, self.ports[index].limit)?;
         }
         let first = self.ports.iter().map(|port| port.control.nearest(port.place.limit));
         let first = first.collect::<Vec<_>>();

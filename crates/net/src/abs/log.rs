@@ -4,6 +4,7 @@ use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
 use std::path::{Path, PathBuf};
 
+use rustix::fs::{FlockOperation, flock};
 use serde_json::{Value, json};
 
 use super::control::Control;
@@ -21,22 +22,31 @@ const FIRST: &str = "{\"device\":";
 pub struct Log {
     path: PathBuf,
     file: Option<File>,
+    /// Nothing was there before, and nothing has begun.
+    unused: bool,
 }
 
 impl Log {
-    /// A log that is there keeps what it holds until [`begin`](Self::begin).
+    /// A log that is there keeps what it holds until [`begin`](Self::begin), and one that is new goes again without that.
     ///
     /// # Errors
-    /// When the file holds something that is no log, or cannot be written.
+    /// When the file holds something that is no log, another run writes it, or it cannot be written.
     pub fn open(path: &Path) -> Result<Self, Error> {
         let wrong = |why: &dyn std::fmt::Display| Error::input(format!("--log {}: {why}", path.display()));
         // Before it is opened: to open a pipe or a device may take for ever, or do something.
         if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
             return Err(wrong(&"is no file (allowed: a new file, or a log to replace)"));
         }
+        let unused = !path.exists();
         let mut options = File::options();
         let open = options.read(true).write(true).create(true).truncate(false).open(path);
         let file = open.map_err(|e| wrong(&e))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(wrong(&"another run writes it (allowed: a file of its own)"));
+            }
+            other => other.map_err(|e| wrong(&e))?,
+        }
         let mut first = Vec::new();
         let read = (&file).take(FIRST.len() as u64).read_to_end(&mut first);
         read.map_err(|e| wrong(&e))?;
@@ -48,12 +58,14 @@ impl Log {
         Ok(Self {
             path: path.to_owned(),
             file: Some(file),
+            unused,
         })
     }
 
     /// The first line says what the decisions are about, and how the simulator writes the sizer.
     #[must_use]
     pub fn begin(mut self, daemon: &Daemon, device: &str) -> Self {
+        self.unused = false;
         if let Some(file) = &mut self.file {
             let emptied = file.set_len(0).and_then(|()| file.rewind());
             if let Err(e) = emptied {
@@ -77,6 +89,15 @@ impl Log {
     fn end(&mut self, why: &io::Error) {
         warn(format!("--log {}: {why}; it ends here", self.path.display()));
         self.file = None;
+    }
+}
+
+impl Drop for Log {
+    /// A run that was refused leaves no log.
+    fn drop(&mut self) {
+        if self.unused {
+            let _ = std::fs::remove_file(&self.path);
+        }
     }
 }
 
@@ -147,6 +168,20 @@ mod tests {
             packets: 0,
         };
         Reading::of(&crate::abs::meter::Measured { load, drops: 0 }, Unit::Packets)
+    }
+
+    #[test]
+    fn a_log_has_one_writer_and_is_there_once_it_has_begun() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let first = Log::open(&path).unwrap();
+        let refused = Log::open(&path).unwrap_err().to_string();
+        assert!(refused.contains("another run writes it"), "{refused}");
+        drop(first);
+        assert!(!path.exists(), "nothing was written");
+        std::fs::write(&path, FIRST).unwrap();
+        drop(Log::open(&path).unwrap());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), FIRST, "an earlier one stays");
     }
 
     #[test]

@@ -97,7 +97,8 @@ struct Run {
     #[arg(long, value_name = "SIZE")]
     max: Option<Buffer>,
     /// One memory that all queues named by --qdisc share, such as "500 kB" or "300 packets": their limits never add up to more,
-    /// and what they want beyond it is divided max-min fairly by capacity.
+    /// and what they want beyond it is divided max-min fairly by capacity. A queue whose limit is in packets counts an unsegmented
+    /// stream (GSO, GRO) as one, however large.
     #[arg(long, value_name = "SIZE")]
     memory: Option<Buffer>,
     /// Rate of the line, in bytes as the queue counts them [default: that of the tbf or htb class behind the queue with its
