@@ -15,7 +15,6 @@ use crate::abs::ABS;
 use crate::abs::control::Wish;
 use crate::abs::daemon::Daemon;
 use crate::router::qdisc::Device;
-use crate::router::queue::Buffer;
 use crate::router::state::Claim;
 use crate::router::stop::Stop;
 
@@ -88,16 +87,16 @@ fn send(span: Span) -> Result<(f64, f64), Error> {
     Ok((thread_ns() - start, packets))
 }
 
-/// Sizes the queue for so long, down from what it has, so that nearly every decision sets a limit; processor time.
+/// Sizes the queue for so long; processor time. The line is never used as little as is wanted, so each decision sets a smaller limit.
 fn size(path: &Path, span: Span) -> Result<JoinHandle<Result<f64, Error>>, Error> {
     let wish = Wish {
-        sizer: "abs_log".into(),
-        utilisation: Some(0.5),
+        sizer: "adt".into(),
+        utilisation: Some(0.01),
         loss: None,
         delay: None,
         every: EVERY,
-        sets: BTreeMap::from([("rtt".to_owned(), "1 ms".into())]),
-        least: Some(Buffer::Packets(200)),
+        sets: BTreeMap::from([("gain".to_owned(), 20.into())]),
+        least: None,
         most: None,
         memory: None,
     };
@@ -107,8 +106,18 @@ fn size(path: &Path, span: Span) -> Result<JoinHandle<Result<f64, Error>>, Error
         daemon.arm()?;
         let length = Duration::from_secs_f64(span.as_secs_f64());
         let start = thread_ns();
-        daemon.run(&Stop::new()?, length, |_, _| {})?;
+        let (mut decisions, mut sets) = (0, 0);
+        daemon.run(&Stop::new()?, length, |_, reading| {
+            decisions += 1;
+            sets += u32::from(reading.limit != reading.before);
+        })?;
         let ns = thread_ns() - start;
-        daemon.restore().1.map(|()| ns)
+        daemon.restore().1?;
+        if sets == 0 || sets + 1 < decisions {
+            return Err(Error::failed(format!(
+                "only {sets} of {decisions} decisions set a limit, which says nothing about its cost"
+            )));
+        }
+        Ok(ns)
     })
 }
