@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, Self
 
 from levelflow import sizing
 from levelflow.scenario import ScenarioError, nearest
-from levelflow.sizing import BEST, SIZERS, Line, Targets, candidates, with_buffer
+from levelflow.sizing import BEST, SEARCH, SIZERS, Line, Targets, candidates, with_buffer
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -21,8 +21,6 @@ if TYPE_CHECKING:
 
 #: The buffer that the scenario has.
 WRITTEN = "as written"
-#: Runs that a search for the best buffer takes, about: for progress.
-SEARCH = 11
 #: Flows that rules may be told of.
 MOST_FLOWS = 1e9
 #: A run has at least so many samples, so that parts of it can be told apart.

@@ -17,7 +17,8 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 from levelflow import buffer_rows, library
 from levelflow.claims.sized import LINK
-from levelflow.sizing import BEST, OURS, line
+from levelflow.running import INTERRUPTED
+from levelflow.sizing import BEST, OURS, SEARCH, line
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -28,12 +29,9 @@ if TYPE_CHECKING:
     from levelflow.scenario import Scenario
     from levelflow.sizing import Line
 
-INTERRUPTED = 130
 #: Rows of `--quick`.
 QUICK_FLOWS, QUICK_CAPACITIES = (2, 16, 64), (1, 16, 64)
 QUICK_SEEDS, FULL_SEEDS = 3, 5
-#: Runs that a search for the best buffer takes, about: for the progress bar.
-SEARCH = 12
 
 
 class Table(NamedTuple):

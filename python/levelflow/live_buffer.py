@@ -25,12 +25,11 @@ from matplotlib.figure import Figure
 
 from levelflow.claims.dataplane import usable
 from levelflow.claims.model import ClaimError
+from levelflow.sizing import POINT, TENTH
 from levelflow.style import STYLE
 
 RATE, DELAY = 10e6, "20 ms"  # of the line, and of the wire in each direction
 UTILISATION, LOSS = 0.95, 0.02
-#: By how much use and the share of its target of loss may be off.
-POINT, TENTH = 0.01, 0.1
 #: Bytes of a packet.
 PACKET = 1514
 #: How many times too small and too large queues are at first.

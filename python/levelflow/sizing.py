@@ -26,6 +26,8 @@ LARGEST = 20_000
 USUAL = 10_000
 #: The search ends when the smallest buffer that meets the targets is known to this part.
 PRECISION = 0.05
+#: Runs that it takes, about, with each seed: for progress.
+SEARCH = 12
 #: Names of what is compared: rules, sizers, and what a search finds.
 BDP, STANFORD, AVRACHENKOV, ENACHESCU = "C R", "Stanford, 2 C R/sqrt(N)", "Avrachenkov", "Enachescu"
 BSCL, EUN_WANG = "BSCL", "Eun and Wang, least"

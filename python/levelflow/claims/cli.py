@@ -22,6 +22,7 @@ from rich.table import Table
 from levelflow import _core
 from levelflow.claims import dataplane, model, network, report, runner
 from levelflow.claims.model import ClaimError
+from levelflow.running import INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -30,7 +31,6 @@ if TYPE_CHECKING:
     from levelflow.claims.verdict import Verdict
 
 BAD_INPUT = 2
-INTERRUPTED = 130
 
 
 def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line

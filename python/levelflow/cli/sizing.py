@@ -13,7 +13,6 @@ if TYPE_CHECKING:
     from levelflow.buffer_choice import Question, Row
 
 app = typer.Typer()
-INTERRUPTED = 130
 EXAMPLE = "Example: levelflow buffers shared-line --utilisation 0.95 --loss 0.02"
 
 
@@ -72,6 +71,8 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
 
         save(picture(asked, rows), out)
     if not complete:
+        from levelflow.running import INTERRUPTED
+
         typer.echo(f"levelflow: interrupted; {len(rows)} rows are whole", err=True)
         raise typer.Exit(INTERRUPTED)
 
