@@ -13,7 +13,7 @@ use crate::router::state;
 use crate::sys;
 
 /// A network namespace, for good.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Origin {
     /// Which start of the machine.
     boot: String,

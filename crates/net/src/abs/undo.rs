@@ -30,7 +30,7 @@ pub struct Was {
 }
 
 /// All queues of a device whose limits were set.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Undo {
     /// Namespace of the device.
     origin: Origin,
