@@ -21,6 +21,8 @@ pub struct Bucket {
     pub link: usize,
     /// The device.
     pub device: Device,
+    /// Its queue before any flow begins: what it counts beyond that is the run's.
+    pub queue: Queue,
     /// The program before it, if a law is at work there.
     pub law: Option<(Program, AnyParams, PortInfo)>,
 }
@@ -77,13 +79,17 @@ pub fn run(
         let dues = all.iter().filter_map(Work::due).chain(samples.due());
         std::thread::sleep(clock.until(dues.fold(reading, Time::min)));
     }
-    Ok(all.into_iter().map(Work::end).collect())
+    all.into_iter().map(Work::end).collect()
 }
 
 impl Work {
     fn new(bucket: Bucket, clock: Clock) -> Result<Self, Error> {
-        let Bucket { link, mut device, law } = bucket;
-        let queue = device.queue().map_err(|e| gone(&device, &e))?;
+        let Bucket {
+            link,
+            device,
+            queue,
+            law,
+        } = bucket;
         let line = match law {
             None => Line::Bare(device),
             Some((program, params, info)) => {
@@ -166,8 +172,9 @@ impl Work {
         sample
     }
 
-    fn end(mut self) -> (usize, LinkTotal) {
+    fn end(mut self) -> Result<(usize, LinkTotal), Error> {
+        self.read()?;
         self.total.delivered = self.sent;
-        (self.link, self.total)
+        Ok((self.link, self.total))
     }
 }

@@ -18,6 +18,7 @@ use super::plan::{Cable, FlowPlan, Form, Plan, Setup, Way};
 use super::veth::{End, Queue, veth};
 use crate::Error;
 use crate::link::Port as Device;
+use crate::router::device::gone;
 use crate::router::kernel::Program;
 use crate::router::qdisc;
 
@@ -111,10 +112,12 @@ impl Lab {
             let device = Cable::device(cable);
             let inside = self.places[plan.cables[cable].ends[end]].run(move || {
                 let program = law.map(|params| Ok((Program::attach(&device, &params, &info, None)?, params, info)));
+                let mut device = qdisc::Device::open(&device)?;
                 Ok(Bucket {
                     link,
                     law: program.transpose()?,
-                    device: qdisc::Device::open(&device)?,
+                    queue: device.queue().map_err(|e| gone(&device, &e))?,
+                    device,
                 })
             });
             Some(inside.and_then(|bucket| bucket))
