@@ -4,19 +4,22 @@
 mod common;
 #[path = "common/device.rs"]
 mod device;
+#[path = "common/send.rs"]
+mod send;
 
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration as Span, Instant};
 
-use device::{send, with_device};
+use device::with_device;
 use levelflow_net::abs::kernel::Handle;
 use levelflow_net::abs::place;
 use levelflow_net::abs::room::with_limit;
 use levelflow_net::router::qdisc::Device;
 use levelflow_net::testbed::Namespace;
 use rustix::process::{Pid, Signal, kill_process};
+use send::send;
 use serde_json::Value;
 
 const TBF: &str = "qdisc replace dev lf0 root handle 1: tbf rate 1mbit burst 2000 limit 50000";

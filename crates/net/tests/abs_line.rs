@@ -3,6 +3,8 @@
 mod common;
 #[path = "common/device.rs"]
 mod device;
+#[path = "common/send.rs"]
+mod send;
 
 use std::fs;
 use std::path::Path;
@@ -10,8 +12,9 @@ use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration as Span, Instant};
 
-use device::{send, with_device};
+use device::with_device;
 use levelflow_net::testbed::Namespace;
+use send::send;
 use serde_json::Value;
 
 fn namespace(queue: &str) -> Namespace {

@@ -1,26 +1,30 @@
 //! `levelflow-net abs --memory`: leaves of HTB that share one memory. Needs root; says so where it has none.
 
+#[path = "common/again.rs"]
+mod again;
 mod common;
+#[path = "common/device.rs"]
+mod device;
 #[path = "common/finish.rs"]
 mod finish;
+#[path = "common/guard.rs"]
+mod guard;
 
 use std::fs;
 use std::net::UdpSocket;
-use std::process::{Child, Command, Output, Stdio};
+use std::process::{Command, Output, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::sleep;
 use std::time::{Duration as Span, Instant};
 
+use again::again;
+use device::with_device;
 use finish::finish;
+use guard::Guard;
 use levelflow_net::abs::room::limit_of;
 use levelflow_net::router::qdisc::Device;
 use levelflow_net::testbed::Namespace;
-use levelflow_protocols::PortInfo;
-use levelflow_protocols::sizing::{AnySizer, Load};
-use levelflow_sim::scenario::sizer_named;
-use levelflow_units::{Bytes, Duration, Rate};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const TOTAL: u32 = 60;
@@ -31,27 +35,8 @@ const LEAVES: &str = "qdisc replace dev lf0 root handle 4: htb\n\
                       qdisc add dev lf0 parent 4:1 handle 10: pfifo limit 20\n\
                       qdisc add dev lf0 parent 4:2 handle 20: pfifo limit 20";
 
-/// Told to stop when the test ends, however it does.
-struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
-        let _ = self.0.wait();
-    }
-}
-
 fn namespace() -> Namespace {
-    let namespace = Namespace::new("lf-d-mem").unwrap();
-    if fs::exists("/proc/sys/net/ipv6").unwrap() {
-        namespace.sysctl("ipv6/conf/default/disable_ipv6", "1").unwrap();
-    }
-    namespace
-        .ip("link add lf0 type veth peer name lf1\nlink set lf0 up\nlink set lf1 up\naddr add 10.9.8.1/24 dev lf0")
-        .unwrap();
-    namespace
-        .ip("neigh add 10.9.8.2 lladdr 02:00:00:00:00:02 dev lf0")
-        .unwrap();
+    let namespace = with_device("lf-d-mem");
     namespace.tc(LEAVES).unwrap();
     namespace
 }
@@ -172,37 +157,20 @@ fn run_status(namespace: &Namespace) -> String {
 
 /// The simulator's sizer, told what the log says, wants the same.
 fn done_again(log: &str) {
-    let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-    assert_eq!(lines[0]["memory"], "60 packets");
-    for queue in lines[0]["queues"].as_array().unwrap() {
-        let table = serde_json::from_value(queue["buffer"]["abs_log"].clone()).unwrap();
-        let capacity = Rate::new(queue["capacity"].as_f64().unwrap()).unwrap();
-        let params = sizer_named("abs_log", &table).unwrap();
-        let mut sizer = AnySizer::new(&params, &PortInfo { id: 1, capacity });
+    for queue in 0..2 {
         let (mut wanted_more, mut decisions) = (0, 0);
-        for decision in lines
-            .iter()
-            .filter(|line| line["qdisc"] == queue["qdisc"] && line["time"].is_f64())
-        {
+        again(log, queue, |decision, sizer| {
             let number = |name: &str| decision[name].as_u64().unwrap();
-            sizer.on_interval(&Load {
-                elapsed: Duration::from_ns(number("elapsed_ns")),
-                admitted: Bytes::new(number("admitted")),
-                dropped: Bytes::new(number("dropped")),
-                sent: Bytes::new(number("sent")),
-                queue: Bytes::new(number("queue")),
-                packets: number("packets") as u32,
-            });
             assert_eq!(number("wanted"), sizer.packets() as u64, "{decision}");
             if number("limit") != number("wanted") {
                 sizer.on_grant(number("limit") as f64);
                 wanted_more += 1;
             }
             decisions += 1;
-        }
+        });
         assert!(
             wanted_more > 0 && decisions > 5,
-            "{wanted_more} of {decisions} of {queue}"
+            "{wanted_more} of {decisions} of queue {queue}"
         );
     }
 }

@@ -1,5 +1,7 @@
 //! `levelflow-net abs` before the kernel's own traffic: it finds the buffer that meets its targets. Needs root; says so where it has none.
 
+#[path = "common/again.rs"]
+mod again;
 mod common;
 #[path = "common/traffic.rs"]
 mod traffic;
@@ -10,10 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread;
 
-use levelflow_protocols::PortInfo;
-use levelflow_protocols::sizing::{AnySizer, Load};
-use levelflow_sim::scenario::sizer_named;
-use levelflow_units::{Bytes, Duration, Rate};
+use again::again;
 use serde_json::Value;
 use traffic::{PACKET, Path4, later, until};
 
@@ -106,25 +105,12 @@ fn a_log_done_again_decides_the_same() {
         let made = until(&log, 15);
         stop.store(true, Relaxed);
         drop(sizing);
-        let text = fs::read_to_string(&log).unwrap();
-        let head: Value = serde_json::from_str(text.lines().next().unwrap()).unwrap();
-        let queue = &head["queues"][0];
-        let table = serde_json::from_value(queue["buffer"][sizer].clone()).unwrap();
-        let capacity = Rate::new(queue["capacity"].as_f64().unwrap()).unwrap();
-        let mut again = AnySizer::new(&sizer_named(sizer, &table).unwrap(), &PortInfo { id: 1, capacity });
-        let number = |d: &Value, name: &str| d[name].as_u64().unwrap();
-        for decision in &made {
-            again.on_interval(&Load {
-                elapsed: Duration::from_ns(number(decision, "elapsed_ns")),
-                admitted: Bytes::new(number(decision, "admitted")),
-                dropped: Bytes::new(number(decision, "dropped")),
-                sent: Bytes::new(number(decision, "sent")),
-                queue: Bytes::new(number(decision, "queue")),
-                packets: number(decision, "packets") as u32,
-            });
-            let limit = again.packets().floor() as u64 * u64::from(PACKET);
-            assert_eq!(number(decision, "limit"), limit, "{decision}");
-        }
-        assert!(made.iter().any(|d| d["limit"] != d["before"]), "it decided something");
+        let mut decided = false;
+        again(&fs::read_to_string(&log).unwrap(), 0, |decision, sizer| {
+            let limit = sizer.packets().floor() as u64 * u64::from(PACKET);
+            assert_eq!(decision["limit"], limit, "{decision}");
+            decided |= decision["limit"] != decision["before"];
+        });
+        assert!(decided, "{made:?}");
     }
 }

@@ -3,14 +3,17 @@
 mod common;
 #[path = "common/device.rs"]
 mod device;
+#[path = "common/send.rs"]
+mod send;
 
 use std::process::Command;
 
-use device::{send, with_device};
+use device::with_device;
 use levelflow_net::router::qdisc::{Device, Presence, Queue};
 use levelflow_net::router::queue::Buffer;
 use levelflow_net::testbed::Namespace;
 use levelflow_units::Rate;
+use send::send;
 use serde_json::Value;
 
 fn reading(namespace: &Namespace) -> Queue {

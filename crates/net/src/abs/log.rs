@@ -116,13 +116,11 @@ fn queue(place: &Place, control: &Control) -> Value {
 mod tests {
     use std::collections::BTreeMap;
 
-    use levelflow_units::{Duration, Rate};
+    use levelflow_units::Duration;
     use prometheus_client::registry::Registry;
 
     use super::*;
     use crate::abs::control::Wish;
-    use crate::abs::kernel::Handle;
-    use crate::abs::line::Line;
     use crate::abs::metrics::Board;
     use crate::abs::reading::Reading;
     use crate::abs::room::Unit;
@@ -146,15 +144,8 @@ mod tests {
 
     fn place() -> Place {
         Place {
-            handle: Handle { major: 1, minor: 0 },
-            kind: "pfifo".into(),
-            unit: Unit::Packets,
-            frame: 1514,
-            capacity: Rate::clamped(1e7),
-            extra: 0,
             limit: 2_000_000_000,
-            options: Vec::new(),
-            line: Line::default(),
+            ..Place::example()
         }
     }
 

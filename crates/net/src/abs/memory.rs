@@ -116,20 +116,13 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::abs::kernel::Handle;
-    use crate::abs::line::Line;
 
     fn place(unit: Unit, mbps: f64) -> Place {
         Place {
-            handle: Handle { major: 1, minor: 0 },
             kind: if unit == Unit::Bytes { "bfifo" } else { "pfifo" }.into(),
             unit,
-            frame: 1514,
             capacity: Rate::clamped(mbps * 1e6),
-            extra: 0,
-            limit: 100,
-            options: Vec::new(),
-            line: Line::default(),
+            ..Place::example()
         }
     }
 

@@ -132,8 +132,6 @@ mod tests {
     use levelflow_units::Rate;
 
     use super::*;
-    use crate::abs::kernel::Handle;
-    use crate::abs::line::Line;
 
     fn at(ms: u64) -> Instant {
         static START: LazyLock<Instant> = LazyLock::new(Instant::now);
@@ -142,15 +140,10 @@ mod tests {
 
     fn place(unit: Unit, extra: u32) -> Place {
         Place {
-            handle: Handle::ROOT,
-            kind: "pfifo".into(),
             unit,
-            frame: 1514,
             capacity: Rate::clamped(1e9),
             extra,
-            limit: 100,
-            options: Vec::new(),
-            line: Line::default(),
+            ..Place::example()
         }
     }
 

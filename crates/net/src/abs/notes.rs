@@ -123,26 +123,18 @@ fn bucket(place: &Place, device: &str, every: Duration) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::abs::kernel::Handle;
     use crate::abs::line::Line;
-    use crate::abs::room::Unit;
 
     fn place(capacity: f64, own: f64, most: f64, extra: u32) -> Place {
         Place {
-            handle: Handle { major: 1, minor: 0 },
-            kind: "pfifo".into(),
-            unit: Unit::Packets,
-            frame: 1514,
             capacity: Rate::clamped(capacity),
-            extra: 0,
-            limit: 100,
-            options: Vec::new(),
             line: Line {
                 rate: Rate::new(own),
                 most: Rate::new(most),
                 extra,
                 cells: false,
             },
+            ..Place::example()
         }
     }
 

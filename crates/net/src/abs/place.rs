@@ -200,3 +200,21 @@ pub fn failed(device: &Device, error: &io::Error) -> Error {
         _ => Error::failed(format!("{name}: its queue: {error}")),
     }
 }
+
+#[cfg(test)]
+impl Place {
+    /// A pfifo of 100 packets, for tests.
+    pub fn example() -> Self {
+        Self {
+            handle: Handle { major: 1, minor: 0 },
+            kind: "pfifo".into(),
+            unit: Unit::Packets,
+            frame: 1514,
+            capacity: Rate::clamped(1e7),
+            extra: 0,
+            limit: 100,
+            options: Vec::new(),
+            line: Line::default(),
+        }
+    }
+}

@@ -1,7 +1,5 @@
 //! A device of its own whose queue tests set, read and fill.
 
-use std::net::UdpSocket;
-
 use levelflow_net::testbed::Namespace;
 
 /// A namespace with the device `lf0`, nobody who listens, and nothing on the wire but what the tests send.
@@ -18,15 +16,4 @@ pub fn with_device(name: &str) -> Namespace {
         .ip("neigh add 10.9.8.2 lladdr 02:00:00:00:00:02 dev lf0")
         .unwrap();
     namespace
-}
-
-/// Sends so many packets of 1000 bytes.
-pub fn send(namespace: &Namespace, packets: usize) {
-    let sent = namespace.run(move || {
-        let socket = UdpSocket::bind("10.9.8.1:0").unwrap();
-        for _ in 0..packets {
-            let _ = socket.send_to(&[0; 958], "10.9.8.2:9"); // a full queue may say so here
-        }
-    });
-    sent.unwrap();
 }

@@ -1,32 +1,25 @@
 //! A path with a bottleneck whose queue is sized, and the kernel's own traffic over it.
 
+#[path = "guard.rs"]
+mod guard;
+
 use std::fs;
 use std::io::{Read as _, Write as _};
 use std::net::{TcpListener, TcpStream, UdpSocket};
 use std::path::Path;
-use std::process::{Child, Command, Stdio};
+use std::process::{Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::thread::{self, sleep};
 use std::time::{Duration as Span, Instant};
 
+use guard::Guard;
 use levelflow_net::testbed::{End, Namespace, veth};
-use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
 const SERVER: &str = "10.0.2.2:9001";
 const LINE: f64 = 10e6;
 pub const PACKET: u32 = 1514;
-
-/// Told to stop when the test ends, however it does, so that it leaves nothing behind.
-pub struct Guard(Child);
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        let _ = kill_process(Pid::from_child(&self.0), Signal::TERM);
-        let _ = self.0.wait();
-    }
-}
 
 /// A sender, a wire, a router with a line of 10 Mb/s, and a receiver; packets wait in the router. Round trips take 40 ms.
 pub struct Path4 {
