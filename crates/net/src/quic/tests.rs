@@ -193,11 +193,11 @@ fn alike(rates: [f64; 2]) -> bool {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn under_jetmax_two_connections_share_equally_and_lose_next_to_nothing() {
+async fn under_jetmax_two_connections_share_equally_and_lose_nothing() {
     let (rates, seen) = share("jetmax", &["gamma=0.95", "interval=30 ms"], 5).await;
     let fair = rates.iter().all(|rate| (rate / 2.375e6 - 1.0).abs() < 0.1);
     assert!(fair && alike(rates), "{rates:.0?} b/s, not 2.375 Mb/s; {seen:?}");
-    assert!(seen.counters.dropped * 100 < seen.counters.packets, "{seen:?}");
+    assert!(seen.counters.dropped == 0, "{seen:?}");
 }
 
 /// RCP rests where `alpha (C - y) = beta q/d`: below the capacity, where packets come together. On a busy machine they often do.
