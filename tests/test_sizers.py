@@ -199,6 +199,28 @@ def test_an_idle_port_keeps_its_buffer():
     assert set(scenario.run().links.filter(pl.col("link") == "A->B")["buffer_packets"]) == {100.0}
 
 
+@pytest.mark.parametrize("loss", [0, 0.02])
+def test_a_line_that_stood_idle_counts_it_for_a_step_at_most(loss):
+    """However long it stood idle, a line that is then full without a drop, as with BBR, gives its room back as soon."""
+    rtt, gain, first = 0.04, 0.02, 800
+    words = {"utilisation": 0.95, "loss": loss, "rtt": f"{rtt} s", "gain": gain, "initial": f"{first} packets"}
+
+    def falls_after(idle):
+        sizer = Sizer("abs_log", CAPACITY, words)
+        for _ in range(idle):
+            sizer.close(1, 0, 0, 0)
+        for full in itertools.count():
+            sizer.close(1, int(CAPACITY / 8), 0, int(CAPACITY / 8))
+            if sizer.packets < first:
+                return full
+
+    step = rtt * math.log(2) + first * 12_000 / CAPACITY
+    trip = rtt + first * 12_000 / CAPACITY
+    times = [falls_after(idle) for idle in (60, 600, 3600)]
+    assert max(times) - min(times) <= 1
+    assert max(times) <= step / gain + 2 * 10 * trip
+
+
 def test_a_line_that_lacks_traffic_does_not_fill_its_memory():
     """Half its capacity in short flows, some of which are dropped: twice the rule of thumb, and ten packets."""
     sizer = {"abs_log": {"utilisation": 0.95, "loss": 0, "initial": "50 packets"}}

@@ -189,24 +189,26 @@ impl Control {
     fn apply(&mut self, gain: f64, scale: Scale, largest: f64, stays: f64) {
         self.cycle = 0.0;
         let gain = self.hasty(gain);
-        let seconds = |packets: f64| scale.seconds(packets);
-        let before = seconds(self.buffer);
-        let (most, least) = (
-            seconds(self.buffer * LARGEST_STEP) - before,
-            seconds(self.buffer / LARGEST_STEP) - before,
-        );
+        let before = scale.seconds(self.buffer);
+        let [least, most] = self.steps(scale);
         let wanted = gain * self.missed;
         let step = wanted.clamp(least, most);
         self.missed = (wanted - step).clamp(stays * least, stays * most) / gain;
-        if before + step <= seconds(1.0) {
+        if before + step <= scale.seconds(1.0) {
             self.buffer = 1.0;
             self.missed = 0.0;
-        } else if before + step >= seconds(largest) {
+        } else if before + step >= scale.seconds(largest) {
             self.buffer = largest;
             self.missed = 0.0;
         } else {
             self.buffer = scale.packets(before + step).clamp(1.0, largest);
         }
+    }
+
+    /// The largest steps down and up, seconds.
+    fn steps(&self, scale: Scale) -> [f64; 2] {
+        let before = scale.seconds(self.buffer);
+        [1.0 / LARGEST_STEP, LARGEST_STEP].map(|factor| scale.seconds(self.buffer * factor) - before)
     }
 
     /// The gain of what was missed, which is more for a fall until some of them have ended too low.
@@ -300,9 +302,15 @@ impl AbsLog {
         let scale = self.slower(params, cycle.scale);
         let control = &mut self.utilisation;
         control.add(cycle.elapsed, missed / allowed);
-        if control.cycle >= lasts && (cycle.drops || control.missed <= 0.0) {
+        if control.cycle < lasts {
+            return;
+        }
+        if cycle.drops || control.missed <= 0.0 {
             let needs = (PIPES * params.rtt / scale.packet + SPARE).max(control.buffer);
             control.apply(params.gain, scale, params.largest.min(needs), 1.0);
+        } else {
+            let [_, most] = control.steps(scale);
+            control.missed = control.missed.min(most / params.gain);
         }
     }
 
