@@ -302,6 +302,14 @@ fn what_cannot_be_is_refused_in_one_line() {
         ),
         (&["--dev", "lf0", "--loss", "0.1", "--max", "0 packets"], "--max"),
         (
+            &["--dev", "lf0", "--loss", "0.1", "--min", "100 B"],
+            "1514 bytes or more",
+        ),
+        (
+            &["--dev", "lf0", "--loss", "0.1", "--max", "1.5 kB"],
+            "1514 bytes or more",
+        ),
+        (
             &["--dev", "lf0", "--loss", "0.1", "--max", "5 GB", "--min", "6 GB"],
             "4294967295 bytes",
         ),

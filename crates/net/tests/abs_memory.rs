@@ -159,13 +159,9 @@ fn run_status(namespace: &Namespace) -> String {
 fn done_again(log: &str) {
     for queue in 0..2 {
         let (mut wanted_more, mut decisions) = (0, 0);
-        again(log, queue, |decision, sizer| {
-            let number = |name: &str| decision[name].as_u64().unwrap();
-            assert_eq!(number("wanted"), sizer.packets() as u64, "{decision}");
-            if number("limit") != number("wanted") {
-                sizer.on_grant(number("limit") as f64);
-                wanted_more += 1;
-            }
+        again(log, queue, |decision, asked| {
+            assert_eq!(decision["wanted"], asked, "{decision}");
+            wanted_more += u32::from(decision["limit"] != asked);
             decisions += 1;
         });
         assert!(
@@ -202,7 +198,10 @@ fn a_dry_run_divides_and_sets_nothing() {
         "--set",
         "gain=1",
     ];
-    let output = run(&namespace, &[&args[..], &more[..]].concat());
+    let directory = tempfile::tempdir().unwrap();
+    let log = directory.path().join("log");
+    let logged = ["--log", log.to_str().unwrap()];
+    let output = run(&namespace, &[&args[..], &more[..], &logged[..]].concat());
     stop.store(true, Relaxed);
     let said = String::from_utf8_lossy(&output.stdout).into_owned();
     assert!(output.status.success(), "{output:?}");
@@ -210,6 +209,12 @@ fn a_dry_run_divides_and_sets_nothing() {
     let divided = |r: &&Value| r["limit"] == 25 && r["wanted"].as_u64() > Some(25) && r["set"] == false;
     assert!(readings.iter().filter(divided).count() > 2, "{said}");
     assert_eq!(now(&namespace).iter().map(|leaf| leaf.0).collect::<Vec<_>>(), [20, 20]);
+    let text = fs::read_to_string(&log).unwrap();
+    (0..2).for_each(|queue| {
+        again(&text, queue, |decision, asked| {
+            assert_eq!(decision["wanted"], asked, "{decision}")
+        })
+    });
 }
 
 #[test]

@@ -106,9 +106,8 @@ fn a_log_done_again_decides_the_same() {
         stop.store(true, Relaxed);
         drop(sizing);
         let mut decided = false;
-        again(&fs::read_to_string(&log).unwrap(), 0, |decision, sizer| {
-            let limit = sizer.packets().floor() as u64 * u64::from(PACKET);
-            assert_eq!(decision["limit"], limit, "{decision}");
+        again(&fs::read_to_string(&log).unwrap(), 0, |decision, asked| {
+            assert_eq!(decision["limit"], asked * u64::from(PACKET), "{decision}");
             decided |= decision["limit"] != decision["before"];
         });
         assert!(decided, "{made:?}");

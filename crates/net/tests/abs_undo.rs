@@ -1,6 +1,8 @@
 //! What `levelflow-net abs` leaves when it is killed, and who restores it. Needs root; says so where it has none.
 
 mod common;
+#[path = "common/device.rs"]
+mod device;
 #[path = "common/finish.rs"]
 mod finish;
 
@@ -10,15 +12,13 @@ use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration as Span, Instant};
 
+use device::with_device;
 use finish::finish;
 use levelflow_net::router::state;
 use levelflow_net::testbed::Namespace;
 
 fn namespace() -> Namespace {
-    let namespace = Namespace::new("lf-d-undo").unwrap();
-    namespace
-        .ip("link add lf0 type veth peer name lf1\nlink set lf0 up\nlink set lf1 up")
-        .unwrap();
+    let namespace = with_device("lf-d-undo");
     namespace
         .tc("qdisc replace dev lf0 root handle 1: pfifo limit 50")
         .unwrap();

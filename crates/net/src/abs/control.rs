@@ -170,8 +170,10 @@ impl Control {
         check_delay(wish.delay, place.capacity, place.frame)?;
         check_use(place, wish.utilisation)?;
         let (unit, frame) = (place.unit, place.frame);
+        check_room("--min", wish.least, frame)?;
+        check_room("--max", wish.most, frame)?;
         let one = unit.limit(Buffer::Packets(1), frame);
-        let least = wish.least.map_or(one, |size| unit.limit(size, frame).max(one));
+        let least = wish.least.map_or(one, |size| unit.limit(size, frame));
         let sends = place.capacity.bps() * LONGEST.as_secs_f64() / 8.0 / f64::from(frame);
         let usual = Buffer::Packets(LARGEST.min(sends as u64).max(1));
         let usual = || unit.limit(usual, frame).max(place.limit);
@@ -259,6 +261,15 @@ fn check_size(option: &str, size: Option<Buffer>) -> Result<(), Error> {
             "{option} {}: more than the limit of a queue can say (allowed: up to {} bytes)",
             Bytes::new(bytes),
             u32::MAX
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn check_room(option: &str, size: Option<Buffer>, frame: u32) -> Result<(), Error> {
+    match size {
+        Some(small @ Buffer::Bytes(bytes)) if bytes < frame.into() => Err(Error::input(format!(
+            "{option} {small}: less than a packet of this device (allowed: {frame} bytes or more)"
         ))),
         _ => Ok(()),
     }

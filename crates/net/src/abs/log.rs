@@ -102,7 +102,7 @@ impl Drop for Log {
 }
 
 fn head(device: &str, memory: Option<Memory>, queues: Vec<Value>) -> Value {
-    json!({ "device": device, "memory": memory.map(Memory::text), "queues": queues })
+    json!({ "device": device, "memory": memory.map(|memory| memory.0.to_string()), "queues": queues })
 }
 
 fn queue(place: &Place, control: &Control) -> Value {

@@ -2,7 +2,6 @@
 //! ([`levelflow_protocols::sizing::memory`]): what limits allow, and what is held beyond them, is never above the total.
 
 use levelflow_protocols::sizing::memory::{Share, divide};
-use levelflow_units::{Bytes, Packets};
 
 use super::place::Place;
 use super::room::Unit;
@@ -10,8 +9,8 @@ use crate::Error;
 use crate::router::qdisc::Queue;
 use crate::router::queue::Buffer;
 
-/// A total, which counts packets or bytes, whatever the limits of its queues count. Where they count packets and it counts bytes,
-/// each is taken to be as large as packets get.
+/// A total, which counts packets or bytes, whatever the limits of its queues count. Where one counts packets and the other bytes, a
+/// packet stands for as many as the largest has.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Memory(pub Buffer);
 
@@ -40,24 +39,14 @@ impl Memory {
         if self.total() >= needed {
             return Ok(());
         }
-        let needed = needed.ceil() as u64;
         let needed = match self.0 {
-            Buffer::Bytes(_) => Bytes::new(needed).to_string(),
-            Buffer::Packets(_) => Packets::new(needed).to_string(),
+            Buffer::Bytes(_) => Buffer::Bytes(needed.ceil() as u64),
+            Buffer::Packets(_) => Buffer::Packets(needed.ceil() as u64),
         };
         Err(Error::input(format!(
             "--memory {}: must have room for a packet, or what --min says, of each queue (allowed: {needed} or more)",
-            self.text()
+            self.0
         )))
-    }
-
-    /// The total in words.
-    #[must_use]
-    pub fn text(self) -> String {
-        match self.0 {
-            Buffer::Bytes(bytes) => Bytes::new(bytes).to_string(),
-            Buffer::Packets(packets) => Packets::new(packets).to_string(),
-        }
     }
 
     /// The limit of each queue from now on. A queue that is to grow does so as far as the others have drained.

@@ -9,7 +9,6 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-use crate::router::state;
 use crate::sys;
 
 /// A network namespace, for good.
@@ -17,7 +16,7 @@ use crate::sys;
 pub struct Origin {
     /// Which start of the machine.
     boot: String,
-    /// Network namespace, as in `/proc/self/ns/net`; another one may get that number later.
+    /// Network namespace, as in `/proc/thread-self/ns/net`; another one may get that number later.
     namespace: u64,
     /// A number that no other namespace gets until the machine starts anew; Linux 5.14 has it.
     cookie: Option<u64>,
@@ -27,15 +26,22 @@ pub struct Origin {
 
 impl Origin {
     /// The namespace of this thread.
-    #[must_use]
-    pub fn here() -> Self {
-        let cookie = UnixDatagram::unbound().and_then(|socket| sys::namespace_cookie(socket.as_fd()));
-        Self {
-            boot: fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default(),
-            namespace: state::namespace(),
-            cookie: cookie.ok(),
-            processes: fs::metadata("/proc/self/ns/pid").map_or(0, |m| m.ino()),
-        }
+    ///
+    /// # Errors
+    /// When the kernel does not say all of it; what is not known must not be taken for another one.
+    pub fn here() -> io::Result<Self> {
+        let socket = UnixDatagram::unbound()?;
+        let cookie = match sys::namespace_cookie(socket.as_fd()) {
+            Err(e) if e.raw_os_error() == Some(libc::ENOPROTOOPT) => None,
+            cookie => Some(cookie?),
+        };
+        let number = |name: &str| Ok::<_, io::Error>(fs::metadata(Path::new("/proc/thread-self/ns").join(name))?.ino());
+        Ok(Self {
+            boot: fs::read_to_string("/proc/sys/kernel/random/boot_id")?,
+            namespace: number("net")?,
+            cookie,
+            processes: number("pid")?,
+        })
     }
 
     /// Whether both speak of the same network namespace, whoever looks: a program in a container and one outside may share it.
@@ -108,7 +114,7 @@ mod tests {
 
     #[test]
     fn a_namespace_is_gone_after_a_new_start_or_if_another_has_its_number() {
-        let here = Origin::here();
+        let here = Origin::here().unwrap();
         assert!(!here.is_gone(&here));
         let boot = "another".to_owned();
         assert!(Origin { boot, ..here.clone() }.is_gone(&here));

@@ -109,7 +109,7 @@ fn at_class(device: &mut Device, class: Handle) -> Result<Found, Error> {
 }
 
 /// A handle that no queue of the device has.
-pub(super) fn spare(device: &mut Device) -> String {
+fn spare(device: &mut Device) -> String {
     let taken: Vec<u16> = device
         .queues()
         .map_or_else(|_| Vec::new(), |all| all.iter().map(|f| f.handle.major).collect());

@@ -91,7 +91,7 @@ impl Unit {
     pub fn limit(self, size: Buffer, frame: u32) -> u32 {
         let whole = match (self, size) {
             (Self::Packets, Buffer::Packets(n)) | (Self::Bytes, Buffer::Bytes(n)) => n,
-            (Self::Packets, Buffer::Bytes(n)) => (n / u64::from(frame)).max(1),
+            (Self::Packets, Buffer::Bytes(n)) => n / u64::from(frame),
             (Self::Bytes, Buffer::Packets(n)) => n.saturating_mul(frame.into()),
         };
         u32::try_from(whole).unwrap_or(u32::MAX)

@@ -117,7 +117,7 @@ impl Undo {
     /// When the file can't be written.
     pub fn begin(device: &Device, places: &[Place]) -> Result<Self, Error> {
         let undo = Self {
-            origin: Origin::here(),
+            origin: here()?,
             index: device.index,
             queues: places.iter().map(Was::of).collect(),
             file: file(&device.name),
@@ -127,15 +127,17 @@ impl Undo {
     }
 
     /// What a program that was killed left to restore at that device. Removes what others left that nobody can restore any more.
-    #[must_use]
-    pub fn left(device: &str) -> Option<Self> {
-        let here = Origin::here();
+    ///
+    /// # Errors
+    /// When the kernel does not say which namespace this is.
+    pub fn left(device: &str) -> Result<Option<Self>, Error> {
+        let here = here()?;
         sweep(&state::directory(), &here, |index| {
             nix::net::if_::if_indextoname(index).is_ok()
         });
         let file = file(device);
         match Self::read(&file) {
-            Ok(undo) if undo.origin.is_same(&here) => return Some(undo),
+            Ok(undo) if undo.origin.is_same(&here) => return Ok(Some(undo)),
             Ok(stranger) => stranger.forget(),
             Err(e) if e.kind() == io::ErrorKind::NotFound => {}
             Err(e) => warn(format!(
@@ -143,7 +145,7 @@ impl Undo {
                 file.display()
             )),
         }
-        None
+        Ok(None)
     }
 
     fn read(file: &Path) -> io::Result<Self> {
@@ -191,6 +193,10 @@ impl Undo {
     pub fn forget(self) {
         let _ = fs::remove_file(&self.file);
     }
+}
+
+fn here() -> Result<Origin, Error> {
+    Origin::here().map_err(|e| Error::failed(format!("cannot tell which network namespace this is: {e}")))
 }
 
 /// Removes files of namespaces that are gone, and those of this one whose device is.
@@ -287,7 +293,7 @@ mod tests {
 
     #[test]
     fn what_nobody_can_restore_is_forgotten() {
-        let (directory, here) = (tempfile::tempdir().unwrap(), Origin::here());
+        let (directory, here) = (tempfile::tempdir().unwrap(), Origin::here().unwrap());
         let gone: Origin = {
             let mut text = serde_json::to_value(&here).unwrap();
             text["boot"] = "another".into();
@@ -324,7 +330,7 @@ mod tests {
     fn a_file_says_what_was_there() {
         let directory = tempfile::tempdir().unwrap();
         let mut undo = Undo {
-            origin: Origin::here(),
+            origin: Origin::here().unwrap(),
             index: 7,
             queues: vec![was(100)],
             file: directory.path().join("abs-1-eth0.undo"),

@@ -98,7 +98,7 @@ struct Run {
     max: Option<Buffer>,
     /// One memory that all queues named by --qdisc share, such as "500 kB" or "300 packets": their limits never add up to more,
     /// and what they want beyond it is divided max-min fairly by capacity. A queue whose limit is in packets counts an unsegmented
-    /// stream (GSO, GRO) as one, however large.
+    /// stream (GSO, GRO) as one, however large; where only the total is in packets, it counts in largest packets.
     #[arg(long, value_name = "SIZE")]
     memory: Option<Buffer>,
     /// Rate of the line, in bytes as the queue counts them [default: that of the tbf or htb class behind the queue with its
@@ -233,7 +233,7 @@ impl Run {
             if published.is_none_or(|then| then.elapsed() >= PUBLISH)
                 && let Some(claim) = claim
             {
-                let memory = self.memory.map(|total| Memory(total).text());
+                let memory = self.memory.map(|total| total.to_string());
                 claim.publish(&json!({ "sizer": self.sizer, "memory": memory, "queues": latest }));
                 published = Some(Instant::now());
             }
@@ -268,10 +268,7 @@ impl Run {
             }
         }
         if let Some(total) = self.memory {
-            say(&format!(
-                "{name}: all limits together: {} at most",
-                Memory(total).text()
-            ));
+            say(&format!("{name}: all limits together: {total} at most"));
         }
         say(&head(daemon.ports().len() > 1));
     }
@@ -324,7 +321,7 @@ fn told(name: &str, was: &Was, outcome: &Outcome) -> String {
 
 /// Restores what a program that was killed left.
 fn left(device: &mut Device) -> Result<bool, Error> {
-    let Some(undo) = Undo::left(&device.name) else {
+    let Some(undo) = Undo::left(&device.name)? else {
         return Ok(false);
     };
     let name = device.name.clone();

@@ -2,6 +2,7 @@
 //! the time.
 
 use std::collections::VecDeque;
+use std::fmt;
 use std::str::FromStr;
 
 use levelflow_units::{Bytes, Duration, Packets, Rate, Time};
@@ -13,6 +14,15 @@ pub enum Buffer {
     Bytes(u64),
     /// So many packets.
     Packets(u64),
+}
+
+impl fmt::Display for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Bytes(bytes) => Bytes::new(bytes).fmt(f),
+            Self::Packets(packets) => Packets::new(packets).fmt(f),
+        }
+    }
 }
 
 impl FromStr for Buffer {

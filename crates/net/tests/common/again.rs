@@ -6,14 +6,16 @@ use levelflow_sim::scenario::sizer_named;
 use levelflow_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
-/// Makes all decisions of a log about one of its queues again, and shows each with what the sizer wants.
-pub fn again(log: &str, queue: usize, mut each: impl FnMut(&Value, &mut AnySizer)) {
+/// Makes all decisions of a log about one of its queues again, as docs/reference/abs.md says, and shows each with the packets that
+/// the sizer asks for.
+pub fn again(log: &str, queue: usize, mut each: impl FnMut(&Value, u64)) {
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let queue = &lines[0]["queues"][queue];
     let (name, table) = queue["buffer"].as_object().unwrap().iter().next().unwrap();
     let params = sizer_named(name, &serde_json::from_value(table.clone()).unwrap()).unwrap();
     let capacity = Rate::new(queue["capacity"].as_f64().unwrap()).unwrap();
-    let mut sizer = AnySizer::new(&params, &PortInfo { id: 1, capacity });
+    let port = PortInfo { id: 1, capacity };
+    let mut sizer = AnySizer::new(&params, &port);
     let its = |line: &&Value| line["qdisc"] == queue["qdisc"] && line["time"].is_f64();
     for decision in lines.iter().skip(1).filter(its) {
         let number = |name: &str| decision[name].as_u64().unwrap();
@@ -25,6 +27,17 @@ pub fn again(log: &str, queue: usize, mut each: impl FnMut(&Value, &mut AnySizer
             queue: Bytes::new(number("queue")),
             packets: number("packets") as u32,
         });
-        each(decision, &mut sizer);
+        let asked = sizer.packets() as u64;
+        each(decision, asked);
+        let one = if decision["unit"] == "bytes" {
+            queue["frame"].as_u64().unwrap()
+        } else {
+            1
+        };
+        if decision["set"] == false && decision["limit"] != decision["before"] {
+            sizer = AnySizer::new(&params, &port);
+        } else if number("limit") / one != asked {
+            sizer.on_grant(number("limit") as f64 / one as f64);
+        }
     }
 }
