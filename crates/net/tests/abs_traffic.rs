@@ -66,7 +66,7 @@ fn several_times_too_small_it_grows_to_its_target_and_follows_the_load() {
         alone[2] > 5.0 && alone[2] < 60.0,
         "it has grown, and not too far: {alone:?}"
     );
-    assert!((alone[0] - 0.95).abs() < 0.05, "on target: {alone:?}");
+    assert!((alone[0] - 0.95).abs() < 0.02, "on target: {alone:?}");
     assert!(
         left[0] < alone[0] - 0.05,
         "without it, less is used: {left:?}, {alone:?}"
@@ -77,16 +77,16 @@ fn several_times_too_small_it_grows_to_its_target_and_follows_the_load() {
 
 /// How long it takes to the target is said in docs/concepts/adaptive-buffers.md.
 #[test]
-fn ten_times_too_large_it_shrinks_towards_its_target() {
-    needs_root!("ten_times_too_large_it_shrinks_towards_its_target");
+fn far_too_large_it_shrinks_to_its_target() {
+    needs_root!("far_too_large_it_shrinks_to_its_target");
     let run = |queue| later(&traffic(queue, 100, false, 170, |_, _, _| {}), 140);
     let left = thread::spawn(move || run(Queue::Left));
     let (large, left) = (run(Queue::Sized), left.join().unwrap());
     eprintln!("used, lost, packets, wait: {large:?}, left alone {left:?}");
-    assert!(large[2] < 60.0, "it has shrunk: {large:?}");
-    assert!(large[0] > 0.9, "on its way there: {large:?}");
+    assert!(large[2] < 20.0, "it has shrunk: {large:?}");
+    assert!((large[0] - 0.95).abs() < 0.03, "to its target: {large:?}");
     assert!(
-        left[3] > 1.3 * large[3],
+        left[3] > 10.0 * large[3],
         "without it, packets wait longer: {left:?}, {large:?}"
     );
 }
