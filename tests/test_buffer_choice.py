@@ -158,6 +158,14 @@ def test_the_command_for_a_live_interface_is_one_that_levelflow_net_takes(name):
     assert "--help" not in done.stderr, done.stderr
 
 
+@pytest.mark.parametrize(("packets", "limit"), [(49, 48), (2, 1), (1, 1)])
+def test_a_fixed_size_replaces_the_root_queue_and_says_so(packets, limit):
+    """The packet in service counts in ours, and not in the kernel's."""
+    _, _, said, warns = advice(question(scenario(), Targets(0.95)), [line(BEST, packets, 0.0)])
+    assert said == f"On a live interface:  tc qdisc replace dev DEVICE root pfifo limit {limit}"
+    assert warns.startswith("That replaces the root queue of DEVICE, and with it a shaper such as tbf or htb; ")
+
+
 @pytest.mark.parametrize("largest", [5, 5000, USUAL, 20_000])
 @pytest.mark.parametrize("name", SIZERS)
 def test_a_live_sizer_may_come_to_what_was_tried(name, largest):

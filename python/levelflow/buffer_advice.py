@@ -16,6 +16,11 @@ if TYPE_CHECKING:
 
     from levelflow.buffer_choice import Question
 
+#: What a user of the command for a rule or a fixed size has to know.
+REPLACES = (
+    "That replaces the root queue of DEVICE, and with it a shaper such as tbf or htb; where one shapes the line, give "
+    "its leaf (parent CLASS, not root) a pfifo, or let levelflow-net abs --qdisc CLASS size it."
+)
 #: Names of what was measured, for programs, where they differ from those of `Use`.
 KEYS = {"buffer": "packets", "queue": "queue_packets", "wait": "wait_s"}
 
@@ -43,7 +48,8 @@ def command(row: Row, targets: Targets) -> str:
     'levelflow-net abs --dev DEVICE --utilisation 0.95 --every "200 ms" --set "rtt=40 ms" --max "10000 packets"'
     """
     if row.name not in SIZERS:
-        return f"tc qdisc replace dev DEVICE root pfifo limit {max(round(packets_of(row)), 1)}"
+        # The packet in service counts here; at a device that sends as fast as its line it has left the queue.
+        return f"tc qdisc replace dev DEVICE root pfifo limit {max(round(packets_of(row)) - 1, 1)}"
     ((sizer, words),) = row.buffer.items()
     options = [f"--utilisation {targets.utilisation:g}"] if targets.utilisation else []
     options += [f"--loss {targets.loss:g}"] if targets.loss and sizer != "adt" else []
@@ -69,11 +75,12 @@ def _next(asked: Question, rows: Sequence[Row], choice: Row | None) -> list[str]
     best = next(row for row in rows if row.name == BEST)
     times = packets_of(choice) / packets_of(best)
     of_best = f", {times:.2f} times the best of fixed size" if choice is not best else ""
-    return [
+    lines = [
         f"Chosen: {choice.name}, {packets_of(choice):.0f} packets{of_best}.",
         f"In a scenario:        {snippet(choice)}",
         f"On a live interface:  {command(choice, asked.targets)}",
     ]
+    return lines if choice.name in SIZERS else [*lines, REPLACES]
 
 
 def _nothing(asked: Question, excess: dict[str, float]) -> str:
