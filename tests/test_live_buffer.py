@@ -1,5 +1,6 @@
 """The tables of the experiment with live buffers; the experiment itself needs root, and minutes."""
 
+import math
 import socket
 import threading
 import time
@@ -7,6 +8,7 @@ import time
 import pytest
 
 from levelflow import live_buffer, live_traffic
+from levelflow.claims.metrics.sizing import Use
 
 
 def decision(time_, sent, dropped, limit):
@@ -32,9 +34,9 @@ def test_queues_are_judged_by_the_later_half():
     early = [decision(t, 1000, 1000, 9 * packet) for t in (1.0, 2.0)]
     later = [decision(t, 1_125_000, 125_000, 5 * packet) for t in (3.0, 4.0)]
     run = live_buffer.Run(SMALL, 3, True, early + later, [0.5])
-    assert run.row(4.0) == pytest.approx({"used": 0.9, "lost": 0.1, "wait": 0.01, "limit": 5.0})
+    assert run.later(4.0) == pytest.approx(Use(0.9, 0.1, 5.0, math.nan, 0.01), nan_ok=True)
     dry = live_buffer.Run(SMALL, 3, False, early + later, [])
-    assert dry.row(4.0)["limit"] == pytest.approx(10.0), "a dry run leaves the limit as it was"
+    assert dry.later(4.0).buffer == pytest.approx(10.0), "a dry run leaves the limit as it was"
     lines = live_buffer.table([run, dry], 4.0).splitlines()
     assert lines[1].startswith("a phase ")
     assert "sized, from 3 packets" in lines[1]
@@ -55,7 +57,7 @@ def test_queues_are_judged_by_the_later_half():
     ],
 )
 def test_a_row_meets_its_targets_with_the_smallest_queue_that_does(used, lost, word):
-    assert live_buffer.met(used, lost) == word
+    assert live_buffer.TARGETS.fit(Use(used, lost, 7.0, math.nan, 0.0)) == word
 
 
 def test_queues_begin_ten_times_too_small_and_too_large():
@@ -70,6 +72,22 @@ def test_the_picture_shows_limit_use_and_loss_of_each_phase():
     axes = live_buffer.picture(runs).axes
     assert [ax.get_ylabel() for ax in axes[::2]] == ["limit (packets)", "used (%)", "lost (%)"]
     assert [ax.get_title(loc="left") for ax in axes[:2]] == ["a phase", "another"]
+
+
+def test_fixed_queues_take_no_parameters_of_a_sizer(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["live_buffer", "--fixed", "--set", "gain=0.1"])
+    with pytest.raises(SystemExit) as caught:
+        live_buffer.main()
+    assert caught.value.code == 2
+    assert capsys.readouterr().err.splitlines()[-1].endswith("--set: --fixed sizes no queue; leave one of them out")
+
+
+def test_fixed_queues_leave_their_table(tmp_path, monkeypatch, capsys):
+    run = live_buffer.Run(live_buffer.FIXED, 40, False, [decision(1.0, 1_000_000, 10_000, 9000)], [])
+    monkeypatch.setattr(live_buffer, "usable", lambda: tmp_path)
+    monkeypatch.setattr(live_buffer, "side_by_side", lambda *_words: [run])
+    live_buffer.fixed(tmp_path / "out", 1.0)
+    assert (tmp_path / "out" / "table.txt").read_text() == capsys.readouterr().out.rpartition("table and")[0]
 
 
 @pytest.mark.parametrize("seconds", ["nan", "inf", "0", "-1", "1e9"])

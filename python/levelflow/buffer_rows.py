@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from levelflow.claims.sized import LINK, LINUX_2_6_16, crowd, marking, one_link
-from levelflow.sizing import BEST, OURS, POINT, SIZERS, TENTH, Line, Targets, best_fixed, candidates, compare
+from levelflow.sizing import BEST, OURS, SIZERS, Line, Targets, best_fixed, candidates, compare
 from levelflow.theory.buffers import bscl_loss, bscl_utilisation, harmonic_rtt, pipe
 
 if TYPE_CHECKING:
@@ -109,8 +109,7 @@ def meets(used: Use, targets: Targets = TARGETS) -> bool:
     >>> [meets(Use(u, p, 0, 0, 0)) for u, p in ((0.975, 0.004), (1.0, 0.021), (1.0, 0.01), (0.96, 0.02))]
     [True, True, False, False]
     """
-    idle, lost = used.utilisation - targets.utilisation, used.loss / targets.loss - 1
-    return idle >= -POINT and lost <= TENTH and (idle <= POINT or lost >= -TENTH)
+    return targets.fit(used) == "yes"
 
 
 def rem(buffer: int, variant: str, **words: Any) -> Scenario:

@@ -1,14 +1,16 @@
 """``python -m levelflow.live_buffer``: buffers of a real queue, sized by ``levelflow-net abs`` and left alone.
 
 Network namespaces of this machine, lines of 10 Mb/s and round trips of 40 ms, and the kernel's own TCP: four kinds of
-traffic. Each meets four queues at the same time, over paths of their own: ten times smaller and ten times larger than
-it needs, left as they are and sized. Needs root, ``ip`` and ``tc``; leaves nothing behind, whatever ends it.
+traffic. Each meets four queues at the same time, over paths of their own: ten times smaller (one packet at least) and
+ten times larger than it needs, left as they are and sized. Needs root, ``ip`` and ``tc``; leaves nothing behind,
+whatever ends it.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import shlex
 import statistics
@@ -24,12 +26,13 @@ import matplotlib as mpl
 from matplotlib.figure import Figure
 
 from levelflow.claims.dataplane import usable
+from levelflow.claims.metrics.sizing import Use
 from levelflow.claims.model import ClaimError
-from levelflow.sizing import POINT, TENTH
+from levelflow.sizing import Targets
 from levelflow.style import STYLE
 
 RATE, DELAY = 10e6, "20 ms"  # of the line, and of the wire in each direction
-UTILISATION, LOSS = 0.95, 0.02
+TARGETS = Targets(0.95, 0.02)
 #: Bytes of a packet.
 PACKET = 1514
 #: How many times too small and too large queues are at first.
@@ -112,24 +115,17 @@ class Run:
         """For tables."""
         return f"{'sized, from' if self.sized else 'left at'} {self.first} packet{'' if self.first == 1 else 's'}"
 
-    def row(self, seconds: float) -> dict[str, float]:
-        """Use, loss, wait and limit of the later part."""
+    def later(self, seconds: float) -> Use:
+        """The later part; of its queue only the wait is known."""
         later = [d for d in self.decisions if (1 - JUDGED) * seconds < d["time"] <= seconds]
         time_, arrived = sum(d["elapsed_ns"] for d in later), sum(d["admitted"] + d["dropped"] for d in later)
-        return {
-            "used": sum(d["sent"] for d in later) * 8e9 / (RATE * max(time_, 1)),
-            "lost": sum(d["dropped"] for d in later) / max(arrived, 1),
-            "wait": statistics.fmean(d["wait"] for d in later) if later else 0.0,
-            "limit": statistics.fmean(packets(d, self.sized) for d in later) if later else 0.0,
-        }
-
-
-def met(used: float, lost: float) -> str:
-    """Whether both targets are met, and one of them binds: no smaller queue would do."""
-    if used < UTILISATION - POINT or lost > LOSS * (1 + TENTH):
-        return "no"
-    binds = used <= UTILISATION + POINT or lost >= LOSS * (1 - TENTH)
-    return "yes" if binds else "too large"
+        return Use(
+            utilisation=sum(d["sent"] for d in later) * 8e9 / (RATE * max(time_, 1)),
+            loss=sum(d["dropped"] for d in later) / max(arrived, 1),
+            buffer=statistics.fmean(packets(d, self.sized) for d in later) if later else 0.0,
+            queue=math.nan,
+            wait=statistics.fmean(d["wait"] for d in later) if later else 0.0,
+        )
 
 
 def packets(decision: dict[str, Any], sized: bool) -> float:
@@ -178,7 +174,7 @@ def path(stack: ExitStack, net: Path, number: int, first: int) -> subprocess.Pop
 
 def sizer(net: Path, seconds: float, sized: bool, more: list[str], log: Path) -> list[str | Path]:
     """The command that sizes a queue, or only measures it."""
-    words = ["--dev", "r1", "--utilisation", str(UTILISATION), "--loss", str(LOSS), "--every", "0.5 s"]
+    words = ["--dev", "r1", "--utilisation", str(TARGETS.utilisation), "--loss", str(TARGETS.loss), "--every", "0.5 s"]
     # The round trip goes over the same wire twice.
     words += ["--set", "rtt=40 ms", "--log", str(log), "--quiet", "--duration", f"{seconds} s", *more]
     return [net, "abs", *words, *([] if sized else ["--dry-run"])]
@@ -220,10 +216,10 @@ def table(runs: list[Run], seconds: float) -> str:
     lines = [f"{'':20} {'queue':25} {'limit':>8} {'used':>8} {'lost':>8} {'wait':>10}  met"]
     names = [run.phase.name for run in runs]
     for number, run in enumerate(runs):
-        row = run.row(seconds)
-        what = f"{'' if run.phase.name in names[:number] else run.phase.name:20} {run.name:25} {row['limit']:8.1f}"
-        shares = f"{100 * row['used']:6.1f} % {100 * row['lost']:6.2f} %"
-        lines.append(f"{what} {shares} {1e3 * row['wait']:7.1f} ms  {met(row['used'], row['lost'])}")
+        used = run.later(seconds)
+        what = f"{'' if run.phase.name in names[:number] else run.phase.name:20} {run.name:25} {used.buffer:8.1f}"
+        shares = f"{100 * used.utilisation:6.1f} % {100 * used.loss:6.2f} %"
+        lines.append(f"{what} {shares} {1e3 * used.wait:7.1f} ms  {TARGETS.fit(used)}")
     for run in runs:
         if run.short:
             tenth = statistics.quantiles(run.short, n=10)[-1] if len(run.short) > 1 else run.short[0]
@@ -243,7 +239,7 @@ def picture(runs: list[Run]) -> Figure:
         for run in runs:
             column = axes[:, names.index(run.phase.name)]
             large = run.first > run.phase.needs
-            name = f"{'sized, from' if run.sized else 'left'} {TIMES} times too {'large' if large else 'small'}"
+            name = f"{'sized, from' if run.sized else 'left'} too {'large' if large else 'small'}"
             style: dict[str, Any] = {"label": name, "color": "C1" if large else "C0"}
             style |= {"linestyle": "-", "linewidth": 1.6} if run.sized else {"linestyle": ":", "linewidth": 1.1}
             times = [d["time"] for d in run.decisions]
@@ -252,8 +248,8 @@ def picture(runs: list[Run]) -> Figure:
             column[2].plot(times, smooth(run.decisions, lambda d: 100 * d["loss"]), **style)
         for column, name in zip(axes.T, names, strict=True):
             column[0].set(title=name, yscale="log")
-            column[1].axhline(100 * UTILISATION, color="0.6", linewidth=0.8)
-            column[2].axhline(100 * LOSS, color="0.6", linewidth=0.8)
+            column[1].axhline(100 * TARGETS.utilisation, color="0.6", linewidth=0.8)
+            column[2].axhline(100 * TARGETS.loss, color="0.6", linewidth=0.8)
             column[2].set(xlabel="time (s)", ylim=(0, 10))
         for ax, name in zip(axes[:, 0], ("limit (packets)", "used (%)", "lost (%)"), strict=True):
             ax.set(ylabel=name)
@@ -276,32 +272,40 @@ def experiment(out: Path, seconds: float, more: list[str]) -> None:
         print(f"{phase.name}, {seconds:g} s ...", flush=True)
         queues = [(first, sized) for first in phase.firsts() for sized in (False, True)]
         runs += side_by_side(net, phase, queues, seconds, more, out)
-    text = table(runs, seconds)
-    print(text)
-    (out / "table.txt").write_text(text + "\n", encoding="utf-8")
+    show(runs, seconds, out)
     picture(runs).savefig(out / "live-buffer.png", dpi=100)
     print(f"picture and decisions: {out}")
 
 
 def fixed(out: Path, seconds: float) -> None:
     """Shows what queues of fixed sizes lose."""
+    net = usable()
     out.mkdir(parents=True, exist_ok=True)
-    print(table(side_by_side(usable(), FIXED, [(size, False) for size in SIZES], seconds, [], out), seconds))
+    show(side_by_side(net, FIXED, [(size, False) for size in SIZES], seconds, [], out), seconds, out)
+    print(f"table and decisions: {out}")
+
+
+def show(runs: list[Run], seconds: float, out: Path) -> None:
+    """Prints the table, and writes it."""
+    text = table(runs, seconds)
+    print(text)
+    (out / "table.txt").write_text(text + "\n", encoding="utf-8")
 
 
 def main() -> int:
     """Reads the command line, and goes on in namespaces of its own."""
     parser = argparse.ArgumentParser(prog="python -m levelflow.live_buffer", description=__doc__)
-    parser.add_argument(
-        "--out", type=Path, default=Path("results/live-buffer"), help="folder for table, picture, decisions"
-    )
+    folder = "for table, decisions and, without --fixed, a picture"
+    parser.add_argument("--out", type=Path, default=Path("results/live-buffer"), help=folder)
     parser.add_argument("--seconds", type=float, default=120.0, help="how long each of four kinds of traffic runs")
-    parser.add_argument("--fixed", action="store_true", help="instead: 16 CUBIC flows before queues of fixed sizes")
+    parser.add_argument("--fixed", action="store_true", help="instead: 16 CUBIC flows, fixed queues, no sizer")
     parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the sizer")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     words = parser.parse_args()
     if not 1 <= words.seconds <= LONGEST:
         parser.error(f"--seconds {words.seconds:g}: allowed are 1 to {LONGEST}")
+    if words.fixed and words.set:
+        parser.error("--set: --fixed sizes no queue; leave one of them out")
     try:
         usable()
         if words.inside:

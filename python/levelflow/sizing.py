@@ -63,7 +63,7 @@ class Targets(NamedTuple):
 
     def miss(self, used: Use) -> float:
         """How far a buffer is from meeting all of them: the largest of these parts, above 1."""
-        return max(*self.parts(used).values(), 1.0, 1.0) - 1.0
+        return max([1.0, *self.parts(used).values()]) - 1.0
 
     def missed(self, used: Use) -> list[str]:
         """Targets that are missed by more than a point of use or a tenth of a loss or wait.
@@ -72,6 +72,19 @@ class Targets(NamedTuple):
         ['loss']
         """
         return [name for name, part in self.parts(used, point=POINT, tenth=TENTH).items() if part > 1]
+
+    def fit(self, used: Use) -> str:
+        """Whether it meets the targets and is no larger than it must be: `no`, `yes` or `too large`.
+
+        It is too large if neither use nor loss is as close to its target from the other side: a smaller one would do.
+
+        >>> [Targets(0.98, 0.02).fit(Use(u, p, 0, 0, 0)) for u, p in ((0.96, 0.02), (0.975, 0.004), (1.0, 0.01))]
+        ['no', 'yes', 'too large']
+        """
+        if self.missed(used):
+            return "no"
+        idle, lost = used.utilisation - self.utilisation, used.loss - self.loss * (1 - TENTH)
+        return "yes" if (self.utilisation and idle <= POINT) or (self.loss and lost >= 0) else "too large"
 
     def excess(self, used: Use) -> float:
         """The largest part of what is allowed, as `missed` judges it: above 1 if a target is missed."""
