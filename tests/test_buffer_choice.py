@@ -14,7 +14,7 @@ from typer.testing import CliRunner
 
 from levelflow import Scenario, ScenarioError
 from levelflow.buffer_advice import advice, command, snippet
-from levelflow.buffer_choice import WRITTEN, Row, Simulations, chosen, compared, question
+from levelflow.buffer_choice import WRITTEN, Row, chosen, compared, question
 from levelflow.buffer_picture import picture
 from levelflow.claims import dataplane
 from levelflow.claims.metrics import sizing
@@ -36,6 +36,7 @@ from levelflow.sizing import (
 )
 from levelflow.theory import buffers
 from levelflow.theory.errors import TheoryError
+from levelflow.workers import Workers
 
 LINK = "A->B"
 COUNT, RTT, CAPACITY = 4, 0.05, 5e6
@@ -105,7 +106,7 @@ def test_every_way_has_a_row_and_rules_have_the_packets_of_theory(tmp_path):
 
 def test_the_picture_has_every_way_that_has_packets(tmp_path):
     wanted = question(scenario("4 s"), Targets(0.9, 0.05))
-    with Simulations(2, lambda _done, _of: None) as runs:
+    with Workers(2, lambda _done, _of: None) as runs:
         rows = list(compared(wanted, runs))
     panels = picture(wanted, rows).axes
     shown = {text.get_text() for text in panels[-1].get_legend().get_texts()}
@@ -217,7 +218,7 @@ def test_a_rule_that_lacks_numbers_says_so_and_the_others_go_on(tmp_path):
     ("targets", "name", "lacks"), [(Targets(0.9, 0, 0.01), BSCL, "loss"), (Targets(0, 0.05), ADT, "use")]
 )
 def test_what_needs_a_target_that_is_not_given_says_so(targets, name, lacks):
-    with Simulations(2, lambda _done, _of: None) as runs:
+    with Workers(2, lambda _done, _of: None) as runs:
         rows = list(compared(question(scenario("2 s"), targets), runs))
     assert {row.name: row.why for row in rows if row.line is None} == {name: f"needs a target of {lacks}"}
 
@@ -226,14 +227,14 @@ def test_rows_do_not_depend_on_how_many_run_side_by_side():
     wanted = question(scenario("4 s"), Targets(0.9, 0.05), seeds=2)
     found = []
     for workers in (1, 3):
-        with Simulations(workers, lambda _done, _of: None) as runs:
+        with Workers(workers, lambda _done, _of: None) as runs:
             found.append({row.name: row.line.each for row in compared(wanted, runs) if row.name != "as written"})
     assert found[0] == found[1]
 
 
 def test_progress_grows_to_what_was_expected():
     told = []
-    with Simulations(2, lambda done, of: told.append((done, of))) as runs:
+    with Workers(2, lambda done, of: told.append((done, of))) as runs:
         list(compared(question(scenario("2 s"), Targets(0.9, 0.05), seeds=2), runs))
     done, of = zip(*told, strict=True)
     assert list(done) == sorted(done)

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import math
-import threading
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from levelflow import sizing
 from levelflow.scenario import ScenarioError, nearest
 from levelflow.sizing import BEST, SEARCH, SIZERS, Line, Targets, candidates, with_buffer
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping, Sequence
-    from types import TracebackType
+    from collections.abc import Iterator, Mapping, Sequence
 
-    from levelflow.results import Result
     from levelflow.scenario import Scenario
+    from levelflow.workers import Workers
 
 #: The buffer that the scenario has.
 WRITTEN = "as written"
@@ -81,64 +79,6 @@ class Row(NamedTuple):
     why: str = ""
 
 
-class StoppedError(Exception):
-    """The comparison was stopped while this run went on."""
-
-
-class Simulations:
-    """Runs scenarios side by side and tells how much of what is to be done is done, in runs."""
-
-    def __init__(self, workers: int, tell: Callable[[float, float], None]) -> None:
-        self._pool = ThreadPoolExecutor(workers)
-        self._tell = tell
-        self._lock = threading.Lock()
-        self._stopped = threading.Event()
-        self._asked, self._expected, self._done = 0, 0, 0.0
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._stopped.set()
-        self._pool.shutdown(cancel_futures=True)
-
-    def expect(self, runs: int) -> None:
-        """So many runs will be asked for in all; 0 for no more than were."""
-        with self._lock:
-            self._expected = max(runs, self._asked)
-            self._tell(self._done, self._expected)
-
-    def __call__(self, scenarios: Sequence[Scenario]) -> list[Result]:
-        """The results of scenarios in their order.
-
-        Raises:
-            StoppedError: if the comparison was stopped.
-        """
-        with self._lock:
-            self._asked += len(scenarios)
-            self._expected = max(self._expected, self._asked)
-            if self._stopped.is_set():
-                raise StoppedError
-            futures = [self._pool.submit(self._run, scenario) for scenario in scenarios]
-        return [future.result() for future in futures]
-
-    def _run(self, scenario: Scenario) -> Result:
-        before = 0.0
-
-        def tell(share: float) -> None:
-            nonlocal before
-            if self._stopped.is_set():
-                raise StoppedError
-            with self._lock:
-                self._done += share - before
-                before = share
-                self._tell(self._done, self._expected)
-
-        result = scenario.run(progress=tell)
-        tell(1.0)
-        return result
-
-
 def question(
     scenario: Scenario,
     targets: Targets,
@@ -184,7 +124,7 @@ def question(
     return Question(traffic, name, targets, tuple(range(first, first + seeds)), largest, known or {})
 
 
-def compared(asked: Question, runs: Simulations) -> Iterator[Row]:
+def compared(asked: Question, runs: Workers) -> Iterator[Row]:
     """Yields what each way came to as soon as it is known; those that the scenario refuses come first."""
     ways, refused = asked.ways(), []
     for name, buffer in list(ways.items()):
@@ -205,12 +145,12 @@ def compared(asked: Question, runs: Simulations) -> Iterator[Row]:
         pool.shutdown(wait=False, cancel_futures=True)
 
 
-def _row(asked: Question, runs: Simulations, name: str, buffer: Any) -> Row:
+def _row(asked: Question, runs: Workers, name: str, buffer: Any) -> Row:
     (found,) = sizing.compare(asked.scenario, asked.link, asked.targets, {name: buffer}, runs, asked.seeds)
     return Row(name, buffer, found)
 
 
-def _best(asked: Question, runs: Simulations) -> Row:
+def _best(asked: Question, runs: Workers) -> Row:
     found = sizing.best_fixed(asked.scenario, asked.link, asked.targets, runs, asked.seeds, asked.largest)
     return Row(BEST, f"{found.used.buffer:.0f} packets", found)
 

@@ -8,24 +8,18 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import threading
-from concurrent.futures import ThreadPoolExecutor
-from typing import TYPE_CHECKING, NamedTuple, Self
-
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+from typing import TYPE_CHECKING, NamedTuple
 
 from levelflow import buffer_rows, library
 from levelflow.claims.sized import LINK
 from levelflow.running import INTERRUPTED
 from levelflow.sizing import BEST, OURS, SEARCH, line
+from levelflow.workers import Bar, Workers
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
-    from types import TracebackType
 
     from levelflow.buffer_rows import Row
-    from levelflow.results import Result
     from levelflow.scenario import Scenario
     from levelflow.sizing import Line
 
@@ -42,60 +36,6 @@ class Table(NamedTuple):
     rows: Mapping[int, Row]
 
 
-class Workers:
-    """Simulates scenarios side by side, and shows on a terminal how much of the work is done and when the rest will be.
-
-    Work is counted in what links can carry, Mb, as that is what runs take time for.
-    """
-
-    def __init__(self, work: float) -> None:
-        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-        console = Console(stderr=True)
-        self._bar = Progress(
-            *columns,
-            console=console,
-            transient=True,
-            redirect_stdout=False,
-            speed_estimate_period=300,
-            disable=not console.is_terminal,
-        )
-        self._task = self._bar.add_task("tables", total=work)
-        self._pool = ThreadPoolExecutor(os.cpu_count())
-        self._stopped = threading.Event()
-        self._done = 0.0
-
-    def __enter__(self) -> Self:
-        self._bar.start()
-        return self
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._stopped.set()
-        self._bar.stop()
-        self._pool.shutdown(cancel_futures=True)
-
-    def __call__(self, scenarios: Sequence[Scenario]) -> list[Result]:
-        """The results of scenarios in their order."""
-        return list(self._pool.map(self._run, scenarios))
-
-    def _run(self, scenario: Scenario) -> Result:
-        result = scenario.run(progress=self._check)
-        self._bar.advance(self._task, result.scenario["duration_s"] * result.scenario["links"][0]["capacity_bps"] / 1e6)
-        return result
-
-    def _check(self, _share: float) -> None:
-        if self._stopped.is_set():
-            raise KeyboardInterrupt
-
-    def print(self, *lines: str, work: float = 0.0) -> None:
-        """Prints lines to stdout; so much work is done with them, whatever it was estimated at."""
-        self._bar.stop()
-        print(*lines, sep="\n", flush=True)
-        if work:
-            self._done += work
-            self._bar.update(self._task, completed=self._done)
-        self._bar.start()
-
-
 def tables(full: bool) -> dict[str, Table]:
     """Tables II and III by their numbers."""
     flows = {row.flows: row for row in buffer_rows.second() if full or row.flows in QUICK_FLOWS}
@@ -104,6 +44,12 @@ def tables(full: bool) -> dict[str, Table]:
         "II": Table(f"Table II: {buffer_rows.CAPACITY} Mb/s", "flows", flows),
         "III": Table(f"Table III: {buffer_rows.FLOWS} flows", "Mb/s", capacities),
     }
+
+
+def work(scenario: Scenario) -> float:
+    """What the first link can carry in a run, Mb, as that is what runs take time for."""
+    resolved = scenario.resolve()
+    return float(resolved["duration_s"] * resolved["links"][0]["capacity_bps"] / 1e6)
 
 
 def work_of_row(row: Row) -> float:
@@ -154,10 +100,10 @@ def judged(possible: Mapping[int, Mapping[str, Line]]) -> Iterator[str]:
         yield f"Of these rows the others met: {', '.join(f'{name} {count}' for name, count in met.items())}."
 
 
-def show(table: Table, workers: Workers, seeds: Sequence[int], gain: float | None) -> bool:
+def show(table: Table, bar: Bar, workers: Workers, seeds: Sequence[int], gain: float | None) -> bool:
     """Prints a table in Markdown, each row as soon as it is measured; whether `abs_log` met targets that can be met."""
-    workers.print(f"\n{table.title}; {how(seeds)}\n")
-    workers.print(
+    bar.print(f"\n{table.title}; {how(seeds)}\n")
+    bar.print(
         f"| {table.key} | buffer by | packets | of best | use, % | loss, % | wait, ms |",
         "|---|---|---|---|---|---|---|",
     )
@@ -165,29 +111,30 @@ def show(table: Table, workers: Workers, seeds: Sequence[int], gain: float | Non
     for value, row in table.rows.items():
         lines = buffer_rows.measure(row, workers, seeds, gain=gain)
         rows = (f"| {value} | {item.name} | {cells(item, lines[BEST])} |" for item in lines.values())
-        workers.print(*rows, work=len(seeds) * work_of_row(row))
+        bar.print(*rows)
+        workers.settle(len(seeds) * work_of_row(row))
         if lines[BEST].miss == 0:
             possible[value] = lines
     missed = [f"{value} {table.key}" for value, lines in possible.items() if not buffer_rows.meets(lines[OURS].used)]
-    workers.print("", *judged(possible), *([f"{OURS} missed them with {', '.join(missed)}."] if missed else []))
+    bar.print("", *judged(possible), *([f"{OURS} missed them with {', '.join(missed)}."] if missed else []))
     return bool(possible) and not missed
 
 
-def show_rem(workers: Workers, seeds: Sequence[int]) -> None:
+def show_rem(bar: Bar, workers: Workers, seeds: Sequence[int]) -> None:
     """Prints table I: REM in a buffer above and in one below what it aims at."""
     aim = f"REM aims at {buffer_rows.REM_TARGET} packets"
-    workers.print(f"\nTable I: {aim}; {buffer_rows.REM_FLOWS} flows, {buffer_rows.REM_CAPACITY} Mb/s; {how(seeds)}\n")
-    workers.print("| buffer | TCP | queue, packets | use, % | loss, % |", "|---|---|---|---|---|")
+    bar.print(f"\nTable I: {aim}; {buffer_rows.REM_FLOWS} flows, {buffer_rows.REM_CAPACITY} Mb/s; {how(seeds)}\n")
+    bar.print("| buffer | TCP | queue, packets | use, % | loss, % |", "|---|---|---|---|---|")
     for buffer in buffer_rows.REM_BUFFERS:
         for name in buffer_rows.REM_VARIANTS:
             results = workers([buffer_rows.rem(buffer, name).set("seed", seed) for seed in seeds])
             _, used, half, *_ = line(name, results, LINK, buffer_rows.TARGETS)
-            workers.print(
+            bar.print(
                 f"| {buffer} | {name} | {used.queue:.1f} ± {half.queue:.1f} | "
                 f"{100 * used.utilisation:.1f} ± {100 * half.utilisation:.1f} | "
-                f"{100 * used.loss:.2f} ± {100 * half.loss:.2f} |",
-                work=len(seeds) * buffer_rows.REM_SECONDS * buffer_rows.REM_CAPACITY,
+                f"{100 * used.loss:.2f} ± {100 * half.loss:.2f} |"
             )
+            workers.settle(len(seeds) * buffer_rows.REM_SECONDS * buffer_rows.REM_CAPACITY)
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -196,12 +143,13 @@ def main(arguments: list[str] | None = None) -> int:
     seeds = range(1, (options.seeds or (FULL_SEEDS if options.full else QUICK_SEEDS)) + 1)
     wanted = options.table or ["I", "II", "III"]
     chosen = [table for name, table in tables(options.full).items() if name in wanted]
-    work = sum(work_of_row(row) for table in chosen for row in table.rows.values())
+    all_rows = sum(work_of_row(row) for table in chosen for row in table.rows.values())
     try:
-        with Workers(len(seeds) * (work + ("I" in wanted) * work_of_rem())) as workers:
+        with Bar("tables") as bar, Workers(os.cpu_count(), bar, work) as workers:
+            workers.expect(len(seeds) * (all_rows + ("I" in wanted) * work_of_rem()))
             if "I" in wanted:
-                show_rem(workers, seeds)
-            met = [show(table, workers, seeds, options.gain) for table in chosen]
+                show_rem(bar, workers, seeds)
+            met = [show(table, bar, workers, seeds, options.gain) for table in chosen]
     except KeyboardInterrupt:
         print("levelflow.buffer_tables: interrupted; the rows above are whole", file=sys.stderr)
         return INTERRUPTED

@@ -96,28 +96,18 @@ def _compare(asked: Question, workers: int | None, target: Path | None) -> tuple
     """Rows in the order in which they come, saved after each; the second value says whether they are all."""
     import os
 
-    from rich.console import Console
-    from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
-
-    from levelflow.buffer_choice import Simulations, compared
+    from levelflow.buffer_choice import compared
+    from levelflow.workers import Bar, Workers
 
     rows: list[Row] = []
     _save(target, asked, rows, complete=False)
-    columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
-    console = Console(stderr=True)
-    with Progress(
-        *columns, console=console, transient=True, speed_estimate_period=300, disable=not console.is_terminal
-    ) as bar:
-        task = bar.add_task(asked.link, total=None)
-        try:
-            with Simulations(
-                workers or os.cpu_count() or 1, lambda done, of: bar.update(task, completed=done, total=of)
-            ) as runs:
-                for row in compared(asked, runs):
-                    rows.append(row)
-                    _save(target, asked, rows, complete=False)
-        except KeyboardInterrupt:
-            return rows, False
+    try:
+        with Bar(asked.link) as bar, Workers(workers or os.cpu_count(), bar) as runs:
+            for row in compared(asked, runs):
+                rows.append(row)
+                _save(target, asked, rows, complete=False)
+    except KeyboardInterrupt:
+        return rows, False
     _save(target, asked, rows, complete=True)
     return rows, True
 

@@ -1,0 +1,131 @@
+"""Runs of many scenarios side by side, and how much of them is done."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING, Self
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, TimeRemainingColumn
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from types import TracebackType
+
+    from levelflow.results import Result
+    from levelflow.scenario import Scenario
+
+#: Runs differ in length, so the rest is estimated from so many seconds.
+ESTIMATE_S = 300.0
+
+
+class StoppedError(Exception):
+    """The work was stopped while this run went on."""
+
+
+class Workers:
+    """Simulates scenarios side by side and tells how much of what is to be done is done.
+
+    Args:
+        count: so many at a time.
+        tell: is called with what is done and what there is to do.
+        work: the work of a scenario, in a unit of the caller's; 1 for each if there is none.
+    """
+
+    def __init__(
+        self, count: int | None, tell: Callable[[float, float], None], work: Callable[[Scenario], float] | None = None
+    ) -> None:
+        self._pool = ThreadPoolExecutor(count)
+        self._tell = tell
+        self._work = work or (lambda _scenario: 1.0)
+        self._lock = threading.Lock()
+        self._stopped = threading.Event()
+        self._asked = self._expected = self._done = self._settled = 0.0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._stopped.set()
+        self._pool.shutdown(cancel_futures=True)
+
+    def expect(self, work: float) -> None:
+        """So much work will be asked for in all; 0 for no more than was."""
+        with self._lock:
+            self._expected = work
+            self._show()
+
+    def settle(self, work: float) -> None:
+        """A part that was expected to take so much work is done, whatever it took."""
+        with self._lock:
+            self._settled += work
+            self._asked = self._done = self._settled
+            self._show()
+
+    def __call__(self, scenarios: Sequence[Scenario]) -> list[Result]:
+        """The results of scenarios in their order.
+
+        Raises:
+            StoppedError: if the work was stopped.
+        """
+        weighed = [(scenario, self._work(scenario)) for scenario in scenarios]
+        with self._lock:
+            self._asked += sum(work for _, work in weighed)
+            if self._stopped.is_set():
+                raise StoppedError
+            futures = [self._pool.submit(self._run, *one) for one in weighed]
+        return [future.result() for future in futures]
+
+    def _run(self, scenario: Scenario, work: float) -> Result:
+        before = 0.0
+
+        def tell(share: float) -> None:
+            nonlocal before
+            if self._stopped.is_set():
+                raise StoppedError
+            with self._lock:
+                self._done += work * (share - before)
+                before = share
+                self._show()
+
+        result = scenario.run(progress=tell)
+        tell(1.0)
+        return result
+
+    def _show(self) -> None:
+        self._tell(self._done, max(self._expected, self._asked))
+
+
+class Bar:
+    """Shows on a terminal how much is done and when the rest will be; for `Workers` to tell."""
+
+    def __init__(self, title: str) -> None:
+        columns = (TextColumn("{task.description}"), BarColumn(), TaskProgressColumn(), TimeRemainingColumn())
+        console = Console(stderr=True)
+        self._bar = Progress(
+            *columns,
+            console=console,
+            transient=True,
+            redirect_stdout=False,
+            speed_estimate_period=ESTIMATE_S,
+            disable=not console.is_terminal,
+        )
+        self._task = self._bar.add_task(title, total=None)
+
+    def __enter__(self) -> Self:
+        self._bar.start()
+        return self
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
+        self._bar.stop()
+
+    def __call__(self, done: float, of: float) -> None:
+        """So much is done of what there is."""
+        self._bar.update(self._task, completed=done, total=of)
+
+    def print(self, *lines: str) -> None:
+        """Prints lines to stdout, above the bar."""
+        self._bar.stop()
+        print(*lines, sep="\n", flush=True)
+        self._bar.start()
