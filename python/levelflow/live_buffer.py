@@ -28,6 +28,7 @@ from matplotlib.figure import Figure
 from levelflow.claims.dataplane import usable
 from levelflow.claims.metrics.sizing import Use
 from levelflow.claims.model import ClaimError
+from levelflow.running import BAD_INPUT
 from levelflow.sizing import Targets
 from levelflow.style import STYLE
 
@@ -317,7 +318,7 @@ def main() -> int:
             return 0
     except ClaimError as error:
         print(f"levelflow.live_buffer: {error}", file=sys.stderr)
-        return 2
+        return BAD_INPUT
     # Whatever ends this process, namespaces and all that run in them go with it.
     own = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]
     return subprocess.call([*own, sys.executable, "-m", "levelflow.live_buffer", "--inside", *sys.argv[1:]])

@@ -22,15 +22,13 @@ from rich.table import Table
 from levelflow import _core
 from levelflow.claims import dataplane, model, network, report, runner
 from levelflow.claims.model import ClaimError
-from levelflow.running import INTERRUPTED
+from levelflow.running import BAD_INPUT, INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from levelflow.claims.runner import FigureOutcome, Outcome
     from levelflow.claims.verdict import Verdict
-
-BAD_INPUT = 2
 
 
 def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line

@@ -14,7 +14,6 @@ from levelflow.cli.running import app as running
 from levelflow.cli.sizing import app as sizing
 from levelflow.cli.theory import app as theory
 
-BAD_INPUT = 2
 #: What is wrong with a command line; typer exports one kind of it only.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
@@ -60,6 +59,8 @@ def main() -> None:
         line = _line(error)
         if line is None:
             raise
+        from levelflow.running import BAD_INPUT
+
         print(line, file=sys.stderr)
         sys.exit(BAD_INPUT)
     sys.exit(status)
