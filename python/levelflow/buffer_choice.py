@@ -7,7 +7,7 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from levelflow import sizing
+from levelflow import library, sizing
 from levelflow.scenario import ScenarioError, nearest
 from levelflow.sizing import BEST, SEARCH, SIZERS, Line, Targets, candidates, with_buffer
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
 
 #: The buffer that the scenario has.
 WRITTEN = "as written"
-#: Flows that rules may be told of.
-MOST_FLOWS = 1e9
 #: A run has at least so many samples, so that parts of it can be told apart.
 SAMPLES = 400
 
@@ -103,10 +101,12 @@ def question(
     """
     if not any(targets):
         raise ScenarioError("buffers: there is no target; needs --utilisation or --loss")
-    if not 1 <= (count := (known or {}).get("flows", 1)) <= MOST_FLOWS:
-        raise ScenarioError(f"--flows {count:g}: is not allowed; needs 1 to {MOST_FLOWS:g}")
-    for key, most in (("utilisation", 0.9999), ("loss", 0.9), ("delay", 1000.0)):
-        if not 0 <= (value := getattr(targets, key)) <= most:
+    most = library.number(library.of_sizer("thumb", "flows"), "high")
+    if not 1 <= (count := (known or {}).get("flows", 1)) <= most:
+        raise ScenarioError(f"--flows {count:g}: is not allowed; needs 1 to {most:g}")
+    for key, value in targets._asdict().items():
+        most = library.number(library.of_sizer(sizing.OURS, key), "high")
+        if not 0 <= value <= most:
             raise ScenarioError(f"--{key} {value:g}: is not allowed; needs 0, for no such target, to {most:g}")
     if not (targets.utilisation or targets.loss):
         raise ScenarioError("buffers: --delay alone is met by one packet; needs --utilisation or --loss with it")

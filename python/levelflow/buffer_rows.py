@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from levelflow.claims.sized import LINK, LINUX_2_6_16, crowd, marking, one_link
 from levelflow.sizing import BEST, OURS, SIZERS, Line, Targets, best_fixed, candidates, compare
-from levelflow.theory.buffers import bscl_loss, bscl_utilisation, harmonic_rtt, pipe
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Mapping, Sequence
@@ -29,8 +28,6 @@ SECONDS = (400, 1000)
 CROWD, CROWD_SECONDS = 256, (2000, 4000)
 #: Of table III, on slow links and from so many Mb/s on.
 SLOW_SECONDS, FAST, FAST_SECONDS = (200, 400), 64, (100, 300)
-#: Sizers of the tables may come to this many packets, as 1024 flows need more than 10 000.
-LARGEST = 20_000
 
 #: Table I: 20 flows at 10 Mb/s whose REM aims at 50 packets, in buffers above and below.
 REM_FLOWS, REM_CAPACITY, REM_TARGET, REM_BUFFERS = 20, 10, 50, (100, 10)
@@ -67,18 +64,18 @@ def third() -> list[Row]:
     return [Row(FLOWS, c, *(FAST_SECONDS if c >= FAST else SLOW_SECONDS)) for c in (2**i for i in range(11))]
 
 
-def ways(row: Row, gain: float | None = None) -> tuple[dict[str, object], dict[str, object]]:
+def ways(gain: float | None = None) -> tuple[dict[str, object], dict[str, object]]:
     """Rules and sizers by their names, as values of a link's `buffer`; `gain` is that of `abs_log`."""
-    room = pipe(row.capacity * 1e6, harmonic_rtt(0.03, 0.03 + 0.002 * row.flows))
+    bscl = {"loss": TARGETS.loss}
     parts = {
-        "BSCL, use (eq 9)": bscl_utilisation(room, row.flows),
-        "BSCL, loss (eq 10)": bscl_loss(room, row.flows, TARGETS.loss),
+        "BSCL, use (eq 9)": {"bscl": {"part": "use", **bscl}},
+        "BSCL, loss (eq 10)": {"bscl": {"part": "loss", **bscl}},
     }
-    common = candidates(TARGETS, LARGEST)
+    common = candidates(TARGETS)
     sizers = {name: common.pop(name) for name in SIZERS}
     if gain is not None:
         sizers[OURS]["abs_log"]["gain"] = gain
-    return common | {name: f"{max(int(packets), 1)} packets" for name, packets in parts.items()}, sizers
+    return common | parts, sizers
 
 
 def network(row: Row, seconds: float) -> Scenario:
@@ -94,7 +91,7 @@ def measure(
     def chosen(buffers: Mapping[str, object]) -> dict[str, object]:
         return {name: buffer for name, buffer in buffers.items() if not names or name in names}
 
-    rules, sizers = ways(row, gain)
+    rules, sizers = ways(gain)
     lines = compare(network(row, row.rules), LINK, TARGETS, chosen(rules), runs, seeds)
     lines += compare(network(row, row.sizers), LINK, TARGETS, chosen(sizers), runs, seeds)
     if not names or BEST in names:

@@ -54,7 +54,7 @@ def work(scenario: Scenario) -> float:
 
 def work_of_row(row: Row) -> float:
     """What the links of a row can carry with one seed, Mb."""
-    rules, sizers = buffer_rows.ways(row)
+    rules, sizers = buffer_rows.ways()
     return row.capacity * ((len(rules) + SEARCH) * row.rules + len(sizers) * row.sizers)
 
 
@@ -179,10 +179,9 @@ def _count(text: str) -> int:
 
 
 def _gain(text: str) -> float:
-    ours = next(sizer for sizer in library.sizers() if sizer["name"] == OURS)
-    row = next(row for row in ours["params"] if row["name"] == "gain")
+    row = library.of_sizer(OURS, "gain")
     try:
-        if float(row["low"]) <= float(text) <= float(row["high"]):
+        if library.number(row, "low") <= float(text) <= library.number(row, "high"):
             return float(text)
     except ValueError:
         pass

@@ -10,6 +10,7 @@ from typing import Any
 from levelflow import _core, cdf
 from levelflow._core import ScenarioError
 from levelflow.scenario import nearest
+from levelflow.theory.scenarios import time
 
 CHECKOUT = Path(__file__).parents[2]
 FOLDERS = (Path("scenarios"), CHECKOUT / "scenarios")
@@ -55,6 +56,23 @@ def sizers() -> list[dict[str, Any]]:
     """Returns the rules and sizers of buffers with their parameter tables."""
     found: list[dict[str, Any]] = json.loads(_core.sizers())
     return found
+
+
+def of_sizer(sizer: str, name: str) -> dict[str, Any]:
+    """Returns a parameter of a rule or sizer, a row of its table."""
+    params = next(entry["params"] for entry in sizers() if entry["name"] == sizer)
+    found: dict[str, Any] = next(row for row in params if row["name"] == name)
+    return found
+
+
+def number(parameter: dict[str, Any], key: str) -> float:
+    """Returns the `default`, `low` or `high` of a parameter: seconds, packets, or a number without a unit.
+
+    >>> number(of_sizer("abs_log", "rtt"), "low"), number(of_sizer("abs_log", "initial"), "default")
+    (1e-06, 100.0)
+    """
+    text: str = parameter[key]
+    return time(text) if parameter["kind"] == "time" else float(text.removesuffix("s").removesuffix(" packet"))
 
 
 def allowed(parameter: dict[str, Any]) -> str:

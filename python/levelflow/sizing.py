@@ -7,6 +7,7 @@ import functools
 import math
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from levelflow import library
 from levelflow.claims.metrics.sizing import Use, batches, half_width, use
 from levelflow.scenario import ScenarioError, nearest
 from levelflow.theory import buffers
@@ -20,10 +21,8 @@ if TYPE_CHECKING:
 
     Runs = Callable[[Sequence[Scenario]], Sequence[Result]]
 
-#: Largest buffer that sizers and the search may come to, packets.
+#: Largest buffer that sizers and the search may come to, packets, as 1024 flows need more than 10 000.
 LARGEST = 20_000
-#: The same of sizers that are not told otherwise.
-USUAL = 10_000
 #: The search ends when the smallest buffer that meets the targets is known to this part.
 PRECISION = 0.05
 #: Runs that it takes, about, with each seed: for progress.
@@ -35,8 +34,8 @@ ADT, PRINTED, OURS, BEST = "ADT", "ABS as printed", "abs_log", "best fixed"
 SIZERS = (ADT, PRINTED, OURS)
 #: By how much a target may be missed: of use, and of loss and wait in parts of them.
 POINT, TENTH = 0.01, 0.1
-#: First buffer of sizers, packets, unless the largest is smaller.
-FIRST = 100
+#: Largest buffer of sizers that are not told otherwise, and their first one unless the largest is smaller, packets.
+USUAL, FIRST = (int(library.number(library.of_sizer(OURS, name), "default")) for name in ("largest", "initial"))
 
 
 class Targets(NamedTuple):

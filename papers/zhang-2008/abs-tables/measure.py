@@ -51,7 +51,7 @@ def rules(count, capacity):
 
 def mean_of_ratios(figure, row):
     """What ABS as printed regulates: its loss in an interval, each of which counts alike; a share."""
-    _, sizers = buffer_rows.ways(row)
+    _, sizers = buffer_rows.ways()
     scenario = with_buffer(buffer_rows.network(row, row.sizers), LINK, sizers[PRINTED], 1)
     links = figure.runs([scenario.set("sample", "200 ms")])[0].links
     rows = series.select(links, "link", LINK, (row.sizers / 2, row.sizers))
@@ -61,7 +61,7 @@ def mean_of_ratios(figure, row):
 
 def rising(figure, row):
     """How the loss of Stanford's rule goes on, in words."""
-    rules, _ = buffer_rows.ways(row)
+    rules, _ = buffer_rows.ways()
     links = figure.runs([with_buffer(buffer_rows.network(row, row.rules), LINK, rules[STANFORD], 1)])[0].links
     windows = ((200, 400), (400, 600), (600, 1000), (1000, row.rules))
     losses = (sizing.use(links, LINK, row.capacity * 1e6, window).loss for window in windows)
