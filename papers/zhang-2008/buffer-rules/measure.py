@@ -38,9 +38,9 @@ def mean(rtt_ms):
     return float(harmonic_rtt(low, high)) if low < high else low
 
 
-def offered():
+def offered(rtt_ms=RTT):
     """What the windows offer when nothing is lost, of the link."""
-    return HUNDRED * window(RTT) * 12_000 / mean(RTT) / CAP_C
+    return HUNDRED * window(rtt_ms) * 12_000 / mean(rtt_ms) / CAP_C
 
 
 def eun_wang_range():
@@ -69,7 +69,7 @@ def measure(figure):
     many = sizing.use(results[0].links, LINK, MANY_C, LAST)
     paced, plain = (sizing.use(result.links, LINK, CAP_C, LAST) for result in results[1:3])
     across = [sizing.use(result.links, LINK, MARKED_C, LAST) for result in results[3:-2]]
-    equal = (f"{100 * sizing.use(result.links, LINK, CAP_C, LAST).utilisation:.2f} %" for result in results[-2:])
+    equal = [sizing.use(result.links, LINK, CAP_C, LAST).utilisation for result in results[-2:]]
     return {
         "rule-stanford": [many.utilisation],
         "rule-enachescu": [
@@ -77,7 +77,8 @@ def measure(figure):
             Noted(
                 Against(paced.utilisation, plain.utilisation),
                 f"not paced it loses {100 * plain.loss:.2f} %; with round trips of {EQUAL[0]} ms for all, "
-                f"paced and not paced use {' and '.join(equal)}",
+                f"paced and not paced use {100 * equal[0]:.2f} and {100 * equal[1]:.2f} %, and paced ones "
+                f"{equal[0] / offered(EQUAL):.3f} of what is offered",
             ),
         ],
         "rule-eun-wang": [[used.utilisation for used in across], [used.loss for used in across]],
