@@ -117,13 +117,23 @@ def test_abs_in_logarithms_meets_the_target_of_loss(initial, count):
     assert around[0] > 0.02 > around[1]
 
 
-@pytest.mark.parametrize(("flows", "first"), [(16, 1600), (16, 16), (2, 200), (2, 2)])
-def test_ten_times_too_large_or_small_a_buffer_comes_to_its_target_in_time(flows, first):
-    rows = bottleneck({"abs_log": {"initial": f"{first} packets"}}, "400 s", flows).run().links
-    buffer = rows.filter(pl.col("link") == "A->B").sort("t")["buffer_packets"].to_numpy()
-    rest = buffer[200:].mean()
-    assert max(first / rest, rest / first) > 5
-    assert buffer[80:100].mean() == pytest.approx(rest, rel=0.5)
+@pytest.mark.parametrize("seed", [1, 2])
+@pytest.mark.parametrize(("flows", "first", "within"), [(16, 1600, 0.5), (16, 16, 0.15), (2, 250, 0.15), (2, 2, 0.15)])
+def test_ten_times_too_large_or_small_a_buffer_comes_to_its_target_in_time(flows, first, within, seed):
+    """Many flows are bound by their loss, two by use.
+
+    Over seeds 1 to 16 loss is 1.99 to 2.02 %, use 97.97 to 98.05 %, and the buffer after 80 s 0.91 to 1.08 times the
+    later one. From ten times too large, 16 flows have 0.98 to 1.39 times, but 1.61 and 1.81 with seeds 13 and 15.
+    """
+    result = bottleneck({"abs_log": {"initial": f"{first} packets"}}, "400 s", flows, seed).run()
+    used, loss, rest = measured(result, 200)
+    assert max(first / rest, rest / first) == pytest.approx(10, rel=0.35)
+    if flows == 16:
+        assert loss == pytest.approx(0.02, rel=0.03)
+    else:
+        assert used == pytest.approx(0.98, abs=0.002)
+    buffer = result.links.filter(pl.col("link") == "A->B").sort("t")["buffer_packets"].to_numpy()
+    assert buffer[80:100].mean() == pytest.approx(rest, rel=within)
 
 
 def test_a_fall_is_fast_until_it_has_ended_too_low():
@@ -209,10 +219,11 @@ def test_a_line_that_stood_idle_counts_it_for_a_step_at_most(loss):
         sizer = Sizer("abs_log", CAPACITY, words)
         for _ in range(idle):
             sizer.close(1, 0, 0, 0)
-        for full in itertools.count():
+        full = 0
+        while sizer.packets >= first:
             sizer.close(1, int(CAPACITY / 8), 0, int(CAPACITY / 8))
-            if sizer.packets < first:
-                return full
+            full += 1
+        return full - 1
 
     step = rtt * math.log(2) + first * 12_000 / CAPACITY
     trip = rtt + first * 12_000 / CAPACITY
