@@ -209,19 +209,22 @@ def test_an_idle_port_keeps_its_buffer():
     assert set(scenario.run().links.filter(pl.col("link") == "A->B")["buffer_packets"]) == {100.0}
 
 
-@pytest.mark.parametrize("loss", [0, 0.02])
-def test_a_line_that_stood_idle_counts_it_for_a_step_at_most(loss):
+@pytest.mark.parametrize(("loss", "drops"), [(0, 0), (0, 30), (0.02, 0), (0.02, 30)])
+def test_a_line_that_stood_idle_counts_it_for_a_step_at_most(loss, drops):
     """However long it stood idle, a line that is then full without a drop, as with BBR, gives its room back as soon."""
     rtt, gain, first = 0.04, 0.02, 800
     words = {"utilisation": 0.95, "loss": loss, "rtt": f"{rtt} s", "gain": gain, "initial": f"{first} packets"}
 
     def falls_after(idle):
         sizer = Sizer("abs_log", CAPACITY, words)
+        second = int(CAPACITY / 8)
+        for _ in range(drops):  # on target
+            sizer.close(1, int(0.95 * second), int(0.95 * second * loss / (1 - loss)) or 1500, int(0.95 * second))
         for _ in range(idle):
             sizer.close(1, 0, 0, 0)
-        full = 0
-        while sizer.packets >= first:
-            sizer.close(1, int(CAPACITY / 8), 0, int(CAPACITY / 8))
+        before, full = sizer.packets, 0
+        while sizer.packets >= before:
+            sizer.close(1, second, 0, second)
             full += 1
         return full - 1
 

@@ -30,7 +30,8 @@
 //! `k` (after Kesten, Accelerated stochastic approximation, 1958). Until then more may be lost than on target.
 //!
 //! A port that drops nothing is not filled, and room that nobody fills changes nothing: `b_u` waits for a drop before it
-//! grows. Nor does it help a line that is idle for want of traffic, if a short flow is dropped now and then: by the rule of thumb
+//! grows. Of what the line was idle meanwhile, no more stays than a step, or than one flow can be due whose window halves. Nor
+//! does it help a line that is idle for want of traffic, if a short flow is dropped now and then: by the rule of thumb
 //! windows that halve need `C R`, so `b_u` grows to at most [`PIPES`] of that and [`SPARE`] packets.
 //!
 //! A buffer that shrinks below what waits would drop all that arrives. So it follows the queue down, and what is wanted waits for
@@ -239,6 +240,13 @@ impl Control {
     }
 }
 
+/// Seconds for which a line without a buffer is idle in a sawtooth of one flow whose window of `C R` packets halves and grows by one in
+/// each round trip, `C R/8` of them; with [`PIPES`] times `R`, as it is known roughly.
+fn sawtooth(rtt: f64, packet: f64) -> f64 {
+    let rtt = PIPES * rtt;
+    rtt * rtt / (8.0 * packet)
+}
+
 /// What all controllers are told of an interval.
 #[derive(Debug)]
 struct Cycle {
@@ -310,7 +318,8 @@ impl AbsLog {
             control.apply(params.gain, scale, params.largest.min(needs), 1.0);
         } else {
             let [_, most] = control.steps(scale);
-            control.missed = control.missed.min(most / params.gain);
+            let most = (most / params.gain).max(sawtooth(params.rtt, scale.packet) / allowed);
+            control.missed = control.missed.min(most);
         }
     }
 
