@@ -49,16 +49,18 @@ def fill(
     taken = np.zeros(links)
     levels = np.full(starts.size - 1, np.nan)
     limits = np.full(starts.size - 1, -1, dtype=np.int64)
+    risen = -np.inf
     while (rising > 0).any():
         with np.errstate(divide="ignore", invalid="ignore"):
             stops = np.where(rising > 0, level(rising, taken), np.inf)
         tight = int(np.argmin(stops))
         here = by_link[edges[tight] : edges[tight + 1]]
         settled = np.unique(here[limits[here] < 0])
-        levels[settled] = stops[tight]
+        risen = max(risen, stops[tight])  # by rounding alone, little that is left may say less
+        levels[settled] = risen
         limits[settled] = tight
         entries = _ranges(starts, settled)
-        np.add.at(taken, link[entries], stops[tight] * loads[entries])
+        np.add.at(taken, link[entries], risen * loads[entries])
         # Summed anew, since what is left of a difference of very unequal loads may be all rounding.
         touched = np.unique(link[entries])
         there = _ranges(edges, touched)
