@@ -7,8 +7,14 @@ from pathlib import Path
 os.environ["OPENBLAS_NUM_THREADS"] = "1"
 
 import pytest
+from hypothesis import settings
 
 from levelflow import Scenario, cli
+
+# A commit is judged by the same examples each time; `pytest --hypothesis-profile=search` draws new ones.
+settings.register_profile("same", derandomize=True)
+settings.register_profile("search", derandomize=False)
+settings.load_profile("same")
 
 COMMAND = Path(sys.executable).with_name("levelflow")
 
