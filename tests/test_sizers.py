@@ -211,7 +211,10 @@ def test_an_idle_port_keeps_its_buffer():
 
 @pytest.mark.parametrize(("loss", "drops"), [(0, 0), (0, 30), (0.02, 0), (0.02, 30)])
 def test_a_line_that_stood_idle_counts_it_for_a_step_at_most(loss, drops):
-    """However long it stood idle, a line that is then full without a drop, as with BBR, gives its room back as soon."""
+    """However long it stood idle, a line that is then full without a drop, as with BBR, gives its room back as soon.
+
+    Here the longest sawtooth, which counts where it is more than a step, is less.
+    """
     rtt, gain, first = 0.04, 0.02, 800
     words = {"utilisation": 0.95, "loss": loss, "rtt": f"{rtt} s", "gain": gain, "initial": f"{first} packets"}
 

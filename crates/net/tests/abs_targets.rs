@@ -49,7 +49,9 @@ fn targets_of_loss_and_delay_are_met_from_ten_times_too_small_and_too_large() {
     // In 24 s, 400 packets may be lost, in clusters of several: left to chance, that is known to a tenth. But what a buffer has
     // lost and its target are as far apart as the buffer has moved, so the window tells more.
     assert!((lossy[1] / 0.02 - 1.0).abs() < 0.1, "lost: {lossy:?}");
+    assert!(lossy[2] > 20.0, "it has grown: {lossy:?}");
     assert!(lossy_left[1] > 0.03, "without it, more is lost: {lossy_left:?}");
     assert!((slow[3] / 0.04 - 1.0).abs() < 0.1, "wait: {slow:?}");
+    assert!(slow[2] < 60.0, "it has shrunk: {slow:?}");
     assert!(slow_left[3] > 0.12, "without it, packets wait longer: {slow_left:?}");
 }
