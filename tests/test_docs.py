@@ -161,13 +161,13 @@ def test_links_lead_somewhere(page):
 
 
 def test_crates_depend_one_way():
-    order = ["levelflow-units", "levelflow-protocols", "levelflow-sim", "levelflow-net", "levelflow-py"]
+    order = ["levelflow-units", "levelflow-laws", "levelflow-sim", "levelflow-net", "levelflow-py"]
     for path in CHECKOUT.glob("crates/*/Cargo.toml"):
         crate = tomllib.loads(path.read_text(encoding="utf-8"))
         place = order.index(crate["package"]["name"])
         needed = {name for name in crate["dependencies"] if name.startswith("levelflow-")}
         assert needed <= set(order[:place])
-    protocols = tomllib.loads((CHECKOUT / "crates/protocols/Cargo.toml").read_text(encoding="utf-8"))
+    protocols = tomllib.loads((CHECKOUT / "crates/laws/Cargo.toml").read_text(encoding="utf-8"))
     assert list(protocols["dependencies"]) == ["levelflow-units", "libm"]
 
 

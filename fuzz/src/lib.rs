@@ -5,8 +5,8 @@ pub mod logs;
 pub mod queues;
 pub mod scenarios;
 
-use levelflow_protocols::shim::{LENGTH, LONGEST, Shim};
-use levelflow_protocols::{AnyHeader, AnyParams, LAWS, params};
+use levelflow_laws::shim::{LENGTH, LONGEST, Shim};
+use levelflow_laws::{AnyHeader, AnyParams, LAWS, params};
 use levelflow_units::{Bytes, Duration, Frequency, Packets, Rate, Time};
 
 /// Bytes are refused as a header of a law, or are one that reads the same after writing; for every law.
@@ -75,9 +75,9 @@ pub fn damaged_datagram(bytes: &[u8]) -> Vec<u8> {
         let law = LAWS[choices.below(LAWS.len())];
         let shim = Shim {
             kind: *choices.of(&[
-                levelflow_protocols::Kind::Data,
-                levelflow_protocols::Kind::Ack,
-                levelflow_protocols::Kind::Syn,
+                levelflow_laws::Kind::Data,
+                levelflow_laws::Kind::Ack,
+                levelflow_laws::Kind::Syn,
             ]),
             marked: choices.below(2) == 0,
             more,

@@ -2,8 +2,8 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use levelflow_protocols::journal::{Log, LoggedReceiver, LoggedRouter, LoggedSender, MAGIC, Role, Sink, Start};
-use levelflow_protocols::{
+use levelflow_laws::journal::{Log, LoggedReceiver, LoggedRouter, LoggedSender, MAGIC, Role, Sink, Start};
+use levelflow_laws::{
     AnyHeader, AnyParams, Arrived, Arriving, Delivery, Feedback, FlowInfo, Kind, LAWS, LawInfo, Loss, Outgoing,
     PortInfo, PortView, params,
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 /*
- * What routers do on each packet, by what the law has told: crates/protocols/src/<law>/offload.rs says what the words are. Headers
+ * What routers do on each packet, by what the law has told: crates/laws/src/<law>/offload.rs says what the words are. Headers
  * are words as they came, most significant byte first. A law that counts in integers counts per processor; one that computes with
  * floats has one state under a lock, since float sums depend on their order.
  */

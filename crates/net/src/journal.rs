@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use levelflow_protocols::journal::{Log, MAGIC, Role, Sink, Start};
-use levelflow_protocols::{LAWS, LawInfo};
+use levelflow_laws::journal::{Log, MAGIC, Role, Sink, Start};
+use levelflow_laws::{LAWS, LawInfo};
 
 use crate::Error;
 
@@ -155,8 +155,8 @@ impl Sink for Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use levelflow_protocols::journal::LoggedRouter;
-    use levelflow_protocols::{AnyParams, PortInfo, PortView, params};
+    use levelflow_laws::journal::LoggedRouter;
+    use levelflow_laws::{AnyParams, PortInfo, PortView, params};
     use levelflow_sim::replay::replay;
     use levelflow_units::Rate;
 

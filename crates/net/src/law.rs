@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use levelflow_protocols::{AnyParams, LAWS, LawInfo};
+use levelflow_laws::{AnyParams, LAWS, LawInfo};
 use levelflow_sim::scenario::{law_params, law_values};
 use serde_json::Value;
 

@@ -1,4 +1,4 @@
-//! Levelflow on real networks: the laws of `levelflow-protocols` in real time.
+//! Levelflow on real networks: the laws of `levelflow-laws` in real time.
 //!
 //! `shim` and headers travel in UDP before the payload; a router stamps them, endpoints obey.
 

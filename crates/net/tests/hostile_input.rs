@@ -10,9 +10,9 @@ use std::thread::{self, sleep};
 use std::time::{Duration as Span, Instant};
 
 use hosts::{Guard, Hosts, after, net, params, router};
+use levelflow_laws::shim::{LENGTH, Shim};
 use levelflow_net::flow::Receiver;
 use levelflow_net::router::port::{self, Class};
-use levelflow_protocols::shim::{LENGTH, Shim};
 use levelflow_units::Bytes;
 use serde_json::Value;
 

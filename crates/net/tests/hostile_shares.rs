@@ -6,8 +6,8 @@ mod world;
 
 use std::sync::OnceLock;
 
+use levelflow_laws::AnyHeader;
 use levelflow_net::flow::{Counters, Sender};
-use levelflow_protocols::AnyHeader;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;

@@ -9,11 +9,11 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
+use levelflow_laws::shim::{LENGTH, Shim};
+use levelflow_laws::{AnyHeader, AnyParams, Kind, PortInfo, rcp};
 use levelflow_net::router::device::DataPath;
 use levelflow_net::router::kernel::{Hook, Program, attached, detach};
 use levelflow_net::testbed::Namespace;
-use levelflow_protocols::shim::{LENGTH, Shim};
-use levelflow_protocols::{AnyHeader, AnyParams, Kind, PortInfo, rcp};
 use levelflow_units::Rate;
 
 /// Payload of a datagram; of that part of a super-packet.

@@ -8,6 +8,10 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration as Span, Instant};
 
 use flows::{answers, flow};
+use levelflow_laws::shim::{ETHERNET, IPV4, LENGTH, Shim, UDP};
+use levelflow_laws::{
+    Any, AnyHeader, AnyParams, AnySender, Feedback, FlowInfo, Kind, Opening, Outgoing, Protocol, SenderLaw,
+};
 use levelflow_net::Error;
 use levelflow_net::law;
 use levelflow_net::router::lane::Bottleneck;
@@ -15,10 +19,6 @@ use levelflow_net::router::queue::Buffer;
 use levelflow_net::router::relay::{Config, Relay};
 use levelflow_net::router::snapshot::{Board, Snapshot};
 use levelflow_net::router::stop::Stop;
-use levelflow_protocols::shim::{ETHERNET, IPV4, LENGTH, Shim, UDP};
-use levelflow_protocols::{
-    Any, AnyHeader, AnyParams, AnySender, Feedback, FlowInfo, Kind, Opening, Outgoing, Protocol, SenderLaw,
-};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Runs, TestRunner};

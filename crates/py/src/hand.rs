@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use levelflow_protocols::journal::{self, Log, LoggedReceiver, LoggedRouter, LoggedSender, Role, Sink, Start};
-use levelflow_protocols::sizing::{AnySizer, Load};
-use levelflow_protocols::{
+use levelflow_laws::buffers::{AnySizer, Load};
+use levelflow_laws::journal::{self, Log, LoggedReceiver, LoggedRouter, LoggedSender, Role, Sink, Start};
+use levelflow_laws::{
     AnyHeader, AnyParams, Arrived, Arriving, Feedback, FlowInfo, Kind, LAWS, Loss, Outgoing, PortInfo, PortView,
     RouterLaw, SenderLaw,
 };

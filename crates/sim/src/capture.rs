@@ -3,8 +3,8 @@
 //! The format is pcapng with one interface per link, times in nanoseconds. Payloads are cut off; they are zeros as far as
 //! checksums go.
 
-use levelflow_protocols::shim::{self, ETHERNET, IPV4, Shim, UDP};
-use levelflow_protocols::{Any, AnyHeader, AnyParams, Kind};
+use levelflow_laws::shim::{self, ETHERNET, IPV4, Shim, UDP};
+use levelflow_laws::{Any, AnyHeader, AnyParams, Kind};
 use levelflow_units::{Rate, Time};
 
 use crate::packet::Packet;
@@ -23,7 +23,7 @@ const INTERFACE: u32 = 1;
 const PACKET: u32 = 6;
 
 /// Whether a header of the simulator's laws can be written into a capture.
-pub trait Wire: levelflow_protocols::Protocol {
+pub trait Wire: levelflow_laws::Protocol {
     /// Number of the law and length of the header, which `out` then begins with.
     fn wire(params: &Self::Params, header: &Self::Header, out: &mut [u8]) -> (u8, usize);
 }
@@ -35,11 +35,8 @@ impl Wire for Any {
 }
 
 /// See [`Wire::wire`].
-type Encode<P> = fn(
-    &<P as levelflow_protocols::Protocol>::Params,
-    &<P as levelflow_protocols::Protocol>::Header,
-    &mut [u8],
-) -> (u8, usize);
+type Encode<P> =
+    fn(&<P as levelflow_laws::Protocol>::Params, &<P as levelflow_laws::Protocol>::Header, &mut [u8]) -> (u8, usize);
 
 /// A link to watch.
 #[derive(Debug, Clone, PartialEq)]
@@ -64,7 +61,7 @@ pub(crate) struct Whose {
 
 /// A capture under way.
 #[derive(Debug)]
-pub struct Capture<P: levelflow_protocols::Protocol> {
+pub struct Capture<P: levelflow_laws::Protocol> {
     encode: Encode<P>,
     /// For each link of the network, its interface, if it is watched.
     interfaces: Vec<Option<(u32, (u32, u32))>>,
@@ -117,7 +114,7 @@ impl<P: Wire> Capture<P> {
     }
 }
 
-impl<P: levelflow_protocols::Protocol> Capture<P> {
+impl<P: levelflow_laws::Protocol> Capture<P> {
     /// Takes what has been captured since the last call.
     pub fn take(&mut self) -> Vec<u8> {
         std::mem::take(&mut self.bytes)

@@ -1,6 +1,6 @@
 //! One flow: a sender that paces packets at its law's rate, and what its receiver keeps.
 
-use levelflow_protocols::{FlowInfo, Protocol, SenderLaw};
+use levelflow_laws::{FlowInfo, Protocol, SenderLaw};
 use levelflow_units::{Bytes, Duration, Time};
 
 use crate::reliable::{Chunk, Reliable};

@@ -1,4 +1,4 @@
-//! Packet-level network simulator: the laws of `levelflow-protocols` in virtual time, over links with capacity,
+//! Packet-level network simulator: the laws of `levelflow-laws` in virtual time, over links with capacity,
 //! delay and finite buffers.
 //!
 //! [`Network`] is what to simulate, [`Sim`] does it, [`scenario`] reads the former from a file.
@@ -21,7 +21,7 @@ pub mod scenario;
 mod sizing;
 mod traffic;
 
-pub use levelflow_protocols::Any;
+pub use levelflow_laws::Any;
 
 pub use capture::{Capture, Watched, Wire};
 pub use counters::{

@@ -8,8 +8,8 @@
 
 use std::collections::VecDeque;
 
-use levelflow_protocols::queue::{AnyQueue, AnyQueueParams, Overflow, Verdict};
-use levelflow_protocols::{Arriving, PortInfo, PortView, Protocol, RouterLaw};
+use levelflow_laws::aqm::{AnyQueue, AnyQueueParams, Overflow, Verdict};
+use levelflow_laws::{Arriving, PortInfo, PortView, Protocol, RouterLaw};
 use levelflow_units::{Bytes, Duration, Time};
 
 use crate::counters::{LinkCounters, LinkWindow};

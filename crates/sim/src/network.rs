@@ -1,8 +1,8 @@
 //! What to simulate, after a scenario has been read and checked.
 
-use levelflow_protocols::Protocol;
-use levelflow_protocols::queue::AnyQueueParams;
-use levelflow_protocols::sizing::AnySizerParams;
+use levelflow_laws::Protocol;
+use levelflow_laws::aqm::AnyQueueParams;
+use levelflow_laws::buffers::AnySizerParams;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::traffic::{Arrivals, Dist};

@@ -1,6 +1,6 @@
 //! Packets live in a slab and are passed around by index.
 
-use levelflow_protocols::Kind;
+use levelflow_laws::Kind;
 use levelflow_units::Time;
 
 /// Index of a packet in the slab.
@@ -154,7 +154,7 @@ impl<H> std::ops::IndexMut<PacketId> for Slab<H> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use levelflow_protocols::AnyHeader;
+    use levelflow_laws::AnyHeader;
 
     #[test]
     fn a_label_keeps_what_was_put_on_it() {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use levelflow_protocols::Delivery;
+use levelflow_laws::Delivery;
 use levelflow_units::{Duration, Time};
 
 use crate::flow::Alarm;
@@ -80,7 +80,7 @@ pub struct Reliable {
 /// What an answer told.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct News {
-    /// See [`Feedback::acked`](levelflow_protocols::Feedback::acked).
+    /// See [`Feedback::acked`](levelflow_laws::Feedback::acked).
     pub acked: u32,
     /// Whether the receiver misses something sent before.
     pub gap: bool,

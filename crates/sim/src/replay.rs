@@ -1,16 +1,16 @@
 //! Does again what a log says that a law was told, and demands the same headers and states.
 //!
 //! The log may come from another machine, where the same law ran in real time; see
-//! [`journal`](levelflow_protocols::journal).
+//! [`journal`](levelflow_laws::journal).
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use levelflow_protocols::journal::{Reader, Record, Role, Stamped, Start, digest};
-use levelflow_protocols::offload::Offload;
-use levelflow_protocols::params::Shown;
-use levelflow_protocols::wire::DecodeError;
-use levelflow_protocols::{
+use levelflow_laws::journal::{Reader, Record, Role, Stamped, Start, digest};
+use levelflow_laws::offload::Offload;
+use levelflow_laws::params::Shown;
+use levelflow_laws::wire::DecodeError;
+use levelflow_laws::{
     Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender, Feedback, Protocol, RouterLaw, SenderLaw, params,
 };
 use levelflow_units::{Duration, Time};

@@ -1,7 +1,7 @@
 //! A sizer at work at a link, and what it is told of an interval.
 
-use levelflow_protocols::PortInfo;
-use levelflow_protocols::sizing::{AnySizer, AnySizerParams, Load};
+use levelflow_laws::PortInfo;
+use levelflow_laws::buffers::{AnySizer, AnySizerParams, Load};
 use levelflow_units::{Bytes, Time};
 
 use crate::counters::LinkCounters;

@@ -6,8 +6,8 @@ mod common;
 use std::collections::BTreeMap;
 
 use common::{NO_LIMIT, Run, column, finish, start, try_start};
-use levelflow_protocols::queue::QUEUES;
-use levelflow_protocols::{Any, AnyParams, LAWS, LawInfo, Protocol};
+use levelflow_laws::aqm::QUEUES;
+use levelflow_laws::{Any, AnyParams, LAWS, LawInfo, Protocol};
 use levelflow_sim::scenario::law_params;
 use levelflow_sim::{Column, Table};
 use levelflow_units::{Duration, Time};

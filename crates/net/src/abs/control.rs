@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use levelflow_protocols::PortInfo;
-use levelflow_protocols::sizing::{AnySizer, Load, SIZERS, SizerInfo};
+use levelflow_laws::PortInfo;
+use levelflow_laws::buffers::{AnySizer, Load, SIZERS, SizerInfo};
 use levelflow_sim::scenario::sizer_named;
 use levelflow_units::{Bytes, Duration, Rate};
 use serde_json::{Value, json};

@@ -150,7 +150,7 @@ mod tests {
     }
 
     fn reading() -> Reading {
-        let load = levelflow_protocols::sizing::Load {
+        let load = levelflow_laws::buffers::Load {
             elapsed: Duration::from_ms(100),
             admitted: levelflow_units::Bytes::ZERO,
             dropped: levelflow_units::Bytes::ZERO,

@@ -1,7 +1,7 @@
 //! One memory that the queues of a device share, divided by the rule of the simulator's `[[memory]]`
-//! ([`levelflow_protocols::sizing::memory`]): what limits allow, and what is held beyond them, is never above the total.
+//! ([`levelflow_laws::buffers::memory`]): what limits allow, and what is held beyond them, is never above the total.
 
-use levelflow_protocols::sizing::memory::{Share, divide};
+use levelflow_laws::buffers::memory::{Share, divide};
 
 use super::place::Place;
 use super::room::Unit;

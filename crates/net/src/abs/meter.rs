@@ -2,7 +2,7 @@
 
 use std::time::{Duration as Span, Instant};
 
-use levelflow_protocols::sizing::Load;
+use levelflow_laws::buffers::Load;
 use levelflow_units::{Bytes, Duration};
 
 use super::place::Place;

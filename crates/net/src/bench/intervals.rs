@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use levelflow_protocols::Arriving;
+use levelflow_laws::Arriving;
 use levelflow_units::{Duration, Time};
 
 use super::packets::{LAWS, SIZE, ours, port, thread_ns};

@@ -1,7 +1,7 @@
 //! Packets to measure with, and the clocks of processors.
 
-use levelflow_protocols::shim::{LENGTH, Shim};
-use levelflow_protocols::{AnyParams, AnySender, FlowInfo, Kind, Outgoing, PortInfo, SenderLaw};
+use levelflow_laws::shim::{LENGTH, Shim};
+use levelflow_laws::{AnyParams, AnySender, FlowInfo, Kind, Outgoing, PortInfo, SenderLaw};
 use levelflow_units::{Bytes, Rate, Time};
 use rustix::time::{ClockId, clock_gettime};
 

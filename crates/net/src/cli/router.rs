@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration as Span, Instant};
 
 use clap::{Args, Subcommand};
-use levelflow_protocols::{AnyParams, PortInfo};
+use levelflow_laws::{AnyParams, PortInfo};
 use levelflow_units::{Duration, Rate};
 
 use super::options::{self, address};

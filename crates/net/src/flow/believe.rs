@@ -1,7 +1,7 @@
 //! Answers that are not believed, and headers that no router wrote.
 
-use levelflow_protocols::AnyHeader;
-use levelflow_protocols::wire::DecodeError;
+use levelflow_laws::AnyHeader;
+use levelflow_laws::wire::DecodeError;
 
 /// Why an answer, or a packet, does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

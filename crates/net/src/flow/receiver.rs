@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use levelflow_protocols::shim::{LENGTH, Shim};
-use levelflow_protocols::wire::before;
-use levelflow_protocols::{Any, AnyHeader, AnyParams, AnyReceiver, Arrived, Kind, LAWS, Protocol};
+use levelflow_laws::shim::{LENGTH, Shim};
+use levelflow_laws::wire::before;
+use levelflow_laws::{Any, AnyHeader, AnyParams, AnyReceiver, Arrived, Kind, LAWS, Protocol};
 use levelflow_sim::scenario::law_params;
 use levelflow_units::{Bytes, Time};
 
@@ -94,7 +94,7 @@ impl Receiver {
     /// When the packet is not one of this flow's law.
     ///
     /// # Panics
-    /// When `out` is shorter than [`shim::LONGEST`](levelflow_protocols::shim::LONGEST).
+    /// When `out` is shorter than [`shim::LONGEST`](levelflow_laws::shim::LONGEST).
     pub fn answer(
         &mut self,
         now: Time,

@@ -1,8 +1,8 @@
 //! The sending end of a flow.
 
-use levelflow_protocols::journal::{Log, LoggedSender};
-use levelflow_protocols::shim::{LENGTH, Shim};
-use levelflow_protocols::{
+use levelflow_laws::journal::{Log, LoggedSender};
+use levelflow_laws::shim::{LENGTH, Shim};
+use levelflow_laws::{
     Any, AnyHeader, AnyParams, AnySender, Bottleneck, Feedback, FlowInfo, Kind, Loss, Opening, Outgoing, Protocol,
     SenderLaw, Transport,
 };
@@ -287,7 +287,7 @@ impl Sender {
     /// Writes what precedes the payload of a packet that now leaves, whose size on the wire is `size`; gives its length.
     ///
     /// # Panics
-    /// When `out` is shorter than [`shim::LONGEST`](levelflow_protocols::shim::LONGEST).
+    /// When `out` is shorter than [`shim::LONGEST`](levelflow_laws::shim::LONGEST).
     pub fn stamp(&mut self, now: Time, stamp_ns: u64, kind: Kind, size: Bytes, out: &mut [u8]) -> usize {
         self.stamp_before(now, stamp_ns, kind, size, false, out)
     }

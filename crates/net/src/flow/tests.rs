@@ -3,10 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
-use levelflow_protocols::shim::{LENGTH, LONGEST, Shim};
-use levelflow_protocols::{
-    AnyHeader, AnyParams, AnyRouter, Arriving, Kind, LAWS, PortInfo, PortView, RouterLaw, SenderLaw,
-};
+use levelflow_laws::shim::{LENGTH, LONGEST, Shim};
+use levelflow_laws::{AnyHeader, AnyParams, AnyRouter, Arriving, Kind, LAWS, PortInfo, PortView, RouterLaw, SenderLaw};
 use levelflow_sim::scenario::law_params;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use levelflow_protocols::wire::before;
-use levelflow_protocols::{Delivery, Kind};
+use levelflow_laws::wire::before;
+use levelflow_laws::{Delivery, Kind};
 use levelflow_units::{Bytes, Duration, Time};
 
 use super::Refused;

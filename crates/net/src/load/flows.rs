@@ -1,8 +1,8 @@
 //! Which flows there are: their number, size and starts; and one of them under way.
 
-use levelflow_protocols::journal::Role;
-use levelflow_protocols::shim::{LENGTH, LONGEST};
-use levelflow_protocols::{AnyParams, FlowInfo, Kind};
+use levelflow_laws::journal::Role;
+use levelflow_laws::shim::{LENGTH, LONGEST};
+use levelflow_laws::{AnyParams, FlowInfo, Kind};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use rand::RngExt as _;
 

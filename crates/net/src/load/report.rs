@@ -81,7 +81,7 @@ pub fn jain(rates: &[f64]) -> Option<f64> {
 impl Report {
     /// For a run under this law that lasts so long, if that is known.
     #[must_use]
-    pub fn new(law: &'static levelflow_protocols::LawInfo, seconds: Option<f64>, json: bool, quiet: bool) -> Self {
+    pub fn new(law: &'static levelflow_laws::LawInfo, seconds: Option<f64>, json: bool, quiet: bool) -> Self {
         Self {
             law: law.name,
             needs_router: law.signal.is_explicit(),

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::{BufWriter, Write as _};
 use std::path::Path;
 
-use levelflow_protocols::Bottleneck;
+use levelflow_laws::Bottleneck;
 use levelflow_units::Time;
 use serde::Serialize;
 

@@ -5,8 +5,8 @@ use std::collections::{BinaryHeap, HashMap};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 
-use levelflow_protocols::shim::{LONGEST, Shim};
-use levelflow_protocols::{Any, Protocol};
+use levelflow_laws::shim::{LONGEST, Shim};
+use levelflow_laws::{Any, Protocol};
 use levelflow_units::{Duration, Time};
 use nix::errno::Errno;
 use rand::RngExt as _;

@@ -4,8 +4,8 @@ use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 
 use hdrhistogram::Histogram;
-use levelflow_protocols::Kind;
-use levelflow_protocols::shim::{LONGEST, Shim};
+use levelflow_laws::Kind;
+use levelflow_laws::shim::{LONGEST, Shim};
 use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;

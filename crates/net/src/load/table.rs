@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-use levelflow_protocols::shim::Shim;
-use levelflow_protocols::{AnyHeader, AnyParams, Kind};
+use levelflow_laws::shim::Shim;
+use levelflow_laws::{AnyHeader, AnyParams, Kind};
 use levelflow_units::{Duration, Time};
 use serde::Serialize;
 

@@ -5,8 +5,8 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use levelflow_protocols::shim::LONGEST;
-use levelflow_protocols::{LAWS, LawInfo};
+use levelflow_laws::shim::LONGEST;
+use levelflow_laws::{LAWS, LawInfo};
 use levelflow_units::Rate;
 use noq::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use rustls::pki_types::CertificateDer;

@@ -8,8 +8,8 @@ use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
-use levelflow_protocols::Kind;
-use levelflow_protocols::shim::Shim;
+use levelflow_laws::Kind;
+use levelflow_laws::shim::Shim;
 use noq::udp::RecvMeta;
 
 use super::peer::{Peer, Ruling};

@@ -7,8 +7,8 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Weak};
 
-use levelflow_protocols::shim::{LONGEST, Shim};
-use levelflow_protocols::wire::before;
+use levelflow_laws::shim::{LONGEST, Shim};
+use levelflow_laws::wire::before;
 use levelflow_units::{Bytes, Time};
 use noq::udp::{EcnCodepoint, RecvMeta};
 

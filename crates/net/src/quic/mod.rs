@@ -54,7 +54,7 @@ mod timer;
 use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
-use levelflow_protocols::{Any, LAWS, Protocol, Signal};
+use levelflow_laws::{Any, LAWS, Protocol, Signal};
 use levelflow_sim::scenario::law_params;
 
 pub(crate) use endpoint::STREAM;

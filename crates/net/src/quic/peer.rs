@@ -5,9 +5,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
-use levelflow_protocols::journal::Role;
-use levelflow_protocols::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
-use levelflow_protocols::{AnyParams, Bottleneck, FlowInfo, Kind, SenderLaw};
+use levelflow_laws::journal::Role;
+use levelflow_laws::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
+use levelflow_laws::{AnyParams, Bottleneck, FlowInfo, Kind, SenderLaw};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use noq::udp::{RecvMeta, Transmit};
 

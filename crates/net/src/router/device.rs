@@ -2,8 +2,8 @@
 //!
 //! The queue is that of the device's own discipline; nothing here delays or drops packets.
 
-use levelflow_protocols::offload::{Offload, Words};
-use levelflow_protocols::{AnyParams, PortInfo};
+use levelflow_laws::offload::{Offload, Words};
+use levelflow_laws::{AnyParams, PortInfo};
 use levelflow_units::{Bytes, Duration, Time};
 
 use super::port::{Port, Traffic};

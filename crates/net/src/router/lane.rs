@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use levelflow_protocols::shim::{ETHERNET, IPV4, IPV6, UDP};
-use levelflow_protocols::{AnyParams, Arriving, PortInfo};
+use levelflow_laws::shim::{ETHERNET, IPV4, IPV6, UDP};
+use levelflow_laws::{AnyParams, Arriving, PortInfo};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::journal::Logging;

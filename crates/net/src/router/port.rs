@@ -1,11 +1,9 @@
 //! One output port: a law, its intervals, and what is counted for people.
 
-use levelflow_protocols::journal::{LoggedRouter, Role};
-use levelflow_protocols::offload::Words;
-use levelflow_protocols::shim::{LENGTH, Shim};
-use levelflow_protocols::{
-    Any, AnyHeader, AnyParams, AnyRouter, Arriving, Kind, PortInfo, PortView, Protocol, RouterLaw,
-};
+use levelflow_laws::journal::{LoggedRouter, Role};
+use levelflow_laws::offload::Words;
+use levelflow_laws::shim::{LENGTH, Shim};
+use levelflow_laws::{Any, AnyHeader, AnyParams, AnyRouter, Arriving, Kind, PortInfo, PortView, Protocol, RouterLaw};
 use levelflow_units::{Bytes, Duration, Time};
 use serde::Serialize;
 

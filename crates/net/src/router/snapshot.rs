@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use levelflow_protocols::{AnyRouter, RouterLaw, Signal};
+use levelflow_laws::{AnyRouter, RouterLaw, Signal};
 use levelflow_units::{Bytes, Time};
 use serde::Serialize;
 

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use levelflow_protocols::{AnyParams, PortInfo, RouterLaw};
+use levelflow_laws::{AnyParams, PortInfo, RouterLaw};
 use levelflow_units::Time;
 
 use super::meter::{LinkSample, LinkTotal, Part, Reports, Samples};

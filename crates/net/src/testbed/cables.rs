@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use levelflow_protocols::{Arriving, PortInfo, RouterLaw};
+use levelflow_laws::{Arriving, PortInfo, RouterLaw};
 use levelflow_sim::LinkSpec;
 use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
@@ -48,13 +48,7 @@ impl Lane {
     /// An idle direction; `spec` is that of its link, if the scenario has one there. It has neither queue nor law if they are
     /// the kernel's.
     #[must_use]
-    pub fn new(
-        way: &Way,
-        spec: Option<&LinkSpec<levelflow_protocols::Any>>,
-        form: Form,
-        entries: usize,
-        seed: u64,
-    ) -> Self {
+    pub fn new(way: &Way, spec: Option<&LinkSpec<levelflow_laws::Any>>, form: Form, entries: usize, seed: u64) -> Self {
         let name = spec.map_or("", |s| s.name.as_str());
         let mut queue = Settings::default();
         if let Some((rate, buffer)) = way.queue.filter(|_| form == Form::User) {

@@ -178,7 +178,7 @@ fn rate_times(rate: &Value, scale: f64) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use levelflow_protocols::SenderLaw as _;
+    use levelflow_laws::SenderLaw as _;
 
     const TWO: &str = r#"
         name = "two"
@@ -236,9 +236,9 @@ mod tests {
         assert_eq!(network.links[1].capacity.bps(), 5e6);
         assert_eq!(network.links[0].buffer, levelflow_sim::Buffer::Packets(100));
         assert_eq!(network.flows[0].packet.get(), 1000);
-        let sender = levelflow_protocols::AnySender::new(
+        let sender = levelflow_laws::AnySender::new(
             &network.flows[1].params,
-            &levelflow_protocols::FlowInfo {
+            &levelflow_laws::FlowInfo {
                 packet_size: network.flows[1].packet,
             },
         );

@@ -4,8 +4,8 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration as Span;
 
-use levelflow_protocols::shim::UDP;
-use levelflow_protocols::{Any, PortInfo};
+use levelflow_laws::shim::UDP;
+use levelflow_laws::{Any, PortInfo};
 use levelflow_sim::LinkSpec;
 use levelflow_units::{Bytes, Duration};
 use nix::sys::socket::{setsockopt, sockopt};

@@ -7,9 +7,9 @@
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
-use levelflow_protocols::offload::offloads;
-use levelflow_protocols::queue::AnyQueueParams;
-use levelflow_protocols::{Any, AnyParams};
+use levelflow_laws::aqm::AnyQueueParams;
+use levelflow_laws::offload::offloads;
+use levelflow_laws::{Any, AnyParams};
 use levelflow_sim::scenario::Resolved;
 use levelflow_sim::{Buffer, FlowSpec, LinkSpec};
 use levelflow_units::{Bytes, Duration, Rate};

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as Span;
 
-use levelflow_protocols::Kind;
-use levelflow_protocols::shim::{LONGEST, Shim};
+use levelflow_laws::Kind;
+use levelflow_laws::shim::{LONGEST, Shim};
 use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 

@@ -5,8 +5,8 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use levelflow_protocols::shim::{LONGEST, Shim};
-use levelflow_protocols::{AnyParams, Bottleneck, Kind, Opening};
+use levelflow_laws::shim::{LONGEST, Shim};
+use levelflow_laws::{AnyParams, Bottleneck, Kind, Opening};
 use levelflow_sim::CompletionRow;
 use levelflow_units::{Bytes, Duration, Time};
 

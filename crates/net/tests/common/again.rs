@@ -1,7 +1,7 @@
 //! The simulator's sizer, told what a log of `levelflow-net abs` says.
 
-use levelflow_protocols::PortInfo;
-use levelflow_protocols::sizing::{AnySizer, Load};
+use levelflow_laws::PortInfo;
+use levelflow_laws::buffers::{AnySizer, Load};
 use levelflow_sim::scenario::sizer_named;
 use levelflow_units::{Bytes, Duration, Rate};
 use serde_json::Value;

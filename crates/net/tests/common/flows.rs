@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
 use std::time::{Duration as Span, Instant};
 
+use levelflow_laws::AnyParams;
+use levelflow_laws::shim::{ETHERNET, IPV4, Shim, UDP};
 use levelflow_net::clock::{Clock, stamp};
 use levelflow_net::flow::{Receiver, Sender};
-use levelflow_protocols::AnyParams;
-use levelflow_protocols::shim::{ETHERNET, IPV4, Shim, UDP};
 use levelflow_units::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 

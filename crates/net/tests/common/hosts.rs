@@ -7,10 +7,10 @@ use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration as Span, Instant};
 
+use levelflow_laws::AnyParams;
 use levelflow_net::law;
 use levelflow_net::router::kernel;
 use levelflow_net::testbed::{End, Namespace, veth};
-use levelflow_protocols::AnyParams;
 pub use program::Guard;
 
 const SETS: [&str; 3] = ["gamma=0.95", "interval=30 ms", "initial_rate=500 kb/s"];

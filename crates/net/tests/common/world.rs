@@ -3,12 +3,12 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
+use levelflow_laws::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
+use levelflow_laws::{AnyHeader, AnyParams, Kind};
 use levelflow_net::flow::{HISTORY, Receiver, Sender};
 use levelflow_net::law;
 use levelflow_net::router::lane::{Bottleneck, Lane};
 use levelflow_net::router::queue::Buffer;
-use levelflow_protocols::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
-use levelflow_protocols::{AnyHeader, AnyParams, Kind};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 /// Bytes behind the header of an answer.

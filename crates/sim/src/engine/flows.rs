@@ -1,6 +1,6 @@
 //! The life of a flow: it arrives, opens, sends at its law's pace, waits for answers, and ends.
 
-use levelflow_protocols::{Kind, Opening, Protocol, SenderLaw};
+use levelflow_laws::{Kind, Opening, Protocol, SenderLaw};
 use levelflow_units::{Duration, Time};
 
 use super::{Entry, Sim};

@@ -1,7 +1,7 @@
 //! Memories that buffers share: whenever one sizer has decided, all of its memory is divided anew.
 
-use levelflow_protocols::Protocol;
-use levelflow_protocols::sizing::memory::{Share, divide};
+use levelflow_laws::Protocol;
+use levelflow_laws::buffers::memory::{Share, divide};
 
 use super::Sim;
 use crate::network::MemorySpec;

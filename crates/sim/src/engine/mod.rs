@@ -7,7 +7,7 @@ mod report;
 mod sessions;
 mod setup;
 
-use levelflow_protocols::{Feedback, FlowInfo, Kind, Loss, Outgoing, Protocol, RouterLaw, SenderLaw, Transport};
+use levelflow_laws::{Feedback, FlowInfo, Kind, Loss, Outgoing, Protocol, RouterLaw, SenderLaw, Transport};
 use levelflow_units::{Bytes, Duration, Time};
 
 use crate::ackdelay::AckDelay;

@@ -1,6 +1,6 @@
 //! The far end of a flow: it takes data, says when a transfer is complete, and answers.
 
-use levelflow_protocols::{Arrived, Kind, Protocol};
+use levelflow_laws::{Arrived, Kind, Protocol};
 use levelflow_units::Bytes;
 
 use super::{NO_DELAY, Sim};

@@ -1,6 +1,6 @@
 //! What a run tells: samples on a timer, and counters whose books must balance.
 
-use levelflow_protocols::{Bottleneck, Protocol, SenderLaw};
+use levelflow_laws::{Bottleneck, Protocol, SenderLaw};
 
 use super::{Entry, Sim};
 use crate::ackdelay::AckDelay;

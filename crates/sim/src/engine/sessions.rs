@@ -1,7 +1,7 @@
 //! Users who read pages: the objects of a page are flows that start together; when all are there the user thinks, then
 //! asks for the next page.
 
-use levelflow_protocols::Protocol;
+use levelflow_laws::Protocol;
 use levelflow_units::Duration;
 
 use super::Sim;

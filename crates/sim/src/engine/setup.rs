@@ -1,6 +1,6 @@
 //! What happens before time zero: routers get their phases and flow entries their paths and streams.
 
-use levelflow_protocols::{FlowInfo, Protocol, RouterLaw};
+use levelflow_laws::{FlowInfo, Protocol, RouterLaw};
 use levelflow_units::{Duration, Time};
 
 use super::{Entry, RECEIVER, Router, SENDER, Sim, Streams};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use levelflow_protocols::params::Shown;
-use levelflow_protocols::sizing::{AnySizerParams, SIZERS, sizer_params};
-use levelflow_protocols::{Any, ParamSpec, Unit};
+use levelflow_laws::buffers::{AnySizerParams, SIZERS, sizer_params};
+use levelflow_laws::params::Shown;
+use levelflow_laws::{Any, ParamSpec, Unit};
 use levelflow_units::{Bytes, Packets};
 use schemars::JsonSchema;
 use serde::de::Error as _;

@@ -1,9 +1,9 @@
 //! What Levelflow says about itself: resolved scenarios, laws, and the schema of scenario files.
 
-use levelflow_protocols::params::Shown;
-use levelflow_protocols::queue::{QUEUES, QueueInfo};
-use levelflow_protocols::sizing::SIZERS;
-use levelflow_protocols::{Any, LAWS, LawInfo, Opening, ParamSpec, Protocol, Signal, Unit};
+use levelflow_laws::aqm::{QUEUES, QueueInfo};
+use levelflow_laws::buffers::SIZERS;
+use levelflow_laws::params::Shown;
+use levelflow_laws::{Any, LAWS, LawInfo, Opening, ParamSpec, Protocol, Signal, Unit};
 use serde_json::{Map, Value, json};
 
 use super::buffers::{RULES, sized_in_force};

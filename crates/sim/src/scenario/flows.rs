@@ -1,6 +1,6 @@
 //! Flow entries: from what users write to what the simulator takes.
 
-use levelflow_protocols::{Any, AnyParams, Protocol};
+use levelflow_laws::{Any, AnyParams, Protocol};
 use levelflow_units::{Bytes, Duration, Time};
 
 use super::error::ScenarioError;

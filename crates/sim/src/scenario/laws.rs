@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use levelflow_protocols::params::{ParamError, ParamSpec, Problem, Raw, Shown};
-use levelflow_protocols::{Any, AnyParams, LAWS, LawInfo, params};
+use levelflow_laws::params::{ParamError, ParamSpec, Problem, Raw, Shown};
+use levelflow_laws::{Any, AnyParams, LAWS, LawInfo, params};
 use serde_json::Value;
 
 use super::error::{ScenarioError, unknown_key};

@@ -1,6 +1,6 @@
 //! Memories that several buffers share.
 
-use levelflow_protocols::Any;
+use levelflow_laws::Any;
 use levelflow_units::Bytes;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use levelflow_protocols::params::Shown;
-use levelflow_protocols::queue::{AnyQueueParams, QUEUES, QueueInfo, queue_params};
+use levelflow_laws::aqm::{AnyQueueParams, QUEUES, QueueInfo, queue_params};
+use levelflow_laws::params::Shown;
 use schemars::JsonSchema;
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};

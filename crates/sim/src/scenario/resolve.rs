@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use levelflow_protocols::{
+use levelflow_laws::{
     Any, AnyParams, AnyRouter, AnySender, FlowInfo, Opening, PortInfo, Protocol, RouterLaw, SenderLaw,
 };
 use levelflow_units::{Duration, Rate};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap, VecDeque};
 
 use super::error::{ScenarioError, unknown_key};
 use crate::network::LinkSpec;
-use levelflow_protocols::Any;
+use levelflow_laws::Any;
 
 /// The directed graph of a scenario.
 pub struct Topology<'a> {

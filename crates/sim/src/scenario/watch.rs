@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use levelflow_protocols::Any;
+use levelflow_laws::Any;
 
 use super::Resolved;
 use super::error::{ScenarioError, unknown_key};

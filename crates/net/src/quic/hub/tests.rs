@@ -3,7 +3,7 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use levelflow_protocols::shim::{LENGTH, LONGEST};
+use levelflow_laws::shim::{LENGTH, LONGEST};
 use levelflow_units::{Bytes, Time};
 use noq::udp::Transmit;
 use proptest::prelude::*;

@@ -1,7 +1,7 @@
 //! The router in the kernel: `bpf/router.bpf.c` stamps and counts packets as they leave a device, the law closes the intervals
 //! here.
 //!
-//! The program speaks the words of [`Offload`](levelflow_protocols::offload::Offload). Two sets of words and a byte that says
+//! The program speaks the words of [`Offload`](levelflow_laws::offload::Offload). Two sets of words and a byte that says
 //! which counts: a packet never sees half of a new set. Sums of floats can't be read as differences, so they are in two banks, and another
 //! byte says which is in use; the program turns to it under its lock, when the next packet comes.
 
@@ -12,8 +12,8 @@ mod tests;
 use aya::maps::{Array, PerCpuArray};
 use aya::programs::SchedClassifier;
 use aya::{Ebpf, EbpfLoader};
-use levelflow_protocols::offload::{Offload, Words, offloads};
-use levelflow_protocols::{AnyParams, AnyRouter, PortInfo, RouterLaw};
+use levelflow_laws::offload::{Offload, Words, offloads};
+use levelflow_laws::{AnyParams, AnyRouter, PortInfo, RouterLaw};
 use levelflow_units::Bytes;
 
 pub use hook::{Hook, attached, detach};

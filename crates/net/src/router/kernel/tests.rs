@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use aya::programs::{TestRun, TestRunOptions};
-use levelflow_protocols::shim::LENGTH;
-use levelflow_protocols::{Arriving, PortView};
+use levelflow_laws::shim::LENGTH;
+use levelflow_laws::{Arriving, PortView};
 use levelflow_units::{Duration, Rate, Time};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;

@@ -12,8 +12,10 @@
 extern crate std;
 
 pub mod aimd;
+pub mod aqm;
 pub mod bbr;
 pub mod bic;
+pub mod buffers;
 pub mod cbr;
 pub mod cubic;
 pub mod dctcp;
@@ -32,13 +34,11 @@ pub mod maxnet;
 pub mod newreno;
 pub mod offload;
 pub mod params;
-pub mod queue;
 pub mod rcp;
 mod registry;
 pub mod reno;
 pub mod scalable;
 pub mod shim;
-pub mod sizing;
 pub mod tcp;
 pub mod tfrc;
 pub mod vegas;

@@ -59,7 +59,7 @@ macro_rules! sizers {
 
         #[cfg(test)]
         mod sizers_conform {
-            $(mod $module { crate::sizing::conformance::suite!(crate::sizing::$module::$sizer); })+
+            $(mod $module { crate::buffers::conformance::suite!(crate::buffers::$module::$sizer); })+
         }
     };
 }

@@ -3,8 +3,8 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Rate};
 
 use super::{Pi, PiParams, TABLE};
+use crate::aqm::{Queue, Verdict};
 use crate::params::ParamError;
-use crate::queue::{Queue, Verdict};
 use crate::{Arriving, PortInfo, PortView};
 
 fn try_params(changes: &[(&str, f64)]) -> Result<PiParams, ParamError> {

@@ -3,8 +3,8 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{TABLE, VirtualQueue};
+use crate::aqm::{Queue, Verdict};
 use crate::law::{Arriving, PortInfo};
-use crate::queue::{Queue, Verdict};
 
 /// 1000 packets a second.
 const C: f64 = 8e6;

@@ -15,23 +15,23 @@ macro_rules! suite {
     ($sizer:ty) => {
         #[test]
         fn the_table_is_well_formed() {
-            crate::sizing::conformance::table::<$sizer>();
+            crate::buffers::conformance::table::<$sizer>();
         }
         #[test]
         fn parameters_outside_their_range_are_refused() {
-            crate::conformance::ranges(<$sizer as crate::sizing::Sizer>::INFO.params);
+            crate::conformance::ranges(<$sizer as crate::buffers::Sizer>::INFO.params);
         }
         #[test]
         fn any_load_leaves_room_for_a_packet_and_an_end_to_the_buffer() {
-            crate::sizing::conformance::bounded::<$sizer>();
+            crate::buffers::conformance::bounded::<$sizer>();
         }
         #[test]
         fn a_sizer_held_at_a_least_size_leaves_it_at_once() {
-            crate::sizing::conformance::held::<$sizer>();
+            crate::buffers::conformance::held::<$sizer>();
         }
         #[test]
         fn a_replayed_sizer_ends_in_the_same_state() {
-            crate::sizing::conformance::replay::<$sizer>();
+            crate::buffers::conformance::replay::<$sizer>();
         }
     };
 }

@@ -16,23 +16,23 @@ macro_rules! suite {
     ($queue:ty) => {
         #[test]
         fn the_table_is_well_formed() {
-            crate::queue::conformance::table::<$queue>();
+            crate::aqm::conformance::table::<$queue>();
         }
         #[test]
         fn parameters_outside_their_range_are_refused() {
-            crate::conformance::ranges(<$queue as crate::queue::Queue>::INFO.params);
+            crate::conformance::ranges(<$queue as crate::aqm::Queue>::INFO.params);
         }
         #[test]
         fn any_parameters_in_range_keep_the_signal_a_number() {
-            crate::queue::conformance::corners::<$queue>();
+            crate::aqm::conformance::corners::<$queue>();
         }
         #[test]
         fn a_replayed_queue_ends_in_the_same_state() {
-            crate::queue::conformance::replay::<$queue>();
+            crate::aqm::conformance::replay::<$queue>();
         }
         #[test]
         fn an_idle_queue_passes_packets() {
-            crate::queue::conformance::idle::<$queue>();
+            crate::aqm::conformance::idle::<$queue>();
         }
     };
 }

@@ -103,7 +103,7 @@ macro_rules! queues {
 
         #[cfg(test)]
         mod queues_conform {
-            $(mod $module { crate::queue::conformance::suite!(crate::queue::$module::$queue); })+
+            $(mod $module { crate::aqm::conformance::suite!(crate::aqm::$module::$queue); })+
         }
     };
 }

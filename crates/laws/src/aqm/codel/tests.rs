@@ -5,8 +5,8 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::collection::vec as list;
 
 use super::{Codel, CodelParams, TABLE};
+use crate::aqm::{Queue, Verdict};
 use crate::conformance::check;
-use crate::queue::{Queue, Verdict};
 use crate::{Arriving, PortInfo, PortView};
 
 const PACKET: Bytes = Bytes::new(1000);

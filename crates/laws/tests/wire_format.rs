@@ -1,13 +1,13 @@
 //! The tables of `docs/reference/wire-format.md` beside the code.
 
-use levelflow_protocols::emkc::EmkcHeader;
-use levelflow_protocols::emkc_avq::EmkcAvqHeader;
-use levelflow_protocols::kelly::KellyHeader;
-use levelflow_protocols::maxnet::MaxNetHeader;
-use levelflow_protocols::rcp::RcpHeader;
-use levelflow_protocols::shim::{LENGTH, MAGIC, Shim};
-use levelflow_protocols::xcp::XcpHeader;
-use levelflow_protocols::{Header, Kind, LAWS, jetmax};
+use levelflow_laws::emkc::EmkcHeader;
+use levelflow_laws::emkc_avq::EmkcAvqHeader;
+use levelflow_laws::kelly::KellyHeader;
+use levelflow_laws::maxnet::MaxNetHeader;
+use levelflow_laws::rcp::RcpHeader;
+use levelflow_laws::shim::{LENGTH, MAGIC, Shim};
+use levelflow_laws::xcp::XcpHeader;
+use levelflow_laws::{Header, Kind, LAWS, jetmax};
 
 const PAGE: &str = include_str!("../../../docs/reference/wire-format.md");
 

@@ -3,8 +3,8 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Rate, Time};
 
 use super::{Red, RedParams, TABLE};
+use crate::aqm::{Queue, Verdict};
 use crate::params::ParamError;
-use crate::queue::{Queue, Verdict};
 use crate::{Arriving, PortInfo};
 
 const PACKET: Bytes = Bytes::new(1000);

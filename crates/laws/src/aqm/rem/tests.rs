@@ -3,7 +3,7 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Rate};
 
 use super::{Rem, RemParams, TABLE};
-use crate::queue::{Queue, Verdict};
+use crate::aqm::{Queue, Verdict};
 use crate::{Arriving, PortInfo, PortView};
 
 fn params() -> RemParams {
