@@ -39,7 +39,7 @@ def test_every_scenario_validates(path):
     [
         (["duratoin"], "1 s"),
         (["link", 0, "capcity"], "1 Mb/s"),
-        (["link", 0, "capacity"], "10 Mbps"),
+        (["link", 0, "capacity"], "10 MB/s"),
         (["flow", 0, "strat"], "1 s"),
         (["flow", 0, "law"], "rpc"),
         (["flow", 0, "law"], {"rcp": {"alhpa": 0.4}}),

@@ -119,8 +119,8 @@ fn quantities_need_their_unit_and_a_sane_value() {
         &["link 1 (A->B), capacity", "-1 Mb/s", "has a sign", "kb/s"],
     );
     refused(
-        &[("/link/0/capacity", json!("1 Mbps"))],
-        &["link 1 (A->B), capacity", "1 Mbps", "Mb/s"],
+        &[("/link/0/capacity", json!("1 MB/s"))],
+        &["link 1 (A->B), capacity", "1 MB/s", "Mb/s"],
     );
     refused(
         &[("/link/0/capacity", json!("0 b/s"))],

@@ -154,6 +154,8 @@ impl Quantity for Bytes {
         most: "2^64 - 1 B",
         base: "bytes",
         units: BYTE_UNITS,
+        aliases: &[],
+        pitfalls: &[],
     };
 }
 
@@ -164,6 +166,8 @@ impl Quantity for Packets {
         most: "2^64 - 1 packets",
         base: "packets",
         units: &[Unit::new("packets", 1), Unit::new("packet", 1)],
+        aliases: &[],
+        pitfalls: &[],
     };
 }
 

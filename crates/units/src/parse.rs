@@ -28,6 +28,10 @@ pub(crate) struct Kind {
     pub(crate) most: &'static str,
     pub(crate) base: &'static str,
     pub(crate) units: &'static [Unit],
+    /// Other ways to write a unit, each with the symbol that it stands for.
+    pub(crate) aliases: &'static [(&'static str, &'static str)],
+    /// Units that are near, but not of this kind, and what to say of them.
+    pub(crate) pitfalls: &'static [(&'static str, &'static str)],
 }
 
 /// A type that is written as a number and a unit.
@@ -38,6 +42,10 @@ pub(crate) trait Quantity {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Problem {
     Malformed,
+    /// The unit is known, but written otherwise.
+    Spelling(&'static str),
+    /// The unit measures something else.
+    Pitfall(&'static str),
     NoUnit,
     Signed,
     TooManyDigits,
@@ -93,13 +101,29 @@ impl Kind {
         if symbol.is_empty() {
             return Err(Problem::NoUnit);
         }
-        let unit = self
-            .units
-            .iter()
-            .find(|unit| unit.symbol == symbol)
-            .ok_or(Problem::Malformed)?;
-        number.mantissa *= u128::from(unit.factor);
+        number.mantissa *= u128::from(self.unit(symbol)?.factor);
         Ok(number)
+    }
+
+    /// The unit of this symbol, or of another way to write it.
+    fn unit(&self, written: &str) -> Result<&'static Unit, Problem> {
+        let alias = self.aliases.iter().find(|(other, _)| *other == written);
+        let symbol = alias.map_or(written, |(_, symbol)| symbol);
+        let units = self.units;
+        if let Some(unit) = units.iter().find(|unit| unit.symbol == symbol) {
+            return Ok(unit);
+        }
+        if let Some((_, advice)) = self.pitfalls.iter().find(|(unit, _)| *unit == written) {
+            return Err(Problem::Pitfall(advice));
+        }
+        let same = |unit: &str| unit.eq_ignore_ascii_case(written);
+        let spelled = self
+            .aliases
+            .iter()
+            .find(|(other, _)| same(other))
+            .map(|(_, symbol)| *symbol);
+        let spelled = spelled.or_else(|| units.iter().map(|unit| unit.symbol).find(|symbol| same(symbol)));
+        Err(spelled.map_or(Problem::Malformed, Problem::Spelling))
     }
 
     fn error(&'static self, text: &str, problem: Problem) -> ParseError {
@@ -215,6 +239,8 @@ impl fmt::Display for ParseError {
         write!(f, "{} ", self.excerpt)?;
         match self.problem {
             Problem::Malformed => write!(f, "is not {}", kind.name),
+            Problem::Spelling(symbol) => write!(f, "has a unit that is written {symbol}"),
+            Problem::Pitfall(advice) => f.write_str(advice),
             Problem::NoUnit => f.write_str("has no unit"),
             Problem::Signed => write!(f, "has a sign, and {} has none", kind.name),
             Problem::TooManyDigits => write!(f, "has more than {MAX_DIGITS} significant digits"),

@@ -79,6 +79,38 @@ impl Frequency {
     }
 }
 
+/// The other ways in which people write rates; `kbit` to `Tbit` are those of `tc`.
+const RATE_ALIASES: &[(&str, &str)] = &[
+    ("bit/s", "b/s"),
+    ("kbit/s", "kb/s"),
+    ("Mbit/s", "Mb/s"),
+    ("Gbit/s", "Gb/s"),
+    ("Tbit/s", "Tb/s"),
+    ("bps", "b/s"),
+    ("kbps", "kb/s"),
+    ("Mbps", "Mb/s"),
+    ("Gbps", "Gb/s"),
+    ("Tbps", "Tb/s"),
+    ("kbit", "kb/s"),
+    ("mbit", "Mb/s"),
+    ("gbit", "Gb/s"),
+    ("tbit", "Tb/s"),
+    ("Mbit", "Mb/s"),
+    ("Gbit", "Gb/s"),
+    ("Tbit", "Tb/s"),
+];
+
+/// Bytes per second; in small letters, `mbps` is that of `tc`.
+const RATE_PITFALLS: &[(&str, &str)] = &[
+    ("B/s", "counts bytes, and a rate counts bits: 1 B/s is 8 b/s"),
+    ("kB/s", "counts bytes, and a rate counts bits: 1 kB/s is 8 kb/s"),
+    ("MB/s", "counts bytes, and a rate counts bits: 1 MB/s is 8 Mb/s"),
+    ("GB/s", "counts bytes, and a rate counts bits: 1 GB/s is 8 Gb/s"),
+    ("TB/s", "counts bytes, and a rate counts bits: 1 TB/s is 8 Tb/s"),
+    ("mbps", "may mean bits or, as in tc, bytes: write Mb/s for bits"),
+    ("gbps", "may mean bits or, as in tc, bytes: write Gb/s for bits"),
+];
+
 impl Quantity for Rate {
     const KIND: Kind = Kind {
         name: "a rate",
@@ -92,6 +124,8 @@ impl Quantity for Rate {
             Unit::new("Gb/s", 1_000_000_000),
             Unit::new("Tb/s", 1_000_000_000_000),
         ],
+        aliases: RATE_ALIASES,
+        pitfalls: RATE_PITFALLS,
     };
 }
 
@@ -102,6 +136,8 @@ impl Quantity for Frequency {
         most: "1.7976931348623157e308 /s",
         base: "/s",
         units: &[Unit::new("/s", 1)],
+        aliases: &[],
+        pitfalls: &[],
     };
 }
 

@@ -12,7 +12,12 @@ use crate::parse::{Kind, Quantity};
 use crate::{Bytes, Duration, Frequency, Packets, Rate, Time};
 
 fn schema(kind: &Kind) -> Schema {
-    let symbols: Vec<&str> = kind.units.iter().map(|unit| unit.symbol).collect();
+    let symbols: Vec<&str> = kind
+        .units
+        .iter()
+        .map(|unit| unit.symbol)
+        .chain(kind.aliases.iter().map(|(alias, _)| *alias))
+        .collect();
     let symbols = symbols.join("|");
     json_schema!({
         "type": "string",

@@ -279,6 +279,42 @@ mod serde_form {
     }
 }
 
+#[test]
+fn units_are_read_as_people_write_them() {
+    for text in [
+        "10 Mbit/s",
+        "10Mbit/s",
+        "10 Mbps",
+        "10mbit",
+        "10 Mbit",
+        "10000 kbps",
+        "0.01 Gbps",
+        "10000000 bit/s",
+    ] {
+        assert_eq!(text.parse::<Rate>(), Ok(Rate::new(1e7).unwrap()), "{text}");
+    }
+    for text in ["7 us", "7 \u{b5}s", "7\u{3bc}s"] {
+        assert_eq!(text.parse(), Ok(Duration::from_us(7)), "{text}");
+    }
+}
+
+#[test]
+fn units_that_may_mean_something_else_are_refused_with_a_hint() {
+    let said = |text: &str| text.parse::<Rate>().unwrap_err().to_string();
+    assert!(said("10 MB/s").starts_with("\"10 MB/s\" counts bytes, and a rate counts bits: 1 MB/s is 8 Mb/s; "));
+    assert!(said("10 mbps").contains("may mean bits or, as in tc, bytes: write Mb/s for bits"));
+    assert!(said("10 mb/s").contains("has a unit that is written Mb/s; "));
+    assert!(said("10 MBIT/S").contains("has a unit that is written Mb/s; "));
+    assert!(said("10 furlongs").contains("is not a rate; "));
+    assert!(
+        "7 MS"
+            .parse::<Duration>()
+            .unwrap_err()
+            .to_string()
+            .contains("written ms")
+    );
+}
+
 #[cfg(feature = "schemars")]
 mod json_schema {
     use super::*;

@@ -24,6 +24,9 @@ const UNITS: &[Unit] = &[
     Unit::new("h", PS_PER_H),
 ];
 
+/// With the micro sign, and with the Greek letter that looks like it.
+const ALIASES: &[(&str, &str)] = &[("\u{b5}s", "us"), ("\u{3bc}s", "us")];
+
 /// A point in time: picoseconds since the start of a run, up to about 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Time(u64);
@@ -238,6 +241,8 @@ impl Quantity for Duration {
         most: "about 213 days",
         base: "picoseconds",
         units: UNITS,
+        aliases: ALIASES,
+        pitfalls: &[],
     };
 }
 
@@ -248,6 +253,8 @@ impl Quantity for Time {
         most: "about 213 days",
         base: "picoseconds",
         units: UNITS,
+        aliases: ALIASES,
+        pitfalls: &[],
     };
 }
 
