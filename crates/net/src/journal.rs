@@ -14,6 +14,9 @@ use levelflow_laws::{LAWS, LawInfo};
 
 use crate::Error;
 
+/// A flow of which such a log can be kept.
+pub type Sender = levelflow_transport::Sender<Journal>;
+
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 
 /// A log file that instances of laws share; clones write to the same file.

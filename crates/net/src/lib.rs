@@ -9,7 +9,6 @@ pub mod cli;
 pub mod clock;
 pub mod copy;
 mod error;
-pub mod flow;
 pub mod journal;
 pub mod law;
 pub mod link;

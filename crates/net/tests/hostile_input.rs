@@ -11,8 +11,8 @@ use std::time::{Duration as Span, Instant};
 
 use hosts::{Guard, Hosts, after, net, params, router};
 use levelflow_laws::shim::{LENGTH, Shim};
-use levelflow_net::flow::Receiver;
 use levelflow_net::router::port::{self, Class};
+use levelflow_transport::Receiver;
 use levelflow_units::Bytes;
 use serde_json::Value;
 
@@ -51,7 +51,7 @@ impl Noise {
 
 /// A packet of JetMax as a sender writes it.
 fn good() -> Vec<u8> {
-    let mut sender = levelflow_net::flow::Sender::new(params(), Bytes::new(300), 7);
+    let mut sender = levelflow_net::journal::Sender::new(params(), Bytes::new(300), 7);
     let mut wire = vec![5; 258];
     let kind = sender.next_kind();
     sender.stamp(levelflow_units::Time::ZERO, 1, kind, Bytes::new(300), &mut wire);

@@ -7,7 +7,8 @@ mod world;
 use std::sync::OnceLock;
 
 use levelflow_laws::AnyHeader;
-use levelflow_net::flow::{Counters, Sender};
+use levelflow_net::journal::Sender;
+use levelflow_transport::Counters;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;

@@ -6,8 +6,9 @@ use levelflow_laws::{AnyParams, FlowInfo, Kind};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use rand::RngExt as _;
 
-use crate::flow::{Answer, Sender};
 use crate::journal::Journal;
+use crate::journal::Sender;
+use levelflow_transport::Answer;
 
 /// What to send.
 #[derive(Debug, Clone)]

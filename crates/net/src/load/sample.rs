@@ -15,7 +15,7 @@ use serde::Serialize;
 use super::flows::Flow;
 use super::send::Progress;
 use crate::Error;
-use crate::flow::Counters;
+use levelflow_transport::Counters;
 
 /// A file of samples.
 #[derive(Debug)]

@@ -16,9 +16,9 @@ use super::flows::{Flow, Plan};
 use super::{ask_for_marks, overhead, udp};
 use crate::batch::{Batch, IN_TURN, MOST};
 use crate::clock::{Clock, ready, stamp};
-use crate::flow::HISTORY;
 use crate::router::stop::Stop;
 use crate::{Error, sys};
+use levelflow_transport::HISTORY;
 
 /// Longest wait.
 const NAP: Duration = Duration::from_ms(100);

@@ -14,9 +14,9 @@ use super::table::{Arriving, Counts, Table};
 use super::{overhead, udp};
 use crate::batch::{Batch, IN_TURN, MOST, Origin};
 use crate::clock::{Clock, ready, span, stamp};
-use crate::flow::HISTORY;
 use crate::router::stop::Stop;
 use crate::{Error, sys};
+use levelflow_transport::HISTORY;
 
 /// Longest delay that is told from others, ns.
 const LONGEST_DELAY: u64 = 60_000_000_000;

@@ -8,8 +8,8 @@ use levelflow_laws::{AnyHeader, AnyParams, Kind};
 use levelflow_units::{Duration, Time};
 use serde::Serialize;
 
-use crate::flow::{Order, Receiver};
 use crate::law;
+use levelflow_transport::{Order, Receiver};
 
 /// Most flows that are known at a time.
 pub const MOST: usize = 1 << 16;

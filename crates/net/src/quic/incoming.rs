@@ -15,7 +15,7 @@ use noq::udp::{EcnCodepoint, RecvMeta};
 use super::hub::{Entry, Flows};
 use super::peer::{IDLE, Peer};
 use crate::clock::stamp;
-use crate::flow::Receiver;
+use levelflow_transport::Receiver;
 
 /// Flows of one peer whose receivers are kept. More are answered, too, but nothing is remembered of them.
 const MOST_FLOWS: usize = 16;

@@ -18,9 +18,10 @@ use super::judge::{Control, Judge};
 use super::socket::Core;
 use super::timer::Job;
 use crate::clock::{span, stamp};
-use crate::flow::{Counters, Sender};
 use crate::journal::Journal;
+use crate::journal::Sender;
 use crate::load::overhead;
+use levelflow_transport::Counters;
 
 /// Datagrams from this size on are data, which the law rates and routers see; smaller ones acknowledge and control.
 pub(super) const DATA: usize = 600;

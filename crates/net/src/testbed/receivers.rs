@@ -13,8 +13,8 @@ use rustix::event::{PollFd, PollFlags};
 
 use super::meter::{Part, ReceivedTotal, Reports, Samples};
 use crate::clock::{self, Clock};
-use crate::flow::Receiver;
 use crate::{Error, sys};
+use levelflow_transport::Receiver;
 
 /// Sleep at most so long, so that the end is seen.
 const NAP: Span = Span::from_millis(20);

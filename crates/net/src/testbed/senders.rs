@@ -15,7 +15,7 @@ use rustix::event::{PollFd, PollFlags};
 use super::meter::{EntrySample, Part, Reports, Samples, SentTotal};
 use super::schedule::Launch;
 use crate::clock::{self, Clock};
-use crate::flow::Sender;
+use crate::journal::Sender;
 use crate::{Error, sys};
 
 const LARGEST: usize = 1514;

@@ -7,7 +7,8 @@ use std::time::{Duration as Span, Instant};
 use levelflow_laws::AnyParams;
 use levelflow_laws::shim::{ETHERNET, IPV4, Shim, UDP};
 use levelflow_net::clock::{Clock, stamp};
-use levelflow_net::flow::{Receiver, Sender};
+use levelflow_net::journal::Sender;
+use levelflow_transport::Receiver;
 use levelflow_units::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 

@@ -5,10 +5,11 @@ use std::collections::BinaryHeap;
 
 use levelflow_laws::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
 use levelflow_laws::{AnyHeader, AnyParams, Kind};
-use levelflow_net::flow::{HISTORY, Receiver, Sender};
+use levelflow_net::journal::Sender;
 use levelflow_net::law;
 use levelflow_net::router::lane::{Bottleneck, Lane};
 use levelflow_net::router::queue::Buffer;
+use levelflow_transport::{HISTORY, Receiver};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 /// Bytes behind the header of an answer.

@@ -10,7 +10,8 @@ use proptest::prelude::*;
 
 use super::super::incoming::Incoming;
 use super::*;
-use crate::flow::{Receiver, Sender};
+use crate::journal::Sender;
+use levelflow_transport::Receiver;
 
 const LAWS: [&str; 5] = ["jetmax", "emkc", "rcp", "maxnet", "xcp"];
 

@@ -1,19 +1,30 @@
 //! Flows over a bottleneck in virtual time, with a router of the law in the middle, or none.
 
 use std::cmp::Reverse;
-use std::collections::{BTreeMap, BinaryHeap};
+use std::collections::BinaryHeap;
 
+use levelflow_laws::journal::Sink;
 use levelflow_laws::shim::{LENGTH, LONGEST, Shim};
 use levelflow_laws::{AnyHeader, AnyParams, AnyRouter, Arriving, Kind, LAWS, PortInfo, PortView, RouterLaw, SenderLaw};
-use levelflow_sim::scenario::law_params;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::{HISTORY, Receiver, Refused, Sender};
+use crate::receiver::default_params;
+use crate::{HISTORY, Receiver, Refused};
+
+type Sender = crate::Sender<NoLog>;
+
+/// Senders here have no log.
+#[derive(Debug)]
+struct NoLog;
+
+impl Sink for NoLog {
+    fn write(&mut self, _record: &[u8]) {}
+}
 
 const PACKET: Bytes = Bytes::new(1250);
 
 fn params(law: &str) -> AnyParams {
-    law_params(law, &BTreeMap::new()).unwrap()
+    default_params(LAWS.iter().find(|info| info.name == law).unwrap()).unwrap()
 }
 
 fn rate(text: &str) -> Rate {

@@ -6,7 +6,7 @@ use levelflow_laws::wire::before;
 use levelflow_laws::{Delivery, Kind};
 use levelflow_units::{Bytes, Duration, Time};
 
-use super::Refused;
+use crate::Refused;
 
 /// A packet counts as lost once this many sent after it have been answered (RFC 5681's three duplicates).
 const REORDERING: u32 = 3;

@@ -1,6 +1,6 @@
 //! The sending end of a flow.
 
-use levelflow_laws::journal::{Log, LoggedSender};
+use levelflow_laws::journal::{Log, LoggedSender, Sink};
 use levelflow_laws::shim::{LENGTH, Shim};
 use levelflow_laws::{
     Any, AnyHeader, AnyParams, AnySender, Bottleneck, Feedback, FlowInfo, Kind, Loss, Opening, Outgoing, Protocol,
@@ -8,12 +8,11 @@ use levelflow_laws::{
 };
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::believe::routed;
-use super::rtt::Rtt;
-use super::silence::stretched;
-use super::track::{LostPacket, Track};
-use super::{Refusals, Refused};
-use crate::journal::Journal;
+use crate::believe::routed;
+use crate::rtt::Rtt;
+use crate::silence::stretched;
+use crate::track::{LostPacket, Track};
+use crate::{Refusals, Refused};
 
 /// An opening packet is sent again after this long, doubled at each retry.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
@@ -77,12 +76,12 @@ enum Phase {
 
 /// One flow under a law: numbers, pace, losses, and what to believe. It has no clock and no socket.
 ///
-/// `now` is [`Clock::now`](crate::clock::Clock::now) and never goes back; stamps are [`clock::stamp`](crate::clock::stamp).
+/// `now` never goes back; stamps are nanoseconds by a clock of the host's that may jump.
 #[derive(Debug)]
-pub struct Sender {
+pub struct Sender<S: Sink> {
     params: AnyParams,
     transport: Transport,
-    law: LoggedSender<Journal>,
+    law: LoggedSender<S>,
     packet: Bytes,
     flow: u32,
     max_rate: Rate,
@@ -98,7 +97,7 @@ pub struct Sender {
     counters: Counters,
 }
 
-impl Sender {
+impl<S: Sink> Sender<S> {
     /// A flow with packets of up to `packet` bytes on the wire, and a random number by which its answers know it.
     #[must_use]
     pub fn new(params: AnyParams, packet: Bytes, flow: u32) -> Self {
@@ -135,7 +134,7 @@ impl Sender {
 
     /// Before the first packet: writes down what the law is told. The log was started with the same parameters and packets.
     #[must_use]
-    pub fn with_log(mut self, log: Log<Journal>) -> Self {
+    pub fn with_log(mut self, log: Log<S>) -> Self {
         let info = FlowInfo {
             packet_size: self.packet,
         };

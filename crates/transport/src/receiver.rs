@@ -1,14 +1,11 @@
 //! The receiving end of a flow: what it answers, and what it has seen.
 
-use std::collections::BTreeMap;
-
 use levelflow_laws::shim::{LENGTH, Shim};
 use levelflow_laws::wire::before;
-use levelflow_laws::{Any, AnyHeader, AnyParams, AnyReceiver, Arrived, Kind, LAWS, Protocol};
-use levelflow_sim::scenario::law_params;
+use levelflow_laws::{Any, AnyHeader, AnyParams, AnyReceiver, Arrived, Kind, LAWS, LawInfo, Protocol};
 use levelflow_units::{Bytes, Time};
 
-use super::Refused;
+use crate::Refused;
 
 /// Length of the history that `recv` puts behind the header of an answer, bytes.
 pub const HISTORY: usize = 16;
@@ -44,7 +41,7 @@ impl Receiver {
     pub fn new(law: u8) -> Option<Self> {
         let law_of = |number| {
             let info = LAWS.iter().find(|l| l.number == number)?;
-            law_params(info.name, &BTreeMap::new()).ok()
+            default_params(info)
         };
         let receiver = match law {
             0 => None,
@@ -133,6 +130,12 @@ impl Receiver {
         answer.encode(out);
         Ok(LENGTH + length)
     }
+}
+
+/// The parameters of a law, all at their defaults.
+pub(super) fn default_params(law: &LawInfo) -> Option<AnyParams> {
+    let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
+    levelflow_laws::params(law.name, &values).ok()
 }
 
 #[cfg(test)]
