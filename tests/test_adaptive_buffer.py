@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from levelflow.theory.adaptive_buffer import (
+from levelflow.theory.errors import ParameterError
+from levelflow.theory.queues.buffers import adaptive_drop_tail, largest_gain
+from zhang_models.adaptive_buffer import (
     Plant,
     Settings,
     damping_factor,
@@ -20,8 +22,6 @@ from levelflow.theory.adaptive_buffer import (
     utilisation_controller,
     utilisation_gradient,
 )
-from levelflow.theory.buffers import adaptive_drop_tail, largest_gain
-from levelflow.theory.errors import ParameterError
 
 UNIT = st.floats(0, 1)
 

@@ -4,7 +4,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levelflow.theory.assignment import (
+from levelflow.theory.errors import ParameterError
+from levelflow.theory.networks.assignment import (
     AssignmentError,
     InconsistentError,
     assign,
@@ -17,9 +18,8 @@ from levelflow.theory.assignment import (
     spectral_radius,
     spectrum,
 )
-from levelflow.theory.errors import ParameterError
-from levelflow.theory.maxmin import bottlenecks, maxmin, unfairness
-from levelflow.theory.network import CapacityError, RouteError
+from levelflow.theory.networks.maxmin import bottlenecks, maxmin, unfairness
+from levelflow.theory.networks.routes import CapacityError, RouteError
 from levelflow.theory.pictures.graphs import dependency_graph
 
 FIG_30 = assign([[0, 1], [1], [1, 2], [2]], [0, 1, 1, 2])

@@ -5,7 +5,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levelflow.theory.assignment import (
+from levelflow.theory.errors import ParameterError
+from levelflow.theory.laws import emkc
+from levelflow.theory.networks.assignment import (
     AssignmentError,
     InconsistentError,
     assign,
@@ -15,10 +17,9 @@ from levelflow.theory.assignment import (
     settle,
     spectral_radius,
 )
-from levelflow.theory.errors import ParameterError
-from levelflow.theory.laws import emkc, jetmax_choice, mkc_network
-from levelflow.theory.laws.paths import paths, scattered
-from levelflow.theory.maxmin import bottlenecks, maxmin
+from levelflow.theory.networks.maxmin import bottlenecks, maxmin
+from levelflow.theory.networks.paths import paths, scattered
+from zhang_models import jetmax_choice, mkc_network
 
 SEEDS = st.integers(0, 2**32)
 

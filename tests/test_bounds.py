@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from levelflow import Scenario
-from levelflow.theory.bounds import bounds, fct_bound, slowdowns
+from levelflow.theory.queues.bounds import bounds, fct_bound, slowdowns
 
 NETWORK = {
     "links": [

@@ -34,8 +34,8 @@ from levelflow.sizing import (
     compare,
     with_buffer,
 )
-from levelflow.theory import buffers
 from levelflow.theory.errors import TheoryError
+from levelflow.theory.queues import buffers
 from levelflow.workers import Workers
 
 LINK = "A->B"

@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from levelflow.theory.buffers import (
+from levelflow.theory.errors import ParameterError
+from levelflow.theory.queues.buffers import (
     adaptive_drop_tail,
     avrachenkov,
     bscl,
@@ -19,7 +20,6 @@ from levelflow.theory.buffers import (
     stanford,
     window_at_loss,
 )
-from levelflow.theory.errors import ParameterError
 
 PIPES, FLOWS, SHARES = st.floats(1, 1e6), st.integers(1, 10_000), st.floats(1e-4, 1)
 

@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from levelflow.theory import checked
+from levelflow.theory import validate as checked
 from levelflow.theory.errors import ParameterError
 
 NUMBERS = st.floats(width=32) | st.integers(-5, 5)

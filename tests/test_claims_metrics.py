@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from levelflow.claims.metrics import completions, grid, last_stable, onset, queues, rates, series
-from levelflow.theory.sharing import fct_processor_sharing
+from levelflow.theory.queues.sharing import fct_processor_sharing
 
 T = np.arange(1, 101) / 10  # 0.1 s .. 10 s
 

@@ -11,10 +11,10 @@ from typer.testing import CliRunner
 from levelflow.cli import app
 from levelflow.cli.theory import app as theory
 from levelflow.theory import regions
-from levelflow.theory.delays import is_stable
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.laws import emkc_avq, rcp
-from levelflow.theory.laws.maxnet_stability import Compensator, boundary, link_loop, unstable_roots
+from levelflow.theory.laws.shared.maxnet_stability import Compensator, boundary, link_loop, unstable_roots
+from levelflow.theory.stability.delays import is_stable
 
 cli = CliRunner()
 C = 1e6

@@ -9,11 +9,11 @@ from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 from test_utility import incidence
 
-from levelflow.theory.assignment import random_routes
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.marking import excess_paid
-from levelflow.theory.network import CapacityError, RouteError
-from levelflow.theory.utility import UtilityError, optimum, optimum_of
+from levelflow.theory.networks.assignment import random_routes
+from levelflow.theory.networks.routes import CapacityError, RouteError
+from levelflow.theory.networks.utility import UtilityError, optimum, optimum_of
+from levelflow.theory.queues.marking import excess_paid
 
 SEEDS = st.integers(0, 2**32)
 

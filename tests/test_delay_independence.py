@@ -7,12 +7,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levelflow.theory.delay_batches import are_stable, experiment, largest_modulus
-from levelflow.theory.delay_independence import conditions, delay_margin, independence, worst_turn
-from levelflow.theory.delays import is_stable, roots, stability
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.matrices import MatrixError, spectral_radius
-from levelflow.theory.scaled_norm import scaled_norm
+from levelflow.theory.stability.delay_batches import are_stable, experiment, largest_modulus
+from levelflow.theory.stability.delay_independence import conditions, delay_margin, independence, worst_turn
+from levelflow.theory.stability.delays import is_stable, roots, stability
+from levelflow.theory.stability.matrices import MatrixError, spectral_radius
+from levelflow.theory.stability.scaled_norm import scaled_norm
 
 
 @given(st.integers(0, 10**6), st.integers(1, 5), st.booleans())

@@ -7,11 +7,19 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levelflow.theory import delays as theory
-from levelflow.theory.delays import critical_delay, critical_gain, directional, is_stable, kelly_roots, roots, stability
-from levelflow.theory.equations import iterate
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.matrices import MatrixError
+from levelflow.theory.stability import delays as theory
+from levelflow.theory.stability.delays import (
+    critical_delay,
+    critical_gain,
+    directional,
+    is_stable,
+    kelly_roots,
+    roots,
+    stability,
+)
+from levelflow.theory.stability.equations import iterate
+from levelflow.theory.stability.matrices import MatrixError
 
 
 def draw(seed, size, longest=20, spread=1.0):

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from levelflow.theory.equations import integrate, iterate
 from levelflow.theory.errors import ParameterError
+from levelflow.theory.stability.equations import integrate, iterate
 
 
 def test_a_delayed_decay_is_that_of_the_method_of_steps():

@@ -7,13 +7,13 @@ from hypothesis import strategies as st
 
 from levelflow import Scenario
 from levelflow.theory import equilibrium
-from levelflow.theory.assignment import bottleneck_sets, random_routes
+from levelflow.theory.competition import competition, listed
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.laws import emkc, emkc_avq, jetmax, kelly, ks, maxnet, xcp
-from levelflow.theory.laws.paths import scattered
-from levelflow.theory.maxmin import maxmin
+from levelflow.theory.networks.assignment import bottleneck_sets, random_routes
+from levelflow.theory.networks.maxmin import maxmin
+from levelflow.theory.networks.paths import scattered
 from levelflow.theory.references import RESTS, resting
-from levelflow.theory.scenarios import competition, listed
 
 SEEDS = st.integers(0, 2**32)
 SOME = settings(max_examples=40, deadline=None)

@@ -221,7 +221,7 @@ def test_a_path_of_more_links_than_steps_asks_for_smaller_ones():
 
 
 def _defaults(table):
-    from levelflow.theory.fluid.scenario import _value
+    from levelflow.theory.fluid.conversion import _value
 
     return lambda known: {
         row["name"]: _value(row["default"], known[row["name"]]) for row in table if row["name"] in known

@@ -7,13 +7,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levelflow.theory.equations import integrate
+from kunniyur_models.fluid import Network, nash, random_network, random_windows, run, run_adaptive
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.fluid import FluidError
-from levelflow.theory.fluid.ks import Network, nash, random_network, random_windows, run, run_adaptive
 from levelflow.theory.laws.ks import Users, best, rest_rate
-from levelflow.theory.marking import alone_on_a_link, marking_levels
-from levelflow.theory.network import CapacityError, RouteError
+from levelflow.theory.networks.routes import CapacityError, RouteError
+from levelflow.theory.queues.marking import alone_on_a_link, marking_levels
+from levelflow.theory.stability.equations import integrate
 
 CONTROLS = ("rate", "window", "blind window")
 CHAIN = [[0, 1, 2], [0], [1], [2]]

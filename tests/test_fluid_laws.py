@@ -6,8 +6,8 @@ import pytest
 from levelflow.theory.fluid import Flow, Link, Network, simulate
 from levelflow.theory.fluid.rates import loss_rate, packets_per_rtt
 from levelflow.theory.laws import emkc, maxnet, xcp
-from levelflow.theory.maxmin import maxmin
-from levelflow.theory.utility import optimum
+from levelflow.theory.networks.maxmin import maxmin
+from levelflow.theory.networks.utility import optimum
 
 RTT, PACKET = 0.5, 8000.0
 SEEDS = pytest.mark.parametrize("seed", [0, 2, 5, 21])

@@ -6,8 +6,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.laws import vinnicombe, xcp, ying
-from levelflow.theory.quasi import AxisError
+from levelflow.theory.laws import xcp
+from levelflow.theory.stability.quasi import AxisError
+from zhang_models import vinnicombe, ying
 
 numbers = st.floats(0.1, 3.0)
 delays = st.lists(st.floats(0.05, 5.0), min_size=1, max_size=3)

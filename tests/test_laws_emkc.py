@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import emkc
-from levelflow.theory.maxmin import maxmin
-from levelflow.theory.network import CapacityError, RouteError
+from levelflow.theory.networks.maxmin import maxmin
+from levelflow.theory.networks.routes import CapacityError, RouteError
 
 #: Links C1-C2, C2-C3, C3-C4; x1 over all, x2 to x4 over one each (Zhang 2008, section V.4.5).
 PARKING_LOT, LINKS = [[0, 1, 2], [0], [1], [2]], [300.0, 200.0, 180.0]

@@ -7,9 +7,9 @@ from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import aimd, emkc, emkc_avq, jetmax
-from levelflow.theory.laws.fairness import fairness, steps_to_fairness, unfair
-from levelflow.theory.laws.paths import paths, scattered
-from levelflow.theory.maxmin import maxmin
+from levelflow.theory.networks.fairness import fairness, steps_to_fairness, unfair
+from levelflow.theory.networks.maxmin import maxmin
+from levelflow.theory.networks.paths import paths, scattered
 
 SEEDS = st.integers(0, 2**32)
 RANDOM = np.random.default_rng

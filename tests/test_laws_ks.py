@@ -23,7 +23,7 @@ from levelflow.theory.laws.ks import (
     utility_exponent,
     window_change,
 )
-from levelflow.theory.marking import excess_share
+from levelflow.theory.queues.marking import excess_share
 
 ABOVE_ZERO = st.floats(0.1, 10)
 EXPONENTS = st.sampled_from([0.0, 0.5, 1.0, 2.0])

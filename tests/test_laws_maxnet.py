@@ -5,14 +5,14 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levelflow.theory.equations import integrate
+from andrew_models.maxnet_fluid import Network, Start, run
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import maxnet
 from levelflow.theory.laws.maxnet import Parameters
-from levelflow.theory.laws.maxnet_fluid import Network, Start, run
-from levelflow.theory.laws.maxnet_stability import Compensator, link_loop, network_roots
-from levelflow.theory.maxmin import unfairness
-from levelflow.theory.network import CapacityError, RouteError
+from levelflow.theory.laws.shared.maxnet_stability import Compensator, link_loop, network_roots
+from levelflow.theory.networks.maxmin import unfairness
+from levelflow.theory.networks.routes import CapacityError, RouteError
+from levelflow.theory.stability.equations import integrate
 
 laws = st.builds(
     Parameters,

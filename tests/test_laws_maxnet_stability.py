@@ -6,11 +6,11 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 from scipy.optimize import brentq
 
+from andrew_models.maxnet_fluid import Network, Start, run
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import maxnet
 from levelflow.theory.laws.maxnet import Parameters
-from levelflow.theory.laws.maxnet_fluid import Network, Start, run
-from levelflow.theory.laws.maxnet_stability import (
+from levelflow.theory.laws.shared.maxnet_stability import (
     Compensator,
     general,
     link_loop,
@@ -18,8 +18,8 @@ from levelflow.theory.laws.maxnet_stability import (
     static_ratio,
     unstable_roots,
 )
-from levelflow.theory.loops import Loop
-from levelflow.theory.quasi import AxisError
+from levelflow.theory.stability.loops import Loop
+from levelflow.theory.stability.quasi import AxisError
 
 PAPER = Compensator.of(maxnet.PAPER)
 FIGURE_10 = Compensator(eta=0.7, alpha_t=0.1)

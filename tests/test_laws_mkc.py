@@ -5,11 +5,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levelflow.theory.delays import critical_gain
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.laws import emkc, kelly, mkc
-from levelflow.theory.laws.paths import paths, run, scattered
-from levelflow.theory.network import CapacityError, RouteError
+from levelflow.theory.laws import emkc, kelly
+from levelflow.theory.laws.shared import mkc
+from levelflow.theory.networks.paths import paths, run, scattered
+from levelflow.theory.networks.routes import CapacityError, RouteError
+from levelflow.theory.stability.delays import critical_gain
 
 SEEDS = st.integers(0, 2**32)
 

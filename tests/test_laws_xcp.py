@@ -5,11 +5,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levelflow.theory.equations import integrate
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import xcp
-from levelflow.theory.maxmin import maxmin
-from levelflow.theory.network import CapacityError, RouteError
+from levelflow.theory.networks.maxmin import maxmin
+from levelflow.theory.networks.routes import CapacityError, RouteError
+from levelflow.theory.stability.equations import integrate
 
 
 @st.composite

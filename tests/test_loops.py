@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 from scipy.special import lambertw
 
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.loops import Loop
-from levelflow.theory.quasi import AxisError, LoopError, QuasiPolynomial
+from levelflow.theory.stability.loops import Loop
+from levelflow.theory.stability.quasi import AxisError, LoopError, QuasiPolynomial
 
 sizes = st.floats(0.05, 5.0)
 

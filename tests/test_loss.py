@@ -7,17 +7,17 @@ from hypothesis import strategies as st
 from scipy.stats import binom
 
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.loss import (
+from levelflow.theory.queues.marking import mm1b_loss
+from zhang_models.loss import (
     Arrivals,
     interrupted_bernoulli,
     interrupted_bernoulli_loss,
     loss_from_unlimited,
-    mm1b_loss,
     queue,
     satellite_tcp_loss,
     tcp_loss,
 )
-from levelflow.theory.markov import ChainError
+from zhang_models.markov import ChainError
 
 
 def random_arrivals(seed, phases, silent=1):

@@ -7,7 +7,9 @@ from hypothesis import strategies as st
 from scipy.integrate import quad, solve_ivp
 
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.marking import (
+from levelflow.theory.networks.routes import CapacityError, RouteError
+from levelflow.theory.networks.utility import optimum
+from levelflow.theory.queues.marking import (
     LevelError,
     alone_on_a_link,
     excess_paid,
@@ -15,8 +17,6 @@ from levelflow.theory.marking import (
     level_change,
     marking_levels,
 )
-from levelflow.theory.network import CapacityError, RouteError
-from levelflow.theory.utility import optimum
 
 
 @st.composite

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy.sparse import csr_array
 
-from levelflow.theory.markov import ChainError, closed_classes, evolve, read_moves, stationary
+from zhang_models.markov import ChainError, closed_classes, evolve, read_moves, stationary
 
 
 def random_chain(seed, size, density=0.3):

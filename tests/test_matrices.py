@@ -9,8 +9,16 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.matrices import MatrixError, absolute_radius, blocks, norm, read_matrices, scaled, spectral_radius
-from levelflow.theory.scaled_norm import lower_bound, scaled_norm, scaled_norms
+from levelflow.theory.stability.matrices import (
+    MatrixError,
+    absolute_radius,
+    blocks,
+    norm,
+    read_matrices,
+    scaled,
+    spectral_radius,
+)
+from levelflow.theory.stability.scaled_norm import lower_bound, scaled_norm, scaled_norms
 
 ELEMENTS = st.sampled_from([0.0, 0.0, 1.0, -1.0]) | st.floats(-2, 2).map(lambda x: round(x, 3))
 MATRICES = st.integers(1, 6).flatmap(lambda n: arrays(np.float64, (n, n), elements=ELEMENTS))

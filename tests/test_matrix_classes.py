@@ -5,8 +5,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from levelflow.theory.matrices import MatrixError
-from levelflow.theory.matrix_classes import abnormality, classify, excess, mixed_signs, random_member
+from levelflow.theory.stability.matrices import MatrixError
+from levelflow.theory.stability.matrix_classes import abnormality, classify, excess, mixed_signs, random_member
 
 
 def holds(matrix):

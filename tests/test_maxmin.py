@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.maxmin import bottlenecks, maxmin, unfairness
-from levelflow.theory.network import CapacityError, RouteError
+from levelflow.theory.networks.maxmin import bottlenecks, maxmin, unfairness
+from levelflow.theory.networks.routes import CapacityError, RouteError
 
 
 @st.composite

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.integrate import quad
 
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.overshoot import (
+from zhang_models.overshoot import (
     MarkedTfrc,
     RateAimd,
     ScalableTcp,

@@ -1,7 +1,7 @@
 import numpy as np
 
 from levelflow.theory.laws import emkc
-from levelflow.theory.laws.paths import paths
+from levelflow.theory.networks.paths import paths
 from levelflow.theory.pictures import convergence
 
 

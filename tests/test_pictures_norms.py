@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 from matplotlib.figure import Figure
 
-from levelflow.theory.delay_batches import experiment
-from levelflow.theory.delays import critical_gain, is_stable
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.matrices import MatrixError
 from levelflow.theory.pictures import norms
+from levelflow.theory.stability.delay_batches import experiment
+from levelflow.theory.stability.delays import critical_gain, is_stable
+from levelflow.theory.stability.matrices import MatrixError
 
 MATRIX = [[0.5, 0.7], [-0.7, -0.5]]
 

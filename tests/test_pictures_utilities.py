@@ -3,10 +3,10 @@
 import numpy as np
 import pytest
 
+from kunniyur_models import pictures as utilities
+from kunniyur_models.fluid import Network
 from levelflow.theory.fluid import FluidError
-from levelflow.theory.fluid.ks import Network
 from levelflow.theory.laws.ks import Users
-from levelflow.theory.pictures import utilities
 
 
 def test_lines_of_throughput_have_the_slope_of_their_utility():

@@ -10,7 +10,7 @@ import pytest
 
 from levelflow import Scenario
 from levelflow.theory.check import check
-from levelflow.theory.delays import critical_gain
+from levelflow.theory.stability.delays import critical_gain
 
 #: A verdict is asked for only where gains are this far from the boundary.
 AWAY = 1.1

@@ -3,7 +3,7 @@ import pytest
 
 from levelflow import Scenario, library
 from levelflow.theory.references import MAX_MIN, UTILITY, reference
-from levelflow.theory.scenarios import base
+from levelflow.theory.units import base
 
 PACKET = 8000  # bits
 UNIT = 0.02  # s, of Kunniyur and Srikant's experiments

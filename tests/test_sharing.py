@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.sharing import active_processor_sharing, completion_times, fct_processor_sharing
+from levelflow.theory.queues.sharing import active_processor_sharing, completion_times, fct_processor_sharing
 
 ONE_PER_SECOND = 8.0  # bit/s: a size in bytes is the time that it takes alone
 LOAD, FLOWS, GROUPS = 0.7, 200_000, 40

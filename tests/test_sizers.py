@@ -10,7 +10,8 @@ from hypothesis import strategies as st
 
 from levelflow import Scenario, ScenarioError
 from levelflow.laws import Sizer
-from levelflow.theory import adaptive_buffer, buffers
+from levelflow.theory.queues import buffers
+from zhang_models import adaptive_buffer
 
 CAPACITY = 10e6  # bit/s
 INTERVAL = 0.2  # s

@@ -1,6 +1,6 @@
 import pytest
 
-from levelflow.theory import bench
+from levelflow.theory import timing as bench
 
 
 def test_max_min_rates_of_ten_thousand_flows_take_less_than_a_second():

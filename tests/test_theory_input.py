@@ -14,19 +14,22 @@ import numpy as np
 import polars as pl
 import pytest
 
+from andrew_models import maxnet_fluid
+from kunniyur_models import fluid as fluid_ks
 from levelflow import Scenario, theory
-from levelflow.theory import adaptive_buffer, delay_batches, quasi, windows
-from levelflow.theory.assignment import assign
 from levelflow.theory.errors import TheoryError
-from levelflow.theory.fluid import ks as fluid_ks
 from levelflow.theory.fluid import law as fluid_law
-from levelflow.theory.fluid import network as fluid_network
-from levelflow.theory.laws import ks, maxnet, maxnet_fluid, paths, rcp
-from levelflow.theory.laws.maxnet_stability import Compensator
-from levelflow.theory.loops import Loop
-from levelflow.theory.loss import interrupted_bernoulli
-from levelflow.theory.network import read_crossings
-from levelflow.theory.overshoot import ScalableTcp
+from levelflow.theory.fluid import topology as fluid_network
+from levelflow.theory.laws import ks, maxnet, rcp
+from levelflow.theory.laws.shared.maxnet_stability import Compensator
+from levelflow.theory.networks import paths
+from levelflow.theory.networks.assignment import assign
+from levelflow.theory.networks.routes import read_crossings
+from levelflow.theory.stability import delay_batches, quasi
+from levelflow.theory.stability.loops import Loop
+from zhang_models import adaptive_buffer, windows
+from zhang_models.loss import interrupted_bernoulli
+from zhang_models.overshoot import ScalableTcp
 
 ROUTES, MATRIX = [[0], [0, 1]], [[0.5, 0.2], [-0.1, 0.4]]
 SCENARIO = (
@@ -139,9 +142,9 @@ OWN = {
     },
     "laws.rcp.settles_from_anywhere": {"duration": 1.0},
     "laws.rcp.settles": {"run": rcp.fluid((0.5, 0.5), (1.0, 0.0), rcp.Link(), duration=1.0)},
-    "laws.vinnicombe": {"law": importlib.import_module("levelflow.theory.laws.vinnicombe").DEFAULTS, "delay": 0.1},
+    "laws.vinnicombe": {"law": importlib.import_module("zhang_models.vinnicombe").DEFAULTS, "delay": 0.1},
     "laws.vinnicombe.follow": {"law": lambda x, before, eta, d: -x, "link": (1.0, 10.0)},
-    "laws.ying": {"law": importlib.import_module("levelflow.theory.laws.ying").DEFAULTS},
+    "laws.ying": {"law": importlib.import_module("zhang_models.ying").DEFAULTS},
     "loss.queue": {"arrivals": interrupted_bernoulli(2, 0.02, 0.2)},
     "loss.loss_from_unlimited": {"arrivals": interrupted_bernoulli(2, 0.02, 0.2), "buffer": 4},
     "markov.evolve": {"law": [0.5, 0.5]},

@@ -8,17 +8,17 @@ import pytest
 from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
-from levelflow.theory.assignment import random_routes
-from levelflow.theory.delay_batches import are_stable
-from levelflow.theory.delay_independence import delay_margin, independence
-from levelflow.theory.delays import stability
 from levelflow.theory.laws import emkc, emkc_avq, jetmax, kelly, maxnet, xcp
-from levelflow.theory.loops import Loop
-from levelflow.theory.matrices import absolute_radius
-from levelflow.theory.maxmin import maxmin, unfairness
-from levelflow.theory.quasi import QuasiPolynomial
-from levelflow.theory.scaled_norm import scaled_norm
-from levelflow.theory.utility import ConvergenceError, optimum, optimum_of
+from levelflow.theory.networks.assignment import random_routes
+from levelflow.theory.networks.maxmin import maxmin, unfairness
+from levelflow.theory.networks.utility import ConvergenceError, optimum, optimum_of
+from levelflow.theory.stability.delay_batches import are_stable
+from levelflow.theory.stability.delay_independence import delay_margin, independence
+from levelflow.theory.stability.delays import stability
+from levelflow.theory.stability.loops import Loop
+from levelflow.theory.stability.matrices import absolute_radius
+from levelflow.theory.stability.quasi import QuasiPolynomial
+from levelflow.theory.stability.scaled_norm import scaled_norm
 
 SEEDS = st.integers(0, 2**32)
 LARGEST = 200

@@ -5,9 +5,9 @@ from hypothesis import strategies as st
 from scipy.optimize import brentq, linprog
 
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.maxmin import maxmin
-from levelflow.theory.network import CapacityError, RouteError
-from levelflow.theory.utility import optimum
+from levelflow.theory.networks.maxmin import maxmin
+from levelflow.theory.networks.routes import CapacityError, RouteError
+from levelflow.theory.networks.utility import optimum
 
 PARKING_LOT = [[0, 1, 2], [0], [1], [2]]
 #: Kunniyur and Srikant, experiment 1: -1/sqrt(x) over both links, log x and -1/x over one each; packets per 0.02 s.

@@ -6,9 +6,9 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.loss import Arrivals, queue
-from levelflow.theory.markov import ChainError, closed_classes, stationary
-from levelflow.theory.windows import READINGS, Windows, exact, matrix, simulate
+from zhang_models.loss import Arrivals, queue
+from zhang_models.markov import ChainError, closed_classes, stationary
+from zhang_models.windows import READINGS, Windows, exact, matrix, simulate
 
 
 def small(buffer, reading, **changes):

@@ -10,7 +10,7 @@ from typing import Any
 from levelflow import _core, cdf
 from levelflow._core import ScenarioError
 from levelflow.scenario import nearest
-from levelflow.theory.scenarios import time
+from levelflow.theory.units import time
 
 CHECKOUT = Path(__file__).parents[2]
 FOLDERS = (Path("scenarios"), CHECKOUT / "scenarios")

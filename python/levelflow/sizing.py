@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from levelflow import library
 from levelflow.claims.metrics.sizing import Use, batches, half_width, use
 from levelflow.scenario import ScenarioError, nearest
-from levelflow.theory import buffers
+from levelflow.theory.queues import buffers
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence

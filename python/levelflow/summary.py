@@ -2,8 +2,8 @@
 
 A flow that a scenario lists by itself, neither arriving at random nor of finite size, has a rate to compare with a
 reference (`levelflow.theory.references`); the others have completion times to compare with the least ones
-(`levelflow.theory.bounds`). The *steady window* of a run is the last fifth of the time between the last arrival or
-departure of a listed flow and the end.
+(`levelflow.theory.queues.bounds`). The *steady window* of a run is the last fifth of the time between the last
+arrival or departure of a listed flow and the end.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from levelflow.theory.bounds import slowdowns
+from levelflow.theory.queues.bounds import slowdowns
 from levelflow.theory.references import reference
 
 SETTLED_WITHIN = 0.05

@@ -4,12 +4,12 @@ from functools import cache
 
 import numpy as np
 
+from andrew_models.maxnet_fluid import Network, Start, run
 from levelflow.claims import Against
 from levelflow.theory.laws import maxnet, xcp
 from levelflow.theory.laws.maxnet import PAPER, Parameters
-from levelflow.theory.laws.maxnet_fluid import Network, Start, run
-from levelflow.theory.laws.maxnet_stability import Compensator, network_roots
-from levelflow.theory.maxmin import maxmin
+from levelflow.theory.laws.shared.maxnet_stability import Compensator, network_roots
+from levelflow.theory.networks.maxmin import maxmin
 
 RANDOM = 1  # seed of the networks, starts and loads
 OWN, LONGEST = Compensator.of(PAPER), 1000.0  # s

@@ -5,12 +5,12 @@ from functools import cache
 import numpy as np
 from scipy.optimize import brentq
 
+from andrew_models import pictures
+from andrew_models.maxnet_fluid import Network, Start, run
 from levelflow.theory.laws import maxnet
 from levelflow.theory.laws.maxnet import PAPER, Parameters
-from levelflow.theory.laws.maxnet_fluid import Network, Start, run
-from levelflow.theory.laws.maxnet_stability import Compensator, general, static_ratio, unstable_roots
-from levelflow.theory.loops import Loop
-from levelflow.theory.pictures import maxnet as pictures
+from levelflow.theory.laws.shared.maxnet_stability import Compensator, general, static_ratio, unstable_roots
+from levelflow.theory.stability.loops import Loop
 
 RANDOM = 1  # seed of the mixtures of delays
 OWN, LONGEST = Compensator.of(PAPER), 1000.0  # s

@@ -3,7 +3,7 @@ import numpy as np
 from levelflow.claims.metrics import completions, queues
 from levelflow.claims.traffic import LAWS, LINK, OneLink, Setting
 from levelflow.claims.verdict import Against
-from levelflow.theory.sharing import ROUND_TRIPS
+from levelflow.theory.queues.sharing import ROUND_TRIPS
 
 LOAD, MEAN = 0.9, 25
 SEEDS, MANY_FLOWS = 3, 1e9  # one seed from this capacity (bit/s) on

@@ -3,8 +3,8 @@
 import numpy as np
 
 from levelflow.theory.laws import maxnet
-from levelflow.theory.loops import Loop
 from levelflow.theory.pictures.nyquist import nyquist
+from levelflow.theory.stability.loops import Loop
 
 LAW = maxnet.Parameters(mu=1.0)
 CAPACITY, RTT = 1e9, 0.1

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.theory.sharing import active_processor_sharing, completion_times, fct_processor_sharing
+from levelflow.theory.queues.sharing import active_processor_sharing, completion_times, fct_processor_sharing
 
 PACKET = 1000  # bytes
 SERVED = 300_000  # flows of a server run

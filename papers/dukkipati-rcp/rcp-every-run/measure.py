@@ -2,7 +2,7 @@
 
 from levelflow.claims.metrics import queues
 from levelflow.claims.traffic import LAWS, LINK, SETTINGS
-from levelflow.theory.sharing import ROUND_TRIPS
+from levelflow.theory.queues.sharing import ROUND_TRIPS
 
 #: Loads at which the paper says that TCP drops packets.
 LOADED = 0.75

@@ -4,7 +4,7 @@ import numpy as np
 
 from levelflow.claims.metrics import completions
 from levelflow.claims.traffic import FLOWS, PACKET, SETTINGS
-from levelflow.theory.sharing import fct_processor_sharing
+from levelflow.theory.queues.sharing import fct_processor_sharing
 
 SETTING = SETTINGS["fig1"]
 PLAN = SETTING.plan

@@ -2,7 +2,7 @@
 
 from levelflow.claims.metrics import completions
 from levelflow.claims.traffic import FLOWS, LAWS, PACKET, SETTINGS
-from levelflow.theory.bounds import fct_bound
+from levelflow.theory.queues.bounds import fct_bound
 
 SETTING = SETTINGS["fig15"]
 PLAN = SETTING.plan

@@ -8,7 +8,7 @@ import polars as pl
 from levelflow.claims import Seeds
 from levelflow.claims.metrics import completions, queues, series
 from levelflow.claims.traffic import FLOWS, LAWS, LINK, PACKET, SETTINGS, settled
-from levelflow.theory.sharing import ROUND_TRIPS
+from levelflow.theory.queues.sharing import ROUND_TRIPS
 
 SETTING = SETTINGS["fig7"]
 PLAN = SETTING.plan

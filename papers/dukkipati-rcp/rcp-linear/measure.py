@@ -5,8 +5,8 @@ from scipy.optimize import brentq
 
 from levelflow.claims.metrics import grid
 from levelflow.theory.laws import rcp
-from levelflow.theory.loops import Loop
 from levelflow.theory.pictures import nyquist, regions
+from levelflow.theory.stability.loops import Loop
 
 BETAS = grid(0.05, 0.5, 0.05)
 LINK = rcp.Link()

@@ -4,9 +4,9 @@ import numpy as np
 
 from levelflow.claims.metrics import grid
 from levelflow.theory.laws import rcp
-from levelflow.theory.loops import Loop
 from levelflow.theory.pictures.phase import phase_portrait
 from levelflow.theory.pictures.regions import Tried, rcp_region
+from levelflow.theory.stability.loops import Loop
 
 LINK = rcp.Link()
 PORTRAITS = {"rcp-fig41": (0.6, 0.2), "rcp-fig42": (0.6, 0.8), "rcp-fig43": (1.4, 0.8)}

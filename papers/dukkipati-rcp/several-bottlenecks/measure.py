@@ -2,7 +2,7 @@ import numpy as np
 
 from levelflow.claims.metrics import rates, series
 from levelflow.scenario import Scenario
-from levelflow.theory.maxmin import maxmin
+from levelflow.theory.networks.maxmin import maxmin
 
 NETWORKS = 20
 DURATION, QUICK = 40.0, 24.0  # s

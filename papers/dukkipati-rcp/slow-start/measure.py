@@ -4,7 +4,7 @@ import numpy as np
 
 from levelflow.claims.metrics import completions
 from levelflow.claims.traffic import LAWS, PACKET, SETTINGS
-from levelflow.theory.sharing import fct_processor_sharing, fct_slow_start
+from levelflow.theory.queues.sharing import fct_processor_sharing, fct_slow_start
 
 CAPACITY, RTPD, LOAD = 2.4e9, 0.1, 0.9
 FIGURES = ("fig7", "fig8")

@@ -5,10 +5,10 @@ from functools import cache
 
 import numpy as np
 
+from kunniyur_models import pictures as utilities
+from kunniyur_models.fluid import random_windows
 from levelflow.claims import Against
-from levelflow.theory.fluid.ks import random_windows
 from levelflow.theory.laws.ks import TCP_BETA, Users, best, rest_rate, utility_exponent
-from levelflow.theory.pictures import utilities
 
 CAPACITY, EACH = 300.0, 50
 NU = np.array([0.0, 0.5, 1.0, 2.0])[:, None]

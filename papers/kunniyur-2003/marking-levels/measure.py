@@ -4,10 +4,10 @@ from dataclasses import replace
 
 import numpy as np
 
+from kunniyur_models.fluid import Network, random_network, run, run_adaptive
 from levelflow.claims import Against
-from levelflow.theory.fluid.ks import Network, random_network, run, run_adaptive
 from levelflow.theory.laws.ks import Users, best
-from levelflow.theory.marking import alone_on_a_link, excess_share, marking_levels
+from levelflow.theory.queues.marking import alone_on_a_link, excess_share, marking_levels
 
 N, CAPACITY, SHORT = 10, 100.0, 20.0  # proposition 4: log users, link, short flows
 PERIOD = 200.0

@@ -5,11 +5,10 @@ from dataclasses import replace
 import numpy as np
 from scipy.optimize import linprog, minimize
 
+from kunniyur_models.fluid import nash, random_network, run
 from levelflow.claims import Against
-from levelflow.theory.fluid.ks import nash, random_network, run
 from levelflow.theory.laws.ks import Users, best
-from levelflow.theory.loss import mm1b_loss
-from levelflow.theory.marking import excess_share
+from levelflow.theory.queues.marking import excess_share, mm1b_loss
 
 #: Experiment 1: packets per 0.02 s.
 ROUTES, CAPACITIES = [[0, 1], [0], [1]], np.array([156.25, 78.125])

@@ -4,9 +4,8 @@ from dataclasses import replace
 
 import numpy as np
 
+from kunniyur_models.fluid import random_network, random_windows, run
 from levelflow.claims import Against
-from levelflow.theory.equations import integrate
-from levelflow.theory.fluid.ks import random_network, random_windows, run
 from levelflow.theory.laws.ks import (
     TCP_BETA,
     TCP_BETA_HALVING,
@@ -20,6 +19,7 @@ from levelflow.theory.laws.ks import (
     tcp_users,
     window_change,
 )
+from levelflow.theory.stability.equations import integrate
 
 NU = np.array([0.0, 0.5, 1.0, 2.0])[:, None, None]
 DELAY = np.array([0.5, 1.0, 2.0])[:, None]

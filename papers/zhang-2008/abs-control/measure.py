@@ -6,8 +6,8 @@ from levelflow.claims.metrics import series
 from levelflow.claims.sized import LINK, one_link
 from levelflow.claims.verdict import Against
 from levelflow.laws import Sizer
-from levelflow.theory.adaptive_buffer import Plant, Settings, measured, run, size, start, update
-from levelflow.theory.buffers import adaptive_drop_tail, largest_gain
+from levelflow.theory.queues.buffers import adaptive_drop_tail, largest_gain
+from zhang_models.adaptive_buffer import Plant, Settings, measured, run, size, start, update
 
 C, INTERVAL, GAIN = 10e6, 0.2, 3000.0
 FULL = int(C * INTERVAL / 8)  # bytes in an interval

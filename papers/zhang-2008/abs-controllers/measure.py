@@ -2,7 +2,8 @@
 
 import numpy as np
 
-from levelflow.theory.adaptive_buffer import (
+from zhang_models import buffer_pictures as buffers
+from zhang_models.adaptive_buffer import (
     Plant,
     Settings,
     damping_factor,
@@ -12,7 +13,6 @@ from levelflow.theory.adaptive_buffer import (
     utilisation_controller,
     utilisation_gradient,
 )
-from levelflow.theory.pictures import buffers
 
 TARGET, GAIN, INTERVAL = 0.98, 3000.0, 0.2
 STARTS = (10.0, 100.0, 300.0)  # packets

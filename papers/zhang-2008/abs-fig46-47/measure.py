@@ -5,7 +5,7 @@ import numpy as np
 from levelflow.claims.metrics import series, sizing
 from levelflow.claims.sized import LINK, crowd, one_link
 from levelflow.claims.verdict import Noted
-from levelflow.theory.adaptive_buffer import Settings, start, update
+from zhang_models.adaptive_buffer import Settings, start, update
 
 C, FLOWS, RTT = 10e6, 20, (30, 70)
 END, SLOW_END = 200.0, 1000.0  # s

@@ -4,19 +4,19 @@ import numpy as np
 
 from levelflow.claims import Against
 from levelflow.claims.metrics import queues, series
-from levelflow.theory.loss import (
+from levelflow.theory.queues.marking import mm1b_loss
+from zhang_models import buffer_pictures as buffers
+from zhang_models.loss import (
     Arrivals,
     interrupted_bernoulli,
     interrupted_bernoulli_loss,
     loss_from_unlimited,
-    mm1b_loss,
     queue,
     satellite_tcp_loss,
     tcp_loss,
 )
-from levelflow.theory.markov import evolve
-from levelflow.theory.pictures import buffers
-from levelflow.theory.windows import Windows, exact, matrix, simulate
+from zhang_models.markov import evolve
+from zhang_models.windows import Windows, exact, matrix, simulate
 
 LINK = "A->B"
 SIZE = 1 / (1 - np.exp(-1e-3))  # bytes: mean of exponential sizes of mean 1000 B, rounded up

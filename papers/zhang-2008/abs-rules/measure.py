@@ -3,8 +3,8 @@
 import numpy as np
 
 from levelflow.claims.metrics import queues, series
-from levelflow.theory.buffers import avrachenkov, bscl, bscl_loss, harmonic_rtt, pipe, stanford, window_at_loss
-from levelflow.theory.pictures import buffers
+from levelflow.theory.queues.buffers import avrachenkov, bscl, bscl_loss, harmonic_rtt, pipe, stanford, window_at_loss
+from zhang_models import buffer_pictures as buffers
 
 CAPACITY = 10e6  # bit/s
 TARGET = 0.02

@@ -6,7 +6,7 @@ from levelflow.claims.metrics import series, sizing
 from levelflow.claims.sized import LINK
 from levelflow.claims.verdict import Against, Noted, Seeds
 from levelflow.sizing import BDP, BEST, BSCL, OURS, PRINTED, STANFORD, with_buffer
-from levelflow.theory.buffers import bscl, harmonic_rtt, pipe, stanford
+from levelflow.theory.queues.buffers import bscl, harmonic_rtt, pipe, stanford
 
 NAMES = (BDP, STANFORD, BSCL, PRINTED, OURS)
 INTERVAL = 0.2  # s, of ABS as printed

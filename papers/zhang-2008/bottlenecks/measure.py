@@ -3,7 +3,8 @@
 import numpy as np
 
 from levelflow.claims.verdict import Noted
-from levelflow.theory.assignment import (
+from levelflow.theory.laws import emkc
+from levelflow.theory.networks.assignment import (
     bottleneck_sets,
     by_price,
     random_consistent,
@@ -11,10 +12,10 @@ from levelflow.theory.assignment import (
     spectral_radius,
     spectrum,
 )
-from levelflow.theory.equations import integrate
-from levelflow.theory.laws import emkc, jetmax_choice, mkc_network
-from levelflow.theory.laws.paths import scattered
-from levelflow.theory.maxmin import maxmin
+from levelflow.theory.networks.maxmin import maxmin
+from levelflow.theory.networks.paths import scattered
+from levelflow.theory.stability.equations import integrate
+from zhang_models import jetmax_choice, mkc_network
 
 RANDOM = 1
 NETWORKS, FLOWS, LINKS = 500, 50, 10

@@ -5,7 +5,7 @@ import numpy as np
 from levelflow.claims.metrics import sizing
 from levelflow.claims.sized import LINK, crowd, one_link
 from levelflow.claims.verdict import Against, Noted
-from levelflow.theory.buffers import eun_wang, harmonic_rtt, pipe
+from levelflow.theory.queues.buffers import eun_wang, harmonic_rtt, pipe
 
 END = 40.0  # s
 LAST = (END / 2, END)

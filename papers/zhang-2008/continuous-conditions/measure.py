@@ -4,10 +4,11 @@ import numpy as np
 from scipy.optimize import brentq
 
 from levelflow.claims import Against
-from levelflow.theory.equations import integrate
-from levelflow.theory.laws import maxnet, vinnicombe, xcp, ying
-from levelflow.theory.loops import Loop
+from levelflow.theory.laws import maxnet, xcp
 from levelflow.theory.pictures.nyquist import nyquist
+from levelflow.theory.stability.equations import integrate
+from levelflow.theory.stability.loops import Loop
+from zhang_models import vinnicombe, ying
 
 DELAYS = (0.01, 0.1, 1.0, 5.0, 20.0)  # s
 ALL = [[delay] for delay in DELAYS] + [list(DELAYS)]  # each alone, and one flow of each on a link

@@ -3,7 +3,7 @@
 import numpy as np
 
 from levelflow.claims.metrics import rates, series
-from levelflow.theory.equations import iterate
+from levelflow.theory.stability.equations import iterate
 
 LINKS = ("R1->R2", "R2->R3", "R3->R4")
 RTT, SAMPLE = 0.08, 0.001  # s

@@ -4,8 +4,9 @@ import math
 
 import numpy as np
 
-from levelflow.theory.laws import aimd, emkc, mkc
-from levelflow.theory.laws.fairness import steps_to_fairness, unfair
+from levelflow.theory.laws import aimd, emkc
+from levelflow.theory.laws.shared import mkc
+from levelflow.theory.networks.fairness import steps_to_fairness, unfair
 from levelflow.theory.pictures.convergence import draw_steps_against_capacity, draw_steps_against_eps
 
 ALPHA, BETA = 10.0, 0.5  # kb/s per step

@@ -4,7 +4,7 @@ import numpy as np
 
 from levelflow.claims import Against
 from levelflow.theory.laws import emkc
-from levelflow.theory.laws.paths import paths, scattered
+from levelflow.theory.networks.paths import paths, scattered
 
 RANDOM = 1  # seed of the delays, starts and sequences
 STEPS = 1000

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.theory.assignment import (
+from levelflow.theory.networks.assignment import (
     assign,
     jetmax_jacobian,
     random_assignment,

@@ -5,10 +5,10 @@ import math
 import numpy as np
 
 from levelflow.claims import Against
-from levelflow.theory.assignment import random_consistent, random_routes
 from levelflow.theory.laws import jetmax
-from levelflow.theory.laws.fairness import unfair
-from levelflow.theory.laws.paths import paths, scattered
+from levelflow.theory.networks.assignment import random_consistent, random_routes
+from levelflow.theory.networks.fairness import unfair
+from levelflow.theory.networks.paths import paths, scattered
 
 TAU, EPS = 0.6, 0.01
 CAPACITIES = (1e6, 1e7, 1e9, 1e12, 1e18, 1e100)  # bit/s

@@ -5,7 +5,7 @@ import random
 
 from levelflow.claims.metrics import queues, rates
 from levelflow.scenario import Scenario
-from levelflow.theory.maxmin import maxmin
+from levelflow.theory.networks.maxmin import maxmin
 
 FIRST = 101  # seed of the first network; the rules of switching were settled while looking at networks 1 to 12
 NETWORKS, MANY = 12, 40  # the paper speaks of "a dozen of additional topologies"

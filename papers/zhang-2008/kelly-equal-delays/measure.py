@@ -1,7 +1,7 @@
 """The critical gain of Kelly control under equal delays, against the roots of z^D - z^(D-1) + G."""
 
-from levelflow.theory.delays import critical_gain, kelly_roots
 from levelflow.theory.pictures import norms
+from levelflow.theory.stability.delays import critical_gain, kelly_roots
 
 
 def largest(gain, delay):

@@ -4,7 +4,7 @@ import numpy as np
 
 from levelflow.claims import Against
 from levelflow.theory.laws import emkc, kelly
-from levelflow.theory.laws.paths import paths
+from levelflow.theory.networks.paths import paths
 from levelflow.theory.pictures.convergence import draw_kelly
 
 RANDOM = 1

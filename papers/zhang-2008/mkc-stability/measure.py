@@ -5,8 +5,8 @@ from itertools import islice
 import numpy as np
 
 from levelflow.claims import Against
-from levelflow.theory.laws import mkc
-from levelflow.theory.laws.paths import paths
+from levelflow.theory.laws.shared import mkc
+from levelflow.theory.networks.paths import paths
 
 RANDOM = 1
 SYSTEMS, DRAWS, LONGEST = 200, 3, 50

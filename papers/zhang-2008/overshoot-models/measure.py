@@ -6,16 +6,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from levelflow.claims import Against
-from levelflow.theory.overshoot import (
-    MarkedTfrc,
-    RateAimd,
-    ScalableTcp,
-    Tfrc,
-    TrackedAimd,
-    WindowAimd,
-    integrate_excess,
-)
-from levelflow.theory.pictures import overshoot
+from zhang_models import overshoot_pictures as overshoot
+from zhang_models.overshoot import MarkedTfrc, RateAimd, ScalableTcp, Tfrc, TrackedAimd, WindowAimd, integrate_excess
 
 CAPACITY, RTT = 244.0, 0.06  # packets/s, s
 PIPE = CAPACITY * RTT

@@ -2,11 +2,11 @@
 
 import numpy as np
 
-from levelflow.theory.delay_batches import are_stable
-from levelflow.theory.matrices import norm, spectral_radius
-from levelflow.theory.matrix_classes import classify, random_member
 from levelflow.theory.pictures import norms
-from levelflow.theory.scaled_norm import scaled_norm
+from levelflow.theory.stability.delay_batches import are_stable
+from levelflow.theory.stability.matrices import norm, spectral_radius
+from levelflow.theory.stability.matrix_classes import classify, random_member
+from levelflow.theory.stability.scaled_norm import scaled_norm
 
 RANDOM = 1
 CLASSES = ("N", "DN", "P", "DP", "R", "DR")

@@ -3,8 +3,8 @@
 import numpy as np
 
 from levelflow.claims import Seeds
-from levelflow.theory.delay_batches import experiment
 from levelflow.theory.pictures import norms
+from levelflow.theory.stability.delay_batches import experiment
 
 
 def over_seeds(figure, values):

@@ -2,12 +2,12 @@
 
 import numpy as np
 
-from levelflow.theory.delay_batches import are_stable, largest_modulus
-from levelflow.theory.delays import directional, is_stable
-from levelflow.theory.equations import iterate
-from levelflow.theory.matrices import absolute_radius, norm, scaled, spectral_radius
 from levelflow.theory.pictures import norms
-from levelflow.theory.scaled_norm import scaled_norm, scaled_norms
+from levelflow.theory.stability.delay_batches import are_stable, largest_modulus
+from levelflow.theory.stability.delays import directional, is_stable
+from levelflow.theory.stability.equations import iterate
+from levelflow.theory.stability.matrices import absolute_radius, norm, scaled, spectral_radius
+from levelflow.theory.stability.scaled_norm import scaled_norm, scaled_norms
 
 RANDOM = 1
 DRAWS, LONGEST = 20, 30

@@ -3,7 +3,7 @@
 import numpy as np
 
 from levelflow.claims.metrics import series
-from levelflow.theory.overshoot import WindowAimd, immediate_aimd
+from zhang_models.overshoot import WindowAimd, immediate_aimd
 
 SLOW, FAST = 0.2e6, 2e6  # bit/s
 PACKET = 1040 * 8  # bits, figures 5 to 7

@@ -6,6 +6,7 @@ import importlib.util
 import json
 import math
 import os
+import sys
 import time
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
@@ -202,6 +203,9 @@ def _finite(value: Any) -> Any:
 def _module(claim: Claim) -> ModuleType:
     path = claim.folder / MEASURE_FILE
     name = f"levelflow_papers_{claim.paper}_{claim.folder.name}".replace("-", "_")
+    models = str(claim.folder.parent)
+    if models not in sys.path:  # packages beside the figures, whose names no two papers share
+        sys.path.append(models)
     spec = importlib.util.spec_from_file_location(name, path)
     if spec is None or spec.loader is None:
         raise ImportError(f"{path} is not a Python file")

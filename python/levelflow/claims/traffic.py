@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from levelflow.scenario import Scenario
-from levelflow.theory.sharing import active_processor_sharing
+from levelflow.theory.queues.sharing import active_processor_sharing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -53,7 +53,7 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
     """
     from levelflow import buffer_choice
     from levelflow.sizing import Targets
-    from levelflow.theory.scenarios import time
+    from levelflow.theory.units import time
 
     known: dict[str, object] = {"flows": flows} if flows is not None else {}
     known |= {"rtt": f"{1e3 * time(rtt):.9g} ms"} if rtt is not None else {}

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from levelflow.theory.assignment import InconsistentError, assign
+from levelflow.theory.competition import competition, listed
 from levelflow.theory.equilibrium import RATES
-from levelflow.theory.maxmin import rates_and_bottlenecks
+from levelflow.theory.networks.assignment import InconsistentError, assign
+from levelflow.theory.networks.maxmin import rates_and_bottlenecks
 from levelflow.theory.references import MAX_MIN_LAWS, resting
-from levelflow.theory.scenarios import competition, listed
 from levelflow.theory.verdicts import Port, Verdict, verdicts
 
 if TYPE_CHECKING:
@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from levelflow.theory.network import Floats, Ints
-    from levelflow.theory.scenarios import Competition, Link
+    from levelflow.theory.arrays import Floats, Ints
+    from levelflow.theory.competition import Competition, Link
 
 #: Laws whose price is the time that packets wait.
 BY_DELAY = {"fast", "vegas"}

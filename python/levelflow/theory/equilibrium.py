@@ -25,24 +25,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import explained, read_each, read_number
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import emkc as emkc_law
 from levelflow.theory.laws import emkc_avq as emkc_avq_law
 from levelflow.theory.laws import jetmax as jetmax_law
 from levelflow.theory.laws import kelly as kelly_law
 from levelflow.theory.laws import xcp as xcp_law
-from levelflow.theory.marking import excess_share
-from levelflow.theory.maxmin import rates_and_bottlenecks
-from levelflow.theory.network import CapacityError, read_capacities, read_crossings
-from levelflow.theory.utility import optimum
+from levelflow.theory.networks.maxmin import rates_and_bottlenecks
+from levelflow.theory.networks.routes import CapacityError, read_capacities, read_crossings
+from levelflow.theory.networks.utility import optimum
+from levelflow.theory.queues.marking import excess_share
+from levelflow.theory.validate import explained, read_each, read_number
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.network import Floats, Ints, Routes
+    from levelflow.theory.arrays import Floats, Ints
+    from levelflow.theory.networks.routes import Routes
 
 #: Of `x = (s/d) sqrt(A/p)`, the rate of TCP and TFRC at a share of losses.
 SQUARE_ROOT = 1.5

@@ -13,17 +13,18 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 
 from levelflow.theory import equilibrium
-from levelflow.theory.checked import explained
-from levelflow.theory.maxmin import maxmin
-from levelflow.theory.scenarios import base, competition
-from levelflow.theory.utility import ConvergenceError
+from levelflow.theory.competition import competition
+from levelflow.theory.networks.maxmin import maxmin
+from levelflow.theory.networks.utility import ConvergenceError
+from levelflow.theory.units import base
+from levelflow.theory.validate import explained
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.competition import Competition, Link
     from levelflow.theory.equilibrium import Equilibrium
-    from levelflow.theory.network import Floats
-    from levelflow.theory.scenarios import Competition, Link
 
 MAX_MIN = "max-min fair"
 UTILITY = "utility-optimal"

@@ -8,15 +8,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.checked import explained, read_number
-from levelflow.theory.delays import critical_gain
 from levelflow.theory.laws import emkc_avq, rcp, xcp
-from levelflow.theory.laws.maxnet_stability import Compensator, boundary, link_loop
+from levelflow.theory.laws.shared.maxnet_stability import Compensator, boundary, link_loop
+from levelflow.theory.stability.delays import critical_gain
+from levelflow.theory.validate import explained, read_number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.network import Floats
+    from levelflow.theory.arrays import Floats
 
 #: Points of a curve, and parameters of the rows of tables.
 POINTS = 300

@@ -11,17 +11,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import explained
-from levelflow.theory.equations import integrate
 from levelflow.theory.laws import emkc_avq
-from levelflow.theory.loops import Loop
-from levelflow.theory.scenarios import base
+from levelflow.theory.stability.equations import integrate
+from levelflow.theory.stability.loops import Loop
+from levelflow.theory.units import base
+from levelflow.theory.validate import explained
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from levelflow.theory.equations import Past
-    from levelflow.theory.network import Bools, Floats
+    from levelflow.theory.arrays import Bools, Floats
+    from levelflow.theory.stability.equations import Past
 
 #: Factors of the gains that are tried where only a run tells.
 FACTORS = np.geomspace(0.25, 4, 80)

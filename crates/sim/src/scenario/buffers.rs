@@ -179,7 +179,7 @@ const fn number(
     }
 }
 
-/// Chapter II.2 of Zhang 2008; the same formulas as `levelflow.theory.buffers`.
+/// Chapter II.2 of Zhang 2008; the same formulas as `levelflow.theory.queues.buffers`.
 pub(super) const RULES: &[Rule] = &[
     Rule {
         name: "thumb",

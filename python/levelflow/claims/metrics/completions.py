@@ -12,7 +12,7 @@ import polars as pl
 
 from levelflow.claims.metrics import series
 from levelflow.claims.metrics.series import ALL, Array, Window
-from levelflow.theory.sharing import fct_processor_sharing
+from levelflow.theory.queues.sharing import fct_processor_sharing
 
 SizeClass = tuple[float, float]
 ANY_SIZE: SizeClass = (0, math.inf)

@@ -12,8 +12,8 @@ import typer
 if TYPE_CHECKING:
     from matplotlib.figure import Figure, SubFigure
 
-    from levelflow.theory.network import Floats
-    from levelflow.theory.scenarios import Competition
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.competition import Competition
 
 At = Annotated[
     str | None,
@@ -31,7 +31,8 @@ def ask(name: str, changes: list[str] | None, at: str | None) -> Competition:
         CompetitionError: if nobody competes, or `at` is not a time.
     """
     from levelflow.cli.choosing import choose
-    from levelflow.theory.scenarios import competition, listed, time
+    from levelflow.theory.competition import competition, listed
+    from levelflow.theory.units import time
 
     scenario = choose(name, changes).resolve()
     return competition(scenario, listed(scenario, None if at is None else time(at)))

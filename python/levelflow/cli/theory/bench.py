@@ -8,7 +8,7 @@ def bench() -> None:
     from rich.console import Console
 
     from levelflow.cli.show import show_table
-    from levelflow.theory.bench import RUNS, rows
+    from levelflow.theory.timing import RUNS, rows
 
     with Console(stderr=True).status("measuring"):
         found = list(rows())

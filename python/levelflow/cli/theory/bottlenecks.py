@@ -22,8 +22,8 @@ def bottlenecks(
     """
     from levelflow.cli.show import show_table
     from levelflow.cli.theory.asking import ask, save, show_json
-    from levelflow.theory.assignment import assign, bottleneck_sets
-    from levelflow.theory.maxmin import maxmin
+    from levelflow.theory.networks.assignment import assign, bottleneck_sets
+    from levelflow.theory.networks.maxmin import maxmin
 
     found = ask(scenario, changes, at)
     problem = (found.routes, found.available)

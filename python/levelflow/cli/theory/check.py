@@ -21,7 +21,7 @@ def check(scenario: ScenarioName, changes: Changes = None, at: At = None, as_jso
     from levelflow.cli.choosing import choose
     from levelflow.cli.theory.asking import show_json
     from levelflow.theory.check import check as predict
-    from levelflow.theory.scenarios import time
+    from levelflow.theory.units import time
 
     found = predict(choose(scenario, changes).resolve(), None if at is None else time(at))
     if as_json:

@@ -13,8 +13,8 @@ from levelflow.cli.theory.asking import AsJson, Out
 
 if TYPE_CHECKING:
     from levelflow.results import Result
+    from levelflow.theory.arrays import Floats
     from levelflow.theory.fluid import FluidRun
-    from levelflow.theory.network import Floats
     from levelflow.theory.pictures.fluid import Packets
 
 #: Samples of a run at least; more where the scenario asks for them.
@@ -48,7 +48,7 @@ def fluid(
     from levelflow.cli.choosing import choose
     from levelflow.cli.theory.asking import save, show_json
     from levelflow.theory.fluid import from_scenario, simulate
-    from levelflow.theory.scenarios import time
+    from levelflow.theory.units import time
 
     resolved = choose(scenario, changes).resolve()
     duration = resolved["duration_s"] if until is None else time(until)

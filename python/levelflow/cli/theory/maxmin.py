@@ -9,9 +9,9 @@ from levelflow.cli.theory.asking import AsJson, At
 def maxmin(scenario: ScenarioName, changes: Changes = None, at: At = None, as_json: AsJson = False) -> None:
     """Max-min fair rates: no flow could gain without taking from one that has no more."""
     from levelflow.cli.theory.asking import ask, flow_rows, link_rows, show_flows, show_json, show_links
-    from levelflow.theory.assignment import bottleneck_sets
-    from levelflow.theory.maxmin import maxmin as fill
-    from levelflow.theory.maxmin import unfairness
+    from levelflow.theory.networks.assignment import bottleneck_sets
+    from levelflow.theory.networks.maxmin import maxmin as fill
+    from levelflow.theory.networks.maxmin import unfairness
 
     found = ask(scenario, changes, at)
     problem = (found.routes, found.available)

@@ -11,7 +11,7 @@ from levelflow.cli.theory.asking import AsJson, Out
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from levelflow.theory.delay_batches import Experiment
+    from levelflow.theory.stability.delay_batches import Experiment
 
 Count = Annotated[int, typer.Option(help="Matrices that are drawn.", min=1, max=100_000)]
 Size = Annotated[int, typer.Option(help="Their rows.")]
@@ -36,8 +36,8 @@ def norms(
     """
     from levelflow.cli.show import show_table
     from levelflow.cli.theory.asking import save, show_json
-    from levelflow.theory.delay_batches import experiment
     from levelflow.theory.pictures.norms import NORMS
+    from levelflow.theory.stability.delay_batches import experiment
 
     found = experiment(seed, count, size, draws=draws, longest=longest)
     if out is not None:

@@ -10,8 +10,8 @@ from levelflow.cli.choosing import Changes, ScenarioName
 from levelflow.cli.theory.asking import AsJson, At
 
 if TYPE_CHECKING:
-    from levelflow.theory.network import Floats
-    from levelflow.theory.scenarios import Competition
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.competition import Competition
 
 Exponent = Annotated[
     float | None,
@@ -55,8 +55,8 @@ def num(
 
 def _best(found: Competition, exponent: float | None, penalty: float | None) -> tuple[Floats, Floats, float]:
     """Returns the total rate of each entry, bit/s, the price of each link, and the residual."""
+    from levelflow.theory.networks.utility import UtilityError, optimum
     from levelflow.theory.references import UTILITY, model, resting
-    from levelflow.theory.utility import UtilityError, optimum
 
     if exponent is not None:
         mega = 1e6

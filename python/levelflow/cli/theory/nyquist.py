@@ -12,7 +12,7 @@ from levelflow.cli.theory.asking import AsJson, Out
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from levelflow.theory.loops import Loop
+    from levelflow.theory.stability.loops import Loop
 
 #: What can be said of each law, and what is assumed else: the defaults of its paper.
 LAWS: dict[str, dict[str, float]] = {
@@ -75,10 +75,10 @@ def nyquist(
 def _loop(law: str | None, given: dict[str, float], rtt: str, averaged: bool) -> tuple[str, Loop]:
     """Returns the loop of a law and its description."""
     from levelflow.cli.theory.reading import times
-    from levelflow.theory.checked import read_number
     from levelflow.theory.errors import TheoryError
     from levelflow.theory.laws import rcp, xcp
-    from levelflow.theory.laws.maxnet_stability import Compensator, link_loop
+    from levelflow.theory.laws.shared.maxnet_stability import Compensator, link_loop
+    from levelflow.theory.validate import read_number
 
     if law not in LAWS:
         raise TheoryError(f"law {law} has no loop here; needs one of {', '.join(LAWS)}, or --num and --den")
@@ -101,7 +101,7 @@ def _loop(law: str | None, given: dict[str, float], rtt: str, averaged: bool) ->
 def _fraction(law: str | None, num: str | None, den: str | None, delay: float) -> tuple[str, Loop]:
     from levelflow.cli.theory.reading import numbers
     from levelflow.theory.errors import TheoryError
-    from levelflow.theory.loops import Loop
+    from levelflow.theory.stability.loops import Loop
 
     if law is not None or num is None or den is None:
         raise TheoryError("--num and --den go together, and with no law; needs both, or a law alone")
@@ -111,7 +111,7 @@ def _fraction(law: str | None, num: str | None, den: str | None, delay: float) -
 
 def _plain(loop: Loop) -> dict[str, Any]:
     from levelflow.cli.theory.asking import finite
-    from levelflow.theory.quasi import AxisError
+    from levelflow.theory.stability.quasi import AxisError
 
     margins = loop.margins
     try:

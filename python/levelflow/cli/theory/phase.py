@@ -11,7 +11,7 @@ from levelflow.cli.theory.asking import AsJson, Out
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from levelflow.theory.network import Floats
+    from levelflow.theory.arrays import Floats
     from levelflow.theory.pictures.convergence import Step
 
 #: The gains of each law: what they are called, and what is assumed.
@@ -75,9 +75,9 @@ def _rcp(gains: dict[str, float], duration: float, drawn: bool) -> tuple[dict[st
     import numpy as np
 
     from levelflow.cli.theory.asking import paper
-    from levelflow.theory.checked import read_number
     from levelflow.theory.laws import rcp
     from levelflow.theory.pictures.phase import phase_portrait
+    from levelflow.theory.validate import read_number
 
     read_number("duration", duration, high=LONGEST)
     link = rcp.Link()
@@ -119,7 +119,7 @@ def _rcp(gains: dict[str, float], duration: float, drawn: bool) -> tuple[dict[st
 def _pairs(law: str, gains: dict[str, float], drawn: bool) -> tuple[dict[str, Any], Figure | None]:
     import numpy as np
 
-    from levelflow.theory.laws.fairness import fairness
+    from levelflow.theory.networks.fairness import fairness
     from levelflow.theory.pictures.convergence import phase_plane
 
     step = _step(law, gains)
@@ -138,8 +138,9 @@ def _step(law: str, gains: dict[str, float]) -> Step:
     """Returns the next rates of two flows on one link, from those before."""
     import numpy as np
 
-    from levelflow.theory.checked import read_number
-    from levelflow.theory.laws import aimd, emkc, jetmax, mkc
+    from levelflow.theory.laws import aimd, emkc, jetmax
+    from levelflow.theory.laws.shared import mkc
+    from levelflow.theory.validate import read_number
 
     for name, value in gains.items():
         read_number(name, value, high=MOST[law][name])

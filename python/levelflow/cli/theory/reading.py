@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from levelflow.theory.errors import TheoryError
-    from levelflow.theory.matrices import Matrix
+    from levelflow.theory.stability.matrices import Matrix
 
 
 def array(text: str, name: str = "matrix") -> Any:
@@ -39,7 +39,7 @@ def matrix(text: str) -> Matrix:
     Raises:
         TheoryError: as `array`, or if it is no matrix.
     """
-    from levelflow.theory.matrices import read_matrix
+    from levelflow.theory.stability.matrices import read_matrix
 
     return read_matrix(array(text))
 
@@ -62,7 +62,7 @@ def times(text: str) -> list[float]:
     Raises:
         TheoryError: if it is not made of them.
     """
-    from levelflow.theory.scenarios import time
+    from levelflow.theory.units import time
 
     return [time(part) for part in text.split(",")]
 

@@ -67,9 +67,9 @@ def region(
 def _region(law: str, rtt: str | None, delays: str | None) -> Region:
     from levelflow.cli.theory.reading import numbers
     from levelflow.theory import regions
-    from levelflow.theory.delays import read_delays
     from levelflow.theory.errors import TheoryError
-    from levelflow.theory.scenarios import time
+    from levelflow.theory.stability.delays import read_delays
+    from levelflow.theory.units import time
 
     if law not in LAWS:
         free = f"{law} has no region: gains from 0 to 2 are stable under all delays"

@@ -11,10 +11,10 @@ from levelflow.cli.theory.asking import AsJson, Out
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from levelflow.theory.delay_independence import Independence, Margin
-    from levelflow.theory.delays import Stability
-    from levelflow.theory.matrices import Bound, Matrix
-    from levelflow.theory.matrix_classes import Membership
+    from levelflow.theory.stability.delay_independence import Independence, Margin
+    from levelflow.theory.stability.delays import Stability
+    from levelflow.theory.stability.matrices import Bound, Matrix
+    from levelflow.theory.stability.matrix_classes import Membership
 
 #: Parts of a number that are smaller than this beside it are none.
 ROUNDING = 1e-12
@@ -50,10 +50,10 @@ def stability(given: Given, delays: Delays = None, seed: Seed = 1, out: Out = No
     """
     from levelflow.cli.theory.asking import save, show_json
     from levelflow.cli.theory.reading import array, matrix
-    from levelflow.theory import delays as steps
-    from levelflow.theory.delay_independence import delay_margin, independence
-    from levelflow.theory.matrix_classes import classify
-    from levelflow.theory.scaled_norm import scaled_norm
+    from levelflow.theory.stability import delays as steps
+    from levelflow.theory.stability.delay_independence import delay_margin, independence
+    from levelflow.theory.stability.matrix_classes import classify
+    from levelflow.theory.stability.scaled_norm import scaled_norm
 
     a = matrix(given)
     lags = None
@@ -98,7 +98,7 @@ def picture(a: Matrix, delays: list[Any]) -> Figure:
 
 def _show(a: Matrix, bound: Bound, always: Independence, classes: dict[str, Membership]) -> None:
     from levelflow.cli.show import show_table
-    from levelflow.theory.matrices import spectral_radius
+    from levelflow.theory.stability.matrices import spectral_radius
 
     rho = spectral_radius(a)
     typer.echo(f"Without delay: {'stable' if rho < 1 else 'unstable'}, rho(A) = {rho:.6g}.")
@@ -113,7 +113,7 @@ def _show(a: Matrix, bound: Bound, always: Independence, classes: dict[str, Memb
 
 
 def _for_all(always: Independence) -> str:
-    from levelflow.theory.delay_independence import ANY
+    from levelflow.theory.stability.delay_independence import ANY
 
     if always.stable:
         proven = [each for each in always.conditions if each.proves]
@@ -148,7 +148,7 @@ def _plain(
     margins: list[Margin],
 ) -> dict[str, Any]:
     from levelflow.cli.theory.asking import finite
-    from levelflow.theory.matrices import spectral_radius
+    from levelflow.theory.stability.matrices import spectral_radius
 
     return {
         "rho": spectral_radius(a),

@@ -4,8 +4,8 @@
 of Kunniyur and Srikant by themselves, in their own units.
 """
 
-from levelflow.theory.fluid.network import Flow, FluidError, Link, Network
+from levelflow.theory.fluid.conversion import from_scenario
 from levelflow.theory.fluid.run import FluidRun, simulate
-from levelflow.theory.fluid.scenario import from_scenario
+from levelflow.theory.fluid.topology import Flow, FluidError, Link, Network
 
 __all__ = ["Flow", "FluidError", "FluidRun", "Link", "Network", "from_scenario", "simulate"]

@@ -19,8 +19,8 @@ from levelflow.theory.fluid.law import ANSWERS, LOSSES, WAITS, Heard, Law
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Flow, Parameters
-    from levelflow.theory.network import Bools, Floats
+    from levelflow.theory.arrays import Bools, Floats
+    from levelflow.theory.fluid.topology import Flow, Parameters
 
 CYCLE = np.array([1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
 #: Round trips that the filter looks back; growth of bandwidth, and round trips without it, after which the pipe is

@@ -14,13 +14,13 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from levelflow.theory.fluid.law import Table, per_second, reached
-from levelflow.theory.fluid.network import FluidError, read_parameters
+from levelflow.theory.fluid.topology import FluidError, read_parameters
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Link, Parameters
-    from levelflow.theory.network import Floats, Ints
+    from levelflow.theory.arrays import Floats, Ints
+    from levelflow.theory.fluid.topology import Link, Parameters
 
 
 class Discipline(ABC):

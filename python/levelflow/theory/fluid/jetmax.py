@@ -22,8 +22,8 @@ from levelflow.theory.laws import emkc, jetmax
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Flow, Parameters
-    from levelflow.theory.network import Bools, Floats, Ints
+    from levelflow.theory.arrays import Bools, Floats, Ints
+    from levelflow.theory.fluid.topology import Flow, Parameters
 
 #: So many intervals in a row convince a sender that hears nothing of its own bottleneck.
 PATIENCE = 8

@@ -21,7 +21,7 @@ import numpy as np
 from levelflow.theory.fluid.law import LOSSES, Heard, Law
 
 if TYPE_CHECKING:
-    from levelflow.theory.network import Bools, Floats
+    from levelflow.theory.arrays import Bools, Floats
 
 #: Components of the state that all of them have: losses that have come together, packets, and until when a flow does
 #: not answer another, s; before the first answer that is -1.

@@ -20,8 +20,8 @@ from levelflow.theory.laws import ks
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Flow, Parameters
-    from levelflow.theory.network import Floats
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.fluid.topology import Flow, Parameters
 
 LARGEST = 1e9
 

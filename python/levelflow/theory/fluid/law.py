@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from levelflow.theory.checked import explained, positive
-from levelflow.theory.fluid.network import FluidError, read_parameters
+from levelflow.theory.fluid.topology import FluidError, read_parameters
+from levelflow.theory.validate import explained, positive
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Flow, Parameters, Value
-    from levelflow.theory.network import Bools, Floats, Ints
+    from levelflow.theory.arrays import Bools, Floats, Ints
+    from levelflow.theory.fluid.topology import Flow, Parameters, Value
 
 #: What senders may ask to hear; see `Heard`.
 WAITS, LOSSES, ANSWERS, BEFORE, SIGNALS = "waits", "losses", "answers", "before", "signals"

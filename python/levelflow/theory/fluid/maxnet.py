@@ -19,8 +19,8 @@ from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Flow, Parameters
-    from levelflow.theory.network import Floats
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.fluid.topology import Flow, Parameters
 
 LARGEST_PRICE = 16.0
 #: Round trips in which a new flow comes to the rate of its price.

@@ -17,13 +17,14 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from levelflow.theory.fluid.law import BEFORE, SIGNALS, Heard, Law, Load, Routers, Table
-from levelflow.theory.laws import emkc, emkc_avq, kelly, mkc
+from levelflow.theory.laws import emkc, emkc_avq, kelly
+from levelflow.theory.laws.shared import mkc
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Flow, Parameters
-    from levelflow.theory.network import Floats
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.fluid.topology import Flow, Parameters
 
 
 class LoadRouters(Routers):

@@ -16,9 +16,9 @@ from levelflow.theory.fluid.windows import NEVER, WINDOW, Windows
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from levelflow.theory.arrays import Floats
     from levelflow.theory.fluid.law import Heard
-    from levelflow.theory.fluid.network import Flow, Parameters
-    from levelflow.theory.network import Floats
+    from levelflow.theory.fluid.topology import Flow, Parameters
 
 
 class Bic(Windows):

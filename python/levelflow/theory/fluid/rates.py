@@ -19,8 +19,8 @@ from levelflow.theory.fluid.law import ANSWERS, LOSSES, WAITS, Heard, Law
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Flow, Parameters
-    from levelflow.theory.network import Floats
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.fluid.topology import Flow, Parameters
 
 RATE = 2
 

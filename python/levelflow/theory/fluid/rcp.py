@@ -16,8 +16,8 @@ from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table
 from levelflow.theory.laws import rcp
 
 if TYPE_CHECKING:
-    from levelflow.theory.fluid.network import Parameters
-    from levelflow.theory.network import Floats
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.fluid.topology import Parameters
 
 #: Shorter round trips count as this, s.
 SHORTEST = 1e-6

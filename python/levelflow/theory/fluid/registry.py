@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from levelflow.theory.fluid import bbr, delays, jetmax, kunniyur_srikant, maxnet, mkc, probing, rates, rcp, windows, xcp
+from levelflow.theory.fluid import bbr, jetmax, kunniyur_srikant, maxnet, mkc, probing, rates, rcp, windows, xcp
+from levelflow.theory.fluid import delay_based as delays
 
 if TYPE_CHECKING:
     from levelflow.theory.fluid.law import Law

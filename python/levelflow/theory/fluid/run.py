@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import explained, not_negative, positive, read_number
 from levelflow.theory.fluid.law import (
     ANSWERS,
     BEFORE,
@@ -27,13 +26,14 @@ from levelflow.theory.fluid.law import (
     Table,
     need_routers,
 )
-from levelflow.theory.fluid.network import FluidError, read_parameters
 from levelflow.theory.fluid.registry import LAWS
+from levelflow.theory.fluid.topology import FluidError, read_parameters
 from levelflow.theory.fluid.transport import Lines, Links, Passed, Paths
+from levelflow.theory.validate import explained, not_negative, positive, read_number
 
 if TYPE_CHECKING:
-    from levelflow.theory.fluid.network import Network, Value
-    from levelflow.theory.network import Floats, Ints
+    from levelflow.theory.arrays import Floats, Ints
+    from levelflow.theory.fluid.topology import Network, Value
 
 #: By default, so many steps in the shortest round trip.
 STEPS_PER_RTT = 20

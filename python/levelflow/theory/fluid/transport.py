@@ -15,8 +15,8 @@ import numpy as np
 from levelflow.theory.fluid.disciplines import Queues
 
 if TYPE_CHECKING:
-    from levelflow.theory.fluid.network import Network
-    from levelflow.theory.network import Bools, Floats, Ints
+    from levelflow.theory.arrays import Bools, Floats, Ints
+    from levelflow.theory.fluid.topology import Network
 
 
 #: Fewer bits are none.

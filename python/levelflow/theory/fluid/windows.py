@@ -19,8 +19,8 @@ from levelflow.theory.fluid.law import ANSWERS, LOSSES, WAITS, Heard
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from levelflow.theory.fluid.network import Flow, Parameters
-    from levelflow.theory.network import Floats
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.fluid.topology import Flow, Parameters
 
 #: Components after those of `Jumps`: window in packets; whether it is in slow start; shortest round trip so far, s.
 WINDOW, SLOW, SHORTEST, OWN = 2, 3, 4, 5

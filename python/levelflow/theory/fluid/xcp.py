@@ -19,8 +19,8 @@ from levelflow.theory.fluid.jumps import Jumps
 from levelflow.theory.fluid.law import LOSSES, SIGNALS, Heard, Load, Routers, Table
 
 if TYPE_CHECKING:
-    from levelflow.theory.fluid.network import Parameters
-    from levelflow.theory.network import Floats
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.fluid.topology import Parameters
 
 #: Packets that a flow begins with.
 FIRST_WINDOW = 2.0

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import explained, positive, read_number
+from levelflow.theory.validate import explained, positive, read_number
 
 if TYPE_CHECKING:
-    from levelflow.theory.network import Floats
+    from levelflow.theory.arrays import Floats
 
 
 @explained

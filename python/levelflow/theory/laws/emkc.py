@@ -12,18 +12,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import explained, finite, read_array, read_each, read_number
-from levelflow.theory.filling import fill
-from levelflow.theory.laws import mkc
-from levelflow.theory.laws.conditions import between
-from levelflow.theory.network import Rest, read_capacities, read_crossings
+from levelflow.theory.laws.shared import mkc
+from levelflow.theory.networks.filling import fill
+from levelflow.theory.networks.routes import Rest, read_capacities, read_crossings
+from levelflow.theory.stability.conditions import between
+from levelflow.theory.validate import explained, finite, read_array, read_each, read_number
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.laws.conditions import Condition
-    from levelflow.theory.laws.paths import Paths, Run
-    from levelflow.theory.network import Floats, Ints, Routes
+    from levelflow.theory.arrays import Floats, Ints
+    from levelflow.theory.networks.paths import Paths, Run
+    from levelflow.theory.networks.routes import Routes
+    from levelflow.theory.stability.conditions import Condition
 
 #: Rounds in which links that lose and the loads of those behind them are made to agree, and when they do.
 MOST_ROUNDS, SAME = 200, 1e-12

@@ -14,19 +14,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.optimize import brentq
 
-from levelflow.theory.checked import explained, read_each, read_number, whole
-from levelflow.theory.laws import emkc, mkc
-from levelflow.theory.laws.conditions import between
-from levelflow.theory.laws.paths import run
-from levelflow.theory.maxmin import rates_and_bottlenecks
-from levelflow.theory.network import Rest, read_capacities, read_crossings
+from levelflow.theory.laws import emkc
+from levelflow.theory.laws.shared import mkc
+from levelflow.theory.networks.maxmin import rates_and_bottlenecks
+from levelflow.theory.networks.paths import run
+from levelflow.theory.networks.routes import Rest, read_capacities, read_crossings
+from levelflow.theory.stability.conditions import between
+from levelflow.theory.validate import explained, read_each, read_number, whole
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.laws.conditions import Condition
-    from levelflow.theory.laws.paths import Paths, Run
-    from levelflow.theory.network import Floats, Routes
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.networks.paths import Paths, Run
+    from levelflow.theory.networks.routes import Routes
+    from levelflow.theory.stability.conditions import Condition
 
 #: Gains among which the first unstable one is sought: from, to, and how many.
 TRIED_GAINS = 1e-6, 1e3, 55

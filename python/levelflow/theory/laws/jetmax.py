@@ -14,20 +14,21 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import explained, read_array, read_each, read_number, read_numbers, read_whole, whole
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.filling import fill
 from levelflow.theory.laws import emkc
-from levelflow.theory.laws.conditions import between
-from levelflow.theory.laws.paths import run
-from levelflow.theory.network import Rest, read_capacities, read_crossings
+from levelflow.theory.networks.filling import fill
+from levelflow.theory.networks.paths import run
+from levelflow.theory.networks.routes import Rest, read_capacities, read_crossings
+from levelflow.theory.stability.conditions import between
+from levelflow.theory.validate import explained, read_array, read_each, read_number, read_numbers, read_whole, whole
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.laws.conditions import Condition
-    from levelflow.theory.laws.paths import Paths, Run
-    from levelflow.theory.network import Floats, Ints, Routes
+    from levelflow.theory.arrays import Floats, Ints
+    from levelflow.theory.networks.paths import Paths, Run
+    from levelflow.theory.networks.routes import Routes
+    from levelflow.theory.stability.conditions import Condition
 
 #: A power of the gain that misses `eps` by this share of it for rounding reaches it.
 ROUNDING = 1e-12

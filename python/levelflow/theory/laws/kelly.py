@@ -15,21 +15,22 @@ import numpy as np
 from scipy.linalg import LinAlgError, cho_factor, cho_solve
 from scipy.special import xlogy
 
-from levelflow.theory import equations
-from levelflow.theory.checked import explained, read_each, read_number, read_whole, shown
-from levelflow.theory.delays import kelly_roots
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws.emkc import price
-from levelflow.theory.laws.paths import run
-from levelflow.theory.network import Rest, crossing_matrix, read_capacities, read_crossings
+from levelflow.theory.networks.paths import run
+from levelflow.theory.networks.routes import Rest, crossing_matrix, read_capacities, read_crossings
+from levelflow.theory.stability import equations
+from levelflow.theory.stability.delays import kelly_roots
+from levelflow.theory.validate import explained, read_each, read_number, read_whole, shown
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.laws.paths import Paths, Run
-    from levelflow.theory.network import Floats, Routes
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.networks.paths import Paths, Run
+    from levelflow.theory.networks.routes import Routes
 
 #: Residual at which rates rest, and how many steps of Newton's method may be taken to them.
 TOLERANCE, MOST_STEPS = 1e-13, 200
@@ -132,7 +133,7 @@ def alone(
 def radius(kappa: float, delay: int) -> float:
     """Returns the largest modulus of a root of `z^D - z^(D-1) + kappa`, of one flow with the price of eq 53.
 
-    It is stable below 1: for `kappa` below `levelflow.theory.delays.critical_gain` (eq 3).
+    It is stable below 1: for `kappa` below `levelflow.theory.stability.delays.critical_gain` (eq 3).
 
     Raises:
         ParameterError: if the gain is not finite or the delay no whole number of at least 1.

@@ -1,7 +1,7 @@
 """Users who climb a utility and pay `beta` for each packet that is lost or marked (Kunniyur and Srikant 2003).
 
 User `r` has the utility `log x` (`nu = 0`) or `-1/x^nu` of its rate `x`. Of its packets, links lose or mark the sum of
-their shares `p` (`theory.marking`), and wires deliver the part `alpha`, so that `x - z` of them come back as nacks.
+their shares `p` (`theory.queues.marking`), and wires deliver the part `alpha`: `x - z` of them come back as nacks.
 
     x' = kappa (s w/beta_r - beta x^nu (x - z))                           rates, eq 9-10; s = nu, or 1 for log x
     W += kappa s w d^2/(beta_r W) per ack, kappa beta d (W/d)^nu less per nack         windows, eq 12-13
@@ -21,14 +21,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from levelflow.theory.checked import explained, not_negative, positive, read_number, share
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.utility import Optimum, optimum
+from levelflow.theory.networks.utility import Optimum, optimum
+from levelflow.theory.validate import explained, not_negative, positive, read_number, share
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.network import Floats, Numbers, Routes
+    from levelflow.theory.arrays import Floats, Numbers
+    from levelflow.theory.networks.routes import Routes
 
 #: What TCP pays for a loss: halving once in a while, or as often as there are losses (eq 14, 16).
 TCP_BETA = 0.5
@@ -162,7 +163,7 @@ def halved(windows: Numbers, acks: Numbers, nacks: Numbers) -> Floats:
 
 
 class Program(NamedTuple):
-    """What `theory.utility.optimum` maximises: `sum w U(x) - c x`, less what links charge.
+    """What `theory.networks.utility.optimum` maximises: `sum w U(x) - c x`, less what links charge.
 
     Attributes:
         weights: per user.

@@ -20,14 +20,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import explained, read_number, read_numbers
-from levelflow.theory.maxmin import rates_and_bottlenecks
-from levelflow.theory.network import CapacityError, read_capacities, read_crossings
+from levelflow.theory.networks.maxmin import rates_and_bottlenecks
+from levelflow.theory.networks.routes import CapacityError, read_capacities, read_crossings
+from levelflow.theory.validate import explained, read_number, read_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.network import Floats, Ints, Routes
+    from levelflow.theory.arrays import Floats, Ints
+    from levelflow.theory.networks.routes import Routes
 
 #: Prices of bottlenecks nearer to each other than this part of `T` count as equal; so do rates.
 EQUAL = 1e-9

@@ -12,16 +12,16 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from scipy.optimize import brentq
 
-from levelflow.theory.checked import explained, finite, not_negative, positive, read_number
-from levelflow.theory.equations import Trajectory, integrate
-from levelflow.theory.loops import Loop
-from levelflow.theory.quasi import QuasiPolynomial
+from levelflow.theory.stability.equations import Trajectory, integrate
+from levelflow.theory.stability.loops import Loop
+from levelflow.theory.stability.quasi import QuasiPolynomial
+from levelflow.theory.validate import explained, finite, not_negative, positive, read_number
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from levelflow.theory.equations import Past
-    from levelflow.theory.network import Floats, Numbers
+    from levelflow.theory.arrays import Floats, Numbers
+    from levelflow.theory.stability.equations import Past
 
 #: Padé's approximation of e^-s of order 2 over 2: numerator and denominator (001, footnote 11).
 PADE = (np.array([1 / 12, -1 / 2, 1.0]), np.array([1 / 12, 1 / 2, 1.0]))

@@ -20,15 +20,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.checked import explained, positive, read_each, read_number, read_numbers
-from levelflow.theory.filling import fill
-from levelflow.theory.loops import Loop
-from levelflow.theory.network import Rest, read_capacities, read_crossings
+from levelflow.theory.networks.filling import fill
+from levelflow.theory.networks.routes import Rest, read_capacities, read_crossings
+from levelflow.theory.stability.loops import Loop
+from levelflow.theory.validate import explained, positive, read_each, read_number, read_numbers
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.network import Floats, Routes
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.networks.routes import Routes
 
 #: Gain of the spare bandwidth, and share of the load that is shuffled (Katabi et al., sections 3.5 and 3.6).
 ALPHA, GAMMA = 0.4, 0.1

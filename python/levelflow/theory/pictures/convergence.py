@@ -12,9 +12,10 @@ import numpy as np
 from matplotlib.figure import Figure
 
 from levelflow.style import COLOURS, GREY, STYLE
-from levelflow.theory.checked import explained, finite, positive
-from levelflow.theory.laws import aimd, emkc, kelly, mkc
-from levelflow.theory.laws.fairness import steps_to_fairness, unfair
+from levelflow.theory.laws import aimd, emkc, kelly
+from levelflow.theory.laws.shared import mkc
+from levelflow.theory.networks.fairness import steps_to_fairness, unfair
+from levelflow.theory.validate import explained, finite, positive
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import FigureBase
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.network import Floats
+    from levelflow.theory.arrays import Floats
 
     #: The next rates of flows on one link, from those before.
     Step = Callable[[Floats], Floats]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
-    from levelflow.theory.assignment import Assignment
+    from levelflow.theory.networks.assignment import Assignment
 
 FORWARD, CIRCULAR = COLOURS[0], COLOURS[1]
 #: In units of the picture: a row of text, a box, the room between two, and from one column to the next.
@@ -63,7 +63,7 @@ def dependency_graph(
         flows: their names.
         links: their names.
 
-    >>> from levelflow.theory.assignment import assign
+    >>> from levelflow.theory.networks.assignment import assign
     >>> figure = dependency_graph(assign([[0, 1], [1], [1, 2], [2]], [0, 1, 1, 2]))
     """
     width, height = _extent(_boxes(assignment))

@@ -10,16 +10,16 @@ from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure, FigureBase
 
 from levelflow.style import COLOURS, GREY, STYLE
-from levelflow.theory.checked import explained, whole
-from levelflow.theory.delay_batches import are_stable
-from levelflow.theory.delays import critical_gain, roots
-from levelflow.theory.matrices import MatrixError, absolute_radius, norm, read_matrix, spectral_radius
-from levelflow.theory.scaled_norm import scaled_norm
+from levelflow.theory.stability.delay_batches import are_stable
+from levelflow.theory.stability.delays import critical_gain, roots
+from levelflow.theory.stability.matrices import MatrixError, absolute_radius, norm, read_matrix, spectral_radius
+from levelflow.theory.stability.scaled_norm import scaled_norm
+from levelflow.theory.validate import explained, whole
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.delay_batches import Experiment
+    from levelflow.theory.stability.delay_batches import Experiment
 
 STABLE, UNSTABLE = COLOURS[0], COLOURS[1]
 #: What an experiment knows of each matrix, and how it is written.
@@ -39,7 +39,7 @@ def scatter(experiment: Experiment, of: str = "norm_s", canvas: FigureBase | Non
     Raises:
         MatrixError: if there is no such norm.
 
-    >>> from levelflow.theory.delay_batches import experiment
+    >>> from levelflow.theory.stability.delay_batches import experiment
     >>> [axes.get_title(loc="left") for axes in scatter(experiment(1, 200)).axes]
     ['stable: 44', 'unstable: 29']
     """

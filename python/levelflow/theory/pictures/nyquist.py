@@ -9,12 +9,12 @@ import numpy as np
 from matplotlib.figure import Figure, FigureBase
 
 from levelflow.style import COLOURS, GREY, STYLE
-from levelflow.theory.quasi import AxisError
+from levelflow.theory.stability.quasi import AxisError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from levelflow.theory.loops import Loop
+    from levelflow.theory.stability.loops import Loop
 
 LOG_STYLE = STYLE | {"text.parse_math": True}  # labels of logarithmic axes are formulas
 #: Half the width of the window, over the farthest of -1 and the crossings of the negative axis; and its bounds.
@@ -31,7 +31,7 @@ def nyquist(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
         loop: the open loop.
         canvas: an empty figure to draw on; a new one by default.
 
-    >>> from levelflow.theory.loops import Loop
+    >>> from levelflow.theory.stability.loops import Loop
     >>> nyquist(Loop.rational([1.0], [1, 0], delay=1.0)).axes[0].get_title("left")
     'around -1: 0, unstable poles: 0\nstable'
     """
@@ -61,7 +61,7 @@ def bode(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
         loop: the open loop.
         canvas: an empty figure to draw on; a new one by default.
 
-    >>> from levelflow.theory.loops import Loop
+    >>> from levelflow.theory.stability.loops import Loop
     >>> [axes.get_ylabel() for axes in bode(Loop.rational([1.0], [1, 0], delay=1.0)).axes]
     ['magnitude', 'phase (degrees)']
     """

@@ -8,10 +8,10 @@ import matplotlib as mpl
 from matplotlib.figure import Figure, FigureBase
 
 from levelflow.style import STYLE
-from levelflow.theory.checked import explained
+from levelflow.theory.validate import explained
 
 if TYPE_CHECKING:
-    from levelflow.theory.network import Floats
+    from levelflow.theory.arrays import Floats
 
 
 @explained

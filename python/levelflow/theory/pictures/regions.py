@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from numpy.typing import ArrayLike
 
-    from levelflow.theory.network import Floats
+    from levelflow.theory.arrays import Floats
 
     Curves = Mapping[str, tuple[Floats, Floats]]
 

@@ -1,0 +1,1 @@
+"""Models that only figures of Andrew et al. (MaxNet) need."""

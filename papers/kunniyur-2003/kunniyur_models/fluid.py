@@ -1,0 +1,478 @@
+"""Networks of the users of `theory.laws.ks` as fluids: over links with delays, short flows and moving marking levels.
+
+Time is in the unit of the users' delays and rates are in packets per that unit. Without delays, a link tells what it
+loses or marks at once, as in the paper. With them, a user hears at `t` of what it sent at `t - d`, and of the load that
+this met at its links; a window also grows by answers only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+
+import numpy as np
+
+from levelflow.theory.fluid.topology import FluidError
+from levelflow.theory.laws.ks import Users, best, nack_rate, program, rate_change, window_change
+from levelflow.theory.networks.routes import crossing_matrix, read_capacities
+from levelflow.theory.networks.utility import ConvergenceError
+from levelflow.theory.queues.marking import excess_paid, excess_share, level_change
+from levelflow.theory.stability.equations import Trajectory, integrate
+from levelflow.theory.validate import explained, positive, read_numbers, share, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.arrays import Floats, Numbers
+    from levelflow.theory.networks.routes import Routes
+    from levelflow.theory.stability.equations import Past
+
+Control = Literal["rate", "window", "blind window"]
+
+#: Rates below this part of the least capacity, or of 1, are not reached: `x'` is above 0 there.
+LEAST = 1e-9
+#: Steps, over the time constant, up to which Heun's method is stable.
+HEUN = 2.0
+#: A best reply is within `2^-HALVINGS` of the range in which it must lie, in logarithms.
+HALVINGS = 52
+MOST_ROUNDS = 10_000
+#: Smallest window, packets; the paper names none.
+FLOOR = 0.1
+
+
+@dataclass(frozen=True)
+class Network:
+    """Users over links; arrays with more axes in front describe a batch of networks of equal size.
+
+    Attributes:
+        crossings: how often users cross links, of shape (..., links, users).
+        capacities: per link, where it begins to lose, or to mark; above 0.
+        users: who sends, one per column of the crossings.
+        beta: what a nack costs.
+        control: eq 9-10, eq 12-13 or eq 20-21.
+        marks: whether nacks are marks that arrive (eq 40-41), or all that is lost.
+    """
+
+    crossings: Floats
+    capacities: Floats
+    users: Users
+    beta: float
+    control: Control = "rate"
+    marks: bool = False
+
+    def __post_init__(self) -> None:
+        program(self.users, self.beta)
+        if self.control not in get_args(Control):
+            raise FluidError(f"control {self.control!r} is not allowed; needs one of {', '.join(get_args(Control))}")
+        crossings = np.array(self.crossings, dtype=np.float64)
+        capacities = read_capacities(self.capacities)
+        if crossings.ndim < 2 or not ((crossings >= 0) & (crossings == np.round(crossings))).all():
+            raise FluidError("crossings need the shape (..., links, users), and whole numbers >= 0")
+        if not (crossings.sum(axis=-2) > 0).all():
+            raise FluidError("a user that crosses no link is not allowed, as nothing limits it")
+        if not (capacities > 0).all() or capacities.shape[-1:] != crossings.shape[-2:-1]:
+            raise FluidError(f"capacities {capacities.tolist()} are not allowed; needs one above 0 for each link")
+        for values in (self.users.weights, self.users.exponents, self.users.delays, self.users.kept, self.users.gains):
+            if values.ndim and values.shape[-1] not in {1, crossings.shape[-1]}:
+                raise FluidError(f"{values.shape[-1]} users for {crossings.shape[-1]} routes; needs one each")
+        object.__setattr__(self, "crossings", crossings)
+        object.__setattr__(self, "capacities", capacities)
+        try:
+            _ = self.batch
+        except ValueError:
+            raise FluidError("users and links of several networks do not fit; needs one of each per network") from None
+
+    @classmethod
+    def of_routes(cls, routes: Routes, capacities: ArrayLike, *args: object, **kwargs: object) -> Network:
+        """Builds a network from routes: per user, the indices of the links that it crosses."""
+        capacity = read_capacities(capacities)
+        return cls(crossing_matrix(routes, capacity.size).T, capacity, *args, **kwargs)  # type: ignore[arg-type]
+
+    @property
+    def batch(self) -> tuple[int, ...]:
+        """Shape of the axes in front."""
+        own = [getattr(self.users, field.name).shape[:-1] for field in fields(Users)]
+        return np.broadcast_shapes(self.crossings.shape[:-2], self.capacities.shape[:-1], *own)
+
+    @property
+    def blind(self) -> bool:
+        """Whether windows ignore the delay."""
+        return self.control == "blind window"
+
+    def rest(self) -> Floats:
+        """Returns the rates at which users rest without delays (`theory.laws.ks.best`)."""
+        links, users = self.crossings.shape[-2:]
+        crossings = np.broadcast_to(self.crossings, (*self.batch, links, users))
+        capacities = np.broadcast_to(self.capacities, (*self.batch, links))
+        own = [np.broadcast_to(getattr(self.users, field.name), (*self.batch, users)) for field in fields(Users)]
+        rates = np.empty((*self.batch, users))
+        for case in np.ndindex(self.batch):
+            routes = [np.repeat(np.arange(links), times.astype(int)).tolist() for times in crossings[case].T]
+            one = Users(*(values[case] for values in own))
+            rates[case] = best(routes, capacities[case], one, self.beta, marks=self.marks, blind=self.blind).rates
+        return rates
+
+    def loads(self, rates: Floats) -> Floats:
+        """Returns what comes to each link."""
+        return _times(self.crossings, rates)
+
+    def told(self, shares: Floats) -> Floats:
+        """Returns the sum of shares along each route."""
+        return _times(np.swapaxes(self.crossings, -1, -2), shares)
+
+    def change(self, rates: Floats, foreign: Numbers = 0.0, levels: Numbers | None = None) -> Floats:
+        """Returns `x'` without delays.
+
+        Args:
+            rates: per user.
+            foreign: load per link of flows that do not answer (eq 31).
+            levels: where links begin to lose or mark now; the capacities by default.
+        """
+        shares = excess_share(self.capacities if levels is None else levels, self.loads(rates) + foreign)
+        nacks = nack_rate(self.users, rates, self.told(shares), marks=self.marks)
+        return rate_change(self.users, self.beta, rates, nacks, blind=self.blind)
+
+    def jacobian(self, rates: Floats, levels: Numbers | None = None) -> Floats:
+        """Returns the derivatives of `x'` by the rates, of shape (..., users, users), without delays.
+
+        Its eigenvalues are real and below 0, except where links that are not full leave log users alone: it is a
+        symmetric matrix, of the curvature of `worth`, times what is above 0.
+        """
+        users, loads = self.users, self.loads(rates)
+        level = np.broadcast_to(self.capacities if levels is None else levels, loads.shape)
+        steep = np.divide(level, loads**2, out=np.zeros_like(loads), where=(loads >= level) & (loads > 0))
+        shared = np.swapaxes(self.crossings, -1, -2) @ (steep[..., None] * self.crossings)
+        speed = users.gains * (users.delays ** (users.exponents - 1) if self.blind else 1.0) * self.beta
+        nacks = nack_rate(users, rates, self.told(excess_share(level, loads)), marks=self.marks)
+        own = (users.exponents + 1) * rates ** (users.exponents - 1) * nacks
+        by_links = (speed * users.kept * rates ** (users.exponents + 1))[..., None] * shared
+        return np.asarray(-(by_links + (speed * own)[..., None] * np.eye(rates.shape[-1])))
+
+    def worth(self, rates: Floats) -> Floats:
+        """Returns what the optimum maximises (`theory.laws.ks.program`); axes in front make several cases.
+
+        Without delays it only grows with time, since each `x'` is its slope times something above 0,
+        `kappa alpha x^(nu+1)` for rates: that proves that they converge (proposition 2).
+        """
+        wanted = program(self.users, self.beta, marks=self.marks, blind=self.blind)
+        power = np.where(wanted.exponents > 0, wanted.exponents, 1.0)
+        utilities = np.where(wanted.exponents > 0, -(rates**-power), np.log(rates))
+        paid = excess_paid(self.capacities, self.loads(rates)).sum(axis=-1)
+        return np.asarray((wanted.weights * utilities - wanted.costs * rates).sum(axis=-1) - self.beta * paid)
+
+
+@explained
+def random_network(
+    links: int,
+    users: int,
+    *,
+    seed: int,
+    batch: tuple[int, ...] = (),
+    exponents: ArrayLike = (0.0, 0.5, 1.0, 2.0),
+    control: Control = "rate",
+    marks: bool = False,
+) -> Network:
+    """Returns networks of random routes and users, for experiments.
+
+    A user crosses each link with probability 1/2, and one of them at least; capacities are 0.5 to 2 per user, weights,
+    delays and gains 0.5 to 2, and 0.9 to 1 of the packets are kept; a nack costs 1.
+
+    Args:
+        links: how many.
+        users: how many.
+        seed: of the random numbers.
+        batch: shape of the axes in front.
+        exponents: of which each user has one.
+        control: see `Network`.
+        marks: see `Network`.
+    """
+    whole(1, links=links, users=users)
+    random = np.random.default_rng(seed)
+    size = (*batch, users)
+    crossings = (random.random((*batch, links, users)) < 1 / 2).astype(np.float64)
+    np.put_along_axis(crossings, random.integers(links, size=(*batch, 1, users)), 1.0, axis=-2)
+    return Network(
+        crossings,
+        random.uniform(0.5, 2.0, (*batch, links)) * np.maximum(crossings.sum(axis=-1), 1.0),
+        Users(
+            weights=random.uniform(0.5, 2.0, size),
+            exponents=random.choice(np.asarray(exponents), size),
+            delays=random.uniform(0.5, 2.0, size),
+            kept=random.uniform(0.9, 1.0, size),
+            gains=random.uniform(0.5, 2.0, size),
+        ),
+        beta=1.0,
+        control=control,
+        marks=marks,
+    )
+
+
+@explained
+def run(
+    network: Network,
+    start: ArrayLike,
+    duration: float,
+    *,
+    step: float,
+    foreign: Callable[[float], ArrayLike] | None = None,
+    to_links: ArrayLike | None = None,
+    every: int = 1,
+) -> Trajectory:
+    """Returns how rates go, over time.
+
+    Args:
+        network: over which links.
+        start: rates at time 0 and before, above 0.
+        duration: in units of time.
+        step: a small part of the shortest delay and time constant.
+        foreign: per link, the load of flows that do not answer, by time; without delays.
+        to_links: delays from users to links, of shape (links, users), each at most the user's delay; without them,
+            there are no delays.
+        every: how many steps there are between two that are recorded.
+
+    Raises:
+        FluidError: if a delay is longer than the user's, there are foreign loads and delays, or the step is too long
+            for the rates at the end.
+        ParameterError: if a rate, the duration or the step is not allowed.
+
+    >>> network = Network.of_routes([[0], [0]], [8.0], Users(), 1.0)
+    >>> run(network, [1.0, 5.0], 99.0, step=0.1).states[-1].round(4).tolist()
+    [5.0, 5.0]
+    """
+    rates = _read_start(network, start)
+    low = LEAST * min(1.0, float(network.capacities.min()))
+    if to_links is None:
+        none = np.zeros(1)
+
+        def change(time: float, rates: Floats, _past: Past) -> Floats:
+            return network.change(rates, none if foreign is None else np.asarray(foreign(time)))
+
+        went = integrate(change, rates, duration, step=step, bounds=(low, np.inf), every=every)
+        _check_step(step, network, went.states[-1], network.capacities)
+        return went
+    if foreign is not None:
+        raise FluidError("flows that do not answer are not allowed together with delays")
+    delayed = _Delayed(network, to_links)
+    return integrate(delayed, rates, duration, step=step, bounds=(low, np.inf), every=every, longest=delayed.longest)
+
+
+class Marked(NamedTuple):
+    """How rates and marking levels went.
+
+    Attributes:
+        times: in units of time.
+        rates: per user; the first axis is time.
+        levels: per link.
+    """
+
+    times: Floats
+    rates: Floats
+    levels: Floats
+
+
+@explained
+def run_adaptive(
+    network: Network,
+    start: ArrayLike,
+    duration: float,
+    *,
+    step: float,
+    gain: float,
+    target: float = 1.0,
+    levels: ArrayLike | None = None,
+) -> Marked:
+    """Returns how rates and levels go where each link moves its own (section V-D), without delays.
+
+    Where they come to rest with levels above 0, rates are those of largest utility with the hard capacities `gamma C`,
+    as `beta` times the share that a link marks is its price.
+
+    Args:
+        network: its capacities are those that links have.
+        start: rates at time 0.
+        duration: in units of time.
+        step: a small part of the shortest time constant.
+        gain: `a`.
+        target: `gamma`, of the capacities.
+        levels: at time 0; the targets by default.
+
+    Raises:
+        FluidError: if a level is not allowed, or the step too long for the rates at the end.
+        ParameterError: if a rate, the gain, the target, the duration or the step is not allowed.
+    """
+    rates = _read_start(network, start)
+    users = rates.shape[-1]
+    positive(gain=gain, target=target)
+    share(target=target)
+    goal = target * network.capacities
+    first = np.broadcast_to(np.array(goal if levels is None else levels, dtype=np.float64), goal.shape)
+    if not ((first >= 0) & (first <= goal)).all():
+        raise FluidError(f"levels {first.tolist()} are not allowed; needs numbers from 0 to {goal.tolist()}")
+
+    def change(_time: float, state: Floats, _past: Past) -> Floats:
+        rates, levels = state[..., :users], state[..., users:]
+        moves = level_change(levels, network.loads(rates), goal, gain)
+        return np.concatenate([network.change(rates, levels=levels), moves], axis=-1)
+
+    low = np.r_[np.full(users, LEAST * min(1.0, float(network.capacities.min()))), np.zeros(goal.shape[-1])]
+    high = np.concatenate([np.full_like(rates, np.inf), goal], axis=-1)
+    went = integrate(change, np.concatenate([rates, first], -1), duration, step=step, bounds=(low, high))
+    _check_step(step, network, went.states[-1, ..., :users], went.states[-1, ..., users:])
+    return Marked(went.times, went.states[..., :users], went.states[..., users:])
+
+
+class _Delayed:
+    """`x'` of users who hear late."""
+
+    def __init__(self, network: Network, to_links: ArrayLike) -> None:
+        links, users = network.crossings.shape[-2:]
+        there = np.array(to_links, dtype=np.float64)
+        delays = np.broadcast_to(network.users.delays, (users,))
+        if network.crossings.ndim != 2 or there.shape != (links, users):
+            raise FluidError(f"delays to links need the shape ({links}, {users}), and one network")
+        late = (network.crossings > 0) & ~((there >= 0) & (there <= delays))
+        if late.any():
+            link, user = np.argwhere(late)[0]
+            raise FluidError(f"delay {there[link, user]} from user {user} to link {link} is not in 0 to {delays[user]}")
+        there = np.where(network.crossings > 0, there, 0.0)
+        self.network = network
+        self.delays = delays
+        #: How long ago what user r hears of link l was sent by user s, of shape (r, l, s).
+        self.lags = (delays[:, None] - there.T)[:, :, None] + there[None, :, :]
+        self.longest = float(max(self.lags.max(), delays.max()))
+
+    def __call__(self, _time: float, rates: Floats, past: Past) -> Floats:
+        network = self.network
+        sent = past(self.delays)
+        met = (network.crossings * past(self.lags)).sum(axis=-1)
+        told = (network.crossings.T * excess_share(network.capacities, met)).sum(axis=-1)
+        nacks = nack_rate(network.users, sent, told, marks=network.marks)
+        acks = None if network.control == "rate" else sent
+        return rate_change(network.users, network.beta, rates, nacks, blind=network.blind, acks=acks)
+
+
+@explained
+def nash(network: Network, start: ArrayLike, *, tolerance: float = 1e-9) -> Floats:
+    """Returns rates at which each user's rate is its best reply to those of the others.
+
+    User `r` maximises `w U(x) - beta_r beta int_0^x (u - z(u))/u du`, where `z(u)` is what arrives of `u` while the
+    others keep their rates. They reply in turn until no rate changes by more than `tolerance` of itself.
+
+    Args:
+        network: over which links.
+        start: rates at first, above 0; axes in front make several games.
+        tolerance: share of 1.
+
+    Raises:
+        ParameterError: if a rate is not allowed.
+        ConvergenceError: if the users do not agree within 10 000 rounds.
+
+    >>> nash(Network.of_routes([[0], [0]], [8.0], Users(), 1.0), [1.0, 5.0]).round(6).tolist()
+    [5.0, 5.0]
+    """
+    positive(tolerance=tolerance)
+    rates = _read_start(network, start).copy()
+    for _ in range(MOST_ROUNDS):
+        before = rates.copy()
+        for user in range(rates.shape[-1]):
+            rates[..., user] = _best_reply(network, rates, user)
+        if (np.abs(rates - before) <= tolerance * before).all():
+            return rates
+    raise ConvergenceError(f"replies did not settle within {MOST_ROUNDS} rounds")
+
+
+def _best_reply(network: Network, rates: Floats, user: int) -> Floats:
+    """Returns where a user's utility grows as fast as its losses, by bisection in logarithms."""
+    own = network.crossings[..., user]
+    others = network.loads(rates) - own * rates[..., user, None]
+    kept, power, wanted = (
+        np.broadcast_to(values, rates.shape)[..., user]
+        for values in (
+            network.users.kept,
+            network.users.exponents,
+            network.users.slopes * network.users.felt_weights(network.blind) / network.beta,
+        )
+    )
+    alone = Users(kept=kept)
+    order = power + 1
+
+    def too_much(rate: Floats) -> Floats:
+        told = (own * excess_share(network.capacities, others + own * rate[..., None])).sum(axis=-1)
+        return np.asarray(nack_rate(alone, rate, told, marks=network.marks) * rate**power > wanted)
+
+    # Every nack at most: the share told is at most the number of links. And a link loses half at twice its capacity.
+    low = np.log((wanted / np.maximum(own.sum(axis=-1), 1.0)) ** (1 / order))
+    low = np.broadcast_to(low, rates.shape[:-1]).copy()
+    high = np.log(np.maximum((2 * wanted / kept) ** (1 / order), 2 * network.capacities.max(axis=-1)))
+    high = np.broadcast_to(high, rates.shape[:-1]).copy()
+    for _ in range(HALVINGS):
+        middle = (low + high) / 2
+        over = too_much(np.exp(middle))
+        low, high = np.where(over, low, middle), np.where(over, middle, high)
+    return np.asarray(np.exp((low + high) / 2))
+
+
+@explained
+def random_windows(
+    users: Users,
+    beta: float,
+    losses: Numbers,
+    start: ArrayLike,
+    *,
+    acks: int,
+    seed: int,
+    blind: bool = False,
+) -> Floats:
+    """Returns the mean rate of windows whose packets are lost independently of each other, one answer after the other.
+
+    Each answer takes `d/W` of time; the first half of the answers does not count.
+
+    Args:
+        users: who sends.
+        beta: what a loss costs.
+        losses: share of the packets of each that is lost.
+        start: windows at first, packets.
+        acks: how many answers, lost ones included.
+        seed: of the random numbers.
+        blind: whether constants ignore the delay.
+
+    Raises:
+        ParameterError: if a window, a share or the number of answers is not allowed.
+    """
+    positive(beta=beta)
+    random = np.random.default_rng(seed)
+    windows = read_numbers("window", start)
+    share(loss=losses)
+    whole(1, acks=acks)
+    taken = np.zeros_like(windows)
+    for n in range(acks):
+        lost = random.random(windows.shape) < losses
+        windows = np.maximum(windows + window_change(users, beta, windows, 1.0, lost, blind=blind), FLOOR)
+        if 2 * n >= acks:
+            taken += users.delays / windows
+    return np.asarray((acks - (acks + 1) // 2) / taken)
+
+
+def _times(matrix: Floats, vector: Floats) -> Floats:
+    return np.asarray((matrix @ vector[..., None])[..., 0])
+
+
+def _check_step(step: float, network: Network, rates: Floats, levels: Floats) -> None:
+    """Refuses steps with which Heun's method does not fall to rest where the equations do.
+
+    It may then rest elsewhere: just below a level, with a half step above it. So links count as full.
+    """
+    jacobian = network.jacobian(rates, np.minimum(levels, network.loads(rates)))
+    fastest = float(np.abs(np.linalg.eigvals(jacobian)).max()) if np.isfinite(jacobian).all() else np.inf
+    if step * fastest > HEUN:
+        most = f"at most {HEUN / fastest:.3g}" if np.isfinite(fastest) else "a much smaller one"
+        raise FluidError(f"a step of {step} is not allowed for these rates; needs {most}")
+
+
+def _read_start(network: Network, start: ArrayLike) -> Floats:
+    rates = read_numbers("rate", start)
+    users = network.crossings.shape[-1]
+    if rates.shape[-1:] != (users,):
+        raise FluidError(f"rates of shape {rates.shape} for {users} users; needs one each")
+    return np.broadcast_to(rates, np.broadcast_shapes(rates.shape, (*network.batch, users)))

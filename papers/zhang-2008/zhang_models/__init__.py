@@ -1,0 +1,1 @@
+"""Models that only figures of Zhang (2008) need."""

@@ -1,0 +1,344 @@
+"""Adaptive Buffer Sizing (Zhang 2008, chapter VII.2): controllers, their training, and a plant to try them on.
+
+Every `T` seconds the router measures loss `p` and utilisation `u` and sets its buffer `b`, in packets:
+
+    b_p += I_p T (p - p*)                            eq. 162
+    b_u -= I_u T (u - u*)                            eq. 163
+    b_u -= I_u T (u - u_before) (u - u*)             eq. 164: damped
+    b = max(b_u, b_p)                                eq. 165
+    I_u -= step T (u - u*),  I_p -= step T (p* - p)  eq. 170, 171: training
+
+All functions work on numbers and, element by element, on arrays. `p` and `u` are shares of 1.
+
+What is printed is doubtful in three places. Eq. 164 does not regulate: any buffer at which `u` does not change is at
+rest, below the target a falling `u` shrinks the buffer, and noise of variance `s^2` in `u` moves it by `-I_u T s^2` per
+step, as `E (w_n - w_{n-1}) w_n = s^2`; `damping="absolute"` takes `|u - u_before|`. Eq. 169, the gradient of eq. 170,
+lacks the factor `u - u_before` that eq. 164 gives it; `gradient="full"` has it. And training descends on an error, not
+its square, which has no least value: gains are held above a floor.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+import numpy as np
+
+from levelflow.theory.errors import ParameterError
+from levelflow.theory.validate import explained, finite, not_negative, positive, read_number, read_numbers, share, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.arrays import Floats
+
+Damping = Literal["signed", "absolute", "none"]
+Training = Literal["none", "fraction", "percent"]
+Gradient = Literal["printed", "full"]
+
+
+@explained
+def measured(admitted: ArrayLike, dropped: ArrayLike, capacity: float, interval: float) -> tuple[Floats, Floats]:
+    """Returns loss and utilisation from two counters of an interval, `S_2 / (S_1 + S_2)` and `S_1 / (C T)`.
+
+    The text prints `S_1 / (S_1 + S_2)` and `(S_1 + S_2) / (C T)`, the shares that were admitted and offered.
+
+    Args:
+        admitted: `S_1`, bytes.
+        dropped: `S_2`, bytes.
+        capacity: bit/s.
+        interval: s.
+
+    Raises:
+        ParameterError: if a counter is negative, capacity or interval not positive, or one not finite.
+
+    >>> [float(value) for value in measured(9000, 1000, 360e3, 0.2)]
+    [0.1, 1.0]
+    """
+    not_negative(admitted=admitted, dropped=dropped)
+    positive(capacity=capacity, interval=interval)
+    kept, lost = np.asarray(admitted, dtype=np.float64), np.asarray(dropped, dtype=np.float64)
+    offered = kept + lost
+    loss: Floats = np.where(offered > 0, lost / np.where(offered > 0, offered, 1.0), 0.0)
+    utilisation: Floats = 8 * kept / (capacity * interval)
+    return loss, utilisation
+
+
+@explained
+def loss_controller(buffer: ArrayLike, loss: ArrayLike, target: float, gain: ArrayLike, interval: float) -> Floats:
+    """Returns the next `b_p`, eq. 162, packets.
+
+    >>> loss_controller(100.0, 0.07, 0.02, 3000.0, 0.2).round(9)
+    np.float64(130.0)
+    """
+    finite(buffer=buffer, loss=loss, target=target, gain=gain, interval=interval)
+    packets: Floats = np.asarray(buffer) + np.asarray(gain) * interval * (np.asarray(loss) - target)
+    return packets
+
+
+@explained
+def utilisation_controller(
+    buffer: ArrayLike, utilisation: ArrayLike, target: float, gain: ArrayLike, interval: float, factor: ArrayLike = 1.0
+) -> Floats:
+    """Returns the next `b_u`, packets: eq. 163, or eq. 164 with a factor from `damping_factor`.
+
+    >>> utilisation_controller(100.0, 0.9, 0.95, 3000.0, 0.2).round(9)
+    np.float64(130.0)
+    """
+    finite(buffer=buffer, utilisation=utilisation, target=target, gain=gain, interval=interval, factor=factor)
+    error = np.asarray(utilisation, dtype=np.float64) - target
+    packets: Floats = np.asarray(buffer) - np.asarray(gain) * interval * np.asarray(factor) * error
+    return packets
+
+
+@explained
+def damping_factor(utilisation: ArrayLike, before: ArrayLike, damping: Damping) -> Floats:
+    """Returns `u - u_before`, its modulus, or 1, by the way of damping.
+
+    >>> [float(damping_factor(0.5, 0.75, way)) for way in ("signed", "absolute", "none")]
+    [-0.25, 0.25, 1.0]
+    """
+    change = np.asarray(utilisation, dtype=np.float64) - np.asarray(before, dtype=np.float64)
+    return np.ones_like(change) if damping == "none" else np.abs(change) if damping == "absolute" else change
+
+
+@explained
+def utilisation_gradient(after: ArrayLike, target: float, interval: float, factor: ArrayLike = 1.0) -> Floats:
+    """Returns `dF_u/dI_u`: eq. 169 as printed, or what eq. 164 implies, with the factor that the controller had.
+
+    `F_u` is how far the buffer that was set is from the one that would have been set for the target `u(n+1)`, which
+    came of it: `I T factor (u(n+1) - u*)`.
+
+    Args:
+        after: `u(n+1)`, what came of the buffer.
+        target: `u*`.
+        interval: s.
+        factor: of the controller when it set the buffer.
+    """
+    return interval * np.asarray(factor) * (np.asarray(after) - target)
+
+
+@explained
+def loss_gradient(after: ArrayLike, target: float, interval: float) -> Floats:
+    """Returns `dF_p/dI_p` of eq. 171 in the same way."""
+    return interval * (target - np.asarray(after))
+
+
+@explained
+def trained(gain: ArrayLike, gradient: ArrayLike, step: float = 1.0, least: float = 1.0) -> Floats:
+    """Returns the next gain, eq. 168, held above a floor.
+
+    >>> trained([3000.0, 2.0], [10.0, 10.0]).tolist()
+    [2990.0, 1.0]
+    """
+    return np.maximum(np.asarray(gain) - step * np.asarray(gradient), least)
+
+
+@dataclass(frozen=True)
+class Settings:
+    """What an ABS router is set to.
+
+    Attributes:
+        utilisation: `u*`; without it, there is no `b_u`.
+        loss: `p*`; without it, there is no `b_p`.
+        interval: `T`, s.
+        gain: `I_u` and `I_p` at first, packets/s.
+        damping: of the controller of utilisation.
+        training: of the gains, and whether in it `p` and `u` are shares of 1 or per cent: with shares, a step moves a
+            gain by at most `T`, which is nothing beside 3000.
+        gradient: of training.
+        step: of training, gamma.
+        largest: buffer, packets; the least is 1. Each of `b_u` and `b_p` is held between them and does not wind up.
+
+    Raises:
+        ParameterError: if there is no target, or a number or word is not allowed.
+    """
+
+    utilisation: float | None = None
+    loss: float | None = None
+    interval: float = 0.2
+    gain: float = 3000.0
+    damping: Damping = "signed"
+    training: Training = "none"
+    gradient: Gradient = "printed"
+    step: float = 1.0
+    largest: float = 10_000.0
+
+    def __post_init__(self) -> None:
+        targets = {"utilisation": self.utilisation, "loss": self.loss}
+        given = {name: target for name, target in targets.items() if target is not None}
+        if not given:
+            raise ParameterError("there is no target; needs a utilisation, a loss or both")
+        share(**given)
+        positive(interval=self.interval, gain=self.gain, step=self.step)
+        read_number("largest", self.largest, 1, closed=True)
+        for name, word, words in (
+            ("damping", self.damping, ("signed", "absolute", "none")),
+            ("training", self.training, ("none", "fraction", "percent")),
+            ("gradient", self.gradient, ("printed", "full")),
+        ):
+            if word not in words:
+                raise ParameterError(f"{name} {word!r} is not allowed; needs one of {', '.join(words)}")
+
+
+class State(NamedTuple):
+    """What an ABS router remembers; numbers or arrays of one shape.
+
+    Attributes:
+        buffer_u: `b_u`, packets.
+        buffer_p: `b_p`, packets.
+        gain_u: `I_u`, packets/s.
+        gain_p: `I_p`, packets/s.
+        utilisation: of the last interval; NaN before the first.
+        factor: by which the controller of utilisation was damped then.
+    """
+
+    buffer_u: Floats
+    buffer_p: Floats
+    gain_u: Floats
+    gain_p: Floats
+    utilisation: Floats
+    factor: Floats
+
+
+def start(settings: Settings, buffer: ArrayLike) -> State:
+    """Returns the state of a router that begins with a buffer, in packets.
+
+    Raises:
+        ParameterError: if a buffer is not from 1 to the largest.
+    """
+    b = read_numbers("buffer", buffer, 1, settings.largest, closed=True)
+    gains = np.full_like(b, settings.gain)
+    nothing = np.zeros_like(b)
+    return State(b, b, gains, gains, np.full_like(b, np.nan), nothing)
+
+
+def size(settings: Settings, state: State) -> Floats:
+    """Returns the buffer that a router has, eq. 165, packets."""
+    if settings.loss is None:
+        return state.buffer_u
+    return state.buffer_p if settings.utilisation is None else np.maximum(state.buffer_u, state.buffer_p)
+
+
+@explained
+def update(settings: Settings, state: State, utilisation: ArrayLike, loss: ArrayLike) -> State:
+    """Returns the state after an interval: gains are trained on what came of the last buffer, then the next is set.
+
+    In the first interval there is nothing to train on, and a damped controller, which knows no change, stays.
+
+    Args:
+        settings: of the router.
+        state: before.
+        utilisation: measured, `u(n)`.
+        loss: measured, `p(n)`.
+    """
+    finite(utilisation=utilisation, loss=loss)
+    u, p = np.asarray(utilisation, dtype=np.float64), np.asarray(loss, dtype=np.float64)
+    first = np.isnan(state.utilisation)
+    buffer_u, gain_u, factor = state.buffer_u, state.gain_u, state.factor
+    if settings.utilisation is not None:
+        gain_u = _train_u(settings, state, u)
+        factor = damping_factor(u, np.where(first, u, state.utilisation), settings.damping)
+        buffer_u = utilisation_controller(buffer_u, u, settings.utilisation, gain_u, settings.interval, factor)
+    buffer_p, gain_p = state.buffer_p, state.gain_p
+    if settings.loss is not None:
+        if settings.training != "none":
+            gradient = _unit(settings) * loss_gradient(p, settings.loss, settings.interval)
+            gain_p = trained(gain_p, np.where(first, 0.0, gradient), settings.step)
+        buffer_p = loss_controller(buffer_p, p, settings.loss, gain_p, settings.interval)
+    low, high = 1.0, settings.largest
+    return State(np.clip(buffer_u, low, high), np.clip(buffer_p, low, high), gain_u, gain_p, u, factor)
+
+
+def _train_u(settings: Settings, state: State, u: Floats) -> Floats:
+    if settings.training == "none" or settings.utilisation is None:
+        return state.gain_u
+    unit = _unit(settings)
+    damped = settings.gradient == "full" and settings.damping != "none"
+    factor = unit * state.factor if damped else np.ones_like(u)
+    gradient = unit * utilisation_gradient(u, settings.utilisation, settings.interval, factor)
+    return trained(state.gain_u, np.where(np.isnan(state.utilisation), 0.0, gradient), settings.step)
+
+
+def _unit(settings: Settings) -> float:
+    return 100.0 if settings.training == "percent" else 1.0
+
+
+@dataclass(frozen=True)
+class Plant:
+    """Traffic as ABS sees it: utilisation and loss that follow the buffer.
+
+    Attributes:
+        utilisation: at rest with a buffer, packets.
+        loss: at rest with a buffer, packets.
+        lag: part of the way that both go in an interval; above 0 and at most 1.
+        noise: standard deviation of what is measured beside the utilisation.
+
+    Raises:
+        ParameterError: if a number is not allowed.
+    """
+
+    utilisation: Callable[[Floats], Floats] = np.ones_like
+    loss: Callable[[Floats], Floats] = np.zeros_like
+    lag: float = 1.0
+    noise: float = 0.0
+
+    def __post_init__(self) -> None:
+        positive(lag=self.lag)
+        share(lag=self.lag)
+        not_negative(noise=self.noise)
+
+
+class Run(NamedTuple):
+    """What a router did; axes are intervals and then those of the buffers at the start.
+
+    Attributes:
+        buffers: set in each interval, the first before any, packets.
+        utilisations: measured.
+        losses: measured.
+        gains_u: packets/s.
+        gains_p: packets/s.
+    """
+
+    buffers: Floats
+    utilisations: Floats
+    losses: Floats
+    gains_u: Floats
+    gains_p: Floats
+
+
+@explained
+def run(settings: Settings, plant: Plant, buffer: ArrayLike, steps: int, seed: int = 1) -> Run:
+    """Lets a router size its buffer for some intervals, from the plant's rest at the first.
+
+    Args:
+        settings: of the router.
+        plant: what it meets.
+        buffer: at first, packets; several are so many independent runs.
+        steps: how many intervals.
+        seed: of the noise.
+
+    Raises:
+        ParameterError: if a buffer is not from 1 to the largest, or there is no step.
+
+    >>> plant = Plant(loss=lambda b: 1 / (b + 1))
+    >>> run(Settings(loss=0.02), plant, 20.0, 300).buffers[-1].round(3)
+    np.float64(49.0)
+    """
+    whole(0, seed=seed)
+    whole(1, steps=steps)
+    rng = np.random.default_rng(seed)
+    state = start(settings, buffer)
+    b = size(settings, state)
+    u, p = plant.utilisation(b), plant.loss(b)
+    rows = [(b, u, p, state.gain_u, state.gain_p)]
+    for _ in range(steps):
+        u = u + plant.lag * (plant.utilisation(b) - u)
+        p = p + plant.lag * (plant.loss(b) - p)
+        seen = u + plant.noise * rng.standard_normal(b.shape)
+        state = update(settings, state, seen, p)
+        b = size(settings, state)
+        rows.append((b, seen, p, state.gain_u, state.gain_p))
+    return Run(*(np.array(column) for column in zip(*rows, strict=True)))

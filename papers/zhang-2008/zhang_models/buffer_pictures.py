@@ -1,0 +1,138 @@
+"""Buffer rules beside each other, and what three chains of windows lose (Zhang 2008, chapters II.2 and VII)."""
+
+from __future__ import annotations
+
+import matplotlib as mpl
+import numpy as np
+from matplotlib.figure import Figure, FigureBase
+
+from levelflow.style import STYLE
+from levelflow.theory.queues.buffers import ENACHESCU, avrachenkov, bscl, harmonic_rtt, pipe, stanford
+from levelflow.theory.validate import explained
+from zhang_models.adaptive_buffer import Damping, Plant, Settings, run
+from zhang_models.windows import READINGS, Windows, simulate
+
+LOG_STYLE = STYLE | {"text.parse_math": True}  # labels of logarithmic axes are formulas
+#: The comparison of section VII.3.2: bit/s, and the share that may be lost.
+CAPACITY, LOSS = 10e6, 0.02
+FLOWS = np.geomspace(2, 1024, 60)
+CAPACITIES = np.geomspace(1e6, 1e10, 60)
+FEW = 16
+#: Theorem 19: buffers, packets, and the chance of loss of windows that do not hear.
+BUFFERS, CHANCE = (0, 1, 4, 16, 32, 64, 128, 256, 512, 1024), 0.003
+
+WAYS: tuple[tuple[Damping, str], ...] = (
+    ("none", "eq. 163"),
+    ("signed", "eq. 164"),
+    ("absolute", "eq. 164 with |u - u before|"),
+)
+
+
+def rules(canvas: FigureBase | None = None) -> FigureBase:
+    """Draws the buffers that rules ask for, against flows and capacities; round trips grow with the flows.
+
+    Args:
+        canvas: an empty figure to draw on; a new one by default.
+
+    >>> [axes.get_xlabel() for axes in rules().axes]
+    ['flows', 'capacity (Mb/s)']
+    """
+    with mpl.rc_context(LOG_STYLE):
+        figure = Figure(figsize=(9, 4), layout="constrained") if canvas is None else canvas
+        left, right = figure.subplots(1, 2, sharey=True)
+        for axes, x, flows, capacities in (
+            (left, FLOWS, FLOWS, np.full_like(FLOWS, CAPACITY)),
+            (right, CAPACITIES / 1e6, np.full_like(CAPACITIES, FEW), CAPACITIES),
+        ):
+            room = pipe(capacities, harmonic_rtt(0.03, 0.03 + 0.002 * flows))
+            for name, packets in (
+                ("C R", room),
+                ("Stanford", stanford(room, flows)),
+                ("Avrachenkov", avrachenkov(room, flows)),
+                ("BSCL, loss 2 %", bscl(room, flows, LOSS)),
+            ):
+                axes.plot(x, packets, label=name)
+            axes.axhspan(*ENACHESCU, alpha=0.2, label="Enachescu")
+            axes.set(xscale="log", yscale="log", ylim=(0.5, 1e5))
+        left.set(xlabel="flows", ylabel="buffer (packets)")
+        left.set_title(f"{CAPACITY / 1e6:g} Mb/s: rules disagree by decades")
+        right.set(xlabel="capacity (Mb/s)")
+        right.set_title(f"{FEW} flows")
+        left.legend(fontsize=9)
+    return figure
+
+
+@explained
+def loss_against_buffer(flows: int = 10, capacity: int = 300, canvas: FigureBase | None = None) -> FigureBase:
+    """Draws what AIMD windows lose in the three chains of theorem 19, simulated.
+
+    Args:
+        flows: how many.
+        capacity: packets per round.
+        canvas: an empty figure to draw on; a new one by default.
+
+    >>> figure = loss_against_buffer(2, 20)
+    """
+    with mpl.rc_context(LOG_STYLE):
+        figure = Figure(figsize=(9, 4), layout="constrained") if canvas is None else canvas
+        axes = figure.subplots()
+        for reading, marker in zip(READINGS, "osD", strict=True):
+            chance = CHANCE if reading == "exogenous" else 0.0
+            losses = [simulate(Windows(flows, capacity, b, reading, chance=chance), 600, 100).loss for b in BUFFERS]
+            axes.plot(BUFFERS, 100 * np.array(losses), marker=marker, markersize=4, label=reading)
+        axes.set_xscale("symlog", linthresh=1)
+        axes.set(yscale="log", xlabel="buffer (packets)", ylabel="loss (%)")
+        axes.set_title(f"theorem 19 as printed fails: {flows} AIMD windows, {capacity} packets per round")
+        axes.legend()
+    return figure
+
+
+def damping(canvas: FigureBase | None = None) -> FigureBase:
+    """Draws how ABS's controller of utilisation fares with each way of damping, eq. 163 and 164, on a noisy plant.
+
+    Args:
+        canvas: an empty figure to draw on; a new one by default.
+
+    >>> figure = damping()
+    """
+    plant = Plant(lambda b: 1 - 0.25 * np.exp(-b / 40), lag=0.5, noise=0.02)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9, 4), layout="constrained") if canvas is None else canvas
+        axes = figure.subplots()
+        for way, name in WAYS:
+            went = run(Settings(utilisation=0.98, damping=way), plant, 200.0, 3000)
+            axes.plot(np.arange(len(went.buffers)), went.buffers, label=name, linewidth=0.8)
+        axes.axhline(40 * np.log(12.5), color="black", linestyle="--", linewidth=1, label="target")
+        axes.set(
+            xlabel="interval", ylabel="buffer (packets)", title="the printed damping drives the buffer to its floor"
+        )
+        axes.legend(loc="upper right")
+    return figure
+
+
+def training(canvas: FigureBase | None = None) -> FigureBase:
+    """Draws what training does to the gains of ABS, eq. 168 to 171, in both units.
+
+    Args:
+        canvas: an empty figure to draw on; a new one by default.
+
+    >>> [axes.get_ylabel() for axes in training().axes]
+    ['gain (packets/s)', 'buffer (packets)']
+    """
+    plant = Plant(lambda b: np.minimum(1 - 0.25 * np.exp(-b / 40), 1.0), lambda b: 8 / (b + 100), lag=0.5, noise=0.01)
+    with mpl.rc_context(STYLE):
+        figure = Figure(figsize=(9, 4), layout="constrained") if canvas is None else canvas
+        left, right = figure.subplots(1, 2)
+        for unit, style in (("fraction", "-"), ("percent", "--")):
+            settings = Settings(utilisation=0.98, loss=0.02, training=unit)  # type: ignore[arg-type]
+            went = run(settings, plant, 10.0, 3000)
+            left.plot(went.gains_p, style, color="C0", label=f"I_p, {unit}")
+            left.plot(went.gains_u, style, color="C1", label=f"I_u, {unit}")
+            right.plot(went.buffers, style, color="C2", label=unit)
+        left.set(
+            xlabel="interval", ylabel="gain (packets/s)", title="shares of 1: gains stay; per cent: one never rests"
+        )
+        right.set(xlabel="interval", ylabel="buffer (packets)", title="the buffer is the same")
+        left.legend()
+        right.legend()
+    return figure

@@ -1,0 +1,110 @@
+"""MKC in a network in which each flow keeps its bottleneck (Zhang 2008, section VI.4.2).
+
+    x_r(n) = (1 - beta_r p_r(n - backward delay)) x_r(n - D_r) + alpha_r    (131)
+    p_r(n) = p(sum of x_s(n - forward delay) over all s that cross b_r)     (132)
+
+with the price `p = 1 - C/y` of EMKC. By theorem 14, a network with a consistent assignment of bottlenecks is stable
+under any delays if and only if each link with its responsive flows is, beside a constant load. Rates and capacities
+are in any one unit; so is `alpha`, per step.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from levelflow.theory.laws import emkc
+from levelflow.theory.laws.shared import mkc
+from levelflow.theory.networks import assignment as assignments
+from levelflow.theory.networks.paths import run
+from levelflow.theory.networks.routes import read_capacities
+from levelflow.theory.validate import explained, read_each
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.arrays import Floats, Ints
+    from levelflow.theory.networks.assignment import Assignment
+    from levelflow.theory.networks.paths import Paths, Run
+
+
+def rest(assignment: Assignment, capacities: ArrayLike, alpha_over_beta: ArrayLike) -> Floats:
+    """Returns the rates at which flows rest, link after link.
+
+    Raises:
+        CapacityError: if a capacity is negative, infinite or NaN.
+        ParameterError: if a ratio is not positive and finite.
+        InconsistentError: if the assignment has a cycle.
+
+    >>> from levelflow.theory.networks.assignment import assign
+    >>> rest(assign([[0], [0]], [0, 0]), [10.0], 1.0).round(9).tolist()
+    [6.0, 6.0]
+    """
+    capacity = read_capacities(capacities)
+    ratio = read_each("alpha over beta", alpha_over_beta, len(assignment.bottlenecks))
+
+    def rates_on(link: int, flows: Ints, load: float) -> Floats:
+        return mkc.rest(lambda own: 1 - capacity[link] / (own + load), ratio[flows], flows.size)
+
+    return assignments.settle(assignment, rates_on)
+
+
+@explained
+def jacobian(assignment: Assignment, capacities: ArrayLike, rates: ArrayLike, beta: ArrayLike) -> Floats:
+    """Returns the Jacobian without delay at such rates, flows by flows.
+
+    Raises:
+        CapacityError: if a capacity is negative, infinite or NaN.
+        ParameterError: if a rate or a gain is not positive and finite.
+    """
+    capacity = read_capacities(capacities)
+    rate = read_each("rate", rates, len(assignment.bottlenecks))
+    gain = read_each("beta", beta, rate.size)
+    loads = (rate @ assignment.crosses)[assignment.bottlenecks]
+    limit = capacity[assignment.bottlenecks]
+    felt = -gain * rate * limit / loads**2
+    return assignments.jacobian(assignment, 1 - gain * emkc.price(loads, limit), felt, felt)
+
+
+def lags(assignment: Assignment, network: Paths) -> Ints:
+    """Returns after how many steps the rate of `s` reaches that of `r`, flows by flows: forward, then back to `r`."""
+    flows = np.arange(len(assignment.bottlenecks))
+    back = network.delays - network.forward[flows, assignment.bottlenecks]
+    return back[:, None] + network.forward[:, assignment.bottlenecks].T
+
+
+@explained
+def iterate(
+    network: Paths,
+    assignment: Assignment,
+    start: ArrayLike,
+    steps: int,
+    capacities: ArrayLike,
+    gains: tuple[ArrayLike, ArrayLike],
+) -> Run:
+    """Iterates eq 131 and 132.
+
+    Args:
+        network: paths and delays.
+        assignment: who listens where.
+        start: rates at step 0 and before, per flow.
+        steps: how many.
+        capacities: per link.
+        gains: `alpha` and `beta`, each for all flows or per flow.
+
+    Raises:
+        CapacityError: if a capacity is negative, infinite or NaN.
+        ParameterError: if a gain, a rate or the number of steps is not allowed.
+    """
+    flows = len(assignment.bottlenecks)
+    capacity, who = read_capacities(capacities), np.arange(flows)
+    alpha, beta = read_each("alpha", gains[0], flows, closed=True), read_each("beta", gains[1], flows)
+
+    def senders(_: Floats, reference: Floats, heard: Floats) -> Floats:
+        return mkc.sender(reference, heard[who, assignment.bottlenecks], alpha, beta)
+
+    def routers(received: Floats, memory: Floats) -> tuple[Floats, Floats]:
+        return emkc.price(received.sum(axis=0), capacity), memory
+
+    return run(network, start, steps, senders, routers)

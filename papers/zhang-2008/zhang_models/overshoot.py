@@ -1,0 +1,367 @@
+"""How far senders overshoot a link before they hear of it (Zhang 2008, chapter III).
+
+One sender has the link to itself. At time 0 it is full; every packet beyond its capacity waits, and is lost if there is
+no room. The sender goes on growing for the `D` seconds until it hears of the first loss. All delay is in the queue.
+Until then a law does
+
+    window AIMD          W += 1/W per answer          excess  sqrt(2 C D + W0^2) - W0         eq. 12 to 18
+    Scalable TCP         W += 0.01 per answer                 0.01 C D                        eq. 22
+    rate AIMD            r += alpha per RTT                   alpha D^2 / (2 RTT)             eq. 19 to 21
+    rate AIMD, true RTT  r' = alpha / RTT(t - lag)            ~ D sqrt(log D)                 eq. 20
+    TFRC                 r = omega sqrt(T / M)                omega^2 D^2 / (4 M)             eq. 23 to 26
+
+because answers to windows come back at the capacity, however long the queue. Each law has its equation of motion,
+`change`, for a state whose last component is the excess, and the closed form of it where there is one;
+`integrate_excess` follows the equation. Packets and seconds throughout.
+"""
+
+from __future__ import annotations
+
+from dataclasses import astuple, dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from levelflow.theory.stability.equations import integrate, iterate
+from levelflow.theory.validate import explained, not_negative, positive, share
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.stability.equations import Past, Trajectory
+
+
+class Law(Protocol):
+    """What all laws of this module have."""
+
+    def start(self) -> Floats:
+        """The state at time 0; its last component is the excess."""
+
+    def change(self, time: float, state: Floats, past: Past) -> Floats:
+        """The derivative of the state."""
+
+
+def integrate_excess(law: Law, duration: float, *, step: float, longest: float = 0.0, every: int = 1) -> Trajectory:
+    """Follows a law's equation of motion from time 0.
+
+    Args:
+        law: one of this module.
+        duration: s.
+        step: s.
+        longest: lag that the law asks for, s.
+        every: how many steps there are between two that are recorded.
+
+    Returns:
+        Times and states; the excess, in packets, is `states[:, -1]`.
+
+    Raises:
+        ParameterError: if a number is not allowed.
+
+    >>> law = WindowAimd(capacity=100.0, window=10.0)
+    >>> excess = integrate_excess(law, 5.0, step=0.001).states[-1, -1]
+    >>> round(float(excess), 4), round(float(law.excess(5.0)), 4)
+    (23.1662, 23.1662)
+    """
+    return integrate(law.change, law.start(), duration, step=step, longest=longest, every=every)
+
+
+@dataclass(frozen=True)
+class WindowAimd:
+    """TCP in congestion avoidance: `W += 1/W` per answer, eq. 12.
+
+    Attributes:
+        capacity: packets/s.
+        window: when the link is full, packets.
+
+    Raises:
+        ParameterError: if a number is not positive and finite.
+    """
+
+    capacity: float
+    window: float
+
+    def __post_init__(self) -> None:
+        positive(capacity=self.capacity, window=self.window)
+
+    def windows(self, times: ArrayLike) -> Floats:
+        """The window, packets: `sqrt(2 C t + W0^2)`, eq. 14."""
+        return np.sqrt(2 * self.capacity * _times(times) + self.window**2)
+
+    def windows_per_answer(self, answers: int) -> Floats:
+        """The window after each answer, the first one before any: the recurrence that eq. 14 makes a fluid of."""
+        return iterate(lambda _n, past: past(1) + 1 / past(1), self.window, answers, longest=1).states
+
+    def rates(self, times: ArrayLike) -> Floats:
+        """What is sent, packets/s: `C (1 + 1/W)`."""
+        return self.capacity * (1 + 1 / self.windows(times))
+
+    def excess(self, times: ArrayLike) -> Floats:
+        """What was sent beyond the capacity, packets: eq. 18 between its limits; lemma 2 prints the upper one."""
+        return self.windows(times) - self.window
+
+    def start(self) -> Floats:
+        """Window and excess at time 0."""
+        return np.array([self.window, 0.0])
+
+    def change(self, time: float, state: Floats, past: Past) -> Floats:  # noqa: ARG002
+        """Eq. 13 and 16."""
+        return np.full(2, self.capacity / state[0])
+
+
+@dataclass(frozen=True)
+class ScalableTcp:
+    """Scalable TCP: `W += step` per answer, eq. 22.
+
+    Attributes:
+        capacity: packets/s.
+        window: when the link is full, packets.
+        step: packets per answer.
+
+    Raises:
+        ParameterError: if a number is not positive and finite.
+    """
+
+    capacity: float
+    window: float
+    step: float = 0.01
+
+    def __post_init__(self) -> None:
+        positive(capacity=self.capacity, window=self.window, step=self.step)
+
+    def windows(self, times: ArrayLike) -> Floats:
+        """The window, packets."""
+        return self.window + self.excess(times)
+
+    def windows_per_answer(self, answers: int) -> Floats:
+        """The window after each answer, the first one before any."""
+        return iterate(lambda _n, past: past(1) + self.step, self.window, answers, longest=1).states
+
+    def rates(self, times: ArrayLike) -> Floats:
+        """What is sent, packets/s: always `(1 + step) C`."""
+        return np.full_like(_times(times), self.capacity * (1 + self.step))
+
+    def excess(self, times: ArrayLike) -> Floats:
+        """What was sent beyond the capacity, packets: `step C t`, lemma 4."""
+        return self.step * self.capacity * _times(times)
+
+    def start(self) -> Floats:
+        """Window and excess at time 0."""
+        return np.array([self.window, 0.0])
+
+    def change(self, time: float, state: Floats, past: Past) -> Floats:  # noqa: ARG002
+        """Eq. 22 at answers that come at the capacity."""
+        return np.full(2, self.step * self.capacity)
+
+
+@dataclass(frozen=True)
+class RateAimd:
+    """AIMD on a rate, by a sender who does not see its round trip grow: `r += gain` per `rtt`, eq. 19.
+
+    Attributes:
+        capacity: packets/s.
+        gain: packets/s per round trip.
+        rtt: what the sender takes for its round trip, s.
+
+    Raises:
+        ParameterError: if a number is not positive and finite.
+    """
+
+    capacity: float
+    gain: float
+    rtt: float
+
+    def __post_init__(self) -> None:
+        positive(capacity=self.capacity, gain=self.gain, rtt=self.rtt)
+
+    def rates(self, times: ArrayLike) -> Floats:
+        """What is sent, packets/s."""
+        return self.capacity + self.gain * _times(times) / self.rtt
+
+    def excess(self, times: ArrayLike) -> Floats:
+        """What was sent beyond the capacity, packets: `gain t^2 / (2 rtt)`, lemma 3."""
+        return self.gain * _times(times) ** 2 / (2 * self.rtt)
+
+    def start(self) -> Floats:
+        """Rate and excess at time 0."""
+        return np.array([self.capacity, 0.0])
+
+    def change(self, time: float, state: Floats, past: Past) -> Floats:  # noqa: ARG002
+        """Eq. 20 with a constant round trip, and eq. 21."""
+        return np.array([self.gain / self.rtt, state[0] - self.capacity])
+
+
+@dataclass(frozen=True)
+class TrackedAimd:
+    """AIMD on a rate, by a sender who sees its round trip grow, perhaps later: eq. 20.
+
+    The round trip is `rtt + q / C`; the text leaves out `rtt` and would divide by 0 at first.
+
+    Attributes:
+        capacity: packets/s.
+        gain: packets/s per round trip.
+        rtt: of an empty queue, s.
+        lag: after which the sender knows it, s.
+
+    Raises:
+        ParameterError: if the lag is negative, another number not positive, or one not finite.
+    """
+
+    capacity: float
+    gain: float
+    rtt: float
+    lag: float = 0.0
+
+    def __post_init__(self) -> None:
+        positive(capacity=self.capacity, gain=self.gain, rtt=self.rtt)
+        not_negative(lag=self.lag)
+
+    def rates_at(self, queues: ArrayLike) -> Floats:
+        """The rate at which the queue has a length, packets/s, without lag.
+
+        With `x = r - C` and `q' = x`, eq. 20 is `x dx/dq = gain C / (C rtt + q)`, so that
+        `x^2 = 2 gain C log(1 + q / (C rtt))`: the rate grows with the square root of a logarithm.
+
+        Raises:
+            ParameterError: if a queue is negative or not finite.
+        """
+        not_negative(queue=queues)
+        pipe = self.capacity * self.rtt
+        return self.capacity + np.sqrt(2 * self.gain * self.capacity * np.log1p(np.asarray(queues) / pipe))
+
+    def start(self) -> Floats:
+        """Rate and queue at time 0."""
+        return np.array([self.capacity, 0.0])
+
+    def change(self, time: float, state: Floats, past: Past) -> Floats:  # noqa: ARG002
+        """Eq. 20, and the queue."""
+        queue = past(self.lag)[1] if self.lag else state[1]
+        return np.array([self.gain / (self.rtt + queue / self.capacity), state[0] - self.capacity])
+
+
+@dataclass(frozen=True)
+class Tfrc:
+    """TFRC until it hears of another loss: `r = omega / sqrt(p)`, where `p` is `lost / T` and `T` what was sent.
+
+    Attributes:
+        capacity: packets/s.
+        omega: packets/s: one over the round trip, which the sender takes for constant.
+        lost: packets that were lost before time 0, `M` of eq. 24.
+
+    Raises:
+        ParameterError: if a number is not positive and finite.
+    """
+
+    capacity: float
+    omega: float
+    lost: float
+
+    def __post_init__(self) -> None:
+        positive(capacity=self.capacity, omega=self.omega, lost=self.lost)
+
+    def sent(self, times: ArrayLike) -> Floats:
+        """All that was sent, packets; the square root of it grows linearly, eq. 26."""
+        return self.lost * (self.rates(times) / self.omega) ** 2
+
+    def rates(self, times: ArrayLike) -> Floats:
+        """What is sent, packets/s: `C + omega^2 t / (2 lost)`."""
+        return self.capacity + self.omega**2 * _times(times) / (2 * self.lost)
+
+    def excess(self, times: ArrayLike) -> Floats:
+        """What was sent beyond the capacity, packets: `omega^2 t^2 / (4 lost)`, lemma 5."""
+        return self.omega**2 * _times(times) ** 2 / (4 * self.lost)
+
+    def start(self) -> Floats:
+        """What was sent, and the excess, at time 0, when the rate is the capacity."""
+        return np.array([self.lost * (self.capacity / self.omega) ** 2, 0.0])
+
+    def change(self, time: float, state: Floats, past: Past) -> Floats:  # noqa: ARG002
+        """Eq. 26, and the excess."""
+        rate = self.omega * np.sqrt(state[0] / self.lost)
+        return np.array([rate, rate - self.capacity])
+
+
+@dataclass(frozen=True)
+class MarkedTfrc:
+    """TFRC that routers tell the loss rate `(r - C) / r` of its last rate, eq. 27; any unit of rate.
+
+    Attributes:
+        capacity: of the link.
+        omega: packet size over round trip.
+
+    Raises:
+        ParameterError: if a number is not positive and finite.
+    """
+
+    capacity: float
+    omega: float
+
+    def __post_init__(self) -> None:
+        positive(capacity=self.capacity, omega=self.omega)
+
+    def update(self, rates: ArrayLike) -> Floats:
+        """The next rate, eq. 27: NaN where a rate is below the capacity, as there is no loss then."""
+        r = np.asarray(rates, dtype=np.float64)
+        with np.errstate(all="ignore"):
+            return self.omega * np.sqrt(r) / np.sqrt(r - self.capacity)
+
+    def orbit(self, start: float, steps: int) -> Floats:
+        """The rates, from the first: NaN from where the next one is not defined.
+
+        Raises:
+            ParameterError: if the start is not finite or not above 0.
+        """
+        positive(start=start)
+        return iterate(lambda _n, past: self.update(past(1)), start, steps, longest=1).states
+
+    @property
+    def rest(self) -> float:
+        """The rate that stays, eq. 28."""
+        capacity, omega = astuple(self)
+        return float(capacity + np.sqrt(capacity**2 + 4 * omega**2)) / 2
+
+    @property
+    def loss(self) -> float:
+        """Share of packets that are lost there."""
+        return 1 - self.capacity / self.rest
+
+    @property
+    def slope(self) -> float:
+        """Derivative of the map there, eq. 29: above -1, where the rest is stable, if the loss is above 1/3."""
+        return -self.capacity / (2 * (self.rest - self.capacity))
+
+
+@explained
+def immediate_aimd(start: ArrayLike, capacity: float, step: float, rounds: int, keep: float = 0.5) -> Floats:
+    """AIMD of users who hear of an overload at once and together, figure 4(b): they approach equal rates.
+
+    Args:
+        start: rate of each user, in any unit of rate.
+        capacity: of the link.
+        step: what each adds per round while they fit.
+        rounds: how many.
+        keep: the part of its rate that each keeps when they do not.
+
+    Returns:
+        Rates by round and user; the first are those of the start.
+
+    Raises:
+        ParameterError: if a rate is negative, another number not positive, one not finite, or `keep` above 1.
+
+    >>> immediate_aimd([1.0, 5.0], 8.0, 1.0, 4).tolist()
+    [[1.0, 5.0], [2.0, 6.0], [3.0, 7.0], [1.5, 3.5], [2.5, 4.5]]
+    """
+    not_negative(rate=start)
+    positive(capacity=capacity, step=step, keep=keep)
+    share(keep=keep)
+
+    def update(_n: int, past: Past) -> Floats:
+        rates = past(1)
+        return rates * keep if rates.sum() > capacity else rates + step
+
+    return iterate(update, start, rounds, longest=1).states
+
+
+def _times(times: ArrayLike) -> Floats:
+    not_negative(time=times)
+    return np.asarray(times, dtype=np.float64)

@@ -1,0 +1,225 @@
+"""Conditions under unlike delays in continuous time, and Vinnicombe's TCP-like controller (Zhang 2008, eq 4, 6, 7).
+
+Kelly's primal law, `x_i' = kappa_i (omega_i - x_i(t-D_i) mu_i(t))`, is stable if for each flow
+
+    kappa_i sum_j (p_j + p_j' y_j) < pi/(2 D_i)                                                  (4)
+
+and on one link with one delay only then. Vinnicombe's controller makes delays vanish from such a condition,
+
+    x_i' = x_i(t-D_i)/D_i (alpha_i - (alpha_i + beta_i) eta_i)      alpha_i = a (x_i D_i)^n      (6)
+    eta_i = sum_j p_j     p_j = (y_j/C_j)^B                          beta_i = b (x_i D_i)^m
+
+by dividing by them: it is locally stable if `a (x_i* D_i)^n < 1/B` (7), for `n = 0` whatever the delays. Rates are in
+packets/s, delays in s, `x_i D_i` in packets.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import brentq
+
+from levelflow.theory.stability.conditions import Condition, between
+from levelflow.theory.stability.equations import Past, Trajectory, integrate
+from levelflow.theory.stability.loops import Loop
+from levelflow.theory.stability.quasi import QuasiPolynomial
+from levelflow.theory.validate import explained, positive, read_each, read_number, read_numbers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.arrays import Floats, Numbers
+
+
+@explained
+def primal_condition(gains: ArrayLike, burdens: ArrayLike, delays: ArrayLike) -> Condition:
+    """Returns whether Kelly's primal law meets eq 4: `kappa_i D_i` times its burden is below `pi/2` for each flow.
+
+    Args:
+        gains: `kappa`, per flow or for all.
+        burdens: per flow, the sum over its links of price, and price's slope times load, at rest.
+        delays: round-trip times, per flow or for all.
+
+    Raises:
+        ParameterError: if a number is not finite or not above 0.
+
+    >>> primal_condition(0.5, [1.0, 2.0], [1.0, 2.0]).holds
+    False
+    """
+    delay = read_numbers("delay", delays)
+    return between(read_numbers("gain", gains) * read_numbers("burden", burdens) * delay, 0.0, np.pi / 2)
+
+
+def primal_loop(gains: ArrayLike, rates: ArrayLike, price: float, slope: float, delays: ArrayLike) -> Loop:
+    """Returns the open loop of Kelly's primal law on one link.
+
+    It is the sum of `kappa_i x_i p' e^(-s D_i) / (s + kappa_i p e^(-s D_i))`: what a flow does to its own price has a
+    delay in the denominator.
+
+    Args:
+        gains: `kappa`, per flow or for all.
+        rates: at rest, per flow.
+        price: `p` at rest, at least 0.
+        slope: `p'`, by which the price grows with the load.
+        delays: round-trip times, per flow or for all.
+
+    Raises:
+        ParameterError: if a number is not finite or out of range.
+
+    >>> [primal_loop(gain, [1.0], 0.0, 1.0, 1.0).stable for gain in (1.5, 1.6)]
+    [True, False]
+    """
+    rate = read_numbers("rate", np.atleast_1d(rates))
+    gain, delay = read_each("gain", gains, rate.size), read_each("delay", delays, rate.size)
+    mu = read_number("price", price, closed=True)
+    steep = read_number("slope", slope)
+    loops = [
+        Loop(QuasiPolynomial([([k * x * steep], d)]), QuasiPolynomial([([1.0, 0.0], 0.0), ([k * mu], d)]))
+        for k, x, d in zip(gain, rate, delay, strict=True)
+    ]
+    return reduce(Loop.__add__, loops)
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """Vinnicombe's controller and the link's price; the values tried here by default.
+
+    Attributes:
+        a: what a packet that arrives adds to the window is `a (x D)^n`.
+        b: what a mark takes from it is `b (x D)^m`.
+        n: how `a` grows with the window; 0 makes stability independent of delay.
+        m: how `b` does; above `n`.
+        buffer: `B`, the exponent of the price, an approximation of loss at a buffer of so many packets.
+
+    Raises:
+        ParameterError: if one is out of its range.
+    """
+
+    a: float = 0.05
+    b: float = 1.0
+    n: float = 0.0
+    m: float = 1.0
+    buffer: float = 10.0
+
+    def __post_init__(self) -> None:
+        for name in ("a", "b", "buffer"):
+            read_number(name, getattr(self, name))
+        read_number("m", self.m, low=self.n)
+        read_number("n", self.n, low=-np.inf)
+
+
+DEFAULTS = Parameters()
+
+
+@explained
+def price(load: Numbers, capacity: Numbers, buffer: float) -> Numbers:
+    """Returns `(y/C)^B`, the price of a link."""
+    positive(capacity=capacity)
+    return np.maximum(load / capacity, 0.0) ** buffer
+
+
+@explained
+def change(rate: Numbers, before: Numbers, feedback: Numbers, delay: Numbers, law: Parameters = DEFAULTS) -> Numbers:
+    """Returns `x'` from the rate now and one delay ago and the feedback, eq 6, packets/s^2."""
+    positive(delay=delay)
+    up, down = law.a * (rate * delay) ** law.n, law.b * (rate * delay) ** law.m
+    return before / delay * (up - (up + down) * feedback)
+
+
+def rest(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> tuple[Floats, float]:
+    """Returns rates at rest on one link, packets/s, and the feedback there; windows are equal.
+
+    Raises:
+        ParameterError: if a number is not finite or not above 0.
+
+    >>> rates, feedback = rest(100.0, [0.1, 0.1])
+    >>> bool(np.isclose(feedback, (rates.sum() / 100.0) ** 10))
+    True
+    """
+    delay = np.atleast_1d(read_numbers("delay", delays))
+    limit = read_number("capacity", capacity)
+
+    def window(log: float) -> float:
+        """Returns the logarithm of the window from that of the feedback."""
+        return float((np.log(law.a / law.b) + np.log(-np.expm1(log)) - log) / (law.m - law.n))
+
+    def lack(log: float) -> float:
+        return (window(log) + float(np.log(np.sum(1 / delay) / limit))) * law.buffer - log
+
+    log = float(brentq(lack, -700.0, -1e-15, xtol=1e-15))
+    return np.exp(window(log)) / delay, float(np.exp(log))
+
+
+def condition(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> Condition:
+    """Returns whether eq 7 holds on one link: `a (x* D)^n` is below `1/B` for each flow.
+
+    Raises:
+        ParameterError: if a number is not finite or not above 0.
+
+    >>> condition(100.0, [0.01, 20.0]).holds
+    True
+    """
+    rates, _ = rest(capacity, delays, law)
+    return between(law.a * (rates * np.asarray(delays)) ** law.n, 0.0, 1 / law.buffer)
+
+
+def loop(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> Loop:
+    """Returns the open loop at rest on one link: the sum of `(x_i/y) (alpha_i B/D_i) e^(-s D_i)/(s + c_i/D_i)`.
+
+    Here `c = (m - n) alpha beta/(alpha + beta)`, from what a flow's own rate changes without delay.
+
+    Raises:
+        ParameterError: if a number is not finite or not above 0.
+    """
+    rates, _ = rest(capacity, delays, law)
+    delay = np.atleast_1d(np.asarray(delays, dtype=np.float64))
+    up, down = law.a * (rates * delay) ** law.n, law.b * (rates * delay) ** law.m
+    own = (law.m - law.n) * up * down / (up + down) / delay
+    shares = rates / rates.sum() * up * law.buffer / delay
+    return lags_in_parallel(shares, own, delay)
+
+
+def lags_in_parallel(gains: Floats, speeds: Floats, delays: Floats) -> Loop:
+    """Returns `sum_i gain_i e^(-s D_i)/(s + speed_i)`."""
+    parts = zip(gains, speeds, delays, strict=True)
+    return reduce(Loop.__add__, [Loop.rational([gain], [1.0, speed], delay=delay) for gain, speed, delay in parts])
+
+
+@explained
+def follow(
+    law: Callable[[Floats, Floats, Floats, Floats], Numbers],
+    link: tuple[float, float],
+    delays: ArrayLike,
+    start: ArrayLike,
+    *,
+    duration: float,
+    step: float,
+) -> Trajectory:
+    """Returns the rates of flows on one link over time; all delay lies on the way back.
+
+    Args:
+        law: `x'` from rates now and one delay ago, feedback and delays.
+        link: capacity, packets/s, and the exponent of its price.
+        delays: round-trip times, s, per flow.
+        start: rates at time 0 and before, packets/s, per flow.
+        duration: s.
+        step: s, a small part of the shortest delay and time constant.
+
+    Raises:
+        ParameterError: if a delay, a rate or the step is not finite or not above 0, or there are not as many.
+    """
+    rates = read_numbers("rate", np.atleast_1d(start))
+    delay = read_each("delay", delays, rates.size)
+    lags = np.repeat(delay[:, None], rates.size, axis=1)
+    own = np.arange(rates.size)
+
+    def motion(_: float, rate: Floats, past: Past) -> Numbers:
+        seen = past(lags)
+        return law(rate, seen[own, own], price(seen.sum(axis=1), *link), delay)
+
+    return integrate(motion, rates, duration, step=step, longest=float(delay.max()))

@@ -1,0 +1,115 @@
+"""What a resolved scenario asks of the models: who competes, over which links, for what."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from levelflow.theory.errors import TheoryError
+from levelflow.theory.units import base
+from levelflow.theory.validate import explained
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from levelflow.theory.arrays import Floats
+
+    Flow = dict[str, Any]
+    Link = dict[str, Any]
+
+#: Senders that take their rate whatever the others do.
+UNRESPONSIVE = ("cbr",)
+
+
+class CompetitionError(TheoryError):
+    """A scenario in which no flow competes, or a time that is none."""
+
+
+@dataclass(frozen=True)
+class Competition:
+    """The flows that compete, and what there is for them.
+
+    Attributes:
+        entries: their entries in the scenario.
+        numbers: where these stand in the list of all.
+        counts: per entry, how many flows compete; a mean may be a fraction.
+        routes: per entry, the indices of the links that it crosses.
+        links: all links of the scenario.
+        available: per link, what its routers aim at less what unresponsive senders take, bit/s.
+    """
+
+    entries: list[Flow]
+    numbers: list[int]
+    counts: Floats
+    routes: list[list[int]]
+    links: list[Link]
+    available: Floats
+
+    @property
+    def weights(self) -> Floats:
+        """Per entry, what its flows together count in max-min fairness.
+
+        The rate of a MaxNet flow at a price is `x_max e^(-price/T)` (Andrew et al., eq. 7): with the same `T`, rates on
+        a bottleneck are as their `x_max`.
+        """
+        each = [base(flow["params"]["x_max"]) if flow["law"] == "maxnet" else 1.0 for flow in self.entries]
+        return np.multiply(self.counts, each)
+
+
+@explained
+def competition(scenario: dict[str, Any], active: Sequence[float]) -> Competition:
+    """Returns who competes for what.
+
+    Links offer what their routers aim at (`target_bps`), less what unresponsive senders take. Headers count, ACKs and
+    what opens flows do not.
+
+    Args:
+        scenario: resolved.
+        active: how many flows of each entry are under way.
+    """
+    index = {link["name"]: number for number, link in enumerate(scenario["links"])}
+    routes = [[index[name] for name in flow["path"]] for flow in scenario["flows"]]
+    available = np.array([link["target_bps"] for link in scenario["links"]], dtype=np.float64)
+    competing = []
+    for number, flow in enumerate(scenario["flows"]):
+        if flow["law"] in UNRESPONSIVE:
+            np.subtract.at(available, routes[number], active[number] * base(flow["params"]["rate"]))
+        elif active[number] > 0:
+            competing.append(number)
+    return Competition(
+        entries=[scenario["flows"][number] for number in competing],
+        numbers=competing,
+        counts=np.array([active[number] for number in competing], dtype=np.float64),
+        routes=[routes[number] for number in competing],
+        links=scenario["links"],
+        available=np.maximum(available, 0.0),
+    )
+
+
+@explained
+def listed(scenario: dict[str, Any], at: float | None = None) -> list[float]:
+    """Returns how many flows of each entry are under way.
+
+    Flows that arrive at random count as none: how many there are depends on the law. Those whose start is drawn are
+    there from the beginning.
+
+    Args:
+        scenario: resolved.
+        at: when, s; by default all flows are, whenever they start and stop.
+
+    Raises:
+        CompetitionError: if none is.
+    """
+    active = []
+    for flow in scenario["flows"]:
+        start, stop = flow["start_s"] or 0.0, np.inf if flow["stop_s"] is None else flow["stop_s"]
+        there = flow["count"] is not None and (at is None or start <= at < stop)
+        active.append(float(flow["count"]) if there else 0.0)
+    if not any(active):
+        when = "" if at is None else f" at {at:g} s"
+        raise CompetitionError(
+            f"{scenario['name']}: no flow is under way{when}; needs flows that do not arrive at random"
+        )
+    return active

@@ -1,0 +1,132 @@
+"""Networks from the scenarios that the packet simulator runs."""
+
+from __future__ import annotations
+
+import dataclasses
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from levelflow.theory.fluid.disciplines import DISCIPLINES
+from levelflow.theory.fluid.registry import LAWS
+from levelflow.theory.fluid.topology import Flow, FluidError, Link, Network
+from levelflow.theory.units import UNITS
+
+if TYPE_CHECKING:
+    from levelflow.theory.fluid.topology import Parameters, Value
+
+#: In bytes and packets.
+SIZES = {
+    **{f"{prefix}B": factor for prefix, factor in zip(("", *"kMGT"), (1.0, 1e3, 1e6, 1e9, 1e12), strict=True)},
+    "packet": 1.0,
+    "packets": 1.0,
+}
+
+
+def from_scenario(scenario: dict[str, Any]) -> Network:
+    """Returns the network of a resolved scenario: links and flows with the parameters in force.
+
+    The time to send a packet and its answer counts as a part of the round trip. An entry with a `count` gives so many
+    flows, named `x#1`, `x#2` and so on. What answers take of a link is left out, and so are delays of answers at the
+    receiver.
+
+    Args:
+        scenario: as `levelflow.Scenario.resolve` or a result's `scenario` has it.
+
+    Raises:
+        FluidError: if flows arrive at random, end by their size or draw something, or a law or queue has no model.
+    """
+    links = {link["name"]: link for link in scenario["links"]}
+    numbers = {name: number for number, name in enumerate(links)}
+    flows: list[Flow] = []
+    for entry in scenario["flows"]:
+        count = _count(entry)
+        flow = _flow(entry, links, numbers)
+        names = [flow.name] if count == 1 else [f"{flow.name}#{n + 1}" for n in range(count)]
+        flows += [dataclasses.replace(flow, name=name) for name in names]
+    return Network([_link(link, scenario["flows"]) for link in scenario["links"]], flows)
+
+
+def _count(entry: dict[str, Any]) -> int:
+    """Returns how many flows an entry stands for."""
+    name = f"flow {entry['name']}"
+    if entry["count"] is None:
+        raise FluidError(f"{name}: flows that arrive at random have no fluid model; needs a count")
+    if entry["finite"]:
+        raise FluidError(f"{name}: transfers and lifetimes have no fluid model; needs a flow without size and lifetime")
+    for key, what in (("start_s", "start"), ("base_rtt_s", "rtt")):
+        if entry[key] is None:
+            raise FluidError(f"{name}: a {what} that is drawn has no fluid model; needs a number")
+    return int(entry["count"])
+
+
+def _flow(entry: dict[str, Any], links: dict[str, Any], numbers: dict[str, int]) -> Flow:
+    there = sum(links[name]["delay_s"] for name in entry["path"])
+    back = sum(links[name]["delay_s"] for name in entry["reverse_path"])
+    sending = sum(8 * entry["packet_bytes"] / links[name]["capacity_bps"] for name in entry["path"])
+    sending += sum(8 * entry["ack_bytes"] / links[name]["capacity_bps"] for name in entry["reverse_path"])
+    rtt = max(entry["base_rtt_s"], there + back)
+    return Flow(
+        law=entry["law"],
+        route=[numbers[name] for name in entry["path"]],
+        rtt=rtt + sending,
+        parameters=_of_law(entry["law"], entry["params"]),
+        packet=entry["packet_bytes"],
+        start=entry["start_s"],
+        stop=np.inf if entry["stop_s"] is None else entry["stop_s"],
+        access=min(max(rtt / 2 - there, 0.0), rtt - there - back),
+        handshake=entry["handshake"],
+        name=entry["name"],
+    )
+
+
+def _link(link: dict[str, Any], flows: list[dict[str, Any]]) -> Link:
+    ((queue, given),) = link["queue"].items()
+    if queue not in DISCIPLINES:
+        known = ", ".join(DISCIPLINES)
+        raise FluidError(f"link {link['name']}: there is no fluid model of queue {queue}; there are: {known}")
+    packet = max((flow["packet_bytes"] for flow in flows if link["name"] in flow["path"]), default=1000)
+    return Link(
+        capacity=link["capacity_bps"],
+        delay=link["delay_s"],
+        buffer=_room(link["buffer"], packet),
+        queue=queue,
+        queue_parameters=_read(given, DISCIPLINES[queue].PARAMETERS, DISCIPLINES[queue].ONLY),
+        routers={law: _of_law(law, own) for law, own in link["laws"].items()},
+        loss=link["loss"],
+        name=link["name"],
+    )
+
+
+def _room(buffer: str, packet: float) -> float:
+    if buffer == "unlimited":
+        return np.inf
+    return _quantity(buffer) * (packet if buffer.endswith(("packet", "packets")) else 1.0)
+
+
+def _of_law(law: str, given: dict[str, str]) -> Parameters:
+    if law not in LAWS:
+        raise FluidError(f"there is no fluid model of law {law}; there are: {', '.join(LAWS)}")
+    return _read(given, LAWS[law].PARAMETERS, LAWS[law].ONLY)
+
+
+def _read(given: dict[str, str], defaults: Parameters, only: Parameters) -> Parameters:
+    """Reads what a model knows of the parameters in force; others do not change it."""
+    kinds = {**defaults, **only}
+    return {name: _value(text, kinds[name]) for name, text in given.items() if name in kinds}
+
+
+def _value(text: str, like: Value) -> Value:
+    if isinstance(like, bool):
+        return text == "true"
+    return text if isinstance(like, str) else _quantity(text)
+
+
+def _quantity(text: str) -> float:
+    """Reads a number with or without a unit, in s, bit/s, bytes or packets.
+
+    >>> _quantity("20 ms"), _quantity("1.875 MB"), _quantity("5 packets"), _quantity("0.5")
+    (0.02, 1875000.0, 5.0, 0.5)
+    """
+    number, _, unit = text.partition(" ")
+    return float(number) * (SIZES[unit] if unit in SIZES else UNITS[unit])

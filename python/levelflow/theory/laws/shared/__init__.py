@@ -1,0 +1,1 @@
+"""What several laws share, or what is too long for the file of one."""

@@ -1,0 +1,231 @@
+"""Max-min Kelly control with any price (Zhang 2008, chapter V.2.1 to V.2.3).
+
+    x_i(n) = x_i(n - D_i) + alpha_i - beta_i eta_i(n) x_i(n - D_i)                   (61, 79)
+    eta_i(n) = max over the links j of the path of p_j(n - backward delay from j)    (62)
+
+and `p_j` a function of what arrives at link `j`. Rates are in any one unit; so is `alpha`, per step. At a rest point,
+`p` is the price of the bottleneck and `slope` its derivative by the load, `p'`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import brentq
+
+from levelflow.theory.errors import ParameterError
+from levelflow.theory.networks.paths import run
+from levelflow.theory.stability.conditions import between
+from levelflow.theory.validate import explained, read_each, read_number, read_numbers, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.networks.paths import Paths, Run
+    from levelflow.theory.stability.conditions import Condition
+
+#: Points on the half circle per unit of the sum of delays at first, how far the phase may turn from one to the next,
+#: rad, and how often the way between them may be halved.
+POINTS, TURN, HALVINGS = 4, 1.0, 40
+#: Poles that are so near the circle count as on it.
+NEAREST = 1e-6
+#: The load at rest is sought among powers of 2 up to this.
+LARGEST = 1000
+
+
+def sender(reference: Floats, price: Floats, alpha: Floats | float, beta: Floats | float) -> Floats:
+    """Returns the next rate (eq 61).
+
+    Args:
+        reference: rate of a round trip ago.
+        price: the largest of the path at that rate; minus infinity if nothing arrived, which leaves `alpha` to add.
+        alpha: what is added per step.
+        beta: gain.
+    """
+    paid = np.where(price == -np.inf, 0.0, price)
+    following: Floats = reference + alpha - beta * paid * reference
+    return following
+
+
+def largest(network: Paths, heard: Floats) -> Floats:
+    """Returns the largest price that each flow hears on its path (eq 62)."""
+    price: Floats = np.where(network.crosses, heard, -np.inf).max(axis=1)
+    return price
+
+
+@explained
+def iterate(
+    network: Paths,
+    start: ArrayLike,
+    steps: int,
+    price: Callable[[Floats], Floats],
+    gains: tuple[ArrayLike, ArrayLike],
+    every: int = 1,
+) -> Run:
+    """Iterates eq 61 and 62 over a network.
+
+    Args:
+        network: paths and delays.
+        start: rates at step 0 and before, per flow.
+        steps: how many.
+        price: of each link, from the load of each.
+        gains: `alpha` and `beta`, each for all flows or per flow.
+        every: how many steps there are between two that are recorded.
+
+    Raises:
+        ParameterError: if there is not one finite rate per flow, or a number is not allowed.
+    """
+    flows = len(network.crossings)
+    alpha, beta = read_each("alpha", gains[0], flows, closed=True), read_each("beta", gains[1], flows)
+
+    def senders(_: Floats, reference: Floats, heard: Floats) -> Floats:
+        return sender(reference, largest(network, heard), alpha, beta)
+
+    def routers(received: Floats, memory: Floats) -> tuple[Floats, Floats]:
+        return price(received.sum(axis=0)), memory
+
+    return run(network, start, steps, senders, routers, every=every)
+
+
+@explained
+def rest(price: Callable[[float], float], alpha_over_beta: ArrayLike, flows: int) -> Floats:
+    """Returns the rates at which flows rest on one link: each at `alpha / (beta p)` (eq 68).
+
+    Args:
+        price: of the link, from its load; it increases, and is above 0 from some load on.
+        alpha_over_beta: for all flows or per flow, above 0.
+        flows: how many.
+
+    Raises:
+        ParameterError: if a ratio is not positive and finite, or there is no load at which flows rest.
+
+    >>> rest(lambda load: 1 - 10 / load, 2.0, 4).round(9).tolist()
+    [4.5, 4.5, 4.5, 4.5]
+    """
+    whole(1, flows=flows)
+    ratio = read_each("alpha over beta", alpha_over_beta, flows)
+    total = float(ratio.sum())
+
+    def excess(load: float) -> float:
+        """The load that the price asks for is `total / p`."""
+        return float(load * price(load)) - total
+
+    powers = np.ldexp(1.0, np.arange(-LARGEST, LARGEST + 1))
+    with np.errstate(all="ignore"):
+        above = np.array([excess(load) > 0 for load in powers])
+    if not above.any() or above[0]:
+        raise ParameterError(
+            "the price is not allowed; needs one that increases with the load, from below 0 or 0 to above 0"
+        )
+    first = int(np.argmax(above))
+    load = float(brentq(excess, powers[first - 1], powers[first], xtol=powers[first - 1] * 1e-15, rtol=1e-15))
+    rates: Floats = ratio * (load / total)
+    return rates
+
+
+@explained
+def jacobian(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> Floats:
+    """Returns the Jacobian of flows on one link without delay (eq 73, 81).
+
+    >>> jacobian([2.0, 2.0], 0.5, 0.25, 0.125)
+    array([[ 0.75 , -0.125],
+           [-0.125,  0.75 ]])
+    """
+    rate = _rates(rates)
+    gain = read_each("beta", beta, rate.size)
+    matrix: Floats = np.diag(1 - gain * price) - (gain * rate * slope)[:, None]
+    return matrix
+
+
+@explained
+def symmetric(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> Floats:
+    """Returns `W A W^-1` with `A` the Jacobian and `W = diag((beta_k x_k)^-1/2)`: symmetric, with equal eigenvalues.
+
+    Theorem 8 prints the inverse of this `W`, with which the matrix of eq 82 is `W^-1 A W`.
+    """
+    rate = _rates(rates)
+    scale = np.sqrt(read_each("beta", beta, rate.size) * rate)
+    similar: Floats = jacobian(rates, beta, price, slope) / scale[:, None] * scale
+    return similar
+
+
+@explained
+def theorem_7(flows: int, rate: float, beta: float, price: float, slope: float) -> Condition:
+    """Returns whether equal flows on one link are stable: without delay, and by corollary 3 under any (eq 66-67).
+
+    The eigenvalues of the Jacobian are 1 less the values: `beta p`, of differences between flows, where there are two
+    or more, and `beta p + beta N x p'`, of their sum. So the condition is necessary, too.
+
+    Args:
+        flows: how many.
+        rate: of each at rest.
+        beta: gain.
+        price: of the link at rest.
+        slope: derivative of the price by the load.
+    """
+    read_number("rate", rate), read_number("slope", slope, -np.inf)
+    together = beta * price + beta * flows * rate * slope
+    return between([together] if flows == 1 else [beta * price, together])
+
+
+@explained
+def theorem_8(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> Condition:
+    """Returns whether flows with gains of their own are shown to be stable under any delays (eq 80).
+
+    It is enough where price and slope are above 0: the values `beta_i (p + p' sum_k x_k)` are row sums of a positive
+    matrix that is similar to `1 - A`, whose eigenvalues are real and above 0.
+    """
+    rate = _rates(rates)
+    return between(read_each("beta", beta, rate.size) * (price + slope * rate.sum()))
+
+
+@explained
+def unstable_roots(delays: ArrayLike, rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> int:
+    """Returns how many characteristic roots of flows on one link lie outside the unit circle; 0 if it is stable.
+
+    How the round trip is split into forward and backward delays does not matter. With `c_i = 1 - beta_i p` and
+    `b_i = beta_i x_i p'`, the roots are those of
+
+        prod_i (z^D_i - c_i) H(z) = 0,   H(z) = 1 + sum_i b_i / (z^D_i - c_i)
+
+    Those of the factors are known. As `z` goes around the circle, `H` goes around 0 backwards as many times as it has
+    more zeros than poles outside. Points are added wherever its phase turns much from one to the next. For any matrix
+    there is `levelflow.theory.stability.delays.stability`.
+
+    Raises:
+        ParameterError: if a delay is not a whole number above 0, or a root is too near the circle to say.
+    """
+    price, slope = read_number("price", price, -np.inf), read_number("slope", slope, -np.inf)
+    rate = _rates(rates)
+    lags = read_each("delay", delays, rate.size, 1, closed=True)
+    gain = read_each("beta", beta, rate.size)
+    kept, felt = 1 - gain * price, gain * rate * slope
+
+    def phase(angles: Floats) -> NDArray[np.complex128]:
+        terms = felt / (np.exp(1j * angles[:, None] * lags) - kept)
+        return np.asarray(1 + terms.sum(axis=1))
+
+    # Poles that are farther from the circle than points from each other are seen, and so are fast powers of z.
+    apart = float(np.min(np.abs(1 - np.abs(kept) ** (1 / lags)), initial=np.pi / (POINTS * lags.sum())))
+    if apart < NEAREST:
+        raise ParameterError("these numbers are not allowed; needs roots that are not on the unit circle")
+    angles = np.linspace(0, np.pi, int(np.pi / apart) + 2)
+    values = phase(angles)
+    for _ in range(HALVINGS):
+        with np.errstate(all="ignore"):
+            turns = np.angle(values[1:] / values[:-1])
+        wide = np.flatnonzero(~(np.abs(turns) < TURN))
+        if not wide.size:
+            return int(lags[np.abs(kept) > 1].sum()) - round(float(turns.sum()) / np.pi)
+        middles = (angles[wide] + angles[wide + 1]) / 2
+        angles = np.asarray(np.insert(angles, wide + 1, middles), dtype=np.float64)
+        values = np.asarray(np.insert(values, wide + 1, phase(middles)), dtype=np.complex128)
+    raise ParameterError("these numbers are not allowed; needs roots that are not on the unit circle")
+
+
+def _rates(rates: ArrayLike) -> Floats:
+    return np.atleast_1d(read_numbers("rate", rates))

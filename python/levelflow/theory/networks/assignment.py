@@ -1,0 +1,350 @@
+"""Who is bottlenecked where, and what that makes of stability (Zhang 2008, section VI.4).
+
+A *bottleneck* of a flow is a full link on which no flow has a larger rate (definition 6). An *assignment* names one
+link of the route of each flow as the one it listens to. There the flow is *responsive*; on its other links it is
+*unresponsive*: it disturbs the flows that listen there, an edge `s -> r` of the *dependency graph* for each of them. An
+assignment is *consistent* if this graph has no cycle. Then links come to rest one after the other, and a network is
+stable if each link with its responsive flows is (lemmas 17 and 18, theorem 14).
+
+Flows and links go by their index.
+"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import networkx as nx
+import numpy as np
+
+from levelflow.theory.errors import TheoryError
+from levelflow.theory.networks.routes import crossing_matrix, read_capacities, read_crossings
+from levelflow.theory.validate import LARGEST_WHOLE, explained, read_each, read_number, read_whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from levelflow.theory.arrays import Bools, Floats, Ints
+    from levelflow.theory.networks.routes import Routes
+
+
+class AssignmentError(TheoryError):
+    """Bottlenecks that are not links of the routes, or rates that are not numbers."""
+
+
+class InconsistentError(AssignmentError):
+    """An assignment whose dependency graph has a cycle where none may be."""
+
+
+@explained
+def bottleneck_sets(
+    routes: Routes,
+    capacities: ArrayLike,
+    rates: ArrayLike,
+    weights: ArrayLike = 1.0,
+    tolerance: float = 1e-9,
+) -> list[list[int]]:
+    """Returns all bottlenecks of each flow (definition 6), in ascending order.
+
+    Rates that fit are max-min fair if and only if no set is empty.
+
+    Args:
+        routes: per flow, the indices of the links that it crosses.
+        capacities: per link.
+        rates: per flow, in the unit of the capacities.
+        weights: per flow; with them, rate over weight takes the place of the rate.
+        tolerance: the share of its capacity that a full link may leave unused or exceed, and of the largest rate that
+            a bottlenecked flow may lack.
+
+    Raises:
+        ParameterError: if there is not one rate for each flow, or it is negative, infinite or NaN.
+        NetworkError: if the network is none, as for `levelflow.theory.networks.maxmin.maxmin`.
+
+    >>> bottleneck_sets([[0, 1], [0], [1]], [10.0, 4.0], [2.0, 8.0, 2.0])
+    [[1], [0], [1]]
+    """
+    capacity = read_capacities(capacities)
+    weight = read_each("weight", weights, len(routes))
+    flow, link, starts = read_crossings(routes, capacity.size)
+    rate = read_each("rate", rates, len(routes), closed=True)
+    used = np.bincount(link, weights=rate[flow], minlength=capacity.size)
+    full = np.abs(used - capacity) <= tolerance * capacity
+    level = rate / weight
+    highest = np.zeros(capacity.size)
+    np.maximum.at(highest, link, level[flow])
+    limits = full[link] & (level[flow] >= highest[link] * (1 - tolerance))
+    ends = starts.tolist()
+    return [np.unique(link[first:last][limits[first:last]]).tolist() for first, last in itertools.pairwise(ends)]
+
+
+@explained
+def assign(routes: Routes, bottlenecks: ArrayLike, links: int | None = None) -> Assignment:
+    """Returns the assignment of a bottleneck to each flow.
+
+    Args:
+        routes: per flow, the indices of the links that it crosses.
+        bottlenecks: per flow, a link of its route.
+        links: how many there are; as many as the routes name, by default.
+
+    Raises:
+        AssignmentError: if there is not one bottleneck for each flow, or it is not on its route.
+        RouteError: if a flow crosses no link or an unknown one.
+
+    >>> fig_30 = assign([[0, 1], [1], [1, 2], [2]], [0, 1, 1, 2])
+    >>> [(int(s), int(r)) for r, s in np.argwhere(fig_30.dependencies)], fig_30.cycle()
+    ([(0, 1), (0, 2), (2, 3)], None)
+    """
+    count = max((max(route, default=0) for route in routes), default=-1) + 1 if links is None else links
+    crosses = crossing_matrix(routes, count) > 0
+    named = np.array(bottlenecks, dtype=np.float64)
+    if named.shape != (len(routes),) or not (np.isfinite(named) & (named == np.round(named))).all():
+        raise AssignmentError(f"{named.size} bottlenecks for {len(routes)} flows; needs the index of a link for each")
+    limits = named.astype(np.int64)
+    inside = (limits >= 0) & (limits < count)
+    bad = np.flatnonzero(~(inside & crosses[np.arange(len(routes)), np.where(inside, limits, 0)]))
+    if bad.size:
+        raise AssignmentError(f"flow {bad[0]}: link {limits[bad[0]]} is not on its route {list(routes[bad[0]])}")
+    return Assignment(crosses, limits)
+
+
+@dataclass(frozen=True, eq=False)
+class Assignment:
+    """A bottleneck for each flow; `assign` makes one from routes.
+
+    Attributes:
+        crosses: flows by links: whether the flow crosses the link.
+        bottlenecks: per flow, the link that it listens to.
+    """
+
+    crosses: Bools
+    bottlenecks: Ints
+
+    @cached_property
+    def links(self) -> list[int]:
+        """The links that some flow listens to, ascending."""
+        listened: list[int] = np.unique(self.bottlenecks).tolist()
+        return listened
+
+    @cached_property
+    def counts(self) -> Ints:
+        """Per link, the number of its responsive flows."""
+        return np.bincount(self.bottlenecks, minlength=self.crosses.shape[1])
+
+    def responsive(self, link: int) -> Ints:
+        """Returns the flows that listen to a link."""
+        return np.flatnonzero(self.bottlenecks == link)
+
+    def unresponsive(self, link: int) -> Ints:
+        """Returns the flows that cross a link and listen to another."""
+        return np.flatnonzero(self.crosses[:, link] & (self.bottlenecks != link))
+
+    @cached_property
+    def dependencies(self) -> Bools:
+        """Flows by flows: at `r, s`, whether `s` disturbs `r`: it crosses the bottleneck of `r` and has another."""
+        found: Bools = self.crosses.T[self.bottlenecks] & (self.bottlenecks[None, :] != self.bottlenecks[:, None])
+        return found
+
+    def graph(self) -> Any:
+        """Returns the dependency graph, a `networkx.DiGraph` of flows with an edge from `s` to each `r` it disturbs."""
+        graph = nx.DiGraph()
+        graph.add_nodes_from(range(len(self.bottlenecks)))
+        graph.add_edges_from((int(s), int(r)) for r, s in np.argwhere(self.dependencies))
+        return graph
+
+    @cached_property
+    def precedence(self) -> Any:
+        """A `networkx.DiGraph` of `links`, with an edge from one to another if a flow of the first crosses the second.
+
+        It has a cycle if and only if the dependency graph has one, and is much smaller.
+        """
+        graph = nx.DiGraph()
+        graph.add_nodes_from(self.links)
+        flow, link = np.nonzero(self.crosses & (self.counts > 0))
+        pairs = {*zip(self.bottlenecks[flow].tolist(), link.tolist(), strict=True)}
+        graph.add_edges_from((here, there) for here, there in sorted(pairs) if here != there)
+        return graph
+
+    def cycle(self) -> list[int] | None:
+        """Returns flows each of which disturbs the next, and the last the first; None if there is no such circle."""
+        try:
+            edges = nx.find_cycle(self.precedence)
+        except nx.NetworkXNoCycle:
+            return None
+        return [int(np.argmax((self.bottlenecks == here) & self.crosses[:, there])) for here, there in edges]
+
+    @property
+    def consistent(self) -> bool:
+        """Whether the dependency graph has no cycle."""
+        return bool(nx.is_directed_acyclic_graph(self.precedence))
+
+    def layers(self) -> list[list[int]]:
+        """Returns the links in the order in which they come to rest, those together that wait for none of the others.
+
+        No flow is unresponsive on the links of the first layer (lemma 18). Without them and their flows none is on
+        those of the second, and so on.
+
+        Raises:
+            InconsistentError: if there is no such order; names a cycle.
+        """
+        if not self.consistent:
+            raise InconsistentError(
+                f"flows {self.cycle()} disturb each other in a circle; needs a consistent assignment"
+            )
+        return [sorted(layer) for layer in nx.topological_generations(self.precedence)]
+
+    def subsystems(self) -> list[tuple[int, Ints]]:
+        """Returns each link with its responsive flows, in the order of `layers`.
+
+        Raises:
+            InconsistentError: if there is no such order; names a cycle.
+        """
+        return [(link, self.responsive(link)) for layer in self.layers() for link in layer]
+
+
+@explained
+def by_price(routes: Routes, prices: ArrayLike) -> Assignment:
+    """Returns the assignment in which each flow listens to the largest price that it has seen on its route (eq. 62).
+
+    Of equal prices it takes that of the lowest index, which all flows agree on.
+
+    Args:
+        routes: per flow, the indices of the links that it crosses.
+        prices: per link; or flows by links, where flows have looked at different times.
+
+    Raises:
+        AssignmentError: if there is not one price for each link, or it is NaN.
+        RouteError: if a flow crosses no link or an unknown one.
+
+    >>> by_price([[0, 1], [0, 1]], [[0.2, 0.1], [0.1, 0.2]]).cycle()  # the second looked later
+    [0, 1]
+    """
+    seen = np.array(prices, dtype=np.float64)
+    if seen.ndim not in {1, 2} or seen.shape[:-1] not in {(), (len(routes),)} or np.isnan(seen).any():
+        raise AssignmentError(f"prices of shape {seen.shape} are not allowed; needs one per link, or flows by links")
+    links = seen.shape[-1]
+    crosses = crossing_matrix(routes, links) > 0
+    # A price of minus infinity is still that of a link on the route.
+    offered = np.where(crosses, np.broadcast_to(seen, crosses.shape), -np.inf)
+    largest = crosses & (offered == offered.max(axis=1, initial=-np.inf, keepdims=True))
+    return Assignment(crosses, largest.argmax(axis=1))
+
+
+def settle(assignment: Assignment, rates_on: Callable[[int, Ints, float], ArrayLike]) -> Floats:
+    """Returns the rates at rest, link after link: to those that follow, what has settled is a constant load.
+
+    Args:
+        assignment: who listens where.
+        rates_on: from a link, its responsive flows and the load of the others, the rates of the first.
+
+    Raises:
+        InconsistentError: if links wait for each other.
+
+    >>> half = assign([[0, 1], [0], [1]], [0, 0, 1])
+    >>> settle(half, lambda link, flows, load: ([4.0, 10.0][link] - load) / flows.size).tolist()
+    [2.0, 2.0, 8.0]
+    """
+    rates = np.zeros(len(assignment.bottlenecks))
+    for link, flows in assignment.subsystems():
+        rates[flows] = rates_on(link, flows, float(rates[assignment.unresponsive(link)].sum()))
+    return rates
+
+
+@explained
+def random_routes(random: np.random.Generator, flows: int, links: int, shortest: int, longest: int) -> list[list[int]]:
+    """Returns routes over different links each; all lengths, and all links, are equally likely.
+
+    Raises:
+        AssignmentError: unless `1 <= shortest <= longest <= links`.
+    """
+    for name, value in {"flows": flows, "links": links, "shortest": shortest, "longest": longest}.items():
+        read_whole(name, read_number(name, value, closed=True))
+    if not 1 <= shortest <= longest <= links:
+        raise AssignmentError(f"routes of {shortest} to {longest} of {links} links are not allowed; needs 1 to {links}")
+    lengths = random.integers(shortest, longest + 1, flows)
+    return [random.choice(links, length, replace=False).tolist() for length in lengths]
+
+
+def random_assignment(random: np.random.Generator, routes: Routes) -> Assignment:
+    """Returns an assignment in which each link of a route is as likely as any other; it is hardly ever consistent."""
+    read_crossings(routes, LARGEST_WHOLE)
+    return assign(routes, [route[int(random.integers(len(route)))] for route in routes])
+
+
+def random_consistent(random: np.random.Generator, routes: Routes) -> Assignment:
+    """Returns an assignment by a random order of the links that all flows agree on: each listens to its first."""
+    if not read_crossings(routes, LARGEST_WHOLE)[1].size:
+        raise AssignmentError("no routes are not allowed; needs at least one")
+    rank = random.permutation(max(max(route) for route in routes) + 1)
+    return assign(routes, [min(route, key=lambda link: rank[link]) for route in routes])
+
+
+@explained
+def jacobian(assignment: Assignment, own: ArrayLike, among: ArrayLike, others: ArrayLike) -> Floats:
+    """Returns what the rate of `r` changes with the rate of `s`, flows by flows.
+
+    Args:
+        assignment: who listens where.
+        own: per flow, or for all: the part for `r = s`.
+        among: what the flows that listen to the same link add, `r` itself included.
+        others: what the flows add that are unresponsive there.
+    """
+    count = len(assignment.bottlenecks)
+    same = assignment.bottlenecks[:, None] == assignment.bottlenecks[None, :]
+    diagonal, here, there = (
+        read_each(name, part, count, -np.inf)
+        for name, part in (("own part", own), ("part among", among), ("part of others", others))
+    )
+    matrix: Floats = np.diag(diagonal) + here[:, None] * same + there[:, None] * assignment.dependencies
+    return matrix
+
+
+@explained
+def jetmax_jacobian(assignment: Assignment, tau: float) -> Floats:
+    """Returns the Jacobian of JetMax, `(1 - tau) I - tau U` (eq. 133 and 134), at any rates.
+
+    `U` is 1 over the number of flows that listen to the bottleneck of `r`, for each `s` that disturbs `r`.
+    """
+    tau = read_number("tau", tau, -np.inf)
+    return jacobian(assignment, 1 - tau, 0.0, -tau / assignment.counts[assignment.bottlenecks])
+
+
+@explained
+def spectrum(assignment: Assignment, matrix: ArrayLike) -> NDArray[np.complex128]:
+    """Returns the eigenvalues of a Jacobian; if the assignment is consistent, those of one link after the other.
+
+    In the order of `Assignment.subsystems` such a matrix is block-triangular, so that its eigenvalues are those of the
+    blocks. A numerical method sees them blurred where the whole is far from normal.
+
+    Raises:
+        AssignmentError: if the matrix is not flows by flows and finite, or makes a flow depend on one that does not
+            cross its bottleneck.
+    """
+    whole = np.array(matrix, dtype=np.float64)
+    count = len(assignment.bottlenecks)
+    if whole.shape != (count, count) or not np.isfinite(whole).all():
+        raise AssignmentError(f"a matrix of shape {whole.shape} is not allowed; needs {count} x {count} finite numbers")
+    stray = np.argwhere((whole != 0) & ~assignment.crosses.T[assignment.bottlenecks])
+    if stray.size:
+        raise AssignmentError(
+            f"flow {stray[0, 0]} cannot depend on flow {stray[0, 1]}, which does not cross its bottleneck"
+        )
+    if not assignment.consistent:
+        found: NDArray[np.complex128] = np.linalg.eigvals(whole).astype(np.complex128)
+        return found
+    blocks = [whole[np.ix_(flows, flows)] for _, flows in assignment.subsystems()]
+    return np.concatenate([np.zeros(0, np.complex128), *(np.linalg.eigvals(block) for block in blocks)])
+
+
+@explained
+def spectral_radius(assignment: Assignment, matrix: ArrayLike) -> float:
+    """Returns the largest magnitude in the `spectrum`: below 1, the undelayed system is stable.
+
+    >>> circle = assign([[0, 1], [0, 1], [0, 1]], [0, 0, 1])  # each disturbs those on the other link
+    >>> round(spectral_radius(circle, jetmax_jacobian(circle, 0.6)), 12)
+    1.0
+    """
+    return float(np.abs(spectrum(assignment, matrix)).max(initial=0.0))

@@ -1,0 +1,64 @@
+"""How fast flows become equal when all take their steps together (Zhang 2008, chapter V.3.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from levelflow.theory.errors import ParameterError
+from levelflow.theory.validate import explained, positive, read_each, read_number, read_numbers, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.arrays import Floats
+
+
+@explained
+def fairness(rates: ArrayLike) -> float:
+    """Returns the smallest rate over the largest (eq 107).
+
+    >>> fairness([1.0, 4.0])
+    0.25
+    """
+    rate = read_numbers("rate", rates, closed=True)
+    positive(largest_rate=rate.max())
+    return float(rate.min() / rate.max())
+
+
+@explained
+def unfair(flows: int, capacity: float) -> Floats:
+    """Returns the start of theorem 12: one flow, the last, has the whole link."""
+    whole(1, flows=flows)
+    positive(capacity=capacity)
+    rates = np.zeros(flows)
+    rates[-1] = capacity
+    return rates
+
+
+@explained
+def steps_to_fairness(step: Callable[[Floats], Floats], start: ArrayLike, eps: float, most: int = 1_000_000) -> int:
+    """Returns after how many steps the smallest rate is within `eps` of the largest.
+
+    Args:
+        step: the next rates, from those before.
+        start: the first rates.
+        eps: above 0.
+        most: how many steps to take at most.
+
+    Raises:
+        ParameterError: if `eps` is not allowed, or the rates are not fair after so many steps.
+
+    >>> steps_to_fairness(lambda x: (x + x.mean()) / 2, [0.0, 1.0], 0.1)
+    5
+    """
+    least = 1 - read_number("eps", eps, high=1)
+    rates = read_each("start", start, np.size(start), -np.inf)
+    for count in range(most + 1):
+        if rates.min() >= least * rates.max():
+            return count
+        rates = step(rates)
+    raise ParameterError(f"eps {eps} is not allowed; the rates are not that fair after {most} steps")

@@ -1,0 +1,77 @@
+"""Water filling: the levels of all flows rise together until links stop them, the link of the lowest level first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from levelflow.theory.validate import explained, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from levelflow.theory.arrays import Floats, Ints
+
+
+class Filled(NamedTuple):
+    """Where levels stopped.
+
+    Attributes:
+        levels: per flow.
+        bottlenecks: per flow, the link that stopped it; the lowest index where several do.
+    """
+
+    levels: Floats
+    bottlenecks: Ints
+
+
+@explained
+def fill(
+    crossings: tuple[Ints, Ints, Ints], links: int, loads: Floats, level: Callable[[Floats, Floats], Floats]
+) -> Filled:
+    """Raises the levels of all flows.
+
+    Args:
+        crossings: as `levelflow.theory.networks.routes.read_crossings` returns them.
+        links: how many there are.
+        loads: per crossing, above 0: what a flow of level 1 puts on the link.
+        level: where each link stops the flows that it still carries, from the load that they put on it at level 1, and
+            the load of those that other links stopped. It must not fall when flows are stopped below it. For links
+            whose flows have all stopped, it may return anything.
+    """
+    flow, link, starts = crossings
+    whole(int(link.max(initial=-1)) + 1, links=links)
+    order = np.argsort(link, kind="stable")
+    by_link = flow[order]
+    edges = np.searchsorted(link[order], np.arange(links + 1))
+    rising = np.bincount(link, weights=loads, minlength=links).astype(np.float64)
+    taken = np.zeros(links)
+    levels = np.full(starts.size - 1, np.nan)
+    limits = np.full(starts.size - 1, -1, dtype=np.int64)
+    risen = -np.inf
+    while (rising > 0).any():
+        with np.errstate(divide="ignore", invalid="ignore"):
+            stops = np.where(rising > 0, level(rising, taken), np.inf)
+        tight = int(np.argmin(stops))
+        here = by_link[edges[tight] : edges[tight + 1]]
+        settled = np.unique(here[limits[here] < 0])
+        risen = max(risen, stops[tight])  # by rounding alone, little that is left may say less
+        levels[settled] = risen
+        limits[settled] = tight
+        entries = _ranges(starts, settled)
+        np.add.at(taken, link[entries], risen * loads[entries])
+        # Summed anew, since what is left of a difference of very unequal loads may be all rounding.
+        touched = np.unique(link[entries])
+        there = _ranges(edges, touched)
+        left = np.where(limits[by_link[there]] < 0, loads[order[there]], 0.0)
+        sizes = edges[touched + 1] - edges[touched]
+        rising[touched] = np.add.reduceat(left, sizes.cumsum() - sizes)
+    return Filled(levels, limits)
+
+
+def _ranges(starts: Ints, chosen: Ints) -> Ints:
+    """Returns the positions from `starts[i]` to `starts[i + 1]` for each chosen `i`, one after the other."""
+    sizes = starts[chosen + 1] - starts[chosen]
+    positions: Ints = np.repeat(starts[chosen + 1] - sizes.cumsum(), sizes) + np.arange(sizes.sum())
+    return positions

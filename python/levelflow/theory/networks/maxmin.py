@@ -1,0 +1,90 @@
+"""Max-min fair rates by water filling (Bertsekas and Gallager, Data Networks, section 6.5.2)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from levelflow.theory.networks.filling import fill
+from levelflow.theory.networks.routes import read_capacities, read_crossings
+from levelflow.theory.validate import explained, read_each
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.arrays import Floats, Ints
+    from levelflow.theory.networks.routes import Routes
+
+
+@explained
+def maxmin(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> Floats:
+    """Returns the rate of each flow in the (weighted) max-min fair allocation.
+
+    Rates are in the unit of the capacities. With weights, rate over weight is max-min fair: a flow of weight 3 counts
+    as three flows, and its rate is the sum of theirs.
+
+    Args:
+        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        capacities: per link.
+        weights: for all flows or per flow.
+
+    Raises:
+        CapacityError: if a capacity is negative, infinite or NaN.
+        RouteError: if a flow crosses no link or an unknown one.
+        ParameterError: if a weight is not positive and finite.
+
+    >>> maxmin([[0, 1], [0], [1]], [10.0, 4.0]).tolist()
+    [2.0, 8.0, 2.0]
+    """
+    return rates_and_bottlenecks(routes, capacities, weights)[0]
+
+
+@explained
+def bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> Ints:
+    """Returns the link that limits each flow in the allocation of `maxmin`; the lowest index where several do.
+
+    >>> bottlenecks([[0, 1], [0], [1]], [10.0, 4.0]).tolist()
+    [1, 0, 1]
+    """
+    return rates_and_bottlenecks(routes, capacities, weights)[1]
+
+
+@explained
+def rates_and_bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> tuple[Floats, Ints]:
+    """Returns what `maxmin` and `bottlenecks` do, at once."""
+    capacity = read_capacities(capacities)
+    weight = read_each("weight", weights, len(routes))
+    crossings = read_crossings(routes, capacity.size)
+
+    def level(rising: Floats, taken: Floats) -> Floats:
+        share: Floats = np.maximum(capacity - taken, 0.0) / rising
+        return share
+
+    levels, limits = fill(crossings, capacity.size, weight[crossings[0]], level)
+    return levels * weight, limits
+
+
+@explained
+def unfairness(routes: Routes, capacities: ArrayLike, rates: ArrayLike, weights: ArrayLike = 1.0) -> Floats:
+    """Returns how far each flow is from having a bottleneck, as a share of 1.
+
+    A bottleneck of a flow is a full link on which no flow has a larger rate over weight. Rates that fit are max-min
+    fair if and only if every flow has one: then all values are 0. Otherwise a flow's value is that of the link on which
+    it lacks least: the unused part of the capacity or, if more, the part by which it is below the largest rate over
+    weight.
+
+    >>> unfairness([[0], [0]], [10.0], [4.0, 6.0]).round(3).tolist()
+    [0.333, 0.0]
+    """
+    capacity = read_capacities(capacities)
+    flow, link, starts = read_crossings(routes, capacity.size)
+    rate = read_each("rate", rates, len(routes), closed=True)
+    level = (rate / read_each("weight", weights, len(routes)))[flow]
+    used = np.bincount(link, weights=rate[flow], minlength=capacity.size)
+    highest = np.zeros(capacity.size)
+    np.maximum.at(highest, link, level)
+    unused = 1 - np.divide(used, capacity, out=np.ones_like(used), where=capacity > 0)
+    below = 1 - np.divide(level, highest[link], out=np.ones_like(level), where=highest[link] > 0)
+    lacking: Floats = np.minimum.reduceat(np.maximum(unused[link], below), starts[:-1])
+    return np.maximum(lacking, 0.0)

@@ -1,0 +1,152 @@
+"""Senders that hear what links say some steps later (Zhang 2008, eq. 1-2 and 61-64).
+
+What sender `i` sends arrives at link `j` after the forward delay of `i` to `j`, and what the link says then comes back
+after the rest of the round trip: `D_i` steps in all, at least 1. `D_i = 1` is feedback without delay.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from levelflow.theory.errors import ParameterError
+from levelflow.theory.networks.routes import crossing_matrix, read_crossings
+from levelflow.theory.stability.equations import iterate
+from levelflow.theory.validate import explained, read_array, read_each, read_whole, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.arrays import Floats, Ints
+    from levelflow.theory.networks.routes import Routes
+
+    #: The next rates, from the last ones, those of a round trip ago, and what each flow hears of each link.
+    Sender = Callable[[Floats, Floats, Floats], Floats]
+    #: What links say and remember, from what each receives of each flow, and what they remembered.
+    Router = Callable[[Floats, Floats], tuple[Floats, Floats]]
+
+
+@dataclass(frozen=True)
+class Paths:
+    """Who crosses which link, and the delays on the way, in steps.
+
+    Attributes:
+        crossings: flows by links, how often.
+        delays: per flow, of the round trip.
+        forward: flows by links, from the sender to the link.
+    """
+
+    crossings: Floats
+    delays: Ints
+    forward: Ints
+
+    @property
+    def crosses(self) -> np.ndarray[tuple[int, ...], np.dtype[np.bool_]]:
+        """Flows by links, whether they cross at all."""
+        return self.crossings > 0
+
+
+class Run(NamedTuple):
+    """How rates went; the first axis is time.
+
+    Attributes:
+        steps: numbers of the steps; the first is 0.
+        rates: by step and flow.
+        signals: by step and link, what the link said at that step.
+        memory: by step and link, what the link remembered.
+    """
+
+    steps: Floats
+    rates: Floats
+    signals: Floats
+    memory: Floats
+
+
+@explained
+def paths(routes: Routes, links: int, delays: ArrayLike = 1, forward: ArrayLike = 0) -> Paths:
+    """Returns checked paths.
+
+    Args:
+        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        links: how many there are.
+        delays: of the round trip, steps, for all flows or per flow, at least 1.
+        forward: from the sender to the link, steps, at least 0 and less than the round trip: one number, or flows by
+            links, of which those that a flow does not cross do not matter.
+
+    Raises:
+        RouteError: if a flow crosses no link or an unknown one.
+        ParameterError: if a delay is not a whole number, or not in its range.
+    """
+    crossings = crossing_matrix(routes, links)
+    around = read_whole("delay", read_each("delay", delays, len(routes), 1, closed=True), 1)
+    there = read_array("forward delay", forward)
+    if there.shape not in {(), crossings.shape}:
+        raise ParameterError(f"forward delay of shape {there.shape} is not allowed; needs one, or {crossings.shape}")
+    there = np.where(crossings > 0, there, 0.0)
+    late = ~((there >= 0) & (there < around[:, None]))
+    if late.any():
+        i, j = np.argwhere(late)[0]
+        raise ParameterError(
+            f"flow {i}: forward delay {there[i, j]} to link {j} is not allowed; needs 0 to {around[i] - 1}"
+        )
+    return Paths(crossings, around, read_whole("forward delay", there))
+
+
+@explained
+def scattered(routes: Routes, links: int, longest: int, rng: np.random.Generator) -> Paths:
+    """Returns paths whose round trips take 1 to `longest` steps, any part of them forward; all as likely."""
+    read_crossings(routes, links)
+    whole(1, longest=longest)
+    delays = rng.integers(1, longest + 1, len(routes))
+    return paths(routes, links, delays, rng.integers(0, delays[:, None], (len(routes), links)))
+
+
+def run(
+    network: Paths,
+    start: ArrayLike,
+    steps: int,
+    sender: Sender,
+    router: Router,
+    memory: ArrayLike = 0.0,
+    every: int = 1,
+) -> Run:
+    """Iterates senders and links.
+
+    Args:
+        network: paths and delays.
+        start: rates at step 0 and before, per flow.
+        steps: how many.
+        sender: the next rates; what it hears of links that a flow does not cross does not matter.
+        router: what links say; what they receive of flows that do not cross them is 0.
+        memory: what links remember at first, for all or each.
+        every: how many steps there are between two that are recorded.
+
+    Raises:
+        ParameterError: if there is not one finite rate per flow, or a number is not allowed.
+    """
+    flows, links = network.crossings.shape
+    first = read_each("start", start, flows, -np.inf, closed=True)
+    rates, signals, kept = slice(0, flows), slice(flows, flows + links), slice(flows + links, None)
+    at_once = network.forward == 0
+    there = np.maximum(network.forward, 1).T
+    back = np.where(network.crosses, network.delays[:, None] - network.forward, 1)
+
+    def received(now: Floats, before: Floats) -> Floats:
+        arriving: Floats = np.where(at_once, now[:, None], before) * network.crossings
+        return np.where(network.crosses, arriving, 0.0)
+
+    def update(n: int, past: Callable[..., Floats]) -> Floats:  # noqa: ARG001
+        heard = past(back, of=signals)
+        now = sender(past(1, of=rates), past(network.delays, of=rates), heard)
+        said, remembered = router(received(now, past(there, of=rates).T), past(1, of=kept))
+        return np.concatenate((now, said, remembered))
+
+    with np.errstate(all="ignore"):
+        said, remembered = router(received(first, first[:, None]), read_each("memory", memory, links, -np.inf))
+        state = np.concatenate((first, said, remembered))
+        went = iterate(update, state, steps, longest=int(network.delays.max(initial=1)), every=every)
+    return Run(went.times, went.states[:, rates], went.states[:, signals], went.states[:, kept])

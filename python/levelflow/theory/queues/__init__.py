@@ -1,0 +1,1 @@
+"""Queues: losses and marks, buffer rules, processor sharing, least completion times."""

@@ -1,0 +1,232 @@
+"""How large a router's buffer should be: published rules (Zhang 2008, chapter II.2).
+
+    rule              packets                                                       reference there
+    thumb             C R                                                           Villamizar and Song
+    Stanford          C R / sqrt(N), or twice that                                  Appenzeller et al.
+    Avrachenkov       (C R)^2 / (32 N^3)                                            Avrachenkov et al.
+    Enachescu         10 to 20, for paced or Poisson traffic                        Enachescu et al.
+    BSCL, full link   (p C R_e - 2 S N (1 - p)) / (2 - p),  p = 1 - (1 - 1/N)^L     Dhamdhere et al., eq. 9
+    BSCL, loss        K N - C R_p,  K = 0.87 / sqrt(loss)                           eq. 10
+    BSCL              the larger of both
+    Eun and Wang      anything from C R / sqrt(N) to C R N
+    Adaptive DropTail b + K (u* - u),  0 < K < 2 / k_2                              Kellett et al., eq. 11
+
+`C R`, the pipe, is in packets. The controllers that find the size while the router runs are in
+`zhang_models.adaptive_buffer`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from levelflow.theory.validate import not_negative, positive, read_numbers, share
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.arrays import Floats
+
+#: Packets; any link and any number of flows.
+ENACHESCU = (10.0, 20.0)
+#: Packets that BSCL expects to be lost in a congestion event, per flow.
+LOST_PER_FLOW = 0.6
+#: BSCL: a flow that loses a share `p` of its packets has a window of `0.87 / sqrt(p)`.
+WINDOW = 0.87
+
+
+def pipe(capacity: ArrayLike, rtt: ArrayLike, packet: float = 1500.0) -> Floats:
+    """Returns `C R`, which is also the rule of thumb, in packets.
+
+    Args:
+        capacity: bit/s.
+        rtt: s.
+        packet: bytes.
+
+    Raises:
+        ParameterError: if a number is not positive and finite.
+
+    >>> round(float(pipe(10e6, harmonic_rtt(0.030, 0.062))), 1)
+    36.7
+    """
+    positive(capacity=capacity, rtt=rtt, packet=packet)
+    packets: Floats = np.asarray(capacity, dtype=np.float64) * np.asarray(rtt, dtype=np.float64) / (8 * packet)
+    return packets
+
+
+def harmonic_rtt(least: ArrayLike, largest: ArrayLike) -> Floats:
+    """Returns the harmonic mean of round-trip times that are uniform between two, in their unit.
+
+    Raises:
+        ParameterError: if one is not positive and finite, or the largest not above the least.
+
+    >>> round(float(harmonic_rtt(30.0, 30.0 + 2 * 1024)), 1)
+    483.3
+    """
+    positive(least=least, largest=largest)
+    low, high = np.asarray(least, dtype=np.float64), np.asarray(largest, dtype=np.float64)
+    positive(range=high - low)
+    mean: Floats = (high - low) / np.log(high / low)
+    return mean
+
+
+def stanford(pipe: ArrayLike, flows: ArrayLike, times: float = 1.0) -> Floats:
+    """Returns `times C R / sqrt(N)`, packets; the dissertation compares with twice the rule.
+
+    Raises:
+        ParameterError: if a number is not positive and finite.
+
+    >>> stanford(400.0, 16)
+    np.float64(100.0)
+    """
+    positive(pipe=pipe, flows=flows, times=times)
+    return times * np.asarray(pipe) / np.sqrt(flows)
+
+
+def avrachenkov(pipe: ArrayLike, flows: ArrayLike) -> Floats:
+    """Returns `(C R)^2 / (32 N^3)`, packets.
+
+    Raises:
+        ParameterError: if a number is not positive and finite.
+
+    >>> avrachenkov(1000.0, [1, 10]).tolist()
+    [31250.0, 31.25]
+    """
+    positive(pipe=pipe, flows=flows)
+    return np.asarray(pipe) ** 2 / (32 * np.asarray(flows, dtype=np.float64) ** 3)
+
+
+def flows_that_lose(flows: ArrayLike, lost: ArrayLike) -> Floats:
+    """Returns `p(N)`, the share of flows that lose a packet when `lost` packets are lost at random.
+
+    Raises:
+        ParameterError: if there is less than one flow, or a number is negative or not finite.
+
+    >>> flows_that_lose(2, 3)
+    np.float64(0.875)
+    """
+    read_numbers("flows", flows, 1, closed=True)
+    not_negative(lost=lost)
+    part: Floats = 1 - (1 - 1 / np.asarray(flows, dtype=np.float64)) ** np.asarray(lost)
+    return part
+
+
+def bscl_utilisation(pipe: ArrayLike, flows: ArrayLike, lost_per_flow: float = LOST_PER_FLOW) -> Floats:
+    """Returns the buffer that keeps a link busy whose flows partly lose together, eq. 9, packets; it may be negative.
+
+    Args:
+        pipe: `C R_e`, with the harmonic mean of the round trips.
+        flows: `N`.
+        lost_per_flow: packets lost in a congestion event, `L_N / N`.
+
+    Raises:
+        ParameterError: if there is less than one flow, or another number is not positive and finite.
+
+    >>> bscl_utilisation(26.63, 2).round(1)
+    np.float64(9.3)
+    """
+    positive(pipe=pipe, flows=flows, lost_per_flow=lost_per_flow)
+    n = np.asarray(flows, dtype=np.float64)
+    lose = flows_that_lose(n, lost_per_flow * n)
+    packets: Floats = (lose * np.asarray(pipe) - 2 * n * (1 - lose)) / (2 - lose)
+    return packets
+
+
+def window_at_loss(loss: ArrayLike) -> Floats:
+    """Returns `K_p = 0.87 / sqrt(p)`, packets that a flow has on its way when it loses the share `p`.
+
+    Raises:
+        ParameterError: if a loss is not above 0 and at most 1.
+
+    >>> window_at_loss(0.02).round(4)
+    np.float64(6.1518)
+    """
+    positive(loss=loss)
+    share(loss=loss)
+    packets: Floats = WINDOW / np.sqrt(np.asarray(loss, dtype=np.float64))
+    return packets
+
+
+def bscl_loss(pipe: ArrayLike, flows: ArrayLike, loss: ArrayLike) -> Floats:
+    """Returns the buffer with which flows lose no more than a share of their packets, eq. 10; it may be negative.
+
+    Args:
+        pipe: `C R_p`, with the round trip of empty queues, packets.
+        flows: `N`.
+        loss: `p*`.
+
+    Raises:
+        ParameterError: if a pipe or number of flows is not positive and finite, or a loss not above 0 and at most 1.
+
+    >>> bscl_loss(400.0, 1024, 0.02).round(1)
+    np.float64(5899.5)
+    """
+    positive(pipe=pipe, flows=flows)
+    packets: Floats = window_at_loss(loss) * np.asarray(flows) - np.asarray(pipe)
+    return packets
+
+
+def bscl(pipe: ArrayLike, flows: ArrayLike, loss: ArrayLike, lost_per_flow: float = LOST_PER_FLOW) -> Floats:
+    """Returns the larger of `bscl_utilisation` and `bscl_loss`, at least 1 packet.
+
+    Raises:
+        ParameterError: as these.
+
+    >>> bscl(36.73, 16, 0.02).round(1)
+    np.float64(61.7)
+    """
+    both = np.maximum(bscl_utilisation(pipe, flows, lost_per_flow), bscl_loss(pipe, flows, loss))
+    return np.maximum(both, 1.0)
+
+
+def eun_wang(pipe: ArrayLike, flows: ArrayLike) -> tuple[Floats, Floats]:
+    """Returns the least and the largest buffer with neither loss nor an idle link: `C R / sqrt(N)` and `C R N`.
+
+    Raises:
+        ParameterError: if a number is not positive and finite.
+
+    >>> eun_wang(400.0, 16)
+    (np.float64(100.0), np.float64(6400.0))
+    """
+    return stanford(pipe, flows), np.asarray(pipe) * np.asarray(flows, dtype=np.float64)
+
+
+def adaptive_drop_tail(buffer: ArrayLike, utilisation: ArrayLike, target: ArrayLike, gain: ArrayLike) -> Floats:
+    """Returns the next buffer of ADT, `b + K (u* - u)`, eq. 11: ABS's eq. 163 with `K = I_u T`; packets.
+
+    Raises:
+        ParameterError: if a buffer is negative, a gain not positive, or a utilisation or target not from 0 to 1.
+
+    >>> adaptive_drop_tail(100.0, 0.9, 0.95, 600.0).round(6)
+    np.float64(130.0)
+    """
+    not_negative(buffer=buffer)
+    positive(gain=gain)
+    share(utilisation=utilisation, target=target)
+    packets: Floats = np.asarray(buffer) + np.asarray(gain) * (np.asarray(target) - np.asarray(utilisation))
+    return packets
+
+
+def largest_gain(slope: ArrayLike, lag: ArrayLike = 1.0) -> Floats:
+    """Returns the gain below which an integral controller of the buffer comes to rest, packets.
+
+    The controller is `b(n) = b(n-1) - K (y(n) - y*)`, and `y` follows the buffer, `y(n) = (1-l) y(n-1) + l f(b(n-1))`.
+    Linearised, the characteristic polynomial is `z^2 - (2 - l - l K k) z + 1 - l`, whose roots are in the unit
+    disc for `0 < K k < 2 (2 - l) / l` (Jury). ADT's `2 / k_2` is that of `l = 1`: the answer is there at once.
+
+    Args:
+        slope: `k`, of `f`, per packet.
+        lag: `l`, the part of the way that `y` goes in a step; above 0 and at most 1.
+
+    Raises:
+        ParameterError: if a number is not allowed.
+
+    >>> largest_gain(0.01)
+    np.float64(200.0)
+    """
+    positive(slope=slope, lag=lag)
+    share(lag=lag)
+    part = np.asarray(lag, dtype=np.float64)
+    gain: Floats = 2 * (2 - part) / (part * np.asarray(slope))
+    return gain

@@ -1,0 +1,216 @@
+"""Links that lose or mark what exceeds a level, and levels that leave nothing to lose.
+
+In the fluid model of Kunniyur and Srikant (2003, sections II and V), a link of capacity `C` to which `y` comes loses
+the share `(y - C)^+ / y`. One that marks from the level `C~ <= C` on marks `(y - C~)^+ / y`, as a virtual queue of that
+capacity would, and loses nothing while the users whom it marks keep `y <= C`.
+
+A level for that can be chosen at each link by itself: users who heard of no other link would fill the link at some
+price `q` for a unit of rate. If `beta` times the share that is marked at `y = C` is that price, they do; other links on
+their way only lower their rates (propositions 3 to 5). Rates and loads have the unit of the capacities.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from levelflow.theory.errors import TheoryError
+from levelflow.theory.networks.routes import CapacityError, read_capacities, read_crossings
+from levelflow.theory.networks.utility import ConvergenceError
+from levelflow.theory.validate import explained, finite, positive, read_each, whole
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.arrays import Floats, Ints, Numbers
+    from levelflow.theory.networks.routes import Routes
+
+
+#: Newton's steps, and the share of a price by which the last one changes it at most.
+MOST_STEPS, CLOSE = 100, 1e-12
+
+
+class LevelError(TheoryError):
+    """A link at which no marking level prevents losses, or numbers of which a level cannot be made."""
+
+
+@explained
+def excess_share(level: Numbers, load: Numbers) -> Floats:
+    """Returns the share of a load that is lost or marked, `(y - C)^+ / y`, elementwise; 0 of no load.
+
+    It is the limit of the loss of an M/M/1/B queue whose rates and buffer grow together (section II).
+
+    >>> excess_share(90.0, [0.0, 80.0, 100.0]).tolist()
+    [0.0, 0.0, 0.1]
+    """
+    load = np.asarray(load, dtype=np.float64)
+    excess = np.maximum(load - level, 0.0)
+    least = np.where(excess == np.inf, 1.0, 0.0)
+    return np.asarray(np.divide(excess, load, out=least, where=(excess > 0) & (excess < np.inf)))
+
+
+@explained
+def excess_paid(level: Numbers, load: Numbers) -> Floats:
+    """Returns `int_0^y (u - C)^+ / u du = y - C - C log(y/C)` above the level, 0 below, elementwise.
+
+    >>> excess_paid(1.0, [0.5, 1.0, np.e]).round(6).tolist()
+    [0.0, 0.0, 0.718282]
+    """
+    finite(level=level, load=load)
+    level = np.asarray(level, dtype=np.float64)
+    excess = np.maximum(np.asarray(load, dtype=np.float64) - level, 0.0)
+    relative = np.divide(excess, level, out=np.zeros_like(excess), where=level > 0)
+    return np.asarray(excess - level * np.log1p(relative))
+
+
+@explained
+def marking_levels(
+    routes: Routes,
+    capacities: ArrayLike,
+    *,
+    beta: float,
+    weights: ArrayLike = 1.0,
+    exponents: ArrayLike = 0.0,
+    unresponsive: ArrayLike = 0.0,
+) -> Floats:
+    """Returns per link the highest level at which its users, if they heard of no other link, would just fill it.
+
+    With these levels no link of the network loses anything at the optimum (proposition 3, eq 27, with equality). Loads
+    that do not answer to marks take their part of the capacity first: their peak for no loss at any time (proposition
+    4), their mean for a load of at most the capacity in the mean (proposition 5). Eq 35 and 39 are read with the share
+    that is marked at `C - xi`, where the proofs need it, and with the factor `beta` that eq 35 lacks.
+
+    Args:
+        routes: per flow, the indices of the links that it crosses.
+        capacities: per link.
+        beta: what a mark costs.
+        weights: `w/beta_r`, for all flows or per flow.
+        exponents: `nu`, for all flows or per flow: 0 is `log x`, above 0 is `-1/x^nu`.
+        unresponsive: `xi`, for all links or per link. For proposition 4, all users have to have the utility `log x`.
+
+    Raises:
+        LevelError: if the users of a link would overload it even if it marked everything.
+        ParameterError: if `beta` is not above 0, or an exponent is negative, infinite or NaN.
+        CapacityError: if a capacity is not a finite number, or `xi` leaves nothing of it.
+        RouteError: if a flow crosses no link or an unknown one.
+        ParameterError: if a weight is not positive and finite.
+        ConvergenceError: if the numbers differ by more than floating point can hold.
+
+    >>> marking_levels([[0]] * 20, [100.0], beta=0.5).round(6).tolist()
+    [60.0]
+    """
+    capacity = read_capacities(capacities)
+    flow, link, _ = read_crossings(routes, capacity.size)
+    weight = read_each("weight", weights, len(routes))
+    exponent = read_each("exponent", exponents, weight.size, closed=True)
+    positive(beta=beta)
+    room = capacity - np.asarray(unresponsive, dtype=np.float64)
+    bad = np.flatnonzero(~((room > 0) & (room <= capacity)))
+    if bad.size:
+        raise CapacityError(
+            f"link {bad[0]}: a foreign load is not allowed that leaves {room[bad[0]]} of {capacity[bad[0]]}"
+        )
+    prices = _prices_alone(flow, link, np.log(room), weight, exponent)
+    bad = np.flatnonzero(prices > beta)
+    if bad.size:
+        raise LevelError(
+            f"link {bad[0]}: no marking level prevents losses; its users fill it at a price of {prices[bad[0]]:.6g}, "
+            f"so beta {beta:.6g} is too low"
+        )
+    return room * (1 - prices / beta)
+
+
+def _prices_alone(flow: Ints, link: Ints, log_room: Floats, weight: Floats, exponent: Floats) -> Floats:
+    """Returns the price at which the users of each link, if they paid for no other, would fill it; 0 without users.
+
+    The logarithm of their load is convex in that of the price, and falls, so Newton's method finds it from below.
+    """
+    crossing, times = np.unique(flow * log_room.size + link, return_counts=True)
+    flow, link = np.divmod(crossing, log_room.size)
+    used = np.unique(link)
+    falls = 1 / (exponent[flow] + 1)
+    wanted = np.log(weight[flow] * np.where(exponent[flow] > 0, exponent[flow], 1.0) / times) * falls + np.log(times)
+    price = np.zeros(log_room.size)
+    for _ in range(MOST_STEPS):
+        with np.errstate(divide="ignore"):
+            parts = wanted - falls * price[link]
+            largest = np.full(price.size, -np.inf)
+            np.maximum.at(largest, link, parts)
+            parts = np.exp(parts - largest[link])
+            total = np.bincount(link, parts, minlength=price.size)[used]
+        steepness = np.bincount(link, parts * falls, minlength=price.size)[used] / total
+        step = (largest[used] + np.log(total) - log_room[used]) / steepness
+        price[used] += step
+        if (np.abs(step) <= CLOSE).all():
+            prices = np.zeros(log_room.size)
+            prices[used] = np.exp(price[used])
+            return prices
+    raise ConvergenceError(f"no prices were found within {MOST_STEPS} steps; the numbers differ by too much")
+
+
+@explained
+def alone_on_a_link(times: ArrayLike, start: float, level: float, weight: float, beta: float) -> Floats:
+    """Returns the total rate of users of `log x` who hear of one link only (eq 32, added up).
+
+    `y' = w - beta (y - C~)^+` grows as a line up to the level and then decays to `C~ + w/beta`. In a network, no sum of
+    rates over this link that starts there exceeds it at any time, whatever other links or flows do (lemma 1).
+
+    Args:
+        times: s or any unit, from 0 on.
+        start: total rate at time 0.
+        level: `C~`.
+        weight: sum of `w/beta_r` over the users, with gains of 1.
+        beta: what a mark costs.
+
+    >>> alone_on_a_link([0.0, 1.0, 2.0, 99.0], 8.0, 10.0, 2.0, 1.0).round(4).tolist()
+    [8.0, 10.0, 11.2642, 12.0]
+    """
+    positive(weight=weight, beta=beta)
+    finite(start=start, level=level)
+    time = np.asarray(times, dtype=np.float64)
+    reached = max(level - start, 0.0) / weight
+    rest = level + weight / beta
+    since = np.maximum(time - reached, 0.0)
+    later = rest + (max(start, level) - rest) * np.exp(-beta * since)
+    return np.asarray(np.where(time < reached, start + weight * time, later))
+
+
+@explained
+def level_change(level: Numbers, load: Numbers, target: Numbers, gain: Numbers) -> Floats:
+    """Returns `C~' = a (gamma C - y)`, by which a link finds its level without knowing its users (section V-D).
+
+    At 0 the level does not fall, and at the target `gamma C` it does not rise. Where a level for the target load
+    exists, the load comes to rest there; otherwise the level goes to 0.
+
+    >>> level_change([5.0, 0.0, 9.0], [10.0, 10.0, 8.0], 9.0, 0.5).tolist()
+    [-0.5, 0.0, 0.0]
+    """
+    level = np.asarray(level, dtype=np.float64)
+    change = gain * (np.asarray(target, dtype=np.float64) - load)
+    low, high = np.where(level <= 0, 0.0, -np.inf), np.where(level >= target, 0.0, np.inf)
+    return np.asarray(np.clip(change, low, high))
+
+
+def mm1b_loss(load: ArrayLike, places: ArrayLike) -> Floats:
+    """Returns the share of packets that an M/M/1/b queue loses, `(1-u) u^b / (1-u^{b+1})`, or `1/(b+1)` at `u = 1`.
+
+    Args:
+        load: `u`, what is offered over the capacity: not the utilisation, which is `u (1 - loss)`.
+        places: `b`, with the one of the packet that is being sent.
+
+    Raises:
+        ParameterError: if a load is not positive and finite, or a number of places not whole or below 0.
+
+    >>> mm1b_loss([0.5, 1.0, 2.0], 2).round(6).tolist()
+    [0.142857, 0.333333, 0.571429]
+    """
+    positive(load=load)
+    whole(0, places=places)
+    u, b = np.broadcast_arrays(np.asarray(load, dtype=np.float64), np.asarray(places, dtype=np.float64))
+    # Of powers below 1, which cannot overflow: u^b for loads below 1, and 1 for loads above.
+    down = -np.abs(np.log(u))
+    with np.errstate(invalid="ignore"):
+        part = np.where(down == 0, 1 / (b + 1), np.expm1(down) / np.expm1(down * (b + 1)))
+    lost: Floats = np.where(u < 1, np.exp(down * b), 1.0) * part
+    return lost

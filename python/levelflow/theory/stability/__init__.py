@@ -1,0 +1,1 @@
+"""Matrices, delays and loops: norms, roots, margins, and equations with delays, stepped."""

@@ -1,0 +1,181 @@
+"""Equations whose right side looks back: differential ones in small steps, and difference ones.
+
+A state is an array of any shape; more axes in front make it a batch of independent cases that advance together. Before
+the start it was what it is at the start.
+"""
+
+from __future__ import annotations
+
+from functools import lru_cache
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from levelflow.theory.errors import ParameterError
+from levelflow.theory.validate import explained, finite, not_negative, positive, shown, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.arrays import Floats, Ints
+
+
+class Trajectory(NamedTuple):
+    """How a state went.
+
+    Attributes:
+        times: when it was recorded, s, or the numbers of the steps; the first is 0.
+        states: at these times; the first axis is time.
+    """
+
+    times: Floats
+    states: Floats
+
+
+class Past:
+    """What a state was some time ago, between two steps on the straight line."""
+
+    def __init__(self, start: Floats, step: float, longest: float) -> None:
+        self.step = step
+        self.longest = longest
+        self._kept = int(np.ceil(longest / step)) + 2
+        self._rows = np.broadcast_to(start, (self._kept, *start.shape)).copy()
+        self._now = 0
+
+    def __call__(self, lag: ArrayLike, of: slice | int | None = None) -> Floats:
+        """Returns what the state was.
+
+        Args:
+            lag: how long ago, from 0 to `longest`: a number for the whole state, or an array whose last axes are those
+                of the state; each element is then that component at its own lag. Axes in front are added to the
+                result: lags of shape (links, flows) give what each link sees of each flow.
+            of: components along the last axis of the state; all by default.
+
+        Raises:
+            ParameterError: if a lag is negative, beyond `longest` or not a number.
+        """
+        rows = self._rows if of is None else self._rows[..., of]
+        back = np.asarray(lag, dtype=np.float64) / self.step
+        if not (back >= 0).all() or back.max(initial=0.0) > self._kept - 1:
+            raise ParameterError(f"a lag of {lag!r} is not allowed; needs numbers from 0 to {self.longest}")
+        whole = np.ceil(back - 1e-9).astype(np.int64)
+        part = np.maximum(whole - back, 0.0)
+        early = (self._now - whole) % self._kept
+        if back.ndim == 0:
+            older: Floats = rows[early]
+            return older.copy() if part == 0 else older + part * (rows[(early + 1) % self._kept] - older)
+        components = _components(rows.shape[1:])
+        older = rows[(early, *components)]
+        if not part.any():
+            return older
+        newer = rows[((early + 1) % self._kept, *components)]
+        return np.where(part == 0, older, older + part * (newer - older))
+
+    def advance(self, state: Floats) -> None:
+        """Makes a state the present one."""
+        self._now += 1
+        self.replace(state)
+
+    def replace(self, state: Floats) -> None:
+        """Changes the present state."""
+        self._rows[self._now % self._kept] = state
+
+    def wait(self) -> None:
+        """Goes on to the next instant, whose state is not known yet."""
+        self._now += 1
+
+
+@lru_cache(maxsize=64)
+def _components(shape: tuple[int, ...]) -> tuple[Ints, ...]:
+    """Returns indices of all components of a state, which broadcast."""
+    return np.ix_(*map(range, shape)) if shape else ()
+
+
+@explained
+def integrate(
+    change: Callable[[float, Floats, Past], ArrayLike],
+    start: ArrayLike,
+    duration: float,
+    *,
+    step: float,
+    longest: float = 0.0,
+    bounds: tuple[ArrayLike, ArrayLike] = (-np.inf, np.inf),
+    every: int = 1,
+) -> Trajectory:
+    """Integrates `dx/dt = change(t, x(t), past)` by Heun's method with a fixed step.
+
+    Args:
+        change: the derivative, from the time in s, the state, and what it was: `past(lag)`.
+        start: the state at time 0 and before.
+        duration: s.
+        step: s; a small part of the shortest delay and time constant.
+        longest: lag that `change` asks for, s.
+        bounds: least and largest values of each component, to which every step is cut: a queue stays at 0 while it
+            would fall.
+        every: how many steps there are between two that are recorded.
+
+    Raises:
+        ParameterError: if a number is not allowed or a lag is longer than `longest`.
+
+    >>> end = integrate(lambda t, x, past: -past(1.0), [1.0], 2.0, step=0.001, longest=1.0).states[-1]
+    >>> end.round(4).tolist()
+    [-0.5]
+    """
+    finite(start=start)
+    not_negative(duration=duration, longest=longest)
+    positive(step=step)
+    whole(1, every=every)
+    state = np.array(start, dtype=np.float64)
+    low, high = bounds
+    if not (np.less(low, np.inf).all() and np.greater(high, -np.inf).all()):
+        raise ParameterError(f"bounds {shown(bounds)} are not allowed; needs numbers, or -inf and inf")
+    past = Past(state, step, longest)
+    steps = round(duration / step)
+    recorded = [state]
+    with np.errstate(all="ignore"):
+        for n in range(steps):
+            first = np.asarray(change(n * step, state, past))
+            ahead = np.clip(state + step * first, low, high)
+            past.advance(ahead)
+            second = np.asarray(change((n + 1) * step, ahead, past))
+            state = np.clip(state + step / 2 * (first + second), low, high)
+            past.replace(state)
+            if (n + 1) % every == 0:
+                recorded.append(state)
+    return Trajectory(np.arange(len(recorded), dtype=np.float64) * (step * every), np.array(recorded))
+
+
+@explained
+def iterate(
+    update: Callable[[int, Past], ArrayLike], start: ArrayLike, steps: int, *, longest: int, every: int = 1
+) -> Trajectory:
+    """Iterates `x(n) = update(n, past)`, where `past(1)` is `x(n-1)`; lags are whole numbers of at least 1.
+
+    Args:
+        update: the state at step `n`, from what it was.
+        start: the state at step 0 and before.
+        steps: how many.
+        longest: lag that `update` asks for.
+        every: how many steps there are between two that are recorded.
+
+    Raises:
+        ParameterError: if a number is not allowed or a lag is longer than `longest`.
+
+    >>> iterate(lambda n, past: past(1) + past(2), [1.0], 5, longest=2).states[:, 0].tolist()
+    [1.0, 2.0, 3.0, 5.0, 8.0, 13.0]
+    """
+    whole(0, steps=steps, longest=longest)
+    whole(1, every=every)
+    state = np.array(start, dtype=np.float64)
+    past = Past(state, 1, longest)
+    recorded = [state]
+    with np.errstate(all="ignore"):
+        for n in range(1, steps + 1):
+            past.wait()
+            state = np.asarray(update(n, past), dtype=np.float64)
+            past.replace(state)
+            if n % every == 0:
+                recorded.append(state)
+    return Trajectory(np.arange(len(recorded), dtype=np.float64) * every, np.array(recorded))

@@ -1,0 +1,188 @@
+"""Classes of matrices that are stable under all diagonal delays if and only if rho(A) < 1 (Zhang 2008, theorem 5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import networkx as nx
+import numpy as np
+
+from levelflow.theory.stability.matrices import MatrixError, blocks, coupled, norm, read_matrix, spectral_radius
+from levelflow.theory.stability.scaled_norm import balance, scaled_norm
+from levelflow.theory.validate import explained, whole
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.stability.matrices import Matrix
+
+#: A residual up to this share of the matrix counts as none: the precision of `scaled_norm`.
+TOLERANCE = 2e-6
+
+
+@dataclass(frozen=True)
+class Membership:
+    """Whether a matrix is of a class.
+
+    Attributes:
+        holds: whether the residual counts as none.
+        residual: how far `S A S^-1` is from the class, as a share of its size.
+        scaling: the diagonal of S, 1 for the classes that need none; its signs (phases, if A is complex) make elements
+            alike in sign, its moduli balance.
+    """
+
+    holds: bool
+    residual: float
+    scaling: Matrix
+
+
+def classify(matrix: ArrayLike) -> dict[str, Membership]:
+    """Returns the membership in each class of Zhang 2008, section IV.3.4, by its letters.
+
+    N are the normal matrices (`A A* = A* A`), P those without elements of different sign, R the radial ones
+    (`||A||_2 = rho(A)`); DN, DP and DR are diagonally similar to them.
+
+    Raises:
+        MatrixError: if the matrix is not allowed.
+
+    >>> [name for name, member in classify([[0.5, 4.0], [0.01, 0.5]]).items() if member.holds]
+    ['P', 'DN', 'DP', 'DR']
+    """
+    a = read_matrix(matrix)
+    one = np.ones(len(a))
+    return {
+        "N": _membership(abnormality(a), one),
+        "P": _membership(mixed_signs(a), one),
+        "R": _membership(excess(a), one),
+        "DN": _like_normal(a),
+        "DP": _like_sign_definite(a),
+        "DR": _like_radial(a),
+    }
+
+
+@explained
+def random_member(name: str, size: int, rng: np.random.Generator) -> Matrix:
+    """Returns a random member of a class: N, P, R, or DN, DP, DR, which a random scaling hides.
+
+    A normal matrix is symmetric, skew-symmetric, Hermitian, circulant or orthogonal. Only a Hermitian one is complex.
+
+    Args:
+        name: of the class.
+        size: rows, at least 2.
+        rng: where random numbers come from.
+
+    Raises:
+        MatrixError: if there is no such class, or the size is below 2.
+    """
+    whole(1, size=size)
+    if name.removeprefix("D") not in {"N", "P", "R"} or size < 2:
+        raise MatrixError(f"class {name} of size {size} is not known; classes are N, P, R, DN, DP and DR, sizes from 2")
+    free = rng.normal(size=(size, size))
+    turn = np.linalg.qr(free)[0]
+    if name[-1] == "N":
+        circulant = rng.normal(size=size)[(np.arange(size)[:, None] - np.arange(size)) % size]
+        kinds: list[Matrix] = [free + free.T, free - free.T, free + free.T + 1j * (free - free.T), circulant, turn]
+        member: Matrix = kinds[rng.integers(len(kinds))]
+    elif name[-1] == "P":
+        member = np.abs(free) * rng.choice([-1, 1])
+    else:
+        inner = rng.normal(size=(size, size))
+        inner[0, 1:] = inner[1:, 0] = 0.0
+        inner[0, 0] = np.linalg.norm(inner[1:, 1:], 2) / rng.uniform(0.1, 0.9)
+        member = turn @ inner @ turn.T
+    if name[0] == "D":
+        scaling = np.exp(rng.normal(0, 1, size)) * rng.choice([-1, 1], size)
+        member = member * (scaling[:, None] / scaling)
+    return member
+
+
+def abnormality(matrix: ArrayLike) -> float:
+    """Returns `||A A* - A* A||_F / ||A||_F^2`, which is 0 for normal matrices.
+
+    Raises:
+        MatrixError: if the matrix is not allowed.
+    """
+    a = _normalised(matrix)
+    adjoint = a.conj().T
+    return float(np.linalg.norm(a @ adjoint - adjoint @ a) / max(np.linalg.norm(a) ** 2, np.finfo(float).tiny))
+
+
+def mixed_signs(matrix: ArrayLike) -> float:
+    """Returns the largest element that must go for the rest to have one sign, as a share of the largest of all.
+
+    Raises:
+        MatrixError: if the matrix is not allowed.
+    """
+    a = _normalised(matrix)
+    return float(min(np.abs(a - np.abs(a)).max(), np.abs(a + np.abs(a)).max()) / 2)
+
+
+def excess(matrix: ArrayLike) -> float:
+    """Returns `1 - rho(A) / ||A||_2`, which is 0 for radial matrices.
+
+    Raises:
+        MatrixError: if the matrix is not allowed.
+    """
+    a = _normalised(matrix)
+    largest = norm(a)
+    return 1 - spectral_radius(a) / largest if largest else 0.0
+
+
+def _membership(residual: float, scaling: Matrix) -> Membership:
+    return Membership(residual <= TOLERANCE, residual, scaling)
+
+
+def _normalised(matrix: ArrayLike) -> Matrix:
+    a = read_matrix(matrix)
+    return a / (np.abs(a).max() or 1.0)
+
+
+def _like_normal(a: Matrix) -> Membership:
+    """Rows of a normal matrix are as long as columns, and one scaling alone does that in an irreducible block.
+
+    Between its blocks, a normal matrix has nothing but zeros.
+    """
+    scaling = _balanced(a)
+    residual = abnormality(a * (scaling[:, None] / scaling))
+    return Membership(residual <= TOLERANCE and not coupled(a, blocks(a)), residual, scaling)
+
+
+def _balanced(a: Matrix) -> Matrix:
+    scaling = np.ones(len(a))
+    for part in blocks(a):
+        scaling[part] = balance(a[None][:, part[:, None], part])[0]
+    return scaling
+
+
+def _like_sign_definite(a: Matrix) -> Membership:
+    """Elements that exist fix the phases of the scaling, once around each connected part.
+
+    What remains is measured in the balanced matrix, where every element of a cycle counts.
+    """
+    moduli = _balanced(a)
+    found = []
+    for sign in (1, -1):
+        scaling = moduli * _phases(sign * a)
+        found.append(_membership(mixed_signs(a * (scaling[:, None] / scaling)), scaling))
+    return min(found, key=lambda member: member.residual)
+
+
+def _phases(a: Matrix) -> Matrix:
+    """Returns S such that `S A S^-1 >= 0`, if there is one; the largest elements have most say."""
+    phases = np.ones(len(a), dtype=a.dtype)
+    size = np.abs(a)
+    graph = nx.from_numpy_array(np.maximum(size, size.T) * (1 - np.eye(len(a))))
+    tree = nx.maximum_spanning_tree(graph)
+    for part in nx.connected_components(tree):
+        for i, j in nx.bfs_edges(tree, min(part)):
+            element = a[i, j] if size[i, j] >= size[j, i] else a[j, i].conj()
+            phases[j] = phases[i] * element / np.abs(element)
+    return phases
+
+
+def _like_radial(a: Matrix) -> Membership:
+    bound = scaled_norm(a)
+    balanced = _normalised(a * (bound.weights[:, None] / bound.weights))
+    residual = excess(balanced)
+    return Membership(residual <= TOLERANCE and bound.attained, residual, bound.weights)

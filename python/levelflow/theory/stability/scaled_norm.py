@@ -1,0 +1,313 @@
+"""The least 2-norm of a matrix under diagonal scaling, `||A||_s` (Zhang 2008, eq 48), with a proof of both bounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from levelflow.theory.stability.matrices import Bound, blocks, decouple, norm, read_matrices, read_matrix
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.arrays import Floats, Ints
+    from levelflow.theory.stability.matrices import Matrix
+
+#: Parts of the norm that the barrier keeps away from it, one after the other. Below, rounding outweighs the gain.
+_STAGES = 10.0 ** -np.arange(10)
+#: Below, the barrier serves the proof, too.
+_PROOF = 1e-5
+#: Singular values this close to the largest belong to it.
+_CLUSTER = 1e-6
+
+
+@dataclass(frozen=True)
+class ScaledNorm(Bound):
+    """`||A||_s` between two bounds.
+
+    The lower one follows from any positive semidefinite X: it is the root of the least `(A X A*)_ii / X_ii` over all i
+    with `X_ii > 0`, because `(A X A*)_ii < s^2 X_ii` for some i if `||W A W^-1||_2 < s`.
+
+    Attributes:
+        dual: X.
+    """
+
+    dual: Matrix
+
+
+def scaled_norm(matrix: ArrayLike) -> ScaledNorm:
+    """Returns `||A||_s`, the infimum of `||W A W^-1||_2` over positive diagonal W.
+
+    The infimum is that of the irreducible block with the largest; where blocks are coupled it need not be attained.
+    It is convex in the logarithms of the weights. The bounds are less than a millionth of it apart, one time in a
+    thousand a few millionths; they hold in any case. Size 50 takes less than a tenth of a second, size 200 a second.
+
+    Raises:
+        MatrixError: if the matrix is not allowed.
+
+    >>> round(scaled_norm([[0.5, 4.0], [0.01, 0.5]]).upper, 9)
+    0.7
+    >>> scaled_norm([[0.5, 1.0], [0.0, 0.5]]).attained
+    False
+    """
+    given = read_matrix(matrix)
+    unit = float(np.abs(given).max()) or 1.0
+    a = given / unit  # so that squares are neither too large nor too small
+    parts = blocks(a)
+    weights = np.ones(len(a))
+    found = []
+    for part in parts:
+        bound = _irreducible(a[np.ix_(part, part)])
+        weights[part] = bound.weights
+        found.append(bound)
+    largest = max(bound.upper for bound in found)
+    best = int(np.argmax([bound.lower for bound in found]))
+    dual = np.zeros_like(a)
+    dual[np.ix_(parts[best], parts[best])] = found[best].dual
+    attained = all(
+        _stands_alone(a, part, weights)
+        for part, bound in zip(parts, found, strict=True)
+        if bound.upper >= largest * (1 - _CLUSTER)
+    )
+    weights = decouple(a, parts, weights, largest)
+    return ScaledNorm(norm(a, 2, weights) * unit, lower_bound(a, dual) * unit, weights, attained, dual)
+
+
+def scaled_norms(matrices: ArrayLike) -> Floats:
+    """Returns the upper bound of `scaled_norm` for each of many matrices of one size.
+
+    Size 2 is in closed form: `w1 / w2 = sqrt(|c / b|)` balances `[[a, b], [c, d]]`, also in the limit.
+
+    Raises:
+        MatrixError: if a matrix is not allowed.
+    """
+    given = read_matrices(matrices)
+    size = given.shape[-1]
+    unit = np.maximum(np.abs(given).max(axis=(1, 2)), np.finfo(float).tiny)
+    a = given / unit[:, None, None]
+    if size == 1:
+        first: Floats = np.abs(given[:, 0, 0])
+        return first
+    if size == 2:
+        squares = np.abs(a) ** 2
+        total = squares[:, 0, 0] + squares[:, 1, 1] + 2 * np.abs(a[:, 0, 1] * a[:, 1, 0])
+        product = 4 * np.abs(a[:, 0, 0] * a[:, 1, 1] - a[:, 0, 1] * a[:, 1, 0]) ** 2
+        closed: Floats = unit * np.sqrt((total + np.sqrt(np.maximum(total**2 - product, 0))) / 2)
+        return closed
+    result = np.empty(len(a))
+    dense = (a != 0).all(axis=(1, 2))
+    for k in np.flatnonzero(~dense):
+        result[k] = scaled_norm(a[k]).upper
+    if dense.any():
+        result[dense] = _minimise(a[dense])[1]
+    every: Floats = result * unit
+    return every
+
+
+def lower_bound(matrix: ArrayLike, dual: ArrayLike) -> float:
+    """Returns the bound on `||A||_s` that a positive semidefinite X proves; see `ScaledNorm`.
+
+    Raises:
+        MatrixError: if a matrix is not allowed.
+    """
+    a, x = read_matrix(matrix), read_matrix(dual)
+    below = np.diagonal(x).real
+    above = np.einsum("ij,jk,ik->i", a, x, a.conj()).real
+    there = below > 0
+    return float(np.sqrt(max((above[there] / below[there]).min(), 0.0))) if there.any() else 0.0
+
+
+def balance(matrices: Matrix) -> Floats:
+    """Returns weights that make rows as long as columns in the 2-norm, for each of many irreducible matrices.
+
+    They minimise the sum of squares of `W A W^-1`, which is convex in the logarithms of the weights (Osborne 1960).
+    """
+    count, size, _ = matrices.shape
+    squares = np.abs(matrices) ** 2
+    squares[:, np.arange(size), np.arange(size)] = 0.0
+    squares /= np.maximum(squares.sum(axis=(1, 2), keepdims=True), np.finfo(float).tiny)
+
+    def value(y: Floats) -> Floats:
+        total: Floats = (squares * np.exp(y[:, :, None] - y[:, None, :])).sum(axis=(1, 2))
+        return total
+
+    def model(y: Floats) -> tuple[Floats, Floats]:
+        now = squares * np.exp(y[:, :, None] - y[:, None, :])
+        rows, columns = now.sum(axis=2), now.sum(axis=1)
+        hessian = -now - now.swapaxes(1, 2)
+        hessian[:, np.arange(size), np.arange(size)] += rows + columns
+        return rows - columns, hessian
+
+    return np.exp(_newton(value, model, np.zeros((count, size)), size, steps=100, enough=1e-28) / 2)
+
+
+def _irreducible(block: Matrix) -> ScaledNorm:
+    """Returns the bounds of an irreducible matrix, which attains them: scalings near the infimum are bounded."""
+    if len(block) == 1:
+        value = float(np.abs(block[0, 0]))
+        return ScaledNorm(value, value, np.ones(1), True, np.ones_like(block))
+    weights, uppers, duals = _minimise(block[None], prove=True)
+    dual = max(duals, key=lambda x: lower_bound(block, x))
+    return ScaledNorm(float(uppers[0]), lower_bound(block, dual), weights[0], True, dual)
+
+
+def _stands_alone(matrix: Matrix, part: Ints, weights: Floats) -> bool:
+    """Returns whether a block that sets the norm can keep it with the rest of the matrix at a finite distance.
+
+    This is so if and only if its largest singular vectors see nothing of the rest.
+    """
+    w = weights[part]
+    left, values, right = np.linalg.svd(matrix[np.ix_(part, part)] * (w[:, None] / w))
+    top = values >= values[0] * (1 - _CLUSTER)
+    out = (left.conj().T[top] * w) @ np.delete(matrix[part], part, axis=1)
+    into = np.delete(matrix[:, part], part, axis=0) @ (right.conj().T[:, top] / w[:, None])
+    seen = max(np.abs(out).max(initial=0), np.abs(into).max(initial=0))
+    return bool(seen <= _CLUSTER * np.abs(matrix).max())
+
+
+def _minimise(a: Matrix, prove: bool = False) -> tuple[Floats, Floats, list[Matrix]]:
+    """Minimises the norms of irreducible matrices.
+
+    A path-following method: for `part` ever smaller, Newton's method on `z / part - log det(1 - e^-z B B*)` with
+    `B = W A W^-1`, where `y` are the logarithms of squared weights and `z` is that of a level above the squared norm.
+    This is jointly convex in `y` and `z`, because `-log det(1 - C C*)` is plurisubharmonic in an analytic C and
+    depends on the real parts of y and z only.
+
+    Where this is least, `e^-z (A X A*)_ii` falls short of `X_ii`, with `X = W^-1 (1 - e^-z B* B)^-1 W^-1`, by
+    `w_i^-2`: by little of it in rows that matter, but by nearly all of it in some that hardly do. So the last stages
+    add `slope y` to what is minimised: then each falls short by its share of the trace of `W X W`, that is, all by the
+    same part.
+
+    Returns:
+        weights and norms of all matrices, and candidates for X of the first if it is to be proven.
+    """
+    size = a.shape[-1]
+    weights = balance(a)
+    best = _norms(a, weights)
+    duals = [_cluster_dual(a[0], weights[0])] if prove else []
+    if size == 2 or (prove and lower_bound(a[0], duals[0]) >= best[0] * (1 - 1e-12)):
+        return weights, best, duals
+    x = np.concatenate([2 * np.log(weights), 2 * np.log(best[:, None]) + 0.5], axis=1)
+    slope = np.zeros_like(weights)
+    for part in _STAGES:
+        fine = part < _PROOF
+        x = _newton(
+            partial(_barrier, a, part, slope),
+            partial(_barrier_model, a, part, slope),
+            x,
+            size,
+            steps=30 if fine else 12,
+            enough=1e-10 if fine else 1e-3,
+        )
+        here = np.exp(x[:, :size] / 2)
+        norms = _norms(a, here)
+        better = norms < best
+        best = np.where(better, norms, best)
+        weights[better] = here[better]
+        if fine:
+            inverse = _inverse(a, x)
+            trace = np.einsum("kii->ki", inverse).real - 1
+            slope = size * trace / trace.sum(axis=1, keepdims=True) - 1
+        if prove and fine:
+            duals.append(inverse[0] / np.outer(here[0], here[0]))
+            if lower_bound(a[0], duals[-1]) >= best[0] * (1 - 1e-9):
+                break
+    return weights, best, duals
+
+
+def _newton(
+    value: Callable[[Floats], Floats],
+    model: Callable[[Floats], tuple[Floats, Floats]],
+    x: Floats,
+    size: int,
+    *,
+    steps: int,
+    enough: float,
+) -> Floats:
+    """Minimises convex functions, one per row of x, in which only differences of the first `size` variables matter."""
+    for _ in range(steps):
+        gradient, hessian = model(x)
+        diagonal = np.einsum("kii->ki", hessian)
+        hessian[:, :size, :size] += diagonal[:, :size].mean(axis=1)[:, None, None]  # what adding the same would cost
+        unit = np.sqrt(np.maximum(diagonal, 1e-100))
+        system = hessian / (unit[:, :, None] * unit[:, None, :]) + 1e-14 * np.eye(x.shape[1])
+        step = -np.linalg.solve(system, (gradient / unit)[:, :, None])[:, :, 0] / unit
+        decrease = -(gradient * step).sum(axis=1)
+        if (decrease < enough).all():
+            break
+        now = value(x)
+        slack = 1e-12 * np.abs(now)
+        length = np.minimum(1.0, 4 / np.maximum(np.abs(step).max(axis=1), 1.0))
+        for _ in range(40):
+            ahead = x + length[:, None] * step
+            bad = ~(value(ahead) <= now - 0.1 * length * decrease + slack)
+            if not bad.any():
+                break
+            length = np.where(bad, length / 2, length)
+        x = np.where(bad[:, None], x, ahead)
+    return x
+
+
+def _scale(a: Matrix, weights: Floats) -> Matrix:
+    return a * (weights[:, :, None] / weights[:, None, :])
+
+
+def _norms(a: Matrix, weights: Floats) -> Floats:
+    norms: Floats = np.linalg.norm(_scale(a, weights), 2, axis=(1, 2))
+    return norms
+
+
+def _contraction(a: Matrix, x: Floats) -> Matrix:
+    """Returns `e^(-z/2) B`, whose norm is below 1 inside the barrier."""
+    return _scale(a, np.exp(x[:, :-1] / 2)) * np.exp(-x[:, -1] / 2)[:, None, None]
+
+
+def _barrier(a: Matrix, part: float, slope: Floats, x: Floats) -> Floats:
+    with np.errstate(all="ignore"):
+        c = _contraction(a, x)
+        largest: Floats = np.abs(c).max(axis=(1, 2))
+        finite: Matrix = np.where((largest < np.inf)[:, None, None], c, 2.0)
+        values: Floats = np.linalg.svd(finite, compute_uv=False)
+        barrier: Floats = x[:, -1] / part + (slope * x[:, :-1]).sum(axis=1) - np.log1p(-(values**2)).sum(axis=1)
+    return np.where(values[:, 0] < 1, barrier, np.inf)
+
+
+def _barrier_model(a: Matrix, part: float, slope: Floats, x: Floats) -> tuple[Floats, Floats]:
+    """Returns gradient and Hessian, from `(1 - C C*)^-1` for rows and `(1 - C* C)^-1` for columns."""
+    size = a.shape[-1]
+    c = _contraction(a, x)
+    left, values, right = np.linalg.svd(c)
+    inverse = 1 / (1 - values**2)
+    rows = (left * inverse[:, None, :]) @ left.conj().swapaxes(1, 2)
+    columns = (right.conj().swapaxes(1, 2) * inverse[:, None, :]) @ right
+    cross = np.abs(columns @ c.conj().swapaxes(1, 2)) ** 2
+    of_rows, of_columns = np.einsum("kii->ki", rows).real, np.einsum("kii->ki", columns).real
+    rows, columns = np.abs(rows) ** 2, np.abs(columns) ** 2
+    along = rows.sum(axis=2) - of_rows
+    hessian = np.empty((len(a), size + 1, size + 1))
+    hessian[:, :size, :size] = rows + columns - cross - cross.swapaxes(1, 2)
+    hessian[:, np.arange(size), np.arange(size)] -= of_rows + of_columns
+    hessian[:, :size, size] = hessian[:, size, :size] = columns.sum(axis=2) - of_columns - along
+    hessian[:, size, size] = along.sum(axis=1)
+    level = 1 / part - (inverse - 1).sum(axis=1)
+    return np.concatenate([of_rows - of_columns + slope, level[:, None]], axis=1), hessian
+
+
+def _inverse(a: Matrix, x: Floats) -> Matrix:
+    """Returns `(1 - C* C)^-1`."""
+    _, values, right = np.linalg.svd(_contraction(a, x))
+    inverse: Matrix = (right.conj().swapaxes(1, 2) / (1 - values**2)[:, None, :]) @ right
+    return inverse
+
+
+def _cluster_dual(a: Matrix, weights: Floats) -> Matrix:
+    """Returns X from the singular vectors of the largest singular value."""
+    _, values, right = np.linalg.svd(_scale(a[None], weights[None])[0])
+    rows = right[values >= values[0] * (1 - _CLUSTER)] / weights
+    dual: Matrix = rows.conj().T @ rows
+    return dual
