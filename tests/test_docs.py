@@ -161,7 +161,14 @@ def test_links_lead_somewhere(page):
 
 
 def test_crates_depend_one_way():
-    order = ["levelflow-units", "levelflow-laws", "levelflow-transport", "levelflow-sim", "levelflow-net", "levelflow-py"]
+    order = [
+        "levelflow-units",
+        "levelflow-laws",
+        "levelflow-transport",
+        "levelflow-sim",
+        "levelflow-net",
+        "levelflow-py",
+    ]
     for path in CHECKOUT.glob("crates/*/Cargo.toml"):
         crate = tomllib.loads(path.read_text(encoding="utf-8"))
         place = order.index(crate["package"]["name"])
@@ -194,3 +201,12 @@ def test_theory_needs_no_compiled_code():
     modules = [".".join(path.with_suffix("").parts) for path in paths]
     code = f"import sys; sys.modules['levelflow._core'] = None; import {', '.join(modules)}"
     subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_to_import_theory_imports_neither_scipy_nor_networkx():
+    package = CHECKOUT / "python"
+    paths = [path.relative_to(package) for path in package.glob("levelflow/theory/**/[!_]*.py")]
+    modules = [".".join(path.with_suffix("").parts) for path in paths if "pictures" not in path.parts]
+    code = f"import sys; import {', '.join(modules)}; sys.exit(str({{'scipy', 'networkx'}} & set(sys.modules) or ''))"
+    done = subprocess.run([sys.executable, "-c", code], check=False, timeout=60, capture_output=True, text=True)
+    assert done.stderr.strip() == ""

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 
 from levelflow.theory.laws import emkc
 from levelflow.theory.laws.shared import mkc
@@ -160,6 +159,7 @@ def largest_gain(beta: float, delay: int) -> float:
     >>> largest_gain(0.5, 1), round(largest_gain(0.5, 10), 4)
     (6.0, 0.1972)
     """
+    from scipy.optimize import brentq
 
     def excess(log: float) -> float:
         return radius(beta, float(np.exp(log)), delay) - 1

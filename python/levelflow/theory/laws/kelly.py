@@ -12,8 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.special import xlogy
 
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws.emkc import price
@@ -208,6 +206,9 @@ def _solve(crossings: Floats, capacity: Floats, wanted: Floats) -> Floats:
 
     In shares of the rates, `x = x0 (1 + s)`, gradient and Hessian are made of numbers of the size of loads.
     """
+    from scipy.linalg import cho_factor, cho_solve
+    from scipy.special import xlogy
+
     lengths = crossings.sum(axis=1)
     # Each link shared equally, which meets eq 56.
     rates: Floats = (wanted + crossings @ (capacity / crossings.sum(axis=0))) / lengths
@@ -224,7 +225,7 @@ def _solve(crossings: Floats, capacity: Floats, wanted: Floats) -> Floats:
         hessian = np.diag(wanted) + shares * capacity @ shares.T
         try:
             step = -np.asarray(cho_solve(cho_factor(hessian), gradient))
-        except LinAlgError:
+        except np.linalg.LinAlgError:
             break
         part, promised = min(1.0, SHORT_OF_ZERO / max(-step.min(), SHORT_OF_ZERO)), -float(gradient @ step)
         enough = value(rates) * (1 + ROUNDING)

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 from levelflow.theory.stability.equations import Trajectory, integrate
 from levelflow.theory.stability.loops import Loop
@@ -144,6 +143,8 @@ def gain_crossing(alpha: Numbers, beta: Numbers) -> Numbers:
 @explained
 def phase_crossing(alpha: float, beta: float) -> float | None:
     """Returns x in (0, pi/2) at which the phase is -180 degrees, eq 13; none unless alpha > beta, eq 14."""
+    from scipy.optimize import brentq
+
     positive(alpha=alpha, beta=beta)
     if alpha <= beta:
         return None
@@ -217,6 +218,8 @@ def alpha_range(beta: float, *, pade: bool = False) -> tuple[float, float] | Non
     >>> [round(end, 4) for end in alpha_range(0.3)]
     [0.3427, 1.4061]
     """
+    from scipy.optimize import brentq
+
     positive(beta=beta)
     top = _top(pade)
     if beta >= boundary(top, pade=pade)[1]:
@@ -233,6 +236,7 @@ def right_angle(*, pade: bool = False) -> float:
 
 def _top(pade: bool) -> float:
     """Where beta is largest: the derivative of `x^2 cos(phi)` is 0."""
+    from scipy.optimize import brentq
 
     def rise(x: float) -> float:
         lost = 2 * np.arctan2(x / 2, 1 - x**2 / 12) if pade else x

@@ -16,7 +16,6 @@ from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 
 from levelflow.theory.errors import TheoryError
@@ -150,6 +149,8 @@ class Assignment:
 
     def graph(self) -> Any:
         """Returns the dependency graph, a `networkx.DiGraph` of flows with an edge from `s` to each `r` it disturbs."""
+        import networkx as nx
+
         graph = nx.DiGraph()
         graph.add_nodes_from(range(len(self.bottlenecks)))
         graph.add_edges_from((int(s), int(r)) for r, s in np.argwhere(self.dependencies))
@@ -161,6 +162,8 @@ class Assignment:
 
         It has a cycle if and only if the dependency graph has one, and is much smaller.
         """
+        import networkx as nx
+
         graph = nx.DiGraph()
         graph.add_nodes_from(self.links)
         flow, link = np.nonzero(self.crosses & (self.counts > 0))
@@ -170,6 +173,8 @@ class Assignment:
 
     def cycle(self) -> list[int] | None:
         """Returns flows each of which disturbs the next, and the last the first; None if there is no such circle."""
+        import networkx as nx
+
         try:
             edges = nx.find_cycle(self.precedence)
         except nx.NetworkXNoCycle:
@@ -179,6 +184,8 @@ class Assignment:
     @property
     def consistent(self) -> bool:
         """Whether the dependency graph has no cycle."""
+        import networkx as nx
+
         return bool(nx.is_directed_acyclic_graph(self.precedence))
 
     def layers(self) -> list[list[int]]:
@@ -190,6 +197,8 @@ class Assignment:
         Raises:
             InconsistentError: if there is no such order; names a cycle.
         """
+        import networkx as nx
+
         if not self.consistent:
             raise InconsistentError(
                 f"flows {self.cycle()} disturb each other in a circle; needs a consistent assignment"

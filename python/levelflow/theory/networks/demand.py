@@ -9,7 +9,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
-from scipy.special import logsumexp
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,6 +67,8 @@ class Powers:
 
     def marginal(self, rates: Floats) -> Floats:
         """Returns the logarithm of `U'` at logarithms of rates."""
+        from scipy.special import logsumexp
+
         total: Floats = logsumexp(self.height - self.order * rates, axis=0)
         return total
 

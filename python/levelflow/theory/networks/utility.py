@@ -20,9 +20,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.linalg import LinAlgError, cho_factor, cho_solve
-from scipy.sparse import csr_array
-from scipy.special import logsumexp
 
 from levelflow.theory.errors import ParameterError, TheoryError
 from levelflow.theory.networks.demand import HIGHEST, LOWEST, Falling, Powers
@@ -33,6 +30,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import ArrayLike
+    from scipy.sparse import csr_array
 
     from levelflow.theory.arrays import Floats
     from levelflow.theory.networks.demand import Demand
@@ -140,6 +138,8 @@ def optimum(
     >>> mixture.rates.round(6).tolist()
     [1.0, 1.0]
     """
+    from scipy.special import logsumexp
+
     weight, exponent = _terms(weights, exponents, len(routes))
 
     def demand(typical: float) -> tuple[Powers, float]:
@@ -198,6 +198,8 @@ def _solve(
 
     `demand` takes the logarithm of the unit of rate to what flows want and the logarithm of the unit of utility.
     """
+    from scipy.sparse import csr_array
+
     capacity = read_capacities(capacities)
     flow, link, _ = read_crossings(routes, capacity.size)
     count = len(routes)
@@ -308,6 +310,8 @@ class _Problem:
 
         Scaled by the root of the guess, the matrix is symmetric, positive definite and made of shares of 1.
         """
+        from scipy.linalg import cho_factor, cho_solve
+
         root = np.sqrt(guess)
         matrix = self.share.multiply(root[:, None]).multiply(
             np.sqrt(state.rates / (state.steepness * state.paid))[None, :]
@@ -319,7 +323,7 @@ class _Problem:
         excess = slack - (state.room - state.load)
         try:
             step = cho_solve(cho_factor(system), root * (aim / guess - slack + excess))
-        except (LinAlgError, ValueError):
+        except (np.linalg.LinAlgError, ValueError):
             raise ConvergenceError("no prices were found; the numbers differ by too much") from None
         by_guess: Floats = root * step * state.room**2
         return by_guess, (aim - guess * slack - slack * by_guess) / guess

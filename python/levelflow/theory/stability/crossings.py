@@ -9,7 +9,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq
 
 if TYPE_CHECKING:
     from typing import Literal
@@ -117,6 +116,8 @@ class _Search:
 
     def between(self, low: float, high: float) -> float:
         """Returns the zero between two frequencies of unlike sign."""
+        from scipy.optimize import brentq
+
         return float(brentq(lambda w: float(self.value(np.asarray(w))), low, high, xtol=1e-300, rtol=1e-15))
 
     def negative(self, start: float, end: float) -> list[float]:

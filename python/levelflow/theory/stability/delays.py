@@ -13,7 +13,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.signal import lfilter
 
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.stability.matrices import blocks, read_matrix
@@ -339,6 +338,8 @@ def _outside(coefficients: Matrix, radius: float, without: Iterable[complex] = (
 
     Roots that are very close to the circle may be counted or not.
     """
+    from scipy.signal import lfilter
+
     shrunk = coefficients * radius ** -np.arange(coefficients.size, dtype=np.float64)
     for root in without:
         shrunk = lfilter([1.0], [1.0, -root / radius], shrunk)  # divides by 1 - root u

@@ -9,7 +9,6 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import networkx as nx
 import numpy as np
 
 from levelflow.theory.errors import TheoryError
@@ -176,6 +175,8 @@ def blocks(matrix: Matrix) -> list[Ints]:
 
     A block comes before those that its rows refer to.
     """
+    import networkx as nx
+
     graph = nx.from_numpy_array(matrix != 0, create_using=nx.DiGraph)
     condensed = nx.condensation(graph)
     return [np.array(sorted(condensed.nodes[node]["members"])) for node in nx.topological_sort(condensed)]

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import networkx as nx
 import numpy as np
 
 from levelflow.theory.stability.matrices import MatrixError, blocks, coupled, norm, read_matrix, spectral_radius
@@ -170,6 +169,8 @@ def _like_sign_definite(a: Matrix) -> Membership:
 
 def _phases(a: Matrix) -> Matrix:
     """Returns S such that `S A S^-1 >= 0`, if there is one; the largest elements have most say."""
+    import networkx as nx
+
     phases = np.ones(len(a), dtype=a.dtype)
     size = np.abs(a)
     graph = nx.from_numpy_array(np.maximum(size, size.T) * (1 - np.eye(len(a))))

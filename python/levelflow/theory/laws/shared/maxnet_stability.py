@@ -25,7 +25,6 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from scipy.optimize import brentq, minimize_scalar
 
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.stability.loops import Loop
@@ -128,6 +127,8 @@ class Compensator:
         Raises:
             ParameterError: if the delay is not above 0, or the angle not below -pi/2, rad.
         """
+        from scipy.optimize import brentq
+
         tau = read_number("delay", delay)
         if not -np.inf < angle < -np.pi / 2:
             raise ParameterError(f"angle {angle} is not allowed; needs a number below -pi/2 = {-np.pi / 2:.6f}")
@@ -196,6 +197,8 @@ class Compensator:
         >>> round(line.frequency, 5), round(line.gamma, 4), round(line.alpha_max, 4)
         (0.32317, 0.3654, 0.7138)
         """
+        from scipy.optimize import brentq
+
         tau = read_number("longest delay", longest)
         if not 0 <= shortest < tau:
             raise ParameterError(f"shortest delay {shortest} is not allowed; needs a number from 0 to {longest}")
@@ -264,6 +267,7 @@ class Line:
         It is the smallest delay at which `F(j w_low, tau)` is on that line. The text has the largest (proposition 2),
         but where a long delay makes the tail cross that line more than once, that leaves out points that matter.
         """
+        from scipy.optimize import brentq
 
         def turned(log: ArrayLike) -> Floats:
             tau = np.exp(log)
@@ -323,6 +327,8 @@ class _Curve:
 
     def farthest(self, k: float) -> float:
         """Returns the largest `k y - x`."""
+        from scipy.optimize import minimize_scalar
+
         best = int(np.argmax(k * self.values.imag - self.values.real))
         at = self.values[best]
         around = self.grid[max(best - 1, 0)], self.grid[min(best + 1, self.grid.size - 1)]

@@ -12,7 +12,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import brentq
 
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.networks.paths import run
@@ -106,6 +105,8 @@ def rest(price: Callable[[float], float], alpha_over_beta: ArrayLike, flows: int
     >>> rest(lambda load: 1 - 10 / load, 2.0, 4).round(9).tolist()
     [4.5, 4.5, 4.5, 4.5]
     """
+    from scipy.optimize import brentq
+
     whole(1, flows=flows)
     ratio = read_each("alpha over beta", alpha_over_beta, flows)
     total = float(ratio.sum())
