@@ -1,8 +1,8 @@
 //! Scenario files, damaged as text and as structure.
 
-use levelflow_sim::Arrivals;
+use levelflow_scenario::Arrivals;
+use levelflow_scenario::Scenario;
 use levelflow_sim::Sim;
-use levelflow_sim::scenario::Scenario;
 use levelflow_units::{Duration, Time};
 use serde_json::{Map, Value};
 

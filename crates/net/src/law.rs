@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use levelflow_laws::{AnyParams, LAWS, LawInfo};
-use levelflow_sim::scenario::{law_params, law_values};
+use levelflow_scenario::{law_params, law_values};
 use serde_json::Value;
 
 use crate::Error;

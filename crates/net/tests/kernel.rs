@@ -34,7 +34,7 @@ macro_rules! needs_kernel {
 fn params() -> (AnyParams, PortInfo) {
     let capacity = Rate::new(10e6).unwrap();
     (
-        levelflow_sim::scenario::law_params("rcp", &BTreeMap::new()).unwrap(),
+        levelflow_scenario::law_params("rcp", &BTreeMap::new()).unwrap(),
         PortInfo { id: 3, capacity },
     )
 }

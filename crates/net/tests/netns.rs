@@ -9,7 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use levelflow_net::testbed::{End, Namespace, Queue, veth};
-use levelflow_sim::Buffer;
+use levelflow_scenario::Buffer;
 use levelflow_units::{Bytes, Rate};
 
 fn joined() -> (Namespace, Namespace) {

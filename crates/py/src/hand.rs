@@ -8,7 +8,7 @@ use levelflow_laws::{
     AnyHeader, AnyParams, Arrived, Arriving, Feedback, FlowInfo, Kind, LAWS, Loss, Outgoing, PortInfo, PortView,
     RouterLaw, SenderLaw,
 };
-use levelflow_sim::scenario::{law_params, law_values, sizer_named};
+use levelflow_scenario::{law_params, law_values, sizer_named};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;

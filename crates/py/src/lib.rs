@@ -4,8 +4,8 @@ mod hand;
 
 use std::collections::BTreeMap;
 
-use levelflow_sim::scenario::{self, Resolved, Scenario};
-use levelflow_sim::{Column, Sim, Table};
+use levelflow_scenario::{self as scenario, Resolved, Scenario};
+use levelflow_sim::{Capture, Column, Sim, Table};
 use levelflow_units::{Duration, Time};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
@@ -98,7 +98,7 @@ impl Simulation {
     fn new(json: &str, capture: Option<Vec<String>>) -> PyResult<Self> {
         let (_, resolved) = read(json)?;
         let duration = resolved.network.duration.as_secs_f64();
-        let capture = capture.map(|names| resolved.capture(&names)).transpose();
+        let capture = capture.map(|names| Capture::of(&resolved, &names)).transpose();
         let capture = capture.map_err(refuse)?.map(Box::new);
         let mut sim = Sim::new(resolved.network);
         sim.capture = capture;

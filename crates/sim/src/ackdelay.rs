@@ -6,9 +6,9 @@ use std::collections::VecDeque;
 use levelflow_units::{Duration, Time};
 
 use crate::flow::later;
-use crate::network::AckDelaySpec;
 use crate::packet::PacketId;
-use crate::rng::Stream;
+use levelflow_scenario::AckDelaySpec;
+use levelflow_scenario::rng::Stream;
 
 /// One delay element; each flow has its own.
 #[derive(Debug)]
@@ -72,7 +72,7 @@ fn group(spec: &AckDelaySpec, stream: &mut Stream) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::traffic::Dist;
+    use levelflow_scenario::Dist;
 
     #[test]
     fn every_third_answer_is_held_and_delays_those_behind_it() {

@@ -1,7 +1,7 @@
 //! Packet-level network simulator: the laws of `levelflow-laws` in virtual time, over links with capacity,
 //! delay and finite buffers.
 //!
-//! [`Network`] is what to simulate, [`Sim`] does it, [`scenario`] reads the former from a file.
+//! A [`Network`](levelflow_scenario::Network) describes the simulation, [`Sim`] runs it.
 
 mod ackdelay;
 mod capture;
@@ -10,16 +10,13 @@ mod engine;
 mod events;
 mod flow;
 mod link;
-mod network;
 mod packet;
 mod pipe;
 mod record;
 mod reliable;
 pub mod replay;
-pub mod rng;
-pub mod scenario;
 mod sizing;
-mod traffic;
+mod watch;
 
 pub use levelflow_laws::Any;
 
@@ -28,6 +25,4 @@ pub use counters::{
     Books, EntryCounters, FlowSummary, LinkCounters, LinkSummary, Quantiles, Spread, Summary, Violation,
 };
 pub use engine::Sim;
-pub use network::{AckDelaySpec, Buffer, FlowSpec, LinkSpec, Network, RouteSpec};
 pub use record::{Column, CompletionRow, FlowRow, LinkRow, Recorder, Table};
-pub use traffic::{Arrivals, Dist};

@@ -14,10 +14,10 @@ use levelflow_units::{Bytes, Duration, Time};
 
 use crate::counters::{LinkCounters, LinkWindow};
 use crate::flow::later;
-use crate::network::{Buffer, LinkSpec};
 use crate::packet::{PacketId, Slab};
-use crate::rng::Stream;
 use crate::sizing::Sizing;
+use levelflow_scenario::rng::Stream;
+use levelflow_scenario::{Buffer, LinkSpec};
 
 #[derive(Debug, Clone, Copy)]
 struct Transit {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use common::{NO_LIMIT, Run, column, finish, start, try_start};
 use levelflow_laws::aqm::QUEUES;
 use levelflow_laws::{Any, AnyParams, LAWS, LawInfo, Protocol};
-use levelflow_sim::scenario::law_params;
+use levelflow_scenario::law_params;
 use levelflow_sim::{Column, Table};
 use levelflow_units::{Duration, Time};
 use proptest::prelude::*;

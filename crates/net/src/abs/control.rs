@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use levelflow_laws::PortInfo;
 use levelflow_laws::buffers::{AnySizer, Load, SIZERS, SizerInfo};
-use levelflow_sim::scenario::sizer_named;
+use levelflow_scenario::sizer_named;
 use levelflow_units::{Bytes, Duration, Rate};
 use serde_json::{Value, json};
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use clap::Args;
-use levelflow_sim::Buffer;
+use levelflow_scenario::Buffer;
 use levelflow_units::{Duration, Time};
 use serde::Serialize;
 

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use levelflow_sim::Buffer;
+use levelflow_scenario::Buffer;
 use levelflow_units::{Bytes, Duration, Packets, Rate, Time};
 
 use super::wire::Settings;

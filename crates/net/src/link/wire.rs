@@ -6,8 +6,8 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use hdrhistogram::Histogram;
-use levelflow_sim::Buffer;
-use levelflow_sim::rng::Stream;
+use levelflow_scenario::Buffer;
+use levelflow_scenario::rng::Stream;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 /// What one direction of a link is like.

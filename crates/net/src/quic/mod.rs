@@ -55,7 +55,7 @@ use std::collections::BTreeMap;
 use std::sync::LazyLock;
 
 use levelflow_laws::{Any, LAWS, Protocol, Signal};
-use levelflow_sim::scenario::law_params;
+use levelflow_scenario::law_params;
 
 pub(crate) use endpoint::STREAM;
 pub use endpoint::{Arrival, Config, Connection, Endpoint, Verdict};

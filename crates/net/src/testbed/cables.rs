@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use levelflow_laws::{Arriving, PortInfo, RouterLaw};
-use levelflow_sim::LinkSpec;
+use levelflow_scenario::LinkSpec;
 use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 

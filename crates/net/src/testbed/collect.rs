@@ -2,10 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use levelflow_sim::scenario::Resolved;
-use levelflow_sim::{
-    Any, Books, Buffer, CompletionRow, FlowRow, FlowSummary, LinkRow, LinkSpec, LinkSummary, Recorder, Summary,
-};
+use levelflow_scenario::{Buffer, LinkSpec, Resolved};
+use levelflow_sim::{Any, Books, CompletionRow, FlowRow, FlowSummary, LinkRow, LinkSummary, Recorder, Summary};
 use serde_json::{Value, json};
 
 use super::meter::{EntrySample, LinkSample, LinkTotal, Part, ReceivedTotal, Samples, SentTotal};

@@ -6,7 +6,7 @@ use std::time::Duration as Span;
 
 use levelflow_laws::shim::UDP;
 use levelflow_laws::{Any, PortInfo};
-use levelflow_sim::LinkSpec;
+use levelflow_scenario::LinkSpec;
 use levelflow_units::{Bytes, Duration};
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};

@@ -10,8 +10,8 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use levelflow_laws::aqm::AnyQueueParams;
 use levelflow_laws::offload::offloads;
 use levelflow_laws::{Any, AnyParams};
-use levelflow_sim::scenario::Resolved;
-use levelflow_sim::{Buffer, FlowSpec, LinkSpec};
+use levelflow_scenario::Resolved;
+use levelflow_scenario::{Buffer, FlowSpec, LinkSpec};
 use levelflow_units::{Bytes, Duration, Rate};
 
 use crate::Error;

@@ -8,7 +8,8 @@ use std::sync::mpsc;
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration as Span, Instant};
 
-use levelflow_sim::{Any, FlowSpec, Recorder};
+use levelflow_scenario::FlowSpec;
+use levelflow_sim::{Any, Recorder};
 use levelflow_units::{Duration, Time};
 use serde_json::{Value, json};
 

@@ -1,7 +1,8 @@
 //! When flows of an entry start, what they carry and when they stop: drawn as the simulator draws them.
 
-use levelflow_sim::rng::Stream;
-use levelflow_sim::{Any, Arrivals, FlowSpec};
+use levelflow_laws::Any;
+use levelflow_scenario::rng::Stream;
+use levelflow_scenario::{Arrivals, FlowSpec};
 use levelflow_units::{Duration, Time};
 
 use crate::Error;

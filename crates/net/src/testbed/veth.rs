@@ -2,7 +2,7 @@
 
 use std::net::IpAddr;
 
-use levelflow_sim::Buffer;
+use levelflow_scenario::Buffer;
 use levelflow_units::{Bytes, Rate};
 
 use super::Namespace;

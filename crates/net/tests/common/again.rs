@@ -2,7 +2,7 @@
 
 use levelflow_laws::PortInfo;
 use levelflow_laws::buffers::{AnySizer, Load};
-use levelflow_sim::scenario::sizer_named;
+use levelflow_scenario::sizer_named;
 use levelflow_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 

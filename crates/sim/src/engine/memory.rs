@@ -4,7 +4,7 @@ use levelflow_laws::Protocol;
 use levelflow_laws::buffers::memory::{Share, divide};
 
 use super::Sim;
-use crate::network::MemorySpec;
+use levelflow_scenario::MemorySpec;
 
 /// By link, the memory that its buffer shares.
 pub(super) fn of_links(memories: &[MemorySpec], links: usize) -> Vec<Option<usize>> {

@@ -16,12 +16,12 @@ use crate::counters::{Books, EntryCounters, EntryWindow};
 use crate::events::{EventList, Target};
 use crate::flow::{Fired, Flow, Phase};
 use crate::link::{Admission, Link};
-use crate::network::{FlowSpec, LinkSpec, MemorySpec, Network};
 use crate::packet::{Label, Packet, PacketId, Slab};
 use crate::pipe::{NO_PIPE, Pipes};
 use crate::record::{CompletionRow, Recorder};
 use crate::reliable::Chunk;
-use crate::rng::Stream;
+use levelflow_scenario::rng::Stream;
+use levelflow_scenario::{FlowSpec, LinkSpec, MemorySpec, Network};
 
 use sessions::Session;
 

@@ -8,7 +8,7 @@ use crate::counters::{FlowSummary, LinkSummary, Summary, Violation};
 use crate::flow::Phase;
 use crate::link::Link;
 use crate::record::{FlowRow, LinkRow};
-use crate::traffic::Arrivals;
+use levelflow_scenario::Arrivals;
 
 impl<P: Protocol> Sim<P> {
     /// Writes one row per flow entry and link.

@@ -2,7 +2,7 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
-use levelflow_sim::scenario::Scenario;
+use levelflow_scenario::Scenario;
 use levelflow_sim::{Any, Column, Sim, Summary, Table};
 use serde_json::Value;
 

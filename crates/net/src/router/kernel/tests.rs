@@ -340,7 +340,7 @@ fn seen(program: &Program, before: u64, window: u64) -> Time {
 fn agree(law: &str, changes: &[(&str, &str)], intervals: usize) {
     let changes: BTreeMap<String, serde_json::Value> =
         changes.iter().map(|(k, v)| ((*k).into(), (*v).into())).collect();
-    let params = levelflow_sim::scenario::law_params(law, &changes).unwrap();
+    let params = levelflow_scenario::law_params(law, &changes).unwrap();
     let info = PortInfo {
         id: 7,
         capacity: Rate::new(10e6).unwrap(),
@@ -434,7 +434,7 @@ fn xcp_by_the_longest_in_the_kernel_is_xcp() {
 
 #[test]
 fn laws_without_a_kernel_form_are_refused() {
-    let params = levelflow_sim::scenario::law_params("kelly", &BTreeMap::new()).unwrap();
+    let params = levelflow_scenario::law_params("kelly", &BTreeMap::new()).unwrap();
     let info = PortInfo {
         id: 1,
         capacity: Rate::new(1e6).unwrap(),

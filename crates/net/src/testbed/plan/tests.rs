@@ -1,6 +1,6 @@
 use std::collections::HashSet;
 
-use levelflow_sim::scenario::Scenario;
+use levelflow_scenario::Scenario;
 use serde_json::{Value, json};
 
 use super::*;

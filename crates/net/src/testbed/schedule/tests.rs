@@ -1,5 +1,5 @@
+use levelflow_scenario::Scenario;
 use levelflow_sim::Sim;
-use levelflow_sim::scenario::Scenario;
 use serde_json::json;
 
 use super::*;

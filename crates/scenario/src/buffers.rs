@@ -6,59 +6,20 @@ use levelflow_laws::buffers::{AnySizerParams, SIZERS, sizer_params};
 use levelflow_laws::params::Shown;
 use levelflow_laws::{Any, ParamSpec, Unit};
 use levelflow_units::{Bytes, Packets};
-use schemars::JsonSchema;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use super::error::{ScenarioError, unknown_key};
-use super::flows::propagation;
-use super::laws::read_table;
-use super::quantity::{BufferSize, Size};
-use super::resolve::{Fallible, LARGEST_PACKET, link_place};
-use super::{Link, Scenario};
+use crate::choice::BufferChoice;
+use crate::context::{Fallible, LARGEST_PACKET, largest_packet, link_place, propagation};
+use crate::error::{ScenarioError, unknown_key};
+use crate::format::Scenario;
+use crate::laws::read_table;
 use crate::network::{Buffer, FlowSpec, LinkSpec};
+use crate::quantity::{BufferSize, Size};
 use crate::traffic::{Arrivals, Dist};
 
-/// A size, or a rule or sizer by name with its parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub enum BufferChoice {
-    /// `"100 packets"`
-    Size(BufferSize),
-    /// `{ abs_log = { loss = 0.01 } }`
-    Tables(BTreeMap<String, BTreeMap<String, Value>>),
-}
-
-impl Default for BufferChoice {
-    fn default() -> Self {
-        Self::Size(BufferSize::default())
-    }
-}
-
-impl<'de> Deserialize<'de> for BufferChoice {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            tables @ Value::Object(_) => BTreeMap::deserialize(tables)
-                .map(Self::Tables)
-                .map_err(|_| D::Error::custom("needs a size, or { name = { parameter = value } }")),
-            size => serde_json::from_value(size).map(Self::Size).map_err(D::Error::custom),
-        }
-    }
-}
-
 impl Scenario {
-    /// What each direction of each link says of its buffer, with the link's number and the link.
-    pub(super) fn buffer_choices(&self) -> impl Iterator<Item = (usize, &Link, &BufferChoice)> {
-        self.link.iter().enumerate().flat_map(|(i, link)| {
-            let reverse = link.reverse.as_ref().and_then(|r| r.buffer.as_ref());
-            let reverse = link.duplex.then_some((i, link, reverse.unwrap_or(&link.buffer)));
-            std::iter::once((i, link, &link.buffer)).chain(reverse)
-        })
-    }
-
     /// Works out every buffer; those in bandwidth-delay products, or by a rule, need the flows' round trips.
-    pub(super) fn size_buffers(&self, links: &mut [LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<()> {
+    pub(crate) fn size_buffers(&self, links: &mut [LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<()> {
         let longest: Vec<Option<f64>> = flows.iter().map(|f| longest_rtt(f, links)).collect();
         for (index, (i, link, choice)) in self.buffer_choices().enumerate() {
             let place = format!("{}, buffer", link_place(i, link));
@@ -125,7 +86,7 @@ const LARGEST_BUFFER: f64 = 1e9;
 
 /// A published rule: packets from what is known of a link.
 #[derive(Debug)]
-pub(super) struct Rule {
+pub struct Rule {
     pub name: &'static str,
     pub title: &'static str,
     pub source: &'static str,
@@ -180,7 +141,7 @@ const fn number(
 }
 
 /// Chapter II.2 of Zhang 2008; the same formulas as `levelflow.theory.queues.buffers`.
-pub(super) const RULES: &[Rule] = &[
+pub const RULES: &[Rule] = &[
     Rule {
         name: "thumb",
         title: "rule of thumb: C R",
@@ -294,13 +255,13 @@ fn bscl(known: &Known, rest: &[f64]) -> f64 {
 }
 
 /// What a table of a buffer stands for.
-pub(super) enum Sized {
+pub enum Sized {
     Rule(&'static Rule, Vec<f64>),
     Sizer(AnySizerParams),
 }
 
 /// Reads a table with one rule or sizer.
-pub(super) fn read_sized(place: &str, tables: &BTreeMap<String, BTreeMap<String, Value>>) -> Fallible<Sized> {
+pub fn read_sized(place: &str, tables: &BTreeMap<String, BTreeMap<String, Value>>) -> Fallible<Sized> {
     let (name, table, rows) = named(place, tables)?;
     let values = read_table(&format!("{place}, {name}"), rows, &[table])?;
     if let Some(rule) = RULES.iter().find(|rule| rule.name == name) {
@@ -348,7 +309,7 @@ fn named<'a>(place: &str, tables: &'a BTreeMap<String, BTreeMap<String, Value>>)
 }
 
 /// A table with every default filled in, as scenarios write it.
-pub(super) fn sized_in_force(choice: &BufferChoice) -> Option<Value> {
+pub fn sized_in_force(choice: &BufferChoice) -> Option<Value> {
     let BufferChoice::Tables(tables) = choice else {
         return None;
     };
@@ -363,7 +324,7 @@ pub(super) fn sized_in_force(choice: &BufferChoice) -> Option<Value> {
 }
 
 /// Packets by a rule, from 1, also where the formula says less, to [`LARGEST_BUFFER`]: of the largest packet of the flows whose data or answers cross the link.
-pub(super) fn by_rule(
+pub fn by_rule(
     place: &str,
     rule: &Rule,
     values: &[f64],
@@ -425,12 +386,6 @@ fn harmonic(crossing: &[(&FlowSpec<Any>, Option<f64>)]) -> Option<f64> {
     }
     let mean = flows / inverse;
     (mean.is_finite() && mean > 0.0).then_some(mean)
-}
-
-/// Largest packet of a flow on a link, if it uses it.
-pub(super) fn largest_packet(flow: &FlowSpec<Any>, link: u32) -> Option<Bytes> {
-    let data = flow.route.forward.contains(&link).then_some(flow.packet);
-    data.max(flow.route.reverse.contains(&link).then_some(flow.control))
 }
 
 /// Longest base round trip of a flow, if there is one.

@@ -3,13 +3,14 @@
 use levelflow_laws::{Any, AnyParams, Protocol};
 use levelflow_units::{Bytes, Duration, Time};
 
-use super::error::ScenarioError;
-use super::laws::{law_named, read_params};
-use super::quantity::{Base, Count, Size, Varying};
-use super::resolve::{Fallible, LARGEST_PACKET, LONGEST_DELAY};
-use super::routing::Topology;
-use super::{Arrivals as ArrivalsText, Flow, LawChoice, LawTables};
+use crate::choice::{LawChoice, LawTables};
+use crate::context::{Fallible, LARGEST_PACKET, LONGEST_DELAY, propagation};
+use crate::error::ScenarioError;
+use crate::format::{ArrivalProcess, Flow};
+use crate::laws::{law_named, read_params};
 use crate::network::{AckDelaySpec, FlowSpec, LinkSpec, RouteSpec, SessionSpec};
+use crate::quantity::{Base, Count, Size, Varying};
+use crate::routing::Topology;
 use crate::traffic::{Arrivals, Dist};
 
 /// All flows of an entry are known before the run starts.
@@ -20,7 +21,7 @@ const MOST_OBJECTS: f64 = 1e5;
 const FASTEST_ARRIVALS: f64 = 1e9;
 
 /// Reads one entry.
-pub(super) struct FlowReader<'a> {
+pub struct FlowReader<'a> {
     pub place: &'a str,
     pub flow: &'a Flow,
     pub links: &'a [LinkSpec<Any>],
@@ -231,7 +232,7 @@ impl FlowReader<'_> {
         if *limit == Some(0) {
             return Err(self.error("limit", "must be at least 1"));
         }
-        if limit.is_some() && !matches!(arrivals, Some(a) if !matches!(a, ArrivalsText::Times(_))) {
+        if limit.is_some() && !matches!(arrivals, Some(a) if !matches!(a, ArrivalProcess::Times(_))) {
             return Err(self.error("limit", "needs arrivals that go on"));
         }
         let Some(arrivals) = arrivals else {
@@ -277,11 +278,11 @@ impl FlowReader<'_> {
             process(false, Dist::Exponential { mean: 1.0 / rate }, 1)
         };
         match arrivals {
-            ArrivalsText::Poisson(rate) => poisson(rate.per_second()),
-            ArrivalsText::Load(load) => poisson(self.arrivals_for(*load, route, size, session)?),
-            ArrivalsText::Interval(value) => process(true, interval(value)?, 1),
-            ArrivalsText::Batches { batch, interval: value } => process(true, interval(value)?, *batch),
-            ArrivalsText::Times(times) => Ok(Arrivals::Times(times.iter().map(|t| t.as_secs_f64()).collect())),
+            ArrivalProcess::Poisson(rate) => poisson(rate.per_second()),
+            ArrivalProcess::Load(load) => poisson(self.arrivals_for(*load, route, size, session)?),
+            ArrivalProcess::Interval(value) => process(true, interval(value)?, 1),
+            ArrivalProcess::Batches { batch, interval: value } => process(true, interval(value)?, *batch),
+            ArrivalProcess::Times(times) => Ok(Arrivals::Times(times.iter().map(|t| t.as_secs_f64()).collect())),
         }
     }
 
@@ -296,10 +297,4 @@ impl FlowReader<'_> {
             spacing: delay.spacing,
         }))
     }
-}
-
-/// Of the links there and back; `None` beyond what a duration holds.
-pub(super) fn propagation(route: &RouteSpec, links: &[LinkSpec<Any>]) -> Option<Duration> {
-    let mut there_and_back = route.forward.iter().chain(&route.reverse);
-    there_and_back.try_fold(Duration::ZERO, |sum, &l| sum.checked_add(links[l as usize].delay))
 }

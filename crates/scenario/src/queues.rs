@@ -4,40 +4,15 @@ use std::collections::BTreeMap;
 
 use levelflow_laws::aqm::{AnyQueueParams, QUEUES, QueueInfo, queue_params};
 use levelflow_laws::params::Shown;
-use schemars::JsonSchema;
-use serde::de::Error as _;
-use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Value, json};
 
-use super::error::{ScenarioError, unknown_key};
-use super::laws::read_table;
-use super::resolve::Fallible;
-
-/// A queue discipline by name, or by name with parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub enum QueueChoice {
-    /// `"drop_tail"`
-    Name(String),
-    /// `{ red = { max_probability = 0.1 } }`
-    Tables(BTreeMap<String, BTreeMap<String, Value>>),
-}
-
-impl<'de> Deserialize<'de> for QueueChoice {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let hint = "needs the name of a queue discipline, or { name = { parameter = value } }";
-        match Value::deserialize(deserializer)? {
-            Value::String(name) => Ok(Self::Name(name)),
-            tables @ Value::Object(_) => BTreeMap::deserialize(tables)
-                .map(Self::Tables)
-                .map_err(|_| D::Error::custom(hint)),
-            _ => Err(D::Error::custom(hint)),
-        }
-    }
-}
+use crate::choice::QueueChoice;
+use crate::context::Fallible;
+use crate::error::{ScenarioError, unknown_key};
+use crate::laws::read_table;
 
 /// Parameters of the discipline at a link; drop-tail without a choice.
-pub(super) fn read_queue(place: &str, choice: Option<&QueueChoice>) -> Fallible<AnyQueueParams> {
+pub fn read_queue(place: &str, choice: Option<&QueueChoice>) -> Fallible<AnyQueueParams> {
     let place = format!("{place}, queue");
     let (info, values) = read_values(&place, choice)?;
     let name = info.name;
@@ -45,7 +20,7 @@ pub(super) fn read_queue(place: &str, choice: Option<&QueueChoice>) -> Fallible<
 }
 
 /// The discipline at a link and its parameters in force, as scenarios write them.
-pub(super) fn queue_in_force(choice: Option<&QueueChoice>) -> Value {
+pub fn queue_in_force(choice: Option<&QueueChoice>) -> Value {
     let Ok((info, values)) = read_values("", choice) else {
         return Value::Null;
     };

@@ -6,12 +6,13 @@ use levelflow_laws::params::Shown;
 use levelflow_laws::{Any, LAWS, LawInfo, Opening, ParamSpec, Protocol, Signal, Unit};
 use serde_json::{Map, Value, json};
 
-use super::buffers::{RULES, sized_in_force};
-use super::laws::InForce;
-use super::queues::queue_in_force;
-use super::resolve::target;
-use super::{Resolved, Scenario};
+use crate::buffers::{RULES, sized_in_force};
+use crate::context::target;
+use crate::format::Scenario;
+use crate::laws::InForce;
 use crate::network::{Buffer, FlowSpec};
+use crate::queues::queue_in_force;
+use crate::resolve::Resolved;
 use crate::traffic::Arrivals;
 
 impl Resolved {

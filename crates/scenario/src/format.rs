@@ -1,19 +1,4 @@
 //! Scenario files: the structure that users write, as TOML or as the same structure in JSON.
-//!
-//! [`Scenario`] is that structure; [`Scenario::resolve`] checks it against the laws and the topology and gives a
-//! [`Network`](crate::Network). Everything that is wrong is one [`ScenarioError`]: where, what, and what is allowed.
-
-mod buffers;
-mod describe;
-mod error;
-mod flows;
-mod laws;
-mod memory;
-mod quantity;
-mod queues;
-mod resolve;
-mod routing;
-mod watch;
 
 use std::collections::BTreeMap;
 
@@ -22,17 +7,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use buffers::{BufferChoice, sizer_named};
-pub use describe::{describe_laws, describe_queues, describe_sizers, schema};
-pub use error::ScenarioError;
-pub use laws::{law_params, law_values};
-pub use memory::Memory;
-pub use quantity::{BufferSize, Count, Size, Varying};
-pub use queues::QueueChoice;
-pub use resolve::Resolved;
-
-/// Parameters of laws: law name, then parameter name.
-pub type LawTables = BTreeMap<String, BTreeMap<String, Value>>;
+use crate::choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
+use crate::error::ScenarioError;
+use crate::quantity::{Count, Size, Varying};
 
 /// What to simulate.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
@@ -134,6 +111,16 @@ pub struct Reverse {
     pub law: Option<LawChoice>,
 }
 
+/// One memory that the buffers of several links share, each of which has a sizer.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table with total and links")]
+pub struct Memory {
+    /// What there is for all of them.
+    pub total: Size,
+    /// Names of the links; what they ask for beyond the total is divided max-min fairly by capacity.
+    pub links: Vec<String>,
+}
+
 /// An exception from shortest-path routing.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with at, to and via")]
@@ -144,16 +131,6 @@ pub struct NextHop {
     pub to: String,
     /// go to this neighbour.
     pub via: String,
-}
-
-/// A law by name, or by name with parameters.
-#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-#[serde(untagged)]
-pub enum LawChoice {
-    /// `"jetmax"`
-    Name(String),
-    /// `{ jetmax = { tau = 0.5 } }`
-    Tables(LawTables),
 }
 
 /// One flow, or a source of flows.
@@ -200,7 +177,7 @@ pub struct Flow {
     pub count: Option<u64>,
     /// Flows that arrive again and again, instead of `count`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub arrivals: Option<Arrivals>,
+    pub arrivals: Option<ArrivalProcess>,
     /// What each arrival brings instead of one flow: a user who reads pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
@@ -229,7 +206,8 @@ fn default_ack() -> Bytes {
 /// How flows arrive.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", deny_unknown_fields)]
-pub enum Arrivals {
+#[schemars(rename = "Arrivals")]
+pub enum ArrivalProcess {
     /// Independently of each other, so many a second.
     Poisson(Frequency),
     /// Independently of each other, so many that their data fills this share of the slowest link of the path.
@@ -292,6 +270,33 @@ impl Scenario {
     /// When a key is unknown or missing, or a value is not of its kind.
     pub fn from_value(value: &Value) -> Result<Self, ScenarioError> {
         serde_path_to_error::deserialize(value).map_err(|e| ScenarioError::structure(value, &e))
+    }
+
+    /// What each direction of each link says of laws, with the link's place in the scenario.
+    pub(crate) fn link_choices(&self) -> impl Iterator<Item = (usize, &Link, Option<&LawChoice>)> {
+        self.link.iter().enumerate().flat_map(|(i, link)| {
+            let own = (i, link, link.law.as_ref());
+            let reverse = link.reverse.as_ref().and_then(|r| r.law.as_ref()).or(link.law.as_ref());
+            std::iter::once(own).chain(link.duplex.then_some((i, link, reverse)))
+        })
+    }
+
+    /// What each direction of each link says of its queue.
+    pub(crate) fn queue_choices(&self) -> impl Iterator<Item = Option<&QueueChoice>> {
+        self.link.iter().flat_map(|link| {
+            let reverse = link.reverse.as_ref().and_then(|r| r.queue.as_ref());
+            let reverse = link.duplex.then_some(reverse.or(link.queue.as_ref()));
+            std::iter::once(link.queue.as_ref()).chain(reverse)
+        })
+    }
+
+    /// What each direction of each link says of its buffer, with the link's number and the link.
+    pub(crate) fn buffer_choices(&self) -> impl Iterator<Item = (usize, &Link, &BufferChoice)> {
+        self.link.iter().enumerate().flat_map(|(i, link)| {
+            let reverse = link.reverse.as_ref().and_then(|r| r.buffer.as_ref());
+            let reverse = link.duplex.then_some((i, link, reverse.unwrap_or(&link.buffer)));
+            std::iter::once((i, link, &link.buffer)).chain(reverse)
+        })
     }
 
     /// End of the run.

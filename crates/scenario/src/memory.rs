@@ -2,31 +2,18 @@
 
 use levelflow_laws::Any;
 use levelflow_units::Bytes;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
 
-use super::Scenario;
-use super::buffers::largest_packet;
-use super::error::{ScenarioError, unknown_key};
-use super::quantity::Size;
-use super::resolve::Fallible;
+use crate::context::{Fallible, largest_packet};
+use crate::error::{ScenarioError, unknown_key};
+use crate::format::Scenario;
 use crate::network::{FlowSpec, LinkSpec, MemorySpec};
-
-/// One memory that the buffers of several links share, each of which has a sizer.
-#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
-#[serde(deny_unknown_fields, expecting = "a table with total and links")]
-pub struct Memory {
-    /// What there is for all of them.
-    pub total: Size,
-    /// Names of the links; what they ask for beyond the total is divided max-min fairly by capacity.
-    pub links: Vec<String>,
-}
+use crate::quantity::Size;
 
 /// What stands for a packet, in a memory in bytes, at a link that carries none.
 const USUAL_PACKET: Bytes = Bytes::new(1500);
 
 impl Scenario {
-    pub(super) fn read_memories(&self, links: &[LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<Vec<MemorySpec>> {
+    pub(crate) fn read_memories(&self, links: &[LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<Vec<MemorySpec>> {
         let mut taken = vec![None; links.len()];
         let mut memories = Vec::new();
         for (m, memory) in self.memory.iter().enumerate() {

@@ -8,7 +8,6 @@ use serde::de::{DeserializeOwned, Error as _};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 use serde_json::Value;
 
-use super::{LawChoice, LawTables};
 use crate::traffic::Dist;
 
 /// A value, or a law from which values are drawn.
@@ -274,17 +273,3 @@ as_text!(
     "needs a size with its unit, e.g. \"64 kB\", \"100 packets\", \"1 BDP\" or \"unlimited\"",
     r"^(unlimited|[0-9.eE+]+ ?(packets?|BDP|[kMGT]?B|[KMG]iB))$"
 );
-
-impl<'de> Deserialize<'de> for LawChoice {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        match Value::deserialize(deserializer)? {
-            Value::String(name) => Ok(Self::Name(name)),
-            tables @ Value::Object(_) => LawTables::deserialize(tables)
-                .map(Self::Tables)
-                .map_err(D::Error::custom),
-            _ => Err(D::Error::custom(
-                "needs the name of a law, or { name = { parameter = value } }",
-            )),
-        }
-    }
-}

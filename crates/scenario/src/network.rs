@@ -123,7 +123,7 @@ pub struct SessionSpec {
     pub think: Dist,
 }
 
-/// See [`AckDelay`](crate::ackdelay::AckDelay).
+/// Random delay of ACKs at a receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AckDelaySpec {
     /// Answers between two that are held.

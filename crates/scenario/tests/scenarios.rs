@@ -1,6 +1,6 @@
 //! Every bad scenario gets one line that says where, what, and what is allowed.
 
-use levelflow_sim::scenario::Scenario;
+use levelflow_scenario::Scenario;
 use serde_json::{Value, json};
 
 fn good() -> Value {

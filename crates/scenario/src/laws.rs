@@ -6,13 +6,14 @@ use levelflow_laws::params::{ParamError, ParamSpec, Problem, Raw, Shown};
 use levelflow_laws::{Any, AnyParams, LAWS, LawInfo, params};
 use serde_json::Value;
 
-use super::error::{ScenarioError, unknown_key};
-use super::resolve::Fallible;
-use super::{LawChoice, LawTables, Scenario};
+use crate::choice::{LawChoice, LawTables};
+use crate::context::Fallible;
+use crate::error::{ScenarioError, unknown_key};
+use crate::format::Scenario;
 use crate::network::Network;
 
 /// Parameters given at a link by law, or `None` for a plain queue.
-pub(super) fn link_tables(place: &str, choice: Option<&LawChoice>) -> Fallible<Option<LawTables>> {
+pub fn link_tables(place: &str, choice: Option<&LawChoice>) -> Fallible<Option<LawTables>> {
     let place = format!("{place}, law");
     match choice {
         None => Ok(Some(BTreeMap::new())),
@@ -33,7 +34,7 @@ pub(super) fn link_tables(place: &str, choice: Option<&LawChoice>) -> Fallible<O
     }
 }
 
-pub(super) fn law_named(place: &str, name: &str) -> Fallible<&'static LawInfo> {
+pub fn law_named(place: &str, name: &str) -> Fallible<&'static LawInfo> {
     LAWS.iter().find(|l| l.name == name).ok_or_else(|| {
         let known: Vec<&str> = LAWS.iter().map(|l| l.name).collect();
         ScenarioError::at(place, format!("the law {}", unknown_key(name, &known)))
@@ -58,7 +59,7 @@ pub fn law_values(law: &str, table: &BTreeMap<String, Value>) -> Fallible<Vec<f6
 }
 
 /// Values of a table of parameters: the defaults, then each layer over the one before.
-pub(super) fn read_table(place: &str, rows: &[ParamSpec], layers: &[&BTreeMap<String, Value>]) -> Fallible<Vec<f64>> {
+pub fn read_table(place: &str, rows: &[ParamSpec], layers: &[&BTreeMap<String, Value>]) -> Fallible<Vec<f64>> {
     let mut values: Vec<f64> = rows.iter().map(|p| p.default).collect();
     for (key, value) in layers.iter().flat_map(|table| table.iter()) {
         let index = rows.iter().position(|p| p.name == key).ok_or_else(|| {
@@ -89,20 +90,20 @@ fn read_values(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> F
     Ok((info, read_table(&format!("{place}, {law}"), info.params, layers)?))
 }
 
-pub(super) fn read_params(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> Fallible<AnyParams> {
+pub fn read_params(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> Fallible<AnyParams> {
     let (_, values) = read_values(place, law, layers)?;
     params(law, &values).map_err(|e| ScenarioError::at(format!("{place}, {law}, {}", e.name), e.to_string()))
 }
 
 /// Parameters in force for each flow, and by law for each link, as scenarios write them.
-pub(super) struct InForce {
+pub struct InForce {
     pub flows: Vec<Value>,
     pub links: Vec<Value>,
 }
 
 impl InForce {
     /// Of a scenario that has been resolved.
-    pub(super) fn new(scenario: &Scenario, network: &Network<Any>) -> Self {
+    pub fn new(scenario: &Scenario, network: &Network<Any>) -> Self {
         let text = |law: &str, own: Option<&BTreeMap<String, Value>>| {
             let layers: Vec<_> = [scenario.law.get(law), own].into_iter().flatten().collect();
             let Ok((info, values)) = read_values("", law, &layers) else {

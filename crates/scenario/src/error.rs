@@ -13,7 +13,7 @@ pub struct ScenarioError {
 
 impl ScenarioError {
     /// `problem` at `place`, such as "link 1 (R1->R2), capacity".
-    pub(crate) fn at(place: impl Into<String>, problem: impl Into<String>) -> Self {
+    pub fn at(place: impl Into<String>, problem: impl Into<String>) -> Self {
         Self {
             place: one_line(&place.into()),
             problem: one_line(&problem.into()),
@@ -61,7 +61,7 @@ impl fmt::Display for ScenarioError {
 impl std::error::Error for ScenarioError {}
 
 /// `"capcity" is not known here; did you mean "capacity"? (known: ...)`
-pub(crate) fn unknown_key(name: &str, known: &[&str]) -> String {
+pub fn unknown_key(name: &str, known: &[&str]) -> String {
     let list = known.join(", ");
     match nearest(name, known) {
         Some(near) => format!("{name:?} is not known here; did you mean {near:?}? (known: {list})"),

@@ -2,18 +2,18 @@
 
 use std::collections::BTreeSet;
 
-use levelflow_laws::{
-    Any, AnyParams, AnyRouter, AnySender, FlowInfo, Opening, PortInfo, Protocol, RouterLaw, SenderLaw,
-};
-use levelflow_units::{Duration, Rate};
+use levelflow_laws::{Any, AnySender, FlowInfo, Opening, Protocol, RouterLaw, SenderLaw};
+use levelflow_units::Duration;
 
-use super::error::ScenarioError;
-use super::flows::FlowReader;
-use super::laws::{link_tables, read_params};
-use super::queues::read_queue;
-use super::routing::Topology;
-use super::{LawChoice, LawTables, Link, QueueChoice, Reverse, Scenario};
+use crate::choice::LawTables;
+use crate::context::{Fallible, LONGEST_DELAY, link_place, router};
+use crate::error::ScenarioError;
+use crate::flows::FlowReader;
+use crate::format::{Link, Reverse, Scenario};
+use crate::laws::{link_tables, read_params};
 use crate::network::{Buffer, FlowSpec, LinkSpec, Network};
+use crate::queues::read_queue;
+use crate::routing::Topology;
 
 /// A scenario that has been checked: the network, and what is needed to describe it.
 #[derive(Debug, Clone)]
@@ -24,14 +24,11 @@ pub struct Resolved {
     pub ends: Vec<(String, String)>,
 }
 
-pub(super) const LARGEST_PACKET: u64 = 65_535;
 /// Leaves room on the clock, 213 days, for what is under way at the end.
 const LONGEST_RUN: Duration = Duration::from_secs(100 * 24 * 3600);
-pub(super) const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
 /// Rows per flow and link in the results.
 const MOST_SAMPLES: u64 = 10_000_000;
 
-pub(super) type Fallible<T> = Result<T, ScenarioError>;
 /// Nodes at the two ends of each link.
 type Ends = Vec<(String, String)>;
 
@@ -146,24 +143,6 @@ impl Scenario {
         Ok(flows)
     }
 
-    /// What each direction of each link says of laws, with the link's place in the scenario.
-    pub(super) fn link_choices(&self) -> impl Iterator<Item = (usize, &Link, Option<&LawChoice>)> {
-        self.link.iter().enumerate().flat_map(|(i, link)| {
-            let own = (i, link, link.law.as_ref());
-            let reverse = link.reverse.as_ref().and_then(|r| r.law.as_ref()).or(link.law.as_ref());
-            std::iter::once(own).chain(link.duplex.then_some((i, link, reverse)))
-        })
-    }
-
-    /// What each direction of each link says of its queue.
-    pub(super) fn queue_choices(&self) -> impl Iterator<Item = Option<&QueueChoice>> {
-        self.link.iter().flat_map(|link| {
-            let reverse = link.reverse.as_ref().and_then(|r| r.queue.as_ref());
-            let reverse = link.duplex.then_some(reverse.or(link.queue.as_ref()));
-            std::iter::once(link.queue.as_ref()).chain(reverse)
-        })
-    }
-
     /// Each link runs the laws whose data crosses it, unless it says "none".
     fn place_routers(
         &self,
@@ -240,13 +219,6 @@ fn printable(place: &str, name: &str) -> Fallible<()> {
         return Err(ScenarioError::at(place, problem));
     }
     Ok(())
-}
-
-pub(super) fn link_place(i: usize, link: &Link) -> String {
-    match &link.name {
-        Some(name) => format!("link {} ({name})", i + 1),
-        None => format!("link {} ({}->{})", i + 1, link.from, link.to),
-    }
 }
 
 fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<LinkSpec<Any>> {
@@ -329,15 +301,4 @@ fn too_slow_to_measure(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<
         sender.rate(),
         link.name
     ))
-}
-
-fn router(link: &LinkSpec<Any>, params: &AnyParams) -> AnyRouter {
-    let capacity = link.capacity;
-    AnyRouter::new(params, &PortInfo { id: 1, capacity })
-}
-
-/// The largest load that a link's routers aim at: the smallest of their targets, or its capacity.
-pub(super) fn target(link: &LinkSpec<Any>) -> Rate {
-    let targets = link.routers.iter().map(|p| router(link, p).target());
-    targets.fold(link.capacity, |least, t| if t < least { t } else { least })
 }

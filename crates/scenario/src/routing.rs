@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 
-use super::error::{ScenarioError, unknown_key};
+use crate::error::{ScenarioError, unknown_key};
 use crate::network::LinkSpec;
 use levelflow_laws::Any;
 

@@ -1,0 +1,48 @@
+//! What every step from a scenario to a network uses.
+
+use levelflow_laws::{Any, AnyParams, AnyRouter, PortInfo, Protocol, RouterLaw};
+use levelflow_units::{Bytes, Duration, Rate};
+
+use crate::error::ScenarioError;
+use crate::format::Link;
+use crate::network::{FlowSpec, LinkSpec, RouteSpec};
+
+/// A value, or the first mistake of a scenario.
+pub type Fallible<T> = Result<T, ScenarioError>;
+
+/// That of IP, bytes.
+pub const LARGEST_PACKET: u64 = 65_535;
+/// Of a link, and of a path there and back.
+pub const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
+
+/// How error messages name a link: `link 1 (R1->R2)`.
+pub fn link_place(i: usize, link: &Link) -> String {
+    match &link.name {
+        Some(name) => format!("link {} ({name})", i + 1),
+        None => format!("link {} ({}->{})", i + 1, link.from, link.to),
+    }
+}
+
+/// The router half of a law at a link, as it starts.
+pub fn router(link: &LinkSpec<Any>, params: &AnyParams) -> AnyRouter {
+    let capacity = link.capacity;
+    AnyRouter::new(params, &PortInfo { id: 1, capacity })
+}
+
+/// The largest load that a link's routers aim at: the smallest of their targets, or its capacity.
+pub fn target(link: &LinkSpec<Any>) -> Rate {
+    let targets = link.routers.iter().map(|p| router(link, p).target());
+    targets.fold(link.capacity, |least, t| if t < least { t } else { least })
+}
+
+/// Propagation delay there and back; `None` beyond what a duration holds.
+pub fn propagation(route: &RouteSpec, links: &[LinkSpec<Any>]) -> Option<Duration> {
+    let mut there_and_back = route.forward.iter().chain(&route.reverse);
+    there_and_back.try_fold(Duration::ZERO, |sum, &l| sum.checked_add(links[l as usize].delay))
+}
+
+/// Largest packet of a flow on a link, if it uses it.
+pub fn largest_packet<P: Protocol>(flow: &FlowSpec<P>, link: u32) -> Option<Bytes> {
+    let data = flow.route.forward.contains(&link).then_some(flow.packet);
+    data.max(flow.route.reverse.contains(&link).then_some(flow.control))
+}

@@ -1,0 +1,33 @@
+//! Scenarios: the structure that users write, as TOML or as the same structure in JSON, and the network it describes.
+//!
+//! [`Scenario`] is that structure; [`Scenario::resolve`] checks it against the laws and the topology and gives a
+//! [`Network`]. Every mistake is one [`ScenarioError`]: where, what, and what is allowed. The simulator and the network
+//! testbed draw start times, sizes and arrivals from the same [random streams](rng).
+
+mod buffers;
+mod choice;
+mod context;
+mod describe;
+mod error;
+mod flows;
+mod format;
+mod laws;
+mod memory;
+mod network;
+mod quantity;
+mod queues;
+mod resolve;
+pub mod rng;
+mod routing;
+mod traffic;
+
+pub use buffers::sizer_named;
+pub use choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
+pub use describe::{describe_laws, describe_queues, describe_sizers, schema};
+pub use error::{ScenarioError, unknown_key};
+pub use format::{AckDelay, ArrivalProcess, Flow, Link, Memory, NextHop, Reverse, Scenario, Session};
+pub use laws::{law_params, law_values};
+pub use network::{AckDelaySpec, Buffer, FlowSpec, LinkSpec, MemorySpec, Network, RouteSpec, SessionSpec};
+pub use quantity::{BufferSize, Count, Random, Size, Varying};
+pub use resolve::Resolved;
+pub use traffic::{Arrivals, Dist};
