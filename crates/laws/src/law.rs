@@ -396,6 +396,9 @@ pub trait Header: Copy + Debug + PartialEq {
     /// # Errors
     /// When `wire` is too short or holds a value that no sender or router writes.
     fn decode(wire: &[u8]) -> Result<Self, DecodeError>;
+    /// Whether a router of the law wrote into this header, which an ACK has brought back; `None` where it does not show, or
+    /// the law needs no router.
+    fn seen_by_router(&self) -> Option<bool>;
 }
 
 /// Router half of a law that only hosts run.
@@ -438,5 +441,9 @@ impl Header for NoHeader {
 
     fn decode(_wire: &[u8]) -> Result<Self, DecodeError> {
         Ok(Self)
+    }
+
+    fn seen_by_router(&self) -> Option<bool> {
+        None
     }
 }

@@ -38,6 +38,11 @@ macro_rules! laws {
         /// Every law, in the order of registration.
         pub const LAWS: &[LawInfo] = &[$(<$module::$law as Law>::INFO),+];
 
+        /// Laws that routers run: those with a number on the wire.
+        pub fn on_the_wire() -> impl Iterator<Item = &'static LawInfo> {
+            LAWS.iter().filter(|law| law.number > 0)
+        }
+
         /// Builds the parameters of the law of that name from values in the order of its table.
         ///
         /// # Errors
@@ -72,6 +77,12 @@ macro_rules! laws {
                         <$module::$law as Law>::INFO.header_bytes
                     })+
                 }
+            }
+
+            /// See [`Header::seen_by_router`].
+            #[must_use]
+            pub fn seen_by_router(&self) -> Option<bool> {
+                match self { $(Self::$law(h) => h.seen_by_router()),+ }
             }
 
             /// Reads a header of the law of these parameters.

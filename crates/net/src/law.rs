@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use levelflow_laws::{AnyParams, LAWS, LawInfo};
+use levelflow_laws::{AnyParams, LawInfo};
 use levelflow_scenario::{law_params, law_values};
 use serde_json::Value;
 
@@ -49,10 +49,7 @@ fn value_of(text: &str) -> Value {
     }
 }
 
-/// Laws that routers speak on the wire.
-pub fn of_routers() -> impl Iterator<Item = &'static LawInfo> {
-    LAWS.iter().filter(|law| law.number > 0)
-}
+pub use levelflow_laws::on_the_wire as of_routers;
 
 /// Refuses a law that has no number on the wire.
 ///

@@ -1,6 +1,5 @@
-//! Answers that are not believed, and headers that no router wrote.
+//! Answers that are not believed.
 
-use levelflow_laws::AnyHeader;
 use levelflow_laws::wire::DecodeError;
 
 /// Why an answer, or a packet, does not count.
@@ -51,21 +50,5 @@ impl Refusals {
     #[must_use]
     pub fn total(&self) -> u64 {
         self.stranger + self.unknown + self.replayed + self.time + self.header
-    }
-}
-
-/// Bits of a MaxNet field that a router writes; the other marks the field of an opening packet.
-const MAXNET_VALUE: u32 = (1 << 23) - 1;
-
-/// Whether a router of the law wrote into the header that came back; none where it cannot be told, or no router is needed.
-pub(super) fn routed(header: &AnyHeader) -> Option<bool> {
-    match header {
-        AnyHeader::JetMax(h) => Some(h.suggested != 0),
-        AnyHeader::Emkc(h) => Some(h.id != 0),
-        AnyHeader::Rcp(h) => Some(h.rate.is_finite()),
-        AnyHeader::MaxNet(h) => Some(h.echo & MAXNET_VALUE != 0),
-        AnyHeader::Xcp(h) if h.reverse_feedback == 0.0 => None,
-        AnyHeader::Xcp(h) => Some(h.reverse_feedback.is_finite()),
-        _ => None,
     }
 }

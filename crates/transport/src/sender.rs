@@ -8,7 +8,6 @@ use levelflow_laws::{
 };
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use crate::believe::routed;
 use crate::rtt::Rtt;
 use crate::silence::stretched;
 use crate::track::{LostPacket, Track};
@@ -444,7 +443,7 @@ impl<S: Sink> Sender<S> {
             acked: news.acked,
             acked_bytes: news.acked_bytes,
             lost_bytes: Bytes::new(self.counters.lost_bytes - lost_before),
-            routed: routed(&header),
+            routed: header.seen_by_router(),
         }
     }
 }

@@ -5,7 +5,9 @@ use std::collections::BinaryHeap;
 
 use levelflow_laws::journal::Sink;
 use levelflow_laws::shim::{LENGTH, LONGEST, Shim};
-use levelflow_laws::{AnyHeader, AnyParams, AnyRouter, Arriving, Kind, LAWS, PortInfo, PortView, RouterLaw, SenderLaw};
+use levelflow_laws::{
+    AnyHeader, AnyParams, AnyRouter, Arriving, Kind, LAWS, PortInfo, PortView, RouterLaw, SenderLaw, on_the_wire,
+};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::receiver::default_params;
@@ -342,7 +344,7 @@ fn a_sender_of_any_law_that_hears_nothing_comes_down_to_a_packet_a_second() {
 
 #[test]
 fn without_a_router_a_flow_stays_at_its_first_rate_and_says_so() {
-    for law in ["jetmax", "emkc", "rcp", "maxnet", "xcp"] {
+    for law in on_the_wire().map(|law| law.name) {
         let mut world = World::new(law, 1, false);
         let first = world.senders[0].rate();
         world.run(ms(5_000));
@@ -355,17 +357,62 @@ fn without_a_router_a_flow_stays_at_its_first_rate_and_says_so() {
         assert!(sender.rate() <= bound, "{law}: {} then {}", first, sender.rate());
         assert!(sender.counters().answers > 0);
     }
-    let mut sender = Sender::new(params("jetmax"), PACKET, 5);
-    let (shim, header) = exchange(&mut sender, 0);
-    let answer = sender.on_answer(Time::ZERO + ms(1), 1_000_000, &shim, &header).unwrap();
-    assert_eq!(answer.routed, Some(false));
+}
+
+#[test]
+fn an_ack_of_every_law_shows_whether_a_router_saw_the_packet() {
+    for law in on_the_wire() {
+        let params = params(law.name);
+        let mut sender = Sender::new(params.clone(), PACKET, 5);
+        let mut router = AnyRouter::new(
+            &params,
+            &PortInfo {
+                id: 1,
+                capacity: rate("50 Mb/s"),
+            },
+        );
+        for (at, seen) in [(0, false), (100, true)] {
+            let now = Time::ZERO + ms(at);
+            let (shim, header) = exchange_through(&mut sender, at, |header| {
+                if seen {
+                    router.on_arrival(&params, &Arriving::alone(PACKET), None);
+                    router.on_interval(&params, router.interval(&params), &PortView::IDLE);
+                    router.on_arrival(
+                        &params,
+                        &Arriving {
+                            now,
+                            ..Arriving::alone(PACKET)
+                        },
+                        Some(header),
+                    );
+                    router.on_departure(&params, PACKET, header);
+                }
+            });
+            let ack = sender.on_answer(Time::ZERO + ms(at + 1), (at + 1) * 1_000_000, &shim, &header);
+            let routed = ack.unwrap().routed;
+            // An XCP packet that asks for nothing does not show it.
+            assert!(
+                routed == Some(seen) || !seen && routed.is_none(),
+                "{}: {routed:?}",
+                law.name
+            );
+        }
+    }
 }
 
 /// Sends a packet at this time (ms) and gives its answer.
 fn exchange(sender: &mut Sender, at: u64) -> (Shim, Vec<u8>) {
+    exchange_through(sender, at, |_| {})
+}
+
+/// As [`exchange`], past a router that may write into the header.
+fn exchange_through(sender: &mut Sender, at: u64, router: impl FnOnce(&mut AnyHeader)) -> (Shim, Vec<u8>) {
     let mut wire = [0; LONGEST];
     let now = Time::ZERO + ms(at);
     sender.stamp(now, at * 1_000_000, Kind::Data, PACKET, &mut wire);
+    let mut header = AnyHeader::decode(sender.params(), &wire[LENGTH..]).unwrap();
+    router(&mut header);
+    header.encode(&mut wire[LENGTH..]);
     let (shim, header, _) = Shim::decode(&wire).unwrap();
     let mut receiver = Receiver::new(shim.law).unwrap();
     let mut out = [0; LONGEST];

@@ -72,4 +72,8 @@ impl Header for EmkcHeader {
         }
         Ok(header)
     }
+
+    fn seen_by_router(&self) -> Option<bool> {
+        Some(self.id != 0)
+    }
 }

@@ -36,4 +36,8 @@ impl Header for EmkcAvqHeader {
         let emkc = EmkcHeader::read(wire)?;
         Ok(Self { emkc, rtt })
     }
+
+    fn seen_by_router(&self) -> Option<bool> {
+        self.emkc.seen_by_router()
+    }
 }

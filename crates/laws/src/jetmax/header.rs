@@ -103,4 +103,8 @@ impl crate::law::Header for Header {
             gap: magnitude(word(wire, 24), "gap")?,
         })
     }
+
+    fn seen_by_router(&self) -> Option<bool> {
+        Some(self.suggested != 0)
+    }
 }

@@ -37,4 +37,8 @@ impl Header for KellyHeader {
         let seq = u32::from_be_bytes(word(wire, 4));
         Ok(Self { price, seq })
     }
+
+    fn seen_by_router(&self) -> Option<bool> {
+        Some(self.seq != 0)
+    }
 }

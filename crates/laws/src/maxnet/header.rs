@@ -57,4 +57,8 @@ impl Header for MaxNetHeader {
             price: u32::from_be_bytes([0, p0, p1, p2]),
         })
     }
+
+    fn seen_by_router(&self) -> Option<bool> {
+        Some(self.echo & LARGEST != 0)
+    }
 }

@@ -41,4 +41,8 @@ impl Header for RcpHeader {
         }
         Ok(Self { rate, rtt })
     }
+
+    fn seen_by_router(&self) -> Option<bool> {
+        Some(self.rate.is_finite())
+    }
 }

@@ -73,6 +73,10 @@ impl Header for XcpHeader {
             delta_throughput: change(word(wire, 16), "delta_throughput")?,
         })
     }
+
+    fn seen_by_router(&self) -> Option<bool> {
+        (self.reverse_feedback != 0.0).then(|| self.reverse_feedback.is_finite())
+    }
 }
 
 fn time(bytes: [u8; 4], name: &'static str) -> Result<f32, DecodeError> {

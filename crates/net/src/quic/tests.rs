@@ -12,6 +12,7 @@ use self::router::Router;
 use super::*;
 use crate::Error;
 use crate::journal::Journal;
+use crate::law::of_routers;
 use crate::router::snapshot::Snapshot;
 
 /// A server that reads all that comes and answers how much it was.
@@ -104,7 +105,7 @@ async fn echo_total(connection: &Connection, bytes: usize) -> u64 {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn data_arrives_whole_with_any_law_and_without() {
     let place = sink().await;
-    for law in ["jetmax", "emkc", "rcp", "maxnet", "xcp"] {
+    for law in of_routers().map(|law| law.name) {
         let connection = client(config(law), place).await.unwrap();
         assert_eq!(echo_total(&connection, 3_000_000).await, 3_000_000, "{law}");
         assert_eq!(connection.control().control, Control::Standard, "{law}: nobody ruled");
@@ -147,7 +148,7 @@ async fn a_client_whose_key_is_not_admitted_gets_no_connection() {
 async fn what_the_law_of_a_connection_was_told_can_be_done_again() {
     let folder = tempfile::tempdir().unwrap();
     let place = sink().await;
-    for law in ["jetmax", "maxnet", "xcp"] {
+    for law in of_routers().map(|law| law.name) {
         let path = folder.path().join(law);
         let router = Router::start(law, &[], 20.0, 2, place.0);
         let journal = Journal::create(&path, 1).unwrap();
