@@ -1,6 +1,6 @@
 //! Bytes as a sequence of choices, and where to get them from.
 
-use levelflow_scenario::rng::Stream;
+use levelflow_random::Stream;
 
 /// Reads choices off the front of some bytes; when they run out, every choice is the first.
 #[derive(Debug)]

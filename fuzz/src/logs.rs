@@ -7,7 +7,7 @@ use levelflow_laws::{
     AnyHeader, AnyParams, Arrived, Arriving, Delivery, Feedback, FlowInfo, Kind, LAWS, LawInfo, Loss, Outgoing,
     PortInfo, PortView, params,
 };
-use levelflow_scenario::rng::Stream;
+use levelflow_random::Stream;
 use levelflow_sim::replay::replay;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 

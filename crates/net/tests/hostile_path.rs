@@ -14,9 +14,9 @@ use std::time::{Duration as Span, Instant};
 
 use flows::{answers, arrivals, flow};
 use hosts::{Guard, Hosts, after, end, params, router};
-use levelflow_net::link::wire::Settings;
 use levelflow_net::link::{Link, Port, Running};
 use levelflow_net::testbed::{Namespace, veth};
+use levelflow_path::Settings;
 
 /// One at a time: what they measure is time.
 static ALONE: Mutex<()> = Mutex::new(());

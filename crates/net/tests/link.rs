@@ -7,9 +7,9 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use levelflow_net::link::control::{Change, Setting};
-use levelflow_net::link::wire::Settings;
 use levelflow_net::link::{Link, Port, Report, Running};
 use levelflow_net::testbed::{End, Namespace, veth};
+use levelflow_path::Settings;
 use nix::sys::socket::{setsockopt, sockopt};
 
 /// Bytes on the wire of a datagram with this much payload are 1000.

@@ -9,8 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use levelflow_net::testbed::{End, Namespace, Queue, veth};
-use levelflow_scenario::Buffer;
-use levelflow_units::{Bytes, Rate};
+use levelflow_units::{Buffer, Bytes, Rate};
 
 fn joined() -> (Namespace, Namespace) {
     let (a, b) = (Namespace::new("a").unwrap(), Namespace::new("b").unwrap());

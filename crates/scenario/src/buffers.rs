@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use levelflow_laws::buffers::{AnySizerParams, SIZERS, sizer_params};
 use levelflow_laws::params::Shown;
 use levelflow_laws::{Any, ParamSpec, Unit};
-use levelflow_units::{Bytes, Packets};
+use levelflow_units::{Buffer, Bytes, Packets};
 use serde_json::{Value, json};
 
 use crate::choice::BufferChoice;
@@ -13,7 +13,7 @@ use crate::context::{Fallible, LARGEST_PACKET, largest_packet, link_place, propa
 use crate::error::{ScenarioError, unknown_key};
 use crate::format::Scenario;
 use crate::laws::read_table;
-use crate::network::{Buffer, FlowSpec, LinkSpec};
+use crate::network::{FlowSpec, LinkSpec};
 use crate::quantity::{BufferSize, Size};
 use crate::traffic::{Arrivals, Dist};
 

@@ -4,13 +4,14 @@ use levelflow_laws::aqm::{QUEUES, QueueInfo};
 use levelflow_laws::buffers::SIZERS;
 use levelflow_laws::params::Shown;
 use levelflow_laws::{Any, LAWS, LawInfo, Opening, ParamSpec, Protocol, Signal, Unit};
+use levelflow_units::Buffer;
 use serde_json::{Map, Value, json};
 
 use crate::buffers::{RULES, sized_in_force};
 use crate::context::target;
 use crate::format::Scenario;
 use crate::laws::InForce;
-use crate::network::{Buffer, FlowSpec};
+use crate::network::FlowSpec;
 use crate::queues::queue_in_force;
 use crate::resolve::Resolved;
 use crate::traffic::Arrivals;

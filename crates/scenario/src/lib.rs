@@ -2,7 +2,7 @@
 //!
 //! [`Scenario`] is that structure; [`Scenario::resolve`] checks it against the laws and the topology and gives a
 //! [`Network`]. Every mistake is one [`ScenarioError`]: where, what, and what is allowed. The simulator and the network
-//! testbed draw start times, sizes and arrivals from the same [random streams](rng).
+//! testbed draw start times, sizes and arrivals from the same [random streams](levelflow_random).
 
 mod buffers;
 mod choice;
@@ -17,7 +17,6 @@ mod network;
 mod quantity;
 mod queues;
 mod resolve;
-pub mod rng;
 mod routing;
 mod traffic;
 
@@ -27,7 +26,7 @@ pub use describe::{describe_laws, describe_queues, describe_sizers, schema};
 pub use error::{ScenarioError, unknown_key};
 pub use format::{AckDelay, ArrivalProcess, Flow, Link, Memory, NextHop, Reverse, Scenario, Session};
 pub use laws::{law_params, law_values};
-pub use network::{AckDelaySpec, Buffer, FlowSpec, LinkSpec, MemorySpec, Network, RouteSpec, SessionSpec};
+pub use network::{AckDelaySpec, FlowSpec, LinkSpec, MemorySpec, Network, RouteSpec, SessionSpec};
 pub use quantity::{BufferSize, Count, Random, Size, Varying};
 pub use resolve::Resolved;
 pub use traffic::{Arrivals, Dist};

@@ -3,7 +3,7 @@
 use levelflow_laws::Protocol;
 use levelflow_laws::aqm::AnyQueueParams;
 use levelflow_laws::buffers::AnySizerParams;
-use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use crate::traffic::{Arrivals, Dist};
 
@@ -52,17 +52,6 @@ pub struct LinkSpec<P: Protocol> {
     pub queue: AnyQueueParams,
     /// The router halves that run here.
     pub routers: Vec<P::Params>,
-}
-
-/// Room for waiting packets; arrivals that do not fit are dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Buffer {
-    /// No limit.
-    Unlimited,
-    /// At most this many bytes.
-    Bytes(Bytes),
-    /// At most this many packets.
-    Packets(u64),
 }
 
 /// The way of a flow's packets, as indices of links.

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use levelflow_laws::{Any, AnySender, FlowInfo, Opening, Protocol, RouterLaw, SenderLaw};
-use levelflow_units::Duration;
+use levelflow_units::{Buffer, Duration};
 
 use crate::choice::LawTables;
 use crate::context::{Fallible, LONGEST_DELAY, link_place, router};
@@ -11,7 +11,7 @@ use crate::error::ScenarioError;
 use crate::flows::FlowReader;
 use crate::format::{Link, Reverse, Scenario};
 use crate::laws::{link_tables, read_params};
-use crate::network::{Buffer, FlowSpec, LinkSpec, Network};
+use crate::network::{FlowSpec, LinkSpec, Network};
 use crate::queues::read_queue;
 use crate::routing::Topology;
 

@@ -1,6 +1,6 @@
 //! When flows start and how much they carry.
 
-use crate::rng::Stream;
+use levelflow_random::Stream;
 
 /// A random variable; values are in base units (seconds, bytes, counts).
 #[derive(Debug, Clone, PartialEq)]

@@ -7,8 +7,8 @@ use levelflow_units::{Duration, Time};
 
 use crate::flow::later;
 use crate::packet::PacketId;
+use levelflow_random::Stream;
 use levelflow_scenario::AckDelaySpec;
-use levelflow_scenario::rng::Stream;
 
 /// One delay element; each flow has its own.
 #[derive(Debug)]

@@ -10,14 +10,14 @@ use std::collections::VecDeque;
 
 use levelflow_laws::aqm::{AnyQueue, AnyQueueParams, Overflow, Verdict};
 use levelflow_laws::{Arriving, PortInfo, PortView, Protocol, RouterLaw};
-use levelflow_units::{Bytes, Duration, Time};
+use levelflow_units::{Buffer, Bytes, Duration, Time};
 
 use crate::counters::{LinkCounters, LinkWindow};
 use crate::flow::later;
 use crate::packet::{PacketId, Slab};
 use crate::sizing::Sizing;
-use levelflow_scenario::rng::Stream;
-use levelflow_scenario::{Buffer, LinkSpec};
+use levelflow_random::Stream;
+use levelflow_scenario::LinkSpec;
 
 #[derive(Debug, Clone, Copy)]
 struct Transit {

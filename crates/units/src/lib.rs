@@ -22,6 +22,7 @@
 #[cfg(test)]
 extern crate std;
 
+mod buffer;
 mod data;
 mod parse;
 mod print;
@@ -34,6 +35,7 @@ mod serialize;
 mod tests;
 mod time;
 
+pub use buffer::Buffer;
 pub use data::{Bytes, Packets};
 pub use parse::ParseError;
 pub use rate::{Frequency, Rate};

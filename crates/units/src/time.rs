@@ -35,6 +35,9 @@ impl Time {
     /// The start of the run.
     pub const ZERO: Time = Time(0);
 
+    /// The last representable time, which stands for one that never comes.
+    pub const NEVER: Time = Time(u64::MAX);
+
     /// The point `ps` picoseconds after the start.
     #[inline]
     pub const fn from_ps(ps: u64) -> Time {
@@ -60,6 +63,12 @@ impl Time {
             Some(ps) => Some(Time(ps)),
             None => None,
         }
+    }
+
+    /// The point `after` later, or [`NEVER`](Self::NEVER): the queue of a slow line can outlast the clock.
+    #[inline]
+    pub const fn saturating_add(self, after: Duration) -> Time {
+        Time(self.0.saturating_add(after.0))
     }
 
     /// How long ago `earlier` was; zero if it has not happened yet.

@@ -7,15 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
 
 use clap::Args;
-use levelflow_scenario::Buffer;
-use levelflow_units::{Duration, Time};
+use levelflow_units::{Buffer, Duration, Time};
 use serde::Serialize;
 
 use crate::clock::Clock;
 use crate::link::control::{Change, Setting, schedule};
-use crate::link::wire::Settings;
 use crate::link::{Link as Wires, Port, Report, run};
 use crate::{Error, sys, terminal};
+use levelflow_path::{Propagation, Settings};
 
 /// Packets that wait at most where nothing is said.
 const BUFFER: Buffer = Buffer::Packets(1000);
@@ -166,7 +165,10 @@ impl Link {
     fn settings(&self) -> [Settings; 2] {
         let mut forward = Settings {
             buffer: BUFFER,
-            reorder: self.reorder,
+            wire: Propagation {
+                reorder: self.reorder,
+                ..Propagation::default()
+            },
             ..Settings::default()
         };
         for setting in [self.rate, self.delay, self.jitter, self.buffer, self.loss]

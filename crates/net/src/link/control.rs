@@ -2,10 +2,9 @@
 
 use std::str::FromStr;
 
-use levelflow_scenario::Buffer;
-use levelflow_units::{Bytes, Duration, Packets, Rate, Time};
+use levelflow_units::{Buffer, Bytes, Duration, Packets, Rate, Time};
 
-use super::wire::Settings;
+use levelflow_path::Settings;
 
 /// Longest delay and jitter.
 const LONGEST: Duration = Duration::from_secs(100);
@@ -69,10 +68,10 @@ impl Setting {
     pub fn apply(self, settings: &mut Settings) {
         match self {
             Self::Rate(rate) => settings.rate = rate,
-            Self::Delay(delay) => settings.delay = delay,
-            Self::Jitter(jitter) => settings.jitter = jitter,
+            Self::Delay(delay) => settings.wire.delay = delay,
+            Self::Jitter(jitter) => settings.wire.jitter = jitter,
             Self::Buffer(buffer) => settings.buffer = buffer,
-            Self::Loss(loss) => settings.loss = loss,
+            Self::Loss(loss) => settings.wire.loss = loss,
         }
     }
 }

@@ -3,6 +3,7 @@
 use std::os::fd::{AsFd, OwnedFd};
 
 use hdrhistogram::Histogram;
+use levelflow_path::{Hop, Settings};
 use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 
@@ -10,7 +11,6 @@ use super::control::Change;
 use super::port::Port;
 use super::report::Report;
 use super::segment::PREFIX;
-use super::wire::{Settings, Wire};
 use crate::Error;
 use crate::clock::{Clock, ready, span};
 
@@ -26,7 +26,10 @@ const SPARE: u64 = 10;
 pub struct Link {
     ports: [Port; 2],
     /// The first takes frames from the first device to the second.
-    wires: [Wire<Vec<u8>>; 2],
+    hops: [Hop<Vec<u8>>; 2],
+    /// How long frames waited for the transmitter, ns.
+    waits: [Histogram<u64>; 2],
+    /// How much later than due they were handed on, ns.
     late: [Histogram<u64>; 2],
     /// Which devices may have frames for us.
     ready: [bool; 2],
@@ -38,13 +41,14 @@ impl Link {
     #[must_use]
     pub fn new(ports: [Port; 2], settings: [Settings; 2], seed: u64) -> Self {
         let name = |a: usize, b: usize| format!("{}->{}", ports[a].name(), ports[b].name());
-        let wires = [
-            Wire::new(settings[0], seed, &name(0, 1)),
-            Wire::new(settings[1], seed, &name(1, 0)),
+        let hops = [
+            Hop::new(settings[0], seed, &name(0, 1)),
+            Hop::new(settings[1], seed, &name(1, 0)),
         ];
         Self {
             ports,
-            wires,
+            hops,
+            waits: [super::histogram(), super::histogram()],
             late: [super::histogram(), super::histogram()],
             ready: [true; 2],
             spare: Vec::new(),
@@ -53,11 +57,11 @@ impl Link {
 
     /// Changes what it is like from now on.
     pub fn change(&mut self, now: Time, change: Change) {
-        for (wire, wanted) in self.wires.iter_mut().zip([change.forward, change.reverse]) {
+        for (hop, wanted) in self.hops.iter_mut().zip([change.forward, change.reverse]) {
             if wanted {
-                let mut settings = wire.settings();
+                let mut settings = hop.settings();
                 change.setting.apply(&mut settings);
-                wire.set(now, settings);
+                hop.set(now, settings);
             }
         }
     }
@@ -66,26 +70,32 @@ impl Link {
     pub fn report(&mut self, now: Time) -> [Report; 2] {
         [0, 1].map(|way| {
             let (from, to) = (&self.ports[way], &self.ports[1 - way]);
-            Report::new(from, to, &mut self.wires[way], &self.late[way], now)
+            Report::new(from, to, &mut self.hops[way], [&self.waits[way], &self.late[way]], now)
         })
     }
 
     /// Takes what has come and sends what is due; `true`: more may have come.
     fn turn(&mut self, clock: &Clock) -> Result<bool, Error> {
-        let ends = self.ports.iter_mut().zip(&mut self.wires).zip(&mut self.ready);
-        for ((port, wire), ready) in ends.filter(|((port, _), ready)| **ready || port.suspect()) {
+        for end in 0..2 {
+            let (port, hop, waits) = (&mut self.ports[end], &mut self.hops[end], &mut self.waits[end]);
+            if !self.ready[end] && !port.suspect() {
+                continue;
+            }
             let spare = &mut self.spare;
-            *ready = port.receive(clock, |arrived, frame| {
+            self.ready[end] = port.receive(clock, |arrived, frame| {
                 let mut copy = spare.pop().unwrap_or_default();
                 copy.clear();
                 copy.extend_from_slice(frame);
-                wire.offer(arrived, Bytes::new((frame.len() - PREFIX) as u64), copy);
+                match hop.handle_input(arrived, Bytes::new((frame.len() - PREFIX) as u64), copy) {
+                    Ok(wait) => waits.saturating_record(wait.as_ps() / 1000),
+                    Err(dropped) => spare.push(dropped),
+                }
             })?;
         }
         for way in 0..2 {
             loop {
                 let now = clock.now();
-                let Some((due, frame)) = self.wires[way].take(now) else {
+                let Some((due, frame)) = self.hops[way].poll_output(now) else {
                     break;
                 };
                 self.late[way].saturating_record(now.since(due).as_ps() / 1000);
@@ -97,7 +107,7 @@ impl Link {
     }
 
     fn due(&self) -> Option<Time> {
-        self.wires.iter().filter_map(Wire::due).min()
+        self.hops.iter().filter_map(Hop::poll_timeout).min()
     }
 }
 

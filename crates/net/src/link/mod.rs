@@ -1,6 +1,6 @@
 //! Emulated links between two devices: rate, queue, delay, jitter and loss in each direction.
 //!
-//! [`wire`] is the model, without a clock; [`Port`] is a device; [`run`] moves frames between devices
+//! [`levelflow_path::Hop`] is the model of a direction, without a clock; [`Port`] is a device; [`run`] moves frames between devices
 //! in real time, [`Running`] does so on a thread.
 
 pub mod control;
@@ -9,7 +9,6 @@ mod port;
 mod report;
 mod running;
 pub(crate) mod segment;
-pub mod wire;
 
 use hdrhistogram::Histogram;
 

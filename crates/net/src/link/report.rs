@@ -3,11 +3,11 @@
 use std::fmt;
 
 use hdrhistogram::Histogram;
+use levelflow_path::Hop;
 use levelflow_units::{Rate, Time};
 use serde::Serialize;
 
 use super::port::{Port, Trouble};
-use super::wire::Wire;
 
 /// Percentiles of a time, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]
@@ -81,9 +81,16 @@ pub struct Report {
 }
 
 impl Report {
-    pub(super) fn new<T>(from: &Port, to: &Port, wire: &mut Wire<T>, late: &Histogram<u64>, now: Time) -> Self {
-        let (queue, packets) = wire.backlog(now);
-        let counters = wire.counters();
+    /// Waits and lateness are in nanoseconds.
+    pub(super) fn new<T>(
+        from: &Port,
+        to: &Port,
+        hop: &mut Hop<T>,
+        [waits, late]: [&Histogram<u64>; 2],
+        now: Time,
+    ) -> Self {
+        let (queue, packets) = hop.backlog(now);
+        let counters = hop.counters();
         Self {
             from: from.name().to_owned(),
             to: to.name().to_owned(),
@@ -93,11 +100,11 @@ impl Report {
             delivered_bytes: counters.delivered_bytes,
             dropped: counters.dropped,
             lost: counters.lost,
-            under_way: wire.under_way() as u64,
+            under_way: hop.under_way() as u64,
             queue_bytes: queue.get(),
             queue_packets: packets as u64,
             queue_peak: counters.peak,
-            queueing: Percentiles::of(wire.waits()),
+            queueing: Percentiles::of(waits),
             lateness: Percentiles::of(late),
             input: from.trouble,
             output: to.trouble,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use levelflow_laws::{Arriving, PortInfo, RouterLaw};
+use levelflow_path::{Hop, Propagation, Settings};
 use levelflow_scenario::LinkSpec;
 use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
@@ -12,7 +13,6 @@ use super::frame;
 use super::meter::{LinkSample, LinkTotal, Part, Reports, Samples};
 use super::plan::{Form, Way};
 use crate::clock::Clock;
-use crate::link::wire::{Settings, Wire};
 use crate::link::{PREFIX, Port as Device};
 use crate::router::port::{Class, Port};
 use crate::{Error, sys};
@@ -35,9 +35,9 @@ pub struct Lane {
     sampled: bool,
     law: Option<Port>,
     /// Rate and buffer.
-    queue: Wire<Frame>,
+    queue: Hop<Frame>,
     /// Delay and loss.
-    wire: Wire<Frame>,
+    wire: Hop<Frame>,
     sample: LinkSample,
     total: LinkTotal,
     /// Bytes that came and were dropped in the router's interval, and when that began.
@@ -55,8 +55,11 @@ impl Lane {
             (queue.rate, queue.buffer) = (Some(rate), buffer);
         }
         let wire = Settings {
-            delay: way.delay,
-            loss: way.loss,
+            wire: Propagation {
+                delay: way.delay,
+                loss: way.loss,
+                ..Propagation::default()
+            },
             ..Settings::default()
         };
         let ours = spec.filter(|_| form == Form::User);
@@ -66,8 +69,8 @@ impl Lane {
             link: way.link,
             sampled: form == Form::User,
             law: law.map(|(params, capacity)| Port::new(params.clone(), PortInfo { id, capacity }, Time::ZERO)),
-            queue: Wire::new(queue, seed, name),
-            wire: Wire::new(wire, seed, name),
+            queue: Hop::new(queue, seed, name),
+            wire: Hop::new(wire, seed, name),
             sample: LinkSample::default(),
             total: LinkTotal {
                 dropped_of: vec![0; entries],
@@ -101,7 +104,7 @@ impl Lane {
             }
         }
         let to = frame::entry(&frame.bytes);
-        let taken = self.queue.offer(now, Bytes::new(size), frame);
+        let taken = self.queue.handle_input(now, Bytes::new(size), frame).is_ok();
         (self.total.arrived, self.total.arrived_bytes) = (self.total.arrived + 1, self.total.arrived_bytes + size);
         self.sample.arrived += size;
         self.interval.0 += size;
@@ -130,7 +133,7 @@ impl Lane {
         mut out: impl FnMut(&[u8]) -> Result<(), Error>,
         spare: &mut Vec<Vec<u8>>,
     ) -> Result<(), Error> {
-        while let Some((left, mut frame)) = self.queue.take(now) {
+        while let Some((left, mut frame)) = self.queue.poll_output(now) {
             let size = (frame.bytes.len() - PREFIX) as u64;
             (self.sample.sent, self.total.sent_bytes) = (self.sample.sent + size, self.total.sent_bytes + size);
             if let Some((law, at)) = self.law.as_mut().zip(frame.ours) {
@@ -138,10 +141,10 @@ impl Lane {
                 frame::mend(&mut frame.bytes, at);
             }
             let lost = self.wire.counters().lost;
-            self.wire.offer(left, Bytes::new(size), frame);
+            let _ = self.wire.handle_input(left, Bytes::new(size), frame); // it has no limit
             self.total.lost += self.wire.counters().lost - lost;
         }
-        while let Some((due, frame)) = self.wire.take(now) {
+        while let Some((due, frame)) = self.wire.poll_output(now) {
             self.total.delivered += 1;
             self.total.late.record(now.since(due).as_ps() / 1000);
             out(&frame.bytes)?;
@@ -163,7 +166,10 @@ impl Lane {
 
     fn due(&self) -> Option<Time> {
         let law = self.law.as_ref().map(Port::due);
-        [self.queue.due(), self.wire.due(), law].into_iter().flatten().min()
+        [self.queue.poll_timeout(), self.wire.poll_timeout(), law]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     fn sample(&mut self, now: Time) -> Option<(usize, LinkSample)> {

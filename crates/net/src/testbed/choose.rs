@@ -234,7 +234,7 @@ mod tests {
         let network = chosen(&[], 0.05).unwrap().resolved.network;
         assert_eq!(network.links[0].capacity.bps(), 50e6);
         assert_eq!(network.links[1].capacity.bps(), 5e6);
-        assert_eq!(network.links[0].buffer, levelflow_scenario::Buffer::Packets(100));
+        assert_eq!(network.links[0].buffer, levelflow_units::Buffer::Packets(100));
         assert_eq!(network.flows[0].packet.get(), 1000);
         let sender = levelflow_laws::AnySender::new(
             &network.flows[1].params,

@@ -1,8 +1,9 @@
 //! Puts the parts of samples together as rows of tables, and totals as the simulator's counters.
 
+use levelflow_units::Buffer;
 use std::collections::BTreeMap;
 
-use levelflow_scenario::{Buffer, LinkSpec, Resolved};
+use levelflow_scenario::{LinkSpec, Resolved};
 use levelflow_sim::{Any, Books, CompletionRow, FlowRow, FlowSummary, LinkRow, LinkSummary, Recorder, Summary};
 use serde_json::{Value, json};
 

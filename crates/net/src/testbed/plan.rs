@@ -11,8 +11,8 @@ use levelflow_laws::aqm::AnyQueueParams;
 use levelflow_laws::offload::offloads;
 use levelflow_laws::{Any, AnyParams};
 use levelflow_scenario::Resolved;
-use levelflow_scenario::{Buffer, FlowSpec, LinkSpec};
-use levelflow_units::{Bytes, Duration, Rate};
+use levelflow_scenario::{FlowSpec, LinkSpec};
+use levelflow_units::{Buffer, Bytes, Duration, Rate};
 
 use crate::Error;
 

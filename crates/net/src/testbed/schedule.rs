@@ -1,7 +1,7 @@
 //! When flows of an entry start, what they carry and when they stop: drawn as the simulator draws them.
 
 use levelflow_laws::Any;
-use levelflow_scenario::rng::Stream;
+use levelflow_random::Stream;
 use levelflow_scenario::{Arrivals, FlowSpec};
 use levelflow_units::{Duration, Time};
 

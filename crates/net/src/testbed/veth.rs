@@ -2,8 +2,7 @@
 
 use std::net::IpAddr;
 
-use levelflow_scenario::Buffer;
-use levelflow_units::{Bytes, Rate};
+use levelflow_units::{Buffer, Bytes, Rate};
 
 use super::Namespace;
 use crate::Error;

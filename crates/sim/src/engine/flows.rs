@@ -8,8 +8,8 @@ use crate::ackdelay::AckDelay;
 use crate::events::Target;
 use crate::flow::{ENDLESS, Flow, NEVER, NO_SESSION, Phase, later};
 use crate::reliable::{Chunk, Reliable};
+use levelflow_random::Stream;
 use levelflow_scenario::Arrivals;
-use levelflow_scenario::rng::Stream;
 
 impl<P: Protocol> Sim<P> {
     /// Feedback may have changed rate or window, or brought something to send again, or been the last.

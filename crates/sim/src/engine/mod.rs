@@ -20,7 +20,7 @@ use crate::packet::{Label, Packet, PacketId, Slab};
 use crate::pipe::{NO_PIPE, Pipes};
 use crate::record::{CompletionRow, Recorder};
 use crate::reliable::Chunk;
-use levelflow_scenario::rng::Stream;
+use levelflow_random::Stream;
 use levelflow_scenario::{FlowSpec, LinkSpec, MemorySpec, Network};
 
 use sessions::Session;

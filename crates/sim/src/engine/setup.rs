@@ -6,9 +6,9 @@ use levelflow_units::{Duration, Time};
 use super::{Entry, RECEIVER, Router, SENDER, Sim, Streams};
 use crate::counters::{EntryCounters, EntryWindow};
 use crate::events::Target;
+use levelflow_random::Stream;
 use levelflow_scenario::Arrivals;
 use levelflow_scenario::FlowSpec;
-use levelflow_scenario::rng::Stream;
 
 impl<P: Protocol> Sim<P> {
     /// Each router's first interval ends at a random phase of it.

@@ -1,4 +1,8 @@
 //! Random streams: one per entity and purpose, so that adding a flow does not change another flow's draws.
+//!
+//! A stream gives the same numbers on every platform and in every version of this crate.
+
+#![no_std]
 
 use rand_core::RngCore;
 use rand_pcg::Pcg64Mcg;

@@ -1,0 +1,126 @@
+//! A first-in first-out queue in front of a transmitter.
+
+use std::collections::VecDeque;
+
+use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
+
+/// A packet whose last bit has left.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Departure<T> {
+    /// When it did.
+    pub at: Time,
+    /// Its size.
+    pub size: Bytes,
+    /// The packet.
+    pub packet: T,
+}
+
+/// A line of finite rate behind a queue that drops arrivals once it is full.
+///
+/// The departure of a packet is known when it arrives, so nothing has to happen at that time. Packets that have left take no
+/// space: callers poll all output up to now before they hand in more.
+#[derive(Debug)]
+pub struct Fifo<T> {
+    rate: Option<Rate>,
+    limit: Buffer,
+    /// Picoseconds to send a byte.
+    pace: f64,
+    /// When the transmitter is done with what it has.
+    free_at: Time,
+    bytes: u64,
+    waiting: VecDeque<Departure<T>>,
+}
+
+impl<T> Fifo<T> {
+    /// An idle line; without a rate, packets take no time to send.
+    #[must_use]
+    pub fn new(rate: Option<Rate>, limit: Buffer) -> Self {
+        Self {
+            rate,
+            limit,
+            pace: pace(rate),
+            free_at: Time::ZERO,
+            bytes: 0,
+            waiting: VecDeque::new(),
+        }
+    }
+
+    /// Takes a packet; gives how long it waits for the transmitter.
+    ///
+    /// # Errors
+    /// Gives it back if it does not fit.
+    pub fn handle_input(&mut self, now: Time, size: Bytes, packet: T) -> Result<Duration, T> {
+        if !self.limit.admits(self.bytes, self.waiting.len() as u64, size.get()) {
+            return Err(packet);
+        }
+        let begins = now.max(self.free_at);
+        self.free_at = begins.saturating_add(self.transmission(size.get() as f64));
+        self.bytes += size.get();
+        self.waiting.push_back(Departure {
+            at: self.free_at,
+            size,
+            packet,
+        });
+        Ok(begins.since(now))
+    }
+
+    /// When the next packet leaves.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Time> {
+        self.waiting.front().map(|head| head.at)
+    }
+
+    /// The next packet, if it has left by now.
+    pub fn poll_output(&mut self, now: Time) -> Option<Departure<T>> {
+        self.poll_timeout().filter(|&at| at <= now)?;
+        let head = self.waiting.pop_front()?;
+        self.bytes -= head.size.get();
+        Some(head)
+    }
+
+    /// Changes the limit; packets that no longer fit stay.
+    pub fn set_limit(&mut self, limit: Buffer) {
+        self.limit = limit;
+    }
+
+    /// Changes the rate: the packet in service goes on at the new one.
+    pub fn set_rate(&mut self, now: Time, rate: Option<Rate>) {
+        if rate == self.rate {
+            return;
+        }
+        let mut left = match (self.waiting.front(), self.rate) {
+            (Some(head), Some(rate)) => rate.bytes_in(head.at.since(now)).min(head.size.get() as f64),
+            _ => 0.0,
+        };
+        (self.rate, self.pace) = (rate, pace(rate));
+        self.free_at = now;
+        for place in 0..self.waiting.len() {
+            if place > 0 {
+                left = self.waiting[place].size.get() as f64;
+            }
+            self.free_at = self.free_at.saturating_add(self.transmission(left));
+            self.waiting[place].at = self.free_at;
+        }
+    }
+
+    /// Bytes that wait or are in service.
+    #[must_use]
+    pub fn bytes(&self) -> Bytes {
+        Bytes::new(self.bytes)
+    }
+
+    /// Packets that wait or are in service.
+    #[must_use]
+    pub fn packets(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// To the nearest picosecond, as in the simulator.
+    fn transmission(&self, bytes: f64) -> Duration {
+        Duration::from_ps((bytes * self.pace + 0.5) as u64)
+    }
+}
+
+fn pace(rate: Option<Rate>) -> f64 {
+    rate.map_or(0.0, |rate| 8e12 / rate.bps())
+}

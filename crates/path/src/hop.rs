@@ -1,0 +1,158 @@
+//! One direction of a link: a queue in front of a transmitter, and a wire.
+
+use levelflow_random::Stream;
+use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
+
+use crate::delay::{DelayLine, Propagation};
+use crate::fifo::Fifo;
+
+/// What one direction of a link is like.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Settings {
+    /// Line rate; none: packets take no time to send.
+    pub rate: Option<Rate>,
+    /// Limit of the queue, the packet in service included.
+    pub buffer: Buffer,
+    /// The wire.
+    pub wire: Propagation,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            rate: None,
+            buffer: Buffer::Unlimited,
+            wire: Propagation::default(),
+        }
+    }
+}
+
+/// What happened so far.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Counters {
+    /// Packets that came.
+    pub arrived: u64,
+    /// Their bytes.
+    pub arrived_bytes: u64,
+    /// Packets that did not fit into the queue.
+    pub dropped: u64,
+    /// Their bytes.
+    pub dropped_bytes: u64,
+    /// Packets that left the queue.
+    pub sent: u64,
+    /// Their bytes.
+    pub sent_bytes: u64,
+    /// Packets that the wire lost.
+    pub lost: u64,
+    /// Packets that reached the far end.
+    pub delivered: u64,
+    /// Their bytes.
+    pub delivered_bytes: u64,
+    /// Most bytes that were in the queue at once.
+    pub peak: u64,
+}
+
+/// A direction at work; `T` is what travels.
+#[derive(Debug)]
+pub struct Hop<T> {
+    settings: Settings,
+    queue: Fifo<T>,
+    wire: DelayLine<(Bytes, T)>,
+    counters: Counters,
+}
+
+impl<T> Hop<T> {
+    /// An idle hop; seed and name choose its random numbers.
+    #[must_use]
+    pub fn new(settings: Settings, seed: u64, name: &str) -> Self {
+        Self {
+            settings,
+            queue: Fifo::new(settings.rate, settings.buffer),
+            wire: DelayLine::new(settings.wire, Stream::new(seed, "loss", name)),
+            counters: Counters::default(),
+        }
+    }
+
+    /// Takes a packet; gives how long it waits for the transmitter.
+    ///
+    /// # Errors
+    /// Gives it back if it does not fit into the queue.
+    pub fn handle_input(&mut self, now: Time, size: Bytes, packet: T) -> Result<Duration, T> {
+        self.handle_timeout(now);
+        let counters = &mut self.counters;
+        counters.arrived += 1;
+        counters.arrived_bytes += size.get();
+        let result = self.queue.handle_input(now, size, packet);
+        if result.is_err() {
+            counters.dropped += 1;
+            counters.dropped_bytes += size.get();
+        }
+        counters.peak = counters.peak.max(self.queue.bytes().get());
+        self.handle_timeout(now);
+        result
+    }
+
+    /// When something happens next: a packet is due at the far end.
+    #[must_use]
+    pub fn poll_timeout(&self) -> Option<Time> {
+        let delay = self.settings.wire.delay;
+        let waiting = self.queue.poll_timeout().map(|at| at.saturating_add(delay));
+        self.wire.poll_timeout().into_iter().chain(waiting).min()
+    }
+
+    /// Performs the departures up to now.
+    pub fn handle_timeout(&mut self, now: Time) {
+        while let Some(left) = self.queue.poll_output(now) {
+            self.counters.sent += 1;
+            self.counters.sent_bytes += left.size.get();
+            let taken = self.wire.handle_input(left.at, (left.size, left.packet));
+            self.counters.lost += u64::from(taken.is_err());
+        }
+    }
+
+    /// The next packet that is due by now at the far end, and when it was.
+    pub fn poll_output(&mut self, now: Time) -> Option<(Time, T)> {
+        self.handle_timeout(now);
+        let (due, (size, packet)) = self.wire.poll_output(now)?;
+        self.counters.delivered += 1;
+        self.counters.delivered_bytes += size.get();
+        Some((due, packet))
+    }
+
+    /// Changes what it is like from now on: what is being sent goes on at the new rate; what is on the wire stays as it is.
+    pub fn set(&mut self, now: Time, settings: Settings) {
+        self.handle_timeout(now);
+        self.settings = settings;
+        self.queue.set_limit(settings.buffer);
+        self.queue.set_rate(now, settings.rate);
+        self.wire.set(settings.wire);
+        self.handle_timeout(now);
+    }
+
+    /// What it is like.
+    #[must_use]
+    pub fn settings(&self) -> Settings {
+        self.settings
+    }
+
+    /// Bytes and packets in the queue.
+    pub fn backlog(&mut self, now: Time) -> (Bytes, usize) {
+        self.handle_timeout(now);
+        (self.queue.bytes(), self.queue.packets())
+    }
+
+    /// What happened so far.
+    #[must_use]
+    pub fn counters(&self) -> Counters {
+        self.counters
+    }
+
+    /// Packets between arrival and delivery.
+    #[must_use]
+    pub fn under_way(&self) -> usize {
+        self.queue.packets() + self.wire.packets()
+    }
+}
+
+#[cfg(test)]
+mod tests;
