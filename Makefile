@@ -14,7 +14,7 @@ help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/installed ## set up, compare JetMax, EMKC and RCP on one bottleneck, draw pictures
-	@$(BIN)/python -m levelflow.demo
+	@$(BIN)/python -m tools.demo
 
 net: $(VENV)/created ## build levelflow-net and put it beside levelflow
 	cargo build --release -p levelflow-net
@@ -29,18 +29,18 @@ test: $(VENV)/installed ## set up, run every test
 check: $(VENV)/installed ## format, lint, types
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
-	$(BIN)/ruff format --check python tests papers docs/*/draw.py
-	$(BIN)/ruff check python tests papers docs/*/draw.py
+	$(BIN)/ruff format --check python tools tests papers docs/*/draw.py
+	$(BIN)/ruff check python tools tests papers docs/*/draw.py
 	$(BIN)/mypy
 
 bench: $(VENV)/installed ## packet-hops per second, beside the reference simulator where it is installed
-	@$(BIN)/levelflow bench
+	@$(BIN)/python -m tools.bench
 
 tables: $(VENV)/installed ## tables of adaptive buffers in full, which fail if abs_log misses a target: ten minutes
-	@$(BIN)/python -m levelflow.buffer_tables --full
+	@$(BIN)/python -m tools.buffer_tables --full
 
 gen: $(VENV)/installed ## write docs/reference and the tables of docs/laws from what the program says about itself
-	@$(BIN)/python -m levelflow.reference
+	@$(BIN)/python -m tools.reference
 
 $(VENV)/created:
 	@command -v cargo >/dev/null || { echo "levelflow needs a Rust toolchain (cargo): https://rustup.rs" >&2; exit 2; }

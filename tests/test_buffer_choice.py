@@ -12,15 +12,9 @@ import pytest
 from conftest import COMMAND
 from typer.testing import CliRunner
 
-from levelflow import Scenario, ScenarioError
-from levelflow.buffer_advice import advice, command, snippet
-from levelflow.buffer_choice import WRITTEN, Row, chosen, compared, question
-from levelflow.buffer_picture import picture
-from levelflow.claims import dataplane
-from levelflow.claims.metrics import sizing
-from levelflow.claims.metrics.sizing import Use
-from levelflow.cli import _line, app
-from levelflow.sizing import (
+from levelflow import Scenario, ScenarioError, dataplane
+from levelflow.buffers.advice import advice, command, snippet
+from levelflow.buffers.candidates import (
     ADT,
     BEST,
     BSCL,
@@ -34,6 +28,11 @@ from levelflow.sizing import (
     compare,
     with_buffer,
 )
+from levelflow.buffers.choice import WRITTEN, Row, chosen, compared, question
+from levelflow.buffers.picture import picture
+from levelflow.cli import _line, app
+from levelflow.measure import utilisation
+from levelflow.measure.utilisation import Use
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.queues import buffers
 from levelflow.workers import Workers
@@ -265,7 +264,7 @@ def test_a_target_of_delay_goes_before_a_loss_that_would_need_more():
 
 def test_a_buffer_in_bytes_has_no_packets():
     result = scenario("4 s").run()
-    assert math.isnan(sizing.use(result.links, LINK, CAPACITY, (2.0, 4.0)).buffer)
+    assert math.isnan(utilisation.use(result.links, LINK, CAPACITY, (2.0, 4.0)).buffer)
 
 
 def line(name, packets, loss):
@@ -306,8 +305,8 @@ def test_where_nothing_is_chosen_it_says_what_comes_closest_by_what_is_judged(lo
 
 def test_a_target_of_use_is_judged_with_a_point_less():
     targets = Targets(0.98)
-    for utilisation, times in ((0.9701, 0.0299 / 0.03), (0.9699, 0.0301 / 0.03), (0.94, 2.0)):
-        used = Use(utilisation, 0.0, 1.0, 1.0, 0.0)
+    for used_share, times in ((0.9701, 0.0299 / 0.03), (0.9699, 0.0301 / 0.03), (0.94, 2.0)):
+        used = Use(used_share, 0.0, 1.0, 1.0, 0.0)
         assert targets.excess(used) == pytest.approx(times)
         assert targets.missed(used) == (["use"] if times > 1 else [])
 

@@ -6,17 +6,18 @@ import sys
 
 import numpy as np
 import pytest
+from tools import buffer_tables
 
-from levelflow import buffer_rows, buffer_tables
-from levelflow.claims.metrics import sizing
-from levelflow.claims.sized import LINK, crowd, one_link
-from levelflow.sizing import OURS, Targets, best_fixed, candidates, compare, with_buffer
+from levelflow.buffers.candidates import OURS, Targets, best_fixed, candidates, compare, with_buffer
+from levelflow.measure import utilisation
+from levelflow.measure.bottleneck import LINK, identical_flows, single_bottleneck
+from zhang_models import buffer_rows
 
 CAPACITY = 10e6  # bit/s
 
 
 def network(count=16, duration=60.0):
-    return crowd(one_link(10, "50 packets", duration), count, (30, 62))
+    return identical_flows(single_bottleneck(10, "50 packets", duration), count, (30, 62))
 
 
 def run(scenarios):
@@ -26,7 +27,7 @@ def run(scenarios):
 def test_use_is_what_the_counters_of_the_link_say():
     result = network().run()
     (link,) = (row for row in result.summary["links"] if row["name"] == LINK)
-    used = sizing.use(result.links, LINK, CAPACITY, (0.0, 60.0))
+    used = utilisation.use(result.links, LINK, CAPACITY, (0.0, 60.0))
     assert used.loss == pytest.approx(link["dropped_packets"] / link["arrived_packets"], rel=0.02)
     assert used.utilisation == pytest.approx(link["utilisation"], rel=1e-3)
     assert used.buffer == 50
@@ -35,7 +36,7 @@ def test_use_is_what_the_counters_of_the_link_say():
 def test_intervals_of_confidence_cover_the_mean_as_often_as_they_say():
     rng = np.random.default_rng(1)
     samples = rng.normal(3.0, 1.0, (2000, 10))
-    covers = [abs(sample.mean() - 3.0) <= sizing.half_width(sample) for sample in samples]
+    covers = [abs(sample.mean() - 3.0) <= utilisation.half_width(sample) for sample in samples]
     assert np.mean(covers) == pytest.approx(0.95, abs=0.015)
 
 
@@ -48,7 +49,7 @@ def test_the_best_fixed_buffer_meets_its_targets_and_a_smaller_one_does_not():
 
 
 def test_targets_that_nothing_meets_get_what_misses_them_least():
-    network_of_one = one_link(10, "1 packet", 40).flow("x", {"cbr": {"rate": "20 Mb/s"}}, "A", "B")
+    network_of_one = single_bottleneck(10, "1 packet", 40).flow("x", {"cbr": {"rate": "20 Mb/s"}}, "A", "B")
     best = best_fixed(network_of_one, LINK, Targets(0.9, 0.1), run)
     assert best.miss == pytest.approx(0.5 / 0.1 - 1, rel=0.1)
 
@@ -118,14 +119,14 @@ def test_a_table_in_which_no_buffer_can_meet_the_targets_fails(monkeypatch, caps
 
 
 def test_an_interruption_keeps_the_rows_that_were_printed():
-    words = [sys.executable, "-m", "levelflow.buffer_tables", "--table", "I", "--seeds", "2"]
+    words = [sys.executable, "-m", "tools.buffer_tables", "--table", "I", "--seeds", "2"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
         while not process.stdout.readline().startswith("| 100 | Reno"):
             assert process.poll() is None
         process.send_signal(signal.SIGINT)
         _, said = process.communicate(timeout=30)
     assert process.returncode == 130
-    assert said == "levelflow.buffer_tables: interrupted; the rows above are whole\n"
+    assert said == "tools.buffer_tables: interrupted; the rows above are whole\n"
 
 
 @pytest.mark.parametrize(
@@ -144,7 +145,7 @@ def test_a_bad_option_is_refused(words, capsys):
     with pytest.raises(SystemExit) as caught:
         buffer_tables.main(words)
     assert caught.value.code == 2
-    assert capsys.readouterr().err.splitlines()[-1].startswith("python -m levelflow.buffer_tables: error: argument ")
+    assert capsys.readouterr().err.splitlines()[-1].startswith("python -m tools.buffer_tables: error: argument ")
 
 
 def test_table_one_says_what_rem_does(capsys):

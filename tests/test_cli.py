@@ -4,9 +4,10 @@ import subprocess
 import sys
 
 import pytest
+from tools import CHECKOUT
 from typer.testing import CliRunner
 
-from levelflow import Result, library
+from levelflow import Result
 from levelflow.cli import app
 
 cli = CliRunner()
@@ -72,7 +73,7 @@ def test_list_names_what_there_is(kind, word):
 def test_a_table_is_never_cut_off(process, monkeypatch):
     monkeypatch.setenv("COLUMNS", "40")
     piped = process("list", "scenarios").stdout.splitlines()
-    for path in (library.CHECKOUT / "scenarios").glob("*.toml"):
+    for path in (CHECKOUT / "scenarios").glob("*.toml"):
         assert [line for line in piped if re.match(rf"{path.stem} .* {re.escape(str(path))} *$", line)]
     monkeypatch.setenv("FORCE_COLOR", "1")
     terminal = process("list", "scenarios").stdout.splitlines()

@@ -5,7 +5,8 @@ import polars as pl
 import pytest
 from conftest import network
 
-from levelflow import Result, ScenarioError, _core, compare
+from levelflow import Result, ScenarioError, _core
+from levelflow.report import compare
 
 
 @pytest.fixture

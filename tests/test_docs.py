@@ -10,11 +10,11 @@ from graphlib import TopologicalSorter
 from pathlib import Path
 
 import pytest
+from tools import CHECKOUT, reference
 from typer.testing import CliRunner
 
-from levelflow import Scenario, library, reference
+from levelflow import Scenario, library
 from levelflow.cli import app
-from levelflow.library import CHECKOUT
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(.*?)(?=^```|\Z)", re.MULTILINE | re.DOTALL)
 #: Its code runs within a figure; its commands need root, and `test_real_network.py` runs them.
@@ -46,7 +46,7 @@ def run(levelflow, line):
     if words[0] == "levelflow":
         return levelflow(*words[1:])
     assert line == "make demo"
-    demo = [sys.executable, "-m", "levelflow.demo"]
+    demo = [sys.executable, "-m", "tools.demo"]
     return subprocess.run(demo, capture_output=True, text=True, timeout=300, check=False)
 
 

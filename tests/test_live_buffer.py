@@ -6,9 +6,9 @@ import threading
 import time
 
 import pytest
+from tools import live_buffer, live_traffic
 
-from levelflow import live_buffer, live_traffic
-from levelflow.claims.metrics.sizing import Use
+from levelflow.measure.utilisation import Use
 
 
 def decision(time_, sent, dropped, limit):

@@ -1,10 +1,9 @@
-"""`python -m levelflow.peers`: our half of the comparison; the other half needs ns-3."""
+"""`python -m tools.peers`: our half of the comparison; the other half needs ns-3."""
 
 import sys
 
 import pytest
-
-from levelflow import peers
+from tools import peers
 
 
 def test_without_ns3_it_says_how_to_get_it(capsys):

@@ -2,7 +2,8 @@ import re
 
 import pytest
 
-from levelflow import Scenario, plots
+from levelflow import Scenario
+from levelflow.report import plots
 
 
 def crowd(flows):

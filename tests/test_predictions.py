@@ -32,7 +32,7 @@ FURTHER = {
 FARTHEST = 0.04
 
 
-def one_link(draw, law):
+def single_bottleneck(draw, law):
     """Flows of one law over one link, with gains drawn on both sides of the boundary."""
     count, shortest = draw.randint(2, 10), draw.uniform(30, 150)
     delays = [shortest * draw.uniform(1, draw.choice([1, 2, 4])) for _ in range(count)]
@@ -60,7 +60,7 @@ def one_link(draw, law):
 def build(law, seed):
     draw = random.Random(f"{law} {seed}")
     while True:
-        capacity, buffer, delays, gains = one_link(draw, law)
+        capacity, buffer, delays, gains = single_bottleneck(draw, law)
         scenario = Scenario(f"{law} {seed}", "60 s", seed=seed, sample="100 ms").law(law, **gains)
         scenario.link("A", "B", f"{capacity:.3f} Mb/s", "1 ms", buffer=buffer, duplex=True)
         for number, delay in enumerate(delays):

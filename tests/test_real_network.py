@@ -9,8 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-
-from levelflow.library import CHECKOUT
+from tools import CHECKOUT
 
 pytestmark = pytest.mark.real_time
 

@@ -8,7 +8,8 @@ import polars as pl
 import pytest
 from conftest import COMMAND, network
 
-from levelflow import Interrupted, Result, Scenario, ScenarioError, plots, running
+from levelflow import Interrupted, Result, Scenario, ScenarioError, running
+from levelflow.report import plots
 
 
 def files(folder):

@@ -5,9 +5,9 @@ import tomllib
 
 import jsonschema
 import pytest
+from tools import CHECKOUT
 
 from levelflow import _core
-from levelflow.library import CHECKOUT
 
 SCHEMA = json.loads(_core.schema())
 VALIDATOR = jsonschema.Draft202012Validator(SCHEMA)

@@ -2,8 +2,9 @@ import numpy as np
 import polars as pl
 import pytest
 
-from levelflow import Scenario, summary
-from levelflow.tables import flow_table, verdict
+from levelflow import Scenario
+from levelflow.report import summary
+from levelflow.report.tables import flow_table, verdict
 
 SCENARIO = {
     "sample_s": 1.0,

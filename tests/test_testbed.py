@@ -5,9 +5,8 @@ import subprocess
 import polars as pl
 import pytest
 
-from levelflow import compare
-from levelflow.claims import dataplane
-from levelflow.claims.model import ClaimError
+from levelflow import dataplane
+from levelflow.report import compare
 from levelflow.results import Result
 from levelflow.scenario import Scenario
 
@@ -25,7 +24,7 @@ GAMMA = 0.98
 def on_the_network(scenario, folder, form="user", *more):
     try:
         program = dataplane.usable()
-    except ClaimError as error:
+    except dataplane.DataPlaneError as error:
         pytest.skip(str(error))
     (folder / "network.toml").write_text(scenario.to_toml())
     if form == "kernel" and not dataplane.has_kernel_router():

@@ -1,4 +1,4 @@
-"""Retired words: the field has a better one (docs/concepts/glossary.md). `make check` runs this over every tracked text.
+"""Retired words: the field has a better one (docs/concepts/glossary.md). `make check` runs this over tracked text.
 
 Also keeps lines of prose in Markdown within 120 columns; tables, code, links and pictures may be longer.
 """

@@ -1,4 +1,4 @@
-"""TCP laws over a dumbbell in ns-3, for `python -m levelflow.peers`: cases as JSON lines in, what was measured out.
+"""TCP laws over a dumbbell in ns-3, for `python -m tools.peers`: cases as JSON lines in, what was measured out.
 
 Needs the package `ns3` from PyPI: `pip install ns3` in an environment of its own.
 """

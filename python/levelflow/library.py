@@ -12,10 +12,16 @@ from levelflow._core import ScenarioError
 from levelflow.scenario import nearest
 from levelflow.theory.units import time
 
-CHECKOUT = Path(__file__).parents[2]
-FOLDERS = (Path("scenarios"), CHECKOUT / "scenarios")
+#: Where this package lies in a checkout; elsewhere, some folder.
+ROOT = Path(__file__).parents[2]
+FOLDERS = (Path("scenarios"), ROOT / "scenarios")
 
 Listing = tuple[str, list[str], list[list[str]]]
+
+
+def checkout() -> Path | None:
+    """Returns the root of the checkout that this package is part of; none where it was installed from a wheel."""
+    return ROOT if (ROOT / "tools" / "bench.py").is_file() else None
 
 
 def find(name: str) -> Path:
@@ -129,7 +135,7 @@ def scenarios() -> Listing:
 def claims() -> Listing:
     """Returns the claims of papers that `levelflow reproduce` can check."""
     rows = []
-    for path in sorted((CHECKOUT / "papers").glob("*/*/claim.toml")):
+    for path in sorted((ROOT / "papers").glob("*/*/claim.toml")):
         for entry in tomllib.loads(path.read_text(encoding="utf-8"))["entry"]:
             rows.append([entry["id"], path.parts[-3], entry["title"]])
     return "Claims: levelflow reproduce ID", ["id", "paper", "title"], rows

@@ -16,7 +16,7 @@ import polars as pl
 
 from levelflow import _core
 from levelflow._core import ScenarioError
-from levelflow.summary import summarise
+from levelflow.report.summary import summarise
 
 if TYPE_CHECKING:
     from levelflow.scenario import Scenario
@@ -36,7 +36,7 @@ class Result:
         flows: one row per sample and flow entry: `t` and `rtt_s` in seconds, rates in bit/s, `active` flows.
         links: one row per sample and link: rates in bit/s, queues in bytes and packets, drops.
         completions: one row per finished flow: `start_s`, `fct_s` and `rtt_s` in seconds, `bytes`, `retransmitted`.
-        summary: see `levelflow.summary`; empty if the run was killed.
+        summary: see `levelflow.report.summary`; empty if the run was killed.
         manifest: version, build, seed, status, the scenario as written, files read (`raw`), and resolved (`scenario`).
         path: the directory, or None for a result in memory.
     """

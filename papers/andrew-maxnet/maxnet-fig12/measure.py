@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import rates, series
+from levelflow.measure import rates, series
 
 L1 = 155e6  # bit/s
 FLOWS = (1, 9, 49)

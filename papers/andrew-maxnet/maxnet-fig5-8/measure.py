@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import queues, series
+from levelflow.measure import queues, series
 
 LINK1, LINK2 = "Edge->Core", "Core->Yellow"
 C1, RTT1, RTT2 = 622e6, 0.029, 0.15  # bit/s, s

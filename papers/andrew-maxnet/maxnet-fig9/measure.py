@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import series
+from levelflow.measure import series
 
 C, TARGET = 1e9, 940e6  # bit/s
 STOP, END, LATER, RTT = 20.0, 30.0, 0.3, 0.029  # s

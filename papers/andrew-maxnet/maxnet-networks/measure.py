@@ -5,7 +5,7 @@ from functools import cache
 import numpy as np
 
 from andrew_models.maxnet_fluid import Network, Start, run
-from levelflow.claims import Against
+from levelflow.reproduce import Against
 from levelflow.theory.laws import maxnet, xcp
 from levelflow.theory.laws.maxnet import PAPER, Parameters
 from levelflow.theory.laws.shared.maxnet_stability import Compensator, network_roots

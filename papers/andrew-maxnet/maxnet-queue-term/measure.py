@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from levelflow.claims import Against
-from levelflow.claims.metrics import series
+from levelflow.measure import series
+from levelflow.reproduce import Against
 
 LINK = "A->B"
 C, TAU = 622e6, 0.029  # bit/s, s

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import queues, series
+from levelflow.measure import queues, series
 
 LINK = "A->B"
 C, RTT = 622e6, 0.029  # bit/s, s

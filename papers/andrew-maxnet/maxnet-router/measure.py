@@ -5,10 +5,10 @@ from itertools import count, permutations
 
 import numpy as np
 
-from levelflow.claims import Against
-from levelflow.claims.metrics import series
 from levelflow.laws import Router, Sender
 from levelflow.library import laws
+from levelflow.measure import series
+from levelflow.reproduce import Against
 
 X_MAX, X_MIN, T = 1e15, 32.0, 0.4  # bit/s, bit/s, s
 MU, DT, T0 = 0.9, 0.001, 0.13  # s

@@ -4,9 +4,9 @@ from collections import deque
 
 import numpy as np
 
-from levelflow.claims import Against
-from levelflow.claims.metrics import series
 from levelflow.laws import Router, Sender
+from levelflow.measure import series
+from levelflow.reproduce import Against
 
 MU, X_MAX, X_MIN, T = 0.9, 1e15, 32.0, 0.4  # bit/s, s
 CAPACITIES = (10e3, 1e6, 1e9, 100e9)  # bit/s

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from levelflow.claims import Against
 from levelflow.laws import Sender
+from levelflow.reproduce import Against
 
 X_MAX, T, ALPHA, ETA = 1e15, 0.4, 0.66, 0.06  # bit/s, s
 LSB = 2.0**-19  # s

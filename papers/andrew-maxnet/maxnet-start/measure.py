@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import series
 from levelflow.laws import Router, Sender
+from levelflow.measure import series
 
 C, TAU = 622e6, 0.029  # bit/s, s
 MU, T, X_MAX = 0.9, 0.4, 1e15

@@ -1,8 +1,8 @@
 import numpy as np
 
-from levelflow.claims.metrics import completions, queues
-from levelflow.claims.traffic import LAWS, LINK, OneLink, Setting
-from levelflow.claims.verdict import Against
+from dukkipati_models.arrivals import LAWS, LINK, OneLink, Setting
+from levelflow.measure import completions, queues
+from levelflow.reproduce.verdict import Against
 from levelflow.theory.queues.sharing import ROUND_TRIPS
 
 LOAD, MEAN = 0.9, 25

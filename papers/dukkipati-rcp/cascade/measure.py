@@ -1,9 +1,9 @@
 import numpy as np
 import polars as pl
 
-from levelflow.claims.metrics import completions
-from levelflow.claims.traffic import LAWS, PACKET, settled
-from levelflow.claims.verdict import Against
+from dukkipati_models.arrivals import LAWS, PACKET, settled
+from levelflow.measure import completions
+from levelflow.reproduce.verdict import Against
 from levelflow.scenario import Scenario
 
 C, RTPD, LOAD, MEAN = 640e6, 0.1, 0.9, 25_000  # bit/s, s, bytes

@@ -1,6 +1,6 @@
-from levelflow.claims.metrics import completions
-from levelflow.claims.traffic import FLOWS, LAWS, PACKET, OneLink, Setting
-from levelflow.claims.verdict import Seeds
+from dukkipati_models.arrivals import FLOWS, LAWS, PACKET, OneLink, Setting
+from levelflow.measure import completions
+from levelflow.reproduce.verdict import Seeds
 
 C, RTPD = 2.4e9, 0.1  # bit/s, s
 SMALL = (0, 500_000)  # bytes

@@ -1,6 +1,6 @@
 import numpy as np
 
-from levelflow.claims.metrics import queues, series
+from levelflow.measure import queues, series
 
 LINK = "R1->R2"
 C = 150e6  # bit/s

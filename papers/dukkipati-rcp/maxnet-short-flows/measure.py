@@ -1,8 +1,8 @@
 """Short flows under MaxNet and under RCP: the same arrivals on the link of figure 7."""
 
-from levelflow.claims import Seeds
-from levelflow.claims.metrics import completions
-from levelflow.claims.traffic import SETTINGS
+from dukkipati_models.arrivals import SETTINGS
+from levelflow.measure import completions
+from levelflow.reproduce import Seeds
 
 SETTING = SETTINGS["fig7"]
 PLAN = SETTING.plan

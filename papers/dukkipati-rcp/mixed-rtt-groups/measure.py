@@ -1,8 +1,8 @@
 import numpy as np
 import polars as pl
 
-from levelflow.claims.metrics import completions
-from levelflow.claims.traffic import LAWS, settled
+from dukkipati_models.arrivals import LAWS, settled
+from levelflow.measure import completions
 
 C, LOAD = 640e6, 0.9  # bit/s
 RTPDS = (20, 40, 60, 80, 100, 120, 140, 160, 180, 200)  # ms

@@ -2,7 +2,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from levelflow.claims.metrics import grid, onset, series
+from levelflow.measure import grid, onset, series
 from levelflow.theory.laws import rcp
 
 LINK = "R1->R2"

@@ -1,7 +1,7 @@
 """No run of the other figures drops a packet, and no flow is faster than light and line allow."""
 
-from levelflow.claims.metrics import queues
-from levelflow.claims.traffic import LAWS, LINK, SETTINGS
+from dukkipati_models.arrivals import LAWS, LINK, SETTINGS
+from levelflow.measure import queues
 from levelflow.theory.queues.sharing import ROUND_TRIPS
 
 #: Loads at which the paper says that TCP drops packets.

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import completions
-from levelflow.claims.traffic import FLOWS, PACKET, SETTINGS
+from dukkipati_models.arrivals import FLOWS, PACKET, SETTINGS
+from levelflow.measure import completions
 from levelflow.theory.queues.sharing import fct_processor_sharing
 
 SETTING = SETTINGS["fig1"]

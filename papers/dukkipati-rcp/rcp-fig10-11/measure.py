@@ -2,8 +2,8 @@
 
 import math
 
-from levelflow.claims.metrics import completions
-from levelflow.claims.traffic import LAWS, PACKET, SETTINGS
+from dukkipati_models.arrivals import LAWS, PACKET, SETTINGS
+from levelflow.measure import completions
 
 POINTS = {setting.plan.mean: setting for name, setting in SETTINGS.items() if name.startswith("fig10 ")}
 #: The paper's classes, bytes.

@@ -1,7 +1,7 @@
 """Figures 12 to 14: the law of flow sizes does not matter."""
 
-from levelflow.claims.metrics import completions, queues
-from levelflow.claims.traffic import FLOWS, LAWS, LINK, PACKET, SETTINGS
+from dukkipati_models.arrivals import FLOWS, LAWS, LINK, PACKET, SETTINGS
+from levelflow.measure import completions, queues
 
 SIZES = {"fig12": "uniform", "fig13": "exponential", "fig14": "Pareto 1.8"}
 EARLY = 0.2  # the early part of a run, as a share of it

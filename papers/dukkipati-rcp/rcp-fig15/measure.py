@@ -1,7 +1,7 @@
 """Figure 15: Pareto inter-arrival times on a 2.4 Gb/s link with a round trip of 0.5 s."""
 
-from levelflow.claims.metrics import completions
-from levelflow.claims.traffic import FLOWS, LAWS, PACKET, SETTINGS
+from dukkipati_models.arrivals import FLOWS, LAWS, PACKET, SETTINGS
+from levelflow.measure import completions
 from levelflow.theory.queues.bounds import fct_bound
 
 SETTING = SETTINGS["fig15"]

@@ -4,9 +4,9 @@ import math
 
 import numpy as np
 
-from levelflow.claims import Seeds
-from levelflow.claims.metrics import completions, queues
-from levelflow.claims.traffic import LAWS, LINK, PACKET, SETTINGS
+from dukkipati_models.arrivals import LAWS, LINK, PACKET, SETTINGS
+from levelflow.measure import completions, queues
+from levelflow.reproduce import Seeds
 
 POINTS = {setting.plan.load: setting for name, setting in SETTINGS.items() if name.startswith("fig16 ")}
 LIMIT = 500 * PACKET

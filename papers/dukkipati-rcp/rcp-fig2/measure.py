@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from levelflow.claims import Seeds
-from levelflow.claims.metrics import completions, queues, series
-from levelflow.claims.traffic import LINK, OneLink
+from dukkipati_models.arrivals import LINK, OneLink
+from levelflow.measure import completions, queues, series
+from levelflow.reproduce import Seeds
 
 #: The printed load of 8 is impossible: a tenth of the printed arrivals, or ten times the printed capacity.
 PLAN, OTHER = OneLink(10e6, 0.05, 0.8, 25), OneLink(100e6, 0.05, 0.8, 25)

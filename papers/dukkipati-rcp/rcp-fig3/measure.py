@@ -1,4 +1,4 @@
-from levelflow.claims.metrics import queues, rates, series
+from levelflow.measure import queues, rates, series
 
 C = 400e6  # bit/s, Link C
 SHARED = (70.0, 100.0)

@@ -3,9 +3,9 @@
 import math
 from itertools import combinations
 
-from levelflow.claims import Seeds
-from levelflow.claims.metrics import completions, series
-from levelflow.claims.traffic import LINK, OneLink
+from dukkipati_models.arrivals import LINK, OneLink
+from levelflow.measure import completions, series
+from levelflow.reproduce import Seeds
 
 PLAN = OneLink(150e6, 0.1, 0.7, 30)
 PRINTED = 0.05  # R(0)/C

@@ -5,9 +5,9 @@ import math
 import numpy as np
 import polars as pl
 
-from levelflow.claims import Seeds
-from levelflow.claims.metrics import completions, queues, series
-from levelflow.claims.traffic import FLOWS, LAWS, LINK, PACKET, SETTINGS, settled
+from dukkipati_models.arrivals import FLOWS, LAWS, LINK, PACKET, SETTINGS, settled
+from levelflow.measure import completions, queues, series
+from levelflow.reproduce import Seeds
 from levelflow.theory.queues.sharing import ROUND_TRIPS
 
 SETTING = SETTINGS["fig7"]

@@ -1,8 +1,8 @@
 """Figure 8: a 150 Mb/s link with a round trip of 1.6 s, load 0.9."""
 
-from levelflow.claims import Seeds
-from levelflow.claims.metrics import completions, series
-from levelflow.claims.traffic import LAWS, LINK, PACKET, SETTINGS
+from dukkipati_models.arrivals import LAWS, LINK, PACKET, SETTINGS
+from levelflow.measure import completions, series
+from levelflow.reproduce import Seeds
 
 SETTING = SETTINGS["fig8"]
 PLAN = SETTING.plan

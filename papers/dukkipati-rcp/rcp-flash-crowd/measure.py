@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from levelflow.claims import Seeds
-from levelflow.claims.metrics import series
-from levelflow.claims.traffic import LINK, OneLink
+from dukkipati_models.arrivals import LINK, OneLink
+from levelflow.measure import series
+from levelflow.reproduce import Seeds
 
 PLAN = OneLink(150e6, 0.1, 0.5, 25)
 DURATION = 60  # s

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from levelflow.claims import Against
-from levelflow.claims.metrics import rates, series
+from levelflow.measure import rates, series
+from levelflow.reproduce import Against
 
 START, RTPD = 0.5, 0.1  # s
 ON_THE_WAY = {"A->B": 0.0, "B->C": 0.02}  # how long the SYN takes to each router, s

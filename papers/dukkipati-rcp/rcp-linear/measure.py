@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import brentq
 
-from levelflow.claims.metrics import grid
+from levelflow.measure import grid
 from levelflow.theory.laws import rcp
 from levelflow.theory.pictures import nyquist, regions
 from levelflow.theory.stability.loops import Loop

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import grid
+from levelflow.measure import grid
 from levelflow.theory.laws import rcp
 from levelflow.theory.pictures.phase import phase_portrait
 from levelflow.theory.pictures.regions import Tried, rcp_region

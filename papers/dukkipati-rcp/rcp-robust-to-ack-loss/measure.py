@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import rates, series
-from levelflow.claims.traffic import LINK
+from dukkipati_models.arrivals import LINK
+from levelflow.measure import rates, series
 from levelflow.scenario import Scenario
 
 C, RTPD, FLOWS = 150e6, 0.1, 20

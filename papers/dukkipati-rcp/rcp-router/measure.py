@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from levelflow.claims import Against
 from levelflow.laws import Router, Sender
+from levelflow.reproduce import Against
 
 C = 100e6  # bit/s
 D0, T = 0.1, 0.01  # s

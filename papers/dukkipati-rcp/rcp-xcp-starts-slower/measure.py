@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from levelflow.claims import Against
-from levelflow.claims.metrics import series
-from levelflow.claims.traffic import PACKET, SETTINGS, WARM_UP
+from dukkipati_models.arrivals import PACKET, SETTINGS, WARM_UP
+from levelflow.measure import series
+from levelflow.reproduce import Against
 
 PLAN = SETTINGS["fig7"].plan
 DURATION = 30

@@ -1,6 +1,6 @@
 import numpy as np
 
-from levelflow.claims.metrics import rates, series
+from levelflow.measure import rates, series
 from levelflow.scenario import Scenario
 from levelflow.theory.networks.maxmin import maxmin
 

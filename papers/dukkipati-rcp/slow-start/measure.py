@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import completions
-from levelflow.claims.traffic import LAWS, PACKET, SETTINGS
+from dukkipati_models.arrivals import LAWS, PACKET, SETTINGS
+from levelflow.measure import completions
 from levelflow.theory.queues.sharing import fct_processor_sharing, fct_slow_start
 
 CAPACITY, RTPD, LOAD = 2.4e9, 0.1, 0.9

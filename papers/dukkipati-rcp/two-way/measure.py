@@ -1,9 +1,9 @@
 import numpy as np
 import polars as pl
 
-from levelflow.claims.metrics import completions
-from levelflow.claims.traffic import LAWS, OneLink, settled
-from levelflow.claims.verdict import Against, Seeds
+from dukkipati_models.arrivals import LAWS, OneLink, settled
+from levelflow.measure import completions
+from levelflow.reproduce.verdict import Against, Seeds
 
 C, RTPD, MEAN = 2.4e9, 0.2, 46  # bit/s, s, packets
 FORWARD, REVERSE = "web", "back"

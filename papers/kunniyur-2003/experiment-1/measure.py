@@ -1,7 +1,7 @@
 import numpy as np
 
-from levelflow.claims import Against
-from levelflow.claims.metrics import series
+from levelflow.measure import series
+from levelflow.reproduce import Against
 from levelflow.theory.laws.ks import Users, best
 
 UNIT = 0.02  # s

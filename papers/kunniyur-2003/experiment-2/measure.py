@@ -1,6 +1,6 @@
 import numpy as np
 
-from levelflow.claims.metrics import queues, series
+from levelflow.measure import queues, series
 
 C = 1e6  # bit/s
 SETTLED = (20.0, np.inf)  # s

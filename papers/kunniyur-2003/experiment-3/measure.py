@@ -1,7 +1,7 @@
 import numpy as np
 
-from levelflow.claims import Against, Seeds
-from levelflow.claims.metrics import queues, series
+from levelflow.measure import queues, series
+from levelflow.reproduce import Against, Seeds
 
 LINKS = {"link1": 2e6, "link2": 1e6}  # bit/s
 CLASSES = {1: ("n0", "n2"), 2: ("n0", "n1"), 3: ("n1", "n2")}

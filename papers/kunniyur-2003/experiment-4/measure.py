@@ -2,8 +2,8 @@ import math
 
 import numpy as np
 
-from levelflow.claims import Against, Seeds
-from levelflow.claims.metrics import series
+from levelflow.measure import series
+from levelflow.reproduce import Against, Seeds
 
 GAMMA = 0.98
 LINKS = {"link1": 5e6, "link2": 10e6, "link3": 8e6, "link4": 6e6}  # bit/s, in a chain n0 to n4

@@ -7,7 +7,7 @@ import numpy as np
 
 from kunniyur_models import pictures as utilities
 from kunniyur_models.fluid import random_windows
-from levelflow.claims import Against
+from levelflow.reproduce import Against
 from levelflow.theory.laws.ks import TCP_BETA, Users, best, rest_rate, utility_exponent
 
 CAPACITY, EACH = 300.0, 50

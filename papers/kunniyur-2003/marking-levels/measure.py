@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from kunniyur_models.fluid import Network, random_network, run, run_adaptive
-from levelflow.claims import Against
+from levelflow.reproduce import Against
 from levelflow.theory.laws.ks import Users, best
 from levelflow.theory.queues.marking import alone_on_a_link, excess_share, marking_levels
 

@@ -6,7 +6,7 @@ import numpy as np
 from scipy.optimize import linprog, minimize
 
 from kunniyur_models.fluid import nash, random_network, run
-from levelflow.claims import Against
+from levelflow.reproduce import Against
 from levelflow.theory.laws.ks import Users, best
 from levelflow.theory.queues.marking import excess_share, mm1b_loss
 

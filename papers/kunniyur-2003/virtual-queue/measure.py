@@ -1,7 +1,7 @@
 import numpy as np
 
-from levelflow.claims import Against
-from levelflow.claims.metrics import series
+from levelflow.measure import series
+from levelflow.reproduce import Against
 
 C, LEVEL = 10e6, 0.9  # bit/s, C~/C
 BITS = 8000.0  # of a packet

@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 
 from kunniyur_models.fluid import random_network, random_windows, run
-from levelflow.claims import Against
+from levelflow.reproduce import Against
 from levelflow.theory.laws.ks import (
     TCP_BETA,
     TCP_BETA_HALVING,

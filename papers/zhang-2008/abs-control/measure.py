@@ -2,10 +2,10 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import series
-from levelflow.claims.sized import LINK, one_link
-from levelflow.claims.verdict import Against
 from levelflow.laws import Sizer
+from levelflow.measure import series
+from levelflow.measure.bottleneck import LINK, single_bottleneck
+from levelflow.reproduce.verdict import Against
 from levelflow.theory.queues.buffers import adaptive_drop_tail, largest_gain
 from zhang_models.adaptive_buffer import Plant, Settings, measured, run, size, start, update
 
@@ -43,7 +43,7 @@ def combined(steps=1000):
 def half_full(damping, gaps):
     """A link of which half is used, by packets at equal or at random times."""
     words = {"damping": damping, "loss": 0, "largest": f"{LARGEST} packets"}
-    network = one_link(C / 1e6, {"abs": words}, END, "200 ms")
+    network = single_bottleneck(C / 1e6, {"abs": words}, END, "200 ms")
     if gaps == "equal":
         return network.flow("x", {"cbr": {"rate": "5 Mb/s"}}, "A", "B")
     return network.flow(
@@ -71,7 +71,7 @@ def loss_seen(admitted, dropped):
 def overloaded():
     """A link to which twice its rate comes, and whose buffer follows u alone, by eq 163."""
     words = {"utilisation": 0.99, "loss": 0, "damping": "none", "initial": "5000 packets"}
-    return one_link(C / 1e6, {"abs": words}, 100, "200 ms").flow("x", {"cbr": {"rate": "20 Mb/s"}}, "A", "B")
+    return single_bottleneck(C / 1e6, {"abs": words}, 100, "200 ms").flow("x", {"cbr": {"rate": "20 Mb/s"}}, "A", "B")
 
 
 def use_seen(result):
@@ -97,7 +97,7 @@ for name in ("__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__"
 def watched():
     """A link whose sizer drops packets, sampled so often that no sample holds two of them."""
     words = {"damping": "absolute", "initial": "30 packets"}
-    return one_link(C / 1e6, {"abs": words}, 4, "100 us").flow("x", {"cbr": {"rate": "11.3 Mb/s"}}, "A", "B")
+    return single_bottleneck(C / 1e6, {"abs": words}, 4, "100 us").flow("x", {"cbr": {"rate": "11.3 Mb/s"}}, "A", "B")
 
 
 def additions(result):

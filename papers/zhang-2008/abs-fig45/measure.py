@@ -2,8 +2,8 @@
 
 import itertools
 
-from levelflow.claims.metrics import queues, sizing
-from levelflow.claims.sized import LINUX_2_6_16
+from levelflow.measure import queues, utilisation
+from zhang_models.linux import LINUX_2_6_16
 
 C, LINK = 100e6, "R1->R2"
 BUFFERS = (1, 4, 16, 64, 256, 1024, 2500)  # packets
@@ -29,7 +29,7 @@ def measure(figure):
     duration = FULL if figure.full else QUICK
     scenarios = [figure.scenario(crowd(law, b, duration)) for law in LINUX_2_6_16.values() for b in BUFFERS]
     results = figure.runs(scenarios)
-    used = [sizing.use(result.links, LINK, C, (duration / 2, duration)) for result in results]
+    used = [utilisation.use(result.links, LINK, C, (duration / 2, duration)) for result in results]
     rows = {name: used[i * len(BUFFERS) : (i + 1) * len(BUFFERS)] for i, name in enumerate(LINUX_2_6_16)}
     access = [f"S{i}->R1" for i in range(1, FLOWS + 1)]
     losses = {name: [point.loss for point in row] for name, row in rows.items()}
@@ -56,7 +56,7 @@ def rises(used, slack=0.005):
 
 def plot(figure, canvas):
     duration = FULL if figure.full else QUICK
-    used = [sizing.use(result.links, LINK, C, (duration / 2, duration)) for result in figure.results]
+    used = [utilisation.use(result.links, LINK, C, (duration / 2, duration)) for result in figure.results]
     left, right = canvas.subplots(1, 2)
     for i, name in enumerate(LINUX_2_6_16):
         row = used[i * len(BUFFERS) : (i + 1) * len(BUFFERS)]

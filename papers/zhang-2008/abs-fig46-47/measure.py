@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import series, sizing
-from levelflow.claims.sized import LINK, crowd, one_link
-from levelflow.claims.verdict import Noted
+from levelflow.measure import series, utilisation
+from levelflow.measure.bottleneck import LINK, identical_flows, single_bottleneck
+from levelflow.reproduce.verdict import Noted
 from zhang_models.adaptive_buffer import Settings, start, update
 
 C, FLOWS, RTT = 10e6, 20, (30, 70)
@@ -21,7 +21,7 @@ def network(targets, training="none", sizer="abs", end=END, **words):
     words |= {"utilisation": u, "loss": p, "initial": "100 packets"}
     if sizer == "abs":
         words["training"] = training
-    return crowd(one_link(C / 1e6, {sizer: words}, end, "200 ms"), FLOWS, RTT)
+    return identical_flows(single_bottleneck(C / 1e6, {sizer: words}, end, "200 ms"), FLOWS, RTT)
 
 
 def runs(figure):
@@ -36,7 +36,7 @@ def slowly(result):
     """What the buffer does with the interval that the text states, in words."""
     window = (SLOW_END / 2, SLOW_END)
     b = buffers(result, window)[1]
-    cv = sizing.variation(result.links, LINK, window)
+    cv = utilisation.variation(result.links, LINK, window)
     return (
         f"with T = {SLOW}, which section VII.3.1 states for all simulations, the buffer swings between {b.min():.0f} "
         f"and {b.max():.0f} packets around {b.mean():.0f}, its deviation {cv:.2f} of that, from {window[0]:g} to "
@@ -94,21 +94,21 @@ def trained(name, went):
     result, before = went[name][1], went[name][0]
     ratio = settling(result) / settling(before) if name == "a" else settling(result) / END
     return [
-        sizing.variation(result.links, LINK, LAST),
+        utilisation.variation(result.links, LINK, LAST),
         float(ratio) if np.isfinite(ratio) else float("inf"),
         converge(result, TARGETS[name]),
-        sizing.use(result.links, LINK, C, LAST).loss,
+        utilisation.use(result.links, LINK, C, LAST).loss,
     ]
 
 
 def measure(figure):
     went = runs(figure)
     plain, slow = went["a"][0], slowly(went["a"][4])
-    used = sizing.use(plain.links, LINK, C, LAST)
+    used = utilisation.use(plain.links, LINK, C, LAST)
     return {
         "abs-fig46a": [
             Noted(used.buffer, slow),
-            Noted(sizing.variation(plain.links, LINK, LAST), slow),
+            Noted(utilisation.variation(plain.links, LINK, LAST), slow),
             used.loss,
         ],
         "abs-fig46b": untrained_b(went["b"]),

@@ -1,9 +1,9 @@
 """Two links in series that each size their buffer."""
 
 from levelflow import Scenario
-from levelflow.claims.metrics import series, sizing
-from levelflow.claims.sized import OBJECT, SESSION
-from levelflow.claims.verdict import Noted
+from levelflow.measure import series, utilisation
+from levelflow.reproduce.verdict import Noted
+from zhang_models.linux import OBJECT, SESSION
 
 LINKS = {"A->B": 50e6, "B->C": 20e6}
 TARGETS = {"A->B": (0.95, 0.01), "B->C": (0.75, 0.05)}
@@ -38,7 +38,7 @@ def end(figure):
 
 
 def uses(result, last):
-    return {name: sizing.use(result.links, name, c, (last / 2, last)) for name, c in LINKS.items()}
+    return {name: utilisation.use(result.links, name, c, (last / 2, last)) for name, c in LINKS.items()}
 
 
 def measure(figure):

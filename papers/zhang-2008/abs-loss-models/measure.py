@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from levelflow.claims import Against
-from levelflow.claims.metrics import queues, series
+from levelflow.measure import queues, series
+from levelflow.reproduce import Against
 from levelflow.theory.queues.marking import mm1b_loss
 from zhang_models import buffer_pictures as buffers
 from zhang_models.loss import (

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import queues, series
+from levelflow.measure import queues, series
 from levelflow.theory.queues.buffers import avrachenkov, bscl, bscl_loss, harmonic_rtt, pipe, stanford, window_at_loss
 from zhang_models import buffer_pictures as buffers
 

@@ -1,9 +1,10 @@
 """REM with a buffer above and one below its target, for the senders of table I."""
 
-from levelflow.buffer_rows import REM_BUFFERS, REM_CAPACITY, REM_SECONDS, REM_VARIANTS, rem
-from levelflow.claims.metrics import sizing
-from levelflow.claims.sized import LINK, marking
-from levelflow.claims.verdict import Noted
+from levelflow.measure import utilisation
+from levelflow.measure.bottleneck import LINK
+from levelflow.reproduce.verdict import Noted
+from zhang_models.buffer_rows import REM_BUFFERS, REM_CAPACITY, REM_SECONDS, REM_VARIANTS, rem
+from zhang_models.linux import marking
 
 #: What the text does not give, otherwise: for Reno with 10 packets of buffer.
 OTHERWISE = {
@@ -17,7 +18,7 @@ def table(figure):
     networks = [rem(buffer, name) for buffer in REM_BUFFERS for name in REM_VARIANTS]
     results = figure.runs([*networks, *(rem(REM_BUFFERS[1], "Reno", **words) for words in OTHERWISE.values())])
     second_half = (REM_SECONDS / 2, REM_SECONDS)
-    used = [sizing.use(result.links, LINK, REM_CAPACITY * 1e6, second_half) for result in results]
+    used = [utilisation.use(result.links, LINK, REM_CAPACITY * 1e6, second_half) for result in results]
     count = len(REM_VARIANTS)
     return used[:count], used[count : 2 * count], dict(zip(OTHERWISE, used[2 * count :], strict=True))
 

@@ -1,12 +1,12 @@
 """Tables II and III, which the text lacks: buffer rules against the number of flows, and against capacity."""
 
-from levelflow import buffer_rows
-from levelflow.buffer_rows import CAPACITY, FLOWS, TARGETS
-from levelflow.claims.metrics import series, sizing
-from levelflow.claims.sized import LINK
-from levelflow.claims.verdict import Against, Noted, Seeds
-from levelflow.sizing import BDP, BEST, BSCL, OURS, PRINTED, STANFORD, with_buffer
+from levelflow.buffers.candidates import BDP, BEST, BSCL, OURS, PRINTED, STANFORD, with_buffer
+from levelflow.measure import series, utilisation
+from levelflow.measure.bottleneck import LINK
+from levelflow.reproduce.verdict import Against, Noted, Seeds
 from levelflow.theory.queues.buffers import bscl, harmonic_rtt, pipe, stanford
+from zhang_models import buffer_rows
+from zhang_models.buffer_rows import CAPACITY, FLOWS, TARGETS
 
 NAMES = (BDP, STANFORD, BSCL, PRINTED, OURS)
 INTERVAL = 0.2  # s, of ABS as printed
@@ -64,7 +64,7 @@ def rising(figure, row):
     rules, _ = buffer_rows.ways()
     links = figure.runs([with_buffer(buffer_rows.network(row, row.rules), LINK, rules[STANFORD], 1)])[0].links
     windows = ((200, 400), (400, 600), (600, 1000), (1000, row.rules))
-    losses = (sizing.use(links, LINK, row.capacity * 1e6, window).loss for window in windows)
+    losses = (utilisation.use(links, LINK, row.capacity * 1e6, window).loss for window in windows)
     parts = (f"{100 * loss:.1f} % from {a:g} to {b:g} s" for loss, (a, b) in zip(losses, windows, strict=True))
     return f"with seed 1: {', '.join(parts)}"
 

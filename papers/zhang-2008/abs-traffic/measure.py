@@ -2,9 +2,10 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import series, sizing
-from levelflow.claims.sized import LINK, LINUX_2_6_16, OBJECT, SESSION, crowd, one_link
-from levelflow.claims.verdict import Noted
+from levelflow.measure import series, utilisation
+from levelflow.measure.bottleneck import LINK, identical_flows, single_bottleneck
+from levelflow.reproduce.verdict import Noted
+from zhang_models.linux import LINUX_2_6_16, OBJECT, SESSION
 
 C, FAST = 10e6, 100e6
 RTT = (30, 70)
@@ -20,17 +21,17 @@ def buffer(sizer, utilisation, loss):
 
 def changing(sizer):
     """Fig 48: sixty flows, of which a third leaves at 48 s and comes back at 144 s, another at 96 and 192 s."""
-    network = one_link(C / 1e6, buffer(sizer, 0.9, 0.02), END_48, "200 ms")
-    crowd(network, 20, (30, 150), name="stay")
+    network = single_bottleneck(C / 1e6, buffer(sizer, 0.9, 0.02), END_48, "200 ms")
+    identical_flows(network, 20, (30, 150), name="stay")
     for name, leaves, back in (("first", 48, 144), ("second", 96, 192)):
-        crowd(network, 20, (30, 150), name=name).set(f"flow.{name}.stop", f"{leaves} s")
-        crowd(network, 20, (30, 150), name=f"{name} again").set(f"flow.{name} again.start", f"{back} s")
+        identical_flows(network, 20, (30, 150), name=name).set(f"flow.{name}.stop", f"{leaves} s")
+        identical_flows(network, 20, (30, 150), name=f"{name} again").set(f"flow.{name} again.start", f"{back} s")
     return network
 
 
 def web(sizer, end):
     """Fig 49: twenty long flows and twenty users, who read a thousand pages each and so stay."""
-    network = crowd(one_link(C / 1e6, buffer(sizer, 0.95, 0.01), end, "200 ms"), 20, RTT, name="ftp")
+    network = identical_flows(single_bottleneck(C / 1e6, buffer(sizer, 0.95, 0.01), end, "200 ms"), 20, RTT, name="ftp")
     return users(network, 20)
 
 
@@ -44,7 +45,9 @@ def users(network, count):
 
 def mixed(sizer):
     """Fig 50: twenty of each."""
-    network = crowd(one_link(C / 1e6, buffer(sizer, 0.9, 0.02), END_50, "200 ms"), 20, RTT, name="ftp")
+    network = identical_flows(
+        single_bottleneck(C / 1e6, buffer(sizer, 0.9, 0.02), END_50, "200 ms"), 20, RTT, name="ftp"
+    )
     return users(network, 20).flow(
         "udp", {"cbr": {"rate": "100 kb/s"}}, "A", "B", count=20, rtt="50 ms", start={"uniform": ["0 s", "1 s"]}
     )
@@ -52,9 +55,9 @@ def mixed(sizer):
 
 def variants(sizer, end):
     """Fig 51: ten flows of each of five variants."""
-    network = one_link(FAST / 1e6, buffer(sizer, 0.9, 0.02), end, "200 ms")
+    network = single_bottleneck(FAST / 1e6, buffer(sizer, 0.9, 0.02), end, "200 ms")
     for name in ("Reno", "HSTCP", "STCP", "HTCP", "Westwood"):
-        crowd(network, 10, (40, 60), LINUX_2_6_16[name], name)
+        identical_flows(network, 10, (40, 60), LINUX_2_6_16[name], name)
     return network
 
 
@@ -77,12 +80,12 @@ def fig48(result):
         beyond = went.max() - after if after > before else after - went.min()
         overshoots.append(max(float(beyond / after), 0.0))
     return [
-        sizing.use(result.links, LINK, C, (48, 50)).loss,
-        [sizing.use(result.links, LINK, C, window).loss for window in last],
+        utilisation.use(result.links, LINK, C, (48, 50)).loss,
+        [utilisation.use(result.links, LINK, C, window).loss for window in last],
         changes[:2].tolist(),
         changes[2:].tolist(),
         Noted(
-            [sizing.variation(result.links, LINK, window) for window in last],
+            [utilisation.variation(result.links, LINK, window) for window in last],
             f"buffers of {', '.join(f'{mean:.0f}' for mean in means)} packets",
         ),
         overshoots,
@@ -93,15 +96,15 @@ def fig49(result, end):
     half = (end / 2, end)
     went = buffers(result, half)[1]
     settled = float(went.std() / went.mean()) <= 0.1
-    return [float(went.min()), float(went.max()), settled, sizing.use(result.links, LINK, C, half).utilisation]
+    return [float(went.min()), float(went.max()), settled, utilisation.use(result.links, LINK, C, half).utilisation]
 
 
 def fig50(result):
     half = (END_50 / 2, END_50)
-    used = sizing.use(result.links, LINK, C, half)
+    used = utilisation.use(result.links, LINK, C, half)
     udp = series.mean(series.flow_series(result.flows, "udp", "delivered_bps", half)[1]) / C
     times = np.arange(10, END_50 - 9, 10)
-    loss = np.array([sizing.use(result.links, LINK, C, (t - 10, t)).loss for t in times])
+    loss = np.array([utilisation.use(result.links, LINK, C, (t - 10, t)).loss for t in times])
     settled = series.holds_from(times, np.abs(loss / 0.02 - 1) <= 0.2, 0.0)
     binds = "loss" if abs(used.loss / 0.02 - 1) < abs(1 - used.utilisation - 0.1) / 0.1 else "utilisation"
     strays = [
@@ -113,7 +116,7 @@ def fig50(result):
 
 def fixed(packets, result, capacity, end):
     """What this traffic uses and loses with a buffer that stays, in words."""
-    used = sizing.use(result.links, LINK, capacity, (end / 2, end))
+    used = utilisation.use(result.links, LINK, capacity, (end / 2, end))
     return f"with a buffer of {packets} it uses {100 * used.utilisation:.0f} % and loses {100 * used.loss:.1f} %"
 
 
@@ -135,7 +138,7 @@ def measure(figure):
     webs = "; ".join(fixed(n, result, C, end_49) for n, result in zip(FIXED_49, went[8:10], strict=True))
     mixes = "; ".join(fixed(n, result, FAST, end_51) for n, result in zip(FIXED_51, went[10:], strict=True))
     smallest, *rest = fig49(went[1], end_49)
-    used = sizing.use(went[3].links, LINK, FAST, (end_51 / 2, end_51))
+    used = utilisation.use(went[3].links, LINK, FAST, (end_51 / 2, end_51))
     return {
         "abs-fig48": fig48(went[0]),
         "abs-fig49": [Noted(smallest, webs), *rest],

@@ -1,6 +1,6 @@
 """RCP and EMKC on T1: a path of 220 ms joined by one of 2020 ms."""
 
-from levelflow.claims.metrics import queues, rates, series
+from levelflow.measure import queues, rates, series
 
 C, LINK = 10e6, "R1->R2"
 FLOWS = ("x1", "x2")

@@ -1,7 +1,7 @@
 """RCP, XCP and EMKC on T2: 99 paths of 220 ms and one of 2020 ms."""
 
-from levelflow.claims.metrics import rates, series
-from levelflow.claims.verdict import Seeds
+from levelflow.measure import rates, series
+from levelflow.reproduce.verdict import Seeds
 
 FAST = [f"x{i}" for i in range(1, 100)]
 ALL = [*FAST, "x100"]

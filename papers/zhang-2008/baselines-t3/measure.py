@@ -4,8 +4,8 @@ import math
 
 import numpy as np
 
-from levelflow.claims.metrics import rates, series
-from levelflow.claims.verdict import Seeds
+from levelflow.measure import rates, series
+from levelflow.reproduce.verdict import Seeds
 
 FLOWS = ("x1", "x2")
 C, SHARE = 10e6, 5e6  # bit/s

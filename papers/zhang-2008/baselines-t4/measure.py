@@ -1,6 +1,6 @@
 """RCP, EMKC and EMKC-AVQ on T4: four bottlenecks in a square, ACKs beside the data."""
 
-from levelflow.claims.metrics import rates
+from levelflow.measure import rates
 
 FLOWS = ("x1", "x2", "x3", "x4")
 ALONE, LAST = 30.0, 90.0  # joins of x2 and x4, s

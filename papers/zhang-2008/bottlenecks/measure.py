@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.claims.verdict import Noted
+from levelflow.reproduce.verdict import Noted
 from levelflow.theory.laws import emkc
 from levelflow.theory.networks.assignment import (
     bottleneck_sets,

@@ -2,9 +2,9 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import sizing
-from levelflow.claims.sized import LINK, crowd, one_link
-from levelflow.claims.verdict import Against, Noted
+from levelflow.measure import utilisation
+from levelflow.measure.bottleneck import LINK, identical_flows, single_bottleneck
+from levelflow.reproduce.verdict import Against, Noted
 from levelflow.theory.queues.buffers import eun_wang, harmonic_rtt, pipe
 
 END = 40.0  # s
@@ -16,14 +16,14 @@ MARKED_C = 500e6
 
 
 def stanford():
-    return crowd(one_link(MANY_C / 1e6, {"stanford": {"times": 1}}, END), MANY, RTT)
+    return identical_flows(single_bottleneck(MANY_C / 1e6, {"stanford": {"times": 1}}, END), MANY, RTT)
 
 
 def capped(paced, rtt_ms=RTT):
     """A hundred Reno flows whose windows are capped so that together they offer 80 % of the link."""
     law = {"reno": {"window_limit": window(rtt_ms), "paced": paced}}
     rtt = {"uniform": [f"{x} ms" for x in rtt_ms]}
-    network = one_link(CAP_C / 1e6, {"enachescu": {}}, END)
+    network = single_bottleneck(CAP_C / 1e6, {"enachescu": {}}, END)
     return network.flow("x", law, "A", "B", count=HUNDRED, packet="1500 B", rtt=rtt, start={"uniform": ["0 s", "5 s"]})
 
 
@@ -54,9 +54,9 @@ def marked():
     low, high = eun_wang_range()
     sizes = [int(b) for b in np.geomspace(low, min(high, 5000), 4)]
     return sizes, [
-        crowd(one_link(MARKED_C / 1e6, f"{b} packets", END), HUNDRED, RTT, {"reno": {"ecn": True}}).set(
-            "link.1.queue", {"rem": {"target": f"{b // 2} packets"}}
-        )
+        identical_flows(
+            single_bottleneck(MARKED_C / 1e6, f"{b} packets", END), HUNDRED, RTT, {"reno": {"ecn": True}}
+        ).set("link.1.queue", {"rem": {"target": f"{b // 2} packets"}})
         for b in sizes
     ]
 
@@ -66,10 +66,10 @@ def measure(figure):
     results = figure.runs(
         [stanford(), capped(True), capped(False), *networks, capped(True, EQUAL), capped(False, EQUAL)]
     )
-    many = sizing.use(results[0].links, LINK, MANY_C, LAST)
-    paced, plain = (sizing.use(result.links, LINK, CAP_C, LAST) for result in results[1:3])
-    across = [sizing.use(result.links, LINK, MARKED_C, LAST) for result in results[3:-2]]
-    equal = [sizing.use(result.links, LINK, CAP_C, LAST).utilisation for result in results[-2:]]
+    many = utilisation.use(results[0].links, LINK, MANY_C, LAST)
+    paced, plain = (utilisation.use(result.links, LINK, CAP_C, LAST) for result in results[1:3])
+    across = [utilisation.use(result.links, LINK, MARKED_C, LAST) for result in results[3:-2]]
+    equal = [utilisation.use(result.links, LINK, CAP_C, LAST).utilisation for result in results[-2:]]
     return {
         "rule-stanford": [many.utilisation],
         "rule-enachescu": [
@@ -88,12 +88,12 @@ def measure(figure):
 def plot(figure, canvas):
     sizes, _ = marked()
     left, right = canvas.subplots(1, 2)
-    paced, plain = (sizing.use(result.links, LINK, CAP_C, LAST) for result in figure.results[1:3])
+    paced, plain = (utilisation.use(result.links, LINK, CAP_C, LAST) for result in figure.results[1:3])
     left.bar(("paced", "not paced"), (paced.utilisation, plain.utilisation))
     left.axhline(offered(), linestyle="--", color="black", label="offered")
     left.set(ylabel="utilisation", title="20 packets of buffer")
     left.legend()
-    across = [sizing.use(result.links, LINK, MARKED_C, LAST) for result in figure.results[3:-2]]
+    across = [utilisation.use(result.links, LINK, MARKED_C, LAST) for result in figure.results[3:-2]]
     right.plot(sizes, [used.utilisation for used in across], marker="o", label="utilisation")
     right.plot(sizes, [used.loss for used in across], marker="o", label="loss")
     right.set(xscale="log", xlabel="buffer (packets)", title="REM with marks, 100 flows: between C R/sqrt(N) and 5000")

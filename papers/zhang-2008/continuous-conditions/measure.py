@@ -3,7 +3,7 @@
 import numpy as np
 from scipy.optimize import brentq
 
-from levelflow.claims import Against
+from levelflow.reproduce import Against
 from levelflow.theory.laws import maxnet, xcp
 from levelflow.theory.pictures.nyquist import nyquist
 from levelflow.theory.stability.equations import integrate

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import rates, series
+from levelflow.measure import rates, series
 from levelflow.theory.stability.equations import iterate
 
 LINKS = ("R1->R2", "R2->R3", "R3->R4")

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import series
+from levelflow.measure import series
 
 LINE = 450e3  # bit/s
 BASE = 0.05  # s

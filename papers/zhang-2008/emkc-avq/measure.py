@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import queues, rates, series
-from levelflow.claims.verdict import Seeds
+from levelflow.measure import queues, rates, series
+from levelflow.reproduce.verdict import Seeds
 
 LAW, LINK = "emkc_avq", "R1->R2"
 C, JOIN = 10e6, 5.0  # bit/s, s

@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
-from levelflow.claims.metrics import rates
-from levelflow.claims.verdict import Against
+from levelflow.measure import rates
+from levelflow.reproduce.verdict import Against
 
 FLOWS = ("x1", "x2", "x3", "x4")
 EVENTS = (0.0, 10.0, 40.0, 120.0, 200.0)  # joins of fig 21 and the end of the run, s

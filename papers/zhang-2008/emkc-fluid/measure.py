@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.claims import Against
+from levelflow.reproduce import Against
 from levelflow.theory.laws import emkc
 from levelflow.theory.networks.paths import paths, scattered
 

@@ -1,7 +1,7 @@
 """EMKC on a parking lot: without and with handling of bottleneck switches, and with random ACK delays."""
 
-from levelflow.claims.metrics import rates, series
-from levelflow.claims.verdict import Seeds
+from levelflow.measure import rates, series
+from levelflow.reproduce.verdict import Seeds
 
 PHASE, PHASES = 40.0, 7  # x2, x3, x4 join in the second to fourth, and leave in the fifth to seventh
 X1 = (191.1, 161.1, 111.1, 101.1, 111.1, 161.1, 191.1)  # fixed points of x1, Mb/s

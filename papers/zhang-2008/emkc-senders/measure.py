@@ -1,7 +1,7 @@
 """The naive and the proper EMKC sender on one link (figs 19 and 20)."""
 
-from levelflow.claims.metrics import rates, series
 from levelflow.laws import Router, Sender
+from levelflow.measure import rates, series
 
 FINAL = 10e6 + 100e3 / 0.9  # bit/s
 RTTS = (20, 30, 40, 50, 60)  # ms

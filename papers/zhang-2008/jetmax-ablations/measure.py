@@ -1,4 +1,4 @@
-from levelflow.claims.metrics import queues, rates
+from levelflow.measure import queues, rates
 
 C = 10e6  # bit/s
 JOIN = 30.0

@@ -3,7 +3,7 @@ from statistics import median
 import numpy as np
 import polars as pl
 
-from levelflow.claims.metrics import rates, series
+from levelflow.measure import rates, series
 from levelflow.scenario import Scenario
 
 JOIN, END = 4.5, 9.0  # s, of figure 41

@@ -1,5 +1,5 @@
-from levelflow.claims.metrics import queues, rates
-from levelflow.claims.verdict import Seeds
+from levelflow.measure import queues, rates
+from levelflow.reproduce.verdict import Seeds
 
 C = 10e6  # bit/s
 JOIN, END = 5.0, 70.0

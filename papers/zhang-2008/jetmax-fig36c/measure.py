@@ -1,5 +1,5 @@
-from levelflow.claims.metrics import queues, rates
-from levelflow.claims.verdict import Seeds
+from levelflow.measure import queues, rates
+from levelflow.reproduce.verdict import Seeds
 
 CAPACITY = {"R1->R2": 20e6, "R2->R4": 17e6, "R4->R3": 20e6, "R3->R1": 17e6}  # bit/s
 SHARED = {"x1": (30.0, 60.0), "x2": (30.0, 60.0)}

@@ -1,5 +1,5 @@
-from levelflow.claims.metrics import queues, rates
-from levelflow.claims.verdict import Seeds
+from levelflow.measure import queues, rates
+from levelflow.reproduce.verdict import Seeds
 
 C = 100e6  # bit/s
 SHARE = C / 51

@@ -1,7 +1,7 @@
 import numpy as np
 
-from levelflow.claims import Seeds
-from levelflow.claims.metrics import queues, rates, series
+from levelflow.measure import queues, rates, series
+from levelflow.reproduce import Seeds
 
 C = 100e6  # bit/s
 LINK = "R1->R2"

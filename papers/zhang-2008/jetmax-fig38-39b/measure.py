@@ -1,7 +1,7 @@
 import random
 
-from levelflow.claims import Seeds
-from levelflow.claims.metrics import rates, series
+from levelflow.measure import rates, series
+from levelflow.reproduce import Seeds
 
 END = 260.0
 RTT = 0.1  # s, of the long flow

@@ -1,5 +1,5 @@
-from levelflow.claims.metrics import queues
-from levelflow.claims.verdict import Seeds
+from levelflow.measure import queues
+from levelflow.reproduce.verdict import Seeds
 
 LINK = "R1->R2"
 FIXED = 1024e6  # bit/s, where round trips vary

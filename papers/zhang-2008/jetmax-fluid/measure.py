@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from levelflow.claims import Against
+from levelflow.reproduce import Against
 from levelflow.theory.laws import jetmax
 from levelflow.theory.networks.assignment import random_consistent, random_routes
 from levelflow.theory.networks.fairness import unfair

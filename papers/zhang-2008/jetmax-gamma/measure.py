@@ -1,6 +1,6 @@
-from levelflow.claims.metrics import queues
-from levelflow.claims.metrics.series import steady
-from levelflow.claims.verdict import Against
+from levelflow.measure import queues
+from levelflow.measure.series import steady
+from levelflow.reproduce.verdict import Against
 
 C = 20e6  # bit/s
 GAMMAS = (0.5, 0.8, 0.9, 0.94, 1.0)

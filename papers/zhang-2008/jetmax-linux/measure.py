@@ -1,4 +1,4 @@
-from levelflow.claims.metrics import queues, rates, series
+from levelflow.measure import queues, rates, series
 
 TARGET = 940e6  # bit/s, of R2
 APART, STAY, END = 15.0, 75.0, 135.0  # s

@@ -1,5 +1,5 @@
-from levelflow.claims.metrics import queues, rates, series
-from levelflow.claims.verdict import Seeds
+from levelflow.measure import queues, rates, series
+from levelflow.reproduce.verdict import Seeds
 
 C = 10e6  # bit/s
 LINK = "R1->R2"

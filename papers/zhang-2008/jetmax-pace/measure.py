@@ -2,8 +2,8 @@ import statistics
 
 import numpy as np
 
-from levelflow.claims.metrics import rates
-from levelflow.claims.verdict import Against
+from levelflow.measure import rates
+from levelflow.reproduce.verdict import Against
 
 C = 10e6  # bit/s
 INITIAL = 40e3  # bit/s

@@ -3,7 +3,7 @@
 import itertools
 import random
 
-from levelflow.claims.metrics import queues, rates
+from levelflow.measure import queues, rates
 from levelflow.scenario import Scenario
 from levelflow.theory.networks.maxmin import maxmin
 

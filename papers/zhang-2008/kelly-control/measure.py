@@ -1,7 +1,7 @@
 """One flow of classic Kelly control at round-trip times of 90 and 120 ms."""
 
-from levelflow.claims.metrics import queues, rates, series
-from levelflow.claims.verdict import Seeds
+from levelflow.measure import queues, rates, series
+from levelflow.reproduce.verdict import Seeds
 
 C, FIXED = 50e6, 50.02e6  # bit/s
 RTTS = (90, 120)  # ms

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.claims import Against
+from levelflow.reproduce import Against
 from levelflow.theory.laws import emkc, kelly
 from levelflow.theory.networks.paths import paths
 from levelflow.theory.pictures.convergence import draw_kelly

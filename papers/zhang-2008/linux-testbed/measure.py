@@ -5,7 +5,7 @@ import statistics
 import subprocess
 import sys
 
-from levelflow.claims import dataplane
+from levelflow import dataplane
 
 
 def measure(figure):

@@ -4,7 +4,7 @@ from itertools import islice
 
 import numpy as np
 
-from levelflow.claims import Against
+from levelflow.reproduce import Against
 from levelflow.theory.laws.shared import mkc
 from levelflow.theory.networks.paths import paths
 

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 from scipy.optimize import brentq
 
-from levelflow.claims import Against
+from levelflow.reproduce import Against
 from zhang_models import overshoot_pictures as overshoot
 from zhang_models.overshoot import MarkedTfrc, RateAimd, ScalableTcp, Tfrc, TrackedAimd, WindowAimd, integrate_excess
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import queues, series
-from levelflow.claims.verdict import Seeds
+from levelflow.measure import queues, series
+from levelflow.reproduce.verdict import Seeds
 
 LINK = "R1->R2"
 BURST = (30.0, 35.0)  # s

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.claims import Seeds
+from levelflow.reproduce import Seeds
 from levelflow.theory.pictures import norms
 from levelflow.theory.stability.delay_batches import experiment
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import series
+from levelflow.measure import series
 from zhang_models.overshoot import WindowAimd, immediate_aimd
 
 SLOW, FAST = 0.2e6, 2e6  # bit/s

@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from levelflow.claims.metrics import rates, series
-from levelflow.claims.verdict import Seeds
+from levelflow.measure import rates, series
+from levelflow.reproduce.verdict import Seeds
 
 PAIR = ("x1", "x2")
 FAST = [f"x{i}" for i in range(1, 100)]

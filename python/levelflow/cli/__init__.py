@@ -7,11 +7,11 @@ from typing import Annotated, Any
 
 import typer
 
+from levelflow.cli.buffers import app as buffers
 from levelflow.cli.comparing import app as comparing
 from levelflow.cli.inspecting import app as inspecting
 from levelflow.cli.replaying import app as replaying
 from levelflow.cli.running import app as running
-from levelflow.cli.sizing import app as sizing
 from levelflow.cli.theory import app as theory
 
 #: What is wrong with a command line; typer exports one kind of it only.
@@ -26,7 +26,7 @@ app = typer.Typer(
 )
 app.add_typer(running)
 app.add_typer(comparing)
-app.add_typer(sizing)
+app.add_typer(buffers)
 app.add_typer(replaying)
 app.add_typer(inspecting)
 app.add_typer(theory, name="theory")

@@ -21,8 +21,8 @@ def compare(
 ) -> None:
     """Put two results of the same flows beside each other, such as a simulation and a real network."""
     from levelflow import Result, ScenarioError
-    from levelflow import compare as comparing
-    from levelflow.plots import save
+    from levelflow.report import compare as comparing
+    from levelflow.report.plots import save
 
     try:
         results = [Result.load(path) for path in (first, second)]

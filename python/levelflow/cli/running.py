@@ -56,7 +56,7 @@ def run(  # noqa: PLR0913, PLR0917 - options of the command line
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
 def reproduce(context: typer.Context) -> None:
     """Check the numbers that the papers print."""
-    from levelflow.claims.cli import reproduce as command
+    from levelflow.reproduce.cli import reproduce as command
 
     claims = typer.Typer(add_completion=False, rich_markup_mode=None)
     claims.command()(command)
@@ -65,13 +65,20 @@ def reproduce(context: typer.Context) -> None:
 
 @app.command()
 def bench() -> None:
-    """Measure the speed and size of the engine."""
-    from levelflow.bench import main
+    """Measure the speed and size of the engine; needs a checkout of Levelflow."""
+    import subprocess
+    import sys
 
-    main()
+    from levelflow import ScenarioError
+    from levelflow.library import checkout
+
+    root = checkout()
+    if root is None:
+        raise ScenarioError("bench is a tool of the source code: run it in a checkout of Levelflow, as make bench")
+    raise typer.Exit(subprocess.run([sys.executable, "-m", "tools.bench"], cwd=root, check=False).returncode)
 
 
 def _draw(result: Result) -> list[Path]:
-    from levelflow import plots
+    from levelflow.report import plots
 
     return plots.write(result)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import Console
 from rich.table import Table as Grid
 
-from levelflow.tables import Table, flow_table, link_table, verdict
+from levelflow.report.tables import Table, flow_table, link_table, verdict
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -108,7 +108,7 @@ def link_rows(found: Competition, totals: Floats) -> list[dict[str, Any]]:
 def show_flows(rows: list[dict[str, Any]], last: str, values: list[str]) -> None:
     """Prints a table of entries with another column."""
     from levelflow.cli.show import show_table
-    from levelflow.tables import rate
+    from levelflow.report.tables import rate
 
     cells = [
         [row["name"], f"{row['flows']:g}", rate(row["rate_bps"]), value]
@@ -120,7 +120,7 @@ def show_flows(rows: list[dict[str, Any]], last: str, values: list[str]) -> None
 def show_links(rows: list[dict[str, Any]]) -> None:
     """Prints a table of links, with their prices where they have some."""
     from levelflow.cli.show import show_table
-    from levelflow.tables import percent, rate
+    from levelflow.report.tables import percent, rate
 
     cells = []
     for row in rows:

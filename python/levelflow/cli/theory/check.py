@@ -69,7 +69,7 @@ def _show(found: Prediction) -> None:
     import typer
 
     from levelflow.cli.show import show_table
-    from levelflow.tables import percent, rate
+    from levelflow.report.tables import percent, rate
 
     links = found.competition.links
     rows = [

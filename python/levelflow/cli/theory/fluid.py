@@ -106,7 +106,7 @@ def _packets(result: Result) -> Packets:
 
 
 def _window(resolved: dict[str, Any], duration: float) -> tuple[float, float]:
-    from levelflow.summary import steady_window
+    from levelflow.report.summary import steady_window
 
     changes = [time for flow in resolved["flows"] for time in (flow["start_s"], flow["stop_s"]) if time is not None]
     return steady_window(max((time for time in changes if time < duration), default=0.0), duration)
@@ -144,7 +144,7 @@ def _compare(
     flows: list[dict[str, Any]], links: list[dict[str, Any]], result: Result, window: tuple[float, float]
 ) -> None:
     """Adds what packets did in the window."""
-    from levelflow.summary import within
+    from levelflow.report.summary import within
 
     for rows, table, key, column in (
         (flows, result.flows, "flow", "delivered_bps"),
@@ -158,7 +158,7 @@ def _compare(
 
 def _show(answer: dict[str, Any]) -> None:
     from levelflow.cli.show import show_table
-    from levelflow.tables import percent, rate, size
+    from levelflow.report.tables import percent, rate, size
 
     start, end = answer["window_s"]
     beside = "packets_delivered_bps" in answer["flows"][0]

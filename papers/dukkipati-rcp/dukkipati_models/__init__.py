@@ -1,0 +1,1 @@
+"""Models that only figures of Dukkipati (2008) need."""

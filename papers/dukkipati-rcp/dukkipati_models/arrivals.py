@@ -1,0 +1,146 @@
+"""Transfers that come at random over one link: the setting of most figures of the RCP paper (001, section III)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+from levelflow.scenario import Scenario
+from levelflow.theory.queues.sharing import active_processor_sharing
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from levelflow.measure.series import Window
+    from levelflow.reproduce.figure import Figure
+    from levelflow.results import Result
+
+#: Data packet, bytes.
+PACKET = 1000
+#: Laws that the paper compares, by its names for them.
+LAWS = {"RCP": "rcp", "TCP": "reno", "XCP": "xcp"}
+#: Share of a run, from its start, whose flows are left out.
+WARM_UP = 0.2
+#: Names of the link and of the flow entry that every such scenario has.
+LINK, FLOWS = "A->B", "web"
+
+
+@dataclass(frozen=True)
+class OneLink:
+    """Arrivals over one drop-tail link whose buffer holds one bandwidth-delay product."""
+
+    #: bit/s.
+    capacity: float
+    #: Round-trip propagation delay, s, half of it in each direction of the link.
+    rtpd: float
+    #: Offered share of the capacity.
+    load: float
+    #: Mean flow size, packets.
+    mean: float
+    #: Tail index of Pareto sizes.
+    shape: float = 1.2
+
+    @property
+    def arrivals(self) -> float:
+        """Flows per second that offer the load."""
+        return self.load * self.capacity / (8 * PACKET * self.mean)
+
+    @property
+    def active(self) -> float:
+        """Mean number of active flows under processor sharing."""
+        active = active_processor_sharing(self.arrivals, self.rtpd, self.mean * PACKET, self.capacity, self.load)
+        return float(active)
+
+    def scenario(
+        self, duration: float, seed: int = 1, *, law: str = "rcp", sample: float = 0.1, **options: Any
+    ) -> Scenario:
+        """The scenario; by default Poisson arrivals of Pareto-sized flows.
+
+        Args:
+            duration: s.
+            seed: of every random stream.
+            law: of the flows and the routers.
+            sample: recorder period, s.
+            options: keys of the ``[[flow]]`` entry that differ, such as ``size`` and ``arrivals``.
+        """
+        keys = {
+            "size": {"pareto": {"mean": f"{self.mean * PACKET} B", "shape": self.shape}},
+            "arrivals": {"poisson": f"{self.arrivals} /s"},
+            "packet": f"{PACKET} B",
+        } | options
+        scenario = Scenario("transfers over one link", f"{duration} s", seed=seed, sample=f"{sample} s")
+        buffer = f"{round(self.capacity * self.rtpd / 8)} B"
+        scenario.link("A", "B", f"{self.capacity} b/s", f"{self.rtpd / 2} s", buffer=buffer, duplex=True)
+        scenario.flow(FLOWS, law, "A", "B", **keys)
+        return scenario.law("rcp", initial_rtt=f"{self.rtpd} s") if law == "rcp" else scenario
+
+
+@dataclass(frozen=True)
+class Setting:
+    """A run of the paper, long as printed and short for the quick tier."""
+
+    plan: OneLink
+    #: Durations, s.
+    printed: float
+    quick: float
+    #: Keys of the flow entry that differ from ``OneLink.scenario``.
+    options: Mapping[str, Any] = field(default_factory=dict)
+    #: Seeds that are run.
+    seeds: int = 1
+
+    def duration(self, figure: Figure) -> float:
+        """Duration in the tier of a figure, s."""
+        return self.printed if figure.full else self.quick
+
+    def window(self, figure: Figure) -> Window:
+        """The part of the run whose flows count."""
+        return settled(self.duration(figure))
+
+    def scenarios(self, figure: Figure, law: str = "rcp") -> list[Scenario]:
+        """One scenario per seed; the arrivals are the same for all laws."""
+        duration = self.duration(figure)
+        return [self.plan.scenario(duration, seed, law=law, **self.options) for seed in figure.seeds(self.seeds)]
+
+    def runs(self, figure: Figure, law: str = "rcp") -> list[Result]:
+        """One result per seed."""
+        return figure.runs(self.scenarios(figure, law))
+
+    def beside(self, figure: Figure) -> dict[str, list[Result]]:
+        """The results of each law that the paper compares, one per seed."""
+        scenarios = [scenario for law in LAWS.values() for scenario in self.scenarios(figure, law)]
+        results = iter(figure.runs(scenarios))
+        return {name: [next(results) for _ in range(self.seeds)] for name in LAWS}
+
+
+_SHORT = OneLink(2.4e9, 0.1, 0.8, 30)
+_BURSTY = OneLink(2.4e9, 0.5, 0.9, 30)
+
+#: The runs of figures 7 to 16; those with several points are named after the point.
+SETTINGS: dict[str, Setting] = {
+    "fig1": Setting(OneLink(2.4e9, 0.1, 0.9, 30, shape=1.4), 40, 40),
+    "fig7": Setting(OneLink(2.4e9, 0.1, 0.9, 25), 100, 10, seeds=3),
+    "fig8": Setting(OneLink(150e6, 1.6, 0.9, 25), 600, 200, seeds=3),
+    **{
+        f"fig10 mean {mean}": Setting(OneLink(2.4e9, 0.1, 0.8, mean), *durations)
+        for means, durations in (((30, 100, 300, 1000, 3000), (100, 30)), ((10_000, 30_000), (300, 30)))
+        for mean in means
+    },
+    "fig12": Setting(_SHORT, 60, 12, {"size": {"uniform": ["20 kB", "40 kB"]}}),
+    "fig13": Setting(_SHORT, 60, 12, {"size": {"exponential": "30 kB"}}),
+    "fig14": Setting(replace(_SHORT, shape=1.8), 60, 12),
+    "fig15": Setting(
+        _BURSTY,
+        60,
+        20,
+        {"arrivals": {"interval": {"pareto": {"mean": f"{1e9 / _BURSTY.arrivals:.3f} ns", "shape": 1.2}}}},
+    ),
+    **{
+        f"fig16 load {load}": Setting(OneLink(150e6, 0.1, load, 25), 300, 100, seeds=3)
+        for load in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
+    },
+}
+
+
+def settled(duration: float) -> Window:
+    """The part of a run whose flows count: all but the first fifth, s."""
+    return (WARM_UP * duration, duration)

@@ -1,0 +1,118 @@
+"""Tables I, II and III of Zhang 2008, chapter VII, which the text lacks: their rows, and what sizes the buffers.
+
+`python -m tools.buffer_tables` prints them; by the same runs the entries abs-table1-b100 to
+abs-table3 judge what the prose says of them.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from levelflow.buffers.candidates import BEST, OURS, SIZERS, Line, Targets, best_fixed, candidates, compare
+from levelflow.measure.bottleneck import LINK, identical_flows, single_bottleneck
+from zhang_models.linux import LINUX_2_6_16, marking
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
+
+    from levelflow.buffers.candidates import Runs
+    from levelflow.measure.utilisation import Use
+    from levelflow.scenario import Scenario
+
+#: Of tables II and III.
+TARGETS = Targets(0.98, 0.02)
+#: Of table III, and of table II in Mb/s.
+FLOWS, CAPACITY = 16, 10
+#: Seconds of runs with a fixed buffer, and of those with a sizer, which has to find its buffer first.
+SECONDS = (400, 1000)
+#: From so many flows on, round trips with the queue last up to 10 s, and so runs last longer.
+CROWD, CROWD_SECONDS = 256, (2000, 4000)
+#: Of table III, on slow links and from so many Mb/s on.
+SLOW_SECONDS, FAST, FAST_SECONDS = (200, 400), 64, (100, 300)
+
+#: Table I: 20 flows at 10 Mb/s whose REM aims at 50 packets, in buffers above and below.
+REM_FLOWS, REM_CAPACITY, REM_TARGET, REM_BUFFERS = 20, 10, 50, (100, 10)
+REM_SECONDS = 200.0
+REM_PACKET, REM_RTT = "1000 B", {"uniform": ["30 ms", "50 ms"]}
+#: The TCP variants of table I.
+REM_VARIANTS = tuple(name for name in LINUX_2_6_16 if name != "TCP-LP")
+
+
+class Row(NamedTuple):
+    """What a row of a table runs.
+
+    Attributes:
+        flows: NewReno, with round trips uniform from 30 to 30 + 2 `flows` ms.
+        capacity: Mb/s.
+        rules: seconds of runs with a fixed buffer.
+        sizers: seconds of runs with a sizer.
+    """
+
+    flows: int
+    capacity: int
+    rules: float
+    sizers: float
+
+
+def second() -> list[Row]:
+    """Rows of table II: buffers against the number of flows."""
+    counts = [2**i for i in range(1, 11)]
+    return [Row(n, CAPACITY, *(CROWD_SECONDS if n >= CROWD else SECONDS)) for n in counts]
+
+
+def third() -> list[Row]:
+    """Rows of table III: buffers against capacity."""
+    return [Row(FLOWS, c, *(FAST_SECONDS if c >= FAST else SLOW_SECONDS)) for c in (2**i for i in range(11))]
+
+
+def ways(gain: float | None = None) -> tuple[dict[str, object], dict[str, object]]:
+    """Rules and sizers by their names, as values of a link's `buffer`; `gain` is that of `abs_log`."""
+    bscl = {"loss": TARGETS.loss}
+    parts = {
+        "BSCL, use (eq 9)": {"bscl": {"part": "use", **bscl}},
+        "BSCL, loss (eq 10)": {"bscl": {"part": "loss", **bscl}},
+    }
+    common = candidates(TARGETS)
+    sizers = {name: common.pop(name) for name in SIZERS}
+    if gain is not None:
+        sizers[OURS]["abs_log"]["gain"] = gain
+    return common | parts, sizers
+
+
+def network(row: Row, seconds: float) -> Scenario:
+    """The traffic of a row."""
+    return identical_flows(single_bottleneck(row.capacity, "1 BDP", seconds), row.flows, (30, 30 + 2 * row.flows))
+
+
+def measure(
+    row: Row, runs: Runs, seeds: Sequence[int], names: Collection[str] = (), gain: float | None = None
+) -> dict[str, Line]:
+    """Every way to size the buffer of a row, or those of these names, by name; the best of fixed size is the last."""
+
+    def chosen(buffers: Mapping[str, object]) -> dict[str, object]:
+        return {name: buffer for name, buffer in buffers.items() if not names or name in names}
+
+    rules, sizers = ways(gain)
+    lines = compare(network(row, row.rules), LINK, TARGETS, chosen(rules), runs, seeds)
+    lines += compare(network(row, row.sizers), LINK, TARGETS, chosen(sizers), runs, seeds)
+    if not names or BEST in names:
+        lines.append(best_fixed(network(row, row.rules), LINK, TARGETS, runs, seeds))
+    return {item.name: item for item in lines}
+
+
+def meets(used: Use, targets: Targets = TARGETS) -> bool:
+    """Whether use is within a point and loss within a tenth of a target, neither falls short, and one of both binds.
+
+    >>> from levelflow.measure.utilisation import Use
+    >>> [meets(Use(u, p, 0, 0, 0)) for u, p in ((0.975, 0.004), (1.0, 0.021), (1.0, 0.01), (0.96, 0.02))]
+    [True, True, False, False]
+    """
+    return targets.fit(used) == "yes"
+
+
+def rem(buffer: int, variant: str, **words: Any) -> Scenario:
+    """A run of table I; `words` are keys of its flow that are to be otherwise, such as `law` and `packet`."""
+    network = single_bottleneck(REM_CAPACITY, f"{buffer} packets", REM_SECONDS, "20 ms")
+    network.set("link.1.queue", {"rem": {"target": f"{REM_TARGET} packets"}})
+    keys = {"law": marking(LINUX_2_6_16[variant]), "packet": REM_PACKET, "rtt": REM_RTT} | words
+    return network.flow("x", keys.pop("law"), "A", "B", count=REM_FLOWS, **keys)

@@ -1,0 +1,177 @@
+"""What `levelflow buffers` says: a table, what to type next, and the same as plain data."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from levelflow.buffers.candidates import BEST, SIZERS, USUAL, Line, Targets
+from levelflow.buffers.choice import WRITTEN, Row, chosen, order, packets_of
+from levelflow.measure.utilisation import Use
+from levelflow.report.tables import percent, rate, time
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from levelflow.buffers.choice import Question
+
+#: What a user of the command for a rule or a fixed size has to know.
+REPLACES = (
+    "That replaces the root queue of DEVICE, and with it a shaper such as tbf or htb; where one shapes the line, give "
+    "its leaf (parent CLASS, not root) a pfifo, or let levelflow-net abs --qdisc CLASS size it."
+)
+#: Names of what was measured, for programs, where they differ from those of `Use`.
+KEYS = {"buffer": "packets", "queue": "queue_packets", "wait": "wait_s"}
+
+
+def snippet(row: Row) -> str:
+    """The line of a scenario that gives a link this buffer.
+
+    >>> snippet(Row("BSCL", {"bscl": {"loss": 0.02}}, None))
+    'buffer = { bscl = { loss = 0.02 } }'
+    """
+    return f"buffer = {_toml(row.buffer)}"
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, dict):
+        inside = ", ".join(f"{key} = {_toml(item)}" for key, item in value.items())
+        return f"{{ {inside} }}" if inside else "{}"
+    return f"{value:.9g}" if isinstance(value, float) else json.dumps(value)
+
+
+def command(row: Row, targets: Targets) -> str:
+    """The command that does this at a live interface, DEVICE.
+
+    >>> command(Row("abs_log", {"abs_log": {"rtt": "40 ms"}}, None), Targets(0.95))
+    'levelflow-net abs --dev DEVICE --utilisation 0.95 --every "200 ms" --set "rtt=40 ms" --max "10000 packets"'
+    """
+    if row.name not in SIZERS:
+        # The packet in service counts here; at a device that sends as fast as its line it has left the queue.
+        return f"tc qdisc replace dev DEVICE root pfifo limit {max(round(packets_of(row)) - 1, 1)}"
+    ((sizer, words),) = row.buffer.items()
+    options = [f"--utilisation {targets.utilisation:g}"] if targets.utilisation else []
+    options += [f"--loss {targets.loss:g}"] if targets.loss and sizer != "adt" else []
+    options += [f'--delay "{1e3 * targets.delay:g} ms"'] if targets.delay and sizer == "abs_log" else []
+    options += ['--every "200 ms"'] + ([] if sizer == "abs_log" else [f"--sizer {sizer}"])
+    options += [f'--set "rtt={words["rtt"]}"'] if "rtt" in words else []
+    # Left alone, it stops at what the line sends in a second, which may be less than what was tried.
+    options += [f'--max "{words.get("largest", f"{USUAL} packets")}"']
+    return " ".join(["levelflow-net abs --dev DEVICE", *options])
+
+
+def advice(asked: Question, rows: Sequence[Row]) -> list[str]:
+    """What to type next: a line of a scenario, and a command for a live interface."""
+    choice = chosen(rows, asked.targets)
+    untold = not {"flows", "rtt"} <= set(asked.known) and any(row.why.startswith(("flows", "rtt")) for row in rows)
+    hint = ["Rules hear of traffic that the scenario does not tell by --flows and --rtt.", ""] if untold else []
+    return hint + _next(asked, rows, choice)
+
+
+def _next(asked: Question, rows: Sequence[Row], choice: Row | None) -> list[str]:
+    if choice is None:
+        return [_nothing(asked, {row.name: asked.targets.excess(row.line.used) for row in rows if row.line})]
+    best = next(row for row in rows if row.name == BEST)
+    times = packets_of(choice) / packets_of(best)
+    of_best = f", {times:.2f} times the best of fixed size" if choice is not best else ""
+    lines = [
+        f"Chosen: {choice.name}, {packets_of(choice):.0f} packets{of_best}.",
+        f"In a scenario:        {snippet(choice)}",
+        f"On a live interface:  {command(choice, asked.targets)}",
+    ]
+    return lines if choice.name in SIZERS else [*lines, REPLACES]
+
+
+def _nothing(asked: Question, excess: dict[str, float]) -> str:
+    """Why nothing is chosen, by what there is in each row in parts of what is allowed."""
+    if excess[WRITTEN] <= 1:
+        largest = f"{asked.largest} packets"
+        return f"Only the buffer {WRITTEN} meets the targets; --largest may be raised: nothing up to {largest} does."
+    least = min(excess, key=lambda name: excess[name])
+    times = math.ceil(100 * excess[least]) / 100  # never rounded to 1, which would be enough
+    name = f"the buffer {WRITTEN}" if least == WRITTEN else least
+    return f"Nothing meets the targets; {name} comes closest, with {times:g} times what is allowed."
+
+
+def table(asked: Question, rows: Sequence[Row]) -> tuple[str, list[str], list[list[str]]]:
+    """Title, head and rows for people."""
+    targets, count = asked.targets, len(asked.seeds)
+    wanted = [f"use of {percent(targets.utilisation)}"] if targets.utilisation else []
+    wanted += [f"loss of {percent(targets.loss)}"] if targets.loss else []
+    wanted += [f"wait of {time(targets.delay)}"] if targets.delay else []
+    seeds = f"{asked.seeds[0]} to {asked.seeds[-1]}"
+    how = f"Student's t over {count} runs, seeds {seeds}" if count > 1 else "batch means within one run"
+    begin, end = asked.window
+    title = f"{asked.link}, {rate(asked.capacity)}: {', '.join(wanted)}"
+    title += f"\n{begin:.4g} to {end:.4g} s of each run; ±: 95 % intervals, {how}"
+    best = next((packets_of(row) for row in rows if row.name == BEST), math.nan)
+    head = ["buffer by", "packets", "of best", "use, %", "loss, %", "wait, ms", "targets"]
+    return title, head, [_cells(row, targets, best) for row in order(rows)]
+
+
+def _cells(row: Row, targets: Targets, best: float) -> list[str]:
+    if row.line is None:
+        return [row.name, "-", "-", "-", "-", "-", row.why]
+    used, half = row.line.used, row.line.half
+    fits = _interval(used.buffer, half.buffer, 0) if half.buffer > 0 else f"{used.buffer:.0f}"
+    return [
+        row.name,
+        str(row.buffer) if math.isnan(used.buffer) else fits,
+        "-" if math.isnan(used.buffer / best) else f"{used.buffer / best:.2f}",
+        _interval(100 * used.utilisation, 100 * half.utilisation, 1),
+        _interval(100 * used.loss, 100 * half.loss, 2),
+        _interval(1e3 * used.wait, 1e3 * half.wait, 1),
+        _verdict(row.line, targets),
+    ]
+
+
+def _interval(mean: float, half: float, digits: int) -> str:
+    return f"{mean:.{digits}f} ± {half:.{digits}f}"
+
+
+def _verdict(line: Line, targets: Targets) -> str:
+    """Which targets are missed; with a question mark where the other end of the intervals says otherwise."""
+    missed, used, half = targets.missed(line.used), line.used, line.half
+    ends = (
+        targets.missed(
+            used._replace(
+                utilisation=used.utilisation + sign * half.utilisation,
+                loss=used.loss - sign * half.loss,
+                wait=used.wait - sign * half.wait,
+            )
+        )
+        for sign in (-1, 1)
+    )
+    words = f"misses {' and '.join(missed)}" if missed else "met"
+    return words if all(end == missed for end in ends) else f"{words}?"
+
+
+def data(asked: Question, rows: Sequence[Row], *, complete: bool) -> dict[str, Any]:
+    """What the table says as plain data, for programs; times in seconds, rates in bit/s, shares of 1."""
+    choice = chosen(rows, asked.targets) if complete else None
+    return {
+        "scenario": asked.scenario.resolve()["name"],
+        "link": asked.link,
+        "capacity_bps": asked.capacity,
+        "targets": asked.targets._asdict(),
+        "seeds": list(asked.seeds),
+        "window_s": list(asked.window),
+        "complete": complete,
+        "rows": [_plain(row, asked.targets) for row in order(rows)],
+        "chosen": choice and {"name": choice.name, "scenario": snippet(choice), "live": command(choice, asked.targets)},
+    }
+
+
+def _plain(row: Row, targets: Targets) -> dict[str, Any]:
+    plain: dict[str, Any] = {"name": row.name, "buffer": row.buffer}
+    if row.line is None:
+        return plain | {"why": row.why}
+    names = [KEYS.get(key, key) for key in Use._fields]
+    means = {key: _finite(value) for key, value in zip(names, row.line.used, strict=True)}
+    halves = {f"{key}_half": _finite(value) for key, value in zip(names, row.line.half, strict=True)}
+    return plain | means | halves | {"miss": row.line.miss, "missed": targets.missed(row.line.used)}
+
+
+def _finite(value: float) -> float | None:
+    return value if math.isfinite(value) else None

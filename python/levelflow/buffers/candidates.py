@@ -1,0 +1,264 @@
+"""Buffers beside each other on the same traffic: rules, sizers, and the best of fixed size."""
+
+from __future__ import annotations
+
+import copy
+import functools
+import math
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from levelflow import library
+from levelflow.measure.utilisation import Use, batches, half_width, use
+from levelflow.scenario import ScenarioError, nearest
+from levelflow.theory.queues import buffers
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from levelflow.measure.series import Window
+    from levelflow.results import Result
+    from levelflow.scenario import Scenario
+
+    Runs = Callable[[Sequence[Scenario]], Sequence[Result]]
+
+#: Largest buffer that sizers and the search may come to, packets, as 1024 flows need more than 10 000.
+LARGEST = 20_000
+#: The search ends when the smallest buffer that meets the targets is known to this part.
+PRECISION = 0.05
+#: Runs that it takes, about, with each seed: for progress.
+SEARCH = 12
+#: Names of what is compared: rules, sizers, and what a search finds.
+BDP, STANFORD, AVRACHENKOV, ENACHESCU = "C R", "Stanford, 2 C R/sqrt(N)", "Avrachenkov", "Enachescu"
+BSCL, EUN_WANG = "BSCL", "Eun and Wang, least"
+ADT, PRINTED, OURS, BEST = "ADT", "ABS as printed", "abs_log", "best fixed"
+SIZERS = (ADT, PRINTED, OURS)
+#: By how much a target may be missed: of use, and of loss and wait in parts of them.
+POINT, TENTH = 0.01, 0.1
+#: Largest buffer of sizers that are not told otherwise, and their first one unless the largest is smaller, packets.
+USUAL, FIRST = (int(library.number(library.of_sizer(OURS, name), "default")) for name in ("largest", "initial"))
+
+
+class Targets(NamedTuple):
+    """What a buffer is for; 0 for no such target.
+
+    Attributes:
+        utilisation: share of the line that is to be used, at least.
+        loss: share of the bytes that arrive that may be dropped.
+        delay: longest mean wait in the queue, s.
+    """
+
+    utilisation: float = 0.0
+    loss: float = 0.0
+    delay: float = 0.0
+
+    def parts(self, used: Use, *, point: float = 0.0, tenth: float = 0.0) -> dict[str, float]:
+        """By target, what there is of what is to be little, in parts of what is allowed: idle, lost, waited.
+
+        What is allowed is a `point` of use more, and this part of a loss or wait.
+        """
+        idle = {"use": (1 - used.utilisation) / (1 - self.utilisation + point)} if self.utilisation else {}
+        lost = {"loss": used.loss / (self.loss * (1 + tenth))} if self.loss else {}
+        return idle | lost | ({"wait": used.wait / (self.delay * (1 + tenth))} if self.delay else {})
+
+    def miss(self, used: Use) -> float:
+        """How far a buffer is from meeting all of them: the largest of these parts, above 1."""
+        return max([1.0, *self.parts(used).values()]) - 1.0
+
+    def missed(self, used: Use) -> list[str]:
+        """Targets that are missed by more than a point of use or a tenth of a loss or wait.
+
+        >>> Targets(0.98, 0.02, 0.1).missed(Use(0.975, 0.0225, 0, 0, 0.105))
+        ['loss']
+        """
+        return [name for name, part in self.parts(used, point=POINT, tenth=TENTH).items() if part > 1]
+
+    def fit(self, used: Use) -> str:
+        """Whether it meets the targets and is no larger than it must be: `no`, `yes` or `too large`.
+
+        It is too large if neither use nor loss is as close to its target from the other side: a smaller one would do.
+
+        >>> [Targets(0.98, 0.02).fit(Use(u, p, 0, 0, 0)) for u, p in ((0.96, 0.02), (0.975, 0.004), (1.0, 0.01))]
+        ['no', 'yes', 'too large']
+        """
+        if self.missed(used):
+            return "no"
+        idle, lost = used.utilisation - self.utilisation, used.loss - self.loss * (1 - TENTH)
+        return "yes" if (self.utilisation and idle <= POINT) or (self.loss and lost >= 0) else "too large"
+
+    def excess(self, used: Use) -> float:
+        """The largest part of what is allowed, as `missed` judges it: above 1 if a target is missed."""
+        return max(self.parts(used, point=POINT, tenth=TENTH).values(), default=0.0)
+
+
+class Line(NamedTuple):
+    """What one way to size a buffer came to, over the second half of runs that differ in their seed alone.
+
+    Attributes:
+        name: of the rule or sizer.
+        used: means over the runs.
+        half: of their 95 % intervals: by Student's distribution over the runs; of a single run, by batch means.
+        miss: how far the means are from the targets.
+        each: every run, in the order of the seeds.
+    """
+
+    name: str
+    used: Use
+    half: Use
+    miss: float
+    each: tuple[Use, ...]
+
+
+def candidates(
+    targets: Targets, largest: int = LARGEST, known: Mapping[str, object] | None = None, rtt: str | None = None
+) -> dict[str, Any]:
+    """Every rule and sizer, as values of a link's `buffer`.
+
+    A scenario refuses those that need a target which is not given, or flows that it does not tell.
+
+    Args:
+        targets: of sizers, and of BSCL.
+        largest: packets that sizers may come to.
+        known: `flows` and `rtt` for rules, in place of what the scenario tells.
+        rtt: round trip for `abs_log`, such as "50 ms"; its default if none.
+    """
+    facts = dict(known or {})
+    rules: dict[str, object] = {
+        BDP: {"thumb": facts},
+        STANFORD: {"stanford": facts},
+        AVRACHENKOV: {"avrachenkov": facts},
+        ENACHESCU: f"{buffers.ENACHESCU[1]:.0f} packets",
+        BSCL: {"bscl": {"loss": targets.loss, **facts}},
+        EUN_WANG: {"eun_wang": facts},
+    }
+    bounds = {} if largest == USUAL else {"largest": f"{largest} packets"}
+    bounds |= {} if largest >= FIRST else {"initial": f"{largest} packets"}
+    words = {"utilisation": targets.utilisation, "loss": targets.loss, **bounds}
+    more = ({"delay": f"{1e3 * targets.delay:.9g} ms"} if targets.delay else {}) | ({"rtt": rtt} if rtt else {})
+    adt = {"utilisation": targets.utilisation, **bounds}
+    return rules | {ADT: {"adt": adt}, PRINTED: {"abs": words}, OURS: {"abs_log": words | more}}
+
+
+def with_buffer(scenario: Scenario, link: str, buffer: object, seed: int | None = None) -> Scenario:
+    """A copy of a scenario in which a link has another buffer, and draws another seed if one is given.
+
+    Of a duplex link the other direction keeps the buffer that it has.
+
+    Raises:
+        ScenarioError: if there is no such link.
+    """
+    other = copy.deepcopy(scenario)
+    entry, forward = _entry(other, link)
+    if entry.get("duplex"):
+        back = entry["reverse"] = entry.get("reverse") or {}
+        back["buffer"] = back.get("buffer") or entry.get("buffer", "unlimited")
+    (entry if forward else entry["reverse"])["buffer"] = buffer
+    return other if seed is None else other.set("seed", seed)
+
+
+def buffer_of(scenario: Scenario, link: str) -> Any:
+    """The buffer of a link as the scenario says it.
+
+    Raises:
+        ScenarioError: if there is no such link.
+    """
+    entry, forward = _entry(scenario, link)
+    both = entry.get("buffer", "unlimited")
+    return both if forward else (entry.get("reverse") or {}).get("buffer") or both
+
+
+def _entry(scenario: Scenario, link: str) -> tuple[dict[str, Any], bool]:
+    """The entry of a link as written, and whether the link is its forward direction."""
+    names = {}
+    for entry in scenario.raw.get("link", []):
+        start, end = entry["from"], entry["to"]
+        names[entry.get("name") or f"{start}->{end}"] = entry, True
+        if entry.get("duplex"):
+            names[(entry.get("reverse") or {}).get("name") or f"{end}->{start}"] = entry, False
+    if link not in names:
+        raise ScenarioError(f"no link {link!r}; {nearest(link, list(names))}")
+    return names[link]
+
+
+def compare(
+    scenario: Scenario,
+    link: str,
+    targets: Targets,
+    buffers: Mapping[str, object],
+    runs: Runs,
+    seeds: Sequence[int | None] = (None,),
+) -> list[Line]:
+    """Runs a scenario with each buffer and each seed, its own if none are given; `runs` simulates several scenarios."""
+    results = runs([with_buffer(scenario, link, buffer, seed) for buffer in buffers.values() for seed in seeds])
+    count = len(seeds)
+    return [line(name, results[i * count : (i + 1) * count], link, targets) for i, name in enumerate(buffers)]
+
+
+def line(name: str, results: Sequence[Result], link: str, targets: Targets) -> Line:
+    """The means over the second halves of runs of the same traffic."""
+    each = tuple(_used(result, link) for result in results)
+    parts = each if len(results) > 1 else _used_in_parts(results[0], link)
+    used = Use(*(sum(column) / len(each) for column in zip(*each, strict=True)))
+    half = Use(*(half_width(column) for column in zip(*parts, strict=True)))
+    return Line(name, used, half, targets.miss(used), each)
+
+
+def _second_half(result: Result, link: str) -> tuple[float, Window]:
+    """Capacity of a link, bit/s, and the second half of a run."""
+    link_of = next(item for item in result.scenario["links"] if item["name"] == link)
+    end = float(result.scenario["duration_s"])
+    return float(link_of["capacity_bps"]), (end / 2, end)
+
+
+def _used(result: Result, link: str) -> Use:
+    return use(result.links, link, *_second_half(result, link))
+
+
+def _used_in_parts(result: Result, link: str) -> list[Use]:
+    return batches(result.links, link, *_second_half(result, link))
+
+
+def best_fixed(
+    scenario: Scenario,
+    link: str,
+    targets: Targets,
+    runs: Runs,
+    seeds: Sequence[int | None] = (None,),
+    largest: int = LARGEST,
+) -> Line:
+    """The smallest buffer of fixed size that meets the targets, to 5 %; where none does, the one that misses least.
+
+    Where use or loss ask for more than a target of delay allows, the largest that it allows; one packet for a target of
+    delay alone.
+
+    With several seeds, their mean is to meet them. Use grows and loss falls with the buffer, as long as it is not so
+    large that a run is over before it is full: the search comes from below, then halves between what is too small and
+    what is enough.
+    """
+
+    @functools.cache
+    def of(size: int) -> Line:
+        return compare(scenario, link, targets, {BEST: f"{size} packets"}, runs, seeds)[0]
+
+    lines = _smallest(of, lambda item: targets._replace(delay=0.0).miss(item.used) == 0, largest)
+    enough = [item for item in lines if item.miss == 0]
+    if enough:
+        return min(enough, key=lambda item: item.used.buffer)
+    if targets.delay and lines[0].used.wait <= targets.delay:
+        short = _smallest(of, lambda item: item.used.wait > targets.delay, largest)
+        return max((item for item in short if item.used.wait <= targets.delay), key=lambda item: item.used.buffer)
+    return min(lines, key=lambda item: item.miss)
+
+
+def _smallest(of: Callable[[int], Line], enough: Callable[[Line], bool], largest: int) -> list[Line]:
+    """Lines of the sizes that a search for the smallest that is enough looks at; the first is of one packet."""
+    lines, low, high = [of(1)], 1, min(4, largest)
+    while not enough(lines[-1]) and low < largest:
+        lines.append(of(high))
+        low, high = (low, high) if enough(lines[-1]) else (high, min(4 * high, largest))
+    if len(lines) == 1 or not enough(lines[-1]):
+        return lines
+    while high / low > 1 + PRECISION and high - low > 1:
+        middle = max(round(math.sqrt(low * high)), low + 1)
+        lines.append(of(middle))
+        low, high = (low, middle) if enough(lines[-1]) else (middle, high)
+    return lines

@@ -1,0 +1,166 @@
+"""Metrics of flow completion times (``completions`` table) against processor sharing.
+
+Times in s, capacities in bit/s, sizes in bytes; a size class is ``(low, high)`` in bytes, low included, high excluded.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import polars as pl
+
+from levelflow.measure import series
+from levelflow.measure.series import ALL, Array, Window
+from levelflow.theory.queues.sharing import fct_processor_sharing
+
+SizeClass = tuple[float, float]
+ANY_SIZE: SizeClass = (0, math.inf)
+#: Bins per decade of flow size where a metric is taken per bin.
+BINS_PER_DECADE = 5
+#: A bin with fewer flows says nothing about a spread.
+FEWEST_IN_BIN = 10
+#: The same for a mean (001, fig 7).
+FEWEST_IN_MEAN = 20
+
+
+def select(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> pl.DataFrame:
+    """Completions of a size class whose flows started in a window.
+
+    Raises:
+        ValueError: when there is none.
+    """
+    rows = completions.filter(
+        pl.col("bytes") >= sizes[0],
+        pl.col("bytes") < sizes[1],
+        pl.col("start_s") > window[0],
+        pl.col("start_s") <= window[1],
+    )
+    if rows.is_empty():
+        raise ValueError(f"no flow of {sizes[0]:g} to {sizes[1]:g} bytes was completed")
+    return rows
+
+
+def afct(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> float:
+    """Mean completion time of a size class, s."""
+    return series.mean(select(completions, sizes, window)["fct_s"].to_numpy())
+
+
+def afct_ratio_to_ps(
+    completions: pl.DataFrame, capacity: float, load: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
+) -> float:
+    """Mean completion time of a size class over its mean under processor sharing, same flows."""
+    rows = select(completions, sizes, window)
+    return series.mean(rows["fct_s"].to_numpy()) / series.mean(_processor_sharing(rows, capacity, load))
+
+
+def afct_ratio_to_bound(
+    completions: pl.DataFrame, capacity: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
+) -> float:
+    """Mean completion time of a size class over the mean of 1.5 RTPD + L/C, same flows."""
+    return afct_ratio_to_ps(completions, capacity, 0.0, sizes, window)
+
+
+def afct_ratio(a: pl.DataFrame, b: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> float:
+    """Mean completion time in ``a`` over that in ``b``, over the arrivals that both completed."""
+    keys = ["start_s", "bytes"]
+    both = select(a, sizes, window).join(b, on=keys, suffix="_b")
+    if both.is_empty():
+        raise ValueError("the two runs share no arrival that both completed")
+    return series.mean(both["fct_s"].to_numpy()) / series.mean(both["fct_s_b"].to_numpy())
+
+
+def fct_max_ratio_to_ps(
+    completions: pl.DataFrame, capacity: float, load: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
+) -> float:
+    """Largest ratio of a completion time to the processor-sharing value of its size."""
+    rows = select(completions, sizes, window)
+    return float((rows["fct_s"].to_numpy() / _processor_sharing(rows, capacity, load)).max())
+
+
+def by_size(
+    completions: pl.DataFrame, capacity: float, load: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
+) -> pl.DataFrame:
+    """Completion times per logarithmic bin of flow size, smallest sizes first.
+
+    The bins of the tail are pooled until they hold ``FEWEST_IN_MEAN`` flows; other bins with fewer are left out.
+    Columns: ``bytes`` and ``fct_s`` (means), ``fct_max_s``, ``ps_s`` (mean under processor sharing, same flows),
+    ``flows`` and ``ratio`` (``fct_s`` / ``ps_s``).
+
+    Raises:
+        ValueError: when no bin holds enough flows.
+    """
+    rows = select(completions, sizes, window)
+    bins = np.floor(BINS_PER_DECADE * np.log10(rows["bytes"].to_numpy()))
+    largest = np.sort(bins)[-min(FEWEST_IN_MEAN, bins.size)]
+    table = (
+        rows.with_columns(
+            pl.Series("bin", np.minimum(bins, largest)), pl.Series("ps_s", _processor_sharing(rows, capacity, load))
+        )
+        .group_by("bin")
+        .agg(pl.mean("bytes", "fct_s", "ps_s"), pl.max("fct_s").alias("fct_max_s"), pl.len().alias("flows"))
+        .filter(pl.col("flows") >= FEWEST_IN_MEAN)
+        .with_columns((pl.col("fct_s") / pl.col("ps_s")).alias("ratio"))
+        .sort("bin")
+    )
+    if table.is_empty():
+        raise ValueError(f"no size bin holds {FEWEST_IN_MEAN} flows")
+    return table
+
+
+def worst_ratio_to_ps(
+    completions: pl.DataFrame, capacity: float, load: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
+) -> float:
+    """Largest ratio over size bins of the mean completion time to its mean under processor sharing."""
+    return float(by_size(completions, capacity, load, sizes, window)["ratio"].to_numpy().max())
+
+
+def fct_max_over_mean(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> float:
+    """Largest over mean completion time in a size bin, median over bins."""
+    return _over_bins(select(completions, sizes, window), pl.col("fct_s").max() / pl.col("fct_s").mean())
+
+
+def fct_cv(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> float:
+    """Standard deviation over mean of the completion times in a size bin, median over bins."""
+    return _over_bins(select(completions, sizes, window), pl.col("fct_s").std() / pl.col("fct_s").mean())
+
+
+def active_series(flows: pl.DataFrame, names: list[str] | None = None, window: Window = ALL) -> tuple[Array, Array]:
+    """Times and number of started and unfinished flows of the named entries, or of all; handshake included."""
+    rows = flows.filter(pl.col("t") > window[0], pl.col("t") <= window[1])
+    if names is not None:
+        rows = rows.filter(pl.col("flow").cast(pl.String).is_in(names))
+    total = rows.group_by("t").agg(pl.col("active").cast(pl.Float64).sum()).sort("t")
+    return total["t"].to_numpy(), total["active"].to_numpy()
+
+
+def active_mean(flows: pl.DataFrame, names: list[str] | None = None, window: Window = ALL) -> float:
+    """Time mean of active flows in a window."""
+    return series.mean(active_series(flows, names, window)[1])
+
+
+def active_trend(flows: pl.DataFrame, names: list[str] | None = None, window: Window = ALL) -> float:
+    """Least-squares slope of active flows over the last half of a window divided by their mean there, 1/s."""
+    return series.trend(*active_series(flows, names, window))
+
+
+def transferring(completions: pl.DataFrame, t: Array) -> Array:
+    """Flows at the times ``t`` that have data to send or in flight: from the end of the handshake to completion."""
+    begins = np.sort((completions["start_s"] + completions["rtt_s"]).to_numpy())
+    ends = np.sort((completions["start_s"] + completions["fct_s"]).to_numpy())
+    return (np.searchsorted(begins, t, "right") - np.searchsorted(ends, t, "right")).astype(np.float64)
+
+
+def _processor_sharing(rows: pl.DataFrame, capacity: float, load: float) -> Array:
+    return np.asarray(fct_processor_sharing(rows["rtt_s"].to_numpy(), rows["bytes"].to_numpy(), capacity, load))
+
+
+def _over_bins(rows: pl.DataFrame, metric: pl.Expr) -> float:
+    bins = (
+        rows.group_by((pl.col("bytes").log10() * BINS_PER_DECADE).floor().alias("bin"))
+        .agg(metric.alias("metric"), pl.len().alias("flows"))
+        .filter(pl.col("flows") >= FEWEST_IN_BIN)
+    )
+    if bins.is_empty():
+        raise ValueError(f"no size bin holds {FEWEST_IN_BIN} flows")
+    return float(np.median(bins["metric"].to_numpy()))

@@ -1,0 +1,1 @@
+"""What a run came to, for people: summary, tables, pictures, pages."""

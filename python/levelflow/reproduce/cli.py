@@ -1,0 +1,166 @@
+"""The command ``levelflow reproduce``."""
+
+from __future__ import annotations
+
+import json as json_format
+from collections import Counter
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from levelflow import _core, dataplane
+from levelflow.report.files import part, replace
+from levelflow.reproduce import model, report, runner
+from levelflow.reproduce import testbed as testbed_runs
+from levelflow.reproduce.model import ClaimError
+from levelflow.running import BAD_INPUT, INTERRUPTED
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from levelflow.reproduce.runner import FigureOutcome, Outcome
+    from levelflow.reproduce.verdict import Verdict
+
+
+def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
+    ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims or figures; all if none.")] = None,
+    paper: Annotated[str | None, typer.Option(help="Only the figures of this paper.")] = None,
+    all_: Annotated[bool, typer.Option("--all", help="Every figure; the default.")] = False,
+    full: Annotated[bool, typer.Option(help="Run the printed durations rather than the quick tier.")] = False,
+    json: Annotated[Path | None, typer.Option(help="Also write the verdicts to this file.")] = None,
+    out: Annotated[Path, typer.Option(help="Directory of the report.")] = Path("results/claims"),
+    workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side; one per processor.")] = None,
+    testbed: Annotated[
+        bool, typer.Option(help="Run on a real network inside this machine, beside the simulator; needs root.")
+    ] = False,
+) -> None:
+    """Measures what the papers claim and says what was reproduced."""
+    try:
+        if all_ and (ids or paper):
+            raise ClaimError("--all cannot be combined with ids or --paper")
+        if testbed and (full or workers):
+            raise ClaimError("--testbed runs one figure at a time, as it is; leave out --full and --workers")
+        claims = model.select(model.discover(papers_folder()), ids or [], paper)
+        if testbed:
+            claims = testbed_runs.chosen(claims, named=bool(ids))
+            program = dataplane.usable()
+        for target in (json, out / "report.html"):
+            _writable(target)
+    except (ClaimError, dataplane.DataPlaneError) as error:
+        typer.echo(f"levelflow: {error}", err=True)
+        raise typer.Exit(BAD_INPUT) from None
+    if testbed:
+        measured = testbed_runs.measure_all(claims, program)
+    else:
+        measured = runner.measure_all(claims, full=full, workers=workers)
+    figures, interrupted = _measure(measured, len(claims), json)
+    page = out / "report.html"
+    report.write(page, figures, _core.build())
+    if testbed:
+        _print_beside(figures)
+    _print(figures, page)
+    if interrupted:
+        typer.echo(f"levelflow: interrupted; {len(figures)} of {len(claims)} figures were measured", err=True)
+        raise typer.Exit(INTERRUPTED)
+    failed = any(o.verdict in ("not reproduced", "error") for figure in figures for o in figure.outcomes)
+    raise typer.Exit(1 if failed else 0)
+
+
+def papers_folder() -> Path:
+    """The folder ``papers/`` of the checkout that this package is part of, or of the working directory.
+
+    Raises:
+        ClaimError: when there is none.
+    """
+    for root in (Path(__file__).resolve().parents[3], Path.cwd()):
+        if (root / "papers").is_dir():
+            return root / "papers"
+    raise ClaimError("no folder papers/ here; run this in a checkout of Levelflow")
+
+
+def _writable(target: Path | None) -> None:
+    """Makes sure, by a file beside it, that ``target`` can be written; its folder need not exist yet."""
+    if target is None:
+        return
+    try:
+        if target.exists() and not target.is_file():
+            raise ClaimError(f"{target}: cannot be written: not a file")
+        folder = next(parent for parent in target.absolute().parents if parent.exists())
+        probe = part(folder / target.name)
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise ClaimError(f"{target}: cannot be written: {error.strerror}") from None
+
+
+def _save(json: Path | None, figures: list[FigureOutcome]) -> None:
+    if json is not None:
+        replace(json, json_format.dumps(runner.scorecard(figures), indent=1, allow_nan=False) + "\n")
+
+
+def _measure(measured: Iterator[FigureOutcome], count: int, json: Path | None) -> tuple[list[FigureOutcome], bool]:
+    """Measures the figures, saving the verdicts after each; the second value says whether it was interrupted."""
+    figures: list[FigureOutcome] = []
+    _save(json, figures)
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("figures", total=count)
+        try:
+            for figure in measured:
+                figures.append(figure)
+                _save(json, figures)
+                progress.update(task, advance=1, description=figure.claim.name)
+        except KeyboardInterrupt:
+            return figures, True
+    return figures, False
+
+
+def _print(figures: list[FigureOutcome], page: Path) -> None:
+    console = Console()
+    by_paper: dict[str, Counter[Verdict]] = {}
+    for figure in sorted(figures, key=lambda figure: figure.claim.name):
+        by_paper.setdefault(figure.claim.paper, Counter()).update(o.verdict for o in figure.outcomes)
+        for outcome in figure.outcomes:
+            if outcome.verdict in ("not reproduced", "error"):
+                console.print(_line(outcome), markup=False, highlight=False, soft_wrap=True)
+    table = Table(box=None)
+    table.add_column("paper")
+    for verdict in report.VERDICTS:
+        table.add_column(verdict, justify="right")
+    for paper, count in by_paper.items():
+        table.add_row(paper, *(str(count[verdict]) for verdict in report.VERDICTS))
+    console.print(table)
+    console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
+
+
+def _print_beside(figures: list[FigureOutcome]) -> None:
+    """Each check as a network and the simulator at the same scale have it, in the units of the paper."""
+    table = Table(box=None)
+    for head in ("check", "expected", "network", "", "simulator", ""):
+        table.add_column(head, overflow="fold")
+    for figure in figures:
+        for outcome in figure.outcomes:
+            row = [f"{outcome.entry.id}[{outcome.index}] {outcome.check.metric}", report.expected(outcome.check)]
+            for side in (outcome, outcome.beside):
+                row += [report.shown(side.measured), side.verdict] if side else ["", ""]
+            table.add_row(*row)
+    Console().print(table, markup=False, highlight=False)
+
+
+def _line(outcome: Outcome) -> str:
+    check = outcome.check
+    at = f" ({check.at})" if check.at else ""
+    measured = "" if outcome.measured is None else f", measured {outcome.measured}"
+    line = f"{outcome.verdict}: {outcome.entry.id}[{outcome.index}] {check.metric}{at}"
+    return f"{line} {report.expected(check)}{measured}" + (f"; {outcome.note}" if outcome.note else "")

@@ -1,0 +1,145 @@
+"""What the ``measure.py`` of a figure works with: its scenario, and runs, shared where they are equal."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import threading
+from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import TYPE_CHECKING, Any
+
+import tomli_w
+
+from levelflow.reproduce.model import SCENARIO_FILE, Claim
+from levelflow.scenario import Scenario
+
+if TYPE_CHECKING:
+    from levelflow.results import Result
+
+Overrides = Mapping[str, Any] | Callable[[Scenario], object]
+
+#: Results kept for other figures that run the same scenario, bytes; the oldest go first.
+KEEP_BYTES = 2 << 30
+
+
+class CancelledError(Exception):
+    """The session was interrupted while this figure was being measured."""
+
+
+class Runs:
+    """Runs scenarios, at most ``workers`` at a time, and each scenario once."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._slots = threading.Semaphore(workers)
+        self._lock = threading.Lock()
+        self._results: dict[str, Future[Result]] = {}
+        self._stop = threading.Event()
+
+    def stop(self) -> None:
+        """Ends the runs under way and refuses further ones."""
+        self._stop.set()
+
+    def get(self, scenario: Scenario) -> Result:
+        """The result of a scenario, from an equal one that ran or is running if there is one."""
+        key = scenario_key(scenario)
+        with self._lock:
+            future = self._results.get(key)
+            owner = future is None
+            if future is None:
+                future = self._results[key] = Future()
+        if owner:
+            try:
+                future.set_result(self._run(scenario))
+            except BaseException as error:
+                future.set_exception(error)
+            self._forget_old()
+        return future.result()
+
+    def _run(self, scenario: Scenario) -> Result:
+        with self._slots:
+            self._check()
+            return self._simulate(scenario)
+
+    def _simulate(self, scenario: Scenario) -> Result:
+        return scenario.run(progress=lambda _share: self._check())
+
+    def _check(self) -> None:
+        if self._stop.is_set():
+            raise CancelledError
+
+    def _forget_old(self) -> None:
+        with self._lock:
+            sizes = {key: _size(future) for key, future in self._results.items() if future.done()}
+            excess = sum(sizes.values()) - KEEP_BYTES
+            for key, size in sizes.items():
+                if excess <= 0:
+                    return
+                del self._results[key]
+                excess -= size
+
+
+class Figure:
+    """One figure while it is measured."""
+
+    def __init__(self, claim: Claim, runs: Runs, *, full: bool) -> None:
+        self.claim = claim
+        #: Whether to run what the paper ran, rather than what suffices in minutes.
+        self.full = full
+        #: Results of this figure, in the order in which they were asked for.
+        self.results: list[Result] = []
+        self._runs = runs
+
+    def scenario(
+        self, overrides: Overrides | None = None, *, seed: int | None = None, name: str = SCENARIO_FILE
+    ) -> Scenario:
+        """A scenario file of this folder with changes: values by dotted path, or a function that edits it."""
+        scenario = Scenario.load(self.claim.folder / name)
+        if callable(overrides):
+            overrides(scenario)
+        else:
+            for path, value in (overrides or {}).items():
+                scenario.set(path, value)
+        return scenario if seed is None else scenario.set("seed", seed)
+
+    def run(
+        self,
+        overrides: Overrides | None = None,
+        *,
+        seed: int | None = None,
+        scenario: str = SCENARIO_FILE,
+    ) -> Result:
+        """Runs a scenario file of this folder with changes, as ``scenario`` makes them."""
+        return self.runs([self.scenario(overrides, seed=seed, name=scenario)])[0]
+
+    def runs(self, scenarios: Sequence[Scenario]) -> list[Result]:
+        """Runs several scenarios side by side; the results come in their order."""
+        if len(scenarios) == 1:
+            results = [self._runs.get(scenarios[0])]
+        else:
+            with ThreadPoolExecutor(self._runs.workers) as pool:
+                results = list(pool.map(self._runs.get, scenarios))
+        self.results.extend(results)
+        return results
+
+    def listings(self) -> tuple[str, ...]:
+        """The scenarios of the results as TOML, in their order; equal ones once."""
+        return tuple(dict.fromkeys(tomli_w.dumps(result.manifest["raw"]) for result in self.results))
+
+    def seeds(self, count: int) -> range:
+        """The first ``count`` seeds."""
+        return range(1, count + 1)
+
+
+def scenario_key(scenario: Scenario) -> str:
+    """Hash of everything in a scenario that its result depends on."""
+    raw = {key: value for key, value in scenario.complete().items() if key not in ("name", "description")}
+    return hashlib.sha256(json.dumps(raw, sort_keys=True).encode()).hexdigest()
+
+
+def _size(future: Future[Result]) -> int:
+    if future.exception() is not None:
+        return 0
+    result = future.result()
+    return sum(int(table.estimated_size()) for table in (result.flows, result.links, result.completions))

@@ -1,0 +1,42 @@
+"""Pictures of a figure for the report."""
+
+from __future__ import annotations
+
+import io
+import threading
+from collections.abc import Callable
+
+import matplotlib as mpl
+from matplotlib.figure import Figure as Canvas
+
+from levelflow import style
+from levelflow.report import plots
+from levelflow.reproduce.figure import Figure
+
+Plot = Callable[[Figure, Canvas], None]
+
+#: Size of a figure's own plot, inches, and the resolution of all.
+SIZE = (9.0, 4.0)
+DPI = 110
+
+#: The labels are ours, and the ticks of a logarithmic axis are formulas.
+STYLE = style.STYLE | {"text.parse_math": True}
+
+_drawing = threading.Lock()  # matplotlib keeps its style in one place for all threads
+
+
+def draw(figure: Figure, plot: Plot | None) -> tuple[bytes, ...]:
+    """PNG pictures: what ``plot(figure, canvas)`` draws, else rates and queues of the first run."""
+    with _drawing, mpl.rc_context(STYLE):
+        if plot is not None:
+            canvas = Canvas(figsize=SIZE, layout="constrained")
+            plot(figure, canvas)
+            return (_png(canvas),)
+        first = figure.results[:1]
+        return tuple(_png(drawn(result)) for result in first for drawn in (plots.rates, plots.queues))
+
+
+def _png(canvas: Canvas) -> bytes:
+    buffer = io.BytesIO()
+    canvas.savefig(buffer, format="png", dpi=DPI, metadata={"Software": None})
+    return buffer.getvalue()

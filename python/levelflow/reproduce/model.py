@@ -1,0 +1,204 @@
+"""The claims of one figure as ``claim.toml`` states them."""
+
+from __future__ import annotations
+
+import difflib
+import tomllib
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from levelflow.reproduce.verdict import OPERATORS, Value
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+CLAIM_FILE = "claim.toml"
+MEASURE_FILE = "measure.py"
+SCENARIO_FILE = "scenario.toml"
+BASES = ("text", "derived", "inferred")
+
+
+class ClaimError(ValueError):
+    """A claim file that cannot be used, or an id that no figure has: one line, what, where and what is allowed."""
+
+
+@dataclass(frozen=True)
+class Check:
+    """One expectation of an entry."""
+
+    metric: str
+    op: str
+    value: Value | None = None
+    at: str = ""
+    tol_rel: float | None = None
+    tol_abs: float | None = None
+    basis: str = "text"
+    note: str = ""
+    #: Why it does not reproduce here; shown only when it does not.
+    reason: str = ""
+    #: Laws, or other parts, without which it cannot be measured.
+    needs: tuple[str, ...] = ()
+
+    def missing(self, available: frozenset[str]) -> tuple[str, ...]:
+        """What this check needs and ``available`` lacks."""
+        return tuple(need for need in self.needs if need not in available)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One claim of a paper: a figure, an equation or a paragraph."""
+
+    id: str
+    source: str
+    kind: str
+    title: str
+    setup: str
+    check: tuple[Check, ...]
+    #: Readings that we chose where the paper leaves something open.
+    deviations: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Claim:
+    """The claims of one folder of ``papers/``."""
+
+    folder: Path
+    entries: tuple[Entry, ...]
+    #: What rates are multiplied by where a testbed runs the scenarios; None if it cannot.
+    testbed_scale: float | None = None
+
+    @property
+    def paper(self) -> str:
+        """Name of the paper's folder."""
+        return self.folder.parent.name
+
+    @property
+    def name(self) -> str:
+        """Paper and folder, such as ``zhang-2008/fig35a``."""
+        return f"{self.paper}/{self.folder.name}"
+
+
+def load(folder: Path) -> Claim:
+    """Reads and checks the claims of a folder.
+
+    Raises:
+        ClaimError: when the file does not parse, or a key, an operator or a value is not allowed.
+    """
+    path = folder / CLAIM_FILE
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ClaimError(f"{path}: {error}") from error
+    _known(raw, ("entry", "testbed_scale"), str(path))
+    scale = raw.get("testbed_scale")
+    if scale is not None and (isinstance(scale, bool) or not isinstance(scale, int | float) or not 0 < scale <= 1):
+        raise ClaimError(f"{path}, testbed_scale: a number above 0 and at most 1 is needed, not {scale!r}")
+    entries = tuple(_entry(item, f"{path}: entry {i + 1}") for i, item in enumerate(raw.get("entry", [])))
+    if not entries:
+        raise ClaimError(f"{path}: no [[entry]]")
+    return Claim(folder, entries, scale)
+
+
+def discover(papers: Path) -> list[Claim]:
+    """All claims under ``papers/``, in the order of their names.
+
+    Raises:
+        ClaimError: when a claim file is not usable or two entries have the same id.
+    """
+    claims = [load(path.parent) for path in sorted(papers.glob(f"*/*/{CLAIM_FILE}"))]
+    owner: dict[str, str] = {}
+    for claim in claims:
+        for entry in claim.entries:
+            if entry.id in owner:
+                raise ClaimError(f"{claim.name}: the entry {entry.id} is already in {owner[entry.id]}")
+            owner[entry.id] = claim.name
+    return claims
+
+
+def select(claims: Sequence[Claim], ids: Sequence[str], paper: str | None = None) -> list[Claim]:
+    """The claims whose entry id, folder or ``paper/folder`` is in ``ids`` (all, if empty), of one paper if named.
+
+    Raises:
+        ClaimError: when an id or the paper is not among the claims; it names the nearest one.
+    """
+    papers = sorted({claim.paper for claim in claims})
+    if paper is not None and paper not in papers:
+        raise ClaimError(_unknown("paper", paper, papers))
+    chosen = [claim for claim in claims if paper is None or claim.paper == paper]
+    if not ids:
+        return chosen
+    names = {name for claim in chosen for name in _names(claim)}
+    for wanted in ids:
+        if wanted not in names:
+            raise ClaimError(_unknown("claim", wanted, sorted(names)))
+    return [claim for claim in chosen if not _names(claim).isdisjoint(ids)]
+
+
+def _names(claim: Claim) -> set[str]:
+    return {claim.name, claim.folder.name, *(entry.id for entry in claim.entries)}
+
+
+def _unknown(what: str, wanted: str, known: Sequence[str]) -> str:
+    near = difflib.get_close_matches(wanted, known, n=1, cutoff=0.0)
+    hint = f"; the nearest is {near[0]}" if near else ""
+    return f"no {what} is named {wanted!r}{hint}"
+
+
+def _entry(raw: Any, where: str) -> Entry:
+    item = _table(raw, Entry, where)
+    checks = item.pop("check", None)
+    if not isinstance(checks, list) or not checks:
+        raise ClaimError(f"{where}: at least one [[entry.check]] is needed")
+    where = f"{where} ({item.get('id', '?')})"
+    for key in ("id", "source", "kind", "title", "setup"):
+        _text(item, key, where)
+    return Entry(
+        **{**item, "deviations": _texts(item, "deviations", where)},
+        check=tuple(_check(check, f"{where}, check {i}") for i, check in enumerate(checks)),
+    )
+
+
+def _check(raw: Any, where: str) -> Check:
+    item = _table(raw, Check, where)
+    for key in ("metric", "op"):
+        _text(item, key, where)
+    for key in ("at", "note", "reason", "basis"):
+        if key in item:
+            _text(item, key, where)
+    if item["op"] not in OPERATORS:
+        raise ClaimError(f"{where}, op: {item['op']!r} is not one of {' '.join(OPERATORS)}")
+    if item.get("basis", "text") not in BASES:
+        raise ClaimError(f"{where}, basis: {item['basis']!r} is not one of {' '.join(BASES)}")
+    if ("value" in item) is (item["op"] in ("true", "false")):
+        raise ClaimError(f"{where}, value: every operator but true and false needs one")
+    for key in ("tol_rel", "tol_abs"):
+        tolerance = item.get(key, 0)
+        if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or tolerance < 0:
+            raise ClaimError(f"{where}, {key}: a number of at least 0 is needed, not {tolerance!r}")
+    return Check(**{**item, "needs": _texts(item, "needs", where)})
+
+
+def _table(raw: Any, shape: type, where: str) -> dict[str, Any]:
+    if not isinstance(raw, dict):
+        raise ClaimError(f"{where}: a table is needed")
+    _known(raw, [field.name for field in fields(shape)], where)
+    return dict(raw)
+
+
+def _known(raw: Mapping[str, Any], allowed: Sequence[str], where: str) -> None:
+    for key in raw:
+        if key not in allowed:
+            raise ClaimError(f"{where}: {_unknown('key', key, allowed)}")
+
+
+def _text(item: Mapping[str, Any], key: str, where: str) -> None:
+    if not isinstance(item.get(key), str) or (not item[key] and key != "at"):
+        raise ClaimError(f"{where}, {key}: a text is needed")
+
+
+def _texts(item: Mapping[str, Any], key: str, where: str) -> tuple[str, ...]:
+    value = item.get(key, [])
+    if not isinstance(value, list) or not all(isinstance(text, str) for text in value):
+        raise ClaimError(f"{where}, {key}: a list of texts is needed")
+    return tuple(value)

@@ -1,0 +1,177 @@
+"""The report: one HTML page that needs nothing else."""
+
+from __future__ import annotations
+
+import base64
+import importlib.resources
+from collections import Counter
+from html import escape
+from itertools import groupby
+from typing import TYPE_CHECKING, Any, get_args
+
+from levelflow.report.files import replace
+from levelflow.reproduce.verdict import Verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from levelflow.reproduce.model import Check
+    from levelflow.reproduce.runner import FigureOutcome, Outcome
+
+VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
+SIGNS = {"==": "=", "~=": "≈", "<=": "≤", ">=": "≥", "<": "<", ">": ">", "->": "→", "between": "between"}
+STYLE = "report.css"
+#: Scenarios of a figure that are shown in full.
+LISTED = 3
+
+
+def page(figures: Sequence[FigureOutcome], build: str) -> str:
+    """The report of the measured figures as one HTML text; ``build`` says which Levelflow measured them."""
+    figures = sorted(figures, key=lambda figure: figure.claim.name)
+    style = importlib.resources.files("levelflow.reproduce").joinpath(STYLE).read_text(encoding="utf-8")
+    tier = _tier({figure.tier for figure in figures})
+    by_paper = [(paper, list(group)) for paper, group in groupby(figures, key=lambda f: f.claim.paper)]
+    body = [
+        "<h1>Claims of the papers, measured again</h1>",
+        f"<p class=meta>Levelflow {escape(build)} · {tier} · figures: {len(figures)} · "
+        f"checks: {sum(len(f.outcomes) for f in figures)}</p>",
+        _summary(by_paper),
+        _attention(figures),
+    ]
+    for paper, group in by_paper:
+        body.append(f"<h2 id='{escape(paper)}'>{escape(paper)}</h2>")
+        body.extend(_figure(figure) for figure in group)
+    return (
+        "<!doctype html><html lang=en><meta charset=utf-8>"
+        "<meta name=viewport content='width=device-width'>"
+        f"<title>Levelflow: claims</title><style>{style}</style><main>{''.join(body)}</main></html>\n"
+    )
+
+
+def write(path: Path, figures: Sequence[FigureOutcome], build: str) -> None:
+    """Writes the report; an older one is replaced in one step.
+
+    Raises:
+        OSError: when the file cannot be written.
+    """
+    replace(path, page(figures, build))
+
+
+def _tier(tiers: set[str]) -> str:
+    if tiers - {"full", "quick"}:
+        return "on a real network (--testbed)"
+    return "printed durations (--full)" if "full" in tiers else "quick tier"
+
+
+def _summary(by_paper: Iterable[tuple[str, list[FigureOutcome]]]) -> str:
+    rows = []
+    total: Counter[Verdict] = Counter()
+    for paper, group in by_paper:
+        count = Counter(outcome.verdict for figure in group for outcome in figure.outcomes)
+        total += count
+        rows.append(_count_row(f"<a href='#{escape(paper)}'>{escape(paper)}</a>", count))
+    rows.append(_count_row("<b>all</b>", total))
+    head = "".join(f"<th class=n>{verdict}" for verdict in VERDICTS)
+    return f"<table class=summary><thead><tr><th>paper<th class=n>checks{head}<tbody>{''.join(rows)}</table>"
+
+
+def _count_row(label: str, count: Counter[Verdict]) -> str:
+    cells = "".join(f"<td class=n>{count[verdict]}" for verdict in VERDICTS)
+    return f"<tr><td>{label}<td class=n>{count.total()}{cells}"
+
+
+def _attention(figures: Sequence[FigureOutcome]) -> str:
+    """Links to every figure with a check that was measured and did not come out."""
+    items = []
+    for figure in figures:
+        bad = Counter(o.verdict for o in figure.outcomes if o.verdict in ("not reproduced", "error"))
+        if bad:
+            counts = ", ".join(f"{n} {_badge(verdict)}" for verdict, n in bad.items())
+            items.append(f"<li><a href='#{_anchor(figure)}'>{escape(figure.claim.name)}</a>: {counts}")
+    return f"<h2>Not reproduced</h2><ul class=attention>{''.join(items)}</ul>" if items else ""
+
+
+def _figure(figure: FigureOutcome) -> str:
+    images = "".join(
+        f"<img alt='our plot of {escape(figure.claim.name)}' "
+        f"src='data:image/png;base64,{base64.b64encode(image).decode()}'>"
+        for image in figure.images
+    )
+    entries = "".join(
+        _entry(list(outcomes)) for _, outcomes in groupby(figure.outcomes, key=lambda outcome: outcome.entry.id)
+    )
+    return (
+        f"<section id='{_anchor(figure)}'><h3>{escape(figure.claim.name)}"
+        f"<span class=meta> {figure.seconds:.1f} s, {escape(figure.tier)}</span></h3>{entries}"
+        f"<div class=plots>{images}</div>{_scenarios(figure.scenarios)}</section>"
+    )
+
+
+def _scenarios(texts: Sequence[str]) -> str:
+    """The first scenarios that were run, folded away, and how many more there are."""
+    if not texts:
+        return ""
+    listed = "".join(f"<pre>{escape(text)}</pre>" for text in texts[:LISTED])
+    more = f"<p>and {len(texts) - LISTED} more, which differ from these in seed or parameters</p>"
+    label = "1 scenario" if len(texts) == 1 else f"{len(texts)} scenarios"
+    return f"<details><summary>{label}</summary>{listed}{more if len(texts) > LISTED else ''}</details>"
+
+
+def _entry(outcomes: Sequence[Outcome]) -> str:
+    entry = outcomes[0].entry
+    deviations = "".join(f"<li>{escape(text)}" for text in entry.deviations)
+    rows = "".join(_row(outcome) for outcome in outcomes)
+    return (
+        f"<h4>{escape(entry.title)}</h4>"
+        f"<p class=meta><code>{escape(entry.id)}</code> · {escape(entry.source)} · {escape(entry.kind)}</p>"
+        f"<p>{escape(entry.setup)}</p>"
+        f"<table><thead><tr><th>metric<th>expected<th>measured<th>verdict<th>remark<tbody>{rows}</table>"
+        + (f"<p>Readings chosen:</p><ul>{deviations}</ul>" if deviations else "")
+    )
+
+
+def _row(outcome: Outcome) -> str:
+    check = outcome.check
+    at = f" <span class=meta>{escape(check.at)}</span>" if check.at else ""
+    target = "" if outcome.target is None else f" <span class=meta>against {_shown(outcome.target)}</span>"
+    remark = "<br>".join(escape(text) for text in (outcome.note, check.note) if text)
+    measured = "" if outcome.measured is None else _shown(outcome.measured)
+    if twin := outcome.beside:
+        measured += f"<br><span class=meta>simulator: {_shown(twin.measured)}, {twin.verdict}</span>"
+    return (
+        f"<tr><td><code>{escape(check.metric)}</code>{at}<td>{escape(expected(outcome.check))}"
+        f"<td>{measured}{target}<td>{_badge(outcome.verdict)}<td class=remark>{remark}"
+    )
+
+
+def expected(check: Check) -> str:
+    """What a check expects, such as "≈ 4 ± 50 %"."""
+    if check.op in ("true", "false"):
+        return check.op
+    tolerance = f" ± {100 * check.tol_rel:g} %" if check.tol_rel else ""
+    tolerance += f" ± {check.tol_abs:g}" if check.tol_abs else ""
+    return f"{SIGNS[check.op]} {shown(check.value)}{tolerance}"
+
+
+def _shown(value: Any) -> str:
+    return escape(shown(value))
+
+
+def shown(value: Any) -> str:
+    """A value, or several, to six digits; nothing for what was not measured."""
+    if value is None:
+        return ""
+    if isinstance(value, list | tuple):
+        return ", ".join(shown(item) for item in value)
+    if isinstance(value, bool):
+        return str(value).lower()
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _badge(verdict: str) -> str:
+    return f"<span class='badge {verdict.replace(' ', '-')}'>{verdict}</span>"
+
+
+def _anchor(figure: FigureOutcome) -> str:
+    return escape(figure.claim.name.replace("/", "-"))

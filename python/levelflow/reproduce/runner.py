@@ -1,0 +1,213 @@
+"""Measures figures, some at a time, and judges every check."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import math
+import os
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor, as_completed
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from levelflow import _core, dataplane
+from levelflow.reproduce.figure import CancelledError, Figure, Runs
+from levelflow.reproduce.images import draw
+from levelflow.reproduce.model import MEASURE_FILE, Check, Claim, Entry
+from levelflow.reproduce.verdict import Against, Measured, Noted, Seeds, Verdict, meets
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+    from types import ModuleType
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of one check."""
+
+    entry: Entry
+    index: int
+    verdict: Verdict
+    measured: Any = None
+    target: Any = None
+    note: str = ""
+    #: The same check measured in the simulator at the same scale, where a network was measured.
+    beside: Outcome | None = None
+
+    @property
+    def check(self) -> Check:
+        """The check that was judged."""
+        return self.entry.check[self.index]
+
+
+@dataclass(frozen=True)
+class FigureOutcome:
+    """What became of one figure."""
+
+    claim: Claim
+    outcomes: tuple[Outcome, ...]
+    images: tuple[bytes, ...]
+    #: The scenarios that were run, as TOML, in the order in which they were asked for; equal ones once.
+    scenarios: tuple[str, ...]
+    seconds: float
+    tier: str
+
+
+def available() -> frozenset[str]:
+    """What a check may need: the names of the laws that exist, and the data plane where it can run."""
+    laws = frozenset(law["name"] for law in json.loads(_core.laws()))
+    return laws | {dataplane.NEED} if dataplane.has_kernel_router() else laws
+
+
+def measure_all(claims: Sequence[Claim], *, full: bool = False, workers: int | None = None) -> Iterator[FigureOutcome]:
+    """Measures the figures, ``workers`` at a time (one per processor by default); yields each when it is done.
+
+    An interruption ends the runs under way; what was yielded before stands.
+    """
+    workers = workers or os.cpu_count() or 1
+    runs, laws = Runs(workers), available()
+    pool = ThreadPoolExecutor(workers)
+    try:
+        for done in as_completed([pool.submit(measure, claim, runs, laws, full=full) for claim in claims]):
+            yield done.result()
+    finally:
+        runs.stop()
+        pool.shutdown(wait=True, cancel_futures=True)
+
+
+def measure(claim: Claim, runs: Runs, laws: frozenset[str], *, full: bool) -> FigureOutcome:
+    """Measures one figure; whatever its code raises becomes the verdict "error" of its checks.
+
+    Raises:
+        CancelledError: when the session was interrupted.
+    """
+    begin = time.monotonic()
+    figure = Figure(claim, runs, full=full)
+    values: Mapping[str, Sequence[Measured | Noted | None]] = {}
+    images: tuple[bytes, ...] = ()
+    failure = ""
+    if any(not check.missing(laws) for entry in claim.entries for check in entry.check):
+        try:
+            module = _module(claim)
+            values = module.measure(figure)
+            images = draw(figure, getattr(module, "plot", None))
+        except CancelledError:
+            raise
+        except Exception as error:  # the figure's own code: any failure is its verdict, not ours
+            failure = f"{type(error).__name__}: {error}"
+    outcomes = tuple(
+        outcome for entry in claim.entries for outcome in judge(entry, values.get(entry.id), laws, failure)
+    )
+    tier = "full" if full else "quick"
+    return FigureOutcome(claim, outcomes, images, figure.listings(), time.monotonic() - begin, tier)
+
+
+def judge(
+    entry: Entry, values: Sequence[Measured | Noted | None] | None, laws: frozenset[str], failure: str = ""
+) -> list[Outcome]:
+    """Verdicts of the checks of an entry from its measured values, in the order of its checks.
+
+    A check that has a value keeps its verdict even when the figure failed later on.
+    """
+    if values is None:
+        failure = failure or "measure() says nothing about this entry"
+    elif len(values) != len(entry.check):
+        failure = f"measure() gives {len(values)} values for {len(entry.check)} checks"
+        values = None
+    outcomes = []
+    for i, check in enumerate(entry.check):
+        if lacking := check.missing(laws):
+            outcomes.append(Outcome(entry, i, "missing", note=f"needs {', '.join(lacking)}"))
+        elif values is None or values[i] is None:
+            outcomes.append(Outcome(entry, i, "error", note=failure or "not measured"))
+        else:
+            outcomes.append(_judge(entry, i, values[i]))
+    return outcomes
+
+
+def _judge(entry: Entry, index: int, value: Measured | Noted | None) -> Outcome:
+    check = entry.check[index]
+    target, aside = None, ""
+    if isinstance(value, Noted):
+        aside, value = value.note, value.value
+    try:
+        assert value is not None
+        plain = _plain(value)
+        shown = plain
+        if isinstance(plain, Against):
+            shown, target = plain.measured, plain.target
+        elif isinstance(plain, Seeds):
+            shown = list(plain.values)
+        met = meets(check.op, check.value, plain, check.tol_rel or 0.0, check.tol_abs or 0.0)
+    except (TypeError, ValueError) as error:
+        return Outcome(entry, index, "error", note=str(error))
+    note = "; ".join(text for text in ("" if met else check.reason, aside) if text)
+    return Outcome(entry, index, "reproduced" if met else "not reproduced", shown, target, note)
+
+
+def _plain(value: Any) -> Any:
+    """The value with NumPy scalars and arrays as Python ones."""
+    if isinstance(value, Against):
+        return Against(_plain(value.measured), _plain(value.target))
+    if isinstance(value, Seeds):
+        return Seeds([_plain(item) for item in value.values])
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def scorecard(figures: Sequence[FigureOutcome]) -> list[dict[str, Any]]:
+    """One record per check that was measured, in the order of the claims; missing ones are left out."""
+    return [
+        _record(figure, outcome)
+        for figure in sorted(figures, key=lambda figure: figure.claim.name)
+        for outcome in figure.outcomes
+        if outcome.verdict != "missing"
+    ]
+
+
+def _record(figure: FigureOutcome, outcome: Outcome) -> dict[str, Any]:
+    record = {
+        "id": outcome.entry.id,
+        "check": outcome.index,
+        "metric": outcome.check.metric,
+        "op": outcome.check.op,
+        "expected": outcome.check.value,
+        "tol_rel": outcome.check.tol_rel,
+        "tol_abs": outcome.check.tol_abs,
+        "measured": _finite(outcome.measured),
+        "verdict": outcome.verdict,
+        "tier": figure.tier,
+        "note": _note(outcome),
+    }
+    if twin := outcome.beside:
+        record["simulator"] = {"measured": _finite(twin.measured), "verdict": twin.verdict}
+    return record
+
+
+def _note(outcome: Outcome) -> str:
+    against = "" if outcome.target is None else f"against {_finite(outcome.target)}"
+    return "; ".join(text for text in (against, outcome.note) if text)
+
+
+def _finite(value: Any) -> Any:
+    """The value with what JSON cannot say (infinity, NaN) as text."""
+    if isinstance(value, list):
+        return [_finite(item) for item in value]
+    return str(value) if isinstance(value, float) and not math.isfinite(value) else value
+
+
+def _module(claim: Claim) -> ModuleType:
+    path = claim.folder / MEASURE_FILE
+    name = f"levelflow_papers_{claim.paper}_{claim.folder.name}".replace("-", "_")
+    models = str(claim.folder.parent)
+    if models not in sys.path:  # packages beside the figures, whose names no two papers share
+        sys.path.append(models)
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module

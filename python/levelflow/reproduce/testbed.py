@@ -1,0 +1,130 @@
+"""Figures on a real network: the testbed runs their scenarios, and the simulator the same at the same scale.
+
+Rates and queues of both are divided by the scale, so that they are in the units of the paper.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+import tomli_w
+
+from levelflow.dataplane import PROGRAM
+from levelflow.reproduce.figure import CancelledError, Runs, scenario_key
+from levelflow.reproduce.model import Claim, ClaimError
+from levelflow.reproduce.runner import FigureOutcome, available, measure
+from levelflow.results import Result
+from levelflow.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+
+#: How often a run looks whether it is to stop, s.
+LOOK_EVERY = 0.2
+SCALED = ("_bps", "_bytes")
+
+
+def chosen(claims: Sequence[Claim], *, named: bool) -> list[Claim]:
+    """The claims that say at what scale a testbed runs them.
+
+    Raises:
+        ClaimError: when one was ``named`` and does not, or none does.
+    """
+    fit = [claim for claim in claims if claim.testbed_scale is not None]
+    lacking = [claim.name for claim in claims if claim.testbed_scale is None]
+    if not fit or (named and lacking):
+        raise ClaimError(
+            f"{', '.join(lacking[:3])}: no testbed_scale in claim.toml; --testbed runs those that have one"
+        )
+    return fit
+
+
+class Network(Runs):
+    """Runs scenarios on the testbed, one after the other, at a scale, and keeps what ran in a folder."""
+
+    def __init__(self, program: Path, scale: float, folder: Path) -> None:
+        super().__init__(workers=1)
+        self.scale = scale
+        self._program = program
+        self._folder = folder
+
+    def ran(self, scenario: Scenario) -> Scenario:
+        """What became of a scenario at that scale."""
+        return Scenario.load(self._out(scenario) / "scenario.toml")
+
+    def _out(self, scenario: Scenario) -> Path:
+        return self._folder / scenario_key(scenario)
+
+    def _simulate(self, scenario: Scenario) -> Result:
+        out = self._out(scenario)
+        file = out.with_suffix(".toml")
+        file.write_text(tomli_w.dumps(scenario.complete()), encoding="utf-8")
+        command = [str(self._program), "testbed", str(file), "--scale", str(self.scale), "--out", str(out), "--json"]
+        with subprocess.Popen(
+            command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+        ) as process:
+            complaint = self._wait(process)
+        if process.returncode != 0:
+            raise RuntimeError(complaint.strip() or f"{PROGRAM} ended with {process.returncode}")
+        return in_units_of_the_paper(Result.load(out), self.scale)
+
+    def _wait(self, process: subprocess.Popen[str]) -> str:
+        while True:
+            try:
+                return process.communicate(timeout=LOOK_EVERY)[1]
+            except subprocess.TimeoutExpired:
+                if self._stop.is_set():
+                    process.terminate()
+                    process.communicate()
+                    raise CancelledError from None
+
+
+class Twin(Runs):
+    """Runs in the simulator what a network ran."""
+
+    def __init__(self, network: Network) -> None:
+        super().__init__(workers=1)
+        self._network = network
+
+    def _simulate(self, scenario: Scenario) -> Result:
+        return in_units_of_the_paper(super()._simulate(self._network.ran(scenario)), self._network.scale)
+
+
+def in_units_of_the_paper(result: Result, scale: float) -> Result:
+    """A result with the rates and bytes of its series divided by the scale; its summary stays as it is."""
+    flows, links = (
+        table.with_columns(pl.col(name) / scale for name in table.columns if name.endswith(SCALED))
+        for table in (result.flows, result.links)
+    )
+    return replace(result, flows=flows, links=links)
+
+
+def measure_all(claims: Sequence[Claim], program: Path) -> Iterator[FigureOutcome]:
+    """Measures figures on a network, one after the other, each outcome beside that of the simulator.
+
+    An interruption ends the run under way; what was yielded before stands.
+    """
+    for claim in claims:
+        assert claim.testbed_scale is not None
+        with tempfile.TemporaryDirectory(prefix="levelflow-") as folder, ThreadPoolExecutor(1) as pool:
+            network = Network(program, claim.testbed_scale, Path(folder))
+            twin = Twin(network)
+            try:
+                yield pool.submit(_both, claim, network, twin).result()
+            finally:
+                network.stop()
+                twin.stop()
+
+
+def _both(claim: Claim, network: Network, twin: Twin) -> FigureOutcome:
+    real = measure(claim, network, available(), full=False)
+    simulated = measure(claim, twin, available(), full=False)
+    outcomes = tuple(replace(one, beside=two) for one, two in zip(real.outcomes, simulated.outcomes, strict=True))
+    tier = f"testbed, rates times {network.scale:g}"
+    return replace(real, outcomes=outcomes, images=real.images + simulated.images, tier=tier)

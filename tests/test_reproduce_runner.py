@@ -1,0 +1,291 @@
+"""Measuring figures: verdicts, mistakes, sharing of runs, interruption, the report and the command."""
+
+import json
+import re
+import threading
+import time
+from types import SimpleNamespace
+
+import polars as pl
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from levelflow.reproduce import cli, report, runner
+from levelflow.reproduce.figure import CancelledError, Figure, Runs, scenario_key
+from levelflow.reproduce.model import Claim, discover, load
+from levelflow.scenario import Scenario
+
+CLAIM = """
+[[entry]]
+id = "one"
+source = "000 eq 1"
+kind = "theory"
+title = "A <formula>"
+setup = "x & y"
+deviations = ["a reading"]
+
+[[entry.check]]
+metric = "half"
+op = "=="
+value = 0.5
+tol_abs = 0.01
+
+[[entry.check]]
+metric = "wrong"
+op = "<="
+value = 1.0
+reason = "the paper's own arithmetic"
+
+[[entry.check]]
+metric = "stable[xcp]"
+op = "true"
+needs = ["xcp"]
+
+[[entry.check]]
+metric = "target"
+op = "<"
+value = "RCP value"
+"""
+MEASURE = """
+import numpy as np
+from levelflow.reproduce import Against
+
+def measure(figure):
+    return {"one": [np.float64(0.501), np.int64(3), None, Against(1.0, float("inf"))]}
+"""
+LAWS = frozenset({"jetmax"})
+
+
+def folder_at(tmp_path, measure=MEASURE, claim=CLAIM, where="papers/paper/figure"):
+    folder = tmp_path / where
+    folder.mkdir(parents=True)
+    (folder / "claim.toml").write_text(claim)
+    (folder / "measure.py").write_text(measure)
+    return folder
+
+
+def measured(folder):
+    return runner.measure(load(folder), Runs(2), LAWS, full=False)
+
+
+def test_every_check_gets_its_verdict_and_missing_ones_stay_out_of_the_scorecard(tmp_path):
+    figure = measured(folder_at(tmp_path))
+    assert [o.verdict for o in figure.outcomes] == ["reproduced", "not reproduced", "missing", "reproduced"]
+    records = runner.scorecard([figure])
+    assert [record["check"] for record in records] == [0, 1, 3]
+    assert records[0] | {"measured": 0.501, "expected": 0.5, "tol_abs": 0.01, "tier": "quick"} == records[0]
+    assert records[1]["note"] == "the paper's own arithmetic"
+    assert records[2]["note"] == "against inf"
+    json.dumps(records, allow_nan=False)
+
+
+def test_what_is_noted_stands_beside_the_verdict_and_changes_none(tmp_path):
+    noted = MEASURE.replace("import Against", "import Against, Noted")
+    noted = noted.replace("np.int64(3)", "Noted(np.int64(3), 'two with care')").replace(
+        "Against(1.0", "Noted(Against(1.0"
+    )
+    noted = noted.replace('"inf"))', '"inf")), "not soon")')
+    records = runner.scorecard([measured(folder_at(tmp_path, noted))])
+    assert [record["verdict"] for record in records] == ["reproduced", "not reproduced", "reproduced"]
+    assert [record["note"] for record in records] == [
+        "",
+        "the paper's own arithmetic; two with care",
+        "against inf; not soon",
+    ]
+    assert records[1]["measured"] == 3
+
+
+@pytest.mark.parametrize(
+    ("measure", "says"),
+    [
+        ("def measure(figure): return {'one': [1]}", "1 values for 4 checks"),
+        ("def measure(figure): return {}", "says nothing about this entry"),
+        ("def measure(figure): raise ZeroDivisionError('no flow')", "ZeroDivisionError: no flow"),
+        ("def measure(figure): return {'one': ['0.5', 'text', None, 1.0]}", "cannot be compared"),
+        ("def measure(figure): return {'one': [None, None, None, None]}", "not measured"),
+        ("def measure(", "SyntaxError"),
+    ],
+)
+def test_a_mistake_in_a_figure_is_an_error_and_never_reproduced(tmp_path, measure, says):
+    figure = measured(folder_at(tmp_path, measure))
+    verdicts = [o.verdict for o in figure.outcomes]
+    assert verdicts[2] == "missing"
+    assert set(verdicts) - {"missing"} == {"error"}
+    assert any(says in o.note for o in figure.outcomes)
+
+
+def fake_result(scenario):
+    empty = pl.DataFrame({"t": [0.0]})
+    return SimpleNamespace(
+        flows=empty, links=empty, completions=empty, scenario=scenario.raw, manifest={"raw": scenario.raw}
+    )
+
+
+def test_equal_scenarios_run_once_and_no_more_than_the_workers_at_a_time(monkeypatch):
+    running, peak, calls, lock = [0], [0], [], threading.Lock()
+
+    def run(self, progress):
+        with lock:
+            running[0] += 1
+            peak[0] = max(peak[0], running[0])
+            calls.append(self.raw["seed"])
+        time.sleep(0.02)
+        progress(0.5)
+        with lock:
+            running[0] -= 1
+        return fake_result(self)
+
+    monkeypatch.setattr(Scenario, "run", run)
+    figure = Figure(Claim("f", ()), Runs(2), full=False)
+    scenarios = [Scenario(f"name {i}", "1 s", seed=i % 3) for i in range(9)]
+    results = figure.runs(scenarios)
+    assert [result.scenario["seed"] for result in results] == [0, 1, 2] * 3
+    assert sorted(calls) == [0, 1, 2]
+    assert peak[0] == 2
+    assert scenario_key(Scenario("a", "1 s")) != scenario_key(Scenario("a", "2 s"))
+
+
+def test_a_failed_run_fails_for_all_who_share_it_and_stop_ends_the_others(monkeypatch):
+    def run(self, progress):
+        if self.raw["seed"] == 1:
+            raise ValueError("bad scenario")
+        while True:
+            progress(0.1)
+            time.sleep(0.001)
+
+    monkeypatch.setattr(Scenario, "run", run)
+    runs = Runs(2)
+    for _ in range(2):
+        with pytest.raises(ValueError, match="bad scenario"):
+            runs.get(Scenario("a", "1 s", seed=1))
+    threading.Timer(0.05, runs.stop).start()
+    with pytest.raises(CancelledError):
+        runs.get(Scenario("a", "1 s", seed=2))
+
+
+def test_overrides_are_paths_or_a_function(tmp_path, monkeypatch):
+    folder = folder_at(tmp_path)
+    raw = {"name": "a", "duration": "1 s"}
+    monkeypatch.setattr(Scenario, "load", lambda _path: Scenario(**raw))
+    monkeypatch.setattr(Scenario, "set", lambda self, path, value: self.raw.update({path: value}) or self)
+    figure = Figure(load(folder), Runs(1), full=True)
+    assert figure.scenario({"duration": "2 s"}, seed=7).raw == {**raw, "duration": "2 s", "seed": 7}
+    assert figure.scenario(lambda s: s.raw.update(sample="10 ms")).raw["sample"] == "10 ms"
+    assert list(figure.seeds(3)) == [1, 2, 3]
+
+
+def test_the_report_is_one_page_that_fetches_nothing(tmp_path):
+    page = report.page([measured(folder_at(tmp_path))], "0.1.0 <test>")
+    assert not re.search(r"(src|href)='(?!#|data:)", page)
+    assert "http" not in page
+    assert "A &lt;formula&gt;" in page
+    assert "x &amp; y" in page
+    assert "0.1.0 &lt;test&gt;" in page
+    assert "the paper&#x27;s own arithmetic" in page
+    assert "needs xcp" in page
+    assert page.count("badge reproduced") == 2
+
+
+def test_the_report_lists_the_first_scenarios_that_were_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(Scenario, "run", lambda self, **_options: fake_result(self))
+    monkeypatch.setattr(runner, "draw", lambda *_args: ())
+    several = """
+from levelflow.scenario import Scenario
+
+def measure(figure):
+    figure.runs([Scenario("a", "1 s", seed=100 + i % 5) for i in range(10)])
+    return {}
+"""
+    figure = measured(folder_at(tmp_path, several))
+    assert len(figure.scenarios) == 5
+    page = report.page([figure], "test")
+    assert "<summary>5 scenarios</summary>" in page
+    assert "and 2 more" in page
+    assert [f"seed = {100 + i}\n" in page for i in range(5)] == [True] * 3 + [False] * 2
+
+
+@pytest.fixture
+def checkout(tmp_path, monkeypatch):
+    monkeypatch.setattr(cli, "papers_folder", lambda: tmp_path / "papers")
+    monkeypatch.setattr(runner, "available", lambda: LAWS)
+    monkeypatch.chdir(tmp_path)
+    app = typer.Typer()
+    app.command()(cli.reproduce)
+    return lambda *args: CliRunner().invoke(app, list(args))
+
+
+def test_the_command_says_by_its_exit_code_whether_all_was_reproduced(tmp_path, checkout):
+    folder_at(tmp_path)
+    good = MEASURE.replace("np.int64(3)", "np.int64(1)")
+    folder_at(tmp_path, good, CLAIM.replace('"one"', '"two"'), "papers/paper/other")
+    (tmp_path / "papers/paper/other/measure.py").write_text(good.replace('"one"', '"two"'))
+    failed = checkout("--json", "claims.json", "--out", "out")
+    assert failed.exit_code == 1
+    assert "not reproduced: one[1] wrong <= 1, measured 3; the paper's own arithmetic" in re.sub(
+        "≤", "<=", failed.output
+    )
+    assert len(json.loads((tmp_path / "claims.json").read_text())) == 6
+    assert (tmp_path / "out/report.html").exists()
+    assert checkout("two").exit_code == 0
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["thre"], "no claim is named 'thre'"),
+        (["--paper", "papr"], "the nearest is paper"),
+        (["--all", "one"], "--all cannot"),
+        (["--json", "papers/paper/figure/claim.toml/x.json"], "x.json: cannot be written: Not a directory"),
+        (["--json", "papers"], "papers: cannot be written: not a file"),
+        (["--json", "/dev/null"], "/dev/null: cannot be written: not a file"),
+        (["--json", "/proc/x.json"], "/proc/x.json: cannot be written"),
+        (["--json", 300 * "x"], "cannot be written: File name too long"),
+        (["--out", "papers/paper/figure/claim.toml"], "report.html: cannot be written"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_2_before_anything_runs(tmp_path, checkout, monkeypatch, args, says):
+    folder_at(tmp_path)
+    monkeypatch.setattr(runner, "measure_all", lambda *_args, **_options: pytest.fail("something was run"))
+    result = checkout(*args)
+    assert result.exit_code == 2
+    assert result.stderr.startswith("levelflow: ")
+    assert says in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "results").exists()
+
+
+def test_an_interruption_keeps_what_was_measured(tmp_path, checkout, monkeypatch):
+    folder_at(tmp_path)
+
+    def interrupted(claims, **_options):
+        yield measured(claims[0].folder)
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "measure_all", interrupted)
+    result = checkout("--json", "claims.json")
+    assert result.exit_code == 130
+    assert len(json.loads((tmp_path / "claims.json").read_text())) == 3
+
+
+def test_every_verdict_is_on_disk_before_the_next_figure_ends(tmp_path, checkout, monkeypatch):
+    folder_at(tmp_path)
+    folder_at(tmp_path, claim=CLAIM.replace('"one"', '"two"'), where="papers/paper/other")
+    saved = []
+
+    def figures(claims, **_options):
+        for claim in claims:
+            yield measured(claim.folder)
+            saved.append(len(json.loads((tmp_path / "claims.json").read_text())))
+
+    monkeypatch.setattr(runner, "measure_all", figures)
+    checkout("--json", "claims.json")
+    assert saved == [3, 6]
+
+
+def test_figures_are_measured_side_by_side_and_all_come_back(tmp_path, monkeypatch):
+    for i in range(5):
+        folder_at(tmp_path, claim=CLAIM.replace('"one"', f'"id{i}"'), where=f"papers/paper/figure{i}")
+    monkeypatch.setattr(runner, "available", lambda: LAWS)
+    figures = list(runner.measure_all(discover(tmp_path / "papers"), workers=2))
+    assert sorted(figure.claim.folder.name for figure in figures) == [f"figure{i}" for i in range(5)]

@@ -1,0 +1,134 @@
+"""Figures on a real network: which ones, what it needs, and that both sides are in the units of the paper."""
+
+import json
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from levelflow import dataplane
+from levelflow.reproduce import cli, runner
+from levelflow.reproduce.model import ClaimError, discover, load, select
+
+pytestmark = pytest.mark.real_time
+
+CLAIM = """
+testbed_scale = 0.1
+
+[[entry]]
+id = "one"
+source = "000 fig 1"
+kind = "linux-testbed"
+title = "One flow"
+setup = "a link of 100 Mb/s"
+
+[[entry.check]]
+metric = "rate_bps"
+op = "~="
+value = 95e6
+tol_rel = 0.1
+"""
+MEASURE = """
+from levelflow.measure import rates
+
+def measure(figure):
+    return {"one": [rates.mean_rate(figure.run().flows, "x", (3.0, 4.0))]}
+"""
+SCENARIO = """
+name = "one"
+duration = "4 s"
+sample = "50 ms"
+
+[[link]]
+from = "A"
+to = "B"
+capacity = "100 Mb/s"
+delay = "5 ms"
+buffer = "1 MB"
+duplex = true
+
+[[flow]]
+name = "x"
+law = "jetmax"
+from = "A"
+to = "B"
+"""
+
+
+@pytest.fixture
+def reproduce(tmp_path, monkeypatch):
+    """Runs the command on a figure of 4 s that a testbed can run, and one that it cannot."""
+    for name, claim in (
+        ("real", CLAIM),
+        ("formula", CLAIM.replace("testbed_scale = 0.1", "").replace('"one"', '"two"')),
+    ):
+        folder = tmp_path / "papers/paper" / name
+        folder.mkdir(parents=True)
+        (folder / "claim.toml").write_text(claim)
+        (folder / "measure.py").write_text(MEASURE)
+        (folder / "scenario.toml").write_text(SCENARIO)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(cli, "papers_folder", lambda: tmp_path / "papers")
+    app = typer.Typer()
+    app.command()(cli.reproduce)
+    return lambda *args: CliRunner().invoke(app, args)
+
+
+def test_a_network_and_the_simulator_at_the_same_scale_are_in_the_units_of_the_paper(tmp_path, reproduce):
+    try:
+        dataplane.usable()
+    except dataplane.DataPlaneError as error:
+        pytest.skip(str(error))
+    result = reproduce("--testbed", "--json", "claims.json", "--out", "report")
+    assert result.exit_code == 0, result.output
+    [record] = json.loads((tmp_path / "claims.json").read_text())
+    assert record["verdict"] == record["simulator"]["verdict"] == "reproduced"
+    assert record["measured"] == pytest.approx(record["simulator"]["measured"], rel=0.1)
+    assert record["measured"] != record["simulator"]["measured"]
+    assert record["tier"] == "testbed, rates times 0.1"
+    page = (tmp_path / "report/report.html").read_text()
+    assert "on a real network" in page
+    assert "simulator: " in page
+
+
+@pytest.mark.parametrize(
+    ("args", "says"),
+    [
+        (["two"], "paper/formula: no testbed_scale in claim.toml"),
+        (["--full"], "leave out --full and --workers"),
+        (["--workers", "2"], "leave out --full and --workers"),
+        (["one"], "name it in LEVELFLOW_NET"),
+    ],
+)
+def test_what_cannot_run_on_a_network_is_one_line_and_exit_2(tmp_path, reproduce, monkeypatch, args, says):
+    monkeypatch.setenv("LEVELFLOW_NET", str(tmp_path / "nothing"))
+    result = reproduce("--testbed", *args)
+    assert result.exit_code == 2
+    assert says in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "results").exists()
+
+
+def test_checks_of_the_router_in_the_kernel_are_measured_where_it_can_run():
+    claims = select(discover(cli.papers_folder()), ["jetmax-linux-module"])
+    if dataplane.NEED not in runner.available():
+        pytest.skip("needs root and levelflow-net with its kernel router")
+    [figure] = runner.measure_all(claims)
+    verdicts = [outcome.verdict for outcome in figure.outcomes]
+    assert verdicts[1] == "reproduced"
+    # How late and how fast depends on what else the machine does.
+    assert set(verdicts) <= {"reproduced", "not reproduced"}, figure.outcomes
+    assert figure.outcomes[2].measured > 0.0
+
+
+def test_checks_of_the_router_in_the_kernel_are_missing_elsewhere(tmp_path, monkeypatch):
+    monkeypatch.setenv("LEVELFLOW_NET", str(tmp_path / "nothing"))
+    [figure] = runner.measure_all(select(discover(cli.papers_folder()), ["jetmax-linux-module"]))
+    assert {outcome.verdict for outcome in figure.outcomes} == {"missing"}
+
+
+@pytest.mark.parametrize("scale", ["0", "2", '"half"', "true"])
+def test_a_scale_is_a_share(tmp_path, scale):
+    (tmp_path / "claim.toml").write_text(CLAIM.replace("= 0.1", f"= {scale}", 1))
+    with pytest.raises(ClaimError, match="above 0 and at most 1"):
+        load(tmp_path)

@@ -1,0 +1,192 @@
+"""What a packet-hop costs: one packet crossing one link, with recorders and conservation checks on."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+import statistics
+import subprocess
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from rich.console import Console
+
+from levelflow import _core
+from levelflow.cli.show import show_table
+from levelflow.library import laws
+from levelflow.measure.bottleneck import identical_flows, single_bottleneck
+from levelflow.scenario import Scenario
+from tools import CHECKOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+LAWS = ("jetmax", "emkc", "rcp")
+ROUNDS = 3
+EVENTS_PER_STEP = 250_000
+S1 = (100, 10, 30)  # Mb/s, flows, simulated seconds
+S2 = (1000, 20, 10)
+#: Every law runs on this.
+ALL = (100, 10, 10)
+#: Buffers that hold the same all the time, so that only the work of a sizer differs.
+BUFFERS: dict[str, object] = {
+    "fixed": "300 packets",
+    "abs": {"abs": {"initial": "300 packets", "gain": 1}},
+    "abs_log": {"abs_log": {"initial": "300 packets", "gain": 1e-6}},
+}
+#: Marks packets as the laws that listen to marks expect; only their flows need it.
+MARKS = {"red": {"ecn": True}}
+
+
+@dataclass
+class Cost:
+    """Cost of one run."""
+
+    hops: int
+    cpu_s: float
+    flow_bytes: float | None = None
+
+    @property
+    def ns_per_hop(self) -> float:
+        """CPU time per packet-hop, ns."""
+        return self.cpu_s / max(self.hops, 1) * 1e9
+
+
+def dumbbell(law: str, mbps: int, flows: int, seconds: float) -> Scenario:
+    """N flows over one bottleneck, a host pair and four access links each; base round trip 50 ms, buffer one BDP."""
+    scenario = Scenario(f"{law}, {flows} flows", f"{seconds} s")
+    queue = MARKS if _listens_to_marks(law) else "drop_tail"
+    scenario.link("R0", "R1", f"{mbps} Mb/s", "15 ms", buffer="1 BDP", duplex=True, queue=queue)
+    for i in range(flows):
+        scenario.link(f"s{i}", "R0", f"{10 * mbps} Mb/s", "5 ms", duplex=True, law="none")
+        scenario.link("R1", f"d{i}", f"{10 * mbps} Mb/s", "5 ms", duplex=True, law="none")
+        scenario.flow(f"x{i}", law, f"s{i}", f"d{i}", start=f"{10_000 + 100_000 * i // flows} us")
+    return scenario
+
+
+def _listens_to_marks(law: str) -> bool:
+    return any(row["name"] == law and row["signal"] == "marks" for row in laws())
+
+
+def shared(flows: int, seconds: float) -> Scenario:
+    """N JetMax flows of full-size packets over three links in a row, 10 Gb/s, base round trip 50 ms."""
+    scenario = Scenario(f"{flows} flows", f"{seconds} s", sample="1 s")
+    scenario.raw["law"] = {"jetmax": {"packets_per_interval": 0, "initial_rate": "80 kb/s"}}
+    scenario.link("R0", "R1", "10 Gb/s", "15 ms", buffer="1 BDP", duplex=True)
+    scenario.link("s", "R0", "100 Gb/s", "5 ms", duplex=True, law="none")
+    scenario.link("R1", "d", "100 Gb/s", "5 ms", duplex=True, law="none")
+    return scenario.flow("x", "jetmax", "s", "d", count=flows, start={"uniform": ["0 s", "100 ms"]})
+
+
+def poisson(seconds: float) -> Scenario:
+    """RCP at 2.4 Gb/s, load 0.9 of Pareto flows of 25 packets on average, round trip 100 ms."""
+    scenario = Scenario("RCP, Poisson arrivals", f"{seconds} s")
+    scenario.link("R0", "R1", "2.4 Gb/s", "5 ms", buffer="1 BDP", duplex=True)
+    size = {"pareto": {"mean": "25 packets", "shape": 1.2}}
+    return scenario.flow("x", "rcp", "R0", "R1", rtt="100 ms", arrivals={"poisson": "10800 /s"}, size=size)
+
+
+def sized(buffer: object) -> Scenario:
+    """16 NewReno flows at 100 Mb/s that meet at a drop-tail buffer."""
+    return identical_flows(single_bottleneck(100, buffer, 20), 16, (30, 62))
+
+
+def measure(scenario: Scenario, flows: int | None = None) -> Cost:
+    """Runs a scenario with everything on but the writing of files."""
+    simulation = _core.Simulation(scenario.to_json())
+    begin = time.process_time()
+    while not simulation.advance(simulation.duration, EVENTS_PER_STEP):
+        simulation.take()
+    simulation.summary()
+    cpu = time.process_time() - begin
+    return Cost(simulation.packet_hops, cpu, simulation.memory / flows if flows else None)
+
+
+def measure_ns2(agent: str, mbps: int, flows: int, seconds: int) -> Cost:
+    """Runs the same dumbbell in ns-2."""
+    script = CHECKOUT / "benches" / "peers" / "dumbbell.tcl"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    command = ["ns", str(script), str(mbps), str(flows), str(seconds), agent]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return Cost(int(done.stdout.split()[-1]), after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime)
+
+
+def cases() -> Iterator[tuple[str, str, Scenario, int | None]]:
+    """Group, name, scenario and number of flows of each case."""
+    for group, (mbps, flows, seconds) in (("S1", S1), ("S2", S2)):
+        for law in LAWS:
+            yield group, law, dumbbell(law, mbps, flows, seconds), flows
+    for row in laws():
+        yield "law", row["name"], dumbbell(row["name"], *ALL), ALL[1]
+    for name, buffer in BUFFERS.items():
+        yield "buffer", name, sized(buffer), None
+    yield "10 Gb/s", "100 JetMax flows", dumbbell("jetmax", 10_000, 100, 2), 100
+    yield "2.4 Gb/s", "RCP, Poisson arrivals", poisson(5), None
+    for flows in (10, 1000, 100_000):
+        yield "scale", f"{flows:,} JetMax flows", shared(flows, 2), flows
+
+
+def start_up() -> dict[str, float]:
+    """Wall time in ms of an empty run in the engine, and of `levelflow --help`; the fastest of five."""
+
+    def fastest(work: list[str] | None) -> float:
+        times = []
+        for _ in range(5):
+            begin = time.perf_counter()
+            if work is None:
+                empty = Scenario("empty", "1 s").link("a", "b", "1 Mb/s", "1 ms")
+                _core.Simulation(empty.to_json()).advance(1.0, EVENTS_PER_STEP)
+            else:
+                subprocess.run(work, capture_output=True, check=True)
+            times.append((time.perf_counter() - begin) * 1e3)
+        return min(times)
+
+    return {
+        "empty run": fastest(None),
+        "levelflow --help": fastest([str(Path(sys.executable).with_name("levelflow")), "--help"]),
+    }
+
+
+def main() -> None:
+    """Measures every case, in rounds so that a slow spell of the machine hits all alike, and prints medians."""
+    console = Console()
+    peers = [(g, a, s) for g, s in (("S1", S1), ("S2", S2)) for a in ("sack", "xcp")] if shutil.which("ns") else []
+    costs: dict[tuple[str, str], list[Cost]] = {}
+    with console.status("measuring") as status:
+        for turn in range(ROUNDS):
+            for group, name, scenario, flows in cases():
+                status.update(f"round {turn + 1} of {ROUNDS}: {group}, {name}")
+                costs.setdefault((group, name), []).append(measure(scenario, flows))
+            for group, agent, setting in peers:
+                status.update(f"round {turn + 1} of {ROUNDS}: {group}, ns-2 {agent}")
+                costs.setdefault((group, f"ns-2 {agent}"), []).append(measure_ns2(agent, *setting))
+    _show(costs)
+    if not peers:
+        console.print("ns-2 is not installed (Debian package ns2): no peer to compare with", style="yellow")
+    for what, ms in start_up().items():
+        console.print(f"{what}: {ms:.1f} ms")
+
+
+def _show(costs: dict[tuple[str, str], list[Cost]]) -> None:
+    median = {key: statistics.median(c.ns_per_hop for c in runs) for key, runs in costs.items()}
+    jetmax = median["law", "jetmax"]
+    fixed = median["buffer", "fixed"]
+    few = next(ns for (group, _), ns in median.items() if group == "scale")
+    rows = []
+    for (group, name), ns in median.items():
+        run = costs[group, name][0]
+        peer = median.get((group, "ns-2 sack"))
+        speed = "" if peer is None else f"{peer / ns:.2f}"
+        cost = f"{ns / few:.2f}" if group == "scale" else ""
+        beside = f"{ns / jetmax:.2f}" if group == "law" else ""
+        sizer = f"{ns / fixed:.2f}" if group == "buffer" else ""
+        size = "" if run.flow_bytes is None else f"{run.flow_bytes:,.0f}"
+        rows.append(
+            [f"{group}: {name}", f"{run.hops:,}", f"{ns:.1f}", f"{1e3 / ns:.2f}", size, speed, beside, cost, sizer]
+        )
+    head = ["case", "hops", "ns/hop", "M hops/s", "B/flow", "x ns-2", "x JetMax", "x 10 flows", "x fixed"]
+    show_table(f"Cost of a packet-hop: CPU time, median of {ROUNDS} rounds ({_core.build()})", head, rows)

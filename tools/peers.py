@@ -1,0 +1,189 @@
+"""TCP laws beside ns-3: the same dumbbells in both, what they came to, and where they differ.
+
+`python -m tools.peers --ns3 PYTHON` runs it, where PYTHON is an interpreter that has the package `ns3` from PyPI.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from levelflow.scenario import Scenario
+from tools import CHECKOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MBPS = 10
+DELAY_S = 0.02
+ACCESS_S = 0.005  # four links of this: base round trip 60 ms, 71 packets
+WIRE = 1042  # bytes: 1000 of data, and what ns-3 adds
+BUFFER = 36  # packets that wait, half a bandwidth-delay product
+STEP = 20  # packets at which DCTCP's queue marks
+ROOMY = 1000  # packets, for the queue that marks
+SSTHRESH = 50  # packets: ends slow start before it overflows
+STARTS = (0.0, 5.0)
+FROM_S, TO_S, SAMPLE_S = 20.0, 100.0, 0.01
+NOTICEABLE = 0.1
+
+
+@dataclass(frozen=True)
+class Pair:
+    """A law here and in ns-3, with what makes the two alike where neither follows the other."""
+
+    law: str
+    peer: str
+    ours: dict[str, Any] = field(default_factory=dict)
+    theirs: dict[str, Any] = field(default_factory=dict)
+    marks: bool = False
+
+
+PAIRS = (
+    Pair("reno", "TcpNewReno"),
+    Pair("newreno", "TcpNewReno"),
+    Pair("cubic", "TcpCubic", theirs={"ns3::TcpCubic::HyStart": "false"}),
+    Pair("bic", "TcpBic", ours={"search": 4, "s_max": 16, "s_min": 0.8, "cut": 0.2}),
+    Pair("highspeed", "TcpHighSpeed"),
+    Pair("htcp", "TcpHtcp"),
+    Pair("scalable", "TcpScalable", ours={"step": 0.02, "low_window": 1, "reno_floor": True}),
+    Pair("westwood", "TcpWestwoodPlus"),
+    Pair("lp", "TcpLp", theirs={"ns3::TcpSocketBase::Timestamp": "true"}),
+    Pair("vegas", "TcpVegas"),
+    Pair("dctcp", "TcpDctcp", marks=True),
+)
+
+
+@dataclass
+class Outcome:
+    """What one run came to between `FROM_S` and `TO_S`."""
+
+    flows: list[float]  #: packets delivered per second, by flow
+    window: float  #: mean sum of the windows, packets
+    queue: float  #: mean packets waiting or in service
+    loss: float  #: part of the packets dropped
+    marked: float  #: part of the packets marked
+
+
+def ours(pair: Pair, flows: int) -> Outcome:
+    """Runs a case here."""
+    scenario = Scenario(f"{pair.law}, {flows}", f"{TO_S} s", sample=f"{SAMPLE_S * 1e3} ms", seed=1)
+    queue = (
+        {"red": {"min": f"{STEP} packets", "max": f"{STEP} packets", "weight": 1.0, "ecn": True}}
+        if pair.marks
+        else "drop_tail"
+    )
+    room = (ROOMY if pair.marks else BUFFER) + 1  # here the packet in service counts
+    delay, access = (f"{seconds * 1e3} ms" for seconds in (DELAY_S, ACCESS_S))
+    scenario.link("R0", "R1", f"{MBPS} Mb/s", delay, buffer=f"{room} packets", queue=queue, duplex=True)
+    for i, start in enumerate(STARTS[:flows]):
+        scenario.link(f"s{i}", "R0", f"{10 * MBPS} Mb/s", access, duplex=True)
+        scenario.link("R1", f"d{i}", f"{10 * MBPS} Mb/s", access, duplex=True)
+        law = {pair.law: {"initial_ssthresh": SSTHRESH, **pair.ours}}
+        scenario.flow(f"x{i}", law, f"s{i}", f"d{i}", start=f"{start} s", packet=f"{WIRE} B")
+    result = scenario.run()
+    late = pl.col("t") > FROM_S
+    links = result.links.filter(late & (pl.col("link").cast(pl.String) == "R0->R1"))
+    rows = result.flows.filter(late)
+    by_flow = rows.group_by("flow", maintain_order=True).agg(
+        pl.col("delivered_bps").mean() / 8 / WIRE, pl.col("window_packets").mean()
+    )
+    sums = links.select(
+        pl.col("dropped").sum(), pl.col("marked").sum(), pl.col("queue_packets").mean(), pl.col("throughput_bps").mean()
+    ).row(0, named=True)
+    arrived = sums["dropped"] + sums["throughput_bps"] * (TO_S - FROM_S) / 8 / WIRE
+    return Outcome(
+        by_flow["delivered_bps"].to_list(),
+        float(by_flow["window_packets"].sum()),
+        sums["queue_packets"],
+        sums["dropped"] / arrived,
+        sums["marked"] / arrived,
+    )
+
+
+def theirs(python: str, cases: list[tuple[Pair, int]]) -> Iterator[Outcome]:
+    """Runs cases in ns-3."""
+    common = {"mbps": MBPS, "delay_s": DELAY_S, "access_s": ACCESS_S, "ssthresh": SSTHRESH}
+    times = {"from_s": FROM_S, "to_s": TO_S, "sample_s": SAMPLE_S}
+    lines = [
+        {
+            **common,
+            **times,
+            "type": pair.peer,
+            "attributes": pair.theirs,
+            "starts": STARTS[:flows],
+            "buffer": ROOMY if pair.marks else BUFFER,
+            # There the packet in service and the one before it, in the device, do not count.
+            "mark": STEP - 2 if pair.marks else 0,
+        }
+        for pair, flows in cases
+    ]
+    command = [python, str(CHECKOUT / "benches" / "peers" / "tcp_ns3.py")]
+    text = "".join(json.dumps(line) + "\n" for line in lines)
+    done = subprocess.run(command, input=text, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise RuntimeError(f"{command[1]} failed:\n{done.stderr}")
+    for line in done.stdout.splitlines():
+        outcome = Outcome(**json.loads(line))
+        outcome.queue += sum(outcome.flows) * WIRE * 8 / (MBPS * 1e6)
+        yield outcome
+
+
+def has_ns3(python: str) -> bool:
+    """Whether this interpreter has ns-3."""
+    find = "import importlib.util as u; raise SystemExit(not (u.find_spec('ns') and u.find_spec('cppyy')))"
+    try:
+        return subprocess.run([python, "-c", find], capture_output=True, check=False).returncode == 0
+    except OSError:
+        return False
+
+
+def table(cases: list[tuple[Pair, int]], here: list[Outcome], there: list[Outcome]) -> Iterator[str]:
+    """Lines of a table in Markdown; differences above 10 % of the peer's value are set in bold."""
+    yield "| law | peer | flows | packets/s | share of the first | window | queue | dropped or marked, % |"
+    yield "|---|---|---|---|---|---|---|---|"
+    for (pair, flows), a, b in zip(cases, here, there, strict=True):
+        values = [
+            (sum(o.flows), o.flows[0] / sum(o.flows), o.window, o.queue, 1e2 * (o.loss + o.marked)) for o in (a, b)
+        ]
+        cells = [_cell(x, y, digits) for x, y, digits in zip(*values, (0, 3, 1, 1, 3), strict=True)]
+        if flows == 1:
+            cells[1] = ""
+        yield f"| {pair.law} | {pair.peer} | {flows} | {' | '.join(cells)} |"
+
+
+def _cell(here: float, there: float, digits: int) -> str:
+    apart = (here - there) / there if there else 0.0
+    difference = f"{apart:+.0%}"
+    if abs(apart) > NOTICEABLE:
+        difference = f"**{difference}**"
+    return f"{here:.{digits}f}, {there:.{digits}f}, {difference}"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs every pair with one flow and with two, and prints the table."""
+    parser = argparse.ArgumentParser(prog="python -m tools.peers", description=__doc__)
+    parser.add_argument("--ns3", default=sys.executable, metavar="PYTHON", help="interpreter that has ns-3")
+    parser.add_argument("--law", action="append", choices=sorted(pair.law for pair in PAIRS), help="only this law")
+    options = parser.parse_args(arguments)
+    if not has_ns3(options.ns3):
+        print(
+            f"{options.ns3} has no ns-3: nothing to compare with; "
+            "`python3 -m venv ns3 && ns3/bin/pip install ns3`, then --ns3 ns3/bin/python"
+        )
+        return 0
+    wanted = options.law or [pair.law for pair in PAIRS]
+    cases = [(pair, flows) for pair in PAIRS if pair.law in wanted for flows in (1, 2)]
+    here = [ours(*case) for case in cases]
+    for line in table(cases, here, list(theirs(options.ns3, cases))):
+        print(line)
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -1,0 +1,293 @@
+"""Writes what the program says about itself into `docs`: `python -m tools.reference`.
+
+The pages of `docs/reference` as a whole, those of `docs/laws` between two marks.
+"""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import typer
+
+from levelflow import _core
+from levelflow.buffers import candidates
+from levelflow.library import allowed, laws, queues, sizers
+from tools import CHECKOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from types import ModuleType
+
+REFERENCE = CHECKOUT / "docs" / "reference"
+LAWS = CHECKOUT / "docs" / "laws"
+ORIGIN = "<!-- Written by `make gen`; edit what it describes, not this file. -->"
+BEGIN, END = "<!-- Written by `make gen` from here, -->", "<!-- to here. -->"
+
+KINDS = {
+    "Duration": "time",
+    "Rate": "rate",
+    "Bytes": "bytes",
+    "Size": "size",
+    "BufferSize": "buffer",
+    "Frequency": "frequency",
+    "Count": "whole number",
+    "LawChoice": "law",
+    "LawTables": "table by law",
+    "QueueChoice": "queue",
+    "Varying": "time or distribution",
+    "Varying2": "size or distribution",
+    "Varying3": "whole number or distribution",
+}
+PLAIN = {"string": "text", "integer": "whole number", "number": "number", "boolean": "true or false"}
+TABLES = (
+    ("[[link]]", "Link"),
+    ("reverse", "Reverse"),
+    ("[[memory]]", "Memory"),
+    ("[[route]]", "NextHop"),
+    ("[[flow]]", "Flow"),
+    ("arrivals", "Arrivals"),
+    ("session", "Session"),
+    ("ack_delay", "AckDelay"),
+)
+QUANTITIES = ("Duration", "Rate", "Bytes", "Frequency")
+
+
+def pages() -> dict[Path, str]:
+    """Returns the text of every page that is written in full or in part, by its path."""
+    whole = {"scenario.md": _scenario(), "queues.md": _queues(), "buffers.md": _buffers(), "cli.md": _commands()}
+    made = {REFERENCE / name: f"{ORIGIN}\n" + "\n".join(lines) + "\n" for name, lines in whole.items()}
+    partly = {"README": _index(), **{law["name"]: _law(law) for law in laws()}}
+    return made | {LAWS / f"{name}.md": _filled(LAWS / f"{name}.md", lines) for name, lines in partly.items()}
+
+
+def main() -> None:
+    """Writes the pages and prints their paths."""
+    for path, text in pages().items():
+        path.write_text(text, encoding="utf-8")
+        sys.stdout.write(f"{path}\n")
+
+
+def _filled(page: Path, lines: Iterable[str]) -> str:
+    """Returns the text of a page with these lines between its marks."""
+    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
+    return before + "\n".join([BEGIN, *lines, END]) + rest.split(END)[1]
+
+
+def _table(head: list[str], rows: Iterable[list[str]]) -> Iterator[str]:
+    for row in (head, ["---"] * len(head), *rows):
+        yield "| " + " | ".join(" ".join(cell.split()).replace("|", "\\|") for cell in row) + " |"
+
+
+def _scenario() -> Iterator[str]:
+    schema = json.loads(_core.schema())
+    kinds = schema["$defs"]
+    yield "# Scenario files"
+    yield "Every key, from `levelflow schema`. The [guide](../guides/scenarios.md) shows them by example.\n"
+    yield from _keys("Top level", schema)
+    for title, name in TABLES:
+        yield from _keys(f"`{title}`", kinds[name])
+    yield "\n## Values"
+    yield "A quantity is a text: a number and its unit. `law` is one of [the laws](../laws/README.md).\n"
+    rows = [
+        [KINDS[name], " ".join(_units(kinds[name]["pattern"])), f'`"{kinds[name]["examples"][0]}"`']
+        for name in QUANTITIES
+    ]
+    rows += [
+        [KINDS[name], "", kinds[name]["description"].removeprefix("needs a size with its unit, e.g. ")]
+        for name in ("Size", "BufferSize")
+    ]
+    yield from _table(["value", "units", "for example"], rows)
+    yield "\n## Distributions"
+    yield "Where a distribution is allowed, a plain value means always the same. Times, sizes and whole numbers have"
+    yield "the same distributions; this is how they are written for times.\n"
+    yield from _table(["key", "value", "meaning"], _alternatives(kinds["Random"]))
+
+
+def _units(pattern: str) -> list[str]:
+    """Returns the units that a quantity's pattern ends with.
+
+    >>> _units(r"^[0-9]+ *(ms|s)$")
+    ['`ms`', '`s`']
+    """
+    return [f"`{unit}`" for unit in pattern[pattern.rindex("(") + 1 : -2].split("|")]
+
+
+def _keys(title: str, table: dict[str, Any]) -> Iterator[str]:
+    yield f"\n## {title}"
+    if "oneOf" in table:
+        yield f"{table['description']} One of these:\n"
+        yield from _table(["key", "value", "meaning"], _alternatives(table))
+        return
+    if title != "Top level":
+        yield f"{table['description']}\n"
+    required = table.get("required", [])
+    rows = [
+        [f"`{key}`", _kind(value), "required" if key in required else _default(value), value["description"]]
+        for key, value in sorted(table["properties"].items(), key=lambda item: item[0] not in required)
+    ]
+    yield from _table(["key", "value", "default", "meaning"], rows)
+
+
+def _alternatives(table: dict[str, Any]) -> list[list[str]]:
+    return [
+        [f"`{key}`", _kind(value), choice["description"]]
+        for choice in table["oneOf"]
+        for key, value in choice["properties"].items()
+    ]
+
+
+def _default(value: dict[str, Any]) -> str:
+    return f"`{json.dumps(value['default'])}`" if value.get("default") not in (None, []) else ""
+
+
+def _kind(value: dict[str, Any]) -> str:
+    """Says in a few words what kind of value a part of the schema takes."""
+    if "$ref" in value:
+        return KINDS.get(value["$ref"].rpartition("/")[2], "table")
+    if "anyOf" in value:
+        return _kind(value["anyOf"][0])
+    if "properties" in value:
+        return "{ " + ", ".join(f"{key} = {_kind(inner)}" for key, inner in value["properties"].items()) + " }"
+    kind = value["type"][0] if isinstance(value["type"], list) else value["type"]
+    if kind != "array":
+        return PLAIN[kind]
+    if "prefixItems" in value:
+        return "[" + ", ".join(_kind(inner) for inner in value["prefixItems"]) + "]"
+    inner = _kind(value["items"])
+    return f"[{inner}, {inner}]" if value.get("maxItems") == 2 else f"[{inner}, ...]"
+
+
+def _index() -> Iterator[str]:
+    rows = []
+    for law in laws():
+        name = law["name"]
+        page = (LAWS / f"{name}.md").read_text(encoding="utf-8")
+        told = [f"[`{name}`]({name}.md)", law["signal"], str(law["header_bytes"]), law["cost"]]
+        rows.append([*told, _opening(page, "Equilibrium"), _opening(page, "When to choose it")])
+    head = ["law", "listens to", "header, bytes", "a router's work per packet", "equilibrium", "when to choose it"]
+    yield from _table(head, rows)
+
+
+def _opening(page: str, title: str) -> str:
+    r"""Returns the first paragraph below a title.
+
+    >>> _opening("## Then\nOne,\ntwo.\n\nThree.", "Then")
+    'One, two.'
+    """
+    below = re.search(rf"^## {title}\n+(.*?)(\n\n|\Z)", page, re.MULTILINE | re.DOTALL)
+    if below is None:
+        raise ValueError(f"the page of a law has a section '## {title}'")
+    return " ".join(below[1].split())
+
+
+def _law(law: dict[str, Any]) -> Iterator[str]:
+    yield f"Listens to: {law['signal']}. Header: {law['header_bytes']} bytes."
+    yield f"A router's work per packet: {law['cost']}. Scale-invariant: {'yes' if law['scale_invariant'] else 'no'}."
+    yield f"Source: {law['source']}.\n"
+    yield from _parameters(law["params"])
+
+
+def _queues() -> Iterator[str]:
+    yield "# Queue disciplines"
+    yield "Every discipline with its parameters, as `levelflow list queues` shows them; see also"
+    yield "[what they do](../concepts/queues.md)."
+    yield 'A link names its own: `queue = "red"`, or with parameters `queue = { red = { max_p = 0.02 } }`.'
+    yield "What it drops before the buffer is full does not count for [sizers](buffers.md) of that buffer."
+    for queue in queues():
+        yield f"\n## `{queue['name']}`"
+        yield f"{queue['title']}. Source: {queue['source']}.\n"
+        if queue["params"]:
+            yield f"Its signal in results: {queue['signal']}.\n"
+            yield from _parameters(queue["params"])
+
+
+def _buffers() -> Iterator[str]:
+    yield "# Buffers"
+    yield 'How much a queue may hold is a size, such as `buffer = "100 packets"`, or one of these, as'
+    yield "`levelflow list sizers` shows them: a rule, which is worked out before the run, or a sizer, which changes"
+    yield "the buffer while the run goes on. A link names its own: `buffer = { bscl = {} }`, or with parameters"
+    yield "`buffer = { abs_log = { loss = 0.01 } }`. The packet in service counts. A rule gives 1 packet where its"
+    yield "formula says less, and is refused where it says more than 1000000000.\n"
+    yield "A sizer counts as lost what found no room, or made way at the front of a full queue: against what a queue"
+    yield "discipline drops of its own accord no buffer helps, so that loss comes on top of the target. A limit that"
+    yield "falls drops nothing that waits: arrivals are dropped, or one packet at the front for each, until the queue"
+    yield "fits. The wait that a target of delay is for is a mean over time, not over packets.\n"
+    yield "Where a [memory](scenario.md#memory) is shared and there is too little, `abs_log` asks for at most four"
+    yield "times what it got. `abs` and `adt` are as printed and take no notice: they may wind up to `largest`, and"
+    yield "come back as slowly."
+    for sizer in sizers():
+        yield f"\n## `{sizer['name']}`"
+        yield f"{sizer['title']}. {'A sizer' if sizer['adapts'] else 'A rule'}. Source: {sizer['source']}.\n"
+        yield from _parameters(sizer["params"])
+    yield "\n## All of them beside each other"
+    yield "`levelflow buffers` compares them on the traffic of a scenario; [the guide](../guides/size-a-buffer.md)"
+    yield "shows how. In Python that is `levelflow.buffers.candidates`, of which this is what there is:\n"
+    yield from _table(["", "meaning"], _module(candidates))
+
+
+def _module(module: ModuleType) -> Iterator[list[str]]:
+    """Returns each public class and function of a module, with the first line of what it says of itself."""
+    for name, value in vars(module).items():
+        if getattr(value, "__module__", None) == module.__name__ and not name.startswith("_"):
+            takes = f"({', '.join(inspect.signature(value).parameters)})"
+            yield [f"`{name}{takes}`", str(inspect.getdoc(value)).split("\n", maxsplit=1)[0]]
+
+
+def _parameters(table: list[dict[str, Any]]) -> Iterator[str]:
+    rows = [[f"`{row['name']}`", f"`{row['default']}`", allowed(row), row["doc"], row["source"]] for row in table]
+    yield from _table(["parameter", "default", "allowed", "meaning", "source of the default"], rows)
+
+
+def _commands() -> Iterator[str]:
+    from levelflow.cli import app
+    from levelflow.reproduce.cli import reproduce
+
+    claims = typer.Typer(add_completion=False)
+    claims.command()(reproduce)
+    group: Any = typer.main.get_command(app)
+    yield "# Command line"
+    yield "Exit status: 0 done; 1 the work ran and a claim was not reproduced; 2 bad input, told in one line."
+    for name, command in _leaves("levelflow", group):
+        described: Any = typer.main.get_command(claims) if name == "levelflow reproduce" else command
+        arguments = [_metavar(p) for p in described.params if p.param_type_name == "argument"]
+        yield f"\n## `{' '.join([name, *arguments])}`"
+        yield f"{described.help.strip()}\n"
+        if described.epilog:
+            yield f"{described.epilog.replace('Example: ', 'Example: `')}`\n"
+        rows = [[_spelling(p), p.help or "", _set(p)] for p in described.params]
+        if rows:
+            yield from _table(["", "meaning", "default"], rows)
+
+
+def _leaves(name: str, group: Any) -> Iterator[tuple[str, Any]]:
+    """Returns each command of a group and of the groups in it, by its full name."""
+    for own, command in group.commands.items():
+        if hasattr(command, "commands"):
+            yield from _leaves(f"{name} {own}", command)
+        else:
+            yield f"{name} {own}", command
+
+
+def _metavar(parameter: Any) -> str:
+    return str(parameter.metavar or parameter.name.upper())
+
+
+def _spelling(parameter: Any) -> str:
+    if parameter.param_type_name == "argument":
+        return f"`{_metavar(parameter)}`"
+    value = "" if parameter.is_flag else f" {_metavar(parameter)}"
+    return f"`{parameter.opts[0]}{value}`"
+
+
+def _set(parameter: Any) -> str:
+    default = parameter.default
+    return f"`{default}`" if isinstance(default, str | int | Path) and not isinstance(default, bool) else ""
+
+
+if __name__ == "__main__":
+    main()
