@@ -189,6 +189,44 @@ def test_theory_depends_one_way():
         assert not any(other.startswith("levelflow.cli") for other in needed[name]), name
 
 
+LAYERS = (
+    {"_core", "style"},
+    {"theory"},
+    {"report"},
+    {"capture", "cdf", "dataplane", "laws", "library", "results", "running", "scenario", "workers"},
+    {"measure"},
+    {"buffers"},
+    {"reproduce"},
+    {"cli"},
+)
+
+
+def imports(tree):
+    """Modules that a module imports when it runs: not those that only its types name."""
+    for node in ast.iter_child_nodes(tree):
+        if isinstance(node, ast.If) and isinstance(node.test, ast.Name) and node.test.id == "TYPE_CHECKING":
+            continue
+        if isinstance(node, ast.Import):
+            yield from (alias.name for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+        yield from imports(node)
+
+
+def test_packages_depend_one_way():
+    place = {name: number for number, names in enumerate(LAYERS) for name in names}
+    package = CHECKOUT / "python" / "levelflow"
+    for path in package.glob("**/*.py"):
+        part = path.relative_to(package).parts[0].removesuffix(".py")
+        if part == "__init__":  # the public names, each imported from its home on first use
+            continue
+        needed = set(imports(ast.parse(path.read_text("utf-8"))))
+        ours = {name.split(".")[1] for name in needed if name.startswith("levelflow.")}
+        assert not {name for name in needed if name.split(".")[0] in {"tools", "papers"} or "_models" in name}, path
+        upwards = {other for other in ours & set(place) if place[other] > place[part]}
+        assert not upwards, f"{path}: {part} stands below {upwards}"
+
+
 def test_theory_needs_no_compiled_code():
     package = CHECKOUT / "python"
     paths = [path.relative_to(package) for path in package.glob("levelflow/theory/**/[!_]*.py")]
