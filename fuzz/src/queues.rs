@@ -1,9 +1,9 @@
 //! What `levelflow-net abs` reads: options of queues and classes, in the kernel's bytes, and files that say what to restore.
 
-use levelflow_net::abs::kernel::{Found, Handle, share};
-use levelflow_net::abs::room::{burst_of, limit_of, same_but_limit, spec_of, with_limit};
-use levelflow_net::abs::undo::Undo;
-use levelflow_net::router::qdisc::{Queue, options_of};
+use levelflow_autobuf::undo::Undo;
+use levelflow_host::limit::{burst_of, limit_of, same_but_limit, spec_of, with_limit};
+use levelflow_host::qdisc::{Queue, options_of};
+use levelflow_host::tc::{Found, Handle, share};
 
 use crate::bytes::Choices;
 

@@ -1,0 +1,288 @@
+//! A sizer beside a queue: from what the queue did to its next limit.
+
+use std::collections::BTreeMap;
+
+use levelflow_laws::PortInfo;
+use levelflow_laws::buffers::{AnySizer, Load, SIZERS, SizerInfo};
+use levelflow_scenario::sizer_named;
+use levelflow_units::{Bytes, Duration, Rate};
+use serde_json::{Value, json};
+
+use super::memory::Memory;
+use super::notes::check_use;
+use super::place::Place;
+use levelflow_host::Error;
+use levelflow_host::buffer::Buffer;
+use levelflow_host::limit::Unit;
+
+/// Largest buffer that sizers may come to, unless somebody says otherwise, in packets: their own default, but no more than the line
+/// sends in [`LONGEST`]. Targets that no buffer meets end there.
+const LARGEST: u64 = 10_000;
+const LONGEST: Duration = Duration::from_ms(1000);
+/// What all sizers can come to at most, packets.
+const MOST: u64 = 1_000_000_000;
+/// Decisions closer to each other than this would follow noise.
+const SHORTEST: Duration = Duration::from_ms(100);
+/// What options of the command say; `--set` may not.
+const OPTIONS: [(&str, &str); 6] = [
+    ("utilisation", "--utilisation"),
+    ("loss", "--loss"),
+    ("delay", "--delay"),
+    ("interval", "--every"),
+    ("initial", "the limit that the queue has"),
+    ("largest", "--max"),
+];
+
+/// What is wanted of every queue.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wish {
+    /// Name of the sizer.
+    pub sizer: String,
+    /// Share of the line to be used.
+    pub utilisation: Option<f64>,
+    /// Share of the bytes that may be dropped.
+    pub loss: Option<f64>,
+    /// Longest mean wait.
+    pub delay: Option<Duration>,
+    /// Time between two decisions.
+    pub every: Duration,
+    /// Further parameters of the sizer.
+    pub sets: BTreeMap<String, Value>,
+    /// Smallest and largest limit.
+    pub least: Option<Buffer>,
+    /// See `least`.
+    pub most: Option<Buffer>,
+    /// What the limits of all together must not exceed.
+    pub memory: Option<Memory>,
+}
+
+impl Wish {
+    /// Refuses what no queue can be, whatever its line.
+    ///
+    /// # Errors
+    /// With what is allowed.
+    pub fn check(&self) -> Result<(), Error> {
+        let known: Vec<&str> = SIZERS.iter().map(|sizer| sizer.name).collect();
+        let Some(sizer) = SIZERS.iter().find(|sizer| sizer.name == self.sizer) else {
+            return Err(Error::input(format!(
+                "--sizer {}: unknown (allowed: {})",
+                self.sizer,
+                known.join(", ")
+            )));
+        };
+        let targets = [
+            ("utilisation", self.utilisation.is_some()),
+            ("loss", self.loss.is_some()),
+            ("delay", self.delay.is_some()),
+        ];
+        for (name, _) in targets.iter().filter(|(_, given)| *given) {
+            if !sizer.params.iter().any(|row| row.name == *name) {
+                return Err(Error::input(format!("--{name}: {} has no such target", sizer.name)));
+            }
+        }
+        self.check_targets(sizer)?;
+        if targets.iter().all(|(_, given)| !given) {
+            return Err(Error::input(
+                "abs: no target; needs --utilisation SHARE, --loss SHARE or --delay TIME, or several of them",
+            ));
+        }
+        if let Some((name, option)) = OPTIONS.iter().find(|(name, _)| self.sets.contains_key(*name)) {
+            return Err(Error::input(format!("--set {name}: {option} says that")));
+        }
+        Ok(())
+    }
+
+    fn check_targets(&self, sizer: &SizerInfo) -> Result<(), Error> {
+        let row = |name: &str| sizer.params.iter().find(|row| row.name == name);
+        for (name, target) in [("utilisation", self.utilisation), ("loss", self.loss)] {
+            let Some((share, row)) = target.zip(row(name)) else {
+                continue;
+            };
+            let most = row.range.1;
+            if !(share > 0.0 && share <= most) {
+                return Err(Error::input(format!(
+                    "--{name} {share}: no buffer is sized for that (allowed: above 0, up to {most})"
+                )));
+            }
+        }
+        let longest = |name: &str| row(name).and_then(|row| Duration::from_secs_f64(row.range.1));
+        if let Some((delay, longest)) = self
+            .delay
+            .zip(longest("delay"))
+            .filter(|(delay, longest)| delay > longest)
+        {
+            return Err(Error::input(format!(
+                "--delay {delay}: too long (allowed: up to {longest})"
+            )));
+        }
+        let longest = longest("interval").unwrap_or(Duration::MAX);
+        if !(SHORTEST..=longest).contains(&self.every) {
+            return Err(Error::input(format!(
+                "--every {}: allowed are {SHORTEST} to {longest}",
+                self.every
+            )));
+        }
+        check_size("--min", self.least)?;
+        check_size("--max", self.most)
+    }
+
+    /// The sizer's parameters for a queue, as a scenario writes them.
+    fn table(&self, initial: u64, largest: u64) -> BTreeMap<String, Value> {
+        let has = |name: &str| {
+            let sizer = SIZERS.iter().find(|sizer| sizer.name == self.sizer);
+            sizer.is_some_and(|sizer| sizer.params.iter().any(|row| row.name == name))
+        };
+        let mut table = self.sets.clone();
+        let mut put = |name: &str, value: Value| {
+            if has(name) {
+                table.insert(name.to_owned(), value);
+            }
+        };
+        put("utilisation", self.utilisation.unwrap_or(0.0).into());
+        put("loss", self.loss.unwrap_or(0.0).into());
+        put("delay", self.delay.unwrap_or(Duration::ZERO).to_string().into());
+        put("interval", self.every.to_string().into());
+        put("initial", format!("{initial} packets").into());
+        put("largest", format!("{largest} packets").into());
+        table
+    }
+}
+
+/// Decides about one queue.
+#[derive(Debug, Clone)]
+pub struct Control {
+    /// As a scenario of the simulator writes it: `{ abs_log = { loss = 0.01 } }`.
+    pub buffer: Value,
+    sizer: AnySizer,
+    port: PortInfo,
+    unit: Unit,
+    frame: u32,
+    least: u32,
+    most: u32,
+}
+
+impl Control {
+    /// Begins with the limit that the queue has, or with the nearest that is allowed.
+    ///
+    /// # Errors
+    /// When the line is too slow for the target of delay, the bounds cross, or the sizer's parameters do not fit.
+    pub fn new(wish: &Wish, place: &Place) -> Result<Self, Error> {
+        check_delay(wish.delay, place.capacity, place.frame)?;
+        check_use(place, wish.utilisation)?;
+        let (unit, frame) = (place.unit, place.frame);
+        check_room("--min", wish.least, frame)?;
+        check_room("--max", wish.most, frame)?;
+        let one = unit.limit(Buffer::Packets(1), frame);
+        let least = wish.least.map_or(one, |size| unit.limit(size, frame));
+        let sends = place.capacity.bps() * LONGEST.as_secs_f64() / 8.0 / f64::from(frame);
+        let usual = Buffer::Packets(LARGEST.min(sends as u64).max(1));
+        let usual = || unit.limit(usual, frame).max(place.limit);
+        let most = wish.most.map_or_else(usual, |size| unit.limit(size, frame));
+        let most = most.min(unit.limit(Buffer::Packets(MOST), frame));
+        if most < least {
+            let (most, least) = (unit.text(most), unit.text(least));
+            return Err(Error::input(format!(
+                "--max {most}: below the smallest limit, {least} (a packet of this device is {frame} bytes)"
+            )));
+        }
+        let packets = |limit: u32| match unit {
+            Unit::Packets => u64::from(limit),
+            Unit::Bytes => u64::from(limit / frame),
+        };
+        let initial = packets(place.limit.clamp(least, most)).max(1);
+        let table = wish.table(initial, packets(most).max(initial));
+        let params = sizer_named(&wish.sizer, &table).map_err(|e| Error::input(format!("--set: {e}")))?;
+        let port = PortInfo {
+            id: 1,
+            capacity: place.capacity,
+        };
+        Ok(Self {
+            buffer: json!({ &wish.sizer: table }),
+            sizer: AnySizer::new(&params, &port),
+            port,
+            unit,
+            frame,
+            least,
+            most,
+        })
+    }
+
+    /// An interval ends; the limit that is wanted for the next, within bounds.
+    pub fn decide(&mut self, load: &Load) -> u32 {
+        self.sizer.on_interval(load);
+        self.nearest(self.asked())
+    }
+
+    /// The queue gets that limit; the sizer is told if it asked for more or fewer packets.
+    pub fn grant(&mut self, limit: u32) {
+        let one = self.unit.limit(Buffer::Packets(1), self.frame);
+        if limit / one != self.asked() / one {
+            self.sizer.on_grant(f64::from(limit) / f64::from(one));
+        }
+    }
+
+    /// The limit that the sizer asks for, whatever the bounds. A fraction of a packet has no room for one.
+    fn asked(&self) -> u32 {
+        let packets = Buffer::Packets(self.sizer.packets() as u64);
+        self.unit.limit(packets, self.frame)
+    }
+
+    /// The limit within bounds that is nearest to another.
+    #[must_use]
+    pub fn nearest(&self, limit: u32) -> u32 {
+        limit.clamp(self.least, self.most)
+    }
+
+    /// The smallest limit.
+    #[must_use]
+    pub fn least(&self) -> u32 {
+        self.least
+    }
+
+    /// Share of the line that was used; what a class borrows counts as its own.
+    #[must_use]
+    pub fn utilisation(&self, load: &Load) -> f64 {
+        load.utilisation(&self.port)
+    }
+
+    /// Mean time that a packet waited, seconds.
+    #[must_use]
+    pub fn wait(&self, load: &Load) -> f64 {
+        load.queue.as_bits_f64() / self.port.capacity.bps()
+    }
+}
+
+fn check_size(option: &str, size: Option<Buffer>) -> Result<(), Error> {
+    match size {
+        Some(Buffer::Packets(packets)) if packets > MOST => Err(Error::input(format!(
+            "{option} {packets} packets: more than sizers go to (allowed: up to {MOST} packets)"
+        ))),
+        Some(Buffer::Bytes(bytes)) if bytes > u32::MAX.into() => Err(Error::input(format!(
+            "{option} {}: more than the limit of a queue can say (allowed: up to {} bytes)",
+            Bytes::new(bytes),
+            u32::MAX
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn check_room(option: &str, size: Option<Buffer>, frame: u32) -> Result<(), Error> {
+    match size {
+        Some(small @ Buffer::Bytes(bytes)) if bytes < frame.into() => Err(Error::input(format!(
+            "{option} {small}: less than a packet of this device (allowed: {frame} bytes or more)"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+fn check_delay(delay: Option<Duration>, capacity: Rate, frame: u32) -> Result<(), Error> {
+    let Some(delay) = delay else { return Ok(()) };
+    let packet = f64::from(frame) * 8.0 / capacity.bps();
+    if delay.as_secs_f64() < packet {
+        let packet = Duration::from_secs_f64((packet * 1e6).ceil() * 1e-6).unwrap_or(Duration::MAX);
+        return Err(Error::input(format!(
+            "--delay {delay}: a packet of {frame} bytes alone takes {packet} at {capacity} (allowed: that or more)"
+        )));
+    }
+    Ok(())
+}

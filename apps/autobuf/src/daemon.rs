@@ -1,0 +1,312 @@
+//! Sizes queues of a device in real time: reads their counters, lets sizers decide, sets limits, and restores them at the end.
+
+use std::time::{Duration as Span, Instant};
+
+use levelflow_units::{Duration, Rate};
+
+use super::control::{Control, Wish};
+use super::memory::{Memory, Sharer};
+use super::meter::{Measured, Meter};
+use super::place::{self, Place, failed};
+use super::reading::{Reading, Total};
+use super::undo::{Outcome, Undo, Was};
+use levelflow_host::Error;
+use levelflow_host::clock::span;
+use levelflow_host::limit::{limit_of, same_but_limit, with_limit};
+use levelflow_host::qdisc::{Device, Queue};
+use levelflow_host::stop::Stop;
+use levelflow_host::tc::Handle;
+
+/// Readings of what waits in an interval, and the shortest and longest time between two of them.
+const SAMPLES: u32 = 5;
+const SOONEST: Span = Span::from_millis(20);
+const LATEST: Span = Span::from_millis(200);
+
+/// A queue, and who decides about it.
+#[derive(Debug)]
+pub struct Port {
+    /// The queue.
+    pub place: Place,
+    /// Who decides.
+    pub control: Control,
+    /// Sums over the run.
+    pub total: Total,
+    meter: Option<Meter>,
+    /// The limit in force.
+    limit: u32,
+    /// The latest reading.
+    queue: Queue,
+}
+
+/// All queues that are sized, at one device. They get their limits back when it is dropped, if not before.
+#[derive(Debug)]
+pub struct Daemon {
+    device: Device,
+    ports: Vec<Port>,
+    wish: Wish,
+    /// `None`: nothing is set.
+    undo: Option<Undo>,
+    /// Not [`Time`](levelflow_units::Time), which ends after 213 days.
+    began: Instant,
+}
+
+impl Daemon {
+    /// Finds the queues and checks everything; changes nothing.
+    ///
+    /// # Errors
+    /// When a queue cannot be sized, or the wish does not fit it.
+    pub fn new(mut device: Device, queues: &[Handle], capacity: Option<Rate>, wish: Wish) -> Result<Self, Error> {
+        let places = if queues.is_empty() {
+            vec![place::find(&mut device, None, capacity)?]
+        } else {
+            let found = queues.iter().map(|at| place::find(&mut device, Some(*at), capacity));
+            found.collect::<Result<Vec<_>, _>>()?
+        };
+        let mut ports: Vec<Port> = Vec::new();
+        for place in places {
+            if ports.iter().any(|port| port.place.handle == place.handle) {
+                return Err(Error::input(format!("--qdisc {}: named twice", place.handle)));
+            }
+            let (control, limit) = (Control::new(&wish, &place)?, place.limit);
+            ports.push(Port {
+                place,
+                control,
+                total: Total::default(),
+                meter: None,
+                limit,
+                queue: Queue::default(),
+            });
+        }
+        if let Some(memory) = wish.memory {
+            memory.check(ports.iter().map(|port| (&port.place, port.control.least())))?;
+        }
+        Ok(Self {
+            device,
+            ports,
+            wish,
+            undo: None,
+            began: Instant::now(),
+        })
+    }
+
+    /// The queues.
+    #[must_use]
+    pub fn ports(&self) -> &[Port] {
+        &self.ports
+    }
+
+    /// The memory that they share.
+    #[must_use]
+    pub fn memory(&self) -> Option<Memory> {
+        self.wish.memory
+    }
+
+    /// From now on limits are set. Sets each queue to where its sizer begins, which is its own limit if the bounds allow that.
+    ///
+    /// # Errors
+    /// Without privileges; then nothing has changed.
+    pub fn arm(&mut self) -> Result<(), Error> {
+        let places: Vec<Place> = self.ports.iter().map(|port| port.place.clone()).collect();
+        self.undo = Some(Undo::begin(&self.device, &places)?);
+        for index in 0..places.len() {
+            self.read(index)?;
+            // As it is: whoever may not set it hears that now, not at the first decision.
+            self.set(index, self.ports[index].limit)?;
+        }
+        let first = self.ports.iter().map(|port| port.control.nearest(port.place.limit));
+        let first = first.collect::<Vec<_>>();
+        self.grant(&first).map(|_| ())
+    }
+
+    /// Decides until told to stop, or for so long; `see` gets each decision and the number of its queue.
+    ///
+    /// # Errors
+    /// When the device or a queue is gone, or somebody else set a limit.
+    pub fn run(
+        &mut self,
+        stop: &Stop,
+        time: Option<Duration>,
+        mut see: impl FnMut(usize, &Reading),
+    ) -> Result<(), Error> {
+        self.began = Instant::now();
+        let every = span(self.wish.every);
+        let gap = (every / SAMPLES).clamp(SOONEST, LATEST);
+        let end = time.map(|time| self.began + span(time));
+        let mut decision = self.began + every;
+        self.look(false, &mut see)?;
+        loop {
+            let now = Instant::now();
+            let due = (now + gap).min(decision);
+            let due = end.map_or(due, |end| end.min(due));
+            if stop.within(due.saturating_duration_since(now)) {
+                return Ok(());
+            }
+            let now = Instant::now();
+            let decides = now >= decision;
+            self.look(decides, &mut see)?;
+            if decides {
+                decision = following(decision, every, Instant::now());
+            }
+            if end.is_some_and(|end| now >= end) {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Reads every queue, and at the end of an interval decides.
+    fn look(&mut self, decides: bool, see: &mut impl FnMut(usize, &Reading)) -> Result<(), Error> {
+        let mut readings = Vec::new();
+        for index in 0..self.ports.len() {
+            let queue = self.read(index)?;
+            let now = Instant::now();
+            let port = &mut self.ports[index];
+            match &mut port.meter {
+                None => port.meter = Some(Meter::new(&port.place, now, queue)),
+                Some(meter) if decides => {
+                    let measured = meter.close(now, queue);
+                    readings.push(self.decide(index, &measured, now));
+                }
+                Some(meter) => meter.sample(now, queue),
+            }
+        }
+        if readings.len() < self.ports.len() {
+            return Ok(());
+        }
+        let wanted: Vec<u32> = readings.iter().map(|reading| reading.wanted).collect();
+        let limits = self.grant(&wanted)?;
+        for (index, (mut reading, limit)) in readings.into_iter().zip(limits).enumerate() {
+            reading.limit = limit;
+            self.ports[index].total.add(&reading);
+            see(index, &reading);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, index: usize) -> Result<Queue, Error> {
+        let port = &self.ports[index];
+        let handle = port.place.handle;
+        let found = self.device.queue_of(handle).map_err(|e| failed(&self.device, &e))?;
+        let name = &self.device.name;
+        if found.queue.kind != port.place.kind {
+            let kind = &found.queue.kind;
+            return Err(Error::failed(format!("{name}: somebody replaced {handle} by a {kind}")));
+        }
+        let limit = limit_of(&found.queue.kind, &found.options).unwrap_or(port.limit);
+        if !same_but_limit(&port.place.kind, &port.place.options, &found.options) {
+            return Err(Error::failed(format!(
+                "{name}: somebody else set {handle} up anew, with another rate or burst"
+            )));
+        }
+        if limit != port.limit {
+            let text = port.place.unit.text(limit);
+            return Err(Error::failed(format!(
+                "{name}: somebody else set the limit of {handle} to {text}"
+            )));
+        }
+        self.ports[index].queue = found.queue.clone();
+        Ok(found.queue)
+    }
+
+    fn decide(&mut self, index: usize, measured: &Measured, now: Instant) -> Reading {
+        let port = &mut self.ports[index];
+        Reading {
+            time: now.saturating_duration_since(self.began).as_secs_f64(),
+            device: self.device.name.clone(),
+            qdisc: port.place.handle,
+            utilisation: port.control.utilisation(&measured.load),
+            wait: port.control.wait(&measured.load),
+            before: port.limit,
+            wanted: port.control.decide(&measured.load),
+            set: self.undo.is_some(),
+            ..Reading::of(measured, port.place.unit)
+        }
+    }
+
+    /// Sets what is wanted of each queue, or its part of the memory, tells the sizers, and says what it was.
+    fn grant(&mut self, wanted: &[u32]) -> Result<Vec<u32>, Error> {
+        // Only what is certain to be free is given away: those that shrink come first, and are read again.
+        for (index, limit) in self.divide(wanted).into_iter().enumerate() {
+            if limit < self.ports[index].limit {
+                self.set(index, limit)?;
+                self.read(index)?;
+            }
+        }
+        let limits = self.divide(wanted);
+        for (index, &limit) in limits.iter().enumerate() {
+            if limit != self.ports[index].limit {
+                self.set(index, limit)?;
+            }
+            let port = &mut self.ports[index];
+            if self.undo.is_some() || limit == port.limit {
+                port.control.grant(limit);
+            } else {
+                // Nothing is set, so it would add up the same step over and over.
+                port.control = Control::new(&self.wish, &port.place)?;
+            }
+        }
+        Ok(limits)
+    }
+
+    fn divide(&self, wanted: &[u32]) -> Vec<u32> {
+        let Some(memory) = self.wish.memory else {
+            return wanted.to_vec();
+        };
+        let sharers = self.ports.iter().zip(wanted).map(|(port, &wanted)| Sharer {
+            place: &port.place,
+            least: port.control.least(),
+            wanted,
+            limit: port.limit,
+            queue: &port.queue,
+        });
+        memory.divide(&sharers.collect::<Vec<_>>())
+    }
+
+    fn set(&mut self, index: usize, limit: u32) -> Result<(), Error> {
+        let port = &mut self.ports[index];
+        let Some((undo, options)) = self
+            .undo
+            .as_mut()
+            .zip(with_limit(&port.place.kind, &port.place.options, limit))
+        else {
+            return Ok(());
+        };
+        undo.about(index, limit)?;
+        self.device
+            .change(port.place.handle, &port.place.kind, options)
+            .map_err(|e| failed(&self.device, &e))?;
+        port.limit = limit;
+        Ok(())
+    }
+
+    /// Gives the queues their limits back; says what became of each, and the first refusal of the kernel.
+    pub fn restore(&mut self) -> (Vec<(Was, Outcome)>, Result<(), Error>) {
+        let undo = self.undo.take();
+        undo.map_or((Vec::new(), Ok(())), |undo| undo.restore(&mut self.device))
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        let _ = self.restore(); // whoever wants to know has asked before
+    }
+}
+
+/// When to decide next. After a pause of the machine not at once: an interval of a moment says nothing.
+fn following(decision: Instant, every: Span, now: Instant) -> Instant {
+    let next = decision + every;
+    if next < now + every / 2 { now + every } else { next }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_lasts_half_of_its_time_or_more() {
+        let begin = Instant::now();
+        let ms = |ms| begin + Span::from_millis(ms);
+        let next = |now| following(ms(1000), Span::from_millis(200), ms(now));
+        assert_eq!([next(1000), next(1020), next(1100)], [ms(1200); 3], "on time");
+        assert_eq!([next(1101), next(1199), next(9000)], [ms(1301), ms(1399), ms(9200)]);
+    }
+}

@@ -1,0 +1,207 @@
+//! `--log FILE`: all that sizers were told and what they decided, a line of JSON each. docs/reference/abs.md names the fields.
+
+use std::fs::File;
+use std::io::{self, Read as _, Seek as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, flock};
+use serde_json::{Value, json};
+
+use super::control::Control;
+use super::daemon::Daemon;
+use super::memory::Memory;
+use super::place::Place;
+use levelflow_host::Error;
+use levelflow_host::terminal::warn;
+
+/// Begins every log.
+const FIRST: &str = "{\"device\":";
+
+/// Every decision, in a file. A full disk ends the log, not the work.
+#[derive(Debug)]
+pub struct Log {
+    path: PathBuf,
+    file: Option<File>,
+    /// Nothing was there before, and nothing has begun.
+    unused: bool,
+}
+
+impl Log {
+    /// A log that is there keeps what it holds until [`begin`](Self::begin), and one that is new goes again without that.
+    ///
+    /// # Errors
+    /// When the file holds something that is no log, another run writes it, or it cannot be written.
+    pub fn open(path: &Path) -> Result<Self, Error> {
+        let wrong = |why: &dyn std::fmt::Display| Error::input(format!("--log {}: {why}", path.display()));
+        // Before it is opened: to open a pipe or a device may take for ever, or do something.
+        if std::fs::metadata(path).is_ok_and(|found| !found.is_file()) {
+            return Err(wrong(&"is no file (allowed: a new file, or a log to replace)"));
+        }
+        let unused = !path.exists();
+        let mut options = File::options();
+        let open = options.read(true).write(true).create(true).truncate(false).open(path);
+        let file = open.map_err(|e| wrong(&e))?;
+        match flock(&file, FlockOperation::NonBlockingLockExclusive) {
+            Err(rustix::io::Errno::WOULDBLOCK) => {
+                return Err(wrong(&"another run writes it (allowed: a file of its own)"));
+            }
+            other => other.map_err(|e| wrong(&e))?,
+        }
+        let mut first = Vec::new();
+        let read = (&file).take(FIRST.len() as u64).read_to_end(&mut first);
+        read.map_err(|e| wrong(&e))?;
+        if !first.is_empty() && first != FIRST.as_bytes() {
+            return Err(wrong(
+                &"holds something else (allowed: a new file, or a log to replace)",
+            ));
+        }
+        Ok(Self {
+            path: path.to_owned(),
+            file: Some(file),
+            unused,
+        })
+    }
+
+    /// The first line says what the decisions are about, and how the simulator writes the sizer.
+    #[must_use]
+    pub fn begin(mut self, daemon: &Daemon, device: &str) -> Self {
+        self.unused = false;
+        if let Some(file) = &mut self.file {
+            let emptied = file.set_len(0).and_then(|()| file.rewind());
+            if let Err(e) = emptied {
+                self.end(&e);
+            }
+        }
+        let queues = daemon.ports().iter().map(|port| queue(&port.place, &port.control));
+        let head = head(device, daemon.memory(), queues.collect());
+        self.write(&head);
+        self
+    }
+
+    /// One more line.
+    pub fn write(&mut self, line: &Value) {
+        let Some(file) = &mut self.file else { return };
+        if let Err(e) = file.write_all(format!("{line}\n").as_bytes()) {
+            self.end(&e);
+        }
+    }
+
+    fn end(&mut self, why: &io::Error) {
+        warn(format!("--log {}: {why}; it ends here", self.path.display()));
+        self.file = None;
+    }
+}
+
+impl Drop for Log {
+    /// A run that was refused leaves no log.
+    fn drop(&mut self) {
+        if self.unused {
+            let _ = std::fs::remove_file(&self.path);
+        }
+    }
+}
+
+fn head(device: &str, memory: Option<Memory>, queues: Vec<Value>) -> Value {
+    json!({ "device": device, "memory": memory.map(|memory| memory.0.to_string()), "queues": queues })
+}
+
+fn queue(place: &Place, control: &Control) -> Value {
+    json!({
+        "qdisc": place.handle, "kind": place.kind, "limit": place.limit, "frame": place.frame,
+        "capacity": place.capacity.bps(), "extra": place.extra, "buffer": control.buffer, "least": control.least(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use levelflow_units::Duration;
+    use prometheus_client::registry::Registry;
+
+    use super::*;
+    use crate::control::Wish;
+    use crate::metrics::Board;
+    use crate::reading::Reading;
+    use levelflow_host::limit::Unit;
+
+    const REFERENCE: &str = include_str!("../../../docs/reference/abs.md");
+
+    /// Names in the table of a section.
+    fn named(section: &str) -> Vec<&'static str> {
+        let text = REFERENCE.split("\n## ").find(|text| text.starts_with(section)).unwrap();
+        let rows = text.lines().filter_map(|line| line.strip_prefix("| `"));
+        let mut names: Vec<&str> = rows.map(|row| row.split('`').next().unwrap()).collect();
+        names.sort_unstable();
+        names
+    }
+
+    fn keys(value: &Value) -> Vec<&str> {
+        let mut keys: Vec<&str> = value.as_object().unwrap().keys().map(String::as_str).collect();
+        keys.sort_unstable();
+        keys
+    }
+
+    fn place() -> Place {
+        Place {
+            limit: 2_000_000_000,
+            ..Place::example()
+        }
+    }
+
+    fn reading() -> Reading {
+        let load = levelflow_laws::buffers::Load {
+            elapsed: Duration::from_ms(100),
+            admitted: levelflow_units::Bytes::ZERO,
+            dropped: levelflow_units::Bytes::ZERO,
+            sent: levelflow_units::Bytes::ZERO,
+            queue: levelflow_units::Bytes::ZERO,
+            packets: 0,
+        };
+        Reading::of(&crate::meter::Measured { load, drops: 0 }, Unit::Packets)
+    }
+
+    #[test]
+    fn a_log_has_one_writer_and_is_there_once_it_has_begun() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("log");
+        let first = Log::open(&path).unwrap();
+        let refused = Log::open(&path).unwrap_err().to_string();
+        assert!(refused.contains("another run writes it"), "{refused}");
+        drop(first);
+        assert!(!path.exists(), "nothing was written");
+        std::fs::write(&path, FIRST).unwrap();
+        drop(Log::open(&path).unwrap());
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), FIRST, "an earlier one stays");
+    }
+
+    #[test]
+    fn the_reference_names_every_field_and_metric() {
+        let wish = Wish {
+            sizer: "abs_log".into(),
+            utilisation: Some(0.95),
+            loss: None,
+            delay: None,
+            every: Duration::from_ms(500),
+            sets: BTreeMap::new(),
+            least: None,
+            most: None,
+            memory: None,
+        };
+        let queue = queue(&place(), &Control::new(&wish, &place()).unwrap());
+        assert_eq!(keys(&queue), named("Queues"));
+        assert_eq!(keys(&head("lf0", None, vec![queue])), named("First line"));
+        assert_eq!(keys(&json!(reading())), named("Decisions"));
+        let (board, mut registry) = (Board::default(), Registry::default());
+        board.post(0, &reading());
+        registry.register_collector(Box::new(board));
+        let mut text = String::new();
+        prometheus_client::encoding::text::encode(&mut text, &registry).unwrap();
+        let values = text
+            .lines()
+            .filter_map(|line| line.split_once('{').map(|(name, _)| name));
+        let mut metrics: Vec<&str> = values.collect();
+        metrics.sort_unstable();
+        assert_eq!(metrics, named("Metrics"));
+    }
+}

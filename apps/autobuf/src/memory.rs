@@ -1,0 +1,206 @@
+//! One memory that the queues of a device share, divided by the rule of the simulator's `[[memory]]`
+//! ([`levelflow_laws::buffers::memory`]): what limits allow, and what is held beyond them, is never above the total.
+
+use levelflow_laws::buffers::memory::{Share, divide};
+
+use super::place::Place;
+use levelflow_host::Error;
+use levelflow_host::buffer::Buffer;
+use levelflow_host::limit::Unit;
+use levelflow_host::qdisc::Queue;
+
+/// A total, which counts packets or bytes, whatever the limits of its queues count. Where one counts packets and the other bytes, a
+/// packet stands for as many as the largest has.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Memory(pub Buffer);
+
+/// A queue that shares.
+#[derive(Debug, Clone, Copy)]
+pub struct Sharer<'a> {
+    /// The queue.
+    pub place: &'a Place,
+    /// The limit that it has in any case.
+    pub least: u32,
+    /// The limit that its sizer asks for.
+    pub wanted: u32,
+    /// The limit in force.
+    pub limit: u32,
+    /// Its latest reading.
+    pub queue: &'a Queue,
+}
+
+impl Memory {
+    /// Refuses a total with less than the least of each queue.
+    ///
+    /// # Errors
+    /// With what is needed.
+    pub fn check<'a>(self, ports: impl Iterator<Item = (&'a Place, u32)>) -> Result<(), Error> {
+        let needed: f64 = ports.map(|(place, least)| self.of(place) * f64::from(least)).sum();
+        if self.total() >= needed {
+            return Ok(());
+        }
+        let needed = match self.0 {
+            Buffer::Bytes(_) => Buffer::Bytes(needed.ceil() as u64),
+            Buffer::Packets(_) => Buffer::Packets(needed.ceil() as u64),
+        };
+        Err(Error::input(format!(
+            "--memory {}: must have room for a packet, or what --min says, of each queue (allowed: {needed} or more)",
+            self.0
+        )))
+    }
+
+    /// The limit of each queue from now on. A queue that is to grow does so as far as the others have drained.
+    #[must_use]
+    pub fn divide(self, ports: &[Sharer<'_>]) -> Vec<u32> {
+        let share = |port: &Sharer<'_>| {
+            let one = self.of(port.place);
+            Share {
+                weight: port.place.capacity.bps(),
+                least: one * f64::from(port.least),
+                wanted: one * f64::from(port.wanted),
+                held: self.held(port),
+                limit: one * f64::from(port.limit),
+            }
+        };
+        let mut shares: Vec<Share> = ports.iter().map(share).collect();
+        divide(self.total(), &mut shares);
+        let limit = |(share, port): (&Share, &Sharer<'_>)| {
+            // A rounding error less than a whole number is that number; any other fraction has no room for a packet.
+            let whole = (share.limit / self.of(port.place) * (1.0 + 1e-12)) as u32;
+            whole.clamp(port.least, port.wanted.max(port.least))
+        };
+        shares.iter().zip(ports).map(limit).collect()
+    }
+
+    fn total(self) -> f64 {
+        match self.0 {
+            Buffer::Bytes(n) | Buffer::Packets(n) => n as f64,
+        }
+    }
+
+    /// What one unit of a queue's limit takes of the total.
+    fn of(self, place: &Place) -> f64 {
+        match (self.0, place.unit) {
+            (Buffer::Bytes(_), Unit::Bytes) | (Buffer::Packets(_), Unit::Packets) => 1.0,
+            (Buffer::Bytes(_), Unit::Packets) => f64::from(place.frame),
+            (Buffer::Packets(_), Unit::Bytes) => 1.0 / f64::from(place.frame),
+        }
+    }
+
+    /// What waits, as the limit of its queue counts it, or in bytes if that is more: parts of streams can be larger than a packet.
+    fn held(self, port: &Sharer<'_>) -> f64 {
+        let one = self.of(port.place);
+        match (self.0, port.place.unit) {
+            (_, Unit::Bytes) => one * port.queue.backlog as f64,
+            (Buffer::Bytes(_), Unit::Packets) => (one * f64::from(port.queue.packets)).max(port.queue.backlog as f64),
+            (Buffer::Packets(_), Unit::Packets) => port.queue.packets.into(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use levelflow_units::Rate;
+    use proptest::collection::vec as list;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn place(unit: Unit, mbps: f64) -> Place {
+        Place {
+            kind: if unit == Unit::Bytes { "bfifo" } else { "pfifo" }.into(),
+            unit,
+            capacity: Rate::clamped(mbps * 1e6),
+            ..Place::example()
+        }
+    }
+
+    fn waiting(packets: u32) -> Queue {
+        Queue {
+            packets,
+            backlog: u64::from(packets) * 1514,
+            ..Queue::default()
+        }
+    }
+
+    #[test]
+    fn a_queue_grows_when_another_has_drained() {
+        let places = [place(Unit::Packets, 1.0), place(Unit::Packets, 1.0)];
+        let limits = |first: (u32, u32), second: u32| {
+            let queues = [waiting(first.1), waiting(0)];
+            let sharer = |at: usize, wanted, limit| Sharer {
+                place: &places[at],
+                least: 1,
+                wanted,
+                limit,
+                queue: &queues[at],
+            };
+            Memory(Buffer::Packets(100)).divide(&[sharer(0, 1000, first.0), sharer(1, 1000, second)])
+        };
+        assert_eq!(limits((90, 90), 10), [50, 10], "it still holds 90");
+        assert_eq!(limits((50, 70), 10), [50, 30]);
+        assert_eq!(limits((50, 0), 30), [50, 50]);
+    }
+
+    #[test]
+    fn packets_and_bytes_share_a_total_of_either() {
+        let places = [place(Unit::Packets, 3.0), place(Unit::Bytes, 1.0)];
+        let none = waiting(0);
+        let divide = |total| {
+            let sharer = |place, least| Sharer {
+                place,
+                least,
+                wanted: 1_000_000,
+                limit: 0,
+                queue: &none,
+            };
+            Memory(total).divide(&[sharer(&places[0], 1), sharer(&places[1], 1514)])
+        };
+        // One packet each, and of the other 40 three quarters to the line that is three times as fast.
+        assert_eq!(divide(Buffer::Packets(42)), [31, 11 * 1514]);
+        assert_eq!(divide(Buffer::Bytes(42 * 1514)), [31, 11 * 1514]);
+    }
+
+    #[test]
+    fn a_total_without_room_for_a_packet_of_each_is_refused() {
+        let places = [place(Unit::Packets, 1.0), place(Unit::Bytes, 1.0)];
+        let check = |total| Memory(total).check([(&places[0], 1), (&places[1], 1514)].into_iter());
+        assert!(check(Buffer::Packets(2)).is_ok() && check(Buffer::Bytes(3028)).is_ok());
+        let error = check(Buffer::Packets(1)).unwrap_err().to_string();
+        assert!(
+            error.contains("--memory 1 packet") && error.contains("2 packets or more"),
+            "{error}"
+        );
+        let error = check(Buffer::Bytes(3027)).unwrap_err().to_string();
+        assert!(error.contains("allowed: 3.028 kB"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn the_total_is_never_exceeded(
+            ports in list((any::<bool>(), 1.0..1e4_f64, 1..u32::MAX, 0..3000_u32, 0.0..1.0_f64), 1..6),
+            total in 20_000..1_000_000_u64, bytes in any::<bool>(),
+        ) {
+            let memory = Memory(if bytes { Buffer::Bytes(total) } else { Buffer::Packets(total / 1514) });
+            let places: Vec<Place> = ports.iter().map(|port| {
+                place(if port.0 { Unit::Packets } else { Unit::Bytes }, port.1)
+            }).collect();
+            let least = |place: &Place| place.unit.limit(Buffer::Packets(1), 1514);
+            // What is in force fits to begin with.
+            let room = (total / 1514) as u32 / ports.len() as u32;
+            let limits: Vec<u32> = ports.iter().zip(&places).map(|(port, place)| {
+                place.unit.limit(Buffer::Packets((port.3 % room + 1).into()), 1514)
+            }).collect();
+            let queues: Vec<Queue> = ports.iter().map(|port| waiting(((port.3 % room + 1) as f64 * port.4) as u32)).collect();
+            let sharers: Vec<Sharer<'_>> = (0..ports.len()).map(|i| Sharer {
+                place: &places[i], least: least(&places[i]), wanted: ports[i].2, limit: limits[i], queue: &queues[i],
+            }).collect();
+            let new = memory.divide(&sharers);
+            let used: f64 = sharers.iter().zip(&new).map(|(port, limit)| {
+                (memory.of(port.place) * f64::from(*limit)).max(memory.held(port))
+            }).sum();
+            prop_assert!(used <= memory.total() * (1.0 + 1e-9), "{used}: {new:?}");
+            prop_assert!(new.iter().zip(&places).all(|(limit, place)| *limit >= least(place)));
+        }
+    }
+}

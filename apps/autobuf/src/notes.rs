@@ -1,0 +1,173 @@
+//! What people should know before the first decision: where a queue, its line and what they wish for do not fit well.
+
+use levelflow_units::{Bytes, Duration, Rate};
+
+use super::place::Place;
+use levelflow_host::Error;
+use levelflow_host::format::rate;
+use levelflow_host::limit::burst_of;
+
+/// Shares of the line that make no difference.
+const EQUAL: f64 = 1e-6;
+/// Share of the line that a bucket may add before it is worth a word.
+const WORTH: f64 = 0.01;
+
+/// All notes about a queue of a device; `given`: the rate of the line is what people said.
+#[must_use]
+pub fn notes(place: &Place, device: &str, given: bool, every: Duration) -> Vec<String> {
+    let borrows = if given { None } else { borrows(place) };
+    let notes = [beside(place), borrows, cells(place), bucket(place, device, every)];
+    let name = place.handle;
+    notes
+        .into_iter()
+        .flatten()
+        .map(|note| format!("{device} {name}: {note}"))
+        .collect()
+}
+
+/// A use that the line cannot reach is no target.
+///
+/// # Errors
+/// With the largest capacity that fits.
+pub fn check_use(place: &Place, utilisation: Option<f64>) -> Result<(), Error> {
+    let (Some(share), Some((_, most))) = (utilisation, place.line.payload(place.frame)) else {
+        return Ok(());
+    };
+    if share * carried(place) <= most * (1.0 + EQUAL) {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "--capacity {}: the line of {} carries {} at most{}, so no buffer meets --utilisation {share} (allowed: up to {})",
+        rate(place.capacity.bps()),
+        place.handle,
+        rate(most),
+        framed(place),
+        below(most / share),
+    )))
+}
+
+/// The rate in force, as the queue counts bytes.
+fn carried(place: &Place) -> f64 {
+    let share = f64::from(place.frame) / f64::from(place.frame.saturating_add(place.extra));
+    place.capacity.bps() * share
+}
+
+/// Rounded down, so that it is allowed.
+fn below(bps: f64) -> String {
+    let step = 10_f64.powf(bps.log10().floor() - 3.0);
+    rate((bps / step).floor() * step)
+}
+
+fn framed(place: &Place) -> String {
+    match place.line.extra {
+        0 => String::new(),
+        extra => format!(" in packets of {} bytes, with {extra} more for each", place.frame),
+    }
+}
+
+fn beside(place: &Place) -> Option<String> {
+    let (own, most) = place.line.payload(place.frame)?;
+    let carried = carried(place);
+    let given = rate(place.capacity.bps());
+    if carried > most * (1.0 + EQUAL) {
+        let full = 100.0 * most / carried;
+        let (most, framed) = (rate(most), framed(place));
+        return Some(format!(
+            "its line carries {most} at most{framed}, not {given}: full, it is used to {full:.2} %"
+        ));
+    }
+    (carried < own * (1.0 - EQUAL)).then(|| {
+        let framed = framed(place);
+        format!(
+            "its line carries {}{framed}, not {given}: use may exceed 100 %",
+            rate(own)
+        )
+    })
+}
+
+fn borrows(place: &Place) -> Option<String> {
+    let (own, most) = (place.line.rate?, place.line.most?);
+    (most.bps() > own.bps()).then(|| {
+        let (own, most) = (rate(own.bps()), rate(most.bps()));
+        format!("its class may borrow up to {most}; what counts is its own {own} (--capacity says otherwise)")
+    })
+}
+
+fn cells(place: &Place) -> Option<String> {
+    place.line.cells.then(|| {
+        "its shaper counts cells (linklayer atm), which are not counted here: a full line is used to less than 100 %".into()
+    })
+}
+
+/// To set the limit of a token bucket filter also fills its bucket.
+fn bucket(place: &Place, device: &str, every: Duration) -> Option<String> {
+    if place.kind != "tbf" {
+        return None;
+    }
+    let burst = burst_of(&place.options)?;
+    let more = f64::from(burst) * 8.0 / every.as_secs_f64();
+    let share = more / place.capacity.bps();
+    (share > WORTH).then(|| {
+        format!(
+            "each decision that changes its limit also fills its bucket of {}: up to {} ({:.0} %) more than its rate; a queue \
+             of its own ends that: tc qdisc add dev {device} parent {}1 bfifo limit {}",
+            Bytes::new(burst.into()),
+            rate(Rate::clamped(more).bps()),
+            100.0 * share,
+            place.handle,
+            place.limit,
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::line::Line;
+
+    fn place(capacity: f64, own: f64, most: f64, extra: u32) -> Place {
+        Place {
+            capacity: Rate::clamped(capacity),
+            line: Line {
+                rate: Rate::new(own),
+                most: Rate::new(most),
+                extra,
+                cells: false,
+            },
+            ..Place::example()
+        }
+    }
+
+    #[test]
+    fn a_use_that_the_line_cannot_reach_is_refused() {
+        let check = |capacity, share| check_use(&place(capacity, 1e7, 1e7, 0), Some(share));
+        assert!(check(1e7, 0.9999).is_ok() && check(1.05e7, 0.95).is_ok());
+        let error = check(1.06e7, 0.95).unwrap_err().to_string();
+        assert!(
+            error.contains("10.6 Mb/s") && error.contains("up to 10.52 Mb/s"),
+            "{error}"
+        );
+        // A card of 1 Gb/s, taken at its word.
+        let card = place(1e9, 1e9, 1e9, 24);
+        let error = check_use(&card, Some(0.99)).unwrap_err().to_string();
+        assert!(error.contains("984") && error.contains("24 more"), "{error}");
+        assert!(check_use(&Place { extra: 24, ..card }, Some(0.99)).is_ok());
+        assert!(check_use(&place(5e6, 1e6, 5e6, 0), Some(0.99)).is_ok(), "borrowed");
+    }
+
+    #[test]
+    fn a_capacity_unlike_the_line_is_said() {
+        let said = |capacity, own, most| beside(&place(capacity, own, most, 0));
+        assert_eq!(said(1e7, 1e7, 1e7), None);
+        assert_eq!(said(1.5e7, 1e7, 2e7), None, "some of what it may borrow");
+        assert!(said(2e7, 1e7, 1e7).unwrap().contains("used to 50.00 %"));
+        assert!(said(5e6, 1e7, 1e7).unwrap().contains("exceed 100 %"));
+    }
+
+    #[test]
+    fn a_class_that_may_borrow_says_so_unless_people_have() {
+        let said = |given| notes(&place(1e7, 1e7, 2e7, 0), "lf0", given, Duration::from_ms(100));
+        assert!(said(false)[0].starts_with("lf0 1:: its class may borrow up to 20"));
+        assert!(said(true).is_empty());
+    }
+}

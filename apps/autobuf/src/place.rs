@@ -1,0 +1,220 @@
+//! Which queue of a device is sized, and what is known of its line.
+
+use std::io;
+
+use levelflow_units::Rate;
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::link::{LinkAttribute, LinkMessage};
+
+use super::line::{self, Line};
+use levelflow_host::Error;
+use levelflow_host::limit::{Unit, limit_of};
+use levelflow_host::qdisc::Device;
+use levelflow_host::tc::{Found, Handle};
+
+/// What Ethernet puts before a packet.
+const ETHERNET: u32 = 14;
+/// Where the kernel does not say: that of Ethernet.
+const USUAL_MTU: u32 = 1500;
+
+/// A queue whose limit can be set.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// Its name.
+    pub handle: Handle,
+    /// `pfifo`, `bfifo`, or `tbf` with the queue that it made for itself.
+    pub kind: String,
+    /// What its limit counts.
+    pub unit: Unit,
+    /// Largest packet, bytes: what stands for one where limits are in bytes.
+    pub frame: u32,
+    /// Rate of the line behind it.
+    pub capacity: Rate,
+    /// Bytes of each packet that count at that rate, and that the queue does not count.
+    pub extra: u32,
+    /// The limit that was found.
+    pub limit: u32,
+    /// Its options as they were found.
+    pub options: Vec<u8>,
+    /// The line, as the kernel states it.
+    pub line: Line,
+}
+
+/// Finds the queue at the root of a device, or the one that is named by its handle or class.
+///
+/// # Errors
+/// When there is none, its limit cannot be set, or nobody says what its line carries.
+pub fn find(device: &mut Device, at: Option<Handle>, capacity: Option<Rate>) -> Result<Place, Error> {
+    let found = match at {
+        None => at_root(device)?,
+        Some(handle) if handle.minor == 0 => named(device, handle)?,
+        Some(class) => at_class(device, class)?,
+    };
+    let found = inside(device, found)?;
+    let kind = found.queue.kind.clone();
+    let settable = Unit::of(&kind).zip(limit_of(&kind, &found.options));
+    let Some((unit, limit)) = settable.filter(|_| found.handle.major > 0) else {
+        return Err(unsupported(device, &found));
+    };
+    let line = line::behind(device, &found)?;
+    // A rate that people give is one of bytes as the queue counts them.
+    let extra = if capacity.is_some() { 0 } else { line.extra };
+    let capacity = capacity.or(line.rate).filter(|c| c.bps() > 0.0).ok_or_else(|| {
+        Error::input(format!(
+            "--capacity: the kernel does not say what {} can carry; give it, such as \"100 Mb/s\"",
+            device.name
+        ))
+    })?;
+    Ok(Place {
+        handle: found.handle,
+        kind,
+        unit,
+        frame: mtu(device).unwrap_or(USUAL_MTU).saturating_add(ETHERNET),
+        capacity,
+        extra,
+        limit,
+        options: found.options,
+        line,
+    })
+}
+
+fn at_root(device: &mut Device) -> Result<Found, Error> {
+    let root = device.queue_at(Handle::ROOT).map_err(|e| failed(device, &e))?;
+    root.filter(|found| found.queue.kind != "noqueue").ok_or_else(|| {
+        Error::input(format!(
+            "--dev {0}: it has no queue (noqueue); give it one, such as: tc qdisc replace dev {0} root handle 1: tbf \
+             rate 10mbit burst 4kb limit 100kb",
+            device.name
+        ))
+    })
+}
+
+/// From the list of all: asked for a queue by its handle, the kernel does not say where it hangs.
+fn named(device: &mut Device, handle: Handle) -> Result<Found, Error> {
+    let all = device.queues().map_err(|e| failed(device, &e))?;
+    let found = all.into_iter().find(|found| found.handle == handle);
+    found.ok_or_else(|| missing(device, handle, &io::Error::from_raw_os_error(libc::ENOENT)))
+}
+
+fn at_class(device: &mut Device, class: Handle) -> Result<Found, Error> {
+    let leaf = device.queue_at(class).map_err(|e| missing(device, class, &e))?;
+    leaf.ok_or_else(|| {
+        let spare = spare(device);
+        Error::input(format!(
+            "--qdisc {class}: the queue of this class is the kernel's own, which nobody can change; give it one: \
+             tc qdisc add dev {} parent {class} handle {spare}: pfifo limit 1000",
+            device.name
+        ))
+    })
+}
+
+/// A handle that no queue of the device has.
+fn spare(device: &mut Device) -> String {
+    let taken: Vec<u16> = device
+        .queues()
+        .map_or_else(|_| Vec::new(), |all| all.iter().map(|f| f.handle.major).collect());
+    let free = (0x10..0x7fff).find(|major| !taken.contains(major));
+    format!("{:x}", free.unwrap_or(0x10))
+}
+
+/// A token bucket filter that was given a queue keeps its packets there.
+fn inside(device: &mut Device, found: Found) -> Result<Found, Error> {
+    if found.queue.kind != "tbf" || found.handle.major == 0 {
+        return Ok(found);
+    }
+    let only = Handle {
+        minor: 1,
+        ..found.handle
+    };
+    let inner = device.queue_at(only).map_err(|e| failed(device, &e))?;
+    Ok(inner.unwrap_or(found))
+}
+
+fn mtu(device: &mut Device) -> Option<u32> {
+    let mut message = LinkMessage::default();
+    message.header.index = device.index;
+    let Ok(Some(RouteNetlinkMessage::NewLink(link))) = device.ask(RouteNetlinkMessage::GetLink(message)) else {
+        return None;
+    };
+    link.attributes.iter().find_map(|attribute| match attribute {
+        LinkAttribute::Mtu(mtu) => Some((*mtu).max(1)),
+        _ => None,
+    })
+}
+
+fn missing(device: &mut Device, handle: Handle, error: &io::Error) -> Error {
+    if error.raw_os_error() == Some(libc::ENODEV) {
+        return failed(device, error);
+    }
+    let choice = choices(device).map_or_else(String::new, |text| format!(" (allowed: {text})"));
+    Error::input(format!(
+        "--qdisc {handle}: {} has no such queue or class{choice}",
+        device.name
+    ))
+}
+
+fn unsupported(device: &mut Device, found: &Found) -> Error {
+    let (name, kind) = (device.name.clone(), &found.queue.kind);
+    if let Some(text) = choices(device) {
+        return Error::input(format!(
+            "--dev {name}: {kind} {} has no limit to set; choose a queue with --qdisc (allowed: {text})",
+            found.handle
+        ));
+    }
+    let at = match found.parent {
+        Handle::ROOT => "root handle 1:".to_owned(),
+        parent => format!("parent {parent} handle {}:", spare(device)),
+    };
+    let why = if Unit::of(kind).is_some() {
+        "was made by the kernel itself, and cannot be changed"
+    } else {
+        "is none whose limit can be set (allowed: pfifo, bfifo, tbf, leaves of htb)"
+    };
+    Error::input(format!(
+        "--dev {name}: its queue, {kind}, {why}; set one: tc qdisc replace dev {name} {at} pfifo limit 1000"
+    ))
+}
+
+/// Queues of the device that can be sized, in words.
+fn choices(device: &mut Device) -> Option<String> {
+    let all = device.queues().ok()?;
+    let settable = all
+        .iter()
+        .filter(|found| Unit::of(&found.queue.kind).is_some() && found.handle.major > 0);
+    let names: Vec<String> = settable
+        .map(|found| format!("{} {}", found.handle, found.queue.kind))
+        .collect();
+    (!names.is_empty()).then(|| names.join(", "))
+}
+
+/// What ends a run: the device or its queue is gone, or the kernel refuses.
+#[must_use]
+pub fn failed(device: &Device, error: &io::Error) -> Error {
+    let name = &device.name;
+    match error.raw_os_error() {
+        Some(libc::ENODEV) => Error::failed(format!("{name}: the device is gone")),
+        Some(libc::ENOENT) => Error::failed(format!("{name}: its queue is gone; somebody took or replaced it")),
+        Some(libc::EPERM) => Error::failed(format!(
+            "{name}: setting the limit of a queue needs CAP_NET_ADMIN; run it as root (--dry-run needs nothing)"
+        )),
+        _ => Error::failed(format!("{name}: its queue: {error}")),
+    }
+}
+
+#[cfg(test)]
+impl Place {
+    /// A pfifo of 100 packets, for tests.
+    pub fn example() -> Self {
+        Self {
+            handle: Handle { major: 1, minor: 0 },
+            kind: "pfifo".into(),
+            unit: Unit::Packets,
+            frame: 1514,
+            capacity: Rate::clamped(1e7),
+            extra: 0,
+            limit: 100,
+            options: Vec::new(),
+            line: Line::default(),
+        }
+    }
+}

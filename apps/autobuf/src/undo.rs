@@ -1,0 +1,349 @@
+//! What to restore: kept in a file while limits are not those that were found, so that the next start can, after `kill -9`, too.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+
+use super::ABS;
+use super::origin::Origin;
+use super::place::{Place, failed};
+use levelflow_host::Error;
+use levelflow_host::limit::{Unit, limit_of, same_but_limit, with_limit};
+use levelflow_host::qdisc::Device;
+use levelflow_host::state;
+use levelflow_host::tc::{Found, Handle};
+use levelflow_host::terminal::warn;
+
+/// A queue whose limit was set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Was {
+    /// Its name.
+    pub handle: Handle,
+    /// Its kind.
+    pub kind: String,
+    /// Its options as they were found, in the kernel's bytes.
+    pub options: Vec<u8>,
+    /// The limits that were last set or are about to be: the queue has one of them unless somebody else set it.
+    pub ours: [u32; 2],
+}
+
+/// All queues of a device whose limits were set.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Undo {
+    /// Namespace of the device.
+    origin: Origin,
+    /// Number of the device, which a new one of the same name does not have.
+    index: u32,
+    queues: Vec<Was>,
+    #[serde(skip)]
+    file: PathBuf,
+}
+
+/// What became of a queue when its limit was to be restored.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Outcome {
+    /// It has its limit again.
+    Restored,
+    /// It had it.
+    AsFound,
+    /// Somebody else replaced it, or set its limit or anything else of it: it was left alone.
+    Others,
+    /// It is gone.
+    Gone,
+}
+
+impl Was {
+    /// A queue as it was found.
+    #[must_use]
+    pub fn of(place: &Place) -> Self {
+        Self {
+            handle: place.handle,
+            kind: place.kind.clone(),
+            options: place.options.clone(),
+            ours: [place.limit; 2],
+        }
+    }
+
+    /// The limit that was found, in words.
+    #[must_use]
+    pub fn text(&self) -> String {
+        match Unit::of(&self.kind).zip(limit_of(&self.kind, &self.options)) {
+            Some((unit, limit)) => unit.text(limit),
+            None => "its limit".into(),
+        }
+    }
+
+    fn fate(&self, now: &Found) -> Outcome {
+        let limit = limit_of(&now.queue.kind, &now.options);
+        let same = now.queue.kind == self.kind && same_but_limit(&self.kind, &self.options, &now.options);
+        match limit {
+            limit if same && limit == limit_of(&self.kind, &self.options) => Outcome::AsFound,
+            Some(limit) if same && self.ours.contains(&limit) => Outcome::Restored,
+            _ => Outcome::Others,
+        }
+    }
+
+    fn restore(&self, device: &mut Device) -> Result<Outcome, Error> {
+        let now = match device.queue_of(self.handle) {
+            Err(e) if is_gone(&e) => return Ok(Outcome::Gone),
+            other => other.map_err(|e| failed(device, &e))?,
+        };
+        let outcome = self.fate(&now);
+        if outcome == Outcome::Restored {
+            let limit = limit_of(&self.kind, &self.options);
+            let options = limit.and_then(|limit| with_limit(&self.kind, &self.options, limit));
+            let Some(options) = options else {
+                return Ok(Outcome::Others);
+            };
+            match device.change(self.handle, &self.kind, options) {
+                Err(e) if is_gone(&e) => return Ok(Outcome::Gone),
+                other => other.map_err(|e| failed(device, &e))?,
+            }
+        }
+        Ok(outcome)
+    }
+}
+
+fn is_gone(error: &io::Error) -> bool {
+    matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV))
+}
+
+impl Undo {
+    /// Remembers queues as they were found.
+    ///
+    /// # Errors
+    /// When the file can't be written.
+    pub fn begin(device: &Device, places: &[Place]) -> Result<Self, Error> {
+        let undo = Self {
+            origin: here()?,
+            index: device.index,
+            queues: places.iter().map(Was::of).collect(),
+            file: file(&device.name),
+        };
+        undo.write()?;
+        Ok(undo)
+    }
+
+    /// What a program that was killed left to restore at that device. Removes what others left that nobody can restore any more.
+    ///
+    /// # Errors
+    /// When the kernel does not say which namespace this is.
+    pub fn left(device: &str) -> Result<Option<Self>, Error> {
+        let here = here()?;
+        sweep(&state::directory(), &here, |index| {
+            nix::net::if_::if_indextoname(index).is_ok()
+        });
+        let file = file(device);
+        match Self::read(&file) {
+            Ok(undo) if undo.origin.is_same(&here) => return Ok(Some(undo)),
+            Ok(stranger) => stranger.forget(),
+            Err(e) if e.kind() == io::ErrorKind::NotFound => {}
+            Err(e) => warn(format!(
+                "{}: cannot be read, so what a run that was killed set at {device} stays: {e}",
+                file.display()
+            )),
+        }
+        Ok(None)
+    }
+
+    fn read(file: &Path) -> io::Result<Self> {
+        let undo: Self = serde_json::from_slice(&fs::read(file)?)?;
+        let file = file.to_owned();
+        Ok(Self { file, ..undo })
+    }
+
+    /// The queues.
+    #[must_use]
+    pub fn queues(&self) -> &[Was] {
+        &self.queues
+    }
+
+    /// That limit is about to be set.
+    ///
+    /// # Errors
+    /// When the file can't be written; then the limit must not be set.
+    pub fn about(&mut self, queue: usize, limit: u32) -> Result<(), Error> {
+        let ours = &mut self.queues[queue].ours;
+        *ours = [ours[1], limit];
+        self.write()
+    }
+
+    fn write(&self) -> Result<(), Error> {
+        let cannot = |e: io::Error| Error::failed(format!("{}: {e}", self.file.display()));
+        let new = self.file.with_extension("undo.new");
+        fs::write(&new, serde_json::to_vec(self).map_err(Error::failed)?).map_err(cannot)?;
+        fs::rename(&new, &self.file).map_err(cannot)
+    }
+
+    /// Restores all that still have a limit of ours, and forgets them. Says what became of each, and the first refusal of the
+    /// kernel; then the file stays.
+    pub fn restore(self, device: &mut Device) -> (Vec<(Was, Outcome)>, Result<(), Error>) {
+        let gone = device.index != self.index;
+        let one = |was: &Was| if gone { Ok(Outcome::Gone) } else { was.restore(device) };
+        let (outcomes, result) = each(&self.queues, one);
+        if result.is_ok() {
+            self.forget();
+        }
+        (outcomes, result)
+    }
+
+    /// Forgets them as they are.
+    pub fn forget(self) {
+        let _ = fs::remove_file(&self.file);
+    }
+}
+
+fn here() -> Result<Origin, Error> {
+    Origin::here().map_err(|e| Error::failed(format!("cannot tell which network namespace this is: {e}")))
+}
+
+/// Removes files of namespaces that are gone, and those of this one whose device is.
+fn sweep(directory: &Path, here: &Origin, is_there: impl Fn(u32) -> bool) {
+    let entries = fs::read_dir(directory).into_iter().flatten().flatten();
+    for file in entries.map(|entry| entry.path()) {
+        let ours = |name: &str| name.starts_with(ABS.name) && name.ends_with(".undo");
+        if !file.file_name().and_then(|name| name.to_str()).is_some_and(ours) {
+            continue;
+        }
+        let stale = |undo: &Undo| undo.origin.is_gone(here) || (undo.origin.is_same(here) && !is_there(undo.index));
+        if let Some(undo) = Undo::read(&file).ok().filter(stale) {
+            undo.forget();
+        }
+    }
+}
+
+/// Tries all, whatever becomes of others; the first error is returned, further ones are warnings.
+fn each(
+    queues: &[Was],
+    mut restore: impl FnMut(&Was) -> Result<Outcome, Error>,
+) -> (Vec<(Was, Outcome)>, Result<(), Error>) {
+    let (mut outcomes, mut result) = (Vec::new(), Ok(()));
+    for was in queues {
+        match restore(was) {
+            Ok(outcome) => outcomes.push((was.clone(), outcome)),
+            Err(e) if result.is_ok() => result = Err(e),
+            Err(e) => warn(e),
+        }
+    }
+    (outcomes, result)
+}
+
+fn file(device: &str) -> PathBuf {
+    state::path(&state::directory(), ABS, device, "undo")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use levelflow_host::qdisc::Queue;
+
+    fn was(limit: u32) -> Was {
+        Was {
+            handle: Handle { major: 1, minor: 0 },
+            kind: "pfifo".into(),
+            options: limit.to_ne_bytes().to_vec(),
+            ours: [limit; 2],
+        }
+    }
+
+    fn now(kind: &str, limit: u32) -> Found {
+        Found {
+            handle: Handle { major: 1, minor: 0 },
+            parent: Handle::ROOT,
+            queue: Queue {
+                kind: kind.into(),
+                ..Queue::default()
+            },
+            options: limit.to_ne_bytes().to_vec(),
+        }
+    }
+
+    #[test]
+    fn only_limits_of_ours_are_restored() {
+        let was = Was {
+            ours: [40, 50],
+            ..was(100)
+        };
+        for (limit, outcome) in [
+            (40, Outcome::Restored),
+            (50, Outcome::Restored),
+            (100, Outcome::AsFound),
+            (60, Outcome::Others),
+        ] {
+            assert_eq!(was.fate(&now("pfifo", limit)), outcome, "{limit}");
+        }
+        assert_eq!(was.fate(&now("bfifo", 40)), Outcome::Others);
+    }
+
+    #[test]
+    fn what_cannot_be_restored_keeps_no_other_from_it() {
+        let mut tried = 0;
+        let (outcomes, result) = each(&[was(1), was(2), was(3)], |_| {
+            tried += 1;
+            match tried {
+                2 => Ok(Outcome::Restored),
+                _ => Err(Error::failed(tried)),
+            }
+        });
+        assert_eq!(outcomes, [(was(2), Outcome::Restored)]);
+        assert_eq!((tried, result.unwrap_err().to_string()), (3, "1".into()));
+    }
+
+    #[test]
+    fn what_nobody_can_restore_is_forgotten() {
+        let (directory, here) = (tempfile::tempdir().unwrap(), Origin::here().unwrap());
+        let gone: Origin = {
+            let mut text = serde_json::to_value(&here).unwrap();
+            text["boot"] = "another".into();
+            serde_json::from_value(text).unwrap()
+        };
+        for (name, origin, index) in [("there", &here, 7), ("taken", &here, 8), ("gone", &gone, 7)] {
+            let undo = Undo {
+                origin: origin.clone(),
+                index,
+                queues: vec![was(100)],
+                file: directory.path().join(format!("abs-1-{name}.undo")),
+            };
+            undo.write().unwrap();
+        }
+        for other in ["abs-1-eth0.lock", "router-1-eth0.undo", "abs-1-broken.undo"] {
+            fs::write(directory.path().join(other), "{}").unwrap();
+        }
+        sweep(directory.path(), &here, |index| index == 7);
+        let left = fs::read_dir(directory.path()).unwrap();
+        let mut left: Vec<_> = left.map(|entry| entry.unwrap().file_name()).collect();
+        left.sort();
+        assert_eq!(
+            left,
+            [
+                "abs-1-broken.undo",
+                "abs-1-eth0.lock",
+                "abs-1-there.undo",
+                "router-1-eth0.undo"
+            ]
+        );
+    }
+
+    #[test]
+    fn a_file_says_what_was_there() {
+        let directory = tempfile::tempdir().unwrap();
+        let mut undo = Undo {
+            origin: Origin::here().unwrap(),
+            index: 7,
+            queues: vec![was(100)],
+            file: directory.path().join("abs-1-eth0.undo"),
+        };
+        undo.about(0, 90).unwrap();
+        undo.about(0, 80).unwrap();
+        let read: Undo = serde_json::from_slice(&fs::read(&undo.file).unwrap()).unwrap();
+        assert_eq!((&read.queues, read.index), (&undo.queues, 7));
+        assert_eq!(
+            (read.queues[0].ours, read.queues[0].text()),
+            ([90, 80], "100 packets".into())
+        );
+        undo.forget();
+        assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 0);
+    }
+}

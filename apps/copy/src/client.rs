@@ -1,0 +1,248 @@
+//! The end that asks.
+
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use blake3::Hasher;
+use noq::{RecvStream, SendStream, VarInt};
+use tokio::task::block_in_place;
+
+use super::LOST;
+use super::lanes::{self, lanes_for};
+use super::message::{self, Reply, Request, Start};
+use super::part::{BUSY, Part};
+use super::plan::Job;
+use super::root::Entry;
+use super::server::agree;
+use super::transfer::{Progress, receive, send};
+use levelflow_host::Error;
+use levelflow_quic::Connection;
+
+/// Code by which a stream is cut off.
+const CUT: VarInt = VarInt::from_u32(1);
+
+/// How long to wait for another transfer of the same file to end: somewhat longer than a silent connection lives.
+const PATIENCE: Duration = Duration::from_secs(13);
+
+/// Room for what a server says that it has, bytes: two million names or so.
+const MOST_LISTED: usize = 256 << 20;
+
+/// What a server says is below a directory.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Listing {
+    pub entries: Vec<Entry>,
+    /// What is there but not served, with the reason.
+    pub left_out: Vec<String>,
+}
+
+/// A connection to a server of files.
+#[derive(Debug, Clone)]
+pub struct Session {
+    connection: Connection,
+}
+
+impl Session {
+    /// Introduces us.
+    ///
+    /// # Errors
+    /// When the server does not want us.
+    pub async fn open(connection: Connection, token: Option<String>) -> Result<Self, Error> {
+        let session = Self { connection };
+        let (_, mut receive) = session.ask(&Request::Hello { token }).await?;
+        expect_done(&mut receive).await?;
+        Ok(session)
+    }
+
+    /// The connection.
+    #[must_use]
+    pub fn connection(&self) -> &Connection {
+        &self.connection
+    }
+
+    /// Whether the connection is gone.
+    #[must_use]
+    pub fn is_lost(&self) -> bool {
+        self.connection.quic().close_reason().is_some()
+    }
+
+    async fn ask(&self, request: &Request) -> Result<(SendStream, RecvStream), Error> {
+        let (mut send, receive) = self.connection.quic().open_bi().await.map_err(|e| super::lost(&e))?;
+        message::write(&mut send, request).await?;
+        Ok((send, receive))
+    }
+
+    /// The further lanes of a transfer, in their order.
+    async fn open_lanes(&self, transfer: u64, lanes: usize) -> Result<Vec<(SendStream, RecvStream)>, Error> {
+        let mut streams = Vec::new();
+        for number in 1..lanes {
+            streams.push(self.ask(&Request::Lane { transfer, number }).await?);
+        }
+        Ok(streams)
+    }
+
+    pub(super) async fn stat(&self, path: &str) -> Result<Option<Entry>, Error> {
+        let path = path.to_owned();
+        let (_, mut receive) = self.ask(&Request::Stat { path }).await?;
+        match answer(&mut receive).await? {
+            Reply::Nothing => Ok(None),
+            Reply::Entry { path, directory, size } => Ok(Some(Entry { path, directory, size })),
+            other => Err(unasked(&other)),
+        }
+    }
+
+    pub(super) async fn list(&self, path: &str) -> Result<Listing, Error> {
+        self.list_within(path, MOST_LISTED).await
+    }
+
+    /// As [`list`](Self::list), up to so many bytes.
+    pub(super) async fn list_within(&self, path: &str, most: usize) -> Result<Listing, Error> {
+        let path = path.to_owned();
+        let (_, mut receive) = self.ask(&Request::List { path }).await?;
+        let (mut listing, mut bytes) = (Listing::default(), 0);
+        loop {
+            match answer(&mut receive).await? {
+                Reply::Done => return Ok(listing),
+                Reply::Entry { path, directory, size } => {
+                    bytes += size_of::<Entry>() + path.len();
+                    listing.entries.push(Entry { path, directory, size });
+                }
+                Reply::LeftOut { why } => {
+                    bytes += size_of::<String>() + why.len();
+                    listing.left_out.push(format!("{SAYS}{why}"));
+                }
+                other => return Err(unasked(&other)),
+            }
+            if bytes > most {
+                let most = most >> 20;
+                return Err(Error::failed(format!(
+                    "the server lists more than {most} MiB of names: copy its directories one by one"
+                )));
+            }
+        }
+    }
+
+    pub(super) async fn make_directory(&self, path: &str) -> Result<(), Error> {
+        let path = path.to_owned();
+        let (_, mut receive) = self.ask(&Request::MakeDirectory { path }).await?;
+        expect_done(&mut receive).await
+    }
+
+    pub(super) async fn get(&self, job: &Job, progress: &Progress) -> Result<(), Error> {
+        let have = job.root.have(&job.local);
+        let mut part = Part::open(&job.root, &job.local)?;
+        let (length, hasher) = block_in_place(|| part.hash())?;
+        let hash = hasher.finalize().to_hex().to_string();
+        let request = Request::Get {
+            path: job.remote.clone(),
+            part: message::Part { length, hash },
+            have,
+        };
+        let (_, mut stream) = self.ask(&request).await?;
+        let (info, offset, lanes) = match answer(&mut stream).await? {
+            Reply::Same => {
+                progress.same(have.map_or(0, |have| have.size));
+                part.discard();
+                return Ok(());
+            }
+            Reply::File { file, offset, lanes } if offset <= file.size && (offset == 0 || offset == length) => {
+                (file, offset, lanes::check(lanes)?)
+            }
+            other => return Err(unasked(&other)),
+        };
+        let hasher = if offset == 0 { Hasher::new() } else { hasher };
+        progress.resumed(offset);
+        part.start(offset)?;
+        let mut further = self.open_lanes(stream.id().into(), lanes).await?;
+        let mut from: Vec<&mut RecvStream> = further.iter_mut().map(|(_, receive)| receive).collect();
+        from.insert(0, &mut stream);
+        let own = receive(&mut part, offset, &info, hasher, &mut from, progress).await?;
+        let Reply::Hash { hash, control } = answer(&mut stream).await? else {
+            return Err(Error::failed("the server sent no hash"));
+        };
+        progress.ruled(&control);
+        if own != hash {
+            part.discard();
+            return Err(Error::failed("what arrived is not what was sent; copy it again"));
+        }
+        block_in_place(|| part.finish(&info))?;
+        progress.files.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+
+    /// Sends a file. A server takes some seconds to notice that a client was killed; its successor waits.
+    pub(super) async fn put(&self, job: &Job, progress: &Progress) -> Result<(), Error> {
+        let start = Instant::now();
+        loop {
+            match self.put_now(job, progress).await {
+                Err(error) if error.to_string().ends_with(BUSY) && start.elapsed() < PATIENCE => {
+                    progress.waiting.fetch_add(1, Ordering::Relaxed);
+                    tokio::time::sleep(Duration::from_millis(500)).await;
+                    progress.waiting.fetch_sub(1, Ordering::Relaxed);
+                }
+                other => return other,
+            }
+        }
+    }
+
+    async fn put_now(&self, job: &Job, progress: &Progress) -> Result<(), Error> {
+        let (mut file, info) = job.root.read(&job.local)?;
+        let request = Request::Put {
+            path: job.remote.clone(),
+            file: info,
+        };
+        let (mut stream, mut answers) = self.ask(&request).await?;
+        let part = match answer(&mut answers).await? {
+            Reply::Same => {
+                progress.same(info.size);
+                return Ok(());
+            }
+            Reply::Part(part) => part,
+            other => return Err(unasked(&other)),
+        };
+        let (offset, hasher) = block_in_place(|| agree(&mut file, info.size, &part)).map_err(Error::failed)?;
+        progress.resumed(offset);
+        let sent = async {
+            let lanes = lanes_for(info.size - offset);
+            message::write(&mut stream, &Start { offset, lanes }).await?;
+            let mut further = self.open_lanes(stream.id().into(), lanes).await?;
+            let mut out: Vec<&mut SendStream> = further.iter_mut().map(|(send, _)| send).collect();
+            out.insert(0, &mut stream);
+            let finish = send(&mut file, offset, info.size, hasher, &mut out, progress).await?;
+            message::write(&mut stream, &finish).await
+        };
+        if let Err(error) = sent.await {
+            let _ = stream.reset(CUT);
+            if !error.to_string().starts_with(LOST) {
+                return Err(error);
+            }
+            // If the server stopped us, it says why.
+            let told = answer(&mut answers).await;
+            return Err(told.err().filter(|e| e.to_string().starts_with(SAYS)).unwrap_or(error));
+        }
+        let _ = stream.finish();
+        expect_done(&mut answers).await?;
+        progress.files.fetch_add(1, Ordering::Relaxed);
+        Ok(())
+    }
+}
+
+/// How what a server refuses begins.
+const SAYS: &str = "the server says: ";
+
+async fn answer(stream: &mut RecvStream) -> Result<Reply, Error> {
+    match message::read(stream).await? {
+        Reply::Refused { why } => Err(Error::failed(format!("{SAYS}{why}"))),
+        reply => Ok(reply),
+    }
+}
+
+async fn expect_done(stream: &mut RecvStream) -> Result<(), Error> {
+    match answer(stream).await? {
+        Reply::Done => Ok(()),
+        other => Err(unasked(&other)),
+    }
+}
+
+fn unasked(reply: &Reply) -> Error {
+    Error::failed(format!("the server answers what was not asked: {reply:?}"))
+}

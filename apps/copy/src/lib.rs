@@ -1,0 +1,45 @@
+//! Files over connections whose rate the network sets: `levelflow-net serve` and `levelflow-net copy`.
+//!
+//! One request per stream: a JSON message after its length (4 bytes, big-endian), answers likewise, the bytes of a file between
+//! them as they are. [`message`] has the messages, [`root`] keeps both ends inside their directories, [`part`] has files that are
+//! still arriving. Large files take several streams, see [`lanes`].
+//!
+//! A file arrives as `.NAME.part` beside its place. It is renamed into place when its BLAKE3 is that of what was sent and it is
+//! on the disk; so whoever looks finds the old file or the new one, whatever is killed when. What has arrived is used again if
+//! it is, by its BLAKE3, the beginning of what is to be sent.
+
+mod client;
+mod known;
+mod lanes;
+mod message;
+mod part;
+mod plan;
+mod root;
+mod run;
+mod server;
+#[cfg(test)]
+mod tests;
+mod transfer;
+
+pub use known::folder;
+
+pub use client::Session;
+pub use known::{Remembered, known_hosts};
+pub use plan::Place;
+pub use run::{Options, Outcome, Run};
+pub use server::{Server, ServerOptions};
+pub use transfer::Progress;
+
+/// Name of the protocol (ALPN).
+pub const PROTOCOL: &[u8] = b"levelflow-copy/1";
+
+/// How the reason begins if a connection or a stream broke.
+const LOST: &str = "connection: ";
+
+/// A connection that broke, with the reason.
+fn lost(error: &dyn std::error::Error) -> levelflow_host::Error {
+    match error.source() {
+        Some(reason) => levelflow_host::Error::failed(format!("{LOST}{reason}")),
+        None => levelflow_host::Error::failed(format!("{LOST}{error}")),
+    }
+}

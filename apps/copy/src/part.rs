@@ -1,0 +1,211 @@
+//! Files that are still arriving: `.NAME.part`, beside where they will be.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::MetadataExt;
+
+use blake3::Hasher;
+use rustix::fs::{
+    AtFlags, FlockOperation, Mode, OFlags, Timespec, Timestamps, fchmod, flock, fsync, futimens, openat, renameat,
+    statat, unlinkat,
+};
+use rustix::io::Errno;
+
+use super::message::FileInfo;
+use super::root::Root;
+use levelflow_host::Error;
+
+const PREFIX: &[u8] = b".";
+const SUFFIX: &[u8] = b".part";
+/// Longest name, as Linux has it.
+const LONGEST: usize = 255;
+/// Why a file cannot be written now, if somebody else is writing it.
+pub(super) const BUSY: &str = "is arriving in another transfer";
+const BLOCK: usize = 1 << 18;
+
+/// Whether a name is that of a part; files of such names are neither listed nor taken.
+pub(super) fn is_part(name: &[u8]) -> bool {
+    name.len() > PREFIX.len() + SUFFIX.len() && name.starts_with(PREFIX) && name.ends_with(SUFFIX)
+}
+
+/// The name of the part; of a name that is too long, one made of its BLAKE3.
+fn part_name(name: &OsStr) -> OsString {
+    let bytes = name.as_bytes();
+    let digest;
+    let stem: &[u8] = if bytes.len() + PREFIX.len() + SUFFIX.len() <= LONGEST {
+        bytes
+    } else {
+        digest = blake3::hash(bytes).to_hex();
+        digest.as_bytes()
+    };
+    OsString::from_vec([PREFIX, stem, SUFFIX].concat())
+}
+
+/// A file that is arriving. It stays if it is dropped, unless nothing has arrived.
+#[derive(Debug)]
+pub(super) struct Part {
+    parent: OwnedFd,
+    name: OsString,
+    part: OsString,
+    file: File,
+    shown: String,
+    length: u64,
+    finished: bool,
+}
+
+impl Part {
+    /// Opens the part of a file to be, or makes it; nobody else may have it open.
+    pub fn open(root: &Root, path: &str) -> Result<Self, Error> {
+        let (parent, name) = root.split(path)?;
+        let shown = root.show(path);
+        if is_part(name.as_bytes()) {
+            return Err(Error::failed(format!(
+                "{shown}: names .*.part are for files that are arriving"
+            )));
+        }
+        let part = part_name(&name);
+        let file = lock(&parent, &part).map_err(|e| match e {
+            Errno::WOULDBLOCK => Error::failed(format!("{shown}: {BUSY}")),
+            e => Error::failed(format!("{shown}: {}", io::Error::from(e))),
+        })?;
+        let length = file
+            .metadata()
+            .map_err(|e| Error::failed(format!("{shown}: {e}")))?
+            .len();
+        Ok(Self {
+            parent,
+            name,
+            part,
+            file,
+            shown,
+            length,
+            finished: false,
+        })
+    }
+
+    /// An error that names the file, and says what is kept.
+    fn failed(&self, e: &io::Error) -> Error {
+        let kept = if self.length > 0 {
+            format!("; {} bytes are kept for the next try", self.length)
+        } else {
+            String::new()
+        };
+        let why = match e.kind() {
+            io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => "no space left on the disk".to_owned(),
+            _ => e.to_string(),
+        };
+        Error::failed(format!("{}: {why}{kept}", self.shown))
+    }
+
+    /// What has arrived before, hashed.
+    pub fn hash(&mut self) -> Result<(u64, Hasher), Error> {
+        let length = self.length;
+        let hasher = hash_prefix(&mut self.file, length).map_err(|e| self.failed(&e))?;
+        Ok((length, hasher))
+    }
+
+    /// Goes on at this offset; what lies behind is dropped.
+    pub fn start(&mut self, offset: u64) -> Result<(), Error> {
+        let begin = |file: &mut File| {
+            file.set_len(offset)?;
+            file.seek(SeekFrom::Start(offset)).map(drop)
+        };
+        begin(&mut self.file).map_err(|e| self.failed(&e))?;
+        self.length = offset;
+        Ok(())
+    }
+
+    /// Appends.
+    pub fn write(&mut self, bytes: &[u8]) -> Result<(), Error> {
+        let mut rest = bytes;
+        while !rest.is_empty() {
+            match self.file.write(rest) {
+                Ok(0) => return Err(self.failed(&io::ErrorKind::WriteZero.into())),
+                Ok(count) => {
+                    self.length += count as u64;
+                    rest = &rest[count..];
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(e) => return Err(self.failed(&e)),
+            }
+        }
+        Ok(())
+    }
+
+    /// All has arrived and is what was sent: brings it to the disk, then into place.
+    pub fn finish(mut self, info: &FileInfo) -> Result<(), Error> {
+        self.place(info).map_err(|e| self.failed(&e.into()))?;
+        self.finished = true;
+        Ok(())
+    }
+
+    fn place(&self, info: &FileInfo) -> Result<(), Errno> {
+        let time = Timespec {
+            tv_sec: info.modified.div_euclid(1_000_000_000),
+            tv_nsec: info.modified.rem_euclid(1_000_000_000) as _,
+        };
+        let times = Timestamps {
+            last_access: time,
+            last_modification: time,
+        };
+        // Nobody but the owner may write what somebody else sent.
+        fchmod(&self.file, Mode::from_raw_mode(info.mode & 0o755 | 0o600))?;
+        futimens(&self.file, &times)?;
+        fsync(&self.file)?;
+        renameat(&self.parent, &self.part, &self.parent, &self.name)?;
+        fsync(&self.parent)
+    }
+
+    /// What arrived is not what was sent: it is of no use.
+    pub fn discard(mut self) {
+        self.length = 0;
+    }
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        if !self.finished && self.length == 0 {
+            // If it stays, nothing is lost.
+            let _ = unlinkat(&self.parent, &self.part, AtFlags::empty());
+        }
+    }
+}
+
+/// Opens and locks the part; again if it was renamed into place in between.
+fn lock(parent: &OwnedFd, part: &OsStr) -> Result<File, Errno> {
+    let flags = OFlags::RDWR | OFlags::CREATE | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    for _ in 0..10 {
+        let file = File::from(openat(parent, part, flags, Mode::from_raw_mode(0o600))?);
+        flock(&file, FlockOperation::NonBlockingLockExclusive)?;
+        let own = file.metadata().map_err(|_| Errno::IO)?;
+        if !own.is_file() {
+            return Err(Errno::INVAL);
+        }
+        let there = statat(parent, part, AtFlags::SYMLINK_NOFOLLOW);
+        if there.is_ok_and(|there| there.st_ino == own.ino() && there.st_dev == own.dev()) {
+            return Ok(file);
+        }
+    }
+    Err(Errno::WOULDBLOCK)
+}
+
+/// Hashes the beginning of a file, and stays behind it.
+pub(super) fn hash_prefix(file: &mut File, length: u64) -> io::Result<Hasher> {
+    let mut hasher = Hasher::new();
+    let mut block = vec![0; BLOCK];
+    let mut left = length;
+    file.seek(SeekFrom::Start(0))?;
+    while left > 0 {
+        let most = usize::try_from(left).unwrap_or(BLOCK).min(BLOCK);
+        let count = file.read(&mut block[..most])?;
+        if count == 0 {
+            return Err(io::ErrorKind::UnexpectedEof.into());
+        }
+        hasher.update(&block[..count]);
+        left -= count as u64;
+    }
+    Ok(hasher)
+}

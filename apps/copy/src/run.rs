@@ -1,0 +1,210 @@
+//! Everything that one command moves, over one connection or several.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use serde::Serialize;
+use tokio::sync::Semaphore;
+use tokio::task::JoinSet;
+
+use super::client::Session;
+use super::plan::{self, Job, Place, Plan};
+use super::transfer::Progress;
+use levelflow_host::Error;
+
+/// How a run goes about it.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Files at a time.
+    pub jobs: usize,
+}
+
+/// What came of a run.
+#[derive(Debug, Serialize)]
+pub struct Outcome {
+    /// Files that arrived.
+    pub files: u64,
+    /// Files that were there already, with the same size and time.
+    pub skipped: u64,
+    /// Bytes of files that went over the network.
+    pub bytes: u64,
+    /// Bytes that need not be sent, as an earlier run, or a connection that was lost, had brought them.
+    pub resumed: u64,
+    /// How long it took.
+    pub seconds: f64,
+    /// Bytes of files over time, bit/s.
+    pub goodput: f64,
+    /// Who set the rate: of what we sent or, where files came from the server, of what it sent.
+    pub control: String,
+    /// What was not moved, with the reason.
+    pub errors: Vec<String>,
+}
+
+/// What is to be moved, and what has been.
+#[derive(Debug)]
+pub struct Run {
+    start: Instant,
+    progress: Arc<Progress>,
+    up: bool,
+    size: u64,
+    left: Vec<Job>,
+    errors: Vec<String>,
+    /// Errors of what is left, if the connection was lost.
+    broken: Vec<String>,
+}
+
+impl Run {
+    /// Finds out what is to do.
+    ///
+    /// # Errors
+    /// When a source is not there, or the server does not say.
+    pub async fn plan(
+        session: &Session,
+        sources: &[Place],
+        destination: &Place,
+        progress: Arc<Progress>,
+    ) -> Result<Self, Error> {
+        let start = Instant::now();
+        let (plan, up) = plan_for(session, sources, destination).await?;
+        Ok(Self {
+            start,
+            progress,
+            up,
+            size: bytes(&plan.jobs),
+            left: plan.jobs,
+            errors: plan.left_out,
+            broken: Vec::new(),
+        })
+    }
+
+    /// Bytes of all files.
+    #[must_use]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Whether files go to the server, or come from it.
+    #[must_use]
+    pub fn is_upload(&self) -> bool {
+        self.up
+    }
+
+    /// Moves what is left. It says false if the connection was lost meanwhile: what is left then goes over another.
+    ///
+    /// # Errors
+    /// When a directory cannot be made; what goes wrong with single files is in the outcome.
+    pub async fn advance(&mut self, session: &Session, options: Options) -> Result<bool, Error> {
+        self.progress
+            .done
+            .store(self.size - bytes(&self.left), Ordering::Relaxed);
+        self.broken.clear();
+        for job in self.left.iter().filter(|job| job.directory) {
+            let made = if self.up {
+                session.make_directory(&job.remote).await
+            } else {
+                job.root.make_directory(&job.local)
+            };
+            match made {
+                Err(error) if session.is_lost() => {
+                    self.broken.push(error.to_string());
+                    return Ok(false);
+                }
+                // Without a directory nothing else will do either, and one line says why.
+                made => made?,
+            }
+        }
+        let jobs = std::mem::take(&mut self.left);
+        let files = jobs.into_iter().filter(|job| !job.directory).collect();
+        let failed = self.move_files(session, files, options).await;
+        let (left, errors): (Vec<Job>, Vec<String>) = failed.into_iter().unzip();
+        if errors.is_empty() || !session.is_lost() {
+            self.errors.extend(errors);
+            return Ok(true);
+        }
+        (self.left, self.broken) = (left, errors);
+        Ok(false)
+    }
+
+    /// Moves files, several at a time; gives those that did not arrive, with the reason.
+    async fn move_files(&mut self, session: &Session, jobs: Vec<Job>, options: Options) -> Vec<(Job, String)> {
+        let slots = Arc::new(Semaphore::new(options.jobs.max(1)));
+        let up = self.up;
+        let mut tasks = JoinSet::new();
+        let mut failed = Vec::new();
+        for job in jobs {
+            let Ok(slot) = slots.clone().acquire_owned().await else {
+                break;
+            };
+            let (session, progress) = (session.clone(), self.progress.clone());
+            tasks.spawn(async move {
+                let moved = if up {
+                    session.put(&job, &progress).await
+                } else {
+                    session.get(&job, &progress).await
+                };
+                drop(slot);
+                moved.err().map(|error| {
+                    let why = format!("{}: {error}", job.remote);
+                    (job, why)
+                })
+            });
+            while let Some(Ok(done)) = tasks.try_join_next() {
+                failed.extend(done);
+            }
+        }
+        while let Some(done) = tasks.join_next().await {
+            match done {
+                Ok(done) => failed.extend(done),
+                Err(error) => self.errors.push(error.to_string()),
+            }
+        }
+        failed
+    }
+
+    /// What came of it, over that connection in the end.
+    #[must_use]
+    pub fn outcome(self, session: &Session) -> Outcome {
+        let seconds = self.start.elapsed().as_secs_f64();
+        let bytes = self.progress.sent.load(Ordering::Relaxed);
+        Outcome {
+            files: self.progress.files.load(Ordering::Relaxed),
+            skipped: self.progress.skipped.load(Ordering::Relaxed),
+            bytes,
+            resumed: self.progress.resumed.load(Ordering::Relaxed),
+            seconds,
+            goodput: bytes as f64 * 8.0 / seconds.max(1e-9),
+            control: self
+                .progress
+                .control()
+                .unwrap_or_else(|| session.connection().control().to_string()),
+            errors: [self.errors, self.broken].concat(),
+        }
+    }
+}
+
+fn bytes(jobs: &[Job]) -> u64 {
+    jobs.iter().map(|job| job.size).sum()
+}
+
+async fn plan_for(session: &Session, sources: &[Place], destination: &Place) -> Result<(Plan, bool), Error> {
+    match destination {
+        Place::Remote { path, inside, .. } => {
+            let local = sources.iter().filter_map(|place| match place {
+                Place::Local(path) => Some(path.clone()),
+                Place::Remote { .. } => None,
+            });
+            let local: Vec<PathBuf> = local.collect();
+            Ok((plan::upload(session, &local, path, *inside).await?, true))
+        }
+        Place::Local(directory) => {
+            let remote = sources.iter().filter_map(|place| match place {
+                Place::Remote { path, .. } => Some(path.clone()),
+                Place::Local(_) => None,
+            });
+            let remote: Vec<String> = remote.collect();
+            Ok((plan::download(session, &remote, directory).await?, false))
+        }
+    }
+}

@@ -1,0 +1,310 @@
+//! The serving end.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+
+use blake3::Hasher;
+use noq::{RecvStream, SendStream, VarInt};
+use tokio::sync::Mutex;
+use tokio::task::block_in_place;
+
+use super::lanes::{self, Expected, Junction, lanes_for};
+use super::message::{self, FileInfo, Finish, Have, Reply, Request, Start};
+use super::part::{self, Part, hash_prefix};
+use super::root::{Entry, Found, Root, last_name};
+use super::transfer::{Progress, receive, send};
+use levelflow_host::Error;
+use levelflow_quic::{Arrival, Connection, Endpoint};
+
+/// Connections at a time; more are turned away.
+const MOST_CONNECTIONS: usize = 256;
+/// Code by which a stream is cut off.
+const CUT: VarInt = VarInt::from_u32(1);
+
+/// What a server allows.
+#[derive(Debug, Clone, Default)]
+pub struct ServerOptions {
+    /// Clients may send files.
+    pub upload: bool,
+    /// What clients must show.
+    pub token: Option<String>,
+}
+
+/// A directory that is served.
+#[derive(Debug)]
+pub struct Server {
+    root: Root,
+    options: ServerOptions,
+    connections: AtomicUsize,
+}
+
+/// One stream of a connection.
+struct Talk<'a> {
+    server: &'a Server,
+    connection: &'a Connection,
+    admitted: &'a AtomicBool,
+    listing: &'a Mutex<()>,
+    junction: &'a Junction,
+    send: SendStream,
+    receive: RecvStream,
+}
+
+impl Server {
+    /// For the files below a directory.
+    ///
+    /// # Errors
+    /// When it is not there.
+    pub fn new(directory: &Path, options: ServerOptions) -> Result<Self, Error> {
+        Ok(Self {
+            root: Root::open_unnamed(directory)?,
+            options,
+            connections: AtomicUsize::new(0),
+        })
+    }
+
+    /// Serves until the endpoint is closed. `log` is told of what was done.
+    pub async fn run(self: Arc<Self>, endpoint: &Endpoint, log: fn(&str)) {
+        while let Some(arrival) = endpoint.accept().await {
+            let connections = self.connections.load(Ordering::Relaxed);
+            if connections >= MOST_CONNECTIONS {
+                arrival.refuse();
+                continue;
+            }
+            // Whoever writes other people's addresses into his packets gets half of the places at most.
+            if connections >= MOST_CONNECTIONS / 2 && !arrival.is_validated() {
+                arrival.retry();
+                continue;
+            }
+            self.connections.fetch_add(1, Ordering::Relaxed);
+            let server = self.clone();
+            tokio::spawn(async move {
+                server.clone().connection(arrival, log).await;
+                server.connections.fetch_sub(1, Ordering::Relaxed);
+            });
+        }
+    }
+
+    async fn connection(self: Arc<Self>, arrival: Arrival, log: fn(&str)) {
+        let address = arrival.address();
+        let connection = match arrival.finish().await {
+            Ok(connection) => connection,
+            Err(error) => return log(&format!("refused: {error}")),
+        };
+        log(&format!("{address}: connected"));
+        let admitted = Arc::new(AtomicBool::new(self.options.token.is_none()));
+        let listing = Arc::new(Mutex::new(()));
+        let junction = Arc::new(Junction::default());
+        while let Ok((send, receive)) = connection.quic().accept_bi().await {
+            let (server, admitted) = (self.clone(), admitted.clone());
+            let (listing, junction) = (listing.clone(), junction.clone());
+            let connection = connection.clone();
+            tokio::spawn(async move {
+                let talk = Talk {
+                    server: &server,
+                    connection: &connection,
+                    admitted: &admitted,
+                    listing: &listing,
+                    junction: &junction,
+                    send,
+                    receive,
+                };
+                talk.run(address, log).await;
+            });
+        }
+        log(&format!("{address}: gone"));
+    }
+}
+
+impl Talk<'_> {
+    async fn run(mut self, address: SocketAddr, log: fn(&str)) {
+        let done = match message::read(&mut self.receive).await {
+            Ok(Request::Lane { transfer, number }) => {
+                return self.junction.join(transfer, number, (self.send, self.receive));
+            }
+            Ok(request) => self.request(request).await,
+            Err(error) => Err(error),
+        };
+        match done {
+            Ok(Some(done)) => log(&format!("{address}: {done} ({})", self.connection.control())),
+            Ok(None) => {}
+            Err(error) => {
+                log(&format!("{address}: {error}"));
+                let why = error.to_string();
+                let _ = self.receive.stop(CUT);
+                let _ = message::write(&mut self.send, &Reply::Refused { why }).await;
+            }
+        }
+        let _ = self.send.finish();
+        // Streams are forgotten once they are done; whoever waits for the answer keeps the connection open.
+    }
+
+    async fn request(&mut self, request: Request) -> Result<Option<String>, Error> {
+        if let Request::Hello { token } = request {
+            return self.hello(token.as_deref()).await;
+        }
+        if !self.admitted.load(Ordering::Relaxed) {
+            return Err(Error::failed("a token is needed"));
+        }
+        let writes = matches!(request, Request::MakeDirectory { .. } | Request::Put { .. });
+        if writes && !self.server.options.upload {
+            return Err(Error::failed("read-only: the server takes no files"));
+        }
+        match request {
+            Request::Hello { .. } | Request::Lane { .. } => Ok(None),
+            Request::Stat { path } => self.stat(&path).await,
+            Request::List { path } => self.list(&path).await,
+            Request::MakeDirectory { path } => {
+                self.server.root.make_directory(&path)?;
+                self.reply(&Reply::Done).await
+            }
+            Request::Get { path, part, have } => self.get(&path, &part, have).await,
+            Request::Put { path, file } => self.put(&path, &file).await,
+        }
+    }
+
+    async fn reply(&mut self, reply: &Reply) -> Result<Option<String>, Error> {
+        message::write(&mut self.send, reply).await.map(|()| None)
+    }
+
+    /// The further lanes of a transfer; a client that is gone opens none.
+    async fn gather(&self, expected: &mut Expected<'_>, lanes: usize) -> Result<Vec<(SendStream, RecvStream)>, Error> {
+        tokio::select! {
+            lanes = expected.gather(lanes) => lanes,
+            reason = self.connection.quic().closed() => Err(super::lost(&reason)),
+        }
+    }
+
+    async fn hello(&mut self, token: Option<&str>) -> Result<Option<String>, Error> {
+        if let Some(wanted) = &self.server.options.token {
+            // Hashes are compared in constant time.
+            let shown = token.map(|token| blake3::hash(token.as_bytes()));
+            if shown != Some(blake3::hash(wanted.as_bytes())) {
+                return Err(Error::failed("the token is not the one that the server wants"));
+            }
+            self.admitted.store(true, Ordering::Relaxed);
+        }
+        self.reply(&Reply::Done).await
+    }
+
+    async fn stat(&mut self, path: &str) -> Result<Option<String>, Error> {
+        let entry = self.server.root.stat(path)?;
+        self.reply(&entry.map_or(Reply::Nothing, shown)).await
+    }
+
+    async fn list(&mut self, path: &str) -> Result<Option<String>, Error> {
+        // One at a time for each connection: a walk holds the names of the directories that it is in.
+        let _turn = self.listing.lock().await;
+        let mut walk = block_in_place(|| self.server.root.walk(path))?;
+        while let Some(found) = block_in_place(|| walk.next()) {
+            let reply = match found? {
+                Found::Entry(entry) => shown(entry),
+                Found::LeftOut(why) => Reply::LeftOut { why },
+                // It will be there once it has arrived.
+                Found::Arriving(_) => continue,
+            };
+            self.reply(&reply).await?;
+        }
+        self.reply(&Reply::Done).await
+    }
+
+    async fn get(&mut self, path: &str, have: &message::Part, same: Option<Have>) -> Result<Option<String>, Error> {
+        let (mut file, info) = self.server.root.read(path)?;
+        if part::is_part(last_name(path).as_bytes()) {
+            return Err(Error::failed(format!("{path}: is arriving")));
+        }
+        let own = Have {
+            size: info.size,
+            modified: info.modified,
+        };
+        if same == Some(own) {
+            return self.reply(&Reply::Same).await;
+        }
+        let named = |e: &dyn std::fmt::Display| Error::failed(format!("{path}: {e}"));
+        let (offset, hasher) = block_in_place(|| agree(&mut file, info.size, have)).map_err(|e| named(&e))?;
+        let lanes = lanes_for(info.size - offset);
+        let junction = self.junction;
+        let mut expected = junction.expect(self.receive.id().into());
+        let reply = Reply::File {
+            file: info,
+            offset,
+            lanes,
+        };
+        message::write(&mut self.send, &reply).await?;
+        let mut further = self.gather(&mut expected, lanes).await?;
+        let mut out: Vec<&mut SendStream> = further.iter_mut().map(|(send, _)| send).collect();
+        out.insert(0, &mut self.send);
+        let none = Progress::default();
+        let sent = send(&mut file, offset, info.size, hasher, &mut out, &none).await;
+        let finish = match sent {
+            Ok(finish) => finish,
+            Err(error) => {
+                let _ = self.send.reset(CUT);
+                return Err(named(&error));
+            }
+        };
+        let (hash, control) = (finish.hash, self.connection.control().to_string());
+        message::write(&mut self.send, &Reply::Hash { hash, control }).await?;
+        Ok(Some(format!("took {path}, {} bytes", info.size - offset)))
+    }
+
+    async fn put(&mut self, path: &str, info: &FileInfo) -> Result<Option<String>, Error> {
+        let own = Have {
+            size: info.size,
+            modified: info.modified,
+        };
+        if self.server.root.have(path) == Some(own) {
+            return self.reply(&Reply::Same).await;
+        }
+        let mut part = Part::open(&self.server.root, path)?;
+        let (length, hasher) = block_in_place(|| part.hash())?;
+        let hash = hasher.finalize().to_hex().to_string();
+        let junction = self.junction;
+        let mut expected = junction.expect(self.receive.id().into());
+        self.reply(&Reply::Part(message::Part { length, hash })).await?;
+        let Start { offset, lanes } = message::read(&mut self.receive).await?;
+        if offset > info.size || (offset != 0 && offset != length) {
+            return Err(Error::failed(format!("{path}: nothing ends at byte {offset} here")));
+        }
+        let hasher = if offset == 0 { Hasher::new() } else { hasher };
+        part.start(offset)?;
+        let mut further = self.gather(&mut expected, lanes::check(lanes)?).await?;
+        let mut from: Vec<&mut RecvStream> = further.iter_mut().map(|(_, receive)| receive).collect();
+        from.insert(0, &mut self.receive);
+        let own = receive(&mut part, offset, info, hasher, &mut from, &Progress::default()).await?;
+        let Finish { hash } = message::read(&mut self.receive).await?;
+        if own != hash {
+            part.discard();
+            return Err(Error::failed(format!(
+                "{path}: what arrived is not what was sent; send it again"
+            )));
+        }
+        block_in_place(|| part.finish(info))?;
+        self.reply(&Reply::Done).await?;
+        Ok(Some(format!("brought {path}, {} bytes", info.size - offset)))
+    }
+}
+
+fn shown(entry: Entry) -> Reply {
+    Reply::Entry {
+        path: entry.path,
+        directory: entry.directory,
+        size: entry.size,
+    }
+}
+
+/// From where on to send, given the part that the other end has: behind it, if it is the beginning of our file.
+pub(super) fn agree(
+    file: &mut std::fs::File,
+    size: u64,
+    have: &message::Part,
+) -> Result<(u64, Hasher), std::io::Error> {
+    if have.length > 0 && have.length <= size {
+        let hasher = hash_prefix(file, have.length)?;
+        if hasher.finalize().to_hex().as_str() == have.hash {
+            return Ok((have.length, hasher));
+        }
+    }
+    Ok((0, hash_prefix(file, 0)?))
+}

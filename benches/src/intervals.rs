@@ -1,0 +1,55 @@
+//! What it costs to end an interval, law by law.
+
+use std::time::Instant;
+
+use levelflow_laws::Arriving;
+use levelflow_units::{Duration, Time};
+
+use super::packets::{LAWS, SIZE, ours, port, thread_ns};
+use super::{Case, Effort, Row, Sample, in_turn};
+use levelflow_host::{Error, law};
+use levelflow_router::port::Port;
+
+/// Packets that come in an interval, so that there is something to account for.
+const PACKETS: usize = 10;
+/// Ports whose intervals end together: a clock takes longer than the end of one interval.
+const PORTS: usize = 1024;
+
+pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
+    let case = |law: &'static str| -> Case<'static> { (law.to_owned(), Box::new(move || cost(law, effort.packets))) };
+    in_turn("intervals", "interval", effort, LAWS.map(case).into())
+}
+
+fn cost(law: &str, intervals: u32) -> Result<Sample, Error> {
+    let params = law::params(law, &[])?;
+    let packet = ours(&params);
+    let mut payload = packet.clone();
+    let arriving = Arriving::alone(SIZE);
+    let mut now = Time::ZERO;
+    let mut ports: Vec<Port> = (0..PORTS).map(|_| Port::new(params.clone(), port(), now)).collect();
+    let batches = (intervals as usize / PORTS).max(1);
+    let (mut spent, mut seconds) = (0.0, 0.0);
+    for _ in 0..batches {
+        for port in &mut ports {
+            for _ in 0..PACKETS {
+                payload[..64].copy_from_slice(&packet[..64]); // without what a router wrote
+                port.arrive(&arriving, &mut payload);
+                port.depart(SIZE, &mut payload);
+            }
+        }
+        now += Duration::from_ms(10);
+        let (start, began) = (thread_ns(), Instant::now());
+        for port in &mut ports {
+            port.close(now, SIZE, 1);
+        }
+        seconds += began.elapsed().as_secs_f64();
+        spent += thread_ns() - start;
+    }
+    std::hint::black_box(&ports);
+    let count = (batches * PORTS) as f64;
+    Ok(Sample {
+        ns: spent / count,
+        per_second: count / seconds,
+        program_ns: None,
+    })
+}

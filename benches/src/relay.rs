@@ -1,0 +1,64 @@
+//! What a datagram costs the relay, without and with a law's header.
+
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::thread;
+use std::time::Instant;
+
+use levelflow_units::{Duration, Rate};
+
+use super::packets::{LAWS, foreign, ours, thread_ns};
+use super::{Case, Effort, Row, Sample, in_turn};
+use levelflow_host::buffer::Buffer;
+use levelflow_host::stop::Stop;
+use levelflow_host::{Error, law};
+use levelflow_router::lane::Bottleneck;
+use levelflow_router::relay::{Config, Relay};
+use levelflow_router::snapshot::Board;
+
+pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
+    let case = |name: String, law: &'static str, ours: bool| -> Case<'static> {
+        (name, Box::new(move || cost(law, ours, effort.packets)))
+    };
+    let mut cases = vec![case("foreign packets".to_owned(), "jetmax", false)];
+    cases.extend(LAWS.map(|law| case(law.to_owned(), law, true)));
+    in_turn("relay", "packet", effort, cases)
+}
+
+/// Of what the relay forwards while packets come as fast as they can; what its socket has no room for is not counted.
+fn cost(law: &str, known: bool, packets: u32) -> Result<Sample, Error> {
+    let server = UdpSocket::bind("127.0.0.1:0").map_err(Error::failed)?;
+    let params = law::params(law, &[])?;
+    let packet = if known { ours(&params) } else { foreign() };
+    let forward = Bottleneck {
+        params,
+        capacity: Rate::clamped(100e9),
+        buffer: Buffer::Packets(100_000),
+    };
+    let relay = Relay::bind(Config {
+        listen: ([127, 0, 0, 1], 0).into(),
+        to: server.local_addr().map_err(Error::failed)?,
+        forward,
+        backward: None,
+        delay: Duration::ZERO,
+        id: 1,
+    })?;
+    let to = relay.address()?;
+    let client = UdpSocket::bind("127.0.0.1:0").map_err(Error::failed)?;
+    let (stop, board) = (Arc::new(Stop::new()?), Board::default());
+    let (inside, shown) = (stop.clone(), board.clone());
+    let work = thread::spawn(move || relay.run(&inside, &shown).map(|()| thread_ns()));
+    let start = Instant::now();
+    for _ in 0..packets {
+        let _ = client.send_to(&packet, to); // one that is lost is not counted
+    }
+    stop.now();
+    let spent = work.join().map_err(|_| Error::failed("relay: panicked"))??;
+    let seconds = start.elapsed().as_secs_f64();
+    let count = board.read().counters.packets.max(1) as f64;
+    Ok(Sample {
+        ns: spent / count,
+        per_second: count / seconds,
+        program_ns: None,
+    })
+}

@@ -1,0 +1,387 @@
+//! `levelflow-net abs`.
+
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::time::Instant;
+
+use clap::{Args, Subcommand};
+use levelflow_units::{Duration, Rate};
+use serde_json::json;
+
+use super::options;
+use levelflow_autobuf::ABS;
+use levelflow_autobuf::control::Wish;
+use levelflow_autobuf::daemon::Daemon;
+use levelflow_autobuf::log::Log;
+use levelflow_autobuf::memory::Memory;
+use levelflow_autobuf::metrics::Board;
+use levelflow_autobuf::notes::notes;
+use levelflow_autobuf::reading::{Reading, head};
+use levelflow_autobuf::undo::{Outcome, Undo, Was};
+use levelflow_host::buffer::Buffer;
+use levelflow_host::format::rate;
+use levelflow_host::metrics::Metrics;
+use levelflow_host::qdisc::Device;
+use levelflow_host::state::{self, Claim};
+use levelflow_host::stop::Stop;
+use levelflow_host::tc::Handle;
+use levelflow_host::terminal::{plain, warn};
+use levelflow_host::{Error, law};
+
+const EXAMPLES: &str = "Examples:
+  levelflow-net abs --dev eth0 --utilisation 0.95 --loss 0.01
+  levelflow-net abs --dev eth0 --utilisation 0.98 --delay \"20 ms\" --every \"0.5 s\" --max \"1000 packets\"
+  levelflow-net abs --dev eth0 --qdisc 1:10 --qdisc 1:20 --loss 0.005 --memory \"500 kB\" --log decisions.jsonl
+  levelflow-net abs --dev eth0 --utilisation 0.95 --dry-run
+  levelflow-net abs status
+  levelflow-net abs --restore --dev eth0
+
+The queue is a pfifo, bfifo or tbf at the device's root, the one inside a tbf, or a leaf of htb. Its counters are read, and its limit is
+set, by netlink; packets are not touched. The limit that was found comes back at the end; after kill -9, at the next start or by --restore.";
+
+/// Time between two readings for `status`.
+const PUBLISH: std::time::Duration = std::time::Duration::from_secs(1);
+
+/// Options of `abs`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub struct Abs {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    run: Run,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Shows the devices of this machine whose buffers are sized.
+    Status {
+        /// JSON instead of lines.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Run {
+    /// The device; setting limits needs privileges (CAP_NET_ADMIN).
+    #[arg(long, value_name = "DEVICE")]
+    dev: Option<String>,
+    /// Its queue, by handle (10:) or class (1:10); several for several queues [default: the one at the root].
+    #[arg(long, value_name = "HANDLE")]
+    qdisc: Vec<Handle>,
+    /// Share of the line that is to be used, such as 0.95.
+    #[arg(long, value_name = "SHARE")]
+    utilisation: Option<f64>,
+    /// Share of the bytes that may be dropped, such as 0.01.
+    #[arg(long, value_name = "SHARE")]
+    loss: Option<f64>,
+    /// Longest mean wait in the queue, such as "20 ms"; goes before the other targets.
+    #[arg(long, value_name = "TIME")]
+    delay: Option<Duration>,
+    /// Time between two decisions, 100 ms to 1000 s.
+    #[arg(long, value_name = "TIME", default_value = "1 s")]
+    every: Duration,
+    /// Who decides: abs_log (finds the smallest buffer that meets the targets), abs (as printed) or adt.
+    #[arg(long, value_name = "NAME", default_value = "abs_log")]
+    sizer: String,
+    /// Sets a parameter of the sizer, e.g. gain=0.02 or "rtt=40 ms"; may be repeated. `levelflow list sizers` names all.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Smallest limit, such as "10 packets" or "15 kB" [default: one packet].
+    #[arg(long, value_name = "SIZE")]
+    min: Option<Buffer>,
+    /// Largest limit, up to 1000000000 packets [default: 10000 packets or what
+    /// the line sends in a second, whichever is less, or the limit that the queue has if that is larger].
+    #[arg(long, value_name = "SIZE")]
+    max: Option<Buffer>,
+    /// One memory that all queues named by --qdisc share, such as "500 kB" or "300 packets": their limits never add up to more,
+    /// and what they want beyond it is divided max-min fairly by capacity. A queue whose limit is in packets counts an unsegmented
+    /// stream (GSO, GRO) as one, however large; where only the total is in packets, it counts in largest packets.
+    #[arg(long, value_name = "SIZE")]
+    memory: Option<Buffer>,
+    /// Rate of the line, in bytes as the queue counts them [default: that of the tbf or htb class behind the queue with its
+    /// overhead, or of the hardware with the 24 bytes that Ethernet adds to a packet].
+    #[arg(long, value_name = "RATE")]
+    capacity: Option<Rate>,
+    /// Says what it would set next, and sets nothing. Needs no privileges.
+    #[arg(long)]
+    dry_run: bool,
+    /// Ends the program that sizes this device, if one does, and gives the queue the limit back that was found.
+    #[arg(long, requires = "dev")]
+    restore: bool,
+    /// Writes every decision to this file, a line of JSON each, in place of the log of an earlier run.
+    #[arg(long, value_name = "FILE")]
+    log: Option<PathBuf>,
+    /// A line of JSON per decision.
+    #[arg(long)]
+    json: bool,
+    /// Nothing but the last word.
+    #[arg(long, conflicts_with = "json")]
+    quiet: bool,
+    /// Ends by itself after this time.
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Duration>,
+    /// Serves metrics for Prometheus at this address, e.g. 127.0.0.1:9465.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Lets `--metrics` listen at an address that other machines reach.
+    #[arg(long)]
+    metrics_public: bool,
+}
+
+impl Abs {
+    /// Sizes buffers until it is told to stop, or does what the subcommand says.
+    ///
+    /// # Errors
+    /// As [`Error`] says.
+    pub fn run(self) -> Result<(), Error> {
+        match self.action {
+            Some(Action::Status { json }) => status(json),
+            None => self.run.start(),
+        }
+    }
+}
+
+impl Run {
+    fn start(self) -> Result<(), Error> {
+        let Some(name) = self.dev.as_deref() else {
+            return Err(Error::input("abs: say where: --dev DEVICE (see abs --help)"));
+        };
+        if self.restore {
+            return restore(name);
+        }
+        let wish = self.wish()?;
+        wish.check()?;
+        self.check()?;
+        let stop = Stop::on_signals()?;
+        // What a program that was killed left comes first: its limit is not the one to come back to.
+        let claim = if self.dry_run {
+            None
+        } else {
+            Some(Claim::new(ABS, name)?)
+        };
+        let mut device = Device::open(name)?;
+        if claim.is_some() {
+            left(&mut device)?;
+        }
+        let mut daemon = Daemon::new(device, &self.qdisc, self.capacity, wish)?;
+        let log = self.log.as_deref().map(Log::open).transpose()?;
+        let board = Board::default();
+        let serve = |at| Metrics::serve(at, Box::new(board.clone()));
+        let _metrics = self.metrics.map(serve).transpose()?;
+        if claim.is_some() {
+            let armed = daemon.arm();
+            if armed.is_err() {
+                return both(armed, daemon.restore().1);
+            }
+        }
+        let log = log.map(|log| log.begin(&daemon, name));
+        self.introduce(&daemon, name);
+        let result = self.watched(&mut daemon, &stop, claim.as_ref(), log, &board);
+        let (outcomes, restored) = daemon.restore();
+        self.conclude(&daemon, name, &outcomes);
+        both(result, restored)
+    }
+
+    fn wish(&self) -> Result<Wish, Error> {
+        Ok(Wish {
+            sizer: self.sizer.clone(),
+            utilisation: self.utilisation,
+            loss: self.loss,
+            delay: self.delay,
+            every: self.every,
+            sets: law::table(&self.set)?,
+            least: self.min,
+            most: self.max,
+            memory: self.memory.map(Memory),
+        })
+    }
+
+    fn check(&self) -> Result<(), Error> {
+        if let Some(capacity) = self.capacity {
+            options::above_zero("--capacity", capacity.bps(), "\"100 Mb/s\"")?;
+        }
+        options::metrics(self.metrics, self.metrics_public)
+    }
+
+    /// Decides, and shows, logs and publishes what was decided.
+    fn watched(
+        &self,
+        daemon: &mut Daemon,
+        stop: &Stop,
+        claim: Option<&Claim>,
+        mut log: Option<Log>,
+        board: &Board,
+    ) -> Result<(), Error> {
+        let which = daemon.ports().len() > 1;
+        let mut latest: Vec<Reading> = Vec::new();
+        let mut published: Option<Instant> = None;
+        daemon.run(stop, self.duration, |queue, reading| {
+            if self.json {
+                say(&serde_json::to_string(reading).unwrap_or_default());
+            } else if !self.quiet {
+                say(&reading.line(which));
+            }
+            if let Some(log) = &mut log {
+                log.write(&json!(reading));
+            }
+            board.post(queue, reading);
+            latest.retain(|old| old.qdisc != reading.qdisc);
+            latest.push(reading.clone());
+            if published.is_none_or(|then| then.elapsed() >= PUBLISH)
+                && let Some(claim) = claim
+            {
+                let memory = self.memory.map(|total| total.to_string());
+                claim.publish(&json!({ "sizer": self.sizer, "memory": memory, "queues": latest }));
+                published = Some(Instant::now());
+            }
+        })
+    }
+
+    fn introduce(&self, daemon: &Daemon, name: &str) {
+        if self.json || self.quiet {
+            return;
+        }
+        let targets = [
+            self.utilisation.map(|u| format!("use {}", percent(u))),
+            self.loss.map(|p| format!("loss {}", percent(p))),
+            self.delay.map(|d| format!("wait {d}")),
+        ];
+        let targets: Vec<String> = targets.into_iter().flatten().collect();
+        for port in daemon.ports() {
+            let place = &port.place;
+            say(&format!(
+                "{name}: {} {} with room for {}, {}; {}: {}, every {}{}",
+                place.kind,
+                place.handle,
+                place.unit.text(place.limit),
+                rate(place.capacity.bps()),
+                self.sizer,
+                targets.join(", "),
+                self.every,
+                if self.dry_run { "; nothing is set" } else { "" }
+            ));
+            for note in notes(place, name, self.capacity.is_some(), self.every) {
+                say(&note);
+            }
+        }
+        if let Some(total) = self.memory {
+            say(&format!("{name}: all limits together: {total} at most"));
+        }
+        say(&head(daemon.ports().len() > 1));
+    }
+
+    fn conclude(&self, daemon: &Daemon, name: &str, restored: &[(Was, Outcome)]) {
+        if self.json {
+            return;
+        }
+        for port in daemon.ports() {
+            say(&format!("{name} {}: {}", port.place.handle, port.total.text()));
+        }
+        for (was, outcome) in restored {
+            say(&told(name, was, outcome));
+        }
+    }
+}
+
+/// The first error of two; the second is a warning then.
+fn both(first: Result<(), Error>, second: Result<(), Error>) -> Result<(), Error> {
+    match (first, second) {
+        (Err(first), Err(second)) => {
+            warn(second);
+            Err(first)
+        }
+        (first, second) => first.and(second),
+    }
+}
+
+fn percent(share: f64) -> String {
+    // Shares such as 0.07 have no exact double: as many digits as people write.
+    let digits = format!("{:.6}", share * 100.0);
+    format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
+}
+
+/// A line to whoever reads it; if nobody does, the work goes on.
+fn say(line: &str) {
+    let mut out = std::io::stdout().lock();
+    let _ = writeln!(out, "{}", plain(line)).and_then(|()| out.flush());
+}
+
+fn told(name: &str, was: &Was, outcome: &Outcome) -> String {
+    let place = format!("{name} {}", was.handle);
+    match outcome {
+        Outcome::Restored => format!("{place}: its limit is {} again", was.text()),
+        Outcome::AsFound => format!("{place}: its limit is {}, as it was", was.text()),
+        Outcome::Others => format!("{place}: left as somebody else set it (it was {})", was.text()),
+        Outcome::Gone => format!("{place}: it is gone, there is nothing to restore"),
+    }
+}
+
+/// Restores what a program that was killed left.
+fn left(device: &mut Device) -> Result<bool, Error> {
+    let Some(undo) = Undo::left(&device.name)? else {
+        return Ok(false);
+    };
+    let name = device.name.clone();
+    let (outcomes, result) = undo.restore(device);
+    for (was, outcome) in outcomes {
+        warn(format!("after a run that was killed: {}", told(&name, &was, &outcome)));
+    }
+    result.map(|()| true)
+}
+
+fn restore(name: &str) -> Result<(), Error> {
+    let ended = state::end(&state::directory(), ABS, name);
+    let _claim = Claim::new(ABS, name)?;
+    let mut device = Device::open(name)?;
+    let found = left(&mut device)?;
+    if let Err(nothing) = ended {
+        return if found { Ok(()) } else { Err(nothing) };
+    }
+    say(&format!("{name}: restored"));
+    Ok(())
+}
+
+fn status(json: bool) -> Result<(), Error> {
+    let running = state::running(&state::directory(), ABS)?;
+    if json {
+        println!("{}", serde_json::to_string(&running).map_err(Error::failed)?);
+        return Ok(());
+    }
+    if running.is_empty() {
+        println!("no buffer is sized");
+    }
+    for state in running {
+        let (pid, place) = (state.owner.pid, state.owner.place);
+        let sizer = state.reading["sizer"].as_str().unwrap_or("starting").to_owned();
+        let queues = state.reading["queues"].as_array().cloned().unwrap_or_default();
+        let words: Vec<String> = queues.iter().map(queue_line).collect();
+        let memory = state.reading["memory"].as_str();
+        let memory = memory.map_or_else(String::new, |total| format!("memory {total}; "));
+        say(&format!(
+            "{place}: {sizer} (process {pid}) {memory}{}",
+            words.join("; ")
+        ));
+    }
+    Ok(())
+}
+
+fn queue_line(queue: &serde_json::Value) -> String {
+    let share = |name: &str| queue[name].as_f64().unwrap_or(0.0) * 100.0;
+    let wants = if queue["wanted"] == queue["limit"] {
+        String::new()
+    } else {
+        format!(" (wants {})", queue["wanted"])
+    };
+    format!(
+        "{} limit {} {}{}, used {:.1} %, lost {:.2} %",
+        queue["qdisc"].as_str().unwrap_or("?"),
+        queue["limit"],
+        queue["unit"].as_str().unwrap_or(""),
+        wants,
+        share("utilisation"),
+        share("loss")
+    )
+}

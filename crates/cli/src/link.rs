@@ -1,0 +1,285 @@
+//! `levelflow-net link`.
+
+use std::io::{BufRead, IsTerminal, Write};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+
+use clap::Args;
+use levelflow_units::{Buffer, Duration, Time};
+use serde::Serialize;
+
+use levelflow_host::clock::Clock;
+use levelflow_host::{Error, sys, terminal};
+use levelflow_link::control::{Change, Setting, schedule};
+use levelflow_link::{Link as Wires, Port, Report, run};
+use levelflow_path::{Propagation, Settings};
+
+/// Packets that wait at most where nothing is said.
+const BUFFER: Buffer = Buffer::Packets(1000);
+
+const EXAMPLES: &str = "Examples:
+  Two hosts, each a namespace with a pair of virtual devices, and this namespace in between:
+    ip netns add a; ip link add wa type veth peer name a0 netns a; ip link set wa up
+    ip netns add b; ip link add wb type veth peer name b0 netns b; ip link set wb up
+    ip -n a address add 10.0.0.1/24 dev a0; ip -n a link set a0 up
+    ip -n b address add 10.0.0.2/24 dev b0; ip -n b link set b0 up
+  20 Mb/s, 10 ms each way, 40 ms of queue; then try: ip netns exec a ping 10.0.0.2
+    levelflow-net link wa wb --rate \"20 Mb/s\" --delay \"10 ms\" --buffer \"100 kB\"
+  A DSL line: fast towards b, slow back
+    levelflow-net link wa wb --rate \"20 Mb/s\" --reverse-rate \"1 Mb/s\" --delay \"15 ms\"
+  A satellite that loses a packet of a thousand, for a minute
+    levelflow-net link wa wb --rate \"10 Mb/s\" --delay \"270 ms\" --loss 0.001 --for \"60 s\"
+  A wire that changes under way: half the rate after 10 s, all of it after 20
+    printf '10 s: rate 10 Mb/s\\n20 s: rate 20 Mb/s\\n' > changes
+    levelflow-net link wa wb --rate \"20 Mb/s\" --schedule changes";
+
+/// Join two network devices as a wire would, with rate, queue, delay, jitter and loss.
+///
+/// Every Ethernet frame that comes in at one device leaves at the other, later, without its VLAN tag if it had one: nothing else
+/// may use the two devices, so give them no addresses. In each direction, a frame waits in a queue that drops what does not fit, takes its size / RATE to be sent,
+/// then DELAY to arrive. Sizes count from the Ethernet header on. A rate holds per direction.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Link {
+    /// First device, as `ip link` shows it
+    dev1: String,
+    /// Second device
+    dev2: String,
+    /// Line rate of each direction, as in "20 Mb/s" [default: unlimited]
+    #[arg(long, value_name = "RATE", value_parser = setting("rate"))]
+    rate: Option<Setting>,
+    /// Propagation delay of each direction, as in "10 ms" [default: 0 s]
+    #[arg(long, value_name = "TIME", value_parser = setting("delay"))]
+    delay: Option<Setting>,
+    /// Random further delay of each packet, up to this much
+    #[arg(long, value_name = "TIME", value_parser = setting("jitter"))]
+    jitter: Option<Setting>,
+    /// Room of the queue, the packet in service included: "100 kB", "50 packets" or unlimited [default: 1000 packets]
+    #[arg(long, value_name = "ROOM", value_parser = setting("buffer"))]
+    buffer: Option<Setting>,
+    /// Probability that a packet is lost on the wire, as in 0.01
+    #[arg(long, value_name = "PROBABILITY", value_parser = setting("loss"))]
+    loss: Option<Setting>,
+    /// Line rate from DEV2 to DEV1, where it differs; so with the next ones
+    #[arg(long, value_name = "RATE", value_parser = setting("rate"))]
+    reverse_rate: Option<Setting>,
+    /// Delay from DEV2 to DEV1
+    #[arg(long, value_name = "TIME", value_parser = setting("delay"))]
+    reverse_delay: Option<Setting>,
+    /// Jitter from DEV2 to DEV1
+    #[arg(long, value_name = "TIME", value_parser = setting("jitter"))]
+    reverse_jitter: Option<Setting>,
+    /// Room of the queue from DEV2 to DEV1
+    #[arg(long, value_name = "ROOM", value_parser = setting("buffer"))]
+    reverse_buffer: Option<Setting>,
+    /// Loss from DEV2 to DEV1
+    #[arg(long, value_name = "PROBABILITY", value_parser = setting("loss"))]
+    reverse_loss: Option<Setting>,
+    /// Let packets that jitter delays be overtaken, instead of holding up those behind
+    #[arg(long)]
+    reorder: bool,
+    /// Seed of losses and jitter
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+    /// Stop after this time, as in "10 s" [default: at Ctrl-C]
+    #[arg(long = "for", value_name = "TIME")]
+    duration: Option<Duration>,
+    /// Changes while it runs: lines such as "5 s: forward rate 10 Mb/s" or "8 s: delay 30 ms"
+    #[arg(long, value_name = "FILE")]
+    schedule: Option<PathBuf>,
+    /// Take changes from standard input while it runs: lines such as "reverse loss 0.01"
+    #[arg(long)]
+    control: bool,
+    /// Run before all ordinary programs (SCHED_FIFO): lateness below 0.1 ms on a busy machine
+    #[arg(long)]
+    realtime: bool,
+    /// Print the summary as JSON
+    #[arg(long)]
+    json: bool,
+}
+
+fn setting(name: &'static str) -> impl Fn(&str) -> Result<Setting, String> + Clone {
+    // clap says which option and which value.
+    move |value| {
+        Setting::read(name, value).map_err(|e| {
+            let prefix = format!("{name} {value}: ");
+            e.strip_prefix(&prefix).unwrap_or(&e).to_owned()
+        })
+    }
+}
+
+#[derive(Debug, Serialize)]
+struct Summary {
+    seconds: f64,
+    directions: [Report; 2],
+}
+
+impl Link {
+    /// Runs it.
+    ///
+    /// # Errors
+    /// If a device or the schedule is not there, or a device vanishes.
+    pub fn run(&self) -> Result<(), Error> {
+        if self.dev1 == self.dev2 {
+            return Err(Error::input(format_args!(
+                "{} cannot be joined to itself; name two devices",
+                self.dev1
+            )));
+        }
+        let mut changes = self.schedule()?.into_iter().peekable();
+        let stop = signals()?;
+        let ports = [Port::open(&self.dev1)?, Port::open(&self.dev2)?];
+        if self.realtime {
+            sys::realtime()
+                .map_err(|e| Error::failed(format_args!("--realtime: {e}; run it as root, or do without")))?;
+        }
+        let lines = self.control.then(read_lines);
+        let mut links = [Wires::new(ports, self.settings(), self.seed)];
+        let clock = Clock::start();
+        let mut live = Live::new(!self.json);
+        let end = self.duration.map(|duration| Time::ZERO + duration);
+        let result = run(&mut links, &clock, None, |links, now| {
+            while let Some((_, change)) = changes.next_if(|&(at, _)| at <= now) {
+                links[0].change(now, change);
+            }
+            for line in lines.iter().flat_map(mpsc::Receiver::try_iter) {
+                match line.parse() {
+                    Ok(change) => links[0].change(now, change),
+                    Err(e) => terminal::warn(e),
+                }
+            }
+            live.show(&mut links[0], now);
+            Ok(stop.load(Ordering::Relaxed) || end.is_some_and(|end| now >= end))
+        });
+        live.clear();
+        let now = clock.now();
+        self.print(&Summary {
+            seconds: now.as_secs_f64(),
+            directions: links[0].report(now),
+        })?;
+        result
+    }
+
+    fn settings(&self) -> [Settings; 2] {
+        let mut forward = Settings {
+            buffer: BUFFER,
+            wire: Propagation {
+                reorder: self.reorder,
+                ..Propagation::default()
+            },
+            ..Settings::default()
+        };
+        for setting in [self.rate, self.delay, self.jitter, self.buffer, self.loss]
+            .into_iter()
+            .flatten()
+        {
+            setting.apply(&mut forward);
+        }
+        let mut reverse = forward;
+        let other = [
+            self.reverse_rate,
+            self.reverse_delay,
+            self.reverse_jitter,
+            self.reverse_buffer,
+            self.reverse_loss,
+        ];
+        for setting in other.into_iter().flatten() {
+            setting.apply(&mut reverse);
+        }
+        [forward, reverse]
+    }
+
+    fn schedule(&self) -> Result<Vec<(Time, Change)>, Error> {
+        let Some(path) = &self.schedule else {
+            return Ok(Vec::new());
+        };
+        let text = std::fs::read_to_string(path)
+            .map_err(|e| Error::input(format_args!("schedule {}: {e}", path.display())))?;
+        schedule(&text).map_err(|e| Error::input(format_args!("schedule {}: {e}", path.display())))
+    }
+
+    fn print(&self, summary: &Summary) -> Result<(), Error> {
+        let mut out = std::io::stdout().lock();
+        let written = if self.json {
+            serde_json::to_writer_pretty(&mut out, summary)
+                .map_err(Into::into)
+                .and_then(|()| writeln!(out))
+        } else {
+            let [forward, reverse] = &summary.directions;
+            writeln!(out, "{forward}\n{reverse}")
+        };
+        written.map_err(|e| Error::failed(format_args!("standard output: {e}")))
+    }
+}
+
+fn signals() -> Result<Arc<AtomicBool>, Error> {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    let stop = Arc::new(AtomicBool::new(false));
+    for signal in [SIGINT, SIGTERM, SIGHUP] {
+        signal_hook::flag::register(signal, Arc::clone(&stop))
+            .map_err(|e| Error::failed(format_args!("signal {signal}: {e}")))?;
+    }
+    Ok(stop)
+}
+
+/// Lines of standard input as they come. The thread ends with the process.
+fn read_lines() -> mpsc::Receiver<String> {
+    let (tell, told) = mpsc::channel();
+    std::thread::spawn(move || {
+        for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+            if !line.trim().is_empty() && tell.send(line).is_err() {
+                return;
+            }
+        }
+    });
+    told
+}
+
+/// The line that shows on a terminal how things are.
+struct Live {
+    on: bool,
+    next: Time,
+    bytes: [u64; 2],
+}
+
+impl Live {
+    const EVERY: Duration = Duration::from_secs(1);
+
+    fn new(wanted: bool) -> Self {
+        let on = wanted && std::io::stderr().is_terminal();
+        Self {
+            on,
+            next: Time::ZERO + Self::EVERY,
+            bytes: [0; 2],
+        }
+    }
+
+    fn show(&mut self, link: &mut Wires, now: Time) {
+        if !self.on || now < self.next {
+            return;
+        }
+        self.next = now + Self::EVERY;
+        let reports = link.report(now);
+        let mut line = format!("{:6.0} s", now.as_secs_f64());
+        for (report, bytes) in reports.iter().zip(&mut self.bytes) {
+            let rate = (report.delivered_bytes - *bytes) as f64 * 8e-6;
+            *bytes = report.delivered_bytes;
+            line += &format!(
+                "   {} -> {} {rate:.2} Mb/s, queue {:.1} kB, dropped {}",
+                report.from,
+                report.to,
+                report.queue_bytes as f64 / 1e3,
+                report.dropped
+            );
+        }
+        eprint!("\r\x1b[K{line}");
+    }
+
+    fn clear(&self) {
+        if self.on {
+            eprint!("\r\x1b[K");
+        }
+    }
+}

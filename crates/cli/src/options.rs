@@ -1,0 +1,49 @@
+//! Checks of options that several commands have.
+
+use std::net::{SocketAddr, ToSocketAddrs};
+
+use levelflow_units::Duration;
+
+use levelflow_host::Error;
+
+/// Refuses periods that would do nothing but read.
+pub(super) fn every(time: Duration) -> Result<(), Error> {
+    if time < Duration::from_ms(10) {
+        return Err(Error::input(format!("--every {time}: at least 10 ms")));
+    }
+    Ok(())
+}
+
+/// Refuses to serve metrics to other machines unless that is asked for.
+pub(super) fn metrics(at: Option<SocketAddr>, public: bool) -> Result<(), Error> {
+    match at {
+        Some(at) if !at.ip().is_loopback() && !public => Err(Error::input(format!(
+            "--metrics {at}: other machines could read it; use 127.0.0.1, or add --metrics-public"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Refuses zero.
+pub(super) fn above_zero(option: &str, value: f64, example: &str) -> Result<(), Error> {
+    if value > 0.0 {
+        return Ok(());
+    }
+    Err(Error::input(format!("{option}: above zero, such as {example}")))
+}
+
+/// An address with its port; without a host, every IPv4 address of the machine.
+pub(super) fn address(option: &str, text: &str) -> Result<SocketAddr, Error> {
+    let wrong = |why: &str| {
+        Error::input(format!(
+            "{option} {text}: {why}; write HOST:PORT, such as 127.0.0.1:9000"
+        ))
+    };
+    let full = if text.starts_with(':') {
+        format!("0.0.0.0{text}")
+    } else {
+        text.to_owned()
+    };
+    let found = full.to_socket_addrs().map_err(|e| wrong(&e.to_string()))?.next();
+    found.ok_or_else(|| wrong("no such host"))
+}

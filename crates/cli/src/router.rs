@@ -1,0 +1,384 @@
+//! `levelflow-net router`.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::{Duration as Span, Instant};
+
+use clap::{Args, Subcommand};
+use levelflow_laws::{AnyParams, PortInfo};
+use levelflow_units::{Duration, Rate};
+
+use super::options::{self, address};
+use levelflow_host::buffer::Buffer;
+use levelflow_host::clock::{Clock, span};
+use levelflow_host::journal::Logging;
+use levelflow_host::metrics::Metrics;
+use levelflow_host::qdisc::Device;
+use levelflow_host::state::{self, Claim, ROUTER};
+use levelflow_host::stop::Stop;
+use levelflow_host::terminal::plain;
+use levelflow_host::{Error, law, sys};
+use levelflow_router::device::Attached;
+use levelflow_router::kernel::{self, Program};
+use levelflow_router::lane::Bottleneck;
+use levelflow_router::live::Live;
+use levelflow_router::metrics::Readings;
+use levelflow_router::relay::{Config, Relay};
+use levelflow_router::snapshot::Board;
+
+const EXAMPLES: &str = "Examples:
+  levelflow-net router --relay 127.0.0.1:9000 --to 127.0.0.1:9001 --capacity \"20 Mb/s\" --law jetmax
+  levelflow-net router --relay :9000 --to server:9001 --capacity \"5 Mb/s\" --law rcp --delay \"20 ms\" --buffer \"64 kB\"
+  levelflow-net router --dev eth0 --capacity \"100 Mb/s\" --law jetmax --gamma 0.95
+  levelflow-net router --dev eth0 --law rcp --metrics 127.0.0.1:9464 --realtime
+  levelflow-net router status
+  levelflow-net router detach --dev eth0";
+
+/// Time between two readings for `status`.
+const PUBLISH: Span = Span::from_secs(1);
+
+/// Options of `router`.
+#[derive(Debug, Args)]
+#[command(args_conflicts_with_subcommands = true, after_help = EXAMPLES)]
+pub struct Router {
+    #[command(subcommand)]
+    action: Option<Action>,
+    #[command(flatten)]
+    run: Run,
+}
+
+#[derive(Debug, Subcommand)]
+enum Action {
+    /// Shows the routers that run on this machine.
+    Status {
+        /// Only the router at this device.
+        #[arg(long, value_name = "DEVICE")]
+        dev: Option<String>,
+        /// JSON instead of lines.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Ends a router, as Ctrl-C would, and removes what a killed one left in the kernel.
+    #[command(arg_required_else_help = true)]
+    Detach {
+        /// Device of the router.
+        #[arg(long, value_name = "DEVICE", conflicts_with = "relay")]
+        dev: Option<String>,
+        /// Address that the relay listens at.
+        #[arg(long, value_name = "ADDRESS")]
+        relay: Option<String>,
+    },
+}
+
+#[derive(Debug, Args)]
+struct Run {
+    /// Stamp what leaves this device, in the kernel. Needs privileges (CAP_NET_ADMIN and CAP_BPF).
+    #[arg(long, value_name = "DEVICE", conflicts_with = "relay")]
+    dev: Option<String>,
+    /// Relay UDP: clients send to this address (":9000" is every IPv4 address of the machine). Needs no privileges.
+    #[arg(long, value_name = "ADDRESS", requires = "to")]
+    relay: Option<String>,
+    /// The server that a relay sends on to.
+    #[arg(long, value_name = "ADDRESS", requires = "relay")]
+    to: Option<String>,
+    /// Rate of the line, such as "20 Mb/s" [default: that of the device's token bucket filter or hardware, if it has one].
+    #[arg(long, value_name = "RATE")]
+    capacity: Option<Rate>,
+    /// jetmax, emkc, rcp, maxnet or xcp; a relay also emkc_avq or kelly.
+    #[arg(long, default_value = "jetmax")]
+    law: String,
+    /// Sets a parameter of the law, e.g. tau=0.6 or "interval=50 ms"; may be repeated. `levelflow list protocols` names all.
+    #[arg(long, value_name = "NAME=VALUE")]
+    set: Vec<String>,
+    /// Share of the capacity that the law is to fill: gamma of jetmax, mu of maxnet.
+    #[arg(long, value_name = "SHARE")]
+    gamma: Option<f64>,
+    /// Time between two prices: interval of jetmax, emkc and rcp, dt_p of maxnet.
+    #[arg(long, value_name = "TIME")]
+    interval: Option<Duration>,
+    /// Room before the line of a relay, such as "64 kB" or "100 packets" [default: what the line sends in 100 ms].
+    #[arg(long, value_name = "SIZE", requires = "relay")]
+    buffer: Option<Buffer>,
+    /// Delay that a relay adds in each direction.
+    #[arg(long, value_name = "TIME", default_value = "0 s", requires = "relay")]
+    delay: Duration,
+    /// Lets the same law rule the way back, too, through a line of the same rate.
+    #[arg(long, requires = "relay")]
+    both: bool,
+    /// Logs what the law is told to this file, for `levelflow replay FILE`.
+    #[arg(long, value_name = "FILE")]
+    journal: Option<PathBuf>,
+    /// Before all ordinary programs (SCHED_FIFO): intervals and packets are on time on a busy machine. Needs privileges.
+    #[arg(long)]
+    realtime: bool,
+    #[command(flatten)]
+    show: Show,
+}
+
+#[derive(Debug, Args)]
+struct Show {
+    /// A line of JSON per reading.
+    #[arg(long)]
+    json: bool,
+    /// Nothing but the last word.
+    #[arg(long, conflicts_with = "json")]
+    quiet: bool,
+    /// Time between two readings.
+    #[arg(long, value_name = "TIME", default_value = "1 s")]
+    every: Duration,
+    /// Ends by itself after this time.
+    #[arg(long, value_name = "TIME")]
+    duration: Option<Duration>,
+    /// Serves metrics for Prometheus at this address, e.g. 127.0.0.1:9464.
+    #[arg(long, value_name = "ADDRESS")]
+    metrics: Option<SocketAddr>,
+    /// Lets `--metrics` listen at an address that other machines reach.
+    #[arg(long)]
+    metrics_public: bool,
+}
+
+impl Router {
+    /// Runs a router until it is told to stop, or does what the subcommand says.
+    ///
+    /// # Errors
+    /// As [`Error`] says.
+    pub fn run(self) -> Result<(), Error> {
+        match self.action {
+            Some(Action::Status { dev, json }) => status(dev.as_deref(), json),
+            Some(Action::Detach { dev: Some(dev), .. }) => detach_device(&dev),
+            Some(Action::Detach { relay, .. }) => {
+                let place = address("--relay", &relay.unwrap_or_default())?.to_string();
+                state::end(&state::directory(), ROUTER, &place)?;
+                println!("{place}: detached");
+                Ok(())
+            }
+            None => self.run.start(),
+        }
+    }
+}
+
+impl Run {
+    fn start(self) -> Result<(), Error> {
+        let params = self.params()?;
+        self.show.check()?;
+        match (&self.relay, &self.dev) {
+            (Some(relay), _) => self.relay(relay, params),
+            (None, Some(name)) => self.device(name, params),
+            (None, None) => Err(Error::input(
+                "router: say where: --dev DEVICE, or --relay ADDRESS --to ADDRESS (see router --help)",
+            )),
+        }
+    }
+
+    fn relay(&self, relay: &str, params: AnyParams) -> Result<(), Error> {
+        let listen = address("--relay", relay)?;
+        let to = address("--to", self.to.as_deref().unwrap_or_default())?;
+        let config = self.config(listen, to, params)?;
+        let stop = Stop::on_signals()?;
+        let relay = Relay::bind(config)?;
+        let claim = Claim::new(ROUTER, &relay.address()?.to_string())?;
+        let logging = self.logging()?;
+        let relay = relay.logged(logging.as_ref());
+        self.watched(&claim, &stop, |board| relay.run(&stop, board))?;
+        logging.as_ref().map_or(Ok(()), Logging::end)
+    }
+
+    fn device(&self, name: &str, params: AnyParams) -> Result<(), Error> {
+        let mut device = Device::open(name)?;
+        let known = self.capacity.or_else(|| device.capacity()).filter(|c| c.bps() > 0.0);
+        let capacity = known.ok_or_else(|| {
+            Error::input(format!(
+                "--capacity: the kernel does not say what {name} can carry; give it, such as \"100 Mb/s\""
+            ))
+        })?;
+        let info = PortInfo {
+            id: identity(),
+            capacity,
+        };
+        let stop = Stop::on_signals()?;
+        let claim = Claim::new(ROUTER, name)?;
+        // The place is ours, so a filter that is still there belongs to a router that was killed. If it can't be removed, the
+        // next step says why.
+        let _ = kernel::detach(name);
+        let program = Program::attach(name, &params, &info, None)?;
+        let logging = self.logging()?;
+        let attached = Attached::new(device, program, params, info, Clock::start())?.logged(logging.as_ref());
+        self.watched(&claim, &stop, |board| attached.run(&stop, board))?;
+        logging.as_ref().map_or(Ok(()), Logging::end)
+    }
+
+    /// Works on this thread, with everything that shows how it goes beside it.
+    fn watched(&self, claim: &Claim, stop: &Stop, work: impl FnOnce(&Board) -> Result<(), Error>) -> Result<(), Error> {
+        let board = Board::default();
+        let _metrics = self
+            .show
+            .metrics
+            .map(|at| Metrics::serve(at, Box::new(Readings(board.clone()))))
+            .transpose()?;
+        self.show.beside(&board, claim, stop, || {
+            self.hurry()?;
+            work(&board)
+        })
+    }
+
+    /// Only this thread: whatever shows readings may wait.
+    fn hurry(&self) -> Result<(), Error> {
+        if self.realtime {
+            sys::realtime().map_err(|e| Error::failed(format!("--realtime: {e}; it needs CAP_SYS_NICE")))?;
+        }
+        Ok(())
+    }
+
+    fn config(&self, listen: SocketAddr, to: SocketAddr, params: AnyParams) -> Result<Config, Error> {
+        let Some(capacity) = self.capacity.filter(|c| c.bps() > 0.0) else {
+            return Err(Error::input(
+                "--capacity: the rate of the line, above zero, such as \"20 Mb/s\"",
+            ));
+        };
+        let default = Buffer::Bytes((capacity.bps() / 8.0 / 10.0).max(3000.0) as u64);
+        let forward = Bottleneck {
+            params,
+            capacity,
+            buffer: self.buffer.unwrap_or(default),
+        };
+        Ok(Config {
+            listen,
+            to,
+            backward: self.both.then(|| forward.clone()),
+            forward,
+            delay: self.delay,
+            id: identity(),
+        })
+    }
+
+    fn logging(&self) -> Result<Option<Logging>, Error> {
+        Logging::begin(self.journal.as_deref(), 1, &self.law, &self.sets()?)
+    }
+
+    fn params(&self) -> Result<AnyParams, Error> {
+        law::params(&self.law, &self.sets()?)
+    }
+
+    /// What `--set`, `--gamma` and `--interval` say, as the law calls it.
+    fn sets(&self) -> Result<Vec<String>, Error> {
+        let law = law::for_router(&self.law)?.name;
+        let mut sets = self.set.clone();
+        if let Some(gamma) = self.gamma {
+            let name = match law {
+                "jetmax" => "gamma",
+                "maxnet" => "mu",
+                _ => {
+                    return Err(Error::input(format!(
+                        "--gamma: {law} fills its link; to leave some of it free, lower --capacity"
+                    )));
+                }
+            };
+            sets.push(format!("{name}={gamma}"));
+        }
+        if let Some(interval) = self.interval {
+            let name = match law {
+                "maxnet" => "dt_p",
+                "xcp" => {
+                    return Err(Error::input(
+                        "--interval: xcp takes it from round-trip times; see --set shortest_interval=\"1 ms\"",
+                    ));
+                }
+                _ => "interval",
+            };
+            sets.push(format!("{name}={interval}"));
+        }
+        Ok(sets)
+    }
+}
+
+impl Show {
+    fn check(&self) -> Result<(), Error> {
+        options::every(self.every)?;
+        options::metrics(self.metrics, self.metrics_public)
+    }
+
+    /// Does the work on this thread, and shows readings on another meanwhile.
+    fn beside(
+        &self,
+        board: &Board,
+        claim: &Claim,
+        stop: &Stop,
+        work: impl FnOnce() -> Result<(), Error>,
+    ) -> Result<(), Error> {
+        let (done, ended) = channel::<()>();
+        thread::scope(|scope| {
+            scope.spawn(|| self.watch(board, claim, stop, ended));
+            let result = work();
+            drop(done);
+            result
+        })
+    }
+
+    fn watch(&self, board: &Board, claim: &Claim, stop: &Stop, ended: Receiver<()>) {
+        let start = Instant::now();
+        let mut live = Live::new(self.json, self.quiet);
+        let end = self.duration.map(|d| start + span(d));
+        let (mut show, mut publish) = (start + span(self.every), start);
+        loop {
+            let due = [Some(show), Some(publish), end]
+                .into_iter()
+                .flatten()
+                .min()
+                .unwrap_or(show);
+            match ended.recv_timeout(due.saturating_duration_since(Instant::now())) {
+                Err(RecvTimeoutError::Timeout) => {}
+                _ => break,
+            }
+            let now = Instant::now();
+            if end.is_some_and(|end| now >= end) {
+                stop.now();
+                let _ = ended.recv();
+                break;
+            }
+            if now >= publish {
+                claim.publish(&board.read());
+                publish = now + PUBLISH;
+            }
+            if now >= show {
+                live.show(&board.read());
+                show = (show + span(self.every)).max(now);
+            }
+        }
+        live.end(&board.read());
+    }
+}
+
+/// What a router calls itself in headers; two of one path that draw the same are one in four thousand million.
+fn identity() -> u32 {
+    rand::random_range(1..=u32::MAX)
+}
+
+fn status(dev: Option<&str>, json: bool) -> Result<(), Error> {
+    let mut running = state::running(&state::directory(), ROUTER)?;
+    running.retain(|state| dev.is_none_or(|dev| state.owner.place == dev));
+    if json {
+        println!("{}", serde_json::to_string(&running).map_err(Error::failed)?);
+        return Ok(());
+    }
+    if running.is_empty() {
+        println!("no router runs");
+    }
+    for state in running {
+        println!("{}", plain(&state.line()));
+    }
+    Ok(())
+}
+
+/// A program that outlived its router is removed, too.
+fn detach_device(name: &str) -> Result<(), Error> {
+    let ended = state::end(&state::directory(), ROUTER, name);
+    let left = kernel::detach(name);
+    if ended.is_err() && !matches!(left, Ok(true)) {
+        return ended;
+    }
+    left?;
+    println!("{name}: detached");
+    Ok(())
+}

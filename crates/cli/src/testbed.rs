@@ -1,0 +1,218 @@
+//! `levelflow-net testbed`.
+
+use std::io::{IsTerminal as _, Write as _};
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use indicatif::{ProgressBar, ProgressStyle};
+use serde_json::Value;
+
+use super::laws;
+use levelflow_host::Error;
+use levelflow_host::stop::Stop;
+use levelflow_testbed::{Chosen, Form, Outcome, Plan, Setup, choose, plan, run};
+
+const EXAMPLES: &str = "Examples:
+  A scenario here, the same in the simulator, and both beside each other
+    sudo levelflow-net testbed scenarios/t1-network.toml --out results/network
+    levelflow run results/network/scenario.toml --out results/simulator
+    levelflow compare results/simulator results/network
+  One that is too fast for this machine, at a tenth of its rates
+    sudo levelflow-net testbed scenarios/parking-lot.toml --scale 0.1 --set duration=\"30 s\"
+  Queues and routers of the kernel instead of ours
+    sudo levelflow-net testbed scenarios/t1-network.toml --form kernel
+  A flow of the kernel's TCP beside one of JetMax
+    sudo levelflow-net testbed scenarios/t1-network.toml --set flow.x2.law=cubic
+  Several laws, one table
+    sudo levelflow-net testbed scenarios/shared-wire.toml --each-law jetmax,rcp,cubic,bbr";
+
+/// Options of `testbed`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Testbed {
+    /// A scenario file, as `levelflow run` takes it.
+    scenario: PathBuf,
+    /// Changes a value, as in flow.x1.start="3 s".
+    #[arg(long = "set", value_name = "PATH=VALUE")]
+    changes: Vec<String>,
+    /// Seed of all random streams.
+    #[arg(long)]
+    seed: Option<u64>,
+    /// Multiplies link rates, buffers, arrivals a second and constant rates, so that a fast network fits this machine.
+    #[arg(long, default_value_t = 1.0)]
+    scale: f64,
+    /// Where queues are, and the laws at them.
+    #[arg(long, value_enum, default_value_t = Form::User)]
+    form: Form,
+    /// IPv6 instead of IPv4.
+    #[arg(long)]
+    ipv6: bool,
+    /// One run per law, all flows under it, and one table: jetmax, emkc, rcp, maxnet, xcp, aimd of hosts and routers here; reno,
+    /// cubic, bbr of the kernel.
+    #[arg(long, value_name = "LAW,LAW...", value_delimiter = ',')]
+    each_law: Vec<String>,
+    /// Result directory; with --each-law, of one directory per law [default: results/NAME-network].
+    #[arg(long)]
+    out: Option<PathBuf>,
+    /// Prints the counters as JSON and nothing else.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Testbed {
+    /// Runs the command.
+    ///
+    /// # Errors
+    /// As [`Error`] says.
+    pub fn run(self) -> Result<(), Error> {
+        let chosen = choose(&self.scenario, &self.changes, self.seed, self.scale)?;
+        let name = format!("results/{}-network", chosen.scenario.name);
+        let out = self.out.clone().unwrap_or_else(|| PathBuf::from(name));
+        self.must_lie_outside(&out)?;
+        if self.each_law.is_empty() {
+            let plan = plan(&chosen.resolved, self.setup())?;
+            must_be_root()?;
+            self.run_one(&chosen, &plan, &out)
+        } else {
+            let runs = self.runs(&chosen)?;
+            must_be_root()?;
+            laws::compare(&runs, self.scale, &out, self.json)
+        }
+    }
+
+    /// The results take the place of what lies in their directory.
+    fn must_lie_outside(&self, out: &Path) -> Result<(), Error> {
+        let folder = self.scenario.canonicalize().ok();
+        match (folder.as_deref().and_then(Path::parent), out.canonicalize()) {
+            (Some(folder), Ok(results)) if folder == results => Err(Error::input(format!(
+                "{}: holds the scenario that is to run; choose another with --out",
+                out.display()
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    /// The scenario under each of the laws: all of them are checked before the first one runs.
+    fn runs(&self, chosen: &Chosen) -> Result<Vec<(String, Chosen, Plan)>, Error> {
+        let flows = chosen.raw["flow"].as_array().map_or(0, Vec::len);
+        let under = |law: &String| {
+            let laws = (1..=flows).map(|number| format!("flow.{number}.law={law}"));
+            let changes: Vec<String> = self.changes.iter().cloned().chain(laws).collect();
+            let chosen = choose(&self.scenario, &changes, self.seed, self.scale)?;
+            let plan = plan(&chosen.resolved, self.setup())?;
+            Ok((law.clone(), chosen, plan))
+        };
+        self.each_law.iter().map(under).collect()
+    }
+
+    fn setup(&self) -> Setup {
+        let (form, ipv6) = (self.form, self.ipv6);
+        Setup { form, ipv6 }
+    }
+
+    fn run_one(&self, chosen: &Chosen, plan: &Plan, out: &Path) -> Result<(), Error> {
+        let name = &chosen.scenario.name;
+        let stop = Stop::on_signals()?;
+        let length = chosen.scenario.duration.as_secs_f64();
+        let bar = bar(name, length);
+        let outcome = run(chosen, plan, self.scale, out, &stop, |t| {
+            bar.set_position((t * 1e3) as u64)
+        });
+        bar.finish_and_clear();
+        let outcome = outcome?;
+        if self.json {
+            print(&format!("{:#}", outcome.counters));
+        } else {
+            print(&show(&outcome));
+        }
+        if outcome.stopped {
+            return Err(stopped(&outcome));
+        }
+        Ok(())
+    }
+}
+
+fn must_be_root() -> Result<(), Error> {
+    if rustix::process::geteuid().is_root() {
+        return Ok(());
+    }
+    let hint = "sudo levelflow-net testbed, or unshare --map-root-user --net";
+    Err(Error::failed(format!(
+        "the testbed makes network namespaces; run it as root: {hint}"
+    )))
+}
+
+/// What somebody who ended a run is told.
+pub(super) fn stopped(outcome: &Outcome) -> Error {
+    let (path, until) = (outcome.path.display(), outcome.until_s);
+    Error::failed(format!("stopped at {until} s; {path} is complete up to then"))
+}
+
+/// How far it is and how long it will take, on a terminal.
+pub(super) fn bar(name: &str, seconds: f64) -> ProgressBar {
+    if !std::io::stderr().is_terminal() {
+        return ProgressBar::hidden();
+    }
+    let bar = ProgressBar::new((seconds * 1e3) as u64);
+    let style = ProgressStyle::with_template("{msg} {wide_bar} {percent} %, {eta} left");
+    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar.set_message(name.to_owned());
+    bar
+}
+
+fn show(outcome: &Outcome) -> String {
+    let mut lines = vec![format!(
+        "{:<20} {:>10} {:>12} {:>9} {:>9} {:>9} {:>7}",
+        "flow", "packets", "rate", "RTT p50", "p99", "wait p99", "lost"
+    )];
+    let rows = |kind: &str| outcome.counters[kind].as_array().cloned().unwrap_or_default();
+    for flow in rows("flows") {
+        let number = |key: &str| flow[key].as_f64().unwrap_or(0.0);
+        let sent = number("sent_packets").max(1.0);
+        lines.push(format!(
+            "{:<20} {:>10} {:>7.3} Mb/s {} {} {} {:>5.2} %",
+            flow["name"].as_str().unwrap_or_default(),
+            number("delivered_packets"),
+            number("delivered_bytes") * 8e-6 / outcome.until_s.max(1e-9),
+            ms(&flow["rtt_s"]["p50"], 1e3),
+            ms(&flow["rtt_s"]["p99"], 1e3),
+            ms(&flow["wait_s"]["p99"], 1e3),
+            100.0 * (number("dropped_packets") + number("lost_packets")) / sent,
+        ));
+    }
+    lines.push(format!(
+        "\n{:<20} {:>8} {:>12} {:>12} {:>8} {:>8}",
+        "link", "used", "queue p50", "p99", "drops", "lost"
+    ));
+    for link in rows("links") {
+        let number = |value: &Value| value.as_f64().unwrap_or(0.0);
+        lines.push(format!(
+            "{:<20} {:>6.1} % {:>10} B {:>10} B {:>8} {:>8}",
+            link["name"].as_str().unwrap_or_default(),
+            100.0 * number(&link["utilisation"]),
+            number(&link["queue_bytes"]["p50"]),
+            number(&link["queue_bytes"]["p99"]),
+            number(&link["dropped_packets"]),
+            number(&link["lost_packets"]),
+        ));
+    }
+    let path = outcome.path.display();
+    lines.push(format!(
+        "\nRates are means over the whole run. {path}; beside the simulator:"
+    ));
+    lines.push(format!(
+        "  levelflow run {path}/scenario.toml --out {path}-simulated && levelflow compare {path}-simulated {path}"
+    ));
+    lines.join("\n")
+}
+
+/// Prints, unless nobody reads any more.
+pub(super) fn print(text: &str) {
+    let _ = writeln!(std::io::stdout(), "{text}");
+}
+
+fn ms(seconds: &Value, factor: f64) -> String {
+    seconds
+        .as_f64()
+        .map_or(format!("{:>9}", "-"), |s| format!("{:>6.2} ms", s * factor))
+}

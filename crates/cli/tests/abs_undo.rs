@@ -1,0 +1,137 @@
+//! What `levelflow-net abs` leaves when it is killed, and who restores it. Needs root; says so where it has none.
+
+use levelflow_net_testing::needs_root;
+use std::fs;
+use std::path::PathBuf;
+use std::process::{Command, Output, Stdio};
+use std::thread::sleep;
+use std::time::{Duration as Span, Instant};
+
+use levelflow_host::state;
+use levelflow_net_testing::device::with_device;
+use levelflow_net_testing::finish::finish;
+use levelflow_testbed::Namespace;
+
+fn namespace() -> Namespace {
+    let namespace = with_device("lf-d-undo");
+    namespace
+        .tc("qdisc replace dev lf0 root handle 1: pfifo limit 50")
+        .unwrap();
+    namespace
+}
+
+fn abs(max: &str, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
+    command.args([
+        "abs",
+        "--dev",
+        "lf0",
+        "--loss",
+        "0.01",
+        "--capacity",
+        "1 Mb/s",
+        "--max",
+        max,
+    ]);
+    command.args(more).stdin(Stdio::null());
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn limit(namespace: &Namespace) -> String {
+    let mut command = Command::new("tc");
+    command.args(["qdisc", "show", "dev", "lf0"]);
+    let said = namespace.output(command).unwrap();
+    said.split("limit ").nth(1).unwrap_or_default().trim().to_owned()
+}
+
+/// Begins, and is killed when it has set a limit of 9 packets; what it leaves.
+fn killed(namespace: &Namespace) -> PathBuf {
+    let mut child = namespace.spawn(abs("9 packets", &[])).unwrap();
+    let begun = Instant::now();
+    while limit(namespace) != "9p" {
+        assert!(begun.elapsed() < Span::from_secs(10), "{}", limit(namespace));
+        sleep(Span::from_millis(10));
+    }
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let path = || state::path(&state::directory(), levelflow_autobuf::ABS, "lf0", "undo");
+    let left = namespace.run(path).unwrap();
+    assert!(left.exists());
+    left
+}
+
+fn short_run(namespace: &Namespace) -> Output {
+    let run = namespace.spawn(abs("7 packets", &["--duration", "0.2 s"])).unwrap();
+    finish(run)
+}
+
+#[test]
+fn a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it() {
+    const NAME: &str = "a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it";
+    needs_root!("a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it");
+    if std::env::var_os("ALONE").is_none() {
+        // Among processes of its own, into all of which it may look.
+        let mut alone = Command::new("unshare");
+        alone.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
+        alone.arg(std::env::current_exe().unwrap()).args(["--exact", NAME]);
+        alone.stdout(Stdio::piped()).stderr(Stdio::piped());
+        let output = finish(alone.env("ALONE", "1").spawn().unwrap());
+        assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stdout));
+        return;
+    }
+    let (first, second, third) = (namespace(), namespace(), namespace());
+    let (gone, kept) = (killed(&first), killed(&second));
+    let forged = killed(&third);
+    // As if the number of the first namespace, and all its devices', were used again by the third.
+    fs::copy(&gone, &forged).unwrap();
+    let file = fs::File::open(first.path()).unwrap();
+    drop(first);
+    assert!(short_run(&namespace()).status.success());
+    assert!(gone.exists(), "it is still open");
+    drop(file);
+    let output = short_run(&third);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.is_empty(), "{output:?}");
+    assert_eq!(limit(&third), "9p", "what is not known to be ours is left as it is");
+    assert!(!gone.exists() && !forged.exists(), "they stay for ever");
+    assert!(kept.exists(), "somebody else's, who can still restore it");
+    let output = short_run(&second);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(said.contains("its limit is 50 packets again"), "{output:?}");
+    assert_eq!((limit(&second).as_str(), kept.exists()), ("50p", false));
+}
+
+#[test]
+fn who_sees_other_processes_restores_what_a_killed_one_left() {
+    needs_root!("who_sees_other_processes_restores_what_a_killed_one_left");
+    let namespace = namespace();
+    let left = killed(&namespace);
+    let mut container = Command::new("unshare");
+    container.args(["--pid", "--fork", "--kill-child", "--mount-proc"]);
+    container.arg(env!("CARGO_BIN_EXE_levelflow-net"));
+    container.args(["abs", "--restore", "--dev", "lf0"]);
+    container.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let output = finish(namespace.spawn(container).unwrap());
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains("its limit is 50 packets again"),
+        "{output:?}"
+    );
+    assert_eq!((limit(&namespace).as_str(), left.exists()), ("50p", false));
+}
+
+#[test]
+fn what_cannot_be_read_is_named() {
+    needs_root!("what_cannot_be_read_is_named");
+    let namespace = namespace();
+    let left = killed(&namespace);
+    fs::write(&left, "{}").unwrap();
+    let output = short_run(&namespace);
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success() && said.contains(left.to_str().unwrap()) && said.lines().count() == 1,
+        "{output:?}"
+    );
+    assert_eq!((limit(&namespace).as_str(), left.exists()), ("9p", false));
+}

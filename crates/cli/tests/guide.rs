@@ -1,0 +1,96 @@
+//! Guides work as they are pasted.
+
+use levelflow_net_testing::needs_root;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+fn installed(program: &str) -> bool {
+    let shown = Command::new(program).arg("--version").output();
+    shown.is_ok_and(|output| output.status.success())
+}
+
+/// Lines of all blocks for a shell; those that need a further program, where it is installed.
+fn script(page: &str) -> String {
+    let mut lines = Vec::new();
+    let mut inside = false;
+    for line in page.lines() {
+        match line {
+            "```bash" => inside = true,
+            "```" => inside = false,
+            _ if line.starts_with("```bash ") => inside = installed(&line[8..]),
+            _ if inside => lines.push(line),
+            _ => {}
+        }
+    }
+    lines.join("\n")
+}
+
+/// Pastes a guide into a shell of root in a network of its own; gives what that printed, and that with its complaints.
+fn paste(guide: &str) -> (String, String) {
+    let root: PathBuf = [env!("CARGO_MANIFEST_DIR"), "..", ".."].iter().collect();
+    let page = std::fs::read_to_string(root.join("docs/guides").join(guide)).unwrap();
+    let binary = Path::new(env!("CARGO_BIN_EXE_levelflow-net"));
+    let path = std::env::var("PATH").unwrap_or_default();
+    let folder = tempfile::tempdir().unwrap();
+    let python = root.join("python").canonicalize().unwrap();
+    std::os::unix::fs::symlink(python, folder.path().join("python")).unwrap();
+    // Names of namespaces are files of its own; they and all processes are gone when the shell is.
+    let script = format!(
+        "mount -t tmpfs none /run && mkdir /run/netns && ip link set lo up && set -e -o pipefail && set -m\n{}",
+        script(&page)
+    );
+    let mut shell = Command::new("unshare");
+    shell.args(["--mount", "--net", "--pid", "--fork", "--kill-child", "--mount-proc"]);
+    shell.args(["timeout", "60", "bash", "-c", &script]);
+    shell.env("PATH", format!("{}:{path}", binary.parent().unwrap().display()));
+    shell.env("HOME", folder.path()).current_dir(folder.path());
+    let output = shell.output().unwrap();
+    let printed = String::from_utf8_lossy(&output.stdout).into_owned();
+    let all = format!("{printed}\n{}", String::from_utf8_lossy(&output.stderr));
+    assert!(output.status.success(), "{all}");
+    (printed, all)
+}
+
+#[test]
+fn files_are_copied_over_a_router_as_pasted() {
+    needs_root!("files_are_copied_over_a_router_as_pasted");
+    let (printed, all) = paste("copy-files.md");
+    let of = |law: &str| printed.lines().filter(|line| line.ends_with(law)).count();
+    assert_eq!(of(" under cubic (no router of jetmax on the path)"), 1, "{all}");
+    assert_eq!((of(" under jetmax"), of("\"control\": \"rcp\",")), (1, 1), "{all}");
+}
+
+#[test]
+fn two_namespaces_and_a_router_work_as_pasted() {
+    needs_root!("two_namespaces_and_a_router_work_as_pasted");
+    let (printed, all) = paste("two-namespaces.md");
+    let lost: Vec<u64> = printed
+        .lines()
+        .filter(|line| line.contains(" packets lost"))
+        .filter_map(|line| line.split("; ").nth(1)?.split(' ').next()?.parse().ok())
+        .collect();
+    assert!(lost.len() >= 2, "{all}");
+    assert!(lost[0] > 1000, "constant rates overflow the buffer: {all}");
+    // None on a quiet machine; on a busy one, the router's word comes late at times.
+    assert!(lost[1] * 50 < lost[0], "jetmax loses next to nothing: {all}");
+}
+
+#[test]
+fn the_buffer_of_a_live_interface_is_sized_as_pasted() {
+    needs_root!("the_buffer_of_a_live_interface_is_sized_as_pasted");
+    let (printed, all) = paste("live-buffer.md");
+    assert!(
+        printed.contains("nothing is set") && printed.contains("(not set)"),
+        "{all}"
+    );
+    assert!(
+        printed.contains("its limit is 227.1 kB again"),
+        "it has its limit again: {all}"
+    );
+    let last = printed.lines().find(|line| line.starts_with('{')).unwrap();
+    let last: serde_json::Value = serde_json::from_str(last).unwrap();
+    assert!(
+        last["limit"].as_u64() < Some(150_000),
+        "it fell from 227100 bytes: {all}"
+    );
+}

@@ -1,0 +1,215 @@
+//! `levelflow-net router --dev` between two namespaces, as its users run it. Needs root and a build with clang; skips elsewhere.
+
+use std::net::UdpSocket;
+use std::process::{Child, Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration as Span, Instant};
+
+use levelflow_host::law;
+use levelflow_net_testing::flows::{answers, flow};
+use levelflow_testbed::Namespace;
+use serde_json::Value;
+
+/// Senders in one namespace, the receiver in another, a pair of devices between them.
+struct Pair {
+    here: Namespace,
+    there: Namespace,
+    router: Option<Child>,
+}
+
+impl Pair {
+    fn new() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            eprintln!("skipped: making a network namespace needs root");
+            return None;
+        }
+        if !levelflow_router::kernel::COMPILED {
+            eprintln!("skipped: this build has no kernel router; install clang");
+            return None;
+        }
+        let (here, there) = (
+            Namespace::new("lf-r-here").unwrap(),
+            Namespace::new("lf-r-there").unwrap(),
+        );
+        here.ip(&format!("link add lf0 type veth peer name lf1 netns {}", there.path()))
+            .unwrap();
+        here.ip("addr add 10.9.7.1/24 dev lf0\nlink set lf0 up").unwrap();
+        there.ip("addr add 10.9.7.2/24 dev lf1\nlink set lf1 up").unwrap();
+        Some(Self {
+            here,
+            there,
+            router: None,
+        })
+    }
+
+    fn command(&self, args: &[&str]) -> Command {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
+        command
+            .arg("router")
+            .args(args)
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped());
+        command
+    }
+
+    /// Runs a command of `router` to its end: status, what it printed, what it complained about.
+    fn run(&self, args: &[&str]) -> (Option<i32>, String, String) {
+        let output = self.here.spawn(self.command(args)).unwrap().wait_with_output().unwrap();
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    }
+
+    fn status(&self) -> Value {
+        let (_, out, _) = self.run(&["status", "--json"]);
+        let all: Value = serde_json::from_str(&out).unwrap();
+        let here = self.here.run(levelflow_host::state::namespace).unwrap();
+        let mut found = all
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|s| s["namespace"] == here && s["place"] == "lf0");
+        found.next().cloned().unwrap_or_default()
+    }
+
+    fn start(&mut self, args: &[&str]) {
+        let all: Vec<&str> = ["--dev", "lf0", "--every", "100 ms", "--json"]
+            .iter()
+            .chain(args)
+            .copied()
+            .collect();
+        self.router = Some(self.here.spawn(self.command(&all)).unwrap());
+        let begun = Instant::now();
+        while self.status()["reading"]["law"].as_str().is_none_or(str::is_empty) {
+            if begun.elapsed() > Span::from_secs(10) {
+                let mut child = self.router.take().unwrap();
+                let _ = child.kill();
+                panic!("the router does not start: {:?}", child.wait_with_output());
+            }
+            sleep(Span::from_millis(20));
+        }
+    }
+
+    /// Ends it; the last reading.
+    fn end(&mut self) -> Value {
+        let (code, _, complaint) = self.run(&["detach", "--dev", "lf0"]);
+        assert_eq!(code, Some(0), "{complaint}");
+        let output = self.router.take().unwrap().wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        serde_json::from_str(String::from_utf8(output.stdout).unwrap().lines().last().unwrap()).unwrap()
+    }
+
+    /// Programs of ours on the device.
+    fn programs(&self) -> usize {
+        let attached = || levelflow_router::kernel::attached("lf0").unwrap();
+        usize::from(self.here.run(attached).unwrap())
+    }
+}
+
+#[test]
+fn jetmax_shares_a_device_fairly_and_drops_nothing() {
+    let Some(mut pair) = Pair::new() else { return };
+    pair.here
+        .tc("qdisc add dev lf0 root tbf rate 12mbit burst 3000 limit 60000")
+        .unwrap();
+    let sets: Vec<String> = ["gamma=0.95", "interval=30 ms", "initial_rate=500 kb/s"]
+        .map(str::to_owned)
+        .into();
+    let args: Vec<&str> = sets.iter().flat_map(|set| ["--set", set]).collect();
+    pair.start(&args);
+    let params = law::params("jetmax", &sets).unwrap();
+    let start = Instant::now();
+    let (begin, end) = (start + Span::from_millis(2500), start + Span::from_millis(4500));
+    let server = pair.there.run(|| UdpSocket::bind("10.9.7.2:0").unwrap()).unwrap();
+    let to = server.local_addr().unwrap();
+    let receiver = pair
+        .there
+        .thread("receiver", move || answers(&server, begin, end))
+        .unwrap();
+    let senders = [11, 22, 33].map(|number| {
+        let params = params.clone();
+        pair.here
+            .thread("sender", move || flow(params, number, to, end))
+            .unwrap()
+    });
+    let refused: u64 = senders
+        .into_iter()
+        .map(|s| s.join().unwrap().counters().refused.total())
+        .sum();
+    let bytes = receiver.join().unwrap();
+    let rates = [11, 22, 33].map(|flow| bytes.get(&flow).copied().unwrap_or(0) as f64 * 8.0 / 2.0);
+    let last = pair.end();
+    assert!(
+        rates.iter().all(|rate| (rate / 3.8e6 - 1.0).abs() < 0.05),
+        "{rates:?} b/s, not 3.8 Mb/s; {last}"
+    );
+    assert_eq!(
+        (last["dropped"].as_u64(), last["refused"].as_u64(), refused),
+        (Some(0), Some(0), 0),
+        "{last}"
+    );
+    assert_eq!(last["capacity"], 12e6);
+    assert!(last["stamped"].as_u64() > Some(3000), "{last}");
+}
+
+#[test]
+fn a_device_has_one_router_which_is_seen_and_detached() {
+    let Some(mut pair) = Pair::new() else { return };
+    let (code, _, complaint) = pair.run(&["--dev", "lf0"]);
+    assert!(
+        code == Some(2) && complaint.contains("--capacity") && complaint.lines().count() == 1,
+        "{complaint}"
+    );
+    let (code, _, complaint) = pair.run(&["--dev", "lf9", "--capacity", "1 Mb/s"]);
+    assert!(
+        code == Some(2) && complaint.contains("lf9") && complaint.lines().count() == 1,
+        "{complaint}"
+    );
+    let (code, _, complaint) = pair.run(&["--dev", "lf0", "--capacity", "1 Mb/s", "--law", "kelly"]);
+    assert!(
+        code == Some(2) && complaint.contains("jetmax") && complaint.lines().count() == 1,
+        "{complaint}"
+    );
+    for law in ["jetmax", "emkc", "rcp", "maxnet", "xcp"] {
+        pair.start(&["--capacity", "10 Mb/s", "--law", law]);
+        assert_eq!(pair.programs(), 1);
+        let (code, _, complaint) = pair.run(&["--dev", "lf0", "--capacity", "1 Mb/s"]);
+        assert!(code == Some(1) && complaint.contains("already"), "{complaint}");
+        let last = pair.end();
+        assert!(last["intervals"].as_u64() > Some(0), "{law}: {last}");
+        assert_eq!(pair.programs(), 0);
+        assert!(pair.status().is_null());
+    }
+    assert_eq!(pair.run(&["detach", "--dev", "lf0"]).0, Some(1));
+}
+
+#[test]
+fn a_killed_router_leaves_nothing_that_stops_the_next() {
+    let Some(mut pair) = Pair::new() else { return };
+    pair.start(&["--capacity", "10 Mb/s"]);
+    let mut child = pair.router.take().unwrap();
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(pair.status().is_null());
+    pair.start(&["--capacity", "10 Mb/s", "--law", "rcp"]);
+    assert_eq!(pair.end()["law"], "rcp");
+}
+
+#[test]
+fn a_device_that_goes_down_may_come_back_and_one_that_is_gone_ends_the_router() {
+    let Some(mut pair) = Pair::new() else { return };
+    pair.start(&["--capacity", "10 Mb/s"]);
+    pair.here.ip("link set lf0 down").unwrap();
+    sleep(Span::from_millis(1200));
+    assert!(!pair.status().is_null(), "it waits");
+    pair.here.ip("link set lf0 up").unwrap();
+    sleep(Span::from_millis(1200));
+    pair.here.ip("link del lf0").unwrap();
+    let output = pair.router.take().unwrap().wait_with_output().unwrap();
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let lines: Vec<_> = said.lines().collect();
+    assert!(
+        lines.len() == 3 && lines[0].contains("down") && lines[1].contains("up") && lines[2].contains("gone"),
+        "{said}"
+    );
+}

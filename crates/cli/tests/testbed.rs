@@ -1,0 +1,204 @@
+//! `levelflow-net testbed` as a user runs it: results, ends before the end, refusals. Needs root; says so where it has none.
+
+use levelflow_net_testing::needs_root;
+use std::fs;
+use std::path::Path;
+use std::process::{Command, Output, Stdio};
+use std::sync::Mutex;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+/// One at a time: what they measure is time.
+static ALONE: Mutex<()> = Mutex::new(());
+
+const SCENARIO: &str = r#"
+name = "two"
+duration = "6 s"
+[[link]]
+from = "R1"
+to = "R2"
+capacity = "20 Mb/s"
+delay = "5 ms"
+buffer = "100 kB"
+duplex = true
+[[flow]]
+name = "x1"
+law = "jetmax"
+from = "R1"
+to = "R2"
+[[flow]]
+name = "x2"
+law = "jetmax"
+from = "R1"
+to = "R2"
+rtt = "40 ms"
+"#;
+
+fn testbed(dir: &Path, more: &[&str]) -> Command {
+    fs::write(dir.join("two.toml"), SCENARIO).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
+    command
+        .current_dir(dir)
+        .args(["testbed", "two.toml", "--out", "net"])
+        .args(more);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_slice(&fs::read(path).unwrap()).unwrap()
+}
+
+fn line(output: &Output) -> String {
+    let text = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert_eq!(text.lines().count(), 1, "{text}");
+    text
+}
+
+/// Network namespaces that some process of this machine is in or holds open under that process.
+fn namespaces_of(process: u32) -> usize {
+    let tasks = fs::read_dir(format!("/proc/{process}/task"))
+        .into_iter()
+        .flatten()
+        .flatten();
+    let own = fs::read_link("/proc/self/ns/net").unwrap();
+    tasks
+        .filter_map(|task| fs::read_link(task.path().join("ns/net")).ok())
+        .filter(|ns| *ns != own)
+        .count()
+}
+
+fn wait_for(what: &str, mut is: impl FnMut() -> bool) {
+    let begin = Instant::now();
+    while !is() {
+        assert!(begin.elapsed() < Duration::from_secs(10), "{what} did not happen");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn jetmax_on_a_real_path_shares_fairly_and_drops_nothing() {
+    needs_root!("jetmax_on_a_real_path_shares_fairly_and_drops_nothing");
+    let _alone = ALONE.lock();
+    let dir = tempfile::tempdir().unwrap();
+    let output = testbed(dir.path(), &["--json"]).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let counters: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(counters, json(&dir.path().join("net/counters.json")));
+    let bottleneck = &counters["links"][0];
+    assert_eq!(
+        (&bottleneck["dropped_packets"], &bottleneck["lost_packets"]),
+        (&0.into(), &0.into())
+    );
+    assert!(
+        bottleneck["queue_bytes"]["p99"].as_f64().unwrap() < 20_000.0,
+        "{bottleneck}"
+    );
+    for (flow, base) in counters["flows"].as_array().unwrap().iter().zip([0.01, 0.04]) {
+        assert_eq!(flow["sent_packets"], flow["delivered_packets"], "{flow}");
+        let rtt = flow["rtt_s"]["p50"].as_f64().unwrap();
+        assert!((base..base + 0.005).contains(&rtt), "{flow}");
+        // Both start at once; until they have their shares, little is sent.
+        let rate = flow["delivered_bytes"].as_f64().unwrap() * 8.0 / 6.0;
+        assert!((7e6..10.5e6).contains(&rate), "{rate}");
+    }
+    let manifest = json(&dir.path().join("net/manifest.json"));
+    assert_eq!(manifest["status"], "complete");
+    assert_eq!(manifest["network"]["form"], "user");
+}
+
+#[test]
+fn told_to_stop_it_completes_its_files() {
+    needs_root!("told_to_stop_it_completes_its_files");
+    let _alone = ALONE.lock();
+    let dir = tempfile::tempdir().unwrap();
+    let child = testbed(dir.path(), &["--set", "duration=60 s"]).spawn().unwrap();
+    wait_for("a first part", || {
+        dir.path().join("net/flows.parquet/part-00000.parquet").exists()
+    });
+    let pid = rustix::process::Pid::from_child(&child);
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(line(&output).contains("stopped at"));
+    assert_eq!(json(&dir.path().join("net/manifest.json"))["status"], "partial");
+    assert!(dir.path().join("net/flows.parquet").is_file());
+    assert!(dir.path().join("net/counters.json").is_file());
+}
+
+#[test]
+fn killed_it_leaves_parts_and_no_namespace() {
+    needs_root!("killed_it_leaves_parts_and_no_namespace");
+    let _alone = ALONE.lock();
+    let dir = tempfile::tempdir().unwrap();
+    let mut child = testbed(dir.path(), &["--set", "duration=60 s"]).spawn().unwrap();
+    wait_for("a first part", || {
+        dir.path().join("net/flows.parquet/part-00000.parquet").exists()
+    });
+    assert!(namespaces_of(child.id()) >= 4);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(namespaces_of(child.id()), 0);
+    assert_eq!(json(&dir.path().join("net/manifest.json"))["status"], "partial");
+}
+
+#[test]
+fn kernel_tcp_fills_the_same_path() {
+    needs_root!("kernel_tcp_fills_the_same_path");
+    let _alone = ALONE.lock();
+    let dir = tempfile::tempdir().unwrap();
+    let changes = ["--set", "flow.x1.law=cubic", "--set", "flow.x2.law=reno", "--json"];
+    let output = testbed(dir.path(), &changes).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let counters: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert!(
+        counters["links"][0]["utilisation"].as_f64().unwrap() > 0.85,
+        "{counters}"
+    );
+    assert!(counters["flows"][0]["rtt_s"]["p50"].as_f64().unwrap() > 0.01);
+}
+
+#[test]
+fn each_law_has_a_row_and_a_result_of_its_own() {
+    needs_root!("each_law_has_a_row_and_a_result_of_its_own");
+    let _alone = ALONE.lock();
+    let dir = tempfile::tempdir().unwrap();
+    // With something to spare: a queue that a stall of the machine leaves empties again.
+    let changes = ["duration=4 s", "law.jetmax.gamma=0.9"].map(|change| ["--set", change]);
+    let more = [&["--each-law", "jetmax,cubic", "--json"][..], &changes.concat()].concat();
+    let output = testbed(dir.path(), &more).output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let rows: Value = serde_json::from_slice(&output.stdout).unwrap();
+    for (row, law) in rows.as_array().unwrap().iter().zip(["jetmax", "cubic"]) {
+        let number = |key: &str| row[key].as_f64().unwrap();
+        assert_eq!(row["law"], law);
+        assert!(number("rate_bps") > 12e6 && number("rate_bps") < 22e6, "{row}");
+        assert!(number("jain") >= 0.5 && number("jain") <= 1.0, "{row}");
+        let flow = &json(&dir.path().join("net").join(law).join("manifest.json"))["scenario"]["flows"][1];
+        assert_eq!(flow["law"], law, "{flow}");
+    }
+    let wait = |row: usize| rows[row]["wait_s"]["p50"].as_f64().unwrap();
+    assert!(
+        wait(1) > 2.0 * wait(0),
+        "cubic fills the buffer, jetmax does not: {rows}"
+    );
+}
+
+#[test]
+fn what_it_cannot_run_is_one_line_and_leaves_nothing() {
+    let dir = tempfile::tempdir().unwrap();
+    for (change, part) in [
+        ("flow.x1.law=vegas", "vegas has no wire format"),
+        ("flow.x9.law=rcp", "no entry \"x9\""),
+        ("link.1.capacity=fast", "capacity"),
+    ] {
+        let output = testbed(dir.path(), &["--set", change]).output().unwrap();
+        assert_eq!(output.status.code(), Some(2));
+        assert!(line(&output).contains(part), "{}", line(&output));
+    }
+    let later = testbed(dir.path(), &["--each-law", "jetmax,vegas"]).output().unwrap();
+    assert_eq!(later.status.code(), Some(2));
+    assert!(line(&later).contains("vegas has no wire format"));
+    assert!(!dir.path().join("net").exists());
+}

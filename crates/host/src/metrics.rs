@@ -1,0 +1,67 @@
+//! A server of metrics for Prometheus, over HTTP.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::registry::Registry;
+use tiny_http::{Header, Response, Server};
+
+use crate::Error;
+
+/// A server that answers as long as it lives.
+pub struct Metrics {
+    server: Arc<Server>,
+}
+
+impl Metrics {
+    /// Serves what a collector finds at `http://ADDRESS/metrics`.
+    ///
+    /// # Errors
+    /// When the address is taken, or not of this machine.
+    pub fn serve(address: SocketAddr, readings: Box<dyn Collector>) -> Result<Self, Error> {
+        let server = Server::http(address).map_err(|e| Error::failed(format!("--metrics {address}: {e}")))?;
+        let server = Arc::new(server);
+        let mut registry = Registry::default();
+        registry.register_collector(readings);
+        let requests = Arc::clone(&server);
+        std::thread::spawn(move || {
+            for request in requests.incoming_requests() {
+                // Whoever asked may have gone.
+                let _ = match request.url() {
+                    "/metrics" => request.respond(page(&registry)),
+                    _ => request.respond(Response::from_string("look at /metrics\n").with_status_code(404)),
+                };
+            }
+        });
+        Ok(Self { server })
+    }
+
+    /// Where it listens, with the port that the system chose if none was given.
+    #[must_use]
+    pub fn address(&self) -> Option<SocketAddr> {
+        self.server.server_addr().to_ip()
+    }
+}
+
+impl Drop for Metrics {
+    fn drop(&mut self) {
+        // Nobody waits for the thread: a client that does not read its answer would hold it for ever.
+        self.server.unblock();
+    }
+}
+
+fn page(registry: &Registry) -> Response<std::io::Cursor<Vec<u8>>> {
+    let mut text = String::new();
+    if encode(&mut text, registry).is_err() {
+        return Response::from_string("no reading\n").with_status_code(500);
+    }
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    let header = Header::from_bytes("Content-Type", kind);
+    let response = Response::from_string(text);
+    match header {
+        Ok(header) => response.with_header(header),
+        Err(()) => response,
+    }
+}

@@ -1,0 +1,292 @@
+//! Queues below the root of a device, and their limits, by netlink.
+
+use std::fmt;
+use std::io;
+use std::str::FromStr;
+
+use levelflow_units::Rate;
+use netlink_packet_core::{DefaultNla, NlasIterator};
+use netlink_packet_route::RouteNetlinkMessage;
+use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
+use serde::{Deserialize, Serialize};
+
+use crate::limit::Spec;
+use crate::qdisc::{Device, Queue, raw, read};
+
+/// Attribute of a traffic-control message.
+const TCA_OPTIONS: u16 = 2;
+/// Attributes of a class of HTB.
+const HTB_PARMS: u16 = 1;
+const HTB_RATE64: u16 = 6;
+const HTB_CEIL64: u16 = 7;
+
+/// The name of a queue (`10:`) or a class (`1:10`), as `tc` writes it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(into = "String", try_from = "String")]
+pub struct Handle {
+    /// Of the queue.
+    pub major: u16,
+    /// Of a class in it; 0 for the queue itself.
+    pub minor: u16,
+}
+
+impl Handle {
+    /// The parent of the queue at a device's root.
+    pub const ROOT: Self = Self {
+        major: u16::MAX,
+        minor: u16::MAX,
+    };
+
+    /// The queue that a class or handle belongs to.
+    #[must_use]
+    pub fn queue(self) -> Self {
+        Self { minor: 0, ..self }
+    }
+}
+
+impl FromStr for Handle {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        let wrong = || format!("{text}: write a handle such as 10:, or a class such as 1:10, as tc shows them");
+        let (major, minor) = text.split_once(':').ok_or_else(wrong)?;
+        let number = |text: &str| match text {
+            "" => Some(0),
+            _ => u16::from_str_radix(text, 16).ok(),
+        };
+        match (number(major), number(minor)) {
+            (Some(major), Some(minor)) if major > 0 => Ok(Self { major, minor }),
+            _ => Err(wrong()),
+        }
+    }
+}
+
+impl TryFrom<String> for Handle {
+    type Error = String;
+
+    fn try_from(text: String) -> Result<Self, String> {
+        text.parse()
+    }
+}
+
+impl From<Handle> for String {
+    fn from(handle: Handle) -> Self {
+        handle.to_string()
+    }
+}
+
+impl fmt::Display for Handle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.minor {
+            0 => write!(f, "{:x}:", self.major),
+            minor => write!(f, "{:x}:{minor:x}", self.major),
+        }
+    }
+}
+
+impl From<TcHandle> for Handle {
+    fn from(TcHandle { major, minor }: TcHandle) -> Self {
+        Self { major, minor }
+    }
+}
+
+impl From<Handle> for TcHandle {
+    fn from(Handle { major, minor }: Handle) -> Self {
+        Self { major, minor }
+    }
+}
+
+/// A queue of a device.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Found {
+    /// Its name; major 0 if the kernel made it by itself, and nobody can change it.
+    pub handle: Handle,
+    /// Where it hangs: a class, or [`Handle::ROOT`].
+    pub parent: Handle,
+    /// Its state.
+    pub queue: Queue,
+    /// Its options, in the kernel's bytes.
+    pub options: Vec<u8>,
+}
+
+fn found(message: &TcMessage) -> Found {
+    let options = message.attributes.iter().find_map(|attribute| match attribute {
+        TcAttribute::Options(options) => options.iter().find_map(raw),
+        _ => None,
+    });
+    Found {
+        handle: message.header.handle.into(),
+        parent: message.header.parent.into(),
+        queue: read(&message.attributes),
+        options: options.unwrap_or_default(),
+    }
+}
+
+/// What a class of HTB may send.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Share {
+    /// What it always gets.
+    pub rate: Rate,
+    /// What it gets while others leave room.
+    pub ceil: Rate,
+    /// What it counts of a packet.
+    pub spec: Spec,
+}
+
+impl Device {
+    /// The queue of that handle; where it hangs, the kernel does not say here.
+    ///
+    /// # Errors
+    /// When there is none (`ENOENT`), or the device is gone (`ENODEV`).
+    pub fn queue_of(&mut self, handle: Handle) -> io::Result<Found> {
+        let found = self.get(|message| message.header.handle = handle.into())?;
+        found.ok_or_else(|| io::Error::from_raw_os_error(libc::ENOENT))
+    }
+
+    /// The queue that hangs at a class; `None` for one that the kernel made by itself and hides.
+    ///
+    /// # Errors
+    /// When there is no such class (`ENOENT`), or the device is gone (`ENODEV`).
+    pub fn queue_at(&mut self, class: Handle) -> io::Result<Option<Found>> {
+        self.get(|message| message.header.parent = class.into())
+    }
+
+    fn get(&mut self, which: impl FnOnce(&mut TcMessage)) -> io::Result<Option<Found>> {
+        let mut message = TcMessage::with_index(self.index.cast_signed());
+        which(&mut message);
+        Ok(match self.ask(RouteNetlinkMessage::GetQueueDiscipline(message))? {
+            Some(RouteNetlinkMessage::NewQueueDiscipline(message)) => Some(found(&message)),
+            _ => None,
+        })
+    }
+
+    /// All queues that the device shows.
+    ///
+    /// # Errors
+    /// When the kernel does not answer.
+    pub fn queues(&mut self) -> io::Result<Vec<Found>> {
+        let index = self.index.cast_signed();
+        let all = self.ask_all(RouteNetlinkMessage::GetQueueDiscipline(TcMessage::with_index(index)))?;
+        let ours = all.iter().filter_map(|answer| match answer {
+            RouteNetlinkMessage::NewQueueDiscipline(message) if message.header.index == index => Some(found(message)),
+            _ => None,
+        });
+        Ok(ours.collect())
+    }
+
+    /// What a class may send; `None` if it is none of HTB.
+    ///
+    /// # Errors
+    /// When there is no such class, or the device is gone.
+    pub fn share_of(&mut self, class: Handle) -> io::Result<Option<Share>> {
+        let mut message = TcMessage::with_index(self.index.cast_signed());
+        message.header.handle = class.into();
+        Ok(match self.ask(RouteNetlinkMessage::GetTrafficClass(message))? {
+            Some(RouteNetlinkMessage::NewTrafficClass(message)) => share(&found(&message)),
+            _ => None,
+        })
+    }
+
+    /// Gives a queue options of its kind. Packets that wait stay, even where the new limit has no room for them.
+    ///
+    /// # Errors
+    /// Without privileges (`EPERM`), or when queue or device are gone.
+    pub fn change(&mut self, handle: Handle, kind: &str, options: Vec<u8>) -> io::Result<()> {
+        let message = change(self.index, handle, kind, options);
+        self.ask(RouteNetlinkMessage::NewQueueDiscipline(message)).map(|_| ())
+    }
+}
+
+fn change(index: u32, handle: Handle, kind: &str, options: Vec<u8>) -> TcMessage {
+    let mut message = TcMessage::with_index(index.cast_signed());
+    message.header.handle = handle.into();
+    message.attributes = vec![
+        TcAttribute::Kind(kind.to_owned()),
+        // As it is: the library would wrap each option into an attribute.
+        TcAttribute::Other(DefaultNla::new(TCA_OPTIONS, options)),
+    ];
+    message
+}
+
+/// What a class may send; `None` if it is none of HTB.
+///
+/// `struct tc_htb_opt`: rate and ceiling of 12 bytes each, which end in bytes per second.
+#[must_use]
+pub fn share(class: &Found) -> Option<Share> {
+    if class.queue.kind != "htb" {
+        return None;
+    }
+    let (mut rate, mut ceil, mut spec) = (None, None, Spec::default());
+    for nla in NlasIterator::new(&class.options[..]).flatten() {
+        let value = nla.value();
+        let long = value.try_into().ok().map(u64::from_ne_bytes);
+        match nla.kind() {
+            HTB_PARMS => {
+                let word = |at: usize| Some(u32::from_ne_bytes(value.get(at..at + 4)?.try_into().ok()?));
+                rate = rate.or(word(8).map(u64::from));
+                ceil = ceil.or(word(20).map(u64::from));
+                spec = Spec::read(value);
+            }
+            HTB_RATE64 => rate = long,
+            HTB_CEIL64 => ceil = long,
+            _ => {}
+        }
+    }
+    let of = |bytes: Option<u64>| Rate::new(bytes? as f64 * 8.0);
+    Some(Share {
+        rate: of(rate)?,
+        ceil: of(ceil)?,
+        spec,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use netlink_packet_core::Emitable as _;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn handle(text: &str) -> Handle {
+        text.parse().unwrap()
+    }
+
+    #[test]
+    fn handles_are_written_as_tc_does() {
+        for text in ["1:", "10:", "ffff:", "1:10", "a:ff"] {
+            assert_eq!(handle(text).to_string(), text);
+        }
+        assert_eq!(handle("1f:").major, 31);
+        assert_eq!(handle("1:10").queue(), handle("1:"));
+        for wrong in ["", "1", ":", ":1", "0:", "x:", "1:2:3", "12345:", "1:-1"] {
+            let error = wrong.parse::<Handle>().unwrap_err();
+            assert!(error.contains("10:") && error.lines().count() == 1, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_change_is_what_the_kernel_expects() {
+        let message = change(7, handle("10:"), "pfifo", 5_u32.to_ne_bytes().to_vec());
+        let mut bytes = vec![0; message.buffer_len()];
+        message.emit(&mut bytes);
+        let word = |x: u32| x.to_ne_bytes().to_vec();
+        let head = [word(0), word(7), word(0x10_0000), word(0), word(0)].concat();
+        // Kind: 4 + 6 bytes, filled up to 12; options: 4 + 4.
+        let kind = [&[10, 0, 1, 0][..], b"pfifo\0\0\0"].concat();
+        let options = [&[8, 0, 2, 0][..], &word(5)].concat();
+        assert_eq!(bytes, [head, kind, options].concat());
+    }
+
+    proptest! {
+        #[test]
+        fn any_options_of_a_class_are_read_or_refused(options in proptest::collection::vec(any::<u8>(), 0..80)) {
+            let class = Found {
+                handle: Handle::ROOT,
+                parent: Handle::ROOT,
+                queue: Queue { kind: "htb".into(), ..Queue::default() },
+                options,
+            };
+            let _ = share(&class);
+        }
+    }
+}

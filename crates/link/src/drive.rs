@@ -1,0 +1,179 @@
+//! Links in real time: one thread that moves frames between devices when they are due.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use hdrhistogram::Histogram;
+use levelflow_path::{Hop, Settings};
+use levelflow_units::{Bytes, Duration, Time};
+use rustix::event::{PollFd, PollFlags};
+
+use super::control::Change;
+use super::port::Port;
+use super::report::Report;
+use super::segment::PREFIX;
+use levelflow_host::Error;
+use levelflow_host::clock::{Clock, ready, span};
+
+/// Sleeps end so late; the rest of the wait is spent asking the clock, if there is time to spare.
+const SPIN: Duration = Duration::from_us(25);
+/// Never sleep longer, so that changes and signals are seen.
+const NAP: Duration = Duration::from_ms(20);
+/// At most one part in so many of all time goes into asking the clock.
+const SPARE: u64 = 10;
+
+/// Two devices and what is between them.
+#[derive(Debug)]
+pub struct Link {
+    ports: [Port; 2],
+    /// The first takes frames from the first device to the second.
+    hops: [Hop<Vec<u8>>; 2],
+    /// How long frames waited for the transmitter, ns.
+    waits: [Histogram<u64>; 2],
+    /// How much later than due they were handed on, ns.
+    late: [Histogram<u64>; 2],
+    /// Which devices may have frames for us.
+    ready: [bool; 2],
+    spare: Vec<Vec<u8>>,
+}
+
+impl Link {
+    /// Joins two devices; the first of the settings are those of the way from the first to the second.
+    #[must_use]
+    pub fn new(ports: [Port; 2], settings: [Settings; 2], seed: u64) -> Self {
+        let name = |a: usize, b: usize| format!("{}->{}", ports[a].name(), ports[b].name());
+        let hops = [
+            Hop::new(settings[0], seed, &name(0, 1)),
+            Hop::new(settings[1], seed, &name(1, 0)),
+        ];
+        Self {
+            ports,
+            hops,
+            waits: [super::histogram(), super::histogram()],
+            late: [super::histogram(), super::histogram()],
+            ready: [true; 2],
+            spare: Vec::new(),
+        }
+    }
+
+    /// Changes what it is like from now on.
+    pub fn change(&mut self, now: Time, change: Change) {
+        for (hop, wanted) in self.hops.iter_mut().zip([change.forward, change.reverse]) {
+            if wanted {
+                let mut settings = hop.settings();
+                change.setting.apply(&mut settings);
+                hop.set(now, settings);
+            }
+        }
+    }
+
+    /// What happened so far, in each direction.
+    pub fn report(&mut self, now: Time) -> [Report; 2] {
+        [0, 1].map(|way| {
+            let (from, to) = (&self.ports[way], &self.ports[1 - way]);
+            Report::new(from, to, &mut self.hops[way], [&self.waits[way], &self.late[way]], now)
+        })
+    }
+
+    /// Takes what has come and sends what is due; `true`: more may have come.
+    fn turn(&mut self, clock: &Clock) -> Result<bool, Error> {
+        for end in 0..2 {
+            let (port, hop, waits) = (&mut self.ports[end], &mut self.hops[end], &mut self.waits[end]);
+            if !self.ready[end] && !port.suspect() {
+                continue;
+            }
+            let spare = &mut self.spare;
+            self.ready[end] = port.receive(clock, |arrived, frame| {
+                let mut copy = spare.pop().unwrap_or_default();
+                copy.clear();
+                copy.extend_from_slice(frame);
+                match hop.handle_input(arrived, Bytes::new((frame.len() - PREFIX) as u64), copy) {
+                    Ok(wait) => waits.saturating_record(wait.as_ps() / 1000),
+                    Err(dropped) => spare.push(dropped),
+                }
+            })?;
+        }
+        for way in 0..2 {
+            loop {
+                let now = clock.now();
+                let Some((due, frame)) = self.hops[way].poll_output(now) else {
+                    break;
+                };
+                self.late[way].saturating_record(now.since(due).as_ps() / 1000);
+                self.ports[1 - way].send(&frame)?;
+                self.spare.push(frame);
+            }
+        }
+        Ok(self.ready != [false; 2])
+    }
+
+    fn due(&self) -> Option<Time> {
+        self.hops.iter().filter_map(Hop::poll_timeout).min()
+    }
+}
+
+/// Moves frames over these links until `step`, which is called between them, says that it is enough; `wake` is an
+/// event that calls for it at once.
+///
+/// # Errors
+/// If a device vanishes, or as `step` says.
+pub fn run(
+    links: &mut [Link],
+    clock: &Clock,
+    wake: Option<&OwnedFd>,
+    mut step: impl FnMut(&mut [Link], Time) -> Result<bool, Error>,
+) -> Result<(), Error> {
+    levelflow_host::sys::sharp_timers();
+    let begin = clock.now();
+    let mut spun = Duration::ZERO;
+    loop {
+        let mut more = false;
+        for link in links.iter_mut() {
+            more |= link.turn(clock)?;
+        }
+        let now = clock.now();
+        if step(links, now)? {
+            return Ok(());
+        }
+        if more {
+            continue;
+        }
+        let next = links
+            .iter()
+            .filter_map(Link::due)
+            .min()
+            .map_or(now + NAP, |due| due.min(now + NAP));
+        let may_spin = spun.as_ps() < now.since(begin).as_ps() / SPARE;
+        let early = if may_spin { SPIN } else { Duration::ZERO };
+        if !sleep(links, clock, wake, next, early)? && may_spin {
+            let woken = clock.now();
+            clock.wait(next);
+            spun = spun + clock.now().since(woken);
+        }
+    }
+}
+
+/// Sleeps until a frame comes (`true`), or until shortly before a time.
+fn sleep(
+    links: &mut [Link],
+    clock: &Clock,
+    wake: Option<&OwnedFd>,
+    next: Time,
+    early: Duration,
+) -> Result<bool, Error> {
+    let sockets = links.iter().flat_map(|link| &link.ports).map(Port::socket);
+    let files = sockets.chain(wake.map(AsFd::as_fd));
+    let mut waits: Vec<_> = files
+        .map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN))
+        .collect();
+    if !ready(&mut waits, clock.until(next).saturating_sub(span(early)))? {
+        return Ok(false);
+    }
+    let came: Vec<bool> = waits.iter().map(|wait| !wait.revents().is_empty()).collect();
+    if let Some(wake) = wake.filter(|_| came.last() == Some(&true)) {
+        let _ = rustix::io::read(wake, &mut [0; 8]); // it has done its work
+    }
+    for (ready, came) in links.iter_mut().flat_map(|link| &mut link.ready).zip(came) {
+        *ready = came;
+    }
+    Ok(true)
+}

@@ -1,0 +1,312 @@
+//! What `send` tells people while it runs and in the end.
+
+use std::collections::HashMap;
+use std::io::Write as _;
+
+use levelflow_units::{Bytes, Rate, Time};
+use serde::Serialize;
+
+use super::flows::Flow;
+use super::sample::Ended;
+use super::send::Progress;
+use levelflow_host::terminal;
+
+/// With more flows than this, only their sum is shown.
+const SHOWN: usize = 8;
+/// Ended flows that are kept for the list in the end.
+const LISTED: usize = 10_000;
+/// The rest of a run is not shown if it is shorter than this, s.
+const SHORT: f64 = 0.1;
+/// Patience before a warning, s.
+const SOON: f64 = 2.0;
+
+/// The end of a run.
+#[derive(Debug, Default, Serialize)]
+pub struct Summary {
+    /// Length of the run, s.
+    pub seconds: f64,
+    /// Flows that began.
+    pub flows: u64,
+    /// Of these, how many delivered all they had.
+    pub completed: u64,
+    /// Packets sent.
+    pub packets: u64,
+    /// Bytes known to have arrived.
+    pub delivered_bytes: u64,
+    /// Packets that did not arrive, as far as is known.
+    pub lost: u64,
+    /// Answers that were not believed.
+    pub refused: u64,
+    /// Packets that the system did not take, or that reached nobody.
+    pub unreachable: u64,
+    /// Mean rate at which bytes arrived, bit/s.
+    pub rate: f64,
+    /// Jain's index of the rates in the second half of the run, of the flows that were there throughout; none for fewer than two.
+    pub jain: Option<f64>,
+    /// Mean and 99th percentile of completion times, s.
+    pub completion_mean: Option<f64>,
+    /// See `completion_mean`.
+    pub completion_p99: Option<f64>,
+    /// Each flow, up to 10 000.
+    pub each: Vec<Ended>,
+}
+
+/// Watches a run.
+#[derive(Debug)]
+pub struct Report {
+    law: &'static str,
+    needs_router: bool,
+    json: bool,
+    quiet: bool,
+    /// When the second half begins, s; none if nobody knows the end.
+    half: Option<f64>,
+    at: f64,
+    before: HashMap<u32, (u64, u64)>,
+    middle: HashMap<u32, (f64, u64)>,
+    rates: Vec<f64>,
+    completions: Vec<f64>,
+    warned: bool,
+    summary: Summary,
+}
+
+/// Jain's index of fairness: 1 if all are equal, `1/n` if one has everything.
+#[must_use]
+pub fn jain(rates: &[f64]) -> Option<f64> {
+    let (sum, squares) = rates
+        .iter()
+        .fold((0.0, 0.0), |(sum, squares), r| (sum + r, squares + r * r));
+    (rates.len() > 1 && squares > 0.0).then(|| sum * sum / (rates.len() as f64 * squares))
+}
+
+impl Report {
+    /// For a run under this law that lasts so long, if that is known.
+    #[must_use]
+    pub fn new(law: &'static levelflow_laws::LawInfo, seconds: Option<f64>, json: bool, quiet: bool) -> Self {
+        Self {
+            law: law.name,
+            needs_router: law.signal.is_explicit(),
+            json,
+            quiet,
+            half: seconds.map(|s| s / 2.0),
+            at: 0.0,
+            before: HashMap::new(),
+            middle: HashMap::new(),
+            rates: Vec::new(),
+            completions: Vec::new(),
+            warned: false,
+            summary: Summary::default(),
+        }
+    }
+
+    /// Shows what has happened since the last time.
+    pub fn read(&mut self, progress: &Progress) {
+        let now = progress.now.as_secs_f64();
+        if self.half.is_some_and(|half| self.at < half && now >= half) {
+            let middle = progress
+                .active
+                .iter()
+                .map(|f| (f.index, (now, f.sender.counters().delivered_bytes)));
+            self.middle = middle.collect();
+        }
+        self.warn(progress, now);
+        if !self.quiet {
+            self.show(progress, now);
+        }
+        let cut = if progress.last { progress.active } else { &[] };
+        for flow in progress.ended.iter().chain(cut) {
+            self.end(flow, now);
+        }
+        self.before = progress
+            .active
+            .iter()
+            .map(|f| (f.index, (f.sender.counters().delivered_bytes, f.sender.counters().lost)))
+            .collect();
+        self.at = now;
+        self.summary.unreachable = progress.unreachable;
+    }
+
+    fn warn(&mut self, progress: &Progress, now: f64) {
+        if self.warned || now < SOON || progress.active.is_empty() {
+            return;
+        }
+        let old = |f: &&Flow| progress.now.since(f.started).as_secs_f64() > SOON;
+        let mut old = progress.active.iter().filter(old).peekable();
+        if old.peek().is_none() {
+            return;
+        }
+        let (mut silent, mut unrouted) = (true, self.needs_router);
+        for flow in old {
+            silent &= flow.sender.counters().answers == 0;
+            unrouted &= flow.routed == Some(false);
+        }
+        if silent {
+            terminal::warn("nobody answers; is `levelflow-net recv` there, and does the path work both ways?");
+        } else if unrouted {
+            let law = self.law;
+            terminal::warn(format!(
+                "no router of {law} on the path; flows stay at their first rate"
+            ));
+        }
+        self.warned = silent || unrouted;
+    }
+
+    fn show(&self, progress: &Progress, now: f64) {
+        let time = now - self.at;
+        if time <= 0.0 || (progress.last && time < SHORT) {
+            return;
+        }
+        let mut out = std::io::stdout().lock();
+        let (mut bytes, mut lost) = (0, 0);
+        let shown = progress.active.len() + progress.ended.len() <= SHOWN;
+        for flow in progress.active.iter().chain(progress.ended) {
+            let counters = flow.sender.counters();
+            let (bytes_before, lost_before) = self.before.get(&flow.index).copied().unwrap_or_default();
+            let (new, newly_lost) = (counters.delivered_bytes - bytes_before, counters.lost - lost_before);
+            bytes += new;
+            lost += newly_lost;
+            if shown && !self.json {
+                let (sum, count) = flow.round_trips;
+                let rtt = (count > 0).then(|| sum / f64::from(count));
+                let _ = writeln!(
+                    out,
+                    "{}",
+                    row(&flow.index.to_string(), self.at, now, new, rtt, newly_lost)
+                );
+            }
+        }
+        if self.json {
+            let line = serde_json::json!({
+                "kind": "period", "t": now, "flows": progress.active.len(), "delivered_bytes": bytes,
+                "rate": bytes as f64 * 8.0 / time, "lost": lost,
+            });
+            let _ = writeln!(out, "{line}");
+        } else if !shown || progress.active.len() > 1 {
+            let _ = writeln!(out, "{}", row("all", self.at, now, bytes, None, lost));
+        }
+    }
+
+    fn end(&mut self, flow: &Flow, now: f64) {
+        let (summary, counters) = (&mut self.summary, flow.sender.counters());
+        let ended = Ended::new(flow);
+        summary.flows += 1;
+        summary.packets += counters.packets;
+        summary.delivered_bytes += counters.delivered_bytes;
+        summary.lost += counters.lost - counters.returned;
+        summary.refused += counters.refused.total();
+        if let Some(time) = ended.completion {
+            summary.completed += 1;
+            self.completions.push(time);
+        }
+        if let Some((since, bytes)) = self.middle.get(&flow.index).filter(|(since, _)| now > *since) {
+            self.rates
+                .push((counters.delivered_bytes - bytes) as f64 * 8.0 / (now - since));
+        }
+        if summary.each.len() < LISTED {
+            summary.each.push(ended);
+        }
+    }
+
+    /// The end.
+    #[must_use]
+    pub fn finish(mut self, now: Time) -> Summary {
+        let summary = &mut self.summary;
+        summary.seconds = now.as_secs_f64();
+        summary.rate = summary.delivered_bytes as f64 * 8.0 / summary.seconds.max(1e-9);
+        summary.jain = jain(&self.rates);
+        self.completions.sort_by(f64::total_cmp);
+        if let Some(last) = self.completions.len().checked_sub(1) {
+            summary.completion_mean = Some(self.completions.iter().sum::<f64>() / self.completions.len() as f64);
+            summary.completion_p99 = Some(self.completions[(0.99 * last as f64).round() as usize]);
+        }
+        let mut out = std::io::stdout().lock();
+        let _ = if self.json {
+            let text = serde_json::to_string(summary).unwrap_or_default();
+            writeln!(out, "{text}")
+        } else {
+            write!(out, "{summary}")
+        };
+        self.summary
+    }
+}
+
+/// Head of the table.
+pub const HEAD: &str = "flow    time            arrived     rate            round trip   lost";
+
+fn row(flow: &str, from: f64, to: f64, bytes: u64, rtt: Option<f64>, lost: u64) -> String {
+    let time = format!("{from:.1} to {to:.1} s");
+    let rate = rate(bytes as f64 * 8.0 / (to - from));
+    let rtt = rtt.map_or_else(|| "-".to_owned(), |rtt| format!("{:.2} ms", rtt * 1e3));
+    format!(
+        "{flow:<7} {time:<15} {:<11} {rate:<15} {rtt:<12} {lost}",
+        self::bytes(bytes)
+    )
+}
+
+/// A rate with three digits.
+#[must_use]
+pub fn rate(bps: f64) -> String {
+    if bps <= 0.0 {
+        return "0 b/s".to_owned();
+    }
+    let unit = 10_f64.powf(bps.log10().floor() - 2.0);
+    Rate::clamped((bps / unit).round() * unit.max(1e-9)).to_string()
+}
+
+/// An amount with three digits.
+#[must_use]
+pub fn bytes(count: u64) -> String {
+    let unit = 10_u64.pow(count.checked_ilog10().unwrap_or(0).saturating_sub(2));
+    Bytes::new((count + unit / 2) / unit * unit).to_string()
+}
+
+impl std::fmt::Display for Summary {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let (arrived, rate) = (bytes(self.delivered_bytes), rate(self.rate));
+        let (flows, seconds, lost, packets) = (self.flows, self.seconds, self.lost, self.packets);
+        let s = if flows == 1 { "" } else { "s" };
+        writeln!(
+            f,
+            "{flows} flow{s}, {seconds:.2} s: {arrived} arrived, {rate}; {lost} of {packets} packets lost"
+        )?;
+        if let Some(jain) = self.jain {
+            writeln!(f, "fairness in the second half (Jain): {jain:.4}")?;
+        }
+        if let (Some(mean), Some(p99)) = (self.completion_mean, self.completion_p99) {
+            let done = self.completed;
+            writeln!(
+                f,
+                "{done} complete, after {:.1} ms on average, p99 {:.1} ms",
+                mean * 1e3,
+                p99 * 1e3
+            )?;
+        }
+        if self.refused > 0 {
+            writeln!(f, "{} answers were not believed", self.refused)?;
+        }
+        if self.unreachable > 0 {
+            writeln!(f, "{} packets reached nobody", self.unreachable)?;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fairness_is_that_of_jain() {
+        assert_eq!(jain(&[3.0, 3.0, 3.0]), Some(1.0));
+        assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), Some(0.25));
+        assert_eq!((jain(&[1.0]), jain(&[0.0, 0.0])), (None, None));
+    }
+
+    #[test]
+    fn numbers_have_three_digits() {
+        assert_eq!(
+            (rate(9_876_543.0).as_str(), bytes(1_234_567).as_str()),
+            ("9.88 Mb/s", "1.23 MB")
+        );
+        assert_eq!((rate(0.0).as_str(), bytes(0).as_str()), ("0 b/s", "0 B"));
+    }
+}

@@ -1,0 +1,183 @@
+//! What happened, flow by flow, as lines of JSON.
+//!
+//! The first line is `{"kind":"start", ...}` with the machine's monotonic clock at time 0, so that files of several programs can
+//! be laid beside each other; then `"sample"` lines, one per flow and period, and a `"flow"` line when a flow ends.
+//! Times are seconds since the start, rates bit/s with all headers, and counts are totals.
+
+use std::fs::File;
+use std::io::{BufWriter, Write as _};
+use std::path::Path;
+
+use levelflow_laws::Bottleneck;
+use levelflow_units::Time;
+use serde::Serialize;
+
+use super::flows::Flow;
+use super::send::Progress;
+use levelflow_host::Error;
+use levelflow_transport::Counters;
+
+/// A file of samples.
+#[derive(Debug)]
+pub struct Samples {
+    out: BufWriter<File>,
+    name: String,
+}
+
+#[derive(Serialize)]
+struct Start<'a> {
+    kind: &'a str,
+    law: &'a str,
+    to: String,
+    /// [`clock::stamp`](levelflow_host::clock::stamp) at time 0.
+    stamp_ns: u64,
+}
+
+/// State of a flow at the end of a period.
+#[derive(Debug, Serialize)]
+pub struct Sample {
+    kind: &'static str,
+    /// Seconds since the start.
+    pub t: f64,
+    /// Number of the flow, from 1.
+    pub flow: u32,
+    /// Rate of its law, bit/s.
+    pub rate: f64,
+    /// Rate that it would like next, bit/s.
+    pub proposal: f64,
+    /// Mean round-trip time of the period, s; none without answers.
+    pub rtt: Option<f64>,
+    /// The router that limits it: hop on the path, or identity.
+    pub bottleneck: Option<u32>,
+    /// Data packets on their way.
+    pub outstanding: u32,
+    /// Totals.
+    #[serde(flatten)]
+    pub counters: Counters,
+}
+
+/// A flow that has ended.
+#[derive(Debug, Clone, Serialize)]
+pub struct Ended {
+    kind: &'static str,
+    /// Number of the flow, from 1.
+    pub flow: u32,
+    /// The number by which answers, and `recv`, know it.
+    pub id: u32,
+    /// When it started, s.
+    pub start: f64,
+    /// When it had delivered everything, s after its start; none if it has not, or has no size.
+    pub completion: Option<f64>,
+    /// Whether routers of its law were on the path; none where that is not known.
+    pub routed: Option<bool>,
+    /// Totals.
+    #[serde(flatten)]
+    pub counters: Counters,
+}
+
+impl Ended {
+    /// What there is to say of a flow.
+    #[must_use]
+    pub fn new(flow: &Flow) -> Self {
+        let completion = flow.completed.map(|at| at.since(flow.started).as_secs_f64());
+        Self {
+            kind: "flow",
+            flow: flow.index,
+            id: flow.sender.flow(),
+            start: flow.started.as_secs_f64(),
+            completion,
+            routed: flow.routed,
+            counters: *flow.sender.counters(),
+        }
+    }
+}
+
+impl Sample {
+    /// State of a flow now.
+    #[must_use]
+    pub fn new(flow: &Flow, now: Time) -> Self {
+        let (sum, count) = flow.round_trips;
+        Self {
+            kind: "sample",
+            t: now.as_secs_f64(),
+            flow: flow.index,
+            rate: flow.sender.rate().bps(),
+            proposal: flow.sender.proposal().bps(),
+            rtt: (count > 0).then(|| sum / f64::from(count)),
+            bottleneck: match flow.sender.bottleneck() {
+                Bottleneck::Unknown => None,
+                Bottleneck::Hop(hop) => Some(hop.into()),
+                Bottleneck::Router(id) => Some(id),
+            },
+            outstanding: flow.sender.outstanding(),
+            counters: *flow.sender.counters(),
+        }
+    }
+}
+
+impl Samples {
+    /// Begins a file.
+    ///
+    /// # Errors
+    /// When it cannot be written.
+    pub fn create(path: &Path) -> Result<Self, Error> {
+        let name = path.display().to_string();
+        match File::create(path) {
+            Ok(file) => Ok(Self {
+                out: BufWriter::new(file),
+                name,
+            }),
+            Err(e) => Err(Error::input(format!("--samples {name}: {e}"))),
+        }
+    }
+
+    /// The first line.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn start(&mut self, law: &str, to: &str, stamp_ns: u64) -> Result<(), Error> {
+        let (kind, to) = ("start", to.to_owned());
+        self.write(&Start {
+            kind,
+            law,
+            to,
+            stamp_ns,
+        })
+    }
+
+    /// One line.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn write(&mut self, line: &impl Serialize) -> Result<(), Error> {
+        let wrote = serde_json::to_writer(&mut self.out, line).map_err(std::io::Error::from);
+        let wrote = wrote.and_then(|()| self.out.write_all(b"\n"));
+        wrote.map_err(|e| Error::failed(format!("--samples {}: {e}", self.name)))
+    }
+
+    /// A reading of all flows.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn read(&mut self, progress: &Progress) -> Result<(), Error> {
+        for flow in progress.active {
+            self.write(&Sample::new(flow, progress.now))?;
+        }
+        let cut = if progress.last { progress.active } else { &[] };
+        for flow in progress.ended.iter().chain(cut) {
+            self.write(&Ended::new(flow))?;
+        }
+        self.flush()
+    }
+
+    /// Leaves nothing in memory.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn flush(&mut self) -> Result<(), Error> {
+        let name = &self.name;
+        self.out
+            .flush()
+            .map_err(|e| Error::failed(format!("--samples {name}: {e}")))
+    }
+}

@@ -1,0 +1,298 @@
+//! The loop of `recv`: one thread and one socket, which answers and counts.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::AsFd as _;
+
+use hdrhistogram::Histogram;
+use levelflow_laws::Kind;
+use levelflow_laws::shim::{LONGEST, Shim};
+use levelflow_units::{Bytes, Duration, Time};
+use rustix::event::{PollFd, PollFlags};
+use serde::Serialize;
+
+use super::table::{Arriving, Counts, Table};
+use levelflow_host::batch::{Batch, IN_TURN, MOST, Origin};
+use levelflow_host::clock::{Clock, ready, span, stamp};
+use levelflow_host::stop::Stop;
+use levelflow_host::udp::{overhead, udp};
+use levelflow_host::{Error, sys};
+use levelflow_transport::HISTORY;
+
+/// Longest delay that is told from others, ns.
+const LONGEST_DELAY: u64 = 60_000_000_000;
+/// Time between looks for flows that fell silent.
+const SWEEP: Duration = Duration::from_secs(1);
+
+/// Percentiles of delays, s.
+#[derive(Debug, Clone, Copy, Serialize)]
+pub struct Delays {
+    /// Shortest.
+    pub min: f64,
+    /// Median.
+    pub p50: f64,
+    /// 99th percentile.
+    pub p99: f64,
+    /// 99.9th percentile.
+    pub p999: f64,
+    /// Longest.
+    pub max: f64,
+}
+
+impl Delays {
+    fn of(histogram: &Histogram<u64>) -> Option<Self> {
+        let at = |quantile| histogram.value_at_quantile(quantile) as f64 / 1e9;
+        (!histogram.is_empty()).then(|| Self {
+            min: histogram.min() as f64 / 1e9,
+            p50: at(0.5),
+            p99: at(0.99),
+            p999: at(0.999),
+            max: histogram.max() as f64 / 1e9,
+        })
+    }
+}
+
+/// What has come so far.
+#[derive(Debug)]
+pub struct Progress<'a> {
+    /// Time since the start.
+    pub now: Time,
+    /// Flows that are known.
+    pub table: &'a Table,
+    /// Flows that ended since the last time.
+    pub ended: &'a [Arriving],
+    /// Datagrams that are no packets of a flow, so far.
+    pub garbage: u64,
+    /// Delays since the last time.
+    pub delays: Option<Delays>,
+}
+
+/// The end.
+#[derive(Debug, Serialize)]
+pub struct Total {
+    /// From the first packet to the last, s.
+    pub seconds: f64,
+    /// Flows that came.
+    pub flows: u64,
+    /// Sum over flows.
+    #[serde(flatten)]
+    pub counts: Counts,
+    /// Datagrams that are no packets of a flow.
+    pub garbage: u64,
+    /// Delays of all packets, one way: exact on one machine, else beyond that of the fastest packet.
+    pub delays: Option<Delays>,
+}
+
+/// Answers at an address.
+#[derive(Debug)]
+pub struct Sink {
+    /// Where.
+    pub at: SocketAddr,
+    /// Ends after this time.
+    pub time: Option<Duration>,
+    /// Ends when so many flows have ended.
+    pub flows: Option<u64>,
+    /// Time between two readings.
+    pub every: Duration,
+    /// Before all ordinary programs.
+    pub realtime: bool,
+}
+
+struct Run {
+    clock: Clock,
+    table: Table,
+    ended: Vec<Arriving>,
+    over: u64,
+    counts: Counts,
+    garbage: u64,
+    delays: Histogram<u64>,
+    all_delays: Histogram<u64>,
+    /// First and last arrival.
+    span: Option<(Time, Time)>,
+}
+
+impl Sink {
+    /// Opens the socket; then calls `ready` with its address.
+    ///
+    /// # Errors
+    /// When the address is taken, or what `ready` and `read` say.
+    pub fn run(
+        &self,
+        stop: &Stop,
+        ready: impl FnOnce(SocketAddr),
+        mut read: impl FnMut(&Progress) -> Result<(), Error>,
+    ) -> Result<Total, Error> {
+        let socket = udp(self.at)?;
+        ready(socket.local_addr().map_err(Error::failed)?);
+        sys::sharp_timers();
+        if self.realtime {
+            sys::realtime().map_err(|e| Error::failed(format!("--realtime: {e}; it needs CAP_SYS_NICE")))?;
+        }
+        let mut run = Run::new()?;
+        let mut batch = Batch::default();
+        let (mut reading, mut sweep) = (Time::ZERO + self.every, Time::ZERO + SWEEP);
+        loop {
+            let told = run.wait(&socket, stop, reading)?;
+            run.take(&socket, &mut batch);
+            let now = run.clock.now();
+            if now >= sweep {
+                let old = run.table.expire(now, false);
+                run.forget(old);
+                sweep = now + SWEEP;
+            }
+            let time_is_up = self.time.is_some_and(|time| now >= Time::ZERO + time);
+            let last = told || time_is_up || self.flows.is_some_and(|flows| run.over >= flows);
+            if now >= reading || last {
+                run.read(now, &mut read)?;
+                reading = (reading + self.every).max(now);
+            }
+            if last {
+                return run.total(&mut read);
+            }
+        }
+    }
+}
+
+impl Run {
+    fn new() -> Result<Self, Error> {
+        let histogram = || Histogram::new_with_bounds(1, LONGEST_DELAY, 3).map_err(Error::failed);
+        Ok(Self {
+            clock: Clock::start(),
+            table: Table::default(),
+            ended: Vec::new(),
+            over: 0,
+            counts: Counts::default(),
+            garbage: 0,
+            delays: histogram()?,
+            all_delays: histogram()?,
+            span: None,
+        })
+    }
+
+    fn wait(&self, socket: &UdpSocket, stop: &Stop, until: Time) -> Result<bool, Error> {
+        let left = span(until.since(self.clock.now()).min(Duration::from_ms(100)));
+        let mut watched = [
+            PollFd::from_borrowed_fd(socket.as_fd(), PollFlags::IN),
+            PollFd::from_borrowed_fd(stop.as_fd(), PollFlags::IN),
+        ];
+        ready(&mut watched, left)?;
+        Ok(!watched[1].revents().is_empty())
+    }
+
+    fn take(&mut self, socket: &UdpSocket, batch: &mut Batch) {
+        let mut answers: Vec<([u8; LONGEST + HISTORY], usize, SocketAddr)> = Vec::with_capacity(MOST);
+        for _ in 0..IN_TURN {
+            answers.clear();
+            let taken = batch.receive(socket, |wire, Origin { from, marked }| {
+                let Some(from) = from else { return };
+                // After it came: another program may have sent it since this loop began.
+                let (now, stamp) = (self.clock.now(), stamp());
+                if let Some((answer, length)) = self.packet(now, stamp, wire, from, marked) {
+                    answers.push((answer, length, from));
+                }
+            });
+            batch.send(
+                socket,
+                answers.iter().map(|(wire, length, to)| (&wire[..*length], Some(*to))),
+            );
+            // Errors tell that an answer reached nobody, which is none of ours.
+            if !matches!(taken, Ok(MOST..)) {
+                return;
+            }
+        }
+    }
+
+    /// A datagram came; gives the answer, if it gets one: never longer than what it answers.
+    fn packet(
+        &mut self,
+        now: Time,
+        stamp: u64,
+        wire: &[u8],
+        from: SocketAddr,
+        marked: bool,
+    ) -> Option<([u8; LONGEST + HISTORY], usize)> {
+        let flow = Shim::decode(wire).ok();
+        let flow =
+            flow.and_then(|(shim, header, _)| Some((self.table.flow(now, from, &shim, header, stamp)?, shim, header)));
+        let Some((flow, shim, header)) = flow else {
+            self.garbage += u64::from(!closes(wire));
+            return None;
+        };
+        let size = (wire.len() + overhead(&from)) as u64;
+        let mut out = [0; LONGEST + HISTORY];
+        let Ok(length) = flow
+            .receiver
+            .answer(now, &shim, header, Bytes::new(size), marked, &mut out)
+        else {
+            self.garbage += 1;
+            return None;
+        };
+        if let Some(delay) = flow.count(&shim, stamp, size) {
+            flow.counts.marked += u64::from(marked);
+            let delay = delay.clamp(1, LONGEST_DELAY);
+            self.delays.saturating_record(delay);
+            self.all_delays.saturating_record(delay);
+        }
+        let (first, _) = self.span.unwrap_or((now, now));
+        self.span = Some((first, now));
+        if shim.kind == Kind::Fin {
+            let flow = self.table.close(now, from, shim.flow);
+            self.forget(flow);
+            return None;
+        }
+        let end = length + HISTORY;
+        if end > wire.len() {
+            return (length <= wire.len()).then_some((out, length));
+        }
+        out[length..end].copy_from_slice(&flow.receiver.history(shim.number).to_be_bytes());
+        Some((out, end))
+    }
+
+    fn forget(&mut self, flows: impl IntoIterator<Item = Arriving>) {
+        for flow in flows {
+            self.over += 1;
+            let (sum, own) = (&mut self.counts, flow.counts);
+            sum.packets += own.packets;
+            sum.bytes += own.bytes;
+            sum.lost += own.lost;
+            sum.late += own.late;
+            sum.again += own.again;
+            sum.marked += own.marked;
+            self.ended.push(flow);
+        }
+    }
+
+    fn read(&mut self, now: Time, read: &mut impl FnMut(&Progress) -> Result<(), Error>) -> Result<(), Error> {
+        let progress = Progress {
+            now,
+            table: &self.table,
+            ended: &self.ended,
+            garbage: self.garbage,
+            delays: Delays::of(&self.delays),
+        };
+        read(&progress)?;
+        self.delays.reset();
+        self.ended.clear();
+        Ok(())
+    }
+
+    fn total(mut self, read: &mut impl FnMut(&Progress) -> Result<(), Error>) -> Result<Total, Error> {
+        let now = self.clock.now();
+        let rest = self.table.expire(now, true);
+        if !rest.is_empty() {
+            self.forget(rest);
+            self.read(now, read)?;
+        }
+        Ok(Total {
+            seconds: self.span.map_or(0.0, |(first, last)| last.since(first).as_secs_f64()),
+            flows: self.over,
+            counts: self.counts,
+            garbage: self.garbage,
+            delays: Delays::of(&self.all_delays),
+        })
+    }
+}
+
+/// Whether a datagram closes a flow, as its sender says twice.
+fn closes(wire: &[u8]) -> bool {
+    Shim::decode(wire).is_ok_and(|(shim, ..)| shim.kind == Kind::Fin)
+}

@@ -1,0 +1,314 @@
+//! Flows that a receiver knows, within bounds: whoever sends garbage gets no memory.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, SocketAddr};
+
+use levelflow_laws::shim::Shim;
+use levelflow_laws::{AnyHeader, AnyParams, Kind};
+use levelflow_units::{Duration, Time};
+use serde::Serialize;
+
+use levelflow_host::law;
+use levelflow_transport::{Order, Receiver};
+
+/// Most flows that are known at a time.
+pub const MOST: usize = 1 << 16;
+/// Most of them from one address.
+pub const PER_SOURCE: u32 = 1 << 14;
+/// A flow is over when nothing has come for so long.
+pub const IDLE: Duration = Duration::from_secs(10);
+
+/// What arrived of a flow.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+pub struct Counts {
+    /// Data packets, each once.
+    pub packets: u64,
+    /// Their bytes on the wire.
+    pub bytes: u64,
+    /// Packets that are missing between the first and the newest.
+    pub lost: u64,
+    /// Packets that came after one sent later.
+    pub late: u64,
+    /// Copies, and packets too old to tell.
+    pub again: u64,
+    /// Packets that a queue marked (ECN).
+    pub marked: u64,
+}
+
+/// A flow.
+#[derive(Debug)]
+pub struct Arriving {
+    /// Who sends it.
+    pub from: SocketAddr,
+    /// Its random number.
+    pub id: u32,
+    /// Number of its law on the wire.
+    pub law: u8,
+    /// What arrived.
+    pub counts: Counts,
+    /// When its first packet left, by the clock of stamps, ns.
+    pub first_sent: u64,
+    /// When its newest packet came, by the same clock, ns.
+    pub last_came: u64,
+    /// Smallest difference between the clocks plus delay, ns.
+    pub nearest: i64,
+    /// What answers it.
+    pub receiver: Receiver,
+    heard: Time,
+}
+
+/// All flows.
+#[derive(Debug, Default)]
+pub struct Table {
+    flows: HashMap<(SocketAddr, u32), Arriving>,
+    /// Flows that ended, and when, so that what was overtaken by the end does not begin them again.
+    ended: HashMap<(SocketAddr, u32), Time>,
+    per_source: HashMap<IpAddr, u32>,
+}
+
+impl Table {
+    /// The flow of a packet, which begins with it if there is room; none for garbage.
+    pub fn flow(
+        &mut self,
+        now: Time,
+        from: SocketAddr,
+        shim: &Shim,
+        header: &[u8],
+        stamp: u64,
+    ) -> Option<&mut Arriving> {
+        let key = (from, shim.flow);
+        if !self.flows.contains_key(&key) {
+            let known = self.per_source.get(&from.ip()).copied().unwrap_or(0);
+            let room = self.flows.len() < MOST && known < PER_SOURCE;
+            let begins = shim.kind != Kind::Fin && plausible(shim, header) && !self.ended.contains_key(&key);
+            if !room || !begins {
+                return None;
+            }
+            let receiver = Receiver::new(shim.law)?;
+            *self.per_source.entry(from.ip()).or_default() += 1;
+            let flow = Arriving {
+                from,
+                id: shim.flow,
+                law: shim.law,
+                counts: Counts::default(),
+                first_sent: shim.time,
+                last_came: stamp,
+                nearest: i64::MAX,
+                receiver,
+                heard: now,
+            };
+            self.flows.insert(key, flow);
+        }
+        let flow = self.flows.get_mut(&key)?;
+        flow.heard = now;
+        flow.last_came = stamp;
+        Some(flow)
+    }
+
+    /// A flow announced its end; gives what there was of it.
+    pub fn close(&mut self, now: Time, from: SocketAddr, id: u32) -> Option<Arriving> {
+        let flow = self.forget(from, id)?;
+        if self.ended.len() < MOST {
+            self.ended.insert((from, id), now);
+        }
+        Some(flow)
+    }
+
+    fn forget(&mut self, from: SocketAddr, id: u32) -> Option<Arriving> {
+        let flow = self.flows.remove(&(from, id))?;
+        if let Some(known) = self.per_source.get_mut(&from.ip()) {
+            *known -= 1;
+            if *known == 0 {
+                self.per_source.remove(&from.ip());
+            }
+        }
+        Some(flow)
+    }
+
+    /// Ends flows of which nothing has come for [`IDLE`], or all.
+    pub fn expire(&mut self, now: Time, all: bool) -> Vec<Arriving> {
+        let old = self.flows.values().filter(|f| all || now.since(f.heard) > IDLE);
+        let old: Vec<_> = old.map(|f| (f.from, f.id)).collect();
+        self.ended.retain(|_, at| now.since(*at) <= IDLE);
+        old.into_iter().filter_map(|(from, id)| self.forget(from, id)).collect()
+    }
+
+    /// The flows.
+    pub fn iter(&self) -> impl Iterator<Item = &Arriving> {
+        self.flows.values()
+    }
+
+    /// How many there are.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        self.flows.len()
+    }
+
+    /// Whether there is none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.flows.is_empty()
+    }
+}
+
+/// Whether a packet can begin a flow: it has the header that its law has.
+fn plausible(shim: &Shim, header: &[u8]) -> bool {
+    if shim.kind == Kind::Ack {
+        return false;
+    }
+    if shim.law == 0 {
+        return header.is_empty();
+    }
+    let Some(info) = law::of_routers().find(|info| info.number == shim.law) else {
+        return false;
+    };
+    let decodes = |params: AnyParams| AnyHeader::decode(&params, header).is_ok();
+    header.len() == info.header_bytes && law::params(info.name, &[]).is_ok_and(decodes)
+}
+
+impl Arriving {
+    /// Counts a packet of so many bytes on the wire; gives its delay in ns, or how much longer it took than the fastest where
+    /// clocks differ. None for a copy.
+    pub fn count(&mut self, shim: &Shim, stamp: u64, size: u64) -> Option<u64> {
+        let data = shim.kind == Kind::Data;
+        match self.receiver.on_arrival(shim.number) {
+            Order::Again => {
+                self.counts.again += 1;
+                return None;
+            }
+            Order::Newest { missing } => self.counts.lost += u64::from(missing),
+            Order::Late => {
+                self.counts.late += 1;
+                self.counts.lost = self.counts.lost.saturating_sub(1);
+            }
+        }
+        if data {
+            self.counts.packets += 1;
+            self.counts.bytes += size;
+        }
+        /// Longer than any delay, ns: the clocks are not the same.
+        const FOREIGN: i64 = 60_000_000_000;
+        let difference = stamp.wrapping_sub(shim.time).cast_signed();
+        self.nearest = self.nearest.min(difference);
+        let shared = (0..FOREIGN).contains(&self.nearest);
+        let base = if shared { 0 } else { self.nearest };
+        u64::try_from(difference.saturating_sub(base)).ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shim(flow: u32, kind: Kind) -> Shim {
+        Shim {
+            kind,
+            marked: false,
+            more: false,
+            law: 0,
+            header: 0,
+            flow,
+            number: 0,
+            time: 1,
+        }
+    }
+
+    #[test]
+    fn one_source_cannot_fill_the_table() {
+        let mut table = Table::default();
+        let (loud, quiet): (SocketAddr, SocketAddr) = (([10, 0, 0, 1], 1).into(), ([10, 0, 0, 2], 1).into());
+        for flow in 0..2 * PER_SOURCE {
+            let _ = table.flow(Time::ZERO, loud, &shim(flow, Kind::Data), &[], 2);
+        }
+        assert_eq!(table.len(), PER_SOURCE as usize);
+        assert!(table.flow(Time::ZERO, quiet, &shim(1, Kind::Data), &[], 2).is_some());
+        assert!(table.close(Time::ZERO, loud, 0).is_some());
+        assert!(
+            table
+                .flow(Time::ZERO, loud, &shim(1 << 20, Kind::Data), &[], 2)
+                .is_some()
+        );
+    }
+
+    #[test]
+    fn flows_that_fell_silent_are_forgotten() {
+        let mut table = Table::default();
+        let from = ([10, 0, 0, 1], 1).into();
+        table.flow(Time::ZERO, from, &shim(1, Kind::Data), &[], 2);
+        assert!(table.expire(Time::ZERO + IDLE, false).is_empty());
+        assert_eq!(table.expire(Time::ZERO + IDLE + Duration::from_ms(1), false).len(), 1);
+        assert!(table.is_empty() && table.per_source.is_empty());
+    }
+
+    #[test]
+    fn what_the_end_overtook_does_not_begin_the_flow_again() {
+        let mut table = Table::default();
+        let from = ([10, 0, 0, 1], 1).into();
+        let begins = |table: &mut Table, now| table.flow(now, from, &shim(1, Kind::Data), &[], 2).is_some();
+        assert!(begins(&mut table, Time::ZERO));
+        assert!(table.close(Time::ZERO, from, 1).is_some());
+        assert!(!begins(&mut table, Time::ZERO + IDLE));
+        let later = Time::ZERO + IDLE + Duration::from_ms(1);
+        table.expire(later, false);
+        assert!(begins(&mut table, later));
+    }
+
+    #[test]
+    fn only_what_can_be_the_start_of_a_flow_is_one() {
+        let mut table = Table::default();
+        let from = ([10, 0, 0, 1], 1).into();
+        let mut refuses = |shim: Shim, header: &[u8]| table.flow(Time::ZERO, from, &shim, header, 2).is_none();
+        assert!(refuses(shim(1, Kind::Ack), &[]) && refuses(shim(1, Kind::Fin), &[]));
+        assert!(refuses(shim(1, Kind::Data), &[0; 8]));
+        assert!(refuses(
+            Shim {
+                law: 1,
+                ..shim(1, Kind::Data)
+            },
+            &[0; 8]
+        ));
+        assert!(refuses(
+            Shim {
+                law: 99,
+                ..shim(1, Kind::Data)
+            },
+            &[]
+        ));
+        let nan = f32::NAN.to_be_bytes().repeat(2);
+        assert!(refuses(
+            Shim {
+                law: 3,
+                ..shim(1, Kind::Data)
+            },
+            &nan
+        ));
+    }
+
+    #[test]
+    fn delays_are_exact_on_one_machine_and_relative_between_two() {
+        let mut table = Table::default();
+        let from = ([10, 0, 0, 1], 1).into();
+        let sent = |number, time| Shim {
+            number,
+            time,
+            ..shim(1, Kind::Data)
+        };
+        let flow = table.flow(Time::ZERO, from, &sent(0, 1000), &[], 0).unwrap();
+        assert_eq!(flow.count(&sent(0, 1000), 1500, 100), Some(500));
+        assert_eq!(flow.count(&sent(1, 2000), 2900, 100), Some(900));
+        assert_eq!(flow.count(&sent(1, 2000), 2900, 100), None);
+        assert_eq!(
+            flow.counts,
+            Counts {
+                packets: 2,
+                bytes: 200,
+                again: 1,
+                ..Counts::default()
+            }
+        );
+        let far = sent(0, u64::MAX / 2);
+        let flow = table.flow(Time::ZERO, from, &Shim { flow: 2, ..far }, &[], 0).unwrap();
+        assert_eq!(flow.count(&far, 1500, 100), Some(0));
+        assert_eq!(flow.count(&Shim { number: 1, ..far }, 1900, 100), Some(400));
+    }
+}

@@ -1,0 +1,89 @@
+//! A load for tests: flows of a law, and who answers them.
+
+use std::collections::HashMap;
+use std::net::{SocketAddr, UdpSocket};
+use std::time::{Duration as Span, Instant};
+
+use levelflow_host::clock::{Clock, stamp};
+use levelflow_host::journal::Sender;
+use levelflow_laws::AnyParams;
+use levelflow_laws::shim::{ETHERNET, IPV4, Shim, UDP};
+use levelflow_transport::Receiver;
+use levelflow_units::Bytes;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// Sends as a law says until told to stop.
+pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sender {
+    let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
+    socket.connect(to).unwrap();
+    socket.set_nonblocking(true).unwrap();
+    let clock = Clock::start();
+    let mut sender = Sender::new(params, Bytes::new(1000), number);
+    let mut room = [0; 2000];
+    while Instant::now() < end {
+        let now = clock.now();
+        if sender.timer().is_some_and(|at| at <= now) {
+            sender.on_timer(now);
+        }
+        if sender.next().is_some_and(|at| at <= now) {
+            let size = sender.packet_size();
+            let mut packet = vec![0; size.get() as usize - (ETHERNET + IPV4 + UDP)];
+            packet.resize(packet.len().max(60), 0);
+            let kind = sender.next_kind();
+            sender.stamp(now, stamp(), kind, size, &mut packet);
+            let _ = socket.send(&packet);
+        }
+        let due = [sender.next(), sender.timer()].into_iter().flatten().min();
+        let wait = due
+            .map_or(Span::from_millis(5), |at| clock.until(at))
+            .min(Span::from_millis(5));
+        // A time limit of the socket itself would be as coarse as the kernel's ticks.
+        let limit = Timespec {
+            tv_sec: 0,
+            tv_nsec: wait.subsec_nanos().into(),
+        };
+        let _ = poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&limit));
+        if let Ok(length) = socket.recv(&mut room)
+            && let Ok((shim, header, _)) = Shim::decode(&room[..length])
+        {
+            let _ = sender.on_answer(clock.now(), stamp(), &shim, header);
+        }
+    }
+    sender
+}
+
+/// Answers; gives the bytes of each flow that came between `begin` and `end`.
+pub fn answers(socket: &UdpSocket, begin: Instant, end: Instant) -> HashMap<u32, u64> {
+    let mut bytes = HashMap::new();
+    for (_, flow, size) in arrivals(socket, end).iter().filter(|(at, ..)| *at >= begin) {
+        *bytes.entry(*flow).or_default() += size;
+    }
+    bytes
+}
+
+/// Answers until `end`; gives when a packet of which flow and size came.
+pub fn arrivals(socket: &UdpSocket, end: Instant) -> Vec<(Instant, u32, u64)> {
+    let clock = Clock::start();
+    let (mut flows, mut all) = (HashMap::new(), Vec::new());
+    socket.set_read_timeout(Some(Span::from_millis(20))).unwrap();
+    let mut room = [0; 2000];
+    while Instant::now() < end {
+        let Ok((length, from)) = socket.recv_from(&mut room) else {
+            continue;
+        };
+        let Ok((shim, header, _)) = Shim::decode(&room[..length]) else {
+            continue;
+        };
+        let size = Bytes::new((ETHERNET + IPV4 + UDP + length) as u64);
+        let receiver = flows
+            .entry(shim.flow)
+            .or_insert_with(|| Receiver::new(shim.law).unwrap());
+        let mut answer = [0; 100];
+        let length = receiver
+            .answer(clock.now(), &shim, header, size, false, &mut answer)
+            .unwrap();
+        let _ = socket.send_to(&answer[..length], from);
+        all.push((Instant::now(), shim.flow, size.get()));
+    }
+    all
+}

@@ -1,0 +1,98 @@
+//! Two hosts in namespaces with a router of JetMax between them, as tests of hostile input want them.
+
+use std::net::UdpSocket;
+use std::process::{Command, Stdio};
+use std::thread::sleep;
+use std::time::{Duration as Span, Instant};
+
+pub use crate::program::Guard;
+use levelflow_host::law;
+use levelflow_laws::AnyParams;
+use levelflow_router::kernel;
+use levelflow_testbed::{End, Namespace, veth};
+
+const SETS: [&str; 3] = ["gamma=0.95", "interval=30 ms", "initial_rate=500 kb/s"];
+
+/// The program, silent on standard error.
+pub fn net(args: &[&str]) -> Command {
+    let mut command = crate::program::net(args);
+    command.stderr(Stdio::null());
+    command
+}
+
+/// A router of JetMax at 12 Mb/s.
+pub fn router(place: &[&str]) -> Command {
+    let mut args = vec![
+        "router",
+        "--law",
+        "jetmax",
+        "--capacity",
+        "12 Mb/s",
+        "--json",
+        "--duration",
+        "30 s",
+    ];
+    args.extend(SETS.iter().flat_map(|set| ["--set", set]));
+    args.extend(place);
+    net(&args)
+}
+
+/// Parameters of JetMax as the router has them.
+pub fn params() -> AnyParams {
+    law::params("jetmax", &SETS.map(str::to_owned)).unwrap()
+}
+
+/// So many milliseconds later.
+pub fn after(start: Instant, ms: u64) -> Instant {
+    start + Span::from_millis(ms)
+}
+
+/// Two hosts, joined by two devices, or by what lies between them.
+pub struct Hosts {
+    /// Sends.
+    pub here: Namespace,
+    /// Receives.
+    pub there: Namespace,
+}
+
+impl Hosts {
+    /// Two hosts with a veth pair between them.
+    pub fn joined() -> Self {
+        let (here, there) = (
+            Namespace::new("lf-h-here").unwrap(),
+            Namespace::new("lf-h-there").unwrap(),
+        );
+        let (a, b) = (end(&here, "lf0"), end(&there, "lf1"));
+        veth(a, b, 1500).unwrap();
+        let hosts = Self { here, there };
+        hosts.address();
+        hosts
+    }
+
+    /// Gives both ends their addresses.
+    pub fn address(&self) {
+        end(&self.here, "lf0").address([10, 9, 8, 1].into(), 24).unwrap();
+        end(&self.there, "lf1").address([10, 9, 8, 2].into(), 24).unwrap();
+    }
+
+    /// Starts the router at `lf0` and waits until it is attached.
+    pub fn router(&self) -> Guard {
+        let guard = Guard(self.here.spawn(router(&["--dev", "lf0"])).unwrap());
+        let begun = Instant::now();
+        while !self.here.run(|| kernel::attached("lf0").unwrap()).unwrap() {
+            assert!(begun.elapsed() < Span::from_secs(5), "the router does not start");
+            sleep(Span::from_millis(10));
+        }
+        guard
+    }
+
+    /// A socket at the receiving host.
+    pub fn server(&self) -> UdpSocket {
+        self.there.run(|| UdpSocket::bind("10.9.8.2:0").unwrap()).unwrap()
+    }
+}
+
+/// A device of a namespace.
+pub fn end<'a>(namespace: &'a Namespace, device: &'a str) -> End<'a> {
+    End { namespace, device }
+}

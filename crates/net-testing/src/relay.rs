@@ -1,0 +1,69 @@
+//! The relay router, for as long as this lives.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use levelflow_units::{Duration, Rate};
+
+use levelflow_host::buffer::Buffer;
+use levelflow_host::law;
+use levelflow_host::stop::Stop;
+use levelflow_router::lane::Bottleneck;
+use levelflow_router::relay::{Config, Relay};
+use levelflow_router::snapshot::{Board, Snapshot};
+
+/// A relay on a thread of its own.
+pub struct Router {
+    address: SocketAddr,
+    stop: Arc<Stop>,
+    board: Board,
+    thread: Option<std::thread::JoinHandle<()>>,
+}
+
+impl Router {
+    /// A line of that rate before the server, with room for 100 packets, and a delay in each direction.
+    pub fn start(law: &str, sets: &[&str], mbps: f64, delay_ms: u64, server: SocketAddr) -> Self {
+        let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
+        let relay = Relay::bind(Config {
+            listen: "127.0.0.1:0".parse().unwrap(),
+            to: server,
+            forward: Bottleneck {
+                params: law::params(law, &sets).unwrap(),
+                capacity: Rate::new(mbps * 1e6).unwrap(),
+                buffer: Buffer::Packets(100),
+            },
+            backward: None,
+            delay: Duration::from_ms(delay_ms),
+            id: 7,
+        })
+        .unwrap();
+        let address = relay.address().unwrap();
+        let (stop, board) = (Arc::new(Stop::new().unwrap()), Board::default());
+        let (inside, shown) = (stop.clone(), board.clone());
+        let thread = std::thread::spawn(move || relay.run(&inside, &shown).unwrap());
+        Self {
+            address,
+            stop,
+            board,
+            thread: Some(thread),
+        }
+    }
+
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Ends it; gives its last reading.
+    pub fn end(mut self) -> Snapshot {
+        self.stop.now();
+        self.thread.take().unwrap().join().unwrap();
+        self.board.read()
+    }
+}
+
+impl Drop for Router {
+    fn drop(&mut self) {
+        self.stop.now();
+    }
+}

@@ -1,0 +1,341 @@
+//! What anybody can send: shims from any address, with any flow, whole and broken.
+
+use std::net::UdpSocket;
+use std::time::Duration;
+
+use levelflow_laws::shim::{LENGTH, LONGEST};
+use levelflow_units::{Bytes, Time};
+use noq::udp::Transmit;
+use proptest::prelude::*;
+
+use super::super::incoming::Incoming;
+use super::*;
+use levelflow_host::journal::Sender;
+use levelflow_transport::Receiver;
+
+const LAWS: [&str; 5] = ["jetmax", "emkc", "rcp", "maxnet", "xcp"];
+
+fn ruling(law: &str) -> Ruling {
+    Ruling {
+        params: levelflow_host::law::params(law, &[]).unwrap(),
+        values: Vec::new(),
+        journal: None,
+        max_rate: None,
+    }
+}
+
+/// A program at an address of its own, and what its flow sends.
+struct Other {
+    socket: UdpSocket,
+    sender: Sender,
+}
+
+impl Other {
+    fn new(law: &str, flow: u32) -> Self {
+        let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+        socket.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+        let sender = sender(law, flow);
+        Self { socket, sender }
+    }
+
+    fn address(&self) -> SocketAddr {
+        self.socket.local_addr().unwrap()
+    }
+
+    /// Flow and number of each answer that it gets until it is quiet.
+    fn answers(&self) -> Vec<(u32, u32)> {
+        let mut buffer = [0; 2000];
+        let mut all = Vec::new();
+        while let Ok(length) = self.socket.recv(&mut buffer) {
+            let (shim, ..) = Shim::decode(&buffer[..length]).unwrap();
+            assert_eq!(shim.kind, Kind::Ack);
+            all.push((shim.flow, shim.number));
+        }
+        all
+    }
+}
+
+fn sender(law: &str, flow: u32) -> Sender {
+    Sender::new(ruling(law).params, Bytes::new(1000), flow)
+}
+
+/// Shim and header of the next packet of a flow, and some payload.
+fn packet(sender: &mut Sender) -> Vec<u8> {
+    let mut packet = vec![0; LONGEST];
+    let length = sender.stamp(Time::ZERO, 1, Kind::Data, Bytes::new(1000), &mut packet);
+    packet.truncate(length);
+    packet.extend([7; 20]);
+    packet
+}
+
+/// The first packet of a flow that somebody made up.
+fn invented(law: &str, flow: u32) -> Vec<u8> {
+    packet(&mut sender(law, flow))
+}
+
+fn hub() -> Arc<Hub> {
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    Hub::new(Arc::new(Core::new(socket).unwrap()))
+}
+
+/// A hub whose socket is known to be writable.
+async fn ready() -> Arc<Hub> {
+    let hub = hub();
+    tokio::time::sleep(Duration::from_millis(5)).await;
+    hub
+}
+
+fn meta(from: SocketAddr, length: usize, stride: usize) -> RecvMeta {
+    let mut meta = RecvMeta::default();
+    (meta.addr, meta.len, meta.stride) = (from, length, stride);
+    meta
+}
+
+/// Lets a hub take a datagram; gives what is left of it.
+fn arrive(hub: &Hub, from: SocketAddr, datagram: &[u8]) -> Vec<u8> {
+    let mut buffer = datagram.to_vec();
+    let mut meta = meta(from, buffer.len(), buffer.len());
+    hub.strip(&mut buffer, &mut meta, &mut Vec::new());
+    buffer.truncate(meta.len);
+    buffer
+}
+
+fn anywhere(number: u32) -> SocketAddr {
+    (std::net::Ipv4Addr::from(0x0a00_0000 + number), 4433).into()
+}
+
+#[tokio::test]
+async fn nothing_that_arrives_makes_a_hub_grow() {
+    let hub = hub();
+    let mut other = Other::new("jetmax", 1);
+    let _peer = hub.register(other.address(), None);
+    for number in 0..5000 {
+        arrive(&hub, other.address(), &packet(&mut other.sender));
+        arrive(&hub, anywhere(number), &packet(&mut other.sender));
+        arrive(&hub, other.address(), &invented("jetmax", 2 + number));
+        arrive(&hub, anywhere(number), &invented("jetmax", 20_000 + number));
+    }
+    let peers = lock(&hub.peers);
+    assert_eq!(peers.known.len(), 1);
+    assert!(peers.strangers.len() <= MOST_STRANGERS);
+    assert!(lock(&hub.core.incoming.0).len() <= 16);
+}
+
+#[tokio::test]
+async fn a_new_connection_gets_nobody_elses_peer() {
+    let hub = hub();
+    let mut liar = Other::new("rcp", 1);
+    let theirs = hub.register(liar.address(), Some(ruling("rcp")));
+    arrive(&hub, liar.address(), &packet(&mut liar.sender));
+    let victim = Other::new("jetmax", 2);
+    arrive(&hub, victim.address(), &packet(&mut liar.sender));
+    let own = hub.register(victim.address(), Some(ruling("jetmax")));
+    assert!(!Arc::ptr_eq(&own, &theirs));
+    assert_eq!(own.law(), Some("jetmax"));
+    assert!(Arc::ptr_eq(&hub.at(victim.address()).unwrap(), &own));
+    // Nor does a later one take the place of the first.
+    let later = hub.register(victim.address(), Some(ruling("rcp")));
+    assert!(Arc::ptr_eq(&hub.at(victim.address()).unwrap(), &own));
+    drop(own);
+    assert!(Arc::ptr_eq(&hub.at(victim.address()).unwrap(), &later));
+}
+
+#[tokio::test]
+async fn spoofed_data_silence_no_flow() {
+    for law in LAWS {
+        let hub = ready().await;
+        let mut victim = Other::new(law, 1);
+        let _peer = hub.register(victim.address(), None);
+        for round in 0..10 {
+            arrive(&hub, victim.address(), &packet(&mut victim.sender));
+            for flow in 0..8 {
+                arrive(&hub, victim.address(), &invented(law, 100 + 8 * round + flow));
+            }
+        }
+        let answers = victim.answers();
+        let own: Vec<u32> = answers.iter().filter(|a| a.0 == 1).map(|a| a.1).collect();
+        assert_eq!(own, (0..10).collect::<Vec<_>>(), "{law}: {answers:?}");
+    }
+}
+
+#[tokio::test]
+async fn spoofed_data_in_one_buffer_silence_no_flow() {
+    let hub = ready().await;
+    let mut victim = Other::new("jetmax", 1);
+    let _peer = hub.register(victim.address(), None);
+    let mut buffer = packet(&mut victim.sender);
+    let stride = buffer.len();
+    buffer.extend((0..63).flat_map(|flow| invented("jetmax", 100 + flow)));
+    let mut meta = meta(victim.address(), buffer.len(), stride);
+    hub.strip(&mut buffer, &mut meta, &mut Vec::new());
+    assert!(victim.answers().contains(&(1, 0)));
+}
+
+/// Shim and header of the answers to a MaxNet flow, with other flows between its packets.
+fn answered(others: u32) -> Vec<Vec<u8>> {
+    let mut incoming = Incoming::new(Arc::default(), Weak::new());
+    let (mut own, from) = (sender("maxnet", 1), anywhere(1));
+    let mut answers = Vec::new();
+    for number in 0..20_u32 {
+        // Memory begins with a round trip, from the opening packet to the next.
+        let ms = if number == 0 { 0 } else { 10 + number };
+        let now = Time::ZERO + levelflow_units::Duration::from_ms(ms.into());
+        let mut take = |mut packet: Vec<u8>| {
+            // A price that a router wrote.
+            packet[LENGTH + 5..LENGTH + 8].copy_from_slice(&(1000 * number + 77).to_be_bytes()[1..]);
+            let (shim, header, rest) = Shim::decode(&packet).unwrap();
+            let meta = meta(from, packet.len(), packet.len());
+            incoming.hold(now, &shim, header, Bytes::new(1000 + rest.len() as u64), &meta);
+            let mut answer = Vec::new();
+            incoming.held.drain(..).next_back().unwrap().write(&mut answer);
+            answer[LENGTH..].to_vec()
+        };
+        let mut next = packet(&mut own);
+        next[4] = if number == 0 { Kind::Syn as u8 } else { Kind::Data as u8 };
+        answers.push(take(next));
+        for other in 0..others {
+            take(invented("maxnet", 100 + number * others + other));
+        }
+    }
+    answers
+}
+
+#[test]
+fn what_is_remembered_of_a_flow_outlives_invented_ones() {
+    let alone = answered(0);
+    assert_ne!(
+        alone[19][2..5],
+        19_077_u32.to_be_bytes()[1..],
+        "a mean, not the newest price"
+    );
+    assert_eq!(alone, answered(10));
+}
+
+#[tokio::test]
+async fn a_peer_that_moved_is_answered_where_it_is_now() {
+    let hub = ready().await;
+    let (mut before, after) = (Other::new("jetmax", 1), Other::new("jetmax", 2));
+    let peer = hub.register(before.address(), Some(ruling("jetmax")));
+    arrive(&hub, before.address(), &packet(&mut before.sender));
+    assert_eq!(before.answers(), [(1, 0)]);
+    arrive(&hub, after.address(), &packet(&mut before.sender));
+    assert_eq!((before.answers(), after.answers()), (vec![], vec![(1, 1)]));
+
+    // And its answers count.
+    let mut sent = Vec::new();
+    let transmit = Transmit {
+        destination: before.address(),
+        ecn: None,
+        contents: &[7; 700],
+        segment_size: None,
+        src_ip: None,
+    };
+    peer.lay(&transmit, &mut sent);
+    let (shim, header, _) = Shim::decode(&sent).unwrap();
+    let mut receiver = Receiver::new(shim.law).unwrap();
+    let mut answer = [0; LONGEST];
+    let size = Bytes::new(1000);
+    let length = receiver.answer(Time::ZERO, &shim, header, size, false, &mut answer);
+    assert!(arrive(&hub, after.address(), &answer[..length.unwrap()]).is_empty());
+    assert_eq!(peer.status().unwrap().counters.answers, 1);
+}
+
+#[tokio::test]
+async fn flows_are_forgotten_with_their_peers() {
+    let hub = hub();
+    let mut other = Other::new("jetmax", 1);
+    let peer = hub.register(other.address(), Some(ruling("jetmax")));
+    arrive(&hub, other.address(), &packet(&mut other.sender));
+    let count = || (lock(&hub.core.outgoing.0).len(), lock(&hub.core.incoming.0).len());
+    assert_eq!(count(), (1, 1));
+    drop(peer);
+    // The timer may still hold it for an answer.
+    std::thread::sleep(Duration::from_millis(20));
+    assert_eq!(count(), (0, 0));
+}
+
+/// A datagram of that length, with that many shims before the rest; gives where the rest begins.
+fn datagram(length: usize, shims: u8, fill: u8) -> (Vec<u8>, usize) {
+    let mut flow = sender("jetmax", fill.into());
+    let mut bytes = Vec::new();
+    for number in 0..shims {
+        let mut wire = [0; LONGEST];
+        let kind = if shims == 2 && number == 1 || shims == 1 && fill.is_multiple_of(2) {
+            Kind::Ack
+        } else {
+            Kind::Data
+        };
+        let more = number + 1 < shims;
+        let header = flow.stamp_before(Time::ZERO, 1, kind, Bytes::new(1000), more, &mut wire);
+        bytes.extend(&wire[..header]);
+    }
+    let rest = if bytes.len() <= length { bytes.len() } else { 0 };
+    bytes.truncate(rest);
+    bytes.resize(length, fill | 0x80);
+    (bytes, rest)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    /// Each datagram's rest comes out, once and in order, be it in place or spilled.
+    #[test]
+    fn strip_gives_the_rest_of_each_datagram(
+        stride in 1_usize..300,
+        last in 1_usize..300,
+        shims in prop::collection::vec((0_u8..3, any::<u8>()), 1..65),
+        known in any::<bool>(),
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _inside = runtime.enter();
+        let (hub, from) = (hub(), "127.0.0.1:9".parse().unwrap());
+        let _peer = known.then(|| hub.register(from, None));
+        let (mut buffer, mut rests) = (Vec::new(), Vec::new());
+        for (shims, fill) in shims {
+            let (bytes, rest) = datagram(stride, shims, fill);
+            buffer.extend(&bytes);
+            rests.push(bytes[rest..].to_vec());
+        }
+        let (tail, rest) = datagram(last.min(stride), 1, 3);
+        buffer.extend(&tail);
+        rests.push(tail[rest..].to_vec());
+        rests.retain(|rest| !rest.is_empty());
+        let mut meta = meta(from, buffer.len(), stride);
+        let mut spill = Vec::new();
+        hub.strip(&mut buffer, &mut meta, &mut spill);
+        let mut stay = buffer[..meta.len].chunks(meta.stride.max(1)).peekable();
+        let mut spilled = spill.iter().peekable();
+        for rest in &rests {
+            if stay.peek() == Some(&&rest[..]) {
+                stay.next();
+            } else {
+                let (alone, bytes) = spilled.next().unwrap();
+                prop_assert_eq!((alone.len, alone.stride, bytes), (rest.len(), rest.len(), rest));
+            }
+        }
+        prop_assert!(stay.next().is_none() && spilled.next().is_none());
+    }
+
+    #[test]
+    fn no_bytes_and_no_lengths_break_strip(
+        mut buffer in prop::collection::vec(any::<u8>(), 0..400),
+        shims in prop::collection::vec(0_usize..400, 0..8),
+        length in prop_oneof![0_usize..500, Just(usize::MAX)],
+        stride in prop_oneof![0_usize..500, Just(usize::MAX)],
+    ) {
+        for at in shims {
+            if let Some(place) = buffer.get_mut(at..at + 8) {
+                place[..6].copy_from_slice(&[b'L', b'V', b'F', 1, at as u8 % 4, 0x80]);
+            }
+        }
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        let _inside = runtime.enter();
+        let (hub, from) = (hub(), "127.0.0.1:9".parse().unwrap());
+        let _peer = hub.register(from, Some(ruling("jetmax")));
+        let (room, mut meta) = (buffer.len(), meta(from, length, stride));
+        let mut spill = Vec::new();
+        hub.strip(&mut buffer, &mut meta, &mut spill);
+        let out = meta.len + spill.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+        prop_assert!(out <= room.min(length));
+    }
+}

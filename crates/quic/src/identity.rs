@@ -1,0 +1,296 @@
+//! Who is at the other end: raw public keys (RFC 7250), known by their fingerprints.
+//!
+//! There are no certificates and no authorities. A program has one key pair; the others know its fingerprint.
+
+use std::fmt;
+use std::fs::OpenOptions;
+use std::io::{Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls13_signature_with_raw_key};
+use rustls::pki_types::{
+    CertificateDer, PrivateKeyDer, PrivatePkcs8KeyDer, ServerName, SubjectPublicKeyInfoDer, UnixTime,
+};
+use rustls::server::danger::{ClientCertVerified, ClientCertVerifier};
+use rustls::sign::CertifiedKey;
+use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, SignatureScheme};
+
+use levelflow_host::Error;
+
+/// BLAKE3 of a public key (its SubjectPublicKeyInfo), printed as 64 hexadecimal digits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Fingerprint(blake3::Hash);
+
+impl Fingerprint {
+    /// Of a public key.
+    #[must_use]
+    pub fn of(key: &[u8]) -> Self {
+        Self(blake3::hash(key))
+    }
+}
+
+impl fmt::Display for Fingerprint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+impl FromStr for Fingerprint {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let wrong = || Error::input(format!("key fingerprint {text:?}: 64 hexadecimal digits are allowed"));
+        blake3::Hash::from_hex(text).map(Self).map_err(|_| wrong())
+    }
+}
+
+/// A key pair.
+#[derive(Debug, Clone)]
+pub struct Identity {
+    key: Arc<CertifiedKey>,
+    fingerprint: Fingerprint,
+}
+
+impl Identity {
+    /// Makes one for this process only.
+    ///
+    /// # Errors
+    /// When the system has no random numbers.
+    pub fn generate() -> Result<Self, Error> {
+        let pair = rcgen::KeyPair::generate().map_err(|e| Error::failed(format!("no key could be made: {e}")))?;
+        Self::of(&pair)
+    }
+
+    /// Reads the key in a PEM file, or makes one and writes it there, readable by its owner only.
+    ///
+    /// # Errors
+    /// When the file holds something else, or cannot be read or written.
+    pub fn load_or_create(path: &Path) -> Result<Self, Error> {
+        let named = |e: &dyn fmt::Display| Error::input(format!("key file {}: {e}", path.display()));
+        match OpenOptions::new().read(true).open(path) {
+            Ok(file) => {
+                let mut text = String::new();
+                file.take(1 << 16).read_to_string(&mut text).map_err(|e| named(&e))?;
+                let pair = rcgen::KeyPair::from_pem(&text)
+                    .map_err(|_| named(&"not a private key in PEM; delete it, and a new one is made"))?;
+                Self::of(&pair)
+            }
+            Err(e) if e.kind() == std::io::ErrorKind::NotFound => Self::create(path),
+            Err(e) => Err(named(&e)),
+        }
+    }
+
+    fn create(path: &Path) -> Result<Self, Error> {
+        let named = |e: std::io::Error| Error::failed(format!("key file {}: {e}", path.display()));
+        let pair = rcgen::KeyPair::generate().map_err(|e| Error::failed(format!("no key could be made: {e}")))?;
+        if let Some(folder) = path.parent() {
+            std::fs::create_dir_all(folder).map_err(named)?;
+        }
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create_new(true)
+            .mode(0o600)
+            .open(path)
+            .map_err(named)?;
+        file.write_all(pair.serialize_pem().as_bytes()).map_err(named)?;
+        file.sync_all().map_err(named)?;
+        Self::of(&pair)
+    }
+
+    fn of(pair: &rcgen::KeyPair) -> Result<Self, Error> {
+        let broken = || Error::input("key: of a kind that TLS 1.3 does not know");
+        let der = PrivateKeyDer::Pkcs8(PrivatePkcs8KeyDer::from(pair.serialize_der()));
+        let signing = ring::sign::any_supported_type(&der).map_err(|_| broken())?;
+        let public = signing.public_key().ok_or_else(broken)?.to_vec();
+        Ok(Self {
+            fingerprint: Fingerprint::of(&public),
+            key: Arc::new(CertifiedKey::new(vec![CertificateDer::from(public)], signing)),
+        })
+    }
+
+    /// By which others know it.
+    #[must_use]
+    pub fn fingerprint(&self) -> Fingerprint {
+        self.fingerprint
+    }
+}
+
+/// Whom to talk to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Trust {
+    /// Whoever answers; [`Connection::peer_key`](super::Connection::peer_key) tells who it was.
+    Anyone,
+    /// The holders of these keys.
+    Keys(Vec<Fingerprint>),
+}
+
+/// Checks that the other end holds the key it shows, and that the key is one of those we want.
+#[derive(Debug)]
+struct Verifier {
+    trust: Trust,
+    provider: Arc<CryptoProvider>,
+}
+
+impl Verifier {
+    fn check(&self, key: &CertificateDer<'_>) -> Result<(), rustls::Error> {
+        let known = match &self.trust {
+            Trust::Anyone => true,
+            Trust::Keys(keys) => keys.contains(&Fingerprint::of(key)),
+        };
+        let refused = CertificateError::ApplicationVerificationFailure;
+        if known { Ok(()) } else { Err(refused.into()) }
+    }
+}
+
+/// What client and server do alike: a signature is one of TLS 1.3, by a raw public key.
+macro_rules! signatures {
+    () => {
+        /// It is never offered.
+        fn verify_tls12_signature(
+            &self,
+            _message: &[u8],
+            _key: &CertificateDer<'_>,
+            _signed: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, rustls::Error> {
+            Err(rustls::Error::General("TLS 1.3 is needed".into()))
+        }
+
+        fn verify_tls13_signature(
+            &self,
+            message: &[u8],
+            key: &CertificateDer<'_>,
+            signed: &DigitallySignedStruct,
+        ) -> Result<HandshakeSignatureValid, rustls::Error> {
+            let key = SubjectPublicKeyInfoDer::from(key.as_ref());
+            let algorithms = &self.provider.signature_verification_algorithms;
+            verify_tls13_signature_with_raw_key(message, &key, signed, algorithms)
+        }
+
+        fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+            self.provider
+                .signature_verification_algorithms
+                .supported_schemes()
+        }
+
+        fn requires_raw_public_keys(&self) -> bool {
+            true
+        }
+    };
+}
+
+impl ServerCertVerifier for Verifier {
+    signatures!();
+
+    fn verify_server_cert(
+        &self,
+        key: &CertificateDer<'_>,
+        _chain: &[CertificateDer<'_>],
+        _name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        self.check(key).map(|()| ServerCertVerified::assertion())
+    }
+}
+
+impl ClientCertVerifier for Verifier {
+    signatures!();
+
+    fn client_auth_mandatory(&self) -> bool {
+        self.trust != Trust::Anyone
+    }
+
+    fn root_hint_subjects(&self) -> &[DistinguishedName] {
+        &[]
+    }
+
+    fn verify_client_cert(
+        &self,
+        key: &CertificateDer<'_>,
+        _chain: &[CertificateDer<'_>],
+        _now: UnixTime,
+    ) -> Result<ClientCertVerified, rustls::Error> {
+        self.check(key).map(|()| ClientCertVerified::assertion())
+    }
+}
+
+/// What a client needs for QUIC.
+pub(super) fn client(
+    identity: &Identity,
+    trust: Trust,
+    protocol: &[u8],
+) -> Result<Arc<noq::crypto::rustls::QuicClientConfig>, Error> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier = Arc::new(Verifier {
+        trust,
+        provider: provider.clone(),
+    });
+    let resolver = rustls::client::AlwaysResolvesClientRawPublicKeys::new(identity.key.clone());
+    let mut tls = rustls::ClientConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(Error::failed)?
+        .dangerous()
+        .with_custom_certificate_verifier(verifier)
+        .with_client_cert_resolver(Arc::new(resolver));
+    tls.alpn_protocols = vec![protocol.to_vec()];
+    let quic = noq::crypto::rustls::QuicClientConfig::try_from(tls).map_err(Error::failed)?;
+    Ok(Arc::new(quic))
+}
+
+/// What a server needs for QUIC.
+pub(super) fn server(
+    identity: &Identity,
+    trust: Trust,
+    protocol: &[u8],
+) -> Result<Arc<noq::crypto::rustls::QuicServerConfig>, Error> {
+    let provider = Arc::new(ring::default_provider());
+    let verifier = Arc::new(Verifier {
+        trust,
+        provider: provider.clone(),
+    });
+    let resolver = rustls::server::AlwaysResolvesServerRawPublicKeys::new(identity.key.clone());
+    let mut tls = rustls::ServerConfig::builder_with_provider(provider)
+        .with_protocol_versions(&[&rustls::version::TLS13])
+        .map_err(Error::failed)?
+        .with_client_cert_verifier(verifier)
+        .with_cert_resolver(Arc::new(resolver));
+    tls.alpn_protocols = vec![protocol.to_vec()];
+    let quic = noq::crypto::rustls::QuicServerConfig::try_from(tls).map_err(Error::failed)?;
+    Ok(Arc::new(quic))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_key_is_made_once_and_stays() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("new/server.pem");
+        let made = Identity::load_or_create(&path).unwrap().fingerprint();
+        assert_eq!(Identity::load_or_create(&path).unwrap().fingerprint(), made);
+        assert_eq!(made.to_string().parse::<Fingerprint>().unwrap(), made);
+        use std::os::unix::fs::PermissionsExt;
+        assert_eq!(std::fs::metadata(&path).unwrap().permissions().mode() & 0o777, 0o600);
+    }
+
+    #[test]
+    fn a_file_that_is_no_key_is_refused_and_left_alone() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), "hello").unwrap();
+        let error = Identity::load_or_create(file.path()).unwrap_err();
+        assert_eq!(error.status(), 2);
+        assert_eq!(std::fs::read(file.path()).unwrap(), b"hello");
+    }
+
+    #[test]
+    fn a_fingerprint_is_64_hexadecimal_digits() {
+        assert!("abc".parse::<Fingerprint>().is_err());
+        assert!("g".repeat(64).parse::<Fingerprint>().is_err());
+        assert!("0".repeat(64).parse::<Fingerprint>().is_ok());
+    }
+}

@@ -1,0 +1,130 @@
+//! What a peer sends under a law, and the answers to it that wait.
+//!
+//! Data carry nothing that proves whose they are: anybody can send them from the address of the peer, with flow numbers that he
+//! invents. So no packet takes away what belongs to another flow, neither its receiver while it is in use nor its answer.
+
+use std::collections::VecDeque;
+use std::net::{IpAddr, SocketAddr};
+use std::sync::{Arc, Weak};
+
+use levelflow_laws::shim::{LONGEST, Shim};
+use levelflow_laws::wire::before;
+use levelflow_units::{Bytes, Time};
+use noq::udp::{EcnCodepoint, RecvMeta};
+
+use super::hub::{Entry, Flows};
+use super::peer::{IDLE, Peer};
+use levelflow_host::clock::stamp;
+use levelflow_transport::Receiver;
+
+/// Flows of one peer whose receivers are kept. More are answered, too, but nothing is remembered of them.
+const MOST_FLOWS: usize = 16;
+/// Answers that wait: more than what arrives together.
+const MOST_HELD: usize = 128;
+
+struct Flow {
+    number: u32,
+    receiver: Receiver,
+    used: Time,
+    _entry: Entry,
+}
+
+/// An answer that waits.
+pub(super) struct Held {
+    flow: u32,
+    number: u32,
+    wire: [u8; LONGEST],
+    length: usize,
+    since: u64,
+    pub to: SocketAddr,
+    pub from: Option<IpAddr>,
+}
+
+/// See the [module](self).
+pub(super) struct Incoming {
+    index: Arc<Flows>,
+    own: Weak<Peer>,
+    flows: Vec<Flow>,
+    pub held: VecDeque<Held>,
+}
+
+impl Incoming {
+    pub fn new(index: Arc<Flows>, own: Weak<Peer>) -> Self {
+        Self {
+            index,
+            own,
+            flows: Vec::new(),
+            held: VecDeque::new(),
+        }
+    }
+
+    /// Prepares the answer to a packet of that size on the wire.
+    pub fn hold(&mut self, now: Time, shim: &Shim, header: &[u8], size: Bytes, meta: &RecvMeta) {
+        let mut wire = [0; LONGEST];
+        let marked = meta.ecn == Some(EcnCodepoint::Ce);
+        let mut answer = |receiver: &mut Receiver| receiver.answer(now, shim, header, size, marked, &mut wire);
+        let known = self.flows.iter_mut().find(|flow| flow.number == shim.flow);
+        let length = if let Some(flow) = known {
+            let Ok(length) = answer(&mut flow.receiver) else { return };
+            flow.used = now;
+            length
+        } else {
+            let new = Receiver::new(shim.law).filter(|_| shim.law != 0);
+            let Some(mut receiver) = new else { return };
+            let Ok(length) = answer(&mut receiver) else { return };
+            self.begin(now, shim.flow, receiver);
+            length
+        };
+        let held = Held {
+            flow: shim.flow,
+            number: shim.number,
+            wire,
+            length,
+            since: stamp(),
+            to: meta.addr,
+            from: meta.dst_ip,
+        };
+        self.keep(held, super::answers_each(shim.law));
+    }
+
+    /// Remembers a flow, if there is room or another has not been used for long.
+    fn begin(&mut self, now: Time, number: u32, receiver: Receiver) {
+        if self.flows.len() >= MOST_FLOWS {
+            let idle = self.flows.iter().position(|flow| now.since(flow.used) >= IDLE);
+            let Some(idle) = idle else { return };
+            self.flows.swap_remove(idle);
+        }
+        self.flows.push(Flow {
+            number,
+            receiver,
+            used: now,
+            _entry: Flows::enter(&self.index, number, &self.own),
+        });
+    }
+
+    /// Of a flow of which each packet needs its own answer, all answers wait; of others, the newest.
+    fn keep(&mut self, new: Held, each: bool) {
+        let mut waiting = self.held.iter_mut();
+        if let Some(held) = waiting.find(|held| !each && held.flow == new.flow) {
+            if !before(new.number, held.number) {
+                *held = new;
+            }
+        } else if self.held.len() < MOST_HELD {
+            self.held.push_back(new);
+        }
+    }
+}
+
+impl Held {
+    /// Appends the answer; the time in it is moved by how long it was held.
+    pub fn write(&self, out: &mut Vec<u8>) {
+        let begin = out.len();
+        out.extend_from_slice(&self.wire[..self.length]);
+        if let Some(time) = out.get_mut(begin + 16..begin + 24) {
+            let mut bytes = [0; 8];
+            bytes.copy_from_slice(time);
+            let moved = u64::from_be_bytes(bytes).saturating_add(stamp().saturating_sub(self.since));
+            time.copy_from_slice(&moved.to_be_bytes());
+        }
+    }
+}

@@ -1,0 +1,77 @@
+//! QUIC connections whose rate the network sets.
+//!
+//! An [`Endpoint`] is a UDP socket that connects and accepts. Before each QUIC datagram that carries data it puts the shim and
+//! the header of a law; routers on the way write into it what they can carry, the other end returns it, and data leaves at
+//! the rate of the law, paced packet by packet. Streams, encryption and retransmission are those of QUIC (by `noq`).
+//!
+//! Where no router of the law answers, the connection is under CUBIC like any other, and [`Connection::control`] says so; where
+//! packets get lost although the law is in charge, both limit it. Small datagrams (acknowledgements, control) are not paced and
+//! carry no header of their own; they take answers along. Data that flows both ways is under the law both ways.
+//!
+//! Both ends are known by their keys ([`Identity`], [`Trust`]); there are no certificates.
+//!
+//! ```
+//! # use levelflow_quic::{Config, Endpoint, Identity, Trust};
+//! # #[tokio::main(flavor = "current_thread")]
+//! # async fn main() -> Result<(), Box<dyn std::error::Error>> {
+//! let server = Endpoint::bind("127.0.0.1:0".parse()?, Config::new(b"example"), Some(Trust::Anyone))?;
+//! let (address, key) = (server.local_address()?, server.identity().fingerprint());
+//! let serving = tokio::spawn(async move {
+//!     let connection = server.accept().await.unwrap().finish().await.unwrap();
+//!     let (mut send, mut receive) = connection.quic().accept_bi().await.unwrap();
+//!     let question = receive.read_to_end(100).await.unwrap();
+//!     send.write_all(&question).await.unwrap();
+//!     send.finish().unwrap();
+//!     connection.quic().closed().await;
+//! });
+//! let config = Config::new(b"example").with_law("jetmax", &[])?;
+//! let client = Endpoint::bind("127.0.0.1:0".parse()?, config, None)?;
+//! let connection = client.connect(address, Trust::Keys(vec![key])).await?;
+//! let (mut send, mut receive) = connection.quic().open_bi().await?;
+//! send.write_all(b"hello").await?;
+//! send.finish()?;
+//! assert_eq!(receive.read_to_end(100).await?, b"hello");
+//! println!("{}", connection.control()); // no router of jetmax here
+//! connection.close();
+//! serving.await?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod endpoint;
+mod gate;
+mod governor;
+mod hub;
+mod identity;
+mod incoming;
+mod judge;
+mod peer;
+mod socket;
+#[cfg(test)]
+mod tests;
+mod timer;
+
+use std::collections::BTreeMap;
+use std::sync::LazyLock;
+
+use levelflow_laws::{Any, LAWS, Protocol, Signal};
+use levelflow_scenario::law_params;
+
+pub use endpoint::STREAM;
+pub use endpoint::{Arrival, Config, Connection, Endpoint, Verdict};
+pub use identity::{Fingerprint, Identity, Trust};
+pub use judge::Control;
+pub use peer::{Ruling, Status};
+
+/// Laws of which each packet needs its own answer, by number: those that count packets, or are told changes. For the others,
+/// the newest answer says all that the older ones did.
+static EACH: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let routed = LAWS.iter().filter(|law| law.number != 0);
+    let counts = |name| law_params(name, &BTreeMap::new()).is_ok_and(|p| Any::transport(&p).tracks_losses);
+    let each = routed.filter(|law| law.signal == Signal::Change || counts(law.name));
+    each.map(|law| law.number).collect()
+});
+
+fn answers_each(law: u8) -> bool {
+    EACH.contains(&law)
+}

@@ -1,0 +1,405 @@
+//! One flow to another program: shims that go out, answers that come in, and the other way round.
+
+use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::task::Waker;
+use std::time::Instant;
+
+use levelflow_laws::journal::Role;
+use levelflow_laws::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
+use levelflow_laws::{AnyParams, Bottleneck, FlowInfo, Kind, SenderLaw};
+use levelflow_units::{Bytes, Duration, Rate, Time};
+use noq::udp::{RecvMeta, Transmit};
+
+use super::gate::{Gate, quantum};
+use super::hub::{Entry, Flows};
+use super::incoming::Incoming;
+use super::judge::{Control, Judge};
+use super::socket::Core;
+use super::timer::Job;
+use levelflow_host::clock::{span, stamp};
+use levelflow_host::journal::Journal;
+use levelflow_host::journal::Sender;
+use levelflow_host::udp::overhead;
+use levelflow_transport::Counters;
+
+/// Datagrams from this size on are data, which the law rates and routers see; smaller ones acknowledge and control.
+pub(super) const DATA: usize = 600;
+/// Size of a QUIC datagram once the path's MTU is known, before shim and header.
+pub(super) const DATAGRAM: u16 = 1400;
+/// A flow that was idle for this long, and for [`IDLE_RTTS`], begins anew: what it was told is not true any more.
+pub(super) const IDLE: Duration = Duration::from_secs(2);
+const IDLE_RTTS: u64 = 8;
+/// An answer waits this long for a datagram that takes it along.
+const HOLD: std::time::Duration = std::time::Duration::from_millis(1);
+/// A window that never limits.
+const OPEN: u64 = 1 << 40;
+
+/// A law, and the rate that it never exceeds.
+#[derive(Debug, Clone)]
+pub struct Ruling {
+    /// The law with its parameters.
+    pub params: AnyParams,
+    /// Their values, as logs have them.
+    pub values: Vec<f64>,
+    /// Where what the law is told is written down.
+    pub journal: Option<Journal>,
+    /// Whatever routers say, no faster than this.
+    pub max_rate: Option<Rate>,
+}
+
+/// What the network has said of a flow so far.
+#[derive(Debug, Clone, Copy)]
+pub struct Status {
+    /// Who sets the rate.
+    pub control: Control,
+    /// Rate of the law, wire bytes included.
+    pub rate: Rate,
+    /// What limits the flow, as far as the law knows.
+    pub bottleneck: Bottleneck,
+    /// Shims sent and answers heard.
+    pub counters: Counters,
+}
+
+/// The sending half under a law.
+struct Outgoing {
+    ruling: Ruling,
+    sender: Sender,
+    entry: Entry,
+    judge: Judge,
+    gate: Gate,
+    /// When data last left, and when an answer last came (or could first have come).
+    sent: Option<Time>,
+    heard: Time,
+    /// Tasks that wait for the gate.
+    waiting: Vec<Waker>,
+}
+
+struct State {
+    outgoing: Option<Outgoing>,
+    incoming: Incoming,
+    scheduled: bool,
+    datagram: u64,
+}
+
+/// See the [module](self).
+pub(super) struct Peer {
+    core: Arc<Core>,
+    own: Weak<Peer>,
+    state: Mutex<State>,
+    /// What the controller of the connection reads: [`Control`], window and batch in bytes.
+    control: AtomicU8,
+    window: AtomicU64,
+    quantum: AtomicU64,
+}
+
+impl std::fmt::Debug for Peer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Peer")
+    }
+}
+
+impl Outgoing {
+    fn new(ruling: Ruling, now: Time, flows: &Arc<Flows>, own: &Weak<Peer>) -> Self {
+        let sender = flow(&ruling);
+        Self {
+            entry: Flows::enter(flows, sender.flow(), own),
+            sender,
+            ruling,
+            judge: Judge::new(),
+            gate: Gate::new(now),
+            sent: None,
+            heard: now,
+            waiting: Vec::new(),
+        }
+    }
+
+    fn paces(&self) -> bool {
+        self.judge.control() != Control::Standard && self.sender.law().paces()
+    }
+
+    /// The law's rate; halved with each second in which nothing is heard, after the first.
+    fn rate(&self, now: Time) -> Rate {
+        let trips = self.sender.rtt().and_then(|rtt| rtt.checked_mul(4));
+        let patience = Duration::from_secs(1).max(trips.unwrap_or(Duration::ZERO));
+        let silence = now.since(self.heard).saturating_sub(patience).as_secs_f64();
+        let rate = self.sender.rate();
+        Rate::clamped(rate.bps() * (-silence.min(60.0)).exp2())
+    }
+
+    /// Data is about to leave: begins anew after a pause, and lets the law count what it waits for in vain as lost.
+    fn before_data(&mut self, now: Time) {
+        let trips = self.sender.rtt().and_then(|rtt| rtt.checked_mul(IDLE_RTTS));
+        let idle = IDLE.max(trips.unwrap_or(Duration::ZERO));
+        if self.sent.is_none_or(|sent| now.since(sent) > idle) {
+            if self.sent.is_some() {
+                self.sender = flow(&self.ruling);
+                self.entry = self.entry.replaced_by(self.sender.flow());
+                self.gate = Gate::new(now);
+            }
+            self.heard = now;
+        }
+        self.sender.on_timer(now);
+        self.sent = Some(now);
+    }
+
+    fn wake(&mut self) {
+        for waker in self.waiting.drain(..) {
+            waker.wake();
+        }
+    }
+}
+
+fn flow(ruling: &Ruling) -> Sender {
+    let largest = ETHERNET + IPV4 + UDP + LENGTH + ruling.params.law().header_bytes + usize::from(DATAGRAM);
+    let packet = Bytes::new(largest as u64);
+    let mut sender = Sender::new(ruling.params.clone(), packet, rand::random());
+    if let Some(journal) = &ruling.journal {
+        let role = Role::Sender(FlowInfo { packet_size: packet });
+        sender = sender.with_log(journal.log(ruling.params.law(), role, &ruling.values));
+    }
+    match ruling.max_rate {
+        Some(rate) => sender.with_max_rate(rate),
+        None => sender,
+    }
+}
+
+/// Whether these are data; see [`DATA`].
+fn is_data(transmit: &Transmit<'_>) -> bool {
+    transmit
+        .segment_size
+        .unwrap_or(transmit.contents.len())
+        .min(transmit.contents.len())
+        >= DATA
+}
+
+impl Peer {
+    pub fn new(core: Arc<Core>, ruling: Option<Ruling>) -> Arc<Self> {
+        let now = core.clock.now();
+        Arc::new_cyclic(|own| Self {
+            own: own.clone(),
+            state: Mutex::new(State {
+                outgoing: ruling.map(|ruling| Outgoing::new(ruling, now, &core.outgoing, own)),
+                incoming: Incoming::new(core.incoming.clone(), own.clone()),
+                scheduled: false,
+                datagram: 1200,
+            }),
+            control: AtomicU8::new(Control::Standard as u8),
+            window: AtomicU64::new(OPEN),
+            quantum: AtomicU64::new(u64::from(DATAGRAM)),
+            core,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Who sets the rate now.
+    pub fn control(&self) -> Control {
+        match self.control.load(Ordering::Relaxed) {
+            c if c == Control::Law as u8 => Control::Law,
+            c if c == Control::Both as u8 => Control::Both,
+            _ => Control::Standard,
+        }
+    }
+
+    /// Bytes that may be under way, as far as the law is concerned.
+    pub fn window(&self) -> u64 {
+        self.window.load(Ordering::Relaxed)
+    }
+
+    /// Bytes that may leave together.
+    pub fn quantum(&self) -> u64 {
+        self.quantum.load(Ordering::Relaxed)
+    }
+
+    /// What the network has said, if the flow is under a law.
+    pub fn status(&self) -> Option<Status> {
+        let state = self.lock();
+        let outgoing = state.outgoing.as_ref()?;
+        Some(Status {
+            control: outgoing.judge.control(),
+            rate: outgoing.sender.rate(),
+            bottleneck: outgoing.sender.bottleneck(),
+            counters: *outgoing.sender.counters(),
+        })
+    }
+
+    /// Name of the law, if there is one.
+    pub fn law(&self) -> Option<&'static str> {
+        self.lock().outgoing.as_ref().map(|o| o.ruling.params.law().name)
+    }
+
+    /// The connection found another size of datagrams.
+    pub fn on_mtu(&self, datagram: u16) {
+        let mut state = self.lock();
+        state.datagram = datagram.into();
+        self.publish(&state);
+    }
+
+    /// The connection learned that bytes arrived or were lost.
+    pub fn on_delivery(&self, delivered: u64, lost: u64) {
+        let mut state = self.lock();
+        if let Some(outgoing) = &mut state.outgoing {
+            outgoing.judge.on_delivery(self.core.clock.now(), delivered, lost);
+            self.publish(&state);
+        }
+    }
+
+    fn publish(&self, state: &State) {
+        let Some(outgoing) = &state.outgoing else { return };
+        let window = match outgoing.sender.window() {
+            u32::MAX => OPEN,
+            packets => u64::from(packets) * state.datagram,
+        };
+        self.window.store(window, Ordering::Relaxed);
+        self.control.store(outgoing.judge.control() as u8, Ordering::Relaxed);
+        let batch = quantum(outgoing.sender.rate(), state.datagram);
+        self.quantum.store(batch, Ordering::Relaxed);
+    }
+
+    /// Whether these datagrams must wait; then `waker` is called when they need not any more.
+    pub fn must_wait(&self, transmit: &Transmit<'_>, waker: &Waker) -> bool {
+        if !is_data(transmit) {
+            return false;
+        }
+        let mut state = self.lock();
+        let Some(outgoing) = state.outgoing.as_mut().filter(|o| o.paces()) else {
+            return false;
+        };
+        let now = self.core.clock.now();
+        let opens = outgoing.gate.opens();
+        if opens <= now {
+            return false;
+        }
+        if !outgoing.waiting.iter().any(|w| w.will_wake(waker)) {
+            outgoing.waiting.push(waker.clone());
+        }
+        let at = Instant::now() + span(opens.since(now));
+        drop(state);
+        self.core.timer.at(at, Job::Wake(waker.clone()));
+        true
+    }
+
+    /// Writes to `out` what goes on the wire for these datagrams, and gives the size of segments, if they are several.
+    pub fn lay(&self, transmit: &Transmit<'_>, out: &mut Vec<u8>) -> Option<usize> {
+        let mut state = self.lock();
+        let state = &mut *state;
+        let alone = transmit.segment_size.is_none_or(|size| size >= transmit.contents.len());
+        let answer = if alone && transmit.contents.len() <= 1200 {
+            state.incoming.held.pop_front()
+        } else {
+            None
+        };
+        let prefix = match &mut state.outgoing {
+            Some(outgoing) if is_data(transmit) => {
+                let now = self.core.clock.now();
+                lay_data(outgoing, now, transmit, answer.is_some(), out)
+            }
+            _ => 0,
+        };
+        if prefix == 0 {
+            if let Some(held) = answer {
+                held.write(out);
+            }
+            out.extend_from_slice(transmit.contents);
+        } else if let Some(held) = answer {
+            let data = out.split_off(prefix);
+            held.write(out);
+            out.extend_from_slice(&data);
+        }
+        transmit.segment_size.map(|size| size + prefix)
+    }
+
+    /// A packet of the other end's flow arrived: prepares its answer.
+    pub fn hold(&self, shim: &Shim, header: &[u8], length: usize, meta: &RecvMeta) {
+        let size = Bytes::new((overhead(&meta.addr) + length) as u64);
+        let mut state = self.lock();
+        let now = self.core.clock.now();
+        state.incoming.hold(now, shim, header, size, meta);
+    }
+
+    /// An answer to a packet of ours arrived, perhaps.
+    pub fn on_answer(&self, shim: &Shim, header: &[u8]) {
+        let mut state = self.lock();
+        // Behind the lock: for the law, time never goes back.
+        let now = self.core.clock.now();
+        let Some(outgoing) = &mut state.outgoing else { return };
+        let (rate, control) = (outgoing.sender.rate(), outgoing.judge.control());
+        let Ok(answer) = outgoing.sender.on_answer(now, stamp(), shim, header) else {
+            return;
+        };
+        outgoing.heard = now;
+        if let Some(routed) = answer.routed {
+            outgoing.judge.on_answer(now, routed);
+        }
+        let new = outgoing.sender.rate();
+        if new != rate {
+            outgoing.gate.rescale(now, rate, new);
+        }
+        if new > rate || outgoing.judge.control() != control {
+            outgoing.wake();
+        }
+        self.publish(&state);
+    }
+
+    /// What arrived together has been taken: sees to it that answers leave soon.
+    pub fn after_batch(&self) {
+        let mut state = self.lock();
+        if state.incoming.held.len() > 1 {
+            drop(state);
+            self.send_answers();
+        } else if !state.incoming.held.is_empty() && !state.scheduled {
+            state.scheduled = true;
+            drop(state);
+            self.core.timer.at(Instant::now() + HOLD, Job::Answer(self.own.clone()));
+        }
+    }
+
+    /// Sends the answers that no datagram has taken along.
+    pub fn send_answers(&self) {
+        let held = {
+            let mut state = self.lock();
+            state.scheduled = false;
+            std::mem::take(&mut state.incoming.held)
+        };
+        let mut wire = Vec::with_capacity(LONGEST);
+        for answer in held {
+            wire.clear();
+            answer.write(&mut wire);
+            // An answer that cannot leave is as one that gets lost.
+            let _ = self.core.try_send(&Transmit {
+                destination: answer.to,
+                ecn: None,
+                contents: &wire,
+                segment_size: None,
+                src_ip: answer.from,
+            });
+        }
+    }
+}
+
+/// Writes shim, header and payload of each segment; gives how long shim and header are.
+fn lay_data(outgoing: &mut Outgoing, now: Time, transmit: &Transmit<'_>, more: bool, out: &mut Vec<u8>) -> usize {
+    outgoing.before_data(now);
+    let contents = transmit.contents;
+    let prefix = LENGTH + outgoing.sender.params().law().header_bytes;
+    let below = overhead(&transmit.destination);
+    let mut bytes = 0;
+    for segment in contents.chunks(transmit.segment_size.unwrap_or(contents.len()).max(1)) {
+        let size = (below + prefix + segment.len()) as u64;
+        bytes += size;
+        let mut shim = [0; LONGEST];
+        let (at, size) = (stamp(), Bytes::new(size));
+        let length = outgoing.sender.stamp_before(now, at, Kind::Data, size, more, &mut shim);
+        debug_assert_eq!(length, prefix);
+        out.extend_from_slice(&shim[..prefix]);
+        out.extend_from_slice(segment);
+    }
+    if outgoing.paces() {
+        let rate = outgoing.rate(now);
+        outgoing.gate.pass(now, bytes, rate);
+    }
+    prefix
+}

@@ -1,0 +1,249 @@
+//! The UDP socket of an endpoint: puts shims before what QUIC sends and takes them off what it receives.
+
+use std::cell::Cell;
+use std::future::Future;
+use std::io::{self, IoSliceMut};
+use std::net::SocketAddr;
+use std::num::NonZeroUsize;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+
+use noq::udp::{RecvMeta, Transmit, UdpSocketState};
+use noq::{AsyncUdpSocket, UdpSender};
+use tokio::io::Interest;
+
+use super::hub::{Flows, Hub, alone};
+use super::peer::Peer;
+use super::timer::Timer;
+use levelflow_host::clock::Clock;
+
+/// What all parts of an endpoint share.
+#[derive(Debug)]
+pub(super) struct Core {
+    io: tokio::net::UdpSocket,
+    state: UdpSocketState,
+    pub timer: Timer,
+    pub clock: Clock,
+    /// Whose the flows are that leave here, and those that come.
+    pub outgoing: Arc<Flows>,
+    pub incoming: Arc<Flows>,
+}
+
+impl Core {
+    pub fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Ok(Self {
+            state: UdpSocketState::new((&socket).into())?,
+            io: tokio::net::UdpSocket::from_std(socket)?,
+            timer: Timer::start()?,
+            clock: Clock::start(),
+            outgoing: Arc::default(),
+            incoming: Arc::default(),
+        })
+    }
+
+    pub fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let send = || self.state.try_send((&self.io).into(), transmit);
+        self.io.try_io(Interest::WRITABLE, send)
+    }
+}
+
+thread_local! {
+    /// Whose the next sender is that a socket makes on this thread.
+    static NEXT: Cell<Option<Arc<Peer>>> = const { Cell::new(None) };
+}
+
+/// Does what makes a connection, whose datagrams then leave as the peer says.
+pub(super) fn on_behalf_of<T>(peer: &Arc<Peer>, connect: impl FnOnce() -> T) -> T {
+    NEXT.set(Some(peer.clone()));
+    let made = connect();
+    NEXT.take();
+    made
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Socket {
+    pub hub: Arc<Hub>,
+    spill: Vec<(RecvMeta, Vec<u8>)>,
+}
+
+impl Socket {
+    pub fn new(hub: Arc<Hub>) -> Self {
+        Self { hub, spill: Vec::new() }
+    }
+
+    /// Hands out what was kept, as many as fit.
+    fn unspill(&mut self, buffers: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> usize {
+        let count = self.spill.len().min(buffers.len()).min(meta.len());
+        for ((kept, bytes), (buffer, meta)) in self.spill.drain(..count).zip(buffers.iter_mut().zip(meta)) {
+            let length = bytes.len().min(buffer.len());
+            buffer[..length].copy_from_slice(&bytes[..length]);
+            *meta = alone(&kept, length);
+        }
+        count
+    }
+}
+
+impl AsyncUdpSocket for Socket {
+    fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
+        Box::pin(Outlet {
+            core: self.hub.core.clone(),
+            peer: NEXT.take(),
+            writable: None,
+            laid: Vec::new(),
+            segment: None,
+            ready: false,
+        })
+    }
+
+    fn poll_recv(
+        &mut self,
+        cx: &mut Context<'_>,
+        buffers: &mut [IoSliceMut<'_>],
+        meta: &mut [RecvMeta],
+    ) -> Poll<io::Result<usize>> {
+        if !self.spill.is_empty() {
+            return Poll::Ready(Ok(self.unspill(buffers, meta)));
+        }
+        let hub = self.hub.clone();
+        let core = &hub.core;
+        loop {
+            ready!(core.io.poll_recv_ready(cx))?;
+            let receive = || core.state.recv((&core.io).into(), buffers, meta);
+            match core.io.try_io(Interest::READABLE, receive) {
+                Ok(count) => {
+                    for (buffer, meta) in buffers.iter_mut().zip(meta.iter_mut()).take(count) {
+                        hub.strip(buffer, meta, &mut self.spill);
+                    }
+                    return Poll::Ready(Ok(count));
+                }
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}
+                Err(e) => return Poll::Ready(Err(e)),
+            }
+        }
+    }
+
+    fn local_addr(&self) -> io::Result<SocketAddr> {
+        self.hub.core.io.local_addr()
+    }
+
+    fn may_fragment(&self) -> bool {
+        self.hub.core.state.may_fragment()
+    }
+
+    fn max_receive_segments(&self) -> NonZeroUsize {
+        self.hub.core.state.gro_segments()
+    }
+}
+
+type Writable = Pin<Box<dyn Future<Output = io::Result<()>> + Send + Sync>>;
+
+/// Where the datagrams of one connection leave.
+struct Outlet {
+    core: Arc<Core>,
+    /// None for what the endpoint itself sends to those who are not connected.
+    peer: Option<Arc<Peer>>,
+    /// Waits until the socket takes more.
+    writable: Option<Writable>,
+    /// What is about to leave for the transmit that was offered last, and its segments; valid if `ready`.
+    laid: Vec<u8>,
+    segment: Option<usize>,
+    ready: bool,
+}
+
+impl std::fmt::Debug for Outlet {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Outlet")
+    }
+}
+
+impl UdpSender for Outlet {
+    fn poll_send(mut self: Pin<&mut Self>, transmit: &Transmit<'_>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let this = &mut *self;
+        if let Some(peer) = this.peer.as_ref().filter(|_| !this.ready)
+            && peer.must_wait(transmit, cx.waker())
+        {
+            return Poll::Pending;
+        }
+        loop {
+            if let Some(writable) = &mut this.writable {
+                ready!(writable.as_mut().poll(cx))?;
+                this.writable = None;
+            }
+            if !this.ready {
+                this.laid.clear();
+                this.segment = match &this.peer {
+                    Some(peer) => peer.lay(transmit, &mut this.laid),
+                    None => {
+                        this.laid.extend_from_slice(transmit.contents);
+                        transmit.segment_size
+                    }
+                };
+                this.ready = true;
+            }
+            let sent = this.core.try_send(&Transmit {
+                contents: &this.laid,
+                segment_size: this.segment,
+                ..*transmit
+            });
+            match sent {
+                Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
+                    let core = this.core.clone();
+                    this.writable = Some(Box::pin(async move { core.io.writable().await }));
+                }
+                // Any other error is as a lost packet: too large for the link, or the way is blocked for now.
+                Ok(()) | Err(_) => {
+                    this.ready = false;
+                    return Poll::Ready(Ok(()));
+                }
+            }
+        }
+    }
+
+    fn max_transmit_segments(&self) -> NonZeroUsize {
+        self.core.state.max_gso_segments()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(100))]
+
+        /// What was spilled comes out in order, once, as much of it as there is room for.
+        #[test]
+        fn what_was_spilled_comes_out_once(
+            lengths in prop::collection::vec(1_usize..300, 0..20),
+            rooms in prop::collection::vec(0_usize..300, 1..5),
+            metas in 1_usize..5,
+        ) {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+            let _inside = runtime.enter();
+            let own = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
+            let mut socket = Socket::new(Hub::new(Arc::new(Core::new(own).unwrap())));
+            let spilled = lengths.iter().enumerate().map(|(i, length)| (RecvMeta::default(), vec![i as u8; *length]));
+            socket.spill.extend(spilled);
+            let mut next = 0;
+            while next < lengths.len() {
+                let mut buffers: Vec<Vec<u8>> = rooms.iter().map(|room| vec![255; *room]).collect();
+                let mut slices: Vec<IoSliceMut<'_>> = buffers.iter_mut().map(|b| IoSliceMut::new(b)).collect();
+                let mut meta = vec![RecvMeta::default(); metas];
+                let count = socket.unspill(&mut slices, &mut meta);
+                prop_assert!((1..=rooms.len().min(metas)).contains(&count));
+                for (meta, buffer) in meta.iter().zip(&buffers).take(count) {
+                    prop_assert_eq!(meta.len, lengths[next].min(buffer.len()));
+                    prop_assert_eq!(meta.stride, meta.len);
+                    prop_assert!(buffer[..meta.len].iter().all(|byte| usize::from(*byte) == next));
+                    next += 1;
+                }
+            }
+            prop_assert!(socket.spill.is_empty());
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! Where the program sits: TCX, or the older clsact.
+
+use aya::programs::tc::{self, NlOptions, TcAttachOptions, TcHandle};
+use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
+use aya::util::KernelVersion;
+
+use super::{PROGRAM, failed};
+use levelflow_host::Error;
+
+/// A place in the kernel where programs see packets leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hook {
+    /// A link that the kernel removes when the process ends, whatever ends it. Linux 6.6.
+    Tcx,
+    /// A filter, which stays if the process is killed; [`detach`] removes it.
+    Clsact,
+}
+
+/// One filter per device: the kernel refuses a second of the same priority and handle.
+const FILTER: NlOptions = NlOptions {
+    priority: 4300,
+    handle: TcHandle::new(0, 1),
+    classid: None,
+};
+/// Hardware types whose packets begin with an Ethernet header: Ethernet, loopback.
+const ETHERNET: [u16; 2] = [1, 772];
+
+/// Whether the program can work on that device.
+pub(super) fn check(device: &str) -> Result<(), Error> {
+    if nix::net::if_::if_nametoindex(device).is_err() {
+        return Err(Error::input(format!(
+            "device {device}: there is none of this name (see ip link)"
+        )));
+    }
+    let mut links = nix::ifaddrs::getifaddrs().map_err(|e| Error::failed(format!("device {device}: {e}")))?;
+    let ethernet = links.any(|link| {
+        let address = link.address.filter(|_| link.interface_name == device);
+        address.is_some_and(|address| {
+            let link = address.as_link_addr();
+            link.is_some_and(|link| ETHERNET.contains(&link.hatype()))
+        })
+    });
+    if ethernet {
+        return Ok(());
+    }
+    Err(Error::input(format!(
+        "device {device}: its packets have no Ethernet header; allowed: Ethernet devices"
+    )))
+}
+
+/// Attaches the program; by TCX where the kernel has it, unless told how.
+pub(super) fn attach(program: &mut SchedClassifier, device: &str, hook: Option<Hook>) -> Result<Hook, Error> {
+    if attached(device)? {
+        return Err(Error::failed(format!("device {device}: a router is attached already")));
+    }
+    let newest = if has_tcx() { Hook::Tcx } else { Hook::Clsact };
+    let hook = hook.unwrap_or(newest);
+    let options = match hook {
+        Hook::Tcx => TcAttachOptions::TcxOrder(LinkOrder::default()),
+        Hook::Clsact => {
+            // It is there, or attaching says what is wrong.
+            let _ = tc::qdisc_add_clsact(device);
+            TcAttachOptions::Netlink(FILTER)
+        }
+    };
+    match program.attach_with_options(device, TcAttachType::Egress, options) {
+        Ok(_) => Ok(hook),
+        Err(e) if hook == Hook::Clsact && format!("{e:?}").contains("code: 17") => Err(Error::failed(format!(
+            "device {device}: a router is attached already, or one that was killed left its filter; remove it: levelflow-net router detach --dev {device}"
+        ))),
+        Err(e) => Err(failed("attach", &e)),
+    }
+}
+
+fn has_tcx() -> bool {
+    KernelVersion::current().is_ok_and(|version| version >= KernelVersion::new(6, 6, 0))
+}
+
+/// Whether a running router's program is attached to the device by TCX.
+///
+/// # Errors
+/// When the kernel does not say.
+pub fn attached(device: &str) -> Result<bool, Error> {
+    if !has_tcx() {
+        return Ok(false);
+    }
+    let (_, programs) = SchedClassifier::query_tcx(device, TcAttachType::Egress).map_err(|e| failed("attach", &e))?;
+    Ok(programs.iter().any(|p| p.name_as_str() == Some(PROGRAM)))
+}
+
+/// Removes the filter that a killed router may have left on a device; says whether there was one. Not for devices whose router runs.
+///
+/// # Errors
+/// When the kernel refuses.
+pub fn detach(device: &str) -> Result<bool, Error> {
+    match tc::qdisc_detach_program(device, TcAttachType::Egress, PROGRAM) {
+        Ok(()) => Ok(true),
+        Err(tc::TcError::IoError(e)) if e.kind() == std::io::ErrorKind::NotFound => Ok(false),
+        // A device without clsact has no filters.
+        Err(tc::TcError::NetlinkError(e)) if format!("{e:?}").contains("code: 22") => Ok(false),
+        Err(e) => Err(failed("detach", &e)),
+    }
+}

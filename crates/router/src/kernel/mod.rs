@@ -1,0 +1,242 @@
+//! The router in the kernel: `bpf/router.bpf.c` stamps and counts packets as they leave a device, the law closes the intervals
+//! here.
+//!
+//! The program speaks the words of [`Offload`](levelflow_laws::offload::Offload). Two sets of words and a byte that says
+//! which counts: a packet never sees half of a new set. Sums of floats can't be read as differences, so they are in two banks, and another
+//! byte says which is in use; the program turns to it under its lock, when the next packet comes.
+
+mod hook;
+#[cfg(test)]
+mod tests;
+
+use aya::maps::{Array, PerCpuArray};
+use aya::programs::SchedClassifier;
+use aya::{Ebpf, EbpfLoader};
+use levelflow_laws::offload::{Offload, Words, offloads};
+use levelflow_laws::{AnyParams, AnyRouter, PortInfo, RouterLaw};
+use levelflow_units::Bytes;
+
+pub use hook::{Hook, attached, detach};
+
+use super::device::DataPath;
+use super::port::Traffic;
+use levelflow_host::{Error, clock};
+
+#[cfg(kernel_router)]
+const OBJECT: Option<&[u8]> = Some(aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/router.bpf.o")));
+#[cfg(not(kernel_router))]
+const OBJECT: Option<&[u8]> = None;
+
+/// Whether this build has the program: there was a clang.
+pub const COMPILED: bool = OBJECT.is_some();
+
+/// Name of the program, as `bpftool net` shows it.
+pub const PROGRAM: &str = "levelflow";
+/// Numbers of the laws whose sums are under a lock.
+const LOCKED: [u8; 2] = [3, 5];
+/// Read a map's value under its lock.
+const F_LOCK: u64 = 4;
+/// `struct count`: this many counters for people, then the law's words.
+const COUNTERS: usize = 5;
+
+/// The program at work on a device; it leaves the device when this is dropped.
+#[derive(Debug)]
+pub struct Program {
+    program: Ebpf,
+    law: u8,
+    serial: u64,
+    slot: u8,
+    bank: u8,
+    seen: [u64; COUNTERS + 8],
+    hook: Option<Hook>,
+}
+
+impl Program {
+    /// Lets the program stamp what leaves a device, at first as a new router of these parameters would.
+    ///
+    /// # Errors
+    /// When the law has no kernel form, this build has none, privileges are missing, the device is no Ethernet device or has the
+    /// program already.
+    pub fn attach(device: &str, params: &AnyParams, info: &PortInfo, hook: Option<Hook>) -> Result<Self, Error> {
+        hook::check(device)?;
+        let mut path = Self::load(params, info)?;
+        path.hook = Some(hook::attach(path.classifier()?, device, hook)?);
+        Ok(path)
+    }
+
+    fn load(params: &AnyParams, info: &PortInfo) -> Result<Self, Error> {
+        let law = params.law();
+        if !offloads(params) {
+            let allowed = "jetmax, emkc, rcp, maxnet, xcp";
+            return Err(Error::input(format!(
+                "law {}: it has no kernel form; allowed: {allowed}",
+                law.name
+            )));
+        }
+        let object = OBJECT.ok_or_else(|| {
+            Error::failed("this build has no kernel router: install clang and build levelflow-net again")
+        })?;
+        let program = EbpfLoader::new()
+            .override_global("LAW", &law.number, true)
+            .override_global("ORIGIN", &clock::stamp(), true)
+            .load(object)
+            .map_err(|e| failed("load", &e))?;
+        let mut path = Self {
+            program,
+            law: law.number,
+            serial: 0,
+            slot: 0,
+            bank: 0,
+            seen: [0; COUNTERS + 8],
+            hook: None,
+        };
+        path.tell(&AnyRouter::new(params, info).told(params, Bytes::ZERO))?;
+        path.classifier()?.load().map_err(|e| failed("load", &e))?;
+        Ok(path)
+    }
+
+    /// By which hook of the kernel it is attached.
+    #[must_use]
+    pub fn hook(&self) -> Option<Hook> {
+        self.hook
+    }
+
+    /// The sum over processors of what they count.
+    fn counted(&self) -> Result<[u64; COUNTERS + 8], Error> {
+        let map: PerCpuArray<_, [u64; COUNTERS + 8]> = self.map("COUNT")?;
+        let each = map.get(&0, 0).map_err(|e| failed("collect", &e))?;
+        let mut sum = [0_u64; COUNTERS + 8];
+        for counts in each.iter() {
+            for (sum, count) in sum.iter_mut().zip(counts) {
+                *sum = sum.wrapping_add(*count);
+            }
+        }
+        Ok(sum)
+    }
+
+    /// Sums since the last call, and what is kept. If no packet has come since then, the program still has to turn, and its sums
+    /// are those that were taken: there is nothing new.
+    fn banked(&mut self) -> Result<Words, Error> {
+        let mut state = self.state()?;
+        let sums = if state.bank == self.bank {
+            self.bank ^= 1;
+            self.control()?;
+            state = self.state()?;
+            if state.bank == self.bank {
+                state.done
+            } else {
+                state.sums
+            }
+        } else {
+            [0; 3]
+        };
+        let mut words = Words::default();
+        words[..3].copy_from_slice(&sums);
+        words[3..6].copy_from_slice(&state.kept[..3]);
+        Ok(words)
+    }
+
+    fn state(&self) -> Result<State, Error> {
+        let map: Array<_, [u64; 17]> = self.map("STATE")?;
+        let [first, _serial, s0, s1, s2, d0, d1, d2, kept @ ..] =
+            map.get(&0, F_LOCK).map_err(|e| failed("collect", &e))?;
+        let [_, _, _, _, bank @ ..] = first.to_ne_bytes();
+        Ok(State {
+            bank: u32::from_ne_bytes(bank) as u8,
+            sums: [s0, s1, s2],
+            done: [d0, d1, d2],
+            kept,
+        })
+    }
+
+    /// One byte at a time changes, so the program never reads half a change.
+    fn control(&mut self) -> Result<(), Error> {
+        let value = [self.slot, self.bank, 0, 0, 0, 0, 0, 0];
+        let mut map: Array<_, [u8; 8]> = self.map_mut("CONTROL")?;
+        map.set(0, value, 0).map_err(|e| failed("tell", &e))
+    }
+
+    fn classifier(&mut self) -> Result<&mut SchedClassifier, Error> {
+        let program = self.program.program_mut(PROGRAM);
+        let program = program.ok_or_else(|| Error::failed("kernel router: its program is missing"))?;
+        program.try_into().map_err(|e| failed("load", &e))
+    }
+
+    fn map<'a, T: TryFrom<&'a aya::maps::Map, Error = aya::maps::MapError>>(&'a self, name: &str) -> Result<T, Error> {
+        let map = self.program.map(name);
+        let map = map.ok_or_else(|| Error::failed(format!("kernel router: its map {name} is missing")))?;
+        T::try_from(map).map_err(|e| failed("load", &e))
+    }
+
+    fn map_mut<'a, T: TryFrom<&'a mut aya::maps::Map, Error = aya::maps::MapError>>(
+        &'a mut self,
+        name: &str,
+    ) -> Result<T, Error> {
+        let map = self.program.map_mut(name);
+        let map = map.ok_or_else(|| Error::failed(format!("kernel router: its map {name} is missing")))?;
+        T::try_from(map).map_err(|e| failed("load", &e))
+    }
+}
+
+impl DataPath for Program {
+    fn tell(&mut self, words: &Words) -> Result<(), Error> {
+        self.serial += 1;
+        self.refresh(words)
+    }
+
+    fn refresh(&mut self, told: &Words) -> Result<(), Error> {
+        let slot = self.slot ^ 1;
+        let mut value = [0; 9];
+        value[0] = self.serial;
+        value[1..].copy_from_slice(told);
+        let mut map: Array<_, [u64; 9]> = self.map_mut("TOLD")?;
+        map.set(u32::from(slot), value, 0).map_err(|e| failed("tell", &e))?;
+        self.slot = slot;
+        self.control()
+    }
+
+    fn collect(&mut self) -> Result<(Words, Traffic), Error> {
+        let now = self.counted()?;
+        let mut since = now;
+        for (count, seen) in since.iter_mut().zip(self.seen) {
+            *count = count.wrapping_sub(seen);
+        }
+        self.seen = now;
+        let [packets, bytes, stamped, answers, refused, words @ ..] = since;
+        let traffic = Traffic {
+            packets,
+            bytes,
+            stamped,
+            answers,
+            refused,
+        };
+        let locked = LOCKED.contains(&self.law);
+        Ok((if locked { self.banked()? } else { words }, traffic))
+    }
+}
+
+/// `struct state`.
+#[derive(Debug)]
+struct State {
+    bank: u8,
+    sums: [u64; 3],
+    done: [u64; 3],
+    kept: [u64; 9],
+}
+
+/// One line from the kernel's answer; what is missing is mostly privileges.
+fn failed(what: &str, error: &dyn std::error::Error) -> Error {
+    let mut text = error.to_string();
+    let mut source = error.source();
+    while let Some(cause) = source {
+        text = format!("{text}: {cause}");
+        source = cause.source();
+    }
+    let line = text.lines().next().unwrap_or_default().to_owned();
+    let hint = if text.contains("os error 1)") || text.contains("os error 13)") {
+        "; it takes root, or the capabilities BPF and NET_ADMIN"
+    } else {
+        ""
+    };
+    Error::failed(format!("kernel router: {what}: {line}{hint}"))
+}

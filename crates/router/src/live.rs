@@ -1,0 +1,225 @@
+//! What a router shows while it runs: a table on a terminal, a line per period elsewhere, or JSON.
+
+use std::fmt::Write as _;
+use std::io::{IsTerminal as _, Write as _};
+
+use levelflow_host::format::rate;
+use levelflow_units::Bytes;
+
+use super::snapshot::Snapshot;
+
+/// How to show readings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Style {
+    /// Redrawn in place.
+    Table,
+    /// A line each.
+    Lines,
+    /// A line of JSON each.
+    Json,
+    /// Nothing but the last word.
+    Quiet,
+}
+
+/// Shows one reading after the other.
+#[derive(Debug)]
+pub struct Live {
+    style: Style,
+    before: Option<Snapshot>,
+    drawn: usize,
+}
+
+impl Live {
+    /// A table if standard output is a terminal.
+    #[must_use]
+    pub fn new(json: bool, quiet: bool) -> Self {
+        let style = match (json, quiet) {
+            (true, _) => Style::Json,
+            (_, true) => Style::Quiet,
+            _ if std::io::stdout().is_terminal() => Style::Table,
+            _ => Style::Lines,
+        };
+        let (before, drawn) = (None, 0);
+        Self { style, before, drawn }
+    }
+
+    /// Shows a reading. Nobody may be reading what we write; then the router goes on all the same.
+    pub fn show(&mut self, now: &Snapshot) {
+        let load = now.load_since(self.before.as_ref());
+        let text = match self.style {
+            Style::Table => {
+                let table = table(now, load);
+                let up = std::mem::replace(&mut self.drawn, table.lines().count());
+                if up > 0 {
+                    format!("\x1b[{up}A\x1b[J{table}")
+                } else {
+                    table
+                }
+            }
+            Style::Lines => line(now, load),
+            Style::Json => json(now, load),
+            Style::Quiet => String::new(),
+        };
+        self.before = Some(now.clone());
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+
+    /// The last word.
+    pub fn end(&mut self, last: &Snapshot) {
+        let text = match self.style {
+            Style::Json => json(last, last.load_since(None)),
+            _ => summary(last),
+        };
+        let mut out = std::io::stdout().lock();
+        let _ = out.write_all(text.as_bytes()).and_then(|()| out.flush());
+    }
+}
+
+impl Snapshot {
+    /// Mean load since an earlier reading, or since the start, bit/s.
+    #[must_use]
+    pub fn load_since(&self, before: Option<&Self>) -> f64 {
+        let (bytes, time) = before.map_or((0, 0.0), |b| (b.counters.bytes, b.time));
+        let seconds = self.time - time;
+        if seconds > 0.0 {
+            self.counters.bytes.saturating_sub(bytes) as f64 * 8.0 / seconds
+        } else {
+            0.0
+        }
+    }
+
+    /// The signal, as people read it.
+    #[must_use]
+    pub fn signal_text(&self) -> String {
+        match self.signal_name {
+            "rate" => rate(self.signal),
+            "change" => format!("{:+.0} B per interval", self.signal),
+            _ if self.signal <= f64::from(f32::MIN) => "none yet".into(),
+            _ => format!("{:+.4}", self.signal),
+        }
+    }
+}
+
+fn table(now: &Snapshot, load: f64) -> String {
+    let mut text = format!(
+        "{} on {}, {}, {:.0} s\n",
+        now.law,
+        now.place,
+        rate(now.capacity),
+        now.time
+    );
+    let mut row = |name: &str, value: String| {
+        let _ = writeln!(text, "  {name:<9} {value}");
+    };
+    row("load", format!("{} of {}", rate(load), rate(now.target)));
+    row(now.signal_name, now.signal_text());
+    if let Some(share) = now.share {
+        row("share", format!("{} a flow", rate(share)));
+    }
+    let queue = Bytes::new(now.queue_bytes);
+    row(
+        "queue",
+        format!(
+            "{queue}, {} packets; most {}",
+            now.queue_packets,
+            Bytes::new(now.queue_peak)
+        ),
+    );
+    let c = &now.counters;
+    row(
+        "packets",
+        format!("{}, {} stamped, {} dropped", c.packets, c.stamped, c.dropped),
+    );
+    row(
+        "others",
+        format!("{} answers, {} foreign, {} refused", c.answers, c.foreign, c.refused),
+    );
+    row(
+        "intervals",
+        format!("{}, latest by {}", c.intervals, late(c.worst_late_ns)),
+    );
+    if let Some(clients) = now.clients {
+        let away = now.turned_away;
+        let more = if away > 0 {
+            format!("; no room for others: {away} datagrams")
+        } else {
+            String::new()
+        };
+        row("clients", format!("{clients}{more}"));
+    }
+    text
+}
+
+fn late(ns: u64) -> String {
+    format!("{:.1} ms", ns as f64 / 1e6)
+}
+
+fn line(now: &Snapshot, load: f64) -> String {
+    let c = &now.counters;
+    let share = now
+        .share
+        .map_or_else(String::new, |share| format!(", share {}", rate(share)));
+    format!(
+        "{:.1} s: load {}, {} {}{share}, queue {}, {} packets, {} stamped, {} dropped\n",
+        now.time,
+        rate(load),
+        now.signal_name,
+        now.signal_text(),
+        Bytes::new(now.queue_bytes),
+        c.packets,
+        c.stamped,
+        c.dropped
+    )
+}
+
+fn json(now: &Snapshot, load: f64) -> String {
+    let mut value = serde_json::to_value(now).unwrap_or_default();
+    value["load"] = load.into();
+    format!("{value}\n")
+}
+
+fn summary(last: &Snapshot) -> String {
+    let c = &last.counters;
+    format!(
+        "{} on {} ran {:.1} s: {} packets, {}; {} stamped, {} foreign, {} refused; {} dropped; {} intervals, \
+         the latest ended {} late\n",
+        last.law,
+        last.place,
+        last.time,
+        c.packets,
+        rate(last.load_since(None)),
+        c.stamped,
+        c.foreign,
+        c.refused,
+        c.dropped,
+        c.intervals,
+        late(c.worst_late_ns)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn load_is_what_came_between_two_readings() {
+        let at = |time, bytes| {
+            let mut s = Snapshot {
+                time,
+                ..Snapshot::default()
+            };
+            s.counters.bytes = bytes;
+            s
+        };
+        assert_eq!(at(3.0, 3000).load_since(Some(&at(1.0, 1000))), 8000.0);
+        assert_eq!(at(2.0, 1000).load_since(None), 4000.0);
+        assert_eq!(at(0.0, 0).load_since(None), 0.0);
+    }
+
+    #[test]
+    fn a_table_of_a_router_that_saw_nothing_can_be_drawn() {
+        let text = table(&Snapshot::default(), 0.0);
+        assert!(text.contains("packets"), "{text}");
+    }
+}

@@ -1,0 +1,103 @@
+//! Metrics of a router, for Prometheus.
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeMetric};
+use prometheus_client::metrics::counter::ConstCounter;
+use prometheus_client::metrics::gauge::ConstGauge;
+
+use super::snapshot::{Board, Snapshot};
+
+/// What is on a board, as metrics.
+#[derive(Debug)]
+pub struct Readings(pub Board);
+
+impl Collector for Readings {
+    fn encode(&self, mut encoder: DescriptorEncoder) -> Result<(), std::fmt::Error> {
+        let now = self.0.read();
+        let labels = [("place", now.place.clone()), ("law", now.law.clone())];
+        for (name, help, value) in gauges(&now) {
+            let metric = ConstGauge::new(value);
+            let mut encoder = encoder.encode_descriptor(name, help, None, metric.metric_type())?;
+            metric.encode(encoder.encode_family(&labels)?)?;
+        }
+        for (name, help, value) in counters(&now) {
+            let metric = ConstCounter::new(value);
+            let mut encoder = encoder.encode_descriptor(name, help, None, metric.metric_type())?;
+            metric.encode(encoder.encode_family(&labels)?)?;
+        }
+        Ok(())
+    }
+}
+
+type Row<T> = (&'static str, &'static str, T);
+
+fn gauges(now: &Snapshot) -> Vec<Row<f64>> {
+    let mut rows = vec![
+        ("levelflow_router_capacity_bits", "Line rate, bit/s", now.capacity),
+        (
+            "levelflow_router_target_bits",
+            "Load that the law aims at, bit/s",
+            now.target,
+        ),
+        (
+            "levelflow_router_signal",
+            "Price, rate (bit/s) or change (bytes) fed back",
+            now.signal,
+        ),
+        ("levelflow_router_queue_bytes", "Bytes waiting", now.queue_bytes as f64),
+        (
+            "levelflow_router_queue_packets",
+            "Packets waiting",
+            now.queue_packets as f64,
+        ),
+        (
+            "levelflow_router_worst_late_seconds",
+            "By how much the latest end of an interval was late",
+            now.counters.worst_late_ns as f64 / 1e9,
+        ),
+    ];
+    if let Some(share) = now.share {
+        rows.push(("levelflow_router_share_bits", "Fair share of a flow, bit/s", share));
+    }
+    if let Some(clients) = now.clients {
+        rows.push(("levelflow_router_clients", "Clients of the relay", clients as f64));
+    }
+    rows
+}
+
+fn counters(now: &Snapshot) -> [Row<u64>; 11] {
+    let c = &now.counters;
+    [
+        ("levelflow_router_packets", "Packets that came", c.packets),
+        ("levelflow_router_bytes", "Their bytes on the wire", c.bytes),
+        (
+            "levelflow_router_stamped",
+            "Packets whose header the law saw",
+            c.stamped,
+        ),
+        ("levelflow_router_answers", "Answers", c.answers),
+        (
+            "levelflow_router_refused",
+            "Packets with a header that nobody writes",
+            c.refused,
+        ),
+        ("levelflow_router_foreign", "Other packets", c.foreign),
+        (
+            "levelflow_router_dropped",
+            "Packets dropped for want of room",
+            c.dropped,
+        ),
+        ("levelflow_router_dropped_bytes", "Their bytes", c.dropped_bytes),
+        ("levelflow_router_intervals", "Intervals closed", c.intervals),
+        (
+            "levelflow_router_unsent",
+            "Datagrams that could not be sent on",
+            now.unsent,
+        ),
+        (
+            "levelflow_router_turned_away",
+            "Datagrams of clients for which there was no room",
+            now.turned_away,
+        ),
+    ]
+}

@@ -1,0 +1,247 @@
+//! The form without privileges: a UDP relay that is the bottleneck of a path, with a law at it.
+//!
+//! One thread. It sleeps until a datagram comes or something is due, and asks the clock only for the last microseconds, which
+//! a sleep would miss.
+
+use std::net::{SocketAddr, UdpSocket};
+use std::os::fd::{AsFd, OwnedFd};
+use std::time::Duration as Span;
+
+use levelflow_units::{Duration, Time};
+use rustix::event::epoll;
+
+use super::clients::{Clients, Entry};
+use super::lane::{Bottleneck, Lane, Packet};
+use super::snapshot::{Board, Snapshot};
+use levelflow_host::batch::{self, Batch, Origin};
+use levelflow_host::clock::{Clock, timespec};
+use levelflow_host::journal::Logging;
+use levelflow_host::stop::Stop;
+use levelflow_host::{Error, sys};
+
+/// Whatever is due sooner is waited for by asking the clock: sleeping and waking up takes as long.
+const SPIN: Span = Span::from_micros(15);
+/// Time between two readings for people.
+const POST: Duration = Duration::from_ms(50);
+/// Time between two looks for clients that are gone.
+const SWEEP: Duration = Duration::from_secs(5);
+/// What the kernel may hold while the relay is busy, bytes.
+const SOCKET_BUFFER: usize = 4 << 20;
+
+const LISTENER: u64 = u64::MAX;
+const STOP: u64 = u64::MAX - 1;
+
+/// What a relay does.
+#[derive(Debug, Clone)]
+pub struct Config {
+    /// Where clients send to.
+    pub listen: SocketAddr,
+    /// The server.
+    pub to: SocketAddr,
+    /// Towards the server.
+    pub forward: Bottleneck,
+    /// Towards clients, if that is a bottleneck, too.
+    pub backward: Option<Bottleneck>,
+    /// Delay of each direction.
+    pub delay: Duration,
+    /// What the router calls itself in headers, at least 1.
+    pub id: u32,
+}
+
+/// A relay that listens already.
+pub struct Relay {
+    listener: UdpSocket,
+    epoll: OwnedFd,
+    clock: Clock,
+    clients: Clients,
+    forward: Lane,
+    backward: Lane,
+    place: String,
+    turned_away: u64,
+    unsent: u64,
+}
+
+impl Relay {
+    /// Listens.
+    ///
+    /// # Errors
+    /// When the address is taken, or not of this machine.
+    pub fn bind(config: Config) -> Result<Self, Error> {
+        let Config { listen, to, .. } = config;
+        let listener = UdpSocket::bind(listen).map_err(|e| Error::failed(format!("--relay {listen}: {e}")))?;
+        let cannot = |e: std::io::Error| Error::failed(format!("--relay {listen}: {e}"));
+        listener.set_nonblocking(true).map_err(cannot)?;
+        // As much as the system allows; a smaller one does no harm where the relay keeps up.
+        let _ = socket2::SockRef::from(&listener).set_recv_buffer_size(SOCKET_BUFFER);
+        let address = listener.local_addr().map_err(cannot)?;
+        let epoll = epoll::create(epoll::CreateFlags::CLOEXEC).map_err(|e| cannot(e.into()))?;
+        watch(&epoll, &listener, LISTENER).map_err(|e| cannot(e.into()))?;
+        let clock = Clock::start();
+        let now = clock.now();
+        Ok(Self {
+            listener,
+            epoll,
+            clock,
+            clients: Clients::new(to),
+            forward: Lane::new(Some(config.forward), config.id, config.delay, to.is_ipv6(), now),
+            backward: Lane::new(config.backward, config.id, config.delay, listen.is_ipv6(), now),
+            place: format!("{address} to {to}"),
+            turned_away: 0,
+            unsent: 0,
+        })
+    }
+
+    /// Where it listens, with the port that the system chose if none was given.
+    ///
+    /// # Errors
+    /// When the system does not say.
+    pub fn address(&self) -> Result<SocketAddr, Error> {
+        self.listener.local_addr().map_err(Error::failed)
+    }
+
+    /// Logs what its laws are told.
+    #[must_use]
+    pub fn logged(mut self, logging: Option<&Logging>) -> Self {
+        if let Some(logging) = logging {
+            self.forward.log(logging);
+            self.backward.log(logging);
+        }
+        self
+    }
+
+    /// Forwards until told to stop.
+    ///
+    /// # Errors
+    /// When waiting fails.
+    pub fn run(mut self, stop: &Stop, board: &Board) -> Result<(), Error> {
+        let failed = |e: rustix::io::Errno| Error::failed(format!("relay: {e}"));
+        watch(&self.epoll, stop, STOP).map_err(failed)?;
+        sys::sharp_timers();
+        let (mut from_clients, mut from_server) = (Batch::default(), Batch::default());
+        let mut events = Vec::with_capacity(64);
+        let (mut post, mut sweep) = (Time::ZERO, Time::ZERO + SWEEP);
+        loop {
+            let now = self.clock.now();
+            self.advance(now, &mut from_clients);
+            if now >= post {
+                board.post(self.snapshot(now));
+                post = now + POST;
+            }
+            if now >= sweep {
+                self.clients.expire(now);
+                sweep = now + SWEEP;
+            }
+            let due = [self.forward.next(), self.backward.next()]
+                .into_iter()
+                .flatten()
+                .fold(post.min(sweep), Time::min);
+            let left = self.clock.until(due);
+            let timeout = if left < SPIN { Span::ZERO } else { left };
+            events.clear();
+            match epoll::wait(
+                &self.epoll,
+                rustix::buffer::spare_capacity(&mut events),
+                Some(&timespec(timeout)),
+            ) {
+                Ok(_) | Err(rustix::io::Errno::INTR) => {}
+                Err(e) => return Err(failed(e)),
+            }
+            for event in &events {
+                match event.data.u64() {
+                    STOP => {
+                        board.post_last(self.snapshot(self.clock.now()));
+                        return Ok(());
+                    }
+                    LISTENER => self.hear_clients(&mut from_clients),
+                    client => self.hear_server(client as u32, &mut from_server),
+                }
+            }
+        }
+    }
+
+    /// Takes what clients have sent.
+    fn hear_clients(&mut self, batch: &mut Batch) {
+        let now = self.clock.now();
+        let Self {
+            listener,
+            epoll,
+            clients,
+            forward,
+            turned_away,
+            ..
+        } = self;
+        let take = |payload: &mut [u8], Origin { from, .. }: Origin| {
+            let number = match from.map(|from| clients.enter(now, from)) {
+                Some(Entry::Known(number)) => number,
+                Some(Entry::New(number)) => {
+                    if let Some(client) = clients.get(number) {
+                        // Without it, answers would not be heard: the client stays, and is told nothing.
+                        let _ = watch(epoll, &client.socket, number.into());
+                    }
+                    number
+                }
+                Some(Entry::Full) | None => {
+                    *turned_away += 1;
+                    return;
+                }
+            };
+            forward.advance(now);
+            forward.arrive(now, payload, number);
+        };
+        // An error is about a client that is gone.
+        let _ = batch.receive(listener, take);
+    }
+
+    /// Takes what the server has sent to a client.
+    fn hear_server(&mut self, number: u32, batch: &mut Batch) {
+        let now = self.clock.now();
+        let Self { clients, backward, .. } = self;
+        clients.spoken_to(now, number);
+        let Some(client) = clients.get(number) else { return };
+        let take = |payload: &mut [u8], _| {
+            backward.advance(now);
+            backward.arrive(now, payload, number);
+        };
+        // An error says that the server does not listen, now.
+        let _ = batch.receive(&client.socket, take);
+    }
+
+    /// Brings both directions up to now, and sends what has come through.
+    fn advance(&mut self, now: Time, batch: &mut Batch) {
+        self.forward.advance(now);
+        self.backward.advance(now);
+        let ready: Vec<Packet> = self.forward.ready(now).collect();
+        for run in ready.chunk_by(|a, b| a.client == b.client) {
+            let Some(client) = self.clients.get(run[0].client) else {
+                continue;
+            };
+            for some in run.chunks(batch::MOST) {
+                let datagrams = some.iter().map(|p| (&p.payload[..], None));
+                self.unsent += batch.send(&client.socket, datagrams) as u64;
+            }
+        }
+        self.forward.recycle(ready);
+        let ready: Vec<Packet> = self.backward.ready(now).collect();
+        for some in ready.chunks(batch::MOST) {
+            let address = |p: &Packet| self.clients.get(p.client).map(|c| c.address);
+            let datagrams = some.iter().filter_map(|p| Some((&p.payload[..], Some(address(p)?))));
+            self.unsent += batch.send(&self.listener, datagrams) as u64;
+        }
+        self.backward.recycle(ready);
+    }
+
+    fn snapshot(&self, now: Time) -> Snapshot {
+        let port = self.forward.port();
+        let mut snapshot = port.map_or_else(Snapshot::default, |port| {
+            Snapshot::of(port, &self.place, now, self.forward.waiting())
+        });
+        snapshot.clients = Some(self.clients.len() as u64);
+        snapshot.unsent = self.unsent;
+        snapshot.turned_away = self.turned_away;
+        snapshot
+    }
+}
+
+fn watch(epoll: &OwnedFd, what: impl AsFd, number: u64) -> rustix::io::Result<()> {
+    epoll::add(epoll, what, epoll::EventData::new_u64(number), epoll::EventFlags::IN)
+}

@@ -1,0 +1,375 @@
+//! What is left to four honest flows beside one that lies or does not listen, over the relay's own queue and router in virtual
+//! time. `cargo test -p levelflow-router --test hostile_shares -- --nocapture` prints the numbers of docs/reference/wire-format.md.
+
+use std::sync::OnceLock;
+
+use levelflow_host::journal::Sender;
+use levelflow_laws::AnyHeader;
+use levelflow_net_testing::world::{LINE, Rewrite, World, header, ms};
+use levelflow_transport::Counters;
+use levelflow_units::{Bytes, Duration, Rate, Time};
+use proptest::prelude::*;
+use proptest::strategy::ValueTree;
+use proptest::test_runner::TestRunner;
+
+const LAWS: [&str; 5] = ["jetmax", "emkc", "rcp", "maxnet", "xcp"];
+/// Flows 0 to 3 are honest, the last one is what a test makes of it.
+const LIAR: usize = 4;
+/// Honest flows keep at least this much of what the law leaves them, where it protects them.
+const KEPT: f64 = 0.9;
+
+/// Goodput of all flows, bit/s, once they have settled.
+fn settled(world: &mut World) -> Vec<f64> {
+    world.goodput(ms(10_000), ms(15_000))
+}
+
+/// Goodput without a liar, which all tests need.
+fn base(law: &str) -> Vec<f64> {
+    static KNOWN: [OnceLock<Vec<f64>>; LAWS.len()] = [const { OnceLock::new() }; LAWS.len()];
+    let number = LAWS.iter().position(|known| *known == law).unwrap();
+    KNOWN[number].get_or_init(|| settled(&mut World::new(law, 5))).clone()
+}
+
+/// The smallest part of its fair share that an honest flow keeps, where all of them together should have `left` bit/s.
+fn kept(base: &[f64], rates: &[f64], left: f64) -> f64 {
+    let scale = left / base[..LIAR].iter().sum::<f64>();
+    let parts = rates[..LIAR].iter().zip(base).map(|(rate, base)| rate / (base * scale));
+    parts.fold(f64::INFINITY, f64::min)
+}
+
+/// What turned out otherwise than the documents say.
+#[derive(Default)]
+struct Surprises(Vec<String>);
+
+impl Surprises {
+    /// Honest flows keep this part; whether it is enough is known.
+    fn judge(&mut self, what: &str, kept: f64, protected: bool) {
+        if (kept >= KEPT) != protected {
+            self.0.push(format!("{what}: {:.0} %", 100.0 * kept));
+        }
+    }
+}
+
+impl Drop for Surprises {
+    fn drop(&mut self) {
+        assert!(
+            std::thread::panicking() || self.0.is_empty(),
+            "not what the documents say: {:?}",
+            self.0
+        );
+    }
+}
+
+fn rate(bps: f64) -> Rate {
+    Rate::new(bps).unwrap()
+}
+
+/// With and without a header of the law, at a rate that leaves something: the law shares what is left.
+#[test]
+fn what_a_deaf_sender_leaves_is_shared() {
+    println!("law      deaf sender  honest flows keep of what is left");
+    let mut surprises = Surprises::default();
+    for law in LAWS {
+        let base = base(law);
+        let all: f64 = base.iter().sum();
+        for share in [0.25, 0.5] {
+            for ours in [false, true] {
+                let mut world = World::new(law, 5);
+                world.hosts[LIAR].deaf = Some((rate(share * LINE), Time::ZERO));
+                if !ours {
+                    world.hosts[LIAR].lie = Some(Box::new(|wire| wire.fill(1)));
+                }
+                let kept = kept(&base, &settled(&mut world), all - share * LINE);
+                println!("{law:8} {:3.0} Mb/s     {:3.0} %", share * LINE / 1e6, 100.0 * kept);
+                surprises.judge(&format!("{law} beside {share} of the line"), kept, true);
+            }
+        }
+    }
+}
+
+/// A first-in first-out queue gives a deaf sender of twice the line rate all of it, whatever the law; when it ends, the others
+/// have their shares back.
+#[test]
+fn flows_come_back_when_a_blast_ends() {
+    println!("law      beside twice the line rate  13 to 15 s later");
+    let mut surprises = Surprises::default();
+    for law in LAWS {
+        let base = base(law);
+        let mut world = World::new(law, 5);
+        world.run(ms(5_000));
+        world.hosts[LIAR].deaf = Some((rate(2.0 * LINE), Time::ZERO + ms(5_000)));
+        let during = kept(&base, &world.goodput(ms(8_000), ms(10_000)), base[..LIAR].iter().sum());
+        world.hosts[LIAR].deaf = Some((rate(1.0), Time::ZERO + ms(100_000)));
+        let after = kept(&base, &world.goodput(ms(23_000), ms(25_000)), base[..LIAR].iter().sum());
+        println!(
+            "{law:8} {:3.0} %                       {:3.0} %",
+            100.0 * during,
+            100.0 * after
+        );
+        surprises.judge(&format!("{law} after it"), after, true);
+        surprises.judge(&format!("{law} beside it"), during, false);
+        assert!(world.lane.waiting().2.get() <= 100 * 1000);
+    }
+}
+
+macro_rules! lie {
+    ($law:literal, $kind:ident, |$h:ident| $write:expr) => {
+        header($law, |header| {
+            if let AnyHeader::$kind($h) = header {
+                $write;
+            }
+        })
+    };
+}
+
+/// Lies of senders, and whether honest flows keep their shares beside them.
+fn lies(law: &str) -> Vec<(&'static str, bool, Rewrite)> {
+    match law {
+        "jetmax" => vec![
+            ("gap infinite", true, lie!("jetmax", JetMax, |h| h.gap = f32::INFINITY)),
+            ("gap negative", true, lie!("jetmax", JetMax, |h| h.gap = -1.0)),
+            ("gap NaN", true, lie!("jetmax", JetMax, |h| h.gap = f32::NAN)),
+            ("gap 0", true, lie!("jetmax", JetMax, |h| h.gap = 0.0)),
+            ("gap times 1000", false, lie!("jetmax", JetMax, |h| h.gap *= 1000.0)),
+            (
+                "size infinite",
+                true,
+                lie!("jetmax", JetMax, |h| h.virtual_size = f32::INFINITY),
+            ),
+            ("size 0", true, lie!("jetmax", JetMax, |h| h.virtual_size = 0.0)),
+            (
+                "size times 1000",
+                false,
+                lie!("jetmax", JetMax, |h| h.virtual_size *= 1000.0),
+            ),
+            ("R_T never ours", true, lie!("jetmax", JetMax, |h| h.bottleneck = 9)),
+            ("hop 255", true, lie!("jetmax", JetMax, |h| h.hop = 255)),
+        ],
+        "emkc" => vec![(
+            "price and delta",
+            true,
+            lie!("emkc", Emkc, |h| (h.price, h.delta) = (0.9, 1e9)),
+        )],
+        "rcp" => vec![
+            ("rtt infinite", true, lie!("rcp", Rcp, |h| h.rtt = f32::INFINITY)),
+            ("rtt negative", true, lie!("rcp", Rcp, |h| h.rtt = -1.0)),
+            ("rtt NaN", true, lie!("rcp", Rcp, |h| h.rtt = f32::NAN)),
+            ("rtt 1 us", true, lie!("rcp", Rcp, |h| h.rtt = 1e-6)),
+            ("rtt 100 s", false, lie!("rcp", Rcp, |h| h.rtt = 100.0)),
+            ("rate 1 b/s", true, lie!("rcp", Rcp, |h| h.rate = 1.0)),
+        ],
+        "maxnet" => vec![("price", true, lie!("maxnet", MaxNet, |h| h.price = 1 << 22))],
+        _ => vec![
+            ("gap infinite", true, lie!("xcp", Xcp, |h| h.gap = f32::INFINITY)),
+            ("gap NaN", true, lie!("xcp", Xcp, |h| h.gap = f32::NAN)),
+            (
+                "gap times 10",
+                false,
+                lie!("xcp", Xcp, |h| h.gap = (10.0 * h.gap).min(100.0)),
+            ),
+            (
+                "rtt 1 us",
+                true,
+                lie!("xcp", Xcp, |h| h.rtt = if h.rtt > 0.0 { 1e-6 } else { 0.0 }),
+            ),
+            (
+                "rtt 100 s",
+                true,
+                lie!("xcp", Xcp, |h| h.rtt = if h.rtt > 0.0 { 100.0 } else { 0.0 }),
+            ),
+            (
+                "asks for less",
+                false,
+                lie!("xcp", Xcp, |h| h.delta_throughput = f32::MIN),
+            ),
+        ],
+    }
+}
+
+#[test]
+fn lies_of_senders_cost_others_what_the_documents_say() {
+    println!("law      lie              honest flows keep  the liar has");
+    let mut surprises = Surprises::default();
+    for law in LAWS {
+        let base = base(law);
+        for (name, protected, lie) in lies(law) {
+            let mut world = World::new(law, 5);
+            world.hosts[LIAR].lie = Some(lie);
+            let rates = settled(&mut world);
+            let kept = kept(&base, &rates, base[..LIAR].iter().sum());
+            println!(
+                "{law:8} {name:16} {:3.0} %              {:6.2} Mb/s",
+                100.0 * kept,
+                rates[LIAR] / 1e6
+            );
+            let port = world.lane.port().unwrap();
+            assert!(port.counters().intervals > 20, "{law}, {name}: the router stands still");
+            surprises.judge(&format!("{law}, {name}"), kept, protected);
+        }
+    }
+}
+
+/// The best that a receiver can invent for its flow.
+fn flattery(law: &str) -> Rewrite {
+    match law {
+        "jetmax" => lie!("jetmax", JetMax, |h| (h.price, h.share) = (-1.0, 1e12)),
+        "emkc" => lie!("emkc", Emkc, |h| (h.price, h.seq) = (-1e6, h.seq.wrapping_add(1))),
+        "rcp" => lie!("rcp", Rcp, |h| h.rate = 1e12),
+        "maxnet" => lie!("maxnet", MaxNet, |h| h.echo = 1),
+        _ => lie!("xcp", Xcp, |h| h.reverse_feedback = h.reverse_feedback.abs().max(1e6)),
+    }
+}
+
+/// Gives the last flow a largest rate.
+fn cap(world: &mut World, law: &str, largest: f64) {
+    let sender = Sender::new(levelflow_net_testing::world::params(law), Bytes::new(1000), 999);
+    world.hosts[LIAR].sender = sender.with_max_rate(rate(largest));
+}
+
+/// An honest flow with little to send is no liar: the others have what it leaves.
+#[test]
+fn what_a_slow_flow_leaves_is_shared() {
+    let mut surprises = Surprises::default();
+    for law in LAWS {
+        let base = base(law);
+        let mut world = World::new(law, 5);
+        cap(&mut world, law, 1e6);
+        let rates = settled(&mut world);
+        let kept = kept(&base, &rates, base.iter().sum::<f64>() - 1e6);
+        surprises.judge(law, kept, true);
+    }
+}
+
+/// `--max-rate` is what bounds a flow whose receiver says that all is well; what it does not take is shared.
+#[test]
+fn a_receiver_that_invents_feedback_is_bounded_by_the_largest_rate() {
+    println!("law      largest rate  the flow has  honest flows keep of what is left");
+    let mut surprises = Surprises::default();
+    for law in LAWS {
+        let base = base(law);
+        let all: f64 = base.iter().sum();
+        let (mut world, largest) = (World::new(law, 5), 0.3 * LINE);
+        cap(&mut world, law, largest);
+        let mut flatter = flattery(law);
+        world.hosts[LIAR].fate = Box::new(move |answer| {
+            flatter(answer);
+            vec![ms(10)]
+        });
+        let rates = settled(&mut world);
+        let kept = kept(&base, &rates, all - largest);
+        println!(
+            "{law:8} {:.1} Mb/s      {:.2} Mb/s     {:3.0} %",
+            largest / 1e6,
+            rates[LIAR] / 1e6,
+            100.0 * kept
+        );
+        assert!(rates[LIAR] <= 1.01 * largest, "{law}: {rates:?}");
+        surprises.judge(law, kept, law != "jetmax");
+    }
+}
+
+fn random(seed: u64) -> impl FnMut() -> f64 {
+    let mut state = seed;
+    move || {
+        state = state
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (state >> 40) as f64 / (1_u64 << 24) as f64
+    }
+}
+
+/// Gives each flow of a world the same trouble with its answers.
+fn troubled(law: &str, fate: impl FnMut(&mut Vec<u8>, f64) -> Vec<Duration> + Clone + 'static) -> (World, Vec<f64>) {
+    let mut world = World::new(law, 5);
+    for (i, host) in world.hosts.iter_mut().enumerate() {
+        let (mut random, mut fate) = (random(i as u64 + 1), fate.clone());
+        host.fate = Box::new(move |answer| fate(answer, random()));
+    }
+    let rates = settled(&mut world);
+    (world, rates)
+}
+
+#[test]
+fn answers_may_come_twice_and_in_any_order() {
+    println!("law      flows keep with answers in disorder");
+    let mut surprises = Surprises::default();
+    for law in LAWS {
+        let base = base(law);
+        let (world, rates) = troubled(law, |_, random| {
+            let late = ms(10 + (20.0 * random) as u64);
+            vec![late, late + ms(7), ms(10_000)]
+        });
+        let kept = kept(&base, &rates, base[..LIAR].iter().sum());
+        println!("{law:8} {:3.0} %", 100.0 * kept);
+        let counters = |f: fn(&Counters) -> u64| -> u64 { world.hosts.iter().map(|h| f(h.sender.counters())).sum() };
+        let (answers, refused) = (counters(|c| c.answers), counters(|c| c.refused.total()));
+        assert!(refused > 9 * answers / 10, "{law}: {refused} refused beside {answers}");
+        // XCP's window is what it may send in a smoothed round trip, whatever it takes.
+        surprises.judge(law, kept, law != "xcp");
+        assert!(kept > 0.6, "{law}: {rates:?}, not {base:?}");
+    }
+}
+
+#[test]
+fn nine_answers_of_ten_may_be_lost() {
+    println!("law      flows keep with 90 % of answers lost");
+    let mut surprises = Surprises::default();
+    for law in LAWS {
+        let base = base(law);
+        let (_, rates) = troubled(law, |answer, random| {
+            let opens = answer[12..16] == [0; 4];
+            if opens || random > 0.9 { vec![ms(10)] } else { vec![] }
+        });
+        let kept = kept(&base, &rates, base[..LIAR].iter().sum());
+        println!("{law:8} {:3.0} %", 100.0 * kept);
+        match law {
+            "jetmax" | "rcp" => surprises.judge(law, kept, true),
+            // EMKC knows its own rate from the answers of two intervals on end, and has no such two, mostly.
+            "emkc" => {
+                surprises.judge(law, kept, false);
+                let all = |rates: &[f64]| rates.iter().sum::<f64>();
+                assert!(all(&rates) > KEPT * all(&base), "{law}: {rates:?}, not {base:?}");
+            }
+            // Windows open with answers: as TCP, these hardly begin.
+            _ => surprises.judge(law, kept, false),
+        }
+    }
+}
+
+/// What no receiver sends: truncated, oversized, of another version, law, flow or number, or noise.
+fn broken(answer: &[u8], choice: usize, runner: &mut TestRunner) -> Vec<u8> {
+    let noise: Vec<u8> = prop::collection::vec(any::<u8>(), 0..200)
+        .new_tree(runner)
+        .unwrap()
+        .current();
+    let mut bytes = answer.to_vec();
+    match choice % 8 {
+        0 => bytes.truncate(noise.len() % (answer.len() - levelflow_net_testing::world::HISTORY_LENGTH)),
+        1 => bytes[7] = bytes[7].wrapping_add(1 + noise.len() as u8),
+        2 => bytes[3] = 2,
+        3 => bytes[6] ^= 0x40,
+        4 => bytes[8] ^= 0x80,
+        5 => bytes[12] ^= 0x80,
+        6 => bytes = noise,
+        _ => bytes = [&noise[..], &vec![0xff; 9000]].concat(),
+    }
+    bytes
+}
+
+/// An exact test: the run with forged answers is the run without them, bit for bit.
+#[test]
+fn broken_answers_change_nothing_at_all() {
+    for law in LAWS {
+        let base = base(law);
+        let mut world = World::new(law, 5);
+        let mut runner = TestRunner::deterministic();
+        let mut count = 0;
+        world.forge = Some(Box::new(move |answer| {
+            count += 1;
+            broken(answer, count, &mut runner)
+        }));
+        assert_eq!(settled(&mut world), base, "{law}");
+        let refused: u64 = world.hosts.iter().map(|h| h.sender.counters().refused.total()).sum();
+        assert!(refused > 1000, "{law}: {refused}");
+    }
+}

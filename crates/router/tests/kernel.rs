@@ -1,0 +1,295 @@
+//! The kernel's router on real devices: every part of a super-packet is stamped, checksums hold, nothing is left behind.
+//! Needs root and a build with clang; skips elsewhere.
+
+use levelflow_net_testing::needs_kernel;
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use levelflow_laws::shim::{LENGTH, Shim};
+use levelflow_laws::{AnyHeader, AnyParams, Kind, PortInfo, rcp};
+use levelflow_router::device::DataPath;
+use levelflow_router::kernel::{Hook, Program, attached, detach};
+use levelflow_testbed::Namespace;
+use levelflow_units::Rate;
+
+/// Payload of a datagram; of that part of a super-packet.
+const PART: usize = 1000;
+const PARTS: usize = 16;
+/// Set for the process that a test starts to kill it, to the hook by which it attaches its router.
+const VICTIM: &str = "LEVELFLOW_VICTIM";
+
+fn params() -> (AnyParams, PortInfo) {
+    let capacity = Rate::new(10e6).unwrap();
+    (
+        levelflow_scenario::law_params("rcp", &BTreeMap::new()).unwrap(),
+        PortInfo { id: 3, capacity },
+    )
+}
+
+/// Sender, router, receiver, one behind the other.
+struct Path {
+    sender: Namespace,
+    router: Namespace,
+    receiver: Namespace,
+}
+
+impl Path {
+    fn new() -> Self {
+        let new = |name| Namespace::new(name).unwrap();
+        let (sender, router, receiver) = (new("lf-k-sender"), new("lf-k-router"), new("lf-k-receiver"));
+        for (end, near, far, net) in [(&sender, "lf0", "in", 1), (&receiver, "lf3", "out", 2)] {
+            end.ip(&format!(
+                "link add {near} type veth peer name {far} netns {}",
+                router.path()
+            ))
+            .unwrap();
+            for (namespace, device, last) in [(end, near, 1), (&router, far, 2)] {
+                namespace
+                    .ip(&format!(
+                        "addr add 10.77.{net}.{last}/24 dev {device}\naddr add fd77:{net}::{last}/64 dev {device} nodad\nlink set dev {device} up"
+                    ))
+                    .unwrap();
+            }
+            end.ip(&format!(
+                "route add default via 10.77.{net}.2\nroute add ::/0 via fd77:{net}::2"
+            ))
+            .unwrap();
+        }
+        router.forward().unwrap();
+        Self {
+            sender,
+            router,
+            receiver,
+        }
+    }
+
+    /// Sends super-packets to the receiver and gives what rates the headers hold that arrive.
+    fn rates(&self, receiver: IpAddr, sends: usize) -> Vec<f32> {
+        let any: IpAddr = match receiver {
+            IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
+            IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
+        };
+        let socket = self
+            .receiver
+            .run(move || UdpSocket::bind((receiver, 7700)))
+            .unwrap()
+            .unwrap();
+        socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+        let sender = self.sender.run(move || UdpSocket::bind((any, 0))).unwrap().unwrap();
+        nix::sys::socket::setsockopt(&sender, nix::sys::socket::sockopt::UdpGsoSegment, &(PART as i32)).unwrap();
+        let (params, _) = params();
+        let mut rates = Vec::new();
+        for _ in 0..sends {
+            assert_eq!(sender.send_to(&datagrams(), (receiver, 7700)).unwrap(), PART * PARTS);
+            for part in 0..PARTS {
+                let mut bytes = [0; 2 * PART];
+                let Ok(length) = socket.recv(&mut bytes) else {
+                    return rates;
+                };
+                let (shim, header, rest) = Shim::decode(&bytes[..length]).unwrap();
+                assert_eq!((length, shim.number), (PART, part as u32));
+                assert!(rest.iter().all(|byte| *byte == part as u8), "payload was touched");
+                let AnyHeader::Rcp(header) = AnyHeader::decode(&params, header).unwrap() else {
+                    unreachable!()
+                };
+                rates.push(header.rate);
+            }
+        }
+        rates
+    }
+}
+
+fn datagrams() -> Vec<u8> {
+    let header = AnyHeader::Rcp(rcp::RcpHeader {
+        rate: f32::INFINITY,
+        rtt: 0.05,
+    });
+    let mut all = Vec::new();
+    for number in 0..PARTS as u32 {
+        let mut bytes = vec![number as u8; PART];
+        let shim = Shim {
+            kind: Kind::Data,
+            marked: false,
+            more: false,
+            law: 3,
+            header: 8,
+            flow: 1,
+            number,
+            time: 0,
+        };
+        shim.encode(&mut bytes);
+        header.encode(&mut bytes[LENGTH..]);
+        all.extend(bytes);
+    }
+    all
+}
+
+fn crosses(offloads: &str, hook: Hook) {
+    if Command::new("ethtool").arg("--version").output().is_err() {
+        return eprintln!("SKIPPED packets across a router, offloads {offloads}: install ethtool");
+    }
+    let path = Path::new();
+    let offload = |namespace: &Namespace, device: &str| {
+        let mut ethtool = Command::new("ethtool");
+        ethtool.args(["-K", device]);
+        for feature in ["tx", "gso", "tx-udp-segmentation"] {
+            ethtool.args([feature, offloads]);
+        }
+        namespace.output(ethtool).unwrap();
+    };
+    offload(&path.sender, "lf0");
+    offload(&path.router, "out");
+    let (params, info) = params();
+    let mut program = path
+        .router
+        .run(move || Program::attach("out", &params, &info, Some(hook)).unwrap())
+        .unwrap();
+    let mut sent = 0;
+    for address in ["10.77.2.1", "fd77:2::1"] {
+        let rates = path.rates(address.parse().unwrap(), 20);
+        sent += rates.len() as u64;
+        assert_eq!(
+            rates.len(),
+            20 * PARTS,
+            "{address}: packets were lost, offloads {offloads}"
+        );
+        assert!(rates.iter().all(|rate| *rate == 5e5), "{address}: {rates:?}");
+    }
+    let (_, traffic) = program.collect().unwrap();
+    assert_eq!((traffic.stamped, traffic.refused), (sent, 0));
+    let headers = [42, 62].map(|headers| sent / 2 * (PART as u64 + headers));
+    let ours: u64 = headers.iter().sum();
+    // Neighbour discovery is all that is not ours.
+    assert!(
+        traffic.bytes >= ours && traffic.bytes - ours < 2000,
+        "{traffic:?}, ours {ours}"
+    );
+    // A filter is removed in the namespace of whoever removes it.
+    path.router.run(move || drop(program)).unwrap();
+    assert!(
+        path.rates("10.77.2.1".parse().unwrap(), 1)
+            .iter()
+            .all(|rate| rate.is_infinite())
+    );
+}
+
+#[test]
+fn every_part_of_a_super_packet_is_stamped() {
+    needs_kernel!("every_part_of_a_super_packet_is_stamped");
+    crosses("on", Hook::Tcx);
+}
+
+#[test]
+fn checksums_hold_where_nobody_else_fills_them_in() {
+    needs_kernel!("checksums_hold_where_nobody_else_fills_them_in");
+    crosses("off", Hook::Clsact);
+}
+
+#[test]
+fn a_device_has_one_router() {
+    needs_kernel!("a_device_has_one_router");
+    let namespace = Namespace::new("lf-k-one").unwrap();
+    namespace.ip("link add one type veth peer name two").unwrap();
+    namespace.ip("tuntap add mode tun name three").unwrap();
+    let work = || {
+        let (params, info) = params();
+        for hook in [Hook::Tcx, Hook::Clsact] {
+            let first = Program::attach("one", &params, &info, Some(hook)).unwrap();
+            let second = Program::attach("one", &params, &info, Some(hook)).unwrap_err();
+            assert!(second.to_string().contains("a router is attached already"), "{second}");
+            drop(first);
+            drop(Program::attach("one", &params, &info, Some(hook)).unwrap());
+        }
+        assert!(!attached("one").unwrap());
+        assert!(!detach("one").unwrap() && !detach("two").unwrap());
+        for (device, why) in [("three", "no Ethernet header"), ("four", "there is none of this name")] {
+            let refused = Program::attach(device, &params, &info, None).unwrap_err();
+            assert!(refused.to_string().contains(why) && refused.status() == 2, "{refused}");
+        }
+    };
+    namespace.run(work).unwrap();
+}
+
+#[test]
+fn no_packet_is_counted_twice_or_not_at_all_while_intervals_end() {
+    needs_kernel!("no_packet_is_counted_twice_or_not_at_all_while_intervals_end");
+    let namespace = Namespace::new("lf-k-count").unwrap();
+    let work = || {
+        let (params, info) = params();
+        let mut program = Program::attach("lo", &params, &info, None).unwrap();
+        let words = [0; 8];
+        let (mut law, mut people, mut ends) = (0, 0, 0);
+        let mut end = |program: &mut Program| {
+            let (counted, traffic) = program.collect().unwrap();
+            law += counted[0];
+            people += traffic.bytes;
+            program.tell(&words).unwrap();
+            (law, people)
+        };
+        std::thread::scope(|scope| {
+            let senders: Vec<_> = (0..2).map(|_| scope.spawn(send_for_a_while)).collect();
+            while senders.iter().any(|sender| !sender.is_finished()) {
+                end(&mut program);
+                ends += 1;
+            }
+        });
+        end(&mut program);
+        let (law, people) = end(&mut program);
+        assert_eq!(law, people, "after {ends} intervals");
+        assert!(law > 1_000_000 && ends > 100, "{law} bytes, {ends} intervals");
+    };
+    namespace.run(work).unwrap();
+}
+
+fn send_for_a_while() {
+    let sink = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
+    let datagram = &datagrams()[..PART];
+    for _ in 0..20_000 {
+        let _ = socket.send_to(datagram, sink.local_addr().unwrap());
+    }
+}
+
+/// What the test below is in a process of its own, which it kills.
+fn wait_to_be_killed(hook: Hook) {
+    let (params, info) = params();
+    let _program = Program::attach("one", &params, &info, Some(hook)).unwrap();
+    println!("attached");
+    std::io::stdout().flush().unwrap();
+    std::thread::sleep(Duration::from_secs(30));
+}
+
+#[test]
+fn a_killed_router_leaves_nothing_that_stays() {
+    if let Some(hook) = std::env::var_os(VICTIM) {
+        return wait_to_be_killed(if hook == "clsact" { Hook::Clsact } else { Hook::Tcx });
+    }
+    needs_kernel!("a_killed_router_leaves_nothing_that_stays");
+    let namespace = Namespace::new("lf-k-kill").unwrap();
+    namespace.ip("link add one type veth peer name two").unwrap();
+    for clsact in [false, true] {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        command
+            .args(["--exact", "--nocapture", "a_killed_router_leaves_nothing_that_stays"])
+            .env(VICTIM, if clsact { "clsact" } else { "tcx" })
+            .stdout(Stdio::piped());
+        let mut child = namespace.spawn(command).unwrap();
+        let mut lines = std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().unwrap()));
+        assert!(lines.any(|line| line.unwrap().contains("attached")));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let work = move || {
+            let (params, info) = params();
+            if clsact {
+                let refused = Program::attach("one", &params, &info, Some(Hook::Clsact)).unwrap_err();
+                assert!(refused.to_string().contains("router detach --dev one"), "{refused}");
+            }
+            assert_eq!(detach("one").unwrap(), clsact);
+            drop(Program::attach("one", &params, &info, None).unwrap());
+        };
+        namespace.run(work).unwrap();
+    }
+}

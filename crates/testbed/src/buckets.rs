@@ -1,0 +1,180 @@
+//! Queues of the kernel in a testbed: a token bucket on the device of the sending node, and the law's program before it. One
+//! thread closes the intervals of all laws, and reads all queues every [`WATCH`].
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use levelflow_laws::{AnyParams, PortInfo, RouterLaw};
+use levelflow_units::Time;
+
+use super::meter::{LinkSample, LinkTotal, Part, Reports, Samples};
+use levelflow_host::clock::Clock;
+use levelflow_host::qdisc::{Device, Queue, bytes_of};
+use levelflow_host::{Error, sys};
+use levelflow_router::device::{Attached, Interval, WATCH, gone};
+use levelflow_router::kernel::Program;
+
+/// A queue of the kernel, on a new device.
+#[derive(Debug)]
+pub struct Bucket {
+    /// Which link of the scenario this is.
+    pub link: usize,
+    /// The device.
+    pub device: Device,
+    /// Its queue before any flow begins: what it counts beyond that is the run's.
+    pub queue: Queue,
+    /// The program before it, if a law is at work there.
+    pub law: Option<(Program, AnyParams, PortInfo)>,
+}
+
+/// What there is to ask.
+enum Line {
+    Bare(Device),
+    Ruled(Box<Attached<Program>>),
+}
+
+struct Work {
+    link: usize,
+    line: Line,
+    /// The latest reading.
+    queue: Queue,
+    sample: LinkSample,
+    total: LinkTotal,
+    /// Packets that left: the mean size of those that were dropped, too.
+    sent: u64,
+}
+
+/// Closes intervals and reads queues until told to stop; gives totals by number of the link.
+///
+/// # Errors
+/// When a device vanishes, or the kernel does not answer.
+pub fn run(
+    buckets: Vec<Bucket>,
+    clock: Clock,
+    mut samples: Samples,
+    reports: &Reports,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<(usize, LinkTotal)>, Error> {
+    sys::sharp_timers();
+    let _ = sys::realtime(); // without it, intervals are longer
+    let work = |bucket| Work::new(bucket, clock);
+    let mut all = buckets.into_iter().map(work).collect::<Result<Vec<_>, _>>()?;
+    let mut reading = clock.now();
+    while !stop.load(Ordering::Relaxed) {
+        let now = clock.now();
+        for work in &mut all {
+            work.close(now)?;
+        }
+        let due = samples.due().is_some_and(|due| due <= now);
+        if now >= reading || due {
+            for work in &mut all {
+                work.read()?;
+            }
+            reading = now + WATCH;
+        }
+        if due {
+            let parts = all.iter_mut().map(|w| (w.link, w.sample())).collect();
+            let _ = reports.send((samples.take(), Part::Links(parts))); // nobody listens: the end
+        }
+        let dues = all.iter().filter_map(Work::due).chain(samples.due());
+        std::thread::sleep(clock.until(dues.fold(reading, Time::min)));
+    }
+    all.into_iter().map(Work::end).collect()
+}
+
+impl Work {
+    fn new(bucket: Bucket, clock: Clock) -> Result<Self, Error> {
+        let Bucket {
+            link,
+            device,
+            queue,
+            law,
+        } = bucket;
+        let line = match law {
+            None => Line::Bare(device),
+            Some((program, params, info)) => {
+                Line::Ruled(Box::new(Attached::new(device, program, params, info, clock)?))
+            }
+        };
+        Ok(Self {
+            link,
+            line,
+            queue,
+            sample: LinkSample::default(),
+            total: LinkTotal::default(),
+            sent: 0,
+        })
+    }
+
+    fn due(&self) -> Option<Time> {
+        match &self.line {
+            Line::Bare(_) => None,
+            Line::Ruled(attached) => Some(attached.due()),
+        }
+    }
+
+    fn close(&mut self, now: Time) -> Result<(), Error> {
+        let Line::Ruled(attached) = &mut self.line else {
+            return Ok(());
+        };
+        if attached.due() > now {
+            return Ok(());
+        }
+        let Interval {
+            length,
+            arrived,
+            dropped,
+        } = attached.close()?;
+        let (seconds, arrived) = (length.as_secs_f64(), arrived.get() as f64);
+        if seconds > 0.0 && arrived > 0.0 {
+            self.sample.peak_rate = self.sample.peak_rate.max(arrived * 8.0 / seconds);
+            self.sample.peak_loss = self.sample.peak_loss.max(dropped.get() as f64 / arrived);
+        }
+        Ok(())
+    }
+
+    /// Reads the queue, and counts what happened since the last time.
+    fn read(&mut self) -> Result<(), Error> {
+        let now = match &mut self.line {
+            Line::Bare(device) => device.queue().map_err(|e| gone(device, &e))?,
+            Line::Ruled(attached) => attached.refresh()?,
+        };
+        let (sample, total) = (&mut self.sample, &mut self.total);
+        let packets = now.sent_packets.wrapping_sub(self.queue.sent_packets);
+        let bytes = now.sent_bytes.saturating_sub(self.queue.sent_bytes);
+        let dropped = now.dropped_since(&self.queue);
+        self.sent += u64::from(packets);
+        total.sent_bytes += bytes;
+        sample.sent += bytes;
+        let lost = bytes_of(dropped, total.sent_bytes, self.sent).get();
+        (total.dropped, total.dropped_bytes) = (total.dropped + u64::from(dropped), total.dropped_bytes + lost);
+        (sample.dropped, sample.dropped_bytes) = (sample.dropped + u64::from(dropped), sample.dropped_bytes + lost);
+        let came = (bytes + lost + now.backlog).saturating_sub(self.queue.backlog);
+        let arrived = u64::from(packets) + u64::from(dropped) + u64::from(now.packets);
+        let arrived = arrived.saturating_sub(self.queue.packets.into());
+        (total.arrived, total.arrived_bytes) = (total.arrived + arrived, total.arrived_bytes + came);
+        sample.arrived += came;
+        sample.most = sample.most.max(now.backlog);
+        for _ in 0..arrived {
+            total.queue.record(now.backlog); // as far as is known, what each of them found
+        }
+        self.queue = now;
+        Ok(())
+    }
+
+    fn sample(&mut self) -> LinkSample {
+        let mut sample = std::mem::take(&mut self.sample);
+        (sample.queue, sample.packets) = (self.queue.backlog, self.queue.packets);
+        sample.signal = match &self.line {
+            Line::Bare(_) => f64::NAN,
+            Line::Ruled(attached) => attached.port().law().signal(),
+        };
+        sample
+    }
+
+    fn end(mut self) -> Result<(usize, LinkTotal), Error> {
+        self.read()?;
+        self.total.delivered = self.sent;
+        Ok((self.link, self.total))
+    }
+}

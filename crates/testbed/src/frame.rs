@@ -1,0 +1,116 @@
+//! Frames of a testbed's cables, as packet sockets give them: where the payload of UDP begins, and whose it is.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use levelflow_laws::shim::{ETHERNET, IPV4, IPV6, UDP};
+
+use super::plan::entry_at;
+use levelflow_link::{PREFIX, segment};
+
+const IP: usize = PREFIX + ETHERNET;
+const PROTOCOL_UDP: u8 = 17;
+/// The kernel leaves the checksum to whoever needs it.
+const NEEDS_CHECKSUM: u8 = 1;
+
+/// Where the payload of UDP begins; `None` in other frames, and behind options of IP, which nobody here sends.
+pub fn payload(frame: &[u8]) -> Option<usize> {
+    let at = match (frame.get(IP - 2..IP)?, frame.get(IP)?) {
+        ([8, 0], 0x45) if frame.get(IP + 9) == Some(&PROTOCOL_UDP) => IP + IPV4 + UDP,
+        ([0x86, 0xdd], 0x60..=0x6f) if frame.get(IP + 6) == Some(&PROTOCOL_UDP) => IP + IPV6 + UDP,
+        _ => return None,
+    };
+    (frame.len() > at).then_some(at)
+}
+
+/// Flow entry of a data packet, by the address of its receiver.
+pub fn entry(frame: &[u8]) -> Option<usize> {
+    let to: IpAddr = match frame.get(IP - 2..IP)? {
+        [8, 0] => Ipv4Addr::from(*frame.get(IP + 16..)?.first_chunk()?).into(),
+        [0x86, 0xdd] => Ipv6Addr::from(*frame.get(IP + 24..)?.first_chunk()?).into(),
+        _ => return None,
+    };
+    entry_at(to)
+}
+
+/// The payload, which begins there, has changed, and so has its sum. Where the kernel has not filled that in, it will; over
+/// IPv4, it is otherwise left out, which IPv6 does not allow.
+pub fn mend(frame: &mut [u8], payload: usize) {
+    if frame[0] & NEEDS_CHECKSUM != 0 {
+        return;
+    }
+    let (udp, sum_at) = (payload - UDP, payload - 2);
+    frame[sum_at..payload].fill(0);
+    if payload == IP + IPV6 + UDP {
+        let length = usize::from(u16::from_be_bytes([frame[udp + 4], frame[udp + 5]]));
+        let end = (udp + length).min(frame.len());
+        let addresses = segment::sum(&frame[IP + 8..IP + 40]);
+        let all = addresses + segment::sum(&frame[udp..end]) + length as u64 + u64::from(PROTOCOL_UDP);
+        let sum = match !segment::fold(all) {
+            0 => 0xffff, // 0 says that there is none
+            sum => sum,
+        };
+        frame[sum_at..payload].copy_from_slice(&sum.to_be_bytes());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::plan::address;
+    use super::*;
+
+    /// A datagram to the receiver of an entry, whose sum is not right.
+    fn datagram(ipv6: bool, entry: usize) -> Vec<u8> {
+        let mut frame = vec![0; PREFIX + 12];
+        let (from, to) = (address(ipv6, 1, entry), address(ipv6, 2, entry));
+        match (from, to) {
+            (IpAddr::V4(from), IpAddr::V4(to)) => {
+                frame.extend([8, 0, 0x45, 0, 0, 33, 0, 0, 0, 0, 64, 17, 0, 0]);
+                frame.extend(from.octets().into_iter().chain(to.octets()));
+            }
+            (IpAddr::V6(from), IpAddr::V6(to)) => {
+                frame.extend([0x86, 0xdd, 0x60, 0, 0, 0, 0, 13, 17, 64]);
+                frame.extend(from.octets().into_iter().chain(to.octets()));
+            }
+            _ => unreachable!(),
+        }
+        frame.extend([0, 9, 0, 9, 0, 13, 0xab, 0xcd]);
+        frame.extend(b"hello");
+        frame
+    }
+
+    #[test]
+    fn payload_and_entry_are_found_in_either_family() {
+        for ipv6 in [false, true] {
+            let frame = datagram(ipv6, 777);
+            let at = payload(&frame).unwrap();
+            assert_eq!((&frame[at..], entry(&frame)), (&b"hello"[..], Some(777)));
+            for cut in 0..at {
+                assert_eq!(payload(&frame[..cut]), None);
+                entry(&frame[..cut]);
+            }
+            let answer = super::super::plan::address(ipv6, 1, 777);
+            assert_eq!(entry_at(answer), None);
+        }
+    }
+
+    #[test]
+    fn a_sum_is_right_or_left_out_where_that_is_allowed() {
+        let mut frame = datagram(true, 3);
+        let at = payload(&frame).unwrap();
+        mend(&mut frame, at);
+        let pseudo = segment::sum(&frame[IP + 8..IP + 40]) + 13 + 17;
+        assert_eq!(segment::fold(pseudo + segment::sum(&frame[at - UDP..])), 0xffff);
+        let mut frame = datagram(false, 3);
+        let at = payload(&frame).unwrap();
+        mend(&mut frame, at);
+        assert_eq!(frame[at - 2..at], [0, 0]);
+        let mut frame = datagram(true, 3);
+        frame[0] = NEEDS_CHECKSUM;
+        mend(&mut frame, at + IPV6 - IPV4);
+        assert_eq!(frame, {
+            let mut same = datagram(true, 3);
+            same[0] = NEEDS_CHECKSUM;
+            same
+        });
+    }
+}

@@ -1,0 +1,262 @@
+//! Builds what a plan says: namespaces, devices, addresses and routes. All of it goes with the process.
+
+use std::io;
+use std::net::{SocketAddr, TcpListener, UdpSocket};
+use std::time::Duration as Span;
+
+use levelflow_laws::shim::UDP;
+use levelflow_laws::{Any, PortInfo};
+use levelflow_scenario::LinkSpec;
+use levelflow_units::{Bytes, Duration};
+use nix::sys::socket::{setsockopt, sockopt};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use super::buckets::Bucket;
+use super::cables::{Cable as Worker, Lane};
+use super::netns::Namespace;
+use super::plan::{Cable, FlowPlan, Form, Plan, Setup, Way};
+use super::veth::{End, Queue, veth};
+use levelflow_host::Error;
+use levelflow_host::qdisc;
+use levelflow_link::Port as Device;
+use levelflow_router::device::gone;
+use levelflow_router::kernel::Program;
+
+const MTU: u32 = 1500;
+/// Where receivers listen.
+const PORT: u16 = 9000;
+const FLOWS_THAT_WAIT: i32 = 1024;
+/// What lets a namespace forward, over IPv4 and IPv6.
+const FORWARD: [&str; 2] = ["ipv4/ip_forward", "ipv6/conf/all/forwarding"];
+/// The kernel's timers are late by less than this, mostly: what a line could have sent meanwhile leaves at once.
+const LATE: Duration = Duration::from_us(100);
+/// A packet, and as much of the next.
+const LEAST_BURST: u64 = 2 * 1514;
+
+/// A network that is up.
+#[derive(Debug)]
+pub struct Lab {
+    places: Vec<Namespace>,
+    /// Where the far ends of all devices lie, one packet socket each.
+    wires: Namespace,
+    cables: Vec<Option<[String; 2]>>,
+}
+
+impl Lab {
+    /// Builds it.
+    ///
+    /// # Errors
+    /// When this process may not, or `ip` complains.
+    pub fn build(plan: &Plan) -> Result<Self, Error> {
+        let Setup { form, ipv6 } = plan.setup;
+        let wires = namespace("wires", false)?;
+        let places = plan
+            .places
+            .iter()
+            .map(|p| namespace(&p.name, ipv6))
+            .collect::<Result<Vec<_>, _>>()?;
+        let mut cables = Vec::new();
+        for (i, cable) in plan.cables.iter().enumerate() {
+            cables.push(lay(i, cable, form, &places, &wires)?);
+        }
+        if form == Form::Kernel {
+            for (cable, end, way) in plan.queues() {
+                bucket(&places[plan.cables[cable].ends[end]], cable, way)?;
+            }
+        }
+        for (i, (place, namespace)) in plan.places.iter().zip(&places).enumerate() {
+            if place.forwards {
+                namespace.sysctl(if ipv6 { FORWARD[1] } else { FORWARD[0] }, "1")?;
+            }
+            namespace.ip(&(place.commands(i, &plan.cables, ipv6).join("\n") + "\n"))?;
+        }
+        Ok(Self { places, wires, cables })
+    }
+
+    /// What moves packets through its cables; those that only join two namespaces need nobody.
+    ///
+    /// # Errors
+    /// When packet sockets are not to be had.
+    pub fn workers(&self, plan: &Plan, links: &[LinkSpec<Any>], seed: u64) -> Result<Vec<Worker>, Error> {
+        let laid = self.cables.iter().zip(&plan.cables);
+        let worked = laid.filter_map(|(devices, cable)| Some((devices.as_ref()?, cable)));
+        let open = |(devices, cable): (&[String; 2], &Cable)| {
+            let names = devices.clone();
+            let [first, second] = self.wires.run(move || names.map(|name| Device::open(&name)))?;
+            let lane = |way: usize| {
+                let way = &cable.ways[way];
+                let spec = way.link.map(|l| &links[l]);
+                Lane::new(way, spec, plan.setup.form, plan.flows.len(), seed)
+            };
+            Ok(Worker {
+                ends: [first?, second?],
+                lanes: [lane(0), lane(1)],
+            })
+        };
+        worked.map(open).collect()
+    }
+
+    /// Queues of the kernel, and the routers before them.
+    ///
+    /// # Errors
+    /// When this build has no kernel router, or the kernel refuses it.
+    pub fn buckets(&self, plan: &Plan, links: &[LinkSpec<Any>]) -> Result<Vec<Bucket>, Error> {
+        let open = |(cable, end, way): (usize, usize, &Way)| {
+            let link = way.link?;
+            let capacity = links[link].capacity;
+            let law = links[link].routers.first().cloned();
+            let info = PortInfo {
+                id: link as u32 + 1,
+                capacity,
+            };
+            let device = Cable::device(cable);
+            let inside = self.places[plan.cables[cable].ends[end]].run(move || {
+                let program = law.map(|params| Ok((Program::attach(&device, &params, &info, None)?, params, info)));
+                let mut device = qdisc::Device::open(&device)?;
+                Ok(Bucket {
+                    link,
+                    law: program.transpose()?,
+                    queue: device.queue().map_err(|e| gone(&device, &e))?,
+                    device,
+                })
+            });
+            Some(inside.and_then(|bucket| bucket))
+        };
+        plan.queues().filter_map(open).collect()
+    }
+
+    /// Sockets of an entry's sender, connected, and of its receiver; neither waits.
+    ///
+    /// # Errors
+    /// When there are none to be had.
+    pub fn udp(&self, flow: &FlowPlan) -> Result<[UdpSocket; 2], Error> {
+        let [source, destination] = flow.addresses;
+        let receiver = self.inside(flow.ends[1], "a UDP socket", move || {
+            let socket = UdpSocket::bind((destination, PORT))?;
+            socket.set_nonblocking(true).map(|()| socket)
+        })?;
+        let sender = self.inside(flow.ends[0], "a UDP socket", move || {
+            let socket = UdpSocket::bind((source, 0))?;
+            socket.connect((destination, PORT))?;
+            socket.set_nonblocking(true).map(|()| socket)
+        })?;
+        Ok([sender, receiver])
+    }
+
+    /// Where an entry's TCP connections come to.
+    ///
+    /// # Errors
+    /// When there is no socket to be had.
+    pub fn listener(&self, flow: &FlowPlan) -> Result<TcpListener, Error> {
+        let at = (flow.addresses[1], PORT);
+        self.inside(flow.ends[1], "a TCP socket", move || {
+            let at = SocketAddr::from(at);
+            let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
+            socket.set_reuse_address(true)?;
+            socket.bind(&at.into())?;
+            socket.listen(FLOWS_THAT_WAIT)?;
+            socket.set_nonblocking(true)?;
+            Ok(TcpListener::from(socket))
+        })
+    }
+
+    /// A TCP socket of an entry's sender, not yet connected, with this algorithm and segments of packets of that size.
+    ///
+    /// # Errors
+    /// When the kernel lacks the algorithm.
+    pub fn tcp(&self, flow: &FlowPlan, algorithm: &'static str, packet: u64) -> Result<Socket, Error> {
+        let source = SocketAddr::from((flow.addresses[0], 0));
+        let around = flow.around() - UDP as u64 + 20; // the header of TCP, without options
+        self.inside(flow.ends[0], &format!("a TCP socket with {algorithm}"), move || {
+            let socket = Socket::new(Domain::for_address(source), Type::STREAM, Some(Protocol::TCP))?;
+            setsockopt(&socket, sockopt::TcpCongestion, &algorithm.into())?;
+            socket.set_tcp_mss(packet.saturating_sub(around) as u32)?;
+            socket.set_linger(Some(Span::ZERO))?;
+            socket.bind(&source.into())?;
+            socket.set_nonblocking(true)?;
+            Ok(socket)
+        })
+    }
+
+    fn inside<T: Send + 'static>(
+        &self,
+        place: usize,
+        what: &str,
+        work: impl FnOnce() -> io::Result<T> + Send + 'static,
+    ) -> Result<T, Error> {
+        let namespace = &self.places[place];
+        let done = namespace.run(work)?;
+        done.map_err(|e| Error::failed(format!("{}: cannot have {what}: {e}", namespace.name())))
+    }
+}
+
+fn namespace(name: &str, ipv6: bool) -> Result<Namespace, Error> {
+    let namespace = Namespace::new(name)?;
+    let without = if ipv6 { "0" } else { "1" };
+    for (key, value) in [
+        ("ipv6/conf/all/disable_ipv6", without),
+        ("ipv6/conf/default/disable_ipv6", without),
+        // Devices need no addresses of their own, which they would tell their neighbours.
+        ("ipv6/conf/default/addr_gen_mode", "1"),
+        // What one run learnt is not for the next one.
+        ("ipv4/tcp_no_metrics_save", "1"),
+    ] {
+        if std::fs::exists(format!("/proc/sys/net/{key}")).unwrap_or(false) {
+            namespace.sysctl(key, value)?;
+        }
+    }
+    Ok(namespace)
+}
+
+/// Joins two places; gives the devices between them, if somebody has to move packets.
+fn lay(
+    number: usize,
+    cable: &Cable,
+    form: Form,
+    places: &[Namespace],
+    wires: &Namespace,
+) -> Result<Option<[String; 2]>, Error> {
+    let device = Cable::device(number);
+    let [first, second] = cable.ends.map(|place| End {
+        namespace: &places[place],
+        device: &device,
+    });
+    let worked = cable.ways.iter().any(|way| way.needs_worker(form));
+    let between = ["a", "b"].map(|side| format!("w{number}{side}"));
+    if worked {
+        veth(
+            first,
+            End {
+                namespace: wires,
+                device: &between[0],
+            },
+            MTU,
+        )?;
+        veth(
+            second,
+            End {
+                namespace: wires,
+                device: &between[1],
+            },
+            MTU,
+        )?;
+    } else {
+        veth(first, second, MTU)?;
+    }
+    for (end, place) in [first, second].into_iter().enumerate() {
+        let mac = Cable::mac(number, end).map(|byte| format!("{byte:02x}")).join(":");
+        place.namespace.ip(&format!("link set dev {device} address {mac}\n"))?;
+    }
+    Ok(worked.then_some(between))
+}
+
+/// The line of a way: the kernel's token bucket.
+fn bucket(place: &Namespace, cable: usize, way: &Way) -> Result<(), Error> {
+    let Some((rate, limit)) = way.queue else { return Ok(()) };
+    let burst = Bytes::new((rate.bytes_in(LATE) as u64).max(LEAST_BURST));
+    let end = End {
+        namespace: place,
+        device: &Cable::device(cable),
+    };
+    end.queue(Queue::Tbf { rate, burst, limit })
+}

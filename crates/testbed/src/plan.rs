@@ -1,0 +1,480 @@
+//! From a resolved scenario to what the testbed builds: pure, so that it can be checked without privileges.
+//!
+//! Each node of the scenario is a network namespace that forwards packets. Flows begin and end in namespaces of their own,
+//! hosts, so that a sender is never held back by the queue of its own machine. Two directions of a link between the same
+//! nodes share a cable. What a flow's base round trip has beyond its links is the delay of the cable of its receiver's host.
+
+use std::collections::{BTreeMap, HashMap};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use levelflow_laws::aqm::AnyQueueParams;
+use levelflow_laws::offload::offloads;
+use levelflow_laws::{Any, AnyParams};
+use levelflow_scenario::Resolved;
+use levelflow_scenario::{FlowSpec, LinkSpec};
+use levelflow_units::{Buffer, Bytes, Duration, Rate};
+
+use levelflow_host::Error;
+
+/// Flows and links get addresses by their number.
+const MOST: usize = 60_000;
+/// Namespaces, each with its devices.
+const MOST_PLACES: usize = 100;
+/// Of a buffer without limit, bytes: memory has one.
+const ROOM: u64 = 1 << 30;
+/// What addresses are for.
+const SENDERS: u8 = 1;
+const RECEIVERS: u8 = 2;
+const GATEWAYS: u8 = 64;
+/// First half of IPv6 addresses: local ones.
+const NETWORK: [u16; 2] = [0xfd00, 0x4c46];
+/// Laws that the kernel's TCP runs by that name.
+pub const KERNEL_LAWS: [&str; 3] = ["reno", "cubic", "bbr"];
+
+/// Where queues are, and the laws at them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
+pub enum Form {
+    /// In this program, between two packet sockets
+    User,
+    /// In the kernel: a token bucket (tbf) on the device of the sending node, and the router of `router --dev` before it
+    Kernel,
+}
+
+/// What a scenario leaves open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Setup {
+    /// Where queues are.
+    pub form: Form,
+    /// IPv6 instead of IPv4.
+    pub ipv6: bool,
+}
+
+/// What to build.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// How.
+    pub setup: Setup,
+    /// Namespaces.
+    pub places: Vec<Place>,
+    /// What joins them.
+    pub cables: Vec<Cable>,
+    /// Traffic, one per flow entry.
+    pub flows: Vec<FlowPlan>,
+}
+
+/// A network namespace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Place {
+    /// Name of the node, or of the node with the host's number.
+    pub name: String,
+    /// Whether it forwards packets for others.
+    pub forwards: bool,
+    /// Its addresses.
+    pub addresses: Vec<IpAddr>,
+    /// Where packets go.
+    pub routes: Vec<Hop>,
+}
+
+/// Packets for that address leave by that device, for the neighbour behind it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hop {
+    /// Destination; `None` for all others.
+    pub to: Option<IpAddr>,
+    /// Number of the cable.
+    pub cable: usize,
+}
+
+/// Two devices in two namespaces, and what lies between them.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cable {
+    /// Namespaces at the two ends.
+    pub ends: [usize; 2],
+    /// What happens to packets from the first end to the second, and back.
+    pub ways: [Way; 2],
+}
+
+/// One direction of a cable.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Way {
+    /// Which link of the scenario this is; none for a way that it does not use, and at hosts.
+    pub link: Option<usize>,
+    /// Line rate and room in front of it; none for a way without queue.
+    pub queue: Option<(Rate, Buffer)>,
+    /// Propagation delay.
+    pub delay: Duration,
+    /// Probability that a packet is lost.
+    pub loss: f64,
+}
+
+/// A flow entry of the scenario.
+#[derive(Debug, Clone, PartialEq)]
+pub struct FlowPlan {
+    /// Namespaces of sender and receiver.
+    pub ends: [usize; 2],
+    /// Their addresses for this entry.
+    pub addresses: [IpAddr; 2],
+    /// Time from sender to receiver on an idle network, without that of sending the packet.
+    pub forward: Duration,
+    /// Base round trip.
+    pub rtt: Duration,
+}
+
+impl FlowPlan {
+    /// What Ethernet, IP and UDP add to a payload, bytes.
+    #[must_use]
+    pub fn around(&self) -> u64 {
+        levelflow_host::udp::overhead(&(self.addresses[0], 0).into()) as u64
+    }
+}
+
+impl Way {
+    const PLAIN: Self = Self {
+        link: None,
+        queue: None,
+        delay: Duration::ZERO,
+        loss: 0.0,
+    };
+
+    fn of(index: usize, link: &LinkSpec<Any>) -> Self {
+        let buffer = match link.buffer {
+            Buffer::Unlimited => Buffer::Bytes(Bytes::new(ROOM)),
+            limited => limited,
+        };
+        Self {
+            link: Some(index),
+            queue: Some((link.capacity, buffer)),
+            delay: link.delay,
+            loss: link.loss,
+        }
+    }
+
+    /// Whether somebody has to move its packets: it delays or loses them, or their queue is not the kernel's.
+    #[must_use]
+    pub fn needs_worker(&self, form: Form) -> bool {
+        self.delay > Duration::ZERO || self.loss > 0.0 || (self.queue.is_some() && form == Form::User)
+    }
+}
+
+impl Plan {
+    /// Ways that have a queue: the number of their cable, the end at which it is, and themselves.
+    pub fn queues(&self) -> impl Iterator<Item = (usize, usize, &Way)> {
+        let ends = (0..self.cables.len()).flat_map(|cable| [(cable, 0), (cable, 1)]);
+        let all = ends.map(|(cable, end)| (cable, end, &self.cables[cable].ways[end]));
+        all.filter(|(.., way)| way.queue.is_some())
+    }
+}
+
+impl Cable {
+    /// Name of its devices in either namespace.
+    #[must_use]
+    pub fn device(number: usize) -> String {
+        format!("c{number}")
+    }
+
+    /// Hardware address of one end.
+    #[must_use]
+    pub fn mac(number: usize, end: usize) -> [u8; 6] {
+        let [high, low] = (number as u16).to_be_bytes();
+        [0x02, 0x4c, 0x46, high, low, end as u8]
+    }
+
+    /// What the other end's neighbour is called; an address that nobody else has.
+    #[must_use]
+    pub fn gateway(ipv6: bool, number: usize, end: usize) -> IpAddr {
+        address(ipv6, GATEWAYS + end as u8, number)
+    }
+}
+
+/// The address for that purpose and of that number: 10.2.0.7, or fd00:4c46:2::7.
+pub fn address(ipv6: bool, purpose: u8, number: usize) -> IpAddr {
+    let number = number as u16;
+    if ipv6 {
+        return Ipv6Addr::new(NETWORK[0], NETWORK[1], purpose.into(), 0, 0, 0, 0, number).into();
+    }
+    let [high, low] = number.to_be_bytes();
+    Ipv4Addr::new(10, purpose, high, low).into()
+}
+
+/// The flow entry whose receiver has that address.
+pub fn entry_at(to: IpAddr) -> Option<usize> {
+    let number = match to {
+        IpAddr::V4(to) => to.octets().last_chunk().map(|bytes| u16::from_be_bytes(*bytes))?,
+        IpAddr::V6(to) => to.segments()[7],
+    };
+    let number = usize::from(number);
+    (to == address(to.is_ipv6(), RECEIVERS, number)).then_some(number)
+}
+
+impl Place {
+    /// Lines for `ip -batch` once the namespace has its devices: addresses, neighbours and routes.
+    #[must_use]
+    pub fn commands(&self, number: usize, cables: &[Cable], ipv6: bool) -> Vec<String> {
+        let mut lines: Vec<String> = vec!["link set lo up".into()];
+        // Without a look for others that have it, which would hold up the routes from it.
+        let (bits, at_once) = if ipv6 { (128, " nodad") } else { (32, "") };
+        let addresses = self.addresses.iter();
+        lines.extend(addresses.map(|a| format!("address add {a}/{bits} dev lo{at_once}")));
+        let own = |cable: &Cable| cable.ends.iter().position(|&place| place == number);
+        for (i, end) in cables.iter().enumerate().filter_map(|(i, c)| Some((i, own(c)?))) {
+            let (device, far) = (Cable::device(i), 1 - end);
+            let mac = Cable::mac(i, far).map(|byte| format!("{byte:02x}")).join(":");
+            let gateway = Cable::gateway(ipv6, i, far);
+            lines.push(format!("link set {device} up"));
+            lines.push(format!(
+                "neighbour replace {gateway} lladdr {mac} dev {device} nud permanent"
+            ));
+        }
+        for hop in &self.routes {
+            let Some(end) = cables.get(hop.cable).and_then(own) else {
+                continue;
+            };
+            let to = hop.to.map_or("default".into(), |a| format!("{a}/{bits}"));
+            let (gateway, device) = (Cable::gateway(ipv6, hop.cable, 1 - end), Cable::device(hop.cable));
+            let source = self.addresses.first().filter(|_| !self.forwards);
+            let source = source.map_or(String::new(), |a| format!(" src {a}"));
+            lines.push(format!("route add {to} via {gateway} dev {device} onlink{source}"));
+        }
+        lines
+    }
+}
+
+/// Plans the testbed of a scenario.
+///
+/// # Errors
+/// When the scenario asks for what it cannot do; in one line.
+pub fn plan(resolved: &Resolved, setup: Setup) -> Result<Plan, Error> {
+    let network = &resolved.network;
+    if network.links.len().max(network.flows.len()) > MOST {
+        return Err(Error::input(format!(
+            "a testbed has at most {MOST} links and flow entries"
+        )));
+    }
+    for link in &network.links {
+        check_link(link, setup.form)?;
+    }
+    let mut builder = Builder::new(resolved, setup);
+    builder.lay_cables();
+    for (i, flow) in network.flows.iter().enumerate() {
+        check_flow(flow)?;
+        builder.add_flow(i, flow)?;
+    }
+    let places = builder.plan.places.len();
+    if places > MOST_PLACES {
+        let problem = format!("needs {places} network namespaces; allowed: {MOST_PLACES}");
+        return Err(Error::input(format!("the testbed {problem}")));
+    }
+    Ok(builder.plan)
+}
+
+fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
+    let refuse = |problem: &str| Err(Error::input(format!("link {}: {problem}", link.name)));
+    let law = link
+        .routers
+        .first()
+        .filter(|law| form == Form::Kernel && !offloads(law));
+    if !matches!(link.queue, AnyQueueParams::DropTail(_)) {
+        return refuse("the testbed has drop-tail queues only");
+    }
+    if link.sizer.is_some() {
+        return refuse("buffers in the testbed keep their size");
+    }
+    if link.routers.len() > 1 {
+        return refuse("the testbed runs one law at a link; flows of several laws cross this one");
+    }
+    if let Some(law) = law {
+        let name = law.law().name;
+        return refuse(&format!(
+            "{name} has no kernel form; allowed: jetmax, emkc, rcp, maxnet, xcp, or --form user"
+        ));
+    }
+    if link.capacity.bps() < 1e4 {
+        return refuse("slower than the 10 kb/s that the testbed allows");
+    }
+    Ok(())
+}
+
+fn check_flow(flow: &FlowSpec<Any>) -> Result<(), Error> {
+    let refuse = |problem: String| Err(Error::input(format!("flow {}: {problem}", flow.name)));
+    let law = flow.params.law();
+    if !on_the_wire(&flow.params) && !KERNEL_LAWS.contains(&law.name) {
+        let allowed = "jetmax, emkc, rcp, maxnet, xcp, aimd, cbr, and reno, cubic and bbr of the kernel";
+        return refuse(format!(
+            "{} has no wire format; allowed in the testbed: {allowed}",
+            law.name
+        ));
+    }
+    for (asked, what) in [
+        (flow.session.is_some(), "sessions"),
+        (flow.ack_delay.is_some(), "ack_delay"),
+    ] {
+        if asked {
+            return refuse(format!("the testbed has no {what}"));
+        }
+    }
+    if flow.rtt.as_ref().is_some_and(|rtt| rtt.constant().is_none()) {
+        return refuse("rtt differs from flow to flow; the testbed needs one value".into());
+    }
+    if !(100..=1514).contains(&flow.packet.get()) {
+        return refuse(format!(
+            "packets of {}; the testbed allows 100 B to 1514 B, Ethernet included",
+            flow.packet
+        ));
+    }
+    Ok(())
+}
+
+/// Whether hosts and routers of Levelflow speak the law: it has a wire format, or needs none.
+fn on_the_wire(params: &AnyParams) -> bool {
+    let law = params.law();
+    law.number > 0 || matches!(law.name, "aimd" | "cbr")
+}
+
+struct Builder<'a> {
+    resolved: &'a Resolved,
+    plan: Plan,
+    nodes: HashMap<&'a str, usize>,
+    /// Cable and end at which each link begins.
+    begins: Vec<(usize, usize)>,
+    /// Hosts by node, and delays to and from them.
+    hosts: BTreeMap<(usize, Duration, Duration), (usize, usize)>,
+}
+
+impl<'a> Builder<'a> {
+    fn new(resolved: &'a Resolved, setup: Setup) -> Self {
+        Self {
+            resolved,
+            plan: Plan {
+                setup,
+                places: Vec::new(),
+                cables: Vec::new(),
+                flows: Vec::new(),
+            },
+            nodes: HashMap::new(),
+            begins: Vec::new(),
+            hosts: BTreeMap::new(),
+        }
+    }
+
+    fn place(&mut self, name: String, forwards: bool) -> usize {
+        let place = Place {
+            name,
+            forwards,
+            addresses: Vec::new(),
+            routes: Vec::new(),
+        };
+        self.plan.places.push(place);
+        self.plan.places.len() - 1
+    }
+
+    /// One cable for two links that lead back and forth between two nodes.
+    fn lay_cables(&mut self) {
+        let resolved = self.resolved;
+        for (i, (link, (from, to))) in resolved.network.links.iter().zip(&resolved.ends).enumerate() {
+            let mut node = |name: &'a str| match self.nodes.get(name) {
+                Some(&place) => place,
+                None => {
+                    let place = self.place(name.to_owned(), true);
+                    self.nodes.insert(name, place);
+                    place
+                }
+            };
+            let ends = [node(from), node(to)];
+            let way = Way::of(i, link);
+            let fits = |c: &Cable| c.ends == [ends[1], ends[0]] && c.ways[1].link.is_none();
+            let begins = match self.plan.cables.iter().position(fits) {
+                Some(cable) => {
+                    self.plan.cables[cable].ways[1] = way;
+                    (cable, 1)
+                }
+                None => {
+                    let ways = [way, Way::PLAIN];
+                    self.plan.cables.push(Cable { ends, ways });
+                    (self.plan.cables.len() - 1, 0)
+                }
+            };
+            self.begins.push(begins);
+        }
+    }
+
+    fn add_flow(&mut self, number: usize, flow: &FlowSpec<Any>) -> Result<(), Error> {
+        let links = &self.resolved.network.links;
+        let delay = |path: &[u32]| {
+            path.iter()
+                .fold(Duration::ZERO, |sum, &l| sum + links[l as usize].delay)
+        };
+        let (forward, back) = (delay(&flow.route.forward), delay(&flow.route.reverse));
+        let rtt = flow
+            .rtt
+            .as_ref()
+            .and_then(|r| r.constant())
+            .and_then(Duration::from_secs_f64);
+        let rtt = rtt.unwrap_or(forward + back).max(forward + back);
+        // As the simulator divides it: half a round trip to the receiver where the links leave room for that.
+        let extra = rtt.saturating_sub(forward + back);
+        let there = Duration::from_ps(rtt.as_ps() / 2).saturating_sub(forward).min(extra);
+        let (first, last) = (self.node(flow, true), self.node(flow, false));
+        let (from, from_cable) = self.host(first, Duration::ZERO, Duration::ZERO);
+        let (to, to_cable) = self.host(last, there, extra.saturating_sub(there));
+        let addresses = [SENDERS, RECEIVERS].map(|purpose| address(self.plan.setup.ipv6, purpose, number));
+        self.plan.places[from].addresses.push(addresses[0]);
+        self.plan.places[to].addresses.push(addresses[1]);
+        self.route(flow, addresses[1], &flow.route.forward, to_cable)?;
+        self.route(flow, addresses[0], &flow.route.reverse, from_cable)?;
+        self.plan.flows.push(FlowPlan {
+            ends: [from, to],
+            addresses,
+            forward: forward + there,
+            rtt,
+        });
+        Ok(())
+    }
+
+    /// Node at which a flow enters or leaves the network.
+    fn node(&self, flow: &FlowSpec<Any>, start: bool) -> usize {
+        let link = if start {
+            flow.route.forward.first()
+        } else {
+            flow.route.reverse.first()
+        };
+        let (cable, end) = self.begins[link.map_or(0, |&l| l as usize)];
+        self.plan.cables[cable].ends[end]
+    }
+
+    /// A host at a node, such a time away from it there and back; and its cable.
+    fn host(&mut self, node: usize, there: Duration, back: Duration) -> (usize, usize) {
+        if let Some(&known) = self.hosts.get(&(node, there, back)) {
+            return known;
+        }
+        let name = format!("{}.{}", self.plan.places[node].name, self.hosts.len() + 1);
+        let place = self.place(name, false);
+        let ways = [there, back].map(|delay| Way { delay, ..Way::PLAIN });
+        self.plan.cables.push(Cable {
+            ends: [node, place],
+            ways,
+        });
+        let cable = self.plan.cables.len() - 1;
+        self.plan.places[place].routes.push(Hop { to: None, cable });
+        self.hosts.insert((node, there, back), (place, cable));
+        (place, cable)
+    }
+
+    /// Leads packets for an address along a path, then to its host.
+    fn route(&mut self, flow: &FlowSpec<Any>, to: IpAddr, path: &[u32], last: usize) -> Result<(), Error> {
+        let steps = path.iter().map(|&link| self.begins[link as usize]).collect::<Vec<_>>();
+        for (cable, end) in steps.into_iter().chain([(last, 0)]) {
+            let node = self.plan.cables[cable].ends[end];
+            let routes = &mut self.plan.places[node].routes;
+            if routes.iter().any(|hop| hop.to == Some(to)) {
+                let (flow, node) = (&flow.name, &self.plan.places[node].name);
+                return Err(Error::input(format!(
+                    "flow {flow}: its path crosses {node} twice; the testbed allows once"
+                )));
+            }
+            routes.push(Hop { to: Some(to), cable });
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,123 @@
+//! The receiving ends of a testbed's UDP flows, all in one thread: answer and count.
+
+use std::collections::HashMap;
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration as Span;
+
+use levelflow_laws::Kind;
+use levelflow_laws::shim::{LONGEST, Shim};
+use levelflow_units::{Bytes, Duration, Time};
+use rustix::event::{PollFd, PollFlags};
+
+use super::meter::{Part, ReceivedTotal, Reports, Samples};
+use levelflow_host::clock::{self, Clock};
+use levelflow_host::{Error, sys};
+use levelflow_transport::Receiver;
+
+/// Sleep at most so long, so that the end is seen.
+const NAP: Span = Span::from_millis(20);
+/// Flows of an entry that are remembered.
+const MOST: usize = 200_000;
+
+/// A flow entry's receiving end.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its number in the scenario.
+    pub number: usize,
+    /// What of a packet is not payload of UDP, bytes.
+    pub around: u64,
+    /// Bound to the receiver's address, and never waits.
+    pub socket: UdpSocket,
+    /// Time from sender to receiver on an idle network, without that of sending the packet.
+    pub forward: Duration,
+}
+
+#[derive(Debug)]
+struct Work {
+    entry: Entry,
+    flows: HashMap<u32, Receiver>,
+    delivered: u64,
+    total: ReceivedTotal,
+}
+
+/// Answers until told to stop; gives totals by number of the entry.
+///
+/// # Errors
+/// When a socket fails for good.
+pub fn run(
+    entries: Vec<Entry>,
+    clock: Clock,
+    mut samples: Samples,
+    reports: &Reports,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<(usize, ReceivedTotal)>, Error> {
+    sys::sharp_timers();
+    let _ = sys::realtime(); // without it, answers are later
+    let (flows, total) = (HashMap::new, ReceivedTotal::default);
+    let start = |entry| Work {
+        entry,
+        flows: flows(),
+        delivered: 0,
+        total: total(),
+    };
+    let mut all: Vec<Work> = entries.into_iter().map(start).collect();
+    while !stop.load(Ordering::Relaxed) {
+        for work in &mut all {
+            work.answer(&clock);
+        }
+        let now = clock.now();
+        if samples.due().is_some_and(|due| due <= now) {
+            let parts = all
+                .iter_mut()
+                .map(|w| (w.entry.number, std::mem::take(&mut w.delivered)));
+            let _ = reports.send((samples.take(), Part::Delivered(parts.collect()))); // nobody listens: the end
+        }
+        let left = samples.due().map_or(NAP, |due| clock.until(due).min(NAP));
+        let sockets = all.iter().map(|w| &w.entry.socket);
+        let mut watched: Vec<_> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+        clock::ready(&mut watched, left)?;
+    }
+    Ok(all.into_iter().map(|w| (w.entry.number, w.total)).collect())
+}
+
+impl Work {
+    fn answer(&mut self, clock: &Clock) {
+        let (mut packet, mut out) = ([0; 2048], [0; LONGEST]);
+        while let Ok((length, from)) = self.entry.socket.recv_from(&mut packet) {
+            let (now, stamp): (Time, u64) = (clock.now(), clock::stamp());
+            let Ok((shim, header, _)) = Shim::decode(&packet[..length]) else {
+                continue;
+            };
+            let size = Bytes::new(self.entry.around + length as u64);
+            (self.total.packets, self.total.bytes) = (self.total.packets + 1, self.total.bytes + size.get());
+            self.delivered += size.get();
+            let took = stamp.saturating_sub(shim.time);
+            self.total
+                .waits
+                .record(took.saturating_sub(self.entry.forward.as_ps() / 1000));
+            let flow = match self.flows.entry(shim.flow) {
+                std::collections::hash_map::Entry::Occupied(known) => known.into_mut(),
+                std::collections::hash_map::Entry::Vacant(_) if shim.kind == Kind::Fin => continue,
+                std::collections::hash_map::Entry::Vacant(room) => match Receiver::new(shim.law) {
+                    Some(receiver) => room.insert(receiver),
+                    None => continue,
+                },
+            };
+            if shim.kind == Kind::Fin {
+                self.flows.remove(&shim.flow);
+                continue;
+            }
+            flow.on_arrival(shim.number);
+            if let Ok(length) = flow.answer(now, &shim, header, size, false, &mut out)
+                && self.entry.socket.send_to(&out[..length], from).is_ok()
+            {
+                self.total.answers += 1;
+            }
+        }
+        if self.flows.len() > MOST {
+            self.flows.clear(); // of flows that are over; the others begin anew
+        }
+    }
+}

@@ -1,0 +1,364 @@
+//! Runs a planned testbed in real time: workers, samples, results, and an end whatever happens.
+
+use std::collections::VecDeque;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc;
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration as Span, Instant};
+
+use levelflow_scenario::FlowSpec;
+use levelflow_sim::{Any, Recorder};
+use levelflow_units::{Duration, Time};
+use serde_json::{Value, json};
+
+use super::collect::{Collector, Totals};
+use super::meter::{LinkTotal, Part, ReceivedTotal, Reports, Samples, SentTotal};
+use super::plan::{FlowPlan, KERNEL_LAWS, Plan};
+use super::schedule::launches;
+use super::{Chosen, Form, Lab, Recording, Setup, buckets, cables, receivers, senders, streams};
+use levelflow_host::Error;
+use levelflow_host::clock::{Clock, span};
+use levelflow_host::stop::Stop;
+
+/// At most so much is lost when the process is killed.
+const FLUSH: Span = Span::from_secs(1);
+/// How long a worker may be silent before the run counts as failed.
+const PATIENCE: Span = Span::from_secs(10);
+/// TCP connections of one entry.
+const MOST_STREAMS: usize = 64;
+/// The header of TCP with time stamps, less that of UDP.
+const TCP_BEYOND_UDP: u64 = 32 - 8;
+/// After the end, packets under way still arrive.
+const LONGEST_DRAIN: Span = Span::from_secs(3);
+
+/// How a run ended.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Where its results are.
+    pub path: PathBuf,
+    /// How far it came, s.
+    pub until_s: f64,
+    /// Whether it was told to stop before its end.
+    pub stopped: bool,
+    /// Rates at which each flow entry delivered in the second half, bit/s.
+    pub later_bps: Vec<f64>,
+    /// The counters, as in `counters.json`.
+    pub counters: Value,
+}
+
+/// A worker that gives, at its end, what it counted.
+type Worker<T> = JoinHandle<Result<Vec<(usize, T)>, Error>>;
+
+struct Workers {
+    cables: Worker<LinkTotal>,
+    /// Queues of the kernel.
+    buckets: Option<Worker<LinkTotal>>,
+    senders: Vec<Worker<SentTotal>>,
+    receivers: Vec<Worker<ReceivedTotal>>,
+    count: usize,
+    /// Those that send stop first.
+    quiet: Arc<AtomicBool>,
+    stop: Arc<AtomicBool>,
+}
+
+/// Builds the testbed of a scenario, runs it, and leaves its results in a directory. `tell` hears how far it is, in seconds.
+///
+/// # Errors
+/// When it cannot be built, or a part of it fails; what was measured until then is in the directory.
+pub fn run(
+    chosen: &Chosen,
+    plan: &Plan,
+    scale: f64,
+    out: &Path,
+    stop: &Stop,
+    mut tell: impl FnMut(f64),
+) -> Result<Outcome, Error> {
+    let network = &chosen.resolved.network;
+    let samples = Samples::new(network.sample, Time::ZERO + network.duration);
+    let lab = Lab::build(plan)?;
+    let ready = Ready::new(chosen, plan, &lab)?;
+    let mut recording = Recording::new(out, manifest(chosen, plan.setup, scale))?;
+    recording.keep_scenario(&chosen.raw)?;
+    let (reports, parts) = mpsc::channel();
+    let workers = ready.start(Clock::start(), samples, &reports)?;
+    drop(reports);
+    let mut watch = Watch {
+        collector: Collector::new(samples, workers.count, &chosen.resolved),
+        recorder: Recorder::default(),
+        until: 0.0,
+        end: network.duration.as_secs_f64(),
+        patience: PATIENCE + span(network.sample),
+    };
+    let finished = watch.follow(&parts, &workers, &mut recording, stop, &mut tell);
+    let stopped = stop.within(Span::ZERO);
+    let longest = plan.flows.iter().map(|f| span(f.rtt)).max().unwrap_or_default();
+    let drain = (longest + Span::from_millis(200)).min(LONGEST_DRAIN);
+    let complete = matches!(finished, Ok(true));
+    let totals = workers.end(if complete { drain } else { Span::ZERO });
+    finished?;
+    let failure = totals.as_ref().err().map(ToString::to_string);
+    let (summary, more) = totals.unwrap_or_default().summary(&chosen.resolved, watch.until);
+    let counters = recording.close(watch.until, complete && failure.is_none(), &summary, &more)?;
+    match failure {
+        Some(problem) => Err(Error::Failed(problem)),
+        None if !complete && !stopped => Err(Error::failed(
+            "a part of the testbed fell silent; its results end there",
+        )),
+        None => Ok(Outcome {
+            path: out.to_owned(),
+            until_s: watch.until,
+            stopped,
+            later_bps: watch.collector.later_bps(),
+            counters,
+        }),
+    }
+}
+
+/// Follows a run from outside.
+struct Watch {
+    collector: Collector,
+    recorder: Recorder,
+    /// How far the tables go, s.
+    until: f64,
+    end: f64,
+    patience: Span,
+}
+
+impl Watch {
+    /// Writes what workers tell until the end (`true`), until told to stop, or until a worker falls silent.
+    fn follow(
+        &mut self,
+        parts: &mpsc::Receiver<(u64, Part)>,
+        workers: &Workers,
+        recording: &mut Recording,
+        stop: &Stop,
+        tell: &mut impl FnMut(f64),
+    ) -> Result<bool, Error> {
+        let (mut heard, mut flushed) = (Instant::now(), Instant::now());
+        while self.until < self.end {
+            if stop.within(Span::ZERO) {
+                return Ok(false);
+            }
+            match parts.recv_timeout(Span::from_millis(50)) {
+                Ok((number, part)) => {
+                    heard = Instant::now();
+                    if let Some(t) = self.collector.add(number, part, &mut self.recorder) {
+                        self.until = t;
+                        tell(t);
+                        recording.append(&mut self.recorder);
+                    }
+                }
+                Err(mpsc::RecvTimeoutError::Disconnected) => return Ok(false),
+                Err(mpsc::RecvTimeoutError::Timeout) if workers.any_over() || heard.elapsed() > self.patience => {
+                    return Ok(false);
+                }
+                Err(mpsc::RecvTimeoutError::Timeout) => {}
+            }
+            if flushed.elapsed() > FLUSH {
+                flushed = Instant::now();
+                recording.flush(self.until)?;
+            }
+        }
+        Ok(true)
+    }
+}
+
+/// What is needed to start, with sockets and devices open.
+struct Ready {
+    cables: Vec<cables::Cable>,
+    buckets: Vec<buckets::Bucket>,
+    senders: Vec<senders::Entry>,
+    receivers: Vec<receivers::Entry>,
+    streams: Vec<streams::Entry>,
+    sinks: Vec<streams::Listening>,
+}
+
+impl Ready {
+    fn new(chosen: &Chosen, plan: &Plan, lab: &Lab) -> Result<Self, Error> {
+        let network = &chosen.resolved.network;
+        let mut ready = Self {
+            cables: lab.workers(plan, &network.links, network.seed)?,
+            buckets: match plan.setup.form {
+                Form::User => Vec::new(),
+                Form::Kernel => lab.buckets(plan, &network.links)?,
+            },
+            senders: Vec::new(),
+            receivers: Vec::new(),
+            streams: Vec::new(),
+            sinks: Vec::new(),
+        };
+        let end = Time::ZERO + network.duration;
+        for (number, (spec, flow)) in network.flows.iter().zip(&plan.flows).enumerate() {
+            let launches: VecDeque<_> = launches(spec, network.seed, end)?.into();
+            let back = flow.rtt.saturating_sub(flow.forward);
+            let rtt = [flow.rtt, back];
+            if KERNEL_LAWS.contains(&spec.params.law().name) {
+                ready.add_stream(number, spec, flow, launches, rtt, lab)?;
+                continue;
+            }
+            let [sender, receiver] = lab.udp(flow)?;
+            ready.receivers.push(receivers::Entry {
+                number,
+                around: flow.around(),
+                socket: receiver,
+                forward: flow.forward,
+            });
+            ready.senders.push(senders::Entry {
+                number,
+                params: spec.params.clone(),
+                packet: spec.packet,
+                around: flow.around(),
+                control: spec.control,
+                reliable: spec.reliable,
+                socket: sender,
+                launches,
+                rtt,
+                links: [spec.route.routers.clone(), spec.route.forward.clone()],
+            });
+        }
+        Ok(ready)
+    }
+
+    fn add_stream(
+        &mut self,
+        number: usize,
+        spec: &FlowSpec<Any>,
+        flow: &FlowPlan,
+        launches: VecDeque<super::schedule::Launch>,
+        rtt: [Duration; 2],
+        lab: &Lab,
+    ) -> Result<(), Error> {
+        let (law, packet) = (spec.params.law().name, spec.packet.get());
+        let around = flow.around() + TCP_BEYOND_UDP;
+        if launches.len() > MOST_STREAMS {
+            let problem = format!("{} flows of the kernel's TCP; allowed: {MOST_STREAMS}", launches.len());
+            return Err(Error::input(format!("flow {}: {problem}", spec.name)));
+        }
+        let listener = lab.listener(flow)?;
+        let to = listener.local_addr().map_err(Error::failed)?;
+        let with_socket = |launch| Ok((launch, lab.tcp(flow, law, packet)?));
+        let launches = launches.into_iter().map(with_socket).collect::<Result<_, Error>>()?;
+        self.sinks.push(streams::Listening {
+            number,
+            packet,
+            around,
+            listener,
+        });
+        self.streams.push(streams::Entry {
+            number,
+            packet,
+            around,
+            to,
+            launches,
+            rtt,
+        });
+        Ok(())
+    }
+
+    fn start(self, clock: Clock, samples: Samples, reports: &Reports) -> Result<Workers, Error> {
+        let (quiet, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
+        let thread = |name: &str| Builder::new().name(name.to_owned());
+        let cannot = |e: std::io::Error| Error::failed(format!("cannot start a thread: {e}"));
+        let (tell, until) = (reports.clone(), Arc::clone(&stop));
+        let cables = thread("cables").spawn(move || cables::run(self.cables, clock, samples, &tell, &until));
+        let mut workers = Workers {
+            cables: cables.map_err(cannot)?,
+            buckets: None,
+            senders: Vec::new(),
+            receivers: Vec::new(),
+            count: 1,
+            quiet,
+            stop,
+        };
+        if !self.buckets.is_empty() {
+            let (tell, until) = (reports.clone(), Arc::clone(&workers.stop));
+            let run = move || buckets::run(self.buckets, clock, samples, &tell, &until);
+            workers.buckets = Some(thread("buckets").spawn(run).map_err(cannot)?);
+            workers.count += 1;
+        }
+        if !self.senders.is_empty() {
+            let (tell, until) = (reports.clone(), Arc::clone(&workers.quiet));
+            let run = move || senders::run(self.senders, clock, samples, &tell, &until);
+            workers.senders.push(thread("senders").spawn(run).map_err(cannot)?);
+            let (tell, until) = (reports.clone(), Arc::clone(&workers.stop));
+            let run = move || receivers::run(self.receivers, clock, samples, &tell, &until);
+            workers.receivers.push(thread("receivers").spawn(run).map_err(cannot)?);
+            workers.count += 2;
+        }
+        if !self.streams.is_empty() {
+            let (tell, until) = (reports.clone(), Arc::clone(&workers.quiet));
+            let run = move || streams::send(self.streams, clock, samples, &tell, &until);
+            workers.senders.push(thread("streams").spawn(run).map_err(cannot)?);
+            let (tell, until) = (reports.clone(), Arc::clone(&workers.stop));
+            let run = move || streams::receive(self.sinks, clock, samples, &tell, &until);
+            workers.receivers.push(thread("sinks").spawn(run).map_err(cannot)?);
+            workers.count += 2;
+        }
+        Ok(workers)
+    }
+}
+
+impl Workers {
+    fn any_over(&self) -> bool {
+        let ends =
+            self.senders.iter().any(JoinHandle::is_finished) || self.receivers.iter().any(JoinHandle::is_finished);
+        ends || self.cables.is_finished() || self.buckets.as_ref().is_some_and(JoinHandle::is_finished)
+    }
+
+    /// Stops senders, then, after so long, everything; gives what they counted.
+    fn end(self, drain: Span) -> Result<Totals, Error> {
+        let mut totals = Totals::default();
+        let mut problem = None;
+        self.quiet.store(true, Ordering::Relaxed);
+        for worker in self.senders {
+            totals.sent.extend(keep(worker, &mut problem));
+        }
+        std::thread::sleep(drain);
+        self.stop.store(true, Ordering::Relaxed);
+        for worker in self.receivers {
+            totals.received.extend(keep(worker, &mut problem));
+        }
+        totals.links.extend(keep(self.cables, &mut problem));
+        for (link, queue) in self
+            .buckets
+            .map(|worker| keep(worker, &mut problem))
+            .unwrap_or_default()
+        {
+            let wire = totals.links.remove(&link);
+            totals.links.insert(link, queue.before(wire));
+        }
+        problem.map_or(Ok(totals), Err)
+    }
+}
+
+/// What a worker counted; nothing if it failed, and then why.
+fn keep<T>(worker: JoinHandle<Result<Vec<T>, Error>>, problem: &mut Option<Error>) -> Vec<T> {
+    let name = worker.thread().name().unwrap_or("worker").to_owned();
+    match worker.join() {
+        Ok(Ok(counted)) => return counted,
+        Ok(Err(error)) => *problem = Some(error),
+        Err(_) => *problem = Some(Error::failed(format!("the thread {name} of the testbed panicked"))),
+    }
+    Vec::new()
+}
+
+fn manifest(chosen: &Chosen, setup: Setup, scale: f64) -> Value {
+    let version = env!("CARGO_PKG_VERSION");
+    let kernel = std::fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    json!({
+        "version": version,
+        "build": format!("{version} levelflow-net"),
+        "raw": chosen.raw,
+        "scenario": chosen.resolved.describe(&chosen.scenario),
+        "seed": chosen.resolved.network.seed,
+        "network": {
+            "kernel": kernel.trim(),
+            "form": match setup.form { Form::User => "user", Form::Kernel => "kernel" },
+            "ipv6": setup.ipv6,
+            "scale": scale,
+            "processors": std::thread::available_parallelism().map_or(0, usize::from),
+        },
+    })
+}

@@ -1,0 +1,318 @@
+//! The sending ends of a testbed's UDP flows, all in one thread: starts, paces, samples and ends them.
+
+use std::collections::{HashMap, VecDeque};
+use std::net::UdpSocket;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use levelflow_laws::shim::{LONGEST, Shim};
+use levelflow_laws::{AnyParams, Bottleneck, Kind, Opening};
+use levelflow_sim::CompletionRow;
+use levelflow_units::{Bytes, Duration, Time};
+
+use rustix::event::{PollFd, PollFlags};
+
+use super::meter::{EntrySample, Part, Reports, Samples, SentTotal};
+use super::schedule::Launch;
+use levelflow_host::clock::{self, Clock};
+use levelflow_host::journal::Sender;
+use levelflow_host::{Error, sys};
+
+const LARGEST: usize = 1514;
+/// Sleep at most so long, so that the end is seen.
+const NAP: Duration = Duration::from_ms(20);
+/// Packets of a flow before others have their turn.
+const BURST: usize = 8;
+
+/// A flow entry's sending end.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its number in the scenario.
+    pub number: usize,
+    /// The law.
+    pub params: AnyParams,
+    /// Largest packet on the wire.
+    pub packet: Bytes,
+    /// What of a packet is not payload of UDP, bytes.
+    pub around: u64,
+    /// Size of packets that open and close flows.
+    pub control: Bytes,
+    /// Whether what is lost is sent again.
+    pub reliable: bool,
+    /// Connected to the receiver, and never waits.
+    pub socket: UdpSocket,
+    /// Flows to come, in order.
+    pub launches: VecDeque<Launch>,
+    /// Base round trip, and its way back.
+    pub rtt: [Duration; 2],
+    /// Links with routers of the law, in order of the path, and all links of it.
+    pub links: [Vec<u32>; 2],
+}
+
+#[derive(Debug)]
+struct Live {
+    sender: Sender,
+    start: Time,
+    stop: Time,
+    /// What it carries, and what of it has been sent, bytes.
+    size: Option<u64>,
+    sent: u64,
+}
+
+#[derive(Debug)]
+struct Work {
+    entry: Entry,
+    single: bool,
+    live: HashMap<u32, Live>,
+    sample: EntrySample,
+    total: SentTotal,
+    completions: Vec<CompletionRow>,
+    buffer: [u8; LARGEST],
+}
+
+/// Runs all flows of these entries until told to stop; gives totals by number of the entry.
+///
+/// # Errors
+/// When a socket fails for good.
+pub fn run(
+    entries: Vec<Entry>,
+    clock: Clock,
+    mut samples: Samples,
+    reports: &Reports,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<(usize, SentTotal)>, Error> {
+    sys::sharp_timers();
+    let _ = sys::realtime(); // without it, packets are later
+    let mut all: Vec<Work> = entries.into_iter().map(Work::new).collect();
+    while !stop.load(Ordering::Relaxed) {
+        for work in &mut all {
+            work.listen(&clock);
+        }
+        // A flow that ends at the very time of a sample is in it, as in the simulator.
+        let now = clock.now();
+        if samples.due().is_some_and(|due| due <= now) {
+            let parts = all.iter_mut().map(|w| (w.entry.number, w.sample())).collect();
+            let done = all.iter_mut().flat_map(|w| w.completions.drain(..)).collect();
+            let _ = reports.send((samples.take(), Part::Sent(parts, done))); // nobody listens: the end
+        }
+        for work in &mut all {
+            work.turn(&clock, now);
+        }
+        let next = all
+            .iter()
+            .filter_map(Work::due)
+            .chain(samples.due())
+            .fold(now + NAP, Time::min);
+        let sockets = all.iter().map(|w| &w.entry.socket);
+        let mut watched: Vec<_> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
+        clock.ready(&mut watched, next)?;
+    }
+    Ok(all.into_iter().map(|w| (w.entry.number, w.total)).collect())
+}
+
+impl Entry {
+    /// Smallest packet, which has room for shim and header of any law.
+    fn least(&self) -> u64 {
+        self.around + LONGEST as u64
+    }
+}
+
+impl Work {
+    fn new(entry: Entry) -> Self {
+        Self {
+            single: entry.launches.len() == 1,
+            entry,
+            live: HashMap::new(),
+            sample: EntrySample::default(),
+            total: SentTotal::default(),
+            completions: Vec::new(),
+            buffer: [0; LARGEST],
+        }
+    }
+
+    /// Takes all answers that have come.
+    fn listen(&mut self, clock: &Clock) {
+        let mut answer = [0; LARGEST];
+        while let Ok(length) = self.entry.socket.recv(&mut answer) {
+            let (now, stamp) = (clock.now(), clock::stamp());
+            let Ok((shim, header, _)) = Shim::decode(&answer[..length]) else {
+                self.total.refused += 1;
+                continue;
+            };
+            let Some(live) = self.live.get_mut(&shim.flow) else {
+                continue;
+            };
+            match live.sender.on_answer(now, stamp, &shim, header) {
+                Ok(answer) => {
+                    self.total.answers += 1;
+                    self.total.rtt.record(answer.rtt.as_ps() / 1000);
+                    self.sample.rtt_sum += answer.rtt.as_secs_f64();
+                    self.sample.rtt_count += 1;
+                }
+                Err(_) => self.total.refused += 1,
+            }
+        }
+    }
+
+    /// Starts what is to start, sends what is due, ends what is done.
+    fn turn(&mut self, clock: &Clock, now: Time) {
+        while let Some(launch) = self.entry.launches.front().copied().filter(|l| l.at <= now) {
+            self.entry.launches.pop_front();
+            let flow = loop {
+                let flow = rand::random();
+                if !self.live.contains_key(&flow) {
+                    break flow;
+                }
+            };
+            let sender = Sender::new(self.entry.params.clone(), self.entry.packet, flow);
+            let Launch { at, size, stop } = launch;
+            self.live.insert(
+                flow,
+                Live {
+                    sender,
+                    start: at,
+                    stop,
+                    size,
+                    sent: 0,
+                },
+            );
+            self.total.started += 1;
+        }
+        let Self {
+            entry,
+            live,
+            total,
+            sample,
+            buffer,
+            completions,
+            ..
+        } = self;
+        live.retain(|_, flow| {
+            let lost = flow.sender.counters().lost;
+            flow.sender.on_timer(now);
+            for _ in 0..BURST {
+                let now = clock.now();
+                if !flow.may_send(entry, now) {
+                    break;
+                }
+                let (bytes, kind) = flow.packet(entry);
+                send(entry, flow, now, kind, bytes, buffer);
+                (total.packets, total.bytes) = (total.packets + 1, total.bytes + bytes.get());
+                sample.sent += bytes.get();
+            }
+            sample.lost += flow.sender.counters().lost - lost;
+            let goes_on = !flow.is_over(entry, now);
+            if !goes_on {
+                if flow.sender.transport().opening == Opening::Handshake {
+                    send(
+                        entry,
+                        flow,
+                        now,
+                        Kind::Fin,
+                        entry.control.max(Bytes::new(entry.least())),
+                        buffer,
+                    );
+                    total.packets += 1;
+                }
+                total.finished += 1;
+                completions.extend(flow.completion(entry, now));
+            }
+            goes_on
+        });
+    }
+
+    fn due(&self) -> Option<Time> {
+        let launch = self.entry.launches.front().map(|launch| launch.at);
+        let flows = self.live.values().filter_map(|flow| flow.due(&self.entry));
+        flows.chain(launch).min()
+    }
+
+    fn sample(&mut self) -> EntrySample {
+        let mut sample = std::mem::take(&mut self.sample);
+        sample.active = self.live.len() as u32;
+        for flow in self.live.values().filter(|flow| flow.left(&self.entry) > 0) {
+            let windowed = flow.sender.window() < u32::MAX;
+            sample.rate += flow.sender.rate().bps();
+            sample.proposal += flow.sender.proposal().bps();
+            sample.window += if windowed { f64::from(flow.sender.window()) } else { 0.0 };
+            if self.single {
+                sample.bottleneck = link_of(flow.sender.bottleneck(), &self.entry.links);
+            }
+        }
+        sample
+    }
+}
+
+impl Live {
+    /// Bytes that it would still send; what is lost counts again where it is to be delivered.
+    fn left(&self, entry: &Entry) -> u64 {
+        let Some(size) = self.size else { return u64::MAX };
+        let again = if entry.reliable {
+            self.sender.counters().lost_bytes
+        } else {
+            0
+        };
+        (size + again).saturating_sub(self.sent)
+    }
+
+    fn may_send(&self, entry: &Entry, now: Time) -> bool {
+        let opening = !self.sender.is_open();
+        let data = now < self.stop && (opening || self.left(entry) > 0);
+        data && self.sender.next().is_some_and(|next| next <= now)
+    }
+
+    fn packet(&mut self, entry: &Entry) -> (Bytes, Kind) {
+        let kind = self.sender.next_kind();
+        let wanted = match kind {
+            Kind::Data => self.sender.packet_size().get().min(self.left(entry)),
+            _ => entry.control.get(),
+        };
+        let size = wanted.clamp(entry.least(), LARGEST as u64);
+        if kind == Kind::Data {
+            self.sent += size;
+        }
+        (Bytes::new(size), kind)
+    }
+
+    /// Everything has been sent and, where it is to be, delivered; or it is time to stop.
+    fn is_over(&self, entry: &Entry, now: Time) -> bool {
+        let done = self.left(entry) == 0 && self.sender.outstanding() == 0;
+        now >= self.stop || (done && self.sender.is_open())
+    }
+
+    fn completion(&self, entry: &Entry, now: Time) -> Option<CompletionRow> {
+        let size = self.size.filter(|_| now < self.stop)?;
+        let [rtt, back] = entry.rtt;
+        Some(CompletionRow {
+            flow: entry.number as u32,
+            start_s: self.start.as_secs_f64(),
+            fct_s: now.since(self.start).saturating_sub(back).as_secs_f64(),
+            bytes: size,
+            rtt_s: rtt.as_secs_f64(),
+            retransmitted: self.sender.counters().lost as u32,
+        })
+    }
+
+    fn due(&self, entry: &Entry) -> Option<Time> {
+        let has_data = !self.sender.is_open() || self.left(entry) > 0;
+        let next = self.sender.next().filter(|_| has_data);
+        [next, self.sender.timer(), Some(self.stop)].into_iter().flatten().min()
+    }
+}
+
+/// A packet that the socket does not take is lost, as on any other way.
+fn send(entry: &Entry, flow: &mut Live, now: Time, kind: Kind, size: Bytes, buffer: &mut [u8; LARGEST]) {
+    flow.sender.stamp(now, clock::stamp(), kind, size, buffer);
+    let length = (size.get() - entry.around) as usize;
+    let _ = entry.socket.send(&buffer[..length]);
+}
+
+/// Number of the link that a sender means, -1 if it means none.
+fn link_of(bottleneck: Bottleneck, [routers, path]: &[Vec<u32>; 2]) -> i32 {
+    let link = match bottleneck {
+        Bottleneck::Unknown => None,
+        Bottleneck::Hop(n) => usize::from(n).checked_sub(1).and_then(|n| routers.get(n).copied()),
+        Bottleneck::Router(id) => id.checked_sub(1).filter(|link| path.contains(link)),
+    };
+    link.map_or(-1, |link| link as i32)
+}

@@ -1,0 +1,299 @@
+//! Flows of the kernel's TCP in a testbed: one thread sends, one receives.
+
+use std::collections::VecDeque;
+use std::io::{ErrorKind, Read as _};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use levelflow_sim::CompletionRow;
+use levelflow_units::{Duration, Time};
+use rustix::event::{PollFd, PollFlags};
+use socket2::Socket;
+
+use super::meter::{EntrySample, Part, ReceivedTotal, Reports, Samples, SentTotal};
+use super::schedule::Launch;
+use levelflow_host::Error;
+use levelflow_host::clock::{Clock, ready};
+use levelflow_host::sys::{self, TcpState};
+
+/// How often the state of a connection is read, and the longest sleep.
+const LOOK: Duration = Duration::from_ms(5);
+static CHUNK: [u8; 1 << 16] = [0; 1 << 16];
+
+/// A flow entry's sending end.
+#[derive(Debug)]
+pub struct Entry {
+    /// Its number in the scenario.
+    pub number: usize,
+    /// Largest packet on the wire.
+    pub packet: u64,
+    /// What of it is not payload: Ethernet, IP and TCP with its time stamps.
+    pub around: u64,
+    /// Where its receiver listens.
+    pub to: SocketAddr,
+    /// Flows to come, in order, each with its socket.
+    pub launches: VecDeque<(Launch, Socket)>,
+    /// Base round trip, and its way back.
+    pub rtt: [Duration; 2],
+}
+
+#[derive(Debug)]
+struct Live {
+    socket: Socket,
+    launch: Launch,
+    /// Bytes of payload that are still to be written.
+    left: u64,
+    state: TcpState,
+}
+
+#[derive(Debug)]
+struct Work {
+    entry: Entry,
+    live: Vec<Live>,
+    sample: EntrySample,
+    total: SentTotal,
+    completions: Vec<CompletionRow>,
+    looked: Time,
+}
+
+/// Runs all flows of these entries until told to stop; gives totals by number of the entry.
+///
+/// # Errors
+/// When waiting fails.
+pub fn send(
+    entries: Vec<Entry>,
+    clock: Clock,
+    mut samples: Samples,
+    reports: &Reports,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<(usize, SentTotal)>, Error> {
+    let mut all: Vec<Work> = entries.into_iter().map(Work::new).collect();
+    while !stop.load(Ordering::Relaxed) {
+        let now = clock.now();
+        for work in &mut all {
+            work.turn(now);
+        }
+        if samples.due().is_some_and(|due| due <= now) {
+            let parts = all.iter_mut().map(|w| (w.entry.number, w.sample())).collect();
+            let done = all.iter_mut().flat_map(|w| w.completions.drain(..)).collect();
+            let _ = reports.send((samples.take(), Part::Sent(parts, done))); // nobody listens: the end
+        }
+        let starts = all.iter().filter_map(|w| w.entry.launches.front().map(|(l, _)| l.at));
+        let next = starts.chain(samples.due()).fold(now + LOOK, Time::min);
+        let flows = all.iter().flat_map(|w| &w.live).filter(|f| f.left > 0);
+        let mut watched: Vec<_> = flows.map(|f| PollFd::new(&f.socket, PollFlags::OUT)).collect();
+        ready(&mut watched, clock.until(next))?;
+    }
+    Ok(all.into_iter().map(|w| (w.entry.number, w.total)).collect())
+}
+
+impl Work {
+    fn new(entry: Entry) -> Self {
+        let (live, completions, looked) = (Vec::new(), Vec::new(), Time::ZERO);
+        let (sample, total) = (EntrySample::default(), SentTotal::default());
+        Self {
+            entry,
+            live,
+            sample,
+            total,
+            completions,
+            looked,
+        }
+    }
+
+    fn turn(&mut self, now: Time) {
+        while self.entry.launches.front().is_some_and(|(launch, _)| launch.at <= now) {
+            let Some((launch, socket)) = self.entry.launches.pop_front() else {
+                break;
+            };
+            let _ = socket.connect(&self.entry.to.into()); // goes on in the background; a failure shows as silence
+            let payload = |size: u64| size.saturating_mul(self.entry.packet - self.entry.around) / self.entry.packet;
+            let left = launch.size.map_or(u64::MAX, |size| payload(size).max(1));
+            self.live.push(Live {
+                socket,
+                launch,
+                left,
+                state: TcpState::default(),
+            });
+            self.total.started += 1;
+        }
+        let look = now.since(self.looked) >= LOOK;
+        if look {
+            self.looked = now;
+        }
+        let Self {
+            entry,
+            live,
+            sample,
+            total,
+            completions,
+            ..
+        } = self;
+        live.retain_mut(|flow| {
+            flow.write();
+            let ends = now >= flow.launch.stop;
+            if look || ends {
+                flow.look(entry.around, sample, total);
+            }
+            let done = flow.left == 0 && flow.state.waiting == 0;
+            if done && let Some(bytes) = flow.launch.size {
+                let fct = now.since(flow.launch.at).saturating_sub(entry.rtt[1]);
+                completions.push(CompletionRow {
+                    flow: entry.number as u32,
+                    start_s: flow.launch.at.as_secs_f64(),
+                    fct_s: fct.as_secs_f64(),
+                    bytes,
+                    rtt_s: entry.rtt[0].as_secs_f64(),
+                    retransmitted: flow.state.resent,
+                });
+            }
+            total.finished += u64::from(ends || done);
+            !(ends || done)
+        });
+    }
+
+    fn sample(&mut self) -> EntrySample {
+        let mut sample = std::mem::take(&mut self.sample);
+        sample.active = self.live.len() as u32;
+        for flow in self.live.iter().filter(|flow| flow.state.rtt_us > 0) {
+            let window = f64::from(flow.state.window);
+            sample.window += window;
+            sample.rate += window * self.entry.packet as f64 * 8e6 / f64::from(flow.state.rtt_us);
+        }
+        sample.proposal = sample.rate;
+        sample
+    }
+}
+
+impl Live {
+    fn write(&mut self) {
+        while self.left > 0 {
+            let size = CHUNK.len().min(usize::try_from(self.left).unwrap_or(CHUNK.len()));
+            match self.socket.send(&CHUNK[..size]) {
+                Ok(sent) => self.left -= sent as u64,
+                Err(_) => return, // full, or not yet connected
+            }
+        }
+    }
+
+    /// Reads the connection's state and adds what is new.
+    fn look(&mut self, around: u64, sample: &mut EntrySample, total: &mut SentTotal) {
+        let Ok(state) = sys::tcp_state(self.socket.as_fd()) else {
+            return;
+        };
+        let old = std::mem::replace(&mut self.state, state);
+        let packets = u64::from(state.segments.wrapping_sub(old.segments));
+        let bytes = state.bytes.saturating_sub(old.bytes) + packets * around;
+        (total.packets, total.bytes) = (total.packets + packets, total.bytes + bytes);
+        sample.sent += bytes;
+        sample.lost += u64::from(state.resent.wrapping_sub(old.resent));
+        if state.rtt_us > 0 && state.segments != old.segments {
+            total.rtt.record(u64::from(state.rtt_us) * 1000);
+            sample.rtt_sum += f64::from(state.rtt_us) / 1e6;
+            sample.rtt_count += 1;
+        }
+    }
+}
+
+/// A flow entry's receiving end.
+#[derive(Debug)]
+pub struct Listening {
+    /// Its number in the scenario.
+    pub number: usize,
+    /// Largest packet on the wire.
+    pub packet: u64,
+    /// What of it is not payload: Ethernet, IP and TCP with its time stamps.
+    pub around: u64,
+    /// Where connections come to; does not wait.
+    pub listener: TcpListener,
+}
+
+#[derive(Debug)]
+struct Sink {
+    entry: Listening,
+    streams: Vec<TcpStream>,
+    /// Payload.
+    delivered: u64,
+    total: u64,
+}
+
+/// Takes what comes until told to stop; gives totals by number of the entry.
+///
+/// # Errors
+/// When waiting fails.
+pub fn receive(
+    entries: Vec<Listening>,
+    clock: Clock,
+    mut samples: Samples,
+    reports: &Reports,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<(usize, ReceivedTotal)>, Error> {
+    let sink = |entry| Sink {
+        entry,
+        streams: Vec::new(),
+        delivered: 0,
+        total: 0,
+    };
+    let mut all: Vec<Sink> = entries.into_iter().map(sink).collect();
+    while !stop.load(Ordering::Relaxed) {
+        all.iter_mut().for_each(Sink::take);
+        let now = clock.now();
+        if samples.due().is_some_and(|due| due <= now) {
+            let parts = all
+                .iter_mut()
+                .map(|s| (s.entry.number, s.on_the_wire(s.delivered)))
+                .collect();
+            all.iter_mut().for_each(|s| s.delivered = 0);
+            let _ = reports.send((samples.take(), Part::Delivered(parts))); // nobody listens: the end
+        }
+        let next = samples.due().map_or(now + LOOK, |due| due.min(now + LOOK));
+        let reading = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
+        let ends = all.iter().flat_map(|s| {
+            let streams = s.streams.iter().map(|t| reading(t.as_fd()));
+            streams.chain([reading(s.entry.listener.as_fd())])
+        });
+        let mut watched: Vec<_> = ends.collect();
+        ready(&mut watched, clock.until(next))?;
+    }
+    let total = |s: Sink| {
+        let bytes = s.on_the_wire(s.total);
+        (
+            s.entry.number,
+            ReceivedTotal {
+                packets: bytes / s.entry.packet,
+                bytes,
+                ..ReceivedTotal::default()
+            },
+        )
+    };
+    Ok(all.into_iter().map(total).collect())
+}
+
+impl Sink {
+    fn take(&mut self) {
+        while let Ok((stream, _)) = self.entry.listener.accept() {
+            if stream.set_nonblocking(true).is_ok() {
+                self.streams.push(stream);
+            }
+        }
+        let (mut buffer, mut got) = ([0; 1 << 16], 0);
+        self.streams.retain_mut(|stream| {
+            loop {
+                match stream.read(&mut buffer) {
+                    Ok(0) => return false,
+                    Ok(size) => got += size as u64,
+                    Err(e) => return matches!(e.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted),
+                }
+            }
+        });
+        self.delivered += got;
+        self.total += got;
+    }
+
+    /// Payload in full packets, with what is around it.
+    fn on_the_wire(&self, payload: u64) -> u64 {
+        (payload as f64 * self.entry.packet as f64 / (self.entry.packet - self.entry.around) as f64) as u64
+    }
+}

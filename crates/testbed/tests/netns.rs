@@ -1,0 +1,219 @@
+//! Namespaces: joined, quiet, gone without a trace.
+
+use levelflow_net_testing::needs_root;
+use std::io::{BufRead, BufReader};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use levelflow_testbed::{End, Namespace, Queue, veth};
+use levelflow_units::{Buffer, Bytes, Rate};
+
+fn joined() -> (Namespace, Namespace) {
+    let (a, b) = (Namespace::new("a").unwrap(), Namespace::new("b").unwrap());
+    let left = End {
+        namespace: &a,
+        device: "left",
+    };
+    let right = End {
+        namespace: &b,
+        device: "right",
+    };
+    veth(left, right, 1500).unwrap();
+    for (end, last) in [(left, 1), (right, 2)] {
+        end.address(Ipv4Addr::new(10, 0, 0, last).into(), 24).unwrap();
+        end.address(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last.into()).into(), 64)
+            .unwrap();
+    }
+    (a, b)
+}
+
+fn listen(at: &Namespace, address: IpAddr) -> UdpSocket {
+    let socket = at.run(move || UdpSocket::bind((address, 7000))).unwrap().unwrap();
+    socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
+    socket
+}
+
+/// True as soon as it is, false if it is not within five seconds.
+fn soon(mut true_yet: impl FnMut() -> bool) -> bool {
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_secs(5) {
+        if true_yet() {
+            return true;
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    false
+}
+
+#[test]
+fn both_families_cross_a_pair_at_once() {
+    needs_root!("both_families_cross_a_pair_at_once");
+    let (a, b) = joined();
+    let there: [IpAddr; 2] = [Ipv4Addr::new(10, 0, 0, 2).into(), "fd00::2".parse().unwrap()];
+    for address in there {
+        let receiver = listen(&b, address);
+        let any: IpAddr = if address.is_ipv6() {
+            Ipv6Addr::UNSPECIFIED.into()
+        } else {
+            Ipv4Addr::UNSPECIFIED.into()
+        };
+        let sender = a.run(move || UdpSocket::bind((any, 0))).unwrap().unwrap();
+        sender.send_to(b"here", (address, 7000)).unwrap();
+        let mut buffer = [0; 16];
+        let (size, from) = receiver.recv_from(&mut buffer).unwrap();
+        assert_eq!(&buffer[..size], b"here");
+        assert_eq!(from.ip().is_ipv6(), address.is_ipv6());
+    }
+}
+
+#[test]
+fn a_router_forwards_and_namespaces_see_only_their_own_devices() {
+    needs_root!("a_router_forwards_and_namespaces_see_only_their_own_devices");
+    let (a, b) = joined();
+    let c = Namespace::new("c").unwrap();
+    let (from, to) = (
+        End {
+            namespace: &b,
+            device: "on",
+        },
+        End {
+            namespace: &c,
+            device: "in",
+        },
+    );
+    veth(from, to, 1500).unwrap();
+    from.address(Ipv4Addr::new(10, 0, 1, 1).into(), 24).unwrap();
+    to.address(Ipv4Addr::new(10, 0, 1, 2).into(), 24).unwrap();
+    b.forward().unwrap();
+    let left = End {
+        namespace: &a,
+        device: "left",
+    };
+    left.route(Ipv4Addr::new(10, 0, 1, 0).into(), 24, Ipv4Addr::new(10, 0, 0, 2).into())
+        .unwrap();
+    let receiver = listen(&c, Ipv4Addr::new(10, 0, 1, 2).into());
+    let sender = a.run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+    sender.send_to(b"x", "10.0.1.2:7000").unwrap();
+    let (_, source) = receiver.recv_from(&mut [0; 4]).unwrap();
+    assert_eq!(source.ip(), Ipv4Addr::new(10, 0, 0, 1));
+    let mut show = Command::new("ip");
+    show.args(["-o", "link"]);
+    let devices = a.output(show).unwrap();
+    assert!(devices.contains("left") && !devices.contains("right"), "{devices}");
+}
+
+#[test]
+fn a_token_bucket_holds_its_rate_and_drops_what_does_not_fit() {
+    needs_root!("a_token_bucket_holds_its_rate_and_drops_what_does_not_fit");
+    let (a, b) = joined();
+    let left = End {
+        namespace: &a,
+        device: "left",
+    };
+    // What a device that comes up with IPv6 says by itself would take room in the queue.
+    a.sysctl("ipv6/conf/left/disable_ipv6", "1").unwrap();
+    let rate = Rate::new(8e6).unwrap();
+    left.queue(Queue::Tbf {
+        rate,
+        burst: Bytes::new(3000),
+        limit: Buffer::Bytes(Bytes::new(20_000)),
+    })
+    .unwrap();
+    let receiver = listen(&b, Ipv4Addr::new(10, 0, 0, 2).into());
+    let sender = a.run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+    sender.connect("10.0.0.2:7000").unwrap();
+    for _ in 0..100 {
+        let _ = sender.send(&[0; 958]); // 1000 bytes on the wire; some are dropped, and the socket may say so
+    }
+    receiver.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+    let start = Instant::now();
+    let (mut count, mut last) = (0, start);
+    while receiver.recv(&mut [0; 1000]).is_ok() {
+        (count, last) = (count + 1, Instant::now());
+    }
+    // 3 from the bucket, 20 from the queue, and what left while the burst came in; 1 ms each.
+    assert!((22..40).contains(&count), "{count} packets");
+    assert!(last - start > Duration::from_millis(15), "{:?}", last - start);
+}
+
+#[test]
+fn errors_are_one_line_and_say_where() {
+    needs_root!("errors_are_one_line_and_say_where");
+    let a = Namespace::new("a").unwrap();
+    let error = a.ip("link set dev nothing up\n").unwrap_err().to_string();
+    assert!(
+        error.contains("namespace a") && error.contains("nothing") && !error.contains('\n'),
+        "{error}"
+    );
+    let error = a.sysctl("ipv4/no_such_thing", "1").unwrap_err().to_string();
+    assert!(error.contains("no_such_thing") && !error.contains('\n'), "{error}");
+    let error = a.spawn(Command::new("no-such-program")).unwrap_err().to_string();
+    assert!(error.contains("no-such-program"), "{error}");
+    assert!(a.run(|| panic!("on purpose")).is_err());
+    assert_eq!(a.run(|| 7).unwrap(), 7, "it works after a panic");
+}
+
+#[test]
+fn children_die_with_the_namespace() {
+    needs_root!("children_die_with_the_namespace");
+    let a = Namespace::new("a").unwrap();
+    let mut sleep = Command::new("sleep");
+    let mut child = a
+        .spawn({
+            sleep.arg("60");
+            sleep
+        })
+        .unwrap();
+    assert!(child.try_wait().unwrap().is_none());
+    drop(a);
+    assert!(soon(|| child.try_wait().unwrap().is_some()));
+}
+
+/// What the next test is in a process of its own, which it kills: joins a namespace to the one it runs in, and waits.
+fn wait_to_be_killed() {
+    let a = Namespace::new("a").unwrap();
+    let path = a.path();
+    let add = [
+        "link", "add", "dev", "out", "type", "veth", "peer", "name", "in", "netns", &path,
+    ];
+    assert!(Command::new("ip").args(add).status().unwrap().success());
+    let mut sleep = Command::new("sleep");
+    sleep.arg("60").stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = a.spawn(sleep).unwrap();
+    println!("\nchild {}", child.id());
+    child.wait().unwrap();
+}
+
+#[test]
+fn nothing_is_left_after_kill_9() {
+    const VICTIM: &str = "LEVELFLOW_VICTIM";
+    if std::env::var_os(VICTIM).is_some() {
+        return wait_to_be_killed();
+    }
+    needs_root!("nothing_is_left_after_kill_9");
+    let outer = Namespace::new("outer").unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command
+        .args(["--exact", "--nocapture", "nothing_is_left_after_kill_9"])
+        .env(VICTIM, "1")
+        .stdout(Stdio::piped());
+    let mut victim = outer.spawn(command).unwrap();
+    let lines = BufReader::new(victim.stdout.take().unwrap()).lines();
+    let line = lines
+        .map_while(Result::ok)
+        .find(|line| line.starts_with("child "))
+        .unwrap();
+    let process = format!("/proc/{}", line.trim_start_matches("child "));
+    let devices = || {
+        let mut show = Command::new("ip");
+        show.args(["-o", "link"]);
+        outer.output(show).unwrap()
+    };
+    assert!(Path::new(&process).exists() && devices().contains("out@"));
+    victim.kill().unwrap(); // SIGKILL: it cannot clean up
+    victim.wait().unwrap();
+    assert!(soon(|| !Path::new(&process).exists()), "a child outlived it");
+    assert!(soon(|| !devices().contains("out@")), "its namespace outlived it");
+}
