@@ -2,7 +2,7 @@
 
 import pytest
 
-from levelflow.reproduce.cli import papers_folder
+from levelflow.library import PAPERS
 from levelflow.reproduce.model import MEASURE_FILE, ClaimError, discover, load, select
 
 GOOD = """
@@ -91,6 +91,6 @@ def test_selection_by_entry_figure_and_paper(tmp_path):
 
 
 def test_every_figure_of_the_papers_loads_and_says_how_it_is_measured():
-    for claim in discover(papers_folder()):
+    for claim in discover(PAPERS):
         measurable = any(not check.needs for entry in claim.entries for check in entry.check)
         assert (claim.folder / MEASURE_FILE).exists() or not measurable, claim.name

@@ -11,6 +11,7 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
+from levelflow import library
 from levelflow.reproduce import cli, report, runner
 from levelflow.reproduce.figure import CancelledError, Figure, Runs, scenario_key
 from levelflow.reproduce.model import Claim, discover, load
@@ -207,7 +208,7 @@ def measure(figure):
 
 @pytest.fixture
 def checkout(tmp_path, monkeypatch):
-    monkeypatch.setattr(cli, "papers_folder", lambda: tmp_path / "papers")
+    monkeypatch.setattr(library, "PAPERS", tmp_path / "papers")
     monkeypatch.setattr(runner, "available", lambda: LAWS)
     monkeypatch.chdir(tmp_path)
     app = typer.Typer()

@@ -12,16 +12,18 @@ from levelflow._core import ScenarioError
 from levelflow.scenario import nearest
 from levelflow.theory.units import time
 
-#: Where this package lies in a checkout; elsewhere, some folder.
-ROOT = Path(__file__).parents[2]
-FOLDERS = (Path("scenarios"), ROOT / "scenarios")
+#: This package; in a checkout, its scenarios and papers are links to those of the root.
+PACKAGE = Path(__file__).parent
+PAPERS = (PACKAGE / "papers").resolve()
+FOLDERS = (Path("scenarios"), (PACKAGE / "scenarios").resolve())
 
 Listing = tuple[str, list[str], list[list[str]]]
 
 
 def checkout() -> Path | None:
     """Returns the root of the checkout that this package is part of; none where it was installed from a wheel."""
-    return ROOT if (ROOT / "tools" / "bench.py").is_file() else None
+    root = PACKAGE.parents[1]
+    return root if (root / "tools" / "bench.py").is_file() else None
 
 
 def find(name: str) -> Path:
@@ -124,7 +126,7 @@ def traffic() -> Listing:
 
 
 def scenarios() -> Listing:
-    """Returns the scenarios beside the user and those of this checkout."""
+    """Returns the scenarios in the folder `scenarios` of the working directory and those of this package."""
     rows = []
     for name, path in _scenario_files().items():
         text = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -135,7 +137,7 @@ def scenarios() -> Listing:
 def claims() -> Listing:
     """Returns the claims of papers that `levelflow reproduce` can check."""
     rows = []
-    for path in sorted((ROOT / "papers").glob("*/*/claim.toml")):
+    for path in sorted(PAPERS.glob("*/*/claim.toml")):
         for entry in tomllib.loads(path.read_text(encoding="utf-8"))["entry"]:
             rows.append([entry["id"], path.parts[-3], entry["title"]])
     return "Claims: levelflow reproduce ID", ["id", "paper", "title"], rows

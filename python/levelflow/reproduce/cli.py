@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from levelflow import _core, dataplane
+from levelflow import _core, dataplane, library
 from levelflow.report.files import part, replace
 from levelflow.reproduce import model, report, runner
 from levelflow.reproduce import testbed as testbed_runs
@@ -44,7 +44,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
             raise ClaimError("--all cannot be combined with ids or --paper")
         if testbed and (full or workers):
             raise ClaimError("--testbed runs one figure at a time, as it is; leave out --full and --workers")
-        claims = model.select(model.discover(papers_folder()), ids or [], paper)
+        claims = model.select(model.discover(library.PAPERS), ids or [], paper)
         if testbed:
             claims = testbed_runs.chosen(claims, named=bool(ids))
             program = dataplane.usable()
@@ -68,18 +68,6 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
         raise typer.Exit(INTERRUPTED)
     failed = any(o.verdict in ("not reproduced", "error") for figure in figures for o in figure.outcomes)
     raise typer.Exit(1 if failed else 0)
-
-
-def papers_folder() -> Path:
-    """The folder ``papers/`` of the checkout that this package is part of, or of the working directory.
-
-    Raises:
-        ClaimError: when there is none.
-    """
-    for root in (Path(__file__).resolve().parents[3], Path.cwd()):
-        if (root / "papers").is_dir():
-            return root / "papers"
-    raise ClaimError("no folder papers/ here; run this in a checkout of Levelflow")
 
 
 def _writable(target: Path | None) -> None:
