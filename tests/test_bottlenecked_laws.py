@@ -36,7 +36,7 @@ def drawn(seed, flows=30, links=10):
 def test_flows_that_keep_the_bottlenecks_of_emkc_rest_where_it_does(seed):
     random, routes, capacities = drawn(seed)
     ratio = 10 ** random.uniform(-2, 1)
-    resting = emkc.rest(routes, capacities, ratio)
+    resting = emkc.fixed_point(routes, capacities, ratio)
     kept = assign(routes, resting.bottlenecks, capacities.size)
     assert mkc_network.rest(kept, capacities, ratio) == pytest.approx(resting.rates)
     largest = by_price(routes, resting.signals)

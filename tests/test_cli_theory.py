@@ -10,7 +10,6 @@ from typer.testing import CliRunner
 
 from levelflow.cli import app
 from levelflow.cli.theory import app as theory
-from levelflow.theory import regions
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.laws import emkc_avq, rcp
 from levelflow.theory.laws.shared.maxnet_stability import Compensator, boundary, link_loop, unstable_roots
@@ -148,11 +147,11 @@ def test_of_random_matrices_only_the_scaled_norm_is_safe_and_sharp():
 
 
 def test_inside_a_region_loops_are_stable_and_outside_they_are_not():
-    for beta, low, high, *_ in regions.rcp_region().rows[:3]:
+    for beta, low, high, *_ in rcp.region().rows[:3]:
         for edge, inwards in ((low, 1.01), (high, 0.99)):
             assert rcp.loop(edge * inwards, beta).stable
             assert not rcp.loop(edge / inwards, beta).stable
-    for beta, gain, *_ in regions.avq([3]).rows:
+    for beta, gain, *_ in emkc_avq.region([3]).rows:
         assert emkc_avq.radius(beta, 0.999 * gain, 3) < 1 < emkc_avq.radius(beta, 1.001 * gain, 3)
 
 
@@ -218,14 +217,14 @@ def test_two_flows_become_equal():
         (["stability", "[[1]]", "--delays", "1.5"], "needs a whole number >= 1"),
         (["stability", "[[1]]", "--delays", "1,2"], "for 1 flows; needs one per flow"),
         (["stability", "[[1]]", "--delays", "soon"], "delays 'soon' is not allowed"),
-        (["region", "jetmax"], "jetmax has no region: gains from 0 to 2"),
-        (["region", "cubic"], "no region is known of cubic; needs one of kelly, rcp"),
+        (["region", "jetmax"], "jetmax has no stable region: delays do not matter; tau from 0 to 1 is stable"),
+        (["region", "cubic"], "cubic has no stable region: no region is known; needs one of emkc_avq, kelly"),
         (["region", "maxnet", "--rtt", "1"], "time '1' is not allowed"),
         (["region", "rcp", "--delays", "3"], "--delays is not for rcp"),
         (["region", "emkc_avq", "--delays", "0.5"], "needs a whole number >= 1"),
         (["region", "kelly", "--fluid", "5"], "--fluid 5 is not allowed for kelly"),
-        (["nyquist"], "law None has no loop here"),
-        (["nyquist", "emkc"], "needs one of rcp, xcp, maxnet"),
+        (["nyquist"], "no loop is named; needs one of maxnet, rcp, xcp"),
+        (["nyquist", "emkc"], "needs one of maxnet, rcp, xcp"),
         (["nyquist", "rcp", "--eta", "1"], "rcp has no eta; it has alpha, beta"),
         (["nyquist", "xcp", "--averaged"], "xcp has no average"),
         (["nyquist", "rcp", "--alpha", "nan"], "alpha nan is not allowed"),
@@ -235,7 +234,7 @@ def test_two_flows_become_equal():
         (["nyquist", "--num", "1,0", "--den", "1,0"], "needs a numerator of lower degree"),
         (["nyquist", "--num", "1", "--den", "0"], "denominator"),
         (["nyquist", "--num", "1", "--den", "1,0", "--delay", "-1"], "delay -1.0 is not allowed"),
-        (["phase", "cubic"], "law cubic has no phase portrait here"),
+        (["phase", "cubic"], "cubic has no phase portrait: no model of two variables is known"),
         (["phase", "rcp", "--tau", "1"], "rcp has no tau"),
         (["phase", "rcp", "--alpha", "-1"], "alpha -1.0 is not allowed"),
         (["phase", "rcp", "--duration", "inf"], "duration inf is not allowed"),

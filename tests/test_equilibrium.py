@@ -6,15 +6,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from levelflow import Scenario
-from levelflow.theory import equilibrium
 from levelflow.theory.competition import competition, listed
 from levelflow.theory.errors import TheoryError
-from levelflow.theory.laws import emkc, emkc_avq, jetmax, kelly, ks, maxnet, xcp
+from levelflow.theory.laws import emkc, emkc_avq, fast, jetmax, kelly, ks, rcp, reno, supporting, xcp
+from levelflow.theory.laws.shared import maxnet_model as maxnet
 from levelflow.theory.networks.assignment import bottleneck_sets, random_routes
 from levelflow.theory.networks.maxmin import maxmin
 from levelflow.theory.networks.paths import scattered
-from levelflow.theory.references import RESTS, resting
+from levelflow.theory.references import equilibrium_of
 
+EQUILIBRIA = supporting("equilibrium")
 SEEDS = st.integers(0, 2**32)
 SOME = settings(max_examples=40, deadline=None)
 
@@ -41,12 +42,12 @@ def options(law, random, flows):
     return given.get({"tfrc": "reno", "vegas": "fast"}.get(law, law), {})
 
 
-@pytest.mark.parametrize("law", equilibrium.LAWS)
+@pytest.mark.parametrize("law", EQUILIBRIA)
 @settings(max_examples=25, deadline=None)
 @given(seed=SEEDS, most=st.sampled_from([5, 40, 200]))
 def test_a_rest_point_carries_its_proof(law, seed, most):
     random, routes, capacities = drawn(seed, most)
-    found = equilibrium.LAWS[law](routes, capacities, **options(law, random, len(routes)))
+    found = EQUILIBRIA[law](routes, capacities, **options(law, random, len(routes)))
     assert found.residual < 1e-8
     assert (found.rates > 0).all()
     loads = np.zeros(capacities.size)
@@ -60,7 +61,7 @@ def test_a_rest_point_carries_its_proof(law, seed, most):
         assert not overloaded.any()
 
 
-@pytest.mark.parametrize("law", equilibrium.LAWS)
+@pytest.mark.parametrize("law", EQUILIBRIA)
 @settings(max_examples=10, deadline=None)
 @given(seed=SEEDS)
 def test_an_entry_of_several_flows_is_as_many_flows(law, seed):
@@ -68,10 +69,10 @@ def test_an_entry_of_several_flows_is_as_many_flows(law, seed):
     counts = random.integers(1, 5, len(routes))
     given = options(law, random, len(routes))
     every = {name: np.repeat(value, counts) if np.ndim(value) else value for name, value in given.items()}
-    apart = equilibrium.LAWS[law](
+    apart = EQUILIBRIA[law](
         [route for route, n in zip(routes, counts, strict=True) for _ in range(n)], capacities, **every
     )
-    together = equilibrium.LAWS[law](routes, capacities, counts=counts, **given)
+    together = EQUILIBRIA[law](routes, capacities, counts=counts, **given)
     assert np.repeat(together.rates, counts) == pytest.approx(apart.rates, rel=1e-6)
     assert together.loads == pytest.approx(apart.loads)
     assert together.residual < 1e-8
@@ -81,7 +82,7 @@ def test_an_entry_of_several_flows_is_as_many_flows(law, seed):
 @given(SEEDS)
 def test_jetmax_stays(seed):
     random, routes, targets = drawn(seed)
-    found = equilibrium.jetmax(routes, targets)
+    found = jetmax.equilibrium(routes, targets)
     assert found.rates == pytest.approx(maxmin(routes, targets))
     network = scattered(routes, targets.size, 4, random)
     chosen = [own[0] for own in bottleneck_sets(routes, targets, found.rates)]
@@ -96,9 +97,9 @@ def test_emkc_and_kelly_stay(seed):
     random, routes, capacities = drawn(seed)
     network = scattered(routes, capacities.size, 4, random)
     alpha, beta = random.uniform(0.1, 3, len(routes)), 0.5
-    found = equilibrium.emkc(routes, capacities, alpha_over_beta=alpha / beta)
+    found = emkc.equilibrium(routes, capacities, alpha_over_beta=alpha / beta)
     assert emkc.iterate(network, found.rates, 40, capacities, (alpha, beta)).rates[-1] == pytest.approx(found.rates)
-    found = equilibrium.kelly(routes, capacities, omega=alpha)
+    found = kelly.equilibrium(routes, capacities, omega=alpha)
     went = kelly.iterate(network, found.rates, 10, lambda load: emkc.price(load, capacities), (0.01, alpha))
     assert went.rates[-1] == pytest.approx(found.rates)
 
@@ -108,7 +109,7 @@ def test_emkc_and_kelly_stay(seed):
 def test_emkc_avq_stays(seed):
     random, routes, targets = drawn(seed, 10)
     alpha = random.uniform(0.01, 0.1)
-    found = equilibrium.emkc_avq(routes, targets, alpha_over_beta=alpha / 0.5)
+    found = emkc_avq.equilibrium(routes, targets, alpha_over_beta=alpha / 0.5)
     network = scattered(routes, targets.size, 3, random)
     virtual = np.where(found.loads > 0, found.loads * (1 - np.where(found.loads > 0, found.signals, 0)), targets)
     went = emkc_avq.iterate(network, found.rates, 10, targets, (alpha, 0.5, 0.2), first=virtual)
@@ -120,7 +121,7 @@ def test_emkc_avq_stays(seed):
 def test_maxnet_xcp_and_users_of_ks_do_not_move(seed):
     random, routes, capacities = drawn(seed)
     capacities = capacities * 1e6
-    found = equilibrium.maxnet(routes, capacities, mu=0.9)
+    found = maxnet.equilibrium(routes, capacities, mu=0.9)
     price = np.array([found.signals[route].max() for route in routes])
     assert maxnet.demand(price) == pytest.approx(found.rates, rel=1e-9)
     state = maxnet.source_at_rest(price, 0.1)
@@ -128,13 +129,13 @@ def test_maxnet_xcp_and_users_of_ks_do_not_move(seed):
     limiting = found.loads > 0.9 * capacities * (1 - 1e-9)
     assert maxnet.price_change(found.loads[limiting], 0.0, capacities[limiting]) == pytest.approx(0, abs=1e-9)
 
-    found = equilibrium.xcp(routes, capacities)
+    found = xcp.equilibrium(routes, capacities)
     assert xcp.offers(routes, capacities, found.rates) == pytest.approx(0, abs=1e-6 * found.rates.min())
     users = ks.Users(
         weights=random.uniform(0.1, 3, len(routes)), exponents=random.choice([0, 1, 2], len(routes)), kept=0.9
     )
     wanted = ks.program(users, 0.5)
-    found = equilibrium.ks(
+    found = ks.equilibrium(
         routes, capacities, weights=wanted.weights / 0.5, exponents=wanted.exponents, costs=wanted.costs / 0.5
     )
     told = [found.signals[route].sum() for route in routes]
@@ -144,30 +145,30 @@ def test_maxnet_xcp_and_users_of_ks_do_not_move(seed):
 
 
 def test_a_lossy_wire_before_a_jetmax_router_raises_rates():  # eq 151, figure 39(a)
-    alone = equilibrium.jetmax([[0]], [10.0], survival=[[0.8]])
-    both = equilibrium.jetmax([[0], [0]], [10.0], survival=[[0.9], [0.8]])
+    alone = jetmax.equilibrium([[0]], [10.0], survival=[[0.8]])
+    both = jetmax.equilibrium([[0], [0]], [10.0], survival=[[0.9], [0.8]])
     assert alone.rates == pytest.approx([12.5])
     assert both.rates == pytest.approx([5.882] * 2, rel=1e-3)
     assert both.loads == pytest.approx([10.0])
 
 
 def test_what_emkc_loses_is_missing_at_the_next_link():
-    passed = equilibrium.emkc([[0, 1], [1]], [5.0, 12.0], alpha_over_beta=1.0)
-    thinned = equilibrium.emkc([[0, 1], [1]], [5.0, 12.0], alpha_over_beta=1.0, thinned=True)
+    passed = emkc.equilibrium([[0, 1], [1]], [5.0, 12.0], alpha_over_beta=1.0)
+    thinned = emkc.equilibrium([[0, 1], [1]], [5.0, 12.0], alpha_over_beta=1.0, thinned=True)
     arriving = thinned.rates[0] * (1 - max(thinned.signals[0], 0)) + thinned.rates[1]
     assert thinned.loads[1] == pytest.approx(arriving)
     assert thinned.rates[1] > passed.rates[1]
     assert thinned.residual < 1e-9
 
 
-@pytest.mark.parametrize("law", RESTS)
+@pytest.mark.parametrize("law", supporting("in_scenario"))
 def test_the_rest_point_of_a_scenario_is_proven(law):
     queue = {"virtual_queue": {"ecn": True}}
     scenario = Scenario("two links", "10 s").link("A", "B", "10 Mb/s", "10 ms", duplex=True, queue=queue)
     scenario.link("B", "C", "4 Mb/s", "10 ms", duplex=True).flow("long", law, "A", "C", rtt="100 ms")
     scenario.flow("short", law, "A", "B", count=3, rtt="50 ms")
     resolved = scenario.resolve()
-    found = resting(competition(resolved, listed(resolved)))
+    found = equilibrium_of(competition(resolved, listed(resolved)))
     assert found.residual < 1e-8
     assert found.rates.shape == (2,)
 
@@ -175,19 +176,19 @@ def test_the_rest_point_of_a_scenario_is_proven(law):
 @pytest.mark.parametrize(
     "ask",
     [
-        lambda: equilibrium.rcp([[0]], [0.0]),
-        lambda: equilibrium.rcp([[0]], [1.0], counts=0),
-        lambda: equilibrium.rcp([[]], [1.0]),
-        lambda: equilibrium.xcp([[0]], [1.0], counts=1.5),
-        lambda: equilibrium.maxnet([[0]], [1.0], mu=1.1),
-        lambda: equilibrium.maxnet([[0]], [1.0], x_max=np.nan),
-        lambda: equilibrium.emkc([[0]], [1.0], alpha_over_beta=-1),
-        lambda: equilibrium.kelly([[0]], [1.0], omega=[1, 2]),
-        lambda: equilibrium.ks([[0]], [1.0], weights=1, exponents=-1),
-        lambda: equilibrium.reno([[0]], [1.0], rtts=0, packets=1),
-        lambda: equilibrium.reno([[0]], [1.0], rtts=1, packets=1, lost=2),
-        lambda: equilibrium.fast([[0]], [-1.0], backlogs=1),
-        lambda: equilibrium.jetmax([[0]], [1.0], survival=0),
+        lambda: rcp.equilibrium([[0]], [0.0]),
+        lambda: rcp.equilibrium([[0]], [1.0], counts=0),
+        lambda: rcp.equilibrium([[]], [1.0]),
+        lambda: xcp.equilibrium([[0]], [1.0], counts=1.5),
+        lambda: maxnet.equilibrium([[0]], [1.0], mu=1.1),
+        lambda: maxnet.equilibrium([[0]], [1.0], x_max=np.nan),
+        lambda: emkc.equilibrium([[0]], [1.0], alpha_over_beta=-1),
+        lambda: kelly.equilibrium([[0]], [1.0], omega=[1, 2]),
+        lambda: ks.equilibrium([[0]], [1.0], weights=1, exponents=-1),
+        lambda: reno.equilibrium([[0]], [1.0], rtts=0, packets=1),
+        lambda: reno.equilibrium([[0]], [1.0], rtts=1, packets=1, lost=2),
+        lambda: fast.equilibrium([[0]], [-1.0], backlogs=1),
+        lambda: jetmax.equilibrium([[0]], [1.0], survival=0),
     ],
 )
 def test_what_cannot_rest_is_refused(ask):

@@ -11,8 +11,9 @@ from levelflow import Scenario, library
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.fluid import Flow, FluidError, Link, Network, from_scenario, simulate
 from levelflow.theory.fluid.disciplines import DISCIPLINES
-from levelflow.theory.fluid.registry import LAWS
+from levelflow.theory.fluid.registry import model as model_of
 from levelflow.theory.fluid.transport import Lines
+from levelflow.theory.laws import supporting
 
 
 @st.composite
@@ -34,7 +35,7 @@ def networks(draw):
         start = draw(st.floats(0, 1))
         flows.append(
             Flow(
-                law=draw(st.sampled_from(list(LAWS))),
+                law=draw(st.sampled_from(list(supporting("fluid")))),
                 route=range(first, last + 1),
                 rtt=draw(st.floats(0.1, 0.3)),
                 access=draw(st.floats(0, 0.01)),
@@ -60,7 +61,7 @@ def test_what_is_sent_arrives_waits_is_under_way_or_lost(network, each_loss):
     assert run.queued.sum() == pytest.approx(run.queues[-1].sum(), rel=1e-9, abs=1e-6)
 
 
-@pytest.mark.parametrize("law", LAWS)
+@pytest.mark.parametrize("law", supporting("fluid"))
 def test_every_law_sends_something_and_stays_finite(law):
     queue = {"queue": "virtual_queue"}
     network = Network([Link(10e6, 0.01, buffer=60e3, **queue)], [Flow(law, [0], 0.1), Flow(law, [0], 0.2, start=1.0)])
@@ -233,7 +234,7 @@ def _defaults(table):
 )
 def test_defaults_are_those_of_the_packet_simulator(kind, name):
     described = {own["name"]: own["params"] for own in (library.laws() if kind == "law" else library.queues())}
-    model = LAWS[name] if kind == "law" else DISCIPLINES[name]
+    model = model_of(name) if kind == "law" else DISCIPLINES[name]
     known = {**model.PARAMETERS, **model.ONLY}
     assert _defaults(described[name])(known) == known
 

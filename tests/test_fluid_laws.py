@@ -5,7 +5,8 @@ import pytest
 
 from levelflow.theory.fluid import Flow, Link, Network, simulate
 from levelflow.theory.fluid.rates import loss_rate, packets_per_rtt
-from levelflow.theory.laws import emkc, maxnet, xcp
+from levelflow.theory.laws import emkc, xcp
+from levelflow.theory.laws.shared import maxnet_model as maxnet
 from levelflow.theory.networks.maxmin import maxmin
 from levelflow.theory.networks.utility import optimum
 
@@ -56,7 +57,7 @@ def test_routers_that_tell_the_tightest_link_lead_to_max_min_rates(law, duration
 def test_emkc_overshoots_by_its_closed_form_on_networks_that_drop(seed):
     routes, capacities, rtts = chain(seed)
     run = settled("emkc", routes, capacities, rtts, 100.0, {"alpha": 1e6, "beta": 0.5}, buffer=0.0)
-    rest = emkc.rest(routes, capacities, 1e6 / 0.5, thinned=True)
+    rest = emkc.fixed_point(routes, capacities, 1e6 / 0.5, thinned=True)
     assert run.rates[-1] == pytest.approx(rest.rates, rel=0.005)
 
 
@@ -64,7 +65,7 @@ def test_emkc_overshoots_by_its_closed_form_on_networks_that_drop(seed):
 def test_xcp_rests_at_constrained_max_min_rates(seed):
     routes, capacities, rtts = chain(seed)
     run = settled("xcp", routes, capacities, np.full(rtts.size, 0.2), 60.0)
-    assert run.rates[-1] == pytest.approx(xcp.rest(routes, capacities).rates, rel=0.005)
+    assert run.rates[-1] == pytest.approx(xcp.fixed_point(routes, capacities).rates, rel=0.005)
 
 
 @pytest.mark.parametrize(("tau", "propose"), [(0.3, True), (0.6, True), (1.0, True), (0.6, False), (1.5, False)])

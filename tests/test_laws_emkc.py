@@ -26,7 +26,7 @@ def draw(seed, most=200):
 @given(st.integers(0, 2**32))
 def test_each_flow_rests_at_what_the_largest_price_of_its_path_asks_for(seed):
     routes, capacities, ratio = draw(seed)
-    found = emkc.rest(routes, capacities, ratio)
+    found = emkc.fixed_point(routes, capacities, ratio)
     loads = np.zeros(len(capacities))
     for route, rate in zip(routes, found.rates, strict=True):
         np.add.at(loads, route, rate)
@@ -34,8 +34,8 @@ def test_each_flow_rests_at_what_the_largest_price_of_its_path_asks_for(seed):
         prices = 1 - capacities[route] / loads[route]
         assert rate * prices.max() == pytest.approx(wanted, rel=1e-9, abs=1e-12 * rate)
         assert found.signals[link] == pytest.approx(prices.max(), rel=1e-9, abs=1e-12)
-    assert emkc.unrest(routes, capacities, ratio, found.rates).max() < 1e-12
-    assert emkc.unrest(routes, capacities, ratio, found.rates * 1.01).max() > 1e-5
+    assert emkc.imbalance(routes, capacities, ratio, found.rates).max() < 1e-12
+    assert emkc.imbalance(routes, capacities, ratio, found.rates * 1.01).max() > 1e-5
 
 
 @settings(max_examples=100, deadline=None)
@@ -43,7 +43,7 @@ def test_each_flow_rests_at_what_the_largest_price_of_its_path_asks_for(seed):
 def test_what_links_lose_does_not_come_to_those_behind_them(seed):
     routes, capacities, ratio = draw(seed, most=60)
     routes = [np.unique(route) for route in routes]
-    found = emkc.rest(routes, capacities, ratio, thinned=True)
+    found = emkc.fixed_point(routes, capacities, ratio, thinned=True)
     loads = np.zeros(len(capacities))
     for route, rate in zip(routes, found.rates, strict=True):
         left = rate
@@ -60,11 +60,11 @@ def test_what_links_lose_does_not_come_to_those_behind_them(seed):
     [(1, [191.1]), (2, [161.1, 161.1]), (3, [111.1, 206.0, 111.1]), (4, [101.1, 215.2, 119.4, 101.1])],
 )
 def test_the_phases_of_the_parking_lot(flows, rates):
-    assert emkc.rest(PARKING_LOT[:flows], LINKS, 10 / 0.9).rates == pytest.approx(rates, abs=0.05)
+    assert emkc.fixed_point(PARKING_LOT[:flows], LINKS, 10 / 0.9).rates == pytest.approx(rates, abs=0.05)
 
 
 def test_alone_on_a_link_flows_exceed_it_by_alpha_over_beta_each():
-    found = emkc.rest([[0]] * 7, [1e9], 4e5)
+    found = emkc.fixed_point([[0]] * 7, [1e9], 4e5)
     assert found.rates == pytest.approx([1e9 / 7 + 4e5] * 7, rel=1e-13)
     assert found.signals == pytest.approx(7 * 4e5 / (1e9 + 7 * 4e5), rel=1e-10)
 
@@ -72,20 +72,23 @@ def test_alone_on_a_link_flows_exceed_it_by_alpha_over_beta_each():
 def test_a_small_ratio_brings_rates_to_those_of_max_min():
     for seed in range(20):
         routes, capacities, _ = draw(seed, most=30)
-        assert emkc.rest(routes, capacities, 1e-9).rates == pytest.approx(maxmin(routes, capacities), rel=1e-4)
+        assert emkc.fixed_point(routes, capacities, 1e-9).rates == pytest.approx(maxmin(routes, capacities), rel=1e-4)
 
 
 def test_the_unit_of_rate_does_not_matter():
-    small, large = emkc.rest(PARKING_LOT, LINKS, 10.0), emkc.rest(PARKING_LOT, [c * 1e100 for c in LINKS], 1e101)
+    small, large = (
+        emkc.fixed_point(PARKING_LOT, LINKS, 10.0),
+        emkc.fixed_point(PARKING_LOT, [c * 1e100 for c in LINKS], 1e101),
+    )
     assert large.rates == pytest.approx(small.rates * 1e100)
     assert large.signals == pytest.approx(small.signals)
 
 
 def test_links_without_capacity_or_flows_have_prices_of_their_own():
-    found = emkc.rest([[0], [0, 1]], [0.0, 5.0, 7.0], [2.0, 3.0])
+    found = emkc.fixed_point([[0], [0, 1]], [0.0, 5.0, 7.0], [2.0, 3.0])
     assert found.rates.tolist() == [2.0, 3.0]
     assert found.signals == pytest.approx([1.0, 1 - 5 / 3, -np.inf])
-    assert emkc.rest([], [1.0], 1.0).rates.size == 0
+    assert emkc.fixed_point([], [1.0], 1.0).rates.size == 0
 
 
 @pytest.mark.parametrize(
@@ -104,4 +107,4 @@ def test_links_without_capacity_or_flows_have_prices_of_their_own():
 )
 def test_what_is_no_network_of_emkc_is_refused(error, line, change):
     with pytest.raises(error, match=line):
-        emkc.rest(**{"routes": [[0], [0]], "capacities": [1.0], "alpha_over_beta": 1.0} | change)
+        emkc.fixed_point(**{"routes": [[0], [0]], "capacities": [1.0], "alpha_over_beta": 1.0} | change)

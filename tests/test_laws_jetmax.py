@@ -32,7 +32,7 @@ def test_jetmax_rests_where_links_that_count_survivors_are_max_min_fair(seed):
     flows, links = rng.integers(1, 61, 2)
     routes, targets = routes_of(rng, flows, links), rng.uniform(1, 100, links)
     survival = rng.uniform(0.1, 1, (flows, links))
-    rates, _, limits = jetmax.rest(routes, targets, survival)
+    rates, _, limits = jetmax.fixed_point(routes, targets, survival)
     loads, highest = np.zeros(links), np.zeros(links)
     for flow, route in enumerate(routes):
         loads[route] += survival[flow, route] * rates[flow]
@@ -40,13 +40,13 @@ def test_jetmax_rests_where_links_that_count_survivors_are_max_min_fair(seed):
     assert (loads <= targets * (1 + 1e-12)).all()
     assert loads[limits] == pytest.approx(targets[limits], rel=1e-12)
     assert rates == pytest.approx(highest[limits], rel=1e-12)
-    assert jetmax.rest_under(paths(routes, links), targets, limits, survival) == pytest.approx(rates, rel=1e-9)
+    assert jetmax.fixed_point_under(paths(routes, links), targets, limits, survival) == pytest.approx(rates, rel=1e-9)
 
 
 def test_without_losses_jetmax_rests_at_max_min_rates():
     rng = RANDOM(2)
     routes, targets = routes_of(rng, 40, 12), rng.uniform(1, 100, 12)
-    assert np.array_equal(jetmax.rest(routes, targets).rates, maxmin(routes, targets))
+    assert np.array_equal(jetmax.fixed_point(routes, targets).rates, maxmin(routes, targets))
 
 
 @settings(max_examples=15, deadline=None)
@@ -57,22 +57,22 @@ def test_jetmax_comes_to_the_rest_point_of_its_bottlenecks_under_any_delays(seed
     routes = routes_of(rng, int(rng.integers(1, 9)), links)
     targets, bottlenecks = rng.uniform(5, 20, links), ranked(rng, routes, links)
     network, survival = scattered(routes, links, 4, rng), rng.uniform(0.5, 1, (len(routes), links))
-    wanted = jetmax.rest_under(network, targets, bottlenecks, survival)
+    wanted = jetmax.fixed_point_under(network, targets, bottlenecks, survival)
     start = rng.uniform(0, 10, len(routes))
     went = jetmax.iterate(network, start, 300, targets, tau, bottlenecks=bottlenecks, survival=survival)
     assert went.rates[-1] == pytest.approx(wanted, rel=1e-6, abs=1e-6)
 
 
 def test_loss_inflates_what_jetmax_senders_send():
-    rates = jetmax.rest([[0], [0]], [10.0], [[0.9], [0.8]]).rates
+    rates = jetmax.fixed_point([[0], [0]], [10.0], [[0.9], [0.8]]).rates
     assert rates == pytest.approx([10 / 1.7] * 2, rel=1e-14)
-    assert jetmax.rest([[0]], [10.0], 0.8).rates.tolist() == [12.5]
+    assert jetmax.fixed_point([[0]], [10.0], 0.8).rates.tolist() == [12.5]
 
 
 def test_bottlenecks_that_do_not_settle_the_rates_are_refused():
     # Each of two flows over both links responds to the other link: any rates of that sum are at rest, or none.
     with pytest.raises(ParameterError, match="needs flows that do not depend on each other"):
-        jetmax.rest_under(paths([[0, 1], [0, 1]], 2), [1.0, 2.0], [0, 1])
+        jetmax.fixed_point_under(paths([[0, 1], [0, 1]], 2), [1.0, 2.0], [0, 1])
 
 
 @pytest.mark.parametrize("tau", [0.05, 0.6, 0.9, 1.0, 1.4, 1.99])
@@ -103,7 +103,7 @@ def test_emkc_avq_rests_at_fair_rates_that_fill_targets_at_prices_that_ask_for_t
     rng = RANDOM(seed)
     links = int(rng.integers(1, 30))
     routes, targets = routes_of(rng, int(rng.integers(1, 40)), links), rng.uniform(1, 100, links)
-    rates, prices, limits = emkc_avq.rest(routes, targets, 0.7)
+    rates, prices, limits = emkc_avq.fixed_point(routes, targets, 0.7)
     loads = rates @ paths(routes, links).crossings
     capacity = np.where(loads > 0, loads * np.where(loads > 0, 1 - prices, 1.0), targets)
     assert loads[limits] == pytest.approx(targets[limits], rel=1e-12)
@@ -122,7 +122,7 @@ def test_emkc_avq_comes_to_rest_in_a_network_and_keeps_its_virtual_capacity_belo
     network = paths(routes, 2, [3, 1, 2], [[1, 2], [0, 0], [1, 1]])
     went = emkc_avq.iterate(network, [1.0, 9.0, 2.0], 4000, targets, (0.2, 0.5, 0.2 / 3))
     assert went.rates[-1] == pytest.approx([5.0, 5.0, 25.0], rel=1e-6)
-    virtual = went.rates[-1] @ network.crossings * (1 - emkc_avq.rest(routes, targets, 0.4).signals)
+    virtual = went.rates[-1] @ network.crossings * (1 - emkc_avq.fixed_point(routes, targets, 0.4).signals)
     assert went.memory[-1] == pytest.approx(virtual, rel=1e-6)
     assert (went.memory <= targets).all()
 
@@ -132,7 +132,7 @@ def test_emkc_avq_comes_to_rest_in_a_network_and_keeps_its_virtual_capacity_belo
 def test_the_sum_of_emkc_avq_rates_goes_as_its_roots_say(delay, beta, gain):
     alpha, start = 0.3, np.array([5.0, 5.0]) * (1 + 1e-6)
     network = paths([[0]] * 2, 1, delay, delay - 1)
-    virtual = 10.0 * (1 - emkc_avq.rest([[0]] * 2, [10.0], alpha / beta).signals)
+    virtual = 10.0 * (1 - emkc_avq.fixed_point([[0]] * 2, [10.0], alpha / beta).signals)
     went = emkc_avq.iterate(network, start, 800, [10.0], (alpha, beta, gain), virtual)
     away = np.abs(went.rates.sum(axis=1) - 10)
     radius = emkc_avq.radius(beta, gain, delay)
@@ -143,7 +143,7 @@ def test_the_sum_of_emkc_avq_rates_goes_as_its_roots_say(delay, beta, gain):
 @pytest.mark.parametrize("share", [0.45, 0.55])
 def test_differences_between_emkc_avq_flows_die_out_if_the_share_exceeds_half_of_alpha(share):
     start = share * np.array([1 - 1e-6, 1 + 1e-6])
-    virtual = 2 * share * (1 - emkc_avq.rest([[0]] * 2, [2 * share], 1 / 0.3).signals)
+    virtual = 2 * share * (1 - emkc_avq.fixed_point([[0]] * 2, [2 * share], 1 / 0.3).signals)
     went = emkc_avq.iterate(paths([[0]] * 2, 1), start, 100, [2 * share], (1.0, 0.3, 0.1), virtual)
     found = emkc_avq.differences(share, 1.0)
     assert (np.abs(np.diff(went.rates[-1])) < 1e-6 * share)[0] == found.holds == (share > 0.5)
@@ -171,7 +171,7 @@ def test_the_offset_that_avoids_loss_counts_what_others_leave():
 
 def test_emkc_is_stable_where_theorem_9_says_so():
     assert [emkc.theorem_9(beta).holds for beta in (0.05, 1.99, 2.0, 2.05)] == [True, True, False, False]
-    rest = emkc.rest([[0]] * 3, [9.0], 1.0)
+    rest = emkc.fixed_point([[0]] * 3, [9.0], 1.0)
     for beta in (1.9, 2.1):
         network = paths([[0]] * 3, 1, 3, [[0], [1], [2]])
         went = emkc.iterate(network, rest.rates * [1.001, 1.0, 1.0], 600, [9.0], (beta, beta))
@@ -215,13 +215,19 @@ def test_aimd_is_faster_by_the_factor_of_corollary_6():
 @pytest.mark.parametrize(
     ("line", "ask"),
     [
-        (r"flow 1: bottleneck 1 is not allowed", lambda: jetmax.rest_under(paths([[0, 1], [0]], 2), [1, 1], [1, 1])),
-        (r"flow 0: bottleneck -1 is not allowed", lambda: jetmax.rest_under(paths([[0]], 1), [1], [-1])),
-        (r"survival 0.0 is not allowed; needs a finite number > 0 and <= 1", lambda: jetmax.rest([[0]], [1], 0.0)),
-        (r"survival of shape \(2,\) is not allowed", lambda: jetmax.rest([[0]], [1], [0.5, 0.5])),
+        (
+            r"flow 1: bottleneck 1 is not allowed",
+            lambda: jetmax.fixed_point_under(paths([[0, 1], [0]], 2), [1, 1], [1, 1]),
+        ),
+        (r"flow 0: bottleneck -1 is not allowed", lambda: jetmax.fixed_point_under(paths([[0]], 1), [1], [-1])),
+        (
+            r"survival 0.0 is not allowed; needs a finite number > 0 and <= 1",
+            lambda: jetmax.fixed_point([[0]], [1], 0.0),
+        ),
+        (r"survival of shape \(2,\) is not allowed", lambda: jetmax.fixed_point([[0]], [1], [0.5, 0.5])),
         (r"tau 2.0 is not allowed", lambda: jetmax.steps(2.0, 0.01)),
         (r"tau nan is not allowed", lambda: jetmax.iterate(paths([[0]], 1), [1], 1, [1], np.nan)),
-        (r"target 0: 0.0 is not allowed", lambda: emkc_avq.rest([[0]], [0.0], 1.0)),
+        (r"target 0: 0.0 is not allowed", lambda: emkc_avq.fixed_point([[0]], [0.0], 1.0)),
         (r"delay 1.5 is not allowed; needs a whole number >= 1", lambda: emkc_avq.radius(0.5, 0.1, 1.5)),
         (r"share 0.0 is not allowed", lambda: emkc_avq.differences(0, 1.0)),
         (r"cut 1.5 is not allowed", lambda: aimd.steps_to_fairness(2, 1.0, 0.1, 1.5, 0.1)),

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 
 from andrew_models.maxnet_fluid import Network, Start, run
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.laws import maxnet
-from levelflow.theory.laws.maxnet import Parameters
+from levelflow.theory.laws.shared import maxnet_model as maxnet
+from levelflow.theory.laws.shared.maxnet_model import Parameters
 from levelflow.theory.laws.shared.maxnet_stability import Compensator, link_loop, network_roots
 from levelflow.theory.networks.maxmin import unfairness
 from levelflow.theory.networks.routes import CapacityError, RouteError
@@ -50,7 +50,7 @@ def test_the_static_demand_is_as_steep_as_may_be(law, folds, delay):
 def test_at_rest_nothing_moves_and_rates_are_max_min_fair(network, law):
     routes, capacities = network
     capacity = np.array(capacities)
-    rest = maxnet.rest(routes, capacity, law)
+    rest = maxnet.fixed_point(routes, capacity, law)
     assert unfairness(routes, law.mu * capacity, rest.rates).max() < 1e-9
     delays = np.geomspace(0.001, 10, len(routes))
     states = rest.states(delays, law)
@@ -69,18 +69,21 @@ def test_at_rest_nothing_moves_and_rates_are_max_min_fair(network, law):
 
 
 def test_equal_prices_of_two_bottlenecks_are_told():
-    assert not maxnet.rest([[0], [1]], [10e6, 10e6]).separate
-    assert maxnet.rest([[0], [1]], [10e6, 20e6]).separate
+    assert not maxnet.fixed_point([[0], [1]], [10e6, 10e6]).separate
+    assert maxnet.fixed_point([[0], [1]], [10e6, 20e6]).separate
 
 
 def test_a_link_that_a_flow_crosses_twice_feels_it_twice():
-    twice, law = maxnet.rest([[0, 0]], [1e9]), Parameters(alpha=1.5)
+    twice, law = maxnet.fixed_point([[0, 0]], [1e9]), Parameters(alpha=1.5)
     assert twice.shares.tolist() == [pytest.approx(0.9)]
-    assert network_roots(twice, [1.0], law).tolist() == network_roots(maxnet.rest([[0]], [1e9]), [1.0], law).tolist()
+    assert (
+        network_roots(twice, [1.0], law).tolist()
+        == network_roots(maxnet.fixed_point([[0]], [1e9]), [1.0], law).tolist()
+    )
 
 
 def test_without_flows_links_rest_at_their_floors():
-    empty = maxnet.rest([], [1e9, 2e9])
+    empty = maxnet.fixed_point([], [1e9, 2e9])
     assert empty.rates.size == empty.shares.size == 0
     assert empty.prices.tolist() == maxnet.floor([1e9, 2e9]).tolist()
 
@@ -101,7 +104,7 @@ def test_a_source_comes_to_the_demand_curve_with_its_time_constant():
 def test_small_deviations_die_out_as_the_slowest_root_says(delays):
     law = Parameters(eta=0.3)
     network = Network([[0]] * len(delays), [10e6], delays, [[0.4 * delay] for delay in delays])
-    rest = maxnet.rest(network.routes, network.capacities, law)
+    rest = maxnet.fixed_point(network.routes, network.capacities, law)
     roots = link_loop(delays, rest.shares, Compensator.of(law), law.alpha).roots
     slowest = [root.value for root in roots if root.value.imag >= 0][:2]
     span = 1 / (slowest[0].real - slowest[1].real)
@@ -126,7 +129,7 @@ def test_fluids_in_networks_come_to_max_min_rates_from_afar(seed):
     routes = [random.choice(4, random.integers(1, 4), replace=False).tolist() for _ in range(8)]
     capacities, delays = 10 ** random.uniform(6, 8, 4), random.uniform(0.1, 0.3, 8)
     there = [np.sort(random.uniform(0, delay, len(route))) for route, delay in zip(routes, delays, strict=True)]
-    rest = maxnet.rest(routes, capacities)
+    rest = maxnet.fixed_point(routes, capacities)
     began = Start(rest.rates * 10 ** random.uniform(-1, 1, 8), maxnet.floor(capacities) + random.uniform(0, 1, 4))
     went = run(Network(routes, capacities, delays, there), 120.0, step=0.02, start=began, every=500)
     assert went.rates[-1] == pytest.approx(rest.rates, rel=1e-3)
@@ -210,10 +213,10 @@ def test_numbers_that_make_no_sense_are_refused():
         with pytest.raises(ParameterError):
             ask()
     with pytest.raises(CapacityError):
-        maxnet.rest([[0]], [0.0])
+        maxnet.fixed_point([[0]], [0.0])
     with pytest.raises(CapacityError):
         Network([[0]], [np.nan], [0.1])
     with pytest.raises(RouteError):
-        maxnet.rest([[]], [1.0])
+        maxnet.fixed_point([[]], [1.0])
     with pytest.raises(ParameterError):
         run(Network([[0]], [1e6], [0.1]), 1.0, step=0.01, every=0)

@@ -8,8 +8,8 @@ from scipy.optimize import brentq
 
 from andrew_models.maxnet_fluid import Network, Start, run
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.laws import maxnet
-from levelflow.theory.laws.maxnet import Parameters
+from levelflow.theory.laws.shared import maxnet_model as maxnet
+from levelflow.theory.laws.shared.maxnet_model import Parameters
 from levelflow.theory.laws.shared.maxnet_stability import (
     Compensator,
     general,
@@ -148,7 +148,7 @@ def test_any_network_is_stable_below_the_gain_of_algorithm_3(seed, decades, part
     law = Parameters(alpha=alpha, scale=alpha_t / alpha, eta=eta)
     flows, count = random.integers(1, 201, 2).tolist()
     routes = [random.choice(count, random.integers(1, min(count, 5) + 1), replace=False).tolist() for _ in range(flows)]
-    rest = maxnet.rest(routes, 10 ** random.uniform(6, 9, count), law)
+    rest = maxnet.fixed_point(routes, 10 ** random.uniform(6, 9, count), law)
     assert rest.separate
     assert not network_roots(rest, longest * 10 ** random.uniform(-decades, 0, flows), law).any()
 
@@ -234,7 +234,7 @@ def test_a_common_zero_for_all_delays_would_be_slow():
 def test_networks_on_either_side_of_the_boundary_behave_so():
     # Two bottlenecks; flow 1 crosses both. The link of the second is the first to lose stability.
     routes, tau, own = [[0], [0, 1], [1]], [0.1, 0.3, 0.25], Compensator(0.7, 0.05)
-    rest = maxnet.rest(routes, [60e6, 40e6])
+    rest = maxnet.fixed_point(routes, [60e6, 40e6])
     here = rest.bottlenecks == 1
 
     def law(alpha):
@@ -244,7 +244,7 @@ def test_networks_on_either_side_of_the_boundary_behave_so():
     critical = min(1 / abs(crossing.value) for crossing in margins.phase_crossings)
     for part, grows in ((0.95, False), (1.05, True)):
         at = law(part * critical)
-        rest = maxnet.rest(routes, [60e6, 40e6], at)
+        rest = maxnet.fixed_point(routes, [60e6, 40e6], at)
         assert network_roots(rest, tau, at).tolist() == [0, 2 * grows]
         ways = [[0.02], [0.03, 0.2], [0.1]]
         start = Start(rest.rates, rest.prices * (1 + 1e-6))
@@ -270,8 +270,8 @@ def test_networks_on_either_side_of_the_boundary_behave_so():
         lambda: unstable_roots([1.0], [0.5, 0.5], PAPER, 1.0),
         lambda: unstable_roots([1.0], [0.5], PAPER, 0.0),
         lambda: link_loop([1.0], [-0.5], PAPER, 1.0),
-        lambda: network_roots(maxnet.rest([[0], [1]], [1e6, 1e6]), 1.0, maxnet.PAPER),
-        lambda: network_roots(maxnet.rest([[0]], [1e6]), [1.0, 1.0], maxnet.PAPER),
+        lambda: network_roots(maxnet.fixed_point([[0], [1]], [1e6, 1e6]), 1.0, maxnet.PAPER),
+        lambda: network_roots(maxnet.fixed_point([[0]], [1e6]), [1.0, 1.0], maxnet.PAPER),
     ],
 )
 def test_bad_questions_get_a_typed_exception(ask):

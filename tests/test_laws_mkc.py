@@ -64,7 +64,7 @@ def test_emkc_comes_to_its_rest_point_in_networks_under_any_delays(seed):
     links = int(rng.integers(1, 6))
     routes = routes_of(rng, int(rng.integers(1, 9)), links)
     capacities = rng.uniform(5, 20, links)
-    wanted = emkc.rest(routes, capacities, 2.0).rates
+    wanted = emkc.fixed_point(routes, capacities, 2.0).rates
     network = scattered(routes, links, 4, rng)
     went = emkc.iterate(network, wanted * rng.uniform(0.9, 1.1, len(routes)), 500, capacities, (1.2, 0.6))
     assert went.rates[-1] == pytest.approx(wanted, rel=1e-4)
@@ -122,13 +122,13 @@ def test_theorem_8_holds_for_stable_systems_only(seed):
 @pytest.mark.parametrize("price", [lambda y: 1 - 9 / y, lambda y: 0.3 * (y - 9) / 9, lambda y: (y / 9) ** 4 - 1])
 def test_flows_rest_where_the_price_asks_for_the_load(price):
     ratio = np.array([0.5, 1.0, 2.5])
-    rates = mkc.rest(price, ratio, 3)
+    rates = mkc.fixed_point(price, ratio, 3)
     assert rates * price(rates.sum()) == pytest.approx(ratio, rel=1e-12)
 
 
 def test_a_price_that_stays_below_zero_has_no_rest():
     with pytest.raises(ParameterError, match="increases with the load"):
-        mkc.rest(lambda load: -1 / load, 1.0, 2)
+        mkc.fixed_point(lambda load: -1 / load, 1.0, 2)
 
 
 @settings(max_examples=60, deadline=None)
@@ -138,7 +138,7 @@ def test_kelly_rests_where_every_flow_pays_omega_and_lemma_13_holds(seed):
     flows, links = rng.integers(1, 201, 2)
     routes = routes_of(rng, flows, links)
     capacities, omega = 10 ** rng.uniform(-2, 3, links), 10 ** rng.uniform(-4, 2, flows)
-    rates, prices, _ = kelly.rest(routes, capacities, omega)
+    rates, prices, _ = kelly.fixed_point(routes, capacities, omega)
     loads = np.zeros(links)
     for route, rate in zip(routes, rates, strict=True):
         loads[route] += rate
@@ -147,7 +147,7 @@ def test_kelly_rests_where_every_flow_pays_omega_and_lemma_13_holds(seed):
             wanted, abs=1e-11 * rate * len(route)
         )
         assert prices[route] == pytest.approx(1 - capacities[route] / loads[route], abs=1e-12)
-    assert kelly.unrest(routes, capacities, omega, rates).max() < 1e-12
+    assert kelly.imbalance(routes, capacities, omega, rates).max() < 1e-12
     sides = kelly.lemma_13(routes, capacities, omega, rates)
     used = np.unique(np.concatenate(routes))
     assert sides == pytest.approx(
@@ -162,7 +162,7 @@ def test_kelly_rests_where_every_flow_pays_omega_and_lemma_13_holds(seed):
 def test_kelly_comes_to_its_rest_point_in_a_network_and_is_clipped_at_a_floor():
     routes, capacities = [[0, 1], [0], [1, 2]], np.array([10.0, 20.0, 5.0])
     network = paths(routes, 3, [2, 1, 3], [[1, 0, 9], [0, 9, 9], [9, 2, 1]])
-    wanted = kelly.rest(routes, capacities, 2.0).rates
+    wanted = kelly.fixed_point(routes, capacities, 2.0).rates
     went = kelly.iterate(network, wanted * 1.2, 500, lambda y: emkc.price(y, capacities), (0.1, 2.0))
     assert went.rates[-1] == pytest.approx(wanted, rel=1e-9)
     clipped = kelly.iterate(paths([[0]], 1, 6), [1.0], 300, lambda y: emkc.price(y, 10.0), (0.5, 1.0), floor=0.5)
@@ -214,13 +214,13 @@ def test_what_links_remember_is_recorded():
             lambda: emkc.iterate(paths([[0]], 1), [1.0], 5, [1.0], (1.0, -1)),
         ),
         (ParameterError, r"rate 1: 0.0 is not allowed", lambda: mkc.jacobian([1.0, 0.0], 0.5, 0.1, 0.1)),
-        (ParameterError, r"omega 0.0 is not allowed", lambda: kelly.rest([[0]], [1.0], 0.0)),
+        (ParameterError, r"omega 0.0 is not allowed", lambda: kelly.fixed_point([[0]], [1.0], 0.0)),
         (
             ParameterError,
             r"omega is not allowed; needs a larger share",
-            lambda: kelly.rest([[0, 1], [0], [1]], [1, 3], 1e-40),
+            lambda: kelly.fixed_point([[0, 1], [0], [1]], [1, 3], 1e-40),
         ),
-        (CapacityError, r"link 0: capacity nan", lambda: kelly.rest([[0]], [np.nan], 1.0)),
+        (CapacityError, r"link 0: capacity nan", lambda: kelly.fixed_point([[0]], [np.nan], 1.0)),
     ],
 )
 def test_what_has_no_answer_is_refused(error, line, ask):

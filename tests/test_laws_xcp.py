@@ -25,7 +25,7 @@ def networks(draw, most=8):
 @given(networks(), st.floats(0.05, 2.0), st.floats(0.01, 1.0))
 def test_nobody_is_told_to_change_at_rest(network, alpha, gamma):
     routes, capacities = network
-    rates = xcp.rest(routes, capacities, alpha=alpha, gamma=gamma).rates
+    rates = xcp.fixed_point(routes, capacities, alpha=alpha, gamma=gamma).rates
     change = xcp.offers(routes, capacities, rates, alpha=alpha, gamma=gamma)
     assert np.abs(change).max() <= 1e-7 * max(capacities)
     assert np.abs(change / rates).max() < 1e-6
@@ -35,7 +35,7 @@ def test_nobody_is_told_to_change_at_rest(network, alpha, gamma):
 @given(networks())
 def test_links_that_limit_a_flow_carry_four_fifths_at_least_and_none_more_than_all(network):
     routes, capacities = network
-    rest = xcp.rest(routes, capacities)
+    rest = xcp.fixed_point(routes, capacities)
     load = np.zeros(len(capacities))
     for route, rate in zip(routes, rest.rates, strict=True):
         load[route] += rate
@@ -52,12 +52,12 @@ def test_large_networks_come_to_rest_too(seed):
     flows, links = random.integers(1, 201, 2).tolist()
     routes = [random.choice(links, random.integers(1, min(links, 5) + 1), replace=False).tolist() for _ in range(flows)]
     capacities = 10 ** random.uniform(6, 10, links)
-    rates = xcp.rest(routes, capacities).rates
+    rates = xcp.fixed_point(routes, capacities).rates
     assert np.abs(xcp.offers(routes, capacities, rates) / rates).max() < 1e-6
 
 
 def test_one_link_is_shared_evenly_and_used_in_full():
-    assert xcp.rest([[0]] * 5, [10.0]).rates == pytest.approx([2.0] * 5)
+    assert xcp.fixed_point([[0]] * 5, [10.0]).rates == pytest.approx([2.0] * 5)
 
 
 @pytest.mark.parametrize("seed", range(4))
@@ -68,7 +68,7 @@ def test_the_equations_of_motion_lead_to_the_rest_point_from_anywhere(seed):
     went = integrate(
         lambda t, x, past: xcp.offers(routes, capacities, x), random.uniform(0.01, 5, 7), 4000.0, step=0.5, every=8000
     )
-    assert went.states[-1] == pytest.approx(xcp.rest(routes, capacities).rates, rel=1e-3)
+    assert went.states[-1] == pytest.approx(xcp.fixed_point(routes, capacities).rates, rel=1e-3)
 
 
 @pytest.mark.parametrize("flows", [10, 100, 1000])
@@ -76,14 +76,14 @@ def test_a_share_of_the_max_min_rate_can_be_as_small_as_one_likes(flows):
     # All but one flow are limited to a total of 90 % by the second link; the last could have the other 10 %.
     routes = [[0, 1]] * flows + [[0]]
     fair = maxmin(routes, [1.0, 0.9])[-1]
-    got = xcp.rest(routes, [1.0, 0.9]).rates[-1]
+    got = xcp.fixed_point(routes, [1.0, 0.9]).rates[-1]
     assert fair == pytest.approx(0.1)
     assert got < 2 * 0.9 / flows
 
 
 def test_the_share_falls_with_what_is_shuffled():
     routes, capacities = [[0, 1]] * 50 + [[0]], [1.0, 0.9]
-    rates = [xcp.rest(routes, capacities, gamma=gamma).rates[-1] for gamma in (0.4, 0.2, 0.1, 0.07)]
+    rates = [xcp.fixed_point(routes, capacities, gamma=gamma).rates[-1] for gamma in (0.4, 0.2, 0.1, 0.07)]
     fair = maxmin(routes, capacities)[-1]
     assert rates == sorted(rates)
     assert rates[-1] < fair
@@ -102,7 +102,7 @@ def test_the_share_falls_with_what_is_shuffled():
 )
 def test_bad_questions_get_a_typed_exception(error, arguments, options):
     with pytest.raises(error):
-        xcp.rest(*arguments, **options)
+        xcp.fixed_point(*arguments, **options)
     with pytest.raises(error):
         xcp.offers(*arguments, [1.0], **options)
 

@@ -14,13 +14,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+import andrew_models
+import kunniyur_models
+import zhang_models
 from andrew_models import maxnet_fluid
 from kunniyur_models import fluid as fluid_ks
 from levelflow import Scenario, theory
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.fluid import law as fluid_law
 from levelflow.theory.fluid import topology as fluid_network
-from levelflow.theory.laws import ks, maxnet, rcp
+from levelflow.theory.laws import ks, rcp
+from levelflow.theory.laws.shared import maxnet_model as maxnet
 from levelflow.theory.laws.shared.maxnet_stability import Compensator
 from levelflow.theory.networks import paths
 from levelflow.theory.networks.assignment import assign
@@ -73,39 +77,39 @@ USUAL = {
 
 CROSSED = fluid_law.Crossings(np.array([0]), np.array([0]), np.array([0]), np.array([True]))
 NET = fluid_ks.random_network(2, 3, seed=1)
-#: Those of one function: by its name behind `levelflow.theory.`, or that of its module.
+#: Those of one function: by its name (behind `levelflow.theory.`), or that of its module.
 OWN = {
-    "adaptive_buffer.size": {"state": adaptive_buffer.start(SETTINGS, 20.0)},
-    "adaptive_buffer.update": {"state": adaptive_buffer.start(SETTINGS, 20.0)},
-    "adaptive_buffer.start": {"buffer": 20.0},
-    "adaptive_buffer.run": {"plant": adaptive_buffer.Plant()},
-    "assignment.settle": {"rates_on": lambda link, flows, rest: np.ones(len(flows))},
-    "assignment.random_routes": {"shortest": 1, "longest": 2},
-    "assignment.jacobian": {"own": [0.5] * 4, "among": [0.1] * 4, "others": [0.1] * 4},
-    "assignment.spectrum": {"matrix": np.eye(4)},
-    "assignment.spectral_radius": {"matrix": np.eye(4)},
-    "bench.fastest": {"work": int, "runs": 1},
-    "bench.maxmin_large": {"flows": 20, "links": 5, "hops": 2},
-    "bench.utility_large": {"flows": 6, "links": 3, "hops": 2},
-    "bench.delays_large": {"count": 4, "draws": 3},
-    "bench.norm_large": {"size": 3},
-    "buffers.largest_gain": {"slope": 0.01},
-    "delay_batches": {"delays": [[[1, 2]], [[2, 1]]], "longest": 3},
-    "delay_batches.experiment": {"size": 2},
-    "delays.read_delays": {"size": 2},
-    "equations.integrate": {"change": lambda t, x, past: -x},
-    "equations.iterate": {"update": lambda n, past: past(1) / 2, "longest": 1},
-    "equilibrium.ks": {"capacities": [1.0, 2.0], "weights": 1.0, "levels": [0.5, 1.0]},
-    "filling.fill": {
+    "zhang_models.adaptive_buffer.size": {"state": adaptive_buffer.start(SETTINGS, 20.0)},
+    "zhang_models.adaptive_buffer.update": {"state": adaptive_buffer.start(SETTINGS, 20.0)},
+    "zhang_models.adaptive_buffer.start": {"buffer": 20.0},
+    "zhang_models.adaptive_buffer.run": {"plant": adaptive_buffer.Plant()},
+    "networks.assignment.settle": {"rates_on": lambda link, flows, rest: np.ones(len(flows))},
+    "networks.assignment.random_routes": {"shortest": 1, "longest": 2},
+    "networks.assignment.jacobian": {"own": [0.5] * 4, "among": [0.1] * 4, "others": [0.1] * 4},
+    "networks.assignment.spectrum": {"matrix": np.eye(4)},
+    "networks.assignment.spectral_radius": {"matrix": np.eye(4)},
+    "timing.fastest": {"work": int, "runs": 1},
+    "timing.maxmin_large": {"flows": 20, "links": 5, "hops": 2},
+    "timing.utility_large": {"flows": 6, "links": 3, "hops": 2},
+    "timing.delays_large": {"count": 4, "draws": 3},
+    "timing.norm_large": {"size": 3},
+    "queues.buffers.largest_gain": {"slope": 0.01},
+    "stability.delay_batches": {"delays": [[[1, 2]], [[2, 1]]], "longest": 3},
+    "stability.delay_batches.experiment": {"size": 2},
+    "stability.delays.read_delays": {"size": 2},
+    "stability.equations.integrate": {"change": lambda t, x, past: -x},
+    "stability.equations.iterate": {"update": lambda n, past: past(1) / 2, "longest": 1},
+    "laws.ks.equilibrium": {"capacities": [1.0, 2.0], "weights": 1.0, "levels": [0.5, 1.0]},
+    "networks.filling.fill": {
         "crossings": read_crossings(ROUTES, 2),
         "loads": np.ones(3),
         "level": lambda rising, taken: 1 / rising,
     },
     "fluid.law.need_routers": {"law": "jetmax", "path": CROSSED, "names": ["a"]},
-    "fluid.network.read_parameters": {"name": "x", "given": {}, "defaults": {}, "only": {}},
-    "fluid.ks": {"network": NET, "start": np.ones(3)},
-    "fluid.ks.random_network": {"users": 2, "batch": (2,), "exponents": (0.0, 1.0), "control": "rate"},
-    "fluid.ks.run_adaptive": {"levels": None},
+    "fluid.topology.read_parameters": {"name": "x", "given": {}, "defaults": {}, "only": {}},
+    "kunniyur_models.fluid": {"network": NET, "start": np.ones(3)},
+    "kunniyur_models.fluid.random_network": {"users": 2, "batch": (2,), "exponents": (0.0, 1.0), "control": "rate"},
+    "kunniyur_models.fluid.run_adaptive": {"levels": None},
     "fluid.run.simulate": {
         "network": fluid_network.Network([fluid_network.Link(1e6)], [fluid_network.Flow("jetmax", [0], 0.1)]),
         "step": 0.01,
@@ -116,66 +120,79 @@ OWN = {
     "laws.emkc.aggregate": {"step": [0, 1], "start": 1.0, "resting": 2.0},
     "laws.emkc.lemma_14": {"start": 1.0},
     "laws.emkc_avq.iterate": {"gains": (0.1, 0.5, 0.2)},
-    "laws.fairness.steps_to_fairness": {"step": lambda x: (x + x.mean()) / 2, "start": [0.0, 1.0], "most": 100},
+    "networks.fairness.steps_to_fairness": {"step": lambda x: (x + x.mean()) / 2, "start": [0.0, 1.0], "most": 100},
     "laws.jetmax.steps": {"start": 1.0},
     "laws.kelly.alone": {"start": 1.0},
     "laws.kelly.iterate": {"price": lambda load: 0.1 * load},
     "laws.ks.rate_change": {"acks": None},
     "laws.ks.utility_exponent": {"loss_exponent": 0.5},
-    "laws.maxnet": {"state": 0.0},
-    "laws.maxnet_fluid.run": {
+    "laws.shared.maxnet_model": {"state": 0.0},
+    "andrew_models.maxnet_fluid.run": {
         "network": maxnet_fluid.Network([[0], [0]], [10e6], [0.1, 0.2]),
         "step": 0.01,
         "start": maxnet_fluid.Start(),
     },
-    "laws.maxnet_stability.network_roots": {"rest": maxnet.rest([[0], [0]], [10e6]), "delays": [0.1, 0.2]},
-    "laws.mkc.iterate": {"price": lambda load: 0.1 * load},
-    "laws.mkc.rest": {"price": lambda load: 1 - 10 / load},
-    "laws.mkc_network": {"capacities": [1.0, 2.0, 3.0], "alpha_over_beta": 0.5, "rates": [0.5] * 4},
-    "laws.mkc_network.iterate": {"network": paths.paths([[0, 1], [1], [1, 2], [2]], 3, 2, 1), "start": [1.0] * 4},
-    "laws.paths.paths": {"forward": 0},
-    "laws.paths.scattered": {"longest": 3},
+    "laws.shared.maxnet_stability.network_roots": {
+        "rest": maxnet.fixed_point([[0], [0]], [10e6]),
+        "delays": [0.1, 0.2],
+    },
+    "laws.shared.mkc.iterate": {"price": lambda load: 0.1 * load},
+    "laws.shared.mkc.fixed_point": {"price": lambda load: 1 - 10 / load},
+    "zhang_models.mkc_network": {"capacities": [1.0, 2.0, 3.0], "alpha_over_beta": 0.5, "rates": [0.5] * 4},
+    "zhang_models.mkc_network.iterate": {
+        "network": paths.paths([[0, 1], [1], [1, 2], [2]], 3, 2, 1),
+        "start": [1.0] * 4,
+    },
+    "networks.paths.paths": {"forward": 0},
+    "networks.paths.scattered": {"longest": 3},
     "laws.rcp.fluid": {"start": (1.0, 0.0), "duration": 1.0},
-    "laws.paths.run": {
+    "networks.paths.run": {
         "sender": lambda before, *_: before,
         "router": lambda received, memory: (received.sum(axis=0), memory),
     },
     "laws.rcp.settles_from_anywhere": {"duration": 1.0},
     "laws.rcp.settles": {"run": rcp.fluid((0.5, 0.5), (1.0, 0.0), rcp.Link(), duration=1.0)},
-    "laws.vinnicombe": {"law": importlib.import_module("zhang_models.vinnicombe").DEFAULTS, "delay": 0.1},
-    "laws.vinnicombe.follow": {"law": lambda x, before, eta, d: -x, "link": (1.0, 10.0)},
-    "laws.ying": {"law": importlib.import_module("zhang_models.ying").DEFAULTS},
-    "loss.queue": {"arrivals": interrupted_bernoulli(2, 0.02, 0.2)},
-    "loss.loss_from_unlimited": {"arrivals": interrupted_bernoulli(2, 0.02, 0.2), "buffer": 4},
-    "markov.evolve": {"law": [0.5, 0.5]},
-    "marking.marking_levels": {"beta": 50.0},
-    "marking.alone_on_a_link": {"start": 8.0},
-    "matrices.decouple": {"matrix": np.eye(2), "parts": [np.array([0]), np.array([1])], "weights": np.ones(2)},
-    "matrices.norm": {"order": 2, "weights": [1.0, 2.0]},
-    "matrices.scaled": {"weights": [1.0, 2.0]},
-    "matrices.read_matrices": {"dimensions": 3},
-    "matrix_classes.random_member": {"name": "N"},
-    "overshoot.integrate_excess": {"law": ScalableTcp(100.0, 10.0)},
-    "overshoot.immediate_aimd": {"step": 1.0, "keep": 0.5},
+    "zhang_models.vinnicombe": {"law": importlib.import_module("zhang_models.vinnicombe").DEFAULTS, "delay": 0.1},
+    "zhang_models.vinnicombe.follow": {"law": lambda x, before, eta, d: -x, "link": (1.0, 10.0)},
+    "zhang_models.ying": {"law": importlib.import_module("zhang_models.ying").DEFAULTS},
+    "zhang_models.loss.queue": {"arrivals": interrupted_bernoulli(2, 0.02, 0.2)},
+    "zhang_models.loss.loss_from_unlimited": {"arrivals": interrupted_bernoulli(2, 0.02, 0.2), "buffer": 4},
+    "zhang_models.markov.evolve": {"law": [0.5, 0.5]},
+    "queues.marking.marking_levels": {"beta": 50.0},
+    "queues.marking.alone_on_a_link": {"start": 8.0},
+    "stability.matrices.decouple": {
+        "matrix": np.eye(2),
+        "parts": [np.array([0]), np.array([1])],
+        "weights": np.ones(2),
+    },
+    "stability.matrices.norm": {"order": 2, "weights": [1.0, 2.0]},
+    "stability.matrices.scaled": {"weights": [1.0, 2.0]},
+    "stability.matrices.read_matrices": {"dimensions": 3},
+    "stability.matrix_classes.random_member": {"name": "N"},
+    "zhang_models.overshoot.integrate_excess": {"law": ScalableTcp(100.0, 10.0)},
+    "zhang_models.overshoot.immediate_aimd": {"step": 1.0, "keep": 0.5},
     "pictures.convergence": {"rest": [1.0, 2.0], "rates": np.ones((3, 2))},
     "pictures.convergence.phase_plane": {"step": lambda x: x / 2, "starts": [[1.0, 2.0]], "steps": 3},
     "pictures.convergence.kelly_delays": {"delays": [1, 2]},
     "pictures.convergence.steps_against_capacity": {"flows": {"two": lambda capacity: 2}},
-    "pictures.buffers.loss_against_buffer": {"flows": 2, "capacity": 20},
+    "zhang_models.buffer_pictures.loss_against_buffer": {"flows": 2, "capacity": 20},
     "pictures.norms": {"experiment": delay_batches.experiment(1, 3), "delays": [1, 2], "longest": 3},
     "pictures.phase": {"x": np.ones((2, 1)), "y": np.ones((2, 1)), "rest": (0.0, 0.0), "labels": ("x", "y")},
-    "pictures.utilities": {"exponent": 1.0},
-    "pictures.utilities.throughputs": {"exponents": (0.0,), "each": 1},
-    "quasi": {"what": "h", "function": quasi.QuasiPolynomial([([1, 1], 0.0)]), "piece": quasi.Piece(0j, 0.0, 0.0, 1.0)},
-    "quasi.turns": {"cuts": np.array([0.0, 1.0])},
-    "regions.avq": {"delays": (2,)},
+    "kunniyur_models.pictures": {"exponent": 1.0},
+    "kunniyur_models.pictures.throughputs": {"exponents": (0.0,), "each": 1},
+    "stability.quasi": {
+        "what": "h",
+        "function": quasi.QuasiPolynomial([([1, 1], 0.0)]),
+        "piece": quasi.Piece(0j, 0.0, 0.0, 1.0),
+    },
+    "stability.quasi.turns": {"cuts": np.array([0.0, 1.0])},
+    "laws.emkc_avq.region": {"delays": (2,)},
     "references.model": {"law": "reno"},
-    "scaled_norm.lower_bound": {},
-    "sharing": {"size": 1e4, "load": 0.5},
-    "sharing.completion_times": {"delays": 0.0},
-    "utility.optimum_of": {"marginal": lambda x: 1 / x**2, "costs": 0.0},
-    "verdicts.verdicts": {"law": "jetmax", "ports": []},
-    "windows": {"windows": windows.Windows(2, 8, 4)},
+    "stability.scaled_norm.lower_bound": {},
+    "queues.sharing": {"size": 1e4, "load": 0.5},
+    "queues.sharing.completion_times": {"delays": 0.0},
+    "networks.utility.optimum_of": {"marginal": lambda x: 1 / x**2, "costs": 0.0},
+    "zhang_models.windows": {"windows": windows.Windows(2, 8, 4)},
 }
 
 #: What a line calls an argument that it does not call by its name: what it holds, or the model's own word.
@@ -262,9 +279,12 @@ ROUTED = [None, [], {}, [[]], [[5]], [[-1]], [[0.5]], [["x"]], 3, np.nan, "x", [
 
 
 def functions():
-    """Those that users call, by name; what `checked` holds refuses garbage itself, and has its own tests."""
-    for module in pkgutil.walk_packages(theory.__path__, "levelflow.theory."):
-        if module.name.endswith(".checked"):
+    """Those that users call, by name; what `validate` holds refuses garbage itself, and has its own tests."""
+    found = [*pkgutil.walk_packages(theory.__path__, "levelflow.theory.")]
+    for models in (andrew_models, kunniyur_models, zhang_models):
+        found += pkgutil.walk_packages(models.__path__, f"{models.__name__}.")
+    for module in found:
+        if module.name.endswith(".validate"):
             continue
         # What draws on the axes of others is a part of a picture, and gets what the picture has read.
         for name, function in vars(importlib.import_module(module.name)).items():

@@ -8,7 +8,8 @@ import pytest
 from hypothesis import example, given, reject, settings
 from hypothesis import strategies as st
 
-from levelflow.theory.laws import emkc, emkc_avq, jetmax, kelly, maxnet, xcp
+from levelflow.theory.laws import emkc, emkc_avq, jetmax, kelly, xcp
+from levelflow.theory.laws.shared import maxnet_model as maxnet
 from levelflow.theory.networks.assignment import random_routes
 from levelflow.theory.networks.maxmin import maxmin, unfairness
 from levelflow.theory.networks.utility import ConvergenceError, optimum, optimum_of
@@ -215,24 +216,24 @@ def test_each_law_rests_where_its_equation_does(seed):
     case = Case(seed)
     routes, capacities, ratio = case.routes, case.capacities, case.each(-4, 2)
 
-    rates = jetmax.rest(routes, capacities).rates
+    rates = jetmax.fixed_point(routes, capacities).rates
     assert unfairness(routes, capacities, rates).max() < 1e-9  # JetMax: max-min fair, and at most the targets
     assert (case.loads(rates) <= capacities * (1 + 1e-9)).all()
 
-    found = emkc.rest(routes, capacities, ratio)  # alpha = beta x times the largest loss
+    found = emkc.fixed_point(routes, capacities, ratio)  # alpha = beta x times the largest loss
     losses = 1 - capacities / np.maximum(case.loads(found.rates), 1e-300)
     assert np.abs(ratio / found.rates - case.largest(losses)).max() < 1e-9
 
-    found = emkc_avq.rest(routes, capacities, ratio)
+    found = emkc_avq.fixed_point(routes, capacities, ratio)
     assert case.largest(found.signals) * found.rates == pytest.approx(ratio, rel=1e-9)
     assert (case.loads(found.rates) <= capacities * (1 + 1e-9)).all()
 
-    found = kelly.rest(routes, capacities, ratio)  # omega = x times the sum of losses
+    found = kelly.fixed_point(routes, capacities, ratio)  # omega = x times the sum of losses
     shares = capacities / np.maximum(case.loads(found.rates), 1e-300)
     size = case.total(1 + np.where(np.isfinite(shares), shares, 0)) + ratio / found.rates  # 1 - C/y may be all rounding
     assert (np.abs(ratio / found.rates - case.total(1 - shares)) / size).max() < 2e-13
 
-    found = xcp.rest(routes, capacities)  # nobody is told to change
+    found = xcp.fixed_point(routes, capacities)  # nobody is told to change
     load, counts = case.loads(found.rates), np.bincount(case.link, minlength=case.links)
     spare = 0.4 * (capacities - load)
     shuffled = np.maximum(0.1 * load - np.abs(spare), 0)
@@ -244,7 +245,7 @@ def test_each_law_rests_where_its_equation_does(seed):
     assert (np.abs(least) / found.rates).max() < 1e-6
 
     law = maxnet.Parameters()
-    found = maxnet.rest(routes, 1e6 * capacities, law)  # demand at the largest price, and mu C where it is made
+    found = maxnet.fixed_point(routes, 1e6 * capacities, law)  # demand at the largest price, and mu C where it is made
     assert law.x_max * np.exp(-case.largest(found.prices) / law.scale) == pytest.approx(found.rates, rel=1e-9)
     load = case.loads(found.rates) / (1e6 * capacities)
     assert load.max() <= law.mu * (1 + 1e-9)

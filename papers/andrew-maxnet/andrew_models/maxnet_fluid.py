@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.laws import maxnet
+from levelflow.theory.laws.shared import maxnet_model as maxnet
 from levelflow.theory.networks.routes import read_capacities, read_crossings
 from levelflow.theory.stability.equations import Past, integrate
 from levelflow.theory.validate import explained, positive, read_each, read_number, whole

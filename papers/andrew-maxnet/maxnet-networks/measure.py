@@ -6,8 +6,9 @@ import numpy as np
 
 from andrew_models.maxnet_fluid import Network, Start, run
 from levelflow.reproduce import Against
-from levelflow.theory.laws import maxnet, xcp
-from levelflow.theory.laws.maxnet import PAPER, Parameters
+from levelflow.theory.laws import xcp
+from levelflow.theory.laws.shared import maxnet_model as maxnet
+from levelflow.theory.laws.shared.maxnet_model import PAPER, Parameters
 from levelflow.theory.laws.shared.maxnet_stability import Compensator, network_roots
 from levelflow.theory.networks.maxmin import maxmin
 
@@ -65,7 +66,7 @@ def counterexamples(count, low, high):
         own, longest, most = cases[number % 2]
         alpha = most * random.uniform(low, high)
         law = Parameters(alpha=alpha, scale=own.alpha_t / alpha, eta=own.eta)
-        rest = maxnet.rest(*some_network(random), law)
+        rest = maxnet.fixed_point(*some_network(random), law)
         delays = SHORTEST * (longest / SHORTEST) ** random.uniform(0, 1, rest.rates.size)
         found += bool(network_roots(rest, delays, law).any())
     return found
@@ -82,7 +83,7 @@ def roots_of(count):
     random = np.random.default_rng(RANDOM + 1)
     total = 0
     for _ in range(count):
-        rest = maxnet.rest(*some_network(random))
+        rest = maxnet.fixed_point(*some_network(random))
         delays = SHORTEST * (LONGEST / SHORTEST) ** random.uniform(0, 1, rest.rates.size)
         total += network_roots(rest, delays, PAPER).sum()
     return int(total)
@@ -99,7 +100,7 @@ def fluids(count):
         capacities += (10 ** random.uniform(6, 9, 4)).tolist()
     delays = random.uniform(0.1, 0.6, len(routes))
     there = [np.sort(random.uniform(0, delay, len(route))) for route, delay in zip(routes, delays, strict=True)]
-    rest = maxnet.rest(routes, capacities)
+    rest = maxnet.fixed_point(routes, capacities)
     start = Start(rest.rates * 2 ** random.uniform(-1, 1, len(routes)), rest.prices)
     went = run(Network(routes, capacities, delays, there), 100.0, step=0.02, start=start, every=50)
     return went.rates[-10:], rest.rates, maxmin(routes, capacities)
@@ -151,7 +152,7 @@ def at_least(count, followed):
     """The smallest share of its max-min rate that a flow gets from MaxNet: at rest, and where fluids go."""
     random = np.random.default_rng(RANDOM + 4)
     networks = [some_network(random) for _ in range(count)]
-    at_rest = min(float((maxnet.rest(*network).rates / maxmin(*network)).min()) for network in networks)
+    at_rest = min(float((maxnet.fixed_point(*network).rates / maxmin(*network)).min()) for network in networks)
     went, _, fair = fluids(followed)
     return [at_rest, float((went / fair).min())]
 
@@ -164,7 +165,7 @@ def split(flows):
 def beside_xcp(flows=100):
     """What XCP gives the last flow, over its max-min rate."""
     routes, capacities = split(flows)
-    rest = xcp.rest(routes, capacities)
+    rest = xcp.fixed_point(routes, capacities)
     if not np.allclose(xcp.offers(routes, capacities, rest.rates), 0, atol=1e-12):
         raise ArithmeticError("XCP does not rest there")
     return float((rest.rates / maxmin(routes, capacities))[-1])

@@ -7,8 +7,8 @@ from scipy.optimize import brentq
 
 from andrew_models import pictures
 from andrew_models.maxnet_fluid import Network, Start, run
-from levelflow.theory.laws import maxnet
-from levelflow.theory.laws.maxnet import PAPER, Parameters
+from levelflow.theory.laws.shared import maxnet_model as maxnet
+from levelflow.theory.laws.shared.maxnet_model import PAPER, Parameters
 from levelflow.theory.laws.shared.maxnet_stability import Compensator, general, static_ratio, unstable_roots
 from levelflow.theory.stability.loops import Loop
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.theory.laws import maxnet
+from levelflow.theory.laws.shared import maxnet_model as maxnet
 from levelflow.theory.pictures.nyquist import nyquist
 from levelflow.theory.stability.loops import Loop
 

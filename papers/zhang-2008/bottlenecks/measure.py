@@ -45,8 +45,8 @@ def at_rest():
     """Assignments by the largest price at rest of EMKC, and by a common order of links."""
     for random, routes, capacities in networks():
         ratio = 10 ** random.uniform(-2, 1)
-        resting = emkc.rest(routes, capacities, ratio)
-        if emkc.unrest(routes, capacities, ratio, resting.rates).max() > 1e-9:
+        resting = emkc.fixed_point(routes, capacities, ratio)
+        if emkc.imbalance(routes, capacities, ratio, resting.rates).max() > 1e-9:
             raise ArithmeticError("EMKC does not rest there")
         yield by_price(routes, resting.signals)
         yield random_consistent(random, routes)

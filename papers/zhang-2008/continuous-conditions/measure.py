@@ -4,7 +4,8 @@ import numpy as np
 from scipy.optimize import brentq
 
 from levelflow.reproduce import Against
-from levelflow.theory.laws import maxnet, xcp
+from levelflow.theory.laws import xcp
+from levelflow.theory.laws.shared import maxnet_model as maxnet
 from levelflow.theory.pictures.nyquist import nyquist
 from levelflow.theory.stability.equations import integrate
 from levelflow.theory.stability.loops import Loop

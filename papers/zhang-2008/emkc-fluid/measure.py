@@ -43,7 +43,7 @@ def local():
     routes = [[0]] * flows
 
     def ends(beta, deviation, network):
-        fixed = emkc.rest(routes, [capacity], alpha / beta).rates
+        fixed = emkc.fixed_point(routes, [capacity], alpha / beta).rates
         start = fixed * (1 + deviation * rng.uniform(-1, 1, flows))
         return emkc.iterate(network, start, STEPS, [capacity], (alpha, beta)).rates / fixed
 

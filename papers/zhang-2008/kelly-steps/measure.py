@@ -54,12 +54,12 @@ def lemma_13():
     errors = []
     for _ in range(NETWORKS):
         routes, capacities, omega = network(rng)
-        rates = kelly.rest(routes, capacities, omega).rates
-        if kelly.unrest(routes, capacities, omega, rates).max() > 1e-10:
+        rates = kelly.fixed_point(routes, capacities, omega).rates
+        if kelly.imbalance(routes, capacities, omega, rates).max() > 1e-10:
             raise ArithmeticError("the rates are not at rest")
         left, right = kelly.lemma_13(routes, capacities, omega, rates)
         errors.append(abs(left / right - 1))
-    rate = kelly.rest([[0, 1]], [10.0, 100.0], 1.0).rates[0]
+    rate = kelly.fixed_point([[0, 1]], [10.0, 100.0], 1.0).rates[0]
     return [max(errors), bool(abs(rate - 55.5) < 1e-9 and 10 < rate < 100)]
 
 

@@ -24,7 +24,7 @@ PRICES = (
 def at_rest(kind, flows, ratio):
     """Rates, price and slope where flows with these alpha/beta rest."""
     price, slope = PRICES[kind]
-    rates = mkc.rest(price, ratio, flows)
+    rates = mkc.fixed_point(price, ratio, flows)
     return rates, float(price(rates.sum())), float(slope(rates.sum()))
 
 

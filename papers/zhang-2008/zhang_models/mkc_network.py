@@ -45,7 +45,7 @@ def rest(assignment: Assignment, capacities: ArrayLike, alpha_over_beta: ArrayLi
     ratio = read_each("alpha over beta", alpha_over_beta, len(assignment.bottlenecks))
 
     def rates_on(link: int, flows: Ints, load: float) -> Floats:
-        return mkc.rest(lambda own: 1 - capacity[link] / (own + load), ratio[flows], flows.size)
+        return mkc.fixed_point(lambda own: 1 - capacity[link] / (own + load), ratio[flows], flows.size)
 
     return assignments.settle(assignment, rates_on)
 

@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from levelflow.theory.competition import competition, listed
-from levelflow.theory.equilibrium import RATES
+from levelflow.theory.laws import theory_of
 from levelflow.theory.networks.assignment import InconsistentError, assign
 from levelflow.theory.networks.maxmin import rates_and_bottlenecks
-from levelflow.theory.references import MAX_MIN_LAWS, resting
-from levelflow.theory.verdicts import Port, Verdict, verdicts
+from levelflow.theory.record import MAX_MIN, NotSupported
+from levelflow.theory.references import equilibrium_of
+from levelflow.theory.verdict import Port, Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -22,8 +23,6 @@ if TYPE_CHECKING:
     from levelflow.theory.arrays import Floats, Ints
     from levelflow.theory.competition import Competition, Link
 
-#: Laws whose price is the time that packets wait.
-BY_DELAY = {"fast", "vegas"}
 #: A link that is loaded to its capacity but for this share is full.
 FULL = 1e-6
 #: As resolved scenarios write sizes of buffers.
@@ -79,15 +78,17 @@ class Prediction:
     @property
     def queues(self) -> list[float | None]:
         """How long a packet waits in each queue, s; infinite where it stays full; None where nobody knows."""
-        laws = {flow["law"] for flow in self.competition.entries}
+        laws = [theory_of(flow["law"]) for flow in self.competition.entries]
+        by_delay = all(law.signal == "delay" for law in laws)
+        no_queue = all(law.reference == MAX_MIN for law in laws)
         waits: list[float | None] = []
         for link, load, price in zip(self.competition.links, self.loads, self.prices, strict=True):
             if load > link["capacity_bps"] * (1 + FULL):
                 waits.append(np.inf)
-            elif laws <= BY_DELAY:
+            elif by_delay:
                 waits.append(float(price))
             else:
-                waits.append(0.0 if laws <= set(MAX_MIN_LAWS) or load < link["capacity_bps"] * (1 - FULL) else None)
+                waits.append(0.0 if no_queue or load < link["capacity_bps"] * (1 - FULL) else None)
         return waits
 
 
@@ -112,11 +113,11 @@ def check(scenario: dict[str, Any], at: float | None = None) -> Prediction:
 
 def rest(found: Competition) -> tuple[Floats, Ints, Floats]:
     """Returns the rate of one flow of each entry, bit/s, the link that limits it, and what each link charges."""
-    known = resting(found)
+    known = equilibrium_of(found)
     if known is None:
         rates, limits = rates_and_bottlenecks(found.routes, found.available, found.weights)
         return rates / found.counts, limits, np.zeros(len(found.links))
-    charges = found.entries[0]["law"] not in RATES
+    charges = theory_of(found.entries[0]["law"]).signal != "rate"
     return known.rates, known.bottlenecks, known.signals if charges else np.zeros(len(found.links))
 
 
@@ -142,8 +143,16 @@ def _judgements(found: Competition, rates: Floats, limits: Ints, loads: Floats) 
             )
             for link, members in own.items()
         ]
-        for (link, members), verdict in zip(own.items(), verdicts(law, ports), strict=True):
+        for (link, members), verdict in zip(own.items(), _judge(law, ports), strict=True):
             yield Judgement(link, law, tuple(members), verdict)
+
+
+def _judge(law: str, ports: list[Port]) -> list[Verdict]:
+    """Returns what theory says of a law at each of some ports."""
+    judge = theory_of(law).judge
+    if isinstance(judge, NotSupported):
+        return [Verdict(None, why=f"{law}: {judge.reason}")] * len(ports)
+    return judge(ports)
 
 
 def _hops(over: NDArray[np.bool_]) -> float:

@@ -113,3 +113,24 @@ def listed(scenario: dict[str, Any], at: float | None = None) -> list[float]:
             f"{scenario['name']}: no flow is under way{when}; needs flows that do not arrive at random"
         )
     return active
+
+
+def of_flows(found: Competition, name: str) -> list[float]:
+    """Returns a parameter of each entry."""
+    return [base(flow["params"][name]) for flow in found.entries]
+
+
+def round_trips(found: Competition) -> list[float] | None:
+    """Returns the base round-trip time of each entry; None if one is drawn."""
+    rtts = [flow["base_rtt_s"] for flow in found.entries]
+    return rtts if all(rtts) else None
+
+
+def packet_sizes(found: Competition) -> Floats:
+    """Returns the size of the packets of each entry, bits."""
+    return np.array([8.0 * flow["packet_bytes"] for flow in found.entries])
+
+
+def delivered_shares(found: Competition) -> Floats:
+    """Returns what share of the packets of each entry wires deliver."""
+    return np.array([np.prod([1 - found.links[link]["loss"] for link in route]) for route in found.routes])

@@ -8,6 +8,7 @@ from levelflow.cli.theory.bench import bench
 from levelflow.cli.theory.bottlenecks import bottlenecks
 from levelflow.cli.theory.check import check
 from levelflow.cli.theory.fluid import fluid
+from levelflow.cli.theory.laws import laws
 from levelflow.cli.theory.maxmin import maxmin
 from levelflow.cli.theory.norms import norms
 from levelflow.cli.theory.num import num
@@ -31,6 +32,7 @@ for command, example in (
     (region, "levelflow theory region rcp --out region.png"),
     (nyquist, 'levelflow theory nyquist rcp --alpha 0.4 --beta 0.3 --rtt "100 ms" --out nyquist.png'),
     (phase, "levelflow theory phase rcp --alpha 0.1 --beta 1 --out phase.png"),
+    (laws, "levelflow theory laws jetmax"),
     (norms, "levelflow theory norms --count 1000 --out norms.png"),
     (bench, "levelflow theory bench"),
 ):

@@ -20,6 +20,8 @@ At = Annotated[
     typer.Option(metavar="TIME", help='Only the flows under way then, as in "45 s" [default: all listed flows].'),
 ]
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE.png", help="Draw it into this file.")]
+#: How options describe laws; which ones have what is known once they are asked for.
+HAVE = "A law; `levelflow theory laws` lists those that have a"
 AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON and nothing else.")]
 
 

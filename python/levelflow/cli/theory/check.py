@@ -96,12 +96,23 @@ def _show(found: Prediction) -> None:
         for own in found.judgements
     ]
     show_table("Bottlenecks", ["link", "law", "verdict", "margin", "settles in"], rows)
-    for text in dict.fromkeys(own.verdict.why for own in found.judgements):
-        typer.echo(f"Why: {text}.")
-    for text in dict.fromkeys(own.verdict.breaks for own in found.judgements if own.verdict.breaks):
-        typer.echo(f"Would make it unstable: {text}.")
+    for what, field in (("Why", "why"), ("Would make it unstable", "breaks")):
+        for text, places in _by_text(found, field).items():
+            where = f" ({', '.join(places)})" if len(found.judgements) > 1 else ""
+            typer.echo(f"{what}{where}: {text}.")
     soon = "" if found.time is None else f"; within 2 % of rest {_time(found.time)} after the last flow started"
     typer.echo(f"All in all: {_word(found.stable)}{soon}.")
+
+
+def _by_text(found: Prediction, field: str) -> dict[str, list[str]]:
+    """Returns each text that verdicts have, with the links and, where they differ, the laws of which it is said."""
+    laws = {own.law for own in found.judgements}
+    places: dict[str, list[str]] = {}
+    for own in found.judgements:
+        link = found.competition.links[own.link]["name"]
+        if text := getattr(own.verdict, field):
+            places.setdefault(text, []).append(link if len(laws) == 1 else f"{own.law} at {link}")
+    return places
 
 
 def _word(stable: bool | None) -> str:

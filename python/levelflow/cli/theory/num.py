@@ -56,7 +56,8 @@ def num(
 def _best(found: Competition, exponent: float | None, penalty: float | None) -> tuple[Floats, Floats, float]:
     """Returns the total rate of each entry, bit/s, the price of each link, and the residual."""
     from levelflow.theory.networks.utility import UtilityError, optimum
-    from levelflow.theory.references import UTILITY, model, resting
+    from levelflow.theory.record import UTILITY
+    from levelflow.theory.references import equilibrium_of, model
 
     if exponent is not None:
         mega = 1e6
@@ -64,7 +65,7 @@ def _best(found: Competition, exponent: float | None, penalty: float | None) -> 
         best = optimum(found.routes, found.available / mega, weights=weights, exponents=exponent, penalty=penalty)
         return best.rates * mega, best.prices, best.residuals.worst
     laws = sorted({flow["law"] for flow in found.entries})
-    known = resting(found) if all(model(law) == UTILITY for law in laws) else None
+    known = equilibrium_of(found) if all(model(law) == UTILITY for law in laws) else None
     if known is None:
         raise UtilityError(
             f"no common utility is known of {', '.join(laws)}; --exponent 0 asks for proportional fairness"

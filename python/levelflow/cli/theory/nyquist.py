@@ -7,23 +7,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from levelflow.cli.theory.asking import AsJson, Out
+from levelflow.cli.theory.asking import HAVE, AsJson, Out
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+    from levelflow.theory.record import Loops
     from levelflow.theory.stability.loops import Loop
 
-#: What can be said of each law, and what is assumed else: the defaults of its paper.
-LAWS: dict[str, dict[str, float]] = {
-    "rcp": {"alpha": 0.1, "beta": 1.0},
-    "xcp": {"alpha": 0.4, "beta": 0.226},
-    "maxnet": {"alpha": 0.66, "eta": 0.06, "scale": 0.4, "mu": 0.9},
-}
 #: Roots that are shown.
 MOST_ROOTS = 6
 
-Law = Annotated[str | None, typer.Argument(help=f"{', '.join(LAWS)}; or none, with --num and --den.")]
+Law = Annotated[str | None, typer.Argument(help=f"{HAVE} loop; or none, with --num and --den.")]
 Rtt = Annotated[
     str, typer.Option(metavar="TIME", help='Round-trip time; for maxnet also of several flows, "30 ms, 180 ms".')
 ]
@@ -76,26 +71,21 @@ def _loop(law: str | None, given: dict[str, float], rtt: str, averaged: bool) ->
     """Returns the loop of a law and its description."""
     from levelflow.cli.theory.reading import times
     from levelflow.theory.errors import TheoryError
-    from levelflow.theory.laws import rcp, xcp
-    from levelflow.theory.laws.shared.maxnet_stability import Compensator, link_loop
-    from levelflow.theory.validate import read_number
+    from levelflow.theory.laws import need, supporting
 
-    if law not in LAWS:
-        raise TheoryError(f"law {law} has no loop here; needs one of {', '.join(LAWS)}, or --num and --den")
-    if strange := [*sorted(set(given) - set(LAWS[law])), *(["average"] if averaged and law != "maxnet" else [])]:
-        raise TheoryError(f"{law} has no {strange[0]}; it has {', '.join(LAWS[law])}")
-    use = LAWS[law] | given
+    if law is None:
+        raise TheoryError(f"no loop is named; needs one of {', '.join(supporting('nyquist'))}, or --num and --den")
+    known: Loops = need(law, "nyquist")
+    if strange := [*sorted(set(given) - set(known.gains)), *(["average"] if averaged and not known.averages else [])]:
+        raise TheoryError(f"{law} has no {strange[0]}; it has {', '.join(known.gains)}")
+    use = known.gains | given
     delays = times(rtt)
-    described = f"{law} with " + ", ".join(f"{key} {value:g}" for key, value in use.items()) + f", rtt {rtt}"
-    if law == "maxnet":
-        compensator = Compensator(use["eta"], read_number("alpha", use["alpha"]) * read_number("scale", use["scale"]))
-        shares = [read_number("mu", use["mu"], high=1.0) / len(delays)] * len(delays)
-        loop = link_loop(delays, shares, compensator, use["alpha"], averaged=averaged)
-        return described + (", prices averaged" if averaged else ""), loop
-    if len(delays) != 1:
+    if len(delays) > known.delays:
         raise TheoryError(f"{len(delays)} round-trip times are not allowed for {law}; needs one")
-    make = rcp.loop if law == "rcp" else xcp.aggregate_loop
-    return described, make(use["alpha"], use["beta"], delays[0])
+    described = f"{law} with " + ", ".join(f"{key} {value:g}" for key, value in use.items()) + f", rtt {rtt}"
+    if averaged:
+        return f"{described}, prices averaged", known.loop(use, delays, averaged=True)
+    return described, known.loop(use, delays)
 
 
 def _fraction(law: str | None, num: str | None, den: str | None, delay: float) -> tuple[str, Loop]:

@@ -6,31 +6,22 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from levelflow.cli.theory.asking import AsJson, Out
+from levelflow.cli.theory.asking import HAVE, AsJson, Out
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from levelflow.theory.arrays import Floats
-    from levelflow.theory.pictures.convergence import Step
+    from levelflow.theory.record import Pairs, Portrait
 
-#: The gains of each law: what they are called, and what is assumed.
-LAWS: dict[str, dict[str, float]] = {
-    "rcp": {"alpha": 0.1, "beta": 1.0},
-    "emkc": {"alpha": 2.0, "beta": 0.5},
-    "aimd": {"alpha": 2.0, "beta": 0.5},
-    "jetmax": {"tau": 0.5},
-}
 #: Capacity and starts for two flows without delay, and steps that they get.
 CAPACITY, PAIRS, STEPS = 100.0, ((10.0, 90.0), (80.0, 70.0), (20.0, 5.0)), 200
 #: How far the smaller rate may be below the larger.
 FAIR = 0.01
-#: Steps between those that are drawn, and the most round trips.
-EVERY, LONGEST = 3, 10_000.0
-#: Largest gains, beyond which rates grow without bound or below 0.
-MOST = {"jetmax": {"tau": 2.0}, "emkc": {"alpha": CAPACITY, "beta": 2.0}, "aimd": {"alpha": CAPACITY, "beta": 1.0}}
+#: The most round trips.
+LONGEST = 10_000.0
 
-Law = Annotated[str, typer.Argument(help=f"One of {', '.join(LAWS)}.", show_default=False)]
+Law = Annotated[str, typer.Argument(help=f"{HAVE} phase portrait.", show_default=False)]
 
 
 def phase(
@@ -50,14 +41,19 @@ def phase(
     from levelflow.cli.show import show_table
     from levelflow.cli.theory.asking import save, show_json
     from levelflow.theory.errors import TheoryError
+    from levelflow.theory.laws import need
+    from levelflow.theory.record import Portrait
 
     given = {key: value for key, value in (("alpha", alpha), ("beta", beta), ("tau", tau)) if value is not None}
-    if law not in LAWS:
-        raise TheoryError(f"law {law} has no phase portrait here; needs one of {', '.join(LAWS)}")
-    if strange := sorted(set(given) - set(LAWS[law])):
-        raise TheoryError(f"{law} has no {strange[0]}; it has {', '.join(LAWS[law])}")
-    gains = LAWS[law] | given
-    answer, figure = _rcp(gains, duration, out is not None) if law == "rcp" else _pairs(law, gains, out is not None)
+    known: Portrait | Pairs = need(law, "phase")
+    if strange := sorted(set(given) - set(known.gains)):
+        raise TheoryError(f"{law} has no {strange[0]}; it has {', '.join(known.gains)}")
+    gains = known.gains | given
+    drawn = out is not None
+    if isinstance(known, Portrait):
+        answer, figure = _portrait(known, gains, duration, drawn)
+    else:
+        answer, figure = _pairs(known, gains, drawn)
     if out is not None and figure is not None:
         save(figure, out)
     if as_json:
@@ -71,58 +67,52 @@ def phase(
         typer.echo(out)
 
 
-def _rcp(gains: dict[str, float], duration: float, drawn: bool) -> tuple[dict[str, Any], Figure | None]:
-    import numpy as np
-
+def _portrait(
+    known: Portrait, gains: dict[str, float], duration: float, drawn: bool
+) -> tuple[dict[str, Any], Figure | None]:
     from levelflow.cli.theory.asking import paper
-    from levelflow.theory.laws import rcp
     from levelflow.theory.pictures.phase import phase_portrait
     from levelflow.theory.validate import read_number
 
     read_number("duration", duration, high=LONGEST)
-    link = rcp.Link()
-    gamma, queue = np.array(rcp.STARTS).T
-    run = rcp.fluid(
-        (gains["alpha"], gains["beta"]),
-        (gamma * link.capacity, queue * link.capacity * link.d0),
-        link,
-        duration=duration,
-        every=EVERY,
-    )
-    rates, queues = run.states[:, 0] / link.rest[0], run.states[:, 1] / (link.capacity * link.d0)
-    settled = rcp.settles(run, link)
-    linear = "stable" if rcp.stable(gains["alpha"], gains["beta"]) else "unstable"
-    axes = ("R N / C", "q / (C d0)")
+    found = known.run(gains, duration)
+    linear = "stable" if found.linear else "unstable"
     answer = {
-        "axes": axes,
+        "axes": found.axes,
         "linear": linear,
-        "settles": bool(settled.all()),
+        "settles": all(found.settles),
         "verdict": f"Linear model: {linear}. Fluid model with the queue's floor: "
-        f"{'settles from all starts' if settled.all() else 'does not settle'} in {duration:g} round trips.",
+        f"{'settles from all starts' if all(found.settles) else 'does not settle'} in {duration:g} round trips.",
         "starts": [
             {
-                "start": [float(rates[0, k]), float(queues[0, k])],
-                "end": [float(rates[-1, k]), float(queues[-1, k])],
-                "word": "settles" if settled[k] else "does not",
+                "start": [float(found.x[0, k]), float(found.y[0, k])],
+                "end": [float(found.x[-1, k]), float(found.y[-1, k])],
+                "word": "settles" if settled else "does not",
             }
-            for k in range(settled.size)
+            for k, settled in enumerate(found.settles)
         ],
     }
     if not drawn:
         return answer, None
     figure = paper(5, 4)
-    phase_portrait(rates, queues, (1.0, 0.0), axes, figure)
-    figure.axes[0].set_title(f"alpha {gains['alpha']:g}, beta {gains['beta']:g}", loc="left")
+    phase_portrait(found.x, found.y, found.equilibrium, found.axes, figure)
+    figure.axes[0].set_title(", ".join(f"{key} {value:g}" for key, value in gains.items()), loc="left")
     return answer, figure
 
 
-def _pairs(law: str, gains: dict[str, float], drawn: bool) -> tuple[dict[str, Any], Figure | None]:
+def _pairs(known: Pairs, gains: dict[str, float], drawn: bool) -> tuple[dict[str, Any], Figure | None]:
     import numpy as np
 
     from levelflow.theory.networks.fairness import fairness
     from levelflow.theory.pictures.convergence import phase_plane
+    from levelflow.theory.validate import read_number
 
-    step = _step(law, gains)
+    for name, value in gains.items():
+        read_number(name, value, high=known.highest[name])
+
+    def step(rates: Floats) -> Floats:
+        return known.step(rates, CAPACITY, gains)
+
     starts = []
     for pair in PAIRS:
         rates = np.array(pair)
@@ -132,25 +122,3 @@ def _pairs(law: str, gains: dict[str, float], drawn: bool) -> tuple[dict[str, An
         starts.append({"start": list(pair), "end": rates.tolist(), "word": "fair" if fair else "unfair"})
     answer = {"axes": ("x1", "x2"), "verdict": f"{STEPS} steps, capacity {CAPACITY:g}.", "starts": starts}
     return answer, phase_plane(step, CAPACITY, PAIRS, STEPS) if drawn else None
-
-
-def _step(law: str, gains: dict[str, float]) -> Step:
-    """Returns the next rates of two flows on one link, from those before."""
-    import numpy as np
-
-    from levelflow.theory.laws import aimd, emkc, jetmax
-    from levelflow.theory.laws.shared import mkc
-    from levelflow.theory.validate import read_number
-
-    for name, value in gains.items():
-        read_number(name, value, high=MOST[law][name])
-
-    def step(rates: Floats) -> Floats:
-        if law == "jetmax":
-            share = jetmax.fair_share(np.array(CAPACITY), np.array(0.0), np.array(2.0))
-            return jetmax.sender(rates, share, gains["tau"])
-        if law == "aimd":
-            return aimd.step(rates, CAPACITY, gains["alpha"], gains["beta"], pause=True)
-        return mkc.sender(rates, emkc.price(rates.sum(), np.array(CAPACITY)), gains["alpha"], gains["beta"])
-
-    return step

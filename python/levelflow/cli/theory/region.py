@@ -7,19 +7,19 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from levelflow.cli.theory.asking import AsJson, Out
+from levelflow.cli.theory.asking import HAVE, AsJson, Out
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from levelflow.theory.pictures.regions import Tried
-    from levelflow.theory.regions import Region
+    from levelflow.theory.record import Plane
+    from levelflow.theory.region import Region
 
-LAWS = ("kelly", "rcp", "xcp", "maxnet", "emkc_avq")
 #: Points along a side that may be tried.
 FINEST = 40
 
-Law = Annotated[str, typer.Argument(help=f"One of {', '.join(LAWS)}.", show_default=False)]
+Law = Annotated[str, typer.Argument(help=f"{HAVE} region.", show_default=False)]
 Rtt = Annotated[str | None, typer.Option(metavar="TIME", help="maxnet: round-trip time of the flows [default: 1 s].")]
 Steps = Annotated[
     str | None, typer.Option(metavar="STEPS", help='kelly, emkc_avq: delays, as in "1,3,10".', show_default=False)
@@ -35,7 +35,8 @@ def region(
     """For which two gains a law is stable on one link, all delays equal: a table, and a picture of the boundary.
 
     Delays are pure delays: no approximation of them is in the boundary. Gains count for all capacities and numbers of
-    flows. JetMax and EMKC have no such region: any gain between 0 and 2 is stable under any delays.
+    flows. JetMax and EMKC have no such region, since delays do not matter to them: `theory check` says which gains are
+    stable.
 
     With `--fluid`, RCP's fluid model runs from five starts per pair of gains, with the queue's floor at 0, which the
     linear boundary knows nothing of.
@@ -66,56 +67,56 @@ def region(
 
 def _region(law: str, rtt: str | None, delays: str | None) -> Region:
     from levelflow.cli.theory.reading import numbers
-    from levelflow.theory import regions
     from levelflow.theory.errors import TheoryError
+    from levelflow.theory.laws import need, supporting
     from levelflow.theory.stability.delays import read_delays
     from levelflow.theory.units import time
 
-    if law not in LAWS:
-        free = f"{law} has no region: gains from 0 to 2 are stable under all delays"
-        about = free if law in {"jetmax", "emkc"} else f"no region is known of {law}"
-        raise TheoryError(f"{about}; needs one of {', '.join(LAWS)}")
-    if law != "maxnet" and rtt is not None:
-        raise TheoryError(f"--rtt is not for {law}; needs maxnet")
-    if law in {"kelly", "emkc_avq"} and delays is not None:
-        given = numbers("delays", delays)
-        steps = read_delays(given, len(given)).tolist()
-        return regions.kelly(steps) if law == "kelly" else regions.avq(steps)
-    if delays is not None:
-        raise TheoryError(f"--delays is not for {law}; needs kelly or emkc_avq")
-    simple = {"kelly": regions.kelly, "rcp": regions.rcp_region, "xcp": regions.xcp_region, "emkc_avq": regions.avq}
-    return regions.maxnet(delay=time(rtt or "1 s")) if law == "maxnet" else simple[law]()
+    plane: Plane = need(law, "region")
+    options: dict[str, Any] = {}
+    for name, option, given in (("delay", "--rtt", rtt), ("delays", "--delays", delays)):
+        if given is None:
+            continue
+        if name not in plane.options:
+            others = [other for other, found in supporting("region").items() if name in found.options]
+            raise TheoryError(f"{option} is not for {law}; needs {' or '.join(others)}")
+        if name == "delay":
+            options[name] = time(given)
+        else:
+            steps = numbers("delays", given)
+            options[name] = read_delays(steps, len(steps)).tolist()
+    return plane.region(**options)
 
 
 def _tried(law: str, points: int) -> Tried | None:
-    """Asks the fluid model of RCP on a grid."""
+    """Asks the fluid model of a law on a grid."""
     import numpy as np
 
     from levelflow.theory.errors import TheoryError
-    from levelflow.theory.laws.rcp import settles_from_anywhere
+    from levelflow.theory.laws import need, supporting
     from levelflow.theory.pictures.regions import Tried
 
     if not points:
         return None
-    if law != "rcp" or points > FINEST:
-        raise TheoryError(f"--fluid {points} is not allowed for {law}; needs rcp, and at most {FINEST} points")
+    settles = need(law, "region").settles
+    if settles is None or points > FINEST:
+        others = [other for other, found in supporting("region").items() if found.settles]
+        raise TheoryError(
+            f"--fluid {points} is not allowed for {law}; needs {' or '.join(others)}, and at most {FINEST} points"
+        )
     gains = (2.0 * np.arange(1, points + 1) / points).round(6)
-    return Tried(gains.tolist(), gains.tolist(), settles_from_anywhere(gains[None], gains[:, None]))
+    return Tried(gains.tolist(), gains.tolist(), settles(gains[None], gains[:, None]))
 
 
 def _picture(law: str, found: Region, tried: Tried | None) -> Figure:
     from levelflow.cli.theory.asking import paper
-    from levelflow.theory.pictures.norms import gains
     from levelflow.theory.pictures.regions import region as draw
 
     figure = paper(6, 4.5)
-    if law == "kelly":
-        gains(max(10, *(int(row[0]) for row in found.rows)), figure)
-        return figure
     draw(found.curves, found.labels, tried, figure)
     axes = figure.axes[0]
     axes.set_title(f"{law}: {found.note.split('. ')[0].rstrip('.').lower()}", loc="left")
-    if law == "emkc_avq":
+    if found.logarithmic:
         axes.set_yscale("log")
     return figure
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from levelflow.theory.fluid.disciplines import DISCIPLINES
-from levelflow.theory.fluid.registry import LAWS
+from levelflow.theory.fluid.registry import model
 from levelflow.theory.fluid.topology import Flow, FluidError, Link, Network
 from levelflow.theory.units import UNITS
 
@@ -105,9 +105,8 @@ def _room(buffer: str, packet: float) -> float:
 
 
 def _of_law(law: str, given: dict[str, str]) -> Parameters:
-    if law not in LAWS:
-        raise FluidError(f"there is no fluid model of law {law}; there are: {', '.join(LAWS)}")
-    return _read(given, LAWS[law].PARAMETERS, LAWS[law].ONLY)
+    known = model(law)
+    return _read(given, known.PARAMETERS, known.ONLY)
 
 
 def _read(given: dict[str, str], defaults: Parameters, only: Parameters) -> Parameters:

@@ -1,38 +1,29 @@
-"""Which laws have a fluid model: all of them."""
+"""The fluid model of each law, as the records of the laws name it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from functools import cache
+from importlib import import_module
+from typing import TYPE_CHECKING, cast
 
-from levelflow.theory.fluid import bbr, jetmax, kunniyur_srikant, maxnet, mkc, probing, rates, rcp, windows, xcp
-from levelflow.theory.fluid import delay_based as delays
+from levelflow.theory.fluid.topology import FluidError
+from levelflow.theory.laws import supporting, theory_of
+from levelflow.theory.record import NotSupported
 
 if TYPE_CHECKING:
     from levelflow.theory.fluid.law import Law
 
-LAWS: dict[str, type[Law]] = {
-    "jetmax": jetmax.JetMax,
-    "emkc": mkc.Emkc,
-    "emkc_avq": mkc.EmkcAvq,
-    "kelly": mkc.Kelly,
-    "rcp": rcp.Rcp,
-    "maxnet": maxnet.MaxNet,
-    "xcp": xcp.Xcp,
-    "ks": kunniyur_srikant.KunniyurSrikant,
-    "reno": windows.Reno,
-    "newreno": windows.NewReno,
-    "bic": probing.Bic,
-    "cubic": probing.Cubic,
-    "highspeed": windows.HighSpeed,
-    "scalable": windows.Scalable,
-    "htcp": probing.Htcp,
-    "westwood": windows.Westwood,
-    "lp": delays.Lp,
-    "vegas": delays.Vegas,
-    "fast": delays.Fast,
-    "dctcp": windows.Dctcp,
-    "bbr": bbr.Bbr,
-    "aimd": rates.Aimd,
-    "tfrc": rates.Tfrc,
-    "cbr": rates.Cbr,
-}
+
+@cache
+def model(law: str) -> type[Law]:
+    """Returns the fluid model of a law.
+
+    Raises:
+        FluidError: if there is none; says which laws have one.
+    """
+    named = theory_of(law).fluid
+    if isinstance(named, NotSupported):
+        known = ", ".join(supporting("fluid"))
+        raise FluidError(f"there is no fluid model of law {law}: {named.reason}; there are: {known}")
+    module, _, name = named.partition(":")
+    return cast("type[Law]", getattr(import_module(f"levelflow.theory.fluid.{module}"), name))

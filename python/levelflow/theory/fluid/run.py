@@ -26,7 +26,7 @@ from levelflow.theory.fluid.law import (
     Table,
     need_routers,
 )
-from levelflow.theory.fluid.registry import LAWS
+from levelflow.theory.fluid.registry import model
 from levelflow.theory.fluid.topology import FluidError, read_parameters
 from levelflow.theory.fluid.transport import Lines, Links, Passed, Paths
 from levelflow.theory.validate import explained, not_negative, positive, read_number
@@ -92,7 +92,7 @@ class _Group:
         numbers = np.flatnonzero([network.flows[i].law == name for i in order])
         self.flows = slice(int(numbers[0]), int(numbers[-1]) + 1)
         flows = [network.flows[i] for i in order[self.flows]]
-        self.law: Law = LAWS[name](flows, **options)
+        self.law: Law = model(name)(flows, **options)
         self.crossings = slice(int(paths.starts[self.flows.start]), int(paths.last[self.flows.stop - 1]) + 1)
         link = paths.link[self.crossings]
         there = np.array([_runs(network, i, name) for i in range(len(network.links))])
@@ -131,7 +131,7 @@ def _runs(network: Network, link: int, law: str) -> bool:
 def _router_parameters(network: Network, link: int, law: str) -> dict[str, Value]:
     own = network.links[link]
     return read_parameters(
-        own.name or f"link {link}", (own.routers or {}).get(law, {}), LAWS[law].PARAMETERS, LAWS[law].ONLY
+        own.name or f"link {link}", (own.routers or {}).get(law, {}), model(law).PARAMETERS, model(law).ONLY
     )
 
 
@@ -244,9 +244,8 @@ def simulate(
 
 class _Engine:
     def __init__(self, network: Network, step: float, each_loss: bool) -> None:
-        unknown = sorted({flow.law for flow in network.flows} - set(LAWS))
-        if unknown:
-            raise FluidError(f"there is no fluid model of law {unknown[0]!r}; there are: {', '.join(LAWS)}")
+        for law in sorted({flow.law for flow in network.flows}):
+            model(law)  # raises where there is none
         self.network, self.step = network, step
         laws = list(dict.fromkeys(flow.law for flow in network.flows))
         #: Flows of one law stand side by side.

@@ -1,1 +1,45 @@
-"""What is proven of each law: where it rests, when it is stable, and its equations of motion; one file per law."""
+"""One file per law, with what is proven of it and its record, `THEORY`; a law without a file has none.
+
+Files are found by name and loaded when their law is asked for. `shared` holds what several laws share.
+"""
+
+from __future__ import annotations
+
+import pkgutil
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from levelflow.theory.errors import TheoryError
+from levelflow.theory.record import CAPABILITIES, NotSupported, Theory, unknown
+
+#: Laws that have a record.
+LAWS = tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.ispkg))
+
+
+@cache
+def theory_of(law: str) -> Theory:
+    """Returns the record of a law, in which nothing is supported where theory knows nothing of it."""
+    if law not in LAWS:
+        return unknown(law)
+    found: Theory = import_module(f"{__name__}.{law}").THEORY
+    return found
+
+
+def supporting(capability: str) -> dict[str, Any]:
+    """Returns what there is of a capability, by law."""
+    each = {law: getattr(theory_of(law), capability) for law in LAWS}
+    return {law: found for law, found in each.items() if not isinstance(found, NotSupported)}
+
+
+def need(law: str, capability: str) -> Any:
+    """Returns a capability of a law.
+
+    Raises:
+        TheoryError: if there is none; says why, and which laws have it.
+    """
+    found = getattr(theory_of(law), capability)
+    if isinstance(found, NotSupported):
+        others = ", ".join(supporting(capability))
+        raise TheoryError(f"{law} has no {CAPABILITIES[capability]}: {found.reason}; needs one of {others}")
+    return found

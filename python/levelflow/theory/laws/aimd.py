@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.record import Pairs, Theory
 from levelflow.theory.validate import explained, positive, read_number
 
 if TYPE_CHECKING:
@@ -47,3 +48,11 @@ def steps_to_fairness(flows: int, capacity: float, alpha: float, cut: float, eps
     added = read_number("flows", flows) * read_number("alpha", alpha)
     cycle = read_number("cut", cut, 0, 1) * read_number("capacity", capacity) / added + 1
     return cycle * float(np.log(flows / read_number("eps", eps, 0, 1)) / -np.log1p(-cut))
+
+
+def _step(rates: Floats, capacity: float, gains: dict[str, float]) -> Floats:
+    """Two flows without delay."""
+    return step(rates, capacity, gains["alpha"], gains["beta"], pause=True)
+
+
+THEORY = Theory(fluid="rates:Aimd", phase=Pairs({"alpha": 2.0, "beta": 0.5}, {"alpha": 100.0, "beta": 1.0}, _step))

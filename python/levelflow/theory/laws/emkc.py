@@ -12,19 +12,25 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.competition import of_flows
 from levelflow.theory.laws.shared import mkc
+from levelflow.theory.networks.equilibrium import FULL, Equilibrium, RoutedFlows
 from levelflow.theory.networks.filling import fill
-from levelflow.theory.networks.routes import Rest, read_capacities, read_crossings
+from levelflow.theory.networks.routes import FixedPoint, read_capacities, read_crossings
+from levelflow.theory.record import MAX_MIN, NotSupported, Pairs, Theory
 from levelflow.theory.stability.conditions import between
 from levelflow.theory.validate import explained, finite, read_array, read_each, read_number
+from levelflow.theory.verdict import NEAR, Verdict, each_port
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from levelflow.theory.arrays import Floats, Ints
+    from levelflow.theory.competition import Competition
     from levelflow.theory.networks.paths import Paths, Run
     from levelflow.theory.networks.routes import Routes
     from levelflow.theory.stability.conditions import Condition
+    from levelflow.theory.verdict import Port
 
 #: Rounds in which links that lose and the loads of those behind them are made to agree, and when they do.
 MOST_ROUNDS, SAME = 200, 1e-12
@@ -68,7 +74,9 @@ def iterate(
 
 
 @explained
-def rest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, *, thinned: bool = False) -> Rest:
+def fixed_point(
+    routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, *, thinned: bool = False
+) -> FixedPoint:
     """Returns the rest point of EMKC in a network.
 
     A flow that hears the price `p` rests at `alpha / (beta p)`, so a link where flows of equal `alpha/beta` settle,
@@ -90,7 +98,7 @@ def rest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, *, t
         RouteError: if a flow crosses no link or an unknown one.
         ParameterError: if a ratio is not positive and finite.
 
-    >>> rest([[0], [0]], [500.0], 10 / 0.9).rates.round(1).tolist()
+    >>> fixed_point([[0], [0]], [500.0], 10 / 0.9).rates.round(1).tolist()
     [261.1, 261.1]
     """
     capacity = read_capacities(capacities)
@@ -105,7 +113,7 @@ def rest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, *, t
         before, arriving = arriving, _arriving(link, starts, capacity, loads)
         if np.abs(arriving - before).max(initial=0.0) < SAME:
             break
-    return Rest(rates, price(loads, capacity), limits)
+    return FixedPoint(rates, price(loads, capacity), limits)
 
 
 def _level(capacity: Floats, rising: Floats, taken: Floats) -> Floats:
@@ -128,10 +136,10 @@ def _arriving(link: Ints, starts: Ints, capacity: Floats, loads: Floats) -> Floa
 
 
 @explained
-def unrest(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, rates: ArrayLike) -> Floats:
+def imbalance(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, rates: ArrayLike) -> Floats:
     """Returns how far each flow is from its rest: what `|alpha/beta - eta x|` is to `x`; all 0 at the rest point.
 
-    >>> unrest([[0], [0]], [500.0], 10.0, [260.0, 250.0]).round(3).tolist()
+    >>> imbalance([[0], [0]], [500.0], 10.0, [260.0, 250.0]).round(3).tolist()
     [0.019, 0.02]
     """
     capacity = read_capacities(capacities)
@@ -217,3 +225,75 @@ def lemma_14(start: float, factor: float, inputs: ArrayLike) -> Floats:
     for size in np.abs(np.asarray(inputs, dtype=np.float64)):
         sizes.append(read_number("factor", factor, closed=True, high=1) * sizes[-1] + float(size))
     return np.array(sizes)
+
+
+@explained
+def equilibrium(
+    routes: Routes,
+    capacities: ArrayLike,
+    *,
+    alpha_over_beta: ArrayLike,
+    counts: ArrayLike = 1.0,
+    thinned: bool = False,
+) -> Equilibrium:
+    """EMKC: a flow rests at `alpha / (beta p)`, `p` the largest signed loss of its path (eq. 86).
+
+    Args:
+        routes: per entry, the indices of the links that it crosses.
+        capacities: per link.
+        alpha_over_beta: for all flows or per route, bit/s.
+        counts: how many flows each route stands for.
+        thinned: whether what a link loses is missing at the next one; the equations of the paper let it pass.
+
+    >>> equilibrium([[0]], [500.0], alpha_over_beta=10 / 0.9, counts=2).rates.round(1).tolist()
+    [261.1]
+    """
+    found = RoutedFlows(routes, capacities, counts)
+    ratio = found.each("alpha over beta", alpha_over_beta)
+    point = fixed_point(routes, found.capacity, ratio * found.counts, thinned=thinned)
+    rates = point.rates / found.counts
+    with np.errstate(divide="ignore"):
+        loads = np.where(point.signals == -np.inf, 0.0, found.capacity / (1 - point.signals))
+    queues = np.where(point.signals > FULL, np.inf, 0.0)
+    missing = np.abs(ratio / rates - found.largest(point.signals))
+    if not thinned:
+        arriving = found.loads(rates)
+        missing = np.append(missing, np.abs(loads - arriving) / np.maximum(arriving, found.capacity))
+    losses = np.maximum(point.signals, 0.0)
+    return Equilibrium(rates, loads, point.signals, point.bottlenecks, losses, queues, float(missing.max(initial=0.0)))
+
+
+def _in_scenario(found: Competition) -> Equilibrium:
+    ratio = np.divide(of_flows(found, "alpha"), of_flows(found, "beta"))
+    return equilibrium(found.routes, found.available, alpha_over_beta=ratio, counts=found.counts, thinned=True)
+
+
+def _judge(port: Port) -> Verdict:
+    """Theorem 9: `0 < beta < 2` whatever the delays; differences shrink by `1 - beta p`."""
+    beta = port["beta"]
+    price = port["alpha"] / beta / port.rates.max()
+    shrink = max(abs(1 - beta), abs(1 - beta * price))
+    step = port.delays.max() + port["interval"]
+    return Verdict(
+        beta < 2,
+        2 / beta,
+        float(np.log(NEAR) / np.log(shrink) * step),
+        f"0 < beta = {beta:g} < 2, whatever the delays (Zhang 2008, theorem 9)",
+        "beta of 2 or more",
+    )
+
+
+def _step(rates: Floats, capacity: float, gains: dict[str, float]) -> Floats:
+    """Two flows without delay."""
+    return mkc.sender(rates, price(rates.sum(), np.array(capacity)), gains["alpha"], gains["beta"])
+
+
+THEORY = Theory(
+    fluid="mkc:Emkc",
+    reference=MAX_MIN,
+    equilibrium=equilibrium,
+    in_scenario=_in_scenario,
+    judge=each_port(_judge),
+    region=NotSupported("delays do not matter; beta from 0 to 2 is stable"),
+    phase=Pairs({"alpha": 2.0, "beta": 0.5}, {"alpha": 100.0, "beta": 2.0}, _step),
+)

@@ -13,24 +13,35 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.competition import of_flows
 from levelflow.theory.laws import emkc
 from levelflow.theory.laws.shared import mkc
+from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
 from levelflow.theory.networks.maxmin import rates_and_bottlenecks
 from levelflow.theory.networks.paths import run
-from levelflow.theory.networks.routes import Rest, read_capacities, read_crossings
+from levelflow.theory.networks.routes import FixedPoint, read_capacities, read_crossings
+from levelflow.theory.record import MAX_MIN, Plane, Theory
+from levelflow.theory.region import Region
 from levelflow.theory.stability.conditions import between
 from levelflow.theory.validate import explained, read_each, read_number, whole
+from levelflow.theory.verdict import FACTORS, NEAR, Verdict, each_port, margin_of, times_larger
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike
 
     from levelflow.theory.arrays import Floats
+    from levelflow.theory.competition import Competition
     from levelflow.theory.networks.paths import Paths, Run
     from levelflow.theory.networks.routes import Routes
     from levelflow.theory.stability.conditions import Condition
+    from levelflow.theory.verdict import Port
 
 #: Gains among which the first unstable one is sought: from, to, and how many.
 TRIED_GAINS = 1e-6, 1e3, 55
+#: Values of beta for which the table of the region has a row.
+GAINS = (0.1, 0.25, 0.5, 1.0, 1.5, 1.9)
 
 
 def virtual(before: Floats, load: Floats, target: Floats | float, gain: Floats | float) -> Floats:
@@ -79,7 +90,7 @@ def iterate(
 
 
 @explained
-def rest(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) -> Rest:
+def fixed_point(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) -> FixedPoint:
     """Returns the rest point: links that limit flows carry their target, at the price `alpha / (beta x)`.
 
     Rates are max-min fair, weighted by `alpha/beta` where that differs. Signals are prices `p`, minus infinity where
@@ -94,8 +105,8 @@ def rest(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) -> Rest
         RouteError: if a flow crosses no link or an unknown one.
         ParameterError: if a target or ratio is not positive and finite.
 
-    >>> rest([[0], [0]], [10.0], 0.4)
-    Rest(rates=array([5., 5.]), signals=array([0.08]), bottlenecks=array([0, 0]))
+    >>> fixed_point([[0], [0]], [10.0], 0.4)
+    FixedPoint(rates=array([5., 5.]), signals=array([0.08]), bottlenecks=array([0, 0]))
     """
     target = read_each("target", targets, np.size(targets))
     ratio = read_each("alpha over beta", alpha_over_beta, len(routes))
@@ -104,7 +115,7 @@ def rest(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) -> Rest
     loads = np.bincount(link, weights=rates[flow], minlength=target.size)
     prices = emkc.price(loads, target)
     prices[limits] = ratio / rates
-    return Rest(rates, prices, limits)
+    return FixedPoint(rates, prices, limits)
 
 
 def differences(share: float, alpha: float) -> Condition:
@@ -170,3 +181,76 @@ def largest_gain(beta: float, delay: int) -> float:
         return 0.0 if unstable[0] else np.inf
     first = int(np.argmax(unstable))
     return round(float(np.exp(brentq(excess, tried[first - 1], tried[first], xtol=1e-12))), 9)
+
+
+def equilibrium(
+    routes: Routes, targets: ArrayLike, *, alpha_over_beta: ArrayLike, counts: ArrayLike = 1.0
+) -> Equilibrium:
+    """EMKC with adaptive virtual queues: links that limit flows carry `gamma C`, their `target` (eq. 130).
+
+    >>> equilibrium([[0]], [10.0], alpha_over_beta=0.4, counts=2).signals.tolist()
+    [0.08]
+    """
+    found = RoutedFlows(routes, targets, counts)
+    ratio = found.each("alpha over beta", alpha_over_beta)
+    point = fixed_point(routes, found.capacity, ratio * found.counts)
+    rates = point.rates / found.counts
+    limits = point.bottlenecks
+    filled = found.loads(rates)[limits] / found.capacity[limits]
+    heard = found.largest(point.signals)
+    return found.at(rates, point.signals, limits, np.maximum(np.abs(heard * rates / ratio - 1), np.abs(filled - 1)))
+
+
+def _in_scenario(found: Competition) -> Equilibrium:
+    ratio = np.divide(of_flows(found, "alpha"), of_flows(found, "beta"))
+    targets = np.where(found.available > 0, found.available, 1.0)  # of links that nobody crosses
+    return equilibrium(found.routes, targets, alpha_over_beta=ratio, counts=found.counts)
+
+
+def _judge(port: Port) -> Verdict:
+    """The sum of rates by the roots of eq 130 with 61; differences by eq 66, where `beta p = alpha/x`."""
+    alpha, beta, interval, delay = port["alpha"], port["beta"], port["interval"], port.delays.max()
+    steps = int(1 + np.ceil(round(delay / interval, 6)))
+    gain = port["tau"] * interval / delay
+    radii = [radius(beta, gain * factor, steps) for factor in [*FACTORS, 1.0]]
+    share = float(port.rates.min())
+    equal = differences(share, alpha).holds
+    slowest = max(radii[-1] ** steps, abs(1 - alpha / port.rates.max()))
+    stable = radii[-1] < 1 and equal
+    why = f"the largest root of the sum of rates is {radii[-1]:.4g}, and fair shares are "
+    return Verdict(
+        stable,
+        margin_of(np.array(radii) < 1) if equal else 2 * share / alpha,
+        float(np.log(NEAR) / np.log(slowest) * (delay + interval)) if stable else None,
+        why + f"{'above' if equal else 'not above'} alpha/2 (Zhang 2008, eq 61, 66, 130)",
+        f"{times_larger('tau', margin_of(np.array(radii) < 1))}, or shares below alpha/2" if stable else "",
+    )
+
+
+@explained
+def region(delays: Sequence[int] = (2, 5, 10)) -> Region:
+    """Returns up to which gain of the virtual capacity EMKC-AVQ is stable, by `beta`, for delays in steps (eq 130).
+
+    Raises:
+        ParameterError: if a delay is not a whole number of at least 1.
+
+    >>> [round(x, 3) for x in region().rows[2]]
+    [0.5, 1.5, 0.432, 0.197]
+    """
+    betas = np.linspace(0.02, 1.98, 50)
+    curves = {f"D = {d} steps": (betas, np.array([largest_gain(beta, d) for beta in betas])) for d in delays}
+    rows = tuple((beta, *(largest_gain(beta, d) for d in delays)) for beta in GAINS)
+    head = ("beta", *(f"D = {d}: gain up to" for d in delays))
+    return Region(
+        ("beta", "gain tau Delta / D_max"), curves, head, rows, "Stable below the curves, for beta below 2.", True
+    )
+
+
+THEORY = Theory(
+    fluid="mkc:EmkcAvq",
+    reference=MAX_MIN,
+    equilibrium=equilibrium,
+    in_scenario=_in_scenario,
+    judge=each_port(_judge),
+    region=Plane(region, ("delays",)),
+)

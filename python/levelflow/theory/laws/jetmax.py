@@ -16,19 +16,25 @@ import numpy as np
 
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import emkc
+from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
 from levelflow.theory.networks.filling import fill
 from levelflow.theory.networks.paths import run
-from levelflow.theory.networks.routes import Rest, read_capacities, read_crossings
+from levelflow.theory.networks.routes import FixedPoint, read_capacities, read_crossings
+from levelflow.theory.queues.marking import excess_share
+from levelflow.theory.record import MAX_MIN, NotSupported, Pairs, Theory
 from levelflow.theory.stability.conditions import between
 from levelflow.theory.validate import explained, read_array, read_each, read_number, read_numbers, read_whole, whole
+from levelflow.theory.verdict import NEAR, Verdict, each_port
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from levelflow.theory.arrays import Floats, Ints
+    from levelflow.theory.competition import Competition
     from levelflow.theory.networks.paths import Paths, Run
     from levelflow.theory.networks.routes import Routes
     from levelflow.theory.stability.conditions import Condition
+    from levelflow.theory.verdict import Port
 
 #: A power of the gain that misses `eps` by this share of it for rounding reaches it.
 ROUNDING = 1e-12
@@ -96,7 +102,7 @@ def iterate(
 
 
 @explained
-def rest_under(network: Paths, targets: ArrayLike, bottlenecks: ArrayLike, survival: ArrayLike = 1.0) -> Floats:
+def fixed_point_under(network: Paths, targets: ArrayLike, bottlenecks: ArrayLike, survival: ArrayLike = 1.0) -> Floats:
     """Returns the rates at rest, each `(gamma C - u) / N` of its bottleneck (lemma 19), or with losses that of eq 151.
 
     Args:
@@ -125,7 +131,7 @@ def rest_under(network: Paths, targets: ArrayLike, bottlenecks: ArrayLike, survi
 
 
 @explained
-def rest(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, counts: ArrayLike = 1.0) -> Rest:
+def fixed_point(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, counts: ArrayLike = 1.0) -> FixedPoint:
     """Returns the rest point: max-min fair rates (theorem 16), where links count what survives on the way to them.
 
     A flow that several full links could limit takes the one of the smallest fair share (eq 136). Signals are fair
@@ -142,7 +148,7 @@ def rest(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, counts: 
         RouteError: if a flow crosses no link or an unknown one.
         ParameterError: if a survival is not above 0 and at most 1, or a count not above 0.
 
-    >>> rest([[0], [0]], [10.0], [[0.9], [0.8]]).rates.round(3).tolist()
+    >>> fixed_point([[0], [0]], [10.0], [[0.9], [0.8]]).rates.round(3).tolist()
     [5.882, 5.882]
     """
     target = read_capacities(targets)
@@ -157,7 +163,7 @@ def rest(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, counts: 
     unresponsive, number = np.zeros(target.size), np.zeros(target.size)
     np.add.at(unresponsive, link, np.where(own, 0.0, sent))
     np.add.at(number, link, np.where(own, counted, 0.0))
-    return Rest(rates, fair_share(target, unresponsive, number), limits)
+    return FixedPoint(rates, fair_share(target, unresponsive, number), limits)
 
 
 @explained
@@ -212,3 +218,86 @@ def _chosen(network: Paths, bottlenecks: ArrayLike) -> Ints:
         bad = int(np.argmin(inside))
         raise ParameterError(f"flow {bad}: bottleneck {chosen[bad]} is not allowed; needs a link that the flow crosses")
     return chosen
+
+
+@explained
+def equilibrium(
+    routes: Routes, targets: ArrayLike, *, counts: ArrayLike = 1.0, survival: ArrayLike = 1.0
+) -> Equilibrium:
+    """JetMax (theorem 16; with losses on the way, eq. 151).
+
+    Args:
+        routes: per entry, the indices of the links that it crosses.
+        targets: `gamma C`, per link.
+        counts: how many flows each route stands for.
+        survival: what share of a flow's packets gets as far as a link; one number, or routes by links. Loads are what
+            arrives then.
+
+    Raises:
+        NetworkError: if a target or route is not allowed.
+        ParameterError: if another number is not.
+
+    >>> equilibrium([[0, 1], [0], [1]], [10.0, 4.0], counts=[1, 3, 1]).rates.round(6).tolist()
+    [2.0, 2.666667, 2.0]
+    """
+    found = RoutedFlows(routes, targets, counts)
+    point = fixed_point(routes, targets, survival, found.counts)
+    arriving = np.broadcast_to(survival, (len(routes), found.capacity.size))[found.flow, found.link]
+    loads = found.sums((point.rates * found.counts)[found.flow] * arriving)
+    over = np.max(excess_share(found.capacity, loads), initial=0.0)
+    missing = np.append(np.abs(point.rates / point.signals[point.bottlenecks] - 1), over)
+    empty = np.zeros(loads.size)
+    return Equilibrium(point.rates, loads, point.signals, point.bottlenecks, empty, empty, float(missing.max()))
+
+
+def _in_scenario(found: Competition) -> Equilibrium:
+    """A router counts what the wires before it deliver."""
+    survival = np.ones((len(found.routes), len(found.links)))
+    for entry, route in enumerate(found.routes):
+        passed = 1.0
+        for link in route:
+            survival[entry, link] = passed
+            passed *= 1 - found.links[link]["loss"]
+    return equilibrium(found.routes, found.available, counts=found.counts, survival=survival)
+
+
+def _judge(port: Port) -> Verdict:
+    """Theorems 15 to 17: `|1 - tau| < 1` whatever the delays."""
+    tau = port["tau"]
+    if tau > 1 and port.parameters["propose"] == "true":
+        why = (
+            f"with tau = {tau:g} above 1, what all flows propose is more than the link has room for, so none is "
+            "approved: they stay at their first rate"
+        )
+        return Verdict(False, 1 / tau, None, why)
+    left = abs(1 - tau)
+    steps = np.ceil(np.log(NEAR) / np.log(left)) if left else 1.0
+    step = (np.ceil(port.delays.max() / port["interval"]) + 1) * port["interval"]
+    most = 1 if port.parameters["propose"] == "true" else 2
+    return Verdict(
+        tau < most,
+        most / tau,
+        float(steps * step),
+        f"each step leaves |1 - tau| = {left:.3g} of the distance, whatever the delays (Zhang 2008, theorems 15, 16)",
+        f"tau above {most}",
+    )
+
+
+def _step(rates: Floats, capacity: float, gains: dict[str, float]) -> Floats:
+    """Two flows without delay, whose increases are approved."""
+    share = fair_share(np.array(capacity), np.array(0.0), np.array(2.0))
+    return sender(rates, share, gains["tau"])
+
+
+THEORY = Theory(
+    fluid="jetmax:JetMax",
+    reference=MAX_MIN,
+    equilibrium=equilibrium,
+    in_scenario=_in_scenario,
+    signal="rate",
+    judge=each_port(_judge),
+    region=NotSupported(
+        "delays do not matter; tau from 0 to 1 is stable, or from 0 to 2 if increases are not proposed first"
+    ),
+    phase=Pairs({"tau": 0.5}, {"tau": 2.0}, _step),
+)

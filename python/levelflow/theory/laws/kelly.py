@@ -9,26 +9,34 @@ Rates, capacities and `omega` are in any one unit.
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.competition import of_flows
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws.emkc import price
+from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
 from levelflow.theory.networks.paths import run
-from levelflow.theory.networks.routes import Rest, crossing_matrix, read_capacities, read_crossings
+from levelflow.theory.networks.routes import FixedPoint, crossing_matrix, read_capacities, read_crossings
+from levelflow.theory.record import UTILITY, Plane, Theory
+from levelflow.theory.region import Region
 from levelflow.theory.stability import equations
-from levelflow.theory.stability.delays import kelly_roots
+from levelflow.theory.stability.delays import critical_gain, kelly_roots
 from levelflow.theory.validate import explained, read_each, read_number, read_whole, shown
+from levelflow.theory.verdict import FACTORS, NEAR, Verdict, each_port, margin_of, times_larger
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import ArrayLike
 
     from levelflow.theory.arrays import Floats
+    from levelflow.theory.competition import Competition
     from levelflow.theory.networks.paths import Paths, Run
     from levelflow.theory.networks.routes import Routes
+    from levelflow.theory.verdict import Port
 
 #: Residual at which rates rest, and how many steps of Newton's method may be taken to them.
 TOLERANCE, MOST_STEPS = 1e-13, 200
@@ -144,12 +152,12 @@ def radius(kappa: float, delay: int) -> float:
 
 
 @explained
-def rest(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> Rest:
+def fixed_point(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> FixedPoint:
     """Returns the rest point of flows that pay the sum of the signed losses on their paths (eq 57-58).
 
     There is one in every network: where `sum_i (omega_i log x_i - M_i x_i) + sum_j C_j log y_j` is largest, with `M_i`
     the number of links on a path; this is strictly concave. It is found by Newton's method. Signals are prices, as
-    those of `emkc.rest`; a bottleneck is where a flow pays most.
+    those of `emkc.fixed_point`; a bottleneck is where a flow pays most.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
@@ -161,22 +169,22 @@ def rest(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> Rest:
         RouteError: if a flow crosses no link or an unknown one.
         ParameterError: if an `omega` is not positive and finite, or too small beside the capacities for floating point.
 
-    >>> rest([[0, 1]], [10.0, 100.0], 2.0).rates.round(9).tolist()
+    >>> fixed_point([[0, 1]], [10.0, 100.0], 2.0).rates.round(9).tolist()
     [56.0]
     """
     capacity = read_capacities(capacities)
     crossings = crossing_matrix(routes, capacity.size)
     wanted = read_each("omega", omega, len(routes))
     if not len(routes):
-        return Rest(np.zeros(0), price(np.zeros(capacity.size), capacity), np.zeros(0, dtype=np.int64))
+        return FixedPoint(np.zeros(0), price(np.zeros(capacity.size), capacity), np.zeros(0, dtype=np.int64))
     unit = max(float(capacity.max()), float(wanted.max()))
     rates = unit * _solve(crossings[:, crossings.any(axis=0)], capacity[crossings.any(axis=0)] / unit, wanted / unit)
     prices = price(rates @ crossings, capacity)
-    return Rest(rates, prices, np.where(crossings > 0, prices, -np.inf).argmax(axis=1))
+    return FixedPoint(rates, prices, np.where(crossings > 0, prices, -np.inf).argmax(axis=1))
 
 
 @explained
-def unrest(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: ArrayLike) -> Floats:
+def imbalance(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: ArrayLike) -> Floats:
     """Returns how far each flow is from its rest: `|sum p - omega/x|` per link of its path; all 0 at the rest point."""
     capacity = read_capacities(capacities)
     flow, link, _ = read_crossings(routes, capacity.size)
@@ -202,7 +210,7 @@ def lemma_13(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: Arr
 
 
 def _solve(crossings: Floats, capacity: Floats, wanted: Floats) -> Floats:
-    """Returns the rates at which the gradient of `rest` is 0.
+    """Returns the rates at which the gradient of `fixed_point` is 0.
 
     In shares of the rates, `x = x0 (1 + s)`, gradient and Hessian are made of numbers of the size of loads.
     """
@@ -233,3 +241,81 @@ def _solve(crossings: Floats, capacity: Floats, wanted: Floats) -> Floats:
             part /= 2
         rates = rates * (1 + part * step)
     raise ParameterError("omega is not allowed; needs a larger share of the capacities")
+
+
+@explained
+def equilibrium(routes: Routes, capacities: ArrayLike, *, omega: ArrayLike, counts: ArrayLike = 1.0) -> Equilibrium:
+    """Classic Kelly control: `x sum p = omega` with `p = (y - C)/y`, below 0 where links have room (eq. 55-58).
+
+    >>> equilibrium([[0, 1]], [10.0, 100.0], omega=2.0).rates.round(9).tolist()
+    [56.0]
+    """
+    found = RoutedFlows(routes, capacities, counts)
+    wanted = found.each("omega", omega)
+    point = fixed_point(routes, found.capacity, wanted * found.counts)
+    rates = point.rates / found.counts
+    prices = price(found.loads(rates), found.capacity)
+    terms = found.total(np.abs(prices)) + wanted / rates
+    return found.at(rates, prices, point.bottlenecks, np.abs(found.total(prices) - wanted / rates) / terms)
+
+
+def _in_scenario(found: Competition) -> Equilibrium:
+    return equilibrium(found.routes, found.available, omega=of_flows(found, "omega"), counts=found.counts)
+
+
+def _judge(port: Port) -> Verdict:
+    """`z^D - z^(D-1) + kappa sum_i w_i M_i z^(D - D_i)` has its roots inside the unit circle (Zhang 2008, eq 3).
+
+    With the price `(y - C)/y`, each of `M_i` links adds `p + y p' = 1` to the left of eq 3, full or not.
+    """
+    kappa = port["kappa"]
+    steps = 1 + np.ceil(np.round(port.delays / port["interval"], 6)).astype(int)
+    longest = int(steps.max())
+    hops = 1.0 if port.hops is None else port.hops
+
+    def largest_root(gain: float) -> float:
+        closed = np.zeros(longest + 1)
+        closed[:2] = 1.0, -1.0
+        np.add.at(closed, steps, gain * port.weights * hops)
+        return float(np.abs(np.roots(closed)).max())
+
+    here = largest_root(kappa)
+    margin = margin_of(np.array([largest_root(kappa * factor) < 1 for factor in [*FACTORS, 1.0]]))
+    return Verdict(
+        here < 1,
+        margin,
+        float(np.log(NEAR) / np.log(here) * port["interval"]) if here < 1 else None,
+        f"kappa = {kappa:g}, {steps.min()} to {longest} steps of delay: the largest root is {here:.4g} "
+        "(Zhang 2008, eq 3)",
+        times_larger("kappa", margin) + ", or longer delays" if here < 1 else "",
+    )
+
+
+@explained
+def region(delays: Sequence[int] = (1, 2, 3, 5, 10, 30)) -> Region:
+    """Returns up to which gain Kelly control is stable if all delays are equal, by delay (Zhang 2008, eq 3).
+
+    Raises:
+        ParameterError: if a delay is not a whole number of at least 1.
+
+    >>> [round(x, 3) for x in region([2, 3]).rows[1]]
+    [3.0, 0.618, 0.524]
+    """
+    rows = tuple((float(delay), critical_gain(delay), math.pi / (2 * delay)) for delay in delays)
+    columns = np.array(rows).T
+    curves = {
+        "2 sin(pi / (2 (2D - 1)))": (columns[0], columns[1]),
+        "pi / (2D), in continuous time": (columns[0], columns[2]),
+    }
+    head = ("delay D", "gain up to", "in continuous time")
+    return Region(("delay D (steps)", "gain"), curves, head, rows, "Stable below the curve.", logarithmic=True)
+
+
+THEORY = Theory(
+    fluid="mkc:Kelly",
+    reference=UTILITY,
+    equilibrium=equilibrium,
+    in_scenario=_in_scenario,
+    judge=each_port(_judge),
+    region=Plane(region, ("delays",)),
+)

@@ -21,14 +21,20 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from levelflow.theory.competition import delivered_shares, of_flows, packet_sizes
 from levelflow.theory.errors import ParameterError
+from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
+from levelflow.theory.networks.routes import read_capacities
 from levelflow.theory.networks.utility import Optimum, optimum
-from levelflow.theory.validate import explained, not_negative, positive, read_number, share
+from levelflow.theory.record import UTILITY, Theory
+from levelflow.theory.units import base
+from levelflow.theory.validate import explained, not_negative, positive, read_each, read_number, share
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from levelflow.theory.arrays import Floats, Numbers
+    from levelflow.theory.competition import Competition, Link
     from levelflow.theory.networks.routes import Routes
 
 #: What TCP pays for a loss: halving once in a while, or as often as there are losses (eq 14, 16).
@@ -291,3 +297,86 @@ def hurley_utility(rates: Numbers) -> Floats:
     """Returns `log(x/(1+x))`, TCP's utility by Hurley, Le Boudec and Thiran: near `-1/x` (section III-A)."""
     positive(rate=rates)
     return np.asarray(-np.log1p(1 / np.asarray(rates, dtype=np.float64)))
+
+
+@explained
+def equilibrium(
+    routes: Routes,
+    levels: ArrayLike,
+    *,
+    weights: ArrayLike,
+    exponents: ArrayLike,
+    costs: ArrayLike = 0.0,
+    counts: ArrayLike = 1.0,
+    capacities: ArrayLike | None = None,
+) -> Equilibrium:
+    """Users of Kunniyur and Srikant: `w U'(x) = c + sum p` with `p = (y - L)^+/y` (eq. 4 and 42).
+
+    Args:
+        routes: per entry, the indices of the links that it crosses.
+        levels: per link, the load from which it loses or marks.
+        weights: `w/(beta_r beta)`, for all flows or per route, for rates in bit/s.
+        exponents: `nu`, for all flows or per route.
+        costs: what a unit of rate costs besides: `(1 - alpha)/alpha` where losses at random count.
+        counts: how many flows each route stands for.
+        capacities: per link, where levels are those of marks; what exceeds them is lost.
+
+    >>> equilibrium([[0]], [90.0], weights=2.0, exponents=0.0, counts=20).loads.round(6).tolist()
+    [130.0]
+    """
+    found = RoutedFlows(routes, levels if capacities is None else capacities, counts)
+    level = read_capacities(levels)
+    weight, exponent = found.each("weight", weights), read_each("exponent", exponents, len(routes), closed=True)
+    cost = read_each("cost", costs, len(routes), closed=True)
+    best = optimum(
+        routes, level, weights=weight * found.counts ** (1 + exponent), exponents=exponent, costs=cost, penalty=1.0
+    )
+    rates = best.rates / found.counts
+    wanted = weight * np.where(exponent > 0, exponent, 1.0) * rates ** (-exponent - 1)
+    missing = np.append(np.abs(wanted / (cost + found.total(best.prices)) - 1), best.residuals.worst)
+    return found.by_price(rates, best.prices, missing)
+
+
+def _in_scenario(found: Competition) -> Equilibrium | None:
+    """Rest point of eq. 3, 26 and 42: `(w/beta_r) U'(x) = beta (1 - a + a sum p)`, where wires deliver the share `a`.
+
+    The equations count packets per time unit. With a constant `d'` in place of the delay `d`, the weight is
+    `(d'/d)^(nu + 1)` times as large.
+    """
+    params = [flow["params"] for flow in found.entries]
+    marks = {own["signal"] != "loss" for own in params}
+    levels = found.available * [_marking_level(link) if True in marks else 1.0 for link in found.links]
+    crossed = sorted({link for route in found.routes for link in route})
+    exponents = np.array([base(own["nu"]) if own["utility"] == "power" else 0.0 for own in params])
+    units, delays = np.array(of_flows(found, "time_unit")), np.array(of_flows(found, "delay"))
+    blind = (delays > 0) & [own["control"] != "rate" for own in params]
+    rtts = [flow["base_rtt_s"] or np.nan for flow in found.entries]
+    if not (levels[crossed] > 0).all() or np.isnan(rtts)[blind].any():
+        return None
+    seen = np.where(blind, delays * units / rtts, 1.0)
+    kept = delivered_shares(found)
+    weights = np.divide(of_flows(found, "weight"), of_flows(found, "beta"))
+    weights = weights * (seen * packet_sizes(found) / units) ** (exponents + 1) / kept
+    costs = np.where([own["signal"] == "mark" for own in params], 0.0, (1 - kept) / kept)
+    return equilibrium(
+        found.routes,
+        levels,
+        weights=weights,
+        exponents=exponents,
+        costs=costs,
+        counts=found.counts,
+        capacities=found.available,
+    )
+
+
+def _marking_level(link: Link) -> float:
+    """Returns the load at which a link begins to mark, over its capacity; 0 if it does not stay where it is."""
+    own = link["queue"].get("virtual_queue")
+    if own is None:
+        return 1.0
+    return base(own["level"]) if own["adapt"] == "off" else 0.0
+
+
+THEORY = Theory(
+    fluid="kunniyur_srikant:KunniyurSrikant", reference=UTILITY, equilibrium=equilibrium, in_scenario=_in_scenario
+)

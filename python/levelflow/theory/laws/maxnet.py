@@ -1,255 +1,138 @@
-"""MaxNet: demand, rest point and equations of motion (Andrew et al., "MaxNet: theory and implementation").
+"""MaxNet (Andrew et al., "MaxNet: theory and implementation"): links signal prices, flows answer to the largest.
 
-A link integrates its relative overload into a price `p`, a flow sees the largest price `q` of its path:
-
-    p' = (y + Q/T_0 - mu C)/C           p >= p_min = D^-1(C)                 (3), figure 3
-    x  = x_max e^(xi - alpha q/tau)                                          (6a)
-    xi' = (alpha eta/tau^2) (D^-1(x) - q)                                    (6b)
-
-At rest every flow is on one demand curve, `x = D(q) = x_max e^(-q/T)` (7). Then equal prices are equal rates, so rates
-are max-min fair among flows that fill links to the part `mu`. Prices and delays are in s, rates in bit/s, queues bits.
-
-`maxnet_stability` says under which delays this point is stable,
-`maxnet_fluid` follows the equations through a network.
+Its equations are in `shared.maxnet_model`, its linear loops in `shared.maxnet_stability`.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.networks.maxmin import rates_and_bottlenecks
-from levelflow.theory.networks.routes import CapacityError, read_capacities, read_crossings
-from levelflow.theory.validate import explained, read_number, read_numbers
+from levelflow.theory.competition import of_flows
+from levelflow.theory.laws.shared.maxnet_model import equilibrium
+from levelflow.theory.laws.shared.maxnet_stability import Compensator, boundary, link_loop
+from levelflow.theory.record import MAX_MIN, Loops, Plane, Theory
+from levelflow.theory.region import POINTS, Region
+from levelflow.theory.validate import explained, read_number
+from levelflow.theory.verdict import FACTORS, NEAR, Verdict, each_port, margin_of, times_larger
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.competition import Competition
+    from levelflow.theory.networks.equilibrium import Equilibrium
+    from levelflow.theory.stability.loops import Loop
+    from levelflow.theory.verdict import Port
 
-    from levelflow.theory.arrays import Floats, Ints
-    from levelflow.theory.networks.routes import Routes
+#: Values of eta for which the table of the region has a row.
+ETAS = (0.01, 0.06, 0.25, 0.5, 0.75, 1.0)
+#: Largest gain, and the largest eta that is shown.
+MOST_ALPHA, MOST_ETA = math.pi / 2, 2.0
 
-#: Prices of bottlenecks nearer to each other than this part of `T` count as equal; so do rates.
-EQUAL = 1e-9
+
+def _in_scenario(found: Competition) -> Equilibrium | None:
+    scales = of_flows(found, "t")
+    if len(set(scales)) > 1:
+        return None
+    capacities = np.array([link["capacity_bps"] for link in found.links])
+    # Links that nobody crosses may have nothing left.
+    aims = np.where(found.available > 0, found.available, capacities) / capacities
+    return equilibrium(
+        found.routes, capacities, counts=found.counts, mu=aims, x_max=of_flows(found, "x_max"), scale=scales[0]
+    )
 
 
-@dataclass(frozen=True)
-class Parameters:
-    """What all flows and links of a network share; the values of section VI and VII-A by default.
+def _judge(port: Port) -> Verdict:
+    """The loop `sum_i w_i F(s, tau_i)` (Andrew et al., eq 13), by the crossings of its Nyquist curve left of -1.
 
-    Attributes:
-        x_max: demand at price 0, bit/s.
-        scale: `T`, the price that divides the demand by e, s.
-        alpha: loop gain, at most pi/2.
-        eta: speed at which a flow comes to the demand curve.
-        mu: part of the capacity that links aim at, at most 1.
-        drain: `T_0`; a queue counts as the load that builds it in this time, s.
-
-    Raises:
-        ParameterError: if one is out of its range.
+    Receivers average prices over one round-trip time (section VI), which eq 13 leaves out: `1/(1 + s tau)`.
     """
+    alpha, eta, scale = port["alpha"], port["eta"], port["t"]
+    delay, member = np.unique(port.delays, return_inverse=True)
+    weight = np.bincount(member, weights=port.weights)
+    s = 1j * np.geomspace(1e-4, 1e2, 6000)[:, None] / delay.max()
+    turn = s * delay
 
-    x_max: float = 1e15
-    scale: float = 0.4
-    alpha: float = 0.66
-    eta: float = 0.06
-    mu: float = 0.9
-    drain: float = 0.13
+    def encircled(gain: float) -> bool:
+        pole = eta * gain * scale / delay
+        curve = (weight * gain * np.exp(-turn) / turn * (turn + eta) / (turn + pole) / (1 + turn)).sum(axis=1)
+        up = np.diff(np.sign(curve.imag)) / 2
+        return bool((up * (curve.real[1:] < -1)).sum() != 0)
 
-    def __post_init__(self) -> None:
-        for name in ("x_max", "scale", "eta", "drain"):
-            read_number(name, getattr(self, name))
-        read_number("alpha", self.alpha, high=np.pi / 2)
-        read_number("mu", self.mu, high=1.0)
-
-
-PAPER = Parameters()
+    settles = [not encircled(alpha * factor) for factor in [*FACTORS, 1.0]]
+    margin = margin_of(np.array(settles))
+    slowest = (delay**2 / (alpha * eta * scale)).max() if eta else np.inf
+    return Verdict(
+        settles[-1],
+        margin,
+        float(-np.log(NEAR) * (delay.max() / alpha + slowest)) if settles[-1] and np.isfinite(slowest) else None,
+        f"alpha = {alpha:g}, eta = {eta:g}: the Nyquist curve {'does not go' if settles[-1] else 'goes'} around -1 "
+        "(Andrew et al., eq 13, with the receivers' average of prices)",
+        times_larger("alpha", margin) if settles[-1] else "",
+    )
 
 
 @explained
-def demand(price: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns the rate that a flow settles at, `D(q) = x_max e^(-q/T)` (7), bit/s.
+def region(scale: float = 0.4, delay: float = 1.0, share: float = 0.9) -> Region:
+    """Returns the gains for which a MaxNet link is stable whose flows have one round trip, with T constant.
 
-    >>> demand([0.0, 5.526204]).round(-6).tolist()
-    [1000000000000000.0, 1000000000.0]
-    """
-    rate: Floats = law.x_max * np.exp(-np.asarray(price, dtype=np.float64) / law.scale)
-    return rate
-
-
-def price_of(rate: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns the price at which this is the demand, `D^-1(x) = T ln(x_max/x)` (8), s.
-
-    Raises:
-        ParameterError: if a rate is not a finite number above 0.
-    """
-    price: Floats = law.scale * np.log(law.x_max / read_numbers("rate", rate))
-    return price
-
-
-def floor(capacity: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns the least price of a link, `p_min = D^-1(C)` (section VI), s: no flow sends more than fits.
-
-    Raises:
-        ParameterError: if a capacity is not a finite number above 0.
-
-    >>> floor(1e9).round(6).item()
-    5.526204
-    """
-    return price_of(read_numbers("capacity", capacity), law)
-
-
-@explained
-def static_demand(price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns the rate of a flow without `xi`, `x_max e^(-alpha q/tau)` (5), bit/s: fair only among equal delays."""
-    return rate(0.0, price, delay, law)
-
-
-def steepest(rate: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns `-alpha x/tau`, the steepest slope that a demand function may have at a rate (4), bit/s^2.
-
-    Printed as an upper bound of the slope, which is negative; it bounds the size of the slope, since a loop is stable
-    if its gain is low.
-    """
-    slope: Floats = -law.alpha * read_numbers("rate", rate) / read_numbers("delay", delay)
-    return slope
-
-
-def overload(flows: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns by how much one more flow overloads a link at most, over the capacity: `(1 + 1/N) mu - 1`, at least 0.
-
-    It comes to rest at what each of the `N` others has, `mu C/N`, for at most the longest round-trip time before their
-    price reaches all. There is no overload from `N = mu/(1 - mu)` on (section VII-A.3).
-
-    Raises:
-        ParameterError: if a number of flows is not above 0.
-
-    >>> overload([1, 2, 9]).round(9).tolist()
-    [0.8, 0.35, 0.0]
-    """
-    count = read_numbers("number of flows", flows)
-    most: Floats = np.maximum((law.mu * count + law.mu - count) / count, 0.0)
-    return most
-
-
-@dataclass(frozen=True)
-class Rest:
-    """Where MaxNet settles.
-
-    Attributes:
-        rates: per flow, bit/s.
-        prices: per link, s; the floor where no flow is limited.
-        heard: per flow, the largest price of its path, s.
-        bottlenecks: per flow, the link that limits it.
-        shares: per flow, its part of the capacity of that link.
-        separate: whether no two links that limit flows have equal prices. Only then the largest price of a path has a
-            derivative, and the stability of a network follows from that of its links one by one.
-    """
-
-    rates: Floats
-    prices: Floats
-    heard: Floats
-    bottlenecks: Ints
-    shares: Floats
-    separate: bool
-
-    def states(self, delays: ArrayLike, law: Parameters = PAPER) -> Floats:
-        """Returns `xi` of each flow, `q (alpha/tau - 1/T)`, for round-trip times in s."""
-        return source_at_rest(self.heard, read_numbers("delay", delays), law)
-
-
-@explained
-def rest(routes: Routes, capacities: ArrayLike, law: Parameters = PAPER) -> Rest:
-    """Returns rates and prices at rest: max-min fair for links of `mu C` each, whatever the delays.
+    Receivers average prices over a round trip, which the paper's loop (13) leaves out; the second curve has it.
 
     Args:
-        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
-        capacities: per link, bit/s.
-        law: the parameters.
+        scale: T, s.
+        delay: round trip, s.
+        share: of the capacity that flows take, `mu`.
 
     Raises:
-        CapacityError: if a capacity is not a finite number above 0.
-        RouteError: if a flow crosses no link or an unknown one.
+        ParameterError: if a number is not above 0.
 
-    >>> rest([[0, 1], [0], [1]], [10e6, 4e6]).rates.tolist()
-    [1800000.0, 7200000.0, 1800000.0]
+    >>> [round(x, 2) for x in region(delay=1.0).rows[-3]]
+    [0.5, 0.0, 1.56, 0.0, 0.44]
     """
-    capacity = read_capacities(capacities)
-    if not capacity.all():
-        raise CapacityError(f"link {np.argmin(capacity)}: capacity 0 is not allowed; its price would be infinite")
-    flow, link, _ = read_crossings(routes, capacity.size)
-    rates, limits = rates_and_bottlenecks(routes, law.mu * capacity)
-    heard = price_of(rates, law) if len(routes) else np.zeros(0)
-    prices = floor(capacity, law)
-    prices[limits] = heard
-    tight = np.sort(prices[np.unique(limits)])
-    separate = bool((np.diff(tight) > EQUAL * law.scale).all())
-    times = np.bincount(flow, weights=link == limits[flow], minlength=rates.size)
-    return Rest(rates, prices, heard, limits, times * rates / capacity[limits], separate)
+    read_number("share", share)
+    ratio = read_number("scale", scale) / read_number("delay", delay)
+    phi = np.linspace(0, math.pi, 20 * POINTS)[1:-1]
+    both = {False: "as in the paper (13)", True: "with prices averaged over a round trip"}
+    found = {averaged: boundary(phi, ratio, share, averaged=averaged) for averaged in both}
+    curves = {both[averaged]: _shown(*curve) for averaged, curve in found.items()}
+
+    def ends(eta: float, *, averaged: bool) -> tuple[float, float]:
+        """Returns the lowest stable range of alpha: between crossings of the curve, one loop tells for all."""
+        alpha, etas = found[averaged]
+        at = np.flatnonzero(np.diff(etas > eta) & (alpha[:-1] > 0) & (np.abs(np.diff(etas)) < MOST_ETA))
+        edges = [0.0, *sorted(alpha[k] for k in at if alpha[k] < MOST_ALPHA), MOST_ALPHA]
+        for low, high in pairwise(edges):
+            middle = (low + high) / 2
+            if link_loop([1.0], [share], Compensator(eta, middle * ratio), middle, averaged=averaged).stable:
+                return float(low), float(high)
+        return math.nan, math.nan
+
+    rows = tuple((eta, *ends(eta, averaged=False), *ends(eta, averaged=True)) for eta in ETAS)
+    note = f"Stable below the curves. Alpha is at most pi/2 = {MOST_ALPHA:.4f}. T / tau = {ratio:g}, share {share:g}."
+    return Region(("alpha", "eta"), curves, ("eta", "alpha from", "to", "averaged: from", "to"), rows, note)
 
 
-@explained
-def rate(state: ArrayLike, price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns the rate of a flow, `x_max e^(xi - alpha q/tau)` (6a), bit/s."""
-    tau = read_numbers("delay", delay)
-    sent: Floats = law.x_max * np.exp(np.asarray(state) - law.alpha * np.asarray(price) / tau)
-    return sent
+def _shown(alpha: Floats, eta: Floats) -> tuple[Floats, Floats]:
+    """Leaves gaps in a curve where it is outside of what is allowed."""
+    inside = (alpha > 0) & (alpha <= MOST_ALPHA) & (eta > 0) & (eta <= MOST_ETA)
+    return np.where(inside, alpha, np.nan), np.where(inside, eta, np.nan)
 
 
-@explained
-def source_change(state: ArrayLike, price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns `xi'` of a flow (6b with 9; figure 2), 1/s."""
-    tau = read_numbers("delay", delay)
-    wanted = (law.scale * law.alpha / tau - 1) * np.asarray(price) - law.scale * np.asarray(state)
-    change: Floats = law.alpha * law.eta / tau**2 * wanted
-    return change
+def _loop(gains: dict[str, float], delays: list[float], *, averaged: bool = False) -> Loop:
+    """The loop of a link whose flows, with a round-trip time each, take equal shares of what it aims at."""
+    compensator = Compensator(gains["eta"], read_number("alpha", gains["alpha"]) * read_number("scale", gains["scale"]))
+    shares = [read_number("mu", gains["mu"], high=1.0) / len(delays)] * len(delays)
+    return link_loop(delays, shares, compensator, gains["alpha"], averaged=averaged)
 
 
-@explained
-def source_at_rest(price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns `xi` of a flow that is on the demand curve, `q (alpha/tau - 1/T)`."""
-    state: Floats = np.asarray(price) * (law.alpha / read_numbers("delay", delay) - 1 / law.scale)
-    return state
-
-
-def source_time(delay: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns the time constant of `xi` at a constant price, `tau^2/(alpha eta T)`, s.
-
-    >>> source_time([0.029, 0.179]).round(4).tolist()
-    [0.0531, 2.0228]
-    """
-    time: Floats = read_numbers("delay", delay) ** 2 / (law.alpha * law.eta * law.scale)
-    return time
-
-
-@explained
-def price_change(load: ArrayLike, queue: ArrayLike, capacity: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns `p'` of a link (3), 1.
-
-    The queue counts as load, since windows let no more arrive than leaves: `y + Q/tau` is what their flows would send.
-    Figure 3 adds `Q/T_0` to what arrived in an interval; read as `Q dt_p/T_0`, which is a volume, too.
-    """
-    limit = read_numbers("capacity", capacity)
-    change: Floats = (np.asarray(load) + np.asarray(queue) / law.drain) / limit - law.mu
-    return change
-
-
-@explained
-def queue_change(load: ArrayLike, capacity: ArrayLike) -> Floats:
-    """Returns `Q'` of a link, bit/s; a queue stays at 0 while this is negative."""
-    change: Floats = np.asarray(load, dtype=np.float64) - np.asarray(capacity)
-    return change
-
-
-@explained
-def advertised(price: ArrayLike, delay: float, gain: float) -> Floats:
-    """Returns the rate of a link of RCP without its queue term, `R = e^(-alpha p/tau)` (17), over that at price 0.
-
-    With equal delays and `mu = 1`, this change of variables turns the price (3) into RCP's rate (16),
-    `R(t + dt) = R(t) (1 + dt alpha (C - y)/(tau C))`, but for `ln(1 + x) = x`.
-    """
-    told: Floats = np.exp(
-        -read_numbers("gain", gain) * np.asarray(price, dtype=np.float64) / read_numbers("delay", delay)
-    )
-    return told
+THEORY = Theory(
+    fluid="maxnet:MaxNet",
+    reference=MAX_MIN,
+    equilibrium=equilibrium,
+    in_scenario=_in_scenario,
+    judge=each_port(_judge),
+    region=Plane(region, ("delay",)),
+    nyquist=Loops({"alpha": 0.66, "eta": 0.06, "scale": 0.4, "mu": 0.9}, _loop, averages=True, delays=math.inf),
+)

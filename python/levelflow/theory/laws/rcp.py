@@ -6,11 +6,17 @@ times round trip, so that neither capacity, number of flows nor round trip matte
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from levelflow.theory.laws.shared import explicit
+from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
+from levelflow.theory.record import MAX_MIN, Loops, Plane, Portrait, Theory, Trajectories
+from levelflow.theory.region import POINTS, Region
 from levelflow.theory.stability.equations import Trajectory, integrate
 from levelflow.theory.stability.loops import Loop
 from levelflow.theory.stability.quasi import QuasiPolynomial
@@ -20,6 +26,8 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from levelflow.theory.arrays import Floats, Numbers
+    from levelflow.theory.competition import Competition
+    from levelflow.theory.networks.routes import Routes
     from levelflow.theory.stability.equations import Past
 
 #: Padé's approximation of e^-s of order 2 over 2: numerator and denominator (001, footnote 11).
@@ -32,6 +40,10 @@ REST = (0.1, 0.0)
 SPARSE = 13
 #: A run has settled if R N / C - 1 and q / (C d0) stay within this in the last tenth.
 WITHIN = 0.02
+#: Steps between those of a phase portrait.
+EVERY = 3
+#: Values of beta for which the table of the region has a row.
+BETAS = (0.1, 0.2, 0.3, 0.4, 0.5, 0.55)
 
 
 @dataclass(frozen=True)
@@ -352,3 +364,70 @@ def settles_from_anywhere(
     rate, queue = gamma / REST[0] * one_more_axis.rest[0], waiting * one_more_axis.capacity * one_more_axis.d0
     run = fluid(gains, (rate, queue), one_more_axis, duration=duration, step=step, buffer=buffer, every=SPARSE)
     return np.asarray(settles(run, one_more_axis).all(axis=-1))
+
+
+@explained
+def equilibrium(routes: Routes, capacities: ArrayLike, *, counts: ArrayLike = 1.0) -> Equilibrium:
+    """RCP: a link that limits flows is full, others advertise their capacity; a flow takes the least on its path.
+
+    >>> equilibrium([[0, 1], [0], [1]], [10.0, 4.0]).signals.tolist()
+    [8.0, 2.0]
+    """
+    found = RoutedFlows(routes, capacities, counts)
+    rates, limits = found.fair()
+    advertised = found.capacity.copy()
+    advertised[limits] = rates
+    taken = -found.largest(-advertised)
+    filled = found.loads(rates)[limits] / found.capacity[limits]
+    return found.at(rates, advertised, limits, np.maximum(np.abs(taken / rates - 1), np.abs(filled - 1)))
+
+
+def _in_scenario(found: Competition) -> Equilibrium:
+    return equilibrium(found.routes, found.available, counts=found.counts)
+
+
+def region() -> Region:
+    """Returns the gains for which RCP is linearly stable: exactly, and with Padé's delay of order 2 (001, fig 4).
+
+    >>> [round(x, 3) for x in region().rows[2]]
+    [0.3, 0.343, 1.406, 0.343, 1.416]
+    """
+    rows = tuple((beta, *_ends(beta, pade=False), *_ends(beta, pade=True)) for beta in BETAS)
+    head = ("beta", "alpha from", "to", "Padé: from", "to")
+    note = f"Stable below the curve. No alpha is for beta above {beta_limit():.4f}."
+    return Region(("alpha", "beta"), curves(), head, rows, note)
+
+
+def _ends(beta: float, *, pade: bool) -> tuple[float, float]:
+    return alpha_range(beta, pade=pade) or (math.nan, math.nan)
+
+
+def curves() -> dict[str, tuple[Floats, Floats]]:
+    """Returns the boundary of the stable region: exactly, and with Padé's approximation."""
+    exact = np.linspace(1e-3, np.pi / 2, POINTS)
+    near = np.linspace(1e-3, right_angle(pade=True), POINTS)
+    return {"exact: (x sin x, x² cos x)": boundary(exact), "Padé of order 2/2": boundary(near, pade=True)}
+
+
+def _portrait(gains: dict[str, float], duration: float) -> Trajectories:
+    """Follows the fluid model, with the floor of its queue, from each of `STARTS`."""
+    link = Link()
+    gamma, queue = np.array(STARTS).T
+    start = gamma * link.capacity, queue * link.capacity * link.d0
+    run = fluid((gains["alpha"], gains["beta"]), start, link, duration=duration, every=EVERY)
+    rates, queues = run.states[:, 0] / link.rest[0], run.states[:, 1] / (link.capacity * link.d0)
+    settled = settles(run, link).tolist()
+    return Trajectories(("R N / C", "q / (C d0)"), rates, queues, (1.0, 0.0), settled, stable(**gains))
+
+
+THEORY = Theory(
+    fluid="rcp:Rcp",
+    reference=MAX_MIN,
+    equilibrium=equilibrium,
+    in_scenario=_in_scenario,
+    signal="rate",
+    judge=partial(explicit.verdicts, relative=True),
+    region=Plane(region, settles=settles_from_anywhere),
+    nyquist=Loops({"alpha": 0.1, "beta": 1.0}, lambda gains, delays: loop(**gains, d0=delays[0])),
+    phase=Portrait({"alpha": 0.1, "beta": 1.0}, _portrait),
+)

@@ -16,29 +16,43 @@ which is `C/N` at full load and grows without bound as the load falls to `alpha 
 
 from __future__ import annotations
 
+import math
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.errors import ParameterError
+from levelflow.theory.laws import rcp
+from levelflow.theory.laws.shared import explicit
+from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
 from levelflow.theory.networks.filling import fill
-from levelflow.theory.networks.routes import Rest, read_capacities, read_crossings
+from levelflow.theory.networks.routes import FixedPoint, read_capacities, read_crossings
+from levelflow.theory.record import MAX_MIN, Loops, Plane, Theory
+from levelflow.theory.region import POINTS, Region
 from levelflow.theory.stability.loops import Loop
+from levelflow.theory.units import base
 from levelflow.theory.validate import explained, positive, read_each, read_number, read_numbers
+from levelflow.theory.verdict import NEAR, Verdict
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from levelflow.theory.arrays import Floats
+    from levelflow.theory.competition import Competition
     from levelflow.theory.networks.routes import Routes
+    from levelflow.theory.verdict import Port
 
 #: Gain of the spare bandwidth, and share of the load that is shuffled (Katabi et al., sections 3.5 and 3.6).
 ALPHA, GAMMA = 0.4, 0.1
 #: What the gain must stay below, `pi/(4 sqrt(2))`, with `beta` from `balanced` (Katabi et al., theorem 1).
 ALPHA_LIMIT = np.pi / (4 * np.sqrt(2))
+#: Values of alpha for which the table of the region has a row.
+SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 
 @explained
-def rest(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, gamma: float = GAMMA) -> Rest:
+def fixed_point(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, gamma: float = GAMMA) -> FixedPoint:
     """Returns the rates at which no flow is told to change, those of constrained max-min fairness.
 
     The flows of the link with the lowest level settle at it. That takes load off the links on which these flows are
@@ -56,7 +70,7 @@ def rest(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, gamma: 
         RouteError: if a flow crosses no link or an unknown one.
         ParameterError: if a gain is not a finite number above 0.
 
-    >>> rest([[0, 1], [0], [1]], [10.0, 4.0]).rates.round(3).tolist()
+    >>> fixed_point([[0, 1], [0], [1]], [10.0, 4.0]).rates.round(3).tolist()
     [2.0, 7.173, 2.0]
     """
     gains = read_number("alpha", alpha), read_number("gamma", gamma)
@@ -73,7 +87,7 @@ def rest(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, gamma: 
     surplus = (alpha + gamma) * load - alpha * capacity
     levels = np.divide(gamma * load**2, flows * surplus, out=np.full(load.size, np.inf), where=surplus > 0)
     levels[load == 0] = np.where(flows > 0, 0.0, np.inf)[load == 0]
-    return Rest(filled.levels, levels, filled.bottlenecks)
+    return FixedPoint(filled.levels, levels, filled.bottlenecks)
 
 
 @explained
@@ -153,3 +167,78 @@ def balanced(alpha: ArrayLike) -> Floats:
     """
     beta: Floats = np.sqrt(2) * read_numbers("alpha", alpha) ** 2
     return beta
+
+
+@explained
+def equilibrium(
+    routes: Routes,
+    capacities: ArrayLike,
+    *,
+    counts: ArrayLike = 1.0,
+    alpha: float = ALPHA,
+    gamma: float = GAMMA,
+) -> Equilibrium:
+    """XCP (Low, Andrew, Wydrowski 2005). `counts` are whole numbers: links count flows.
+
+    >>> equilibrium([[0, 1], [0], [1]], [10.0, 4.0]).rates.round(3).tolist()
+    [2.0, 7.173, 2.0]
+    """
+    found = RoutedFlows(routes, capacities, counts)
+    number = np.round(found.counts).astype(np.int64)
+    if (number != found.counts).any():
+        raise ParameterError(f"count {found.counts[number != found.counts][0]} is not allowed; XCP needs whole numbers")
+    every = [route for route, times in zip(routes, number, strict=True) for _ in range(times)]
+    point = fixed_point(every, found.capacity, alpha=alpha, gamma=gamma)
+    first = np.cumsum(number) - number
+    told = offers(every, found.capacity, point.rates, alpha=alpha, gamma=gamma)
+    return found.at(point.rates[first], point.signals, point.bottlenecks[first], np.abs(told / point.rates))
+
+
+def _in_scenario(found: Competition) -> Equilibrium:
+    """Links count flows, of which there is a whole number."""
+    gains = found.entries[0]["params"]
+    counts = np.maximum(found.counts.round(), 1.0)
+    return equilibrium(
+        found.routes, found.available, counts=counts, alpha=base(gains["alpha"]), gamma=base(gains["gamma"])
+    )
+
+
+def _judge(ports: list[Port]) -> list[Verdict]:
+    """As RCP, and flows become equal as `gamma` of the traffic is shuffled in each round trip."""
+    verdicts = []
+    for port, found in zip(ports, explicit.verdicts(ports, relative=False), strict=True):
+        shuffled = -np.log(NEAR) / port["gamma"] * port.mean_delay if port["gamma"] else np.inf
+        verdicts.append(replace(found, time=None if found.time is None else max(found.time, shuffled)))
+    return verdicts
+
+
+def region() -> Region:
+    """Returns the same for XCP, whose loop is RCP's, with the gains that its theorem 1 proves (Katabi et al. 2002).
+
+    The margin is the factor by which the loop's gain may rise.
+
+    >>> [round(x, 3) for x in region().rows[-2]]
+    [0.4, 0.226, 2.428, 12.589]
+    """
+    proven = np.linspace(1e-3, ALPHA_LIMIT, POINTS)
+    curves = rcp.curves() | {"beta = sqrt(2) alpha² (theorem 1)": (proven, balanced(proven))}
+    rows = []
+    for alpha in SHARES:
+        beta = float(balanced(alpha))
+        margins = aggregate_loop(alpha, beta).margins
+        rows.append((alpha, beta, margins.gain, math.degrees(margins.phase)))
+    head = ("alpha", "beta", "gain margin", "phase margin (degrees)")
+    note = f"Stable below the curves. Theorem 1 takes alpha below pi / (4 sqrt(2)) = {ALPHA_LIMIT:.4f}."
+    return Region(("alpha", "beta"), curves, head, tuple(rows), note)
+
+
+THEORY = Theory(
+    fluid="xcp:Xcp",
+    reference=MAX_MIN,
+    equilibrium=equilibrium,
+    in_scenario=_in_scenario,
+    signal="rate",
+    judge=_judge,
+    region=Plane(region),
+    nyquist=Loops({"alpha": 0.4, "beta": 0.226}, lambda gains, delays: aggregate_loop(**gains, delay=delays[0])),
+)

@@ -32,12 +32,12 @@ class RouteError(NetworkError):
     """A flow that crosses no link, or a link that does not exist."""
 
 
-class Rest(NamedTuple):
-    """Where the flows of a law rest.
+class FixedPoint(NamedTuple):
+    """Rates that the equations of a law leave as they are.
 
     Attributes:
         rates: per flow, as sent, in the unit of the capacities.
-        signals: per link, what its router says there: a price or a rate, as the law's `rest` tells.
+        signals: per link, what its router says there: a price or a rate, as the law's `fixed_point` says.
         bottlenecks: per flow, the link that limits it; the lowest index where several do.
     """
 

@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from levelflow.theory.arrays import Complexes, Floats, Ints
-    from levelflow.theory.laws.maxnet import Parameters, Rest
+    from levelflow.theory.laws.shared.maxnet_model import FixedPoint, Parameters
 
 #: Points of spiral and tail between which an extremum is sought.
 SPIRAL_POINTS, TAIL_POINTS = 2000, 4000
@@ -462,7 +462,7 @@ def boundary(phi: ArrayLike, scale: float, share: float = 1.0, *, averaged: bool
     return alpha, both / alpha
 
 
-def network_roots(rest: Rest, delays: ArrayLike, law: Parameters) -> Ints:
+def network_roots(rest: FixedPoint, delays: ArrayLike, law: Parameters) -> Ints:
     """Returns how many unstable roots each link of a network contributes: all 0 if the rest point is stable.
 
     Ordered by price, links see only flows of their own price and of larger ones, so that the network's equations are
@@ -477,8 +477,8 @@ def network_roots(rest: Rest, delays: ArrayLike, law: Parameters) -> Ints:
         ParameterError: if two bottlenecks have equal prices, or a delay is not above 0.
         AxisError: if a root is on the axis.
 
-    >>> from levelflow.theory.laws.maxnet import PAPER, rest
-    >>> network_roots(rest([[0], [0, 1], [1]], [622e6, 400e6]), [0.029, 0.179, 0.15], PAPER).tolist()
+    >>> from levelflow.theory.laws.shared.maxnet_model import PAPER, fixed_point
+    >>> network_roots(fixed_point([[0], [0, 1], [1]], [622e6, 400e6]), [0.029, 0.179, 0.15], PAPER).tolist()
     [0, 0]
     """
     if not rest.separate:

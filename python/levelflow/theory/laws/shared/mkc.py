@@ -91,7 +91,7 @@ def iterate(
 
 
 @explained
-def rest(price: Callable[[float], float], alpha_over_beta: ArrayLike, flows: int) -> Floats:
+def fixed_point(price: Callable[[float], float], alpha_over_beta: ArrayLike, flows: int) -> Floats:
     """Returns the rates at which flows rest on one link: each at `alpha / (beta p)` (eq 68).
 
     Args:
@@ -102,7 +102,7 @@ def rest(price: Callable[[float], float], alpha_over_beta: ArrayLike, flows: int
     Raises:
         ParameterError: if a ratio is not positive and finite, or there is no load at which flows rest.
 
-    >>> rest(lambda load: 1 - 10 / load, 2.0, 4).round(9).tolist()
+    >>> fixed_point(lambda load: 1 - 10 / load, 2.0, 4).round(9).tolist()
     [4.5, 4.5, 4.5, 4.5]
     """
     from scipy.optimize import brentq

@@ -1,0 +1,8 @@
+"""Constant bit rate: a sender that takes its rate, whatever the others do."""
+
+from __future__ import annotations
+
+from levelflow.theory.record import NotSupported, Theory
+
+NOT_ASKED = NotSupported("its flows do not compete")
+THEORY = Theory(fluid="rates:Cbr", reference=NOT_ASKED, equilibrium=NOT_ASKED, in_scenario=NOT_ASKED, judge=NOT_ASKED)

@@ -1,0 +1,51 @@
+"""FAST: each flow keeps a number of packets in queues; rates of largest total utility `log x`, weighted by them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from levelflow.theory.competition import of_flows, packet_sizes
+from levelflow.theory.networks.equilibrium import RoutedFlows
+from levelflow.theory.networks.utility import optimum
+from levelflow.theory.record import UTILITY, Theory
+from levelflow.theory.validate import explained
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.competition import Competition
+    from levelflow.theory.networks.equilibrium import Equilibrium
+    from levelflow.theory.networks.routes import Routes
+
+
+@explained
+def equilibrium(routes: Routes, capacities: ArrayLike, *, backlogs: ArrayLike, counts: ArrayLike = 1.0) -> Equilibrium:
+    """FAST and Vegas: a flow keeps so many bits in queues, `x q` with the sum `q` of queueing delays on its path.
+
+    Args:
+        routes: per entry, the indices of the links that it crosses.
+        capacities: per link.
+        backlogs: bits that a flow keeps, for all flows or per route; Vegas rests between two thresholds.
+        counts: how many flows each route stands for.
+
+    >>> equilibrium([[0]], [8e6], backlogs=24e3, counts=2).queues.round(3).tolist()
+    [48000.0]
+    """
+    found = RoutedFlows(routes, capacities, counts)
+    kept = found.each("backlog", backlogs)
+    best = optimum(routes, found.capacity, weights=kept * found.counts)
+    rates = best.rates / found.counts
+    missing = np.append(np.abs(rates * found.total(best.prices) / kept - 1), best.residuals.worst)
+    return found.by_price(rates, best.prices, missing, best.prices * found.capacity)
+
+
+def _in_scenario(found: Competition) -> Equilibrium:
+    backlogs = packet_sizes(found) * of_flows(found, "alpha")
+    return equilibrium(found.routes, found.available, backlogs=backlogs, counts=found.counts)
+
+
+THEORY = Theory(
+    fluid="delay_based:Fast", reference=UTILITY, equilibrium=equilibrium, in_scenario=_in_scenario, signal="delay"
+)

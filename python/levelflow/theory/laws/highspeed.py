@@ -1,0 +1,7 @@
+"""HighSpeed TCP: a fluid model."""
+
+from __future__ import annotations
+
+from levelflow.theory.record import Theory
+
+THEORY = Theory(fluid="windows:HighSpeed")

@@ -1,0 +1,7 @@
+"""TCP-LP: a fluid model."""
+
+from __future__ import annotations
+
+from levelflow.theory.record import Theory
+
+THEORY = Theory(fluid="delay_based:Lp")

@@ -1,0 +1,72 @@
+"""TCP Reno: rates of largest total utility `-1/x`, weighted by packet over round trip, squared."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from levelflow.theory.competition import delivered_shares, packet_sizes, round_trips
+from levelflow.theory.networks.equilibrium import RoutedFlows
+from levelflow.theory.networks.utility import optimum
+from levelflow.theory.record import UTILITY, Theory
+from levelflow.theory.validate import explained, read_each
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.competition import Competition
+    from levelflow.theory.networks.equilibrium import Equilibrium
+    from levelflow.theory.networks.routes import Routes
+
+#: Of `x = (s/d) sqrt(A/p)`, the rate of TCP and TFRC at a share of losses.
+SQUARE_ROOT = 1.5
+
+
+@explained
+def equilibrium(
+    routes: Routes,
+    capacities: ArrayLike,
+    *,
+    rtts: ArrayLike,
+    packets: ArrayLike,
+    lost: ArrayLike = 0.0,
+    counts: ArrayLike = 1.0,
+) -> Equilibrium:
+    """TCP and TFRC, `x = (s/d) sqrt(1.5/p)`: the sum of losses `p` is whatever keeps rates within capacities.
+
+    Args:
+        routes: per entry, the indices of the links that it crosses.
+        capacities: per link.
+        rtts: round-trip time, s, for all flows or per route; the base one leaves queueing out.
+        packets: bits a packet, for all flows or per route.
+        lost: share that wires lose, for all flows or per route.
+        counts: how many flows each route stands for.
+
+    >>> equilibrium([[0], [0]], [9e6], rtts=[0.04, 0.08], packets=8000).rates.round().tolist()
+    [6000000.0, 3000000.0]
+    """
+    found = RoutedFlows(routes, capacities, counts)
+    steps = found.each("packet", packets) / found.each("rtt", rtts)
+    wires = read_each("lost", lost, len(routes), high=1.0, closed=True)
+    best = optimum(
+        routes, found.capacity, weights=SQUARE_ROOT * (steps * found.counts) ** 2, exponents=1.0, costs=wires
+    )
+    rates = best.rates / found.counts
+    told = steps * np.sqrt(SQUARE_ROOT / (wires + found.total(best.prices)))
+    missing = np.append(np.abs(rates / told - 1), best.residuals.worst)
+    return found.by_price(rates, best.prices, missing, np.full(found.capacity.size, np.nan))
+
+
+def in_scenario(found: Competition) -> Equilibrium | None:
+    """The round trip is the base one: queueing delays are left out."""
+    rtts = round_trips(found)
+    if rtts is None:
+        return None
+    lost = 1 - delivered_shares(found)
+    return equilibrium(
+        found.routes, found.available, rtts=rtts, packets=packet_sizes(found), lost=lost, counts=found.counts
+    )
+
+
+THEORY = Theory(fluid="windows:Reno", reference=UTILITY, equilibrium=equilibrium, in_scenario=in_scenario)

@@ -1,0 +1,288 @@
+"""MaxNet: demand, rest point and equations of motion (Andrew et al., "MaxNet: theory and implementation").
+
+A link integrates its relative overload into a price `p`, a flow sees the largest price `q` of its path:
+
+    p' = (y + Q/T_0 - mu C)/C           p >= p_min = D^-1(C)                 (3), figure 3
+    x  = x_max e^(xi - alpha q/tau)                                          (6a)
+    xi' = (alpha eta/tau^2) (D^-1(x) - q)                                    (6b)
+
+At rest every flow is on one demand curve, `x = D(q) = x_max e^(-q/T)` (7). Then equal prices are equal rates, so rates
+are max-min fair among flows that fill links to the part `mu`. Prices and delays are in s, rates in bit/s, queues bits.
+
+`maxnet_stability` says under which delays this point is stable.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from levelflow.theory.networks.equilibrium import RoutedFlows
+from levelflow.theory.networks.routes import CapacityError, read_capacities, read_crossings
+from levelflow.theory.validate import explained, read_each, read_number, read_numbers
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.arrays import Floats, Ints
+    from levelflow.theory.networks.equilibrium import Equilibrium
+    from levelflow.theory.networks.routes import Routes
+
+#: Prices of bottlenecks nearer to each other than this part of `T` count as equal; so do rates.
+EQUAL = 1e-9
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What all flows and links of a network share; the values of section VI and VII-A by default.
+
+    Attributes:
+        x_max: demand at price 0, bit/s.
+        scale: `T`, the price that divides the demand by e, s.
+        alpha: loop gain, at most pi/2.
+        eta: speed at which a flow comes to the demand curve.
+        mu: part of the capacity that links aim at, at most 1.
+        drain: `T_0`; a queue counts as the load that builds it in this time, s.
+
+    Raises:
+        ParameterError: if one is out of its range.
+    """
+
+    x_max: float = 1e15
+    scale: float = 0.4
+    alpha: float = 0.66
+    eta: float = 0.06
+    mu: float = 0.9
+    drain: float = 0.13
+
+    def __post_init__(self) -> None:
+        for name in ("x_max", "scale", "eta", "drain"):
+            read_number(name, getattr(self, name))
+        read_number("alpha", self.alpha, high=np.pi / 2)
+        read_number("mu", self.mu, high=1.0)
+
+
+PAPER = Parameters()
+
+
+@explained
+def demand(price: ArrayLike, law: Parameters = PAPER) -> Floats:
+    """Returns the rate that a flow settles at, `D(q) = x_max e^(-q/T)` (7), bit/s.
+
+    >>> demand([0.0, 5.526204]).round(-6).tolist()
+    [1000000000000000.0, 1000000000.0]
+    """
+    rate: Floats = law.x_max * np.exp(-np.asarray(price, dtype=np.float64) / law.scale)
+    return rate
+
+
+def price_of(rate: ArrayLike, law: Parameters = PAPER) -> Floats:
+    """Returns the price at which this is the demand, `D^-1(x) = T ln(x_max/x)` (8), s.
+
+    Raises:
+        ParameterError: if a rate is not a finite number above 0.
+    """
+    price: Floats = law.scale * np.log(law.x_max / read_numbers("rate", rate))
+    return price
+
+
+def floor(capacity: ArrayLike, law: Parameters = PAPER) -> Floats:
+    """Returns the least price of a link, `p_min = D^-1(C)` (section VI), s: no flow sends more than fits.
+
+    Raises:
+        ParameterError: if a capacity is not a finite number above 0.
+
+    >>> floor(1e9).round(6).item()
+    5.526204
+    """
+    return price_of(read_numbers("capacity", capacity), law)
+
+
+@explained
+def static_demand(price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
+    """Returns the rate of a flow without `xi`, `x_max e^(-alpha q/tau)` (5), bit/s: fair only among equal delays."""
+    return rate(0.0, price, delay, law)
+
+
+def steepest(rate: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
+    """Returns `-alpha x/tau`, the steepest slope that a demand function may have at a rate (4), bit/s^2.
+
+    Printed as an upper bound of the slope, which is negative; it bounds the size of the slope, since a loop is stable
+    if its gain is low.
+    """
+    slope: Floats = -law.alpha * read_numbers("rate", rate) / read_numbers("delay", delay)
+    return slope
+
+
+def overload(flows: ArrayLike, law: Parameters = PAPER) -> Floats:
+    """Returns by how much one more flow overloads a link at most, over the capacity: `(1 + 1/N) mu - 1`, at least 0.
+
+    It comes to rest at what each of the `N` others has, `mu C/N`, for at most the longest round-trip time before their
+    price reaches all. There is no overload from `N = mu/(1 - mu)` on (section VII-A.3).
+
+    Raises:
+        ParameterError: if a number of flows is not above 0.
+
+    >>> overload([1, 2, 9]).round(9).tolist()
+    [0.8, 0.35, 0.0]
+    """
+    count = read_numbers("number of flows", flows)
+    most: Floats = np.maximum((law.mu * count + law.mu - count) / count, 0.0)
+    return most
+
+
+def equilibrium(
+    routes: Routes,
+    capacities: ArrayLike,
+    *,
+    counts: ArrayLike = 1.0,
+    mu: ArrayLike = 1.0,
+    x_max: ArrayLike = 1e15,
+    scale: float = 0.4,
+) -> Equilibrium:
+    """MaxNet: a flow demands `x_max e^(-q/T)` at the largest price `q` of its path (Andrew et al., eq. 7).
+
+    Args:
+        routes: per entry, the indices of the links that it crosses.
+        capacities: per link, above 0.
+        counts: how many flows each route stands for.
+        mu: for all links or per link: what part of the capacity it aims at.
+        x_max: demand at price 0, for all flows or per route. A link that limits nobody has the price `D^-1(C)` of the
+            smallest of them.
+        scale: `T`, s.
+
+    >>> equilibrium([[0], [0]], [8e6], x_max=[1e14, 3e14]).rates.round(-3).tolist()
+    [2000000.0, 6000000.0]
+    """
+    capacity = read_each("capacity", capacities, np.size(capacities))
+    found = RoutedFlows(routes, capacity * read_each("mu", mu, capacity.size, high=1.0), counts)
+    most, steep = found.each("x_max", x_max), read_number("scale", scale)
+    rates, limits = found.fair(most)
+    prices = steep * np.log(np.min(most, initial=np.inf) / capacity) if routes else np.zeros(capacity.size)
+    prices[limits] = steep * np.log(most / rates)
+    wanted = most * np.exp(-found.largest(prices) / steep)
+    filled = found.loads(rates)[limits] / found.capacity[limits]
+    return found.at(rates, prices, limits, np.maximum(np.abs(wanted / rates - 1), np.abs(filled - 1)))
+
+
+@dataclass(frozen=True)
+class FixedPoint:
+    """Where MaxNet settles.
+
+    Attributes:
+        rates: per flow, bit/s.
+        prices: per link, s; the floor where no flow is limited.
+        heard: per flow, the largest price of its path, s.
+        bottlenecks: per flow, the link that limits it.
+        shares: per flow, its part of the capacity of that link.
+        separate: whether no two links that limit flows have equal prices. Only then the largest price of a path has a
+            derivative, and the stability of a network follows from that of its links one by one.
+    """
+
+    rates: Floats
+    prices: Floats
+    heard: Floats
+    bottlenecks: Ints
+    shares: Floats
+    separate: bool
+
+    def states(self, delays: ArrayLike, law: Parameters = PAPER) -> Floats:
+        """Returns `xi` of each flow, `q (alpha/tau - 1/T)`, for round-trip times in s."""
+        return source_at_rest(self.heard, read_numbers("delay", delays), law)
+
+
+@explained
+def fixed_point(routes: Routes, capacities: ArrayLike, law: Parameters = PAPER) -> FixedPoint:
+    """Returns rates and prices at rest: max-min fair for links of `mu C` each, whatever the delays.
+
+    Args:
+        routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
+        capacities: per link, bit/s.
+        law: the parameters.
+
+    Raises:
+        CapacityError: if a capacity is not a finite number above 0.
+        RouteError: if a flow crosses no link or an unknown one.
+
+    >>> fixed_point([[0, 1], [0], [1]], [10e6, 4e6]).rates.tolist()
+    [1800000.0, 7200000.0, 1800000.0]
+    """
+    capacity = read_capacities(capacities)
+    if not capacity.all():
+        raise CapacityError(f"link {np.argmin(capacity)}: capacity 0 is not allowed; its price would be infinite")
+    flow, link, _ = read_crossings(routes, capacity.size)
+    found = equilibrium(routes, capacity, mu=law.mu, x_max=law.x_max, scale=law.scale)
+    rates, limits, prices = found.rates, found.bottlenecks, found.signals
+    heard = prices[limits]
+    tight = np.sort(prices[np.unique(limits)])
+    separate = bool((np.diff(tight) > EQUAL * law.scale).all())
+    times = np.bincount(flow, weights=link == limits[flow], minlength=rates.size)
+    return FixedPoint(rates, prices, heard, limits, times * rates / capacity[limits], separate)
+
+
+@explained
+def rate(state: ArrayLike, price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
+    """Returns the rate of a flow, `x_max e^(xi - alpha q/tau)` (6a), bit/s."""
+    tau = read_numbers("delay", delay)
+    sent: Floats = law.x_max * np.exp(np.asarray(state) - law.alpha * np.asarray(price) / tau)
+    return sent
+
+
+@explained
+def source_change(state: ArrayLike, price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
+    """Returns `xi'` of a flow (6b with 9; figure 2), 1/s."""
+    tau = read_numbers("delay", delay)
+    wanted = (law.scale * law.alpha / tau - 1) * np.asarray(price) - law.scale * np.asarray(state)
+    change: Floats = law.alpha * law.eta / tau**2 * wanted
+    return change
+
+
+@explained
+def source_at_rest(price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
+    """Returns `xi` of a flow that is on the demand curve, `q (alpha/tau - 1/T)`."""
+    state: Floats = np.asarray(price) * (law.alpha / read_numbers("delay", delay) - 1 / law.scale)
+    return state
+
+
+def source_time(delay: ArrayLike, law: Parameters = PAPER) -> Floats:
+    """Returns the time constant of `xi` at a constant price, `tau^2/(alpha eta T)`, s.
+
+    >>> source_time([0.029, 0.179]).round(4).tolist()
+    [0.0531, 2.0228]
+    """
+    time: Floats = read_numbers("delay", delay) ** 2 / (law.alpha * law.eta * law.scale)
+    return time
+
+
+@explained
+def price_change(load: ArrayLike, queue: ArrayLike, capacity: ArrayLike, law: Parameters = PAPER) -> Floats:
+    """Returns `p'` of a link (3), 1.
+
+    The queue counts as load, since windows let no more arrive than leaves: `y + Q/tau` is what their flows would send.
+    Figure 3 adds `Q/T_0` to what arrived in an interval; read as `Q dt_p/T_0`, which is a volume, too.
+    """
+    limit = read_numbers("capacity", capacity)
+    change: Floats = (np.asarray(load) + np.asarray(queue) / law.drain) / limit - law.mu
+    return change
+
+
+@explained
+def queue_change(load: ArrayLike, capacity: ArrayLike) -> Floats:
+    """Returns `Q'` of a link, bit/s; a queue stays at 0 while this is negative."""
+    change: Floats = np.asarray(load, dtype=np.float64) - np.asarray(capacity)
+    return change
+
+
+@explained
+def advertised(price: ArrayLike, delay: float, gain: float) -> Floats:
+    """Returns the rate of a link of RCP without its queue term, `R = e^(-alpha p/tau)` (17), over that at price 0.
+
+    With equal delays and `mu = 1`, this change of variables turns the price (3) into RCP's rate (16),
+    `R(t + dt) = R(t) (1 + dt alpha (C - y)/(tau C))`, but for `ln(1 + x) = x`.
+    """
+    told: Floats = np.exp(
+        -read_numbers("gain", gain) * np.asarray(price, dtype=np.float64) / read_numbers("delay", delay)
+    )
+    return told

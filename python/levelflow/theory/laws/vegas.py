@@ -1,0 +1,26 @@
+"""TCP Vegas: as FAST, with a backlog between two thresholds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from levelflow.theory.competition import of_flows, packet_sizes
+from levelflow.theory.laws.fast import equilibrium
+from levelflow.theory.record import UTILITY, Theory
+
+if TYPE_CHECKING:
+    from levelflow.theory.competition import Competition
+    from levelflow.theory.networks.equilibrium import Equilibrium
+
+
+def _in_scenario(found: Competition) -> Equilibrium:
+    """Vegas rests anywhere between its two thresholds; the middle stands for all."""
+    middle = np.add(of_flows(found, "alpha"), of_flows(found, "beta")) / 2
+    return equilibrium(found.routes, found.available, backlogs=packet_sizes(found) * middle, counts=found.counts)
+
+
+THEORY = Theory(
+    fluid="delay_based:Vegas", reference=UTILITY, equilibrium=equilibrium, in_scenario=_in_scenario, signal="delay"
+)

@@ -1,0 +1,110 @@
+"""An equilibrium of flows in a network, with its proof, and what the laws share in finding theirs.
+
+A route stands for `counts` equal flows; `rates` are those of one of them. Rates, capacities and loads are in bit/s,
+times in s, packets in bits. `residual` is what is missing, as a share, in the law's own equations, evaluated from
+rates, loads and signals. `theory/laws/<law>.py` says what the equilibrium of each law is, and what its links signal.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from levelflow.theory.networks.maxmin import rates_and_bottlenecks
+from levelflow.theory.networks.routes import CapacityError, read_capacities, read_crossings
+from levelflow.theory.queues.marking import excess_share
+from levelflow.theory.validate import read_each
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike
+
+    from levelflow.theory.arrays import Floats, Ints
+    from levelflow.theory.networks.routes import Routes
+
+#: A link is overloaded beyond this share of its capacity.
+FULL = 1e-9
+
+
+@dataclass(frozen=True)
+class Equilibrium:
+    """Rates that a law keeps.
+
+    Attributes:
+        rates: of one flow of each route, as sent.
+        loads: per link, what arrives.
+        signals: per link, what its router or its queue signals.
+        bottlenecks: per route, the link that limits its flows: the tightest, or that of the largest price; the lowest
+            index where several are.
+        losses: per link, the share of the load that does not fit.
+        queues: per link, bits; infinite where losses last, so that any buffer is full; NaN where the law leaves them
+            open.
+        residual: what is missing in the equations of the law, as a share.
+    """
+
+    rates: Floats
+    loads: Floats
+    signals: Floats
+    bottlenecks: Ints
+    losses: Floats
+    queues: Floats
+    residual: float
+
+
+class RoutedFlows:
+    """Routes over links, and how many flows each stands for."""
+
+    def __init__(self, routes: Routes, capacities: ArrayLike, counts: ArrayLike) -> None:
+        self.routes = routes
+        self.capacity = read_capacities(capacities)
+        self.flow, self.link, self.starts = read_crossings(routes, self.capacity.size)
+        if not self.capacity[self.link].all():
+            empty = self.link[np.argmin(self.capacity[self.link])]
+            raise CapacityError(f"link {empty}: capacity 0 is not allowed; needs a number > 0 where flows cross it")
+        self.counts = read_each("count", counts, len(routes))
+
+    def each(self, name: str, values: ArrayLike) -> Floats:
+        """Returns one number above 0 per route."""
+        return read_each(name, values, len(self.routes))
+
+    def sums(self, values: Floats) -> Floats:
+        """Returns the sum of values of crossings for each link."""
+        return np.bincount(self.link, weights=values, minlength=self.capacity.size).astype(np.float64)
+
+    def loads(self, rates: Floats) -> Floats:
+        """Returns what arrives at each link."""
+        return self.sums((rates * self.counts)[self.flow])
+
+    def largest(self, signals: Floats) -> Floats:
+        """Returns the largest signal on each route."""
+        return signals[self.dearest(signals)]
+
+    def dearest(self, signals: Floats) -> Ints:
+        """Returns the link of the largest signal on each route."""
+        order = np.lexsort((self.link, -signals[self.link], self.flow))
+        return self.link[order][self.starts[:-1]]
+
+    def total(self, signals: Floats) -> Floats:
+        """Returns the sum of the signals on each route."""
+        return np.bincount(self.flow, weights=signals[self.link], minlength=len(self.routes)).astype(np.float64)
+
+    def fair(self, weights: Floats | float = 1.0) -> tuple[Floats, Ints]:
+        """Returns max-min fair rates of one flow, and the link that limits each."""
+        total = self.counts * weights
+        rates, limits = rates_and_bottlenecks(self.routes, self.capacity, total)
+        return rates / self.counts, limits
+
+    def at(
+        self, rates: Floats, signals: Floats, limits: Ints, missing: Floats, queues: Floats | None = None
+    ) -> Equilibrium:
+        """Returns the answer; where nothing is said of queues they are full or empty."""
+        loads = self.loads(rates)
+        if queues is None:
+            queues = np.where(loads > self.capacity * (1 + FULL), np.inf, 0.0)
+        losses = np.where(queues == np.inf, excess_share(self.capacity, loads), 0.0)
+        return Equilibrium(rates, loads, signals, limits, losses, queues, float(np.max(missing, initial=0.0)))
+
+    def by_price(self, rates: Floats, prices: Floats, missing: Floats, queues: Floats | None = None) -> Equilibrium:
+        """Returns the answer for a law that listens to prices."""
+        return self.at(rates, prices, self.dearest(prices), missing, queues)
