@@ -239,6 +239,7 @@ def test_two_flows_become_equal():
         (["phase", "rcp", "--alpha", "-1"], "alpha -1.0 is not allowed"),
         (["phase", "rcp", "--duration", "inf"], "duration inf is not allowed"),
         (["phase", "jetmax", "--tau", "2.5"], "tau 2.5 is not allowed"),
+        (["stability", "[[1e308,1e308],[1e308,1e308]]"], "element [0, 0]: 1e+308 is not allowed; a matrix needs sizes"),
         (["norms", "--size", "13"], "size 13.0 is not allowed; needs a number from 1 to 12"),
         (["norms", "--draws", "0"], "draws 0.0 is not allowed; needs a whole number >= 1"),
         (["norms", "--count", "20", "--out", "x.doc"], "x.doc: no picture has the ending '.doc'"),

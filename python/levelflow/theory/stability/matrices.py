@@ -26,6 +26,9 @@ if TYPE_CHECKING:
 #: Couplings between blocks can be scaled away as far as floats reach; weights span at most e to this power.
 _SPAN = 600.0
 
+#: Of an element, so that sums of them remain numbers.
+LARGEST_ELEMENT = 1e300
+
 
 class MatrixError(TheoryError):
     """A matrix that is not square, empty or not finite, or a scaling that is singular."""
@@ -57,7 +60,7 @@ def read_matrix(matrix: ArrayLike) -> Matrix:
     """Returns a square matrix of floats or complex numbers.
 
     Raises:
-        MatrixError: if it is not square, empty, or an element is infinite or not a number.
+        MatrixError: if it is not square, empty, or an element is infinite, too large, or not a number.
 
     >>> read_matrix([[1, 2], [3, 4]])
     array([[1., 2.],
@@ -91,6 +94,12 @@ def read_matrices(matrices: ArrayLike, dimensions: int = 3) -> Matrix:
     if bad.size:
         where = tuple(int(i) for i in bad[0])
         raise MatrixError(f"element {list(where)}: {array[where]} is not allowed; a matrix needs finite numbers")
+    large = np.argwhere(np.maximum(np.abs(array.real), np.abs(array.imag)) > LARGEST_ELEMENT)
+    if large.size:
+        where = tuple(int(i) for i in large[0])
+        raise MatrixError(
+            f"element {list(where)}: {array[where]} is not allowed; a matrix needs sizes up to {LARGEST_ELEMENT:g}"
+        )
     return array
 
 
