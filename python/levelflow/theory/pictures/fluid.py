@@ -51,12 +51,7 @@ def rates_and_queues(
         title: what it is about.
         canvas: an empty figure to draw on; a new one by default.
 
-    >>> from levelflow.theory.fluid import (
-    >>>     Flow,
-    >>>     Link,
-    >>>     Network,
-    >>>     simulate,
-    >>> )
+    >>> from levelflow.theory.fluid import Flow, Link, Network, simulate
     >>> run = simulate(Network([Link(10e6)], [Flow("rcp", [0], 0.1)]), 5.0, every=0.1)
     >>> [axes.get_ylabel() for axes in rates_and_queues(run).axes]
     ['rate (Mb/s)', 'queue (kB)']
