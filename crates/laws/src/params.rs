@@ -124,21 +124,180 @@ impl ParamSpec {
 
 /// Rates that a sender may be given, bit/s.
 pub const RATES: (f64, f64) = (1.0, 1e18);
+/// Off and on.
+pub const SWITCH: (f64, f64) = (0.0, 1.0);
 
-/// A parameter in seconds that lies in the range of its table.
+/// A type that a parameter has inside a law.
+pub trait Value {
+    /// From a value in base units that lies in the range of its row.
+    fn of(base: f64) -> Self;
+}
+
+impl Value for f64 {
+    fn of(base: f64) -> Self {
+        base
+    }
+}
+
+impl Value for bool {
+    fn of(base: f64) -> Self {
+        base != 0.0
+    }
+}
+
+impl Value for u32 {
+    fn of(base: f64) -> Self {
+        base as Self
+    }
+}
+
+impl Value for Bytes {
+    fn of(base: f64) -> Self {
+        Self::new(base as u64)
+    }
+}
+
+impl Value for Rate {
+    fn of(base: f64) -> Self {
+        Self::clamped(base)
+    }
+}
+
+impl Value for Duration {
+    fn of(base: f64) -> Self {
+        Self::from_secs_f64(base).expect("the row's range fits")
+    }
+}
+
+/// A struct of parameters and its table, one row per field:
+///
+/// ```text
+/// field: type = unit, default, range,
+///     "what it does, one line",
+///     "where the default comes from";
+/// ```
+///
+/// A row that several tables share is `field: type = ROW;`. Fields of an `also` block are computed from the rows.
+macro_rules! parameters {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident {
+        $($(#[$more:meta])* $field:ident: $type:ty = $unit:expr $(, $default:expr, $range:expr, $doc:literal, $source:expr)?;)+
+    } $(also {
+        $($(#[$also_doc:meta])* $also_vis:vis $also:ident: $also_type:ty = $value:expr;)+
+    })?) => {
+        $(#[$meta])*
+        $vis struct $name {
+            $($(#[$more])* $(#[doc = $doc])? pub $field: $type,)+
+            $($($(#[$also_doc])* $also_vis $also: $also_type,)+)?
+        }
+
+        impl $name {
+            /// One row per parameter.
+            pub const TABLE: [$crate::params::ParamSpec; [$(stringify!($field)),+].len()] =
+                [$($crate::params::row!($field, $unit $(, $default, $range, $doc, $source)?)),+];
+
+            /// From values in the order and base units of the table, each in the range of its row.
+            ///
+            /// # Panics
+            /// When there are fewer.
+            pub(crate) fn from_values(values: &[f64]) -> Self {
+                let mut values = values.iter();
+                let mut next = || *values.next().expect("one value per row of the table");
+                $(let $field: $type = $crate::params::Value::of(next());)+
+                $($(let $also = $value;)+)?
+                Self { $($field,)+ $($($also,)+)? }
+            }
+        }
+    };
+}
+pub(crate) use parameters;
+
+/// One row of [`parameters`].
+macro_rules! row {
+    ($field:ident, $row:expr) => {
+        $row
+    };
+    ($field:ident, $unit:expr, $default:expr, $range:expr, $doc:literal, $source:expr) => {
+        $crate::params::ParamSpec {
+            name: stringify!($field),
+            doc: $doc,
+            unit: $unit,
+            default: $default,
+            range: $range,
+            source: $source,
+        }
+    };
+}
+pub(crate) use row;
+
+/// An enum that a parameter chooses from, with the word for each variant.
+macro_rules! choices {
+    ($(#[$meta:meta])* $vis:vis enum $name:ident { $($(#[$doc:meta])* $variant:ident = $word:literal,)+ }) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        $vis enum $name { $($(#[$doc])* $variant),+ }
+
+        impl $name {
+            /// One of the words.
+            pub(crate) const UNIT: $crate::params::Unit = $crate::params::Unit::Choice(&[$($word),+]);
+            /// Indices of the words.
+            pub(crate) const RANGE: (f64, f64) = (0.0, ([$($word),+].len() - 1) as f64);
+        }
+
+        impl $crate::params::Value for $name {
+            fn of(base: f64) -> Self {
+                [$(Self::$variant),+][base as usize]
+            }
+        }
+    };
+}
+pub(crate) use choices;
+
+/// The rows of both tables.
 ///
 /// # Panics
-/// When no duration is that long.
+/// When `ALL` is not the sum of their lengths, or the first is empty.
 #[must_use]
-pub fn seconds(value: f64) -> Duration {
-    Duration::from_secs_f64(value).expect("the table's range fits")
+pub const fn joined<const ALL: usize>(first: &[ParamSpec], second: &[ParamSpec]) -> [ParamSpec; ALL] {
+    assert!(ALL == first.len() + second.len());
+    let mut rows = [first[0]; ALL];
+    let mut i = 1;
+    while i < ALL {
+        rows[i] = if i < first.len() {
+            first[i]
+        } else {
+            second[i - first.len()]
+        };
+        i += 1;
+    }
+    rows
+}
+
+/// Place of the row of that name.
+///
+/// # Panics
+/// When there is none.
+#[must_use]
+pub const fn position(table: &[ParamSpec], name: &str) -> usize {
+    let mut i = 0;
+    while !same(table[i].name.as_bytes(), name.as_bytes()) {
+        i += 1;
+    }
+    i
+}
+
+const fn same(a: &[u8], b: &[u8]) -> bool {
+    let mut i = 0;
+    while i < a.len() && i < b.len() && a[i] == b[i] {
+        i += 1;
+    }
+    i == a.len() && i == b.len()
 }
 
 /// Refuses a first rate below the floor of a sender's rate.
 ///
 /// # Errors
 /// [`Problem::Conflict`] of `initial_rate`.
-pub fn starts_above_floor(initial_rate: f64, min_rate: f64) -> Result<(), ParamError> {
+pub fn starts_above_floor<R: PartialOrd>(initial_rate: R, min_rate: R) -> Result<(), ParamError> {
     if initial_rate >= min_rate {
         return Ok(());
     }

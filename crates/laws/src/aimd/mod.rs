@@ -43,7 +43,7 @@ impl Law for Aimd {
         number: 0,
         header_bytes: NoHeader::WIRE,
         scale_invariant: false,
-        params: params::TABLE,
+        params: &AimdParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<AimdParams, ParamError> {

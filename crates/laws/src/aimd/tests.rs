@@ -2,7 +2,7 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration, Time};
 
-use super::{Aimd, AimdParams, AimdSender, params::TABLE};
+use super::{Aimd, AimdParams, AimdSender};
 use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Outgoing, ParamError, Protocol, SenderLaw};
 
 const C: f64 = 1e6;
@@ -11,8 +11,15 @@ const SIZE: Bytes = Bytes::new(1000);
 
 fn with(changes: &[(&str, f64)]) -> Result<AimdParams, ParamError> {
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    assert!(changes.iter().all(|(name, _)| TABLE.iter().any(|r| r.name == *name)));
-    let values: Vec<f64> = TABLE.iter().map(|r| value(r.name).unwrap_or(r.default)).collect();
+    assert!(
+        changes
+            .iter()
+            .all(|(name, _)| AimdParams::TABLE.iter().any(|r| r.name == *name))
+    );
+    let values: Vec<f64> = AimdParams::TABLE
+        .iter()
+        .map(|r| value(r.name).unwrap_or(r.default))
+        .collect();
     Aimd::params(&values)
 }
 

@@ -23,45 +23,23 @@ use levelflow_units::{Bytes, Duration, Time};
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo, PortView};
-use crate::params::{ParamError, ParamSpec, Unit, seconds};
+use crate::params::{ParamError, SWITCH, Unit, parameters};
 
-/// Validated parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct CodelParams {
-    /// Shortest wait that is too long if it lasts.
-    pub target: Duration,
-    /// How long packets may be late before one is dropped.
-    pub interval: Duration,
-    /// Whether packets are marked where they can be.
-    pub ecn: bool,
+parameters! {
+    /// Validated parameters.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct CodelParams {
+        target: Duration = Unit::Duration, 0.005, (0.0, 100.0),
+            "shortest wait that is too long if it lasts",
+            "RFC 8289";
+        interval: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
+            "how long packets may be late before one is dropped; about the longest round-trip time",
+            "RFC 8289";
+        ecn: bool = Unit::Switch, 0.0, SWITCH,
+            "mark packets of senders that understand marks instead of dropping them",
+            "RFC 8289 drops; RFC 8290 marks";
+    }
 }
-
-const TABLE: &[ParamSpec] = &[
-    ParamSpec {
-        name: "target",
-        doc: "shortest wait that is too long if it lasts",
-        unit: Unit::Duration,
-        default: 0.005,
-        range: (0.0, 100.0),
-        source: "RFC 8289",
-    },
-    ParamSpec {
-        name: "interval",
-        doc: "how long packets may be late before one is dropped; about the longest round-trip time",
-        unit: Unit::Duration,
-        default: 0.1,
-        range: (1e-6, 100.0),
-        source: "RFC 8289",
-    },
-    ParamSpec {
-        name: "ecn",
-        doc: "mark packets of senders that understand marks instead of dropping them",
-        unit: Unit::Switch,
-        default: 0.0,
-        range: (0.0, 1.0),
-        source: "RFC 8289 drops; RFC 8290 marks",
-    },
-];
 
 /// State of CoDel at one port.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -90,19 +68,12 @@ impl Queue for Codel {
         title: "CoDel: drops packets once all have waited too long for a while",
         source: "RFC 8289",
         signal: "waiting time of the last packet, seconds",
-        params: TABLE,
+        params: &CodelParams::TABLE,
     };
     const ACTS_ON_DEPARTURE: bool = true;
 
     fn params(values: &[f64]) -> Result<CodelParams, ParamError> {
-        let &[target, interval, ecn] = values else {
-            panic!("one value per row of the table");
-        };
-        Ok(CodelParams {
-            target: seconds(target),
-            interval: seconds(interval),
-            ecn: ecn != 0.0,
-        })
+        Ok(CodelParams::from_values(values))
     }
 
     fn ecn(params: &CodelParams) -> bool {

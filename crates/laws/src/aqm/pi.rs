@@ -23,65 +23,31 @@ use levelflow_units::Duration;
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo, PortView};
-use crate::params::{ParamError, ParamSpec, Problem, Unit, seconds};
+use crate::params::{ParamError, Problem, SWITCH, Unit, parameters};
 
-/// Validated parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct PiParams {
-    /// `q_ref`, packets.
-    pub target: f64,
-    /// Gain on the queue now, 1/packet.
-    pub a: f64,
-    /// Gain on the queue one interval ago, 1/packet.
-    pub b: f64,
-    /// `T`.
-    pub interval: Duration,
-    /// Whether packets are marked where they can be.
-    pub ecn: bool,
+parameters! {
+    /// Validated parameters.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct PiParams {
+        /// `q_ref`, packets.
+        target: f64 = Unit::Packets, 50.0, (0.0, 1e6),
+            "queue to be held, q_ref",
+            "ns-2; 200 packets in Hollot et al. 2001, section IV";
+        a: f64 = Unit::Number, 1.822e-5, (1e-12, 1.0),
+            "gain on the queue now, per packet",
+            "Hollot et al. 2001, section IV";
+        b: f64 = Unit::Number, 1.816e-5, (0.0, 1.0),
+            "gain on the queue one interval ago, per packet",
+            "Hollot et al. 2001, section IV";
+        /// `T`.
+        interval: Duration = Unit::Duration, 0.00625, (1e-6, 100.0),
+            "time between two updates of the probability",
+            "Hollot et al. 2001, section IV: 160 Hz";
+        ecn: bool = Unit::Switch, 1.0, SWITCH,
+            "mark packets of senders that understand marks instead of dropping them",
+            "Hollot et al. 2001: marks or drops";
+    }
 }
-
-const TABLE: &[ParamSpec] = &[
-    ParamSpec {
-        name: "target",
-        doc: "queue to be held, q_ref",
-        unit: Unit::Packets,
-        default: 50.0,
-        range: (0.0, 1e6),
-        source: "ns-2; 200 packets in Hollot et al. 2001, section IV",
-    },
-    ParamSpec {
-        name: "a",
-        doc: "gain on the queue now, per packet",
-        unit: Unit::Number,
-        default: 1.822e-5,
-        range: (1e-12, 1.0),
-        source: "Hollot et al. 2001, section IV",
-    },
-    ParamSpec {
-        name: "b",
-        doc: "gain on the queue one interval ago, per packet",
-        unit: Unit::Number,
-        default: 1.816e-5,
-        range: (0.0, 1.0),
-        source: "Hollot et al. 2001, section IV",
-    },
-    ParamSpec {
-        name: "interval",
-        doc: "time between two updates of the probability",
-        unit: Unit::Duration,
-        default: 0.00625,
-        range: (1e-6, 100.0),
-        source: "Hollot et al. 2001, section IV: 160 Hz",
-    },
-    ParamSpec {
-        name: "ecn",
-        doc: "mark packets of senders that understand marks instead of dropping them",
-        unit: Unit::Switch,
-        default: 1.0,
-        range: (0.0, 1.0),
-        source: "Hollot et al. 2001: marks or drops",
-    },
-];
 
 /// State of PI at one port.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -100,24 +66,16 @@ impl Queue for Pi {
         title: "PI: a proportional-integral controller holds the queue at a target",
         source: "Hollot, Misra, Towsley, Gong 2001",
         signal: "marking probability",
-        params: TABLE,
+        params: &PiParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<PiParams, ParamError> {
-        let &[target, a, b, interval, ecn] = values else {
-            panic!("one value per row of the table");
-        };
-        if a <= b {
+        let params = PiParams::from_values(values);
+        if params.a <= params.b {
             let problem = Problem::Conflict("must be above b, or a long queue would be marked less and less");
             return Err(ParamError { name: "a", problem });
         }
-        Ok(PiParams {
-            target,
-            a,
-            b,
-            interval: seconds(interval),
-            ecn: ecn != 0.0,
-        })
+        Ok(params)
     }
 
     fn ecn(params: &PiParams) -> bool {

@@ -38,85 +38,41 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo};
-use crate::params::{ParamError, ParamSpec, Problem, Unit};
+use crate::params::{ParamError, Problem, SWITCH, Unit, parameters};
 
-/// Validated parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RedParams {
-    /// `min_th`, packets.
-    pub min: f64,
-    /// `max_th`, packets.
-    pub max: f64,
-    /// `w_q`.
-    pub weight: f64,
-    /// `max_p`.
-    pub max_p: f64,
-    /// Whether the probability grows from `max_p` at `max` to 1 at twice `max`.
-    pub gentle: bool,
-    /// Typical packet, whose transmission time is `s`.
-    pub packet: Bytes,
-    /// Whether packets are marked where they can be.
-    pub ecn: bool,
+parameters! {
+    /// Validated parameters.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct RedParams {
+        /// `min_th`, packets.
+        min: f64 = Unit::Packets, 5.0, (0.0, 1e6),
+            "average queue at which marking begins",
+            "Floyd and Jacobson 1993, section 5";
+        /// `max_th`, packets.
+        max: f64 = Unit::Packets, 15.0, (1.0, 1e6),
+            "average queue at which the probability is max_p",
+            "Floyd and Jacobson 1993, section 5; at least twice min";
+        /// `w_q`.
+        weight: f64 = Unit::Number, 0.002, (1e-9, 1.0),
+            "weight of the queue that a packet finds in the average",
+            "Floyd and Jacobson 1993, section 6";
+        /// `max_p`.
+        max_p: f64 = Unit::Number, 0.1, (0.0, 1.0),
+            "probability to mark at max",
+            "Floyd 1997 (RED: discussions of setting parameters); 0.02 in Floyd and Jacobson 1993";
+        /// Whether the probability grows from `max_p` at `max` to 1 at twice `max`.
+        gentle: bool = Unit::Switch, 1.0, SWITCH,
+            "let the probability grow from max_p at max to 1 at twice max instead of jumping to 1",
+            "Floyd 2000";
+        /// Typical packet, whose transmission time is `s`.
+        packet: Bytes = Unit::Size, 1000.0, (1.0, 1e6),
+            "typical packet: while idle, the average shrinks once per its transmission time",
+            "own choice; set it to the scenario's packet size";
+        ecn: bool = Unit::Switch, 1.0, SWITCH,
+            "mark packets of senders that understand marks instead of dropping them",
+            "Floyd and Jacobson 1993, section 4: marks or drops";
+    }
 }
-
-const TABLE: &[ParamSpec] = &[
-    ParamSpec {
-        name: "min",
-        doc: "average queue at which marking begins",
-        unit: Unit::Packets,
-        default: 5.0,
-        range: (0.0, 1e6),
-        source: "Floyd and Jacobson 1993, section 5",
-    },
-    ParamSpec {
-        name: "max",
-        doc: "average queue at which the probability is max_p",
-        unit: Unit::Packets,
-        default: 15.0,
-        range: (1.0, 1e6),
-        source: "Floyd and Jacobson 1993, section 5; at least twice min",
-    },
-    ParamSpec {
-        name: "weight",
-        doc: "weight of the queue that a packet finds in the average",
-        unit: Unit::Number,
-        default: 0.002,
-        range: (1e-9, 1.0),
-        source: "Floyd and Jacobson 1993, section 6",
-    },
-    ParamSpec {
-        name: "max_p",
-        doc: "probability to mark at max",
-        unit: Unit::Number,
-        default: 0.1,
-        range: (0.0, 1.0),
-        source: "Floyd 1997 (RED: discussions of setting parameters); 0.02 in Floyd and Jacobson 1993",
-    },
-    ParamSpec {
-        name: "gentle",
-        doc: "let the probability grow from max_p at max to 1 at twice max instead of jumping to 1",
-        unit: Unit::Switch,
-        default: 1.0,
-        range: (0.0, 1.0),
-        source: "Floyd 2000",
-    },
-    ParamSpec {
-        name: "packet",
-        doc: "typical packet: while idle, the average shrinks once per its transmission time",
-        unit: Unit::Size,
-        default: 1000.0,
-        range: (1.0, 1e6),
-        source: "own choice; set it to the scenario's packet size",
-    },
-    ParamSpec {
-        name: "ecn",
-        doc: "mark packets of senders that understand marks instead of dropping them",
-        unit: Unit::Switch,
-        default: 1.0,
-        range: (0.0, 1.0),
-        source: "Floyd and Jacobson 1993, section 4: marks or drops",
-    },
-];
 
 /// State of RED at one port.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -138,26 +94,16 @@ impl Queue for Red {
         title: "RED: marks with a probability that grows with the average queue",
         source: "Floyd and Jacobson 1993; gentle: Floyd 2000",
         signal: "average queue, packets",
-        params: TABLE,
+        params: &RedParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<RedParams, ParamError> {
-        let &[min, max, weight, max_p, gentle, packet, ecn] = values else {
-            panic!("one value per row of the table");
-        };
-        if max < min {
+        let params = RedParams::from_values(values);
+        if params.max < params.min {
             let problem = Problem::Conflict("must be at least min");
             return Err(ParamError { name: "max", problem });
         }
-        Ok(RedParams {
-            min,
-            max,
-            weight,
-            max_p,
-            gentle: gentle != 0.0,
-            packet: Bytes::new(packet as u64),
-            ecn: ecn != 0.0,
-        })
+        Ok(params)
     }
 
     fn ecn(params: &RedParams) -> bool {

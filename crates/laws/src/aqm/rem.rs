@@ -23,75 +23,33 @@ use levelflow_units::Duration;
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo, PortView};
-use crate::params::{ParamError, ParamSpec, Unit, seconds};
+use crate::params::{ParamError, SWITCH, Unit, parameters};
 
-/// Validated parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct RemParams {
-    /// `b*`, packets.
-    pub target: f64,
-    /// Price per packet of mismatch and interval.
-    pub gamma: f64,
-    /// Weight of the queue against its change.
-    pub alpha: f64,
-    /// Base of the marking probability.
-    pub phi: f64,
-    /// Time between two updates.
-    pub interval: Duration,
-    /// Whether packets are marked where they can be.
-    pub ecn: bool,
+parameters! {
+    /// Validated parameters.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct RemParams {
+        /// `b*`, packets.
+        target: f64 = Unit::Packets, 50.0, (0.0, 1e6),
+            "queue at which the price stands still, b*",
+            "Zhang 2008, table I; 20 packets in the authors' code for ns-2";
+        gamma: f64 = Unit::Number, 0.001, (1e-9, 1e3),
+            "price per packet of mismatch and interval",
+            "Athuraliya, Li, Low, Yin 2001";
+        alpha: f64 = Unit::Number, 0.1, (0.0, 1e3),
+            "weight of the queue's distance from its target against its change",
+            "Athuraliya, Li, Low, Yin 2001";
+        phi: f64 = Unit::Number, 1.001, (1.000_000_1, 1e3),
+            "base of the marking probability 1 - phi^-price",
+            "Athuraliya, Li, Low, Yin 2001";
+        interval: Duration = Unit::Duration, 0.002, (1e-6, 100.0),
+            "time between two updates of the price",
+            "the authors' code for ns-2";
+        ecn: bool = Unit::Switch, 1.0, SWITCH,
+            "mark packets of senders that understand marks instead of dropping them",
+            "Athuraliya, Li, Low, Yin 2001: marks";
+    }
 }
-
-const TABLE: &[ParamSpec] = &[
-    ParamSpec {
-        name: "target",
-        doc: "queue at which the price stands still, b*",
-        unit: Unit::Packets,
-        default: 50.0,
-        range: (0.0, 1e6),
-        source: "Zhang 2008, table I; 20 packets in the authors' code for ns-2",
-    },
-    ParamSpec {
-        name: "gamma",
-        doc: "price per packet of mismatch and interval",
-        unit: Unit::Number,
-        default: 0.001,
-        range: (1e-9, 1e3),
-        source: "Athuraliya, Li, Low, Yin 2001",
-    },
-    ParamSpec {
-        name: "alpha",
-        doc: "weight of the queue's distance from its target against its change",
-        unit: Unit::Number,
-        default: 0.1,
-        range: (0.0, 1e3),
-        source: "Athuraliya, Li, Low, Yin 2001",
-    },
-    ParamSpec {
-        name: "phi",
-        doc: "base of the marking probability 1 - phi^-price",
-        unit: Unit::Number,
-        default: 1.001,
-        range: (1.000_000_1, 1e3),
-        source: "Athuraliya, Li, Low, Yin 2001",
-    },
-    ParamSpec {
-        name: "interval",
-        doc: "time between two updates of the price",
-        unit: Unit::Duration,
-        default: 0.002,
-        range: (1e-6, 100.0),
-        source: "the authors' code for ns-2",
-    },
-    ParamSpec {
-        name: "ecn",
-        doc: "mark packets of senders that understand marks instead of dropping them",
-        unit: Unit::Switch,
-        default: 1.0,
-        range: (0.0, 1.0),
-        source: "Athuraliya, Li, Low, Yin 2001: marks",
-    },
-];
 
 /// State of REM at one port.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -110,21 +68,11 @@ impl Queue for Rem {
         title: "REM: marks with a probability that grows with a price, which holds the queue at a target",
         source: "Athuraliya, Li, Low, Yin 2001",
         signal: "price",
-        params: TABLE,
+        params: &RemParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<RemParams, ParamError> {
-        let &[target, gamma, alpha, phi, interval, ecn] = values else {
-            panic!("one value per row of the table");
-        };
-        Ok(RemParams {
-            target,
-            gamma,
-            alpha,
-            phi,
-            interval: seconds(interval),
-            ecn: ecn != 0.0,
-        })
+        Ok(RemParams::from_values(values))
     }
 
     fn ecn(params: &RemParams) -> bool {

@@ -5,36 +5,47 @@ use levelflow_units::{Bytes, Time};
 
 use super::{Overflow, Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo};
-use crate::params::{ParamError, ParamSpec, Unit};
+use crate::params::{ParamError, SWITCH, Unit, choices, parameters};
 
-/// How the marking level follows the load.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Adaptation {
-    /// Not at all.
-    Off,
-    /// `C~' = a (gamma C - x)` every few packets, within `[0, gamma C]` (Kunniyur and Srikant 2003, section V-D).
-    Load,
-    /// The same on every packet, within `[0, C]` (Kunniyur and Srikant 2001).
-    Avq,
+choices! {
+    /// How the marking level follows the load.
+    pub enum Adaptation {
+        /// Not at all.
+        Off = "off",
+        /// `C~' = a (gamma C - x)` every few packets, within `[0, gamma C]` (Kunniyur and Srikant 2003, section V-D).
+        Load = "load",
+        /// The same on every packet, within `[0, C]` (Kunniyur and Srikant 2001).
+        Avq = "avq",
+    }
 }
 
-/// Validated parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct VirtualQueueParams {
-    /// Marking level at the start, as a fraction of the capacity.
-    pub level: f64,
-    /// Room of the virtual queue.
-    pub buffer: Bytes,
-    /// Whether packets that can be are marked instead of dropped.
-    pub ecn: bool,
-    /// How the marking level follows the load.
-    pub adapt: Adaptation,
-    /// Load it aims at, as a fraction of the capacity.
-    pub gamma: f64,
-    /// Step size, per second.
-    pub step: f64,
-    /// Packets between two steps of [`Adaptation::Load`].
-    pub every: u32,
+parameters! {
+    /// Validated parameters.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct VirtualQueueParams {
+        level: f64 = Unit::Number, 0.99, (0.0, 1.0),
+            "marking level C~ (at the start, if it adapts) as a fraction of the capacity",
+            "Kunniyur and Srikant 2003, section VI-B";
+        buffer: Bytes = Unit::Size, 40_000.0, (1.0, 1e12),
+            "room of the virtual queue",
+            "40 packets of 1000 B; Kunniyur and Srikant 2003, section VI-B, for the real queue";
+        ecn: bool = Unit::Switch, 1.0, SWITCH,
+            "mark packets of senders that understand marks instead of dropping them",
+            "Kunniyur and Srikant 2003, section V";
+        adapt: Adaptation = Adaptation::UNIT, 0.0, Adaptation::RANGE,
+            "how the marking level follows the load: not at all, every few packets, or on every packet",
+            "Kunniyur and Srikant 2003, sections V-D and VI-C; avq: Kunniyur and Srikant 2001";
+        gamma: f64 = Unit::Number, 1.0, (0.01, 1.0),
+            "load that an adaptive level aims at, as a fraction of the capacity",
+            "Kunniyur and Srikant 2003, section VI-C";
+        step: f64 = Unit::Number, 0.15, (0.0, 1000.0),
+            "step size of an adaptive level, per second",
+            "Kunniyur and Srikant 2001; \"sufficiently small\" in 2003, section V-D";
+        /// Packets between two steps of [`Adaptation::Load`].
+        every: u32 = Unit::Packets, 1000.0, (1.0, 1e9),
+            "packets from one step of \"load\" to the next",
+            "K of Kunniyur and Srikant 2003, section VI-C";
+    }
 }
 
 /// A virtual queue at one port.
@@ -87,24 +98,13 @@ impl Queue for VirtualQueue {
         title: "virtual queue of capacity C~: what would overflow it is marked",
         source: "Kunniyur and Srikant 2003, sections V and VI-B; Kunniyur and Srikant 2001",
         signal: "marking level C~, bit/s",
-        params: TABLE,
+        params: &VirtualQueueParams::TABLE,
     };
     /// All queues of the paper do (section VI-A).
     const OVERFLOW: Overflow = Overflow::Front;
 
     fn params(values: &[f64]) -> Result<VirtualQueueParams, ParamError> {
-        let &[level, buffer, ecn, adapt, gamma, step, every] = values else {
-            panic!("one value per row of the table");
-        };
-        Ok(VirtualQueueParams {
-            level,
-            buffer: Bytes::new(buffer as u64),
-            ecn: ecn != 0.0,
-            adapt: [Adaptation::Off, Adaptation::Load, Adaptation::Avq][adapt as usize],
-            gamma,
-            step,
-            every: every as u32,
-        })
+        Ok(VirtualQueueParams::from_values(values))
     }
 
     fn ecn(params: &VirtualQueueParams) -> bool {
@@ -142,65 +142,6 @@ impl Queue for VirtualQueue {
         self.level * 8.0
     }
 }
-
-const TABLE: &[ParamSpec] = &[
-    ParamSpec {
-        name: "level",
-        doc: "marking level C~ (at the start, if it adapts) as a fraction of the capacity",
-        unit: Unit::Number,
-        default: 0.99,
-        range: (0.0, 1.0),
-        source: "Kunniyur and Srikant 2003, section VI-B",
-    },
-    ParamSpec {
-        name: "buffer",
-        doc: "room of the virtual queue",
-        unit: Unit::Size,
-        default: 40_000.0,
-        range: (1.0, 1e12),
-        source: "40 packets of 1000 B; Kunniyur and Srikant 2003, section VI-B, for the real queue",
-    },
-    ParamSpec {
-        name: "ecn",
-        doc: "mark packets of senders that understand marks instead of dropping them",
-        unit: Unit::Switch,
-        default: 1.0,
-        range: (0.0, 1.0),
-        source: "Kunniyur and Srikant 2003, section V",
-    },
-    ParamSpec {
-        name: "adapt",
-        doc: "how the marking level follows the load: not at all, every few packets, or on every packet",
-        unit: Unit::Choice(&["off", "load", "avq"]),
-        default: 0.0,
-        range: (0.0, 2.0),
-        source: "Kunniyur and Srikant 2003, sections V-D and VI-C; avq: Kunniyur and Srikant 2001",
-    },
-    ParamSpec {
-        name: "gamma",
-        doc: "load that an adaptive level aims at, as a fraction of the capacity",
-        unit: Unit::Number,
-        default: 1.0,
-        range: (0.01, 1.0),
-        source: "Kunniyur and Srikant 2003, section VI-C",
-    },
-    ParamSpec {
-        name: "step",
-        doc: "step size of an adaptive level, per second",
-        unit: Unit::Number,
-        default: 0.15,
-        range: (0.0, 1000.0),
-        source: "Kunniyur and Srikant 2001; \"sufficiently small\" in 2003, section V-D",
-    },
-    ParamSpec {
-        name: "every",
-        doc: "packets from one step of \"load\" to the next",
-        unit: Unit::Packets,
-        default: 1000.0,
-        range: (1.0, 1e9),
-        source: "K of Kunniyur and Srikant 2003, section VI-C",
-    },
-];
 
 #[cfg(test)]
 mod tests;

@@ -45,10 +45,10 @@ impl Law for Bbr {
         number: 0,
         header_bytes: NoHeader::WIRE,
         scale_invariant: false,
-        params: params::TABLE,
+        params: &BbrParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<BbrParams, ParamError> {
-        Ok(BbrParams::read(values))
+        Ok(BbrParams::from_values(values))
     }
 }

@@ -27,141 +27,135 @@ use levelflow_units::Duration;
 
 use super::{Load, Sizer, SizerInfo};
 use crate::law::PortInfo;
-use crate::params::{ParamError, ParamSpec, Problem, Unit, seconds};
+use crate::params::{ParamError, ParamSpec, Problem, Unit, choices, parameters, row};
 
-/// How the controller of utilisation is damped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Damping {
-    /// Eq 164 as printed: by `u - u_before`.
-    Signed,
-    /// By its modulus.
-    Absolute,
-    /// Eq 163.
-    None,
+choices! {
+    /// How the controller of utilisation is damped.
+    pub enum Damping {
+        /// Eq 164 as printed: by `u - u_before`.
+        Signed = "signed",
+        /// By its modulus.
+        Absolute = "absolute",
+        /// Eq 163.
+        None = "none",
+    }
 }
 
-/// Validated parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AbsParams {
-    /// `u*`; 0: no target.
-    pub utilisation: f64,
-    /// `p*`; 0: no target.
-    pub loss: f64,
-    /// `T`.
-    pub interval: Duration,
-    /// `I_u` and `I_p` at first, packets/s.
-    pub gain: f64,
-    /// Of the controller of utilisation.
-    pub damping: Damping,
-    /// How many times the share of 1 training has `u` and `p` in; 0: no training.
-    pub unit: f64,
-    /// Whether the gradient of the damped controller has its factor.
-    pub full_gradient: bool,
-    /// Of training, gamma.
-    pub step: f64,
-    /// First buffer, packets.
-    pub initial: f64,
-    /// Largest buffer, packets.
-    pub largest: f64,
+choices! {
+    /// Whether gains are trained.
+    pub enum Training {
+        /// They are not.
+        None = "none",
+        /// With `u` and `p` as shares of 1.
+        Fraction = "fraction",
+        /// With `u` and `p` in percent.
+        Percent = "percent",
+    }
 }
 
-/// Rows that every sizer with targets begins with.
-pub(super) const TARGETS: [ParamSpec; 2] = [
-    ParamSpec {
-        name: "utilisation",
-        doc: "share of the line that is to be used, u*; 0 for no such target",
-        unit: Unit::Number,
-        default: 0.98,
-        range: (0.0, 0.9999),
-        source: "Zhang 2008, table II",
-    },
-    ParamSpec {
-        name: "loss",
-        doc: "share of the bytes that arrive that may be dropped, p*; 0 for no such target",
-        unit: Unit::Number,
-        default: 0.02,
-        range: (0.0, 0.9),
-        source: "Zhang 2008, table II",
-    },
-];
+choices! {
+    /// Gradient of training.
+    pub enum Gradient {
+        /// Eq 169 as printed.
+        Printed = "printed",
+        /// With the factor of damping.
+        Full = "full",
+    }
+}
 
-/// First and largest buffer.
-pub(super) const BOUNDS: [ParamSpec; 2] = [
-    ParamSpec {
-        name: "initial",
-        doc: "first buffer",
-        unit: Unit::Packets,
-        default: 100.0,
-        range: (1.0, 1e9),
-        source: "Zhang 2008, fig 46: not given",
-    },
-    ParamSpec {
-        name: "largest",
-        doc: "largest buffer",
-        unit: Unit::Packets,
-        default: 10_000.0,
-        range: (1.0, 1e9),
-        source: "own choice: above every buffer that Zhang 2008, chapter VII, reports",
-    },
-];
+/// The row `utilisation` of every algorithm with this target.
+pub(super) const UTILISATION: ParamSpec = row!(
+    utilisation,
+    Unit::Number,
+    0.98,
+    (0.0, 0.9999),
+    "share of the line that is to be used, u*; 0 for no such target",
+    "Zhang 2008, table II"
+);
+
+/// The row `loss` of every algorithm with this target.
+pub(super) const LOSS: ParamSpec = row!(
+    loss,
+    Unit::Number,
+    0.02,
+    (0.0, 0.9),
+    "share of the bytes that arrive that may be dropped, p*; 0 for no such target",
+    "Zhang 2008, table II"
+);
 
 /// Time between two decisions.
-pub(super) const INTERVAL: ParamSpec = ParamSpec {
-    name: "interval",
-    doc: "time between two measurements, T",
-    unit: Unit::Duration,
-    default: 0.2,
-    range: (0.001, 1000.0),
-    source: "Zhang 2008, fig 46",
-};
+pub(super) const INTERVAL: ParamSpec = row!(
+    interval,
+    Unit::Duration,
+    0.2,
+    (0.001, 1000.0),
+    "time between two measurements, T",
+    "Zhang 2008, fig 46"
+);
 
-const TABLE: &[ParamSpec] = &[
-    TARGETS[0],
-    TARGETS[1],
-    INTERVAL,
-    ParamSpec {
-        name: "gain",
-        doc: "gains of both controllers at first, packets per second",
-        unit: Unit::Number,
-        default: 3000.0,
-        range: (1.0, 1e9),
-        source: "Zhang 2008, fig 46",
-    },
-    ParamSpec {
-        name: "damping",
-        doc: "factor of the controller of utilisation: its change, the modulus of that, or none",
-        unit: Unit::Choice(&["signed", "absolute", "none"]),
-        default: 0.0,
-        range: (0.0, 2.0),
-        source: "Zhang 2008, eq 164; eq 163 for none",
-    },
-    ParamSpec {
-        name: "training",
-        doc: "whether gains are trained, and in which unit of loss and utilisation",
-        unit: Unit::Choice(&["none", "fraction", "percent"]),
-        default: 0.0,
-        range: (0.0, 2.0),
-        source: "Zhang 2008, section VII.2.4",
-    },
-    ParamSpec {
-        name: "gradient",
-        doc: "gradient of training: as printed, or with the factor of damping",
-        unit: Unit::Choice(&["printed", "full"]),
-        default: 0.0,
-        range: (0.0, 1.0),
-        source: "Zhang 2008, eq 169",
-    },
-    ParamSpec {
-        name: "step",
-        doc: "step of training, gamma",
-        unit: Unit::Number,
-        default: 1.0,
-        range: (0.0, 1e6),
-        source: "Zhang 2008, fig 47",
-    },
-    BOUNDS[0],
-    BOUNDS[1],
-];
+/// First buffer.
+pub(super) const INITIAL: ParamSpec = row!(
+    initial,
+    Unit::Packets,
+    100.0,
+    (1.0, 1e9),
+    "first buffer",
+    "Zhang 2008, fig 46: not given"
+);
+
+/// Largest buffer.
+pub(super) const LARGEST: ParamSpec = row!(
+    largest,
+    Unit::Packets,
+    10_000.0,
+    (1.0, 1e9),
+    "largest buffer",
+    "own choice: above every buffer that Zhang 2008, chapter VII, reports"
+);
+
+parameters! {
+    /// Validated parameters.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct AbsParams {
+        /// `u*`; 0: no target.
+        utilisation: f64 = UTILISATION;
+        /// `p*`; 0: no target.
+        loss: f64 = LOSS;
+        /// `T`.
+        interval: Duration = INTERVAL;
+        /// `I_u` and `I_p` at first.
+        gain: f64 = Unit::Number, 3000.0, (1.0, 1e9),
+            "gains of both controllers at first, packets per second",
+            "Zhang 2008, fig 46";
+        damping: Damping = Damping::UNIT, 0.0, Damping::RANGE,
+            "factor of the controller of utilisation: its change, the modulus of that, or none",
+            "Zhang 2008, eq 164; eq 163 for none";
+        training: Training = Training::UNIT, 0.0, Training::RANGE,
+            "whether gains are trained, and in which unit of loss and utilisation",
+            "Zhang 2008, section VII.2.4";
+        gradient: Gradient = Gradient::UNIT, 0.0, Gradient::RANGE,
+            "gradient of training: as printed, or with the factor of damping",
+            "Zhang 2008, eq 169";
+        step: f64 = Unit::Number, 1.0, (0.0, 1e6),
+            "step of training, gamma",
+            "Zhang 2008, fig 47";
+        /// First buffer, packets.
+        initial: f64 = INITIAL;
+        /// Largest buffer, packets.
+        largest: f64 = LARGEST;
+    }
+}
+
+impl AbsParams {
+    /// How many times the share of 1 training has `u` and `p` in; 0: no training.
+    fn unit(&self) -> f64 {
+        match self.training {
+            Training::None => 0.0,
+            Training::Fraction => 1.0,
+            Training::Percent => 100.0,
+        }
+    }
+}
 
 /// Refuses a sizer without a target, and a first buffer above the largest.
 pub(super) fn fit(targets: &[f64], initial: f64, largest: f64) -> Result<(), ParamError> {
@@ -195,12 +189,12 @@ pub struct Abs {
 
 impl Abs {
     fn control_utilisation(&mut self, params: &AbsParams, u: f64, interval: f64) {
-        if params.unit > 0.0
+        if params.unit() > 0.0
             && let Some((_, factor)) = self.before
         {
-            let damped = params.full_gradient && params.damping != Damping::None;
-            let factor = if damped { params.unit * factor } else { 1.0 };
-            let gradient = params.unit * interval * factor * (u - params.utilisation);
+            let damped = params.gradient == Gradient::Full && params.damping != Damping::None;
+            let factor = if damped { params.unit() * factor } else { 1.0 };
+            let gradient = params.unit() * interval * factor * (u - params.utilisation);
             self.gain_u = (self.gain_u - params.step * gradient).max(1.0);
         }
         let change = u - self.before.map_or(u, |(before, _)| before);
@@ -215,8 +209,8 @@ impl Abs {
     }
 
     fn control_loss(&mut self, params: &AbsParams, p: f64, interval: f64, first: bool) {
-        if params.unit > 0.0 && !first {
-            let gradient = params.unit * interval * (params.loss - p);
+        if params.unit() > 0.0 && !first {
+            let gradient = params.unit() * interval * (params.loss - p);
             self.gain_p = (self.gain_p - params.step * gradient).max(1.0);
         }
         let more = self.gain_p * interval * (p - params.loss);
@@ -231,38 +225,13 @@ impl Sizer for Abs {
         name: "abs",
         title: "ABS: integral controllers of utilisation and loss, as printed",
         source: "Zhang 2008, chapter VII.2",
-        params: TABLE,
+        params: &AbsParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<AbsParams, ParamError> {
-        let &[
-            utilisation,
-            loss,
-            interval,
-            gain,
-            damping,
-            training,
-            gradient,
-            step,
-            initial,
-            largest,
-        ] = values
-        else {
-            panic!("one value per row of the table");
-        };
-        fit(&[utilisation, loss], initial, largest)?;
-        Ok(AbsParams {
-            utilisation,
-            loss,
-            interval: seconds(interval),
-            gain,
-            damping: [Damping::Signed, Damping::Absolute, Damping::None][damping as usize],
-            unit: [0.0, 1.0, 100.0][training as usize],
-            full_gradient: gradient != 0.0,
-            step,
-            initial,
-            largest,
-        })
+        let params = AbsParams::from_values(values);
+        fit(&[params.utilisation, params.loss], params.initial, params.largest)?;
+        Ok(params)
     }
 
     fn interval(params: &AbsParams) -> Duration {

@@ -42,10 +42,10 @@
 
 use levelflow_units::{Bytes, Duration};
 
-use super::abs::{BOUNDS, INTERVAL, TARGETS, fit};
+use super::abs::{INITIAL, INTERVAL, LARGEST, LOSS, UTILISATION, fit};
 use super::{Load, Sizer, SizerInfo};
 use crate::law::PortInfo;
-use crate::params::{ParamError, ParamSpec, Unit, seconds};
+use crate::params::{ParamError, Unit, parameters};
 
 /// Round trips without a drop that end a cycle.
 const PATIENCE: f64 = 10.0;
@@ -74,58 +74,33 @@ const FALL: f64 = 0.05;
 /// Bits of a packet; another size changes the gain of large buffers, and nothing else.
 const PACKET: f64 = 12_000.0;
 
-/// Validated parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AbsLogParams {
-    /// `u*`; 0: no target.
-    pub utilisation: f64,
-    /// `p*`; 0: no target.
-    pub loss: f64,
-    /// Longest mean wait, seconds; 0: no target.
-    pub delay: f64,
-    /// Time between two measurements.
-    pub interval: Duration,
-    /// `k`.
-    pub gain: f64,
-    /// Round trip of the traffic without the wait here, seconds.
-    pub rtt: f64,
-    /// First buffer, packets.
-    pub initial: f64,
-    /// Largest buffer, packets.
-    pub largest: f64,
+parameters! {
+    /// Validated parameters.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct AbsLogParams {
+        /// `u*`; 0: no target.
+        utilisation: f64 = UTILISATION;
+        /// `p*`; 0: no target.
+        loss: f64 = LOSS;
+        /// In seconds.
+        delay: f64 = Unit::Duration, 0.0, (0.0, 1000.0),
+            "longest mean wait in the queue, which goes before the other targets; 0 for no such target",
+            "Zhang 2008, section VII.2, names it and leaves it open";
+        /// Time between two measurements.
+        interval: Duration = INTERVAL;
+        gain: f64 = Unit::Number, 0.02, (1e-6, 1.0),
+            "part of the error by which the logarithm of the buffer changes in a round trip, k",
+            "own choice of 0.005 to 0.05: docs/concepts/adaptive-buffers.md";
+        /// In seconds.
+        rtt: f64 = Unit::Duration, 0.1, (1e-6, 100.0),
+            "round trip of the traffic without the wait in this queue, roughly; a target of use asks for at most 2 C rtt + 10 packets",
+            "own choice";
+        /// First buffer, packets.
+        initial: f64 = INITIAL;
+        /// Largest buffer, packets.
+        largest: f64 = LARGEST;
+    }
 }
-
-const TABLE: &[ParamSpec] = &[
-    TARGETS[0],
-    TARGETS[1],
-    ParamSpec {
-        name: "delay",
-        doc: "longest mean wait in the queue, which goes before the other targets; 0 for no such target",
-        unit: Unit::Duration,
-        default: 0.0,
-        range: (0.0, 1000.0),
-        source: "Zhang 2008, section VII.2, names it and leaves it open",
-    },
-    INTERVAL,
-    ParamSpec {
-        name: "gain",
-        doc: "part of the error by which the logarithm of the buffer changes in a round trip, k",
-        unit: Unit::Number,
-        default: 0.02,
-        range: (1e-6, 1.0),
-        source: "own choice of 0.005 to 0.05: docs/concepts/adaptive-buffers.md",
-    },
-    ParamSpec {
-        name: "rtt",
-        doc: "round trip of the traffic without the wait in this queue, roughly; a target of use asks for at most 2 C rtt + 10 packets",
-        unit: Unit::Duration,
-        default: 0.1,
-        range: (1e-6, 100.0),
-        source: "own choice",
-    },
-    BOUNDS[0],
-    BOUNDS[1],
-];
 
 /// Between a buffer and its coordinate, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -393,24 +368,17 @@ impl Sizer for AbsLog {
         name: "abs_log",
         title: "ABS in logarithms: finds the smallest buffer that meets its targets",
         source: "Levelflow, after Zhang 2008, chapter VII.2",
-        params: TABLE,
+        params: &AbsLogParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<AbsLogParams, ParamError> {
-        let &[utilisation, loss, delay, interval, gain, rtt, initial, largest] = values else {
-            panic!("one value per row of the table");
-        };
-        fit(&[utilisation, loss, delay], initial, largest)?;
-        Ok(AbsLogParams {
-            utilisation,
-            loss,
-            delay,
-            interval: seconds(interval),
-            gain,
-            rtt,
-            initial,
-            largest,
-        })
+        let params = AbsLogParams::from_values(values);
+        fit(
+            &[params.utilisation, params.loss, params.delay],
+            params.initial,
+            params.largest,
+        )?;
+        Ok(params)
     }
 
     fn interval(params: &AbsLogParams) -> Duration {

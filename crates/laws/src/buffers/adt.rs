@@ -6,40 +6,28 @@
 
 use levelflow_units::Duration;
 
-use super::abs::{BOUNDS, INTERVAL, TARGETS, fit};
+use super::abs::{INITIAL, INTERVAL, LARGEST, UTILISATION, fit};
 use super::{Load, Sizer, SizerInfo};
 use crate::law::PortInfo;
-use crate::params::{ParamError, ParamSpec, Unit, seconds};
+use crate::params::{ParamError, Unit, parameters};
 
-/// Validated parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct AdtParams {
-    /// `u*`.
-    pub utilisation: f64,
-    /// Time between two updates.
-    pub interval: Duration,
-    /// `K`, packets.
-    pub gain: f64,
-    /// First buffer, packets.
-    pub initial: f64,
-    /// Largest buffer, packets.
-    pub largest: f64,
+parameters! {
+    /// Validated parameters.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct AdtParams {
+        /// `u*`.
+        utilisation: f64 = UTILISATION;
+        /// Time between two updates.
+        interval: Duration = INTERVAL;
+        gain: f64 = Unit::Number, 600.0, (1e-6, 1e9),
+            "packets that the buffer gains in an interval for a utilisation that is too low by 1, K",
+            "Zhang 2008, fig 46: I_u T, in the terms of ABS";
+        /// First buffer, packets.
+        initial: f64 = INITIAL;
+        /// Largest buffer, packets.
+        largest: f64 = LARGEST;
+    }
 }
-
-const TABLE: &[ParamSpec] = &[
-    TARGETS[0],
-    INTERVAL,
-    ParamSpec {
-        name: "gain",
-        doc: "packets that the buffer gains in an interval for a utilisation that is too low by 1, K",
-        unit: Unit::Number,
-        default: 600.0,
-        range: (1e-6, 1e9),
-        source: "Zhang 2008, fig 46: I_u T, in the terms of ABS",
-    },
-    BOUNDS[0],
-    BOUNDS[1],
-];
 
 /// State at one port.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,21 +43,13 @@ impl Sizer for Adt {
         name: "adt",
         title: "Adaptive DropTail: an integral controller of utilisation",
         source: "Kellett, Shorten, Leith 2006; Zhang 2008, eq 11",
-        params: TABLE,
+        params: &AdtParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<AdtParams, ParamError> {
-        let &[utilisation, interval, gain, initial, largest] = values else {
-            panic!("one value per row of the table");
-        };
-        fit(&[utilisation], initial, largest)?;
-        Ok(AdtParams {
-            utilisation,
-            interval: seconds(interval),
-            gain,
-            initial,
-            largest,
-        })
+        let params = AdtParams::from_values(values);
+        fit(&[params.utilisation], params.initial, params.largest)?;
+        Ok(params)
     }
 
     fn interval(params: &AdtParams) -> Duration {

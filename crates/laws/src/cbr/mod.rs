@@ -38,10 +38,10 @@ impl Law for Cbr {
         number: 0,
         header_bytes: NoHeader::WIRE,
         scale_invariant: false,
-        params: params::TABLE,
+        params: &CbrParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<CbrParams, ParamError> {
-        Ok(CbrParams::read(values))
+        Ok(CbrParams::from_values(values))
     }
 }

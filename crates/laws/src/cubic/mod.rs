@@ -70,7 +70,7 @@ impl Variant for CubicState {
     );
 
     fn params(values: &[f64]) -> Result<CubicParams, ParamError> {
-        Ok(CubicParams::read(values))
+        Ok(CubicParams::from_values(values))
     }
 
     fn new(_params: &CubicParams) -> Self {

@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::params::Unit;
+use crate::params::{Unit, parameters};
 use crate::reno::additive_increase;
 use crate::tcp::{Answer, Cause, Congestion, ECN, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamError, ParamSpec, Signal};
@@ -13,15 +13,18 @@ use crate::{LawInfo, ParamError, ParamSpec, Signal};
 /// The law; see the [module](self).
 pub type Dctcp = Tcp<DctcpState>;
 
-const TABLE: [ParamSpec; ROWS + 1] = {
-    let mut rows = table([ParamSpec {
-        name: "gain",
-        doc: "weight of one window in the average share of marked packets, g",
-        unit: Unit::Number,
-        default: 0.0625,
-        range: (1e-6, 1.0),
-        source: "RFC 8257, section 4.2",
-    }]);
+parameters! {
+    /// Validated parameters of DCTCP alone.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct DctcpParams {
+        gain: f64 = Unit::Number, 0.0625, (1e-6, 1.0),
+            "weight of one window in the average share of marked packets, g",
+            "RFC 8257, section 4.2";
+    }
+}
+
+const TABLE: [ParamSpec; ROWS + DctcpParams::TABLE.len()] = {
+    let mut rows: [ParamSpec; ROWS + DctcpParams::TABLE.len()] = table(DctcpParams::TABLE);
     rows[ECN].default = 1.0;
     rows[ECN].source = "RFC 8257; off, it is Reno with another recovery";
     rows
@@ -38,8 +41,7 @@ pub struct DctcpState {
 }
 
 impl Variant for DctcpState {
-    /// The gain `g`.
-    type Params = f64;
+    type Params = DctcpParams;
     const INFO: LawInfo = LawInfo {
         signal: Signal::Mark,
         ..info(
@@ -50,14 +52,11 @@ impl Variant for DctcpState {
         )
     };
 
-    fn params(values: &[f64]) -> Result<f64, ParamError> {
-        let &[gain] = values else {
-            panic!("one value per row of the table");
-        };
-        Ok(gain)
+    fn params(values: &[f64]) -> Result<DctcpParams, ParamError> {
+        Ok(DctcpParams::from_values(values))
     }
 
-    fn new(_gain: &f64) -> Self {
+    fn new(_params: &DctcpParams) -> Self {
         Self {
             alpha: 1.0,
             acked: 0,
@@ -66,24 +65,24 @@ impl Variant for DctcpState {
     }
 
     /// RFC 8257, section 3.3: `Alpha = (1 - g) Alpha + g M`, once per window of data.
-    fn on_answer(&mut self, gain: &f64, answer: &Answer, _window: &mut Window) {
+    fn on_answer(&mut self, params: &DctcpParams, answer: &Answer, _window: &mut Window) {
         self.acked = self.acked.saturating_add(answer.acked);
         if answer.marked {
             self.marked = self.marked.saturating_add(answer.acked);
         }
         if answer.round && self.acked > 0 {
             let share = f64::from(self.marked) / f64::from(self.acked);
-            self.alpha += gain * (share - self.alpha);
+            self.alpha += params.gain * (share - self.alpha);
             (self.acked, self.marked) = (0, 0);
         }
     }
 
     #[inline]
-    fn avoid(&mut self, _gain: &f64, answer: &Answer, window: &mut Window) {
+    fn avoid(&mut self, _params: &DctcpParams, answer: &Answer, window: &mut Window) {
         additive_increase(answer.acked, window);
     }
 
-    fn reduce(&mut self, _gain: &f64, congestion: &Congestion) -> f64 {
+    fn reduce(&mut self, _params: &DctcpParams, congestion: &Congestion) -> f64 {
         let removed = match congestion.cause {
             Cause::Mark => self.alpha / 2.0,
             Cause::Loss | Cause::Timeout => 0.5,

@@ -1,4 +1,4 @@
-use super::{Dctcp, DctcpState};
+use super::{Dctcp, DctcpParams, DctcpState};
 use crate::tcp::testing::{Path, answer, at, close, params};
 use crate::tcp::{Answer, Cause, Congestion, Variant, Window};
 use crate::{Law, Protocol};
@@ -17,7 +17,7 @@ fn take(state: &mut DctcpState, gain: f64, packets: u32, marked: u32) {
             round: i == packets,
             ..answer(0.0, 0.1)
         };
-        state.on_answer(&gain, &answer, &mut window);
+        state.on_answer(&DctcpParams { gain }, &answer, &mut window);
     }
     assert_eq!(window, WINDOW);
 }
@@ -25,7 +25,7 @@ fn take(state: &mut DctcpState, gain: f64, packets: u32, marked: u32) {
 #[test]
 fn the_share_of_marks_is_averaged_once_per_window() {
     let gain = 0.0625;
-    let mut state = DctcpState::new(&gain);
+    let mut state = DctcpState::new(&DctcpParams { gain });
     close(state.alpha, 1.0, 0.0);
     let mut expected = 1.0;
     for (packets, marked) in [(10, 0), (20, 5), (7, 7), (1, 0)] {
@@ -37,7 +37,7 @@ fn the_share_of_marks_is_averaged_once_per_window() {
 
 #[test]
 fn marks_cut_by_half_their_share_and_losses_by_half() {
-    let mut state = DctcpState::new(&1.0);
+    let mut state = DctcpState::new(&DctcpParams { gain: 1.0 });
     take(&mut state, 1.0, 10, 2);
     for (cause, left) in [(Cause::Mark, 90.0), (Cause::Loss, 50.0), (Cause::Timeout, 50.0)] {
         let congestion = Congestion {
@@ -46,7 +46,7 @@ fn marks_cut_by_half_their_share_and_losses_by_half() {
             window: 100.0,
             rtt: answer(0.0, 0.1).rtt,
         };
-        close(state.reduce(&1.0, &congestion), left, 1e-12);
+        close(state.reduce(&DctcpParams { gain: 1.0 }, &congestion), left, 1e-12);
     }
 }
 

@@ -44,7 +44,7 @@ impl Law for Emkc {
         number: 2,
         header_bytes: EmkcHeader::WIRE,
         scale_invariant: true,
-        params: params::TABLE,
+        params: &EmkcParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<EmkcParams, ParamError> {

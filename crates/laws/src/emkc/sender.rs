@@ -65,7 +65,7 @@ impl SenderLaw for EmkcSender {
         if packet.number == 0 {
             self.changed = now;
         }
-        EmkcHeader::unset(match params.reference {
+        EmkcHeader::unset(match params.sender {
             Reference::Proper => packet.number,
             Reference::Naive => (self.rate.bps() as f32).min(f32::MAX).to_bits(),
         })
@@ -97,7 +97,7 @@ impl EmkcSender {
     /// The first feedback of a flow: nothing was sent in a known interval yet, so only the naive sender reacts.
     fn on_first(&mut self, params: &EmkcParams, now: Time, feedback: &Feedback<EmkcHeader>) {
         self.listen(now, feedback, Some(feedback.number));
-        if params.reference == Reference::Naive {
+        if params.sender == Reference::Naive {
             self.step(params, now, &feedback.header, echoed(&feedback.header));
         }
     }
@@ -125,7 +125,7 @@ impl EmkcSender {
             return;
         }
         let counted = if params.switch == Switch::None { 1 } else { intervals };
-        let reference = match (params.reference, heard.first, first) {
+        let reference = match (params.sender, heard.first, first) {
             (Reference::Naive, ..) => echoed(&feedback.header),
             (Reference::Proper, Some(since), Some(_)) => self.sent(feedback, since, counted),
             _ if self.steady(now, feedback) => self.rate.bps(),

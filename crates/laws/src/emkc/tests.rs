@@ -2,7 +2,7 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration, Time};
 
-use super::{Emkc, EmkcHeader, EmkcParams, EmkcRouter, EmkcSender, params::TABLE};
+use super::{Emkc, EmkcHeader, EmkcParams, EmkcRouter, EmkcSender};
 use crate::net::{Net, close, ms, port};
 use crate::{Arriving, Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Outgoing, PortView, RouterLaw, SenderLaw};
 
@@ -13,10 +13,13 @@ fn values(changes: &[(&str, f64)]) -> Vec<f64> {
     assert!(
         changes
             .iter()
-            .all(|(name, _)| TABLE.iter().any(|row| row.name == *name))
+            .all(|(name, _)| EmkcParams::TABLE.iter().any(|row| row.name == *name))
     );
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    TABLE.iter().map(|row| value(row.name).unwrap_or(row.default)).collect()
+    EmkcParams::TABLE
+        .iter()
+        .map(|row| value(row.name).unwrap_or(row.default))
+        .collect()
 }
 
 fn params(changes: &[(&str, f64)]) -> EmkcParams {

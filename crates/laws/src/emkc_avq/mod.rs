@@ -11,7 +11,7 @@ mod sender;
 mod tests;
 
 pub use header::EmkcAvqHeader;
-pub use params::EmkcAvqParams;
+pub use params::{EmkcAvqParams, VirtualCapacity};
 pub use router::EmkcAvqRouter;
 pub use sender::EmkcAvqSender;
 
@@ -43,7 +43,7 @@ impl Law for EmkcAvq {
         number: 6,
         header_bytes: EmkcAvqHeader::WIRE,
         scale_invariant: true,
-        params: params::TABLE,
+        params: &params::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<EmkcAvqParams, ParamError> {

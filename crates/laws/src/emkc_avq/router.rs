@@ -31,7 +31,7 @@ impl RouterLaw for EmkcAvqRouter {
     type Header = EmkcAvqHeader;
 
     fn new(params: &EmkcAvqParams, port: &PortInfo) -> Self {
-        let target = params.gamma * port.capacity.bps();
+        let target = params.adaptive.gamma * port.capacity.bps();
         Self {
             id: port.id,
             target,
@@ -67,7 +67,7 @@ impl RouterLaw for EmkcAvqRouter {
         }
         let seconds = elapsed.as_secs_f64();
         let load = self.arrived.as_bits_f64() / seconds;
-        self.adapt(params.tau * seconds, load);
+        self.adapt(params.adaptive.tau * seconds, load);
         self.price = if load > 0.0 {
             (1.0 - self.virtual_capacity / load).min(f64::from(f32::MAX)) as f32
         } else {

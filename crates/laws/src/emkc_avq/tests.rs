@@ -21,7 +21,7 @@ fn params(changes: &[(&str, f64)]) -> EmkcAvqParams {
             .iter()
             .all(|(name, _)| TABLE.iter().any(|row| row.name == *name))
     );
-    EmkcAvq::params(&values(TABLE, changes)).unwrap()
+    EmkcAvq::params(&values(&TABLE, changes)).unwrap()
 }
 
 fn header(price: f32, rtt: f32) -> EmkcAvqHeader {

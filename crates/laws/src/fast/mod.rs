@@ -6,40 +6,27 @@
 #[cfg(test)]
 mod tests;
 
-use crate::params::Unit;
+use crate::params::{Unit, parameters};
 use crate::tcp::{Answer, Congestion, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamError, ParamSpec, Signal};
 
 /// The law; see the [module](self).
 pub type Fast = Tcp<FastState>;
 
-/// Validated parameters of FAST alone.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct FastParams {
-    /// Packets that the flow keeps in queues.
-    pub alpha: f64,
-    /// Part of the way to its target that the window goes per round trip.
-    pub gamma: f64,
+parameters! {
+    /// Validated parameters of FAST alone.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct FastParams {
+        alpha: f64 = Unit::Number, 20.0, (1.0, 1e6),
+            "packets that the flow keeps in queues",
+            "own choice for 10 Mb/s; Wei et al. 2006 take 200 for 1 Gb/s";
+        gamma: f64 = Unit::Number, 0.5, (0.001, 1.0),
+            "part of the way to its target that the window goes per round trip",
+            "Wei et al. 2006: between 0 and 1; 0.5 in their experiments";
+    }
 }
 
-const TABLE: [ParamSpec; ROWS + 2] = table([
-    ParamSpec {
-        name: "alpha",
-        doc: "packets that the flow keeps in queues",
-        unit: Unit::Number,
-        default: 20.0,
-        range: (1.0, 1e6),
-        source: "own choice for 10 Mb/s; Wei et al. 2006 take 200 for 1 Gb/s",
-    },
-    ParamSpec {
-        name: "gamma",
-        doc: "part of the way to its target that the window goes per round trip",
-        unit: Unit::Number,
-        default: 0.5,
-        range: (0.001, 1.0),
-        source: "Wei et al. 2006: between 0 and 1; 0.5 in their experiments",
-    },
-]);
+const TABLE: [ParamSpec; ROWS + FastParams::TABLE.len()] = table(FastParams::TABLE);
 
 /// The round-trip time of one flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -68,10 +55,7 @@ impl Variant for FastState {
     };
 
     fn params(values: &[f64]) -> Result<FastParams, ParamError> {
-        let &[alpha, gamma] = values else {
-            panic!("one value per row of the table");
-        };
-        Ok(FastParams { alpha, gamma })
+        Ok(FastParams::from_values(values))
     }
 
     fn new(_params: &FastParams) -> Self {

@@ -28,7 +28,7 @@ impl Variant for HighSpeedState {
     );
 
     fn params(values: &[f64]) -> Result<HighSpeedParams, ParamError> {
-        Ok(HighSpeedParams::read(values))
+        Ok(HighSpeedParams::from_values(values))
     }
 
     fn new(_params: &HighSpeedParams) -> Self {

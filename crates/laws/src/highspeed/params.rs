@@ -1,87 +1,45 @@
 //! HighSpeed TCP's own parameters, and its functions of the window.
 
-use crate::params::{ParamSpec, Unit};
+use crate::params::{ParamSpec, Unit, parameters};
 use crate::tcp::{ROWS, table};
 
-/// Validated parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct HighSpeedParams {
-    /// `Low_Window`: up to here it is Reno, packets.
-    pub low_window: f64,
-    /// `High_Window`, packets.
-    pub high_window: f64,
-    /// `Low_P`: loss rate at which the window is `Low_Window`.
-    pub low_p: f64,
-    /// `High_Decrease`: part of `High_Window` that a loss takes.
-    pub high_decrease: f64,
-    /// Logarithm of `High_Window / Low_Window`.
-    span: f64,
-    /// Exponent of the loss rate as a function of the window, `1/S` of section 5.
-    exponent: f64,
+parameters! {
+    /// Validated parameters.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct HighSpeedParams {
+        /// `Low_Window`: up to here it is Reno, packets.
+        low_window: f64 = Unit::Number, 38.0, (2.0, 1e4),
+            "up to this window it is Reno, packets",
+            "RFC 3649, section 5";
+        /// `High_Window`, packets.
+        high_window: f64 = Unit::Number, 83_000.0, (2e4, 1e8),
+            "window at which high_p and high_decrease hold, packets",
+            "RFC 3649, section 5";
+        /// `Low_P`: loss rate at which the window is `Low_Window`.
+        low_p: f64 = Unit::Number, 1e-3, (1e-4, 0.5),
+            "loss rate that gives low_window",
+            "RFC 3649, section 5";
+        high_p: f64 = Unit::Number, 1e-7, (1e-12, 5e-5),
+            "loss rate that gives high_window",
+            "RFC 3649, section 5";
+        /// `High_Decrease`: part of `High_Window` that a loss takes.
+        high_decrease: f64 = Unit::Number, 0.1, (0.01, 0.5),
+            "part of high_window that a loss takes",
+            "RFC 3649, section 5";
+    } also {
+        /// Logarithm of `High_Window / Low_Window`.
+        span: f64 = libm::log(high_window / low_window);
+        /// Exponent of the loss rate as a function of the window, `1/S` of section 5.
+        exponent: f64 = libm::log(high_p / low_p) / span;
+    }
 }
 
-pub(super) const TABLE: [ParamSpec; ROWS + 5] = table([
-    ParamSpec {
-        name: "low_window",
-        doc: "up to this window it is Reno, packets",
-        unit: Unit::Number,
-        default: 38.0,
-        range: (2.0, 1e4),
-        source: "RFC 3649, section 5",
-    },
-    ParamSpec {
-        name: "high_window",
-        doc: "window at which high_p and high_decrease hold, packets",
-        unit: Unit::Number,
-        default: 83_000.0,
-        range: (2e4, 1e8),
-        source: "RFC 3649, section 5",
-    },
-    ParamSpec {
-        name: "low_p",
-        doc: "loss rate that gives low_window",
-        unit: Unit::Number,
-        default: 1e-3,
-        range: (1e-4, 0.5),
-        source: "RFC 3649, section 5",
-    },
-    ParamSpec {
-        name: "high_p",
-        doc: "loss rate that gives high_window",
-        unit: Unit::Number,
-        default: 1e-7,
-        range: (1e-12, 5e-5),
-        source: "RFC 3649, section 5",
-    },
-    ParamSpec {
-        name: "high_decrease",
-        doc: "part of high_window that a loss takes",
-        unit: Unit::Number,
-        default: 0.1,
-        range: (0.01, 0.5),
-        source: "RFC 3649, section 5",
-    },
-]);
+pub(super) const TABLE: [ParamSpec; ROWS + HighSpeedParams::TABLE.len()] = table(HighSpeedParams::TABLE);
 
 /// Reno's decrease, at `Low_Window`.
 const LOW_DECREASE: f64 = 0.5;
 
 impl HighSpeedParams {
-    pub(super) fn read(values: &[f64]) -> Self {
-        let &[low_window, high_window, low_p, high_p, high_decrease] = values else {
-            panic!("one value per row of the table");
-        };
-        let span = libm::log(high_window / low_window);
-        Self {
-            low_window,
-            high_window,
-            low_p,
-            high_decrease,
-            span,
-            exponent: libm::log(high_p / low_p) / span,
-        }
-    }
-
     /// `a(w)`: growth per round trip, packets; at least 1.
     #[must_use]
     pub fn increase(&self, window: f64) -> f64 {

@@ -62,7 +62,7 @@ impl Variant for HtcpState {
     );
 
     fn params(values: &[f64]) -> Result<HtcpParams, ParamError> {
-        Ok(HtcpParams::read(values))
+        Ok(HtcpParams::from_values(values))
     }
 
     fn new(_params: &HtcpParams) -> Self {

@@ -51,10 +51,10 @@ impl Law for JetMax {
         number: 1,
         header_bytes: <Header as crate::law::Header>::WIRE,
         scale_invariant: true,
-        params: params::SPEC,
+        params: &Params::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<Params, ParamError> {
-        Params::from_values(values)
+        Params::read(values)
     }
 }

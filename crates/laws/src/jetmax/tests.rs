@@ -21,10 +21,10 @@ fn params(changes: &[(&str, f64)]) -> Params {
     assert!(
         changes
             .iter()
-            .all(|(name, _)| params::SPEC.iter().any(|row| row.name == *name))
+            .all(|(name, _)| super::Params::TABLE.iter().any(|row| row.name == *name))
     );
-    let values: Vec<f64> = params::SPEC.iter().map(value).collect();
-    Params::from_values(&values).expect("they fit together")
+    let values: Vec<f64> = super::Params::TABLE.iter().map(value).collect();
+    Params::read(&values).expect("they fit together")
 }
 
 fn router(params: &Params, capacity: f64) -> Router {
@@ -554,7 +554,7 @@ fn the_wire_layout_is_that_of_figure_35() {
 
 #[test]
 fn an_initial_rate_below_the_smallest_is_refused() {
-    let mut values: Vec<f64> = params::SPEC.iter().map(|row| row.default).collect();
+    let mut values: Vec<f64> = super::Params::TABLE.iter().map(|row| row.default).collect();
     values[3] = 999.0;
-    assert_eq!(Params::from_values(&values).map_err(|e| e.name), Err("initial_rate"));
+    assert_eq!(Params::read(&values).map_err(|e| e.name), Err("initial_rate"));
 }

@@ -44,7 +44,7 @@ impl Law for Kelly {
         number: 7,
         header_bytes: KellyHeader::WIRE,
         scale_invariant: true,
-        params: params::TABLE,
+        params: &KellyParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<KellyParams, ParamError> {

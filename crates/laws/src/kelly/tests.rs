@@ -3,7 +3,7 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration, Time};
 
-use super::{Kelly, KellyHeader, KellyParams, KellyRouter, KellySender, params::TABLE};
+use super::{Kelly, KellyHeader, KellyParams, KellyRouter, KellySender};
 use crate::net::{Net, close, ms, port};
 use crate::{Arriving, Feedback, FlowInfo, Header, Kind, Law, PortView, RouterLaw, SenderLaw};
 
@@ -15,10 +15,13 @@ fn values(changes: &[(&str, f64)]) -> Vec<f64> {
     assert!(
         changes
             .iter()
-            .all(|(name, _)| TABLE.iter().any(|row| row.name == *name))
+            .all(|(name, _)| KellyParams::TABLE.iter().any(|row| row.name == *name))
     );
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    TABLE.iter().map(|row| value(row.name).unwrap_or(row.default)).collect()
+    KellyParams::TABLE
+        .iter()
+        .map(|row| value(row.name).unwrap_or(row.default))
+        .collect()
 }
 
 fn params(changes: &[(&str, f64)]) -> KellyParams {

@@ -29,7 +29,7 @@ impl Protocol for Ks {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
-            ecn: params.signals.marks(),
+            ecn: params.signal.marks(),
             ..Transport::PLAIN
         }
     }
@@ -45,10 +45,10 @@ impl Law for Ks {
         number: 0,
         header_bytes: NoHeader::WIRE,
         scale_invariant: true,
-        params: params::TABLE,
+        params: &KsParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<KsParams, ParamError> {
-        Ok(KsParams::read(values))
+        Ok(KsParams::from_values(values))
     }
 }

@@ -66,10 +66,10 @@ impl KsSender {
     /// Eq 12-13 for `acks` answers, positive or negative, of which `nacks` are negative.
     fn step(&mut self, params: &KsParams, acks: u32, nacks: u32) {
         let (w, d) = (self.level, self.delay(params));
-        let (slope, cut) = match params.utility {
-            Utility::Log => (1.0, d),
-            Utility::Power { nu: 1.0 } => (1.0, w),
-            Utility::Power { nu } => (nu, d * libm::pow(w / d, nu)),
+        let (slope, cut) = match (params.utility, params.nu) {
+            (Utility::Log, _) => (1.0, d),
+            (Utility::Power, 1.0) => (1.0, w),
+            (Utility::Power, nu) => (nu, d * libm::pow(w / d, nu)),
         };
         let up = slope * params.weight * d * d / w * f64::from(acks);
         let down = if nacks == 0 {
@@ -140,19 +140,19 @@ impl SenderLaw for KsSender {
         self.measure(feedback.rtt);
         self.outstanding = feedback.outstanding;
         let acks = u32::from(feedback.kind == Kind::Data);
-        let nacks = u32::from(feedback.marked && params.signals.marks());
+        let nacks = u32::from(feedback.marked && params.signal.marks());
         self.step(params, acks, nacks);
     }
 
     fn on_loss(&mut self, params: &KsParams, _now: Time, loss: &Loss) {
         self.outstanding = loss.outstanding;
-        self.step(params, 1, u32::from(params.signals.losses()));
+        self.step(params, 1, u32::from(params.signal.losses()));
     }
 
     /// Every packet on its way is a negative ack. Time has passed without answers, so nothing is added.
     fn on_timeout(&mut self, params: &KsParams, _now: Time, _next: u32) {
         let nacks = core::mem::take(&mut self.outstanding);
-        if params.signals.losses() {
+        if params.signal.losses() {
             self.step(params, 0, nacks.max(1));
         }
     }

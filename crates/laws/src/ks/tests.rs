@@ -1,6 +1,6 @@
 use levelflow_units::{Bytes, Duration, Time};
 
-use super::{Ks, KsParams, KsSender, params::TABLE};
+use super::{Ks, KsParams, KsSender};
 use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Outgoing, Protocol, SenderLaw};
 
 const UNIT: f64 = 0.02;
@@ -13,9 +13,12 @@ fn params(changes: &[(&str, f64)]) -> KsParams {
     assert!(
         changes
             .iter()
-            .all(|(name, _)| TABLE.iter().any(|row| row.name == *name))
+            .all(|(name, _)| KsParams::TABLE.iter().any(|row| row.name == *name))
     );
-    let values: std::vec::Vec<f64> = TABLE.iter().map(|row| value(row.name).unwrap_or(row.default)).collect();
+    let values: std::vec::Vec<f64> = KsParams::TABLE
+        .iter()
+        .map(|row| value(row.name).unwrap_or(row.default))
+        .collect();
     Ks::params(&values).unwrap()
 }
 

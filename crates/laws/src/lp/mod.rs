@@ -53,7 +53,7 @@ impl Variant for LpState {
     };
 
     fn params(values: &[f64]) -> Result<LpParams, ParamError> {
-        Ok(LpParams::read(values))
+        Ok(LpParams::from_values(values))
     }
 
     fn new(_params: &LpParams) -> Self {

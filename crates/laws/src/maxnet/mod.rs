@@ -63,10 +63,10 @@ impl Law for MaxNet {
         number: 4,
         header_bytes: MaxNetHeader::WIRE,
         scale_invariant: true,
-        params: params::TABLE,
+        params: &MaxNetParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<MaxNetParams, ParamError> {
-        Ok(MaxNetParams::read(values))
+        Ok(MaxNetParams::from_values(values))
     }
 }

@@ -3,188 +3,74 @@
 use levelflow_units::Duration;
 
 use super::fixed::Constants;
-use crate::params::{ParamSpec, Unit, seconds};
+use crate::params::{SWITCH, Unit, choices, parameters};
 
-/// How a sender computes eq 10.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Arithmetic {
-    /// In double precision.
-    Float,
-    /// In integers, with a table for the exponential, as a kernel has to (section VI).
-    Fixed,
+choices! {
+    /// How a sender computes eq 10.
+    pub enum Arithmetic {
+        /// In double precision.
+        Float = "float",
+        /// In integers, with a table for the exponential, as a kernel has to (section VI).
+        Fixed = "fixed",
+    }
 }
 
-/// Validated parameters.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct MaxNetParams {
-    /// `x_max`, bit/s.
-    pub x_max: f64,
-    /// `T` of eq 7, seconds.
-    pub t: f64,
-    /// `alpha`, loop gain.
-    pub alpha: f64,
-    /// `eta`; `eta/tau` is the zero of the lead-lag compensator.
-    pub eta: f64,
-    /// `dt_min`, least time between two updates of a sender.
-    pub dt_min: Duration,
-    /// `dt_p`, time between two updates of a price.
-    pub dt_p: Duration,
-    /// `T_0`, seconds.
-    pub t0: f64,
-    /// `mu`, target utilisation.
-    pub mu: f64,
-    /// Whether flows open with MaxStart.
-    pub max_start: bool,
-    /// Time over which a router measures its load for MaxStart.
-    pub load_window: Duration,
-    /// Whether packets are spaced by the rate, besides being limited by the window.
-    pub paced: bool,
-    /// How a sender computes eq 10.
-    pub arithmetic: Arithmetic,
-    pub(super) fixed: Constants,
+parameters! {
+    /// Validated parameters.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct MaxNetParams {
+        /// `x_max`, bit/s.
+        x_max: f64 = Unit::Rate, 1e15, (1e6, 1e15),
+            "demand at price zero: the largest rate",
+            SOURCE;
+        /// `T` of eq 7, seconds.
+        t: f64 = Unit::Duration, 0.4, (0.001, 0.5),
+            "price that divides the demand by e",
+            SOURCE;
+        /// `alpha`, loop gain.
+        alpha: f64 = Unit::Number, 0.66, (0.001, core::f64::consts::FRAC_PI_2),
+            "loop gain",
+            SOURCE;
+        /// `eta`; `eta/tau` is the zero of the lead-lag compensator.
+        eta: f64 = Unit::Number, 0.06, (0.0, 1.0),
+            "speed at which a flow comes to the common demand curve",
+            SOURCE;
+        /// `dt_min`, least time between two updates of a sender.
+        dt_min: Duration = Unit::Duration, 1e-6, (0.0, 1.0),
+            "least time between two updates of a sender",
+            SOURCE;
+        /// `dt_p`, time between two updates of a price.
+        dt_p: Duration = Unit::Duration, 0.001, (1e-6, 1.0),
+            "time between two updates of a price",
+            SOURCE;
+        /// `T_0`, seconds.
+        t0: f64 = Unit::Duration, 0.13, (0.001, 1e6),
+            "a queue counts as the load that builds it in this time",
+            SOURCE;
+        /// `mu`, target utilisation.
+        mu: f64 = Unit::Number, 0.9, (0.01, 1.0),
+            "target utilisation",
+            "Andrew et al., section VII-A";
+        max_start: bool = Unit::Switch, 1.0, SWITCH,
+            "open flows at the spare capacity of the path instead of at its price",
+            "Andrew et al., section IV-B";
+        load_window: Duration = Unit::Duration, 0.01, (1e-6, 10.0),
+            "time over which a router measures its load for MaxStart",
+            "own choice; the paper does not say";
+        paced: bool = Unit::Switch, 0.0, SWITCH,
+            "space packets by the rate, besides limiting them by the window",
+            "Andrew et al., section VII-A: window based";
+        arithmetic: Arithmetic = Arithmetic::UNIT, 0.0, Arithmetic::RANGE,
+            "how a sender computes: in double precision, or in integers with a table for the exponential",
+            SOURCE;
+    } also {
+        pub(super) fixed: Constants = Constants::new(x_max, t, alpha, eta);
+    }
 }
 
 const SOURCE: &str = "Andrew et al., section VI";
 
-pub(super) const TABLE: &[ParamSpec] = &[
-    ParamSpec {
-        name: "x_max",
-        doc: "demand at price zero: the largest rate",
-        unit: Unit::Rate,
-        default: 1e15,
-        range: (1e6, 1e15),
-        source: SOURCE,
-    },
-    ParamSpec {
-        name: "t",
-        doc: "price that divides the demand by e",
-        unit: Unit::Duration,
-        default: 0.4,
-        range: (0.001, 0.5),
-        source: SOURCE,
-    },
-    ParamSpec {
-        name: "alpha",
-        doc: "loop gain",
-        unit: Unit::Number,
-        default: 0.66,
-        range: (0.001, core::f64::consts::FRAC_PI_2),
-        source: SOURCE,
-    },
-    ParamSpec {
-        name: "eta",
-        doc: "speed at which a flow comes to the common demand curve",
-        unit: Unit::Number,
-        default: 0.06,
-        range: (0.0, 1.0),
-        source: SOURCE,
-    },
-    ParamSpec {
-        name: "dt_min",
-        doc: "least time between two updates of a sender",
-        unit: Unit::Duration,
-        default: 1e-6,
-        range: (0.0, 1.0),
-        source: SOURCE,
-    },
-    ParamSpec {
-        name: "dt_p",
-        doc: "time between two updates of a price",
-        unit: Unit::Duration,
-        default: 0.001,
-        range: (1e-6, 1.0),
-        source: SOURCE,
-    },
-    ParamSpec {
-        name: "t0",
-        doc: "a queue counts as the load that builds it in this time",
-        unit: Unit::Duration,
-        default: 0.13,
-        range: (0.001, 1e6),
-        source: SOURCE,
-    },
-    ParamSpec {
-        name: "mu",
-        doc: "target utilisation",
-        unit: Unit::Number,
-        default: 0.9,
-        range: (0.01, 1.0),
-        source: "Andrew et al., section VII-A",
-    },
-    ParamSpec {
-        name: "max_start",
-        doc: "open flows at the spare capacity of the path instead of at its price",
-        unit: Unit::Switch,
-        default: 1.0,
-        range: (0.0, 1.0),
-        source: "Andrew et al., section IV-B",
-    },
-    ParamSpec {
-        name: "load_window",
-        doc: "time over which a router measures its load for MaxStart",
-        unit: Unit::Duration,
-        default: 0.01,
-        range: (1e-6, 10.0),
-        source: "own choice; the paper does not say",
-    },
-    ParamSpec {
-        name: "paced",
-        doc: "space packets by the rate, besides limiting them by the window",
-        unit: Unit::Switch,
-        default: 0.0,
-        range: (0.0, 1.0),
-        source: "Andrew et al., section VII-A: window based",
-    },
-    ParamSpec {
-        name: "arithmetic",
-        doc: "how a sender computes: in double precision, or in integers with a table for the exponential",
-        unit: Unit::Choice(&["float", "fixed"]),
-        default: 0.0,
-        range: (0.0, 1.0),
-        source: SOURCE,
-    },
-];
-
 impl MaxNetParams {
-    pub(super) fn read(values: &[f64]) -> Self {
-        let &[
-            x_max,
-            t,
-            alpha,
-            eta,
-            dt_min,
-            dt_p,
-            t0,
-            mu,
-            max_start,
-            load_window,
-            paced,
-            arithmetic,
-        ] = values
-        else {
-            panic!("one value per row of the table");
-        };
-        Self {
-            x_max,
-            t,
-            alpha,
-            eta,
-            dt_min: seconds(dt_min),
-            dt_p: seconds(dt_p),
-            t0,
-            mu,
-            max_start: max_start != 0.0,
-            load_window: seconds(load_window),
-            paced: paced != 0.0,
-            arithmetic: if arithmetic == 0.0 {
-                Arithmetic::Float
-            } else {
-                Arithmetic::Fixed
-            },
-            fixed: Constants::new(x_max, t, alpha, eta),
-        }
-    }
-
     /// `D(q)` of eq 7, bit/s.
     pub(super) fn demand(&self, price: f64) -> f64 {
         self.x_max * libm::exp(-price / self.t)

@@ -3,7 +3,6 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::header::{self, LARGEST, MAX_START};
-use super::params::TABLE;
 use super::{MaxNet, MaxNetHeader, MaxNetParams, MaxNetReceiver, MaxNetRouter, MaxNetSender};
 use crate::{
     Arrived, Arriving, Feedback, FlowInfo, Header, Kind, Law, Opening, Outgoing, PortInfo, PortView, Protocol,
@@ -21,11 +20,14 @@ const DATA: Bytes = Bytes::new(1500);
 
 fn params(changes: &[(&str, f64)]) -> MaxNetParams {
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    let values: Vec<f64> = TABLE.iter().map(|row| value(row.name).unwrap_or(row.default)).collect();
+    let values: Vec<f64> = MaxNetParams::TABLE
+        .iter()
+        .map(|row| value(row.name).unwrap_or(row.default))
+        .collect();
     assert!(
         changes
             .iter()
-            .all(|(name, _)| TABLE.iter().any(|row| row.name == *name))
+            .all(|(name, _)| MaxNetParams::TABLE.iter().any(|row| row.name == *name))
     );
     MaxNet::params(&values).unwrap()
 }

@@ -47,10 +47,10 @@ impl Law for Rcp {
         number: 3,
         header_bytes: RcpHeader::WIRE,
         scale_invariant: true,
-        params: params::TABLE,
+        params: &RcpParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<RcpParams, ParamError> {
-        Ok(RcpParams::read(values))
+        Ok(RcpParams::from_values(values))
     }
 }

@@ -1,6 +1,6 @@
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::{Rcp, RcpHeader, RcpParams, RcpRouter, RcpSender, params::TABLE};
+use super::{Rcp, RcpHeader, RcpParams, RcpRouter, RcpSender};
 use crate::{
     Arrived, Arriving, Feedback, FlowInfo, Header, Kind, Law, Opening, Outgoing, PortInfo, PortView, Protocol,
     RouterLaw, SenderLaw,
@@ -17,11 +17,14 @@ const IDLE: PortView = PortView::IDLE;
 
 fn params(changes: &[(&str, f64)]) -> RcpParams {
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    let values: std::vec::Vec<f64> = TABLE.iter().map(|row| value(row.name).unwrap_or(row.default)).collect();
+    let values: std::vec::Vec<f64> = RcpParams::TABLE
+        .iter()
+        .map(|row| value(row.name).unwrap_or(row.default))
+        .collect();
     assert!(
         changes
             .iter()
-            .all(|(name, _)| TABLE.iter().any(|row| row.name == *name))
+            .all(|(name, _)| RcpParams::TABLE.iter().any(|row| row.name == *name))
     );
     Rcp::params(&values).unwrap()
 }

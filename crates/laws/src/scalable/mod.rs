@@ -29,7 +29,7 @@ impl Variant for ScalableState {
     );
 
     fn params(values: &[f64]) -> Result<ScalableParams, ParamError> {
-        Ok(ScalableParams::read(values))
+        Ok(ScalableParams::from_values(values))
     }
 
     fn new(_params: &ScalableParams) -> Self {

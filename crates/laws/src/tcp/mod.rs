@@ -147,7 +147,7 @@ impl<V: Variant> Law for Tcp<V> {
     fn params(values: &[f64]) -> Result<Self::Params, ParamError> {
         let (shared, own) = values.split_at(ROWS);
         Ok(TcpParams {
-            common: Common::read(shared),
+            common: Common::from_values(shared),
             own: V::params(own)?,
         })
     }

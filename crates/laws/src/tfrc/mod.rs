@@ -45,10 +45,10 @@ impl Law for Tfrc {
         number: 0,
         header_bytes: NoHeader::WIRE,
         scale_invariant: false,
-        params: params::TABLE,
+        params: &TfrcParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<TfrcParams, ParamError> {
-        Ok(TfrcParams::read(values))
+        Ok(TfrcParams::from_values(values))
     }
 }

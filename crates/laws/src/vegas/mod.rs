@@ -6,52 +6,32 @@
 #[cfg(test)]
 mod tests;
 
-use crate::params::{Problem, Unit};
+use crate::params::{Problem, Unit, parameters};
 use crate::tcp::{Answer, Congestion, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamError, ParamSpec, Signal};
 
 /// The law; see the [module](self).
 pub type Vegas = Tcp<VegasState>;
 
-/// Validated parameters of Vegas alone, in packets.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct VegasParams {
-    /// With fewer in the queue the window grows.
-    pub alpha: f64,
-    /// With more it shrinks.
-    pub beta: f64,
-    /// With more slow start ends.
-    pub gamma: f64,
+parameters! {
+    /// Validated parameters of Vegas alone, in packets.
+    #[derive(Debug, Clone, Copy, PartialEq)]
+    pub struct VegasParams {
+        alpha: f64 = Unit::Number, 2.0, PACKETS,
+            "with fewer packets in the queue the window grows",
+            "Brakmo and Peterson 1995 (Vegas-2,4); Linux and ns-3";
+        beta: f64 = Unit::Number, 4.0, PACKETS,
+            "with more packets in the queue the window shrinks",
+            "Brakmo and Peterson 1995 (Vegas-2,4); Linux and ns-3";
+        gamma: f64 = Unit::Number, 1.0, PACKETS,
+            "with more packets in the queue slow start ends",
+            "Linux and ns-3; left open by Brakmo and Peterson 1995, section III-C";
+    }
 }
 
-const PACKETS: (f64, f64) = (0.0, 1e6);
+const TABLE: [ParamSpec; ROWS + VegasParams::TABLE.len()] = table(VegasParams::TABLE);
 
-const TABLE: [ParamSpec; ROWS + 3] = table([
-    ParamSpec {
-        name: "alpha",
-        doc: "with fewer packets in the queue the window grows",
-        unit: Unit::Number,
-        default: 2.0,
-        range: PACKETS,
-        source: "Brakmo and Peterson 1995 (Vegas-2,4); Linux and ns-3",
-    },
-    ParamSpec {
-        name: "beta",
-        doc: "with more packets in the queue the window shrinks",
-        unit: Unit::Number,
-        default: 4.0,
-        range: PACKETS,
-        source: "Brakmo and Peterson 1995 (Vegas-2,4); Linux and ns-3",
-    },
-    ParamSpec {
-        name: "gamma",
-        doc: "with more packets in the queue slow start ends",
-        unit: Unit::Number,
-        default: 1.0,
-        range: PACKETS,
-        source: "Linux and ns-3; left open by Brakmo and Peterson 1995, section III-C",
-    },
-]);
+const PACKETS: (f64, f64) = (0.0, 1e6);
 
 /// What Vegas remembers besides its window.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,16 +59,14 @@ impl Variant for VegasState {
     };
 
     fn params(values: &[f64]) -> Result<VegasParams, ParamError> {
-        let &[alpha, beta, gamma] = values else {
-            panic!("one value per row of the table");
-        };
-        if beta < alpha {
+        let params = VegasParams::from_values(values);
+        if params.beta < params.alpha {
             return Err(ParamError {
                 name: "beta",
                 problem: Problem::Conflict("must be at least alpha"),
             });
         }
-        Ok(VegasParams { alpha, beta, gamma })
+        Ok(params)
     }
 
     fn new(_params: &VegasParams) -> Self {

@@ -57,7 +57,7 @@ impl Law for Xcp {
         number: 5,
         header_bytes: XcpHeader::WIRE,
         scale_invariant: true,
-        params: params::TABLE,
+        params: &XcpParams::TABLE,
     };
 
     fn params(values: &[f64]) -> Result<XcpParams, ParamError> {

@@ -7,7 +7,7 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 
-use super::{Xcp, XcpHeader, XcpParams, XcpRouter, XcpSender, params::TABLE};
+use super::{Xcp, XcpHeader, XcpParams, XcpRouter, XcpSender};
 use crate::params::Problem;
 use crate::{
     Arriving, Feedback, FlowInfo, Header, Kind, Law, Loss, Opening, Outgoing, PortInfo, PortView, Protocol, RouterLaw,
@@ -20,11 +20,14 @@ const CAPACITY: f64 = C / 8.0;
 
 fn try_params(changes: &[(&str, f64)]) -> Result<XcpParams, crate::ParamError> {
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    let values: Vec<f64> = TABLE.iter().map(|row| value(row.name).unwrap_or(row.default)).collect();
+    let values: Vec<f64> = XcpParams::TABLE
+        .iter()
+        .map(|row| value(row.name).unwrap_or(row.default))
+        .collect();
     assert!(
         changes
             .iter()
-            .all(|(name, _)| TABLE.iter().any(|row| row.name == *name))
+            .all(|(name, _)| XcpParams::TABLE.iter().any(|row| row.name == *name))
     );
     Xcp::params(&values)
 }

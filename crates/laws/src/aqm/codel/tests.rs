@@ -4,7 +4,7 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::collection::vec as list;
 
-use super::{Codel, CodelParams, TABLE};
+use super::{Codel, CodelParams};
 use crate::aqm::{Queue, Verdict};
 use crate::conformance::check;
 use crate::{Arriving, PortInfo, PortView};
@@ -12,7 +12,7 @@ use crate::{Arriving, PortInfo, PortView};
 const PACKET: Bytes = Bytes::new(1000);
 
 fn params() -> CodelParams {
-    let values: Vec<f64> = TABLE.iter().map(|row| row.default).collect();
+    let values: Vec<f64> = CodelParams::TABLE.iter().map(|row| row.default).collect();
     Codel::params(&values).unwrap()
 }
 

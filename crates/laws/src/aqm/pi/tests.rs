@@ -2,14 +2,17 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Rate};
 
-use super::{Pi, PiParams, TABLE};
+use super::{Pi, PiParams};
 use crate::aqm::{Queue, Verdict};
 use crate::params::ParamError;
 use crate::{Arriving, PortInfo, PortView};
 
 fn try_params(changes: &[(&str, f64)]) -> Result<PiParams, ParamError> {
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    let values: Vec<f64> = TABLE.iter().map(|row| value(row.name).unwrap_or(row.default)).collect();
+    let values: Vec<f64> = PiParams::TABLE
+        .iter()
+        .map(|row| value(row.name).unwrap_or(row.default))
+        .collect();
     Pi::params(&values)
 }
 

@@ -2,7 +2,7 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Rate, Time};
 
-use super::{Red, RedParams, TABLE};
+use super::{Red, RedParams};
 use crate::aqm::{Queue, Verdict};
 use crate::params::ParamError;
 use crate::{Arriving, PortInfo};
@@ -13,7 +13,10 @@ const CAPACITY: f64 = 8e6;
 
 fn try_params(changes: &[(&str, f64)]) -> Result<RedParams, ParamError> {
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-    let values: Vec<f64> = TABLE.iter().map(|row| value(row.name).unwrap_or(row.default)).collect();
+    let values: Vec<f64> = RedParams::TABLE
+        .iter()
+        .map(|row| value(row.name).unwrap_or(row.default))
+        .collect();
     Red::params(&values)
 }
 

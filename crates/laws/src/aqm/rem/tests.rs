@@ -2,12 +2,12 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration, Rate};
 
-use super::{Rem, RemParams, TABLE};
+use super::{Rem, RemParams};
 use crate::aqm::{Queue, Verdict};
 use crate::{Arriving, PortInfo, PortView};
 
 fn params() -> RemParams {
-    let values: Vec<f64> = TABLE.iter().map(|row| row.default).collect();
+    let values: Vec<f64> = RemParams::TABLE.iter().map(|row| row.default).collect();
     Rem::params(&values).unwrap()
 }
 

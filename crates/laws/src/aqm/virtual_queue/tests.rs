@@ -2,7 +2,7 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::{TABLE, VirtualQueue};
+use super::{VirtualQueue, VirtualQueueParams};
 use crate::aqm::{Queue, Verdict};
 use crate::law::{Arriving, PortInfo};
 
@@ -19,11 +19,14 @@ struct Port {
 impl Port {
     fn new(changes: &[(&str, f64)]) -> Self {
         let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
-        let values: Vec<f64> = TABLE.iter().map(|row| value(row.name).unwrap_or(row.default)).collect();
+        let values: Vec<f64> = VirtualQueueParams::TABLE
+            .iter()
+            .map(|row| value(row.name).unwrap_or(row.default))
+            .collect();
         assert!(
             changes
                 .iter()
-                .all(|(name, _)| TABLE.iter().any(|row| row.name == *name))
+                .all(|(name, _)| VirtualQueueParams::TABLE.iter().any(|row| row.name == *name))
         );
         let params = VirtualQueue::params(&values).unwrap();
         let port = PortInfo {

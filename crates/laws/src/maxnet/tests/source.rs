@@ -135,7 +135,7 @@ fn integers_hold_whatever_the_times_and_parameters() {
     for bits in 0..16_u32 {
         let mut changes = std::vec![("arithmetic", 1.0)];
         for (i, name) in ["x_max", "t", "alpha", "eta"].into_iter().enumerate() {
-            let row = TABLE.iter().find(|row| row.name == name).unwrap();
+            let row = MaxNetParams::TABLE.iter().find(|row| row.name == name).unwrap();
             changes.push((name, corner(row.range, bits >> i & 1 == 1)));
         }
         let params = params(&changes);
