@@ -6,6 +6,12 @@ class ScenarioError(ValueError):
 def parse(text: str, /) -> str:
     """Turns TOML into the JSON of the scenario as written."""
 
+def locate(json: str, path: str, /) -> str:
+    """Returns the JSON list of steps along a path such as `flow.x1.start`: keys of tables and indices of lists."""
+
+def value_of(text: str, /) -> str:
+    """Returns the JSON of a value as typed on a command line: TOML where it is TOML, otherwise the text itself."""
+
 def resolve(json: str, /) -> str:
     """Checks a scenario and returns the JSON of what it means, in base units."""
 

@@ -1,19 +1,21 @@
 //! `levelflow._core`: the simulator for Python. Wrappers and error mapping, no logic.
 
-mod hand;
+mod stepping;
 
 use std::collections::BTreeMap;
 
-use levelflow_scenario::{self as scenario, Resolved, Scenario};
+use levelflow_scenario::{self as scenario, Resolved, Scenario, Step};
 use levelflow_sim::{Capture, Column, Sim, Table};
 use levelflow_units::{Duration, Time};
 use pyo3::create_exception;
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
+use serde_json::Value;
 
+// Named by its full path, so that copies, pickles and process pools find it.
 create_exception!(
-    _core,
+    levelflow._core,
     ScenarioError,
     PyValueError,
     "A scenario that cannot be run; one line that says why."
@@ -23,6 +25,24 @@ create_exception!(
 #[pyfunction]
 fn parse(text: &str) -> PyResult<String> {
     Ok(Scenario::parse(text).map_err(refuse)?.to_string())
+}
+
+/// The steps along a path of a scenario in JSON, in JSON: keys, and indices of entries.
+#[pyfunction]
+fn locate(json: &str, path: &str) -> PyResult<String> {
+    let scenario = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let steps = scenario::locate(&scenario, path).map_err(refuse)?;
+    let steps = steps.into_iter().map(|step| match step {
+        Step::Key(key) => Value::from(key),
+        Step::Entry(index) => Value::from(index),
+    });
+    Ok(steps.collect::<Value>().to_string())
+}
+
+/// A value as typed on a command line, in JSON.
+#[pyfunction]
+fn value_of(text: &str) -> String {
+    scenario::value_of(text).to_string()
 }
 
 /// Checks a scenario in JSON and gives what it stands for, in JSON.
@@ -178,11 +198,13 @@ fn columns<'py>(
 fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("ScenarioError", module.py().get_type::<ScenarioError>())?;
     module.add_class::<Simulation>()?;
-    module.add_class::<hand::Router>()?;
-    module.add_class::<hand::Sender>()?;
-    module.add_class::<hand::Sizer>()?;
+    module.add_class::<stepping::Router>()?;
+    module.add_class::<stepping::Sender>()?;
+    module.add_class::<stepping::Sizer>()?;
     for function in [
         wrap_pyfunction!(parse, module)?,
+        wrap_pyfunction!(locate, module)?,
+        wrap_pyfunction!(value_of, module)?,
         wrap_pyfunction!(resolve, module)?,
         wrap_pyfunction!(schema, module)?,
         wrap_pyfunction!(laws, module)?,

@@ -69,7 +69,7 @@ pub fn unknown_key(name: &str, known: &[&str]) -> String {
     }
 }
 
-fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let score = |k: &str| strsim::jaro_winkler(name, k).max(strsim::normalized_damerau_levenshtein(name, k));
     let best = known.iter().max_by(|a, b| score(a).total_cmp(&score(b)));
     best.filter(|k| score(k) > 0.66).copied()

@@ -1,8 +1,8 @@
 //! What to simulate, after a scenario has been read and checked.
 
-use levelflow_laws::Protocol;
 use levelflow_laws::aqm::AnyQueueParams;
 use levelflow_laws::buffers::AnySizerParams;
+use levelflow_laws::{Bottleneck, Protocol};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use crate::traffic::{Arrivals, Dist};
@@ -63,6 +63,27 @@ pub struct RouteSpec {
     pub reverse: Vec<u32>,
     /// The links on the way forward that run the router half of the flow's law.
     pub routers: Vec<u32>,
+}
+
+impl RouteSpec {
+    /// Propagation delay of the links there and back.
+    #[must_use]
+    pub fn delays<P: Protocol>(&self, links: &[LinkSpec<P>]) -> [Duration; 2] {
+        [&self.forward, &self.reverse].map(|path| {
+            let delays = path.iter().map(|&l| links[l as usize].delay);
+            delays.fold(Duration::ZERO, |sum, delay| sum + delay)
+        })
+    }
+
+    /// Index of the link that a sender names as its bottleneck; `None` if it names none of its path.
+    #[must_use]
+    pub fn link_of(&self, bottleneck: Bottleneck) -> Option<u32> {
+        match bottleneck {
+            Bottleneck::Unknown => None,
+            Bottleneck::Hop(n) => self.routers.get(usize::from(n).checked_sub(1)?).copied(),
+            Bottleneck::Router(id) => id.checked_sub(1).filter(|link| self.forward.contains(link)),
+        }
+    }
 }
 
 /// A flow entry.

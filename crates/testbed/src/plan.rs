@@ -10,8 +10,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use levelflow_laws::aqm::AnyQueueParams;
 use levelflow_laws::offload::offloads;
 use levelflow_laws::{Any, AnyParams};
-use levelflow_scenario::Resolved;
-use levelflow_scenario::{FlowSpec, LinkSpec};
+use levelflow_scenario::{FlowSpec, LinkSpec, Resolved, RoundTrip};
 use levelflow_units::{Buffer, Bytes, Duration, Rate};
 
 use levelflow_host::Error;
@@ -397,24 +396,12 @@ impl<'a> Builder<'a> {
     }
 
     fn add_flow(&mut self, number: usize, flow: &FlowSpec<Any>) -> Result<(), Error> {
-        let links = &self.resolved.network.links;
-        let delay = |path: &[u32]| {
-            path.iter()
-                .fold(Duration::ZERO, |sum, &l| sum + links[l as usize].delay)
-        };
-        let (forward, back) = (delay(&flow.route.forward), delay(&flow.route.reverse));
-        let rtt = flow
-            .rtt
-            .as_ref()
-            .and_then(|r| r.constant())
-            .and_then(Duration::from_secs_f64);
-        let rtt = rtt.unwrap_or(forward + back).max(forward + back);
-        // As the simulator divides it: half a round trip to the receiver where the links leave room for that.
-        let extra = rtt.saturating_sub(forward + back);
-        let there = Duration::from_ps(rtt.as_ps() / 2).saturating_sub(forward).min(extra);
+        let on_links = flow.route.delays(&self.resolved.network.links);
+        let constant = flow.rtt.as_ref().and_then(|rtt| rtt.constant());
+        let rtt = RoundTrip::new(constant.and_then(Duration::from_secs_f64), on_links);
         let (first, last) = (self.node(flow, true), self.node(flow, false));
         let (from, from_cable) = self.host(first, Duration::ZERO, Duration::ZERO);
-        let (to, to_cable) = self.host(last, there, extra.saturating_sub(there));
+        let (to, to_cable) = self.host(last, rtt.forward, rtt.reverse);
         let addresses = [SENDERS, RECEIVERS].map(|purpose| address(self.plan.setup.ipv6, purpose, number));
         self.plan.places[from].addresses.push(addresses[0]);
         self.plan.places[to].addresses.push(addresses[1]);
@@ -423,8 +410,8 @@ impl<'a> Builder<'a> {
         self.plan.flows.push(FlowPlan {
             ends: [from, to],
             addresses,
-            forward: forward + there,
-            rtt,
+            forward: on_links[0] + rtt.forward,
+            rtt: rtt.total,
         });
         Ok(())
     }

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::collect::{Collector, Totals};
 use super::meter::{LinkTotal, Part, ReceivedTotal, Reports, Samples, SentTotal};
 use super::plan::{FlowPlan, KERNEL_LAWS, Plan};
-use super::schedule::launches;
+use super::schedule::{Start, starts};
 use super::{Chosen, Form, Lab, Recording, Setup, buckets, cables, receivers, senders, streams};
 use levelflow_host::Error;
 use levelflow_host::clock::{Clock, span};
@@ -191,11 +191,11 @@ impl Ready {
         };
         let end = Time::ZERO + network.duration;
         for (number, (spec, flow)) in network.flows.iter().zip(&plan.flows).enumerate() {
-            let launches: VecDeque<_> = launches(spec, network.seed, end)?.into();
+            let starts: VecDeque<_> = starts(spec, network.seed, end)?.into();
             let back = flow.rtt.saturating_sub(flow.forward);
             let rtt = [flow.rtt, back];
             if KERNEL_LAWS.contains(&spec.params.law().name) {
-                ready.add_stream(number, spec, flow, launches, rtt, lab)?;
+                ready.add_stream(number, spec, flow, starts, rtt, lab)?;
                 continue;
             }
             let [sender, receiver] = lab.udp(flow)?;
@@ -213,9 +213,9 @@ impl Ready {
                 control: spec.control,
                 reliable: spec.reliable,
                 socket: sender,
-                launches,
+                starts,
                 rtt,
-                links: [spec.route.routers.clone(), spec.route.forward.clone()],
+                route: spec.route.clone(),
             });
         }
         Ok(ready)
@@ -226,20 +226,20 @@ impl Ready {
         number: usize,
         spec: &FlowSpec<Any>,
         flow: &FlowPlan,
-        launches: VecDeque<super::schedule::Launch>,
+        starts: VecDeque<Start>,
         rtt: [Duration; 2],
         lab: &Lab,
     ) -> Result<(), Error> {
         let (law, packet) = (spec.params.law().name, spec.packet.get());
         let around = flow.around() + TCP_BEYOND_UDP;
-        if launches.len() > MOST_STREAMS {
-            let problem = format!("{} flows of the kernel's TCP; allowed: {MOST_STREAMS}", launches.len());
+        if starts.len() > MOST_STREAMS {
+            let problem = format!("{} flows of the kernel's TCP; allowed: {MOST_STREAMS}", starts.len());
             return Err(Error::input(format!("flow {}: {problem}", spec.name)));
         }
         let listener = lab.listener(flow)?;
         let to = listener.local_addr().map_err(Error::failed)?;
-        let with_socket = |launch| Ok((launch, lab.tcp(flow, law, packet)?));
-        let launches = launches.into_iter().map(with_socket).collect::<Result<_, Error>>()?;
+        let with_socket = |start| Ok((start, lab.tcp(flow, law, packet)?));
+        let starts = starts.into_iter().map(with_socket).collect::<Result<_, Error>>()?;
         self.sinks.push(streams::Listening {
             number,
             packet,
@@ -251,7 +251,7 @@ impl Ready {
             packet,
             around,
             to,
-            launches,
+            starts,
             rtt,
         });
         Ok(())

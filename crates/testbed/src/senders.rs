@@ -6,14 +6,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use levelflow_laws::shim::{LONGEST, Shim};
-use levelflow_laws::{AnyParams, Bottleneck, Kind, Opening};
+use levelflow_laws::{AnyParams, Kind, Opening};
+use levelflow_scenario::RouteSpec;
 use levelflow_sim::CompletionRow;
 use levelflow_units::{Bytes, Duration, Time};
 
 use rustix::event::{PollFd, PollFlags};
 
 use super::meter::{EntrySample, Part, Reports, Samples, SentTotal};
-use super::schedule::Launch;
+use super::schedule::Start;
 use levelflow_host::clock::{self, Clock};
 use levelflow_host::journal::Sender;
 use levelflow_host::{Error, sys};
@@ -42,11 +43,11 @@ pub struct Entry {
     /// Connected to the receiver, and never waits.
     pub socket: UdpSocket,
     /// Flows to come, in order.
-    pub launches: VecDeque<Launch>,
+    pub starts: VecDeque<Start>,
     /// Base round trip, and its way back.
     pub rtt: [Duration; 2],
-    /// Links with routers of the law, in order of the path, and all links of it.
-    pub links: [Vec<u32>; 2],
+    /// Its path.
+    pub route: RouteSpec,
 }
 
 #[derive(Debug)]
@@ -120,7 +121,7 @@ impl Entry {
 impl Work {
     fn new(entry: Entry) -> Self {
         Self {
-            single: entry.launches.len() == 1,
+            single: entry.starts.len() == 1,
             entry,
             live: HashMap::new(),
             sample: EntrySample::default(),
@@ -156,8 +157,8 @@ impl Work {
 
     /// Starts what is to start, sends what is due, ends what is done.
     fn turn(&mut self, clock: &Clock, now: Time) {
-        while let Some(launch) = self.entry.launches.front().copied().filter(|l| l.at <= now) {
-            self.entry.launches.pop_front();
+        while let Some(start) = self.entry.starts.front().copied().filter(|l| l.at <= now) {
+            self.entry.starts.pop_front();
             let flow = loop {
                 let flow = rand::random();
                 if !self.live.contains_key(&flow) {
@@ -165,7 +166,7 @@ impl Work {
                 }
             };
             let sender = Sender::new(self.entry.params.clone(), self.entry.packet, flow);
-            let Launch { at, size, stop } = launch;
+            let Start { at, size, stop } = start;
             self.live.insert(
                 flow,
                 Live {
@@ -222,9 +223,9 @@ impl Work {
     }
 
     fn due(&self) -> Option<Time> {
-        let launch = self.entry.launches.front().map(|launch| launch.at);
+        let start = self.entry.starts.front().map(|start| start.at);
         let flows = self.live.values().filter_map(|flow| flow.due(&self.entry));
-        flows.chain(launch).min()
+        flows.chain(start).min()
     }
 
     fn sample(&mut self) -> EntrySample {
@@ -236,7 +237,8 @@ impl Work {
             sample.proposal += flow.sender.proposal().bps();
             sample.window += if windowed { f64::from(flow.sender.window()) } else { 0.0 };
             if self.single {
-                sample.bottleneck = link_of(flow.sender.bottleneck(), &self.entry.links);
+                let link = self.entry.route.link_of(flow.sender.bottleneck());
+                sample.bottleneck = link.map_or(-1, |link| link as i32);
             }
         }
         sample
@@ -305,14 +307,4 @@ fn send(entry: &Entry, flow: &mut Live, now: Time, kind: Kind, size: Bytes, buff
     flow.sender.stamp(now, clock::stamp(), kind, size, buffer);
     let length = (size.get() - entry.around) as usize;
     let _ = entry.socket.send(&buffer[..length]);
-}
-
-/// Number of the link that a sender means, -1 if it means none.
-fn link_of(bottleneck: Bottleneck, [routers, path]: &[Vec<u32>; 2]) -> i32 {
-    let link = match bottleneck {
-        Bottleneck::Unknown => None,
-        Bottleneck::Hop(n) => usize::from(n).checked_sub(1).and_then(|n| routers.get(n).copied()),
-        Bottleneck::Router(id) => id.checked_sub(1).filter(|link| path.contains(link)),
-    };
-    link.map_or(-1, |link| link as i32)
 }

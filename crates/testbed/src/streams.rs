@@ -13,7 +13,7 @@ use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 
 use super::meter::{EntrySample, Part, ReceivedTotal, Reports, Samples, SentTotal};
-use super::schedule::Launch;
+use super::schedule::Start;
 use levelflow_host::Error;
 use levelflow_host::clock::{Clock, ready};
 use levelflow_host::sys::{self, TcpState};
@@ -34,7 +34,7 @@ pub struct Entry {
     /// Where its receiver listens.
     pub to: SocketAddr,
     /// Flows to come, in order, each with its socket.
-    pub launches: VecDeque<(Launch, Socket)>,
+    pub starts: VecDeque<(Start, Socket)>,
     /// Base round trip, and its way back.
     pub rtt: [Duration; 2],
 }
@@ -42,7 +42,7 @@ pub struct Entry {
 #[derive(Debug)]
 struct Live {
     socket: Socket,
-    launch: Launch,
+    start: Start,
     /// Bytes of payload that are still to be written.
     left: u64,
     state: TcpState,
@@ -80,7 +80,7 @@ pub fn send(
             let done = all.iter_mut().flat_map(|w| w.completions.drain(..)).collect();
             let _ = reports.send((samples.take(), Part::Sent(parts, done))); // nobody listens: the end
         }
-        let starts = all.iter().filter_map(|w| w.entry.launches.front().map(|(l, _)| l.at));
+        let starts = all.iter().filter_map(|w| w.entry.starts.front().map(|(l, _)| l.at));
         let next = starts.chain(samples.due()).fold(now + LOOK, Time::min);
         let flows = all.iter().flat_map(|w| &w.live).filter(|f| f.left > 0);
         let mut watched: Vec<_> = flows.map(|f| PollFd::new(&f.socket, PollFlags::OUT)).collect();
@@ -104,16 +104,16 @@ impl Work {
     }
 
     fn turn(&mut self, now: Time) {
-        while self.entry.launches.front().is_some_and(|(launch, _)| launch.at <= now) {
-            let Some((launch, socket)) = self.entry.launches.pop_front() else {
+        while self.entry.starts.front().is_some_and(|(start, _)| start.at <= now) {
+            let Some((start, socket)) = self.entry.starts.pop_front() else {
                 break;
             };
             let _ = socket.connect(&self.entry.to.into()); // goes on in the background; a failure shows as silence
             let payload = |size: u64| size.saturating_mul(self.entry.packet - self.entry.around) / self.entry.packet;
-            let left = launch.size.map_or(u64::MAX, |size| payload(size).max(1));
+            let left = start.size.map_or(u64::MAX, |size| payload(size).max(1));
             self.live.push(Live {
                 socket,
-                launch,
+                start,
                 left,
                 state: TcpState::default(),
             });
@@ -133,16 +133,16 @@ impl Work {
         } = self;
         live.retain_mut(|flow| {
             flow.write();
-            let ends = now >= flow.launch.stop;
+            let ends = now >= flow.start.stop;
             if look || ends {
                 flow.look(entry.around, sample, total);
             }
             let done = flow.left == 0 && flow.state.waiting == 0;
-            if done && let Some(bytes) = flow.launch.size {
-                let fct = now.since(flow.launch.at).saturating_sub(entry.rtt[1]);
+            if done && let Some(bytes) = flow.start.size {
+                let fct = now.since(flow.start.at).saturating_sub(entry.rtt[1]);
                 completions.push(CompletionRow {
                     flow: entry.number as u32,
-                    start_s: flow.launch.at.as_secs_f64(),
+                    start_s: flow.start.at.as_secs_f64(),
                     fct_s: fct.as_secs_f64(),
                     bytes,
                     rtt_s: entry.rtt[0].as_secs_f64(),

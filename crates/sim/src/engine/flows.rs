@@ -1,7 +1,6 @@
 //! The life of a flow: it arrives, opens, sends at its law's pace, waits for answers, and ends.
 
 use levelflow_laws::{Kind, Opening, Protocol, SenderLaw};
-use levelflow_units::{Duration, Time};
 
 use super::{Entry, Sim};
 use crate::ackdelay::AckDelay;
@@ -9,7 +8,7 @@ use crate::events::Target;
 use crate::flow::{ENDLESS, Flow, NEVER, NO_SESSION, Phase, later};
 use crate::reliable::{Chunk, Reliable};
 use levelflow_random::Stream;
-use levelflow_scenario::Arrivals;
+use levelflow_scenario::RoundTrip;
 
 impl<P: Protocol> Sim<P> {
     /// Feedback may have changed rate or window, or brought something to send again, or been the last.
@@ -168,25 +167,8 @@ impl<P: Protocol> Sim<P> {
     /// An entry starts flows and says when it will do so again.
     pub(super) fn arrival(&mut self, i: u32) {
         let entry = &mut self.entries[i as usize];
-        if entry.spec.stop.is_some_and(|stop| self.now >= stop) {
-            return;
-        }
-        entry.arrivals += 1;
-        let (batch, next) = match &entry.spec.arrivals {
-            Arrivals::Once { .. } | Arrivals::Times(_) => {
-                entry.starts.pop();
-                let next = entry.starts.last().copied().and_then(Duration::from_secs_f64);
-                (1, next.map(|start| Time::ZERO + start))
-            }
-            Arrivals::Process {
-                interval, batch, limit, ..
-            } => {
-                let more = limit.is_none_or(|limit| entry.arrivals < limit);
-                let gap = more.then(|| interval.sample(&mut entry.streams.arrival));
-                let gap = gap.and_then(Duration::from_secs_f64);
-                (*batch, gap.and_then(|gap| self.now.checked_add(gap)))
-            }
-        };
+        let next = entry.schedule.next(&entry.spec);
+        let batch = std::mem::replace(&mut entry.batch, next.map_or(0, |arrival| arrival.flows));
         let sessions = entry.spec.session.is_some();
         for _ in 0..batch {
             if sessions {
@@ -195,37 +177,24 @@ impl<P: Protocol> Sim<P> {
                 self.start_flow(i, NO_SESSION);
             }
         }
-        if let Some(at) = next {
-            self.schedule(at, Target::Arrival(i));
+        if let Some(next) = next {
+            self.schedule(next.at, Target::Arrival(i));
         }
     }
 
     /// One more flow of an entry, which may be part of a session.
     pub(super) fn start_flow(&mut self, e: u32, session: u32) {
         let entry = &mut self.entries[e as usize];
-        let Entry { spec, streams, .. } = entry;
+        let Entry { spec, schedule, .. } = entry;
+        let drawn = schedule.flow(spec, self.now);
+        let rtt = RoundTrip::new(drawn.rtt, entry.delays);
         let mut flow = Flow::new(e, &spec.params, &entry.info, self.now);
-        if let Some(size) = &spec.size {
-            let unit = spec.size_unit.get();
-            let units = (size.sample(&mut streams.size) / unit as f64).ceil().max(1.0) as u64;
-            flow.size = units.saturating_mul(unit).min(ENDLESS - 1);
-        }
+        flow.size = drawn.size.map_or(ENDLESS, |size| size.min(ENDLESS - 1));
         flow.session = session;
-        flow.stop = spec.stop.unwrap_or(NEVER);
-        if let Some(life) = &spec.lifetime {
-            let life = Duration::from_secs_f64(life.sample(&mut streams.lifetime)).unwrap_or(Duration::MAX);
-            flow.stop = flow.stop.min(self.now.checked_add(life).unwrap_or(NEVER));
-        }
-        let on_links = entry.forward_delay + entry.reverse_delay;
-        let rtt = spec
-            .rtt
-            .as_ref()
-            .map(|rtt| Duration::from_secs_f64(rtt.sample(&mut streams.rtt)).unwrap_or(Duration::MAX));
-        flow.base_rtt = rtt.map_or(on_links, |rtt| rtt.max(on_links));
-        let extra = flow.base_rtt - on_links;
-        let one_way = Duration::from_ps(flow.base_rtt.as_ps() / 2);
-        flow.host_delay = one_way.saturating_sub(entry.forward_delay).min(extra);
-        flow.pipe = self.pipes.join(extra);
+        flow.stop = drawn.stop.unwrap_or(NEVER);
+        flow.base_rtt = rtt.total;
+        flow.host_delay = rtt.forward;
+        flow.pipe = self.pipes.join(rtt.at_hosts());
         if let Some(delay) = &spec.ack_delay {
             let name = format!("{}.{}", spec.name, entry.counters.started);
             flow.ack_delay = self.ack_delays.len() as u32;

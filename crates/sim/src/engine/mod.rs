@@ -21,7 +21,7 @@ use crate::pipe::{NO_PIPE, Pipes};
 use crate::record::{CompletionRow, Recorder};
 use crate::reliable::Chunk;
 use levelflow_random::Stream;
-use levelflow_scenario::{FlowSpec, LinkSpec, MemorySpec, Network};
+use levelflow_scenario::{FlowSpec, LinkSpec, MemorySpec, Network, Schedule};
 
 use sessions::Session;
 
@@ -37,11 +37,11 @@ struct Entry<P: Protocol> {
     transport: Transport,
     /// Position of the path in the table of hops.
     hop: u32,
-    forward_delay: Duration,
-    reverse_delay: Duration,
-    /// Start times still to come, latest first, when they are known in advance.
-    starts: Vec<f64>,
-    arrivals: u64,
+    /// Propagation delay of the links there and back.
+    delays: [Duration; 2],
+    schedule: Schedule,
+    /// Flows, or sessions, of the next arrival.
+    batch: u32,
     /// Flows begun whose receivers do not have everything.
     active: u32,
     /// Slots of flows that are over.
@@ -49,16 +49,8 @@ struct Entry<P: Protocol> {
     free_sessions: Vec<u32>,
     counters: EntryCounters,
     window: EntryWindow,
-    streams: Streams,
-}
-
-#[derive(Debug)]
-struct Streams {
-    arrival: Stream,
-    size: Stream,
-    rtt: Stream,
-    lifetime: Stream,
-    session: Stream,
+    /// Pages, objects and think times.
+    sessions: Stream,
 }
 
 /// A router that closes its interval now and then.

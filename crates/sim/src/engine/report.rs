@@ -2,7 +2,7 @@
 
 use levelflow_laws::{Bottleneck, Protocol, SenderLaw};
 
-use super::{Entry, Sim};
+use super::Sim;
 use crate::ackdelay::AckDelay;
 use crate::counters::{FlowSummary, LinkSummary, Summary, Violation};
 use crate::flow::Phase;
@@ -35,6 +35,7 @@ impl<P: Protocol> Sim<P> {
         }
         for (i, (entry, (rate, proposal, window_packets, bottleneck))) in self.entries.iter_mut().zip(sums).enumerate()
         {
+            let link = entry.spec.route.link_of(bottleneck).map_or(-1, |link| link as i32);
             let single = entry.spec.arrivals == Arrivals::Once { count: 1 };
             let window = std::mem::take(&mut entry.window);
             self.recorder.flow(&FlowRow {
@@ -48,7 +49,7 @@ impl<P: Protocol> Sim<P> {
                 delivered_bps: window.delivered_bytes as f64 * 8.0 / elapsed,
                 rtt_s: window.rtt_sum / f64::from(window.rtt_count),
                 lost: window.lost,
-                bottleneck: if single { entry.link_of(bottleneck) } else { -1 },
+                bottleneck: if single { link } else { -1 },
             });
         }
         for (i, link) in self.links.iter_mut().enumerate() {
@@ -119,20 +120,6 @@ impl<P: Protocol> Sim<P> {
             flows,
             links,
         })
-    }
-}
-
-impl<P: Protocol> Entry<P> {
-    /// Index of the link that a sender means, -1 if it means none.
-    fn link_of(&self, bottleneck: Bottleneck) -> i32 {
-        let link = match bottleneck {
-            Bottleneck::Unknown => None,
-            Bottleneck::Hop(n) => usize::from(n)
-                .checked_sub(1)
-                .and_then(|n| self.spec.route.routers.get(n).copied()),
-            Bottleneck::Router(id) => id.checked_sub(1).filter(|link| self.spec.route.forward.contains(link)),
-        };
-        link.map_or(-1, |link| link as i32)
     }
 }
 

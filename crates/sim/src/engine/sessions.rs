@@ -23,7 +23,7 @@ impl<P: Protocol> Sim<P> {
     pub(super) fn start_session(&mut self, entry: u32) {
         let e = &mut self.entries[entry as usize];
         let spec = e.spec.session.as_ref().expect("the entry has sessions");
-        let pages = spec.pages.sample(&mut e.streams.session).ceil().max(1.0) as u64;
+        let pages = spec.pages.sample(&mut e.sessions).ceil().max(1.0) as u64;
         let session = Session {
             entry,
             pages,
@@ -53,7 +53,7 @@ impl<P: Protocol> Sim<P> {
             return;
         }
         let spec = e.spec.session.as_ref().expect("the entry has sessions");
-        let objects = spec.objects.sample(&mut e.streams.session).ceil().max(1.0) as u64;
+        let objects = spec.objects.sample(&mut e.sessions).ceil().max(1.0) as u64;
         session.pages -= 1;
         session.objects = objects;
         (0..objects).for_each(|_| self.start_flow(entry, id));
@@ -76,7 +76,7 @@ impl<P: Protocol> Sim<P> {
             return;
         }
         let spec = e.spec.session.as_ref().expect("the entry has sessions");
-        let think = Duration::from_secs_f64(spec.think.sample(&mut e.streams.session));
+        let think = Duration::from_secs_f64(spec.think.sample(&mut e.sessions));
         if let Some(at) = think.and_then(|think| self.now.checked_add(think)) {
             self.schedule(at, Target::Session(id));
         }

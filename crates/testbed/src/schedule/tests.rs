@@ -1,5 +1,6 @@
 use levelflow_scenario::Scenario;
 use levelflow_sim::Sim;
+use levelflow_units::Duration;
 use serde_json::json;
 
 use super::*;
@@ -18,7 +19,7 @@ fn flows_come_as_in_the_simulator() {
     let scenario = Scenario::from_value(&raw).unwrap();
     let network = scenario.resolve().unwrap().network;
     let end = scenario.end();
-    let ours = launches(&network.flows[0], network.seed, end).unwrap();
+    let ours = starts(&network.flows[0], network.seed, end).unwrap();
     let mut sim = Sim::new(network);
     while !sim.advance(end, 1_000_000) {}
     let [.., (name, table)] = sim.recorder.take();
@@ -49,7 +50,7 @@ fn flows_without_end_outlast_the_run_and_others_stop() {
     });
     let scenario = Scenario::from_value(&raw).unwrap();
     let network = scenario.resolve().unwrap().network;
-    let all = |i: usize| launches(&network.flows[i], 1, scenario.end()).unwrap();
+    let all = |i: usize| starts(&network.flows[i], 1, scenario.end()).unwrap();
     assert_eq!(all(0).len(), 3);
     assert!(all(0).iter().all(|l| l.stop > scenario.end()));
     assert_eq!(all(1)[0].stop, Time::ZERO + Duration::from_secs(5));

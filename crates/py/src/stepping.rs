@@ -1,4 +1,4 @@
-//! One router or one sender of a law, spoken to through its header's bytes.
+//! Bindings for stepping a law: one router, sender or buffer-sizing algorithm, which exchange headers as bytes.
 
 use std::sync::{Arc, Mutex, PoisonError};
 

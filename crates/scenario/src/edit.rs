@@ -1,0 +1,236 @@
+//! Changing one value of a scenario by its path, as `--set flow.x1.start='3 s'` does.
+//!
+//! A path is keys with dots between them. Entries of a list go by name, by number from 1, or, for links, by their ends:
+//! `link.R1->R2.delay`. A law by name turns into a table once one of its parameters is set.
+
+use std::sync::LazyLock;
+
+use serde_json::{Map, Value};
+
+use crate::context::Fallible;
+use crate::error::{ScenarioError, nearest};
+use crate::format::Scenario;
+
+/// Lists of a scenario, each with a key that its entries have.
+const LISTS: [(&str, &str); 4] = [("link", "from"), ("route", "at"), ("flow", "from"), ("memory", "total")];
+
+static KEYS: LazyLock<Vec<String>> = LazyLock::new(|| {
+    let schema = schemars::schema_for!(Scenario).to_value();
+    let keys = schema["properties"].as_object();
+    keys.map_or_else(Vec::new, |keys| keys.keys().cloned().collect())
+});
+
+/// A step from a table or a list to what it holds.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Step {
+    /// To the value of a key, which is a new, empty table where there is none.
+    Key(String),
+    /// To an entry of a list, counted from 0.
+    Entry(usize),
+}
+
+/// Changes values of a scenario, each `PATH=VALUE`.
+///
+/// # Errors
+/// When a change has no value, or its path leads nowhere.
+pub fn assign(scenario: &mut Value, change: &str) -> Fallible<()> {
+    let (path, text) = change
+        .split_once('=')
+        .ok_or_else(|| ScenarioError::at(change, "needs PATH=VALUE, as in duration='10 s'"))?;
+    let steps = locate(scenario, path.trim())?;
+    let mut place = scenario;
+    for step in steps {
+        place = match step {
+            Step::Entry(index) => &mut place[index],
+            Step::Key(key) => {
+                if !place.is_object() {
+                    *place = Value::Object(Map::new());
+                }
+                &mut place[key]
+            }
+        };
+    }
+    *place = value_of(text.trim());
+    Ok(())
+}
+
+/// The steps along a path. Where the value before a key is a text, such as the name of a law, or missing, a table takes its
+/// place.
+///
+/// # Errors
+/// When the path leads nowhere; names the nearest key or entry.
+pub fn locate(scenario: &Value, path: &str) -> Fallible<Vec<Step>> {
+    let refuse = |problem: String| Err(ScenarioError::at(path, problem));
+    let keys: Vec<&str> = path.split('.').collect();
+    let head = keys[0];
+    if !KEYS.iter().any(|key| key == head) {
+        let known: Vec<&str> = KEYS.iter().map(String::as_str).collect();
+        return refuse(format!("no key '{head}' here; {}", meant(head, &known)));
+    }
+    let list = LISTS.iter().find(|(list, _)| *list == head);
+    if let Some((_, key)) = list.filter(|_| keys.len() < 3) {
+        return refuse(format!("needs an entry and a key, such as {head}.1.{key}"));
+    }
+    if list.is_some() && scenario[head].is_null() {
+        return refuse(format!("the scenario has no [[{head}]]"));
+    }
+    let mut here = Some(scenario);
+    let mut steps = Vec::new();
+    for (depth, key) in keys.iter().enumerate() {
+        let step = match here {
+            Some(Value::Array(entries)) => Step::Entry(entry(path, entries, key)?),
+            None | Some(Value::Object(_) | Value::Null) => Step::Key((*key).to_owned()),
+            // The name of a law, of which this is a parameter.
+            Some(Value::String(name)) if name == key && depth + 1 < keys.len() => Step::Key((*key).to_owned()),
+            Some(other) => {
+                let shown = other
+                    .as_str()
+                    .map_or_else(|| other.to_string(), |text| format!("'{text}'"));
+                return refuse(format!("'{}' is {shown} and has no keys", keys[depth - 1]));
+            }
+        };
+        here = match &step {
+            Step::Entry(index) => here.and_then(|list| list.get(index)),
+            Step::Key(key) => here.and_then(|table| table.get(key)),
+        };
+        steps.push(step);
+    }
+    Ok(steps)
+}
+
+fn entry(path: &str, entries: &[Value], key: &str) -> Fallible<usize> {
+    let names: Vec<String> = entries.iter().enumerate().map(|(i, entry)| name_of(i, entry)).collect();
+    let by_name = names.iter().position(|name| name == key);
+    let by_number = key.parse::<usize>().ok().and_then(|n| n.checked_sub(1));
+    by_name.or(by_number).filter(|&n| n < names.len()).ok_or_else(|| {
+        let known: Vec<&str> = names.iter().map(String::as_str).collect();
+        ScenarioError::at(path, format!("no entry '{key}'; {}", meant(key, &known)))
+    })
+}
+
+/// Its name, or its ends, or its number.
+fn name_of(index: usize, entry: &Value) -> String {
+    let text = |key: &str| entry[key].as_str();
+    match (text("name"), text("from"), text("to")) {
+        (Some(name), ..) => name.to_owned(),
+        (None, Some(from), Some(to)) => format!("{from}->{to}"),
+        _ => (index + 1).to_string(),
+    }
+}
+
+fn meant(word: &str, known: &[&str]) -> String {
+    match nearest(word, known) {
+        Some(near) => format!("did you mean '{near}'?"),
+        None => format!(
+            "allowed: {}",
+            if known.is_empty() {
+                "none".into()
+            } else {
+                known.join(", ")
+            }
+        ),
+    }
+}
+
+/// A value as typed on a command line: TOML where it is TOML, otherwise the text itself.
+#[must_use]
+pub fn value_of(text: &str) -> Value {
+    match Scenario::parse(&format!("value = {text}")) {
+        Ok(Value::Object(mut table)) if table.len() == 1 => {
+            // JSON has no number for `nan` and `inf`.
+            table
+                .remove("value")
+                .filter(|value| !value.is_null())
+                .unwrap_or_else(|| text.into())
+        }
+        _ => text.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn two() -> Value {
+        json!({
+            "name": "two",
+            "duration": "10 s",
+            "link": [
+                { "from": "R1", "to": "R2", "capacity": "1 Gb/s", "delay": "10 ms" },
+                { "name": "back", "from": "R2", "to": "R1", "capacity": "1 Gb/s", "delay": "10 ms" },
+            ],
+            "memory": [{ "total": "1 MB", "links": ["back"] }],
+            "flow": [
+                { "name": "x1", "law": "jetmax", "from": "R1", "to": "R2" },
+                { "name": "noise", "law": { "cbr": { "rate": "50 Mb/s" } }, "from": "R1", "to": "R2" },
+            ],
+        })
+    }
+
+    #[test]
+    fn changes_reach_entries_by_name_number_and_ends() {
+        let mut raw = two();
+        for change in [
+            "flow.x1.start=3 s",
+            "flow.x1.law.jetmax.tau=0.5",
+            "flow.2.law.cbr.rate=\"1 Mb/s\"",
+            "link.R1->R2.delay=20 ms",
+            "link.back.reverse.delay = 30 ms",
+            "memory.1.total=2 MB",
+            "law.jetmax.interval=50 ms",
+            "seed=7",
+        ] {
+            assign(&mut raw, change).unwrap_or_else(|e| panic!("{change}: {e}"));
+        }
+        assert_eq!(raw["flow"][0]["start"], "3 s");
+        assert_eq!(raw["flow"][0]["law"], json!({ "jetmax": { "tau": 0.5 } }));
+        assert_eq!(raw["flow"][1]["law"], json!({ "cbr": { "rate": "1 Mb/s" } }));
+        assert_eq!(raw["link"][0]["delay"], "20 ms");
+        assert_eq!(raw["link"][1]["reverse"], json!({ "delay": "30 ms" }));
+        assert_eq!(raw["memory"][0]["total"], "2 MB");
+        assert_eq!(raw["law"], json!({ "jetmax": { "interval": "50 ms" } }));
+        assert_eq!(raw["seed"], 7);
+    }
+
+    #[test]
+    fn a_path_that_leads_nowhere_gets_one_line() {
+        for (change, line) in [
+            ("duration", "duration: needs PATH=VALUE, as in duration='10 s'"),
+            (
+                "flwo.x1.start=1 s",
+                "flwo.x1.start: no key 'flwo' here; did you mean 'flow'?",
+            ),
+            ("flow.x9.start=1 s", "flow.x9.start: no entry 'x9'; did you mean 'x1'?"),
+            ("flow.0.start=1 s", "flow.0.start: no entry '0'; allowed: x1, noise"),
+            ("flow.x1=1", "flow.x1: needs an entry and a key, such as flow.1.from"),
+            (
+                "memory.1=1",
+                "memory.1: needs an entry and a key, such as memory.1.total",
+            ),
+            ("route.1.via=a", "route.1.via: the scenario has no [[route]]"),
+            ("duration.x=1", "duration.x: 'duration' is '10 s' and has no keys"),
+            (
+                "flow.x1.law.jetmax=1",
+                "flow.x1.law.jetmax: 'law' is 'jetmax' and has no keys",
+            ),
+        ] {
+            let mut raw = two();
+            assert_eq!(assign(&mut raw, change).unwrap_err().to_string(), line);
+            assert_eq!(raw, two(), "{change} is refused and changes nothing");
+        }
+    }
+
+    #[test]
+    fn values_are_toml_or_text() {
+        assert_eq!(value_of("0.5"), json!(0.5));
+        assert_eq!(value_of("3 s"), json!("3 s"));
+        assert_eq!(
+            value_of("{ uniform = ['1 s', '2 s'] }"),
+            json!({ "uniform": ["1 s", "2 s"] })
+        );
+        assert_eq!(value_of("nan"), json!("nan"));
+        assert_eq!(value_of("1\nseed = 2"), json!("1\nseed = 2"));
+    }
+}

@@ -1,0 +1,93 @@
+//! A scenario at another scale: the same network with faster or slower links.
+
+use levelflow_units::{Bytes, Frequency, Packets, Rate};
+use serde_json::{Value, json};
+
+/// Multiplies link rates, buffers, arrivals a second, and rates of senders that listen to nothing. Packets keep their
+/// size, and parameters of laws that listen their value.
+pub fn scale(raw: &mut Value, factor: f64) {
+    let tables = |raw: &mut Value, key: &str, each: &dyn Fn(&mut Value)| {
+        raw[key].as_array_mut().into_iter().flatten().for_each(each);
+    };
+    tables(raw, "link", &|link| {
+        scale_link(link, factor);
+        if link["reverse"].is_object() {
+            scale_link(&mut link["reverse"], factor);
+        }
+    });
+    let constant = |laws: &mut Value| {
+        if let Some(rate) = laws.pointer_mut("/cbr/rate") {
+            *rate = rate_times(rate, factor);
+        }
+    };
+    tables(raw, "flow", &|flow| {
+        if let Some(often) = flow.pointer_mut("/arrivals/poisson") {
+            let parsed = often.as_str().and_then(|text| text.parse::<Frequency>().ok());
+            if let Some(f) = parsed.and_then(|f| Frequency::new(f.per_second() * factor)) {
+                *often = json!(f.to_string());
+            }
+        }
+        if flow["law"].is_object() {
+            constant(&mut flow["law"]);
+        }
+    });
+    if raw["law"].is_object() {
+        constant(&mut raw["law"]);
+    }
+}
+
+fn scale_link(link: &mut Value, factor: f64) {
+    let Some(table) = link.as_object_mut() else { return };
+    if let Some(rate) = table.get_mut("capacity") {
+        *rate = rate_times(rate, factor);
+    }
+    // "1 BDP" grows by itself.
+    if let Some(Value::String(buffer)) = table.get_mut("buffer") {
+        let bytes = buffer.parse::<Bytes>().ok();
+        let packets = buffer.parse::<Packets>().ok();
+        let times = |n: u64| ((n as f64 * factor).ceil() as u64).max(1);
+        if let Some(bytes) = bytes {
+            *buffer = Bytes::new(times(bytes.get())).to_string();
+        } else if let Some(packets) = packets {
+            *buffer = Packets::new(times(packets.get())).to_string();
+        }
+    }
+}
+
+fn rate_times(rate: &Value, factor: f64) -> Value {
+    let parsed = rate.as_str().and_then(|text| text.parse::<Rate>().ok());
+    match parsed.and_then(|r| r.scaled(factor)) {
+        Some(r) => json!(r.to_string()),
+        None => rate.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rates_buffers_and_arrivals_are_multiplied_and_packets_are_not() {
+        let mut raw = json!({
+            "link": [{
+                "from": "A", "to": "B", "capacity": "1 Gb/s", "delay": "10 ms", "buffer": "2000 packets",
+                "duplex": true, "reverse": { "capacity": "100 Mb/s", "buffer": "1 BDP" },
+            }],
+            "flow": [
+                { "name": "x", "law": "jetmax", "packet": "1250 B", "arrivals": { "poisson": "100 /s" } },
+                { "name": "y", "law": { "cbr": { "rate": "50 Mb/s" } } },
+            ],
+        });
+        scale(&mut raw, 0.05);
+        assert_eq!(raw["link"][0]["capacity"], "50 Mb/s");
+        assert_eq!(raw["link"][0]["buffer"], "100 packets");
+        assert_eq!(
+            raw["link"][0]["reverse"],
+            json!({ "capacity": "5 Mb/s", "buffer": "1 BDP" })
+        );
+        assert_eq!(raw["link"][0]["delay"], "10 ms");
+        assert_eq!(raw["flow"][0]["packet"], "1250 B");
+        assert_eq!(raw["flow"][0]["arrivals"]["poisson"], "5 /s");
+        assert_eq!(raw["flow"][1]["law"]["cbr"]["rate"], "2.5 Mb/s");
+    }
+}
