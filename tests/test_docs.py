@@ -203,7 +203,7 @@ def test_theory_depends_one_way():
 
 
 LAYERS = (
-    {"_core", "style"},
+    {"_core", "status", "style"},
     {"theory"},
     {"report"},
     {"capture", "cdf", "dataplane", "laws", "library", "results", "running", "scenario", "workers"},

@@ -57,6 +57,34 @@ def test_the_page_needs_nothing_else(finished):
     assert "x1" in page
 
 
+def test_no_two_elements_of_the_page_share_an_id(finished):
+    page = plots.write(finished)[-1].read_text()
+    ids = re.findall(r'\bid="([^"]+)"', page)
+    assert len(ids) == len(set(ids))
+    named = re.findall(r'(?:href="#|url\(#)([^")]+)', page)
+    assert named
+    assert set(named) <= set(ids)
+
+
+def test_text_of_the_page_is_text(finished):
+    page = plots.write(finished)[-1].read_text()
+    assert re.search(r"<text [^>]*>time \(s\)</text>", page)
+
+
+@pytest.mark.parametrize("ending", ["pdf", "png", "svg"])
+def test_equal_figures_give_equal_files(tmp_path, finished, ending):
+    for name in ("one", "two"):
+        plots.save(plots.rates(finished), tmp_path / f"{name}.{ending}")
+    assert (tmp_path / f"one.{ending}").read_bytes() == (tmp_path / f"two.{ending}").read_bytes()
+
+
+def test_a_long_legend_has_its_place_beside_the_axes(finished):
+    figure = plots.queues(finished)
+    legend = figure.axes[0].get_legend().get_window_extent()
+    assert legend.x0 > figure.axes[0].get_window_extent().x1
+    assert legend.x1 <= figure.bbox.x1
+
+
 def test_a_result_in_memory_has_no_place_for_pictures():
     with pytest.raises(ValueError, match="no directory"):
         plots.write(crowd(1))

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from levelflow import library
 from levelflow.buffers.candidates import BEST, OURS, SEARCH, line
 from levelflow.measure.bottleneck import LINK
-from levelflow.running import INTERRUPTED
+from levelflow.status import INTERRUPTED
 from levelflow.workers import Bar, Workers
 from zhang_models import buffer_rows
 

@@ -28,7 +28,7 @@ from matplotlib.figure import Figure
 from levelflow.buffers.candidates import Targets
 from levelflow.dataplane import DataPlaneError, usable
 from levelflow.measure.utilisation import Use
-from levelflow.running import BAD_INPUT
+from levelflow.status import BAD_INPUT
 from levelflow.style import STYLE
 
 RATE, DELAY = 10e6, "20 ms"  # of the line, and of the wire in each direction

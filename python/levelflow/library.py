@@ -10,7 +10,6 @@ from typing import Any
 from levelflow import _core, cdf
 from levelflow._core import ScenarioError
 from levelflow.scenario import nearest
-from levelflow.theory.units import time
 
 #: This package; in a checkout, its scenarios and papers are links to those of the root.
 PACKAGE = Path(__file__).parent
@@ -79,6 +78,8 @@ def number(parameter: dict[str, Any], key: str) -> float:
     >>> number(of_sizer("abs_log", "rtt"), "low"), number(of_sizer("abs_log", "initial"), "default")
     (1e-06, 100.0)
     """
+    from levelflow.theory.units import time  # loads numpy, which `levelflow list` can do without
+
     text: str = parameter[key]
     return time(text) if parameter["kind"] == "time" else float(text.removesuffix("s").removesuffix(" packet"))
 

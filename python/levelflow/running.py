@@ -21,10 +21,6 @@ if TYPE_CHECKING:
 
 EVENTS_PER_STEP = 250_000  # some 20 ms of work: how long a Ctrl-C or the progress bar may wait
 FLUSH_EVERY_S = 1.0  # at most this much work is lost when the process is killed
-#: Exit status of what was asked wrongly.
-BAD_INPUT = 2
-#: Exit status of what Ctrl-C stopped.
-INTERRUPTED = 128 + signal.SIGINT
 
 
 class Interrupted(KeyboardInterrupt):

@@ -21,7 +21,7 @@ STYLE: dict[Any, Any] = {
     "grid.alpha": 0.25,
     "legend.frameon": False,
     "lines.linewidth": 1.6,
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "svg.hashsalt": "levelflow",
     "text.parse_math": False,  # names are text, dollars included
 }

@@ -59,7 +59,7 @@ def main() -> None:
         line = _line(error)
         if line is None:
             raise
-        from levelflow.running import BAD_INPUT
+        from levelflow.status import BAD_INPUT
 
         print(line, file=sys.stderr)
         sys.exit(BAD_INPUT)

@@ -69,7 +69,7 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
 
         save(picture(asked, rows), out)
     if not complete:
-        from levelflow.running import INTERRUPTED
+        from levelflow.status import INTERRUPTED
 
         typer.echo(f"levelflow: interrupted; {len(rows)} rows are whole", err=True)
         raise typer.Exit(INTERRUPTED)

@@ -29,13 +29,13 @@ def run(  # noqa: PLR0913, PLR0917 - options of the command line
     ] = None,
 ) -> None:
     """Simulate a scenario; print and draw what came out."""
-    from levelflow.capture import Capture
-    from levelflow.running import Interrupted
-
     if pcap_link and not pcap:
         raise typer.BadParameter("needs --pcap FILE", param_hint="--pcap-link")
     chosen = choose(scenario, changes, seed)
     resolved = chosen.resolve()
+    from levelflow.capture import Capture  # not before the scenario is known to be one: a typo gets its line at once
+    from levelflow.running import Interrupted
+
     target = out or Path("results") / f"{resolved['name']}-seed{resolved['seed']}"
     try:
         result = chosen.run(out=target, progress=True, capture=Capture(pcap, pcap_link or ()) if pcap else None)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import html
 import io
+import re
 import warnings
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
@@ -27,6 +29,15 @@ if TYPE_CHECKING:
 Curve = tuple[str, pl.Series, pl.Series]
 
 MOST_LINES = len(COLOURS)
+#: What leaves the time and the version of the library out of a picture, by its kind.
+UNDATED: dict[str, dict[str, None]] = {
+    "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    "png": {"Software": None},
+    "svg": {"Date": None, "Creator": None},
+}
+#: Size of a picture and the room around its axes, inches; a legend needs as much on the right as it is wide.
+SIZE = (9.0, 4.0)
+LEFT, RIGHT, BOTTOM, TOP = 0.85, 0.15, 0.55, 0.35
 
 
 @mpl.rc_context(STYLE)
@@ -83,40 +94,50 @@ def write(result: Result) -> list[Path]:
         target = result.path / f"{name}.png"
         save(figure, target)
         written.append(target)
-        drawings.append(svg(figure))
+        drawings.append(svg(figure, name))
     page = result.path / "report.html"
     page.write_text(_page(result, drawings), encoding="utf-8")
     return [*written, page]
 
 
 @mpl.rc_context(STYLE)
-def svg(figure: Figure) -> str:
-    """Returns a figure as an SVG element to put into a page; equal figures give equal text."""
+def svg(figure: Figure, name: str) -> str:
+    """Returns a figure as an SVG element to put into a page; equal figures give equal text.
+
+    Its ids begin with the name, so that a page may hold several figures; its text is text.
+    """
     buffer = io.StringIO()
-    _save(figure, buffer, format="svg", metadata={"Date": None, "Creator": None})
+    _save(figure, buffer, format="svg", metadata=UNDATED["svg"])
     text = buffer.getvalue()
-    return text[text.index("<svg") :]
+    return re.sub(r'(\bid="|="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
 
 
 def save(figure: Figure, target: Path) -> None:
-    """Writes a figure as a PNG file; equal figures give equal files.
+    """Writes a figure as the picture that the ending of the name says; equal figures give equal files.
 
     Raises:
         OSError: if the file cannot be written.
         ValueError: if its name ends in something that is no kind of picture.
     """
     with mpl.rc_context(STYLE):
-        _save(figure, target, metadata={"Software": None})
+        _save(figure, target, metadata=UNDATED.get(target.suffix.removeprefix(".").lower()))
 
 
 def _save(figure: Figure, target: Path | io.StringIO, **options: Any) -> None:
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")  # a name may hold any sign; a box stands for it
+    with _any_sign():
         figure.savefig(target, **options)
 
 
+@contextmanager
+def _any_sign() -> Iterator[None]:
+    """Lets a name hold any sign; where no font has it, a box stands for it."""
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "Glyph .* missing from font")
+        yield
+
+
 def _figure(title: str, label: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=(9, 4), layout="constrained")
+    figure = Figure(figsize=SIZE)
     axes = figure.add_subplot()
     axes.set(title=title, xlabel="time (s)", ylabel=label)
     return figure, axes
@@ -142,8 +163,13 @@ def _draw(axes: Axes, curves: list[Curve], nothing: str = "nothing was sent") ->
 def _finished(figure: Figure, axes: Axes) -> Figure:
     axes.margins(x=0.01)
     axes.set_ylim(bottom=0)
+    width, height = SIZE
+    right = RIGHT
     if axes.get_legend_handles_labels()[1]:
-        axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+        legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+        with _any_sign():
+            right += legend.get_window_extent().width / figure.dpi  # far cheaper than a layout, which draws all twice
+    figure.subplots_adjust(LEFT / width, BOTTOM / height, max(1 - right / width, 0.5), 1 - TOP / height)
     return figure
 
 

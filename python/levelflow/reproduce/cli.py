@@ -17,7 +17,7 @@ from levelflow.report.files import part, replace
 from levelflow.reproduce import model, report, runner
 from levelflow.reproduce import testbed as testbed_runs
 from levelflow.reproduce.model import ClaimError
-from levelflow.running import BAD_INPUT, INTERRUPTED
+from levelflow.status import BAD_INPUT, INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

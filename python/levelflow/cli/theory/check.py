@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
+import math
 from typing import TYPE_CHECKING, Any
-
-import numpy as np
 
 from levelflow.cli.choosing import Changes, ScenarioName
 from levelflow.cli.theory.asking import AsJson, At
@@ -44,7 +43,7 @@ def _plain(found: Prediction) -> dict[str, Any]:
             {
                 "name": link["name"],
                 "load_bps": float(load),
-                "queue_s": wait if wait is None or np.isfinite(wait) else "full",
+                "queue_s": wait if wait is None or math.isfinite(wait) else "full",
             }
             for link, load, wait in zip(links, found.loads, found.queues, strict=True)
             if load > 0
@@ -55,7 +54,7 @@ def _plain(found: Prediction) -> dict[str, Any]:
                 "law": own.law,
                 "flows": [names[number] for number in own.entries],
                 "stable": own.verdict.stable,
-                "margin": own.verdict.margin if own.verdict.margin != np.inf else None,
+                "margin": own.verdict.margin if own.verdict.margin != math.inf else None,
                 "time_s": own.verdict.time,
                 "why": own.verdict.why,
                 "breaks": own.verdict.breaks,
@@ -120,7 +119,7 @@ def _word(stable: bool | None) -> str:
 
 
 def _margin(margin: float | None) -> str:
-    return "-" if margin is None else f"{margin:.2f}" if np.isfinite(margin) else "any"
+    return "-" if margin is None else f"{margin:.2f}" if math.isfinite(margin) else "any"
 
 
 def _time(time: float | None) -> str:
@@ -128,4 +127,4 @@ def _time(time: float | None) -> str:
 
 
 def _queue(wait: float | None) -> str:
-    return "-" if wait is None else f"{1e3 * wait:.3g} ms" if np.isfinite(wait) else "full"
+    return "-" if wait is None else f"{1e3 * wait:.3g} ms" if math.isfinite(wait) else "full"

@@ -1,0 +1,47 @@
+"""Commands load what they need: libraries that take long to load are not there where nothing uses them."""
+
+import subprocess
+import sys
+
+import pytest
+
+HEAVY = {"matplotlib", "networkx", "numpy", "polars", "scipy"}
+CODE = """
+import atexit, sys
+from levelflow.cli import main
+atexit.register(lambda: print("loaded:", *sys.modules, file=sys.stderr))
+sys.argv[0] = "levelflow"
+main()
+"""
+
+
+def loaded(folder, *words):
+    """Exit status of a command, and which of the heavy libraries it loaded."""
+    done = subprocess.run([sys.executable, "-c", CODE, *words], cwd=folder, capture_output=True, text=True, check=False)
+    modules = done.stderr.splitlines()[-1]
+    assert modules.startswith("loaded:"), done.stderr
+    return done.returncode, HEAVY & set(modules.split())
+
+
+@pytest.mark.parametrize("kind", ["scenarios", "claims", "queues", "traffic"])
+def test_lists_load_no_library_of_numbers(tmp_path, kind):
+    assert loaded(tmp_path, "list", kind) == (0, set())
+
+
+def test_help_loads_no_library_of_numbers(tmp_path):
+    assert loaded(tmp_path, "--help") == (0, set())
+
+
+@pytest.mark.parametrize(
+    "words", [["run", "nothere"], ["run", "nothere.toml"], ["rum", "pair"], ["run", "pair", "--set", "link.9.buffer=1"]]
+)
+def test_a_typo_gets_its_line_before_anything_is_loaded(tmp_path, words):
+    assert loaded(tmp_path, *words) == (2, set())
+
+
+def test_a_run_without_pictures_loads_tables_alone(tmp_path):
+    assert loaded(tmp_path, "run", "t1-jetmax", "--no-plots") == (0, {"numpy", "polars"})
+
+
+def test_a_run_with_pictures_needs_neither_scipy_nor_networkx(tmp_path):
+    assert loaded(tmp_path, "run", "t1-jetmax") == (0, {"matplotlib", "numpy", "polars"})
