@@ -8,7 +8,7 @@ use levelflow_units::{Duration, Time};
 use super::packets::{LAWS, SIZE, ours, port, thread_ns};
 use super::{Case, Effort, Row, Sample, in_turn};
 use levelflow_host::{Error, law};
-use levelflow_router::port::Port;
+use levelflow_router::Port;
 
 /// Packets that come in an interval, so that there is something to account for.
 const PACKETS: usize = 10;

@@ -5,14 +5,13 @@ use std::sync::Arc;
 use std::thread;
 use std::time::Instant;
 
-use levelflow_units::{Duration, Rate};
+use levelflow_units::{Buffer, Duration, Rate};
 
 use super::packets::{LAWS, foreign, ours, thread_ns};
 use super::{Case, Effort, Row, Sample, in_turn};
-use levelflow_host::buffer::Buffer;
 use levelflow_host::stop::Stop;
 use levelflow_host::{Error, law};
-use levelflow_router::lane::Bottleneck;
+use levelflow_router::direction::Bottleneck;
 use levelflow_router::relay::{Config, Relay};
 use levelflow_router::snapshot::Board;
 

@@ -12,7 +12,7 @@ use super::memory::Memory;
 use super::notes::check_use;
 use super::place::Place;
 use levelflow_host::Error;
-use levelflow_host::buffer::Buffer;
+use levelflow_host::limit::Limit;
 use levelflow_host::limit::Unit;
 
 /// Largest buffer that sizers may come to, unless somebody says otherwise, in packets: their own default, but no more than the line
@@ -49,9 +49,9 @@ pub struct Wish {
     /// Further parameters of the sizer.
     pub sets: BTreeMap<String, Value>,
     /// Smallest and largest limit.
-    pub least: Option<Buffer>,
+    pub least: Option<Limit>,
     /// See `least`.
-    pub most: Option<Buffer>,
+    pub most: Option<Limit>,
     /// What the limits of all together must not exceed.
     pub memory: Option<Memory>,
 }
@@ -172,13 +172,13 @@ impl Control {
         let (unit, frame) = (place.unit, place.frame);
         check_room("--min", wish.least, frame)?;
         check_room("--max", wish.most, frame)?;
-        let one = unit.limit(Buffer::Packets(1), frame);
+        let one = unit.limit(Limit::Packets(1), frame);
         let least = wish.least.map_or(one, |size| unit.limit(size, frame));
         let sends = place.capacity.bps() * LONGEST.as_secs_f64() / 8.0 / f64::from(frame);
-        let usual = Buffer::Packets(LARGEST.min(sends as u64).max(1));
+        let usual = Limit::Packets(LARGEST.min(sends as u64).max(1));
         let usual = || unit.limit(usual, frame).max(place.limit);
         let most = wish.most.map_or_else(usual, |size| unit.limit(size, frame));
-        let most = most.min(unit.limit(Buffer::Packets(MOST), frame));
+        let most = most.min(unit.limit(Limit::Packets(MOST), frame));
         if most < least {
             let (most, least) = (unit.text(most), unit.text(least));
             return Err(Error::input(format!(
@@ -215,7 +215,7 @@ impl Control {
 
     /// The queue gets that limit; the sizer is told if it asked for more or fewer packets.
     pub fn grant(&mut self, limit: u32) {
-        let one = self.unit.limit(Buffer::Packets(1), self.frame);
+        let one = self.unit.limit(Limit::Packets(1), self.frame);
         if limit / one != self.asked() / one {
             self.sizer.on_grant(f64::from(limit) / f64::from(one));
         }
@@ -223,7 +223,7 @@ impl Control {
 
     /// The limit that the sizer asks for, whatever the bounds. A fraction of a packet has no room for one.
     fn asked(&self) -> u32 {
-        let packets = Buffer::Packets(self.sizer.packets() as u64);
+        let packets = Limit::Packets(self.sizer.packets() as u64);
         self.unit.limit(packets, self.frame)
     }
 
@@ -252,12 +252,12 @@ impl Control {
     }
 }
 
-fn check_size(option: &str, size: Option<Buffer>) -> Result<(), Error> {
+fn check_size(option: &str, size: Option<Limit>) -> Result<(), Error> {
     match size {
-        Some(Buffer::Packets(packets)) if packets > MOST => Err(Error::input(format!(
+        Some(Limit::Packets(packets)) if packets > MOST => Err(Error::input(format!(
             "{option} {packets} packets: more than sizers go to (allowed: up to {MOST} packets)"
         ))),
-        Some(Buffer::Bytes(bytes)) if bytes > u32::MAX.into() => Err(Error::input(format!(
+        Some(Limit::Bytes(bytes)) if bytes > u32::MAX.into() => Err(Error::input(format!(
             "{option} {}: more than the limit of a queue can say (allowed: up to {} bytes)",
             Bytes::new(bytes),
             u32::MAX
@@ -266,9 +266,9 @@ fn check_size(option: &str, size: Option<Buffer>) -> Result<(), Error> {
     }
 }
 
-fn check_room(option: &str, size: Option<Buffer>, frame: u32) -> Result<(), Error> {
+fn check_room(option: &str, size: Option<Limit>, frame: u32) -> Result<(), Error> {
     match size {
-        Some(small @ Buffer::Bytes(bytes)) if bytes < frame.into() => Err(Error::input(format!(
+        Some(small @ Limit::Bytes(bytes)) if bytes < frame.into() => Err(Error::input(format!(
             "{option} {small}: less than a packet of this device (allowed: {frame} bytes or more)"
         ))),
         _ => Ok(()),

@@ -5,14 +5,14 @@ use levelflow_laws::buffers::memory::{Share, divide};
 
 use super::place::Place;
 use levelflow_host::Error;
-use levelflow_host::buffer::Buffer;
+use levelflow_host::limit::Limit;
 use levelflow_host::limit::Unit;
 use levelflow_host::qdisc::Queue;
 
 /// A total, which counts packets or bytes, whatever the limits of its queues count. Where one counts packets and the other bytes, a
 /// packet stands for as many as the largest has.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Memory(pub Buffer);
+pub struct Memory(pub Limit);
 
 /// A queue that shares.
 #[derive(Debug, Clone, Copy)]
@@ -40,8 +40,8 @@ impl Memory {
             return Ok(());
         }
         let needed = match self.0 {
-            Buffer::Bytes(_) => Buffer::Bytes(needed.ceil() as u64),
-            Buffer::Packets(_) => Buffer::Packets(needed.ceil() as u64),
+            Limit::Bytes(_) => Limit::Bytes(needed.ceil() as u64),
+            Limit::Packets(_) => Limit::Packets(needed.ceil() as u64),
         };
         Err(Error::input(format!(
             "--memory {}: must have room for a packet, or what --min says, of each queue (allowed: {needed} or more)",
@@ -74,16 +74,16 @@ impl Memory {
 
     fn total(self) -> f64 {
         match self.0 {
-            Buffer::Bytes(n) | Buffer::Packets(n) => n as f64,
+            Limit::Bytes(n) | Limit::Packets(n) => n as f64,
         }
     }
 
     /// What one unit of a queue's limit takes of the total.
     fn of(self, place: &Place) -> f64 {
         match (self.0, place.unit) {
-            (Buffer::Bytes(_), Unit::Bytes) | (Buffer::Packets(_), Unit::Packets) => 1.0,
-            (Buffer::Bytes(_), Unit::Packets) => f64::from(place.frame),
-            (Buffer::Packets(_), Unit::Bytes) => 1.0 / f64::from(place.frame),
+            (Limit::Bytes(_), Unit::Bytes) | (Limit::Packets(_), Unit::Packets) => 1.0,
+            (Limit::Bytes(_), Unit::Packets) => f64::from(place.frame),
+            (Limit::Packets(_), Unit::Bytes) => 1.0 / f64::from(place.frame),
         }
     }
 
@@ -92,8 +92,8 @@ impl Memory {
         let one = self.of(port.place);
         match (self.0, port.place.unit) {
             (_, Unit::Bytes) => one * port.queue.backlog as f64,
-            (Buffer::Bytes(_), Unit::Packets) => (one * f64::from(port.queue.packets)).max(port.queue.backlog as f64),
-            (Buffer::Packets(_), Unit::Packets) => port.queue.packets.into(),
+            (Limit::Bytes(_), Unit::Packets) => (one * f64::from(port.queue.packets)).max(port.queue.backlog as f64),
+            (Limit::Packets(_), Unit::Packets) => port.queue.packets.into(),
         }
     }
 }
@@ -135,7 +135,7 @@ mod tests {
                 limit,
                 queue: &queues[at],
             };
-            Memory(Buffer::Packets(100)).divide(&[sharer(0, 1000, first.0), sharer(1, 1000, second)])
+            Memory(Limit::Packets(100)).divide(&[sharer(0, 1000, first.0), sharer(1, 1000, second)])
         };
         assert_eq!(limits((90, 90), 10), [50, 10], "it still holds 90");
         assert_eq!(limits((50, 70), 10), [50, 30]);
@@ -157,21 +157,21 @@ mod tests {
             Memory(total).divide(&[sharer(&places[0], 1), sharer(&places[1], 1514)])
         };
         // One packet each, and of the other 40 three quarters to the line that is three times as fast.
-        assert_eq!(divide(Buffer::Packets(42)), [31, 11 * 1514]);
-        assert_eq!(divide(Buffer::Bytes(42 * 1514)), [31, 11 * 1514]);
+        assert_eq!(divide(Limit::Packets(42)), [31, 11 * 1514]);
+        assert_eq!(divide(Limit::Bytes(42 * 1514)), [31, 11 * 1514]);
     }
 
     #[test]
     fn a_total_without_room_for_a_packet_of_each_is_refused() {
         let places = [place(Unit::Packets, 1.0), place(Unit::Bytes, 1.0)];
         let check = |total| Memory(total).check([(&places[0], 1), (&places[1], 1514)].into_iter());
-        assert!(check(Buffer::Packets(2)).is_ok() && check(Buffer::Bytes(3028)).is_ok());
-        let error = check(Buffer::Packets(1)).unwrap_err().to_string();
+        assert!(check(Limit::Packets(2)).is_ok() && check(Limit::Bytes(3028)).is_ok());
+        let error = check(Limit::Packets(1)).unwrap_err().to_string();
         assert!(
             error.contains("--memory 1 packet") && error.contains("2 packets or more"),
             "{error}"
         );
-        let error = check(Buffer::Bytes(3027)).unwrap_err().to_string();
+        let error = check(Limit::Bytes(3027)).unwrap_err().to_string();
         assert!(error.contains("allowed: 3.028 kB"), "{error}");
     }
 
@@ -181,15 +181,15 @@ mod tests {
             ports in list((any::<bool>(), 1.0..1e4_f64, 1..u32::MAX, 0..3000_u32, 0.0..1.0_f64), 1..6),
             total in 20_000..1_000_000_u64, bytes in any::<bool>(),
         ) {
-            let memory = Memory(if bytes { Buffer::Bytes(total) } else { Buffer::Packets(total / 1514) });
+            let memory = Memory(if bytes { Limit::Bytes(total) } else { Limit::Packets(total / 1514) });
             let places: Vec<Place> = ports.iter().map(|port| {
                 place(if port.0 { Unit::Packets } else { Unit::Bytes }, port.1)
             }).collect();
-            let least = |place: &Place| place.unit.limit(Buffer::Packets(1), 1514);
+            let least = |place: &Place| place.unit.limit(Limit::Packets(1), 1514);
             // What is in force fits to begin with.
             let room = (total / 1514) as u32 / ports.len() as u32;
             let limits: Vec<u32> = ports.iter().zip(&places).map(|(port, place)| {
-                place.unit.limit(Buffer::Packets((port.3 % room + 1).into()), 1514)
+                place.unit.limit(Limit::Packets((port.3 % room + 1).into()), 1514)
             }).collect();
             let queues: Vec<Queue> = ports.iter().map(|port| waiting(((port.3 % room + 1) as f64 * port.4) as u32)).collect();
             let sharers: Vec<Sharer<'_>> = (0..ports.len()).map(|i| Sharer {

@@ -19,8 +19,8 @@ use levelflow_autobuf::metrics::Board;
 use levelflow_autobuf::notes::notes;
 use levelflow_autobuf::reading::{Reading, head};
 use levelflow_autobuf::undo::{Outcome, Undo, Was};
-use levelflow_host::buffer::Buffer;
 use levelflow_host::format::rate;
+use levelflow_host::limit::Limit;
 use levelflow_host::metrics::Metrics;
 use levelflow_host::qdisc::Device;
 use levelflow_host::state::{self, Claim};
@@ -91,16 +91,16 @@ struct Run {
     set: Vec<String>,
     /// Smallest limit, such as "10 packets" or "15 kB" [default: one packet].
     #[arg(long, value_name = "SIZE")]
-    min: Option<Buffer>,
+    min: Option<Limit>,
     /// Largest limit, up to 1000000000 packets [default: 10000 packets or what
     /// the line sends in a second, whichever is less, or the limit that the queue has if that is larger].
     #[arg(long, value_name = "SIZE")]
-    max: Option<Buffer>,
+    max: Option<Limit>,
     /// One memory that all queues named by --qdisc share, such as "500 kB" or "300 packets": their limits never add up to more,
     /// and what they want beyond it is divided max-min fairly by capacity. A queue whose limit is in packets counts an unsegmented
     /// stream (GSO, GRO) as one, however large; where only the total is in packets, it counts in largest packets.
     #[arg(long, value_name = "SIZE")]
-    memory: Option<Buffer>,
+    memory: Option<Limit>,
     /// Rate of the line, in bytes as the queue counts them [default: that of the tbf or htb class behind the queue with its
     /// overhead, or of the hardware with the 24 bytes that Ethernet adds to a packet].
     #[arg(long, value_name = "RATE")]

@@ -8,10 +8,9 @@ use std::time::{Duration as Span, Instant};
 
 use clap::{Args, Subcommand};
 use levelflow_laws::{AnyParams, PortInfo};
-use levelflow_units::{Duration, Rate};
+use levelflow_units::{Buffer, Bytes, Duration, Rate};
 
 use super::options::{self, address};
-use levelflow_host::buffer::Buffer;
 use levelflow_host::clock::{Clock, span};
 use levelflow_host::journal::Logging;
 use levelflow_host::metrics::Metrics;
@@ -21,8 +20,8 @@ use levelflow_host::stop::Stop;
 use levelflow_host::terminal::plain;
 use levelflow_host::{Error, law, sys};
 use levelflow_router::device::Attached;
+use levelflow_router::direction::Bottleneck;
 use levelflow_router::kernel::{self, Program};
-use levelflow_router::lane::Bottleneck;
 use levelflow_router::live::Live;
 use levelflow_router::metrics::Readings;
 use levelflow_router::relay::{Config, Relay};
@@ -237,7 +236,12 @@ impl Run {
                 "--capacity: the rate of the line, above zero, such as \"20 Mb/s\"",
             ));
         };
-        let default = Buffer::Bytes((capacity.bps() / 8.0 / 10.0).max(3000.0) as u64);
+        let default = Buffer::Bytes(Bytes::new((capacity.bps() / 8.0 / 10.0).max(3000.0) as u64));
+        if self.buffer == Some(Buffer::Unlimited) {
+            return Err(Error::input(
+                "--buffer: must be a size such as \"64 kB\" or \"25 packets\"",
+            ));
+        }
         let forward = Bottleneck {
             params,
             capacity,

@@ -111,7 +111,7 @@ fn a_limit_changes_and_no_packet_is_lost() {
                     device.change(found.handle, &found.kind, options).unwrap();
                     device.queue_of(found.handle).unwrap().queue
                 };
-                let small = found.unit.limit(levelflow_host::buffer::Buffer::Packets(1), 2000);
+                let small = found.unit.limit(levelflow_host::limit::Limit::Packets(1), 2000);
                 (first.packets, [first, set(small), set(small * 1000), set(found.limit)])
             })
             .unwrap();

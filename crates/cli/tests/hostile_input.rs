@@ -8,7 +8,7 @@ use std::time::{Duration as Span, Instant};
 
 use levelflow_laws::shim::{LENGTH, Shim};
 use levelflow_net_testing::hosts::{Guard, Hosts, after, net, params, router};
-use levelflow_router::port::{self, Class};
+use levelflow_path::port::{self, Class};
 use levelflow_transport::Receiver;
 use levelflow_units::Bytes;
 use serde_json::Value;

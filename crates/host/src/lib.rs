@@ -3,7 +3,6 @@
 //! Nothing here knows of routers, flows or connections; the crates above put these parts to work.
 
 pub mod batch;
-pub mod buffer;
 pub mod clock;
 mod error;
 pub mod format;

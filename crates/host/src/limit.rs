@@ -1,9 +1,10 @@
 //! The limits of queues in the kernel's own bytes: `struct tc_fifo_qopt` and `struct tc_tbf_qopt` of linux/pkt_sched.h.
 
-use levelflow_units::{Bytes, Packets};
-use netlink_packet_core::NlasIterator;
+use std::fmt;
+use std::str::FromStr;
 
-use crate::buffer::Buffer;
+use levelflow_units::{Buffer, Bytes, Packets};
+use netlink_packet_core::NlasIterator;
 
 /// Attributes of a token bucket filter.
 const TBF_PARMS: u16 = 1;
@@ -57,6 +58,37 @@ pub fn spec_of(options: &[u8]) -> Spec {
     parms(&all).map_or_else(Spec::default, |parms| Spec::read(&parms[RATE..]))
 }
 
+/// Limit of a queue of the kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Limit {
+    /// In bytes.
+    Bytes(u64),
+    /// In packets.
+    Packets(u64),
+}
+
+impl fmt::Display for Limit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Bytes(bytes) => Bytes::new(bytes).fmt(f),
+            Self::Packets(packets) => Packets::new(packets).fmt(f),
+        }
+    }
+}
+
+impl FromStr for Limit {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text.parse() {
+            Ok(Buffer::Bytes(bytes)) => Ok(Self::Bytes(bytes.get())),
+            Ok(Buffer::Packets(packets)) => Ok(Self::Packets(packets)),
+            Ok(Buffer::Unlimited) => Err("must be a size such as \"64 kB\" or \"25 packets\"".into()),
+            Err(e) => Err(e.to_string()),
+        }
+    }
+}
+
 /// What a queue's limit counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
@@ -88,11 +120,11 @@ impl Unit {
 
     /// A size in this unit; `frame` is the size of the largest packet. Whatever a limit cannot hold becomes the largest one.
     #[must_use]
-    pub fn limit(self, size: Buffer, frame: u32) -> u32 {
+    pub fn limit(self, size: Limit, frame: u32) -> u32 {
         let whole = match (self, size) {
-            (Self::Packets, Buffer::Packets(n)) | (Self::Bytes, Buffer::Bytes(n)) => n,
-            (Self::Packets, Buffer::Bytes(n)) => n / u64::from(frame),
-            (Self::Bytes, Buffer::Packets(n)) => n.saturating_mul(frame.into()),
+            (Self::Packets, Limit::Packets(n)) | (Self::Bytes, Limit::Bytes(n)) => n,
+            (Self::Packets, Limit::Bytes(n)) => n / u64::from(frame),
+            (Self::Bytes, Limit::Packets(n)) => n.saturating_mul(frame.into()),
         };
         u32::try_from(whole).unwrap_or(u32::MAX)
     }
@@ -295,10 +327,10 @@ mod tests {
 
     #[test]
     fn sizes_are_in_the_unit_of_the_queue() {
-        assert_eq!(Unit::Packets.limit(Buffer::Bytes(3000), 1514), 1);
-        assert_eq!(Unit::Packets.limit(Buffer::Bytes(3100), 1514), 2);
-        assert_eq!(Unit::Bytes.limit(Buffer::Packets(2), 1514), 3028);
-        assert_eq!(Unit::Bytes.limit(Buffer::Packets(u64::MAX), 1514), u32::MAX);
+        assert_eq!(Unit::Packets.limit(Limit::Bytes(3000), 1514), 1);
+        assert_eq!(Unit::Packets.limit(Limit::Bytes(3100), 1514), 2);
+        assert_eq!(Unit::Bytes.limit(Limit::Packets(2), 1514), 3028);
+        assert_eq!(Unit::Bytes.limit(Limit::Packets(u64::MAX), 1514), u32::MAX);
         assert_eq!(Unit::of("htb"), None);
     }
 

@@ -1,8 +1,7 @@
 //! The queue of a device, as the kernel reports it at its root: what waits there, and what was sent and dropped.
 
-use std::fs;
-use std::io;
 use std::path::Path;
+use std::{fs, io};
 
 use levelflow_units::{Bytes, Rate};
 use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, Nla as _, NlasIterator};
@@ -14,7 +13,7 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
 use crate::Error;
-use crate::buffer::Buffer;
+use crate::limit::Limit;
 
 /// Longest answer about one device or queue.
 const LONGEST: usize = 1 << 16;
@@ -38,7 +37,7 @@ pub struct Queue {
     /// Packets sent since then; begins again after 2^32.
     pub sent_packets: u32,
     /// Room, if the discipline says.
-    pub limit: Option<Buffer>,
+    pub limit: Option<Limit>,
     /// Rate, if the discipline has one.
     pub rate: Option<Rate>,
 }
@@ -242,8 +241,8 @@ pub fn raw(option: &TcOption) -> Option<Vec<u8>> {
 pub fn options_of(kind: &str, bytes: &[u8], queue: &mut Queue) {
     let word = |bytes: &[u8], at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
     match kind {
-        "pfifo" => queue.limit = word(bytes, 0).map(|n| Buffer::Packets(n.into())),
-        "bfifo" => queue.limit = word(bytes, 0).map(|n| Buffer::Bytes(n.into())),
+        "pfifo" => queue.limit = word(bytes, 0).map(|n| Limit::Packets(n.into())),
+        "bfifo" => queue.limit = word(bytes, 0).map(|n| Limit::Bytes(n.into())),
         "tbf" => {
             for nla in NlasIterator::new(bytes).flatten() {
                 let value = nla.value();
@@ -252,7 +251,7 @@ pub fn options_of(kind: &str, bytes: &[u8], queue: &mut Queue) {
                     TBF_PARMS => {
                         let slow = word(value, 8).and_then(|r| rate(r.into()));
                         queue.rate = queue.rate.or(slow);
-                        queue.limit = word(value, 24).map(|n| Buffer::Bytes(n.into()));
+                        queue.limit = word(value, 24).map(|n| Limit::Bytes(n.into()));
                     }
                     TBF_RATE64 => {
                         let exact = value.try_into().ok().map(u64::from_ne_bytes);

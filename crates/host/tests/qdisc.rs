@@ -3,7 +3,7 @@
 use levelflow_net_testing::needs_root;
 use std::process::Command;
 
-use levelflow_host::buffer::Buffer;
+use levelflow_host::limit::Limit;
 use levelflow_host::qdisc::{Device, Presence, Queue};
 use levelflow_net_testing::device::with_device;
 use levelflow_net_testing::send::send;
@@ -32,19 +32,19 @@ fn readings_are_those_of_tc() {
     for (lines, limit, rate, drops) in [
         (
             "qdisc replace dev lf0 root handle 1: pfifo limit 10",
-            Some(Buffer::Packets(10)),
+            Some(Limit::Packets(10)),
             None,
             false,
         ),
         (
             "qdisc replace dev lf0 root handle 2: bfifo limit 7000",
-            Some(Buffer::Bytes(7000)),
+            Some(Limit::Bytes(7000)),
             None,
             false,
         ),
         (
             "qdisc replace dev lf0 root handle 3: tbf rate 64kbit burst 2000 limit 9000",
-            Some(Buffer::Bytes(9000)),
+            Some(Limit::Bytes(9000)),
             slow,
             true,
         ),

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use levelflow_units::{Buffer, Bytes, Duration, Packets, Rate, Time};
+use levelflow_units::{Buffer, BufferError, Duration, Rate, Time};
 
 use levelflow_path::Settings;
 
@@ -53,7 +53,7 @@ impl Setting {
             },
             "delay" => time(value).map(Self::Delay).map_err(|e| problem(&e)),
             "jitter" => time(value).map(Self::Jitter).map_err(|e| problem(&e)),
-            "buffer" => buffer(value).map(Self::Buffer).map_err(|e| problem(&e)),
+            "buffer" => value.parse().map(Self::Buffer).map_err(|e: BufferError| problem(&e)),
             "loss" => match value.parse::<f64>() {
                 Ok(loss) if (0.0..=1.0).contains(&loss) => Ok(Self::Loss(loss)),
                 _ => Err(problem(&"must be a probability from 0 to 1")),
@@ -81,25 +81,6 @@ fn time(value: &str) -> Result<Duration, String> {
         Ok(time) if time > LONGEST => Err("must be at most 100 s".into()),
         Ok(time) => Ok(time),
         Err(e) => Err(e.to_string()),
-    }
-}
-
-fn buffer(value: &str) -> Result<Buffer, String> {
-    if value == "unlimited" {
-        return Ok(Buffer::Unlimited);
-    }
-    let none = "must have room for a packet";
-    if let Ok(packets) = value.parse::<Packets>() {
-        return if packets.get() > 0 {
-            Ok(Buffer::Packets(packets.get()))
-        } else {
-            Err(none.into())
-        };
-    }
-    match value.parse::<Bytes>() {
-        Ok(bytes) if bytes.get() > 0 => Ok(Buffer::Bytes(bytes)),
-        Ok(_) => Err(none.into()),
-        Err(e) => Err(format!("{e}; or as in \"50 packets\", or unlimited")),
     }
 }
 
@@ -153,6 +134,8 @@ fn entry(line: &str) -> Result<(Time, Change), String> {
 
 #[cfg(test)]
 mod tests {
+    use levelflow_units::Bytes;
+
     use super::*;
 
     #[test]

@@ -3,12 +3,11 @@
 use std::net::SocketAddr;
 use std::sync::Arc;
 
-use levelflow_units::{Duration, Rate};
+use levelflow_units::{Buffer, Duration, Rate};
 
-use levelflow_host::buffer::Buffer;
 use levelflow_host::law;
 use levelflow_host::stop::Stop;
-use levelflow_router::lane::Bottleneck;
+use levelflow_router::direction::Bottleneck;
 use levelflow_router::relay::{Config, Relay};
 use levelflow_router::snapshot::{Board, Snapshot};
 

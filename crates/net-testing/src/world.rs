@@ -3,14 +3,13 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use levelflow_host::buffer::Buffer;
 use levelflow_host::journal::Sender;
 use levelflow_host::law;
 use levelflow_laws::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
 use levelflow_laws::{AnyHeader, AnyParams, Kind};
-use levelflow_router::lane::{Bottleneck, Lane};
+use levelflow_router::direction::{Bottleneck, Direction};
 use levelflow_transport::{HISTORY, Receiver};
-use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 /// Bytes behind the header of an answer.
 pub const HISTORY_LENGTH: usize = HISTORY;
@@ -55,7 +54,7 @@ pub struct World {
     /// One per flow.
     pub hosts: Vec<Host>,
     /// The direction of the relay that packets take.
-    pub lane: Lane,
+    pub lane: Direction,
     /// What comes with each answer.
     pub forge: Option<Forge>,
     /// On their way to the relay.
@@ -101,7 +100,7 @@ impl World {
         Self {
             now: Time::ZERO,
             hosts: (0..flows).map(host).collect(),
-            lane: Lane::new(Some(bottleneck), 1, ms(10), false, Time::ZERO),
+            lane: Direction::new(Some(bottleneck), 1, ms(10), false, Time::ZERO),
             forge: None,
             packets: BinaryHeap::new(),
             answers: BinaryHeap::new(),
@@ -115,13 +114,12 @@ impl World {
         let end = Time::ZERO + until;
         while let Some(at) = self.upcoming().filter(|at| *at <= end) {
             self.now = at.max(self.now);
-            self.lane.advance(self.now);
-            let ready: Vec<_> = self.lane.ready(self.now).collect();
-            for packet in ready {
+            self.lane.handle_timeout(self.now);
+            while let Some(packet) = self.lane.poll_output(self.now) {
                 self.arrive(packet.client as usize, &packet.payload);
             }
             while let Some((i, wire)) = pop(&mut self.packets, self.now) {
-                self.lane.arrive(self.now, &wire, i as u32);
+                self.lane.handle_input(self.now, &wire, i as u32);
             }
             while let Some((i, wire)) = pop(&mut self.answers, self.now) {
                 self.answered(i, &wire);
@@ -139,7 +137,7 @@ impl World {
             None => [h.sender.next(), h.sender.timer()],
         });
         let first = |way: &Way| way.peek().map(|Reverse((at, ..))| *at);
-        let others = [first(&self.packets), first(&self.answers), self.lane.next()];
+        let others = [first(&self.packets), first(&self.answers), self.lane.poll_timeout()];
         hosts.chain(others).flatten().min()
     }
 

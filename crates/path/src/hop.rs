@@ -1,10 +1,12 @@
-//! One direction of a link: a queue in front of a transmitter, and a wire.
+//! One direction of a link: a law if there is one, a queue in front of a transmitter, and a wire.
 
+use levelflow_laws::Arriving;
 use levelflow_random::Stream;
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use crate::delay::{DelayLine, Propagation};
 use crate::fifo::Fifo;
+use crate::law::HopLaw;
 
 /// What one direction of a link is like.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -52,9 +54,10 @@ pub struct Counters {
     pub peak: u64,
 }
 
-/// A direction at work; `T` is what travels.
+/// A direction at work; `T` is what travels, `L` the law.
 #[derive(Debug)]
-pub struct Hop<T> {
+pub struct Hop<T, L = ()> {
+    law: L,
     settings: Settings,
     queue: Fifo<T>,
     wire: DelayLine<(Bytes, T)>,
@@ -62,10 +65,19 @@ pub struct Hop<T> {
 }
 
 impl<T> Hop<T> {
-    /// An idle hop; seed and name choose its random numbers.
+    /// An idle hop without a law; seed and name choose its random numbers.
     #[must_use]
     pub fn new(settings: Settings, seed: u64, name: &str) -> Self {
+        Self::under((), settings, seed, name)
+    }
+}
+
+impl<T, L: HopLaw<T>> Hop<T, L> {
+    /// An idle hop under a law.
+    #[must_use]
+    pub fn under(law: L, settings: Settings, seed: u64, name: &str) -> Self {
         Self {
+            law,
             settings,
             queue: Fifo::new(settings.rate, settings.buffer),
             wire: DelayLine::new(settings.wire, Stream::new(seed, "loss", name)),
@@ -77,8 +89,15 @@ impl<T> Hop<T> {
     ///
     /// # Errors
     /// Gives it back if it does not fit into the queue.
-    pub fn handle_input(&mut self, now: Time, size: Bytes, packet: T) -> Result<Duration, T> {
+    pub fn handle_input(&mut self, now: Time, size: Bytes, mut packet: T) -> Result<Duration, T> {
         self.handle_timeout(now);
+        let arriving = Arriving {
+            now,
+            size,
+            queue: self.queue.bytes(),
+            packets: self.queue.packets() as u32,
+        };
+        self.law.handle_arrival(&arriving, &mut packet);
         let counters = &mut self.counters;
         counters.arrived += 1;
         counters.arrived_bytes += size.get();
@@ -86,23 +105,36 @@ impl<T> Hop<T> {
         if result.is_err() {
             counters.dropped += 1;
             counters.dropped_bytes += size.get();
+            self.law.handle_drop(size);
         }
         counters.peak = counters.peak.max(self.queue.bytes().get());
-        self.handle_timeout(now);
+        self.depart(now);
         result
     }
 
-    /// When something happens next: a packet is due at the far end.
+    /// When something happens next: a packet is due at the far end, or an interval ends.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
         let delay = self.settings.wire.delay;
         let waiting = self.queue.poll_timeout().map(|at| at.saturating_add(delay));
-        self.wire.poll_timeout().into_iter().chain(waiting).min()
+        [waiting, self.wire.poll_timeout(), self.law.poll_timeout()]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
-    /// Performs the departures up to now.
+    /// Performs the departures up to now, then ends the interval if it is over.
     pub fn handle_timeout(&mut self, now: Time) {
-        while let Some(left) = self.queue.poll_output(now) {
+        self.depart(now);
+        if self.law.poll_timeout().is_some_and(|end| end <= now) {
+            let (bytes, packets) = (self.queue.bytes(), self.queue.packets() as u32);
+            self.law.handle_timeout(now, bytes, packets);
+        }
+    }
+
+    fn depart(&mut self, now: Time) {
+        while let Some(mut left) = self.queue.poll_output(now) {
+            self.law.handle_departure(left.size, &mut left.packet);
             self.counters.sent += 1;
             self.counters.sent_bytes += left.size.get();
             let taken = self.wire.handle_input(left.at, (left.size, left.packet));
@@ -112,7 +144,7 @@ impl<T> Hop<T> {
 
     /// The next packet that is due by now at the far end, and when it was.
     pub fn poll_output(&mut self, now: Time) -> Option<(Time, T)> {
-        self.handle_timeout(now);
+        self.depart(now);
         let (due, (size, packet)) = self.wire.poll_output(now)?;
         self.counters.delivered += 1;
         self.counters.delivered_bytes += size.get();
@@ -121,12 +153,23 @@ impl<T> Hop<T> {
 
     /// Changes what it is like from now on: what is being sent goes on at the new rate; what is on the wire stays as it is.
     pub fn set(&mut self, now: Time, settings: Settings) {
-        self.handle_timeout(now);
+        self.depart(now);
         self.settings = settings;
         self.queue.set_limit(settings.buffer);
         self.queue.set_rate(now, settings.rate);
         self.wire.set(settings.wire);
-        self.handle_timeout(now);
+        self.depart(now);
+    }
+
+    /// The law.
+    #[must_use]
+    pub fn law(&self) -> &L {
+        &self.law
+    }
+
+    /// The law, to change it.
+    pub fn law_mut(&mut self) -> &mut L {
+        &mut self.law
     }
 
     /// What it is like.
@@ -137,7 +180,7 @@ impl<T> Hop<T> {
 
     /// Bytes and packets in the queue.
     pub fn backlog(&mut self, now: Time) -> (Bytes, usize) {
-        self.handle_timeout(now);
+        self.depart(now);
         (self.queue.bytes(), self.queue.packets())
     }
 

@@ -3,15 +3,15 @@
 //! A server, a router with a line of 20 Mb/s and a client, all in one process. The client sends as fast as it is let; in which
 //! rate that is, the router says.
 
+use levelflow_units::Buffer;
 use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use levelflow_host::buffer::Buffer;
 use levelflow_host::law;
 use levelflow_host::stop::Stop;
 use levelflow_quic::{Config, Endpoint, Trust};
-use levelflow_router::lane::Bottleneck;
+use levelflow_router::direction::Bottleneck;
 use levelflow_router::relay::{self, Relay};
 use levelflow_router::snapshot::Board;
 

@@ -2,11 +2,13 @@
 //!
 //! The queue is that of the device's own discipline; nothing here delays or drops packets.
 
+use levelflow_laws::journal::Role;
 use levelflow_laws::offload::{Offload, Words};
 use levelflow_laws::{AnyParams, PortInfo};
+use levelflow_path::port::Traffic;
 use levelflow_units::{Bytes, Duration, Time};
 
-use super::port::{Port, Traffic};
+use super::Port;
 use super::snapshot::{Board, Snapshot};
 use levelflow_host::clock::Clock;
 use levelflow_host::journal::Logging;
@@ -91,7 +93,7 @@ impl<D: DataPath> Attached<D> {
     #[must_use]
     pub fn logged(mut self, logging: Option<&Logging>) -> Self {
         if let Some(logging) = logging {
-            self.port.log(logging);
+            self.port.log(logging.log(Role::Router(*self.port.info())));
         }
         self
     }

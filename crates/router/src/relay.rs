@@ -11,7 +11,7 @@ use levelflow_units::{Duration, Time};
 use rustix::event::epoll;
 
 use super::clients::{Clients, Entry};
-use super::lane::{Bottleneck, Lane, Packet};
+use super::direction::{Bottleneck, Direction, Packet};
 use super::snapshot::{Board, Snapshot};
 use levelflow_host::batch::{self, Batch, Origin};
 use levelflow_host::clock::{Clock, timespec};
@@ -54,8 +54,8 @@ pub struct Relay {
     epoll: OwnedFd,
     clock: Clock,
     clients: Clients,
-    forward: Lane,
-    backward: Lane,
+    forward: Direction,
+    backward: Direction,
     place: String,
     turned_away: u64,
     unsent: u64,
@@ -83,8 +83,8 @@ impl Relay {
             epoll,
             clock,
             clients: Clients::new(to),
-            forward: Lane::new(Some(config.forward), config.id, config.delay, to.is_ipv6(), now),
-            backward: Lane::new(config.backward, config.id, config.delay, listen.is_ipv6(), now),
+            forward: Direction::new(Some(config.forward), config.id, config.delay, to.is_ipv6(), now),
+            backward: Direction::new(config.backward, config.id, config.delay, listen.is_ipv6(), now),
             place: format!("{address} to {to}"),
             turned_away: 0,
             unsent: 0,
@@ -131,7 +131,7 @@ impl Relay {
                 self.clients.expire(now);
                 sweep = now + SWEEP;
             }
-            let due = [self.forward.next(), self.backward.next()]
+            let due = [self.forward.poll_timeout(), self.backward.poll_timeout()]
                 .into_iter()
                 .flatten()
                 .fold(post.min(sweep), Time::min);
@@ -185,8 +185,7 @@ impl Relay {
                     return;
                 }
             };
-            forward.advance(now);
-            forward.arrive(now, payload, number);
+            forward.handle_input(now, payload, number);
         };
         // An error is about a client that is gone.
         let _ = batch.receive(listener, take);
@@ -199,8 +198,7 @@ impl Relay {
         clients.spoken_to(now, number);
         let Some(client) = clients.get(number) else { return };
         let take = |payload: &mut [u8], _| {
-            backward.advance(now);
-            backward.arrive(now, payload, number);
+            backward.handle_input(now, payload, number);
         };
         // An error says that the server does not listen, now.
         let _ = batch.receive(&client.socket, take);
@@ -208,9 +206,9 @@ impl Relay {
 
     /// Brings both directions up to now, and sends what has come through.
     fn advance(&mut self, now: Time, batch: &mut Batch) {
-        self.forward.advance(now);
-        self.backward.advance(now);
-        let ready: Vec<Packet> = self.forward.ready(now).collect();
+        self.forward.handle_timeout(now);
+        self.backward.handle_timeout(now);
+        let ready: Vec<Packet> = std::iter::from_fn(|| self.forward.poll_output(now)).collect();
         for run in ready.chunk_by(|a, b| a.client == b.client) {
             let Some(client) = self.clients.get(run[0].client) else {
                 continue;
@@ -221,7 +219,7 @@ impl Relay {
             }
         }
         self.forward.recycle(ready);
-        let ready: Vec<Packet> = self.backward.ready(now).collect();
+        let ready: Vec<Packet> = std::iter::from_fn(|| self.backward.poll_output(now)).collect();
         for some in ready.chunks(batch::MOST) {
             let address = |p: &Packet| self.clients.get(p.client).map(|c| c.address);
             let datagrams = some.iter().filter_map(|p| Some((&p.payload[..], Some(address(p)?))));
@@ -230,11 +228,10 @@ impl Relay {
         self.backward.recycle(ready);
     }
 
-    fn snapshot(&self, now: Time) -> Snapshot {
+    fn snapshot(&mut self, now: Time) -> Snapshot {
+        let backlog = self.forward.backlog(now);
         let port = self.forward.port();
-        let mut snapshot = port.map_or_else(Snapshot::default, |port| {
-            Snapshot::of(port, &self.place, now, self.forward.waiting())
-        });
+        let mut snapshot = port.map_or_else(Snapshot::default, |port| Snapshot::of(port, &self.place, now, backlog));
         snapshot.clients = Some(self.clients.len() as u64);
         snapshot.unsent = self.unsent;
         snapshot.turned_away = self.turned_away;

@@ -3,10 +3,11 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use levelflow_laws::{AnyRouter, RouterLaw, Signal};
+use levelflow_path::port::Counters;
 use levelflow_units::{Bytes, Time};
 use serde::Serialize;
 
-use super::port::{Counters, Port};
+use super::Port;
 
 /// One reading.
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]

@@ -108,7 +108,7 @@ fn flows_come_back_when_a_blast_ends() {
         );
         surprises.judge(&format!("{law} after it"), after, true);
         surprises.judge(&format!("{law} beside it"), during, false);
-        assert!(world.lane.waiting().2.get() <= 100 * 1000);
+        assert!(world.lane.backlog(Time::ZERO).2.get() <= 100 * 1000);
     }
 }
 

@@ -5,7 +5,6 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration as Span, Instant};
 
 use levelflow_host::Error;
-use levelflow_host::buffer::Buffer;
 use levelflow_host::law;
 use levelflow_host::stop::Stop;
 use levelflow_laws::shim::{ETHERNET, IPV4, LENGTH, Shim, UDP};
@@ -13,10 +12,10 @@ use levelflow_laws::{
     Any, AnyHeader, AnyParams, AnySender, Feedback, FlowInfo, Kind, Opening, Outgoing, Protocol, SenderLaw,
 };
 use levelflow_net_testing::flows::{answers, flow};
-use levelflow_router::lane::Bottleneck;
+use levelflow_router::direction::Bottleneck;
 use levelflow_router::relay::{Config, Relay};
 use levelflow_router::snapshot::{Board, Snapshot};
-use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Runs, TestRunner};
 

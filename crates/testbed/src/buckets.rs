@@ -125,11 +125,7 @@ impl Work {
             arrived,
             dropped,
         } = attached.close()?;
-        let (seconds, arrived) = (length.as_secs_f64(), arrived.get() as f64);
-        if seconds > 0.0 && arrived > 0.0 {
-            self.sample.peak_rate = self.sample.peak_rate.max(arrived * 8.0 / seconds);
-            self.sample.peak_loss = self.sample.peak_loss.max(dropped.get() as f64 / arrived);
-        }
+        self.sample.end_interval(length, arrived, dropped);
         Ok(())
     }
 

@@ -1,4 +1,4 @@
-//! Frames of a testbed's cables, as packet sockets give them: where the payload of UDP begins, and whose it is.
+//! Frames of a testbed's links, as packet sockets give them: where the payload of UDP begins, and whose it is.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
@@ -34,7 +34,7 @@ pub fn entry(frame: &[u8]) -> Option<usize> {
 
 /// The payload, which begins there, has changed, and so has its sum. Where the kernel has not filled that in, it will; over
 /// IPv4, it is otherwise left out, which IPv6 does not allow.
-pub fn mend(frame: &mut [u8], payload: usize) {
+pub fn fix_checksum(frame: &mut [u8], payload: usize) {
     if frame[0] & NEEDS_CHECKSUM != 0 {
         return;
     }
@@ -97,16 +97,16 @@ mod tests {
     fn a_sum_is_right_or_left_out_where_that_is_allowed() {
         let mut frame = datagram(true, 3);
         let at = payload(&frame).unwrap();
-        mend(&mut frame, at);
+        fix_checksum(&mut frame, at);
         let pseudo = segment::sum(&frame[IP + 8..IP + 40]) + 13 + 17;
         assert_eq!(segment::fold(pseudo + segment::sum(&frame[at - UDP..])), 0xffff);
         let mut frame = datagram(false, 3);
         let at = payload(&frame).unwrap();
-        mend(&mut frame, at);
+        fix_checksum(&mut frame, at);
         assert_eq!(frame[at - 2..at], [0, 0]);
         let mut frame = datagram(true, 3);
         frame[0] = NEEDS_CHECKSUM;
-        mend(&mut frame, at + IPV6 - IPV4);
+        fix_checksum(&mut frame, at + IPV6 - IPV4);
         assert_eq!(frame, {
             let mut same = datagram(true, 3);
             same[0] = NEEDS_CHECKSUM;

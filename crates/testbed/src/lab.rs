@@ -12,7 +12,7 @@ use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
 
 use super::buckets::Bucket;
-use super::cables::{Cable as Worker, Lane};
+use super::links::{Direction, Link as Worker};
 use super::netns::Namespace;
 use super::plan::{Cable, FlowPlan, Form, Plan, Setup, Way};
 use super::veth::{End, Queue, veth};
@@ -83,14 +83,14 @@ impl Lab {
         let open = |(devices, cable): (&[String; 2], &Cable)| {
             let names = devices.clone();
             let [first, second] = self.wires.run(move || names.map(|name| Device::open(&name)))?;
-            let lane = |way: usize| {
+            let direction = |way: usize| {
                 let way = &cable.ways[way];
                 let spec = way.link.map(|l| &links[l]);
-                Lane::new(way, spec, plan.setup.form, plan.flows.len(), seed)
+                Direction::new(way, spec, plan.setup.form, plan.flows.len(), seed)
             };
             Ok(Worker {
                 ends: [first?, second?],
-                lanes: [lane(0), lane(1)],
+                directions: [direction(0), direction(1)],
             })
         };
         worked.map(open).collect()

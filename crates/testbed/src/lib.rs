@@ -4,11 +4,11 @@
 //! simulator does.
 
 mod buckets;
-mod cables;
 mod choose;
 mod collect;
 mod frame;
 mod lab;
+mod links;
 mod meter;
 mod netns;
 mod parquet;

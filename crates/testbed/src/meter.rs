@@ -3,7 +3,7 @@
 use std::sync::mpsc;
 
 use levelflow_sim::{CompletionRow, Spread};
-use levelflow_units::{Duration, Time};
+use levelflow_units::{Bytes, Duration, Time};
 
 /// A flow entry at a sample, as its senders see it; sums over the sample unless they are states.
 #[derive(Debug, Clone, Copy)]
@@ -67,6 +67,17 @@ pub struct LinkSample {
     pub peak_loss: f64,
     /// What the router feeds back; NaN without one.
     pub signal: f64,
+}
+
+impl LinkSample {
+    /// An interval of the router ends, in which this many bytes came and were dropped.
+    pub fn end_interval(&mut self, elapsed: Duration, arrived: Bytes, dropped: Bytes) {
+        let (seconds, arrived) = (elapsed.as_secs_f64(), arrived.get() as f64);
+        if seconds > 0.0 && arrived > 0.0 {
+            self.peak_rate = self.peak_rate.max(arrived * 8.0 / seconds);
+            self.peak_loss = self.peak_loss.max(dropped.get() as f64 / arrived);
+        }
+    }
 }
 
 /// A worker's part of a sample; entries and links by their numbers.

@@ -17,7 +17,7 @@ use super::collect::{Collector, Totals};
 use super::meter::{LinkTotal, Part, ReceivedTotal, Reports, Samples, SentTotal};
 use super::plan::{FlowPlan, KERNEL_LAWS, Plan};
 use super::schedule::{Start, starts};
-use super::{Chosen, Form, Lab, Recording, Setup, buckets, cables, receivers, senders, streams};
+use super::{Chosen, Form, Lab, Recording, Setup, buckets, links, receivers, senders, streams};
 use levelflow_host::Error;
 use levelflow_host::clock::{Clock, span};
 use levelflow_host::stop::Stop;
@@ -52,7 +52,7 @@ pub struct Outcome {
 type Worker<T> = JoinHandle<Result<Vec<(usize, T)>, Error>>;
 
 struct Workers {
-    cables: Worker<LinkTotal>,
+    links: Worker<LinkTotal>,
     /// Queues of the kernel.
     buckets: Option<Worker<LinkTotal>>,
     senders: Vec<Worker<SentTotal>>,
@@ -167,7 +167,7 @@ impl Watch {
 
 /// What is needed to start, with sockets and devices open.
 struct Ready {
-    cables: Vec<cables::Cable>,
+    links: Vec<links::Link>,
     buckets: Vec<buckets::Bucket>,
     senders: Vec<senders::Entry>,
     receivers: Vec<receivers::Entry>,
@@ -179,7 +179,7 @@ impl Ready {
     fn new(chosen: &Chosen, plan: &Plan, lab: &Lab) -> Result<Self, Error> {
         let network = &chosen.resolved.network;
         let mut ready = Self {
-            cables: lab.workers(plan, &network.links, network.seed)?,
+            links: lab.workers(plan, &network.links, network.seed)?,
             buckets: match plan.setup.form {
                 Form::User => Vec::new(),
                 Form::Kernel => lab.buckets(plan, &network.links)?,
@@ -262,9 +262,9 @@ impl Ready {
         let thread = |name: &str| Builder::new().name(name.to_owned());
         let cannot = |e: std::io::Error| Error::failed(format!("cannot start a thread: {e}"));
         let (tell, until) = (reports.clone(), Arc::clone(&stop));
-        let cables = thread("cables").spawn(move || cables::run(self.cables, clock, samples, &tell, &until));
+        let links = thread("links").spawn(move || links::run(self.links, clock, samples, &tell, &until));
         let mut workers = Workers {
-            cables: cables.map_err(cannot)?,
+            links: links.map_err(cannot)?,
             buckets: None,
             senders: Vec::new(),
             receivers: Vec::new(),
@@ -304,7 +304,7 @@ impl Workers {
     fn any_over(&self) -> bool {
         let ends =
             self.senders.iter().any(JoinHandle::is_finished) || self.receivers.iter().any(JoinHandle::is_finished);
-        ends || self.cables.is_finished() || self.buckets.as_ref().is_some_and(JoinHandle::is_finished)
+        ends || self.links.is_finished() || self.buckets.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
     /// Stops senders, then, after so long, everything; gives what they counted.
@@ -320,7 +320,7 @@ impl Workers {
         for worker in self.receivers {
             totals.received.extend(keep(worker, &mut problem));
         }
-        totals.links.extend(keep(self.cables, &mut problem));
+        totals.links.extend(keep(self.links, &mut problem));
         for (link, queue) in self
             .buckets
             .map(|worker| keep(worker, &mut problem))

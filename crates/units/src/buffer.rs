@@ -1,6 +1,9 @@
 //! The limit of a queue.
 
-use crate::Bytes;
+use core::fmt;
+use core::str::FromStr;
+
+use crate::{Bytes, Packets};
 
 /// How much a queue holds, the packet in service included; arrivals that do not fit are dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,6 +16,15 @@ pub enum Buffer {
     Packets(u64),
 }
 
+/// Why a text is not a buffer. Prints as one line that says what is allowed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BufferError {
+    /// It is no size.
+    Malformed,
+    /// It holds no packet.
+    Zero,
+}
+
 impl Buffer {
     /// Whether a packet of `size` bytes fits beside this many bytes and packets.
     #[inline]
@@ -21,6 +33,84 @@ impl Buffer {
             Self::Unlimited => true,
             Self::Bytes(limit) => bytes.saturating_add(size) <= limit.get(),
             Self::Packets(limit) => packets < limit,
+        }
+    }
+}
+
+impl fmt::Display for Buffer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {
+            Self::Unlimited => f.write_str("unlimited"),
+            Self::Bytes(bytes) => bytes.fmt(f),
+            Self::Packets(packets) => Packets::new(packets).fmt(f),
+        }
+    }
+}
+
+impl FromStr for Buffer {
+    type Err = BufferError;
+
+    fn from_str(text: &str) -> Result<Self, BufferError> {
+        if text == "unlimited" {
+            return Ok(Self::Unlimited);
+        }
+        let packets = text.parse::<Packets>().map(|packets| Self::Packets(packets.get()));
+        match packets.or_else(|_| text.parse().map(Self::Bytes)) {
+            Ok(Self::Packets(0) | Self::Bytes(Bytes::ZERO)) => Err(BufferError::Zero),
+            other => other.map_err(|_| BufferError::Malformed),
+        }
+    }
+}
+
+impl fmt::Display for BufferError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Malformed => "must be a size such as \"64 kB\" or \"25 packets\", or \"unlimited\"",
+            Self::Zero => "must have room for a packet",
+        })
+    }
+}
+
+impl core::error::Error for BufferError {}
+
+#[cfg(test)]
+mod tests {
+    use std::string::ToString;
+
+    use super::*;
+
+    #[test]
+    fn what_is_printed_reads_as_the_same_buffer() {
+        for (text, buffer) in [
+            ("unlimited", Buffer::Unlimited),
+            ("64 kB", Buffer::Bytes(Bytes::new(64_000))),
+            ("1 packet", Buffer::Packets(1)),
+            ("25 packets", Buffer::Packets(25)),
+        ] {
+            assert_eq!(text.parse(), Ok(buffer));
+            assert_eq!(buffer.to_string(), text);
+        }
+    }
+
+    #[test]
+    fn a_buffer_without_a_size_is_refused() {
+        for text in ["", "3", "-1 packets", "2 apples", "Unlimited"] {
+            assert_eq!(text.parse::<Buffer>(), Err(BufferError::Malformed), "{text}");
+        }
+        for text in ["0 B", "0 packets"] {
+            assert_eq!(text.parse::<Buffer>(), Err(BufferError::Zero), "{text}");
+        }
+    }
+
+    #[test]
+    fn limits_are_inclusive() {
+        for (buffer, expected) in [
+            (Buffer::Unlimited, [true, true, true]),
+            (Buffer::Bytes(Bytes::new(3000)), [true, true, false]),
+            (Buffer::Packets(3), [true, true, false]),
+        ] {
+            let admits = [(0, 0), (2000, 2), (2001, 3)].map(|(bytes, packets)| buffer.admits(bytes, packets, 1000));
+            assert_eq!(admits, expected, "{buffer}");
         }
     }
 }

@@ -35,7 +35,7 @@ mod serialize;
 mod tests;
 mod time;
 
-pub use buffer::Buffer;
+pub use buffer::{Buffer, BufferError};
 pub use data::{Bytes, Packets};
 pub use parse::ParseError;
 pub use rate::{Frequency, Rate};

@@ -19,8 +19,8 @@ use levelflow_units::Bytes;
 pub use hook::{Hook, attached, detach};
 
 use super::device::DataPath;
-use super::port::Traffic;
 use levelflow_host::{Error, clock};
+use levelflow_path::port::Traffic;
 
 #[cfg(kernel_router)]
 const OBJECT: Option<&[u8]> = Some(aya::include_bytes_aligned!(concat!(env!("OUT_DIR"), "/router.bpf.o")));

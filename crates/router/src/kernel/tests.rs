@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
 
-use super::super::port::{self, Class};
 use super::*;
+use levelflow_path::port::{self, Class};
 
 const ETHERNET: usize = 14;
 /// The kernel runs programs on packets with a whole IP header only.

@@ -1,13 +1,13 @@
-//! One output port: a law, its intervals, and what is counted for people.
+//! One output port: the router half of a law, its intervals, and counters for people. It stamps datagrams.
 
-use levelflow_laws::journal::{LoggedRouter, Role};
+use levelflow_laws::journal::{Log, LoggedRouter, Sink};
 use levelflow_laws::offload::Words;
 use levelflow_laws::shim::{LENGTH, Shim};
 use levelflow_laws::{Any, AnyHeader, AnyParams, AnyRouter, Arriving, Kind, PortInfo, PortView, Protocol, RouterLaw};
 use levelflow_units::{Bytes, Duration, Time};
 use serde::Serialize;
 
-use levelflow_host::journal::{Journal, Logging};
+use crate::law::HopLaw;
 
 /// Intervals are not closed more often than this, whatever round-trip times packets claim: a law divides by the time
 /// that it measures.
@@ -66,12 +66,12 @@ pub struct Traffic {
     pub refused: u64,
 }
 
-/// A law at work at an output port.
+/// A law at work at an output port, whose log goes to `S`.
 #[derive(Debug)]
-pub struct Port {
+pub struct Port<S: Sink> {
     info: PortInfo,
     params: AnyParams,
-    law: LoggedRouter<Journal>,
+    law: LoggedRouter<S>,
     opened: Time,
     due: Time,
     /// Bytes dropped in this interval.
@@ -79,7 +79,7 @@ pub struct Port {
     counters: Counters,
 }
 
-impl Port {
+impl<S: Sink> Port<S> {
     /// A port whose first interval begins now.
     #[must_use]
     pub fn new(params: AnyParams, info: PortInfo, now: Time) -> Self {
@@ -97,14 +97,13 @@ impl Port {
         port
     }
 
-    /// Logs what the law is told from now on, which must be before the first packet.
-    pub fn log(&mut self, logging: &Logging) {
-        let log = logging.log(Role::Router(self.info));
+    /// Logs the input of the law from now on, which must be before the first packet.
+    pub fn log(&mut self, log: Log<S>) {
         self.law = LoggedRouter::new(&self.params, &self.info, Some(log));
     }
 
-    /// A packet of this size comes, and its payload begins with these bytes: the law counts it, and stamps it if it is one of
-    /// its own. Bytes of any other packet stay as they are.
+    /// A packet of this size comes, and its payload begins with these bytes. The law counts it, and stamps it if it is one of
+    /// its own; bytes of any other packet stay as they are.
     pub fn arrive(&mut self, packet: &Arriving, payload: &mut [u8]) -> Class {
         let class = match header(&self.params, payload) {
             Ok(mut header) => {
@@ -190,7 +189,7 @@ impl Port {
     /// handful of packets, and laws divide by what they count.
     fn end_of_interval(&self, now: Time) -> Time {
         let length = self.law.interval(&self.params).max(SHORTEST);
-        now.checked_add(length).unwrap_or(Time::from_ps(u64::MAX))
+        now.saturating_add(length)
     }
 
     /// The law's state.
@@ -215,6 +214,47 @@ impl Port {
     #[must_use]
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+}
+
+/// A packet whose UDP payload a [`Port`] may stamp.
+pub trait Datagram {
+    /// The payload; empty in a packet of another kind.
+    fn payload(&mut self) -> &mut [u8];
+
+    /// Whether the packet came as [`Class::Ours`], which the port notes here.
+    fn ours(&mut self) -> &mut bool;
+
+    /// The payload has been stamped, and so checksums are wrong.
+    fn fix_checksum(&mut self) {}
+}
+
+impl<S: Sink, T: Datagram> HopLaw<T> for Port<S> {
+    fn handle_arrival(&mut self, arriving: &Arriving, packet: &mut T) {
+        let ours = self.arrive(arriving, packet.payload()) == Class::Ours;
+        *packet.ours() = ours;
+        if ours {
+            packet.fix_checksum();
+        }
+    }
+
+    fn handle_departure(&mut self, size: Bytes, packet: &mut T) {
+        if *packet.ours() {
+            self.depart(size, packet.payload());
+            packet.fix_checksum();
+        }
+    }
+
+    fn handle_drop(&mut self, size: Bytes) {
+        self.lose(1, size);
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.due())
+    }
+
+    fn handle_timeout(&mut self, now: Time, queue: Bytes, packets: u32) {
+        self.close(now, queue, packets);
     }
 }
 

@@ -1,0 +1,68 @@
+//! What a law does at a hop.
+
+use levelflow_laws::Arriving;
+use levelflow_units::{Bytes, Time};
+
+/// The router half of a law at a hop, which sees packets of type `T` come and go.
+pub trait HopLaw<T> {
+    /// A packet comes, and may be stamped; it may not fit into the queue.
+    fn handle_arrival(&mut self, arriving: &Arriving, packet: &mut T);
+
+    /// A packet leaves the queue, and may be stamped.
+    fn handle_departure(&mut self, size: Bytes, packet: &mut T);
+
+    /// A packet that came did not fit.
+    fn handle_drop(&mut self, size: Bytes);
+
+    /// When the running interval ends.
+    fn poll_timeout(&self) -> Option<Time>;
+
+    /// The interval ends, with this much in the queue.
+    fn handle_timeout(&mut self, now: Time, queue: Bytes, packets: u32);
+}
+
+/// A hop without a law.
+impl<T> HopLaw<T> for () {
+    fn handle_arrival(&mut self, _: &Arriving, _: &mut T) {}
+
+    fn handle_departure(&mut self, _: Bytes, _: &mut T) {}
+
+    fn handle_drop(&mut self, _: Bytes) {}
+
+    fn poll_timeout(&self) -> Option<Time> {
+        None
+    }
+
+    fn handle_timeout(&mut self, _: Time, _: Bytes, _: u32) {}
+}
+
+/// A hop that may have a law.
+impl<T, L: HopLaw<T>> HopLaw<T> for Option<L> {
+    fn handle_arrival(&mut self, arriving: &Arriving, packet: &mut T) {
+        if let Some(law) = self {
+            law.handle_arrival(arriving, packet);
+        }
+    }
+
+    fn handle_departure(&mut self, size: Bytes, packet: &mut T) {
+        if let Some(law) = self {
+            law.handle_departure(size, packet);
+        }
+    }
+
+    fn handle_drop(&mut self, size: Bytes) {
+        if let Some(law) = self {
+            law.handle_drop(size);
+        }
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.as_ref().and_then(L::poll_timeout)
+    }
+
+    fn handle_timeout(&mut self, now: Time, queue: Bytes, packets: u32) {
+        if let Some(law) = self {
+            law.handle_timeout(now, queue, packets);
+        }
+    }
+}

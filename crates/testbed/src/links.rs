@@ -1,0 +1,270 @@
+//! All links of a testbed in one thread: laws, queues, delays and losses of each direction, between packet sockets.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use levelflow_laws::{Arriving, PortInfo, RouterLaw};
+use levelflow_path::{Counters, Datagram, Hop, HopLaw, Propagation, Settings};
+use levelflow_scenario::LinkSpec;
+use levelflow_units::{Bytes, Duration, Time};
+use rustix::event::{PollFd, PollFlags};
+
+use super::frame;
+use super::meter::{LinkSample, LinkTotal, Part, Reports, Samples};
+use super::plan::{Form, Way};
+use levelflow_host::clock::Clock;
+use levelflow_host::{Error, sys};
+use levelflow_link::{PREFIX, Port as Device};
+use levelflow_router::Port;
+
+/// Longest sleep, so that `stop` is seen.
+const MAX_SLEEP: Duration = Duration::from_ms(20);
+
+#[derive(Debug)]
+struct Frame {
+    bytes: Vec<u8>,
+    /// Where the payload begins; `None` if it is not that of UDP.
+    payload: Option<usize>,
+    ours: bool,
+}
+
+impl Datagram for Frame {
+    fn payload(&mut self) -> &mut [u8] {
+        self.payload.map_or(&mut [], |at| &mut self.bytes[at..])
+    }
+
+    fn ours(&mut self) -> &mut bool {
+        &mut self.ours
+    }
+
+    fn fix_checksum(&mut self) {
+        if let Some(at) = self.payload {
+            frame::fix_checksum(&mut self.bytes, at);
+        }
+    }
+}
+
+/// A law's port, which notes its worst intervals.
+#[derive(Debug)]
+struct Watched {
+    port: Port,
+    /// Bytes that came in the interval and were dropped, and when it began.
+    interval: (Bytes, Bytes, Time),
+    /// Only its peaks.
+    peaks: LinkSample,
+}
+
+impl HopLaw<Frame> for Watched {
+    fn handle_arrival(&mut self, arriving: &Arriving, frame: &mut Frame) {
+        self.interval.0 += arriving.size;
+        self.port.handle_arrival(arriving, frame);
+    }
+
+    fn handle_departure(&mut self, size: Bytes, frame: &mut Frame) {
+        self.port.handle_departure(size, frame);
+    }
+
+    fn handle_drop(&mut self, size: Bytes) {
+        self.interval.1 += size;
+        self.port.lose(1, size);
+    }
+
+    fn poll_timeout(&self) -> Option<Time> {
+        Some(self.port.due())
+    }
+
+    fn handle_timeout(&mut self, now: Time, queue: Bytes, packets: u32) {
+        self.port.close(now, queue, packets);
+        let (arrived, dropped, since) = std::mem::replace(&mut self.interval, (Bytes::ZERO, Bytes::ZERO, now));
+        self.peaks.end_interval(now.since(since), arrived, dropped);
+    }
+}
+
+/// One direction at work.
+#[derive(Debug)]
+pub struct Direction {
+    link: Option<usize>,
+    /// Its queue is here.
+    sampled: bool,
+    hop: Hop<Frame, Option<Watched>>,
+    /// Most bytes in the queue since the last sample.
+    most: u64,
+    /// Counters at the last sample.
+    before: Counters,
+    /// What the counters of the hop do not say.
+    total: LinkTotal,
+}
+
+impl Direction {
+    /// An idle direction; `spec` is that of its link, if the scenario has one there. It has neither queue nor law if they are
+    /// the kernel's.
+    #[must_use]
+    pub fn new(way: &Way, spec: Option<&LinkSpec<levelflow_laws::Any>>, form: Form, entries: usize, seed: u64) -> Self {
+        let name = spec.map_or("", |s| s.name.as_str());
+        let mut settings = Settings {
+            wire: Propagation {
+                delay: way.delay,
+                loss: way.loss,
+                ..Propagation::default()
+            },
+            ..Settings::default()
+        };
+        if let Some((rate, buffer)) = way.queue.filter(|_| form == Form::User) {
+            (settings.rate, settings.buffer) = (Some(rate), buffer);
+        }
+        let ours = spec.filter(|_| form == Form::User);
+        let law = ours.and_then(|s| Some((s.routers.first()?, s.capacity)));
+        let id = way.link.map_or(0, |l| l as u32) + 1;
+        let law = law.map(|(params, capacity)| Watched {
+            port: Port::new(params.clone(), PortInfo { id, capacity }, Time::ZERO),
+            interval: (Bytes::ZERO, Bytes::ZERO, Time::ZERO),
+            peaks: LinkSample::default(),
+        });
+        Self {
+            link: way.link,
+            sampled: form == Form::User,
+            hop: Hop::under(law, settings, seed, name),
+            most: 0,
+            before: Counters::default(),
+            total: LinkTotal {
+                dropped_of: vec![0; entries],
+                ..LinkTotal::default()
+            },
+        }
+    }
+
+    fn handle_input(&mut self, now: Time, frame: &[u8], spare: &mut Vec<Vec<u8>>) {
+        let mut bytes = spare.pop().unwrap_or_default();
+        bytes.clear();
+        bytes.extend_from_slice(frame);
+        self.total.queue.record(self.hop.backlog(now).0.get());
+        let payload = frame::payload(&bytes);
+        let size = Bytes::new((frame.len() - PREFIX) as u64);
+        let ours = false;
+        if let Err(dropped) = self.hop.handle_input(now, size, Frame { bytes, payload, ours }) {
+            let to = frame::entry(&dropped.bytes);
+            if let Some(count) = to.and_then(|entry| self.total.dropped_of.get_mut(entry)) {
+                *count += 1;
+            }
+            spare.push(dropped.bytes);
+        }
+        self.most = self.most.max(self.hop.backlog(now).0.get());
+    }
+
+    /// Departures and ends of intervals up to now; `out` gets what is due at the far end.
+    fn advance(
+        &mut self,
+        now: Time,
+        mut out: impl FnMut(&[u8]) -> Result<(), Error>,
+        spare: &mut Vec<Vec<u8>>,
+    ) -> Result<(), Error> {
+        self.hop.handle_timeout(now);
+        while let Some((due, frame)) = self.hop.poll_output(now) {
+            self.total.late.record(now.since(due).as_ps() / 1000);
+            out(&frame.bytes)?;
+            spare.push(frame.bytes);
+        }
+        Ok(())
+    }
+
+    fn sample(&mut self, now: Time) -> Option<(usize, LinkSample)> {
+        let (queue, packets) = self.hop.backlog(now);
+        let counters = self.hop.counters();
+        let before = std::mem::replace(&mut self.before, counters);
+        let law = self.hop.law_mut().as_mut();
+        let sample = LinkSample {
+            arrived: counters.arrived_bytes - before.arrived_bytes,
+            sent: counters.sent_bytes - before.sent_bytes,
+            queue: queue.get(),
+            packets: packets as u32,
+            most: std::mem::take(&mut self.most).max(queue.get()),
+            dropped: counters.dropped - before.dropped,
+            dropped_bytes: counters.dropped_bytes - before.dropped_bytes,
+            signal: law.as_ref().map_or(f64::NAN, |law| law.port.law().signal()),
+            ..law.map_or_else(LinkSample::default, |law| std::mem::take(&mut law.peaks))
+        };
+        self.link.filter(|_| self.sampled).map(|link| (link, sample))
+    }
+
+    fn total(self) -> LinkTotal {
+        let counters = self.hop.counters();
+        LinkTotal {
+            arrived: counters.arrived,
+            arrived_bytes: counters.arrived_bytes,
+            delivered: counters.delivered,
+            dropped: counters.dropped,
+            dropped_bytes: counters.dropped_bytes,
+            lost: counters.lost,
+            sent_bytes: counters.sent_bytes,
+            ..self.total
+        }
+    }
+}
+
+/// A link at work: its devices, and the directions from the first and from the second.
+#[derive(Debug)]
+pub struct Link {
+    /// Devices at its ends.
+    pub ends: [Device; 2],
+    /// From the first end to the second, and back.
+    pub directions: [Direction; 2],
+}
+
+/// Moves packets until `stop` is set; gives totals by number of the link.
+///
+/// # Errors
+/// When a device vanishes.
+pub fn run(
+    mut links: Vec<Link>,
+    clock: Clock,
+    mut samples: Samples,
+    reports: &Reports,
+    stop: &Arc<AtomicBool>,
+) -> Result<Vec<(usize, LinkTotal)>, Error> {
+    sys::sharp_timers();
+    let _ = sys::realtime(); // without it, packets are later
+    let mut spare = Vec::new();
+    while !stop.load(Ordering::Relaxed) {
+        let mut more = false;
+        for link in &mut links {
+            more |= link.turn(&clock, &mut spare)?;
+        }
+        let now = clock.now();
+        if samples.due().is_some_and(|due| due <= now) {
+            let all = links.iter_mut().flat_map(|link| &mut link.directions);
+            let parts = all.filter_map(|direction| direction.sample(now)).collect();
+            let _ = reports.send((samples.take(), Part::Links(parts))); // nobody listens: the end
+        }
+        if !more {
+            let dues = links
+                .iter()
+                .flat_map(|link| &link.directions)
+                .filter_map(|direction| direction.hop.poll_timeout());
+            let next = dues.chain(samples.due()).fold(now + MAX_SLEEP, Time::min);
+            let devices = links.iter().flat_map(|link| &link.ends);
+            let mut watched: Vec<_> = devices
+                .map(|d| PollFd::from_borrowed_fd(d.socket(), PollFlags::IN))
+                .collect();
+            clock.ready(&mut watched, next)?;
+        }
+    }
+    let directions = links.into_iter().flat_map(|link| link.directions);
+    Ok(directions
+        .filter_map(|direction| Some((direction.link?, direction.total())))
+        .collect())
+}
+
+impl Link {
+    /// Takes what has come and sends what is due; `true`: more may have come.
+    fn turn(&mut self, clock: &Clock, spare: &mut Vec<Vec<u8>>) -> Result<bool, Error> {
+        let mut more = false;
+        for (end, direction) in self.ends.iter_mut().zip(&mut self.directions) {
+            more |= end.receive(clock, |at, frame| direction.handle_input(at, frame, spare))?;
+        }
+        let [first, second] = &mut self.ends;
+        let now = clock.now();
+        self.directions[0].advance(now, |frame| second.send(frame), spare)?;
+        self.directions[1].advance(now, |frame| first.send(frame), spare)?;
+        Ok(more)
+    }
+}
