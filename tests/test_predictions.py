@@ -172,3 +172,24 @@ def test_rates_come_to_rest_where_they_should():
     far = {case: away for case, away in zip(cases, found, strict=True) if away > NEAR}
     assert far.keys() <= {(law, seed) for law, (seeds, _why) in FURTHER.items() for seed in seeds}, far
     assert max(far.values()) < FARTHEST, far
+
+
+@pytest.mark.parametrize(
+    ("tau", "propose", "stable"),
+    [(0.6, True, True), (1.0, True, True), (1.2, True, False), (1.2, False, True), (1.9, False, True)],
+)
+def test_jetmax_is_judged_by_the_gain_of_its_senders(tau, propose, stable):
+    scenario = Scenario("two", "20 s").link("A", "B", "10 Mb/s", "10 ms", buffer="1 MB", duplex=True)
+    for name in "xy":
+        scenario.flow(name, {"jetmax": {"tau": tau, "propose": propose}}, "A", "B", rtt="50 ms")
+    (judgement,) = check(scenario.resolve()).judgements
+    assert judgement.verdict.stable == stable
+    late = scenario.run().flows.filter(pl.col("t") > 15)["delivered_bps"].mean()
+    assert late == pytest.approx(5e6 if stable else 40e3, rel=0.01)
+
+
+def test_reasons_say_of_which_link_they_are(levelflow):
+    lines = levelflow("theory", "check", "parking-lot").stdout.splitlines()
+    reasons = [line for line in lines if line.startswith(("Why", "Would make"))]
+    assert len(reasons) >= 2
+    assert all("->" in line.partition(":")[0] for line in reasons), reasons

@@ -137,7 +137,8 @@ def _judgements(found: Competition, rates: Floats, limits: Ints, loads: Floats) 
             Port(
                 rates=rates[members],
                 delays=delays[members],
-                parameters=found.entries[members[0]]["params"] | found.links[link]["laws"].get(law, {}),
+                sender=(own_params := found.entries[members[0]]["params"]),
+                router=found.links[link]["laws"].get(law, own_params),
                 counts=found.counts[members],
                 hops=np.array([_hops(over[found.routes[number]]) for number in members]),
             )

@@ -1,7 +1,7 @@
 """Whether the flows that fill one link keep their equilibrium, and how far the law's gain is from the boundary.
 
 A network of laws that follow the tightest link of a path is stable if each of its bottlenecks is, with the flows that
-rest there (Zhang 2008, theorem 14), so this is asked link by link.
+it limits (Zhang 2008, theorem 14), so this is asked link by link.
 """
 
 from __future__ import annotations
@@ -26,12 +26,13 @@ NEAR = 0.02
 
 @dataclass(frozen=True)
 class Port:
-    """A link and the flows that rest there.
+    """A link and the flows that it limits.
 
     Attributes:
-        rates: of each of these flows at rest, bit/s.
+        rates: of each of these flows in equilibrium, bit/s.
         delays: their round-trip times without queues, s.
-        parameters: of the law, as texts with units.
+        sender: parameters of the law in force at the senders, as texts with units.
+        router: those in force at the router.
         counts: how many flows there are of each; one by default.
         hops: how many links each crosses, up to the first that loses what does not fit: those behind it see no change;
             one by default.
@@ -39,13 +40,18 @@ class Port:
 
     rates: Floats
     delays: Floats
-    parameters: dict[str, str]
+    sender: dict[str, str]
+    router: dict[str, str]
     counts: Floats | None = None
     hops: Floats | None = None
 
-    def __getitem__(self, name: str) -> float:
-        """A parameter in base units."""
-        return base(self.parameters[name])
+    def of_sender(self, name: str) -> float:
+        """Returns a parameter of the senders in base units."""
+        return base(self.sender[name])
+
+    def of_router(self, name: str) -> float:
+        """Returns a parameter of the router in base units."""
+        return base(self.router[name])
 
     @property
     def weights(self) -> Floats:

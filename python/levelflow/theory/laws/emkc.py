@@ -270,10 +270,10 @@ def _in_scenario(found: Competition) -> Equilibrium:
 
 def _judge(port: Port) -> Verdict:
     """Theorem 9: `0 < beta < 2` whatever the delays; differences shrink by `1 - beta p`."""
-    beta = port["beta"]
-    price = port["alpha"] / beta / port.rates.max()
+    beta = port.of_sender("beta")
+    price = port.of_sender("alpha") / beta / port.rates.max()
     shrink = max(abs(1 - beta), abs(1 - beta * price))
-    step = port.delays.max() + port["interval"]
+    step = port.delays.max() + port.of_router("interval")
     return Verdict(
         beta < 2,
         2 / beta,

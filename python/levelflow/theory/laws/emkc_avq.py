@@ -209,9 +209,14 @@ def _in_scenario(found: Competition) -> Equilibrium:
 
 def _judge(port: Port) -> Verdict:
     """The sum of rates by the roots of eq 130 with 61; differences by eq 66, where `beta p = alpha/x`."""
-    alpha, beta, interval, delay = port["alpha"], port["beta"], port["interval"], port.delays.max()
+    alpha, beta, interval, delay = (
+        port.of_sender("alpha"),
+        port.of_sender("beta"),
+        port.of_router("interval"),
+        port.delays.max(),
+    )
     steps = int(1 + np.ceil(round(delay / interval, 6)))
-    gain = port["tau"] * interval / delay
+    gain = port.of_router("tau") * interval / delay
     radii = [radius(beta, gain * factor, steps) for factor in [*FACTORS, 1.0]]
     share = float(port.rates.min())
     equal = differences(share, alpha).holds

@@ -263,8 +263,9 @@ def _in_scenario(found: Competition) -> Equilibrium:
 
 def _judge(port: Port) -> Verdict:
     """Theorems 15 to 17: `|1 - tau| < 1` whatever the delays."""
-    tau = port["tau"]
-    if tau > 1 and port.parameters["propose"] == "true":
+    tau = port.of_sender("tau")
+    proposes = port.sender["propose"] == "true"
+    if tau > 1 and proposes:
         why = (
             f"with tau = {tau:g} above 1, what all flows propose is more than the link has room for, so none is "
             "approved: they stay at their first rate"
@@ -272,10 +273,10 @@ def _judge(port: Port) -> Verdict:
         return Verdict(False, 1 / tau, None, why)
     left = abs(1 - tau)
     steps = np.ceil(np.log(NEAR) / np.log(left)) if left else 1.0
-    step = (np.ceil(port.delays.max() / port["interval"]) + 1) * port["interval"]
-    most = 1 if port.parameters["propose"] == "true" else 2
+    step = (np.ceil(port.delays.max() / port.of_router("interval")) + 1) * port.of_router("interval")
+    most = 1 if proposes else 2
     return Verdict(
-        tau < most,
+        tau <= 1 or tau < most,
         most / tau,
         float(steps * step),
         f"each step leaves |1 - tau| = {left:.3g} of the distance, whatever the delays (Zhang 2008, theorems 15, 16)",

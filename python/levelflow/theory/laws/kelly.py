@@ -268,8 +268,8 @@ def _judge(port: Port) -> Verdict:
 
     With the price `(y - C)/y`, each of `M_i` links adds `p + y p' = 1` to the left of eq 3, full or not.
     """
-    kappa = port["kappa"]
-    steps = 1 + np.ceil(np.round(port.delays / port["interval"], 6)).astype(int)
+    kappa = port.of_sender("kappa")
+    steps = 1 + np.ceil(np.round(port.delays / port.of_router("interval"), 6)).astype(int)
     longest = int(steps.max())
     hops = 1.0 if port.hops is None else port.hops
 
@@ -284,7 +284,7 @@ def _judge(port: Port) -> Verdict:
     return Verdict(
         here < 1,
         margin,
-        float(np.log(NEAR) / np.log(here) * port["interval"]) if here < 1 else None,
+        float(np.log(NEAR) / np.log(here) * port.of_router("interval")) if here < 1 else None,
         f"kappa = {kappa:g}, {steps.min()} to {longest} steps of delay: the largest root is {here:.4g} "
         "(Zhang 2008, eq 3)",
         times_larger("kappa", margin) + ", or longer delays" if here < 1 else "",

@@ -49,7 +49,7 @@ def _judge(port: Port) -> Verdict:
 
     Receivers average prices over one round-trip time (section VI), which eq 13 leaves out: `1/(1 + s tau)`.
     """
-    alpha, eta, scale = port["alpha"], port["eta"], port["t"]
+    alpha, eta, scale = port.of_sender("alpha"), port.of_sender("eta"), port.of_sender("t")
     delay, member = np.unique(port.delays, return_inverse=True)
     weight = np.bincount(member, weights=port.weights)
     s = 1j * np.geomspace(1e-4, 1e2, 6000)[:, None] / delay.max()

@@ -207,7 +207,7 @@ def _judge(ports: list[Port]) -> list[Verdict]:
     """As RCP, and flows become equal as `gamma` of the traffic is shuffled in each round trip."""
     verdicts = []
     for port, found in zip(ports, explicit.verdicts(ports, relative=False), strict=True):
-        shuffled = -np.log(NEAR) / port["gamma"] * port.mean_delay if port["gamma"] else np.inf
+        shuffled = -np.log(NEAR) / port.of_router("gamma") * port.mean_delay if port.of_router("gamma") else np.inf
         verdicts.append(replace(found, time=None if found.time is None else max(found.time, shuffled)))
     return verdicts
 

@@ -32,13 +32,18 @@ def verdicts(ports: list[Port], *, relative: bool) -> list[Verdict]:
     2005, eq 9). But a queue ends at 0, and a law that is unstable where there is one may rest without: a run decides.
     A rate changes by a part of itself (RCP) or, if not `relative`, of the capacity (XCP).
     """
-    gains = np.array([(port["alpha"], port["beta"], port["initial"] if relative else FIRST) for port in ports])
+    gains = np.array(
+        [
+            (port.of_router("alpha"), port.of_router("beta"), port.of_router("initial") if relative else FIRST)
+            for port in ports
+        ]
+    )
     lags, weights = np.ones((2, GROUPS, len(ports)))
     weights[:] = 0.0
     for number, port in enumerate(ports):
         mean = port.mean_delay
         lag, weight = _groups(port.delays / mean, port.weights)
-        wait = min(port["interval"] / mean, 1.0) if relative else 0.0
+        wait = min(port.of_router("interval") / mean, 1.0) if relative else 0.0
         lags[: lag.size, number] = np.maximum(lag + round(wait / STEP) * STEP, STEP)
         weights[: lag.size, number] = weight
     settled, times = _settled(gains, lags, weights, relative=relative)
@@ -49,7 +54,7 @@ def verdicts(ports: list[Port], *, relative: bool) -> list[Verdict]:
 
 
 def _explicit_verdict(port: Port, settled: Bools, time: float, lags: Floats, weights: Floats) -> Verdict:
-    alpha, beta, margin, stable = port["alpha"], port["beta"], margin_of(settled), bool(settled[-1])
+    alpha, beta, margin, stable = port.of_router("alpha"), port.of_router("beta"), margin_of(settled), bool(settled[-1])
     loops = [
         Loop.rational([alpha, beta], [1, 0, 0], delay=lag, gain=weight)
         for lag, weight in zip(lags, weights, strict=True)
