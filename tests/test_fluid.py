@@ -181,7 +181,7 @@ def test_an_ill_posed_network_is_refused(links, flows, says):
 @pytest.mark.parametrize(
     ("link", "flow", "says"),
     [
-        ({}, {"law": "codel"}, "no fluid model of law 'codel'"),
+        ({}, {"law": "codel"}, "no fluid model of law codel: theory has no record of codel; there are: aimd"),
         ({"queue": "codel"}, {}, "no fluid model of queue 'codel'"),
         ({"queue": "red", "queue_parameters": {"low": 1.0}}, {}, "no parameter low"),
         ({"queue": "red", "queue_parameters": {"min": 20.0}}, {}, "max 15.0 is below min 20.0"),

@@ -192,6 +192,8 @@ OWN = {
     "queues.sharing": {"size": 1e4, "load": 0.5},
     "queues.sharing.completion_times": {"delays": 0.0},
     "networks.utility.optimum_of": {"marginal": lambda x: 1 / x**2, "costs": 0.0},
+    "laws": {"capability": "fluid", "law": "jetmax"},
+    "verdict.times_larger": {"what": "alpha", "margin": 2.0},
     "zhang_models.windows": {"windows": windows.Windows(2, 8, 4)},
 }
 
@@ -246,6 +248,7 @@ MADE = (
     "Sequence[str]",
     "Mapping",
     "Parameters",
+    "FixedPoint",
     "Ints, Ints",
     "Literal['gain",
     "Ints",
@@ -284,7 +287,7 @@ def functions():
     for models in (andrew_models, kunniyur_models, zhang_models):
         found += pkgutil.walk_packages(models.__path__, f"{models.__name__}.")
     for module in found:
-        if module.name.endswith(".validate"):
+        if module.name.endswith((".validate", ".buffer_rows")):
             continue
         # What draws on the axes of others is a part of a picture, and gets what the picture has read.
         for name, function in vars(importlib.import_module(module.name)).items():
@@ -300,7 +303,7 @@ FUNCTIONS = dict(functions())
 
 
 #: Words that a line or a picture shows, and nothing is computed with.
-LABELS = ("name", "names", "title", "labels")
+LABELS = ("what", "name", "names", "title", "labels")
 
 
 def touched(parameter):

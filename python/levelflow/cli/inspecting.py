@@ -66,7 +66,7 @@ def _facts(law: dict[str, Any]) -> str:
     return (
         f"Source: {law['source']}\n"
         f"Signal: {law['signal']}. Header: {header}. A router's work per packet: {law['cost']}. "
-        f"Theory of where it rests: {model(law['name'])}."
+        f"Equilibrium: {model(law['name'])}."
     )
 
 

@@ -144,8 +144,10 @@ class Theory:
     phase: Pairs | Portrait | NotSupported = NotSupported("no model of two variables is known")
 
 
+Capability = Literal["fluid", "reference", "equilibrium", "in_scenario", "judge", "region", "nyquist", "phase"]
+
 #: What theory can be asked of a law, and how errors call it.
-CAPABILITIES = {
+CAPABILITIES: dict[Capability, str] = {
     "fluid": "fluid model",
     "reference": "reference rates",
     "equilibrium": "equilibrium in closed form",

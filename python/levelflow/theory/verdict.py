@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from levelflow.theory.units import base
+from levelflow.theory.validate import explained
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,6 +104,7 @@ def margin_of(settled: Bools) -> float:
     return float(np.sqrt(factors[edge] * factors[edge + 1]))
 
 
+@explained
 def times_larger(what: str, margin: float) -> str:
     """Says by how much something must grow to be unstable."""
     if np.isfinite(margin):

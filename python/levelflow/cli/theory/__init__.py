@@ -18,7 +18,7 @@ from levelflow.cli.theory.region import region
 from levelflow.cli.theory.stability import stability
 
 app = typer.Typer(
-    help="Say without simulating where flows come to rest, and whether they stay there.",
+    help="Find the equilibrium of flows and whether it is stable, without simulating.",
     no_args_is_help=True,
     rich_markup_mode=None,
 )

@@ -1,4 +1,4 @@
-"""What the commands about the rest points of a scenario have in common."""
+"""What the commands about the equilibrium of a scenario have in common."""
 
 from __future__ import annotations
 
@@ -129,4 +129,4 @@ def show_links(rows: list[dict[str, Any]]) -> None:
         offer, load = row["available_bps"], row["load_bps"]
         price = [f"{row['price']:.4g}"] if "price" in row else []
         cells.append([row["name"], rate(offer), rate(load), percent(load / offer if offer else 0.0), *price])
-    show_table("Links", ["link", "offers", "load", "used", "price"][: len(cells[0])], cells)
+    show_table("Links", ["link", "offers", "load", "utilisation", "price"][: len(cells[0])], cells)

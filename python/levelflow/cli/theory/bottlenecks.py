@@ -15,7 +15,7 @@ def bottlenecks(
     out: Out = None,
     as_json: AsJson = False,
 ) -> None:
-    """Which link limits each flow at max-min fair rates, and in which order links come to rest.
+    """Which link limits each flow at max-min fair rates, and in which order links settle.
 
     A flow listens to its bottleneck. On its other links it is unresponsive: it disturbs those that listen there.
     The picture shows links as boxes, and an arrow from each flow to the boxes where it disturbs.
@@ -64,6 +64,8 @@ def bottlenecks(
         for turn, layer in enumerate(layers, 1)
         for link in layer
     ]
-    show_table("Links, as they come to rest", ["link", "turn", "responsive", "unresponsive"], rows, numbers=False)
+    show_table(
+        "Links, in the order in which they settle", ["link", "turn", "responsive", "unresponsive"], rows, numbers=False
+    )
     if out is not None:
         typer.echo(out)

@@ -77,13 +77,13 @@ def _show(found: Prediction) -> None:
             found.competition.entries, found.competition.counts, found.rates, found.bottlenecks, strict=True
         )
     ]
-    show_table("Flows at rest", ["flow", "law", "flows", "rate of one", "bottleneck"], rows)
+    show_table("Flows in equilibrium", ["flow", "law", "flows", "rate of one", "bottleneck"], rows)
     rows = [
         [link["name"], rate(load), percent(load / link["capacity_bps"]), _queue(wait)]
         for link, load, wait in zip(links, found.loads, found.queues, strict=True)
         if load > 0
     ]
-    show_table("Links at rest", ["link", "load", "used", "queue"], rows)
+    show_table("Links in equilibrium", ["link", "load", "utilisation", "queue"], rows)
     rows = [
         [
             links[own.link]["name"],
@@ -99,7 +99,9 @@ def _show(found: Prediction) -> None:
         for text, places in _by_text(found, field).items():
             where = f" ({', '.join(places)})" if len(found.judgements) > 1 else ""
             typer.echo(f"{what}{where}: {text}.")
-    soon = "" if found.time is None else f"; within 2 % of rest {_time(found.time)} after the last flow started"
+    soon = (
+        "" if found.time is None else f"; within 2 % of the equilibrium {_time(found.time)} after the last flow started"
+    )
     typer.echo(f"All in all: {_word(found.stable)}{soon}.")
 
 

@@ -167,7 +167,7 @@ def _show(answer: dict[str, Any]) -> None:
         cells = [row["name"], row["law"], str(row["flows"]), rate(row["delivered_bps"])]
         rows.append([*cells, rate(row["packets_delivered_bps"])] if beside else cells)
     show_table(f"Flows, {start:.4g} to {end:.4g} s", head[: 5 if beside else 4], rows)
-    head, rows = ["link", "load", "used", "lost", "told", "queue", "of packets"], []
+    head, rows = ["link", "load", "utilisation", "lost", "signalled", "queue", "of packets"], []
     for row in answer["links"]:
         shares = [percent(row[key]) for key in ("used", "loss", "told")]
         cells = [row["name"], rate(row["load_bps"]), *shares, size(row["queue_bytes"])]

@@ -8,10 +8,14 @@ from __future__ import annotations
 import pkgutil
 from functools import cache
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.record import CAPABILITIES, NotSupported, Theory, unknown
+from levelflow.theory.validate import explained
+
+if TYPE_CHECKING:
+    from levelflow.theory.record import Capability
 
 #: Laws that have a record.
 LAWS = tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.ispkg))
@@ -26,13 +30,14 @@ def theory_of(law: str) -> Theory:
     return found
 
 
-def supporting(capability: str) -> dict[str, Any]:
+def supporting(capability: Capability) -> dict[str, Any]:
     """Returns what there is of a capability, by law."""
     each = {law: getattr(theory_of(law), capability) for law in LAWS}
     return {law: found for law, found in each.items() if not isinstance(found, NotSupported)}
 
 
-def need(law: str, capability: str) -> Any:
+@explained
+def need(law: str, capability: Capability) -> Any:
     """Returns a capability of a law.
 
     Raises:

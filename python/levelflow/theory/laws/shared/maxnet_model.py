@@ -160,7 +160,7 @@ def equilibrium(
     found = RoutedFlows(routes, capacity * read_each("mu", mu, capacity.size, high=1.0), counts)
     most, steep = found.each("x_max", x_max), read_number("scale", scale)
     rates, limits = found.fair(most)
-    prices = steep * np.log(np.min(most, initial=np.inf) / capacity) if routes else np.zeros(capacity.size)
+    prices = steep * np.log(np.min(np.asarray(x_max, dtype=np.float64)) / capacity)
     prices[limits] = steep * np.log(most / rates)
     wanted = most * np.exp(-found.largest(prices) / steep)
     filled = found.loads(rates)[limits] / found.capacity[limits]
