@@ -145,7 +145,7 @@ def test_reference_pages_are_current():
 
 def test_invariants_name_tests_that_exist():
     text = (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8")
-    sources = [*CHECKOUT.glob("crates/**/*.rs"), *CHECKOUT.glob("tests/*.py")]
+    sources = [*CHECKOUT.glob("crates/**/*.rs"), *CHECKOUT.glob("apps/**/*.rs"), *CHECKOUT.glob("tests/*.py")]
     known = set(re.findall(r"\b(?:fn|def) (\w+)", "".join(path.read_text(encoding="utf-8") for path in sources)))
     for invariant in re.split(r"(?=\*\*Invariant:\*\*)", text)[1:]:
         paragraph = invariant.split("\n\n")[0]

@@ -17,6 +17,7 @@ pub mod notes;
 pub mod origin;
 pub mod place;
 pub mod reading;
+mod trouble;
 pub mod undo;
 
 use levelflow_host::state::Service;

@@ -2,7 +2,7 @@
 
 use levelflow_units::Rate;
 
-use super::place::failed;
+use super::trouble::failed;
 use levelflow_host::Error;
 use levelflow_host::limit::{Spec, spec_of};
 use levelflow_host::qdisc::Device;

@@ -7,6 +7,7 @@ use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkAttribute, LinkMessage};
 
 use super::line::{self, Line};
+use super::trouble::failed;
 use levelflow_host::Error;
 use levelflow_host::limit::{Unit, limit_of};
 use levelflow_host::qdisc::Device;
@@ -185,20 +186,6 @@ fn choices(device: &mut Device) -> Option<String> {
         .map(|found| format!("{} {}", found.handle, found.queue.kind))
         .collect();
     (!names.is_empty()).then(|| names.join(", "))
-}
-
-/// What ends a run: the device or its queue is gone, or the kernel refuses.
-#[must_use]
-pub fn failed(device: &Device, error: &io::Error) -> Error {
-    let name = &device.name;
-    match error.raw_os_error() {
-        Some(libc::ENODEV) => Error::failed(format!("{name}: the device is gone")),
-        Some(libc::ENOENT) => Error::failed(format!("{name}: its queue is gone; somebody took or replaced it")),
-        Some(libc::EPERM) => Error::failed(format!(
-            "{name}: setting the limit of a queue needs CAP_NET_ADMIN; run it as root (--dry-run needs nothing)"
-        )),
-        _ => Error::failed(format!("{name}: its queue: {error}")),
-    }
 }
 
 #[cfg(test)]

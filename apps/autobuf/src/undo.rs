@@ -8,7 +8,8 @@ use serde::{Deserialize, Serialize};
 
 use super::ABS;
 use super::origin::Origin;
-use super::place::{Place, failed};
+use super::place::Place;
+use super::trouble::failed;
 use levelflow_host::Error;
 use levelflow_host::limit::{Unit, limit_of, same_but_limit, with_limit};
 use levelflow_host::qdisc::Device;

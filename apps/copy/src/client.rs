@@ -7,13 +7,12 @@ use blake3::Hasher;
 use noq::{RecvStream, SendStream, VarInt};
 use tokio::task::block_in_place;
 
-use super::LOST;
+use super::agreement::agree;
+use super::error::CopyError;
 use super::lanes::{self, lanes_for};
 use super::message::{self, Reply, Request, Start};
-use super::part::{BUSY, Part};
-use super::plan::Job;
+use super::plan::{Job, Listing, Remote};
 use super::root::Entry;
-use super::server::agree;
 use super::transfer::{Progress, receive, send};
 use levelflow_host::Error;
 use levelflow_quic::Connection;
@@ -26,14 +25,6 @@ const PATIENCE: Duration = Duration::from_secs(13);
 
 /// Room for what a server says that it has, bytes: two million names or so.
 const MOST_LISTED: usize = 256 << 20;
-
-/// What a server says is below a directory.
-#[derive(Debug, Default, PartialEq, Eq)]
-pub(super) struct Listing {
-    pub entries: Vec<Entry>,
-    /// What is there but not served, with the reason.
-    pub left_out: Vec<String>,
-}
 
 /// A connection to a server of files.
 #[derive(Debug, Clone)]
@@ -65,14 +56,19 @@ impl Session {
         self.connection.quic().close_reason().is_some()
     }
 
-    async fn ask(&self, request: &Request) -> Result<(SendStream, RecvStream), Error> {
-        let (mut send, receive) = self.connection.quic().open_bi().await.map_err(|e| super::lost(&e))?;
+    async fn ask(&self, request: &Request) -> Result<(SendStream, RecvStream), CopyError> {
+        let (mut send, receive) = self
+            .connection
+            .quic()
+            .open_bi()
+            .await
+            .map_err(|e| CopyError::lost(&e))?;
         message::write(&mut send, request).await?;
         Ok((send, receive))
     }
 
     /// The further lanes of a transfer, in their order.
-    async fn open_lanes(&self, transfer: u64, lanes: usize) -> Result<Vec<(SendStream, RecvStream)>, Error> {
+    async fn open_lanes(&self, transfer: u64, lanes: usize) -> Result<Vec<(SendStream, RecvStream)>, CopyError> {
         let mut streams = Vec::new();
         for number in 1..lanes {
             streams.push(self.ask(&Request::Lane { transfer, number }).await?);
@@ -80,22 +76,8 @@ impl Session {
         Ok(streams)
     }
 
-    pub(super) async fn stat(&self, path: &str) -> Result<Option<Entry>, Error> {
-        let path = path.to_owned();
-        let (_, mut receive) = self.ask(&Request::Stat { path }).await?;
-        match answer(&mut receive).await? {
-            Reply::Nothing => Ok(None),
-            Reply::Entry { path, directory, size } => Ok(Some(Entry { path, directory, size })),
-            other => Err(unasked(&other)),
-        }
-    }
-
-    pub(super) async fn list(&self, path: &str) -> Result<Listing, Error> {
-        self.list_within(path, MOST_LISTED).await
-    }
-
-    /// As [`list`](Self::list), up to so many bytes.
-    pub(super) async fn list_within(&self, path: &str, most: usize) -> Result<Listing, Error> {
+    /// As [`list`](Remote::list), up to so many bytes.
+    pub(super) async fn list_within(&self, path: &str, most: usize) -> Result<Listing, CopyError> {
         let path = path.to_owned();
         let (_, mut receive) = self.ask(&Request::List { path }).await?;
         let (mut listing, mut bytes) = (Listing::default(), 0);
@@ -108,7 +90,7 @@ impl Session {
                 }
                 Reply::LeftOut { why } => {
                     bytes += size_of::<String>() + why.len();
-                    listing.left_out.push(format!("{SAYS}{why}"));
+                    listing.left_out.push(CopyError::Remote(why).to_string());
                 }
                 other => return Err(unasked(&other)),
             }
@@ -116,20 +98,21 @@ impl Session {
                 let most = most >> 20;
                 return Err(Error::failed(format!(
                     "the server lists more than {most} MiB of names: copy its directories one by one"
-                )));
+                ))
+                .into());
             }
         }
     }
 
-    pub(super) async fn make_directory(&self, path: &str) -> Result<(), Error> {
+    pub(super) async fn make_directory(&self, path: &str) -> Result<(), CopyError> {
         let path = path.to_owned();
         let (_, mut receive) = self.ask(&Request::MakeDirectory { path }).await?;
         expect_done(&mut receive).await
     }
 
-    pub(super) async fn get(&self, job: &Job, progress: &Progress) -> Result<(), Error> {
+    pub(super) async fn get(&self, job: &Job, progress: &Progress) -> Result<(), CopyError> {
         let have = job.root.have(&job.local);
-        let mut part = Part::open(&job.root, &job.local)?;
+        let mut part = job.root.part(&job.local)?;
         let (length, hasher) = block_in_place(|| part.hash())?;
         let hash = hasher.finalize().to_hex().to_string();
         let request = Request::Get {
@@ -157,12 +140,12 @@ impl Session {
         from.insert(0, &mut stream);
         let own = receive(&mut part, offset, &info, hasher, &mut from, progress).await?;
         let Reply::Hash { hash, control } = answer(&mut stream).await? else {
-            return Err(Error::failed("the server sent no hash"));
+            return Err(Error::failed("the server sent no hash").into());
         };
         progress.ruled(&control);
         if own != hash {
             part.discard();
-            return Err(Error::failed("what arrived is not what was sent; copy it again"));
+            return Err(Error::failed("what arrived is not what was sent; copy it again").into());
         }
         block_in_place(|| part.finish(&info))?;
         progress.files.fetch_add(1, Ordering::Relaxed);
@@ -170,11 +153,11 @@ impl Session {
     }
 
     /// Sends a file. A server takes some seconds to notice that a client was killed; its successor waits.
-    pub(super) async fn put(&self, job: &Job, progress: &Progress) -> Result<(), Error> {
+    pub(super) async fn put(&self, job: &Job, progress: &Progress) -> Result<(), CopyError> {
         let start = Instant::now();
         loop {
             match self.put_now(job, progress).await {
-                Err(error) if error.to_string().ends_with(BUSY) && start.elapsed() < PATIENCE => {
+                Err(CopyError::Busy(_)) if start.elapsed() < PATIENCE => {
                     progress.waiting.fetch_add(1, Ordering::Relaxed);
                     tokio::time::sleep(Duration::from_millis(500)).await;
                     progress.waiting.fetch_sub(1, Ordering::Relaxed);
@@ -184,7 +167,7 @@ impl Session {
         }
     }
 
-    async fn put_now(&self, job: &Job, progress: &Progress) -> Result<(), Error> {
+    async fn put_now(&self, job: &Job, progress: &Progress) -> Result<(), CopyError> {
         let (mut file, info) = job.root.read(&job.local)?;
         let request = Request::Put {
             path: job.remote.clone(),
@@ -212,12 +195,15 @@ impl Session {
         };
         if let Err(error) = sent.await {
             let _ = stream.reset(CUT);
-            if !error.to_string().starts_with(LOST) {
+            if !matches!(error, CopyError::Lost(_)) {
                 return Err(error);
             }
             // If the server stopped us, it says why.
             let told = answer(&mut answers).await;
-            return Err(told.err().filter(|e| e.to_string().starts_with(SAYS)).unwrap_or(error));
+            return Err(match told {
+                Err(said @ (CopyError::Busy(_) | CopyError::Remote(_))) => said,
+                _ => error,
+            });
         }
         let _ = stream.finish();
         expect_done(&mut answers).await?;
@@ -226,23 +212,37 @@ impl Session {
     }
 }
 
-/// How what a server refuses begins.
-const SAYS: &str = "the server says: ";
+impl Remote for Session {
+    async fn stat(&self, path: &str) -> Result<Option<Entry>, CopyError> {
+        let path = path.to_owned();
+        let (_, mut receive) = self.ask(&Request::Stat { path }).await?;
+        match answer(&mut receive).await? {
+            Reply::Nothing => Ok(None),
+            Reply::Entry { path, directory, size } => Ok(Some(Entry { path, directory, size })),
+            other => Err(unasked(&other)),
+        }
+    }
 
-async fn answer(stream: &mut RecvStream) -> Result<Reply, Error> {
+    async fn list(&self, path: &str) -> Result<Listing, CopyError> {
+        self.list_within(path, MOST_LISTED).await
+    }
+}
+
+async fn answer(stream: &mut RecvStream) -> Result<Reply, CopyError> {
     match message::read(stream).await? {
-        Reply::Refused { why } => Err(Error::failed(format!("{SAYS}{why}"))),
+        Reply::Refused { why, busy: true } => Err(CopyError::Busy(format!("the server says: {why}"))),
+        Reply::Refused { why, busy: false } => Err(CopyError::Remote(why)),
         reply => Ok(reply),
     }
 }
 
-async fn expect_done(stream: &mut RecvStream) -> Result<(), Error> {
+async fn expect_done(stream: &mut RecvStream) -> Result<(), CopyError> {
     match answer(stream).await? {
         Reply::Done => Ok(()),
         other => Err(unasked(&other)),
     }
 }
 
-fn unasked(reply: &Reply) -> Error {
-    Error::failed(format!("the server answers what was not asked: {reply:?}"))
+fn unasked(reply: &Reply) -> CopyError {
+    Error::failed(format!("the server answers what was not asked: {reply:?}")).into()
 }

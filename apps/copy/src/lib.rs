@@ -8,7 +8,9 @@
 //! on the disk; so whoever looks finds the old file or the new one, whatever is killed when. What has arrived is used again if
 //! it is, by its BLAKE3, the beginning of what is to be sent.
 
+mod agreement;
 mod client;
+mod error;
 mod known;
 mod lanes;
 mod message;
@@ -32,14 +34,3 @@ pub use transfer::Progress;
 
 /// Name of the protocol (ALPN).
 pub const PROTOCOL: &[u8] = b"levelflow-copy/1";
-
-/// How the reason begins if a connection or a stream broke.
-const LOST: &str = "connection: ";
-
-/// A connection that broke, with the reason.
-fn lost(error: &dyn std::error::Error) -> levelflow_host::Error {
-    match error.source() {
-        Some(reason) => levelflow_host::Error::failed(format!("{LOST}{reason}")),
-        None => levelflow_host::Error::failed(format!("{LOST}{error}")),
-    }
-}

@@ -3,6 +3,7 @@
 use noq::{RecvStream, SendStream};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
+use super::error::CopyError;
 use levelflow_host::Error;
 
 /// Longest message, bytes. The longest path is shorter.
@@ -100,26 +101,29 @@ pub(super) enum Reply {
     },
     Refused {
         why: String,
+        /// Another transfer of the same file is not over: it may be asked for again.
+        #[serde(default)]
+        busy: bool,
     },
 }
 
-pub(super) async fn write<M: Serialize>(stream: &mut SendStream, message: &M) -> Result<(), Error> {
+pub(super) async fn write<M: Serialize>(stream: &mut SendStream, message: &M) -> Result<(), CopyError> {
     let body = serde_json::to_vec(message).map_err(Error::failed)?;
     let length = u32::try_from(body.len()).ok().filter(|l| *l <= LONGEST);
     let length = length.ok_or_else(|| Error::failed("message: longer than 64 KiB"))?;
     let mut frame = length.to_be_bytes().to_vec();
     frame.extend(body);
-    stream.write_all(&frame).await.map_err(|e| super::lost(&e))
+    stream.write_all(&frame).await.map_err(|e| CopyError::lost(&e))
 }
 
-pub(super) async fn read<M: DeserializeOwned>(stream: &mut RecvStream) -> Result<M, Error> {
+pub(super) async fn read<M: DeserializeOwned>(stream: &mut RecvStream) -> Result<M, CopyError> {
     let mut length = [0; 4];
-    stream.read_exact(&mut length).await.map_err(|e| super::lost(&e))?;
+    stream.read_exact(&mut length).await.map_err(|e| CopyError::lost(&e))?;
     let length = u32::from_be_bytes(length);
     if length > LONGEST {
-        return Err(Error::failed("message: longer than 64 KiB"));
+        return Err(Error::failed("message: longer than 64 KiB").into());
     }
     let mut body = vec![0; length as usize];
-    stream.read_exact(&mut body).await.map_err(|e| super::lost(&e))?;
-    serde_json::from_slice(&body).map_err(|e| Error::failed(format!("message: {e}")))
+    stream.read_exact(&mut body).await.map_err(|e| CopyError::lost(&e))?;
+    serde_json::from_slice(&body).map_err(|e| Error::failed(format!("message: {e}")).into())
 }

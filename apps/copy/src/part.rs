@@ -14,16 +14,14 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
+use super::error::CopyError;
 use super::message::FileInfo;
-use super::root::Root;
 use levelflow_host::Error;
 
 const PREFIX: &[u8] = b".";
 const SUFFIX: &[u8] = b".part";
 /// Longest name, as Linux has it.
 const LONGEST: usize = 255;
-/// Why a file cannot be written now, if somebody else is writing it.
-pub(super) const BUSY: &str = "is arriving in another transfer";
 const BLOCK: usize = 1 << 18;
 
 /// Whether a name is that of a part; files of such names are neither listed nor taken.
@@ -57,19 +55,17 @@ pub(super) struct Part {
 }
 
 impl Part {
-    /// Opens the part of a file to be, or makes it; nobody else may have it open.
-    pub fn open(root: &Root, path: &str) -> Result<Self, Error> {
-        let (parent, name) = root.split(path)?;
-        let shown = root.show(path);
+    /// Opens the part of a file of this name in a directory, or makes it; nobody else may have it open. Messages name the file
+    /// as `shown`.
+    pub fn open(parent: OwnedFd, name: OsString, shown: String) -> Result<Self, CopyError> {
         if is_part(name.as_bytes()) {
-            return Err(Error::failed(format!(
-                "{shown}: names .*.part are for files that are arriving"
-            )));
+            let why = format!("{shown}: names .*.part are for files that are arriving");
+            return Err(Error::failed(why).into());
         }
         let part = part_name(&name);
         let file = lock(&parent, &part).map_err(|e| match e {
-            Errno::WOULDBLOCK => Error::failed(format!("{shown}: {BUSY}")),
-            e => Error::failed(format!("{shown}: {}", io::Error::from(e))),
+            Errno::WOULDBLOCK => CopyError::Busy(format!("{shown}: is arriving in another transfer")),
+            e => Error::failed(format!("{shown}: {}", io::Error::from(e))).into(),
         })?;
         let length = file
             .metadata()

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 use std::sync::Arc;
 
-use super::client::Session;
-use super::root::{Found, Root, beside, last_name};
+use super::error::CopyError;
+use super::root::{Entry, Found, Root, beside, last_name};
 use levelflow_host::Error;
 
 /// A place here or at a server.
@@ -53,6 +53,22 @@ impl FromStr for Place {
             inside: plain.len() < path.len() || plain.is_empty(),
         })
     }
+}
+
+/// What a server says is below a directory.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Listing {
+    pub entries: Vec<Entry>,
+    /// What is there but not served, with the reason.
+    pub left_out: Vec<String>,
+}
+
+/// The directory of a server, to plan by.
+pub(super) trait Remote {
+    /// What is at a path, if anything is.
+    async fn stat(&self, path: &str) -> Result<Option<Entry>, CopyError>;
+    /// All that is below a directory.
+    async fn list(&self, path: &str) -> Result<Listing, CopyError>;
 }
 
 /// One file to move, or one directory to make.
@@ -109,7 +125,7 @@ fn clash(one: &Job, other: &Job, up: bool) -> Error {
 
 /// Uploads: each source becomes the destination itself or, if that is a directory, one of the same name in it.
 pub(super) async fn upload(
-    session: &Session,
+    session: &impl Remote,
     sources: &[PathBuf],
     destination: &str,
     inside: bool,
@@ -186,7 +202,7 @@ fn upload_directory(plan: &mut Plan, source: &Path, target: &str) -> Result<(), 
 }
 
 /// Downloads, likewise.
-pub(super) async fn download(session: &Session, sources: &[String], destination: &Path) -> Result<Plan, Error> {
+pub(super) async fn download(session: &impl Remote, sources: &[String], destination: &Path) -> Result<Plan, Error> {
     let ends_open = destination.as_os_str().as_encoded_bytes().ends_with(b"/");
     let into = ends_open || sources.len() > 1 || destination.is_dir();
     if into {
@@ -226,7 +242,7 @@ pub(super) async fn download(session: &Session, sources: &[String], destination:
 
 async fn download_directory(
     plan: &mut Plan,
-    session: &Session,
+    session: &impl Remote,
     source: &str,
     root: &Arc<Root>,
     name: &str,

@@ -10,8 +10,9 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, Dir, FileType, Mode, OFlags, ResolveFlags, mkdirat, open, openat2, statat};
 use rustix::io::Errno;
 
+use super::error::CopyError;
 use super::message::{FileInfo, Have};
-use super::part;
+use super::part::{self, Part};
 use levelflow_host::Error;
 
 /// Longest path, bytes, as Linux has it.
@@ -250,8 +251,14 @@ impl Root {
             .map_err(|e| self.failed(path, e))
     }
 
+    /// The part of a file to be.
+    pub fn part(&self, path: &str) -> Result<Part, CopyError> {
+        let (parent, name) = self.split(path)?;
+        Part::open(parent, name, self.show(path))
+    }
+
     /// The directory that a path is in, and the last name.
-    pub fn split(&self, path: &str) -> Result<(OwnedFd, OsString), Error> {
+    fn split(&self, path: &str) -> Result<(OwnedFd, OsString), Error> {
         check(path)?;
         if path.is_empty() {
             return Err(Error::failed(format!("{}: a directory", self.show(path))));

@@ -102,7 +102,7 @@ impl Run {
         self.broken.clear();
         for job in self.left.iter().filter(|job| job.directory) {
             let made = if self.up {
-                session.make_directory(&job.remote).await
+                session.make_directory(&job.remote).await.map_err(Error::from)
             } else {
                 job.root.make_directory(&job.local)
             };

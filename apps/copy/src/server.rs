@@ -10,9 +10,11 @@ use noq::{RecvStream, SendStream, VarInt};
 use tokio::sync::Mutex;
 use tokio::task::block_in_place;
 
+use super::agreement::agree;
+use super::error::CopyError;
 use super::lanes::{self, Expected, Junction, lanes_for};
 use super::message::{self, FileInfo, Finish, Have, Reply, Request, Start};
-use super::part::{self, Part, hash_prefix};
+use super::part;
 use super::root::{Entry, Found, Root, last_name};
 use super::transfer::{Progress, receive, send};
 use levelflow_host::Error;
@@ -131,25 +133,25 @@ impl Talk<'_> {
             Ok(None) => {}
             Err(error) => {
                 log(&format!("{address}: {error}"));
-                let why = error.to_string();
+                let (why, busy) = (error.to_string(), matches!(error, CopyError::Busy(_)));
                 let _ = self.receive.stop(CUT);
-                let _ = message::write(&mut self.send, &Reply::Refused { why }).await;
+                let _ = message::write(&mut self.send, &Reply::Refused { why, busy }).await;
             }
         }
         let _ = self.send.finish();
         // Streams are forgotten once they are done; whoever waits for the answer keeps the connection open.
     }
 
-    async fn request(&mut self, request: Request) -> Result<Option<String>, Error> {
+    async fn request(&mut self, request: Request) -> Result<Option<String>, CopyError> {
         if let Request::Hello { token } = request {
             return self.hello(token.as_deref()).await;
         }
         if !self.admitted.load(Ordering::Relaxed) {
-            return Err(Error::failed("a token is needed"));
+            return Err(Error::failed("a token is needed").into());
         }
         let writes = matches!(request, Request::MakeDirectory { .. } | Request::Put { .. });
         if writes && !self.server.options.upload {
-            return Err(Error::failed("read-only: the server takes no files"));
+            return Err(Error::failed("read-only: the server takes no files").into());
         }
         match request {
             Request::Hello { .. } | Request::Lane { .. } => Ok(None),
@@ -164,36 +166,40 @@ impl Talk<'_> {
         }
     }
 
-    async fn reply(&mut self, reply: &Reply) -> Result<Option<String>, Error> {
+    async fn reply(&mut self, reply: &Reply) -> Result<Option<String>, CopyError> {
         message::write(&mut self.send, reply).await.map(|()| None)
     }
 
     /// The further lanes of a transfer; a client that is gone opens none.
-    async fn gather(&self, expected: &mut Expected<'_>, lanes: usize) -> Result<Vec<(SendStream, RecvStream)>, Error> {
+    async fn gather(
+        &self,
+        expected: &mut Expected<'_>,
+        lanes: usize,
+    ) -> Result<Vec<(SendStream, RecvStream)>, CopyError> {
         tokio::select! {
-            lanes = expected.gather(lanes) => lanes,
-            reason = self.connection.quic().closed() => Err(super::lost(&reason)),
+            lanes = expected.gather(lanes) => Ok(lanes?),
+            reason = self.connection.quic().closed() => Err(CopyError::lost(&reason)),
         }
     }
 
-    async fn hello(&mut self, token: Option<&str>) -> Result<Option<String>, Error> {
+    async fn hello(&mut self, token: Option<&str>) -> Result<Option<String>, CopyError> {
         if let Some(wanted) = &self.server.options.token {
             // Hashes are compared in constant time.
             let shown = token.map(|token| blake3::hash(token.as_bytes()));
             if shown != Some(blake3::hash(wanted.as_bytes())) {
-                return Err(Error::failed("the token is not the one that the server wants"));
+                return Err(Error::failed("the token is not the one that the server wants").into());
             }
             self.admitted.store(true, Ordering::Relaxed);
         }
         self.reply(&Reply::Done).await
     }
 
-    async fn stat(&mut self, path: &str) -> Result<Option<String>, Error> {
+    async fn stat(&mut self, path: &str) -> Result<Option<String>, CopyError> {
         let entry = self.server.root.stat(path)?;
         self.reply(&entry.map_or(Reply::Nothing, shown)).await
     }
 
-    async fn list(&mut self, path: &str) -> Result<Option<String>, Error> {
+    async fn list(&mut self, path: &str) -> Result<Option<String>, CopyError> {
         // One at a time for each connection: a walk holds the names of the directories that it is in.
         let _turn = self.listing.lock().await;
         let mut walk = block_in_place(|| self.server.root.walk(path))?;
@@ -209,10 +215,10 @@ impl Talk<'_> {
         self.reply(&Reply::Done).await
     }
 
-    async fn get(&mut self, path: &str, have: &message::Part, same: Option<Have>) -> Result<Option<String>, Error> {
+    async fn get(&mut self, path: &str, have: &message::Part, same: Option<Have>) -> Result<Option<String>, CopyError> {
         let (mut file, info) = self.server.root.read(path)?;
         if part::is_part(last_name(path).as_bytes()) {
-            return Err(Error::failed(format!("{path}: is arriving")));
+            return Err(Error::failed(format!("{path}: is arriving")).into());
         }
         let own = Have {
             size: info.size,
@@ -241,7 +247,7 @@ impl Talk<'_> {
             Ok(finish) => finish,
             Err(error) => {
                 let _ = self.send.reset(CUT);
-                return Err(named(&error));
+                return Err(named(&error).into());
             }
         };
         let (hash, control) = (finish.hash, self.connection.control().to_string());
@@ -249,7 +255,7 @@ impl Talk<'_> {
         Ok(Some(format!("took {path}, {} bytes", info.size - offset)))
     }
 
-    async fn put(&mut self, path: &str, info: &FileInfo) -> Result<Option<String>, Error> {
+    async fn put(&mut self, path: &str, info: &FileInfo) -> Result<Option<String>, CopyError> {
         let own = Have {
             size: info.size,
             modified: info.modified,
@@ -257,7 +263,7 @@ impl Talk<'_> {
         if self.server.root.have(path) == Some(own) {
             return self.reply(&Reply::Same).await;
         }
-        let mut part = Part::open(&self.server.root, path)?;
+        let mut part = self.server.root.part(path)?;
         let (length, hasher) = block_in_place(|| part.hash())?;
         let hash = hasher.finalize().to_hex().to_string();
         let junction = self.junction;
@@ -265,7 +271,7 @@ impl Talk<'_> {
         self.reply(&Reply::Part(message::Part { length, hash })).await?;
         let Start { offset, lanes } = message::read(&mut self.receive).await?;
         if offset > info.size || (offset != 0 && offset != length) {
-            return Err(Error::failed(format!("{path}: nothing ends at byte {offset} here")));
+            return Err(Error::failed(format!("{path}: nothing ends at byte {offset} here")).into());
         }
         let hasher = if offset == 0 { Hasher::new() } else { hasher };
         part.start(offset)?;
@@ -276,9 +282,7 @@ impl Talk<'_> {
         let Finish { hash } = message::read(&mut self.receive).await?;
         if own != hash {
             part.discard();
-            return Err(Error::failed(format!(
-                "{path}: what arrived is not what was sent; send it again"
-            )));
+            return Err(Error::failed(format!("{path}: what arrived is not what was sent; send it again")).into());
         }
         block_in_place(|| part.finish(info))?;
         self.reply(&Reply::Done).await?;
@@ -292,19 +296,4 @@ fn shown(entry: Entry) -> Reply {
         directory: entry.directory,
         size: entry.size,
     }
-}
-
-/// From where on to send, given the part that the other end has: behind it, if it is the beginning of our file.
-pub(super) fn agree(
-    file: &mut std::fs::File,
-    size: u64,
-    have: &message::Part,
-) -> Result<(u64, Hasher), std::io::Error> {
-    if have.length > 0 && have.length <= size {
-        let hasher = hash_prefix(file, have.length)?;
-        if hasher.finalize().to_hex().as_str() == have.hash {
-            return Ok((have.length, hasher));
-        }
-    }
-    Ok((0, hash_prefix(file, 0)?))
 }

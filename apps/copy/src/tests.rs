@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::message::{FileInfo, Finish, Reply, Request, Start};
+use super::plan::Remote as _;
 use super::*;
 use levelflow_host::Error;
 use levelflow_net_testing::relay::Router;
@@ -200,7 +201,7 @@ async fn ask(connection: &Connection, request: &Request) -> (noq::SendStream, no
 async fn refused(connection: &Connection, request: &Request) -> String {
     let (_send, mut receive) = ask(connection, request).await;
     match message::read(&mut receive).await {
-        Ok(Reply::Refused { why }) => why,
+        Ok(Reply::Refused { why, .. }) => why,
         other => panic!("{request:?}: {other:?}"),
     }
 }

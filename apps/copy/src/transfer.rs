@@ -9,6 +9,7 @@ use blake3::Hasher;
 use noq::{RecvStream, SendStream};
 use tokio::task::block_in_place;
 
+use super::error::CopyError;
 use super::lanes::STRIPE;
 use super::message::{FileInfo, Finish};
 use super::part::Part;
@@ -69,7 +70,7 @@ pub(super) async fn send(
     mut hasher: Hasher,
     lanes: &mut [&mut SendStream],
     progress: &Progress,
-) -> Result<Finish, Error> {
+) -> Result<Finish, CopyError> {
     let mut room = vec![0; STRIPE];
     for (turn, length) in stripes(size - offset) {
         let stripe = &mut room[..length];
@@ -80,7 +81,7 @@ pub(super) async fn send(
         block_in_place(|| hasher.update(stripe));
         let lane = turn % lanes.len();
         let sent = lanes[lane].write_all(stripe).await;
-        sent.map_err(|e| super::lost(&e))?;
+        sent.map_err(|e| CopyError::lost(&e))?;
         progress.moved(length as u64);
     }
     let hash = hasher.finalize().to_hex().to_string();
@@ -105,13 +106,13 @@ pub(super) async fn receive(
     mut hasher: Hasher,
     lanes: &mut [&mut RecvStream],
     progress: &Progress,
-) -> Result<String, Error> {
+) -> Result<String, CopyError> {
     for (turn, length) in stripes(info.size - offset) {
         let lane = turn % lanes.len();
         let mut left = length;
         while left > 0 {
-            let chunk = lanes[lane].read_chunk(left).await.map_err(|e| super::lost(&e))?;
-            let bytes = chunk.ok_or_else(|| Error::failed("connection: the file ended too early"))?;
+            let chunk = lanes[lane].read_chunk(left).await.map_err(|e| CopyError::lost(&e))?;
+            let bytes = chunk.ok_or_else(|| CopyError::Lost("the file ended too early".into()))?;
             block_in_place(|| {
                 hasher.update(&bytes);
                 part.write(&bytes)

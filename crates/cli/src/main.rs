@@ -5,7 +5,6 @@ mod command;
 mod copy;
 mod dissector;
 mod gone;
-mod laws;
 mod link;
 mod options;
 mod recv;

@@ -194,16 +194,6 @@ impl Device {
     }
 }
 
-/// Reads the queue of a device once.
-///
-/// # Errors
-/// When there is no such device, or the kernel does not answer.
-pub fn read_once(device: &str) -> Result<Queue, Error> {
-    let mut device = Device::open(device)?;
-    let name = device.name.clone();
-    device.queue().map_err(|e| Error::failed(format!("{name}: {e}")))
-}
-
 /// The queue that a message of the kernel describes.
 pub fn read(attributes: &[TcAttribute]) -> Queue {
     let mut queue = Queue::default();

@@ -15,8 +15,9 @@ use super::governor::Factory;
 use super::hub::Hub;
 use super::identity::{self, Fingerprint, Identity, Trust};
 use super::judge::Control;
-use super::peer::{DATAGRAM, Peer, Ruling, Status};
-use super::socket::{Core, Socket, on_behalf_of};
+use super::limits::DATAGRAM;
+use super::peer::{Core, Peer, Ruling, Status};
+use super::socket::{Socket, on_behalf_of};
 use levelflow_host::Error;
 use levelflow_host::journal::Journal;
 

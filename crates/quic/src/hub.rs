@@ -6,14 +6,14 @@
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::sync::{Arc, Mutex, Weak};
 
 use levelflow_laws::Kind;
 use levelflow_laws::shim::Shim;
 use noq::udp::RecvMeta;
 
-use super::peer::{Peer, Ruling};
-use super::socket::Core;
+use super::flows::lock;
+use super::peer::{Core, Peer, Ruling};
 
 /// Most strangers of whom it is remembered which law they speak; then all are forgotten.
 const MOST_STRANGERS: usize = 4096;
@@ -22,54 +22,6 @@ type Address = (IpAddr, u16);
 
 fn key(address: SocketAddr) -> Address {
     (address.ip().to_canonical(), address.port())
-}
-
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// Peers by the numbers of flows.
-#[derive(Debug, Default)]
-pub(super) struct Flows(Mutex<HashMap<u32, Weak<Peer>>>);
-
-impl Flows {
-    /// From now on a flow is that peer's, unless it is another's already.
-    pub fn enter(flows: &Arc<Self>, flow: u32, peer: &Weak<Peer>) -> Entry {
-        lock(&flows.0).entry(flow).or_insert_with(|| peer.clone());
-        Entry {
-            flows: flows.clone(),
-            flow,
-            peer: peer.clone(),
-        }
-    }
-
-    fn find(&self, flow: u32) -> Option<Arc<Peer>> {
-        lock(&self.0).get(&flow).and_then(Weak::upgrade)
-    }
-}
-
-/// That a flow is a peer's, until this is dropped.
-#[derive(Debug)]
-pub(super) struct Entry {
-    flows: Arc<Flows>,
-    flow: u32,
-    peer: Weak<Peer>,
-}
-
-impl Entry {
-    /// Another flow of the same peer.
-    pub fn replaced_by(&self, flow: u32) -> Self {
-        Flows::enter(&self.flows, flow, &self.peer)
-    }
-}
-
-impl Drop for Entry {
-    fn drop(&mut self) {
-        let mut flows = lock(&self.flows.0);
-        if flows.get(&self.flow).is_some_and(|peer| peer.ptr_eq(&self.peer)) {
-            flows.remove(&self.flow);
-        }
-    }
 }
 
 #[derive(Debug, Default)]

@@ -12,8 +12,8 @@ use levelflow_laws::wire::before;
 use levelflow_units::{Bytes, Time};
 use noq::udp::{EcnCodepoint, RecvMeta};
 
-use super::hub::{Entry, Flows};
-use super::peer::{IDLE, Peer};
+use super::flows::{Entry, Flows};
+use super::limits::IDLE;
 use levelflow_host::clock::stamp;
 use levelflow_transport::Receiver;
 
@@ -22,11 +22,11 @@ const MOST_FLOWS: usize = 16;
 /// Answers that wait: more than what arrives together.
 const MOST_HELD: usize = 128;
 
-struct Flow {
+struct Flow<P> {
     number: u32,
     receiver: Receiver,
     used: Time,
-    _entry: Entry,
+    _entry: Entry<P>,
 }
 
 /// An answer that waits.
@@ -41,15 +41,15 @@ pub(super) struct Held {
 }
 
 /// See the [module](self).
-pub(super) struct Incoming {
-    index: Arc<Flows>,
-    own: Weak<Peer>,
-    flows: Vec<Flow>,
+pub(super) struct Incoming<P> {
+    index: Arc<Flows<P>>,
+    own: Weak<P>,
+    flows: Vec<Flow<P>>,
     pub held: VecDeque<Held>,
 }
 
-impl Incoming {
-    pub fn new(index: Arc<Flows>, own: Weak<Peer>) -> Self {
+impl<P> Incoming<P> {
+    pub fn new(index: Arc<Flows<P>>, own: Weak<P>) -> Self {
         Self {
             index,
             own,

@@ -39,12 +39,15 @@
 //! ```
 
 mod endpoint;
+mod flows;
 mod gate;
 mod governor;
 mod hub;
 mod identity;
 mod incoming;
+mod io;
 mod judge;
+mod limits;
 mod peer;
 mod socket;
 #[cfg(test)]

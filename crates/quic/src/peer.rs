@@ -11,25 +11,19 @@ use levelflow_laws::{AnyParams, Bottleneck, FlowInfo, Kind, SenderLaw};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use noq::udp::{RecvMeta, Transmit};
 
+use super::flows::{Entry, Flows};
 use super::gate::{Gate, quantum};
-use super::hub::{Entry, Flows};
 use super::incoming::Incoming;
+use super::io::Io;
 use super::judge::{Control, Judge};
-use super::socket::Core;
-use super::timer::Job;
-use levelflow_host::clock::{span, stamp};
+use super::limits::{DATA, DATAGRAM, IDLE, IDLE_RTTS};
+use super::timer::{self, Timer};
+use levelflow_host::clock::{Clock, span, stamp};
 use levelflow_host::journal::Journal;
 use levelflow_host::journal::Sender;
 use levelflow_host::udp::overhead;
 use levelflow_transport::Counters;
 
-/// Datagrams from this size on are data, which the law rates and routers see; smaller ones acknowledge and control.
-pub(super) const DATA: usize = 600;
-/// Size of a QUIC datagram once the path's MTU is known, before shim and header.
-pub(super) const DATAGRAM: u16 = 1400;
-/// A flow that was idle for this long, and for [`IDLE_RTTS`], begins anew: what it was told is not true any more.
-pub(super) const IDLE: Duration = Duration::from_secs(2);
-const IDLE_RTTS: u64 = 8;
 /// An answer waits this long for a datagram that takes it along.
 const HOLD: std::time::Duration = std::time::Duration::from_millis(1);
 /// A window that never limits.
@@ -61,11 +55,55 @@ pub struct Status {
     pub counters: Counters,
 }
 
+/// What all parts of an endpoint share.
+#[derive(Debug)]
+pub(super) struct Core {
+    pub io: Io,
+    pub timer: Timer<Job>,
+    pub clock: Clock,
+    /// Whose the flows are that leave here, and those that come.
+    pub outgoing: Arc<Flows<Peer>>,
+    pub incoming: Arc<Flows<Peer>>,
+}
+
+impl Core {
+    pub fn new(socket: std::net::UdpSocket) -> std::io::Result<Self> {
+        Ok(Self {
+            io: Io::new(socket)?,
+            timer: Timer::start()?,
+            clock: Clock::start(),
+            outgoing: Arc::default(),
+            incoming: Arc::default(),
+        })
+    }
+}
+
+/// What is done later.
+pub(super) enum Job {
+    /// Wake a task whose packet may leave.
+    Wake(Waker),
+    /// Send the answers that a peer still waits for.
+    Answer(Weak<Peer>),
+}
+
+impl timer::Job for Job {
+    fn run(self) {
+        match self {
+            Self::Wake(waker) => waker.wake(),
+            Self::Answer(peer) => {
+                if let Some(peer) = peer.upgrade() {
+                    peer.send_answers();
+                }
+            }
+        }
+    }
+}
+
 /// The sending half under a law.
 struct Outgoing {
     ruling: Ruling,
     sender: Sender,
-    entry: Entry,
+    entry: Entry<Peer>,
     judge: Judge,
     gate: Gate,
     /// When data last left, and when an answer last came (or could first have come).
@@ -77,7 +115,7 @@ struct Outgoing {
 
 struct State {
     outgoing: Option<Outgoing>,
-    incoming: Incoming,
+    incoming: Incoming<Peer>,
     scheduled: bool,
     datagram: u64,
 }
@@ -100,7 +138,7 @@ impl std::fmt::Debug for Peer {
 }
 
 impl Outgoing {
-    fn new(ruling: Ruling, now: Time, flows: &Arc<Flows>, own: &Weak<Peer>) -> Self {
+    fn new(ruling: Ruling, now: Time, flows: &Arc<Flows<Peer>>, own: &Weak<Peer>) -> Self {
         let sender = flow(&ruling);
         Self {
             entry: Flows::enter(flows, sender.flow(), own),
@@ -369,7 +407,7 @@ impl Peer {
             wire.clear();
             answer.write(&mut wire);
             // An answer that cannot leave is as one that gets lost.
-            let _ = self.core.try_send(&Transmit {
+            let _ = self.core.io.try_send(&Transmit {
                 destination: answer.to,
                 ecn: None,
                 contents: &wire,

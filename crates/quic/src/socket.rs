@@ -9,45 +9,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
-use noq::udp::{RecvMeta, Transmit, UdpSocketState};
+use noq::udp::{RecvMeta, Transmit};
 use noq::{AsyncUdpSocket, UdpSender};
-use tokio::io::Interest;
 
-use super::hub::{Flows, Hub, alone};
-use super::peer::Peer;
-use super::timer::Timer;
-use levelflow_host::clock::Clock;
-
-/// What all parts of an endpoint share.
-#[derive(Debug)]
-pub(super) struct Core {
-    io: tokio::net::UdpSocket,
-    state: UdpSocketState,
-    pub timer: Timer,
-    pub clock: Clock,
-    /// Whose the flows are that leave here, and those that come.
-    pub outgoing: Arc<Flows>,
-    pub incoming: Arc<Flows>,
-}
-
-impl Core {
-    pub fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
-        socket.set_nonblocking(true)?;
-        Ok(Self {
-            state: UdpSocketState::new((&socket).into())?,
-            io: tokio::net::UdpSocket::from_std(socket)?,
-            timer: Timer::start()?,
-            clock: Clock::start(),
-            outgoing: Arc::default(),
-            incoming: Arc::default(),
-        })
-    }
-
-    pub fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
-        let send = || self.state.try_send((&self.io).into(), transmit);
-        self.io.try_io(Interest::WRITABLE, send)
-    }
-}
+use super::hub::{Hub, alone};
+use super::peer::{Core, Peer};
 
 thread_local! {
     /// Whose the next sender is that a socket makes on this thread.
@@ -110,9 +76,8 @@ impl AsyncUdpSocket for Socket {
         let hub = self.hub.clone();
         let core = &hub.core;
         loop {
-            ready!(core.io.poll_recv_ready(cx))?;
-            let receive = || core.state.recv((&core.io).into(), buffers, meta);
-            match core.io.try_io(Interest::READABLE, receive) {
+            ready!(core.io.socket.poll_recv_ready(cx))?;
+            match core.io.try_receive(buffers, meta) {
                 Ok(count) => {
                     for (buffer, meta) in buffers.iter_mut().zip(meta.iter_mut()).take(count) {
                         hub.strip(buffer, meta, &mut self.spill);
@@ -126,15 +91,15 @@ impl AsyncUdpSocket for Socket {
     }
 
     fn local_addr(&self) -> io::Result<SocketAddr> {
-        self.hub.core.io.local_addr()
+        self.hub.core.io.socket.local_addr()
     }
 
     fn may_fragment(&self) -> bool {
-        self.hub.core.state.may_fragment()
+        self.hub.core.io.state.may_fragment()
     }
 
     fn max_receive_segments(&self) -> NonZeroUsize {
-        self.hub.core.state.gro_segments()
+        self.hub.core.io.state.gro_segments()
     }
 }
 
@@ -183,7 +148,7 @@ impl UdpSender for Outlet {
                 };
                 this.ready = true;
             }
-            let sent = this.core.try_send(&Transmit {
+            let sent = this.core.io.try_send(&Transmit {
                 contents: &this.laid,
                 segment_size: this.segment,
                 ..*transmit
@@ -191,7 +156,7 @@ impl UdpSender for Outlet {
             match sent {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
                     let core = this.core.clone();
-                    this.writable = Some(Box::pin(async move { core.io.writable().await }));
+                    this.writable = Some(Box::pin(async move { core.io.socket.writable().await }));
                 }
                 // Any other error is as a lost packet: too large for the link, or the way is blocked for now.
                 Ok(()) | Err(_) => {
@@ -203,7 +168,7 @@ impl UdpSender for Outlet {
     }
 
     fn max_transmit_segments(&self) -> NonZeroUsize {
-        self.core.state.max_gso_segments()
+        self.core.io.state.max_gso_segments()
     }
 }
 

@@ -1,78 +1,79 @@
-//! Wakes tasks and sends held answers on time: the runtime's own timers are a millisecond coarse.
+//! Does jobs on time, such as to wake a task: the runtime's own timers are a millisecond coarse.
 
 use std::collections::BinaryHeap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, Weak};
-use std::task::Waker;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Instant;
 
-use super::peer::Peer;
-
 /// What to do.
-pub(super) enum Job {
-    /// Wake a task whose packet may leave.
-    Wake(Waker),
-    /// Send the answers that a peer still waits for.
-    Answer(Weak<Peer>),
+pub(super) trait Job: Send + 'static {
+    /// Does it.
+    fn run(self);
 }
 
-struct Entry {
+struct Entry<J> {
     at: Instant,
-    job: Job,
+    job: J,
 }
 
-impl PartialEq for Entry {
+impl<J> PartialEq for Entry<J> {
     fn eq(&self, other: &Self) -> bool {
         self.at == other.at
     }
 }
 
-impl Eq for Entry {}
+impl<J> Eq for Entry<J> {}
 
-impl PartialOrd for Entry {
+impl<J> PartialOrd for Entry<J> {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Entry {
+impl<J> Ord for Entry<J> {
     /// The earliest is the largest, as the heap wants it.
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         other.at.cmp(&self.at)
     }
 }
 
-#[derive(Default)]
-struct Jobs {
-    heap: BinaryHeap<Entry>,
+struct Jobs<J> {
+    heap: BinaryHeap<Entry<J>>,
     stop: bool,
 }
 
-#[derive(Default)]
-struct Shared {
-    jobs: Mutex<Jobs>,
+struct Shared<J> {
+    jobs: Mutex<Jobs<J>>,
     changed: Condvar,
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, Jobs> {
+impl<J> Shared<J> {
+    fn new() -> Self {
+        let heap = BinaryHeap::new();
+        Self {
+            jobs: Mutex::new(Jobs { heap, stop: false }),
+            changed: Condvar::new(),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Jobs<J>> {
         self.jobs.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 /// A thread that does jobs when they are due; it ends when this is dropped.
-pub(super) struct Timer {
-    shared: Arc<Shared>,
+pub(super) struct Timer<J> {
+    shared: Arc<Shared<J>>,
 }
 
-impl std::fmt::Debug for Timer {
+impl<J> std::fmt::Debug for Timer<J> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Timer")
     }
 }
 
-impl Timer {
+impl<J: Job> Timer<J> {
     pub fn start() -> std::io::Result<Self> {
-        let shared = Arc::new(Shared::default());
+        let shared = Arc::new(Shared::new());
         let own = shared.clone();
         std::thread::Builder::new()
             .name("levelflow-timer".into())
@@ -80,7 +81,7 @@ impl Timer {
         Ok(Self { shared })
     }
 
-    pub fn at(&self, at: Instant, job: Job) {
+    pub fn at(&self, at: Instant, job: J) {
         let mut jobs = self.shared.lock();
         let first = jobs.heap.peek().is_none_or(|entry| at < entry.at);
         jobs.heap.push(Entry { at, job });
@@ -91,14 +92,14 @@ impl Timer {
     }
 }
 
-impl Drop for Timer {
+impl<J> Drop for Timer<J> {
     fn drop(&mut self) {
         self.shared.lock().stop = true;
         self.shared.changed.notify_one();
     }
 }
 
-fn run(shared: &Shared) {
+fn run<J: Job>(shared: &Shared<J>) {
     // Sleeps end when they are due, not some 50 us later; where that is refused, they are late.
     let _ = nix::sys::prctl::set_timerslack(1);
     let mut jobs = shared.lock();
@@ -113,14 +114,8 @@ fn run(shared: &Shared) {
             Some(_) => {
                 let due = jobs.heap.pop();
                 drop(jobs);
-                match due.map(|entry| entry.job) {
-                    Some(Job::Wake(waker)) => waker.wake(),
-                    Some(Job::Answer(peer)) => {
-                        if let Some(peer) = peer.upgrade() {
-                            peer.send_answers();
-                        }
-                    }
-                    None => {}
+                if let Some(entry) = due {
+                    entry.job.run();
                 }
                 jobs = shared.lock();
             }

@@ -3,6 +3,7 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
+use super::super::plan::Remote as _;
 use super::super::root::{Found, Root};
 use super::*;
 

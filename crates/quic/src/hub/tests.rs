@@ -118,7 +118,7 @@ async fn nothing_that_arrives_makes_a_hub_grow() {
     let peers = lock(&hub.peers);
     assert_eq!(peers.known.len(), 1);
     assert!(peers.strangers.len() <= MOST_STRANGERS);
-    assert!(lock(&hub.core.incoming.0).len() <= 16);
+    assert!(hub.core.incoming.len() <= 16);
 }
 
 #[tokio::test]
@@ -173,7 +173,7 @@ async fn spoofed_data_in_one_buffer_silence_no_flow() {
 
 /// Shim and header of the answers to a MaxNet flow, with other flows between its packets.
 fn answered(others: u32) -> Vec<Vec<u8>> {
-    let mut incoming = Incoming::new(Arc::default(), Weak::new());
+    let mut incoming = Incoming::<Peer>::new(Arc::default(), Weak::new());
     let (mut own, from) = (sender("maxnet", 1), anywhere(1));
     let mut answers = Vec::new();
     for number in 0..20_u32 {
@@ -246,7 +246,7 @@ async fn flows_are_forgotten_with_their_peers() {
     let mut other = Other::new("jetmax", 1);
     let peer = hub.register(other.address(), Some(ruling("jetmax")));
     arrive(&hub, other.address(), &packet(&mut other.sender));
-    let count = || (lock(&hub.core.outgoing.0).len(), lock(&hub.core.incoming.0).len());
+    let count = || (hub.core.outgoing.len(), hub.core.incoming.len());
     assert_eq!(count(), (1, 1));
     drop(peer);
     // The timer may still hold it for an answer.

@@ -4,7 +4,7 @@ use aya::programs::tc::{self, NlOptions, TcAttachOptions, TcHandle};
 use aya::programs::{LinkOrder, SchedClassifier, TcAttachType};
 use aya::util::KernelVersion;
 
-use super::{PROGRAM, failed};
+use super::names::{PROGRAM, failed};
 use levelflow_host::Error;
 
 /// A place in the kernel where programs see packets leave.

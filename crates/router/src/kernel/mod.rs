@@ -6,6 +6,7 @@
 //! byte says which is in use; the program turns to it under its lock, when the next packet comes.
 
 mod hook;
+mod names;
 #[cfg(test)]
 mod tests;
 
@@ -17,6 +18,9 @@ use levelflow_laws::{AnyParams, AnyRouter, PortInfo, RouterLaw};
 use levelflow_units::Bytes;
 
 pub use hook::{Hook, attached, detach};
+pub use names::PROGRAM;
+
+use names::failed;
 
 use super::device::DataPath;
 use levelflow_host::{Error, clock};
@@ -30,8 +34,6 @@ const OBJECT: Option<&[u8]> = None;
 /// Whether this build has the program: there was a clang.
 pub const COMPILED: bool = OBJECT.is_some();
 
-/// Name of the program, as `bpftool net` shows it.
-pub const PROGRAM: &str = "levelflow";
 /// Numbers of the laws whose sums are under a lock.
 const LOCKED: [u8; 2] = [3, 5];
 /// Read a map's value under its lock.
@@ -222,21 +224,4 @@ struct State {
     sums: [u64; 3],
     done: [u64; 3],
     kept: [u64; 9],
-}
-
-/// One line from the kernel's answer; what is missing is mostly privileges.
-fn failed(what: &str, error: &dyn std::error::Error) -> Error {
-    let mut text = error.to_string();
-    let mut source = error.source();
-    while let Some(cause) = source {
-        text = format!("{text}: {cause}");
-        source = cause.source();
-    }
-    let line = text.lines().next().unwrap_or_default().to_owned();
-    let hint = if text.contains("os error 1)") || text.contains("os error 13)") {
-        "; it takes root, or the capabilities BPF and NET_ADMIN"
-    } else {
-        ""
-    };
-    Error::failed(format!("kernel router: {what}: {line}{hint}"))
 }

@@ -1,13 +1,15 @@
 //! `levelflow-net testbed`.
 
-use std::io::{IsTerminal as _, Write as _};
+mod each_law;
+mod progress;
+
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde_json::Value;
 
-use super::laws;
+use self::progress::{bar, print, stopped};
+
 use levelflow_host::Error;
 use levelflow_host::stop::Stop;
 use levelflow_testbed::{Chosen, Form, Outcome, Plan, Setup, choose, plan, run};
@@ -76,7 +78,7 @@ impl Testbed {
         } else {
             let runs = self.runs(&chosen)?;
             must_be_root()?;
-            laws::compare(&runs, self.scale, &out, self.json)
+            each_law::compare(&runs, self.scale, &out, self.json)
         }
     }
 
@@ -142,24 +144,6 @@ fn must_be_root() -> Result<(), Error> {
     )))
 }
 
-/// What somebody who ended a run is told.
-pub(super) fn stopped(outcome: &Outcome) -> Error {
-    let (path, until) = (outcome.path.display(), outcome.until_s);
-    Error::failed(format!("stopped at {until} s; {path} is complete up to then"))
-}
-
-/// How far it is and how long it will take, on a terminal.
-pub(super) fn bar(name: &str, seconds: f64) -> ProgressBar {
-    if !std::io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let bar = ProgressBar::new((seconds * 1e3) as u64);
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {percent} %, {eta} left");
-    bar.set_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()));
-    bar.set_message(name.to_owned());
-    bar
-}
-
 fn show(outcome: &Outcome) -> String {
     let mut lines = vec![format!(
         "{:<20} {:>10} {:>12} {:>9} {:>9} {:>9} {:>7}",
@@ -204,11 +188,6 @@ fn show(outcome: &Outcome) -> String {
         "  levelflow run {path}/scenario.toml --out {path}-simulated && levelflow compare {path}-simulated {path}"
     ));
     lines.join("\n")
-}
-
-/// Prints, unless nobody reads any more.
-pub(super) fn print(text: &str) {
-    let _ = writeln!(std::io::stdout(), "{text}");
 }
 
 fn ms(seconds: &Value, factor: f64) -> String {

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::testbed::{bar, print, stopped};
+use super::progress::{bar, print, stopped};
 use levelflow_host::Error;
 use levelflow_host::stop::Stop;
 use levelflow_load::report::jain;

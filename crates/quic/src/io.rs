@@ -1,0 +1,35 @@
+//! The UDP socket itself, which sends and receives several datagrams at a time.
+
+use std::io::{self, IoSliceMut};
+
+use noq::udp::{RecvMeta, Transmit, UdpSocketState};
+use tokio::io::Interest;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct Io {
+    pub socket: tokio::net::UdpSocket,
+    pub state: UdpSocketState,
+}
+
+impl Io {
+    pub fn new(socket: std::net::UdpSocket) -> io::Result<Self> {
+        socket.set_nonblocking(true)?;
+        Ok(Self {
+            state: UdpSocketState::new((&socket).into())?,
+            socket: tokio::net::UdpSocket::from_std(socket)?,
+        })
+    }
+
+    /// Sends, unless the socket takes nothing now.
+    pub fn try_send(&self, transmit: &Transmit<'_>) -> io::Result<()> {
+        let send = || self.state.try_send((&self.socket).into(), transmit);
+        self.socket.try_io(Interest::WRITABLE, send)
+    }
+
+    /// Receives into the buffers, unless nothing is there; gives how many were filled.
+    pub fn try_receive(&self, buffers: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> io::Result<usize> {
+        let receive = || self.state.recv((&self.socket).into(), buffers, meta);
+        self.socket.try_io(Interest::READABLE, receive)
+    }
+}

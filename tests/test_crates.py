@@ -1,0 +1,150 @@
+"""Which crate needs which, and which file of a crate needs which: the arrows of ARCHITECTURE.md, and no circles."""
+
+import re
+import tomllib
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+CHECKOUT = Path(__file__).parents[1]
+
+MANIFESTS = [path for group in ("crates/*", "apps/*", "benches") for path in CHECKOUT.glob(f"{group}/Cargo.toml")]
+#: Groups of files that need each other, by what is one thing in two files.
+CIRCLES: set[frozenset[str]] = set()
+
+
+def manifest(path):
+    return tomllib.loads(path.read_text(encoding="utf-8"))
+
+
+@cache
+def drawn():
+    """Name of a crate to those that it may need, from the drawing in ARCHITECTURE.md."""
+    text = (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    rows = re.search(r"^## Dependencies\n.*?```\n(.*?)```", text, re.DOTALL | re.MULTILINE)[1].splitlines()
+    return {name: set(needs.split()) for name, needs in (row.split("<-") for row in rows) for name in [name.strip()]}
+
+
+def test_crates_depend_one_way():
+    above = list(drawn())
+    for name, needs in drawn().items():
+        assert needs <= set(above[: above.index(name)]), f"{name} stands above what it needs"
+    found = {}
+    for path in MANIFESTS:
+        crate = manifest(path)
+        needed = {need.removeprefix("levelflow-") for need in crate["dependencies"] if need.startswith("levelflow-")}
+        found[crate["package"]["name"].removeprefix("levelflow-")] = needed
+    assert found == drawn()
+    laws = manifest(CHECKOUT / "crates/laws/Cargo.toml")
+    assert list(laws["dependencies"]) == ["levelflow-units", "libm"]
+
+
+def product(path):
+    """The text of a file without its comments and tests."""
+    text = re.sub(r"//.*", "", path.read_text(encoding="utf-8"))
+    return text.split("#[cfg(test)]\nmod tests {")[0]
+
+
+def modules(source):
+    """Name of a module, as after `crate::`, to its text."""
+    found = {}
+    for path in sorted(source.rglob("*.rs")):
+        parts = path.relative_to(source).with_suffix("").parts
+        if "tests" in parts:
+            continue
+        parts = parts[:-1] if parts[-1] in {"mod", "lib", "main"} else parts
+        found["::".join(parts)] = found.get("::".join(parts), "") + product(path)
+    return found
+
+
+def paths(tree):
+    """The paths of `a::{b, c::{d}}`."""
+    head, brace, rest = tree.partition("{")
+    if not brace:
+        return [tree.split(" as ")[0].strip()]
+    depth, parts, part = 0, [], ""
+    for letter in rest[: rest.rindex("}")]:
+        depth += {"{": 1, "}": -1}.get(letter, 0)
+        if letter == "," and depth == 0:
+            parts, part = [*parts, part], ""
+        else:
+            part += letter
+    return [head.strip() + path for each in [*parts, part] if each.strip() for path in paths(each.strip())]
+
+
+def absolute(path, module):
+    """The same from the root of the crate; None for what is not in the crate."""
+    first, _, rest = path.partition("::")
+    if first == "crate":
+        return rest
+    place = module.split("::") if module else []
+    if first == "self":
+        return "::".join([*place, rest])
+    if first != "super":
+        return None
+    while path.startswith("super::"):
+        path, place = path.removeprefix("super::"), place[:-1]
+    return "::".join([*place, path])
+
+
+def needs(module, texts):
+    """Modules of the same crate whose items a module names."""
+    text = texts[module]
+    used = [path for tree in re.findall(r"^\s*(?:pub(?:\([a-z]+\))? )?use ([^;]+);", text, re.M) for path in paths(tree)]
+    plain = re.sub(r"^\s*(?:pub(?:\([a-z]+\))? )?use [^;]+;", "", text, flags=re.M)
+    used += re.findall(r"(?<![\w:$])((?:crate|super|self)(?:::\w+)+)", plain)
+    own = {name.rpartition("::")[2]: name for name in texts if name and name.rpartition("::")[0] == module}
+    used += [f"self::{path}" for path in re.findall(r"(?<![\w:])(\w+(?:::\w+)+)", plain) if path.split("::")[0] in own]
+    found = set()
+    for path in used:
+        if (target := absolute(path, module)) is not None:
+            found.add(home(target, texts))
+    return found - {module}
+
+
+def home(target, texts):
+    """The module that an item is in, where re-exports lead."""
+    parts = target.split("::")
+    while parts and "::".join(parts) not in texts:
+        parts = parts[:-1]
+    module = "::".join(parts)
+    item = target.removeprefix(module).strip(":").partition("::")[0]
+    for tree in re.findall(r"^pub(?:\([a-z]+\))? use ([^;]+);", texts[module], re.MULTILINE):
+        for path in paths(tree):
+            names = path.removeprefix("self::").removeprefix("crate::")
+            if item and names.endswith(f"::{item}"):
+                inside = names if not module or path.startswith("crate::") else f"{module}::{names}"
+                return home(inside, texts)
+    return module
+
+
+def reexports(text):
+    return re.sub(r"^pub(?:\([a-z]+\))? use [^;]+;", "", text, flags=re.MULTILINE)
+
+
+def circles(arrows):
+    """Groups of at least two nodes that reach each other."""
+    reach = {node: set(targets) for node, targets in arrows.items()}
+    for middle in reach:
+        for targets in reach.values():
+            if middle in targets:
+                targets |= reach[middle]
+    groups = {frozenset(other for other in reach[node] if node in reach[other]) for node in reach}
+    return {group for group in groups if len(group) > 1}
+
+
+def file_circles(source):
+    texts = modules(source)
+    plain = {module: reexports(text) for module, text in texts.items()}
+    return circles({module: needs_of(module, texts, plain) for module in texts})
+
+
+def needs_of(module, texts, plain):
+    return needs(module, {**texts, module: plain[module]})
+
+
+@pytest.mark.parametrize("crate", sorted(path.parent for path in MANIFESTS), ids=lambda path: path.name)
+def test_files_of_a_crate_need_no_circles(crate):
+    found = {frozenset(f"{crate.name}::{name}" for name in group) for group in file_circles(crate / "src")}
+    assert found == {group for group in CIRCLES if next(iter(group)).startswith(f"{crate.name}::")}
