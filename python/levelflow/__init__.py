@@ -33,6 +33,13 @@ _HOMES = {
 
 def __getattr__(name: str) -> Any:
     """Imports the public names on first use, so that the command line starts fast."""
+    if name == "__version__":
+        return importlib.import_module("importlib.metadata").version("levelflow")
     if name not in _HOMES:
         raise AttributeError(f"module 'levelflow' has no attribute {name!r}")
     return getattr(importlib.import_module(_HOMES[name]), name)
+
+
+def __dir__() -> list[str]:
+    """Names the public names, also those that nobody used yet."""
+    return sorted([*__all__, "__version__"])

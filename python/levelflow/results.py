@@ -48,6 +48,12 @@ class Result:
     manifest: dict[str, Any]
     path: Path | None = None
 
+    def __repr__(self) -> str:
+        rows = ", ".join(f"{getattr(self, name).height} {name}" for name in TABLES)
+        seconds, status = (self.manifest.get(key) for key in ("simulated_s", "status"))
+        where = "in memory" if self.path is None else f"in {self.path}"
+        return f"<Result of {self.scenario['name']!r}: {seconds:g} s, {status}; rows: {rows}; {where}>"
+
     @classmethod
     def load(cls, path: Path | str) -> Self:
         """Reads a result directory, also one of a run that was killed or still goes on.

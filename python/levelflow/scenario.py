@@ -36,6 +36,17 @@ class Scenario:
         self.raw: dict[str, Any] = {"name": name, "duration": duration, **options}
         self.origin: str | None = None
 
+    def __repr__(self) -> str:
+        links, flows = (len(self.raw.get(key, [])) for key in ("link", "flow"))
+        what = f"{self.raw.get('duration')}, {links} {'link' if links == 1 else 'links'}"
+        return f"<Scenario {self.raw.get('name')!r}: {what}, {flows} {'flow entry' if flows == 1 else 'flow entries'}>"
+
+    def __eq__(self, other: object) -> bool:
+        """Whether both say the same, wherever they were read."""
+        return self.raw == other.raw if isinstance(other, Scenario) else NotImplemented
+
+    __hash__ = None  # type: ignore[assignment] # what it says can change
+
     @classmethod
     def load(cls, path: Path | str) -> Self:
         """Reads a scenario file (TOML).

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import sys
 from typing import Annotated, Any
 
@@ -51,6 +52,7 @@ def levelflow(
 
 def main() -> None:
     """Runs the command line; bad input is one line on standard error and exit status 2."""
+    gc.set_threshold(100_000)  # libraries make many objects while they load, and next to no garbage
     try:
         status = app(standalone_mode=False)
     except typer.Abort:
