@@ -133,7 +133,7 @@ def test_the_curve_goes_around_as_often_as_is_said():
 
 
 def test_a_loop_with_delay_in_its_denominator_has_its_unstable_poles_counted():
-    """RCP in the form alpha b / a of 001, section IV-D."""
+    """RCP in the form alpha b / a of Dukkipati 2005, section IV-D."""
     loop = Loop(QuasiPolynomial([([1, 0], 1.0)]), QuasiPolynomial([([1, 0, 0], 0.0), ([0.3], 1.0)]))
     assert loop.unstable_poles == 2
     for alpha in (0.1, 0.34, 0.345, 1.0, 1.4, 1.41):

@@ -8,7 +8,7 @@ from levelflow.reproduce.model import MEASURE_FILE, ClaimError, discover, load, 
 GOOD = """
 [[entry]]
 id = "jetmax-fig35a"
-source = "000 fig 35(a)"
+source = "Zhang 2008, fig 35(a)"
 kind = "packet-sim"
 title = "Full JetMax on T1"
 setup = "T1-reversed"

@@ -20,7 +20,7 @@ from levelflow.scenario import Scenario
 CLAIM = """
 [[entry]]
 id = "one"
-source = "000 eq 1"
+source = "Zhang 2008, eq 1"
 kind = "theory"
 title = "A <formula>"
 setup = "x & y"

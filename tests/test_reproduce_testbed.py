@@ -17,7 +17,7 @@ testbed_scale = 0.1
 
 [[entry]]
 id = "one"
-source = "000 fig 1"
+source = "Zhang 2008, fig 1"
 kind = "linux-testbed"
 title = "One flow"
 setup = "a link of 100 Mb/s"

@@ -1,4 +1,4 @@
-"""Transfers that come at random over one link: the setting of most figures of the RCP paper (001, section III)."""
+"""Transfers that come at random over one link: the setting of most figures of Dukkipati 2005, section III."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A burst of arrivals on top of a load of 0.5 (001, section III-B.4)."""
+"""A burst of arrivals on top of a load of 0.5 (Dukkipati 2005, section III-B.4)."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""RCP near its equilibrium: gain and phase of G(s) = e^-s (alpha s + beta) / s^2, time in units of d0 (001, IV)."""
+"""RCP near its equilibrium: gain and phase of G(s) = e^-s (alpha s + beta) / s^2, time in d0 (Dukkipati 2005, IV)."""
 
 import numpy as np
 from scipy.optimize import brentq
@@ -61,7 +61,7 @@ def encircled(beta):
 
 
 def pade_loop_of_alpha(beta):
-    """G1 with the approximation in place of the delay (001, footnote 11)."""
+    """G1 with the approximation in place of the delay (Dukkipati 2005, footnote 11)."""
     numerator, denominator = rcp.PADE
     below = np.polyadd(np.polymul([1, 0, 0], denominator), beta * numerator)
     return Loop.rational(np.polymul([1, 0], numerator), below)

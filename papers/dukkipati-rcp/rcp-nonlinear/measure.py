@@ -1,4 +1,4 @@
-"""RCP's fluid model with the queue's floor (001, eq 4-7): phase portraits and the region in which it settles."""
+"""RCP's fluid model with the queue's floor (Dukkipati 2005, eq 4-7): phase portraits and where it settles."""
 
 import numpy as np
 
@@ -19,7 +19,7 @@ NAMED = (0.1, 0.4, 0.6, 0.8, 1.0, 1.6, 2.0)
 #: The smallest unstable alpha that figs 37-39 print.
 SIMULATED = {0.1: 1.6, 0.4: 1.3, 0.6: 1.2}
 LONG = (0.5, 1.0, 2.0)  # round trips, s
-#: Other links by what differs, among the values that 001 tried.
+#: Other links by what differs, among the values that Dukkipati 2005 tried.
 OTHERS = {
     "RTT": [rcp.Link(d0=d0) for d0 in LONG],
     "C": [rcp.Link(capacity=c) for c in (5.6e3, 2.5e9, 10e9, 1000e9)],

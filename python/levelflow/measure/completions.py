@@ -20,7 +20,7 @@ ANY_SIZE: SizeClass = (0, math.inf)
 BINS_PER_DECADE = 5
 #: A bin with fewer flows says nothing about a spread.
 FEWEST_IN_BIN = 10
-#: The same for a mean (001, fig 7).
+#: The same for a mean (Dukkipati 2005, fig 7).
 FEWEST_IN_MEAN = 20
 
 

@@ -30,9 +30,9 @@ if TYPE_CHECKING:
     from levelflow.theory.networks.routes import Routes
     from levelflow.theory.stability.equations import Past
 
-#: Padé's approximation of e^-s of order 2 over 2: numerator and denominator (001, footnote 11).
+#: Padé's approximation of e^-s of order 2 over 2: numerator and denominator (Dukkipati 2005, footnote 11).
 PADE = (np.array([1 / 12, -1 / 2, 1.0]), np.array([1 / 12, 1 / 2, 1.0]))
-#: Rates over capacity and queues over C d0 from which phase portraits start, for 10 flows (001, section IV-F).
+#: Rates over capacity and queues over C d0 where phase portraits start, for 10 flows (Dukkipati 2005, section IV-F).
 STARTS = tuple((gamma, queue) for gamma in (0.5, 0.1, 0.01) for queue in (2.0, 0.0))
 #: The start that is the rest point itself.
 REST = (0.1, 0.0)
@@ -137,7 +137,7 @@ def loop(alpha: float, beta: float, d0: float = 1.0) -> Loop:
 
 
 def loop_of_alpha(beta: float) -> Loop:
-    """Returns `G1(s) = s e^-s / (s^2 + beta e^-s)`, of which alpha is the gain; d0 is the unit of time (001, IV-D).
+    """Returns `G1(s) = s e^-s / (s^2 + beta e^-s)`, of which alpha is the gain; time is in d0 (Dukkipati 2005, IV-D).
 
     Raises:
         ParameterError: if beta is not positive and finite.
@@ -165,7 +165,7 @@ def phase_crossing(alpha: float, beta: float) -> float | None:
 
 
 def phase_peak(alpha: float, beta: float) -> float:
-    """Returns x at which the phase is highest, for alpha > beta (001, appendix III)."""
+    """Returns x at which the phase is highest, for alpha > beta (Dukkipati 2005, appendix III)."""
     alpha = read_number("alpha", alpha)
     beta = read_number("beta", beta, high=alpha)
     return float(beta / alpha * np.sqrt(alpha / beta - 1))
@@ -349,7 +349,7 @@ def settles_from_anywhere(
     Args:
         alpha: gains, of any shape; they, beta and the numbers of the link broadcast.
         beta: gains.
-        link: the link, by default that of 001; starts scale with its fair share.
+        link: the link, by default that of Dukkipati 2005; starts scale with its fair share.
         duration: round trips.
         step: round trips.
         buffer: what the queue cannot exceed, in units of C d0.
@@ -387,7 +387,7 @@ def _in_scenario(found: Competition) -> Equilibrium:
 
 
 def region() -> Region:
-    """Returns the gains for which RCP is linearly stable: exactly, and with Padé's delay of order 2 (001, fig 4).
+    """Returns the gains for which RCP is linearly stable: exactly, and with Padé's delay (Dukkipati 2005, fig 4).
 
     >>> [round(x, 3) for x in region().rows[2]]
     [0.3, 0.343, 1.406, 0.343, 1.416]

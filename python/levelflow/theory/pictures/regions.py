@@ -65,7 +65,7 @@ def region(
 def rcp_region(
     tried: Tried | None = None, simulated: Mapping[float, float] | None = None, canvas: FigureBase | None = None
 ) -> FigureBase:
-    """Draws RCP's stable region: the exact one and Padé's of the linear model, and what else is known (001, fig 44).
+    """Draws RCP's stable region: the exact one, Padé's of the linear model, and more (Dukkipati 2005, fig 44).
 
     Args:
         tried: gains alpha and beta of which the fluid model was asked.
