@@ -11,11 +11,11 @@ use super::kernel::{Path, SINK};
 use super::packets::{foreign, thread_ns};
 use super::{Case, Effort, Row, Sample, in_turn};
 use levelflow_autobuf::ABS;
-use levelflow_autobuf::control::Wish;
+use levelflow_autobuf::control::Targets;
 use levelflow_autobuf::daemon::Daemon;
 use levelflow_host::Error;
+use levelflow_host::pid_file::PidFile;
 use levelflow_host::qdisc::Device;
-use levelflow_host::state::Claim;
 use levelflow_host::stop::Stop;
 
 /// One that lets everything pass at once, and one that gets more than it sends, so that there is always something to wait for.
@@ -89,7 +89,7 @@ fn send(span: Span) -> Result<(f64, f64), Error> {
 
 /// Sizes the queue for so long; processor time. The line is never used as little as is wanted, so each decision sets a smaller limit.
 fn size(path: &Path, span: Span) -> Result<JoinHandle<Result<f64, Error>>, Error> {
-    let wish = Wish {
+    let targets = Targets {
         sizer: "adt".into(),
         utilisation: Some(0.01),
         loss: None,
@@ -101,8 +101,8 @@ fn size(path: &Path, span: Span) -> Result<JoinHandle<Result<f64, Error>>, Error
         memory: None,
     };
     path.router.thread("abs", move || {
-        let _claim = Claim::new(ABS, "r1")?;
-        let mut daemon = Daemon::new(Device::open("r1")?, &[], Rate::new(RATE), wish)?;
+        let _claim = PidFile::new(ABS, "r1")?;
+        let mut daemon = Daemon::new(Device::open("r1")?, &[], Rate::new(RATE), targets)?;
         daemon.arm()?;
         let length = Duration::from_secs_f64(span.as_secs_f64());
         let start = thread_ns();

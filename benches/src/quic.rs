@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use super::packets::process_ns;
 use super::{Case, Effort, Row, Sample, in_turn};
-use levelflow_copy::{Options, PROTOCOL, Place, Run, Server, ServerOptions, Session};
+use levelflow_copy::{Location, Options, PROTOCOL, Run, Server, ServerOptions, Session};
 use levelflow_host::Error;
 use levelflow_host::stop::Stop;
 use levelflow_quic::{Config, Endpoint, Trust};
@@ -106,13 +106,13 @@ async fn transfer(folder: &Folder, config: &Config) -> Result<(f64, f64), Error>
     let endpoint = Endpoint::bind(([127, 0, 0, 1], 0).into(), config.clone(), None)?;
     let connection = endpoint.connect(address, Trust::Keys(vec![key])).await?;
     let session = Session::open(connection, None).await?;
-    let source = Place::Remote {
+    let source = Location::Remote {
         server: address.to_string(),
         path: "file".to_owned(),
         inside: false,
     };
     let (start, began) = (process_ns(), Instant::now());
-    let to = Place::Local(folder.path.clone());
+    let to = Location::Local(folder.path.clone());
     let mut run = Run::plan(&session, &[source], &to, Arc::default()).await?;
     run.advance(&session, Options { jobs: 1 }).await?;
     let outcome = run.outcome(&session);

@@ -1,6 +1,6 @@
 //! What `levelflow-net abs` reads: options of queues and classes, in the kernel's bytes, and files that say what to restore.
 
-use levelflow_autobuf::undo::Undo;
+use levelflow_autobuf::restore::SavedState;
 use levelflow_host::limit::{burst_of, limit_of, same_but_limit, spec_of, with_limit};
 use levelflow_host::qdisc::{Queue, options_of};
 use levelflow_host::tc::{Found, Handle, share};
@@ -71,11 +71,11 @@ pub fn attributes(bytes: &[u8]) -> Vec<u8> {
 /// # Panics
 /// When it does not.
 pub fn undo(bytes: &[u8]) {
-    let Ok(undo) = serde_json::from_slice::<Undo>(bytes) else {
+    let Ok(undo) = serde_json::from_slice::<SavedState>(bytes) else {
         return;
     };
     let text = serde_json::to_vec(&undo).expect("what was read can be written");
-    assert_eq!(serde_json::from_slice::<Undo>(&text).ok(), Some(undo.clone()));
+    assert_eq!(serde_json::from_slice::<SavedState>(&text).ok(), Some(undo.clone()));
     for queue in undo.queues() {
         assert!(!queue.text().is_empty());
         options(&queue.options);
@@ -124,7 +124,7 @@ mod tests {
 
     #[test]
     fn the_file_that_is_damaged_is_one() {
-        let undo: Undo = serde_json::from_str(FILE).unwrap();
+        let undo: SavedState = serde_json::from_str(FILE).unwrap();
         let texts: Vec<String> = undo.queues().iter().map(|queue| queue.text()).collect();
         assert_eq!(texts, ["50 packets", "9 kB"]);
     }

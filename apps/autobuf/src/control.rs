@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::memory::Memory;
 use super::notes::check_use;
-use super::place::Place;
+use super::queue::SizedQueue;
 use levelflow_host::Error;
 use levelflow_host::limit::Limit;
 use levelflow_host::limit::Unit;
@@ -35,7 +35,7 @@ const OPTIONS: [(&str, &str); 6] = [
 
 /// What is wanted of every queue.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Wish {
+pub struct Targets {
     /// Name of the sizer.
     pub sizer: String,
     /// Share of the line to be used.
@@ -56,7 +56,7 @@ pub struct Wish {
     pub memory: Option<Memory>,
 }
 
-impl Wish {
+impl Targets {
     /// Refuses what no queue can be, whatever its line.
     ///
     /// # Errors
@@ -166,18 +166,18 @@ impl Control {
     ///
     /// # Errors
     /// When the line is too slow for the target of delay, the bounds cross, or the sizer's parameters do not fit.
-    pub fn new(wish: &Wish, place: &Place) -> Result<Self, Error> {
-        check_delay(wish.delay, place.capacity, place.frame)?;
-        check_use(place, wish.utilisation)?;
+    pub fn new(targets: &Targets, place: &SizedQueue) -> Result<Self, Error> {
+        check_delay(targets.delay, place.capacity, place.frame)?;
+        check_use(place, targets.utilisation)?;
         let (unit, frame) = (place.unit, place.frame);
-        check_room("--min", wish.least, frame)?;
-        check_room("--max", wish.most, frame)?;
+        check_room("--min", targets.least, frame)?;
+        check_room("--max", targets.most, frame)?;
         let one = unit.limit(Limit::Packets(1), frame);
-        let least = wish.least.map_or(one, |size| unit.limit(size, frame));
+        let least = targets.least.map_or(one, |size| unit.limit(size, frame));
         let sends = place.capacity.bps() * LONGEST.as_secs_f64() / 8.0 / f64::from(frame);
         let usual = Limit::Packets(LARGEST.min(sends as u64).max(1));
         let usual = || unit.limit(usual, frame).max(place.limit);
-        let most = wish.most.map_or_else(usual, |size| unit.limit(size, frame));
+        let most = targets.most.map_or_else(usual, |size| unit.limit(size, frame));
         let most = most.min(unit.limit(Limit::Packets(MOST), frame));
         if most < least {
             let (most, least) = (unit.text(most), unit.text(least));
@@ -190,14 +190,14 @@ impl Control {
             Unit::Bytes => u64::from(limit / frame),
         };
         let initial = packets(place.limit.clamp(least, most)).max(1);
-        let table = wish.table(initial, packets(most).max(initial));
-        let params = sizer_named(&wish.sizer, &table).map_err(|e| Error::input(format!("--set: {e}")))?;
+        let table = targets.table(initial, packets(most).max(initial));
+        let params = sizer_named(&targets.sizer, &table).map_err(|e| Error::input(format!("--set: {e}")))?;
         let port = PortInfo {
             id: 1,
             capacity: place.capacity,
         };
         Ok(Self {
-            buffer: json!({ &wish.sizer: table }),
+            buffer: json!({ &targets.sizer: table }),
             sizer: AnySizer::new(&params, &port),
             port,
             unit,

@@ -4,13 +4,13 @@ use std::time::{Duration as Span, Instant};
 
 use levelflow_units::{Duration, Rate};
 
-use super::control::{Control, Wish};
+use super::control::{Control, Targets};
 use super::memory::{Memory, Sharer};
 use super::meter::{Measured, Meter};
-use super::place::{self, Place};
+use super::queue::{self, SizedQueue};
 use super::reading::{Reading, Total};
+use super::restore::{Outcome, SavedLimit, SavedState};
 use super::trouble::failed;
-use super::undo::{Outcome, Undo, Was};
 use levelflow_host::Error;
 use levelflow_host::clock::span;
 use levelflow_host::limit::{limit_of, same_but_limit, with_limit};
@@ -27,7 +27,7 @@ const LATEST: Span = Span::from_millis(200);
 #[derive(Debug)]
 pub struct Port {
     /// The queue.
-    pub place: Place,
+    pub place: SizedQueue,
     /// Who decides.
     pub control: Control,
     /// Sums over the run.
@@ -44,9 +44,9 @@ pub struct Port {
 pub struct Daemon {
     device: Device,
     ports: Vec<Port>,
-    wish: Wish,
+    targets: Targets,
     /// `None`: nothing is set.
-    undo: Option<Undo>,
+    undo: Option<SavedState>,
     /// Not [`Time`](levelflow_units::Time), which ends after 213 days.
     began: Instant,
 }
@@ -55,12 +55,12 @@ impl Daemon {
     /// Finds the queues and checks everything; changes nothing.
     ///
     /// # Errors
-    /// When a queue cannot be sized, or the wish does not fit it.
-    pub fn new(mut device: Device, queues: &[Handle], capacity: Option<Rate>, wish: Wish) -> Result<Self, Error> {
+    /// When a queue cannot be sized, or the targets do not fit it.
+    pub fn new(mut device: Device, queues: &[Handle], capacity: Option<Rate>, targets: Targets) -> Result<Self, Error> {
         let places = if queues.is_empty() {
-            vec![place::find(&mut device, None, capacity)?]
+            vec![queue::find(&mut device, None, capacity)?]
         } else {
-            let found = queues.iter().map(|at| place::find(&mut device, Some(*at), capacity));
+            let found = queues.iter().map(|at| queue::find(&mut device, Some(*at), capacity));
             found.collect::<Result<Vec<_>, _>>()?
         };
         let mut ports: Vec<Port> = Vec::new();
@@ -68,7 +68,7 @@ impl Daemon {
             if ports.iter().any(|port| port.place.handle == place.handle) {
                 return Err(Error::input(format!("--qdisc {}: named twice", place.handle)));
             }
-            let (control, limit) = (Control::new(&wish, &place)?, place.limit);
+            let (control, limit) = (Control::new(&targets, &place)?, place.limit);
             ports.push(Port {
                 place,
                 control,
@@ -78,13 +78,13 @@ impl Daemon {
                 queue: Queue::default(),
             });
         }
-        if let Some(memory) = wish.memory {
+        if let Some(memory) = targets.memory {
             memory.check(ports.iter().map(|port| (&port.place, port.control.least())))?;
         }
         Ok(Self {
             device,
             ports,
-            wish,
+            targets,
             undo: None,
             began: Instant::now(),
         })
@@ -99,7 +99,7 @@ impl Daemon {
     /// The memory that they share.
     #[must_use]
     pub fn memory(&self) -> Option<Memory> {
-        self.wish.memory
+        self.targets.memory
     }
 
     /// From now on limits are set. Sets each queue to where its sizer begins, which is its own limit if the bounds allow that.
@@ -107,8 +107,8 @@ impl Daemon {
     /// # Errors
     /// Without privileges; then nothing has changed.
     pub fn arm(&mut self) -> Result<(), Error> {
-        let places: Vec<Place> = self.ports.iter().map(|port| port.place.clone()).collect();
-        self.undo = Some(Undo::begin(&self.device, &places)?);
+        let places: Vec<SizedQueue> = self.ports.iter().map(|port| port.place.clone()).collect();
+        self.undo = Some(SavedState::begin(&self.device, &places)?);
         for index in 0..places.len() {
             self.read(index)?;
             // As it is: whoever may not set it hears that now, not at the first decision.
@@ -130,7 +130,7 @@ impl Daemon {
         mut see: impl FnMut(usize, &Reading),
     ) -> Result<(), Error> {
         self.began = Instant::now();
-        let every = span(self.wish.every);
+        let every = span(self.targets.every);
         let gap = (every / SAMPLES).clamp(SOONEST, LATEST);
         let end = time.map(|time| self.began + span(time));
         let mut decision = self.began + every;
@@ -242,14 +242,14 @@ impl Daemon {
                 port.control.grant(limit);
             } else {
                 // Nothing is set, so it would add up the same step over and over.
-                port.control = Control::new(&self.wish, &port.place)?;
+                port.control = Control::new(&self.targets, &port.place)?;
             }
         }
         Ok(limits)
     }
 
     fn divide(&self, wanted: &[u32]) -> Vec<u32> {
-        let Some(memory) = self.wish.memory else {
+        let Some(memory) = self.targets.memory else {
             return wanted.to_vec();
         };
         let sharers = self.ports.iter().zip(wanted).map(|(port, &wanted)| Sharer {
@@ -280,7 +280,7 @@ impl Daemon {
     }
 
     /// Gives the queues their limits back; says what became of each, and the first refusal of the kernel.
-    pub fn restore(&mut self) -> (Vec<(Was, Outcome)>, Result<(), Error>) {
+    pub fn restore(&mut self) -> (Vec<(SavedLimit, Outcome)>, Result<(), Error>) {
         let undo = self.undo.take();
         undo.map_or((Vec::new(), Ok(())), |undo| undo.restore(&mut self.device))
     }

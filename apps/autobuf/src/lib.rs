@@ -1,10 +1,9 @@
-//! Buffers of real queues, sized by targets: what a queue of the kernel sent and dropped goes into a sizer, and what that says
-//! becomes the queue's limit.
+//! Sizes the buffers of live interfaces: counters of a kernel queue go into a buffer-sizing algorithm, whose result becomes the
+//! queue's limit.
 //!
-//! [`room`] reads and writes limits as bytes, [`kernel`] finds queues and sets them by netlink, [`line`] says what they lead to;
-//! [`meter`] makes loads of counters, [`control`] decides, [`memory`] divides what several share, all without clock or socket;
-//! [`undo`] remembers what to restore, and with [`origin`] whether that is still there; [`daemon`] does it in real time, [`log`]
-//! writes down what was decided, and [`notes`] says what does not fit.
+//! [`queue`] finds the queue and [`line`] its line; [`meter`] makes loads of counters, [`control`] decides, and [`memory`] divides
+//! what several queues share, all without clock or socket. [`restore`] keeps the limits that were found, and [`origin`] tells
+//! whether their device still exists. [`daemon`] runs it in real time, [`log`] writes decisions down, [`notes`] warns of misfits.
 
 pub mod control;
 pub mod daemon;
@@ -15,12 +14,12 @@ pub mod meter;
 pub mod metrics;
 pub mod notes;
 pub mod origin;
-pub mod place;
+pub mod queue;
 pub mod reading;
+pub mod restore;
 mod trouble;
-pub mod undo;
 
-use levelflow_host::state::Service;
+use levelflow_host::pid_file::Service;
 
 /// Programs that size buffers: one per device.
 pub const ABS: Service = Service {

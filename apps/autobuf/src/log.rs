@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::control::Control;
 use super::daemon::Daemon;
 use super::memory::Memory;
-use super::place::Place;
+use super::queue::SizedQueue;
 use levelflow_host::Error;
 use levelflow_host::terminal::warn;
 
@@ -105,7 +105,7 @@ fn head(device: &str, memory: Option<Memory>, queues: Vec<Value>) -> Value {
     json!({ "device": device, "memory": memory.map(|memory| memory.0.to_string()), "queues": queues })
 }
 
-fn queue(place: &Place, control: &Control) -> Value {
+fn queue(place: &SizedQueue, control: &Control) -> Value {
     json!({
         "qdisc": place.handle, "kind": place.kind, "limit": place.limit, "frame": place.frame,
         "capacity": place.capacity.bps(), "extra": place.extra, "buffer": control.buffer, "least": control.least(),
@@ -120,7 +120,7 @@ mod tests {
     use prometheus_client::registry::Registry;
 
     use super::*;
-    use crate::control::Wish;
+    use crate::control::Targets;
     use crate::metrics::Board;
     use crate::reading::Reading;
     use levelflow_host::limit::Unit;
@@ -142,10 +142,10 @@ mod tests {
         keys
     }
 
-    fn place() -> Place {
-        Place {
+    fn place() -> SizedQueue {
+        SizedQueue {
             limit: 2_000_000_000,
-            ..Place::example()
+            ..SizedQueue::example()
         }
     }
 
@@ -177,7 +177,7 @@ mod tests {
 
     #[test]
     fn the_reference_names_every_field_and_metric() {
-        let wish = Wish {
+        let targets = Targets {
             sizer: "abs_log".into(),
             utilisation: Some(0.95),
             loss: None,
@@ -188,7 +188,7 @@ mod tests {
             most: None,
             memory: None,
         };
-        let queue = queue(&place(), &Control::new(&wish, &place()).unwrap());
+        let queue = queue(&place(), &Control::new(&targets, &place()).unwrap());
         assert_eq!(keys(&queue), named("Queues"));
         assert_eq!(keys(&head("lf0", None, vec![queue])), named("First line"));
         assert_eq!(keys(&json!(reading())), named("Decisions"));

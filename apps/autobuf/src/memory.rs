@@ -3,7 +3,7 @@
 
 use levelflow_laws::buffers::memory::{Share, divide};
 
-use super::place::Place;
+use super::queue::SizedQueue;
 use levelflow_host::Error;
 use levelflow_host::limit::Limit;
 use levelflow_host::limit::Unit;
@@ -18,7 +18,7 @@ pub struct Memory(pub Limit);
 #[derive(Debug, Clone, Copy)]
 pub struct Sharer<'a> {
     /// The queue.
-    pub place: &'a Place,
+    pub place: &'a SizedQueue,
     /// The limit that it has in any case.
     pub least: u32,
     /// The limit that its sizer asks for.
@@ -34,7 +34,7 @@ impl Memory {
     ///
     /// # Errors
     /// With what is needed.
-    pub fn check<'a>(self, ports: impl Iterator<Item = (&'a Place, u32)>) -> Result<(), Error> {
+    pub fn check<'a>(self, ports: impl Iterator<Item = (&'a SizedQueue, u32)>) -> Result<(), Error> {
         let needed: f64 = ports.map(|(place, least)| self.of(place) * f64::from(least)).sum();
         if self.total() >= needed {
             return Ok(());
@@ -79,7 +79,7 @@ impl Memory {
     }
 
     /// What one unit of a queue's limit takes of the total.
-    fn of(self, place: &Place) -> f64 {
+    fn of(self, place: &SizedQueue) -> f64 {
         match (self.0, place.unit) {
             (Limit::Bytes(_), Unit::Bytes) | (Limit::Packets(_), Unit::Packets) => 1.0,
             (Limit::Bytes(_), Unit::Packets) => f64::from(place.frame),
@@ -106,12 +106,12 @@ mod tests {
 
     use super::*;
 
-    fn place(unit: Unit, mbps: f64) -> Place {
-        Place {
+    fn place(unit: Unit, mbps: f64) -> SizedQueue {
+        SizedQueue {
             kind: if unit == Unit::Bytes { "bfifo" } else { "pfifo" }.into(),
             unit,
             capacity: Rate::clamped(mbps * 1e6),
-            ..Place::example()
+            ..SizedQueue::example()
         }
     }
 
@@ -182,10 +182,10 @@ mod tests {
             total in 20_000..1_000_000_u64, bytes in any::<bool>(),
         ) {
             let memory = Memory(if bytes { Limit::Bytes(total) } else { Limit::Packets(total / 1514) });
-            let places: Vec<Place> = ports.iter().map(|port| {
+            let places: Vec<SizedQueue> = ports.iter().map(|port| {
                 place(if port.0 { Unit::Packets } else { Unit::Bytes }, port.1)
             }).collect();
-            let least = |place: &Place| place.unit.limit(Limit::Packets(1), 1514);
+            let least = |place: &SizedQueue| place.unit.limit(Limit::Packets(1), 1514);
             // What is in force fits to begin with.
             let room = (total / 1514) as u32 / ports.len() as u32;
             let limits: Vec<u32> = ports.iter().zip(&places).map(|(port, place)| {

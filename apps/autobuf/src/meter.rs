@@ -5,7 +5,7 @@ use std::time::{Duration as Span, Instant};
 use levelflow_laws::buffers::Load;
 use levelflow_units::{Bytes, Duration};
 
-use super::place::Place;
+use super::queue::SizedQueue;
 use levelflow_host::limit::Unit;
 use levelflow_host::qdisc::Queue;
 
@@ -37,7 +37,7 @@ pub struct Meter {
 impl Meter {
     /// Begins the first interval.
     #[must_use]
-    pub fn new(place: &Place, now: Instant, queue: Queue) -> Self {
+    pub fn new(place: &SizedQueue, now: Instant, queue: Queue) -> Self {
         let at = (now, queue);
         Self {
             unit: place.unit,
@@ -138,12 +138,12 @@ mod tests {
         *START + Span::from_millis(ms)
     }
 
-    fn place(unit: Unit, extra: u32) -> Place {
-        Place {
+    fn place(unit: Unit, extra: u32) -> SizedQueue {
+        SizedQueue {
             unit,
             capacity: Rate::clamped(1e9),
             extra,
-            ..Place::example()
+            ..SizedQueue::example()
         }
     }
 

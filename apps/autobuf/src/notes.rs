@@ -1,8 +1,8 @@
-//! What people should know before the first decision: where a queue, its line and what they wish for do not fit well.
+//! Warnings before the first decision: where a queue, its line and the targets do not fit well.
 
 use levelflow_units::{Bytes, Duration, Rate};
 
-use super::place::Place;
+use super::queue::SizedQueue;
 use levelflow_host::Error;
 use levelflow_host::format::rate;
 use levelflow_host::limit::burst_of;
@@ -14,7 +14,7 @@ const WORTH: f64 = 0.01;
 
 /// All notes about a queue of a device; `given`: the rate of the line is what people said.
 #[must_use]
-pub fn notes(place: &Place, device: &str, given: bool, every: Duration) -> Vec<String> {
+pub fn notes(place: &SizedQueue, device: &str, given: bool, every: Duration) -> Vec<String> {
     let borrows = if given { None } else { borrows(place) };
     let notes = [beside(place), borrows, cells(place), bucket(place, device, every)];
     let name = place.handle;
@@ -29,7 +29,7 @@ pub fn notes(place: &Place, device: &str, given: bool, every: Duration) -> Vec<S
 ///
 /// # Errors
 /// With the largest capacity that fits.
-pub fn check_use(place: &Place, utilisation: Option<f64>) -> Result<(), Error> {
+pub fn check_use(place: &SizedQueue, utilisation: Option<f64>) -> Result<(), Error> {
     let (Some(share), Some((_, most))) = (utilisation, place.line.payload(place.frame)) else {
         return Ok(());
     };
@@ -47,7 +47,7 @@ pub fn check_use(place: &Place, utilisation: Option<f64>) -> Result<(), Error> {
 }
 
 /// The rate in force, as the queue counts bytes.
-fn carried(place: &Place) -> f64 {
+fn carried(place: &SizedQueue) -> f64 {
     let share = f64::from(place.frame) / f64::from(place.frame.saturating_add(place.extra));
     place.capacity.bps() * share
 }
@@ -58,14 +58,14 @@ fn below(bps: f64) -> String {
     rate((bps / step).floor() * step)
 }
 
-fn framed(place: &Place) -> String {
+fn framed(place: &SizedQueue) -> String {
     match place.line.extra {
         0 => String::new(),
         extra => format!(" in packets of {} bytes, with {extra} more for each", place.frame),
     }
 }
 
-fn beside(place: &Place) -> Option<String> {
+fn beside(place: &SizedQueue) -> Option<String> {
     let (own, most) = place.line.payload(place.frame)?;
     let carried = carried(place);
     let given = rate(place.capacity.bps());
@@ -85,7 +85,7 @@ fn beside(place: &Place) -> Option<String> {
     })
 }
 
-fn borrows(place: &Place) -> Option<String> {
+fn borrows(place: &SizedQueue) -> Option<String> {
     let (own, most) = (place.line.rate?, place.line.most?);
     (most.bps() > own.bps()).then(|| {
         let (own, most) = (rate(own.bps()), rate(most.bps()));
@@ -93,14 +93,14 @@ fn borrows(place: &Place) -> Option<String> {
     })
 }
 
-fn cells(place: &Place) -> Option<String> {
+fn cells(place: &SizedQueue) -> Option<String> {
     place.line.cells.then(|| {
         "its shaper counts cells (linklayer atm), which are not counted here: a full line is used to less than 100 %".into()
     })
 }
 
 /// To set the limit of a token bucket filter also fills its bucket.
-fn bucket(place: &Place, device: &str, every: Duration) -> Option<String> {
+fn bucket(place: &SizedQueue, device: &str, every: Duration) -> Option<String> {
     if place.kind != "tbf" {
         return None;
     }
@@ -125,8 +125,8 @@ mod tests {
     use super::*;
     use crate::line::Line;
 
-    fn place(capacity: f64, own: f64, most: f64, extra: u32) -> Place {
-        Place {
+    fn place(capacity: f64, own: f64, most: f64, extra: u32) -> SizedQueue {
+        SizedQueue {
             capacity: Rate::clamped(capacity),
             line: Line {
                 rate: Rate::new(own),
@@ -134,7 +134,7 @@ mod tests {
                 extra,
                 cells: false,
             },
-            ..Place::example()
+            ..SizedQueue::example()
         }
     }
 
@@ -151,7 +151,7 @@ mod tests {
         let card = place(1e9, 1e9, 1e9, 24);
         let error = check_use(&card, Some(0.99)).unwrap_err().to_string();
         assert!(error.contains("984") && error.contains("24 more"), "{error}");
-        assert!(check_use(&Place { extra: 24, ..card }, Some(0.99)).is_ok());
+        assert!(check_use(&SizedQueue { extra: 24, ..card }, Some(0.99)).is_ok());
         assert!(check_use(&place(5e6, 1e6, 5e6, 0), Some(0.99)).is_ok(), "borrowed");
     }
 

@@ -21,7 +21,7 @@ use levelflow_quic::Connection;
 const CUT: VarInt = VarInt::from_u32(1);
 
 /// How long to wait for another transfer of the same file to end: somewhat longer than a silent connection lives.
-const PATIENCE: Duration = Duration::from_secs(13);
+const BUSY_TIMEOUT: Duration = Duration::from_secs(13);
 
 /// Room for what a server says that it has, bytes: two million names or so.
 const MOST_LISTED: usize = 256 << 20;
@@ -157,7 +157,7 @@ impl Session {
         let start = Instant::now();
         loop {
             match self.put_now(job, progress).await {
-                Err(CopyError::Busy(_)) if start.elapsed() < PATIENCE => {
+                Err(CopyError::Busy(_)) if start.elapsed() < BUSY_TIMEOUT => {
                     progress.waiting.fetch_add(1, Ordering::Relaxed);
                     tokio::time::sleep(Duration::from_millis(500)).await;
                     progress.waiting.fetch_sub(1, Ordering::Relaxed);

@@ -36,9 +36,9 @@ type Waiting = HashMap<u64, mpsc::Sender<(usize, Lane)>>;
 
 /// Transfers of a connection that may get further lanes, by the stream of their request.
 #[derive(Debug, Default)]
-pub(super) struct Junction(Mutex<Waiting>);
+pub(super) struct Rendezvous(Mutex<Waiting>);
 
-impl Junction {
+impl Rendezvous {
     fn lock(&self) -> MutexGuard<'_, Waiting> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -48,7 +48,7 @@ impl Junction {
         let (sender, arriving) = mpsc::channel(MOST);
         self.lock().insert(transfer, sender);
         Expected {
-            junction: self,
+            rendezvous: self,
             transfer,
             arriving,
         }
@@ -65,7 +65,7 @@ impl Junction {
 
 /// A transfer that waits for lanes, until this is dropped.
 pub(super) struct Expected<'a> {
-    junction: &'a Junction,
+    rendezvous: &'a Rendezvous,
     transfer: u64,
     arriving: mpsc::Receiver<(usize, Lane)>,
 }
@@ -91,6 +91,6 @@ impl Expected<'_> {
 
 impl Drop for Expected<'_> {
     fn drop(&mut self) {
-        self.junction.lock().remove(&self.transfer);
+        self.rendezvous.lock().remove(&self.transfer);
     }
 }

@@ -1,4 +1,4 @@
-//! Files over connections whose rate the network sets: `levelflow-net serve` and `levelflow-net copy`.
+//! Copies files over connections whose rate the network sets: `levelflow-net serve` and `levelflow-net copy`.
 //!
 //! One request per stream: a JSON message after its length (4 bytes, big-endian), answers likewise, the bytes of a file between
 //! them as they are. [`message`] has the messages, [`root`] keeps both ends inside their directories, [`part`] has files that are
@@ -11,7 +11,7 @@
 mod agreement;
 mod client;
 mod error;
-mod known;
+mod known_hosts;
 mod lanes;
 mod message;
 mod part;
@@ -23,11 +23,9 @@ mod server;
 mod tests;
 mod transfer;
 
-pub use known::folder;
-
 pub use client::Session;
-pub use known::{Remembered, known_hosts};
-pub use plan::Place;
+pub use known_hosts::{KnownHosts, folder, known_hosts};
+pub use plan::Location;
 pub use run::{Options, Outcome, Run};
 pub use server::{Server, ServerOptions};
 pub use transfer::Progress;

@@ -11,7 +11,7 @@ use levelflow_host::Error;
 
 /// A place here or at a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Place {
+pub enum Location {
     /// `path`; one that looks like a remote place is written `./path`.
     Local(PathBuf),
     /// `host:port/path`, also with `lf://` before it.
@@ -25,7 +25,7 @@ pub enum Place {
     },
 }
 
-impl FromStr for Place {
+impl FromStr for Location {
     type Err = Error;
 
     fn from_str(text: &str) -> Result<Self, Error> {

@@ -10,7 +10,7 @@ use tokio::sync::Semaphore;
 use tokio::task::JoinSet;
 
 use super::client::Session;
-use super::plan::{self, Job, Place, Plan};
+use super::plan::{self, Job, Location, Plan};
 use super::transfer::Progress;
 use levelflow_host::Error;
 
@@ -62,8 +62,8 @@ impl Run {
     /// When a source is not there, or the server does not say.
     pub async fn plan(
         session: &Session,
-        sources: &[Place],
-        destination: &Place,
+        sources: &[Location],
+        destination: &Location,
         progress: Arc<Progress>,
     ) -> Result<Self, Error> {
         let start = Instant::now();
@@ -188,20 +188,20 @@ fn bytes(jobs: &[Job]) -> u64 {
     jobs.iter().map(|job| job.size).sum()
 }
 
-async fn plan_for(session: &Session, sources: &[Place], destination: &Place) -> Result<(Plan, bool), Error> {
+async fn plan_for(session: &Session, sources: &[Location], destination: &Location) -> Result<(Plan, bool), Error> {
     match destination {
-        Place::Remote { path, inside, .. } => {
+        Location::Remote { path, inside, .. } => {
             let local = sources.iter().filter_map(|place| match place {
-                Place::Local(path) => Some(path.clone()),
-                Place::Remote { .. } => None,
+                Location::Local(path) => Some(path.clone()),
+                Location::Remote { .. } => None,
             });
             let local: Vec<PathBuf> = local.collect();
             Ok((plan::upload(session, &local, path, *inside).await?, true))
         }
-        Place::Local(directory) => {
+        Location::Local(directory) => {
             let remote = sources.iter().filter_map(|place| match place {
-                Place::Remote { path, .. } => Some(path.clone()),
-                Place::Local(_) => None,
+                Location::Remote { path, .. } => Some(path.clone()),
+                Location::Local(_) => None,
             });
             let remote: Vec<String> = remote.collect();
             Ok((plan::download(session, &remote, directory).await?, false))

@@ -12,7 +12,7 @@ use tokio::task::block_in_place;
 
 use super::agreement::agree;
 use super::error::CopyError;
-use super::lanes::{self, Expected, Junction, lanes_for};
+use super::lanes::{self, Expected, Rendezvous, lanes_for};
 use super::message::{self, FileInfo, Finish, Have, Reply, Request, Start};
 use super::part;
 use super::root::{Entry, Found, Root, last_name};
@@ -48,7 +48,7 @@ struct Talk<'a> {
     connection: &'a Connection,
     admitted: &'a AtomicBool,
     listing: &'a Mutex<()>,
-    junction: &'a Junction,
+    rendezvous: &'a Rendezvous,
     send: SendStream,
     receive: RecvStream,
 }
@@ -97,10 +97,10 @@ impl Server {
         log(&format!("{address}: connected"));
         let admitted = Arc::new(AtomicBool::new(self.options.token.is_none()));
         let listing = Arc::new(Mutex::new(()));
-        let junction = Arc::new(Junction::default());
+        let rendezvous = Arc::new(Rendezvous::default());
         while let Ok((send, receive)) = connection.quic().accept_bi().await {
             let (server, admitted) = (self.clone(), admitted.clone());
-            let (listing, junction) = (listing.clone(), junction.clone());
+            let (listing, rendezvous) = (listing.clone(), rendezvous.clone());
             let connection = connection.clone();
             tokio::spawn(async move {
                 let talk = Talk {
@@ -108,7 +108,7 @@ impl Server {
                     connection: &connection,
                     admitted: &admitted,
                     listing: &listing,
-                    junction: &junction,
+                    rendezvous: &rendezvous,
                     send,
                     receive,
                 };
@@ -123,7 +123,7 @@ impl Talk<'_> {
     async fn run(mut self, address: SocketAddr, log: fn(&str)) {
         let done = match message::read(&mut self.receive).await {
             Ok(Request::Lane { transfer, number }) => {
-                return self.junction.join(transfer, number, (self.send, self.receive));
+                return self.rendezvous.join(transfer, number, (self.send, self.receive));
             }
             Ok(request) => self.request(request).await,
             Err(error) => Err(error),
@@ -230,8 +230,8 @@ impl Talk<'_> {
         let named = |e: &dyn std::fmt::Display| Error::failed(format!("{path}: {e}"));
         let (offset, hasher) = block_in_place(|| agree(&mut file, info.size, have)).map_err(|e| named(&e))?;
         let lanes = lanes_for(info.size - offset);
-        let junction = self.junction;
-        let mut expected = junction.expect(self.receive.id().into());
+        let rendezvous = self.rendezvous;
+        let mut expected = rendezvous.expect(self.receive.id().into());
         let reply = Reply::File {
             file: info,
             offset,
@@ -266,8 +266,8 @@ impl Talk<'_> {
         let mut part = self.server.root.part(path)?;
         let (length, hasher) = block_in_place(|| part.hash())?;
         let hash = hasher.finalize().to_hex().to_string();
-        let junction = self.junction;
-        let mut expected = junction.expect(self.receive.id().into());
+        let rendezvous = self.rendezvous;
+        let mut expected = rendezvous.expect(self.receive.id().into());
         self.reply(&Reply::Part(message::Part { length, hash })).await?;
         let Start { offset, lanes } = message::read(&mut self.receive).await?;
         if offset > info.size || (offset != 0 && offset != length) {

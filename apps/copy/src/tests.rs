@@ -77,7 +77,7 @@ async fn a_long_path_is_filled_by_one_file() {
 }
 
 async fn copy(session: &Session, from: &str, to: &str) -> Result<Outcome, Error> {
-    let places = [from.parse::<Place>()?];
+    let places = [from.parse::<Location>()?];
     let options = Options { jobs: 4 };
     let mut run = Run::plan(session, &places, &to.parse()?, Arc::default()).await?;
     run.advance(session, options).await?;
@@ -451,17 +451,23 @@ async fn a_full_disk_here_is_said_in_one_line_and_the_next_file_arrives() {
 
 #[test]
 fn places_are_told_apart() {
-    let remote = |server: &str, path: &str, inside| Place::Remote {
+    let remote = |server: &str, path: &str, inside| Location::Remote {
         server: server.into(),
         path: path.into(),
         inside,
     };
-    assert_eq!("h:1/a/b".parse::<Place>().unwrap(), remote("h:1", "a/b", false));
-    assert_eq!("lf://h:1/a/".parse::<Place>().unwrap(), remote("h:1", "a", true));
-    assert_eq!("[::1]:4433".parse::<Place>().unwrap(), remote("[::1]:4433", "", true));
-    assert_eq!("./h:1/a".parse::<Place>().unwrap(), Place::Local("./h:1/a".into()));
-    assert_eq!("a:b".parse::<Place>().unwrap(), Place::Local("a:b".into()));
+    assert_eq!("h:1/a/b".parse::<Location>().unwrap(), remote("h:1", "a/b", false));
+    assert_eq!("lf://h:1/a/".parse::<Location>().unwrap(), remote("h:1", "a", true));
+    assert_eq!(
+        "[::1]:4433".parse::<Location>().unwrap(),
+        remote("[::1]:4433", "", true)
+    );
+    assert_eq!(
+        "./h:1/a".parse::<Location>().unwrap(),
+        Location::Local("./h:1/a".into())
+    );
+    assert_eq!("a:b".parse::<Location>().unwrap(), Location::Local("a:b".into()));
     for wrong in ["", "lf://h/a", "h:1/../x", "h:1//etc"] {
-        assert_eq!(wrong.parse::<Place>().unwrap_err().status(), 2, "{wrong}");
+        assert_eq!(wrong.parse::<Location>().unwrap_err().status(), 2, "{wrong}");
     }
 }

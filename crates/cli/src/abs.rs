@@ -11,19 +11,19 @@ use serde_json::json;
 
 use super::options;
 use levelflow_autobuf::ABS;
-use levelflow_autobuf::control::Wish;
+use levelflow_autobuf::control::Targets;
 use levelflow_autobuf::daemon::Daemon;
 use levelflow_autobuf::log::Log;
 use levelflow_autobuf::memory::Memory;
 use levelflow_autobuf::metrics::Board;
 use levelflow_autobuf::notes::notes;
 use levelflow_autobuf::reading::{Reading, head};
-use levelflow_autobuf::undo::{Outcome, Undo, Was};
+use levelflow_autobuf::restore::{Outcome, SavedLimit, SavedState};
 use levelflow_host::format::rate;
 use levelflow_host::limit::Limit;
 use levelflow_host::metrics::Metrics;
+use levelflow_host::pid_file::{self, PidFile};
 use levelflow_host::qdisc::Device;
-use levelflow_host::state::{self, Claim};
 use levelflow_host::stop::Stop;
 use levelflow_host::tc::Handle;
 use levelflow_host::terminal::{plain, warn};
@@ -152,26 +152,26 @@ impl Run {
         if self.restore {
             return restore(name);
         }
-        let wish = self.wish()?;
-        wish.check()?;
+        let targets = self.targets()?;
+        targets.check()?;
         self.check()?;
         let stop = Stop::on_signals()?;
         // What a program that was killed left comes first: its limit is not the one to come back to.
-        let claim = if self.dry_run {
+        let pid_file = if self.dry_run {
             None
         } else {
-            Some(Claim::new(ABS, name)?)
+            Some(PidFile::new(ABS, name)?)
         };
         let mut device = Device::open(name)?;
-        if claim.is_some() {
+        if pid_file.is_some() {
             left(&mut device)?;
         }
-        let mut daemon = Daemon::new(device, &self.qdisc, self.capacity, wish)?;
+        let mut daemon = Daemon::new(device, &self.qdisc, self.capacity, targets)?;
         let log = self.log.as_deref().map(Log::open).transpose()?;
         let board = Board::default();
         let serve = |at| Metrics::serve(at, Box::new(board.clone()));
         let _metrics = self.metrics.map(serve).transpose()?;
-        if claim.is_some() {
+        if pid_file.is_some() {
             let armed = daemon.arm();
             if armed.is_err() {
                 return both(armed, daemon.restore().1);
@@ -179,14 +179,14 @@ impl Run {
         }
         let log = log.map(|log| log.begin(&daemon, name));
         self.introduce(&daemon, name);
-        let result = self.watched(&mut daemon, &stop, claim.as_ref(), log, &board);
+        let result = self.watched(&mut daemon, &stop, pid_file.as_ref(), log, &board);
         let (outcomes, restored) = daemon.restore();
         self.conclude(&daemon, name, &outcomes);
         both(result, restored)
     }
 
-    fn wish(&self) -> Result<Wish, Error> {
-        Ok(Wish {
+    fn targets(&self) -> Result<Targets, Error> {
+        Ok(Targets {
             sizer: self.sizer.clone(),
             utilisation: self.utilisation,
             loss: self.loss,
@@ -211,7 +211,7 @@ impl Run {
         &self,
         daemon: &mut Daemon,
         stop: &Stop,
-        claim: Option<&Claim>,
+        pid_file: Option<&PidFile>,
         mut log: Option<Log>,
         board: &Board,
     ) -> Result<(), Error> {
@@ -231,10 +231,10 @@ impl Run {
             latest.retain(|old| old.qdisc != reading.qdisc);
             latest.push(reading.clone());
             if published.is_none_or(|then| then.elapsed() >= PUBLISH)
-                && let Some(claim) = claim
+                && let Some(pid_file) = pid_file
             {
                 let memory = self.memory.map(|total| total.to_string());
-                claim.publish(&json!({ "sizer": self.sizer, "memory": memory, "queues": latest }));
+                pid_file.publish(&json!({ "sizer": self.sizer, "memory": memory, "queues": latest }));
                 published = Some(Instant::now());
             }
         })
@@ -273,7 +273,7 @@ impl Run {
         say(&head(daemon.ports().len() > 1));
     }
 
-    fn conclude(&self, daemon: &Daemon, name: &str, restored: &[(Was, Outcome)]) {
+    fn conclude(&self, daemon: &Daemon, name: &str, restored: &[(SavedLimit, Outcome)]) {
         if self.json {
             return;
         }
@@ -309,7 +309,7 @@ fn say(line: &str) {
     let _ = writeln!(out, "{}", plain(line)).and_then(|()| out.flush());
 }
 
-fn told(name: &str, was: &Was, outcome: &Outcome) -> String {
+fn told(name: &str, was: &SavedLimit, outcome: &Outcome) -> String {
     let place = format!("{name} {}", was.handle);
     match outcome {
         Outcome::Restored => format!("{place}: its limit is {} again", was.text()),
@@ -321,7 +321,7 @@ fn told(name: &str, was: &Was, outcome: &Outcome) -> String {
 
 /// Restores what a program that was killed left.
 fn left(device: &mut Device) -> Result<bool, Error> {
-    let Some(undo) = Undo::left(&device.name)? else {
+    let Some(undo) = SavedState::left(&device.name)? else {
         return Ok(false);
     };
     let name = device.name.clone();
@@ -333,8 +333,8 @@ fn left(device: &mut Device) -> Result<bool, Error> {
 }
 
 fn restore(name: &str) -> Result<(), Error> {
-    let ended = state::end(&state::directory(), ABS, name);
-    let _claim = Claim::new(ABS, name)?;
+    let ended = pid_file::end(&pid_file::directory(), ABS, name);
+    let _claim = PidFile::new(ABS, name)?;
     let mut device = Device::open(name)?;
     let found = left(&mut device)?;
     if let Err(nothing) = ended {
@@ -345,7 +345,7 @@ fn restore(name: &str) -> Result<(), Error> {
 }
 
 fn status(json: bool) -> Result<(), Error> {
-    let running = state::running(&state::directory(), ABS)?;
+    let running = pid_file::running(&pid_file::directory(), ABS)?;
     if json {
         println!("{}", serde_json::to_string(&running).map_err(Error::failed)?);
         return Ok(());

@@ -15,7 +15,7 @@ use tokio::task::JoinSet;
 
 use super::options::address;
 use super::serve::{ended, journal, runtime, token};
-use levelflow_copy::{Options, Outcome, PROTOCOL, Place, Progress, Remembered, Run, Session, folder, known_hosts};
+use levelflow_copy::{KnownHosts, Location, Options, Outcome, PROTOCOL, Progress, Run, Session, folder, known_hosts};
 use levelflow_host::Error;
 use levelflow_host::terminal::{plain, warn};
 use levelflow_quic::{Config, Endpoint, Fingerprint, Identity, Trust};
@@ -47,10 +47,10 @@ Exit status: 0 all is there, 1 something is not, 2 bad input.";
 pub struct Copy {
     /// What to copy.
     #[arg(required = true, value_name = "SOURCE")]
-    sources: Vec<Place>,
+    sources: Vec<Location>,
     /// Where to; either all sources are at one server, or this is.
     #[arg(value_name = "DESTINATION")]
-    destination: Place,
+    destination: Location,
     /// The server's key, as `serve` prints it.
     #[arg(long, value_name = "FINGERPRINT")]
     key: Option<Fingerprint>,
@@ -121,7 +121,7 @@ impl Copy {
 
     /// The one server that this is about.
     fn server(&self) -> Result<&str, Error> {
-        let of = |place: &'_ Place| matches!(place, Place::Remote { .. });
+        let of = |place: &'_ Location| matches!(place, Location::Remote { .. });
         let wrong = |why| {
             Err(Error::input(format!(
                 "copy: {why}; host:port/path is a place at a server"
@@ -136,8 +136,8 @@ impl Copy {
             .iter()
             .chain([&self.destination])
             .filter_map(|place| match place {
-                Place::Remote { server, .. } => Some(server.as_str()),
-                Place::Local(_) => None,
+                Location::Remote { server, .. } => Some(server.as_str()),
+                Location::Local(_) => None,
             });
         let first = servers.next().unwrap_or_default();
         if servers.any(|other| other != first) {
@@ -248,7 +248,7 @@ impl Copy {
             Some(path) => path.clone(),
             None => known_hosts()?,
         };
-        let mut known = Remembered::read(&path)?;
+        let mut known = KnownHosts::read(&path)?;
         if let Some(key) = self.key.or_else(|| known.key(server)) {
             let connection = endpoint.connect(address, Trust::Keys(vec![key])).await;
             return connection.map_err(|error| explain(error, server, key));

@@ -14,8 +14,8 @@ use super::options::{self, address};
 use levelflow_host::clock::{Clock, span};
 use levelflow_host::journal::Logging;
 use levelflow_host::metrics::Metrics;
+use levelflow_host::pid_file::{self, PidFile};
 use levelflow_host::qdisc::Device;
-use levelflow_host::state::{self, Claim, ROUTER};
 use levelflow_host::stop::Stop;
 use levelflow_host::terminal::plain;
 use levelflow_host::{Error, law, sys};
@@ -25,6 +25,7 @@ use levelflow_router::kernel::{self, Program};
 use levelflow_router::live::Live;
 use levelflow_router::metrics::Readings;
 use levelflow_router::relay::{Config, Relay};
+use levelflow_router::service::{self, ROUTER};
 use levelflow_router::snapshot::Board;
 
 const EXAMPLES: &str = "Examples:
@@ -149,7 +150,7 @@ impl Router {
             Some(Action::Detach { dev: Some(dev), .. }) => detach_device(&dev),
             Some(Action::Detach { relay, .. }) => {
                 let place = address("--relay", &relay.unwrap_or_default())?.to_string();
-                state::end(&state::directory(), ROUTER, &place)?;
+                pid_file::end(&pid_file::directory(), ROUTER, &place)?;
                 println!("{place}: detached");
                 Ok(())
             }
@@ -177,10 +178,10 @@ impl Run {
         let config = self.config(listen, to, params)?;
         let stop = Stop::on_signals()?;
         let relay = Relay::bind(config)?;
-        let claim = Claim::new(ROUTER, &relay.address()?.to_string())?;
+        let pid_file = PidFile::new(ROUTER, &relay.address()?.to_string())?;
         let logging = self.logging()?;
         let relay = relay.logged(logging.as_ref());
-        self.watched(&claim, &stop, |board| relay.run(&stop, board))?;
+        self.watched(&pid_file, &stop, |board| relay.run(&stop, board))?;
         logging.as_ref().map_or(Ok(()), Logging::end)
     }
 
@@ -197,26 +198,31 @@ impl Run {
             capacity,
         };
         let stop = Stop::on_signals()?;
-        let claim = Claim::new(ROUTER, name)?;
+        let pid_file = PidFile::new(ROUTER, name)?;
         // The place is ours, so a filter that is still there belongs to a router that was killed. If it can't be removed, the
         // next step says why.
         let _ = kernel::detach(name);
         let program = Program::attach(name, &params, &info, None)?;
         let logging = self.logging()?;
         let attached = Attached::new(device, program, params, info, Clock::start())?.logged(logging.as_ref());
-        self.watched(&claim, &stop, |board| attached.run(&stop, board))?;
+        self.watched(&pid_file, &stop, |board| attached.run(&stop, board))?;
         logging.as_ref().map_or(Ok(()), Logging::end)
     }
 
     /// Works on this thread, with everything that shows how it goes beside it.
-    fn watched(&self, claim: &Claim, stop: &Stop, work: impl FnOnce(&Board) -> Result<(), Error>) -> Result<(), Error> {
+    fn watched(
+        &self,
+        pid_file: &PidFile,
+        stop: &Stop,
+        work: impl FnOnce(&Board) -> Result<(), Error>,
+    ) -> Result<(), Error> {
         let board = Board::default();
         let _metrics = self
             .show
             .metrics
             .map(|at| Metrics::serve(at, Box::new(Readings(board.clone()))))
             .transpose()?;
-        self.show.beside(&board, claim, stop, || {
+        self.show.beside(&board, pid_file, stop, || {
             self.hurry()?;
             work(&board)
         })
@@ -307,20 +313,20 @@ impl Show {
     fn beside(
         &self,
         board: &Board,
-        claim: &Claim,
+        pid_file: &PidFile,
         stop: &Stop,
         work: impl FnOnce() -> Result<(), Error>,
     ) -> Result<(), Error> {
         let (done, ended) = channel::<()>();
         thread::scope(|scope| {
-            scope.spawn(|| self.watch(board, claim, stop, ended));
+            scope.spawn(|| self.watch(board, pid_file, stop, ended));
             let result = work();
             drop(done);
             result
         })
     }
 
-    fn watch(&self, board: &Board, claim: &Claim, stop: &Stop, ended: Receiver<()>) {
+    fn watch(&self, board: &Board, pid_file: &PidFile, stop: &Stop, ended: Receiver<()>) {
         let start = Instant::now();
         let mut live = Live::new(self.json, self.quiet);
         let end = self.duration.map(|d| start + span(d));
@@ -342,7 +348,7 @@ impl Show {
                 break;
             }
             if now >= publish {
-                claim.publish(&board.read());
+                pid_file.publish(&board.read());
                 publish = now + PUBLISH;
             }
             if now >= show {
@@ -360,7 +366,7 @@ fn identity() -> u32 {
 }
 
 fn status(dev: Option<&str>, json: bool) -> Result<(), Error> {
-    let mut running = state::running(&state::directory(), ROUTER)?;
+    let mut running = pid_file::running(&pid_file::directory(), ROUTER)?;
     running.retain(|state| dev.is_none_or(|dev| state.owner.place == dev));
     if json {
         println!("{}", serde_json::to_string(&running).map_err(Error::failed)?);
@@ -370,14 +376,14 @@ fn status(dev: Option<&str>, json: bool) -> Result<(), Error> {
         println!("no router runs");
     }
     for state in running {
-        println!("{}", plain(&state.line()));
+        println!("{}", plain(&service::line(&state)));
     }
     Ok(())
 }
 
 /// A program that outlived its router is removed, too.
 fn detach_device(name: &str) -> Result<(), Error> {
-    let ended = state::end(&state::directory(), ROUTER, name);
+    let ended = pid_file::end(&pid_file::directory(), ROUTER, name);
     let left = kernel::detach(name);
     if ended.is_err() && !matches!(left, Ok(true)) {
         return ended;

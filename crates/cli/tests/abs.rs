@@ -7,7 +7,7 @@ use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration as Span, Instant};
 
-use levelflow_autobuf::place;
+use levelflow_autobuf::queue;
 use levelflow_host::limit::with_limit;
 use levelflow_host::qdisc::Device;
 use levelflow_host::tc::Handle;
@@ -104,7 +104,7 @@ fn a_limit_changes_and_no_packet_is_lost() {
         let (waiting, readings) = namespace
             .run(move || {
                 let mut device = Device::open("lf0").unwrap();
-                let found = place::find(&mut device, at, capacity).unwrap();
+                let found = queue::find(&mut device, at, capacity).unwrap();
                 let first = device.queue_of(found.handle).unwrap().queue;
                 let mut set = |limit| {
                     let options = with_limit(&found.kind, &found.options, limit).unwrap();
@@ -137,7 +137,7 @@ fn a_shrunken_queue_drops_only_what_comes() {
         namespace
             .run(move || {
                 let mut device = Device::open("lf0").unwrap();
-                let found = place::find(&mut device, None, None).unwrap();
+                let found = queue::find(&mut device, None, None).unwrap();
                 if let Some(limit) = limit {
                     let options = with_limit("tbf", &found.options, limit).unwrap();
                     device.change(found.handle, "tbf", options).unwrap();
@@ -426,7 +426,7 @@ fn a_device_has_one_sizer_which_is_seen_and_ended() {
         output.status.code() == Some(1) && text(&output.stderr).contains(&format!("process {}", child.id())),
         "{output:?}"
     );
-    let here = namespace.run(levelflow_host::state::namespace).unwrap();
+    let here = namespace.run(levelflow_host::pid_file::namespace).unwrap();
     wait_for("a reading", || {
         let all: Value = serde_json::from_slice(&run(&namespace, &["status", "--json"]).stdout).unwrap();
         let all = all.as_array().unwrap();

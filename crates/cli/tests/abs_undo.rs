@@ -7,7 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::thread::sleep;
 use std::time::{Duration as Span, Instant};
 
-use levelflow_host::state;
+use levelflow_host::pid_file;
 use levelflow_net_testing::device::with_device;
 use levelflow_net_testing::finish::finish;
 use levelflow_testbed::Namespace;
@@ -55,7 +55,7 @@ fn killed(namespace: &Namespace) -> PathBuf {
     }
     child.kill().unwrap();
     child.wait().unwrap();
-    let path = || state::path(&state::directory(), levelflow_autobuf::ABS, "lf0", "undo");
+    let path = || pid_file::path(&pid_file::directory(), levelflow_autobuf::ABS, "lf0", "undo");
     let left = namespace.run(path).unwrap();
     assert!(left.exists());
     left

@@ -62,7 +62,7 @@ impl Pair {
     fn status(&self) -> Value {
         let (_, out, _) = self.run(&["status", "--json"]);
         let all: Value = serde_json::from_str(&out).unwrap();
-        let here = self.here.run(levelflow_host::state::namespace).unwrap();
+        let here = self.here.run(levelflow_host::pid_file::namespace).unwrap();
         let mut found = all
             .as_array()
             .unwrap()

@@ -8,9 +8,9 @@ use nix::errno::Errno;
 use nix::sys::socket::{ControlMessageOwned, MsgFlags, MultiHeaders, RecvMsg, SockaddrStorage, recvmmsg, sendmmsg};
 
 /// Datagrams per call.
-pub const MOST: usize = 32;
+pub const MAX_BATCH: usize = 32;
 /// Batches that are read before other work has its turn, however much more waits.
-pub const IN_TURN: usize = 16;
+pub const MAX_BATCHES_PER_TURN: usize = 16;
 /// Room for the longest datagram there is.
 const ROOM: usize = 1 << 16;
 /// What a queue that marks writes into the last two bits of the traffic class (RFC 3168).
@@ -27,20 +27,20 @@ pub struct Batch {
 impl Default for Batch {
     fn default() -> Self {
         Self {
-            incoming: MultiHeaders::preallocate(MOST, Some(nix::cmsg_space!(i32))),
-            outgoing: MultiHeaders::preallocate(MOST, None),
-            room: vec![0; MOST * ROOM],
+            incoming: MultiHeaders::preallocate(MAX_BATCH, Some(nix::cmsg_space!(i32))),
+            outgoing: MultiHeaders::preallocate(MAX_BATCH, None),
+            room: vec![0; MAX_BATCH * ROOM],
         }
     }
 }
 
 impl Batch {
-    /// Takes what has arrived at a socket, without waiting; `take` sees each datagram and where it is from. Gives how many there were; fewer than [`MOST`] when nothing is left.
+    /// Takes what has arrived at a socket, without waiting; `take` sees each datagram and where it is from. Gives how many there were; fewer than [`MAX_BATCH`] when nothing is left.
     ///
     /// # Errors
     /// What the socket says, such as that an earlier datagram reached nobody; nothing has been taken then.
     pub fn receive(&mut self, socket: impl AsFd, mut take: impl FnMut(&mut [u8], Origin)) -> Result<usize, Errno> {
-        let mut lengths = [(0, Origin::default()); MOST];
+        let mut lengths = [(0, Origin::default()); MAX_BATCH];
         let mut count = 0;
         {
             let mut slices: Vec<_> = self.room.chunks_mut(ROOM).map(|room| [IoSliceMut::new(room)]).collect();
@@ -60,7 +60,7 @@ impl Batch {
         Ok(count)
     }
 
-    /// Sends datagrams, at most [`MOST`], each to its address or, without one, to where the socket is connected. Gives how
+    /// Sends datagrams, at most [`MAX_BATCH`], each to its address or, without one, to where the socket is connected. Gives how
     /// many could not be sent; the system has no room for them, or nobody listens.
     pub fn send<'a>(
         &mut self,
@@ -68,7 +68,7 @@ impl Batch {
         datagrams: impl Iterator<Item = (&'a [u8], Option<SocketAddr>)>,
     ) -> usize {
         let (slices, to): (Vec<_>, Vec<_>) = datagrams
-            .take(MOST)
+            .take(MAX_BATCH)
             .map(|(bytes, to)| ([IoSlice::new(bytes)], to.map(SockaddrStorage::from)))
             .unzip();
         let fd = socket.as_fd().as_raw_fd();

@@ -9,7 +9,7 @@ use rustix::time::{ClockId, clock_gettime};
 use crate::Error;
 
 /// Wait by sleeping up to this long before the deadline, then by asking the clock: a sleep ends some 10 to 60 us late.
-const SPIN: Span = Span::from_micros(60);
+const SPIN_BELOW: Span = Span::from_micros(60);
 /// The same where something may come before the deadline: it is not seen while the clock is asked.
 const SHORT_SPIN: Span = Span::from_micros(30);
 
@@ -49,8 +49,8 @@ impl Clock {
     /// Waits until then: sleeps, then spins for the last of it, so it is late by less than a microsecond on an idle core.
     pub fn wait(&self, then: Time) {
         let left = self.until(then);
-        if left > SPIN {
-            std::thread::sleep(left - SPIN);
+        if left > SPIN_BELOW {
+            std::thread::sleep(left - SPIN_BELOW);
         }
         while self.now() < then {
             std::hint::spin_loop();

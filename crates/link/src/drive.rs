@@ -15,11 +15,11 @@ use levelflow_host::Error;
 use levelflow_host::clock::{Clock, ready, span};
 
 /// Sleeps end so late; the rest of the wait is spent asking the clock, if there is time to spare.
-const SPIN: Duration = Duration::from_us(25);
+const SPIN_BELOW: Duration = Duration::from_us(25);
 /// Never sleep longer, so that changes and signals are seen.
-const NAP: Duration = Duration::from_ms(20);
-/// At most one part in so many of all time goes into asking the clock.
-const SPARE: u64 = 10;
+const MAX_SLEEP: Duration = Duration::from_ms(20);
+/// Spin for at most one part in this many of wall time.
+const SPIN_BUDGET_DIVISOR: u64 = 10;
 
 /// Two devices and what is between them.
 #[derive(Debug)]
@@ -141,9 +141,9 @@ pub fn run(
             .iter()
             .filter_map(Link::due)
             .min()
-            .map_or(now + NAP, |due| due.min(now + NAP));
-        let may_spin = spun.as_ps() < now.since(begin).as_ps() / SPARE;
-        let early = if may_spin { SPIN } else { Duration::ZERO };
+            .map_or(now + MAX_SLEEP, |due| due.min(now + MAX_SLEEP));
+        let may_spin = spun.as_ps() < now.since(begin).as_ps() / SPIN_BUDGET_DIVISOR;
+        let early = if may_spin { SPIN_BELOW } else { Duration::ZERO };
         if !sleep(links, clock, wake, next, early)? && may_spin {
             let woken = clock.now();
             clock.wait(next);

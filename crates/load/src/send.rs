@@ -13,7 +13,7 @@ use rand::RngExt as _;
 use rustix::event::{PollFd, PollFlags};
 
 use super::flows::{Flow, Plan};
-use levelflow_host::batch::{Batch, IN_TURN, MOST};
+use levelflow_host::batch::{Batch, MAX_BATCH, MAX_BATCHES_PER_TURN};
 use levelflow_host::clock::{Clock, ready, stamp};
 use levelflow_host::stop::Stop;
 use levelflow_host::udp::{ask_for_marks, overhead, udp};
@@ -21,7 +21,7 @@ use levelflow_host::{Error, sys};
 use levelflow_transport::HISTORY;
 
 /// Longest wait.
-const NAP: Duration = Duration::from_ms(100);
+const MAX_SLEEP: Duration = Duration::from_ms(100);
 const LONGEST_PACKET: usize = 9014;
 
 /// What a run has come to so far.
@@ -129,7 +129,7 @@ impl<'a> Run<'a> {
             by_id: HashMap::new(),
             ended: Vec::new(),
             deadlines: BinaryHeap::new(),
-            outgoing: (0..MOST).map(|_| vec![0; LONGEST_PACKET]).collect(),
+            outgoing: (0..MAX_BATCH).map(|_| vec![0; LONGEST_PACKET]).collect(),
             overhead: overhead(&to),
             begun: 0,
             unreachable: 0,
@@ -155,7 +155,7 @@ impl<'a> Run<'a> {
     }
 
     fn take_answers(&mut self) {
-        for _ in 0..IN_TURN {
+        for _ in 0..MAX_BATCHES_PER_TURN {
             let (flows, by_id, deadlines) = (&mut self.flows, &self.by_id, &mut self.deadlines);
             let (now, stamp) = (self.clock.now(), stamp());
             let taken = self.batch.receive(&self.socket, |wire, _| {
@@ -174,7 +174,7 @@ impl<'a> Run<'a> {
                 }
             });
             match taken {
-                Ok(taken) if taken >= MOST => {}
+                Ok(taken) if taken >= MAX_BATCH => {}
                 Ok(_) => return,
                 Err(Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH) => self.unreachable += 1,
                 Err(_) => return,
@@ -184,7 +184,7 @@ impl<'a> Run<'a> {
 
     /// Sends what is due, many packets with one call where they leave at once.
     fn send_due(&mut self) {
-        let mut lengths = [0; MOST];
+        let mut lengths = [0; MAX_BATCH];
         let mut count = 0;
         let now = self.clock.now();
         while let Some(Reverse((at, id))) = self.deadlines.peek().copied().filter(|Reverse((at, _))| *at <= now) {
@@ -209,7 +209,7 @@ impl<'a> Run<'a> {
             } else {
                 queue(&mut self.deadlines, flow, now);
             }
-            if count == MOST {
+            if count == MAX_BATCH {
                 break;
             }
         }
@@ -249,7 +249,7 @@ impl<'a> Run<'a> {
         let deadline = self.deadlines.peek().map(|Reverse((at, _))| *at);
         let start = self.starts.peek().copied();
         let now = self.clock.now();
-        let nap = now.checked_add(NAP).unwrap_or(now);
+        let nap = now.checked_add(MAX_SLEEP).unwrap_or(now);
         let until = [deadline, start, Some(reading), Some(nap)]
             .into_iter()
             .flatten()

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 
 use super::table::{Arriving, Counts, Table};
-use levelflow_host::batch::{Batch, IN_TURN, MOST, Origin};
+use levelflow_host::batch::{Batch, MAX_BATCH, MAX_BATCHES_PER_TURN, Origin};
 use levelflow_host::clock::{Clock, ready, span, stamp};
 use levelflow_host::stop::Stop;
 use levelflow_host::udp::{overhead, udp};
@@ -179,8 +179,8 @@ impl Run {
     }
 
     fn take(&mut self, socket: &UdpSocket, batch: &mut Batch) {
-        let mut answers: Vec<([u8; LONGEST + HISTORY], usize, SocketAddr)> = Vec::with_capacity(MOST);
-        for _ in 0..IN_TURN {
+        let mut answers: Vec<([u8; LONGEST + HISTORY], usize, SocketAddr)> = Vec::with_capacity(MAX_BATCH);
+        for _ in 0..MAX_BATCHES_PER_TURN {
             answers.clear();
             let taken = batch.receive(socket, |wire, Origin { from, marked }| {
                 let Some(from) = from else { return };
@@ -195,7 +195,7 @@ impl Run {
                 answers.iter().map(|(wire, length, to)| (&wire[..*length], Some(*to))),
             );
             // Errors tell that an answer reached nobody, which is none of ours.
-            if !matches!(taken, Ok(MOST..)) {
+            if !matches!(taken, Ok(MAX_BATCH..)) {
                 return;
             }
         }

@@ -11,12 +11,12 @@ use levelflow_units::Rate;
 use noq::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use rustls::pki_types::CertificateDer;
 
-use super::governor::Factory;
+use super::controller::Factory;
 use super::hub::Hub;
 use super::identity::{self, Fingerprint, Identity, Trust};
-use super::judge::Control;
 use super::limits::DATAGRAM;
-use super::peer::{Core, Peer, Ruling, Status};
+use super::peer::{Core, LawConfig, Peer, Status};
+use super::selector::Control;
 use super::socket::{Socket, on_behalf_of};
 use levelflow_host::Error;
 use levelflow_host::journal::Journal;
@@ -40,7 +40,7 @@ const STREAMS: u32 = 1100;
 pub struct Config {
     protocol: Vec<u8>,
     identity: Option<Identity>,
-    ruling: Option<Ruling>,
+    law_config: Option<LawConfig>,
     max_rate: Option<Rate>,
     journal: Option<Journal>,
     /// Datagrams pass the library's own socket: no shims, whatever the law.
@@ -54,7 +54,7 @@ impl Config {
         Self {
             protocol: protocol.to_vec(),
             identity: None,
-            ruling: None,
+            law_config: None,
             max_rate: None,
             journal: None,
             bare: false,
@@ -81,7 +81,7 @@ impl Config {
     /// # Errors
     /// When no law of that name speaks to routers, or it has no such parameters.
     pub fn with_law(mut self, name: &str, sets: &[String]) -> Result<Self, Error> {
-        self.ruling = Some(self.rule(levelflow_host::law::for_router(name)?, sets)?);
+        self.law_config = Some(self.rule(levelflow_host::law::for_router(name)?, sets)?);
         Ok(self)
     }
 
@@ -89,8 +89,8 @@ impl Config {
     #[must_use]
     pub fn with_max_rate(mut self, rate: Option<Rate>) -> Self {
         self.max_rate = rate;
-        if let Some(ruling) = &mut self.ruling {
-            ruling.max_rate = rate;
+        if let Some(law_config) = &mut self.law_config {
+            law_config.max_rate = rate;
         }
         self
     }
@@ -99,18 +99,18 @@ impl Config {
     #[must_use]
     pub fn with_journal(mut self, journal: Option<Journal>) -> Self {
         self.journal.clone_from(&journal);
-        if let Some(ruling) = &mut self.ruling {
-            ruling.journal = journal;
+        if let Some(law_config) = &mut self.law_config {
+            law_config.journal = journal;
         }
         self
     }
 
-    fn rule(&self, law: &LawInfo, sets: &[String]) -> Result<Ruling, Error> {
+    fn rule(&self, law: &LawInfo, sets: &[String]) -> Result<LawConfig, Error> {
         let begins = law.params.iter().any(|spec| spec.name == "initial_rate");
         let first = begins.then(|| BEGIN.to_owned());
         // What is set later counts.
         let sets: Vec<String> = first.into_iter().chain(sets.iter().cloned()).collect();
-        Ok(Ruling {
+        Ok(LawConfig {
             params: levelflow_host::law::params(law.name, &sets)?,
             values: levelflow_host::law::values(law.name, &sets)?,
             max_rate: self.max_rate,
@@ -119,8 +119,8 @@ impl Config {
     }
 
     /// For a connection that somebody opened in the law of that number.
-    fn ruling_for(&self, law: u8) -> Option<Ruling> {
-        if let Some(own) = self.ruling.as_ref().filter(|r| r.params.law().number == law) {
+    fn ruling_for(&self, law: u8) -> Option<LawConfig> {
+        if let Some(own) = self.law_config.as_ref().filter(|r| r.params.law().number == law) {
             return Some(own.clone());
         }
         let law = LAWS.iter().find(|l| l.number == law && law != 0)?;
@@ -128,7 +128,7 @@ impl Config {
     }
 }
 
-fn transport(peer: Arc<Peer>, ruled: bool) -> Arc<TransportConfig> {
+fn transport(peer: Arc<Peer>, under_law: bool) -> Arc<TransportConfig> {
     let mut mtu = MtuDiscoveryConfig::default();
     // Shim and header come on top, of any law: the other end may choose which.
     mtu.upper_bound(DATAGRAM);
@@ -141,7 +141,7 @@ fn transport(peer: Arc<Peer>, ruled: bool) -> Arc<TransportConfig> {
         .receive_window(VarInt::from_u32(BUFFER))
         .send_window(BUFFER.into())
         .max_concurrent_bidi_streams(VarInt::from_u32(STREAMS));
-    if ruled {
+    if under_law {
         transport.congestion_controller_factory(Arc::new(Factory(peer)));
     }
     Arc::new(transport)
@@ -225,12 +225,12 @@ impl Endpoint {
     /// When nobody answers, or somebody else does.
     pub async fn connect(&self, address: SocketAddr, trust: Trust) -> Result<Connection, Error> {
         let named = |e: &dyn fmt::Display| Error::failed(format!("{address}: {e}"));
-        let ruling = self.config.ruling.clone();
-        let ruled = ruling.is_some();
-        let peer = self.hub.register(address, ruling);
+        let law_config = self.config.law_config.clone();
+        let under_law = law_config.is_some();
+        let peer = self.hub.register(address, law_config);
         let tls = identity::client(&self.identity, trust, &self.config.protocol)?;
         let mut config = noq::ClientConfig::new(tls);
-        config.transport_config(transport(peer.clone(), ruled));
+        config.transport_config(transport(peer.clone(), under_law));
         let connecting = on_behalf_of(&peer, || self.inner.connect_with(config, address, "levelflow"));
         let connected = connecting.map_err(|e| named(&e))?.await;
         let inner = connected.map_err(|e| match e {
@@ -245,11 +245,11 @@ impl Endpoint {
         let incoming = self.inner.accept().await?;
         let server = self.server.clone()?;
         let address = incoming.remote_address();
-        let ruling = self.hub.heard(address).and_then(|law| self.config.ruling_for(law));
+        let law_config = self.hub.heard(address).and_then(|law| self.config.ruling_for(law));
         Some(Arrival {
             incoming,
             server,
-            ruling,
+            law_config,
             hub: self.hub.clone(),
         })
     }
@@ -270,7 +270,7 @@ impl Endpoint {
 pub struct Arrival {
     incoming: noq::Incoming,
     server: noq::ServerConfig,
-    ruling: Option<Ruling>,
+    law_config: Option<LawConfig>,
     hub: Arc<Hub>,
 }
 
@@ -308,10 +308,10 @@ impl Arrival {
     pub async fn finish(self) -> Result<Connection, Error> {
         let address = self.incoming.remote_address();
         let named = |e: &dyn fmt::Display| Error::failed(format!("{address}: {e}"));
-        let ruled = self.ruling.is_some();
-        let peer = self.hub.register(address, self.ruling);
+        let under_law = self.law_config.is_some();
+        let peer = self.hub.register(address, self.law_config);
         let mut server = self.server;
-        server.transport_config(transport(peer.clone(), ruled));
+        server.transport_config(transport(peer.clone(), under_law));
         let connecting = on_behalf_of(&peer, || self.incoming.accept_with(Arc::new(server)));
         let connecting = connecting.map_err(|e| named(&e))?;
         let inner = connecting.await.map_err(|e| named(&e))?;

@@ -1,4 +1,4 @@
-//! Whose datagrams they are: puts what arrives to the peer that it is for, without its shims.
+//! Demultiplexes datagrams: takes their shims off and hands these to the peer they are for.
 //!
 //! Anybody can send a shim from any address. So an answer counts for whose flow it names, wherever it comes from; data are
 //! answered by the peer at their address, and those of a peer that moved by the number of their flow. Nothing that arrives makes
@@ -13,10 +13,10 @@ use levelflow_laws::shim::Shim;
 use noq::udp::RecvMeta;
 
 use super::flows::lock;
-use super::peer::{Core, Peer, Ruling};
+use super::peer::{Core, LawConfig, Peer};
 
 /// Most strangers of whom it is remembered which law they speak; then all are forgotten.
-const MOST_STRANGERS: usize = 4096;
+const MAX_STRANGERS: usize = 4096;
 
 type Address = (IpAddr, u16);
 
@@ -45,9 +45,9 @@ impl Hub {
         Arc::new(Self { core, peers })
     }
 
-    /// A peer for a connection with that address, under the law that `ruling` chooses.
-    pub fn register(&self, address: SocketAddr, ruling: Option<Ruling>) -> Arc<Peer> {
-        let peer = Peer::new(self.core.clone(), ruling);
+    /// A peer for a connection with that address, under the law that `law_config` chooses.
+    pub fn register(&self, address: SocketAddr, law_config: Option<LawConfig>) -> Arc<Peer> {
+        let peer = Peer::new(self.core.clone(), law_config);
         let mut peers = lock(&self.peers);
         peers.known.retain(|_, there| {
             there.retain(|peer| peer.strong_count() > 0);
@@ -98,21 +98,21 @@ impl Hub {
 
     fn answered(&self, shim: &Shim, header: &[u8]) {
         if let Some(peer) = self.core.outgoing.find(shim.flow) {
-            peer.on_answer(shim, header);
+            peer.on_ack(shim, header);
         }
     }
 
     fn note(&self, stranger: SocketAddr, law: u8) {
         let strangers = &mut lock(&self.peers).strangers;
-        if strangers.len() >= MOST_STRANGERS {
+        if strangers.len() >= MAX_STRANGERS {
             strangers.clear();
         }
         strangers.insert(key(stranger), law);
     }
 
     /// Takes the shims off all datagrams in a buffer, and closes the gaps. Those that do not fit into what `meta` can say
-    /// go to `spill`.
-    pub fn strip(&self, buffer: &mut [u8], meta: &mut RecvMeta, spill: &mut Vec<(RecvMeta, Vec<u8>)>) {
+    /// go to `overflow`.
+    pub fn strip(&self, buffer: &mut [u8], meta: &mut RecvMeta, overflow: &mut Vec<(RecvMeta, Vec<u8>)>) {
         let here = self.at(meta.addr);
         let (whole, stride) = (meta.len.min(buffer.len()), meta.stride.max(1));
         let mut fits = Fits::default();
@@ -126,7 +126,7 @@ impl Hub {
                     buffer.copy_within(rest.clone(), fits.length);
                     fits.length += rest.len();
                 } else {
-                    spill.push((alone(meta, rest.len()), buffer[rest].to_vec()));
+                    overflow.push((alone(meta, rest.len()), buffer[rest].to_vec()));
                 }
             }
             read = end;

@@ -1,7 +1,7 @@
-//! What a peer sends under a law, and the answers to it that wait.
+//! Flows of a peer that arrive here, and their delayed ACKs.
 //!
 //! Data carry nothing that proves whose they are: anybody can send them from the address of the peer, with flow numbers that he
-//! invents. So no packet takes away what belongs to another flow, neither its receiver while it is in use nor its answer.
+//! invents. So no packet takes away what belongs to another flow, neither its receiver while it is in use nor its ACK.
 
 use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
@@ -18,9 +18,9 @@ use levelflow_host::clock::stamp;
 use levelflow_transport::Receiver;
 
 /// Flows of one peer whose receivers are kept. More are answered, too, but nothing is remembered of them.
-const MOST_FLOWS: usize = 16;
-/// Answers that wait: more than what arrives together.
-const MOST_HELD: usize = 128;
+const MAX_FLOWS: usize = 16;
+/// Delayed ACKs of a peer: more than what arrives together.
+const MAX_HELD: usize = 128;
 
 struct Flow<P> {
     number: u32,
@@ -29,7 +29,7 @@ struct Flow<P> {
     _entry: Entry<P>,
 }
 
-/// An answer that waits.
+/// A delayed ACK.
 pub(super) struct Held {
     flow: u32,
     number: u32,
@@ -58,7 +58,7 @@ impl<P> Incoming<P> {
         }
     }
 
-    /// Prepares the answer to a packet of that size on the wire.
+    /// Prepares the ACK of a packet of this size on the wire.
     pub fn hold(&mut self, now: Time, shim: &Shim, header: &[u8], size: Bytes, meta: &RecvMeta) {
         let mut wire = [0; LONGEST];
         let marked = meta.ecn == Some(EcnCodepoint::Ce);
@@ -84,12 +84,12 @@ impl<P> Incoming<P> {
             to: meta.addr,
             from: meta.dst_ip,
         };
-        self.keep(held, super::answers_each(shim.law));
+        self.keep(held, super::acks_each(shim.law));
     }
 
     /// Remembers a flow, if there is room or another has not been used for long.
     fn begin(&mut self, now: Time, number: u32, receiver: Receiver) {
-        if self.flows.len() >= MOST_FLOWS {
+        if self.flows.len() >= MAX_FLOWS {
             let idle = self.flows.iter().position(|flow| now.since(flow.used) >= IDLE);
             let Some(idle) = idle else { return };
             self.flows.swap_remove(idle);
@@ -102,21 +102,21 @@ impl<P> Incoming<P> {
         });
     }
 
-    /// Of a flow of which each packet needs its own answer, all answers wait; of others, the newest.
+    /// Keeps every ACK of a flow whose packets each need one; of other flows, the newest.
     fn keep(&mut self, new: Held, each: bool) {
         let mut waiting = self.held.iter_mut();
         if let Some(held) = waiting.find(|held| !each && held.flow == new.flow) {
             if !before(new.number, held.number) {
                 *held = new;
             }
-        } else if self.held.len() < MOST_HELD {
+        } else if self.held.len() < MAX_HELD {
             self.held.push_back(new);
         }
     }
 }
 
 impl Held {
-    /// Appends the answer; the time in it is moved by how long it was held.
+    /// Appends the ACK; its echoed time is moved by how long it was delayed.
     pub fn write(&self, out: &mut Vec<u8>) {
         let begin = out.len();
         out.extend_from_slice(&self.wire[..self.length]);

@@ -38,17 +38,17 @@
 //! # }
 //! ```
 
+mod controller;
 mod endpoint;
 mod flows;
-mod gate;
-mod governor;
 mod hub;
 mod identity;
 mod incoming;
 mod io;
-mod judge;
 mod limits;
+mod pacer;
 mod peer;
+mod selector;
 mod socket;
 #[cfg(test)]
 mod tests;
@@ -63,8 +63,8 @@ use levelflow_scenario::law_params;
 pub use endpoint::STREAM;
 pub use endpoint::{Arrival, Config, Connection, Endpoint, Verdict};
 pub use identity::{Fingerprint, Identity, Trust};
-pub use judge::Control;
-pub use peer::{Ruling, Status};
+pub use peer::{LawConfig, Status};
+pub use selector::Control;
 
 /// Laws of which each packet needs its own answer, by number: those that count packets, or are told changes. For the others,
 /// the newest answer says all that the older ones did.
@@ -75,6 +75,6 @@ static EACH: LazyLock<Vec<u8>> = LazyLock::new(|| {
     each.map(|law| law.number).collect()
 });
 
-fn answers_each(law: u8) -> bool {
+fn acks_each(law: u8) -> bool {
     EACH.contains(&law)
 }

@@ -1,4 +1,4 @@
-//! One flow to another program: shims that go out, answers that come in, and the other way round.
+//! One flow to a peer: shims that leave and their ACKs, and ACKs to the peer's own shims.
 
 use std::sync::atomic::{AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
@@ -12,11 +12,11 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use noq::udp::{RecvMeta, Transmit};
 
 use super::flows::{Entry, Flows};
-use super::gate::{Gate, quantum};
 use super::incoming::Incoming;
 use super::io::Io;
-use super::judge::{Control, Judge};
 use super::limits::{DATA, DATAGRAM, IDLE, IDLE_RTTS};
+use super::pacer::{Pacer, quantum};
+use super::selector::{Control, ControllerSelector};
 use super::timer::{self, Timer};
 use levelflow_host::clock::{Clock, span, stamp};
 use levelflow_host::journal::Journal;
@@ -24,14 +24,14 @@ use levelflow_host::journal::Sender;
 use levelflow_host::udp::overhead;
 use levelflow_transport::Counters;
 
-/// An answer waits this long for a datagram that takes it along.
-const HOLD: std::time::Duration = std::time::Duration::from_millis(1);
+/// Delayed ACK: it waits this long for a datagram to take it along.
+const ACK_DELAY: std::time::Duration = std::time::Duration::from_millis(1);
 /// A window that never limits.
-const OPEN: u64 = 1 << 40;
+const UNLIMITED: u64 = 1 << 40;
 
 /// A law, and the rate that it never exceeds.
 #[derive(Debug, Clone)]
-pub struct Ruling {
+pub struct LawConfig {
     /// The law with its parameters.
     pub params: AnyParams,
     /// Their values, as logs have them.
@@ -82,17 +82,17 @@ impl Core {
 pub(super) enum Job {
     /// Wake a task whose packet may leave.
     Wake(Waker),
-    /// Send the answers that a peer still waits for.
-    Answer(Weak<Peer>),
+    /// Send the delayed ACKs to a peer.
+    Ack(Weak<Peer>),
 }
 
 impl timer::Job for Job {
     fn run(self) {
         match self {
             Self::Wake(waker) => waker.wake(),
-            Self::Answer(peer) => {
+            Self::Ack(peer) => {
                 if let Some(peer) = peer.upgrade() {
-                    peer.send_answers();
+                    peer.send_acks();
                 }
             }
         }
@@ -101,15 +101,15 @@ impl timer::Job for Job {
 
 /// The sending half under a law.
 struct Outgoing {
-    ruling: Ruling,
+    law_config: LawConfig,
     sender: Sender,
     entry: Entry<Peer>,
-    judge: Judge,
-    gate: Gate,
-    /// When data last left, and when an answer last came (or could first have come).
+    selector: ControllerSelector,
+    pacer: Pacer,
+    /// When data last left, and when an ACK last came (or could first have come).
     sent: Option<Time>,
     heard: Time,
-    /// Tasks that wait for the gate.
+    /// Tasks that wait for the pacer.
     waiting: Vec<Waker>,
 }
 
@@ -138,14 +138,14 @@ impl std::fmt::Debug for Peer {
 }
 
 impl Outgoing {
-    fn new(ruling: Ruling, now: Time, flows: &Arc<Flows<Peer>>, own: &Weak<Peer>) -> Self {
-        let sender = flow(&ruling);
+    fn new(law_config: LawConfig, now: Time, flows: &Arc<Flows<Peer>>, own: &Weak<Peer>) -> Self {
+        let sender = flow(&law_config);
         Self {
             entry: Flows::enter(flows, sender.flow(), own),
             sender,
-            ruling,
-            judge: Judge::new(),
-            gate: Gate::new(now),
+            law_config,
+            selector: ControllerSelector::new(),
+            pacer: Pacer::new(now),
             sent: None,
             heard: now,
             waiting: Vec::new(),
@@ -153,7 +153,7 @@ impl Outgoing {
     }
 
     fn paces(&self) -> bool {
-        self.judge.control() != Control::Standard && self.sender.law().paces()
+        self.selector.control() != Control::Standard && self.sender.law().paces()
     }
 
     /// The law's rate; halved with each second in which nothing is heard, after the first.
@@ -171,9 +171,9 @@ impl Outgoing {
         let idle = IDLE.max(trips.unwrap_or(Duration::ZERO));
         if self.sent.is_none_or(|sent| now.since(sent) > idle) {
             if self.sent.is_some() {
-                self.sender = flow(&self.ruling);
+                self.sender = flow(&self.law_config);
                 self.entry = self.entry.replaced_by(self.sender.flow());
-                self.gate = Gate::new(now);
+                self.pacer = Pacer::new(now);
             }
             self.heard = now;
         }
@@ -188,15 +188,15 @@ impl Outgoing {
     }
 }
 
-fn flow(ruling: &Ruling) -> Sender {
-    let largest = ETHERNET + IPV4 + UDP + LENGTH + ruling.params.law().header_bytes + usize::from(DATAGRAM);
+fn flow(law_config: &LawConfig) -> Sender {
+    let largest = ETHERNET + IPV4 + UDP + LENGTH + law_config.params.law().header_bytes + usize::from(DATAGRAM);
     let packet = Bytes::new(largest as u64);
-    let mut sender = Sender::new(ruling.params.clone(), packet, rand::random());
-    if let Some(journal) = &ruling.journal {
+    let mut sender = Sender::new(law_config.params.clone(), packet, rand::random());
+    if let Some(journal) = &law_config.journal {
         let role = Role::Sender(FlowInfo { packet_size: packet });
-        sender = sender.with_log(journal.log(ruling.params.law(), role, &ruling.values));
+        sender = sender.with_log(journal.log(law_config.params.law(), role, &law_config.values));
     }
-    match ruling.max_rate {
+    match law_config.max_rate {
         Some(rate) => sender.with_max_rate(rate),
         None => sender,
     }
@@ -212,18 +212,18 @@ fn is_data(transmit: &Transmit<'_>) -> bool {
 }
 
 impl Peer {
-    pub fn new(core: Arc<Core>, ruling: Option<Ruling>) -> Arc<Self> {
+    pub fn new(core: Arc<Core>, law_config: Option<LawConfig>) -> Arc<Self> {
         let now = core.clock.now();
         Arc::new_cyclic(|own| Self {
             own: own.clone(),
             state: Mutex::new(State {
-                outgoing: ruling.map(|ruling| Outgoing::new(ruling, now, &core.outgoing, own)),
+                outgoing: law_config.map(|law_config| Outgoing::new(law_config, now, &core.outgoing, own)),
                 incoming: Incoming::new(core.incoming.clone(), own.clone()),
                 scheduled: false,
                 datagram: 1200,
             }),
             control: AtomicU8::new(Control::Standard as u8),
-            window: AtomicU64::new(OPEN),
+            window: AtomicU64::new(UNLIMITED),
             quantum: AtomicU64::new(u64::from(DATAGRAM)),
             core,
         })
@@ -257,7 +257,7 @@ impl Peer {
         let state = self.lock();
         let outgoing = state.outgoing.as_ref()?;
         Some(Status {
-            control: outgoing.judge.control(),
+            control: outgoing.selector.control(),
             rate: outgoing.sender.rate(),
             bottleneck: outgoing.sender.bottleneck(),
             counters: *outgoing.sender.counters(),
@@ -266,7 +266,7 @@ impl Peer {
 
     /// Name of the law, if there is one.
     pub fn law(&self) -> Option<&'static str> {
-        self.lock().outgoing.as_ref().map(|o| o.ruling.params.law().name)
+        self.lock().outgoing.as_ref().map(|o| o.law_config.params.law().name)
     }
 
     /// The connection found another size of datagrams.
@@ -280,7 +280,7 @@ impl Peer {
     pub fn on_delivery(&self, delivered: u64, lost: u64) {
         let mut state = self.lock();
         if let Some(outgoing) = &mut state.outgoing {
-            outgoing.judge.on_delivery(self.core.clock.now(), delivered, lost);
+            outgoing.selector.on_delivery(self.core.clock.now(), delivered, lost);
             self.publish(&state);
         }
     }
@@ -288,11 +288,11 @@ impl Peer {
     fn publish(&self, state: &State) {
         let Some(outgoing) = &state.outgoing else { return };
         let window = match outgoing.sender.window() {
-            u32::MAX => OPEN,
+            u32::MAX => UNLIMITED,
             packets => u64::from(packets) * state.datagram,
         };
         self.window.store(window, Ordering::Relaxed);
-        self.control.store(outgoing.judge.control() as u8, Ordering::Relaxed);
+        self.control.store(outgoing.selector.control() as u8, Ordering::Relaxed);
         let batch = quantum(outgoing.sender.rate(), state.datagram);
         self.quantum.store(batch, Ordering::Relaxed);
     }
@@ -307,7 +307,7 @@ impl Peer {
             return false;
         };
         let now = self.core.clock.now();
-        let opens = outgoing.gate.opens();
+        let opens = outgoing.pacer.opens();
         if opens <= now {
             return false;
         }
@@ -321,7 +321,7 @@ impl Peer {
     }
 
     /// Writes to `out` what goes on the wire for these datagrams, and gives the size of segments, if they are several.
-    pub fn lay(&self, transmit: &Transmit<'_>, out: &mut Vec<u8>) -> Option<usize> {
+    pub fn encode(&self, transmit: &Transmit<'_>, out: &mut Vec<u8>) -> Option<usize> {
         let mut state = self.lock();
         let state = &mut *state;
         let alone = transmit.segment_size.is_none_or(|size| size >= transmit.contents.len());
@@ -333,7 +333,7 @@ impl Peer {
         let prefix = match &mut state.outgoing {
             Some(outgoing) if is_data(transmit) => {
                 let now = self.core.clock.now();
-                lay_data(outgoing, now, transmit, answer.is_some(), out)
+                encode_data(outgoing, now, transmit, answer.is_some(), out)
             }
             _ => 0,
         };
@@ -350,7 +350,7 @@ impl Peer {
         transmit.segment_size.map(|size| size + prefix)
     }
 
-    /// A packet of the other end's flow arrived: prepares its answer.
+    /// A packet of the peer's flow arrived: prepares its ACK.
     pub fn hold(&self, shim: &Shim, header: &[u8], length: usize, meta: &RecvMeta) {
         let size = Bytes::new((overhead(&meta.addr) + length) as u64);
         let mut state = self.lock();
@@ -358,45 +358,47 @@ impl Peer {
         state.incoming.hold(now, shim, header, size, meta);
     }
 
-    /// An answer to a packet of ours arrived, perhaps.
-    pub fn on_answer(&self, shim: &Shim, header: &[u8]) {
+    /// An ACK arrived, perhaps to a packet of ours.
+    pub fn on_ack(&self, shim: &Shim, header: &[u8]) {
         let mut state = self.lock();
         // Behind the lock: for the law, time never goes back.
         let now = self.core.clock.now();
         let Some(outgoing) = &mut state.outgoing else { return };
-        let (rate, control) = (outgoing.sender.rate(), outgoing.judge.control());
+        let (rate, control) = (outgoing.sender.rate(), outgoing.selector.control());
         let Ok(answer) = outgoing.sender.on_answer(now, stamp(), shim, header) else {
             return;
         };
         outgoing.heard = now;
         if let Some(routed) = answer.routed {
-            outgoing.judge.on_answer(now, routed);
+            outgoing.selector.on_ack(now, routed);
         }
         let new = outgoing.sender.rate();
         if new != rate {
-            outgoing.gate.rescale(now, rate, new);
+            outgoing.pacer.rescale(now, rate, new);
         }
-        if new > rate || outgoing.judge.control() != control {
+        if new > rate || outgoing.selector.control() != control {
             outgoing.wake();
         }
         self.publish(&state);
     }
 
-    /// What arrived together has been taken: sees to it that answers leave soon.
+    /// A batch has been received: schedules its ACKs.
     pub fn after_batch(&self) {
         let mut state = self.lock();
         if state.incoming.held.len() > 1 {
             drop(state);
-            self.send_answers();
+            self.send_acks();
         } else if !state.incoming.held.is_empty() && !state.scheduled {
             state.scheduled = true;
             drop(state);
-            self.core.timer.at(Instant::now() + HOLD, Job::Answer(self.own.clone()));
+            self.core
+                .timer
+                .at(Instant::now() + ACK_DELAY, Job::Ack(self.own.clone()));
         }
     }
 
-    /// Sends the answers that no datagram has taken along.
-    pub fn send_answers(&self) {
+    /// Sends the ACKs that no datagram has taken along.
+    pub fn send_acks(&self) {
         let held = {
             let mut state = self.lock();
             state.scheduled = false;
@@ -406,7 +408,7 @@ impl Peer {
         for answer in held {
             wire.clear();
             answer.write(&mut wire);
-            // An answer that cannot leave is as one that gets lost.
+            // An ACK that cannot leave counts as lost.
             let _ = self.core.io.try_send(&Transmit {
                 destination: answer.to,
                 ecn: None,
@@ -419,7 +421,7 @@ impl Peer {
 }
 
 /// Writes shim, header and payload of each segment; gives how long shim and header are.
-fn lay_data(outgoing: &mut Outgoing, now: Time, transmit: &Transmit<'_>, more: bool, out: &mut Vec<u8>) -> usize {
+fn encode_data(outgoing: &mut Outgoing, now: Time, transmit: &Transmit<'_>, more: bool, out: &mut Vec<u8>) -> usize {
     outgoing.before_data(now);
     let contents = transmit.contents;
     let prefix = LENGTH + outgoing.sender.params().law().header_bytes;
@@ -437,7 +439,7 @@ fn lay_data(outgoing: &mut Outgoing, now: Time, transmit: &Transmit<'_>, more: b
     }
     if outgoing.paces() {
         let rate = outgoing.rate(now);
-        outgoing.gate.pass(now, bytes, rate);
+        outgoing.pacer.pass(now, bytes, rate);
     }
     prefix
 }

@@ -32,18 +32,21 @@ pub(super) fn on_behalf_of<T>(peer: &Arc<Peer>, connect: impl FnOnce() -> T) -> 
 #[derive(Debug)]
 pub(super) struct Socket {
     pub hub: Arc<Hub>,
-    spill: Vec<(RecvMeta, Vec<u8>)>,
+    overflow: Vec<(RecvMeta, Vec<u8>)>,
 }
 
 impl Socket {
     pub fn new(hub: Arc<Hub>) -> Self {
-        Self { hub, spill: Vec::new() }
+        Self {
+            hub,
+            overflow: Vec::new(),
+        }
     }
 
     /// Hands out what was kept, as many as fit.
-    fn unspill(&mut self, buffers: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> usize {
-        let count = self.spill.len().min(buffers.len()).min(meta.len());
-        for ((kept, bytes), (buffer, meta)) in self.spill.drain(..count).zip(buffers.iter_mut().zip(meta)) {
+    fn take_overflow(&mut self, buffers: &mut [IoSliceMut<'_>], meta: &mut [RecvMeta]) -> usize {
+        let count = self.overflow.len().min(buffers.len()).min(meta.len());
+        for ((kept, bytes), (buffer, meta)) in self.overflow.drain(..count).zip(buffers.iter_mut().zip(meta)) {
             let length = bytes.len().min(buffer.len());
             buffer[..length].copy_from_slice(&bytes[..length]);
             *meta = alone(&kept, length);
@@ -54,11 +57,11 @@ impl Socket {
 
 impl AsyncUdpSocket for Socket {
     fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
-        Box::pin(Outlet {
+        Box::pin(PeerSender {
             core: self.hub.core.clone(),
             peer: NEXT.take(),
             writable: None,
-            laid: Vec::new(),
+            encoded: Vec::new(),
             segment: None,
             ready: false,
         })
@@ -70,8 +73,8 @@ impl AsyncUdpSocket for Socket {
         buffers: &mut [IoSliceMut<'_>],
         meta: &mut [RecvMeta],
     ) -> Poll<io::Result<usize>> {
-        if !self.spill.is_empty() {
-            return Poll::Ready(Ok(self.unspill(buffers, meta)));
+        if !self.overflow.is_empty() {
+            return Poll::Ready(Ok(self.take_overflow(buffers, meta)));
         }
         let hub = self.hub.clone();
         let core = &hub.core;
@@ -80,7 +83,7 @@ impl AsyncUdpSocket for Socket {
             match core.io.try_receive(buffers, meta) {
                 Ok(count) => {
                     for (buffer, meta) in buffers.iter_mut().zip(meta.iter_mut()).take(count) {
-                        hub.strip(buffer, meta, &mut self.spill);
+                        hub.strip(buffer, meta, &mut self.overflow);
                     }
                     return Poll::Ready(Ok(count));
                 }
@@ -106,25 +109,25 @@ impl AsyncUdpSocket for Socket {
 type Writable = Pin<Box<dyn Future<Output = io::Result<()>> + Send + Sync>>;
 
 /// Where the datagrams of one connection leave.
-struct Outlet {
+struct PeerSender {
     core: Arc<Core>,
     /// None for what the endpoint itself sends to those who are not connected.
     peer: Option<Arc<Peer>>,
     /// Waits until the socket takes more.
     writable: Option<Writable>,
     /// What is about to leave for the transmit that was offered last, and its segments; valid if `ready`.
-    laid: Vec<u8>,
+    encoded: Vec<u8>,
     segment: Option<usize>,
     ready: bool,
 }
 
-impl std::fmt::Debug for Outlet {
+impl std::fmt::Debug for PeerSender {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Outlet")
+        f.write_str("PeerSender")
     }
 }
 
-impl UdpSender for Outlet {
+impl UdpSender for PeerSender {
     fn poll_send(mut self: Pin<&mut Self>, transmit: &Transmit<'_>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         let this = &mut *self;
         if let Some(peer) = this.peer.as_ref().filter(|_| !this.ready)
@@ -138,18 +141,18 @@ impl UdpSender for Outlet {
                 this.writable = None;
             }
             if !this.ready {
-                this.laid.clear();
+                this.encoded.clear();
                 this.segment = match &this.peer {
-                    Some(peer) => peer.lay(transmit, &mut this.laid),
+                    Some(peer) => peer.encode(transmit, &mut this.encoded),
                     None => {
-                        this.laid.extend_from_slice(transmit.contents);
+                        this.encoded.extend_from_slice(transmit.contents);
                         transmit.segment_size
                     }
                 };
                 this.ready = true;
             }
             let sent = this.core.io.try_send(&Transmit {
-                contents: &this.laid,
+                contents: &this.encoded,
                 segment_size: this.segment,
                 ..*transmit
             });
@@ -181,7 +184,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(100))]
 
-        /// What was spilled comes out in order, once, as much of it as there is room for.
+        /// What was overflowed comes out in order, once, as much of it as there is room for.
         #[test]
         fn what_was_spilled_comes_out_once(
             lengths in prop::collection::vec(1_usize..300, 0..20),
@@ -192,14 +195,14 @@ mod tests {
             let _inside = runtime.enter();
             let own = std::net::UdpSocket::bind("127.0.0.1:0").unwrap();
             let mut socket = Socket::new(Hub::new(Arc::new(Core::new(own).unwrap())));
-            let spilled = lengths.iter().enumerate().map(|(i, length)| (RecvMeta::default(), vec![i as u8; *length]));
-            socket.spill.extend(spilled);
+            let overflowed = lengths.iter().enumerate().map(|(i, length)| (RecvMeta::default(), vec![i as u8; *length]));
+            socket.overflow.extend(overflowed);
             let mut next = 0;
             while next < lengths.len() {
                 let mut buffers: Vec<Vec<u8>> = rooms.iter().map(|room| vec![255; *room]).collect();
                 let mut slices: Vec<IoSliceMut<'_>> = buffers.iter_mut().map(|b| IoSliceMut::new(b)).collect();
                 let mut meta = vec![RecvMeta::default(); metas];
-                let count = socket.unspill(&mut slices, &mut meta);
+                let count = socket.take_overflow(&mut slices, &mut meta);
                 prop_assert!((1..=rooms.len().min(metas)).contains(&count));
                 for (meta, buffer) in meta.iter().zip(&buffers).take(count) {
                     prop_assert_eq!(meta.len, lengths[next].min(buffer.len()));
@@ -208,7 +211,7 @@ mod tests {
                     next += 1;
                 }
             }
-            prop_assert!(socket.spill.is_empty());
+            prop_assert!(socket.overflow.is_empty());
         }
     }
 }

@@ -107,7 +107,11 @@ async fn data_arrives_whole_with_any_law_and_without() {
     for law in of_routers().map(|law| law.name) {
         let connection = client(config(law), place).await.unwrap();
         assert_eq!(echo_total(&connection, 3_000_000).await, 3_000_000, "{law}");
-        assert_eq!(connection.control().control, Control::Standard, "{law}: nobody ruled");
+        assert_eq!(
+            connection.control().control,
+            Control::Standard,
+            "{law}: nobody under_law"
+        );
         let status = connection.status().unwrap();
         assert!(status.counters.answers > 5, "{law}: {status:?}");
         assert_eq!(status.counters.refused.total(), 0, "{law}: {status:?}");

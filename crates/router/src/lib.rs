@@ -10,6 +10,7 @@ pub mod kernel;
 pub mod live;
 pub mod metrics;
 pub mod relay;
+pub mod service;
 pub mod snapshot;
 
 /// A port whose log goes to the file of `--journal`.

@@ -20,7 +20,7 @@ use levelflow_host::stop::Stop;
 use levelflow_host::{Error, sys};
 
 /// Whatever is due sooner is waited for by asking the clock: sleeping and waking up takes as long.
-const SPIN: Span = Span::from_micros(15);
+const SPIN_BELOW: Span = Span::from_micros(15);
 /// Time between two readings for people.
 const POST: Duration = Duration::from_ms(50);
 /// Time between two looks for clients that are gone.
@@ -136,7 +136,7 @@ impl Relay {
                 .flatten()
                 .fold(post.min(sweep), Time::min);
             let left = self.clock.until(due);
-            let timeout = if left < SPIN { Span::ZERO } else { left };
+            let timeout = if left < SPIN_BELOW { Span::ZERO } else { left };
             events.clear();
             match epoll::wait(
                 &self.epoll,
@@ -213,14 +213,14 @@ impl Relay {
             let Some(client) = self.clients.get(run[0].client) else {
                 continue;
             };
-            for some in run.chunks(batch::MOST) {
+            for some in run.chunks(batch::MAX_BATCH) {
                 let datagrams = some.iter().map(|p| (&p.payload[..], None));
                 self.unsent += batch.send(&client.socket, datagrams) as u64;
             }
         }
         self.forward.recycle(ready);
         let ready: Vec<Packet> = std::iter::from_fn(|| self.backward.poll_output(now)).collect();
-        for some in ready.chunks(batch::MOST) {
+        for some in ready.chunks(batch::MAX_BATCH) {
             let address = |p: &Packet| self.clients.get(p.client).map(|c| c.address);
             let datagrams = some.iter().filter_map(|p| Some((&p.payload[..], Some(address(p)?))));
             self.unsent += batch.send(&self.listener, datagrams) as u64;

@@ -9,7 +9,7 @@ async fn copy_all(session: &Session, from: &[String], to: &str) -> Result<Outcom
     let places = from
         .iter()
         .map(|place| place.parse())
-        .collect::<Result<Vec<Place>, _>>()?;
+        .collect::<Result<Vec<Location>, _>>()?;
     let mut run = Run::plan(session, &places, &to.parse()?, Arc::default()).await?;
     run.advance(session, Options { jobs: 4 }).await?;
     Ok(run.outcome(session))

@@ -15,8 +15,8 @@ use levelflow_transport::Receiver;
 
 const LAWS: [&str; 5] = ["jetmax", "emkc", "rcp", "maxnet", "xcp"];
 
-fn ruling(law: &str) -> Ruling {
-    Ruling {
+fn law_config(law: &str) -> LawConfig {
+    LawConfig {
         params: levelflow_host::law::params(law, &[]).unwrap(),
         values: Vec::new(),
         journal: None,
@@ -56,7 +56,7 @@ impl Other {
 }
 
 fn sender(law: &str, flow: u32) -> Sender {
-    Sender::new(ruling(law).params, Bytes::new(1000), flow)
+    Sender::new(law_config(law).params, Bytes::new(1000), flow)
 }
 
 /// Shim and header of the next packet of a flow, and some payload.
@@ -117,7 +117,7 @@ async fn nothing_that_arrives_makes_a_hub_grow() {
     }
     let peers = lock(&hub.peers);
     assert_eq!(peers.known.len(), 1);
-    assert!(peers.strangers.len() <= MOST_STRANGERS);
+    assert!(peers.strangers.len() <= MAX_STRANGERS);
     assert!(hub.core.incoming.len() <= 16);
 }
 
@@ -125,16 +125,16 @@ async fn nothing_that_arrives_makes_a_hub_grow() {
 async fn a_new_connection_gets_nobody_elses_peer() {
     let hub = hub();
     let mut liar = Other::new("rcp", 1);
-    let theirs = hub.register(liar.address(), Some(ruling("rcp")));
+    let theirs = hub.register(liar.address(), Some(law_config("rcp")));
     arrive(&hub, liar.address(), &packet(&mut liar.sender));
     let victim = Other::new("jetmax", 2);
     arrive(&hub, victim.address(), &packet(&mut liar.sender));
-    let own = hub.register(victim.address(), Some(ruling("jetmax")));
+    let own = hub.register(victim.address(), Some(law_config("jetmax")));
     assert!(!Arc::ptr_eq(&own, &theirs));
     assert_eq!(own.law(), Some("jetmax"));
     assert!(Arc::ptr_eq(&hub.at(victim.address()).unwrap(), &own));
     // Nor does a later one take the place of the first.
-    let later = hub.register(victim.address(), Some(ruling("rcp")));
+    let later = hub.register(victim.address(), Some(law_config("rcp")));
     assert!(Arc::ptr_eq(&hub.at(victim.address()).unwrap(), &own));
     drop(own);
     assert!(Arc::ptr_eq(&hub.at(victim.address()).unwrap(), &later));
@@ -215,7 +215,7 @@ fn what_is_remembered_of_a_flow_outlives_invented_ones() {
 async fn a_peer_that_moved_is_answered_where_it_is_now() {
     let hub = ready().await;
     let (mut before, after) = (Other::new("jetmax", 1), Other::new("jetmax", 2));
-    let peer = hub.register(before.address(), Some(ruling("jetmax")));
+    let peer = hub.register(before.address(), Some(law_config("jetmax")));
     arrive(&hub, before.address(), &packet(&mut before.sender));
     assert_eq!(before.answers(), [(1, 0)]);
     arrive(&hub, after.address(), &packet(&mut before.sender));
@@ -230,7 +230,7 @@ async fn a_peer_that_moved_is_answered_where_it_is_now() {
         segment_size: None,
         src_ip: None,
     };
-    peer.lay(&transmit, &mut sent);
+    peer.encode(&transmit, &mut sent);
     let (shim, header, _) = Shim::decode(&sent).unwrap();
     let mut receiver = Receiver::new(shim.law).unwrap();
     let mut answer = [0; LONGEST];
@@ -244,7 +244,7 @@ async fn a_peer_that_moved_is_answered_where_it_is_now() {
 async fn flows_are_forgotten_with_their_peers() {
     let hub = hub();
     let mut other = Other::new("jetmax", 1);
-    let peer = hub.register(other.address(), Some(ruling("jetmax")));
+    let peer = hub.register(other.address(), Some(law_config("jetmax")));
     arrive(&hub, other.address(), &packet(&mut other.sender));
     let count = || (hub.core.outgoing.len(), hub.core.incoming.len());
     assert_eq!(count(), (1, 1));
@@ -278,7 +278,7 @@ fn datagram(length: usize, shims: u8, fill: u8) -> (Vec<u8>, usize) {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(300))]
 
-    /// Each datagram's rest comes out, once and in order, be it in place or spilled.
+    /// Each datagram's rest comes out, once and in order, be it in place or overflowed.
     #[test]
     fn strip_gives_the_rest_of_each_datagram(
         stride in 1_usize..300,
@@ -301,19 +301,19 @@ proptest! {
         rests.push(tail[rest..].to_vec());
         rests.retain(|rest| !rest.is_empty());
         let mut meta = meta(from, buffer.len(), stride);
-        let mut spill = Vec::new();
-        hub.strip(&mut buffer, &mut meta, &mut spill);
+        let mut overflow = Vec::new();
+        hub.strip(&mut buffer, &mut meta, &mut overflow);
         let mut stay = buffer[..meta.len].chunks(meta.stride.max(1)).peekable();
-        let mut spilled = spill.iter().peekable();
+        let mut overflowed = overflow.iter().peekable();
         for rest in &rests {
             if stay.peek() == Some(&&rest[..]) {
                 stay.next();
             } else {
-                let (alone, bytes) = spilled.next().unwrap();
+                let (alone, bytes) = overflowed.next().unwrap();
                 prop_assert_eq!((alone.len, alone.stride, bytes), (rest.len(), rest.len(), rest));
             }
         }
-        prop_assert!(stay.next().is_none() && spilled.next().is_none());
+        prop_assert!(stay.next().is_none() && overflowed.next().is_none());
     }
 
     #[test]
@@ -331,11 +331,11 @@ proptest! {
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
         let _inside = runtime.enter();
         let (hub, from) = (hub(), "127.0.0.1:9".parse().unwrap());
-        let _peer = hub.register(from, Some(ruling("jetmax")));
+        let _peer = hub.register(from, Some(law_config("jetmax")));
         let (room, mut meta) = (buffer.len(), meta(from, length, stride));
-        let mut spill = Vec::new();
-        hub.strip(&mut buffer, &mut meta, &mut spill);
-        let out = meta.len + spill.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
+        let mut overflow = Vec::new();
+        hub.strip(&mut buffer, &mut meta, &mut overflow);
+        let out = meta.len + overflow.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
         prop_assert!(out <= room.min(length));
     }
 }

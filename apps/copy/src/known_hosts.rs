@@ -29,12 +29,12 @@ pub fn folder() -> Result<PathBuf, Error> {
 
 /// The lines of the file.
 #[derive(Debug)]
-pub struct Remembered {
+pub struct KnownHosts {
     path: PathBuf,
     hosts: Vec<(String, Fingerprint)>,
 }
 
-impl Remembered {
+impl KnownHosts {
     /// Reads the file; one that is not there is empty.
     ///
     /// # Errors

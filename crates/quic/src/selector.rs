@@ -1,4 +1,4 @@
-//! Who sets the rate: the law, a standard controller, or whichever of them is slower.
+//! Selects who sets the rate: the law, a standard controller, or the slower of both.
 //!
 //! A flow begins under the standard controller. The first answer that a router of the law has written into hands it to the
 //! law. If for a second no answer is, it goes back. If packets get lost although the law is in charge, something on the path
@@ -18,12 +18,13 @@ pub enum Control {
     Both,
 }
 
-/// Nothing is concluded from less than this, and that no router answers only from so many answers.
+/// Minimum observation time before the controller changes, and minimum number of ACKs before concluding that no router on the
+/// path runs the law.
 const WINDOW: Duration = Duration::from_secs(1);
-const LEAST_ANSWERS: u32 = 4;
-/// Of what was sent in a window, this much lost shows a queue without a ruler.
+const MIN_ACKS: u32 = 4;
+/// A loss rate above this in a window shows a queue that no router of the law controls.
 const LOSSY: f64 = 0.05;
-/// So many windows in a row; the law itself may overshoot once while it settles.
+/// Number of such windows in a row; the law itself may overshoot once while it settles.
 const LOSSY_WINDOWS: u32 = 2;
 /// A smaller loss than this may be chance.
 const LEAST_LOST: u64 = 8 * 1200;
@@ -33,7 +34,7 @@ const LONGEST_HOLD: Duration = Duration::from_secs(160);
 
 /// See the [module](self).
 #[derive(Debug, Clone)]
-pub(super) struct Judge {
+pub(super) struct ControllerSelector {
     control: Control,
     /// When the window began, and what was delivered and lost in it.
     window: Time,
@@ -47,7 +48,7 @@ pub(super) struct Judge {
     hold_until: Time,
 }
 
-impl Judge {
+impl ControllerSelector {
     pub fn new() -> Self {
         Self {
             control: Control::Standard,
@@ -66,14 +67,14 @@ impl Judge {
         self.control
     }
 
-    /// An answer came that a router of the law has written into, or not.
-    pub fn on_answer(&mut self, now: Time, routed: bool) {
+    /// An ACK came; `routed` says whether a router of the law wrote into its packet.
+    pub fn on_ack(&mut self, now: Time, routed: bool) {
         let (since, count) = match self.alike {
             Some((since, count, before)) if before == routed => (since, count.saturating_add(1)),
             _ => (now, 1),
         };
         self.alike = Some((since, count, routed));
-        let long = count >= LEAST_ANSWERS && now.since(since) >= WINDOW;
+        let long = count >= MIN_ACKS && now.since(since) >= WINDOW;
         match (self.control, routed) {
             (Control::Standard, true) if long || !self.ever_fell => self.control = Control::Law,
             (Control::Law | Control::Both, false) if long => {
@@ -117,64 +118,64 @@ mod tests {
 
     #[test]
     fn the_first_router_that_answers_is_believed_at_once() {
-        let mut judge = Judge::new();
-        judge.on_answer(at(0), false);
-        assert_eq!(judge.control(), Control::Standard);
-        judge.on_answer(at(1), true);
-        assert_eq!(judge.control(), Control::Law);
+        let mut selector = ControllerSelector::new();
+        selector.on_ack(at(0), false);
+        assert_eq!(selector.control(), Control::Standard);
+        selector.on_ack(at(1), true);
+        assert_eq!(selector.control(), Control::Law);
     }
 
     #[test]
     fn a_router_that_went_away_must_answer_for_a_second_to_be_believed_again() {
-        let mut judge = Judge::new();
-        judge.on_answer(at(0), true);
+        let mut selector = ControllerSelector::new();
+        selector.on_ack(at(0), true);
         for ms in (100..1000).step_by(100) {
-            judge.on_answer(at(ms), false);
-            assert_eq!(judge.control(), Control::Law, "at {ms} ms");
+            selector.on_ack(at(ms), false);
+            assert_eq!(selector.control(), Control::Law, "at {ms} ms");
         }
-        judge.on_answer(at(1200), false);
-        assert_eq!(judge.control(), Control::Standard);
+        selector.on_ack(at(1200), false);
+        assert_eq!(selector.control(), Control::Standard);
         for ms in (1300..2300).step_by(100) {
-            judge.on_answer(at(ms), true);
-            assert_eq!(judge.control(), Control::Standard, "at {ms} ms");
+            selector.on_ack(at(ms), true);
+            assert_eq!(selector.control(), Control::Standard, "at {ms} ms");
         }
-        judge.on_answer(at(2300), true);
-        assert_eq!(judge.control(), Control::Law);
+        selector.on_ack(at(2300), true);
+        assert_eq!(selector.control(), Control::Law);
     }
 
     #[test]
     fn one_unwritten_answer_among_many_changes_nothing() {
-        let mut judge = Judge::new();
+        let mut selector = ControllerSelector::new();
         for ms in 0..10_000 {
-            judge.on_answer(at(ms), ms % 10 != 0);
+            selector.on_ack(at(ms), ms % 10 != 0);
         }
-        assert_eq!(judge.control(), Control::Law);
+        assert_eq!(selector.control(), Control::Law);
     }
 
     /// Loss of a share of what is sent, from `from` to `to` seconds.
-    fn lose(judge: &mut Judge, seconds: std::ops::Range<u64>, percent: u64) {
+    fn lose(selector: &mut ControllerSelector, seconds: std::ops::Range<u64>, percent: u64) {
         for ms in (seconds.start * 1000..seconds.end * 1000).step_by(10) {
-            judge.on_delivery(at(ms), (100 - percent) * 1000, percent * 1000);
+            selector.on_delivery(at(ms), (100 - percent) * 1000, percent * 1000);
         }
     }
 
     #[test]
     fn lasting_loss_brings_the_standard_controller_in_for_a_while() {
-        let mut judge = Judge::new();
-        judge.on_answer(at(0), true);
-        lose(&mut judge, 0..10, 4);
-        assert_eq!(judge.control(), Control::Law, "4 % is no reason");
-        lose(&mut judge, 10..11, 20);
-        lose(&mut judge, 11..13, 0);
-        assert_eq!(judge.control(), Control::Law, "a second is no reason");
-        lose(&mut judge, 13..17, 20);
-        assert_eq!(judge.control(), Control::Both);
-        lose(&mut judge, 17..22, 0);
-        assert_eq!(judge.control(), Control::Both, "not yet");
-        lose(&mut judge, 22..30, 0);
-        assert_eq!(judge.control(), Control::Law);
-        lose(&mut judge, 30..34, 20);
-        lose(&mut judge, 34..48, 0);
-        assert_eq!(judge.control(), Control::Both, "the second time lasts twice as long");
+        let mut selector = ControllerSelector::new();
+        selector.on_ack(at(0), true);
+        lose(&mut selector, 0..10, 4);
+        assert_eq!(selector.control(), Control::Law, "4 % is no reason");
+        lose(&mut selector, 10..11, 20);
+        lose(&mut selector, 11..13, 0);
+        assert_eq!(selector.control(), Control::Law, "a second is no reason");
+        lose(&mut selector, 13..17, 20);
+        assert_eq!(selector.control(), Control::Both);
+        lose(&mut selector, 17..22, 0);
+        assert_eq!(selector.control(), Control::Both, "not yet");
+        lose(&mut selector, 22..30, 0);
+        assert_eq!(selector.control(), Control::Law);
+        lose(&mut selector, 30..34, 20);
+        lose(&mut selector, 34..48, 0);
+        assert_eq!(selector.control(), Control::Both, "the second time lasts twice as long");
     }
 }

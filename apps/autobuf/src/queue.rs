@@ -20,7 +20,7 @@ const USUAL_MTU: u32 = 1500;
 
 /// A queue whose limit can be set.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Place {
+pub struct SizedQueue {
     /// Its name.
     pub handle: Handle,
     /// `pfifo`, `bfifo`, or `tbf` with the queue that it made for itself.
@@ -45,7 +45,7 @@ pub struct Place {
 ///
 /// # Errors
 /// When there is none, its limit cannot be set, or nobody says what its line carries.
-pub fn find(device: &mut Device, at: Option<Handle>, capacity: Option<Rate>) -> Result<Place, Error> {
+pub fn find(device: &mut Device, at: Option<Handle>, capacity: Option<Rate>) -> Result<SizedQueue, Error> {
     let found = match at {
         None => at_root(device)?,
         Some(handle) if handle.minor == 0 => named(device, handle)?,
@@ -66,7 +66,7 @@ pub fn find(device: &mut Device, at: Option<Handle>, capacity: Option<Rate>) -> 
             device.name
         ))
     })?;
-    Ok(Place {
+    Ok(SizedQueue {
         handle: found.handle,
         kind,
         unit,
@@ -189,7 +189,7 @@ fn choices(device: &mut Device) -> Option<String> {
 }
 
 #[cfg(test)]
-impl Place {
+impl SizedQueue {
     /// A pfifo of 100 packets, for tests.
     pub fn example() -> Self {
         Self {

@@ -1,4 +1,4 @@
-//! The congestion controller of a connection: the law's rate where routers speak, CUBIC where none does.
+//! The congestion controller of a connection: the law's rate where routers of the law are on the path, CUBIC elsewhere.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -7,10 +7,10 @@ use std::time::Instant;
 use noq::congestion::{Controller, ControllerFactory, ControllerMetrics, Cubic, CubicConfig};
 use noq_proto::RttEstimator;
 
-use super::judge::Control;
 use super::peer::Peer;
+use super::selector::Control;
 
-/// The library's own pacer would add bursts of 2 ms or 10 packets; the gate of the socket paces, so this must not bind.
+/// The library's own pacer would add bursts of 2 ms or 10 packets; the pacer of the socket paces, so this must not bind.
 const UNPACED: u64 = 10_000_000_000;
 
 /// Makes the controllers of one connection, all for the same peer.
@@ -19,7 +19,7 @@ pub(super) struct Factory(pub Arc<Peer>);
 impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
         self.0.on_mtu(mtu);
-        Box::new(Governor {
+        Box::new(RateController {
             peer: self.0.clone(),
             standard: cubic(now, mtu),
             mtu,
@@ -33,7 +33,7 @@ fn cubic(now: Instant, mtu: u16) -> Box<dyn Controller> {
 }
 
 #[derive(Debug)]
-struct Governor {
+struct RateController {
     peer: Arc<Peer>,
     standard: Box<dyn Controller>,
     mtu: u16,
@@ -41,7 +41,7 @@ struct Governor {
     under: Control,
 }
 
-impl Governor {
+impl RateController {
     /// The standard controller begins anew when it comes back: what it learned meanwhile, it did not cause.
     fn notice(&mut self, now: Instant) {
         let control = self.peer.control();
@@ -52,7 +52,7 @@ impl Governor {
     }
 }
 
-impl Controller for Governor {
+impl Controller for RateController {
     fn on_sent(&mut self, now: Instant, bytes: u64, largest: u64) {
         self.standard.on_sent(now, bytes, largest);
     }

@@ -1,5 +1,5 @@
-//! One program of a sort per place: a lock that the system drops when the program ends, however that happens, and beside it
-//! what others may read.
+//! Lock files: one program of a kind per device or address. The system drops the lock when the program ends, however that
+//! happens; beside it lies what other programs may read.
 //!
 //! Both lie in `/run/levelflow`, or `$XDG_RUNTIME_DIR/levelflow` of a user without privileges. Network namespaces have
 //! devices of the same name, so the namespace is part of the file's name.
@@ -28,14 +28,6 @@ pub struct Service {
     pub status: &'static str,
 }
 
-/// Routers.
-pub const ROUTER: Service = Service {
-    name: "router",
-    noun: "router",
-    end: "levelflow-net router detach",
-    status: "levelflow-net router status",
-};
-
 /// What a running program says of itself.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Owner {
@@ -59,7 +51,7 @@ pub struct State {
 
 /// The right to run at a place; it ends with the program.
 #[derive(Debug)]
-pub struct Claim {
+pub struct PidFile {
     owner: Owner,
     file: PathBuf,
     lock: PathBuf,
@@ -67,7 +59,7 @@ pub struct Claim {
 }
 
 /// Tries to get a lock: whoever looks for files that killed programs left holds each for a moment.
-const PATIENCE: u32 = 5;
+const LOCK_ATTEMPTS: u32 = 5;
 
 /// Where programs of this user leave their files.
 #[must_use]
@@ -114,7 +106,7 @@ pub fn path(directory: &Path, service: Service, place: &str, ending: &str) -> Pa
     directory.join(format!("{}-{}-{name}.{ending}", service.name, namespace()))
 }
 
-impl Claim {
+impl PidFile {
     /// Claims a place, in the directory of this user.
     ///
     /// # Errors
@@ -135,7 +127,7 @@ impl Claim {
             path(directory, service, place, "lock"),
         );
         let mut held = locked(&lock).map_err(cannot)?;
-        for _ in 0..PATIENCE {
+        for _ in 0..LOCK_ATTEMPTS {
             if held.is_none() {
                 std::thread::sleep(Duration::from_millis(10));
                 held = locked(&lock).map_err(cannot)?;
@@ -153,14 +145,14 @@ impl Claim {
             place: place.to_owned(),
             namespace: namespace(),
         };
-        let claim = Self {
+        let pid_file = Self {
             owner,
             file,
             lock,
             _held: held,
         };
-        claim.publish(&());
-        Ok(claim)
+        pid_file.publish(&());
+        Ok(pid_file)
     }
 
     /// Leaves a reading for `status`; one that can't be written is left out.
@@ -177,7 +169,7 @@ impl Claim {
     }
 }
 
-impl Drop for Claim {
+impl Drop for PidFile {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.file);
         let _ = fs::remove_file(&self.lock);
@@ -241,23 +233,6 @@ pub fn running(directory: &Path, service: Service) -> Result<Vec<State>, Error> 
     Ok(states)
 }
 
-impl State {
-    /// A line about a router for people.
-    #[must_use]
-    pub fn line(&self) -> String {
-        let Owner { pid, place, .. } = &self.owner;
-        let reading = |name: &str| self.reading.get(name).cloned().unwrap_or_default();
-        let law = reading("law");
-        let law = law.as_str().filter(|law| !law.is_empty()).unwrap_or("starting");
-        format!(
-            "{place}: {law} (process {pid}), {} packets, {} stamped, {} dropped",
-            reading("packets"),
-            reading("stamped"),
-            reading("dropped"),
-        )
-    }
-}
-
 /// Ends the program at a place, and waits for it.
 ///
 /// # Errors
@@ -296,6 +271,13 @@ mod tests {
 
     use super::*;
 
+    const ROUTER: Service = Service {
+        name: "router",
+        noun: "router",
+        end: "end it",
+        status: "status",
+    };
+
     /// Many claim one place again and again, while others look for what killed routers left.
     #[test]
     fn a_place_has_one_owner_at_a_time() {
@@ -305,14 +287,14 @@ mod tests {
             for _ in 0..4 {
                 scope.spawn(|| {
                     while claims.load(SeqCst) < 100 {
-                        let Ok(claim) = Claim::in_directory(directory.path(), ROUTER, "eth0") else {
+                        let Ok(pid_file) = PidFile::in_directory(directory.path(), ROUTER, "eth0") else {
                             continue;
                         };
                         assert_eq!(owners.fetch_add(1, SeqCst), 0, "two routers own the place");
                         claims.fetch_add(1, SeqCst);
                         thread::yield_now();
                         owners.fetch_sub(1, SeqCst);
-                        drop(claim);
+                        drop(pid_file);
                     }
                 });
             }
@@ -334,9 +316,11 @@ mod tests {
     fn a_directory_that_others_could_have_laid_out_is_refused() {
         let base = tempfile::tempdir().unwrap();
         let refused = |directory: &Path| {
-            let claim = Claim::in_directory(directory, ROUTER, "eth0").unwrap_err().to_string();
-            assert_eq!(claim, running(directory, ROUTER).unwrap_err().to_string());
-            claim.contains("not a directory of yours alone")
+            let pid_file = PidFile::in_directory(directory, ROUTER, "eth0")
+                .unwrap_err()
+                .to_string();
+            assert_eq!(pid_file, running(directory, ROUTER).unwrap_err().to_string());
+            pid_file.contains("not a directory of yours alone")
         };
         let (open, link) = (base.path().join("open"), base.path().join("link"));
         fs::create_dir(&open).unwrap();
@@ -344,15 +328,15 @@ mod tests {
         assert!(refused(&open));
         std::os::unix::fs::symlink(base.path(), &link).unwrap();
         assert!(refused(&link));
-        drop(Claim::in_directory(&base.path().join("new/deeper"), ROUTER, "eth0").unwrap());
+        drop(PidFile::in_directory(&base.path().join("new/deeper"), ROUTER, "eth0").unwrap());
     }
 
     #[test]
     fn places_of_one_directory_do_not_meet() {
         let directory = tempfile::tempdir().unwrap();
-        let claim = |place| Claim::in_directory(directory.path(), ROUTER, place);
-        let (_one, _two) = (claim("eth0").unwrap(), claim("127.0.0.1:9000").unwrap());
-        let error = claim("eth0").unwrap_err();
+        let pid_file = |place| PidFile::in_directory(directory.path(), ROUTER, place);
+        let (_one, _two) = (pid_file("eth0").unwrap(), pid_file("127.0.0.1:9000").unwrap());
+        let error = pid_file("eth0").unwrap_err();
         assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
         let places: Vec<_> = running(directory.path(), ROUTER)
             .unwrap()
@@ -368,8 +352,8 @@ mod tests {
             ..ROUTER
         };
         let directory = tempfile::tempdir().unwrap();
-        let _router = Claim::in_directory(directory.path(), ROUTER, "eth0").unwrap();
-        let other = Claim::in_directory(directory.path(), OTHER, "eth0").unwrap();
+        let _router = PidFile::in_directory(directory.path(), ROUTER, "eth0").unwrap();
+        let other = PidFile::in_directory(directory.path(), OTHER, "eth0").unwrap();
         assert_eq!(running(directory.path(), OTHER).unwrap().len(), 1);
         drop(other);
         assert!(running(directory.path(), OTHER).unwrap().is_empty());

@@ -8,18 +8,18 @@ use serde::{Deserialize, Serialize};
 
 use super::ABS;
 use super::origin::Origin;
-use super::place::Place;
+use super::queue::SizedQueue;
 use super::trouble::failed;
 use levelflow_host::Error;
 use levelflow_host::limit::{Unit, limit_of, same_but_limit, with_limit};
+use levelflow_host::pid_file;
 use levelflow_host::qdisc::Device;
-use levelflow_host::state;
 use levelflow_host::tc::{Found, Handle};
 use levelflow_host::terminal::warn;
 
 /// A queue whose limit was set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Was {
+pub struct SavedLimit {
     /// Its name.
     pub handle: Handle,
     /// Its kind.
@@ -32,12 +32,12 @@ pub struct Was {
 
 /// All queues of a device whose limits were set.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Undo {
+pub struct SavedState {
     /// Namespace of the device.
     origin: Origin,
     /// Number of the device, which a new one of the same name does not have.
     index: u32,
-    queues: Vec<Was>,
+    queues: Vec<SavedLimit>,
     #[serde(skip)]
     file: PathBuf,
 }
@@ -55,10 +55,10 @@ pub enum Outcome {
     Gone,
 }
 
-impl Was {
+impl SavedLimit {
     /// A queue as it was found.
     #[must_use]
-    pub fn of(place: &Place) -> Self {
+    pub fn of(place: &SizedQueue) -> Self {
         Self {
             handle: place.handle,
             kind: place.kind.clone(),
@@ -111,16 +111,16 @@ fn is_gone(error: &io::Error) -> bool {
     matches!(error.raw_os_error(), Some(libc::ENOENT | libc::ENODEV))
 }
 
-impl Undo {
+impl SavedState {
     /// Remembers queues as they were found.
     ///
     /// # Errors
     /// When the file can't be written.
-    pub fn begin(device: &Device, places: &[Place]) -> Result<Self, Error> {
+    pub fn begin(device: &Device, places: &[SizedQueue]) -> Result<Self, Error> {
         let undo = Self {
             origin: here()?,
             index: device.index,
-            queues: places.iter().map(Was::of).collect(),
+            queues: places.iter().map(SavedLimit::of).collect(),
             file: file(&device.name),
         };
         undo.write()?;
@@ -133,7 +133,7 @@ impl Undo {
     /// When the kernel does not say which namespace this is.
     pub fn left(device: &str) -> Result<Option<Self>, Error> {
         let here = here()?;
-        sweep(&state::directory(), &here, |index| {
+        sweep(&pid_file::directory(), &here, |index| {
             nix::net::if_::if_indextoname(index).is_ok()
         });
         let file = file(device);
@@ -157,7 +157,7 @@ impl Undo {
 
     /// The queues.
     #[must_use]
-    pub fn queues(&self) -> &[Was] {
+    pub fn queues(&self) -> &[SavedLimit] {
         &self.queues
     }
 
@@ -180,9 +180,9 @@ impl Undo {
 
     /// Restores all that still have a limit of ours, and forgets them. Says what became of each, and the first refusal of the
     /// kernel; then the file stays.
-    pub fn restore(self, device: &mut Device) -> (Vec<(Was, Outcome)>, Result<(), Error>) {
+    pub fn restore(self, device: &mut Device) -> (Vec<(SavedLimit, Outcome)>, Result<(), Error>) {
         let gone = device.index != self.index;
-        let one = |was: &Was| if gone { Ok(Outcome::Gone) } else { was.restore(device) };
+        let one = |was: &SavedLimit| if gone { Ok(Outcome::Gone) } else { was.restore(device) };
         let (outcomes, result) = each(&self.queues, one);
         if result.is_ok() {
             self.forget();
@@ -208,8 +208,9 @@ fn sweep(directory: &Path, here: &Origin, is_there: impl Fn(u32) -> bool) {
         if !file.file_name().and_then(|name| name.to_str()).is_some_and(ours) {
             continue;
         }
-        let stale = |undo: &Undo| undo.origin.is_gone(here) || (undo.origin.is_same(here) && !is_there(undo.index));
-        if let Some(undo) = Undo::read(&file).ok().filter(stale) {
+        let stale =
+            |undo: &SavedState| undo.origin.is_gone(here) || (undo.origin.is_same(here) && !is_there(undo.index));
+        if let Some(undo) = SavedState::read(&file).ok().filter(stale) {
             undo.forget();
         }
     }
@@ -217,9 +218,9 @@ fn sweep(directory: &Path, here: &Origin, is_there: impl Fn(u32) -> bool) {
 
 /// Tries all, whatever becomes of others; the first error is returned, further ones are warnings.
 fn each(
-    queues: &[Was],
-    mut restore: impl FnMut(&Was) -> Result<Outcome, Error>,
-) -> (Vec<(Was, Outcome)>, Result<(), Error>) {
+    queues: &[SavedLimit],
+    mut restore: impl FnMut(&SavedLimit) -> Result<Outcome, Error>,
+) -> (Vec<(SavedLimit, Outcome)>, Result<(), Error>) {
     let (mut outcomes, mut result) = (Vec::new(), Ok(()));
     for was in queues {
         match restore(was) {
@@ -232,7 +233,7 @@ fn each(
 }
 
 fn file(device: &str) -> PathBuf {
-    state::path(&state::directory(), ABS, device, "undo")
+    pid_file::path(&pid_file::directory(), ABS, device, "undo")
 }
 
 #[cfg(test)]
@@ -240,8 +241,8 @@ mod tests {
     use super::*;
     use levelflow_host::qdisc::Queue;
 
-    fn was(limit: u32) -> Was {
-        Was {
+    fn was(limit: u32) -> SavedLimit {
+        SavedLimit {
             handle: Handle { major: 1, minor: 0 },
             kind: "pfifo".into(),
             options: limit.to_ne_bytes().to_vec(),
@@ -263,7 +264,7 @@ mod tests {
 
     #[test]
     fn only_limits_of_ours_are_restored() {
-        let was = Was {
+        let was = SavedLimit {
             ours: [40, 50],
             ..was(100)
         };
@@ -301,7 +302,7 @@ mod tests {
             serde_json::from_value(text).unwrap()
         };
         for (name, origin, index) in [("there", &here, 7), ("taken", &here, 8), ("gone", &gone, 7)] {
-            let undo = Undo {
+            let undo = SavedState {
                 origin: origin.clone(),
                 index,
                 queues: vec![was(100)],
@@ -330,7 +331,7 @@ mod tests {
     #[test]
     fn a_file_says_what_was_there() {
         let directory = tempfile::tempdir().unwrap();
-        let mut undo = Undo {
+        let mut undo = SavedState {
             origin: Origin::here().unwrap(),
             index: 7,
             queues: vec![was(100)],
@@ -338,7 +339,7 @@ mod tests {
         };
         undo.about(0, 90).unwrap();
         undo.about(0, 80).unwrap();
-        let read: Undo = serde_json::from_slice(&fs::read(&undo.file).unwrap()).unwrap();
+        let read: SavedState = serde_json::from_slice(&fs::read(&undo.file).unwrap()).unwrap();
         assert_eq!((&read.queues, read.index), (&undo.queues, 7));
         assert_eq!(
             (read.queues[0].ours, read.queues[0].text()),

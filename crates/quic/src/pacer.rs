@@ -1,26 +1,26 @@
-//! When the next packets may leave: at a rate, wire bytes and all.
+//! The pacer: when the next packets may leave, at a rate in bytes on the wire.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-/// A gate that opens late, as timers do, lets pass at once what it held up in this time, and no more.
+/// Catch-up: after a late timer, the pacer sends at once what became due within this time, and no more.
 const CATCH_UP: Duration = Duration::from_ms(10);
 /// Packets that fit into this time may leave together: one system call, and hardly a queue.
 const TOGETHER: Duration = Duration::from_us(500);
 /// Largest batch, packets.
-const MOST_TOGETHER: f64 = 10.0;
+const MAX_BATCH: f64 = 10.0;
 /// Whatever a law says, a packet leaves after this time: without packets it would never say anything else.
 const SLOWEST: Duration = Duration::from_ms(500);
 
 /// See the [module](self).
 #[derive(Debug, Clone)]
-pub(super) struct Gate {
+pub(super) struct Pacer {
     /// When the next packet is due, had it always been at this rate.
     due: Time,
     /// When a packet leaves whatever the rate.
     last: Time,
 }
 
-impl Gate {
+impl Pacer {
     pub fn new(now: Time) -> Self {
         Self { due: now, last: now }
     }
@@ -52,21 +52,21 @@ impl Gate {
 /// How many bytes of payload may leave together at that rate, at least one packet.
 pub(super) fn quantum(rate: Rate, packet: u64) -> u64 {
     let packets = rate.bps() / 8.0 * TOGETHER.as_secs_f64() / packet.max(1) as f64;
-    packet * packets.clamp(1.0, MOST_TOGETHER) as u64
+    packet * packets.clamp(1.0, MAX_BATCH) as u64
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// What passes in a second where the gate is asked `late` after it opened.
+    /// What passes in a second where the pacer is asked `late` after it opened.
     fn passed(rate: f64, batch: u64, late: Duration) -> f64 {
         let (mut now, mut sum) = (Time::ZERO, 0);
-        let mut gate = Gate::new(now);
+        let mut pacer = Pacer::new(now);
         while now < Time::ZERO + Duration::from_secs(1) {
-            gate.pass(now, batch, Rate::clamped(rate));
+            pacer.pass(now, batch, Rate::clamped(rate));
             sum += batch;
-            now = now.max(gate.opens() + late);
+            now = now.max(pacer.opens() + late);
         }
         sum as f64 * 8.0
     }
@@ -94,11 +94,11 @@ mod tests {
 
     #[test]
     fn a_new_rate_counts_at_once() {
-        let mut gate = Gate::new(Time::ZERO);
-        gate.pass(Time::ZERO, 1250, Rate::clamped(1e5));
-        assert_eq!(gate.opens(), Time::ZERO + Duration::from_ms(100));
-        gate.rescale(Time::ZERO, Rate::clamped(1e5), Rate::clamped(1e7));
-        assert_eq!(gate.opens(), Time::ZERO + Duration::from_ms(1));
+        let mut pacer = Pacer::new(Time::ZERO);
+        pacer.pass(Time::ZERO, 1250, Rate::clamped(1e5));
+        assert_eq!(pacer.opens(), Time::ZERO + Duration::from_ms(100));
+        pacer.rescale(Time::ZERO, Rate::clamped(1e5), Rate::clamped(1e7));
+        assert_eq!(pacer.opens(), Time::ZERO + Duration::from_ms(1));
     }
 
     #[test]

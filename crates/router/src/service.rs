@@ -1,0 +1,26 @@
+//! Routers as programs: one per device or address, and what `status` prints of each.
+
+use levelflow_host::pid_file::{Owner, Service, State};
+
+/// Routers.
+pub const ROUTER: Service = Service {
+    name: "router",
+    noun: "router",
+    end: "levelflow-net router detach",
+    status: "levelflow-net router status",
+};
+
+/// A line about a running router.
+#[must_use]
+pub fn line(state: &State) -> String {
+    let Owner { pid, place, .. } = &state.owner;
+    let reading = |name: &str| state.reading.get(name).cloned().unwrap_or_default();
+    let law = reading("law");
+    let law = law.as_str().filter(|law| !law.is_empty()).unwrap_or("starting");
+    format!(
+        "{place}: {law} (process {pid}), {} packets, {} stamped, {} dropped",
+        reading("packets"),
+        reading("stamped"),
+        reading("dropped"),
+    )
+}
