@@ -76,7 +76,9 @@ def test_the_fluid_is_that_of_a_plain_loop(alpha, beta, start):
     run = rcp.fluid((alpha, beta), (rate, queue), link, duration=12.0)
     expected = plain(alpha, beta, *start, 12.0)
     np.testing.assert_allclose(run.times, np.arange(241) * 0.01)
-    np.testing.assert_allclose(run.states[:, 0] / link.rest[0], expected[0][::250], atol=0.03 * expected[0].max())
+    np.testing.assert_allclose(
+        run.states[:, 0] / link.equilibrium[0], expected[0][::250], atol=0.03 * expected[0].max()
+    )
     np.testing.assert_allclose(
         run.states[:, 1] / (link.capacity * link.d0), expected[1][::250], atol=0.03 * expected[1].max()
     )
@@ -85,18 +87,20 @@ def test_the_fluid_is_that_of_a_plain_loop(alpha, beta, start):
 def test_capacity_and_flows_scale_out_and_cases_in_a_batch_do_not_meet():
     capacity, flows, d0 = np.array([5.6e3, 150e6, 1e12]), np.array([10, 5000, 100]), np.array([0.2, 2.0, 0.2])
     link = rcp.Link(capacity, flows, d0)
-    rate, queue = 3 * link.rest[0], 0.5 * capacity * d0
+    rate, queue = 3 * link.equilibrium[0], 0.5 * capacity * d0
     together = rcp.fluid((1.0, 0.4), (rate, queue), link, duration=30.0).states
     for i in range(3):
         alone = rcp.Link(capacity[i], flows[i], d0[i])
         run = rcp.fluid((1.0, 0.4), (rate[i], queue[i]), alone, duration=30.0).states
         np.testing.assert_allclose(together[..., i], run, rtol=1e-12)
-    np.testing.assert_allclose(together[:, 0, 0] / link.rest[0][0], together[:, 0, 2] / link.rest[0][2], rtol=1e-9)
+    np.testing.assert_allclose(
+        together[:, 0, 0] / link.equilibrium[0][0], together[:, 0, 2] / link.equilibrium[0][2], rtol=1e-9
+    )
 
 
 def test_queues_stay_between_nothing_and_the_buffer():
     link = rcp.Link()
-    run = rcp.fluid((0.3, 0.3), (5 * link.rest[0], 0.0), link, duration=100.0, buffer=3.0)
+    run = rcp.fluid((0.3, 0.3), (5 * link.equilibrium[0], 0.0), link, duration=100.0, buffer=3.0)
     filled = run.states[:, 1] / (link.capacity * link.d0)
     assert filled.min() == 0.0
     assert filled.max() == pytest.approx(3.0)

@@ -20,7 +20,7 @@ def finite_differences(link):
         load = rcp.arrivals(delayed, link)
         return load - link.capacity, rcp.rate_change(ALPHA, BETA, before, load, queue, link)
 
-    rate, _ = link.rest
+    rate, _ = link.equilibrium
     rest = np.array([rate, rate, 0.0])
     pushes = np.array([rate, rate, link.capacity * link.d0]) * 1e-6
     up, down = ([model(*(rest + side * push)) for push in np.diag(pushes)] for side in (1, -1))

@@ -10,7 +10,7 @@ from levelflow.theory.stability.loops import Loop
 
 LINK = rcp.Link()
 PORTRAITS = {"rcp-fig41": (0.6, 0.2), "rcp-fig42": (0.6, 0.8), "rcp-fig43": (1.4, 0.8)}
-MOVING = [start != rcp.REST for start in rcp.STARTS]  # the start that is the rest point says nothing
+MOVING = [start != rcp.EQUILIBRIUM for start in rcp.STARTS]  # the start that is the equilibrium says nothing
 ROUND_TRIPS = 1000  # 200 s
 ALPHAS = grid(0.1, 2.0, 0.1)
 BETAS = grid(0.1, 2.0, 0.1)
@@ -38,13 +38,13 @@ def portraits():
 def farthest(rates, queues):
     """The last state that is farthest from the rest point."""
     ends = np.column_stack([rates[-1], queues[-1]])[MOVING]
-    return ends[np.argmax(np.abs(ends - rcp.REST).max(axis=1))].tolist()
+    return ends[np.argmax(np.abs(ends - rcp.EQUILIBRIUM).max(axis=1))].tolist()
 
 
 def oscillation(rate, part):
     """Largest |R N / C - 1| in a tenth of a run, counted from its end."""
     tenth = rate.size // 10
-    return float(np.abs(rate[-part * tenth :][:tenth] / rcp.REST[0] - 1).max())
+    return float(np.abs(rate[-part * tenth :][:tenth] / rcp.EQUILIBRIUM[0] - 1).max())
 
 
 def last_stable(row):
@@ -126,5 +126,5 @@ def plot(figure, canvas):
     rcp_region(Tried(ALPHAS, list(figure.region), list(figure.region.values())), SIMULATED, canvas=left)
     rates, queues = figure.portraits
     for part, case in ((middle, 1), (right, 2)):
-        phase_portrait(rates[:, case], queues[:, case], rcp.REST, ("R / C", "q / (C d0)"), canvas=part)
+        phase_portrait(rates[:, case], queues[:, case], rcp.EQUILIBRIUM, ("R / C", "q / (C d0)"), canvas=part)
         part.axes[0].set_title("alpha {}, beta {}".format(*list(PORTRAITS.values())[case]))

@@ -1,4 +1,4 @@
-"""What theory predicts of a scenario: where it comes to rest, whether it stays there, how soon, with which queues."""
+"""What theory predicts of a scenario: its equilibrium, whether it is stable, how soon it is reached, which queues."""
 
 from __future__ import annotations
 
@@ -31,13 +31,13 @@ BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 @dataclass(frozen=True)
 class Judgement:
-    """What theory says of the flows of one law that rest at one link.
+    """What theory says of the flows of one law that one link limits.
 
     Attributes:
         link: its number.
         law: theirs.
         entries: their numbers among those that compete.
-        verdict: whether they stay at rest.
+        verdict: whether their equilibrium is stable.
     """
 
     link: int
@@ -57,8 +57,8 @@ class Prediction:
         loads: what flows send over each link, bit/s.
         prices: what each link charges, in the unit of its law; 0 where the law has no price.
         judgements: one per link and law.
-        time: how long after the last start all are within 2 % of rest, s. Links come to rest in turn, each after those
-            whose flows disturb it. None if one does not, or nobody knows.
+        time: how long after the last start all are within 2 % of the equilibrium, s. Links settle in turn, each after
+            those whose flows disturb it. None if one does not, or it is not known.
     """
 
     competition: Competition
@@ -103,7 +103,7 @@ def check(scenario: dict[str, Any], at: float | None = None) -> Prediction:
         CompetitionError: if nobody competes.
     """
     found = competition(scenario, listed(scenario, at))
-    rates, limits, prices = rest(found)
+    rates, limits, prices = rates_of(found)
     loads = np.zeros(len(found.links))
     for route, total in zip(found.routes, rates * found.counts, strict=True):
         np.add.at(loads, route, total)
@@ -111,7 +111,7 @@ def check(scenario: dict[str, Any], at: float | None = None) -> Prediction:
     return Prediction(found, rates, limits, loads, prices, judgements, _time(found, limits, judgements))
 
 
-def rest(found: Competition) -> tuple[Floats, Ints, Floats]:
+def rates_of(found: Competition) -> tuple[Floats, Ints, Floats]:
     """Returns the rate of one flow of each entry, bit/s, the link that limits it, and what each link charges."""
     known = equilibrium_of(found)
     if known is None:
@@ -170,7 +170,7 @@ def _full_wait(link: Link, load: float, packet: int) -> float:
 
 
 def _time(found: Competition, limits: Ints, judgements: tuple[Judgement, ...]) -> float | None:
-    """Adds up the times of links that come to rest one after the other."""
+    """Adds up the times of links that settle one after the other."""
     times: dict[int, float] = {}
     for judgement in judgements:
         if judgement.verdict.time is None:

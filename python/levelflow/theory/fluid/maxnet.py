@@ -106,7 +106,7 @@ class MaxNet(Law):
         return slope
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """A flow that has just started takes the spare capacity, and rests at the first price."""
+        """A flow that has just started takes the spare capacity, and keeps the rate of the first price."""
         new = heard.age < self.base
         price, spare = heard.signals
         first = heard.path.most(price)

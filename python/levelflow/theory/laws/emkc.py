@@ -77,14 +77,14 @@ def iterate(
 def fixed_point(
     routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, *, thinned: bool = False
 ) -> FixedPoint:
-    """Returns the rest point of EMKC in a network.
+    """Returns the fixed point of EMKC in a network.
 
-    A flow that hears the price `p` rests at `alpha / (beta p)`, so a link where flows of equal `alpha/beta` settle,
-    `N` of them beside a load of `u`, has the rate `x` for which `x (1 - C / (N x + u)) = alpha/beta`; alone on one
-    link, `C/N + alpha/beta` (eq 87). The link of the lowest such rate settles its flows whatever the others do. To the
-    other links they are a constant load, which raises the rates there, and so on: as max-min rates are found.
-    There is no other rest point: the lowest rate at rest must be that of the first link, and so on. Signals are prices,
-    `1 - C/y`: below 0 where there is room, minus infinity where nobody sends.
+    A flow that hears the price `p` keeps the rate `alpha / (beta p)`, so a link where flows of equal `alpha/beta`
+    settle, `N` of them beside a load of `u`, has the rate `x` for which `x (1 - C / (N x + u)) = alpha/beta`; alone on
+    one link, `C/N + alpha/beta` (eq 87). The link of the lowest such rate settles its flows whatever the others do. To
+    the other links they are a constant load, which raises the rates there, and so on: as max-min rates are found. There
+    is no other: the lowest rate must be that of the first link, and so on. Signals are prices, `1 - C/y`: below 0 where
+    there is room, minus infinity where nobody sends.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.
@@ -137,7 +137,7 @@ def _arriving(link: Ints, starts: Ints, capacity: Floats, loads: Floats) -> Floa
 
 @explained
 def imbalance(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, rates: ArrayLike) -> Floats:
-    """Returns how far each flow is from its rest: what `|alpha/beta - eta x|` is to `x`; all 0 at the rest point.
+    """Returns how far each flow is from its equilibrium: what `|alpha/beta - eta x|` is to `x`; all 0 there.
 
     >>> imbalance([[0], [0]], [500.0], 10.0, [260.0, 250.0]).round(3).tolist()
     [0.019, 0.02]
@@ -153,7 +153,7 @@ def imbalance(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike,
 
 
 def loss(flows: float, capacity: float, alpha_over_beta: float) -> float:
-    """Returns the price at which flows rest on one link, `N alpha / (C beta + N alpha)` (corollary 4).
+    """Returns the price in equilibrium of one link, `N alpha / (C beta + N alpha)` (corollary 4).
 
     >>> round(loss(4, 500.0, 10 / 0.9), 4)
     0.0816
@@ -178,20 +178,20 @@ def theorem_9(beta: float) -> Condition:
 
 
 @explained
-def aggregate(step: ArrayLike, start: float, resting: float, beta: float) -> Floats:
+def aggregate(step: ArrayLike, start: float, limit: float, beta: float) -> Floats:
     """Returns the sum of the rates of all flows on one link, `X* + (1 - beta)^n (X(0) - X*)` (eq 102, 106).
 
     Args:
         step: `n`, in round trips, which all flows have in common.
         start: the sum at step 0.
-        resting: `X*`, the sum at rest, `C + N alpha/beta`.
+        limit: `X*`, the sum in equilibrium, `C + N alpha/beta`.
         beta: gain.
 
     >>> aggregate([0, 1, 2], 2.0, 10.0, 0.5).tolist()
     [2.0, 6.0, 8.0]
     """
-    finite(step=step, start=start, resting=resting, beta=beta)
-    sums: Floats = resting + (1 - beta) ** np.asarray(step) * (start - resting)
+    finite(step=step, start=start, limit=limit, beta=beta)
+    sums: Floats = limit + (1 - beta) ** np.asarray(step) * (start - limit)
     return sums
 
 
@@ -236,7 +236,7 @@ def equilibrium(
     counts: ArrayLike = 1.0,
     thinned: bool = False,
 ) -> Equilibrium:
-    """EMKC: a flow rests at `alpha / (beta p)`, `p` the largest signed loss of its path (eq. 86).
+    """EMKC: a flow keeps the rate `alpha / (beta p)`, `p` the largest signed loss of its path (eq. 86).
 
     Args:
         routes: per entry, the indices of the links that it crosses.

@@ -91,7 +91,7 @@ def iterate(
 
 @explained
 def fixed_point(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) -> FixedPoint:
-    """Returns the rest point: links that limit flows carry their target, at the price `alpha / (beta x)`.
+    """Returns the fixed point: links that limit flows carry their target, at the price `alpha / (beta x)`.
 
     Rates are max-min fair, weighted by `alpha/beta` where that differs. Signals are prices `p`, minus infinity where
     nobody sends; the virtual capacity is what a link carries, times `1 - p`.
@@ -121,8 +121,8 @@ def fixed_point(routes: Routes, targets: ArrayLike, alpha_over_beta: ArrayLike) 
 def differences(share: float, alpha: float) -> Condition:
     """Returns whether differences between flows on one link die out (eq 66): `0 < beta p < 2`.
 
-    At rest `beta p = alpha / x`, so the fair share `x` must exceed `alpha / 2`. With a loss for price, below 1, `beta`
-    alone sees to it.
+    In equilibrium `beta p = alpha / x`, so the fair share `x` must exceed `alpha / 2`. With a loss for price, below 1,
+    `beta` alone sees to it.
 
     >>> differences(0.1, 0.2).holds
     False
@@ -134,7 +134,7 @@ def differences(share: float, alpha: float) -> Condition:
 def polynomial(beta: float, gain: float, delay: int) -> Floats:
     """Returns the coefficients, highest first, of the sum of the rates of flows with equal delays on one link.
 
-    `(z^D - (1 - beta)) (z - 1) + beta gain z`: the sum `X` and the virtual capacity `V` near rest follow
+    `(z^D - (1 - beta)) (z - 1) + beta gain z`: the sum `X` and the virtual capacity `V` near the equilibrium follow
     `X(n) = (1 - beta) X(n - D) + beta V(n - backward delay)` and `V(n) = V(n - 1) - gain X(n - forward delay)`.
 
     >>> polynomial(0.5, 0.1, 2).tolist()

@@ -27,7 +27,7 @@ def equilibrium(routes: Routes, capacities: ArrayLike, *, backlogs: ArrayLike, c
     Args:
         routes: per entry, the indices of the links that it crosses.
         capacities: per link.
-        backlogs: bits that a flow keeps, for all flows or per route; Vegas rests between two thresholds.
+        backlogs: bits that a flow keeps, for all flows or per route; Vegas keeps one between two thresholds.
         counts: how many flows each route stands for.
 
     >>> equilibrium([[0]], [8e6], backlogs=24e3, counts=2).queues.round(3).tolist()

@@ -103,7 +103,7 @@ def iterate(
 
 @explained
 def fixed_point_under(network: Paths, targets: ArrayLike, bottlenecks: ArrayLike, survival: ArrayLike = 1.0) -> Floats:
-    """Returns the rates at rest, each `(gamma C - u) / N` of its bottleneck (lemma 19), or with losses that of eq 151.
+    """Returns the fixed point for given bottlenecks: `(gamma C - u) / N` each (lemma 19), with losses that of eq 151.
 
     Args:
         network: paths.
@@ -114,7 +114,7 @@ def fixed_point_under(network: Paths, targets: ArrayLike, bottlenecks: ArrayLike
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
         ParameterError: if a flow does not cross its bottleneck, a survival is not above 0 and at most 1, or the
-            bottlenecks depend on each other so that no rates or several are at rest.
+            bottlenecks depend on each other so that there is no fixed point or several.
     """
     target = read_capacities(targets)
     arriving, chosen = _survival(survival, network.crossings.shape) * network.crossings, _chosen(network, bottlenecks)
@@ -132,7 +132,7 @@ def fixed_point_under(network: Paths, targets: ArrayLike, bottlenecks: ArrayLike
 
 @explained
 def fixed_point(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, counts: ArrayLike = 1.0) -> FixedPoint:
-    """Returns the rest point: max-min fair rates (theorem 16), where links count what survives on the way to them.
+    """Returns the fixed point: max-min fair rates (theorem 16), where links count what survives on the way to them.
 
     A flow that several full links could limit takes the one of the smallest fair share (eq 136). Signals are fair
     shares, infinite where no flow responds.
@@ -186,7 +186,7 @@ def steps(tau: float, eps: float, start: float = 1.0) -> int:
 
     Args:
         tau: gain, below 2.
-        eps: what share of the rate at rest it may be off.
+        eps: what share of the rate in equilibrium it may be off.
         start: by what share it is off at first.
 
     Raises:

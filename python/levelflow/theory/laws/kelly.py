@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from levelflow.theory.networks.routes import Routes
     from levelflow.theory.verdict import Port
 
-#: Residual at which rates rest, and how many steps of Newton's method may be taken to them.
+#: Residual of a fixed point, and how many steps of Newton's method may be taken to them.
 TOLERANCE, MOST_STEPS = 1e-13, 200
 #: A step goes at most this part of the way to where a rate would be 0. It is halved until it gains at least this part
 #: of what its length promises, but for rounding, or is too short to matter.
@@ -107,7 +107,7 @@ def alone(
     start: float = 0.0,
     floor: float = -np.inf,
 ) -> Floats:
-    """Returns the rate, by step, of one flow on one link, which rests at `C + omega` (eq 54).
+    """Returns the rate, by step, of one flow on one link, which settles at `C + omega` (eq 54).
 
     `x(n) = x(n-1) + kappa omega - kappa (x(n-D) - C)`: what eq 1 and 53 say where rates are above 0.
 
@@ -153,7 +153,7 @@ def radius(kappa: float, delay: int) -> float:
 
 @explained
 def fixed_point(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> FixedPoint:
-    """Returns the rest point of flows that pay the sum of the signed losses on their paths (eq 57-58).
+    """Returns the fixed point of flows that pay the sum of the signed losses on their paths (eq 57-58).
 
     There is one in every network: where `sum_i (omega_i log x_i - M_i x_i) + sum_j C_j log y_j` is largest, with `M_i`
     the number of links on a path; this is strictly concave. It is found by Newton's method. Signals are prices, as
@@ -185,7 +185,7 @@ def fixed_point(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> Fixe
 
 @explained
 def imbalance(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: ArrayLike) -> Floats:
-    """Returns how far each flow is from its rest: `|sum p - omega/x|` per link of its path; all 0 at the rest point."""
+    """Returns how far each flow is from its equilibrium: `|sum p - omega/x|` per link of its path; all 0 there."""
     capacity = read_capacities(capacities)
     flow, link, _ = read_crossings(routes, capacity.size)
     rate = read_each("rate", rates, len(routes))

@@ -8,7 +8,7 @@ their shares `p` (`theory.queues.marking`), and wires deliver the part `alpha`: 
     W += kappa s w/(beta_r W)     per ack, kappa beta W^nu         less per nack       blind to the delay, eq 20-21
 
 A nack is an ack, too. In the unit of time that one chooses, rates are packets per unit and delays are numbers of units.
-All three rest where `(w/beta_r) U'(x) = beta (x - z)/x` (eq 4), blind ones with the weight over `d^(nu+1)`.
+In equilibrium `(w/beta_r) U'(x) = beta (x - z)/x` for all three (eq 4), blind ones with the weight over `d^(nu+1)`.
 
 TCP is a window of `nu = 1`, `kappa = 1`, and `w/beta_r = 1/d^2` (or 1, and blind), with `beta` 0.5, or `ln 2` since
 several losses halve several times (section III-A).
@@ -73,7 +73,7 @@ class Users:
         return np.where(self.exponents > 0, self.exponents, 1.0)
 
     def felt_weights(self, blind: bool) -> Floats:
-        """Weights that rates come to rest by: over `d^(nu+1)` if windows ignore the delay (remark 3)."""
+        """Weights of the rates in equilibrium: over `d^(nu+1)` if windows ignore the delay (remark 3)."""
         return np.asarray(self.weights / (self.delays ** (self.exponents + 1) if blind else 1.0))
 
 
@@ -165,7 +165,7 @@ def halved(windows: Numbers, acks: Numbers, nacks: Numbers) -> Floats:
     return np.asarray(acks / window + 0.5 ** np.asarray(nacks) * window)
 
 
-# --- where they rest ---
+# --- equilibrium ---
 
 
 class Program(NamedTuple):
@@ -184,7 +184,7 @@ class Program(NamedTuple):
 
 @explained
 def program(users: Users, beta: float | None, *, marks: bool = False, blind: bool = False) -> Program:
-    """Returns the program whose optimum is where users rest; it tells all those of the paper.
+    """Returns the program whose optimum is the equilibrium of users; it tells all those of the paper.
 
     | eq | users |
     |---|---|
@@ -217,7 +217,7 @@ def best(
     marks: bool = False,
     blind: bool = False,
 ) -> Optimum:
-    """Returns the rates at which users rest in a network, in packets per unit of time, and the prices.
+    """Returns the equilibrium of users in a network, in packets per unit of time, and the prices.
 
     They are the only Nash equilibrium of users each of whom weighs its utility against its losses, and the only optimum
     of `program` (proposition 1). As `beta` grows, they go to the optimum with hard capacities (corollary 1).
@@ -248,7 +248,7 @@ def best(
 
 @explained
 def rest_rate(users: Users, beta: float, told: Numbers, *, blind: bool = False) -> Floats:
-    """Returns the rate at which a user rests whose share `told` of packets come back as nacks (eq 4).
+    """Returns the rate of a user in equilibrium whose share `told` of packets come back as nacks (eq 4).
 
     `x = (s w / (beta_r beta told))^(1/(nu+1))`, over `d` if it is blind. TCP's is `1/(d sqrt(beta told))` (eq 18). So a
     law whose throughput falls with the share of losses as `told^-e` has `nu = 1/e - 1` (section IV).
@@ -338,7 +338,7 @@ def equilibrium(
 
 
 def _in_scenario(found: Competition) -> Equilibrium | None:
-    """Rest point of eq. 3, 26 and 42: `(w/beta_r) U'(x) = beta (1 - a + a sum p)`, where wires deliver the share `a`.
+    """Equilibrium of eq. 3, 26 and 42: `(w/beta_r) U'(x) = beta (1 - a + a sum p)`, where wires deliver the share `a`.
 
     The equations count packets per time unit. With a constant `d'` in place of the delay `d`, the weight is
     `(d'/d)^(nu + 1)` times as large.

@@ -1,4 +1,4 @@
-"""RCP on one link: rest point, linear stability in closed form, fluid model (Dukkipati et al. 2005, section IV).
+"""RCP on one link: equilibrium, linear stability in closed form, fluid model (Dukkipati et al. 2005, section IV).
 
 Rates and capacities are in bit/s, queues in bits, times in s. In the linear model only `x = w d0` counts, frequency
 times round trip, so that neither capacity, number of flows nor round trip matter.
@@ -34,8 +34,8 @@ if TYPE_CHECKING:
 PADE = (np.array([1 / 12, -1 / 2, 1.0]), np.array([1 / 12, 1 / 2, 1.0]))
 #: Rates over capacity and queues over C d0 where phase portraits start, for 10 flows (Dukkipati 2005, section IV-F).
 STARTS = tuple((gamma, queue) for gamma in (0.5, 0.1, 0.01) for queue in (2.0, 0.0))
-#: The start that is the rest point itself.
-REST = (0.1, 0.0)
+#: The start that is the equilibrium itself.
+EQUILIBRIUM = (0.1, 0.0)
 #: Steps between those that tell whether a run has settled; no round number, so that it meets every phase of a wave.
 SPARSE = 13
 #: A run has settled if R N / C - 1 and q / (C d0) stay within this in the last tenth.
@@ -66,13 +66,13 @@ class Link:
         positive(**vars(self))
 
     @property
-    def rest(self) -> tuple[Numbers, Numbers]:
-        """Rate and queue at rest: the fair share, and nothing."""
+    def equilibrium(self) -> tuple[Numbers, Numbers]:
+        """Rate and queue in equilibrium: the fair share, and nothing."""
         return self.capacity / self.flows, 0.0 * self.capacity / self.flows
 
 
 class Slopes(NamedTuple):
-    """Derivatives at rest, eq 8; those that are not listed are 0.
+    """Derivatives at the equilibrium, eq 8; those that are not listed are 0.
 
     Attributes:
         queue_by_rate: of q' by R(t - d0).
@@ -327,7 +327,7 @@ def fluid(
 def settles(run: Trajectory, link: Link, within: float = WITHIN) -> NDArray[np.bool_]:
     """Returns whether R N / C is near 1 and q / (C d0) near 0 in all of the last tenth of a run, for each case."""
     last = run.states[run.times >= 0.9 * run.times[-1]]
-    off = np.maximum(np.abs(last[:, 0] / link.rest[0] - 1), last[:, 1] / (link.capacity * link.d0))
+    off = np.maximum(np.abs(last[:, 0] / link.equilibrium[0] - 1), last[:, 1] / (link.capacity * link.d0))
     result: NDArray[np.bool_] = off.max(axis=0) <= within
     return result
 
@@ -342,7 +342,7 @@ def settles_from_anywhere(
     step: float = 0.1,
     buffer: float = 10.0,
 ) -> NDArray[np.bool_]:
-    """Returns whether the fluid model settles from every start of the phase portraits but the rest point.
+    """Returns whether the fluid model settles from every start of the phase portraits but the equilibrium.
 
     Without a limit, a small alpha lets the queue reach thousands of C d0, from which it needs some 10^5 round trips.
 
@@ -360,8 +360,9 @@ def settles_from_anywhere(
     link = link or Link()
     one_more_axis = Link(*(np.asarray(values, dtype=np.float64)[..., None] for values in vars(link).values()))
     gains = np.asarray(alpha)[..., None], np.asarray(beta)[..., None]
-    gamma, waiting = np.array([start for start in STARTS if start != REST]).T
-    rate, queue = gamma / REST[0] * one_more_axis.rest[0], waiting * one_more_axis.capacity * one_more_axis.d0
+    gamma, waiting = np.array([start for start in STARTS if start != EQUILIBRIUM]).T
+    rate = gamma / EQUILIBRIUM[0] * one_more_axis.equilibrium[0]
+    queue = waiting * one_more_axis.capacity * one_more_axis.d0
     run = fluid(gains, (rate, queue), one_more_axis, duration=duration, step=step, buffer=buffer, every=SPARSE)
     return np.asarray(settles(run, one_more_axis).all(axis=-1))
 
@@ -415,7 +416,7 @@ def _portrait(gains: dict[str, float], duration: float) -> Trajectories:
     gamma, queue = np.array(STARTS).T
     start = gamma * link.capacity, queue * link.capacity * link.d0
     run = fluid((gains["alpha"], gains["beta"]), start, link, duration=duration, every=EVERY)
-    rates, queues = run.states[:, 0] / link.rest[0], run.states[:, 1] / (link.capacity * link.d0)
+    rates, queues = run.states[:, 0] / link.equilibrium[0], run.states[:, 1] / (link.capacity * link.d0)
     settled = settles(run, link).tolist()
     return Trajectories(("R N / C", "q / (C d0)"), rates, queues, (1.0, 0.0), settled, stable(**gains))
 

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def _in_scenario(found: Competition) -> Equilibrium:
-    """Vegas rests anywhere between its two thresholds; the middle stands for all."""
+    """Vegas settles anywhere between its two thresholds; the middle stands for all."""
     middle = np.add(of_flows(found, "alpha"), of_flows(found, "beta")) / 2
     return equilibrium(found.routes, found.available, backlogs=packet_sizes(found) * middle, counts=found.counts)
 

@@ -1,12 +1,12 @@
-"""XCP (Katabi, Handley, Rohrs 2002): where it rests, which is constrained max-min fair (Low, Andrew, Wydrowski 2005).
+"""XCP (Katabi, Handley, Rohrs 2002): its equilibrium, which is constrained max-min fair (Low, Andrew, Wydrowski 2005).
 
 A link of capacity `C`, load `y` and no queue changes the rate of each of its `N` flows, once per mean round-trip time,
 by a share of what is spare and a share of what is shuffled,
 
     (h + phi^+)/N - (h + phi^-) x/y      phi = alpha (C - y)      h = max(gamma y - |phi|, 0)
 
-and a flow takes the smallest of what the links of its path offer. At rest that is 0. Flows that another link limits
-leave their part of the offer unused, so the load stays below `C` where there are such flows, and a link lets no
+and a flow takes the smallest of what the links of its path offer. In equilibrium that is 0. Flows that another link
+limits leave their part of the offer unused, so the load stays below `C` where there are such flows, and a link lets no
 flow have more than
 
     R(y) = (gamma y^2/N) / ((alpha + gamma) y - alpha C)
@@ -53,7 +53,7 @@ SHARES = (0.05, 0.1, 0.2, 0.3, 0.4, 0.5)
 
 @explained
 def fixed_point(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, gamma: float = GAMMA) -> FixedPoint:
-    """Returns the rates at which no flow is told to change, those of constrained max-min fairness.
+    """Returns the rates at which no flow is signalled to change, those of constrained max-min fairness.
 
     The flows of the link with the lowest level settle at it. That takes load off the links on which these flows are
     limited no more, whose levels rise, and so on: as max-min rates are found, with levels that solve a quadratic.
@@ -94,7 +94,7 @@ def fixed_point(routes: Routes, capacities: ArrayLike, *, alpha: float = ALPHA, 
 def offers(
     routes: Routes, capacities: ArrayLike, rates: ArrayLike, *, alpha: float = ALPHA, gamma: float = GAMMA
 ) -> Floats:
-    """Returns by how much each flow is told to change, per mean round-trip time: 0 at rest.
+    """Returns by how much each flow is signalled to change, per mean round-trip time: 0 in equilibrium.
 
     Args:
         routes: per flow, the indices of the links that it crosses.
@@ -190,8 +190,8 @@ def equilibrium(
     every = [route for route, times in zip(routes, number, strict=True) for _ in range(times)]
     point = fixed_point(every, found.capacity, alpha=alpha, gamma=gamma)
     first = np.cumsum(number) - number
-    told = offers(every, found.capacity, point.rates, alpha=alpha, gamma=gamma)
-    return found.at(point.rates[first], point.signals, point.bottlenecks[first], np.abs(told / point.rates))
+    signalled = offers(every, found.capacity, point.rates, alpha=alpha, gamma=gamma)
+    return found.at(point.rates[first], point.signals, point.bottlenecks[first], np.abs(signalled / point.rates))
 
 
 def _in_scenario(found: Competition) -> Equilibrium:

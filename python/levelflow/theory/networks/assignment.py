@@ -3,7 +3,7 @@
 A *bottleneck* of a flow is a full link on which no flow has a larger rate (definition 6). An *assignment* names one
 link of the route of each flow as the one it listens to. There the flow is *responsive*; on its other links it is
 *unresponsive*: it disturbs the flows that listen there, an edge `s -> r` of the *dependency graph* for each of them. An
-assignment is *consistent* if this graph has no cycle. Then links come to rest one after the other, and a network is
+assignment is *consistent* if this graph has no cycle. Then links settle one after the other, and a network is
 stable if each link with its responsive flows is (lemmas 17 and 18, theorem 14).
 
 Flows and links go by their index.
@@ -189,7 +189,7 @@ class Assignment:
         return bool(nx.is_directed_acyclic_graph(self.precedence))
 
     def layers(self) -> list[list[int]]:
-        """Returns the links in the order in which they come to rest, those together that wait for none of the others.
+        """Returns the links in the order in which they settle, those together that wait for none of the others.
 
         No flow is unresponsive on the links of the first layer (lemma 18). Without them and their flows none is on
         those of the second, and so on.
@@ -243,7 +243,7 @@ def by_price(routes: Routes, prices: ArrayLike) -> Assignment:
 
 
 def settle(assignment: Assignment, rates_on: Callable[[int, Ints, float], ArrayLike]) -> Floats:
-    """Returns the rates at rest, link after link: to those that follow, what has settled is a constant load.
+    """Returns the rates in equilibrium, link after link: to those that follow, what has settled is a constant load.
 
     Args:
         assignment: who listens where.

@@ -1,4 +1,4 @@
-"""How rates come to rest, step by step (Zhang 2008, figures 14, 16 and 17).
+"""How rates converge, step by step (Zhang 2008, figures 14, 16 and 17).
 
 Rates and capacities are in any one unit, delays in steps.
 """
@@ -34,27 +34,27 @@ ARROWS, LENGTH = 15, 0.9
 
 
 @explained
-def rates_by_step(rates: ArrayLike, rest: ArrayLike, names: Sequence[str] | None = None) -> Figure:
-    """Draws rates against steps, and where they rest.
+def rates_by_step(rates: ArrayLike, equilibrium: ArrayLike, names: Sequence[str] | None = None) -> Figure:
+    """Draws rates against steps, and their equilibrium.
 
     Args:
         rates: by step and flow, as the laws iterate them.
-        rest: per flow.
+        equilibrium: per flow.
         names: of the flows.
     """
-    finite(rates=rates, rest=rest)
+    finite(rates=rates, equilibrium=equilibrium)
     with mpl.rc_context(STYLE):
         figure = Figure(figsize=(7, 4), layout="constrained")
-        draw_rates(figure.subplots(), rates, rest, names)
+        draw_rates(figure.subplots(), rates, equilibrium, names)
     return figure
 
 
-def draw_rates(axes: Axes, rates: ArrayLike, rest: ArrayLike, names: Sequence[str] | None = None) -> None:
+def draw_rates(axes: Axes, rates: ArrayLike, equilibrium: ArrayLike, names: Sequence[str] | None = None) -> None:
     """Draws what `rates_by_step` returns."""
     rate = np.asarray(rates, dtype=np.float64)
     for flow, name in enumerate(names or [f"flow {flow + 1}" for flow in range(rate.shape[1])]):
         axes.plot(rate[:, flow], color=COLOURS[flow % len(COLOURS)], label=name)
-    for level in np.unique(np.asarray(rest)):
+    for level in np.unique(np.asarray(equilibrium)):
         axes.axhline(level, color=GREY, linestyle="--", linewidth=1, zorder=0)
     axes.set(xlabel="step", ylabel="rate", xlim=(0, len(rate) - 1))
     axes.legend()

@@ -55,7 +55,7 @@ def dependency_graph(
     """Draws who disturbs whom.
 
     A box is a link with the flows that listen to it. An arrow leads from a flow to another link that it crosses: there
-    it disturbs every flow in the box. Links come to rest from left to right, but for those on a cycle, whose arrows
+    it disturbs every flow in the box. Links settle from left to right, but for those on a cycle, whose arrows
     are red.
 
     Args:

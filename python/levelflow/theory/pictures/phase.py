@@ -16,14 +16,14 @@ if TYPE_CHECKING:
 
 @explained
 def phase_portrait(
-    x: Floats, y: Floats, rest: tuple[float, float], labels: tuple[str, str], canvas: FigureBase | None = None
+    x: Floats, y: Floats, equilibrium: tuple[float, float], labels: tuple[str, str], canvas: FigureBase | None = None
 ) -> FigureBase:
-    """Draws trajectories from their starts, marked by dots, and where they should come to rest.
+    """Draws trajectories from their starts, marked by dots, and the equilibrium where they should settle.
 
     Args:
         x: the first part, by time and case.
         y: the second part, by time and case.
-        rest: the rest point.
+        equilibrium: where rates and queues stay.
         labels: of the two parts.
         canvas: an empty figure to draw on; a new one by default.
 
@@ -38,6 +38,6 @@ def phase_portrait(
         for index in range(x.shape[1]):
             (line,) = axes.plot(x[:, index], y[:, index], linewidth=1)
             axes.plot(x[0, index], y[0, index], "o", color=line.get_color(), markersize=4)
-        axes.plot(*rest, "+", color="black", markersize=12, markeredgewidth=2)
+        axes.plot(*equilibrium, "+", color="black", markersize=12, markeredgewidth=2)
         axes.set(xlabel=labels[0], ylabel=labels[1])
     return figure

@@ -209,7 +209,7 @@ def adaptive_drop_tail(buffer: ArrayLike, utilisation: ArrayLike, target: ArrayL
 
 
 def largest_gain(slope: ArrayLike, lag: ArrayLike = 1.0) -> Floats:
-    """Returns the gain below which an integral controller of the buffer comes to rest, packets.
+    """Returns the gain below which an integral controller of the buffer settles, packets.
 
     The controller is `b(n) = b(n-1) - K (y(n) - y*)`, and `y` follows the buffer, `y(n) = (1-l) y(n-1) + l f(b(n-1))`.
     Linearised, the characteristic polynomial is `z^2 - (2 - l - l K k) z + 1 - l`, whose roots are in the unit

@@ -170,9 +170,9 @@ def alone_on_a_link(times: ArrayLike, start: float, level: float, weight: float,
     finite(start=start, level=level)
     time = np.asarray(times, dtype=np.float64)
     reached = max(level - start, 0.0) / weight
-    rest = level + weight / beta
+    limit = level + weight / beta
     since = np.maximum(time - reached, 0.0)
-    later = rest + (max(start, level) - rest) * np.exp(-beta * since)
+    later = limit + (max(start, level) - limit) * np.exp(-beta * since)
     return np.asarray(np.where(time < reached, start + weight * time, later))
 
 
@@ -181,7 +181,7 @@ def level_change(level: Numbers, load: Numbers, target: Numbers, gain: Numbers) 
     """Returns `C~' = a (gamma C - y)`, by which a link finds its level without knowing its users (section V-D).
 
     At 0 the level does not fall, and at the target `gamma C` it does not rise. Where a level for the target load
-    exists, the load comes to rest there; otherwise the level goes to 0.
+    exists, the load settles there; otherwise the level goes to 0.
 
     >>> level_change([5.0, 0.0, 9.0], [10.0, 10.0, 8.0], 9.0, 0.5).tolist()
     [-0.5, 0.0, 0.0]

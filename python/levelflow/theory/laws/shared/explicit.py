@@ -28,9 +28,9 @@ SWING = 0.01
 def verdicts(ports: list[Port], *, relative: bool) -> list[Verdict]:
     """A rate that grows by `alpha` of what is spare and shrinks by `beta` of the queue, both per mean round trip.
 
-    Near rest the loop is `(alpha s + beta)/s^2 sum_i w_i e^(-s d_i)` in units of the mean round trip (Dukkipati et al.
-    2005, eq 9). But a queue ends at 0, and a law that is unstable where there is one may rest without: a run decides.
-    A rate changes by a part of itself (RCP) or, if not `relative`, of the capacity (XCP).
+    Near the equilibrium the loop is `(alpha s + beta)/s^2 sum_i w_i e^(-s d_i)` in units of the mean round trip
+    (Dukkipati et al. 2005, eq 9). But a queue ends at 0, and a law that is unstable where there is one may settle
+    without: a run decides. A rate changes by a part of itself (RCP) or, if not `relative`, of the capacity (XCP).
     """
     gains = np.array(
         [
@@ -66,7 +66,7 @@ def _explicit_verdict(port: Port, settled: Bools, time: float, lags: Floats, wei
         stable,
         margin,
         float(time * port.mean_delay) if stable else None,
-        f"alpha = {alpha:g}, beta = {beta:g}: a run of the fluid {'comes to' if stable else 'never comes to'} rest"
+        f"alpha = {alpha:g}, beta = {beta:g}: a run of the fluid {'settles' if stable else 'never settles'}"
         + (f"; {why}" if stable else "")
         + " (Dukkipati et al. 2005, section IV)",
         times_larger("alpha and beta", margin) if stable else "",
@@ -96,7 +96,7 @@ def _settled(gains: Floats, lags: Floats, weights: Floats, *, relative: bool) ->
         relative: whether a rate changes by a part of itself, or of the capacity.
 
     Returns:
-        Per port and factor, whether it comes to rest; and per port when it does with the gains as they are.
+        Per port and factor, whether it settles; and per port when it does with the gains as they are.
     """
     factor = np.append(FACTORS, 1.0)
     alpha, beta, first = gains.T[:, :, None]

@@ -1,4 +1,4 @@
-"""MaxNet: demand, rest point and equations of motion (Andrew et al., "MaxNet: theory and implementation").
+"""MaxNet: demand, equilibrium and equations of motion (Andrew et al., "MaxNet: theory and implementation").
 
 A link integrates its relative overload into a price `p`, a flow sees the largest price `q` of its path:
 
@@ -6,8 +6,9 @@ A link integrates its relative overload into a price `p`, a flow sees the larges
     x  = x_max e^(xi - alpha q/tau)                                          (6a)
     xi' = (alpha eta/tau^2) (D^-1(x) - q)                                    (6b)
 
-At rest every flow is on one demand curve, `x = D(q) = x_max e^(-q/T)` (7). Then equal prices are equal rates, so rates
-are max-min fair among flows that fill links to the part `mu`. Prices and delays are in s, rates in bit/s, queues bits.
+In equilibrium every flow is on one demand curve, `x = D(q) = x_max e^(-q/T)` (7). Then equal prices are equal rates, so
+rates are max-min fair among flows that fill links to the part `mu`. Prices and delays are in s, rates in bit/s, queues
+bits.
 
 `maxnet_stability` says under which delays this point is stable.
 """
@@ -119,7 +120,7 @@ def steepest(rate: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floa
 def overload(flows: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns by how much one more flow overloads a link at most, over the capacity: `(1 + 1/N) mu - 1`, at least 0.
 
-    It comes to rest at what each of the `N` others has, `mu C/N`, for at most the longest round-trip time before their
+    It settles at what each of the `N` others has, `mu C/N`, for at most the longest round-trip time before their
     price reaches all. There is no overload from `N = mu/(1 - mu)` on (section VII-A.3).
 
     Raises:
@@ -195,7 +196,7 @@ class FixedPoint:
 
 @explained
 def fixed_point(routes: Routes, capacities: ArrayLike, law: Parameters = PAPER) -> FixedPoint:
-    """Returns rates and prices at rest: max-min fair for links of `mu C` each, whatever the delays.
+    """Returns rates and prices in equilibrium: max-min fair for links of `mu C` each, whatever the delays.
 
     Args:
         routes: per flow, the indices of the links that it crosses; a link that is crossed twice counts twice.

@@ -1,6 +1,6 @@
 """When MaxNet is stable under delay (Andrew et al., section VIII), with pure delays taken exactly.
 
-Near its rest point, what a flow of round-trip time `tau` does to the price it sees is, once around the loop,
+Near its equilibrium, what a flow of round-trip time `tau` does to the price it sees is, once around the loop,
 
     F(s, tau; alpha) = alpha e^(-s tau)/(s tau) (s tau + eta)/(s tau + eta alpha T/tau)                    (13)
 
@@ -462,14 +462,14 @@ def boundary(phi: ArrayLike, scale: float, share: float = 1.0, *, averaged: bool
     return alpha, both / alpha
 
 
-def network_roots(rest: FixedPoint, delays: ArrayLike, law: Parameters) -> Ints:
-    """Returns how many unstable roots each link of a network contributes: all 0 if the rest point is stable.
+def network_roots(point: FixedPoint, delays: ArrayLike, law: Parameters) -> Ints:
+    """Returns how many unstable roots each link of a network contributes: all 0 if the equilibrium is stable.
 
     Ordered by price, links see only flows of their own price and of larger ones, so that the network's equations are
     triangular and its roots are those of its links.
 
     Args:
-        rest: the rest point.
+        point: the equilibrium.
         delays: round-trip time of each flow, s.
         law: the parameters.
 
@@ -481,13 +481,13 @@ def network_roots(rest: FixedPoint, delays: ArrayLike, law: Parameters) -> Ints:
     >>> network_roots(fixed_point([[0], [0, 1], [1]], [622e6, 400e6]), [0.029, 0.179, 0.15], PAPER).tolist()
     [0, 0]
     """
-    if not rest.separate:
+    if not point.separate:
         raise ParameterError("two bottlenecks have equal prices, where no linear model holds; needs different ones")
-    tau = read_each("delay", delays, rest.rates.size)
-    compensator, roots = Compensator.of(law), np.zeros(rest.prices.size, dtype=np.int64)
-    for link in np.unique(rest.bottlenecks):
-        here = rest.bottlenecks == link
-        roots[link] = unstable_roots(tau[here], rest.shares[here], compensator, law.alpha)
+    tau = read_each("delay", delays, point.rates.size)
+    compensator, roots = Compensator.of(law), np.zeros(point.prices.size, dtype=np.int64)
+    for link in np.unique(point.bottlenecks):
+        here = point.bottlenecks == link
+        roots[link] = unstable_roots(tau[here], point.shares[here], compensator, law.alpha)
     return roots
 
 

@@ -3,7 +3,7 @@
     x_i(n) = x_i(n - D_i) + alpha_i - beta_i eta_i(n) x_i(n - D_i)                   (61, 79)
     eta_i(n) = max over the links j of the path of p_j(n - backward delay from j)    (62)
 
-and `p_j` a function of what arrives at link `j`. Rates are in any one unit; so is `alpha`, per step. At a rest point,
+and `p_j` a function of what arrives at link `j`. Rates are in any one unit; so is `alpha`, per step. In equilibrium,
 `p` is the price of the bottleneck and `slope` its derivative by the load, `p'`.
 """
 
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 POINTS, TURN, HALVINGS = 4, 1.0, 40
 #: Poles that are so near the circle count as on it.
 NEAREST = 1e-6
-#: The load at rest is sought among powers of 2 up to this.
+#: The load in equilibrium is sought among powers of 2 up to this.
 LARGEST = 1000
 
 
@@ -92,7 +92,7 @@ def iterate(
 
 @explained
 def fixed_point(price: Callable[[float], float], alpha_over_beta: ArrayLike, flows: int) -> Floats:
-    """Returns the rates at which flows rest on one link: each at `alpha / (beta p)` (eq 68).
+    """Returns the equilibrium of flows on one link: each at `alpha / (beta p)` (eq 68).
 
     Args:
         price: of the link, from its load; it increases, and is above 0 from some load on.
@@ -100,7 +100,7 @@ def fixed_point(price: Callable[[float], float], alpha_over_beta: ArrayLike, flo
         flows: how many.
 
     Raises:
-        ParameterError: if a ratio is not positive and finite, or there is no load at which flows rest.
+        ParameterError: if a ratio is not positive and finite, or there is no load in equilibrium.
 
     >>> fixed_point(lambda load: 1 - 10 / load, 2.0, 4).round(9).tolist()
     [4.5, 4.5, 4.5, 4.5]
@@ -163,9 +163,9 @@ def theorem_7(flows: int, rate: float, beta: float, price: float, slope: float) 
 
     Args:
         flows: how many.
-        rate: of each at rest.
+        rate: of each in equilibrium.
         beta: gain.
-        price: of the link at rest.
+        price: of the link in equilibrium.
         slope: derivative of the price by the load.
     """
     read_number("rate", rate), read_number("slope", slope, -np.inf)
