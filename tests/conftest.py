@@ -12,8 +12,9 @@ from hypothesis import settings
 from levelflow import Scenario, cli
 
 # A commit is judged by the same examples each time; `pytest --hypothesis-profile=search` draws new ones.
-settings.register_profile("same", derandomize=True)
-settings.register_profile("search", derandomize=False)
+# No deadline: the first call of a function may import SciPy.
+settings.register_profile("same", derandomize=True, deadline=None)
+settings.register_profile("search", derandomize=False, deadline=None)
 settings.load_profile("same")
 
 COMMAND = Path(sys.executable).with_name("levelflow")
