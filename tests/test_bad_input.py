@@ -1,4 +1,8 @@
+import polars as pl
 import pytest
+
+from levelflow import Result, Scenario
+from levelflow.report import plots
 
 GOOD = """
 name = "n"
@@ -31,6 +35,23 @@ BAD = {
     "distribution that is not there": (GOOD + 'size = { cdf = "my.csv" }', ["flow 1 (x1), size: my.csv: no such file"]),
     "truncated file": (GOOD[: GOOD.index("Mb/s")], ["line 7, column"]),
     "empty file": ("", ["name"]),
+    "more flows than fit the memory": (
+        GOOD + "count = 10000000",
+        [
+            "flow x1: 10000000 flows at once bring what is needed to about",
+            "memory_limit is 4 GB; ask for less, or raise it",
+        ],
+    ),
+    "windows larger than the memory": (
+        GOOD.replace("10 Mb/s", "100 kb/s").replace('"jetmax"', "{ scalable = { initial_window = 1e6 } }")
+        + "count = 100",
+        ["flow x1: 100 flows with 100000000 packets on their way at once"],
+    ),
+    "a number out of range": (GOOD + "count = 1" + 30 * "0", ["column 9: the number is out of range"]),
+    "a name that no directory can bear": (
+        GOOD.replace('"n"', f'"{300 * "n"}"'),
+        ["name: has 300 bytes; allowed: up to 230"],
+    ),
     "a list where a table stands": (GOOD.replace("[[link]]", "[link]"), ["link"]),
     "binary file": (b"\x7fELF\x00\xff\xfe", ["UTF-8"]),
 }
@@ -84,3 +105,54 @@ def test_a_directory_that_holds_something_else_is_left_alone(levelflow, tmp_path
     (tmp_path / "mine" / "thesis.tex").write_text("precious")
     assert_refused(levelflow("run", "two-flows", "--out", "mine"), tmp_path, "mine: not empty")
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["thesis.tex"]
+
+
+def test_a_run_that_outgrows_its_memory_ends_in_one_line_and_keeps_what_it_has(levelflow, tmp_path):
+    grows = GOOD.replace('"jetmax"', '{ cbr = { rate = "10 Gb/s" } }')
+    (tmp_path / "s.toml").write_text('memory_limit = "50 MB"\nsample = "10 ms"\n' + grows)
+    done = levelflow("run", "s.toml", "--no-plots")
+    assert (done.returncode, len(done.stderr.split("\n"))) == (2, 3)  # the progress bar leaves an empty line
+    assert "flow x1: after 0." in done.stderr
+    assert "packets of 1 flows on their way, and memory_limit is 50 MB" in done.stderr
+    result = Result.load(tmp_path / "results" / "n-seed1")
+    assert (result.manifest["status"], result.flows.height > 0) == ("partial", True)
+
+
+CALM = GOOD.replace("jetmax", "cbr")
+
+
+@pytest.mark.parametrize(
+    ("text", "arguments", "line"),
+    [
+        (CALM, ["--seed", "3"], "--seed: nothing here is drawn at random, so that all seeds come out the same"),
+        (GOOD + 'start = "5 s"', [], "flow 1 (x1), start: it starts after the end of the run, 2 s, and sends nothing"),
+        (GOOD + 'packet = "1 B"', [], "flow 1 (x1), packet: 1 B is less than the header of jetmax"),
+        (GOOD.replace("jetmax", "cubic"), [], "link R1->R2, buffer: it is unlimited, and cubic of flow x1 fills it"),
+    ],
+)
+def test_what_is_hardly_meant_gets_one_line_and_runs(levelflow, tmp_path, text, arguments, line):
+    (tmp_path / "s.toml").write_text(text)
+    done = levelflow("run", "s.toml", "--no-plots", "--out", "r", *arguments)
+    assert done.returncode == 0
+    (said,) = done.stderr.split("\n")[1:-1]  # the progress bar leaves an empty line
+    assert said.startswith(f"levelflow: warning: {line}")
+    summary = Result.load(tmp_path / "r").summary
+    assert summary["random"] == (not arguments)
+    assert len(summary["warnings"]) == (0 if arguments else 1)
+
+
+def test_a_scenario_as_meant_gets_no_warning(levelflow, tmp_path):
+    (tmp_path / "s.toml").write_text(GOOD)
+    assert not levelflow("run", "s.toml", "--no-plots", "--seed", "3").stderr.strip()
+
+
+def test_a_link_without_a_router_says_what_it_dropped(tmp_path):
+    text = GOOD.replace("jetmax", "cubic").replace('"10 ms"', '"10 ms"\nbuffer = "9 packets"', 1)
+    (tmp_path / "s.toml").write_text(text)
+    result = Scenario.load(tmp_path / "s.toml").run()
+    link = result.links.filter(pl.col("link") == "R1->R2")
+    assert link["dropped"].sum() > 0
+    assert ((link["peak_loss"] > 0) == (link["dropped"] > 0)).all()
+    assert 0 < result.summary["links"][0]["loss_max"] <= 1
+    (axes,) = plots.losses(result).axes
+    assert not axes.texts

@@ -12,7 +12,7 @@ import typer
 from typer.testing import CliRunner
 
 from levelflow import library
-from levelflow.reproduce import cli, report, runner
+from levelflow.reproduce import cli, figure, report, runner
 from levelflow.reproduce.figure import CancelledError, Figure, Runs, scenario_key
 from levelflow.reproduce.model import Claim, discover, load
 from levelflow.scenario import Scenario
@@ -290,3 +290,22 @@ def test_figures_are_measured_side_by_side_and_all_come_back(tmp_path, monkeypat
     monkeypatch.setattr(runner, "available", lambda: LAWS)
     figures = list(runner.measure_all(discover(tmp_path / "papers"), workers=2))
     assert sorted(figure.claim.folder.name for figure in figures) == [f"figure{i}" for i in range(5)]
+
+
+def test_results_that_are_kept_for_other_figures_do_not_grow_with_their_number(monkeypatch):
+    monkeypatch.setattr(figure, "KEEP_BYTES", 100_000)
+    runs = figure.Runs(1)
+    for seed in range(1, 9):
+        scenario = Scenario("n", "1 s", seed=seed).link("A", "B", "1 Mb/s", "1 ms", duplex=True)
+        runs.get(scenario.flow("x", "jetmax", "A", "B").set("sample", "1 ms"))
+    assert sum(figure._size(future) for future in runs._results.values()) <= 100_000
+    assert len(runs._results) < 8
+
+
+def test_hosts_and_clocks_of_figures_are_ideal_unless_they_say_otherwise():
+    def delivered(**options):
+        scenario = Scenario("n", "2 s", **options).link("A", "B", "1 Mb/s", "1 ms", duplex=True, buffer="9 packets")
+        return figure.Runs(1).get(scenario.flow("x", "cubic", "A", "B")).flows["rtt_s"].to_list()
+
+    assert delivered() == delivered(overhead="0 s") == delivered(seed=2)
+    assert delivered(overhead="1 ms") != delivered(overhead="1 ms", seed=2)

@@ -72,7 +72,7 @@ class Outcome:
 
 def ours(pair: Pair, flows: int) -> Outcome:
     """Runs a case here."""
-    scenario = Scenario(f"{pair.law}, {flows}", f"{TO_S} s", sample=f"{SAMPLE_S * 1e3} ms", seed=1)
+    scenario = Scenario(f"{pair.law}, {flows}", f"{TO_S} s", sample=f"{SAMPLE_S * 1e3} ms", seed=1, overhead="0 s")
     queue = (
         {"red": {"min": f"{STEP} packets", "max": f"{STEP} packets", "weight": 1.0, "ecn": True}}
         if pair.marks

@@ -9,6 +9,7 @@ from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
 from levelflow import _core
+from levelflow._core import ScenarioError
 from levelflow.results import Recording, Result
 
 if TYPE_CHECKING:
@@ -45,7 +46,11 @@ def run(
 ) -> Result:
     """Simulates a scenario; see `Scenario.run`."""
     resolved = scenario.resolve()
-    simulation = _core.Simulation(scenario.to_json(), capture.check().links if capture else None)
+    links = capture.check().links if capture else None
+    try:
+        simulation = _core.Simulation(scenario.to_json(), links)
+    except ScenarioError as error:
+        raise ScenarioError(f"{scenario.origin}: {error}" if scenario.origin else str(error)) from None
     recording = Recording(scenario, resolved, out)
     try:
         with _signals() as caught, _reporting(progress, resolved["name"]) as tell:
@@ -80,8 +85,10 @@ def _advance(
     flushed = time.monotonic()
     done = False
     while not (done or caught):
-        done = simulation.advance(simulation.duration, EVENTS_PER_STEP)
-        append()
+        try:
+            done = simulation.advance(simulation.duration, EVENTS_PER_STEP)
+        finally:
+            append()
         tell(simulation.now / simulation.duration)
         if time.monotonic() - flushed > FLUSH_EVERY_S:
             recording.flush(simulation.now)

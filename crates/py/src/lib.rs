@@ -117,6 +117,7 @@ impl Simulation {
     #[pyo3(signature = (json, capture=None))]
     fn new(json: &str, capture: Option<Vec<String>>) -> PyResult<Self> {
         let (_, resolved) = read(json)?;
+        levelflow_sim::check_memory(&resolved.network).map_err(|e| ScenarioError::new_err(e.to_string()))?;
         let duration = resolved.network.duration.as_secs_f64();
         let capture = capture.map(|names| Capture::of(&resolved, &names)).transpose();
         let capture = capture.map_err(refuse)?.map(Box::new);
@@ -155,10 +156,12 @@ impl Simulation {
         self.sim.memory()
     }
 
-    /// Goes on until `to_s` or for at most so many events; true at the end of the run.
+    /// Goes on until `to_s` or for at most so many events; true at the end of the run. Raises ScenarioError when the
+    /// run comes to its limit of memory.
     fn advance(&mut self, py: Python<'_>, to_s: f64, budget_events: u64) -> PyResult<bool> {
         let until = Duration::from_secs_f64(to_s).ok_or_else(|| PyValueError::new_err("to_s must be a time"))?;
-        Ok(py.detach(|| self.sim.advance(Time::ZERO + until, budget_events)))
+        py.detach(|| self.sim.advance(Time::ZERO + until, budget_events))
+            .map_err(|e| ScenarioError::new_err(e.to_string()))
     }
 
     /// What has been recorded since the last call: table, column, (type, bytes).

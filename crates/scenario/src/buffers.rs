@@ -50,16 +50,8 @@ impl Scenario {
                 BufferSize::Fixed(Size::Bytes(b)) => Buffer::Bytes(b),
                 BufferSize::Fixed(Size::Packets(n)) => Buffer::Packets(n.get()),
                 BufferSize::Bdp(times) => {
-                    let rtts = flows
-                        .iter()
-                        .zip(&longest)
-                        .filter(|(f, _)| crosses(f))
-                        .map(|(_, rtt)| *rtt);
-                    let rtt = rtts
-                        .collect::<Option<Vec<f64>>>()
-                        .and_then(|r| r.into_iter().reduce(f64::max));
-                    let problem = "BDP needs flows on the link whose round trips have a largest value";
-                    let rtt = rtt.ok_or_else(|| ScenarioError::at(&place, problem))?;
+                    let all: Vec<_> = flows.iter().zip(&longest).map(|(f, rtt)| (crosses(f), *rtt)).collect();
+                    let rtt = base_rtt(&all).map_err(|problem| ScenarioError::at(&place, problem))?;
                     Buffer::Bytes(Bytes::new(
                         (times * links[index].capacity.bps() * rtt / 8.0).ceil() as u64
                     ))
@@ -78,6 +70,23 @@ impl Scenario {
             }
         }
         Ok(())
+    }
+}
+
+/// The longest round trip, s, of the flows that cross a link; of all flows where none does.
+fn base_rtt(flows: &[(bool, Option<f64>)]) -> Result<f64, &'static str> {
+    let idle = flows.iter().all(|(crosses, _)| !crosses);
+    let rtts = flows
+        .iter()
+        .filter(|(crosses, _)| idle || *crosses)
+        .map(|(_, rtt)| *rtt);
+    let longest = rtts
+        .collect::<Option<Vec<f64>>>()
+        .map(|rtts| rtts.into_iter().reduce(f64::max));
+    match longest {
+        Some(Some(rtt)) => Ok(rtt),
+        Some(None) => Err("BDP needs flows, whose round trips it is made of"),
+        None => Err("BDP needs flows whose round trips have a largest value"),
     }
 }
 

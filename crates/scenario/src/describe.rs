@@ -59,6 +59,8 @@ impl Resolved {
             "links": links.collect::<Vec<_>>(),
             "flows": flows.collect::<Vec<_>>(),
             "memories": scenario.memory,
+            "random": self.is_random(),
+            "warnings": self.warnings(),
         })
     }
 

@@ -25,20 +25,17 @@ impl ScenarioError {
         let before = text.get(..start).unwrap_or_default();
         let line = before.matches('\n').count() + 1;
         let column = before.rsplit('\n').next().map_or(0, |last| last.chars().count()) + 1;
-        let problem = one_line(error.message());
-        Self::at(
-            format!("line {line}, column {column}"),
-            format!("not valid TOML: {problem}"),
-        )
+        let problem = match one_line(error.message()) {
+            range if range.contains("out of range") => {
+                format!("the number is out of range; allowed: up to {}", i64::MAX)
+            }
+            problem => format!("not valid TOML: {problem}"),
+        };
+        Self::at(format!("line {line}, column {column}"), problem)
     }
 
     pub(crate) fn structure(raw: &Value, error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
-        let mut problem = one_line(&error.inner().to_string())
-            .replace("expected u64", "expected a whole number from 0 up")
-            .replace("expected f64", "expected a plain number");
-        if problem == "expected map with a single key" {
-            problem = "needs exactly one key, the form to take, with what belongs to it inside".into();
-        }
+        let problem = wording(&one_line(&error.inner().to_string()));
         let mut place = place(raw, error.path());
         if let Some((unknown, known)) = unknown_name(&problem) {
             let tail = format!(", {unknown}");
@@ -70,9 +67,51 @@ pub fn unknown_key(name: &str, known: &[&str]) -> String {
 }
 
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let name = &name.to_lowercase();
     let score = |k: &str| strsim::jaro_winkler(name, k).max(strsim::normalized_damerau_levenshtein(name, k));
     let best = known.iter().max_by(|a, b| score(a).total_cmp(&score(b)));
     best.filter(|k| score(k) > 0.66).copied()
+}
+
+/// What serde says, in the words of the other messages: what is needed, then what is there.
+fn wording(message: &str) -> String {
+    if message == "expected map with a single key" {
+        return "needs exactly one key, the form to take, with what belongs to it inside".into();
+    }
+    if let Some(key) = message.strip_prefix("missing field ") {
+        return format!("the key {} is missing", key.replace('`', "\""));
+    }
+    let parts = ["invalid type: ", "invalid value: ", "invalid length "].iter();
+    let parts = parts
+        .filter_map(|start| message.strip_prefix(start)?.split_once(", expected "))
+        .next();
+    let Some((found, needed)) = parts else {
+        return message.to_owned();
+    };
+    let needed = match needed {
+        "u64" => format!("a whole number from 0 to {}", u64::MAX),
+        "f64" => "a plain number".into(),
+        "a string" => "a text in quotes".into(),
+        "a boolean" => "true or false".into(),
+        "a sequence" => "a list".into(),
+        "a map" => "a table".into(),
+        needed => match needed.strip_prefix("an array of length ") {
+            Some(length) => format!("a list of {length} values"),
+            None => needed.to_owned(),
+        },
+    };
+    let found = match found {
+        "map" => "a table".into(),
+        "sequence" => "a list".into(),
+        "null" => "nan or inf".into(),
+        found if found.parse::<usize>().is_ok() => format!("of {found}"),
+        found => ["string ", "integer ", "floating point ", "boolean "]
+            .iter()
+            .find_map(|kind| found.strip_prefix(kind))
+            .unwrap_or(found)
+            .replace('`', ""),
+    };
+    format!("needs {needed}, not {found}")
 }
 
 /// Takes the unknown and the known names out of serde's message for an unknown field or variant.

@@ -1,6 +1,6 @@
 //! Flow entries: from what users write to what the simulator takes.
 
-use levelflow_laws::{Any, AnyParams, Protocol};
+use levelflow_laws::{Any, AnyParams, AnySender, FlowInfo, Protocol, SenderLaw};
 use levelflow_units::{Bytes, Duration, Time};
 
 use crate::choice::{LawChoice, LawTables};
@@ -26,6 +26,8 @@ pub struct FlowReader<'a> {
     pub flow: &'a Flow,
     pub links: &'a [LinkSpec<Any>],
     pub topology: &'a Topology<'a>,
+    /// What the scenario says of processing times.
+    pub overhead: Option<Duration>,
 }
 
 impl FlowReader<'_> {
@@ -69,6 +71,7 @@ impl FlowReader<'_> {
         }
         Ok(FlowSpec {
             name: flow.name.clone(),
+            overhead: self.overhead.unwrap_or_else(|| self.usual_overhead(&params, &route)),
             params,
             rtt: self.rtt(&route)?,
             route,
@@ -144,6 +147,23 @@ impl FlowReader<'_> {
             return Err(ScenarioError::at(self.place, problem));
         }
         Ok(route)
+    }
+
+    /// Senders that only acknowledgements clock fall into step with each other. What breaks that is a random processing time
+    /// of up to one transmission at the bottleneck (Floyd, Jacobson 1992, On Traffic Phase Effects in Packet-Switched
+    /// Gateways; `overhead_` of ns-2).
+    fn usual_overhead(&self, params: &AnyParams, route: &RouteSpec) -> Duration {
+        let info = FlowInfo {
+            packet_size: self.flow.packet,
+        };
+        if params.law().signal.is_explicit() || AnySender::new(params, &info).paces() {
+            return Duration::ZERO;
+        }
+        let transmissions = route
+            .forward
+            .iter()
+            .map(|&l| self.links[l as usize].capacity.time_to_send(self.flow.packet));
+        transmissions.flatten().max().unwrap_or(Duration::ZERO)
     }
 
     fn rtt(&self, route: &RouteSpec) -> Fallible<Option<Dist>> {

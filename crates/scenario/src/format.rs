@@ -9,7 +9,7 @@ use serde_json::Value;
 
 use crate::choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
 use crate::error::ScenarioError;
-use crate::quantity::{Count, Size, Varying};
+use crate::quantity::{Count, Share, Size, Varying};
 
 /// What to simulate.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
@@ -28,9 +28,17 @@ pub struct Scenario {
     /// Seed of every random stream.
     #[serde(default = "default_seed")]
     pub seed: u64,
+    /// Most memory that flows and packets may take; a run that needs more is refused, or ends with what it has.
+    #[serde(default = "default_memory_limit")]
+    pub memory_limit: Bytes,
     /// Time between samples in the results.
     #[serde(default = "default_sample")]
     pub sample: Duration,
+    /// Longest random processing time of a packet at the host that sends it. By default, packets of laws that only
+    /// acknowledgements clock take up to the time that the slowest link of their path needs for one, and those links are
+    /// up to 100 parts in a million slow, as clocks are; "0 s" for neither.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub overhead: Option<Duration>,
     /// Parameters of laws for the whole run; a link or a flow may override them.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub law: LawTables,
@@ -49,6 +57,10 @@ pub struct Scenario {
 
 fn default_seed() -> u64 {
     1
+}
+
+fn default_memory_limit() -> Bytes {
+    Bytes::new(4_000_000_000)
 }
 
 fn default_sample() -> Duration {
@@ -78,7 +90,7 @@ pub struct Link {
     pub queue: Option<QueueChoice>,
     /// Probability that the wire loses a packet.
     #[serde(default)]
-    pub loss: f64,
+    pub loss: Share,
     /// "none" for a plain queue, or parameters of laws at this link. By default every law whose data crosses the
     /// link runs there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -106,7 +118,7 @@ pub struct Reverse {
     /// The queue discipline.
     pub queue: Option<QueueChoice>,
     /// Probability that the wire loses a packet.
-    pub loss: Option<f64>,
+    pub loss: Option<Share>,
     /// See the link's `law`.
     pub law: Option<LawChoice>,
 }

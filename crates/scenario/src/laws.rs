@@ -37,7 +37,15 @@ pub fn link_tables(place: &str, choice: Option<&LawChoice>) -> Fallible<Option<L
 pub fn law_named(place: &str, name: &str) -> Fallible<&'static LawInfo> {
     LAWS.iter().find(|l| l.name == name).ok_or_else(|| {
         let known: Vec<&str> = LAWS.iter().map(|l| l.name).collect();
-        ScenarioError::at(place, format!("the law {}", unknown_key(name, &known)))
+        let problem = if name.eq_ignore_ascii_case("tcp") {
+            format!(
+                "{name:?} is many laws; write \"cubic\", that of Linux, or \"newreno\" (known: {})",
+                known.join(", ")
+            )
+        } else {
+            format!("the law {}", unknown_key(name, &known))
+        };
+        ScenarioError::at(place, problem)
     })
 }
 

@@ -4,6 +4,7 @@
 //! [`Network`]. Every mistake is one [`ScenarioError`]: where, what, and what is allowed. The simulator and the network
 //! testbed draw start times, sizes and arrivals from the same [random streams](levelflow_random).
 
+mod advice;
 mod buffers;
 mod choice;
 mod context;
@@ -31,7 +32,7 @@ pub use error::{ScenarioError, unknown_key};
 pub use format::{AckDelay, ArrivalProcess, Flow, Link, Memory, NextHop, Reverse, Scenario, Session};
 pub use laws::{law_params, law_values};
 pub use network::{AckDelaySpec, FlowSpec, LinkSpec, MemorySpec, Network, RouteSpec, SessionSpec};
-pub use quantity::{BufferSize, Count, Random, Size, Varying};
+pub use quantity::{BufferSize, Count, Random, Share, Size, Varying};
 pub use resolve::Resolved;
 pub use scale::scale;
 pub use schedule::{Arrival, RoundTrip, Schedule, Transfer};

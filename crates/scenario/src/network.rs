@@ -16,6 +16,8 @@ pub struct Network<P: Protocol> {
     pub sample: Duration,
     /// Seed of every random stream.
     pub seed: u64,
+    /// Most memory that flows and packets may take.
+    pub memory_limit: Bytes,
     /// One direction each.
     pub links: Vec<LinkSpec<P>>,
     /// Flow entries; each starts one flow or many.
@@ -40,6 +42,8 @@ pub struct LinkSpec<P: Protocol> {
     pub name: String,
     /// Line rate.
     pub capacity: Rate,
+    /// By what share the transmitter's clock is slow.
+    pub slow: f64,
     /// Propagation delay.
     pub delay: Duration,
     /// Room in front of the link, the packet in service included.
@@ -117,6 +121,8 @@ pub struct FlowSpec<P: Protocol> {
     pub packet: Bytes,
     /// Size of answers and of packets that open and close flows.
     pub control: Bytes,
+    /// Longest processing time of a packet at the sending host; zero: none.
+    pub overhead: Duration,
     /// Random delay of answers at the receiver.
     pub ack_delay: Option<AckDelaySpec>,
 }

@@ -168,6 +168,46 @@ impl<T: Base> Varying<T> {
 #[serde(transparent)]
 pub struct Count(pub u64);
 
+/// A share of a whole: a number from 0 to 1, or a text in percent.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[serde(transparent)]
+pub struct Share(pub f64);
+
+impl<'de> Deserialize<'de> for Share {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let value = Value::deserialize(deserializer)?;
+        let percent = |text: &str| {
+            text.strip_suffix('%')?
+                .trim_end()
+                .parse::<f64>()
+                .ok()
+                .map(|p| p / 100.0)
+        };
+        let share = match &value {
+            Value::Number(number) => number.as_f64(),
+            Value::String(text) => percent(text),
+            _ => None,
+        };
+        let hint = || {
+            D::Error::custom(format!(
+                "needs a number such as 0.02, or a text such as \"2 %\", not {value}"
+            ))
+        };
+        share.map(Self).ok_or_else(hint)
+    }
+}
+
+impl JsonSchema for Share {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Share".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        let percent = schemars::json_schema!({ "type": "string", "pattern": r"^[0-9]+(\.[0-9]+)? ?%$" });
+        schemars::json_schema!({ "anyOf": [{ "type": "number" }, percent], "description": "a share, as 0.02 or \"2 %\"" })
+    }
+}
+
 /// A size in bytes or in packets of the flow's packet size.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Size {
@@ -219,7 +259,8 @@ fn read_buffer(text: &str) -> Result<BufferSize, String> {
     if text == "unlimited" {
         return Ok(BufferSize::Unlimited);
     }
-    if let Some(times) = text.strip_suffix("BDP").and_then(|t| t.trim().parse::<f64>().ok()) {
+    let times = text.strip_suffix("BDP").or_else(|| text.strip_suffix("bdp"));
+    if let Some(times) = times.and_then(|t| t.trim().parse::<f64>().ok()) {
         let sane = times.is_finite() && times > 0.0;
         return if sane {
             Ok(BufferSize::Bdp(times))
@@ -271,5 +312,5 @@ as_text!(
     BufferSize,
     read_buffer,
     "needs a size with its unit, e.g. \"64 kB\", \"100 packets\", \"1 BDP\" or \"unlimited\"",
-    r"^(unlimited|[0-9.eE+]+ ?(packets?|BDP|[kMGT]?B|[KMG]iB))$"
+    r"^(unlimited|[0-9.eE+]+ ?(packets?|BDP|bdp|[kMGT]?B|[KMG]iB))$"
 );

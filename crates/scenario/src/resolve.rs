@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use levelflow_laws::{Any, AnySender, FlowInfo, Opening, Protocol, RouterLaw, SenderLaw};
+use levelflow_random::Stream;
 use levelflow_units::{Buffer, Duration};
 
 use crate::choice::LawTables;
@@ -24,6 +25,10 @@ pub struct Resolved {
     pub ends: Vec<(String, String)>,
 }
 
+/// How far a clock may be off: that of Ethernet, 100 parts in a million (IEEE 802.3).
+const CLOCK_TOLERANCE: f64 = 1e-4;
+/// What a directory may be named by, 255 bytes, less "-seed" and the largest seed.
+const LONGEST_NAME: usize = 230;
 /// Leaves room on the clock, 213 days, for what is under way at the end.
 const LONGEST_RUN: Duration = Duration::from_secs(100 * 24 * 3600);
 /// Rows per flow and link in the results.
@@ -43,6 +48,12 @@ impl Scenario {
             let rule = "needs a name without slashes that does not begin with a dot: results go to a directory of it";
             return Err(ScenarioError::at("name", rule));
         }
+        if self.name.len() > LONGEST_NAME {
+            let length = self.name.len();
+            let problem =
+                format!("has {length} bytes; allowed: up to {LONGEST_NAME}, as results go to a directory of it");
+            return Err(ScenarioError::at("name", problem));
+        }
         for (key, time) in [("duration", self.duration), ("sample", self.sample)] {
             if time == Duration::ZERO || time > LONGEST_RUN {
                 let problem = format!("{time} is out of range; allowed: above 0 s to {LONGEST_RUN}");
@@ -59,6 +70,7 @@ impl Scenario {
         let defaults = self.read_laws()?;
         let (mut links, ends) = self.read_links()?;
         let mut flows = self.read_flows(&links, &ends, &defaults)?;
+        self.set_clocks(&mut links, &flows);
         self.place_routers(&mut links, &mut flows, &defaults)?;
         self.check_marks(&links, &flows)?;
         self.size_buffers(&mut links, &flows)?;
@@ -67,6 +79,7 @@ impl Scenario {
             duration: self.duration,
             sample: self.sample,
             seed: self.seed,
+            memory_limit: self.memory_limit,
             links,
             flows,
             memories,
@@ -137,10 +150,22 @@ impl Scenario {
                 flow,
                 links,
                 topology: &topology,
+                overhead: self.overhead,
             };
             flows.push(reader.read(defaults)?);
         }
         Ok(flows)
+    }
+
+    /// No two clocks agree. Where senders are clocked by packets, each link is a little slow, by a share of its own: a stream
+    /// that an equal link before has shaped would fit a full queue for ever, and no other packet with it.
+    fn set_clocks(&self, links: &mut [LinkSpec<Any>], flows: &[FlowSpec<Any>]) {
+        for (index, link) in links.iter_mut().enumerate() {
+            let crosses = |flow: &FlowSpec<Any>| flow.route.forward.contains(&(index as u32));
+            if flows.iter().any(|flow| flow.overhead > Duration::ZERO && crosses(flow)) {
+                link.slow = CLOCK_TOLERANCE * Stream::new(self.seed, "clock", &link.name).unit();
+            }
+        }
     }
 
     /// Each link runs the laws whose data crosses it, unless it says "none".
@@ -242,7 +267,7 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
     let (capacity, delay, loss) = (
         capacity.unwrap_or(link.capacity),
         delay.unwrap_or(link.delay),
-        loss.unwrap_or(link.loss),
+        loss.unwrap_or(link.loss).0,
     );
     for (key, name) in [("from", &link.from), ("to", &link.to), ("name", &name)] {
         printable(&format!("{place}, {key}"), name)?;
@@ -266,6 +291,7 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
     Ok(LinkSpec {
         name,
         capacity,
+        slow: 0.0,
         delay,
         buffer: Buffer::Unlimited,
         sizer: None,

@@ -1,6 +1,7 @@
 //! Every bad scenario gets one line that says where, what, and what is allowed.
 
-use levelflow_scenario::Scenario;
+use levelflow_scenario::{Resolved, Scenario};
+use levelflow_units::{Buffer, Bytes};
 use serde_json::{Value, json};
 
 fn good() -> Value {
@@ -25,9 +26,21 @@ fn changed(changes: &[(&str, Value)]) -> Value {
     let mut scenario = good();
     for (pointer, value) in changes {
         let (parent, key) = pointer.rsplit_once('/').unwrap();
-        scenario.pointer_mut(parent).expect(pointer)[key] = value.clone();
+        match scenario.pointer_mut(parent).expect(pointer) {
+            Value::Array(list) if key.parse() == Ok(list.len()) => list.push(value.clone()),
+            place => match key.parse::<usize>() {
+                Ok(index) => place[index] = value.clone(),
+                Err(_) => place[key] = value.clone(),
+            },
+        }
     }
     scenario
+}
+
+fn resolve(changes: &[(&str, Value)]) -> Resolved {
+    Scenario::from_value(&changed(changes))
+        .and_then(|s| s.resolve())
+        .unwrap()
 }
 
 /// Asserts that there is one line, and that it holds each of these texts.
@@ -135,8 +148,8 @@ fn quantities_need_their_unit_and_a_sane_value() {
         &["link 1 (A->B), loss", "1 is out of range", "less than 1"],
     );
     refused(
-        &[("/link/0/loss", json!("1 %"))],
-        &["link 1 (A->B), loss", "1 %", "a plain number"],
+        &[("/link/0/loss", json!("120 %"))],
+        &["link 1 (A->B), loss", "1.2 is out of range"],
     );
     refused(
         &[("/link/0/buffer", json!("0 packets"))],
@@ -245,7 +258,7 @@ fn topologies_must_hang_together() {
 #[test]
 fn traffic_must_make_sense() {
     refused(&[("/flow", json!(["x"]))], &["flow 1", "a table with name, law"]);
-    refused(&[("/flow", json!([{}]))], &["flow 1", "missing field `name`"]);
+    refused(&[("/flow", json!([{}]))], &["flow 1", "the key \"name\" is missing"]);
     let twin = json!([{ "name": "x", "law": "rcp", "from": "A", "to": "B" }, { "name": "x", "law": "rcp", "from": "A", "to": "B" }]);
     refused(&[("/flow", twin)], &["flow 2 (x)", "name of its own"]);
     refused(
@@ -267,7 +280,7 @@ fn traffic_must_make_sense() {
     );
     refused(
         &[("/flow/0/count", json!(-1))],
-        &["flow 1 (x), count", "-1", "a whole number from 0 up"],
+        &["flow 1 (x), count", "-1", "a whole number from 0 to"],
     );
     refused(&[("/flow/0/limit", json!(3))], &["flow 1 (x), limit", "arrivals"]);
     let poisson = || ("/flow/0/arrivals", json!({ "poisson": "3 /s" }));
@@ -360,7 +373,14 @@ fn broken_files_get_line_and_column() {
     not_toml("name = \"x\"\n[[link]\n", &["line 2"]);
     not_toml("name = 1\nname = 2\n", &["line 2", "duplicate key"]);
     not_toml("\u{0}\u{1}\u{2}", &["line 1, column 4"]);
-    not_toml("seed = 99999999999999999999", &["line 1, column 8"]);
+    let huge = Scenario::parse("seed = 99999999999999999999").unwrap_err().to_string();
+    assert_line(
+        &huge,
+        &[
+            "line 1, column 8",
+            "the number is out of range; allowed: up to 9223372036854775807",
+        ],
+    );
 }
 
 /// A file cut off anywhere either is refused in one line, or says the same as the whole so far.
@@ -411,5 +431,137 @@ fn every_example_is_accepted() {
         );
         let value = Scenario::parse(&text).unwrap();
         assert_eq!(check(&value), Ok(()), "{}", file.display());
+    }
+}
+
+#[test]
+fn messages_say_what_is_needed_and_what_is_there() {
+    for (key, value, said) in [
+        ("/flow", json!({}), "flow: needs a list, not a table"),
+        ("/name", json!(3), "name: needs a text in quotes, not 3"),
+        (
+            "/flow/0/count",
+            json!(-3),
+            "flow 1 (x), count: needs a whole number from 0 to 18446744073709551615, not -3",
+        ),
+        (
+            "/flow/0/count",
+            json!(2.5),
+            "flow 1 (x), count: needs a whole number from 0 to 18446744073709551615, not 2.5",
+        ),
+        (
+            "/seed",
+            json!(1.1805916207174113e21),
+            "seed: needs a whole number from 0 to 18446744073709551615, not 1.18",
+        ),
+        (
+            "/flow/0/reliable",
+            json!("yes"),
+            "flow 1 (x), reliable: needs true or false, not \"yes\"",
+        ),
+        (
+            "/link/0/loss",
+            Value::Null,
+            "needs a number such as 0.02, or a text such as \"2 %\", not null",
+        ),
+        (
+            "/link/0/loss",
+            json!("2"),
+            "needs a number such as 0.02, or a text such as \"2 %\", not \"2\"",
+        ),
+        (
+            "/link/0/capacity",
+            json!(1e7),
+            "needs a rate as text with its unit, e.g. \"10 Mb/s\", not 10000000.0",
+        ),
+    ] {
+        refused(&[(key, value)], &[said]);
+    }
+}
+
+#[test]
+fn laws_in_capitals_and_tcp_get_a_suggestion() {
+    refused(&[("/flow/0/law", json!("BBR"))], &["did you mean \"bbr\"?"]);
+    refused(&[("/flow/0/law", json!("Cubic"))], &["did you mean \"cubic\"?"]);
+    refused(
+        &[("/flow/0/law", json!("tcp"))],
+        &["write \"cubic\", that of Linux, or \"newreno\""],
+    );
+}
+
+#[test]
+fn a_name_that_no_directory_can_bear_is_refused() {
+    refused(
+        &[("/name", json!("a".repeat(300)))],
+        &["name: has 300 bytes; allowed: up to 230"],
+    );
+}
+
+#[test]
+fn shares_and_products_are_read_as_people_write_them() {
+    let resolved = resolve(&[("/link/0/loss", json!("2 %")), ("/link/0/buffer", json!("2 bdp"))]);
+    assert_eq!(resolved.network.links[0].loss, 0.02);
+    let same = resolve(&[("/link/0/loss", json!(0.02)), ("/link/0/buffer", json!("2 BDP"))]);
+    assert_eq!(resolved.network.links[0].buffer, same.network.links[0].buffer);
+}
+
+#[test]
+fn a_link_without_flows_takes_the_longest_round_trip_of_the_network() {
+    let more =
+        json!({ "from": "B", "to": "D", "capacity": "8 Mb/s", "delay": "1 s", "buffer": "1 BDP", "duplex": true });
+    let resolved = resolve(&[("/link/2", more)]);
+    let idle = resolved.network.links.iter().find(|link| link.name == "B->D").unwrap();
+    // A round trip takes 40 ms between A and C, and 1 MB/s times that is 40 kB.
+    assert_eq!(idle.buffer, Buffer::Bytes(Bytes::new(40_000)));
+    refused(
+        &[("/flow", json!([])), ("/link/0/buffer", json!("1 BDP"))],
+        &["buffer: BDP needs flows"],
+    );
+}
+
+#[test]
+fn what_is_allowed_and_hardly_meant_is_warned_of() {
+    let warned = |changes: &[(&str, Value)], said: &str| {
+        let warnings = resolve(changes).warnings();
+        assert!(warnings.len() == 1 && warnings[0].starts_with(said), "{warnings:?}");
+    };
+    assert_eq!(resolve(&[]).warnings(), [""; 0]);
+    warned(
+        &[("/flow/0/start", json!("10 s"))],
+        "flow 1 (x), start: it starts after the end of the run, 10 s",
+    );
+    warned(
+        &[("/flow/0/packet", json!("1 B"))],
+        "flow 1 (x), packet: 1 B is less than the header of jetmax",
+    );
+    let cubic = ("/flow/0/law", json!("cubic"));
+    warned(
+        &[cubic.clone(), ("/link/1/capacity", json!("1 Mb/s"))],
+        "link B->C, buffer: it is unlimited, and cubic of flow x",
+    );
+    for (key, value) in [
+        ("buffer", json!("1 BDP")),
+        ("queue", json!("codel")),
+        ("loss", json!(0.01)),
+    ] {
+        let link = format!("/link/0/{key}");
+        assert_eq!(resolve(&[cubic.clone(), (link.as_str(), value)]).warnings(), [""; 0]);
+    }
+}
+
+#[test]
+fn a_seed_matters_where_something_is_drawn() {
+    let calm = [("/flow/0/law", json!("cubic")), ("/overhead", json!("0 s"))];
+    assert!(!resolve(&calm).is_random());
+    assert!(resolve(&calm[..1]).is_random(), "processing times of hosts");
+    assert!(resolve(&[]).is_random(), "phases of routers");
+    for (key, value) in [
+        ("/flow/0/start", json!({ "uniform": ["0 s", "1 s"] })),
+        ("/flow/0/size", json!({ "exponential": "10 packets" })),
+        ("/link/0/loss", json!(0.1)),
+        ("/link/0/queue", json!("red")),
+        ("/flow/0/arrivals", json!({ "poisson": "1 /s" })),
+    ] {
+        assert!(resolve(&[&calm[..], &[(key, value)]].concat()).is_random(), "{key}");
     }
 }

@@ -134,6 +134,11 @@ impl LinkWindow {
             self.peak_loss = self.peak_loss.max(dropped as f64 / arrived as f64);
         }
     }
+
+    /// Share of dropped bytes over the sample, at most 1: a queue may drop what had come before.
+    pub(crate) fn loss(&self) -> f64 {
+        (self.dropped_bytes as f64 / self.arrived_bytes.max(1) as f64).min(1.0)
+    }
 }
 
 /// Where the packets of one kind went.

@@ -12,6 +12,8 @@ use levelflow_units::Time;
 pub enum Target {
     /// The next packet reaches the far end of this link.
     Link(u32),
+    /// The next packet of a host comes to this link: before any interval of the link ends.
+    Entry(u32),
     /// The next answer reaches its sender through this delay line.
     Pipe(u32),
     /// The next answer leaves this delay element.
@@ -45,18 +47,19 @@ impl Target {
     fn code(self) -> u32 {
         let (kind, index) = match self {
             Self::Link(i) => (0, i),
-            Self::Pipe(i) => (1, i),
-            Self::AckDelay(i) => (2, i),
-            Self::Send(i) => (3, i),
-            Self::Timer(i) => (4, i),
-            Self::Arrival(i) => (5, i),
-            Self::Interval(i) => (6, i),
-            Self::Queue(i) => (7, i),
-            Self::Buffer(i) => (8, i),
-            Self::Transmitter(i) => (9, i),
-            Self::Answer(i) => (10, i),
-            Self::Session(i) => (11, i),
-            Self::Sample => (12, 0),
+            Self::Entry(i) => (1, i),
+            Self::Pipe(i) => (2, i),
+            Self::AckDelay(i) => (3, i),
+            Self::Send(i) => (4, i),
+            Self::Timer(i) => (5, i),
+            Self::Arrival(i) => (6, i),
+            Self::Interval(i) => (7, i),
+            Self::Queue(i) => (8, i),
+            Self::Buffer(i) => (9, i),
+            Self::Transmitter(i) => (10, i),
+            Self::Answer(i) => (11, i),
+            Self::Session(i) => (12, i),
+            Self::Sample => (13, 0),
         };
         debug_assert!(index <= INDEX);
         kind << INDEX_BITS | index
@@ -67,17 +70,18 @@ impl Target {
         let index = code & INDEX;
         match code >> INDEX_BITS {
             0 => Self::Link(index),
-            1 => Self::Pipe(index),
-            2 => Self::AckDelay(index),
-            3 => Self::Send(index),
-            4 => Self::Timer(index),
-            5 => Self::Arrival(index),
-            6 => Self::Interval(index),
-            7 => Self::Queue(index),
-            8 => Self::Buffer(index),
-            9 => Self::Transmitter(index),
-            10 => Self::Answer(index),
-            11 => Self::Session(index),
+            1 => Self::Entry(index),
+            2 => Self::Pipe(index),
+            3 => Self::AckDelay(index),
+            4 => Self::Send(index),
+            5 => Self::Timer(index),
+            6 => Self::Arrival(index),
+            7 => Self::Interval(index),
+            8 => Self::Queue(index),
+            9 => Self::Buffer(index),
+            10 => Self::Transmitter(index),
+            11 => Self::Answer(index),
+            12 => Self::Session(index),
             _ => Self::Sample,
         }
     }

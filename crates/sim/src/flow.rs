@@ -3,6 +3,7 @@
 use levelflow_laws::{FlowInfo, Protocol, SenderLaw};
 use levelflow_units::{Bytes, Duration, Time};
 
+use crate::overhead::Overhead;
 use crate::reliable::{Chunk, Reliable};
 
 /// A time that never comes.
@@ -115,6 +116,7 @@ pub struct Flow<P: Protocol> {
     pub last_size: u16,
     pub next_number: u32,
     pub reliable: Option<Box<Reliable>>,
+    pub overhead: Option<Box<Overhead>>,
     /// End of the transfer.
     pub size: u64,
     /// Next byte that has never been sent.
@@ -162,6 +164,7 @@ impl<P: Protocol> Flow<P> {
             host_delay: Duration::ZERO,
             base_rtt: Duration::ZERO,
             reliable: None,
+            overhead: None,
         }
     }
 

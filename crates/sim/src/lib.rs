@@ -9,7 +9,9 @@ mod counters;
 mod engine;
 mod events;
 mod flow;
+mod limit;
 mod link;
+mod overhead;
 mod packet;
 mod pipe;
 mod record;
@@ -25,4 +27,5 @@ pub use counters::{
     Books, EntryCounters, FlowSummary, LinkCounters, LinkSummary, Quantiles, Spread, Summary, Violation,
 };
 pub use engine::Sim;
+pub use limit::{MemoryExceeded, check_memory};
 pub use record::{Column, CompletionRow, FlowRow, LinkRow, Recorder, Table};

@@ -74,12 +74,14 @@ pub struct Link<P: Protocol> {
     /// where the transmitter says when it is done.
     transit: VecDeque<Transit>,
     departed: usize,
+    /// Packets that hosts at this end have sent and that have not come to the queue, in the order in which they will.
+    entering: VecDeque<(Time, PacketId)>,
     aqm: Option<Box<Aqm>>,
     sizing: Option<Box<Sizing>>,
     served: Option<Box<Served>>,
     overflow: Overflow,
-    /// Packets that were dropped after they had been taken, to be discarded.
-    pub victims: Vec<PacketId>,
+    /// Packets that were dropped after they had joined the queue, to be discarded.
+    pub evicted: Vec<PacketId>,
     queue_bytes: u64,
     stamps: bool,
     loss: f64,
@@ -100,7 +102,7 @@ pub enum Admission {
     Served(Time),
     /// It follows others.
     Follows,
-    /// There was no room.
+    /// The buffer has no room for it, or the queue discipline dropped it.
     Dropped,
 }
 
@@ -147,13 +149,14 @@ impl<P: Protocol> Link<P> {
             aqm: (!spec.queue.discipline().params.is_empty()).then(|| Box::new(aqm)),
             served: served.then(Box::default),
             overflow,
-            victims: Vec::new(),
-            pace: 8e12 / spec.capacity.bps(),
+            evicted: Vec::new(),
+            pace: 8e12 / (spec.capacity.bps() * (1.0 - spec.slow)),
             delay: spec.delay,
             buffer,
             free_at: Time::ZERO,
             transit: VecDeque::new(),
             departed: 0,
+            entering: VecDeque::new(),
             queue_bytes: 0,
             stamps: ports.iter().any(|p| p.law.stamps_departures()),
             loss: spec.loss,
@@ -165,9 +168,62 @@ impl<P: Protocol> Link<P> {
         }
     }
 
+    /// A host at this end has sent a packet, which will come to the queue at `at`. Gives the time at which the link must be
+    /// looked at, if it has no event before which nothing needs to know of the packet.
+    pub fn expect(&mut self, at: Time, id: PacketId) -> Option<Time> {
+        let behind = self.entering.iter().rev().take_while(|&&(other, _)| other > at).count();
+        let position = self.entering.len() - behind;
+        self.entering.insert(position, (at, id));
+        (position == 0 && self.is_idle()).then_some(at)
+    }
+
+    /// The next packet of a host that has come to the queue by `now`, and when it came.
+    #[inline]
+    pub fn entered(&mut self, now: Time) -> Option<(Time, PacketId)> {
+        if self.entering.front()?.0 > now {
+            return None;
+        }
+        self.entering.pop_front()
+    }
+
+    /// When the next packet of a host comes to the queue, if the link has no event before which nothing needs to know of it.
+    #[inline]
+    pub fn next_entry(&self) -> Option<Time> {
+        let &(at, _) = self.entering.front()?;
+        self.is_idle().then_some(at)
+    }
+
+    /// Whether a packet that came now would need an event of its own.
+    fn is_idle(&self) -> bool {
+        match &self.served {
+            Some(served) => served.in_service.is_none(),
+            None => self.transit.is_empty(),
+        }
+    }
+
     /// A packet comes to the queue.
     #[inline]
-    pub fn admit(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Admission {
+    pub fn offer(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Admission {
+        let arriving = self.arrive(now, id, packets);
+        let size = arriving.size.get();
+        let full = !self.fits(size);
+        if full && !self.can_make_room(size) {
+            self.drop_for_lack_of_room(size);
+            return Admission::Dropped;
+        }
+        if !self.passes(&arriving, id, packets) {
+            self.count_drop(size);
+            return Admission::Dropped;
+        }
+        if full {
+            self.make_room(now, size);
+        }
+        self.enqueue(now, id, size, packets)
+    }
+
+    /// Routers and counters see a packet that comes, also one that is then dropped.
+    #[inline]
+    fn arrive(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Arriving {
         self.catch_up(now, packets);
         let packet = &mut packets[id];
         let size = u64::from(packet.size);
@@ -188,29 +244,27 @@ impl<P: Protocol> Link<P> {
         self.interval_arrived += size;
         self.window.arrived_bytes += size;
         self.counters.arrived(size, self.queue_bytes);
-        let full = !self.has_room(size);
-        if full && !self.can_make_room(size) {
-            self.refuse(size);
-            return Admission::Dropped;
-        }
-        if let Some(aqm) = &mut self.aqm {
-            let verdict = aqm.law.on_arrival(&aqm.params, &arriving, aqm.stream.unit());
-            let label = &mut packets[id].label;
-            match verdict {
-                Verdict::Pass => {}
-                Verdict::Notify if aqm.ecn && label.mark() => {
-                    self.window.marked += 1;
-                    self.counters.marked += 1;
-                }
-                Verdict::Notify | Verdict::Drop => {
-                    self.count_drop(size);
-                    return Admission::Dropped;
-                }
+        arriving
+    }
+
+    /// Whether the queue discipline lets a packet pass, which it may have marked.
+    #[inline]
+    fn passes(&mut self, arriving: &Arriving, id: PacketId, packets: &mut Slab<P::Header>) -> bool {
+        let Some(aqm) = &mut self.aqm else { return true };
+        match aqm.law.on_arrival(&aqm.params, arriving, aqm.stream.unit()) {
+            Verdict::Pass => true,
+            Verdict::Notify if aqm.ecn && packets[id].label.mark() => {
+                self.window.marked += 1;
+                self.counters.marked += 1;
+                true
             }
+            Verdict::Notify | Verdict::Drop => false,
         }
-        if full {
-            self.make_room(now, size);
-        }
+    }
+
+    /// A packet for which there is room joins the queue.
+    #[inline]
+    fn enqueue(&mut self, now: Time, id: PacketId, size: u64, packets: &mut Slab<P::Header>) -> Admission {
         let transmission = self.transmission(size);
         let begin = self.free_at.max(now);
         if let Some(sizing) = &mut self.sizing {
@@ -289,11 +343,11 @@ impl<P: Protocol> Link<P> {
         (first.then_some(deliver), self.serve(now, packets))
     }
 
-    /// Discards a packet that had been taken.
-    fn evict(&mut self, now: Time, victim: Waiting) {
-        let size = u64::from(victim.size);
+    /// Drops a packet that waits.
+    fn evict(&mut self, now: Time, packet: Waiting) {
+        let size = u64::from(packet.size);
         self.queue_bytes -= size;
-        self.victims.push(victim.packet);
+        self.evicted.push(packet.packet);
         let (left, transmission) = (self.work_left(now), self.transmission(size));
         if let Some(sizing) = &mut self.sizing {
             sizing.work(left, -transmission.as_secs_f64());
@@ -317,19 +371,19 @@ impl<P: Protocol> Link<P> {
     /// Drops from the front until `size` more bytes fit. Of packets that no longer fit because the limit fell, only one makes way
     /// for another.
     fn make_room(&mut self, now: Time, size: u64) {
-        while !self.has_room(size) {
+        while !self.fits(size) {
             let waiting = self.served.as_mut().and_then(|served| served.waiting.pop_front());
-            let victim = waiting.expect("there is room without those that wait");
-            self.evict(now, victim);
-            self.refuse(u64::from(victim.size));
+            let packet = waiting.expect("there is room without those that wait");
+            self.evict(now, packet);
+            self.drop_for_lack_of_room(u64::from(packet.size));
             if matches!(self.buffer, Buffer::Packets(_)) {
                 break;
             }
         }
     }
 
-    /// Drops for lack of room, against which a larger buffer helps: what sizers count.
-    fn refuse(&mut self, size: u64) {
+    /// Counts a drop against which a larger buffer helps: what buffer-sizing algorithms count.
+    fn drop_for_lack_of_room(&mut self, size: u64) {
         if let Some(sizing) = &mut self.sizing {
             sizing.refuse(size);
         }
@@ -481,7 +535,7 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    fn has_room(&self, size: u64) -> bool {
+    fn fits(&self, size: u64) -> bool {
         match self.buffer {
             Buffer::Unlimited => true,
             Buffer::Bytes(limit) => self.queue_bytes + size <= limit.get(),
@@ -506,6 +560,11 @@ impl<P: Protocol> Link<P> {
         self.queue_bytes
     }
 
+    /// Packets on their way from hosts at this end.
+    pub fn entering(&self) -> impl Iterator<Item = PacketId> + '_ {
+        self.entering.iter().map(|&(_, packet)| packet)
+    }
+
     /// Packets waiting, in service or on the wire.
     pub fn packets(&self) -> impl Iterator<Item = PacketId> + '_ {
         let waiting = self.served.iter().flat_map(|s| s.waiting.iter().chain(&s.in_service));
@@ -514,6 +573,8 @@ impl<P: Protocol> Link<P> {
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        size_of::<Self>() + self.transit.capacity() * size_of::<Transit>() + self.counters.memory()
+        let queues =
+            self.transit.capacity() * size_of::<Transit>() + self.entering.capacity() * size_of::<(Time, PacketId)>();
+        size_of::<Self>() + queues + self.counters.memory()
     }
 }

@@ -125,6 +125,12 @@ impl<H> Slab<H> {
         std::hint::black_box(self.packets[id as usize].hop);
     }
 
+    /// Packets that were in the slab at the same time, at most.
+    #[inline]
+    pub fn most(&self) -> usize {
+        self.packets.len()
+    }
+
     /// Packets in the slab now.
     pub fn len(&self) -> usize {
         self.packets.len() - self.free.len()

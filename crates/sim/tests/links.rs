@@ -158,6 +158,7 @@ fn delayed_answers_are_half_as_many_and_the_last_is_late() {
         r#"
         name = "a lone packet"
         duration = "5 s"
+        overhead = "0 s"
         link = [{ from = "A", to = "B", capacity = "8 Mb/s", delay = "10 ms", duplex = true }]
         [[flow]]
         name = "x"
@@ -168,7 +169,8 @@ fn delayed_answers_are_half_as_many_and_the_last_is_late() {
     );
     // The opening takes 20.08 ms there and back, the packet 11 ms; its answer waits for 100 ms.
     let answered = |sim: &mut levelflow_sim::Sim<levelflow_sim::Any>, us: u64| {
-        sim.advance(levelflow_units::Time::from_ps(us * 1_000_000), u64::MAX);
+        sim.advance(levelflow_units::Time::from_ps(us * 1_000_000), u64::MAX)
+            .unwrap();
         sim.summary().unwrap().flows[0].answers.sent
     };
     assert_eq!(

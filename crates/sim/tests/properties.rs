@@ -215,7 +215,7 @@ proptest! {
         let mut budgets = budgets.into_iter().cycle();
         let end = Time::ZERO + Duration::from_secs(3);
         let mut until = Time::ZERO;
-        while !sim.advance(until, budgets.next().unwrap()) {
+        while !sim.advance(until, budgets.next().unwrap()).unwrap() {
             if let Err(violation) = sim.summary() {
                 panic!("{violation} at {}", sim.now());
             }
@@ -275,7 +275,7 @@ proptest! {
         let mut tries = 0;
         while sim.summary().unwrap().flows[0].finished < 5 {
             tries += 1;
-            prop_assert!(tries < 200 && !sim.advance(sim.now() + Duration::from_secs(180), NO_LIMIT), "{}", sim.now());
+            prop_assert!(tries < 200 && !sim.advance(sim.now() + Duration::from_secs(180), NO_LIMIT).unwrap(), "{}", sim.now());
         }
         let [_, _, (_, completions)] = sim.recorder.take();
         let (bytes, total) = (column(&completions, "bytes"), f64::from(packets) * f64::from(packet));

@@ -42,6 +42,12 @@ def run(  # noqa: PLR0913, PLR0917 - options of the command line
     except Interrupted as stopped:
         typer.echo(f"levelflow: {stopped}; {target} is complete up to then", err=True)
         raise typer.Exit(128 + stopped.signal) from None
+    for line in resolved["warnings"]:
+        typer.echo(f"levelflow: warning: {line}", err=True)
+    if seed is not None and not resolved["random"]:
+        typer.echo(
+            "levelflow: warning: --seed: nothing here is drawn at random, so that all seeds come out the same", err=True
+        )
     pictures = [] if no_plots else _draw(result)
     if as_json:
         import json

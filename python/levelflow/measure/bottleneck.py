@@ -10,8 +10,8 @@ LINK = "A->B"
 def single_bottleneck(
     capacity_mbps: float, buffer: object, duration_s: float, sample: str = "1 s", seed: int = 1
 ) -> Scenario:
-    """An empty network of one link `A->B`, with a fast way back."""
-    scenario = Scenario("sized", f"{duration_s:g} s", seed=seed, sample=sample)
+    """An empty network of one link `A->B`, with a fast way back, ideal hosts and ideal clocks."""
+    scenario = Scenario("sized", f"{duration_s:g} s", seed=seed, sample=sample).set("overhead", "0 s")
     back = {"buffer": "unlimited", "capacity": "10 Gb/s"}
     return scenario.link("A", "B", f"{capacity_mbps:g} Mb/s", "5 ms", buffer=buffer, duplex=True, reverse=back)
 

@@ -73,7 +73,7 @@ def queues(result: Result) -> Figure:
 
 @mpl.rc_context(STYLE)
 def losses(result: Result) -> Figure:
-    """Draws the largest share of arrivals that each queue dropped, over the intervals of its router."""
+    """Draws the largest share of arrivals that each queue dropped in an interval of its router, or in a sample."""
     title = f"{result.scenario['name']}: dropped at the queue, largest share in each sample"
     figure, axes = _figure(title, "loss (% of arrivals)")
     _draw(axes, of_links(result, "peak_loss", 100), "no queue dropped a packet")

@@ -52,6 +52,8 @@ def summarise(
         "distance_max": max((row["distance"] for row in compared), default=None),
         "flows": per_flow,
         "links": _links(links, scenario, counters),
+        "random": scenario.get("random", True),
+        "warnings": scenario.get("warnings", []),
     }
     rounded: dict[str, Any] = _rounded(summary)
     return rounded

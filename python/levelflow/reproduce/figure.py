@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import threading
@@ -20,7 +21,7 @@ if TYPE_CHECKING:
 Overrides = Mapping[str, Any] | Callable[[Scenario], object]
 
 #: Results kept for other figures that run the same scenario, bytes; the oldest go first.
-KEEP_BYTES = 2 << 30
+KEEP_BYTES = 256 << 20
 
 
 class CancelledError(Exception):
@@ -42,7 +43,12 @@ class Runs:
         self._stop.set()
 
     def get(self, scenario: Scenario) -> Result:
-        """The result of a scenario, from an equal one that ran or is running if there is one."""
+        """The result of a scenario, from an equal one that ran or is running if there is one.
+
+        Hosts and clocks are ideal unless the scenario says otherwise: no paper here gives its hosts processing times.
+        """
+        if "overhead" not in scenario.raw:
+            scenario = copy.deepcopy(scenario).set("overhead", "0 s")
         key = scenario_key(scenario)
         with self._lock:
             future = self._results.get(key)

@@ -6,6 +6,7 @@ use super::{Entry, Sim};
 use crate::ackdelay::AckDelay;
 use crate::events::Target;
 use crate::flow::{ENDLESS, Flow, NEVER, NO_SESSION, Phase, later};
+use crate::overhead::Overhead;
 use crate::reliable::{Chunk, Reliable};
 use levelflow_random::Stream;
 use levelflow_scenario::RoundTrip;
@@ -53,7 +54,7 @@ impl<P: Protocol> Sim<P> {
 
     /// Sends what the window allows.
     fn fill_window(&mut self, i: u32) {
-        while self.flows[i as usize].may_send() {
+        while self.flows[i as usize].may_send() && !self.is_full() {
             if !self.send_chunk(i) {
                 return self.idle(i);
             }
@@ -171,6 +172,9 @@ impl<P: Protocol> Sim<P> {
         let batch = std::mem::replace(&mut entry.batch, next.map_or(0, |arrival| arrival.flows));
         let sessions = entry.spec.session.is_some();
         for _ in 0..batch {
+            if self.is_full() {
+                return;
+            }
             if sessions {
                 self.start_session(i);
             } else {
@@ -200,6 +204,11 @@ impl<P: Protocol> Sim<P> {
             flow.ack_delay = self.ack_delays.len() as u32;
             self.ack_delays
                 .push(AckDelay::new(delay.clone(), Stream::new(self.seed, "ack delay", &name)));
+        }
+        if spec.overhead.as_ps() > 0 {
+            let name = format!("{}.{}", spec.name, entry.counters.started);
+            let stream = Stream::new(self.seed, "overhead", &name);
+            flow.overhead = Some(Box::new(Overhead::new(spec.overhead, stream)));
         }
         if spec.reliable || entry.transport.tracks_losses {
             flow.reliable = Some(Box::new(Reliable::new(entry.transport.min_timeout)));

@@ -18,6 +18,7 @@ pub(super) fn of_links(memories: &[MemorySpec], links: usize) -> Vec<Option<usiz
 impl<P: Protocol> Sim<P> {
     /// Divides a memory among its links by what their sizers ask for.
     pub(super) fn share_memory(&mut self, m: usize) {
+        (0..self.memories[m].links.len()).for_each(|k| self.let_in(self.memories[m].links[k].0));
         let memory = &self.memories[m];
         let mut shares = Vec::with_capacity(memory.links.len());
         for &(i, unit) in &memory.links {

@@ -15,6 +15,7 @@ use crate::capture::{Capture, Whose};
 use crate::counters::{Books, EntryCounters, EntryWindow};
 use crate::events::{EventList, Target};
 use crate::flow::{Fired, Flow, Phase};
+use crate::limit::{MemoryExceeded, bytes_for};
 use crate::link::{Admission, Link};
 use crate::packet::{Label, Packet, PacketId, Slab};
 use crate::pipe::{NO_PIPE, Pipes};
@@ -70,6 +71,7 @@ pub struct Sim<P: Protocol> {
     seed: u64,
     events: EventList,
     processed: u64,
+    memory_limit: Bytes,
     packets: Slab<P::Header>,
     specs: Vec<LinkSpec<P>>,
     links: Vec<Link<P>>,
@@ -99,6 +101,7 @@ impl<P: Protocol> Sim<P> {
             duration,
             sample,
             seed,
+            memory_limit,
             links: specs,
             flows,
             memories,
@@ -115,6 +118,7 @@ impl<P: Protocol> Sim<P> {
             seed,
             events: EventList::default(),
             processed: 0,
+            memory_limit,
             packets: Slab::default(),
             memory_of: memory::of_links(&memories, specs.len()),
             memories,
@@ -173,7 +177,10 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Goes on until `until` or for at most `budget` events; true when the end of the run is reached.
-    pub fn advance(&mut self, until: Time, budget: u64) -> bool {
+    ///
+    /// # Errors
+    /// When flows and packets take more memory than they may. What was simulated until then can be recorded and summed up.
+    pub fn advance(&mut self, until: Time, budget: u64) -> Result<bool, MemoryExceeded> {
         let until = until.min(self.end);
         let stop = self.processed.saturating_add(budget);
         while self.processed < stop {
@@ -183,13 +190,37 @@ impl<P: Protocol> Sim<P> {
                 if over && self.last_sample < self.end {
                     self.record();
                 }
-                return over;
+                return Ok(over);
             };
+            if self.is_full() {
+                return Err(self.exceeded());
+            }
             self.now = at;
             self.processed += 1;
             self.handle(target);
         }
-        false
+        Ok(false)
+    }
+
+    /// Whether flows and packets take as much memory as they may.
+    #[inline]
+    fn is_full(&self) -> bool {
+        bytes_for::<P>(self.flows.len() as u64, self.packets.most() as u64) > self.memory_limit.get()
+    }
+
+    /// Blames the entry with the most packets on their way.
+    #[cold]
+    fn exceeded(&self) -> MemoryExceeded {
+        let mut found = vec![(0, 0); self.entries.len()];
+        for flow in self.flows.iter().filter(|flow| flow.phase != Phase::Free) {
+            let (packets, flows) = &mut found[flow.entry as usize];
+            *packets += u64::from(flow.in_flight);
+            *flows += 1;
+        }
+        let largest = (0..found.len()).max_by_key(|&i| found[i]).unwrap_or_default();
+        let (packets, flows) = found[largest];
+        let now = self.now - Time::ZERO;
+        MemoryExceeded::on_the_way(&self.entries[largest].spec.name, packets, flows, now, self.memory_limit)
     }
 
     #[inline]
@@ -243,6 +274,10 @@ impl<P: Protocol> Sim<P> {
                 self.events.pop();
                 self.next_page(i);
             }
+            Target::Entry(i) => {
+                self.events.pop();
+                self.enter(i);
+            }
             Target::Sample => {
                 self.events.pop();
                 self.record();
@@ -261,8 +296,12 @@ impl<P: Protocol> Sim<P> {
     }
 
     fn link_delivers(&mut self, i: u32) {
+        self.let_in(i);
         let delivery = self.links[i as usize].deliver(&mut self.packets);
         self.reschedule(delivery.next.map(|(at, _)| at), Target::Link(i));
+        if delivery.next.is_none() {
+            self.enter(i);
+        }
         if let Some((_, next)) = delivery.next {
             self.packets.touch(next);
         }
@@ -307,32 +346,57 @@ impl<P: Protocol> Sim<P> {
                 }
             },
             link => {
-                match self.links[link as usize].admit(self.now, id, &mut self.packets) {
-                    Admission::First(at) => self.events.push(at, Target::Link(link)),
-                    Admission::Served(at) => self.events.push(at, Target::Transmitter(link)),
-                    Admission::Follows => {}
-                    Admission::Dropped => self.discard(id, |books| &mut books.dropped),
-                }
-                self.bury(link);
+                self.let_in(link);
+                self.offer(link, self.now, id);
             }
+        }
+    }
+
+    /// A packet comes to a link.
+    #[inline]
+    fn offer(&mut self, link: u32, at: Time, id: PacketId) {
+        match self.links[link as usize].offer(at, id, &mut self.packets) {
+            Admission::First(at) => self.events.push(at, Target::Link(link)),
+            Admission::Served(at) => self.events.push(at, Target::Transmitter(link)),
+            Admission::Follows => {}
+            Admission::Dropped => self.discard(id, |books| &mut books.dropped),
+        }
+        self.drop_evicted(link);
+    }
+
+    /// Packets of hosts come to a link, up to now: before anything else looks at it.
+    #[inline]
+    fn let_in(&mut self, link: u32) {
+        while let Some((at, id)) = self.links[link as usize].entered(self.now) {
+            self.offer(link, at, id);
+        }
+    }
+
+    /// A host is done with a packet, which comes to a link.
+    fn enter(&mut self, link: u32) {
+        self.let_in(link);
+        if let Some(at) = self.links[link as usize].next_entry() {
+            self.events.push(at, Target::Entry(link));
         }
     }
 
     /// A transmitter is done with a packet.
     fn transmitted(&mut self, i: u32) {
+        self.let_in(i);
         let (first, done) = self.links[i as usize].transmitted(self.now, &mut self.packets);
         self.reschedule(done, Target::Transmitter(i));
         if let Some(at) = first {
             self.events.push(at, Target::Link(i));
         }
-        self.bury(i);
+        self.drop_evicted(i);
+        self.enter(i);
     }
 
-    /// Discards the packets that a queue had taken and then dropped.
+    /// Discards the packets that a queue dropped after they had joined it.
     #[inline]
-    fn bury(&mut self, link: u32) {
-        while let Some(victim) = self.links[link as usize].victims.pop() {
-            self.discard(victim, |books| &mut books.dropped);
+    fn drop_evicted(&mut self, link: u32) {
+        while let Some(packet) = self.links[link as usize].evicted.pop() {
+            self.discard(packet, |books| &mut books.dropped);
         }
     }
 
@@ -468,21 +532,32 @@ impl<P: Protocol> Sim<P> {
         entry.counters.data.sent += 1;
         entry.counters.sent_bytes += u64::from(size);
         entry.window.sent_bytes += u64::from(size);
+        let entry_hop = entry.hop;
         let id = self.packets.insert(Packet {
             header,
             sent: self.now,
             offset: chunk.offset,
             flow: i,
             number,
-            hop: entry.hop,
+            hop: entry_hop,
             size,
             label: Label::new(kind, entry.transport.ecn && kind == Kind::Data),
             answers: 1,
         });
-        self.forward(id);
+        match &mut self.flows[i as usize].overhead {
+            None => self.forward(id),
+            Some(overhead) => {
+                let (link, at) = (self.hops[entry_hop as usize], overhead.departure(self.now));
+                self.let_in(link);
+                if let Some(at) = self.links[link as usize].expect(at, id) {
+                    self.events.push(at, Target::Entry(link));
+                }
+            }
+        }
     }
 
     fn close_interval(&mut self, i: u32) {
+        self.let_in(self.routers[i as usize].link);
         let router = &mut self.routers[i as usize];
         let link = &mut self.links[router.link as usize];
         link.catch_up(self.now, &mut self.packets);
@@ -494,6 +569,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     fn close_queue_interval(&mut self, i: u32) {
+        self.let_in(i);
         let link = &mut self.links[i as usize];
         link.catch_up(self.now, &mut self.packets);
         link.close_queue_interval(self.now);
@@ -502,6 +578,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     fn size_buffer(&mut self, i: u32) {
+        self.let_in(i);
         let link = &mut self.links[i as usize];
         link.catch_up(self.now, &mut self.packets);
         link.size_buffer(self.now);

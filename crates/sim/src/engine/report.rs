@@ -6,13 +6,13 @@ use super::Sim;
 use crate::ackdelay::AckDelay;
 use crate::counters::{FlowSummary, LinkSummary, Summary, Violation};
 use crate::flow::Phase;
-use crate::link::Link;
 use crate::record::{FlowRow, LinkRow};
 use levelflow_scenario::Arrivals;
 
 impl<P: Protocol> Sim<P> {
     /// Writes one row per flow entry and link.
     pub(super) fn record(&mut self) {
+        (0..self.links.len()).for_each(|link| self.let_in(link as u32));
         let t = self.now.as_secs_f64();
         let elapsed = (self.now - self.last_sample).as_secs_f64();
         self.last_sample = self.now;
@@ -56,15 +56,16 @@ impl<P: Protocol> Sim<P> {
             link.catch_up(self.now, &mut self.packets);
             let window = std::mem::take(&mut link.window);
             let arrival_bps = window.arrived_bytes as f64 * 8.0 / elapsed;
+            let (peak_bps, peak_loss) = if link.ports.is_empty() {
+                (arrival_bps, window.loss())
+            } else {
+                (window.peak_rate, window.peak_loss)
+            };
             self.recorder.link(&LinkRow {
                 t,
                 link: i as u32,
                 arrival_bps,
-                peak_bps: if link.ports.is_empty() {
-                    arrival_bps
-                } else {
-                    window.peak_rate
-                },
+                peak_bps,
                 throughput_bps: window.sent_bytes as f64 * 8.0 / elapsed,
                 buffer_packets: link.buffer_packets(),
                 queue_bytes: link.queue_bytes(),
@@ -73,7 +74,7 @@ impl<P: Protocol> Sim<P> {
                 dropped: window.dropped,
                 dropped_bytes: window.dropped_bytes,
                 marked: window.marked,
-                peak_loss: window.peak_loss,
+                peak_loss,
                 signal: link.signal(),
             });
         }
@@ -84,9 +85,10 @@ impl<P: Protocol> Sim<P> {
     /// # Errors
     /// When a packet was counted twice or not at all: the simulator is wrong.
     pub fn summary(&mut self) -> Result<Summary, Violation> {
+        (0..self.links.len()).for_each(|link| self.let_in(link as u32));
         let mut in_flight = vec![[0u64; 2]; self.entries.len()];
         let mut everywhere = 0;
-        let on_links = self.links.iter().flat_map(Link::packets);
+        let on_links = self.links.iter().flat_map(|link| link.packets().chain(link.entering()));
         for id in on_links
             .chain(self.pipes.packets())
             .chain(self.ack_delays.iter().flat_map(AckDelay::packets))

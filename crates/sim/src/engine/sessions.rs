@@ -56,7 +56,12 @@ impl<P: Protocol> Sim<P> {
         let objects = spec.objects.sample(&mut e.sessions).ceil().max(1.0) as u64;
         session.pages -= 1;
         session.objects = objects;
-        (0..objects).for_each(|_| self.start_flow(entry, id));
+        for _ in 0..objects {
+            if self.is_full() {
+                return;
+            }
+            self.start_flow(entry, id);
+        }
     }
 
     /// A receiver has a flow in full; if that completes a page, its user thinks, or leaves after the last one.

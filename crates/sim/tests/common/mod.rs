@@ -30,7 +30,7 @@ pub fn start(text: &str) -> Sim<Any> {
 
 pub fn finish(mut sim: Sim<Any>) -> Run {
     let end = levelflow_units::Time::from_ps(u64::MAX);
-    assert!(sim.advance(end, NO_LIMIT), "a law sends without bound");
+    assert!(sim.advance(end, NO_LIMIT).unwrap(), "a law sends without bound");
     let summary = sim.summary().unwrap();
     let [(_, flows), (_, links), (_, completions)] = sim.recorder.take();
     Run {

@@ -1,0 +1,72 @@
+//! Runs that would take more memory than there is are refused, or end, in one line.
+
+mod common;
+
+use common::start;
+use levelflow_scenario::Scenario;
+use levelflow_sim::check_memory;
+use levelflow_units::Time;
+
+fn line(buffer: &str, settings: &str, flow: &str) -> String {
+    format!(
+        "name = \"big\"\nduration = \"10 s\"\n{settings}\n[[link]]\nfrom = \"A\"\nto = \"B\"\ncapacity = \"100 kb/s\"\n\
+         delay = \"3 ms\"\nduplex = true\n{buffer}\n[[flow]]\nname = \"x\"\nfrom = \"A\"\nto = \"B\"\n{flow}\n"
+    )
+}
+
+fn refused(text: &str) -> String {
+    let scenario = Scenario::parse(text)
+        .and_then(|value| Scenario::from_value(&value))
+        .unwrap();
+    check_memory(&scenario.resolve().unwrap().network)
+        .unwrap_err()
+        .to_string()
+}
+
+#[test]
+fn too_many_flows_are_refused_before_the_run() {
+    let said = refused(&line("", "", "law = \"cubic\"\ncount = 10000000"));
+    assert!(
+        said.starts_with("flow x: 10000000 flows with 20000000 packets on their way at once bring"),
+        "{said}"
+    );
+    assert!(
+        said.contains("memory_limit is 4 GB; ask for less, or raise it"),
+        "{said}"
+    );
+}
+
+#[test]
+fn windows_that_begin_too_large_are_refused_before_the_run() {
+    let flow = "law = { scalable = { initial_window = 1e6 } }\ncount = 100";
+    let said = refused(&line("", "", flow));
+    assert!(
+        said.contains("100 flows with 100000000 packets on their way at once"),
+        "{said}"
+    );
+    let raised = line("", "memory_limit = \"100 GB\"", flow);
+    let scenario = Scenario::parse(&raised)
+        .and_then(|value| Scenario::from_value(&value))
+        .unwrap();
+    assert_eq!(check_memory(&scenario.resolve().unwrap().network), Ok(()));
+}
+
+#[test]
+fn a_run_that_grows_without_bound_ends_and_says_what_grows() {
+    let queue = "queue = { red = { ecn = true } }";
+    let flow = "law = { ks = { signal = \"both\", beta = 0.35, delay = 14902.0 } }";
+    for (buffer, flow) in [(queue, flow), ("", "law = { cbr = { rate = \"10 Gb/s\" } }")] {
+        let mut sim = start(&line(buffer, "memory_limit = \"20 MB\"", flow));
+        let said = sim.advance(Time::from_ps(u64::MAX), u64::MAX).unwrap_err().to_string();
+        assert!(
+            said.starts_with("flow x: after ") && said.contains("packets of 1 flows on their way"),
+            "{said}"
+        );
+        let summary = sim.summary().unwrap();
+        assert!(
+            summary.simulated_s < 10.0 && summary.flows[0].in_flight > 10_000,
+            "{summary:?}"
+        );
+        assert!(sim.memory() < 20_000_000, "{}", sim.memory());
+    }
+}
