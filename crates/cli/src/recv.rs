@@ -11,8 +11,8 @@ use serde::Serialize;
 
 use super::options::{self, address};
 use levelflow_host::Error;
+use levelflow_host::format::{bytes, short_rate};
 use levelflow_host::stop::Stop;
-use levelflow_load::report::{bytes, rate};
 use levelflow_load::sample::Samples;
 use levelflow_load::sink::{Delays, Progress, Sink, Total};
 use levelflow_load::table::{Arriving, Counts};
@@ -175,7 +175,7 @@ impl Shown {
                 .as_ref()
                 .map_or_else(Default::default, |d| (ms(d.p50), ms(d.p99)));
             let time = format!("{from:.1} to {now:.1} s");
-            let (arrived, rate) = (self::bytes(bytes), rate(bps));
+            let (arrived, rate) = (self::bytes(bytes), short_rate(bps));
             writeln!(
                 out,
                 "{time:<15} {flows:<6} {arrived:<11} {rate:<15} {lost:<7} {median:<18} {p99}"
@@ -199,7 +199,7 @@ fn summary(total: &Total) -> String {
         again,
         marked,
     } = total.counts;
-    let mean = rate(count as f64 * 8.0 / total.seconds.max(1e-9));
+    let mean = short_rate(count as f64 * 8.0 / total.seconds.max(1e-9));
     let s = if total.flows == 1 { "" } else { "s" };
     let (flows, seconds, arrived) = (total.flows, total.seconds, bytes(count));
     let mut text = format!(

@@ -3,12 +3,13 @@
 use std::collections::HashMap;
 use std::io::Write as _;
 
-use levelflow_units::{Bytes, Rate, Time};
+use levelflow_units::Time;
 use serde::Serialize;
 
 use super::flows::Flow;
 use super::sample::Ended;
 use super::send::Progress;
+use levelflow_host::format::{bytes, short_rate};
 use levelflow_host::terminal;
 
 /// With more flows than this, only their sum is shown.
@@ -234,7 +235,7 @@ pub const HEAD: &str = "flow    time            arrived     rate            roun
 
 fn row(flow: &str, from: f64, to: f64, bytes: u64, rtt: Option<f64>, lost: u64) -> String {
     let time = format!("{from:.1} to {to:.1} s");
-    let rate = rate(bytes as f64 * 8.0 / (to - from));
+    let rate = short_rate(bytes as f64 * 8.0 / (to - from));
     let rtt = rtt.map_or_else(|| "-".to_owned(), |rtt| format!("{:.2} ms", rtt * 1e3));
     format!(
         "{flow:<7} {time:<15} {:<11} {rate:<15} {rtt:<12} {lost}",
@@ -242,26 +243,9 @@ fn row(flow: &str, from: f64, to: f64, bytes: u64, rtt: Option<f64>, lost: u64) 
     )
 }
 
-/// A rate with three digits.
-#[must_use]
-pub fn rate(bps: f64) -> String {
-    if bps <= 0.0 {
-        return "0 b/s".to_owned();
-    }
-    let unit = 10_f64.powf(bps.log10().floor() - 2.0);
-    Rate::clamped((bps / unit).round() * unit.max(1e-9)).to_string()
-}
-
-/// An amount with three digits.
-#[must_use]
-pub fn bytes(count: u64) -> String {
-    let unit = 10_u64.pow(count.checked_ilog10().unwrap_or(0).saturating_sub(2));
-    Bytes::new((count + unit / 2) / unit * unit).to_string()
-}
-
 impl std::fmt::Display for Summary {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let (arrived, rate) = (bytes(self.delivered_bytes), rate(self.rate));
+        let (arrived, rate) = (bytes(self.delivered_bytes), short_rate(self.rate));
         let (flows, seconds, lost, packets) = (self.flows, self.seconds, self.lost, self.packets);
         let s = if flows == 1 { "" } else { "s" };
         writeln!(
@@ -299,14 +283,5 @@ mod tests {
         assert_eq!(jain(&[3.0, 3.0, 3.0]), Some(1.0));
         assert_eq!(jain(&[1.0, 0.0, 0.0, 0.0]), Some(0.25));
         assert_eq!((jain(&[1.0]), jain(&[0.0, 0.0])), (None, None));
-    }
-
-    #[test]
-    fn numbers_have_three_digits() {
-        assert_eq!(
-            (rate(9_876_543.0).as_str(), bytes(1_234_567).as_str()),
-            ("9.88 Mb/s", "1.23 MB")
-        );
-        assert_eq!((rate(0.0).as_str(), bytes(0).as_str()), ("0 b/s", "0 B"));
     }
 }
