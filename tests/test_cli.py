@@ -56,7 +56,7 @@ def test_the_version_names_the_build():
 @pytest.mark.parametrize(
     ("kind", "word"),
     [
-        ("protocols", "jetmax"),
+        ("laws", "jetmax"),
         ("queues", "codel"),
         ("queues", "BDP"),
         ("traffic", "poisson"),
@@ -85,3 +85,10 @@ def test_an_unknown_command_is_answered_with_the_nearest():
     done = cli.invoke(app, ["rnu"])
     assert done.exit_code == 2
     assert "'run'" in done.stderr
+
+
+@pytest.mark.parametrize(("old", "new"), [("protocols", "laws"), ("sizers", "buffers")])
+def test_an_old_name_works_with_a_note(process, old, new):
+    done = [process("list", kind) for kind in (old, new)]
+    assert done[0].stdout == done[1].stdout
+    assert [run.stderr for run in done] == [f"levelflow: list {old} is now list {new}\n", ""]

@@ -209,7 +209,7 @@ def _queues() -> Iterator[str]:
 def _buffers() -> Iterator[str]:
     yield "# Buffers"
     yield 'How much a queue may hold is a size, such as `buffer = "100 packets"`, or one of these, as'
-    yield "`levelflow list sizers` shows them: a rule, which is worked out before the run, or a sizer, which changes"
+    yield "`levelflow list buffers` shows them: a rule, which is worked out before the run, or a sizer, which changes"
     yield "the buffer while the run goes on. A link names its own: `buffer = { bscl = {} }`, or with parameters"
     yield "`buffer = { abs_log = { loss = 0.01 } }`. The packet in service counts. A rule gives 1 packet where its"
     yield "formula says less, and is refused where it says more than 1000000000.\n"

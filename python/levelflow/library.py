@@ -97,8 +97,11 @@ def buffers() -> Listing:
         ['buffer = "64 kB"', "a packet is dropped when one that arrives does not fit into so many bytes"],
         ['buffer = "100 packets"', "a packet is dropped when one arrives and so many wait"],
         ['buffer = "1 BDP"', "as bytes: capacity times the round-trip time of the flows that cross the link"],
-        ['buffer = { stanford = { flows = 16, rtt = "100 ms" } }', "by a rule: levelflow list sizers"],
-        ["buffer = { abs_log = { loss = 0.01 } }", "by a sizer, while the run goes on: levelflow list sizers"],
+        ['buffer = { stanford = { flows = 16, rtt = "100 ms" } }', "by a rule: levelflow list buffers"],
+        [
+            "buffer = { abs_log = { loss = 0.01 } }",
+            "by a buffer-sizing algorithm, while the run goes on: levelflow list buffers",
+        ],
     ]
     return "Buffers of [[link]]", ["key", "meaning"], rows
 

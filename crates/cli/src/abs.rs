@@ -86,7 +86,7 @@ struct Run {
     /// Who decides: abs_log (finds the smallest buffer that meets the targets), abs (as printed) or adt.
     #[arg(long, value_name = "NAME", default_value = "abs_log")]
     sizer: String,
-    /// Sets a parameter of the sizer, e.g. gain=0.02 or "rtt=40 ms"; may be repeated. `levelflow list sizers` names all.
+    /// Sets a parameter of the sizer, e.g. gain=0.02 or "rtt=40 ms"; may be repeated. `levelflow list buffers` names all.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Smallest limit, such as "10 packets" or "15 kB" [default: one packet].

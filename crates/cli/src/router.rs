@@ -89,7 +89,7 @@ struct Run {
     /// jetmax, emkc, rcp, maxnet or xcp; a relay also emkc_avq or kelly.
     #[arg(long, default_value = "jetmax")]
     law: String,
-    /// Sets a parameter of the law, e.g. tau=0.6 or "interval=50 ms"; may be repeated. `levelflow list protocols` names all.
+    /// Sets a parameter of the law, e.g. tau=0.6 or "interval=50 ms"; may be repeated. `levelflow list laws` names all.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Share of the capacity that the law is to fill: gamma of jetmax, mu of maxnet.

@@ -35,7 +35,7 @@ pub struct Send {
     /// The law of the flows: jetmax, emkc, rcp, maxnet, xcp with routers; aimd, cbr and all others of hosts without.
     #[arg(long, default_value = "jetmax")]
     law: String,
-    /// Sets a parameter of the law, e.g. tau=0.6; may be repeated. `levelflow list protocols` names all.
+    /// Sets a parameter of the law, e.g. tau=0.6; may be repeated. `levelflow list laws` names all.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Flows at the same time.

@@ -18,6 +18,12 @@ from levelflow.cli.theory import app as theory
 #: What is wrong with a command line; typer exports one kind of it only.
 UsageError: Any = typer.BadParameter.__mro__[1]
 
+#: Old words of commands, which work for one release.
+RENAMED: dict[tuple[str, ...], tuple[str, str]] = {
+    ("list", "protocols"): ("list", "laws"),
+    ("list", "sizers"): ("list", "buffers"),
+}
+
 app = typer.Typer(
     help="Explicit-rate congestion control that you can prove, simulate and deploy.",
     no_args_is_help=True,
@@ -53,8 +59,12 @@ def levelflow(
 def main() -> None:
     """Runs the command line; bad input is one line on standard error and exit status 2."""
     gc.set_threshold(100_000)  # libraries make many objects while they load, and next to no garbage
+    words = sys.argv[1:]
+    if renamed := RENAMED.get(tuple(words[:2])):
+        print(f"levelflow: {' '.join(words[:2])} is now {' '.join(renamed)}", file=sys.stderr)
+        words[:2] = renamed
     try:
-        status = app(standalone_mode=False)
+        status = app(words, standalone_mode=False)
     except typer.Abort:
         sys.exit(1)
     except (ValueError, UsageError) as error:

@@ -13,9 +13,9 @@ app = typer.Typer()
 class Kind(StrEnum):
     """What `levelflow list` can list."""
 
-    PROTOCOLS = "protocols"
+    LAWS = "laws"
     QUEUES = "queues"
-    SIZERS = "sizers"
+    BUFFERS = "buffers"
     TRAFFIC = "traffic"
     SCENARIOS = "scenarios"
     CLAIMS = "claims"
@@ -35,7 +35,7 @@ def list_(kind: Annotated[Kind, typer.Argument(help=f"What to list: {', '.join(K
     from levelflow import library
     from levelflow.cli.show import show_table
 
-    if kind is Kind.PROTOCOLS:
+    if kind is Kind.LAWS:
         for law in library.laws():
             _show_parameters(f"{law['name']}: {law['title']}\n{_facts(law)}", law["params"])
         return
@@ -46,9 +46,9 @@ def list_(kind: Annotated[Kind, typer.Argument(help=f"What to list: {', '.join(K
         for queue in queues:
             if queue["params"]:
                 _show_parameters(f"Parameters of {queue['name']}", queue["params"])
-    if kind is Kind.SIZERS:
-        for sizer in library.sizers():
-            _show_parameters(f"{sizer['name']}: {sizer['title']}\nSource: {sizer['source']}", sizer["params"])
+    if kind is Kind.BUFFERS:
+        for way in library.sizers():
+            _show_parameters(f"{way['name']}: {way['title']}\nSource: {way['source']}", way["params"])
         return
     title, head, rows = {
         Kind.QUEUES: library.buffers,

@@ -256,7 +256,7 @@ impl<'a> In<'a> {
     fn start(&mut self) -> Result<Start, DecodeError> {
         let name = self.slice()?;
         let Some(law) = LAWS.iter().find(|law| law.name.as_bytes() == name) else {
-            return refused("law", "one that `levelflow list protocols` shows");
+            return refused("law", "one that `levelflow list laws` shows");
         };
         let mut values = [0.0; MOST_PARAMS];
         for (value, row) in values.iter_mut().zip(law.params) {

@@ -49,7 +49,7 @@ class Flow:
     """One flow without end.
 
     Attributes:
-        law: its name, as `levelflow list protocols` has it.
+        law: its name, as `levelflow list laws` has it.
         route: the links that its data crosses, in order.
         rtt: round trip with empty queues, s; what the links lack of it is the way back.
         parameters: those that differ from the defaults; rates in bit/s, times in s, windows in packets.
