@@ -50,8 +50,7 @@ impl Noise {
 fn good() -> Vec<u8> {
     let mut sender = levelflow_host::journal::Sender::new(params(), Bytes::new(300), 7);
     let mut wire = vec![5; 258];
-    let kind = sender.next_kind();
-    sender.stamp(levelflow_units::Time::ZERO, 1, kind, Bytes::new(300), &mut wire);
+    sender.poll_transmit(levelflow_units::Time::ZERO, 1, &mut wire).unwrap();
     wire
 }
 
@@ -125,7 +124,7 @@ fn hostile(socket: &UdpSocket, end: Instant) {
         let (shim, header, _) = Shim::decode(&room[..length]).unwrap();
         let mut answer = vec![0; 100];
         let size = Bytes::new(length as u64 + 42);
-        let Ok(length) = receiver.answer(clock.now(), &shim, header, size, false, &mut answer) else {
+        let Ok((_, length)) = receiver.ack(clock.now(), &shim, header, size, false, 0, &mut answer) else {
             continue;
         };
         answer.truncate(length);

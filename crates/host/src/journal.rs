@@ -15,7 +15,7 @@ use levelflow_laws::{LAWS, LawInfo};
 use crate::Error;
 
 /// A flow of which such a log can be kept.
-pub type Sender = levelflow_transport::Sender<Journal>;
+pub type Sender = levelflow_transport::WireSender<Journal>;
 
 const FLUSH_EVERY: Duration = Duration::from_secs(1);
 

@@ -2,13 +2,13 @@
 
 use levelflow_laws::journal::Role;
 use levelflow_laws::shim::{LENGTH, LONGEST};
-use levelflow_laws::{AnyParams, FlowInfo, Kind};
+use levelflow_laws::{AnyParams, FlowInfo};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use rand::RngExt as _;
 
 use levelflow_host::journal::Journal;
 use levelflow_host::journal::Sender;
-use levelflow_transport::Answer;
+use levelflow_transport::{Encoded, Limits, News};
 
 /// What to send.
 #[derive(Debug, Clone)]
@@ -80,10 +80,7 @@ pub struct Flow {
     pub routed: Option<bool>,
     /// When it is due, as far as the heap of deadlines knows.
     pub queued: Option<Time>,
-    size: Option<Bytes>,
-    to_send: u64,
-    stop: Option<Time>,
-    least: u64,
+    is_finite: bool,
     phase: Phase,
 }
 
@@ -91,8 +88,17 @@ impl Flow {
     /// The flow of this number of a plan begins, under a name of its own; datagrams have so much before their payload.
     #[must_use]
     pub fn new(plan: &Plan, index: u32, id: u32, overhead: usize, now: Time) -> Self {
-        let header = plan.params.law().header_bytes;
-        let mut sender = Sender::new(plan.params.clone(), plan.packet, id).with_max_rate(plan.max_rate);
+        let least = (overhead + LENGTH + plan.params.law().header_bytes) as u16;
+        let limits = Limits {
+            max_rate: Some(plan.max_rate),
+            catch_up: Limits::OWN_THREAD,
+            control: least,
+            least,
+        };
+        let stop = plan.time.map(|time| Time::ZERO + time);
+        let mut sender = Sender::new(plan.params.clone(), plan.packet, id)
+            .with_limits(limits)
+            .with_transfer(plan.size.map(Bytes::get), stop, plan.size.is_some());
         if let Some((journal, values)) = &plan.journal {
             let info = FlowInfo {
                 packet_size: plan.packet,
@@ -107,10 +113,7 @@ impl Flow {
             round_trips: (0.0, 0),
             routed: None,
             queued: None,
-            size: plan.size,
-            to_send: plan.size.map_or(u64::MAX, Bytes::get),
-            stop: plan.time.map(|time| Time::ZERO + time),
-            least: (overhead + LENGTH + header) as u64,
+            is_finite: plan.size.is_some(),
             phase: Phase::Sending,
         }
     }
@@ -127,78 +130,48 @@ impl Flow {
         match self.phase {
             Phase::Over => None,
             Phase::Closing(until) => Some(until),
-            Phase::Sending => {
-                let next = if self.to_send > 0 { self.sender.next() } else { None };
-                let dues = [next, self.sender.timer(), self.stop];
-                dues.into_iter().flatten().min()
-            }
+            Phase::Sending if self.sender.is_done(Time::ZERO) => Some(Time::ZERO),
+            Phase::Sending => self.sender.poll_timeout(),
         }
     }
 
-    /// Does what is due; gives the size on the wire of a packet to send, and writes what precedes its payload to `out`.
-    pub fn act(&mut self, now: Time, stamp: u64, out: &mut [u8; LONGEST]) -> Option<(Bytes, usize)> {
+    /// Does what is due; writes what precedes the payload of a packet to send to `out`.
+    pub fn act(&mut self, now: Time, stamp: u64, out: &mut [u8; LONGEST]) -> Option<Encoded> {
         match self.phase {
             Phase::Over => None,
             Phase::Closing(until) if now < until => None,
             Phase::Closing(_) => {
                 self.phase = Phase::Over;
-                Some(self.control(now, stamp, Kind::Fin, out)) // the first may have been lost
+                Some(self.sender.transmit_end(now, stamp, out)) // the first may have been lost
             }
-            Phase::Sending => self.go_on(now, stamp, out),
-        }
-    }
-
-    fn go_on(&mut self, now: Time, stamp: u64, out: &mut [u8; LONGEST]) -> Option<(Bytes, usize)> {
-        let delivered = self.to_send == 0 && self.sender.outstanding() == 0;
-        if delivered || self.stop.is_some_and(|stop| now >= stop) {
-            if delivered {
-                self.completed.get_or_insert(now);
+            Phase::Sending if self.sender.is_done(now) => {
+                self.note_completion(now);
+                let patience = self
+                    .sender
+                    .rtt()
+                    .map_or(Duration::from_ms(200), |rtt| rtt.min(Duration::from_ms(500)) * 2);
+                self.phase = Phase::Closing(now.saturating_add(patience));
+                Some(self.sender.transmit_end(now, stamp, out))
             }
-            let patience = self
-                .sender
-                .rtt()
-                .map_or(Duration::from_ms(200), |rtt| rtt.min(Duration::from_ms(500)) * 2);
-            self.phase = Phase::Closing(now.checked_add(patience).unwrap_or(now));
-            return Some(self.control(now, stamp, Kind::Fin, out));
-        }
-        if self.sender.timer().is_some_and(|timer| timer <= now) {
-            let lost = self.sender.on_timer(now);
-            self.send_again(lost);
-        }
-        if self.to_send == 0 || self.sender.next().is_none_or(|next| next > now) {
-            return None;
-        }
-        if !self.sender.is_open() {
-            return Some(self.control(now, stamp, Kind::Syn, out));
-        }
-        let size = self.sender.packet_size().get().min(self.to_send).max(self.least);
-        if self.size.is_some() {
-            self.to_send = self.to_send.saturating_sub(size);
-        }
-        let size = Bytes::new(size);
-        Some((size, self.sender.stamp(now, stamp, Kind::Data, size, out)))
-    }
-
-    fn control(&mut self, now: Time, stamp: u64, kind: Kind, out: &mut [u8; LONGEST]) -> (Bytes, usize) {
-        let size = Bytes::new(self.least);
-        (size, self.sender.stamp(now, stamp, kind, size, out))
-    }
-
-    fn send_again(&mut self, lost: Bytes) {
-        if self.size.is_some() {
-            self.to_send += lost.get();
+            Phase::Sending => {
+                self.sender.handle_timeout(now);
+                self.sender.poll_transmit(now, stamp, out)
+            }
         }
     }
 
-    /// An answer counted.
-    pub fn on_answer(&mut self, now: Time, answer: &Answer) {
-        self.round_trips.0 += answer.rtt.as_secs_f64();
+    /// An ACK counted.
+    pub fn on_ack(&mut self, now: Time, news: &News) {
+        self.round_trips.0 += news.rtt.as_secs_f64();
         self.round_trips.1 += 1;
-        if let Some(routed) = answer.routed {
+        if let Some(routed) = news.routed {
             self.routed = Some(routed || self.routed == Some(true));
         }
-        self.send_again(answer.lost_bytes);
-        if self.size.is_some() && self.to_send == 0 && self.sender.outstanding() == 0 {
+        self.note_completion(now);
+    }
+
+    fn note_completion(&mut self, now: Time) {
+        if self.is_finite && self.sender.is_done(Time::ZERO) {
             self.completed.get_or_insert(now);
         }
     }

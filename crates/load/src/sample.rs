@@ -87,7 +87,7 @@ impl Ended {
             start: flow.started.as_secs_f64(),
             completion,
             routed: flow.routed,
-            counters: *flow.sender.counters(),
+            counters: flow.sender.counters(),
         }
     }
 }
@@ -110,7 +110,7 @@ impl Sample {
                 Bottleneck::Router(id) => Some(id),
             },
             outstanding: flow.sender.outstanding(),
-            counters: *flow.sender.counters(),
+            counters: flow.sender.counters(),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::os::fd::AsFd as _;
 
 use levelflow_laws::shim::{LONGEST, Shim};
 use levelflow_laws::{Any, Protocol};
+use levelflow_transport::Encoded;
 use levelflow_units::{Duration, Time};
 use nix::errno::Errno;
 use rand::RngExt as _;
@@ -18,7 +19,6 @@ use levelflow_host::clock::{Clock, ready, stamp};
 use levelflow_host::stop::Stop;
 use levelflow_host::udp::{ask_for_marks, overhead, udp};
 use levelflow_host::{Error, sys};
-use levelflow_transport::HISTORY;
 
 /// Longest wait.
 const MAX_SLEEP: Duration = Duration::from_ms(100);
@@ -165,11 +165,8 @@ impl<'a> Run<'a> {
                 let Some(flow) = by_id.get(&shim.flow).and_then(|i| flows.get_mut(*i)) else {
                     return;
                 };
-                let history = rest
-                    .first_chunk::<HISTORY>()
-                    .map_or(0, |bytes| u128::from_be_bytes(*bytes));
-                if let Ok(answer) = flow.sender.on_answer_with(now, stamp, &shim, header, history) {
-                    flow.on_answer(now, &answer);
+                if let Ok(news) = flow.sender.handle_ack(now, stamp, &shim, header, rest) {
+                    flow.on_ack(now, &news);
                     queue(deadlines, flow, now);
                 }
             });
@@ -198,9 +195,9 @@ impl<'a> Run<'a> {
             }
             flow.queued = None;
             let mut head = [0; LONGEST];
-            if let Some((size, length)) = flow.act(now, stamp(), &mut head) {
-                let payload = (size.get() as usize - self.overhead).clamp(length, LONGEST_PACKET);
-                self.outgoing[count][..length].copy_from_slice(&head[..length]);
+            if let Some(Encoded { size, prefix }) = flow.act(now, stamp(), &mut head) {
+                let payload = (size.get() as usize - self.overhead).clamp(prefix, LONGEST_PACKET);
+                self.outgoing[count][..prefix].copy_from_slice(&head[..prefix]);
                 lengths[count] = payload;
                 count += 1;
             }

@@ -5,7 +5,7 @@ use std::os::fd::AsFd as _;
 
 use hdrhistogram::Histogram;
 use levelflow_laws::Kind;
-use levelflow_laws::shim::{LONGEST, Shim};
+use levelflow_laws::shim::Shim;
 use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
@@ -16,7 +16,7 @@ use levelflow_host::clock::{Clock, ready, span, stamp};
 use levelflow_host::stop::Stop;
 use levelflow_host::udp::{overhead, udp};
 use levelflow_host::{Error, sys};
-use levelflow_transport::HISTORY;
+use levelflow_transport::LONGEST_ACK;
 
 /// Longest delay that is told from others, ns.
 const LONGEST_DELAY: u64 = 60_000_000_000;
@@ -179,7 +179,7 @@ impl Run {
     }
 
     fn take(&mut self, socket: &UdpSocket, batch: &mut Batch) {
-        let mut answers: Vec<([u8; LONGEST + HISTORY], usize, SocketAddr)> = Vec::with_capacity(MAX_BATCH);
+        let mut answers: Vec<([u8; LONGEST_ACK], usize, SocketAddr)> = Vec::with_capacity(MAX_BATCH);
         for _ in 0..MAX_BATCHES_PER_TURN {
             answers.clear();
             let taken = batch.receive(socket, |wire, Origin { from, marked }| {
@@ -209,7 +209,7 @@ impl Run {
         wire: &[u8],
         from: SocketAddr,
         marked: bool,
-    ) -> Option<([u8; LONGEST + HISTORY], usize)> {
+    ) -> Option<([u8; LONGEST_ACK], usize)> {
         let flow = Shim::decode(wire).ok();
         let flow =
             flow.and_then(|(shim, header, _)| Some((self.table.flow(now, from, &shim, header, stamp)?, shim, header)));
@@ -218,15 +218,15 @@ impl Run {
             return None;
         };
         let size = (wire.len() + overhead(&from)) as u64;
-        let mut out = [0; LONGEST + HISTORY];
-        let Ok(length) = flow
+        let mut out = [0; LONGEST_ACK];
+        let ack = flow
             .receiver
-            .answer(now, &shim, header, Bytes::new(size), marked, &mut out)
-        else {
+            .ack(now, &shim, header, Bytes::new(size), marked, wire.len(), &mut out);
+        let Ok((order, length)) = ack else {
             self.garbage += 1;
             return None;
         };
-        if let Some(delay) = flow.count(&shim, stamp, size) {
+        if let Some(delay) = flow.count(&shim, order, stamp, size) {
             flow.counts.marked += u64::from(marked);
             let delay = delay.clamp(1, LONGEST_DELAY);
             self.delays.saturating_record(delay);
@@ -239,12 +239,7 @@ impl Run {
             self.forget(flow);
             return None;
         }
-        let end = length + HISTORY;
-        if end > wire.len() {
-            return (length <= wire.len()).then_some((out, length));
-        }
-        out[length..end].copy_from_slice(&flow.receiver.history(shim.number).to_be_bytes());
-        Some((out, end))
+        (length <= wire.len()).then_some((out, length))
     }
 
     fn forget(&mut self, flows: impl IntoIterator<Item = Arriving>) {

@@ -22,18 +22,15 @@ pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sen
     let mut room = [0; 2000];
     while Instant::now() < end {
         let now = clock.now();
-        if sender.timer().is_some_and(|at| at <= now) {
-            sender.on_timer(now);
+        sender.handle_timeout(now);
+        let mut packet = [0; 2000];
+        if let Some(encoded) = sender.poll_transmit(now, stamp(), &mut packet) {
+            let length = (encoded.size.get() as usize)
+                .saturating_sub(ETHERNET + IPV4 + UDP)
+                .max(60);
+            let _ = socket.send(&packet[..length]);
         }
-        if sender.next().is_some_and(|at| at <= now) {
-            let size = sender.packet_size();
-            let mut packet = vec![0; size.get() as usize - (ETHERNET + IPV4 + UDP)];
-            packet.resize(packet.len().max(60), 0);
-            let kind = sender.next_kind();
-            sender.stamp(now, stamp(), kind, size, &mut packet);
-            let _ = socket.send(&packet);
-        }
-        let due = [sender.next(), sender.timer()].into_iter().flatten().min();
+        let due = sender.poll_timeout();
         let wait = due
             .map_or(Span::from_millis(5), |at| clock.until(at))
             .min(Span::from_millis(5));
@@ -44,9 +41,9 @@ pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sen
         };
         let _ = poll(&mut [PollFd::new(&socket, PollFlags::IN)], Some(&limit));
         if let Ok(length) = socket.recv(&mut room)
-            && let Ok((shim, header, _)) = Shim::decode(&room[..length])
+            && let Ok((shim, header, rest)) = Shim::decode(&room[..length])
         {
-            let _ = sender.on_answer(clock.now(), stamp(), &shim, header);
+            let _ = sender.handle_ack(clock.now(), stamp(), &shim, header, rest);
         }
     }
     sender
@@ -79,8 +76,8 @@ pub fn arrivals(socket: &UdpSocket, end: Instant) -> Vec<(Instant, u32, u64)> {
             .entry(shim.flow)
             .or_insert_with(|| Receiver::new(shim.law).unwrap());
         let mut answer = [0; 100];
-        let length = receiver
-            .answer(clock.now(), &shim, header, size, false, &mut answer)
+        let (_, length) = receiver
+            .ack(clock.now(), &shim, header, size, false, length, &mut answer)
             .unwrap();
         let _ = socket.send_to(&answer[..length], from);
         all.push((Instant::now(), shim.flow, size.get()));

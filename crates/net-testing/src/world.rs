@@ -8,7 +8,7 @@ use levelflow_host::law;
 use levelflow_laws::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
 use levelflow_laws::{AnyHeader, AnyParams, Kind};
 use levelflow_router::direction::{Bottleneck, Direction};
-use levelflow_transport::{HISTORY, Receiver};
+use levelflow_transport::{Encoded, HISTORY, LONGEST_ACK, Receiver};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 /// Bytes behind the header of an answer.
@@ -134,7 +134,7 @@ impl World {
     fn upcoming(&self) -> Option<Time> {
         let hosts = self.hosts.iter().flat_map(|h| match h.deaf {
             Some((_, at)) => [Some(at), None],
-            None => [h.sender.next(), h.sender.timer()],
+            None => [h.sender.poll_timeout(), None],
         });
         let first = |way: &Way| way.peek().map(|Reverse((at, ..))| *at);
         let others = [first(&self.packets), first(&self.answers), self.lane.poll_timeout()];
@@ -143,26 +143,23 @@ impl World {
 
     fn act(&mut self, i: usize) {
         let (now, host) = (self.now, &mut self.hosts[i]);
-        if host.deaf.is_none() && host.sender.timer().is_some_and(|at| at <= now) {
-            host.sender.on_timer(now);
-        }
-        let due = host.deaf.map_or(host.sender.next(), |(_, at)| Some(at));
-        if due.is_none_or(|at| at > now) {
-            return;
-        }
+        let mut wire = vec![0; 1000 - AROUND];
         let sender = &mut host.sender;
-        let size = match &host.deaf {
-            Some(_) => Bytes::new(1000),
-            None => sender.packet_size(),
+        let encoded = match &mut host.deaf {
+            Some((_, at)) if *at > now => None,
+            Some((rate, at)) => {
+                *at += rate.time_to_send(Bytes::new(1000)).unwrap();
+                Some(sender.transmit_sized(now, now.as_ps() / 1000, 1000, false, &mut wire))
+            }
+            None => {
+                sender.handle_timeout(now);
+                sender.poll_transmit(now, now.as_ps() / 1000, &mut wire)
+            }
         };
-        let payload = (size.get() as usize).saturating_sub(AROUND).max(LONGEST);
-        let size = Bytes::new((payload + AROUND) as u64);
-        if let Some((rate, at)) = &mut host.deaf {
-            *at += rate.time_to_send(size).unwrap();
-        }
-        let mut wire = vec![0; payload];
-        let kind = sender.next_kind();
-        sender.stamp(now, now.as_ps() / 1000, kind, size, &mut wire);
+        let Some(Encoded { size, .. }) = encoded else {
+            return;
+        };
+        wire.truncate((size.get() as usize).saturating_sub(AROUND).max(LONGEST));
         if let Some(lie) = &mut host.lie {
             lie(&mut wire);
         }
@@ -179,14 +176,15 @@ impl World {
         let Ok((shim, header, _)) = Shim::decode(wire) else {
             return;
         };
-        host.receiver.on_arrival(shim.number);
-        let mut out = vec![0; LONGEST];
+        let mut out = vec![0; LONGEST_ACK];
         let size = Bytes::new((wire.len() + AROUND) as u64);
-        let Ok(length) = host.receiver.answer(now, &shim, header, size, false, &mut out) else {
+        let ack = host
+            .receiver
+            .ack(now, &shim, header, size, false, LONGEST_ACK, &mut out);
+        let Ok((_, length)) = ack else {
             return;
         };
         out.truncate(length);
-        out.extend(host.receiver.history(shim.number).to_be_bytes());
         for after in (host.fate)(&mut out) {
             self.count += 1;
             self.answers.push(Reverse((now + after, self.count, i, out.clone())));
@@ -204,10 +202,9 @@ impl World {
         let Ok((shim, header, rest)) = Shim::decode(wire) else {
             return;
         };
-        let history = rest.first_chunk::<HISTORY>().map_or(0, |b| u128::from_be_bytes(*b));
         let stamp = self.now.as_ps() / 1000;
         let sender = &mut self.hosts[i].sender;
-        let _ = sender.on_answer_with(self.now, stamp, &shim, header, history);
+        let _ = sender.handle_ack(self.now, stamp, &shim, header, rest);
     }
 
     /// Bits per second of each flow that arrive between two times.

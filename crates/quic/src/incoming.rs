@@ -62,16 +62,19 @@ impl<P> Incoming<P> {
     pub fn hold(&mut self, now: Time, shim: &Shim, header: &[u8], size: Bytes, meta: &RecvMeta) {
         let mut wire = [0; LONGEST];
         let marked = meta.ecn == Some(EcnCodepoint::Ce);
-        let mut answer = |receiver: &mut Receiver| receiver.answer(now, shim, header, size, marked, &mut wire);
+        // Payload may follow an ACK, so that it has no room for a history.
+        let mut ack = |receiver: &mut Receiver| receiver.ack(now, shim, header, size, marked, 0, &mut wire);
         let known = self.flows.iter_mut().find(|flow| flow.number == shim.flow);
         let length = if let Some(flow) = known {
-            let Ok(length) = answer(&mut flow.receiver) else { return };
+            let Ok((_, length)) = ack(&mut flow.receiver) else {
+                return;
+            };
             flow.used = now;
             length
         } else {
             let new = Receiver::new(shim.law).filter(|_| shim.law != 0);
             let Some(mut receiver) = new else { return };
-            let Ok(length) = answer(&mut receiver) else { return };
+            let Ok((_, length)) = ack(&mut receiver) else { return };
             self.begin(now, shim.flow, receiver);
             length
         };

@@ -46,8 +46,8 @@ mod identity;
 mod incoming;
 mod io;
 mod limits;
-mod pacer;
 mod peer;
+mod quantum;
 mod selector;
 mod socket;
 #[cfg(test)]

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use levelflow_laws::journal::Role;
 use levelflow_laws::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
-use levelflow_laws::{AnyParams, Bottleneck, FlowInfo, Kind, SenderLaw};
+use levelflow_laws::{AnyParams, Bottleneck, FlowInfo, SenderLaw};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use noq::udp::{RecvMeta, Transmit};
 
@@ -15,15 +15,17 @@ use super::flows::{Entry, Flows};
 use super::incoming::Incoming;
 use super::io::Io;
 use super::limits::{DATA, DATAGRAM, IDLE, IDLE_RTTS};
-use super::pacer::{Pacer, quantum};
+use super::quantum::quantum;
 use super::selector::{Control, ControllerSelector};
 use super::timer::{self, Timer};
 use levelflow_host::clock::{Clock, span, stamp};
 use levelflow_host::journal::Journal;
 use levelflow_host::journal::Sender;
 use levelflow_host::udp::overhead;
-use levelflow_transport::Counters;
+use levelflow_transport::{Counters, Limits};
 
+/// Whatever a law says, a packet leaves after this time: without packets it would never say anything else.
+const LONGEST_GAP: Duration = Duration::from_ms(500);
 /// Delayed ACK: it waits this long for a datagram to take it along.
 const ACK_DELAY: std::time::Duration = std::time::Duration::from_millis(1);
 /// A window that never limits.
@@ -105,10 +107,8 @@ struct Outgoing {
     sender: Sender,
     entry: Entry<Peer>,
     selector: ControllerSelector,
-    pacer: Pacer,
-    /// When data last left, and when an ACK last came (or could first have come).
+    /// When data last left.
     sent: Option<Time>,
-    heard: Time,
     /// Tasks that wait for the pacer.
     waiting: Vec<Waker>,
 }
@@ -138,16 +138,14 @@ impl std::fmt::Debug for Peer {
 }
 
 impl Outgoing {
-    fn new(law_config: LawConfig, now: Time, flows: &Arc<Flows<Peer>>, own: &Weak<Peer>) -> Self {
+    fn new(law_config: LawConfig, flows: &Arc<Flows<Peer>>, own: &Weak<Peer>) -> Self {
         let sender = flow(&law_config);
         Self {
             entry: Flows::enter(flows, sender.flow(), own),
             sender,
             law_config,
             selector: ControllerSelector::new(),
-            pacer: Pacer::new(now),
             sent: None,
-            heard: now,
             waiting: Vec::new(),
         }
     }
@@ -156,13 +154,12 @@ impl Outgoing {
         self.selector.control() != Control::Standard && self.sender.law().paces()
     }
 
-    /// The law's rate; halved with each second in which nothing is heard, after the first.
-    fn rate(&self, now: Time) -> Rate {
-        let trips = self.sender.rtt().and_then(|rtt| rtt.checked_mul(4));
-        let patience = Duration::from_secs(1).max(trips.unwrap_or(Duration::ZERO));
-        let silence = now.since(self.heard).saturating_sub(patience).as_secs_f64();
-        let rate = self.sender.rate();
-        Rate::clamped(rate.bps() * (-silence.min(60.0)).exp2())
+    /// When data may leave.
+    fn departure(&self) -> Time {
+        match self.sent {
+            Some(sent) => self.sender.departure().min(sent.saturating_add(LONGEST_GAP)),
+            None => Time::ZERO,
+        }
     }
 
     /// Data is about to leave: begins anew after a pause, and lets the law count what it waits for in vain as lost.
@@ -173,11 +170,9 @@ impl Outgoing {
             if self.sent.is_some() {
                 self.sender = flow(&self.law_config);
                 self.entry = self.entry.replaced_by(self.sender.flow());
-                self.pacer = Pacer::new(now);
             }
-            self.heard = now;
         }
-        self.sender.on_timer(now);
+        self.sender.handle_timeout(now);
         self.sent = Some(now);
     }
 
@@ -191,15 +186,20 @@ impl Outgoing {
 fn flow(law_config: &LawConfig) -> Sender {
     let largest = ETHERNET + IPV4 + UDP + LENGTH + law_config.params.law().header_bytes + usize::from(DATAGRAM);
     let packet = Bytes::new(largest as u64);
-    let mut sender = Sender::new(law_config.params.clone(), packet, rand::random());
+    let limits = Limits {
+        max_rate: Some(law_config.max_rate.unwrap_or(Rate::clamped(Limits::MAX_RATE))),
+        catch_up: Limits::ASYNC_RUNTIME,
+        control: 0,
+        least: 0,
+    };
+    let mut sender = Sender::new(law_config.params.clone(), packet, rand::random())
+        .with_limits(limits)
+        .with_transfer(None, None, false);
     if let Some(journal) = &law_config.journal {
         let role = Role::Sender(FlowInfo { packet_size: packet });
         sender = sender.with_log(journal.log(law_config.params.law(), role, &law_config.values));
     }
-    match law_config.max_rate {
-        Some(rate) => sender.with_max_rate(rate),
-        None => sender,
-    }
+    sender
 }
 
 /// Whether these are data; see [`DATA`].
@@ -213,11 +213,10 @@ fn is_data(transmit: &Transmit<'_>) -> bool {
 
 impl Peer {
     pub fn new(core: Arc<Core>, law_config: Option<LawConfig>) -> Arc<Self> {
-        let now = core.clock.now();
         Arc::new_cyclic(|own| Self {
             own: own.clone(),
             state: Mutex::new(State {
-                outgoing: law_config.map(|law_config| Outgoing::new(law_config, now, &core.outgoing, own)),
+                outgoing: law_config.map(|law_config| Outgoing::new(law_config, &core.outgoing, own)),
                 incoming: Incoming::new(core.incoming.clone(), own.clone()),
                 scheduled: false,
                 datagram: 1200,
@@ -260,7 +259,7 @@ impl Peer {
             control: outgoing.selector.control(),
             rate: outgoing.sender.rate(),
             bottleneck: outgoing.sender.bottleneck(),
-            counters: *outgoing.sender.counters(),
+            counters: outgoing.sender.counters(),
         })
     }
 
@@ -307,7 +306,7 @@ impl Peer {
             return false;
         };
         let now = self.core.clock.now();
-        let opens = outgoing.pacer.opens();
+        let opens = outgoing.departure();
         if opens <= now {
             return false;
         }
@@ -365,18 +364,17 @@ impl Peer {
         let now = self.core.clock.now();
         let Some(outgoing) = &mut state.outgoing else { return };
         let (rate, control) = (outgoing.sender.rate(), outgoing.selector.control());
-        let Ok(answer) = outgoing.sender.on_answer(now, stamp(), shim, header) else {
+        let Ok(news) = outgoing.sender.handle_ack(now, stamp(), shim, header, &[]) else {
             return;
         };
-        outgoing.heard = now;
-        if let Some(routed) = answer.routed {
+        if let Some(routed) = news.routed {
             outgoing.selector.on_ack(now, routed);
         }
         let new = outgoing.sender.rate();
-        if new != rate {
-            outgoing.pacer.rescale(now, rate, new);
-        }
-        if new > rate || outgoing.selector.control() != control {
+        if outgoing.selector.control() != control {
+            outgoing.sender.restart_pacing(now); // another controller set the pace until now
+            outgoing.wake();
+        } else if new > rate {
             outgoing.wake();
         }
         self.publish(&state);
@@ -426,20 +424,13 @@ fn encode_data(outgoing: &mut Outgoing, now: Time, transmit: &Transmit<'_>, more
     let contents = transmit.contents;
     let prefix = LENGTH + outgoing.sender.params().law().header_bytes;
     let below = overhead(&transmit.destination);
-    let mut bytes = 0;
     for segment in contents.chunks(transmit.segment_size.unwrap_or(contents.len()).max(1)) {
-        let size = (below + prefix + segment.len()) as u64;
-        bytes += size;
+        let size = (below + prefix + segment.len()) as u16;
         let mut shim = [0; LONGEST];
-        let (at, size) = (stamp(), Bytes::new(size));
-        let length = outgoing.sender.stamp_before(now, at, Kind::Data, size, more, &mut shim);
-        debug_assert_eq!(length, prefix);
+        let packet = outgoing.sender.transmit_sized(now, stamp(), size, more, &mut shim);
+        debug_assert_eq!(packet.prefix, prefix);
         out.extend_from_slice(&shim[..prefix]);
         out.extend_from_slice(segment);
-    }
-    if outgoing.paces() {
-        let rate = outgoing.rate(now);
-        outgoing.pacer.pass(now, bytes, rate);
     }
     prefix
 }

@@ -301,7 +301,7 @@ fn answers_may_come_twice_and_in_any_order() {
         });
         let kept = kept(&base, &rates, base[..LIAR].iter().sum());
         println!("{law:8} {:3.0} %", 100.0 * kept);
-        let counters = |f: fn(&Counters) -> u64| -> u64 { world.hosts.iter().map(|h| f(h.sender.counters())).sum() };
+        let counters = |f: fn(&Counters) -> u64| -> u64 { world.hosts.iter().map(|h| f(&h.sender.counters())).sum() };
         let (answers, refused) = (counters(|c| c.answers), counters(|c| c.refused.total()));
         assert!(refused > 9 * answers / 10, "{law}: {refused} refused beside {answers}");
         // XCP's window is what it may send in a smoothed round trip, whatever it takes.

@@ -5,7 +5,6 @@ use std::collections::VecDeque;
 
 use levelflow_units::{Duration, Time};
 
-use crate::flow::later;
 use crate::packet::PacketId;
 use levelflow_random::Stream;
 use levelflow_scenario::AckDelaySpec;
@@ -49,14 +48,16 @@ impl AckDelay {
 
     /// When an answer that is first in line from `now` on leaves.
     fn release(&mut self, now: Time) -> Time {
-        let spaced = self.last.map_or(now, |last| now.max(later(last, self.spec.spacing)));
+        let spaced = self
+            .last
+            .map_or(now, |last| now.max(last.saturating_add(self.spec.spacing)));
         if self.until_hold > 0 {
             self.until_hold -= 1;
             return spaced;
         }
         self.until_hold = group(&self.spec, &mut self.stream);
         let hold = Duration::from_secs_f64(self.spec.hold.sample(&mut self.stream));
-        later(spaced, hold.unwrap_or(Duration::MAX))
+        spaced.saturating_add(hold.unwrap_or(Duration::MAX))
     }
 
     /// Packets inside.

@@ -4,6 +4,7 @@
 //! A [`Network`](levelflow_scenario::Network) describes the simulation, [`Sim`] runs it.
 
 mod ackdelay;
+mod alarm;
 mod capture;
 mod counters;
 mod engine;
@@ -15,7 +16,6 @@ mod overhead;
 mod packet;
 mod pipe;
 mod record;
-mod reliable;
 pub mod replay;
 mod sizing;
 mod watch;

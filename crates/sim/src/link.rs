@@ -13,7 +13,6 @@ use levelflow_laws::{Arriving, PortInfo, PortView, Protocol, RouterLaw};
 use levelflow_units::{Buffer, Bytes, Duration, Time};
 
 use crate::counters::{LinkCounters, LinkWindow};
-use crate::flow::later;
 use crate::packet::{PacketId, Slab};
 use crate::sizing::Sizing;
 use levelflow_random::Stream;
@@ -270,7 +269,7 @@ impl<P: Protocol> Link<P> {
         if let Some(sizing) = &mut self.sizing {
             sizing.work((begin - now).as_secs_f64(), transmission.as_secs_f64());
         }
-        self.free_at = later(begin, transmission);
+        self.free_at = begin.saturating_add(transmission);
         self.queue_bytes += size;
         self.window.queue_max = self.window.queue_max.max(self.queue_bytes);
         if let Some(served) = &mut self.served {
@@ -284,7 +283,7 @@ impl<P: Protocol> Link<P> {
                 None => Admission::Follows,
             };
         }
-        let deliver = later(self.free_at, self.delay);
+        let deliver = self.free_at.saturating_add(self.delay);
         self.transit.push_back(Transit {
             deliver,
             packet: id,
@@ -327,7 +326,7 @@ impl<P: Protocol> Link<P> {
                 }
             }
             served.in_service = Some(next);
-            return Some(later(now, self.transmission(u64::from(next.size))));
+            return Some(now.saturating_add(self.transmission(u64::from(next.size))));
         }
     }
 
@@ -336,7 +335,7 @@ impl<P: Protocol> Link<P> {
     pub fn transmitted(&mut self, now: Time, packets: &mut Slab<P::Header>) -> (Option<Time>, Option<Time>) {
         let served = self.served.as_mut().expect("only such a link has this event");
         let Waiting { packet, size, .. } = served.in_service.take().expect("an event per packet");
-        let deliver = later(now, self.delay);
+        let deliver = now.saturating_add(self.delay);
         self.transit.push_back(Transit { deliver, packet, size });
         let first = self.transit.len() == 1;
         self.depart(packets);

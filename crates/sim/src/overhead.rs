@@ -3,8 +3,6 @@
 use levelflow_random::Stream;
 use levelflow_units::{Duration, Time};
 
-use crate::flow::later;
-
 /// The processing time of one flow: uniform from 0 to a largest one, drawn for each packet; packets keep their order.
 #[derive(Debug)]
 pub struct Overhead {
@@ -27,7 +25,7 @@ impl Overhead {
     #[inline]
     pub fn departure(&mut self, now: Time) -> Time {
         let processing = Duration::from_ps((self.stream.unit() * self.largest) as u64);
-        self.last = later(now, processing).max(self.last);
+        self.last = now.saturating_add(processing).max(self.last);
         self.last
     }
 }

@@ -12,7 +12,7 @@ pub struct Packet<H> {
     pub header: H,
     /// When the sender sent the packet that this is, or answers.
     pub sent: Time,
-    /// In data, the first byte's position in its transfer; in an answer, how many bytes from the start have arrived.
+    /// The first byte's position in its transfer.
     pub offset: u64,
     pub flow: u32,
     /// Transmission number.
@@ -91,6 +91,8 @@ impl Label {
 #[derive(Debug)]
 pub struct Slab<H> {
     packets: Vec<Packet<H>>,
+    /// Histories of ACKs, by packet; empty while no flow tracks losses.
+    histories: Vec<u128>,
     free: Vec<PacketId>,
 }
 
@@ -98,6 +100,7 @@ impl<H> Default for Slab<H> {
     fn default() -> Self {
         Self {
             packets: Vec::new(),
+            histories: Vec::new(),
             free: Vec::new(),
         }
     }
@@ -119,6 +122,21 @@ impl<H> Slab<H> {
         self.free.push(id);
     }
 
+    /// Puts a history into an ACK.
+    #[inline]
+    pub fn set_history(&mut self, id: PacketId, history: u128) {
+        if self.histories.len() <= id as usize {
+            self.histories.resize(self.packets.len(), 0);
+        }
+        self.histories[id as usize] = history;
+    }
+
+    /// The history in an ACK that has one.
+    #[inline]
+    pub fn history(&self, id: PacketId) -> u128 {
+        self.histories[id as usize]
+    }
+
     /// Reads from a packet that will be needed soon, so that it comes from memory while other work goes on.
     #[inline]
     pub fn touch(&self, id: PacketId) {
@@ -138,7 +156,8 @@ impl<H> Slab<H> {
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
-        self.packets.capacity() * size_of::<Packet<H>>() + self.free.capacity() * size_of::<PacketId>()
+        let histories = self.histories.capacity() * size_of::<u128>();
+        self.packets.capacity() * size_of::<Packet<H>>() + histories + self.free.capacity() * size_of::<PacketId>()
     }
 }
 

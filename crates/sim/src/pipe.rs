@@ -4,7 +4,6 @@ use std::collections::{HashMap, VecDeque};
 
 use levelflow_units::{Duration, Time};
 
-use crate::flow::later;
 use crate::packet::PacketId;
 
 /// Marks a flow whose links already make up its base round trip.
@@ -70,7 +69,7 @@ impl Pipes {
     #[inline]
     pub fn push(&mut self, id: u32, now: Time, packet: PacketId) -> Option<Time> {
         let pipe = &mut self.pipes[id as usize];
-        let at = later(now, pipe.delay);
+        let at = now.saturating_add(pipe.delay);
         pipe.fifo.push_back((at, packet));
         (pipe.fifo.len() == 1).then_some(at)
     }

@@ -7,14 +7,14 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as Span;
 
 use levelflow_laws::Kind;
-use levelflow_laws::shim::{LONGEST, Shim};
+use levelflow_laws::shim::Shim;
 use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 
 use super::meter::{Part, ReceivedTotal, Reports, Samples};
 use levelflow_host::clock::{self, Clock};
 use levelflow_host::{Error, sys};
-use levelflow_transport::Receiver;
+use levelflow_transport::{LONGEST_ACK, Receiver};
 
 /// Sleep at most so long, so that the end is seen.
 const NAP: Span = Span::from_millis(20);
@@ -84,7 +84,7 @@ pub fn run(
 
 impl Work {
     fn answer(&mut self, clock: &Clock) {
-        let (mut packet, mut out) = ([0; 2048], [0; LONGEST]);
+        let (mut packet, mut out) = ([0; 2048], [0; LONGEST_ACK]);
         while let Ok((length, from)) = self.entry.socket.recv_from(&mut packet) {
             let (now, stamp): (Time, u64) = (clock.now(), clock::stamp());
             let Ok((shim, header, _)) = Shim::decode(&packet[..length]) else {
@@ -109,8 +109,7 @@ impl Work {
                 self.flows.remove(&shim.flow);
                 continue;
             }
-            flow.on_arrival(shim.number);
-            if let Ok(length) = flow.answer(now, &shim, header, size, false, &mut out)
+            if let Ok((_, length)) = flow.ack(now, &shim, header, size, false, length, &mut out)
                 && self.entry.socket.send_to(&out[..length], from).is_ok()
             {
                 self.total.answers += 1;

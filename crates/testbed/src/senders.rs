@@ -6,10 +6,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use levelflow_laws::shim::{LONGEST, Shim};
-use levelflow_laws::{AnyParams, Kind, Opening};
+use levelflow_laws::{AnyParams, Opening};
 use levelflow_scenario::RouteSpec;
 use levelflow_sim::CompletionRow;
-use levelflow_units::{Bytes, Duration, Time};
+use levelflow_transport::{Encoded, Limits};
+use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use rustix::event::{PollFd, PollFlags};
 
@@ -55,9 +56,8 @@ struct Live {
     sender: Sender,
     start: Time,
     stop: Time,
-    /// What it carries, and what of it has been sent, bytes.
+    /// What it carries, bytes.
     size: Option<u64>,
-    sent: u64,
 }
 
 #[derive(Debug)]
@@ -112,9 +112,21 @@ pub fn run(
 }
 
 impl Entry {
-    /// Smallest packet, which has room for shim and header of any law.
-    fn least(&self) -> u64 {
-        self.around + LONGEST as u64
+    /// The smallest packet has room for shim and header of any law.
+    fn limits(&self) -> Limits {
+        let least = (self.around + LONGEST as u64) as u16;
+        Limits {
+            max_rate: Some(Rate::clamped(Limits::MAX_RATE)),
+            catch_up: Limits::OWN_THREAD,
+            control: (self.control.get() as u16).max(least),
+            least,
+        }
+    }
+
+    /// A packet that the socket does not take is lost, as on any other way.
+    fn send(&self, packet: Encoded, buffer: &[u8; LARGEST]) {
+        let length = (packet.size.get() - self.around) as usize;
+        let _ = self.socket.send(&buffer[..length.min(LARGEST)]);
     }
 }
 
@@ -136,18 +148,18 @@ impl Work {
         let mut answer = [0; LARGEST];
         while let Ok(length) = self.entry.socket.recv(&mut answer) {
             let (now, stamp) = (clock.now(), clock::stamp());
-            let Ok((shim, header, _)) = Shim::decode(&answer[..length]) else {
+            let Ok((shim, header, rest)) = Shim::decode(&answer[..length]) else {
                 self.total.refused += 1;
                 continue;
             };
             let Some(live) = self.live.get_mut(&shim.flow) else {
                 continue;
             };
-            match live.sender.on_answer(now, stamp, &shim, header) {
-                Ok(answer) => {
+            match live.sender.handle_ack(now, stamp, &shim, header, rest) {
+                Ok(news) => {
                     self.total.answers += 1;
-                    self.total.rtt.record(answer.rtt.as_ps() / 1000);
-                    self.sample.rtt_sum += answer.rtt.as_secs_f64();
+                    self.total.rtt.record(news.rtt.as_ps() / 1000);
+                    self.sample.rtt_sum += news.rtt.as_secs_f64();
                     self.sample.rtt_count += 1;
                 }
                 Err(_) => self.total.refused += 1,
@@ -165,18 +177,17 @@ impl Work {
                     break flow;
                 }
             };
-            let sender = Sender::new(self.entry.params.clone(), self.entry.packet, flow);
             let Start { at, size, stop } = start;
-            self.live.insert(
-                flow,
-                Live {
-                    sender,
-                    start: at,
-                    stop,
-                    size,
-                    sent: 0,
-                },
-            );
+            let sender = Sender::new(self.entry.params.clone(), self.entry.packet, flow)
+                .with_limits(self.entry.limits())
+                .with_transfer(size, Some(stop), self.entry.reliable);
+            let live = Live {
+                sender,
+                start: at,
+                stop,
+                size,
+            };
+            self.live.insert(flow, live);
             self.total.started += 1;
         }
         let Self {
@@ -190,29 +201,20 @@ impl Work {
         } = self;
         live.retain(|_, flow| {
             let lost = flow.sender.counters().lost;
-            flow.sender.on_timer(now);
+            flow.sender.handle_timeout(now);
             for _ in 0..BURST {
-                let now = clock.now();
-                if !flow.may_send(entry, now) {
+                let Some(packet) = flow.sender.poll_transmit(clock.now(), clock::stamp(), buffer) else {
                     break;
-                }
-                let (bytes, kind) = flow.packet(entry);
-                send(entry, flow, now, kind, bytes, buffer);
-                (total.packets, total.bytes) = (total.packets + 1, total.bytes + bytes.get());
-                sample.sent += bytes.get();
+                };
+                entry.send(packet, buffer);
+                (total.packets, total.bytes) = (total.packets + 1, total.bytes + packet.size.get());
+                sample.sent += packet.size.get();
             }
             sample.lost += flow.sender.counters().lost - lost;
-            let goes_on = !flow.is_over(entry, now);
+            let goes_on = !flow.sender.is_done(now);
             if !goes_on {
                 if flow.sender.transport().opening == Opening::Handshake {
-                    send(
-                        entry,
-                        flow,
-                        now,
-                        Kind::Fin,
-                        entry.control.max(Bytes::new(entry.least())),
-                        buffer,
-                    );
+                    entry.send(flow.sender.transmit_end(now, clock::stamp(), buffer), buffer);
                     total.packets += 1;
                 }
                 total.finished += 1;
@@ -224,14 +226,14 @@ impl Work {
 
     fn due(&self) -> Option<Time> {
         let start = self.entry.starts.front().map(|start| start.at);
-        let flows = self.live.values().filter_map(|flow| flow.due(&self.entry));
+        let flows = self.live.values().filter_map(Live::due);
         flows.chain(start).min()
     }
 
     fn sample(&mut self) -> EntrySample {
         let mut sample = std::mem::take(&mut self.sample);
         sample.active = self.live.len() as u32;
-        for flow in self.live.values().filter(|flow| flow.left(&self.entry) > 0) {
+        for flow in self.live.values().filter(|flow| flow.sender.has_data(Time::ZERO)) {
             let windowed = flow.sender.window() < u32::MAX;
             sample.rate += flow.sender.rate().bps();
             sample.proposal += flow.sender.proposal().bps();
@@ -246,42 +248,6 @@ impl Work {
 }
 
 impl Live {
-    /// Bytes that it would still send; what is lost counts again where it is to be delivered.
-    fn left(&self, entry: &Entry) -> u64 {
-        let Some(size) = self.size else { return u64::MAX };
-        let again = if entry.reliable {
-            self.sender.counters().lost_bytes
-        } else {
-            0
-        };
-        (size + again).saturating_sub(self.sent)
-    }
-
-    fn may_send(&self, entry: &Entry, now: Time) -> bool {
-        let opening = !self.sender.is_open();
-        let data = now < self.stop && (opening || self.left(entry) > 0);
-        data && self.sender.next().is_some_and(|next| next <= now)
-    }
-
-    fn packet(&mut self, entry: &Entry) -> (Bytes, Kind) {
-        let kind = self.sender.next_kind();
-        let wanted = match kind {
-            Kind::Data => self.sender.packet_size().get().min(self.left(entry)),
-            _ => entry.control.get(),
-        };
-        let size = wanted.clamp(entry.least(), LARGEST as u64);
-        if kind == Kind::Data {
-            self.sent += size;
-        }
-        (Bytes::new(size), kind)
-    }
-
-    /// Everything has been sent and, where it is to be, delivered; or it is time to stop.
-    fn is_over(&self, entry: &Entry, now: Time) -> bool {
-        let done = self.left(entry) == 0 && self.sender.outstanding() == 0;
-        now >= self.stop || (done && self.sender.is_open())
-    }
-
     fn completion(&self, entry: &Entry, now: Time) -> Option<CompletionRow> {
         let size = self.size.filter(|_| now < self.stop)?;
         let [rtt, back] = entry.rtt;
@@ -295,16 +261,10 @@ impl Live {
         })
     }
 
-    fn due(&self, entry: &Entry) -> Option<Time> {
-        let has_data = !self.sender.is_open() || self.left(entry) > 0;
-        let next = self.sender.next().filter(|_| has_data);
-        [next, self.sender.timer(), Some(self.stop)].into_iter().flatten().min()
+    fn due(&self) -> Option<Time> {
+        if self.sender.is_done(Time::ZERO) {
+            return Some(Time::ZERO);
+        }
+        self.sender.poll_timeout()
     }
-}
-
-/// A packet that the socket does not take is lost, as on any other way.
-fn send(entry: &Entry, flow: &mut Live, now: Time, kind: Kind, size: Bytes, buffer: &mut [u8; LARGEST]) {
-    flow.sender.stamp(now, clock::stamp(), kind, size, buffer);
-    let length = (size.get() - entry.around) as usize;
-    let _ = entry.socket.send(&buffer[..length]);
 }

@@ -1,26 +1,38 @@
-//! One flow under a law, without clock or socket: what to send when, and what to believe of an answer.
+//! The transport around a law, without clock or socket: the same code in the simulator, on the wire and under QUIC.
 //!
-//! [`Sender`] drives a law as the simulator does: openings, pacing, windows, losses and timeouts. Whoever owns the socket asks
-//! [`next`](Sender::next) when a packet may leave, lets [`stamp`](Sender::stamp) write what precedes its payload, and hands
-//! every answer to [`on_answer`](Sender::on_answer). [`Receiver`] is the far end.
+//! [`Sender`] drives a law: handshake, pacing, window, loss recovery, retransmission timeout, and backoff where no ACKs come.
+//! Whoever owns clock and socket (or event list) calls [`poll_timeout`](Sender::poll_timeout),
+//! [`poll_transmit`](Sender::poll_transmit), [`handle_ack`](Sender::handle_ack) and
+//! [`handle_timeout`](Sender::handle_timeout). [`History`] and [`Assembly`] are the far end. The simulator trusts its ACKs;
+//! [`WireSender`] and [`Receiver`] add shims, and believe nothing.
 //!
-//! An answer counts if it names the flow's random number and a packet that is under way and was not answered before, if its
-//! time is one at which that packet can have been answered, and if its header is one of the law. Everything else is
-//! counted and ignored: replayed, reordered, forged and broken answers change nothing.
+//! An ACK from the wire counts if it names the flow's random number and a packet that is under way and was not acked before,
+//! if its time is one at which that packet can have been acked, and if its header is one of the law. Everything else is
+//! counted and ignored: replayed, reordered, forged and broken ACKs change nothing.
 //!
-//! Where no router of the law is on the path, headers come back as no router wrote them ([`Answer::routed`]), and the flow
+//! Where no router of the law is on the path, headers come back as no router wrote them ([`News::routed`]), and the flow
 //! stays at the rate at which its law begins: JetMax and EMKC at `initial_rate`, RCP at a packet in 10 s, MaxNet at one and
-//! XCP at two packets per round-trip time. Where no answers come at all, see [`silence`].
+//! XCP at two packets per round-trip time. Where no ACKs come at all, see [`starvation`].
 
-mod believe;
+mod history;
+mod pacer;
 mod receiver;
 mod rtt;
+mod scoreboard;
 mod sender;
-pub mod silence;
+pub mod starvation;
+mod stream;
 #[cfg(test)]
 mod tests;
-mod track;
+mod validate;
+mod wire;
 
-pub use believe::{Refusals, Refused};
-pub use receiver::{HISTORY, Order, Receiver};
-pub use sender::{Answer, Counters, Sender};
+pub use history::{HISTORY, History, Order};
+pub use pacer::{Limits, Pacer};
+pub use receiver::{LONGEST_ACK, Receiver};
+pub use rtt::RttEstimator;
+pub use scoreboard::{Acked, MAX_PACKETS, REORDERING};
+pub use sender::{Ack, Bare, Controller, ENDLESS, Rules, Sender, Totals, Transmit};
+pub use stream::{Assembly, Chunk};
+pub use validate::{Rejected, Rejections};
+pub use wire::{Counters, Encoded, News, WireSender};

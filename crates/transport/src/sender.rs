@@ -1,449 +1,655 @@
-//! The sending end of a flow.
+//! The sending half of a flow: handshake, pacing, window, loss recovery and the end.
 
-use levelflow_laws::journal::{Log, LoggedSender, Sink};
-use levelflow_laws::shim::{LENGTH, Shim};
-use levelflow_laws::{
-    Any, AnyHeader, AnyParams, AnySender, Bottleneck, Feedback, FlowInfo, Kind, Loss, Opening, Outgoing, Protocol,
-    SenderLaw, Transport,
-};
+use std::collections::VecDeque;
+use std::marker::PhantomData;
+use std::ops::Deref;
+
+use levelflow_laws::journal::{LoggedSender, Sink};
+use levelflow_laws::wire::before;
+use levelflow_laws::{Any, AnyHeader, AnyParams, Feedback, Kind, Loss, Opening, Outgoing};
+use levelflow_laws::{Protocol, SenderLaw, Transport};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use crate::rtt::Rtt;
-use crate::silence::stretched;
-use crate::track::{LostPacket, Track};
-use crate::{Refusals, Refused};
+use crate::pacer::{Limits, Pacer};
+use crate::rtt::RttEstimator;
+use crate::scoreboard::{Acked, Change, Scoreboard};
+use crate::stream::Chunk;
 
+/// A transfer without end.
+pub const ENDLESS: u64 = u64::MAX;
 /// An opening packet is sent again after this long, doubled at each retry.
 const FIRST_RETRY: Duration = Duration::from_secs(1);
-const MOST_DOUBLINGS: u32 = 6;
-/// A sender that was held up makes up at once for what it missed in this time, or for one packet, and for no more.
-const CATCH_UP: Duration = Duration::from_us(250);
-/// Unless told otherwise, a sender stays below this whatever it hears.
-const MAX_RATE: f64 = 10e9;
+const MAX_DOUBLINGS: u8 = 6;
 
-/// What a flow has sent and heard.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, serde::Serialize)]
-pub struct Counters {
-    /// Packets sent, opening and closing ones included.
-    pub packets: u64,
-    /// Their bytes on the wire.
-    pub bytes: u64,
-    /// Answers that count.
-    pub answers: u64,
+/// A law in charge of a sender, with or without a log of its inputs.
+pub trait Controller<P: Protocol>: Deref<Target = P::Sender> {
+    /// As [`SenderLaw::on_send`].
+    fn on_send(&mut self, params: &P::Params, now: Time, packet: &Outgoing) -> P::Header;
+    /// As [`SenderLaw::on_feedback`].
+    fn on_feedback(&mut self, params: &P::Params, now: Time, feedback: &Feedback<P::Header>);
+    /// As [`SenderLaw::on_loss`].
+    fn on_loss(&mut self, params: &P::Params, now: Time, loss: &Loss);
+    /// As [`SenderLaw::on_timeout`].
+    fn on_timeout(&mut self, params: &P::Params, now: Time, next: u32);
+}
+
+/// A law without a log.
+#[derive(Debug, Clone)]
+pub struct Bare<S>(pub S);
+
+impl<S> Deref for Bare<S> {
+    type Target = S;
+
+    #[inline]
+    fn deref(&self) -> &S {
+        &self.0
+    }
+}
+
+impl<P: Protocol> Controller<P> for Bare<P::Sender> {
+    #[inline]
+    fn on_send(&mut self, params: &P::Params, now: Time, packet: &Outgoing) -> P::Header {
+        self.0.on_send(params, now, packet)
+    }
+
+    #[inline]
+    fn on_feedback(&mut self, params: &P::Params, now: Time, feedback: &Feedback<P::Header>) {
+        self.0.on_feedback(params, now, feedback);
+    }
+
+    #[inline]
+    fn on_loss(&mut self, params: &P::Params, now: Time, loss: &Loss) {
+        self.0.on_loss(params, now, loss);
+    }
+
+    #[inline]
+    fn on_timeout(&mut self, params: &P::Params, now: Time, next: u32) {
+        self.0.on_timeout(params, now, next);
+    }
+}
+
+impl<S: Sink> Controller<Any> for LoggedSender<S> {
+    fn on_send(&mut self, params: &AnyParams, now: Time, packet: &Outgoing) -> AnyHeader {
+        self.on_send(params, now, packet)
+    }
+
+    fn on_feedback(&mut self, params: &AnyParams, now: Time, feedback: &Feedback<AnyHeader>) {
+        self.on_feedback(params, now, feedback);
+    }
+
+    fn on_loss(&mut self, params: &AnyParams, now: Time, loss: &Loss) {
+        self.on_loss(params, now, loss);
+    }
+
+    fn on_timeout(&mut self, params: &AnyParams, now: Time, next: u32) {
+        self.on_timeout(params, now, next);
+    }
+}
+
+/// What flows of a kind have in common; it is lent to each call, since thousands of flows share it.
+#[derive(Debug)]
+pub struct Rules<'a, P: Protocol> {
+    /// Parameters of the law.
+    pub params: &'a P::Params,
+    /// What the law needs.
+    pub transport: &'a Transport,
+    /// What the host adds.
+    pub limits: &'a Limits,
+}
+
+/// A packet that leaves.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Transmit<H> {
+    /// What it is.
+    pub kind: Kind,
+    /// Transmission number.
+    pub number: u32,
+    /// Size on the wire.
+    pub size: u16,
+    /// First byte of its data in the transfer.
+    pub offset: u64,
+    /// Header of the law.
+    pub header: H,
+}
+
+/// An ACK that came.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Ack<H> {
+    /// Number of the packet that is acked.
+    pub number: u32,
+    /// What that packet was.
+    pub kind: Kind,
+    /// Time from sending to ACK, without the time that the receiver held it back.
+    pub rtt: Duration,
+    /// Header of the packet, as routers and receiver left it.
+    pub header: H,
+    /// Whether a queue marked it.
+    pub marked: bool,
+    /// Bit `i`: packet `number - 1 - i` arrived.
+    pub history: u128,
+}
+
+/// What a sender has heard of its data in all.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Totals {
     /// Data packets and bytes known to have arrived.
     pub delivered: u64,
     /// See `delivered`.
     pub delivered_bytes: u64,
-    /// Data packets taken for lost.
+    /// Data packets and bytes taken for lost.
     pub lost: u64,
-    /// Their bytes.
+    /// See `lost`.
     pub lost_bytes: u64,
-    /// Of these packets, how many turned out to have arrived.
+    /// Of `lost`, packets that turned out to have arrived.
     pub returned: u64,
-    /// Times that no answer came in time.
-    pub timeouts: u64,
-    /// Answers that do not count.
-    pub refused: Refusals,
+    /// Packets with data that had been sent before.
+    pub retransmitted: u32,
+    /// Times that no ACK came in time.
+    pub timeouts: u32,
 }
 
-/// What an answer told.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Answer {
-    /// What kind of packet was answered.
-    pub kind: Kind,
-    /// Time from sending to answer, without the time that the receiver held it back.
-    pub rtt: Duration,
-    /// Data packets now known to have arrived that were not before.
-    pub acked: u32,
-    /// Their bytes.
-    pub acked_bytes: Bytes,
-    /// Bytes of packets now taken for lost.
-    pub lost_bytes: Bytes,
-    /// Whether a router of the law wrote into the header; none where that cannot be told.
-    pub routed: Option<bool>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq)]
-enum Phase {
-    /// Waits for the answer to its opening packet, which is sent (again) at this time.
-    Opening {
-        at: Time,
-        retries: u32,
-    },
-    Running,
-}
-
-/// One flow under a law: numbers, pace, losses, and what to believe. It has no clock and no socket.
-///
-/// `now` never goes back; stamps are nanoseconds by a clock of the host's that may jump.
+/// What a sender keeps of packets under way. Flows do without that need not hear of losses.
 #[derive(Debug)]
-pub struct Sender<S: Sink> {
-    params: AnyParams,
-    transport: Transport,
-    law: LoggedSender<S>,
-    packet: Bytes,
-    flow: u32,
-    max_rate: Rate,
-    phase: Phase,
-    track: Track,
-    rtt: Rtt,
-    /// When the last packet left, or should have, and its size.
-    last: Option<(Time, Bytes)>,
-    /// Since when no answer has come: the last one, or the first packet.
-    heard: Option<Time>,
-    /// When the timer was started: at an answer, or when a packet left while none was away.
+struct Recovery<T> {
+    board: Scoreboard<T>,
+    rtt: RttEstimator,
+    /// When the timer was started: at an ACK, or when a packet left while none was under way.
     armed: Time,
-    counters: Counters,
+    repair: Repair,
 }
 
-impl<S: Sink> Sender<S> {
-    /// A flow with packets of up to `packet` bytes on the wire, and a random number by which its answers know it.
-    #[must_use]
-    pub fn new(params: AnyParams, packet: Bytes, flow: u32) -> Self {
-        let transport = Any::transport(&params);
-        Self {
-            law: LoggedSender::new(&params, &FlowInfo { packet_size: packet }, None),
-            packet,
-            params,
-            transport,
-            flow,
-            max_rate: Rate::clamped(MAX_RATE),
-            phase: match transport.opening {
-                Opening::Handshake => Phase::Opening {
-                    at: Time::ZERO,
-                    retries: 0,
-                },
-                Opening::Immediate => Phase::Running,
-            },
-            track: Track::default(),
-            rtt: Rtt::new(transport.min_timeout),
-            last: None,
-            heard: None,
-            armed: Time::ZERO,
-            counters: Counters::default(),
+/// Lost data on their way to be sent again.
+#[derive(Debug, Default)]
+struct Repair {
+    /// Whether they are.
+    retransmits: bool,
+    queue: VecDeque<Chunk>,
+    /// What was lost is on its way again in packets up to this number.
+    until: Option<u32>,
+    /// What the latest ACK showed to have arrived that had been taken for lost: how many packets wait no longer to be sent again,
+    /// and the data of those that are on their way again.
+    spared: u32,
+    resent: Vec<Chunk>,
+    totals: Totals,
+}
+
+impl Repair {
+    fn take(&mut self, change: Change) {
+        match change {
+            Change::Lost { chunk, .. } => self.lose(chunk),
+            Change::Returned(chunk) => {
+                self.totals.returned += 1;
+                if let Some(i) = self.queue.iter().position(|waiting| *waiting == chunk) {
+                    self.queue.remove(i);
+                    self.until = self.until.map(|number| number.wrapping_sub(1));
+                    self.spared += 1;
+                } else if self.retransmits {
+                    self.resent.push(chunk);
+                }
+            }
         }
     }
 
-    /// Whatever feedback says, packets leave no faster than this (10 Gb/s unless set).
+    fn lose(&mut self, chunk: Chunk) {
+        self.totals.lost += 1;
+        self.totals.lost_bytes += u64::from(chunk.length);
+        if self.retransmits {
+            self.queue.push_back(chunk);
+        }
+    }
+
+    /// Losses were found; retransmissions take the numbers from `next` on.
+    fn begin(&mut self, next: u32) {
+        let more = (self.queue.len() as u32).saturating_sub(1);
+        self.until = Some(next.wrapping_add(more));
+    }
+
+    /// Whether something that was sent before this packet, and lost, may be on its way again behind it.
+    fn is_under_way(&mut self, number: u32) -> bool {
+        let under_way = self.until.is_some_and(|until| before(number, until));
+        if !under_way {
+            self.until = None;
+        }
+        under_way
+    }
+}
+
+/// One flow at its sender. It has no clock and no socket: `now` never goes back.
+///
+/// A host asks [`poll_timeout`](Self::poll_timeout) when to call next, [`poll_transmit`](Self::poll_transmit) for what leaves,
+/// and hands over ACKs and timeouts by [`handle_ack`](Self::handle_ack) and [`handle_timeout`](Self::handle_timeout). `T` is
+/// what it wants to remember of each packet.
+#[derive(Debug)]
+#[repr(C)]
+pub struct Sender<P: Protocol, C = Bare<<P as Protocol>::Sender>, T = ()> {
+    next_number: u32,
+    open: bool,
+    retries: u8,
+    pacer: Pacer,
+    recovery: Option<Box<Recovery<T>>>,
+    /// End of the transfer.
+    size: u64,
+    /// Next byte that has never been sent.
+    position: u64,
+    stop: Time,
+    /// When an ACK came last, or the first packet left.
+    heard: Time,
+    /// The latest round-trip time.
+    rtt: Duration,
+    law: C,
+    protocol: PhantomData<P>,
+}
+
+impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
+    /// A flow without end that begins at `now`.
     #[must_use]
-    pub fn with_max_rate(mut self, max_rate: Rate) -> Self {
-        self.max_rate = max_rate;
+    pub fn new(law: C, opening: Opening, now: Time) -> Self {
+        Self {
+            next_number: 0,
+            open: opening == Opening::Immediate,
+            retries: 0,
+            pacer: Pacer::new(now),
+            recovery: None,
+            size: ENDLESS,
+            position: 0,
+            stop: Time::NEVER,
+            heard: now,
+            rtt: Duration::ZERO,
+            law,
+            protocol: PhantomData,
+        }
+    }
+
+    /// It carries so many bytes.
+    #[must_use]
+    pub fn with_size(mut self, size: u64) -> Self {
+        self.size = size;
         self
     }
 
-    /// Before the first packet: writes down what the law is told. The log was started with the same parameters and packets.
+    /// It sends no data from then on.
     #[must_use]
-    pub fn with_log(mut self, log: Log<S>) -> Self {
-        let info = FlowInfo {
-            packet_size: self.packet,
-        };
-        self.law = LoggedSender::new(&self.params, &info, Some(log));
+    pub fn with_stop(mut self, stop: Time) -> Self {
+        self.stop = stop;
         self
     }
 
-    /// The parameters it runs with.
+    /// It keeps track of packets under way; `retransmits`: lost data are sent again.
     #[must_use]
-    pub fn params(&self) -> &AnyParams {
-        &self.params
+    pub fn with_recovery(mut self, min_timeout: Duration, retransmits: bool) -> Self {
+        self.recovery = Some(Box::new(Recovery {
+            board: Scoreboard::new(self.next_number),
+            rtt: RttEstimator::new(min_timeout),
+            armed: Time::ZERO,
+            repair: Repair {
+                retransmits,
+                ..Repair::default()
+            },
+        }));
+        self
     }
 
-    /// What the law needs of the transport.
-    #[must_use]
-    pub fn transport(&self) -> &Transport {
-        &self.transport
+    /// Before the first packet: another instance of the law.
+    pub fn replace_law(&mut self, law: C) {
+        self.law = law;
     }
 
-    /// The number by which answers know the flow.
-    #[must_use]
-    pub fn flow(&self) -> u32 {
-        self.flow
-    }
-
-    /// Whether data may leave; before that, only opening packets do.
-    #[must_use]
-    pub fn is_open(&self) -> bool {
-        self.phase == Phase::Running
-    }
-
-    /// What the next packet is: one that opens the flow, or data.
-    #[must_use]
-    pub fn next_kind(&self) -> Kind {
-        if self.is_open() { Kind::Data } else { Kind::Syn }
-    }
-
-    /// Rate of the law, bounded by the largest allowed.
-    #[must_use]
-    pub fn rate(&self) -> Rate {
-        self.bounded(self.law.rate())
-    }
-
-    /// Rate that the law would like next, likewise bounded.
-    #[must_use]
-    pub fn proposal(&self) -> Rate {
-        self.bounded(self.law.proposal())
-    }
-
-    fn bounded(&self, rate: Rate) -> Rate {
-        if rate < self.max_rate { rate } else { self.max_rate }
-    }
-
-    /// Most data packets that may be on their way.
-    #[must_use]
-    pub fn window(&self) -> u32 {
-        self.law.window()
-    }
-
-    /// Data packets on their way, as far as is known.
-    #[must_use]
-    pub fn outstanding(&self) -> u32 {
-        self.track.outstanding()
-    }
-
-    /// Size on the wire of the next data packet.
-    #[must_use]
-    pub fn packet_size(&self) -> Bytes {
-        self.law.packet_size(&self.params)
-    }
-
-    /// What limits the flow, as far as its law knows.
-    #[must_use]
-    pub fn bottleneck(&self) -> Bottleneck {
-        self.law.bottleneck()
-    }
-
-    /// Smoothed round-trip time, none before the first answer.
-    #[must_use]
-    pub fn rtt(&self) -> Option<Duration> {
-        self.rtt.smoothed()
-    }
-
-    /// What was sent and heard so far.
-    #[must_use]
-    pub fn counters(&self) -> &Counters {
-        &self.counters
-    }
-
-    /// State of the law, for whoever compares it with another run of it.
-    #[must_use]
-    pub fn law(&self) -> &AnySender {
-        &self.law
+    /// The pace begins now: the next packet may leave.
+    pub fn restart_pacing(&mut self, now: Time) {
+        self.pacer = Pacer::new(now);
     }
 
     /// As if so many packets had been sent.
     #[cfg(test)]
-    pub(super) fn skip_to(&mut self, number: u32) {
-        self.track.skip_to(number);
+    pub(crate) fn skip_to(&mut self, number: u32) {
+        self.next_number = number;
+        if let Some(recovery) = &mut self.recovery {
+            recovery.board = Scoreboard::new(number);
+        }
     }
 
-    /// When the next packet may leave, which may be in the past; none while the window is full.
-    #[must_use]
-    pub fn next(&self) -> Option<Time> {
-        if let Phase::Opening { at, .. } = self.phase {
-            return Some(at);
+    /// The law.
+    #[inline]
+    pub fn law(&self) -> &P::Sender {
+        &self.law
+    }
+
+    /// Bytes that the flow carries, or [`ENDLESS`].
+    #[inline]
+    pub fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// When it stops, [`Time::NEVER`] for never.
+    #[inline]
+    pub fn stop(&self) -> Time {
+        self.stop
+    }
+
+    /// Whether data may leave; before that, only opening packets do.
+    #[inline]
+    pub fn is_open(&self) -> bool {
+        self.open
+    }
+
+    /// The latest round-trip time, zero before the first ACK.
+    #[inline]
+    pub fn latest_rtt(&self) -> Duration {
+        self.rtt
+    }
+
+    /// Smoothed round-trip time; none before the first ACK, or without recovery.
+    pub fn smoothed_rtt(&self) -> Option<Duration> {
+        self.recovery.as_ref()?.rtt.smoothed()
+    }
+
+    /// Data packets under way, as far as is known; 0 without recovery.
+    #[inline]
+    pub fn outstanding(&self) -> u32 {
+        self.recovery.as_ref().map_or(0, |r| r.board.outstanding())
+    }
+
+    /// What was heard of data in all; nothing without recovery.
+    pub fn totals(&self) -> Totals {
+        self.recovery.as_ref().map_or(Totals::default(), |r| r.repair.totals)
+    }
+
+    /// What is remembered of a packet: its kind, its tag, and whether its own ACK came.
+    pub fn sent(&self, number: u32) -> Option<(Kind, T, bool)> {
+        self.recovery.as_ref()?.board.get(number)
+    }
+
+    /// Rate of the law, within the host's limit.
+    #[inline]
+    pub fn rate(&self, limits: &Limits) -> Rate {
+        limits.bounded(self.law.rate())
+    }
+
+    /// Whether there is something to send at `now`.
+    #[inline]
+    pub fn has_data(&self, now: Time) -> bool {
+        now < self.stop && self.has_unsent()
+    }
+
+    fn has_unsent(&self) -> bool {
+        let again = self.recovery.as_ref().is_some_and(|r| !r.repair.queue.is_empty());
+        again || self.position < self.size
+    }
+
+    /// Whether the window has room for a packet.
+    #[inline]
+    pub fn may_send(&self) -> bool {
+        match self.law.window() {
+            u32::MAX => true,
+            window => self.outstanding() < window,
         }
-        if self.track.outstanding() >= self.law.window() {
+    }
+
+    /// Whether everything has been sent and, as far as that is known, has arrived, or the flow has stopped.
+    pub fn is_done(&self, now: Time) -> bool {
+        let waits = self.recovery.as_ref().is_some_and(|r| r.board.outstanding() > 0);
+        now >= self.stop || (self.open && !waits && !self.has_unsent())
+    }
+
+    /// When the pace allows the next packet, whether or not there is one and the window has room.
+    #[inline]
+    pub fn departure(&self, limits: &Limits) -> Time {
+        if !self.open {
+            return self.retry();
+        }
+        if self.law.paces() {
+            self.paced_departure(limits)
+        } else if let Some(rate) = limits.max_rate {
+            self.pacer.due(rate, self.heard, self.rtt)
+        } else {
+            self.pacer.last()
+        }
+    }
+
+    /// The same for an open flow whose law paces.
+    #[inline]
+    pub fn paced_departure(&self, limits: &Limits) -> Time {
+        self.pacer.due(self.rate(limits), self.heard, self.rtt)
+    }
+
+    /// When the packet that opens the flow is sent (again): at once, then after a second, doubled at each retry.
+    fn retry(&self) -> Time {
+        match self.retries.checked_sub(1) {
+            None => self.pacer.last(),
+            Some(doublings) => {
+                let timeout = FIRST_RETRY * (1 << doublings.min(MAX_DOUBLINGS));
+                self.pacer.last().saturating_add(timeout)
+            }
+        }
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout) unless an ACK comes before. A law that need not hear of losses
+    /// waits for ACKs only when it has nothing else to send.
+    #[inline]
+    pub fn timeout(&self, transport: &Transport) -> Option<Time> {
+        let recovery = self.recovery.as_ref().filter(|r| r.board.outstanding() > 0)?;
+        let waits = transport.tracks_losses || !self.has_unsent();
+        waits.then(|| recovery.armed.saturating_add(recovery.rtt.timeout()))
+    }
+
+    /// When something is to be done, if no ACK comes before; it may be in the past.
+    pub fn poll_timeout(&self, rules: &Rules<'_, P>) -> Option<Time> {
+        let sends = !self.open || (self.has_unsent() && self.may_send());
+        let departure = sends.then(|| self.departure(rules.limits));
+        let times = [departure, self.timeout(rules.transport), Some(self.stop)];
+        times.into_iter().flatten().min().filter(|at| *at < Time::NEVER)
+    }
+
+    /// The packet that leaves now, if one is due, with `tag` to remember it by.
+    pub fn poll_transmit(&mut self, rules: &Rules<'_, P>, now: Time, tag: T) -> Option<Transmit<P::Header>> {
+        let may_send = !self.open || self.may_send();
+        if !may_send || self.departure(rules.limits) > now {
             return None;
         }
-        let Some((last, size)) = self.last else {
-            return Some(Time::ZERO);
-        };
-        let rate = if self.law.paces() { self.rate() } else { self.max_rate };
-        let gap = rate.time_to_send(size)?;
-        let gap = match self.heard {
-            Some(heard) => stretched(gap, last, heard, self.rtt.smoothed()),
-            None => gap,
-        };
-        last.checked_add(gap)
+        self.transmit(rules, now, tag)
     }
 
-    /// When to call [`on_timer`](Self::on_timer), unless an answer comes before.
-    #[must_use]
-    pub fn timer(&self) -> Option<Time> {
-        if self.track.outstanding() == 0 {
+    /// As [`poll_transmit`](Self::poll_transmit), for a host that knows that pace and window allow a packet.
+    #[inline(always)]
+    pub fn transmit(&mut self, rules: &Rules<'_, P>, now: Time, tag: T) -> Option<Transmit<P::Header>> {
+        if !self.open {
+            if now >= self.stop {
+                return None;
+            }
+            self.retries = self.retries.saturating_add(1);
+            return Some(self.control(rules, now, Kind::Syn, tag));
+        }
+        let chunk = self.next_chunk(rules, now)?;
+        Some(self.send(rules, now, Kind::Data, chunk, chunk.length, tag))
+    }
+
+    /// A data packet of this size leaves, which the host has cut itself.
+    pub fn transmit_sized(&mut self, rules: &Rules<'_, P>, now: Time, size: u16, tag: T) -> Transmit<P::Header> {
+        let chunk = Chunk {
+            offset: self.position,
+            length: size,
+        };
+        self.send(rules, now, Kind::Data, chunk, size, tag)
+    }
+
+    /// The packet that tells the far end that the flow is over.
+    pub fn transmit_end(&mut self, rules: &Rules<'_, P>, now: Time, tag: T) -> Transmit<P::Header> {
+        self.control(rules, now, Kind::Fin, tag)
+    }
+
+    fn control(&mut self, rules: &Rules<'_, P>, now: Time, kind: Kind, tag: T) -> Transmit<P::Header> {
+        self.send(rules, now, kind, Chunk::NONE, rules.limits.control, tag)
+    }
+
+    /// The next piece to send, if there is one: lost pieces first, then new data.
+    #[inline(always)]
+    fn next_chunk(&mut self, rules: &Rules<'_, P>, now: Time) -> Option<Chunk> {
+        if now >= self.stop {
             return None;
         }
-        self.armed.checked_add(self.rtt.timeout())
-    }
-
-    /// The timer ran out: all that is away counts as lost. Gives those bytes.
-    pub fn on_timer(&mut self, now: Time) -> Bytes {
-        if self.timer().is_none_or(|timer| now < timer) {
-            return Bytes::ZERO;
+        if let Some(recovery) = &mut self.recovery
+            && let Some(chunk) = recovery.repair.queue.pop_front()
+        {
+            recovery.repair.totals.retransmitted += 1;
+            return Some(chunk);
         }
-        let (packets, bytes) = self.track.on_timeout();
-        self.rtt.on_timeout();
-        self.counters.timeouts += 1;
-        self.counters.lost += u64::from(packets);
-        self.counters.lost_bytes += bytes.get();
-        if self.transport.tracks_losses {
-            self.law.on_timeout(&self.params, now, self.track.next());
-            self.last = None;
+        let left = self.size - self.position;
+        if left == 0 {
+            return None;
         }
-        bytes
+        let packet = self.law.packet_size(rules.params).get();
+        let chunk = Chunk {
+            offset: self.position,
+            length: packet.min(left) as u16,
+        };
+        self.position += u64::from(chunk.length);
+        Some(Chunk {
+            length: chunk.length.max(rules.limits.least),
+            ..chunk
+        })
     }
 
-    /// Writes what precedes the payload of a packet that now leaves, whose size on the wire is `size`; gives its length.
-    ///
-    /// # Panics
-    /// When `out` is shorter than [`shim::LONGEST`](levelflow_laws::shim::LONGEST).
-    pub fn stamp(&mut self, now: Time, stamp_ns: u64, kind: Kind, size: Bytes, out: &mut [u8]) -> usize {
-        self.stamp_before(now, stamp_ns, kind, size, false, out)
-    }
-
-    /// As [`stamp`](Self::stamp), for a packet in which another shim follows if `more` is set.
-    ///
-    /// # Panics
-    /// As [`stamp`](Self::stamp).
-    pub fn stamp_before(
+    #[inline(always)]
+    fn send(
         &mut self,
+        rules: &Rules<'_, P>,
         now: Time,
-        stamp_ns: u64,
         kind: Kind,
-        size: Bytes,
-        more: bool,
-        out: &mut [u8],
-    ) -> usize {
-        let due = self.next();
-        if let Phase::Opening { at, retries } = &mut self.phase {
-            *at = now.checked_add(FIRST_RETRY * (1 << *retries)).unwrap_or(now);
-            *retries = (*retries + 1).min(MOST_DOUBLINGS);
+        chunk: Chunk,
+        size: u16,
+        tag: T,
+    ) -> Transmit<P::Header> {
+        let catch_up = rules.limits.catch_up;
+        if catch_up == Duration::ZERO || !self.open {
+            self.pacer.on_send(now, size);
+        } else {
+            let (due, rate) = (self.departure(rules.limits), self.rate(rules.limits));
+            self.pacer.on_send_due(now, size, due, rate, catch_up);
         }
-        if self.track.outstanding() == 0 {
-            self.armed = now;
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        if number == 0 {
+            self.heard = now;
         }
-        self.heard.get_or_insert(now);
-        let number = self.track.next();
-        if let Some(lost) = self.track.on_send(now, stamp_ns, kind, size) {
-            self.lose(now, lost);
+        if let Some(recovery) = &mut self.recovery {
+            if recovery.board.outstanding() == 0 {
+                recovery.armed = now;
+            }
+            let forgotten = recovery.board.on_send(now, kind, chunk, tag);
+            if let Some(change) = forgotten {
+                recovery.repair.take(change);
+                Self::tell(&mut self.law, rules, now, change, number);
+            }
         }
-        self.last = Some((self.base(now, due, size), size));
-        self.counters.packets += 1;
-        self.counters.bytes += size.get();
-        let outgoing = Outgoing { number, size, kind };
-        let header = self.law.on_send(&self.params, now, &outgoing);
-        let length = header.encode(&mut out[LENGTH..]);
-        let shim = Shim {
-            kind,
-            marked: false,
-            more,
-            law: self.params.law().number,
-            header: length as u8,
-            flow: self.flow,
+        let outgoing = Outgoing {
             number,
-            time: stamp_ns,
+            size: Bytes::new(u64::from(size)),
+            kind,
         };
-        shim.encode(out);
-        LENGTH + length
+        Transmit {
+            kind,
+            number,
+            size,
+            offset: chunk.offset,
+            header: self.law.on_send(rules.params, now, &outgoing),
+        }
     }
 
-    /// The time from which the gap after a packet counts: when it was due, unless that is too long ago.
-    fn base(&self, now: Time, due: Option<Time>, size: Bytes) -> Time {
-        let gap = self.rate().time_to_send(size).unwrap_or(Duration::ZERO);
-        let earliest = Time::ZERO + now.since(Time::ZERO + gap.max(CATCH_UP).min(Duration::from_secs(1)));
-        due.unwrap_or(now).max(earliest).min(now)
-    }
-
-    fn lose(&mut self, now: Time, lost: LostPacket) {
-        self.counters.lost += 1;
-        self.counters.lost_bytes += lost.size.get();
-        if self.transport.tracks_losses {
+    /// The law hears of a loss, if it needs to.
+    fn tell(law: &mut C, rules: &Rules<'_, P>, now: Time, change: Change, next: u32) {
+        if let Change::Lost {
+            number, outstanding, ..
+        } = change
+            && rules.transport.tracks_losses
+        {
             let loss = Loss {
-                number: lost.number,
-                next: self.track.next(),
-                outstanding: lost.outstanding,
+                number,
+                next,
+                outstanding,
             };
-            self.law.on_loss(&self.params, now, &loss);
+            law.on_loss(rules.params, now, &loss);
         }
     }
 
-    /// Takes an answer that came at `now`, by the clock of stamps at `stamp_ns`.
-    ///
-    /// # Errors
-    /// When it does not count; it then changed nothing but the counters.
-    pub fn on_answer(&mut self, now: Time, stamp_ns: u64, shim: &Shim, header: &[u8]) -> Result<Answer, Refused> {
-        self.on_answer_with(now, stamp_ns, shim, header, 0)
+    /// An ACK came. The law hears of the losses that it shows, then of the ACK.
+    #[inline(always)]
+    pub fn handle_ack(&mut self, rules: &Rules<'_, P>, now: Time, ack: &Ack<P::Header>) -> Acked {
+        let in_time = rules.limits.catch_up > Duration::ZERO && !self.is_late(rules, now);
+        let mut feedback = Feedback::plain(ack.number, ack.kind, ack.rtt, ack.header);
+        feedback.marked = ack.marked;
+        (self.heard, self.rtt) = (now, ack.rtt);
+        let mut acked = Acked::default();
+        if let Some(recovery) = self.recovery.as_deref_mut() {
+            acked = Self::recover(recovery, &mut self.law, rules, now, ack, self.next_number);
+            if ack.kind == Kind::Data {
+                // What was neither in flight nor sent again says nothing about the window.
+                feedback.acked = acked.packets - std::mem::take(&mut recovery.repair.spared);
+                (feedback.gap, feedback.delivery) = (acked.gap, acked.delivery);
+            }
+            feedback.outstanding = recovery.board.outstanding();
+        }
+        self.law.on_feedback(rules.params, now, &feedback);
+        if !self.open {
+            self.open = true;
+            self.pacer = Pacer::new(now);
+        } else if in_time && self.departure(rules.limits) < now {
+            // What window or rate held up until now was not missed.
+            self.pacer = Pacer::new(now);
+        }
+        acked
     }
 
-    /// As [`on_answer`](Self::on_answer), with what [`Receiver::history`](super::Receiver::history) says of packets before it:
-    /// with it, a lost answer is no lost packet.
-    ///
-    /// # Errors
-    /// As [`on_answer`](Self::on_answer).
-    pub fn on_answer_with(
-        &mut self,
+    fn recover(
+        recovery: &mut Recovery<T>,
+        law: &mut C,
+        rules: &Rules<'_, P>,
         now: Time,
-        stamp_ns: u64,
-        shim: &Shim,
-        header: &[u8],
-        history: u128,
-    ) -> Result<Answer, Refused> {
-        match self.check(stamp_ns, shim, header) {
-            Ok(header) => Ok(self.believe(now, stamp_ns, shim, header, history)),
-            Err(refused) => {
-                self.counters.refused.count(refused);
-                Err(refused)
-            }
-        }
-    }
-
-    fn check(&self, stamp_ns: u64, shim: &Shim, header: &[u8]) -> Result<AnyHeader, Refused> {
-        if shim.kind != Kind::Ack || shim.flow != self.flow {
-            return Err(Refused::Stranger);
-        }
-        let law = self.params.law();
-        if shim.law != law.number || header.len() != law.header_bytes {
-            return Err(Refused::Law);
-        }
-        self.track.check(shim.number, shim.time, stamp_ns)?;
-        AnyHeader::decode(&self.params, header).map_err(Refused::Header)
-    }
-
-    fn believe(&mut self, now: Time, stamp_ns: u64, shim: &Shim, header: AnyHeader, history: u128) -> Answer {
-        let rtt = Duration::from_ps((stamp_ns - shim.time).saturating_mul(1000));
-        self.rtt.on_sample(rtt);
-        self.heard = Some(now);
-        self.armed = now;
-        let next = self.track.next();
-        let (law, params, counters) = (&mut self.law, &self.params, &mut self.counters);
-        let lost_before = counters.lost_bytes;
-        let tracks = self.transport.tracks_losses;
-        let news = self.track.on_answer(now, shim.number, history, |lost| {
-            counters.lost += 1;
-            counters.lost_bytes += lost.size.get();
-            let (number, outstanding) = (lost.number, lost.outstanding);
-            if tracks {
-                let loss = Loss {
-                    number,
-                    next,
-                    outstanding,
-                };
-                law.on_loss(params, now, &loss);
-            }
+        ack: &Ack<P::Header>,
+        next: u32,
+    ) -> Acked {
+        recovery.rtt.on_sample(ack.rtt);
+        recovery.armed = now;
+        let repair = &mut recovery.repair;
+        let mut acked = recovery.board.on_ack(now, ack.number, ack.history, |change| {
+            repair.take(change);
+            Self::tell(law, rules, now, change, next);
         });
-        counters.answers += 1;
-        counters.delivered += u64::from(news.acked);
-        counters.returned += u64::from(news.returned);
-        counters.delivered_bytes += news.acked_bytes.get();
-        let mut feedback = Feedback::plain(shim.number, news.kind, rtt, header);
-        feedback.marked = shim.marked;
-        if tracks {
-            feedback.outstanding = self.track.outstanding();
-            if news.kind == Kind::Data {
-                (feedback.acked, feedback.gap, feedback.delivery) = (news.acked, news.gap, news.delivery);
-            }
+        if acked.lost > 0 {
+            repair.begin(next);
         }
-        self.law.on_feedback(&self.params, now, &feedback);
-        if !self.is_open() {
-            self.phase = Phase::Running;
-            self.last = None;
+        for chunk in repair.resent.drain(..) {
+            recovery.board.on_duplicate(chunk);
         }
-        Answer {
-            kind: news.kind,
-            rtt,
-            acked: news.acked,
-            acked_bytes: news.acked_bytes,
-            lost_bytes: Bytes::new(self.counters.lost_bytes - lost_before),
-            routed: header.seen_by_router(),
+        acked.gap |= repair.is_under_way(ack.number);
+        repair.totals.delivered += u64::from(acked.packets);
+        repair.totals.delivered_bytes += acked.bytes;
+        acked
+    }
+
+    /// Whether a packet that could have left has not.
+    fn is_late(&self, rules: &Rules<'_, P>, now: Time) -> bool {
+        self.may_send() && self.departure(rules.limits) <= now
+    }
+
+    /// The timer ran out: all that is under way counts as lost, and is sent again at once.
+    pub fn handle_timeout(&mut self, rules: &Rules<'_, P>, now: Time) {
+        if self.timeout(rules.transport).is_none_or(|timeout| now < timeout) {
+            return;
+        }
+        let Some(recovery) = self.recovery.as_deref_mut() else {
+            return;
+        };
+        let repair = &mut recovery.repair;
+        recovery.board.on_timeout(|chunk| repair.lose(chunk));
+        repair.begin(self.next_number);
+        repair.totals.timeouts += 1;
+        recovery.rtt.on_timeout();
+        if rules.transport.tracks_losses {
+            self.law.on_timeout(rules.params, now, self.next_number);
+            self.pacer = Pacer::new(now);
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

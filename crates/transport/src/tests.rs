@@ -11,9 +11,9 @@ use levelflow_laws::{
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::receiver::default_params;
-use crate::{HISTORY, Receiver, Refused};
+use crate::{LONGEST_ACK, MAX_PACKETS, Receiver, Rejected};
 
-type Sender = crate::Sender<NoLog>;
+type Sender = crate::WireSender<NoLog>;
 
 /// Senders here have no log.
 #[derive(Debug)]
@@ -41,10 +41,10 @@ fn ms(ms: u64) -> Duration {
 enum Event {
     Depart(usize, Vec<u8>, u64),
     Arrive(usize, Vec<u8>, u64),
-    Answer(usize, Vec<u8>),
+    Ack(usize, Vec<u8>),
 }
 
-/// What happens to an answer on its way: times, after now, at which copies of it arrive.
+/// What happens to an ACK on its way: times, after now, at which copies of it arrive.
 type Fate = Box<dyn FnMut(&mut Vec<u8>) -> Vec<Duration>>;
 
 struct World {
@@ -101,7 +101,7 @@ impl World {
 
     /// The next time at which something happens.
     fn upcoming(&self) -> Option<Time> {
-        let senders = self.senders.iter().flat_map(|s| [s.next(), s.timer()]).flatten();
+        let senders = self.senders.iter().filter_map(|s| s.poll_timeout());
         let events = self.events.peek().map(|Reverse((at, ..))| *at);
         let close = self.router.as_ref().map(|(.., at)| *at);
         senders.chain(events).chain(close).min().map(|at| at.max(self.now))
@@ -114,11 +114,8 @@ impl World {
                 continue;
             }
             for i in 0..self.senders.len() {
-                if self.senders[i].timer().is_some_and(|timer| timer <= at) {
-                    self.senders[i].on_timer(at);
-                } else if self.senders[i].next().is_some_and(|next| next <= at) {
-                    self.send(i);
-                }
+                self.senders[i].handle_timeout(at);
+                self.send(i);
             }
         }
         self.now = Time::ZERO + until;
@@ -140,15 +137,12 @@ impl World {
 
     fn send(&mut self, i: usize) {
         let (now, stamp, sender) = (self.now, self.stamp(), &mut self.senders[i]);
-        let kind = sender.next_kind();
-        let size = if kind == Kind::Data {
-            sender.packet_size()
-        } else {
-            Bytes::new(100)
-        };
         let mut wire = vec![0; LONGEST];
-        let length = sender.stamp(now, stamp, kind, size, &mut wire);
-        wire.truncate(length);
+        let Some(packet) = sender.poll_transmit(now, stamp, &mut wire) else {
+            return;
+        };
+        wire.truncate(packet.prefix);
+        let size = packet.size;
         let arriving = Arriving {
             now,
             size,
@@ -188,7 +182,7 @@ impl World {
                 self.add(self.now + self.delay, Event::Arrive(i, wire, size));
             }
             Event::Arrive(i, wire, size) => self.arrive(i, &wire, Bytes::new(size)),
-            Event::Answer(i, wire) => self.answered(i, &wire),
+            Event::Ack(i, wire) => self.acked(i, &wire),
         }
         true
     }
@@ -196,27 +190,23 @@ impl World {
     fn arrive(&mut self, i: usize, wire: &[u8], size: Bytes) {
         let (shim, header, _) = Shim::decode(wire).unwrap();
         let receiver = &mut self.receivers[i];
-        receiver.on_arrival(shim.number);
-        let mut out = vec![0; LONGEST];
-        let length = receiver.answer(self.now, &shim, header, size, false, &mut out).unwrap();
+        let mut out = vec![0; LONGEST_ACK];
+        let room = if self.history { LONGEST_ACK } else { 0 };
+        let (_, length) = receiver
+            .ack(self.now, &shim, header, size, false, room, &mut out)
+            .unwrap();
         out.truncate(length);
-        if self.history {
-            out.extend(receiver.history(shim.number).to_be_bytes());
-        }
         for after in (self.fate)(&mut out) {
-            self.add(self.now + after, Event::Answer(i, out.clone()));
+            self.add(self.now + after, Event::Ack(i, out.clone()));
         }
     }
 
-    fn answered(&mut self, i: usize, wire: &[u8]) {
+    fn acked(&mut self, i: usize, wire: &[u8]) {
         let Ok((shim, header, rest)) = Shim::decode(wire) else {
             return;
         };
-        let history = rest
-            .first_chunk::<HISTORY>()
-            .map_or(0, |bytes| u128::from_be_bytes(*bytes));
         let stamp = self.stamp();
-        let _ = self.senders[i].on_answer_with(self.now, stamp, &shim, header, history);
+        let _ = self.senders[i].handle_ack(self.now, stamp, &shim, header, rest);
     }
 
     /// Bits per second known to have arrived between two times, flow by flow.
@@ -261,11 +251,11 @@ fn flows_with_a_router_share_the_bottleneck() {
 }
 
 #[test]
-fn nine_answers_of_ten_may_be_lost() {
+fn nine_acks_of_ten_may_be_lost() {
     for law in ["jetmax", "rcp"] {
         let (mut world, mut random) = (World::new(law, 3, true), random(1));
-        world.fate = Box::new(move |answer| {
-            let opens = answer[12..16] == [0; 4];
+        world.fate = Box::new(move |ack| {
+            let opens = ack[12..16] == [0; 4];
             if opens || random() > 0.9 { vec![ms(10)] } else { vec![] }
         });
         let goodput = world.goodput(ms(20_000), ms(30_000));
@@ -280,7 +270,7 @@ fn nine_answers_of_ten_may_be_lost() {
 }
 
 #[test]
-fn copies_and_late_answers_change_no_share() {
+fn copies_and_late_acks_change_no_share() {
     let (mut world, mut random) = (World::new("jetmax", 3, true), random(2));
     world.fate = Box::new(move |_| {
         let copies = 1 + (random() * 3.0) as usize;
@@ -289,11 +279,8 @@ fn copies_and_late_answers_change_no_share() {
     let goodput = world.goodput(ms(12_000), ms(16_000));
     assert_shares("jetmax", &goodput, 45.0..50.01);
     let refused: u64 = world.senders.iter().map(|s| s.counters().refused.total()).sum();
-    let answers: u64 = world.senders.iter().map(|s| s.counters().answers).sum();
-    assert!(
-        refused > answers / 2,
-        "every copy is refused, not {refused} beside {answers}"
-    );
+    let acks: u64 = world.senders.iter().map(|s| s.counters().answers).sum();
+    assert!(refused > acks / 2, "every copy is refused, not {refused} beside {acks}");
 }
 
 #[test]
@@ -303,8 +290,8 @@ fn a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate() {
         let mut random = random(3);
         world.capacity = rate("10 Gb/s");
         world.senders = vec![Sender::new(params(law.name), PACKET, 77).with_max_rate(rate("20 Mb/s"))];
-        world.fate = Box::new(move |answer| {
-            for byte in &mut answer[LENGTH..] {
+        world.fate = Box::new(move |ack| {
+            for byte in &mut ack[LENGTH..] {
                 if random() < 0.3 {
                     *byte = (random() * 256.0) as u8;
                 }
@@ -320,7 +307,7 @@ fn a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate() {
 }
 
 #[test]
-fn a_sender_of_any_law_that_hears_nothing_comes_down_to_a_packet_a_second() {
+fn a_sender_of_any_law_without_acks_comes_down_to_a_packet_a_second() {
     for law in LAWS {
         let mut world = World::new(law.name, 1, false);
         world.capacity = rate("10 Gb/s");
@@ -331,7 +318,11 @@ fn a_sender_of_any_law_that_hears_nothing_comes_down_to_a_packet_a_second() {
         let before = world.senders[0].counters().packets;
         world.run(ms(50_000));
         let packets = world.senders[0].counters().packets - before;
-        assert!(packets <= 11, "{} sent {packets} packets in 10 s of silence", law.name);
+        assert!(
+            packets <= 11,
+            "{} sent {packets} packets in 10 s without ACKs",
+            law.name
+        );
         world.fate = Box::new(|_| vec![ms(10)]);
         world.run(ms(130_000));
         assert!(
@@ -388,7 +379,7 @@ fn an_ack_of_every_law_shows_whether_a_router_saw_the_packet() {
                     router.on_departure(&params, PACKET, header);
                 }
             });
-            let ack = sender.on_answer(Time::ZERO + ms(at + 1), (at + 1) * 1_000_000, &shim, &header);
+            let ack = sender.handle_ack(Time::ZERO + ms(at + 1), (at + 1) * 1_000_000, &shim, &header, &[]);
             let routed = ack.unwrap().routed;
             // An XCP packet that asks for nothing does not show it.
             assert!(
@@ -400,7 +391,7 @@ fn an_ack_of_every_law_shows_whether_a_router_saw_the_packet() {
     }
 }
 
-/// Sends a packet at this time (ms) and gives its answer.
+/// Sends a packet at this time (ms) and gives its ACK.
 fn exchange(sender: &mut Sender, at: u64) -> (Shim, Vec<u8>) {
     exchange_through(sender, at, |_| {})
 }
@@ -409,26 +400,26 @@ fn exchange(sender: &mut Sender, at: u64) -> (Shim, Vec<u8>) {
 fn exchange_through(sender: &mut Sender, at: u64, router: impl FnOnce(&mut AnyHeader)) -> (Shim, Vec<u8>) {
     let mut wire = [0; LONGEST];
     let now = Time::ZERO + ms(at);
-    sender.stamp(now, at * 1_000_000, Kind::Data, PACKET, &mut wire);
+    sender.transmit_sized(now, at * 1_000_000, PACKET.get() as u16, false, &mut wire);
     let mut header = AnyHeader::decode(sender.params(), &wire[LENGTH..]).unwrap();
     router(&mut header);
     header.encode(&mut wire[LENGTH..]);
     let (shim, header, _) = Shim::decode(&wire).unwrap();
     let mut receiver = Receiver::new(shim.law).unwrap();
     let mut out = [0; LONGEST];
-    receiver.answer(now, &shim, header, PACKET, false, &mut out).unwrap();
+    receiver.ack(now, &shim, header, PACKET, false, 0, &mut out).unwrap();
     let (shim, header, _) = Shim::decode(&out).unwrap();
     (shim, header.to_vec())
 }
 
 #[test]
-fn only_true_answers_count() {
+fn only_true_acks_count() {
     let mut sender = Sender::new(params("jetmax"), PACKET, 5);
     let now = Time::ZERO + ms(10);
     let (shim, header) = exchange(&mut sender, 1);
     let before = sender.law().clone();
-    let mut refused = |shim: Shim, header: &[u8]| sender.on_answer(now, 10_000_000, &shim, header).unwrap_err();
-    assert_eq!(refused(Shim { flow: 6, ..shim }, &header), Refused::Stranger);
+    let mut refused = |shim: Shim, header: &[u8]| sender.handle_ack(now, 10_000_000, &shim, header, &[]).unwrap_err();
+    assert_eq!(refused(Shim { flow: 6, ..shim }, &header), Rejected::UnknownFlow);
     assert_eq!(
         refused(
             Shim {
@@ -437,11 +428,11 @@ fn only_true_answers_count() {
             },
             &header
         ),
-        Refused::Stranger
+        Rejected::UnknownFlow
     );
-    assert_eq!(refused(Shim { law: 3, ..shim }, &header), Refused::Law);
-    assert_eq!(refused(shim, &header[..27]), Refused::Law);
-    assert_eq!(refused(Shim { number: 1, ..shim }, &header), Refused::Unknown);
+    assert_eq!(refused(Shim { law: 3, ..shim }, &header), Rejected::Law);
+    assert_eq!(refused(shim, &header[..27]), Rejected::Law);
+    assert_eq!(refused(Shim { number: 1, ..shim }, &header), Rejected::Unknown);
     assert_eq!(
         refused(
             Shim {
@@ -450,9 +441,9 @@ fn only_true_answers_count() {
             },
             &header
         ),
-        Refused::Unknown
+        Rejected::Unknown
     );
-    assert_eq!(refused(Shim { time: 999_999, ..shim }, &header), Refused::Time);
+    assert_eq!(refused(Shim { time: 999_999, ..shim }, &header), Rejected::Time);
     assert_eq!(
         refused(
             Shim {
@@ -461,27 +452,27 @@ fn only_true_answers_count() {
             },
             &header
         ),
-        Refused::Time
+        Rejected::Time
     );
     let mut nan = header.clone();
     nan[12..16].copy_from_slice(&f32::NAN.to_be_bytes());
-    assert!(matches!(refused(shim, &nan), Refused::Header(_)));
+    assert!(matches!(refused(shim, &nan), Rejected::Header(_)));
     assert_eq!((sender.counters().refused.total(), sender.law()), (9, &before));
-    assert!(sender.on_answer(now, 10_000_000, &shim, &header).is_ok());
-    let again = sender.on_answer(now, 10_000_000, &shim, &header).unwrap_err();
-    assert!(matches!(again, Refused::Replayed | Refused::Unknown));
+    assert!(sender.handle_ack(now, 10_000_000, &shim, &header, &[]).is_ok());
+    let again = sender.handle_ack(now, 10_000_000, &shim, &header, &[]).unwrap_err();
+    assert!(matches!(again, Rejected::Replayed | Rejected::Unknown));
 }
 
 #[test]
 fn what_is_remembered_of_packets_is_bounded() {
     let mut sender = Sender::new(params("cbr"), PACKET, 5);
     let mut wire = [0; LONGEST];
-    let many = 3 * super::track::MOST as u64;
+    let many = 3 * MAX_PACKETS as u64;
     for i in 0..many {
-        sender.stamp(Time::from_ps(i), i, Kind::Data, PACKET, &mut wire);
+        sender.transmit_sized(Time::from_ps(i), i, PACKET.get() as u16, false, &mut wire);
     }
-    assert_eq!(sender.outstanding() as usize, super::track::MOST);
-    assert_eq!(sender.counters().lost, many - super::track::MOST as u64);
+    assert_eq!(sender.outstanding() as usize, MAX_PACKETS);
+    assert_eq!(sender.counters().lost, many - MAX_PACKETS as u64);
 }
 
 #[test]
@@ -489,7 +480,7 @@ fn numbers_wrap() {
     let mut world = World::new("cbr", 1, false);
     world.senders[0].skip_to(u32::MAX - 20);
     world.run(ms(5_000));
-    let counters = *world.senders[0].counters();
+    let counters = world.senders[0].counters();
     assert!(counters.packets > 40 && counters.lost == 0 && counters.refused.total() == 0);
     assert!(counters.packets - counters.delivered < 20, "{counters:?}");
 }

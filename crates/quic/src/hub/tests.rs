@@ -62,8 +62,8 @@ fn sender(law: &str, flow: u32) -> Sender {
 /// Shim and header of the next packet of a flow, and some payload.
 fn packet(sender: &mut Sender) -> Vec<u8> {
     let mut packet = vec![0; LONGEST];
-    let length = sender.stamp(Time::ZERO, 1, Kind::Data, Bytes::new(1000), &mut packet);
-    packet.truncate(length);
+    let prefix = sender.transmit_sized(Time::ZERO, 1, 1000, false, &mut packet).prefix;
+    packet.truncate(prefix);
     packet.extend([7; 20]);
     packet
 }
@@ -235,8 +235,10 @@ async fn a_peer_that_moved_is_answered_where_it_is_now() {
     let mut receiver = Receiver::new(shim.law).unwrap();
     let mut answer = [0; LONGEST];
     let size = Bytes::new(1000);
-    let length = receiver.answer(Time::ZERO, &shim, header, size, false, &mut answer);
-    assert!(arrive(&hub, after.address(), &answer[..length.unwrap()]).is_empty());
+    let (_, length) = receiver
+        .ack(Time::ZERO, &shim, header, size, false, 0, &mut answer)
+        .unwrap();
+    assert!(arrive(&hub, after.address(), &answer[..length]).is_empty());
     assert_eq!(peer.status().unwrap().counters.answers, 1);
 }
 
@@ -266,8 +268,9 @@ fn datagram(length: usize, shims: u8, fill: u8) -> (Vec<u8>, usize) {
             Kind::Data
         };
         let more = number + 1 < shims;
-        let header = flow.stamp_before(Time::ZERO, 1, kind, Bytes::new(1000), more, &mut wire);
-        bytes.extend(&wire[..header]);
+        let packet = flow.transmit_sized(Time::ZERO, 1, 1000, more, &mut wire);
+        wire[4] = kind as u8;
+        bytes.extend(&wire[..packet.prefix]);
     }
     let rest = if bytes.len() <= length { bytes.len() } else { 0 };
     bytes.truncate(rest);

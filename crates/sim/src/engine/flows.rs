@@ -1,51 +1,42 @@
 //! The life of a flow: it arrives, opens, sends at its law's pace, waits for answers, and ends.
 
-use levelflow_laws::{Kind, Opening, Protocol, SenderLaw};
+use levelflow_laws::{Opening, Protocol, SenderLaw};
+use levelflow_transport::ENDLESS;
+use levelflow_units::Time;
 
 use super::{Entry, Sim};
 use crate::ackdelay::AckDelay;
 use crate::events::Target;
-use crate::flow::{ENDLESS, Flow, NEVER, NO_SESSION, Phase, later};
+use crate::flow::{Flow, LIMITS, NO_SESSION, Phase};
 use crate::overhead::Overhead;
-use crate::reliable::{Chunk, Reliable};
 use levelflow_random::Stream;
 use levelflow_scenario::RoundTrip;
 
 impl<P: Protocol> Sim<P> {
-    /// Feedback may have changed rate or window, or brought something to send again, or been the last.
+    /// An ACK may have changed rate or window, or brought something to send again, or been the last.
     #[inline]
     pub(super) fn pump(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
-        if !flow.sender.paces() {
+        if !flow.sender.law().paces() {
             return self.fill_window(i);
         }
-        if flow.pace.is_set() || flow.has_data(self.now) {
-            if !flow.may_send() {
-                flow.pace.clear();
-                return self.wait(i);
-            }
-            let due = flow.next_departure(self.now);
+        if !flow.pace.is_set() && !flow.sender.has_data(self.now) {
+            return self.idle(i);
+        }
+        if flow.sender.may_send() {
+            let due = flow.departure(self.now);
             if let Some(at) = flow.pace.set(due) {
                 self.schedule(at, Target::Send(i));
             }
-            if self.tracks_losses(i) {
-                self.wait(i);
-            } else {
-                self.flows[i as usize].timer.clear();
-            }
         } else {
-            self.idle(i);
+            flow.pace.clear();
         }
-    }
-
-    fn tracks_losses(&self, i: u32) -> bool {
-        let entry = self.flows[i as usize].entry;
-        self.entries[entry as usize].transport.tracks_losses
+        self.wait(i);
     }
 
     /// Sends now, a packet or what the window allows.
     fn resume(&mut self, i: u32) {
-        if self.flows[i as usize].sender.paces() {
+        if self.flows[i as usize].sender.law().paces() {
             self.transmit(i);
         } else {
             self.fill_window(i);
@@ -54,8 +45,8 @@ impl<P: Protocol> Sim<P> {
 
     /// Sends what the window allows.
     fn fill_window(&mut self, i: u32) {
-        while self.flows[i as usize].may_send() && !self.is_full() {
-            if !self.send_chunk(i) {
+        while self.flows[i as usize].sender.may_send() && !self.is_full() {
+            if !self.send_data(i) {
                 return self.idle(i);
             }
         }
@@ -64,67 +55,64 @@ impl<P: Protocol> Sim<P> {
 
     /// The pace allows a packet: sends it and sets the time of the one after it.
     pub(super) fn transmit(&mut self, i: u32) {
-        if !self.flows[i as usize].may_send() {
+        if !self.flows[i as usize].sender.may_send() {
             return self.wait(i);
         }
-        if !self.send_chunk(i) {
+        if !self.send_data(i) {
             return self.idle(i);
         }
         let flow = &mut self.flows[i as usize];
-        if let Some(at) = flow.pace.set(flow.next_departure(self.now)) {
+        if let Some(at) = flow.pace.set(flow.departure(self.now)) {
             self.schedule(at, Target::Send(i));
         }
-        if self.tracks_losses(i) && !self.flows[i as usize].timer.is_set() {
+        if !self.flows[i as usize].timer.is_set() {
             self.wait(i);
         }
     }
 
     /// Sends the next piece; false if there is none.
-    fn send_chunk(&mut self, i: u32) -> bool {
+    fn send_data(&mut self, i: u32) -> bool {
         let flow = &mut self.flows[i as usize];
-        let params = &self.entries[flow.entry as usize].spec.params;
-        let size = flow.sender.packet_size(params);
-        let Some(chunk) = flow.next_chunk(self.now, size) else {
+        let rules = self.entries[flow.entry as usize].rules();
+        let Some(packet) = flow.sender.transmit(&rules, self.now, ()) else {
             return false;
         };
-        if let Some(reliable) = &mut flow.reliable {
-            reliable.on_send(self.now, flow.next_number, chunk);
-        }
-        self.send(i, Kind::Data, chunk);
+        self.launch(i, packet);
         true
     }
 
-    /// Sets the time at which the sender gives up waiting for an answer, if one is to come.
+    /// Sets the time at which the sender gives up waiting for an ACK, if one is to come.
     fn wait(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
-        let Some(reliable) = flow.reliable.as_ref().filter(|r| r.outstanding() > 0) else {
+        let Some(due) = flow.sender.timeout(&self.entries[flow.entry as usize].transport) else {
             return flow.timer.clear();
         };
-        let timeout = reliable.timeout();
-        if let Some(at) = flow.timer.set(later(self.now, timeout)) {
+        if let Some(at) = flow.timer.set(due.max(self.now)) {
             self.schedule(at, Target::Timer(i));
         }
     }
 
-    /// Nothing to send now: wait for answers, or end.
+    /// Nothing to send now: wait for ACKs, or end.
     fn idle(&mut self, i: u32) {
-        if self.flows[i as usize].is_waiting(self.now) {
-            self.wait(i);
-        } else {
+        if self.flows[i as usize].sender.is_done(self.now) {
             self.end_flow(i);
+        } else {
+            self.wait(i);
         }
     }
 
     fn end_flow(&mut self, i: u32) {
-        let entry = &mut self.entries[self.flows[i as usize].entry as usize];
+        let flow = &mut self.flows[i as usize];
+        let entry = &mut self.entries[flow.entry as usize];
         if entry.transport.opening == Opening::Handshake {
-            self.send(i, Kind::Fin, Chunk { offset: 0, length: 0 });
+            let end = flow.sender.transmit_end(&entry.rules(), self.now, ());
+            self.launch(i, end);
         }
         let flow = &mut self.flows[i as usize];
-        flow.phase = Phase::Over;
+        flow.phase = Phase::Done;
         flow.timer.clear();
         flow.pace.clear();
-        let stopped = flow.size == ENDLESS || self.now >= flow.stop;
+        let stopped = flow.sender.size() == ENDLESS || self.now >= flow.sender.stop();
         flow.in_flight += 1;
         if stopped {
             self.no_longer_active(i);
@@ -132,37 +120,31 @@ impl<P: Protocol> Sim<P> {
         self.left_network(i);
     }
 
-    /// No answer came in time.
+    /// No ACK came in time.
     pub(super) fn timeout(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
-        match flow.phase {
-            Phase::Opening => {
-                flow.retries += 1;
-                self.open(i);
-            }
-            Phase::Running => {
-                if let Some(reliable) = &mut flow.reliable {
-                    reliable.on_timeout();
-                    let params = &self.entries[flow.entry as usize].spec.params;
-                    flow.sender.on_timeout(params, self.now, flow.next_number);
-                }
-                self.resume(i);
-            }
-            Phase::Over | Phase::Free => {}
+        if flow.phase != Phase::Live {
+            return;
         }
+        if !flow.sender.is_open() {
+            return self.open(i);
+        }
+        let rules = self.entries[flow.entry as usize].rules();
+        flow.sender.handle_timeout(&rules, self.now);
+        self.resume(i);
     }
 
     /// Sends the packet that opens a flow, or gives up after the flow's stop.
     fn open(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
-        if self.now >= flow.stop {
+        let rules = self.entries[flow.entry as usize].rules();
+        let Some(packet) = flow.sender.transmit(&rules, self.now, ()) else {
             return self.end_flow(i);
-        }
-        let timeout = flow.retry_timeout();
-        if let Some(at) = flow.timer.set(self.now + timeout) {
+        };
+        if let Some(at) = flow.timer.set(flow.sender.departure(&LIMITS)) {
             self.schedule(at, Target::Timer(i));
         }
-        self.send(i, Kind::Syn, Chunk { offset: 0, length: 0 });
+        self.launch(i, packet);
     }
 
     /// An entry starts flows and says when it will do so again.
@@ -192,10 +174,12 @@ impl<P: Protocol> Sim<P> {
         let Entry { spec, schedule, .. } = entry;
         let drawn = schedule.flow(spec, self.now);
         let rtt = RoundTrip::new(drawn.rtt, entry.delays);
-        let mut flow = Flow::new(e, &spec.params, &entry.info, self.now);
-        flow.size = drawn.size.map_or(ENDLESS, |size| size.min(ENDLESS - 1));
+        let recovers = spec.reliable || entry.transport.tracks_losses;
+        let recovery = recovers.then_some(entry.transport.min_timeout);
+        let mut flow = Flow::new(e, &spec.params, &entry.info, self.now, recovery);
+        let size = drawn.size.map_or(ENDLESS, |size| size.min(ENDLESS - 1));
+        flow.sender = flow.sender.with_size(size).with_stop(drawn.stop.unwrap_or(Time::NEVER));
         flow.session = session;
-        flow.stop = drawn.stop.unwrap_or(NEVER);
         flow.base_rtt = rtt.total;
         flow.host_delay = rtt.forward;
         flow.pipe = self.pipes.join(rtt.at_hosts());
@@ -210,19 +194,13 @@ impl<P: Protocol> Sim<P> {
             let stream = Stream::new(self.seed, "overhead", &name);
             flow.overhead = Some(Box::new(Overhead::new(spec.overhead, stream)));
         }
-        if spec.reliable || entry.transport.tracks_losses {
-            flow.reliable = Some(Box::new(Reliable::new(entry.transport.min_timeout)));
-        }
         entry.counters.started += 1;
         entry.active += 1;
         let opening = entry.transport.opening;
         let i = self.place(flow);
         match opening {
             Opening::Handshake => self.open(i),
-            Opening::Immediate => {
-                self.flows[i as usize].phase = Phase::Running;
-                self.resume(i);
-            }
+            Opening::Immediate => self.resume(i),
         }
     }
 

@@ -7,20 +7,21 @@ mod report;
 mod sessions;
 mod setup;
 
-use levelflow_laws::{Feedback, FlowInfo, Kind, Loss, Outgoing, Protocol, RouterLaw, SenderLaw, Transport};
+use levelflow_laws::{FlowInfo, Kind, Protocol, RouterLaw, SenderLaw, Transport};
+use levelflow_transport::{Ack, Limits, Rules, Transmit};
 use levelflow_units::{Bytes, Duration, Time};
 
 use crate::ackdelay::AckDelay;
+use crate::alarm::Fired;
 use crate::capture::{Capture, Whose};
 use crate::counters::{Books, EntryCounters, EntryWindow};
 use crate::events::{EventList, Target};
-use crate::flow::{Fired, Flow, Phase};
+use crate::flow::{Flow, Phase};
 use crate::limit::{MemoryExceeded, bytes_for};
 use crate::link::{Admission, Link};
 use crate::packet::{Label, Packet, PacketId, Slab};
 use crate::pipe::{NO_PIPE, Pipes};
 use crate::record::{CompletionRow, Recorder};
-use crate::reliable::Chunk;
 use levelflow_random::Stream;
 use levelflow_scenario::{FlowSpec, LinkSpec, MemorySpec, Network, Schedule};
 
@@ -36,6 +37,7 @@ struct Entry<P: Protocol> {
     spec: FlowSpec<P>,
     info: FlowInfo,
     transport: Transport,
+    limits: Limits,
     /// Position of the path in the table of hops.
     hop: u32,
     /// Propagation delay of the links there and back.
@@ -52,6 +54,18 @@ struct Entry<P: Protocol> {
     window: EntryWindow,
     /// Pages, objects and think times.
     sessions: Stream,
+}
+
+impl<P: Protocol> Entry<P> {
+    /// What the transport needs to know of the entry.
+    #[inline]
+    fn rules(&self) -> Rules<'_, P> {
+        Rules {
+            params: &self.spec.params,
+            transport: &self.transport,
+            limits: &self.limits,
+        }
+    }
 }
 
 /// A router that closes its interval now and then.
@@ -263,8 +277,8 @@ impl<P: Protocol> Sim<P> {
             Target::Transmitter(i) => self.transmitted(i),
             Target::Answer(i) => {
                 self.events.pop();
-                let hold = self.flows[i as usize].reliable.as_mut().map(|r| r.hold.fire(self.now));
-                match hold {
+                let incoming = self.flows[i as usize].incoming.as_mut();
+                match incoming.map(|incoming| incoming.delay.fire(self.now)) {
                     Some(Fired::Now) => self.release_answer(i),
                     Some(Fired::Later(at)) => self.schedule(at, target),
                     Some(Fired::Stale) | None => {}
@@ -420,7 +434,7 @@ impl<P: Protocol> Sim<P> {
     fn left_network(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
         flow.in_flight -= 1;
-        if flow.phase == Phase::Over && flow.in_flight == 0 {
+        if flow.phase == Phase::Done && flow.in_flight == 0 {
             flow.phase = Phase::Free;
             self.pipes.leave(flow.pipe);
             self.entries[flow.entry as usize].free_flows.push(i);
@@ -446,9 +460,9 @@ impl<P: Protocol> Sim<P> {
             flow: flow.entry,
             start_s: flow.started.as_secs_f64(),
             fct_s: fct.as_secs_f64(),
-            bytes: flow.size,
+            bytes: flow.sender.size(),
             rtt_s: flow.base_rtt.as_secs_f64(),
-            retransmitted: flow.reliable.as_ref().map_or(0, |r| r.retransmitted),
+            retransmitted: flow.sender.totals().retransmitted,
         });
         self.object_is_there(i);
     }
@@ -459,46 +473,34 @@ impl<P: Protocol> Sim<P> {
             flow: i,
             number,
             label,
-            offset: received,
             sent,
             header,
             ..
         } = self.packets[id];
         let (kind, rtt) = (label.kind(), self.now - sent);
-        self.packets.remove(id);
         let flow = &mut self.flows[i as usize];
+        let history = flow.incoming.as_ref().map_or(0, |_| self.packets.history(id));
+        self.packets.remove(id);
         let entry = &mut self.entries[flow.entry as usize];
         entry.counters.answers.delivered += 1;
         entry.counters.round_trip(rtt);
         entry.window.rtt_sum += rtt.as_secs_f64();
         entry.window.rtt_count += 1;
-        if flow.phase != Phase::Over {
-            let params = &entry.spec.params;
-            let mut feedback = Feedback::plain(number, kind, rtt, header);
-            feedback.marked = label.is_marked();
-            if let Some(reliable) = &mut flow.reliable {
-                reliable.on_round_trip(rtt);
-                if kind == Kind::Data {
-                    let (now, next, sender) = (self.now, flow.next_number, &mut flow.sender);
-                    let news = reliable.on_answer(now, number, received, |number, outstanding| {
-                        let loss = Loss {
-                            number,
-                            next,
-                            outstanding,
-                        };
-                        sender.on_loss(params, now, &loss);
-                    });
-                    (feedback.acked, feedback.gap, feedback.delivery) = (news.acked, news.gap, news.delivery);
-                }
-                feedback.outstanding = reliable.outstanding();
-            }
-            flow.sender.on_feedback(params, self.now, &feedback);
-            let opened = flow.phase == Phase::Opening;
+        if flow.phase != Phase::Done {
+            let ack = Ack {
+                number,
+                kind,
+                rtt,
+                header,
+                marked: label.is_marked(),
+                history,
+            };
+            let opened = !flow.sender.is_open();
+            flow.sender.handle_ack(&entry.rules(), self.now, &ack);
             if opened {
-                flow.phase = Phase::Running;
                 flow.timer.clear();
             }
-            if opened && flow.sender.paces() {
+            if opened && flow.sender.law().paces() {
                 if let Some(at) = flow.pace.set(self.now) {
                     self.schedule(at, Target::Send(i));
                 }
@@ -509,39 +511,25 @@ impl<P: Protocol> Sim<P> {
         self.left_network(i);
     }
 
-    /// Puts a packet on its way. Control packets carry no chunk.
-    fn send(&mut self, i: u32, kind: Kind, chunk: Chunk) {
+    /// Puts a packet on its way.
+    #[inline(always)]
+    fn launch(&mut self, i: u32, packet: Transmit<P::Header>) {
         let flow = &mut self.flows[i as usize];
         let entry = &mut self.entries[flow.entry as usize];
-        let size = if kind == Kind::Data {
-            chunk.length
-        } else {
-            entry.spec.control.get() as u16
-        };
-        let number = flow.next_number;
-        flow.next_number += 1;
-        flow.last_sent = self.now;
-        flow.last_size = size;
         flow.in_flight += 1;
-        let outgoing = Outgoing {
-            number,
-            size: Bytes::new(u64::from(size)),
-            kind,
-        };
-        let header = flow.sender.on_send(&entry.spec.params, self.now, &outgoing);
         entry.counters.data.sent += 1;
-        entry.counters.sent_bytes += u64::from(size);
-        entry.window.sent_bytes += u64::from(size);
+        entry.counters.sent_bytes += u64::from(packet.size);
+        entry.window.sent_bytes += u64::from(packet.size);
         let entry_hop = entry.hop;
         let id = self.packets.insert(Packet {
-            header,
+            header: packet.header,
             sent: self.now,
-            offset: chunk.offset,
+            offset: packet.offset,
             flow: i,
-            number,
+            number: packet.number,
             hop: entry_hop,
-            size,
-            label: Label::new(kind, entry.transport.ecn && kind == Kind::Data),
+            size: packet.size,
+            label: Label::new(packet.kind, entry.transport.ecn && packet.kind == Kind::Data),
             answers: 1,
         });
         match &mut self.flows[i as usize].overhead {

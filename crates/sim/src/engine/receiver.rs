@@ -1,13 +1,12 @@
 //! The far end of a flow: it takes data, says when a transfer is complete, and answers.
 
 use levelflow_laws::{Arrived, Kind, Protocol};
+use levelflow_transport::Chunk;
 use levelflow_units::Bytes;
 
 use super::{NO_DELAY, Sim};
 use crate::events::Target;
-use crate::flow::later;
 use crate::packet::PacketId;
-use crate::reliable::Chunk;
 
 impl<P: Protocol> Sim<P> {
     /// A packet reaches its receiver, which turns it into its answer.
@@ -34,20 +33,24 @@ impl<P: Protocol> Sim<P> {
                 offset: packet.offset,
                 length: packet.size,
             };
-            complete = match &mut flow.reliable {
-                Some(reliable) => {
-                    in_order = chunk.offset == reliable.received() && !reliable.misses();
-                    reliable.on_arrival(chunk);
-                    packet.offset = reliable.received();
-                    reliable.received() == flow.size
+            complete = match &mut flow.incoming {
+                Some(incoming) => {
+                    in_order = incoming.assembly.expects(chunk);
+                    incoming.assembly.on_arrival(chunk);
+                    incoming.assembly.in_order() == flow.sender.size()
                 }
-                None => chunk.offset + u64::from(chunk.length) == flow.size,
+                None => chunk.offset + u64::from(chunk.length) == flow.sender.size(),
             };
         }
         packet.label = packet.label.answered();
         packet.size = entry.spec.control.get() as u16;
         packet.header = P::reflect(&entry.spec.params, &mut flow.receiver, &arrived, &packet.header);
         packet.hop += 1;
+        if let Some(incoming) = &mut flow.incoming {
+            incoming.history.on_arrival(packet.number);
+            let history = incoming.history.below(packet.number);
+            self.packets.set_history(id, history);
+        }
         let patient = entry.transport.answer_every > 1 && kind == Kind::Data;
         if complete && flow.active {
             self.complete(i);
@@ -63,10 +66,10 @@ impl<P: Protocol> Sim<P> {
     fn hold_or_answer(&mut self, i: u32, id: PacketId, may_wait: bool) {
         let flow = &mut self.flows[i as usize];
         let transport = self.entries[flow.entry as usize].transport;
-        let reliable = flow.reliable.as_mut().expect("losses are tracked");
+        let incoming = flow.incoming.as_mut().expect("losses are tracked");
         let marked = self.packets[id].label.is_marked();
-        if let Some(held) = reliable.held.take() {
-            reliable.hold.clear();
+        if let Some(held) = incoming.delayed.take() {
+            incoming.delay.clear();
             if self.packets[held].label.is_marked() == marked {
                 self.packets[id].answers += self.packets[held].answers;
                 self.packets.remove(held);
@@ -76,20 +79,20 @@ impl<P: Protocol> Sim<P> {
             }
         }
         let flow = &mut self.flows[i as usize];
-        let reliable = flow.reliable.as_mut().expect("losses are tracked");
+        let incoming = flow.incoming.as_mut().expect("losses are tracked");
         if !may_wait || self.packets[id].answers >= transport.answer_every {
             return self.answer(i, id);
         }
-        reliable.held = Some(id);
-        if let Some(at) = reliable.hold.set(later(self.now, transport.answer_delay)) {
+        incoming.delayed = Some(id);
+        if let Some(at) = incoming.delay.set(self.now.saturating_add(transport.answer_delay)) {
             self.schedule(at, Target::Answer(i));
         }
     }
 
     /// A held answer has waited long enough.
     pub(super) fn release_answer(&mut self, i: u32) {
-        let reliable = self.flows[i as usize].reliable.as_mut();
-        if let Some(held) = reliable.and_then(|r| r.held.take()) {
+        let incoming = self.flows[i as usize].incoming.as_mut();
+        if let Some(held) = incoming.and_then(|incoming| incoming.delayed.take()) {
             self.answer(i, held);
         }
     }
@@ -108,6 +111,6 @@ impl<P: Protocol> Sim<P> {
 
     /// Answers that receivers hold back.
     pub(super) fn held_answers(&self) -> impl Iterator<Item = PacketId> + '_ {
-        self.flows.iter().filter_map(|f| f.reliable.as_ref()?.held)
+        self.flows.iter().filter_map(|f| f.incoming.as_ref()?.delayed)
     }
 }

@@ -17,21 +17,18 @@ impl<P: Protocol> Sim<P> {
         let elapsed = (self.now - self.last_sample).as_secs_f64();
         self.last_sample = self.now;
         let mut sums = vec![(0.0, 0.0, 0.0, Bottleneck::Unknown); self.entries.len()];
-        for flow in self
-            .flows
-            .iter()
-            .filter(|f| matches!(f.phase, Phase::Opening | Phase::Running))
-        {
+        for flow in self.flows.iter().filter(|f| f.phase == Phase::Live) {
             let sum = &mut sums[flow.entry as usize];
-            let windowed = flow.sender.window() < u32::MAX;
+            let law = flow.sender.law();
+            let windowed = law.window() < u32::MAX;
             if windowed || flow.pace.is_set() {
-                sum.0 += flow.sender.rate().bps();
-                sum.1 += flow.sender.proposal().bps();
+                sum.0 += law.rate().bps();
+                sum.1 += law.proposal().bps();
             }
             if windowed {
-                sum.2 += f64::from(flow.sender.window());
+                sum.2 += f64::from(law.window());
             }
-            sum.3 = flow.sender.bottleneck();
+            sum.3 = law.bottleneck();
         }
         for (i, (entry, (rate, proposal, window_packets, bottleneck))) in self.entries.iter_mut().zip(sums).enumerate()
         {

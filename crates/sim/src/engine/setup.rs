@@ -1,11 +1,13 @@
 //! What happens before time zero: routers get their phases and flow entries their paths and streams.
 
 use levelflow_laws::{FlowInfo, Protocol, RouterLaw};
+use levelflow_transport::Limits;
 use levelflow_units::Time;
 
 use super::{Entry, RECEIVER, Router, SENDER, Sim};
 use crate::counters::{EntryCounters, EntryWindow};
 use crate::events::Target;
+use crate::flow::LIMITS;
 use levelflow_random::Stream;
 use levelflow_scenario::{FlowSpec, Schedule};
 
@@ -51,6 +53,10 @@ impl<P: Protocol> Sim<P> {
                 packet_size: spec.packet,
             },
             transport: P::transport(&spec.params),
+            limits: Limits {
+                control: spec.control.get() as u16,
+                ..LIMITS
+            },
             spec,
             hop,
             delays,

@@ -21,7 +21,7 @@ fn flows_come_as_in_the_simulator() {
     let end = scenario.end();
     let ours = starts(&network.flows[0], network.seed, end).unwrap();
     let mut sim = Sim::new(network);
-    while !sim.advance(end, 1_000_000) {}
+    while !sim.advance(end, 1_000_000).unwrap() {}
     let [.., (name, table)] = sim.recorder.take();
     assert_eq!(name, "completions");
     let column = |name: &str| table.columns.iter().find(|(n, _)| *n == name).map(|(_, c)| c.clone());

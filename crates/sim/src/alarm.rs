@@ -1,0 +1,91 @@
+//! Alarms: pending events that can be put off without another event.
+
+use levelflow_units::Time;
+
+/// A pending event and the time at which it should act: a later time waits in `due` until the event fires.
+#[derive(Debug, Clone, Copy)]
+pub struct Alarm {
+    event: Time,
+    due: Time,
+}
+
+impl Alarm {
+    pub const OFF: Self = Self {
+        event: Time::NEVER,
+        due: Time::NEVER,
+    };
+
+    /// Moves the alarm; gives the time of the event to add, if one is needed.
+    #[inline]
+    pub fn set(&mut self, due: Time) -> Option<Time> {
+        self.due = due;
+        if due < self.event {
+            self.event = due;
+            return Some(due);
+        }
+        None
+    }
+
+    /// No longer wanted.
+    #[inline]
+    pub fn clear(&mut self) {
+        self.due = Time::NEVER;
+    }
+
+    /// An event fires.
+    #[inline]
+    pub fn fire(&mut self, now: Time) -> Fired {
+        if now != self.event {
+            return Fired::Stale;
+        }
+        self.event = Time::NEVER;
+        if self.due <= now {
+            self.due = Time::NEVER;
+            return Fired::Now;
+        }
+        if self.due == Time::NEVER {
+            return Fired::Stale;
+        }
+        self.event = self.due;
+        Fired::Later(self.due)
+    }
+
+    #[inline]
+    pub fn is_set(&self) -> bool {
+        self.due != Time::NEVER
+    }
+}
+
+impl Default for Alarm {
+    fn default() -> Self {
+        Self::OFF
+    }
+}
+
+/// What an event of an [`Alarm`] means.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Fired {
+    /// Act.
+    Now,
+    /// Add an event then.
+    Later(Time),
+    /// Nothing.
+    Stale,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_alarm_adds_no_event_when_it_is_put_off() {
+        let at = |s: u64| Time::from_ps(s);
+        let mut alarm = Alarm::OFF;
+        assert_eq!(alarm.set(at(10)), Some(at(10)));
+        assert_eq!(alarm.set(at(20)), None);
+        assert_eq!(alarm.fire(at(10)), Fired::Later(at(20)));
+        assert_eq!(alarm.set(at(15)), Some(at(15)));
+        assert_eq!(alarm.fire(at(15)), Fired::Now);
+        assert_eq!(alarm.fire(at(20)), Fired::Stale);
+    }
+}

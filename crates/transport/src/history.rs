@@ -1,0 +1,160 @@
+//! ACK history: which of the latest packets a receiver has, so that a lost ACK is no lost packet.
+
+use levelflow_laws::wire::before;
+
+/// Length of the history behind the header of an ACK on the wire, bytes.
+pub const HISTORY: usize = 16;
+
+/// The latest 128 packets of a flow at its receiver.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct History {
+    newest: Option<u32>,
+    /// Bit `i`: packet `newest - i` arrived.
+    seen: u128,
+}
+
+/// How a packet fits into the order of numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Order {
+    /// So many before it are missing since the one that was newest.
+    Newest {
+        /// How many.
+        missing: u32,
+    },
+    /// It comes after one that was sent later.
+    Late,
+    /// It came before, or is too old to tell.
+    Again,
+}
+
+impl History {
+    /// A packet of this number arrived.
+    #[inline]
+    pub fn on_arrival(&mut self, number: u32) -> Order {
+        let Some(newest) = self.newest else {
+            (self.newest, self.seen) = (Some(number), 1);
+            return Order::Newest { missing: 0 };
+        };
+        if before(newest, number) {
+            let ahead = number.wrapping_sub(newest);
+            self.seen = self.seen.checked_shl(ahead).unwrap_or(0) | 1;
+            self.newest = Some(number);
+            return Order::Newest { missing: ahead - 1 };
+        }
+        let Some(bit) = 1_u128.checked_shl(newest.wrapping_sub(number)) else {
+            return Order::Again;
+        };
+        if self.seen & bit != 0 {
+            return Order::Again;
+        }
+        self.seen |= bit;
+        Order::Late
+    }
+
+    /// What the ACK of packet `number` carries: bit `i` says that packet `number - 1 - i` arrived.
+    #[inline]
+    #[must_use]
+    pub fn below(&self, number: u32) -> u128 {
+        let ago = self.newest.map_or(u32::MAX, |newest| newest.wrapping_sub(number));
+        let later = ago.checked_add(1);
+        later.and_then(|later| self.seen.checked_shr(later)).unwrap_or(0)
+    }
+}
+
+/// The same at the sender: which of the latest packets are not known to have arrived.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Missing {
+    newest: u32,
+    /// Bit `i`: packet `newest - 1 - i` is not known to have arrived.
+    missing: u128,
+}
+
+impl Missing {
+    /// The flow begins with this number.
+    pub fn new(first: u32) -> Self {
+        Self {
+            newest: first.wrapping_sub(1),
+            missing: 0,
+        }
+    }
+
+    /// The newest packet that was acked.
+    #[inline]
+    pub fn newest(&self) -> u32 {
+        self.newest
+    }
+
+    /// An ACK of `number` came with this history; of the packets in it, those that are news, in the form of a history.
+    #[inline]
+    pub fn on_ack(&mut self, number: u32, history: u128) -> u128 {
+        if before(self.newest, number) {
+            let ahead = number.wrapping_sub(self.newest);
+            let skipped = 1_u128.checked_shl(ahead - 1).map_or(u128::MAX, |bit| bit - 1);
+            let missing = self.missing.checked_shl(ahead).unwrap_or(0) | skipped;
+            self.missing = missing & !history;
+            self.newest = number;
+            return missing & history;
+        }
+        let behind = self.newest.wrapping_sub(number);
+        if let Some(own) = behind.checked_sub(1).and_then(|i| 1_u128.checked_shl(i)) {
+            self.missing &= !own;
+        }
+        let news = self.missing & history.checked_shl(behind).unwrap_or(0);
+        self.missing &= !news;
+        news.checked_shr(behind).unwrap_or(0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Against a plain set of what arrived.
+        #[test]
+        fn history_is_what_arrived_before(start in any::<u32>(),
+                                          steps in prop::collection::vec(-20_i64..40, 1..300)) {
+            let (mut history, mut seen, mut at) = (History::default(), std::collections::HashSet::new(), 1_000_000_i64);
+            for step in steps {
+                at += step;
+                let number = start.wrapping_add(at as u32);
+                let newest = seen.iter().max().copied();
+                let order = history.on_arrival(number);
+                let new = seen.insert(at);
+                match (order, newest) {
+                    (Order::Newest { missing }, Some(newest)) => prop_assert_eq!(i64::from(missing), at - newest - 1),
+                    (Order::Newest { missing }, None) => prop_assert_eq!(missing, 0),
+                    (Order::Late, Some(newest)) => prop_assert!(new && at < newest),
+                    (Order::Again, Some(newest)) => prop_assert!(!new || newest - at > 127),
+                    _ => prop_assert!(false, "the first packet is the newest"),
+                }
+                let listed = history.below(number);
+                let newest = seen.iter().max().copied().unwrap();
+                for i in 0..128_i64 {
+                    let (before, known) = (at - 1 - i, newest - (at - 1 - i) < 128);
+                    prop_assert_eq!(listed >> i & 1 == 1, known && seen.contains(&before));
+                }
+            }
+        }
+
+        /// Against a plain set of what the sender was told.
+        #[test]
+        fn each_packet_is_news_once(start in any::<u32>(),
+                                    acks in prop::collection::vec((-20_i64..40, any::<u128>()), 1..300)) {
+            let (mut missing, mut known, mut at, mut newest) = (Missing::new(start), std::collections::HashSet::new(), 0, -1);
+            for (step, history) in acks {
+                at = (at + step).max(0);
+                let news = missing.on_ack(start.wrapping_add(at as u32), history);
+                newest = at.max(newest);
+                known.insert(at);
+                for i in 0..128_i64 {
+                    let packet = at - 1 - i;
+                    let fresh = packet >= 0 && history >> i & 1 == 1 && newest - packet <= 128 && known.insert(packet);
+                    prop_assert_eq!(news >> i & 1 == 1, fresh, "{} of {}", packet, at);
+                }
+            }
+            prop_assert_eq!(missing.newest(), start.wrapping_add(newest as u32));
+        }
+    }
+}

@@ -1,0 +1,287 @@
+//! Scoreboard: packets under way by number; which arrived, which are lost, and how fast packets arrive.
+
+use std::collections::VecDeque;
+
+use levelflow_laws::wire::before;
+use levelflow_laws::{Delivery, Kind};
+use levelflow_units::Time;
+
+use crate::history::Missing;
+use crate::stream::Chunk;
+
+/// A packet counts as lost once this many sent after it have been acked (RFC 5681's three duplicates).
+pub const REORDERING: u32 = 3;
+/// An ACK may say this much about packets sent before: it is what a history holds.
+const REMEMBERED: u32 = 128;
+/// Most packets of a flow that are remembered.
+pub const MAX_PACKETS: usize = 1 << 16;
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum State {
+    /// Nothing is known.
+    UnderWay,
+    /// It arrived, as the ACK of another packet says.
+    Arrived,
+    /// It counts as lost; its ACK may still come.
+    Lost,
+    /// Its own ACK came.
+    Acked,
+}
+
+/// A packet under way; `T` is what a host remembers of it for its own purposes.
+#[derive(Debug, Clone, Copy)]
+struct Sent<T> {
+    chunk: Chunk,
+    at: Time,
+    /// What was known when it was sent; see [`Scoreboard::delivered`] and so on.
+    delivered_at: Time,
+    first_sent: Time,
+    delivered: u32,
+    kind: Kind,
+    state: State,
+    tag: T,
+}
+
+/// What an ACK says.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Acked {
+    /// Data packets and bytes now known to have arrived that were not before.
+    pub packets: u32,
+    /// See `packets`.
+    pub bytes: u64,
+    /// Data packets and bytes now taken for lost.
+    pub lost: u32,
+    /// See `lost`.
+    pub lost_bytes: u64,
+    /// Of `packets`, how many had been taken for lost.
+    pub returned: u32,
+    /// Whether something sent before is missing.
+    pub gap: bool,
+    /// A measurement of how fast packets arrive.
+    pub delivery: Option<Delivery>,
+}
+
+/// A data packet that changed sides.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Change {
+    /// It is taken for lost.
+    Lost {
+        /// Its number.
+        number: u32,
+        /// Its data.
+        chunk: Chunk,
+        /// Packets under way without it.
+        outstanding: u32,
+    },
+    /// It had been taken for lost, and arrived after all.
+    Returned(Chunk),
+}
+
+/// Packets of one flow, by number; numbers are consecutive and never reused.
+#[derive(Debug)]
+pub struct Scoreboard<T> {
+    sent: VecDeque<Sent<T>>,
+    /// Number of the first of `sent`.
+    first: u32,
+    /// Of packets before this number, it is known whether they arrived, or they are taken for lost.
+    decided: u32,
+    missing: Missing,
+    /// Data packets under way.
+    outstanding: u32,
+    /// Packets known to have arrived; when that became known; when the packet was sent whose ACK said so
+    /// (draft-ietf-ccwg-bbr, section 4.1).
+    delivered: u32,
+    delivered_at: Time,
+    first_sent: Time,
+}
+
+impl<T: Copy> Scoreboard<T> {
+    /// Nothing was sent; the next packet has this number.
+    #[must_use]
+    pub fn new(first: u32) -> Self {
+        Self {
+            sent: VecDeque::new(),
+            first,
+            decided: first,
+            missing: Missing::new(first),
+            outstanding: 0,
+            delivered: 0,
+            delivered_at: Time::ZERO,
+            first_sent: Time::ZERO,
+        }
+    }
+
+    /// Data packets under way, as far as is known.
+    #[inline]
+    #[must_use]
+    pub fn outstanding(&self) -> u32 {
+        self.outstanding
+    }
+
+    /// Number of the next packet.
+    #[inline]
+    #[must_use]
+    pub fn next(&self) -> u32 {
+        self.first.wrapping_add(self.sent.len() as u32)
+    }
+
+    /// The next packet leaves. One that has to be forgotten for it counts as lost.
+    pub fn on_send(&mut self, now: Time, kind: Kind, chunk: Chunk, tag: T) -> Option<Change> {
+        if self.outstanding == 0 {
+            (self.first_sent, self.delivered_at) = (now, now);
+        }
+        let forgotten = if self.sent.len() < MAX_PACKETS {
+            None
+        } else {
+            self.lose(0)
+        };
+        if self.sent.len() >= MAX_PACKETS {
+            self.forget();
+        }
+        self.outstanding += u32::from(kind == Kind::Data);
+        self.sent.push_back(Sent {
+            chunk,
+            at: now,
+            delivered_at: self.delivered_at,
+            first_sent: self.first_sent,
+            delivered: self.delivered,
+            kind,
+            state: State::UnderWay,
+            tag,
+        });
+        forgotten
+    }
+
+    fn forget(&mut self) {
+        self.sent.pop_front();
+        self.first = self.first.wrapping_add(1);
+        if before(self.decided, self.first) {
+            self.decided = self.first;
+        }
+    }
+
+    fn index(&self, number: u32) -> usize {
+        number.wrapping_sub(self.first) as usize
+    }
+
+    /// What is remembered of a packet: its kind, its tag, and whether its own ACK came.
+    #[must_use]
+    pub fn get(&self, number: u32) -> Option<(Kind, T, bool)> {
+        let sent = self.sent.get(self.index(number))?;
+        Some((sent.kind, sent.tag, sent.state == State::Acked))
+    }
+
+    /// An ACK of packet `number`; bit `i` of `history` says that packet `number - 1 - i` arrived, too. Calls `changed` for
+    /// packets that are now taken for lost, or are no longer. Nothing changes where nothing is remembered of the packet.
+    pub fn on_ack(&mut self, now: Time, number: u32, history: u128, mut changed: impl FnMut(Change)) -> Acked {
+        let mut acked = Acked::default();
+        let index = self.index(number);
+        let Some(&own) = self.sent.get(index) else { return acked };
+        self.arrived(index, State::Acked, &mut acked, &mut changed);
+        let mut news = self.missing.on_ack(number, history);
+        while news != 0 {
+            let i = self.index(number.wrapping_sub(1 + news.trailing_zeros()));
+            news &= news - 1;
+            if self.sent.get(i).is_some() {
+                self.arrived(i, State::Arrived, &mut acked, &mut changed);
+            }
+        }
+        self.detect_losses(&mut acked, changed);
+        self.delivered = self.delivered.wrapping_add(acked.packets);
+        if acked.packets > 0 {
+            self.delivered_at = now;
+        }
+        self.first_sent = own.at;
+        acked.gap = before(self.decided, number);
+        acked.delivery = (own.kind == Kind::Data).then(|| Delivery {
+            total: self.delivered,
+            prior: own.delivered,
+            interval: own.at.since(own.first_sent).max(now.since(own.delivered_at)),
+        });
+        self.tidy();
+        acked
+    }
+
+    fn arrived(&mut self, index: usize, state: State, acked: &mut Acked, changed: &mut impl FnMut(Change)) {
+        let sent = &mut self.sent[index];
+        let was = std::mem::replace(&mut sent.state, state);
+        if sent.kind != Kind::Data || matches!(was, State::Arrived | State::Acked) {
+            return;
+        }
+        acked.packets += 1;
+        acked.bytes += u64::from(sent.chunk.length);
+        if was == State::Lost {
+            acked.returned += 1;
+            changed(Change::Returned(sent.chunk));
+        } else {
+            self.outstanding -= 1;
+        }
+    }
+
+    /// What was sent three packets before the newest that arrived, or earlier, and has not arrived, is lost.
+    fn detect_losses(&mut self, acked: &mut Acked, mut changed: impl FnMut(Change)) {
+        let (newest, next) = (self.missing.newest(), self.next());
+        while before(self.decided, next) {
+            let i = self.index(self.decided);
+            if self.sent[i].state == State::UnderWay {
+                if before(newest, self.decided.wrapping_add(REORDERING)) {
+                    return;
+                }
+                if let Some(change) = self.lose(i) {
+                    acked.lost += 1;
+                    acked.lost_bytes += u64::from(self.sent[i].chunk.length);
+                    changed(change);
+                }
+            }
+            self.decided = self.decided.wrapping_add(1);
+        }
+    }
+
+    /// A packet under way is lost.
+    fn lose(&mut self, index: usize) -> Option<Change> {
+        let number = self.first.wrapping_add(index as u32);
+        let sent = self.sent.get_mut(index).filter(|sent| sent.state == State::UnderWay)?;
+        sent.state = State::Lost;
+        if sent.kind != Kind::Data {
+            return None;
+        }
+        self.outstanding -= 1;
+        Some(Change::Lost {
+            number,
+            chunk: sent.chunk,
+            outstanding: self.outstanding,
+        })
+    }
+
+    /// The timer ran out: all that is under way is lost. Calls `lost` with the data of each packet.
+    pub fn on_timeout(&mut self, mut lost: impl FnMut(Chunk)) {
+        for i in self.index(self.decided)..self.sent.len() {
+            if let Some(Change::Lost { chunk, .. }) = self.lose(i) {
+                lost(chunk);
+            }
+        }
+        self.decided = self.next();
+    }
+
+    /// What a packet under way carries has arrived in another one. Where it was sent again after a timeout, it is among the first.
+    pub fn on_duplicate(&mut self, chunk: Chunk) {
+        let from = self.index(self.decided).min(self.sent.len());
+        let first = self.sent.range_mut(from..).take(REMEMBERED as usize);
+        let mut under_way = first.filter(|sent| sent.state == State::UnderWay);
+        if let Some(sent) = under_way.find(|sent| sent.chunk == chunk) {
+            sent.state = State::Arrived;
+            self.outstanding -= 1;
+        }
+    }
+
+    /// Forgets packets of which no ACK brings news.
+    fn tidy(&mut self) {
+        while let Some(front) = self.sent.front() {
+            let old = !before(self.missing.newest(), self.first.wrapping_add(REMEMBERED + 1));
+            if front.state == State::UnderWay || (front.state != State::Acked && !old) {
+                return;
+            }
+            self.forget();
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! Bytes of a transfer: chunks as the sender cuts them, and what the receiver has of them.
+
+use std::collections::BTreeMap;
+
+/// A run of bytes of a transfer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Chunk {
+    /// Its first byte.
+    pub offset: u64,
+    /// Its bytes, which are those of the packet that carries it.
+    pub length: u16,
+}
+
+impl Chunk {
+    /// What packets carry that have no data.
+    pub const NONE: Self = Self { offset: 0, length: 0 };
+
+    #[inline]
+    fn end(self) -> u64 {
+        self.offset + u64::from(self.length)
+    }
+}
+
+/// Puts the chunks of a transfer in order.
+#[derive(Debug, Clone, Default)]
+pub struct Assembly {
+    in_order: u64,
+    /// Out-of-order data: start to end. Chunks are sent again as they were cut, so none overlaps another in part.
+    out_of_order: BTreeMap<u64, u64>,
+}
+
+impl Assembly {
+    /// A chunk arrives; gives how many of its bytes are new.
+    #[inline]
+    pub fn on_arrival(&mut self, chunk: Chunk) -> u64 {
+        if chunk.offset == self.in_order && self.out_of_order.is_empty() {
+            self.in_order = chunk.end();
+            return u64::from(chunk.length);
+        }
+        if chunk.offset < self.in_order || self.out_of_order.insert(chunk.offset, chunk.end()).is_some() {
+            return 0;
+        }
+        while let Some(run) = self
+            .out_of_order
+            .first_entry()
+            .filter(|run| *run.key() == self.in_order)
+        {
+            self.in_order = run.remove();
+        }
+        u64::from(chunk.length)
+    }
+
+    /// Whether this chunk is the next one, and nothing is missing.
+    #[must_use]
+    #[inline]
+    pub fn expects(&self, chunk: Chunk) -> bool {
+        chunk.offset == self.in_order && self.out_of_order.is_empty()
+    }
+
+    /// Bytes from the start without a gap.
+    #[must_use]
+    #[inline]
+    pub fn in_order(&self) -> u64 {
+        self.in_order
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        #[test]
+        fn every_byte_is_counted_once_in_any_order(order in Just((0..40u64).collect::<Vec<_>>()).prop_shuffle(),
+                                                   twice in prop::collection::vec(0..40u64, 0..20)) {
+            let mut assembly = Assembly::default();
+            let chunk = |i| Chunk { offset: i * 100, length: 100 };
+            let new: u64 = order.iter().chain(&twice).map(|&i| assembly.on_arrival(chunk(i))).sum();
+            prop_assert_eq!((new, assembly.in_order()), (4000, 4000));
+        }
+    }
+}
