@@ -37,12 +37,18 @@ impl fmt::Display for MemoryExceeded {
 impl std::error::Error for MemoryExceeded {}
 
 /// Bytes of memory that flows and packets in flight take.
-pub(crate) const fn bytes_for<P: Protocol>(flows: u64, packets: u64) -> u64 {
+const fn bytes_for<P: Protocol>(flows: u64, packets: u64) -> u64 {
     let flow = SPARE * size_of::<Flow<P>>() as u64 + PER_FLOW;
     let packet = SPARE * (size_of::<Packet<P::Header>>() as u64 + PER_PACKET);
     flows
         .saturating_mul(flow)
         .saturating_add(packets.saturating_mul(packet))
+}
+
+/// Packets that fit the memory beside so many flows.
+pub(crate) fn packets_beside<P: Protocol>(flows: usize, limit: Bytes) -> usize {
+    let left = limit.get().saturating_sub(bytes_for::<P>(flows as u64, 0));
+    (left / bytes_for::<P>(0, 1)) as usize
 }
 
 /// Estimates what the flows that never end will take, with the windows that they begin with.

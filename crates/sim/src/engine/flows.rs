@@ -8,6 +8,7 @@ use super::{Entry, Sim};
 use crate::ackdelay::AckDelay;
 use crate::events::Target;
 use crate::flow::{Flow, LIMITS, NO_SESSION, Phase};
+use crate::limit::packets_beside;
 use crate::overhead::Overhead;
 use levelflow_random::Stream;
 use levelflow_scenario::RoundTrip;
@@ -212,6 +213,7 @@ impl<P: Protocol> Sim<P> {
             return i;
         }
         self.flows.push(flow);
+        self.most_packets = packets_beside::<P>(self.flows.len(), self.memory_limit);
         (self.flows.len() - 1) as u32
     }
 }

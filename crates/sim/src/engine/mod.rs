@@ -17,7 +17,7 @@ use crate::capture::{Capture, Whose};
 use crate::counters::{Books, EntryCounters, EntryWindow};
 use crate::events::{EventList, Target};
 use crate::flow::{Flow, Phase};
-use crate::limit::{MemoryExceeded, bytes_for};
+use crate::limit::{MemoryExceeded, packets_beside};
 use crate::link::{Admission, Link};
 use crate::packet::{Label, Packet, PacketId, Slab};
 use crate::pipe::{NO_PIPE, Pipes};
@@ -86,6 +86,8 @@ pub struct Sim<P: Protocol> {
     events: EventList,
     processed: u64,
     memory_limit: Bytes,
+    /// Packets that the memory holds beside the flows that are there.
+    most_packets: usize,
     packets: Slab<P::Header>,
     specs: Vec<LinkSpec<P>>,
     links: Vec<Link<P>>,
@@ -133,6 +135,7 @@ impl<P: Protocol> Sim<P> {
             events: EventList::default(),
             processed: 0,
             memory_limit,
+            most_packets: packets_beside::<P>(0, memory_limit),
             packets: Slab::default(),
             memory_of: memory::of_links(&memories, specs.len()),
             memories,
@@ -219,7 +222,7 @@ impl<P: Protocol> Sim<P> {
     /// Whether flows and packets take as much memory as they may.
     #[inline]
     fn is_full(&self) -> bool {
-        bytes_for::<P>(self.flows.len() as u64, self.packets.most() as u64) > self.memory_limit.get()
+        self.packets.most() > self.most_packets
     }
 
     /// Blames the entry with the most packets on their way.
