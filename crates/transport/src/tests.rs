@@ -1,5 +1,7 @@
 //! Flows over a bottleneck in virtual time, with a router of the law in the middle, or none.
 
+mod same;
+
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 

@@ -1,0 +1,103 @@
+//! The same losses of packets and ACKs: a law hears the same from a trusted ACK, as in the simulator, and from one on the wire.
+
+use std::collections::VecDeque;
+
+use levelflow_laws::shim::Shim;
+use levelflow_laws::{Any, AnyHeader, AnySender, FlowInfo, Protocol, SenderLaw};
+use levelflow_units::Time;
+use proptest::prelude::*;
+
+use super::{NoLog, PACKET, ms, params};
+use crate::{Ack, Bare, History, LONGEST_ACK, Limits, Receiver, Rules, Sender, WireSender};
+
+const LIMITS: Limits = Limits {
+    max_rate: None,
+    catch_up: Limits::VIRTUAL_TIME,
+    control: 100,
+    least: 0,
+};
+
+/// Both forms of an ACK, and when they arrive.
+struct Pending {
+    at: Time,
+    trusted: Ack<AnyHeader>,
+    wire: Vec<u8>,
+}
+
+/// Sends 300 packets over a path of 20 ms that loses what `lost` says; checks the law after each step.
+fn run(law: &str, mut lost: impl Iterator<Item = bool>) {
+    let params = params(law);
+    let transport = Any::transport(&params);
+    let (size, info) = (300 * PACKET.get(), FlowInfo { packet_size: PACKET });
+    let rules = Rules::<Any> {
+        params: &params,
+        transport: &transport,
+        limits: &LIMITS,
+    };
+    let mut trusting: Sender<Any> = Sender::new(Bare(AnySender::new(&params, &info)), transport.opening, Time::ZERO)
+        .with_recovery(transport.min_timeout, true)
+        .with_size(size);
+    let mut wary = WireSender::<NoLog>::new(params.clone(), PACKET, 9)
+        .with_limits(LIMITS)
+        .with_transfer(Some(size), None, true);
+    let (mut history, mut receiver) = (History::default(), Receiver::new(params.law().number).unwrap());
+    let mut acks: VecDeque<Pending> = VecDeque::new();
+    for step in 0..200_000 {
+        let (now, stamp) = (Time::ZERO + ms(step), step * 1_000_000);
+        while acks.front().is_some_and(|ack| ack.at <= now) {
+            let ack = acks.pop_front().unwrap();
+            let (shim, header, rest) = Shim::decode(&ack.wire).unwrap();
+            trusting.handle_ack(&rules, now, &ack.trusted);
+            wary.handle_ack(now, stamp, &shim, header, rest).unwrap();
+            assert_eq!(trusting.law(), wary.law());
+        }
+        trusting.handle_timeout(&rules, now);
+        wary.handle_timeout(now);
+        while let Some(packet) = trusting.poll_transmit(&rules, now, ()) {
+            let mut wire = [0; LONGEST_ACK];
+            let prefix = wary.poll_transmit(now, stamp, &mut wire).unwrap().prefix;
+            let (shim, header, _) = Shim::decode(&wire[..prefix]).unwrap();
+            assert_eq!((shim.number, shim.kind), (packet.number, packet.kind));
+            if lost.next().unwrap() {
+                continue;
+            }
+            history.on_arrival(packet.number);
+            let mut out = [0; LONGEST_ACK];
+            let acked = receiver.ack(now, &shim, header, PACKET, false, LONGEST_ACK, &mut out);
+            let (_, length) = acked.unwrap();
+            let trusted = Ack {
+                number: packet.number,
+                kind: packet.kind,
+                rtt: ms(20),
+                header: packet.header,
+                marked: false,
+                history: history.below(packet.number),
+            };
+            if !lost.next().unwrap() {
+                acks.push_back(Pending {
+                    at: now + ms(20),
+                    trusted,
+                    wire: out[..length].to_vec(),
+                });
+            }
+        }
+        assert!(wary.poll_transmit(now, stamp, &mut [0; LONGEST_ACK]).is_none());
+        assert_eq!(trusting.law(), wary.law());
+        if trusting.is_done(now) {
+            assert!(wary.is_done(now));
+            return;
+        }
+    }
+    panic!("{law} does not come to an end");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(30))]
+
+    #[test]
+    fn a_law_hears_the_same_in_simulation_and_on_the_wire(losses in prop::collection::vec(prop::bool::weighted(0.1), 600)) {
+        for law in ["newreno", "cubic", "bbr"] {
+            run(law, losses.iter().copied().chain(std::iter::repeat(false)));
+        }
+    }
+}
