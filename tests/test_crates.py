@@ -18,7 +18,6 @@ CIRCLES = {
     frozenset({"laws::aqm", "laws::aqm::conformance", "laws::aqm::registry"}),
     frozenset({"laws::buffers", "laws::buffers::conformance", "laws::buffers::registry"}),
     frozenset({"sim::engine", "sim::engine::memory"}),
-    frozenset({"py::", "py::stepping"}),
     frozenset(
         {"benches::", "benches::buffer", "benches::intervals", "benches::kernel", "benches::quic", "benches::relay"}
     ),

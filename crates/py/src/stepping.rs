@@ -14,7 +14,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
-use crate::refuse;
+use crate::error::refuse;
 
 const LONGEST_HEADER: usize = 64;
 

@@ -7,13 +7,14 @@ use levelflow_laws::{Any, LAWS, LawInfo, Opening, ParamSpec, Protocol, Signal, U
 use levelflow_units::Buffer;
 use serde_json::{Map, Value, json};
 
-use crate::buffers::{RULES, sized_in_force};
+use crate::buffers::sized_in_force;
 use crate::context::target;
 use crate::format::Scenario;
 use crate::laws::InForce;
 use crate::network::FlowSpec;
 use crate::queues::queue_in_force;
 use crate::resolve::Resolved;
+use crate::rules::RULES;
 use crate::traffic::Arrivals;
 
 impl Resolved {

@@ -20,6 +20,7 @@ mod quantity;
 mod queues;
 mod resolve;
 mod routing;
+mod rules;
 mod scale;
 mod schedule;
 mod traffic;

@@ -2,73 +2,8 @@
 
 use std::fmt;
 
-use hdrhistogram::Histogram;
+use levelflow_results::{Books, FlowSummary, Histogram, LinkSummary};
 use levelflow_units::Duration;
-use serde::Serialize;
-
-/// Percentiles are within this many significant digits.
-const DIGITS: u8 = 2;
-
-/// How values are spread: quantiles to two digits, extremes and count exactly.
-#[derive(Debug)]
-pub struct Spread {
-    histogram: Histogram<u64>,
-    /// Values of zero, which are common and need no histogram.
-    zeros: u64,
-    min: u64,
-    max: u64,
-}
-
-impl Default for Spread {
-    fn default() -> Self {
-        let histogram = Histogram::new(DIGITS).expect("two digits are supported");
-        Self {
-            histogram,
-            zeros: 0,
-            min: u64::MAX,
-            max: 0,
-        }
-    }
-}
-
-impl Spread {
-    /// Adds a value.
-    ///
-    /// # Panics
-    /// Never: the histogram grows.
-    #[inline]
-    pub fn record(&mut self, value: u64) {
-        if value == 0 {
-            self.zeros += 1;
-            return;
-        }
-        self.min = self.min.min(value);
-        self.max = self.max.max(value);
-        self.histogram.record(value).expect("the histogram grows");
-    }
-
-    /// Quantiles in the unit of which a value of 1 is `unit`; `None` without values.
-    #[must_use]
-    pub fn quantiles(&self, unit: f64) -> Option<Quantiles> {
-        let mut all = self.histogram.clone();
-        all.record_n(0, self.zeros).expect("zero fits");
-        let min = if self.zeros > 0 { 0 } else { self.min };
-        let scaled = |value: u64| value as f64 * unit;
-        let at = |q| scaled(all.value_at_quantile(q).clamp(min, self.max));
-        (!all.is_empty()).then(|| Quantiles {
-            min: scaled(min),
-            mean: all.mean() * unit,
-            p50: at(0.5),
-            p90: at(0.9),
-            p99: at(0.99),
-            max: scaled(self.max),
-        })
-    }
-
-    fn memory(&self) -> usize {
-        self.histogram.distinct_values() * size_of::<u64>()
-    }
-}
 
 /// Counters of one link.
 #[derive(Debug, Default)]
@@ -88,7 +23,7 @@ pub struct LinkCounters {
     /// Packets that reached the far end.
     pub delivered: u64,
     /// Bytes that arriving packets found in the queue.
-    queue: Spread,
+    queue: Histogram,
 }
 
 impl LinkCounters {
@@ -141,26 +76,6 @@ impl LinkWindow {
     }
 }
 
-/// Where the packets of one kind went.
-#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Books {
-    /// Packets sent.
-    pub sent: u64,
-    /// Packets that reached the other end.
-    pub delivered: u64,
-    /// Packets that a queue had no room for.
-    pub dropped: u64,
-    /// Packets that a wire lost.
-    pub lost: u64,
-}
-
-impl Books {
-    /// Packets that must still be on their way.
-    pub(crate) fn outstanding(&self) -> u64 {
-        self.sent - self.delivered - self.dropped - self.lost
-    }
-}
-
 /// Counters of one flow entry.
 #[derive(Debug, Default)]
 pub struct EntryCounters {
@@ -177,7 +92,7 @@ pub struct EntryCounters {
     /// Flows ended.
     pub finished: u64,
     /// Round trips, nanoseconds.
-    rtt: Spread,
+    rtt: Histogram,
 }
 
 impl EntryCounters {
@@ -197,101 +112,39 @@ pub struct EntryWindow {
     pub rtt_count: u32,
 }
 
-/// Quantiles of something.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs)]
-pub struct Quantiles {
-    pub min: f64,
-    pub mean: f64,
-    pub p50: f64,
-    pub p90: f64,
-    pub p99: f64,
-    pub max: f64,
-}
-
-/// The counters of a run, named.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Summary {
-    /// Simulated time, s.
-    pub simulated_s: f64,
-    /// Packets times links they crossed.
-    pub packet_hops: u64,
-    /// Events processed.
-    pub events: u64,
-    /// Per flow entry, in the order of the scenario.
-    pub flows: Vec<FlowSummary>,
-    /// Per link.
-    pub links: Vec<LinkSummary>,
-}
-
-/// See [`Summary`]. Packets include those that open and close flows.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs)]
-pub struct FlowSummary {
-    pub name: String,
-    pub sent_packets: u64,
-    pub sent_bytes: u64,
-    pub delivered_packets: u64,
-    pub delivered_bytes: u64,
-    pub dropped_packets: u64,
-    pub lost_packets: u64,
-    pub in_flight: u64,
-    pub answers: Books,
-    pub started: u64,
-    pub finished: u64,
-    pub rtt_s: Option<Quantiles>,
-}
-
-/// See [`Summary`].
-#[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs)]
-pub struct LinkSummary {
-    pub name: String,
-    pub arrived_packets: u64,
-    pub arrived_bytes: u64,
-    pub delivered_packets: u64,
-    pub dropped_packets: u64,
-    pub dropped_bytes: u64,
-    pub marked_packets: u64,
-    pub lost_packets: u64,
-    pub in_flight: u64,
-    pub utilisation: f64,
-    pub queue_bytes: Option<Quantiles>,
-}
-
-impl FlowSummary {
-    pub(crate) fn new(name: &str, counters: &EntryCounters, in_flight: u64) -> Self {
-        Self {
+impl EntryCounters {
+    pub(crate) fn summary(&self, name: &str, in_flight: u64) -> FlowSummary {
+        FlowSummary {
             name: name.to_owned(),
-            sent_packets: counters.data.sent,
-            sent_bytes: counters.sent_bytes,
-            delivered_packets: counters.data.delivered,
-            delivered_bytes: counters.delivered_bytes,
-            dropped_packets: counters.data.dropped,
-            lost_packets: counters.data.lost,
+            sent_packets: self.data.sent,
+            sent_bytes: self.sent_bytes,
+            delivered_packets: self.data.delivered,
+            delivered_bytes: self.delivered_bytes,
+            dropped_packets: self.data.dropped,
+            lost_packets: self.data.lost,
             in_flight,
-            answers: counters.answers,
-            started: counters.started,
-            finished: counters.finished,
-            rtt_s: counters.rtt.quantiles(1e-9),
+            answers: self.answers,
+            started: self.started,
+            finished: self.finished,
+            rtt_s: self.rtt.quantiles(1e-9),
         }
     }
 }
 
-impl LinkSummary {
-    pub(crate) fn new(name: &str, counters: &LinkCounters, in_flight: u64, utilisation: f64) -> Self {
-        Self {
+impl LinkCounters {
+    pub(crate) fn summary(&self, name: &str, in_flight: u64, utilisation: f64) -> LinkSummary {
+        LinkSummary {
             name: name.to_owned(),
-            arrived_packets: counters.arrived,
-            arrived_bytes: counters.arrived_bytes,
-            delivered_packets: counters.delivered,
-            dropped_packets: counters.dropped,
-            dropped_bytes: counters.dropped_bytes,
-            marked_packets: counters.marked,
-            lost_packets: counters.lost,
+            arrived_packets: self.arrived,
+            arrived_bytes: self.arrived_bytes,
+            delivered_packets: self.delivered,
+            dropped_packets: self.dropped,
+            dropped_bytes: self.dropped_bytes,
+            marked_packets: self.marked,
+            lost_packets: self.lost,
             in_flight,
             utilisation,
-            queue_bytes: counters.queue.quantiles(1.0),
+            queue_bytes: self.queue.quantiles(1.0),
         }
     }
 }

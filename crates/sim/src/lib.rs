@@ -15,7 +15,6 @@ mod link;
 mod overhead;
 mod packet;
 mod pipe;
-mod record;
 pub mod replay;
 mod sizing;
 mod watch;
@@ -23,9 +22,6 @@ mod watch;
 pub use levelflow_laws::Any;
 
 pub use capture::{Capture, Watched, Wire};
-pub use counters::{
-    Books, EntryCounters, FlowSummary, LinkCounters, LinkSummary, Quantiles, Spread, Summary, Violation,
-};
+pub use counters::{EntryCounters, LinkCounters, Violation};
 pub use engine::Sim;
 pub use limit::{MemoryExceeded, check_memory};
-pub use record::{Column, CompletionRow, FlowRow, LinkRow, Recorder, Table};

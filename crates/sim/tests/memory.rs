@@ -3,7 +3,7 @@
 mod common;
 
 use common::{column, run, series};
-use levelflow_sim::Table;
+use levelflow_results::Table;
 
 /// Three links; traffic that nothing can help fills the first two, and NewReno the third.
 fn scenario(memory: &str, sample: &str) -> String {

@@ -26,8 +26,8 @@ pub struct Chosen {
 /// When there is no such file, or what it and the changes say is not allowed.
 pub fn choose(path: &Path, changes: &[String], seed: Option<u64>, factor: f64) -> Result<Chosen, Error> {
     let shown = path.display();
-    let text =
-        std::fs::read_to_string(path).map_err(|e| Error::input(format!("{shown}: {}", super::results::reason(&e))))?;
+    let text = std::fs::read_to_string(path)
+        .map_err(|e| Error::input(format!("{shown}: {}", levelflow_results::reason(&e))))?;
     let here = |problem: &dyn std::fmt::Display| Error::input(format!("{shown}: {problem}"));
     let mut raw = Scenario::parse(&text).map_err(|e| here(&e))?;
     for change in changes {

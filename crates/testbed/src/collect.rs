@@ -3,8 +3,9 @@
 use levelflow_units::Buffer;
 use std::collections::BTreeMap;
 
+use levelflow_laws::Any;
+use levelflow_results::{Books, CompletionRow, FlowRow, FlowSummary, LinkRow, LinkSummary, Recorder, Summary};
 use levelflow_scenario::{LinkSpec, Resolved};
-use levelflow_sim::{Any, Books, CompletionRow, FlowRow, FlowSummary, LinkRow, LinkSummary, Recorder, Summary};
 use serde_json::{Value, json};
 
 use super::meter::{EntrySample, LinkSample, LinkTotal, Part, ReceivedTotal, Samples, SentTotal};
@@ -160,7 +161,7 @@ impl Totals {
     /// As the simulator's counters, and what else is known of each flow entry. What did not come and was not dropped at a
     /// queue was lost on a wire, or elsewhere in the machine.
     #[must_use]
-    pub fn summary(&self, resolved: &Resolved, end_s: f64) -> (Summary, Value) {
+    pub fn counters(&self, resolved: &Resolved, end_s: f64) -> Value {
         let network = &resolved.network;
         let (mut flows, mut more) = (Vec::new(), Vec::new());
         let (nobody, nothing) = (SentTotal::default(), ReceivedTotal::default());
@@ -213,13 +214,18 @@ impl Totals {
         });
         let hops = self.links.values().map(|l| l.delivered).sum();
         let links = links.collect();
-        let summary = Summary {
+        let mut counters = json!(Summary {
             simulated_s: end_s,
             packet_hops: hops,
             events: 0,
             flows,
             links,
-        };
-        (summary, Value::Array(more))
+        });
+        for (flow, more) in counters["flows"].as_array_mut().into_iter().flatten().zip(more) {
+            if let (Some(flow), Value::Object(more)) = (flow.as_object_mut(), more) {
+                flow.extend(more);
+            }
+        }
+        counters
     }
 }

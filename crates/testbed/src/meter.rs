@@ -2,7 +2,7 @@
 
 use std::sync::mpsc;
 
-use levelflow_sim::{CompletionRow, Spread};
+use levelflow_results::{CompletionRow, Histogram};
 use levelflow_units::{Bytes, Duration, Time};
 
 /// A flow entry at a sample, as its senders see it; sums over the sample unless they are states.
@@ -105,7 +105,7 @@ pub struct SentTotal {
     /// Flows ended.
     pub finished: u64,
     /// Round trips, ns.
-    pub rtt: Spread,
+    pub rtt: Histogram,
     /// Answers that were not believed.
     pub refused: u64,
 }
@@ -120,7 +120,7 @@ pub struct ReceivedTotal {
     /// Answers sent.
     pub answers: u64,
     /// Time from sender to receiver beyond the least one, ns.
-    pub waits: Spread,
+    pub waits: Histogram,
 }
 
 /// What happened at a link.
@@ -141,11 +141,11 @@ pub struct LinkTotal {
     /// Bytes that left the queue.
     pub sent_bytes: u64,
     /// Bytes that arriving packets found.
-    pub queue: Spread,
+    pub queue: Histogram,
     /// Data packets dropped, by flow entry; empty where that is not known.
     pub dropped_of: Vec<u64>,
     /// Nanoseconds by which packets left later than they should have.
-    pub late: Spread,
+    pub late: Histogram,
 }
 
 impl LinkTotal {

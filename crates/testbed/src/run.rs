@@ -8,8 +8,9 @@ use std::sync::mpsc;
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration as Span, Instant};
 
+use levelflow_laws::Any;
+use levelflow_results::{Recorder, Recording};
 use levelflow_scenario::FlowSpec;
-use levelflow_sim::{Any, Recorder};
 use levelflow_units::{Duration, Time};
 use serde_json::{Value, json};
 
@@ -17,7 +18,7 @@ use super::collect::{Collector, Totals};
 use super::meter::{LinkTotal, Part, ReceivedTotal, Reports, Samples, SentTotal};
 use super::plan::{FlowPlan, KERNEL_LAWS, Plan};
 use super::schedule::{Start, starts};
-use super::{Chosen, Form, Lab, Recording, Setup, buckets, links, receivers, senders, streams};
+use super::{Chosen, Form, Lab, Setup, buckets, links, receivers, senders, streams};
 use levelflow_host::Error;
 use levelflow_host::clock::{Clock, span};
 use levelflow_host::stop::Stop;
@@ -79,8 +80,9 @@ pub fn run(
     let samples = Samples::new(network.sample, Time::ZERO + network.duration);
     let lab = Lab::build(plan)?;
     let ready = Ready::new(chosen, plan, &lab)?;
-    let mut recording = Recording::new(out, manifest(chosen, plan.setup, scale))?;
-    recording.keep_scenario(&chosen.raw)?;
+    let mut recording = Recording::new(out, manifest(chosen, plan.setup, scale), None).map_err(of_results)?;
+    let text = toml::to_string(&chosen.raw).map_err(|e| Error::failed(format!("scenario.toml: {e}")))?;
+    recording.keep("scenario.toml", &text).map_err(of_results)?;
     let (reports, parts) = mpsc::channel();
     let workers = ready.start(Clock::start(), samples, &reports)?;
     drop(reports);
@@ -99,8 +101,10 @@ pub fn run(
     let totals = workers.end(if complete { drain } else { Span::ZERO });
     finished?;
     let failure = totals.as_ref().err().map(ToString::to_string);
-    let (summary, more) = totals.unwrap_or_default().summary(&chosen.resolved, watch.until);
-    let counters = recording.close(watch.until, complete && failure.is_none(), &summary, &more)?;
+    let counters = totals.unwrap_or_default().counters(&chosen.resolved, watch.until);
+    recording.keep_json("counters.json", &counters).map_err(of_results)?;
+    let whole = complete && failure.is_none();
+    recording.close(watch.until, whole).map_err(of_results)?;
     match failure {
         Some(problem) => Err(Error::Failed(problem)),
         None if !complete && !stopped => Err(Error::failed(
@@ -158,7 +162,7 @@ impl Watch {
             }
             if flushed.elapsed() > FLUSH {
                 flushed = Instant::now();
-                recording.flush(self.until)?;
+                recording.flush(self.until).map_err(of_results)?;
             }
         }
         Ok(true)
@@ -342,6 +346,13 @@ fn keep<T>(worker: JoinHandle<Result<Vec<T>, Error>>, problem: &mut Option<Error
         Err(_) => *problem = Some(Error::failed(format!("the thread {name} of the testbed panicked"))),
     }
     Vec::new()
+}
+
+fn of_results(error: levelflow_results::Error) -> Error {
+    match error {
+        levelflow_results::Error::Refused(problem) => Error::Input(problem),
+        failed => Error::failed(failed),
+    }
 }
 
 fn manifest(chosen: &Chosen, setup: Setup, scale: f64) -> Value {

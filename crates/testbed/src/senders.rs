@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use levelflow_laws::shim::{LONGEST, Shim};
 use levelflow_laws::{AnyParams, Opening};
+use levelflow_results::CompletionRow;
 use levelflow_scenario::RouteSpec;
-use levelflow_sim::CompletionRow;
 use levelflow_transport::{Encoded, Limits};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 

@@ -7,7 +7,7 @@ use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use levelflow_sim::CompletionRow;
+use levelflow_results::CompletionRow;
 use levelflow_units::{Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;

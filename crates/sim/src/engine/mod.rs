@@ -14,15 +14,15 @@ use levelflow_units::{Bytes, Duration, Time};
 use crate::ackdelay::AckDelay;
 use crate::alarm::Fired;
 use crate::capture::{Capture, Whose};
-use crate::counters::{Books, EntryCounters, EntryWindow};
+use crate::counters::{EntryCounters, EntryWindow};
 use crate::events::{EventList, Target};
 use crate::flow::{Flow, Phase};
 use crate::limit::{MemoryExceeded, packets_beside};
 use crate::link::{Admission, Link};
 use crate::packet::{Label, Packet, PacketId, Slab};
 use crate::pipe::{NO_PIPE, Pipes};
-use crate::record::{CompletionRow, Recorder};
 use levelflow_random::Stream;
+use levelflow_results::{Books, CompletionRow, Recorder};
 use levelflow_scenario::{FlowSpec, LinkSpec, MemorySpec, Network, Schedule};
 
 use sessions::Session;

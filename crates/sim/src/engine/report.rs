@@ -4,9 +4,9 @@ use levelflow_laws::{Bottleneck, Protocol, SenderLaw};
 
 use super::Sim;
 use crate::ackdelay::AckDelay;
-use crate::counters::{FlowSummary, LinkSummary, Summary, Violation};
+use crate::counters::Violation;
 use crate::flow::Phase;
-use crate::record::{FlowRow, LinkRow};
+use levelflow_results::{FlowRow, LinkRow, Summary};
 use levelflow_scenario::Arrivals;
 
 impl<P: Protocol> Sim<P> {
@@ -100,7 +100,7 @@ impl<P: Protocol> Sim<P> {
         for (entry, found) in self.entries.iter().zip(&in_flight) {
             balance(&entry.spec.name, entry.counters.data.outstanding(), found[0])?;
             balance(&entry.spec.name, entry.counters.answers.outstanding(), found[1])?;
-            flows.push(FlowSummary::new(&entry.spec.name, &entry.counters, found[0]));
+            flows.push(entry.counters.summary(&entry.spec.name, found[0]));
         }
         let mut links = Vec::new();
         for (link, spec) in self.links.iter_mut().zip(&self.specs) {
@@ -110,7 +110,7 @@ impl<P: Protocol> Sim<P> {
             balance(&spec.name, c.arrived - c.dropped - c.delivered - c.lost, found)?;
             let sent = (c.arrived_bytes - c.dropped_bytes - link.queue_bytes()) as f64 * 8.0;
             let utilisation = sent / (spec.capacity.bps() * self.now.as_secs_f64().max(f64::MIN_POSITIVE));
-            links.push(LinkSummary::new(&spec.name, c, found, utilisation));
+            links.push(c.summary(&spec.name, found, utilisation));
         }
         Ok(Summary {
             simulated_s: self.now.as_secs_f64(),

@@ -2,8 +2,9 @@
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
+use levelflow_results::{Column, Summary, Table};
 use levelflow_scenario::Scenario;
-use levelflow_sim::{Any, Column, Sim, Summary, Table};
+use levelflow_sim::{Any, Sim};
 use serde_json::Value;
 
 /// More events than any run here has, unless a law sends without bound.

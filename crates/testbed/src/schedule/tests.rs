@@ -25,7 +25,7 @@ fn flows_come_as_in_the_simulator() {
     let [.., (name, table)] = sim.recorder.take();
     assert_eq!(name, "completions");
     let column = |name: &str| table.columns.iter().find(|(n, _)| *n == name).map(|(_, c)| c.clone());
-    let (Some(levelflow_sim::Column::F64(starts)), Some(levelflow_sim::Column::U64(sizes))) =
+    let (Some(levelflow_results::Column::F64(starts)), Some(levelflow_results::Column::U64(sizes))) =
         (column("start_s"), column("bytes"))
     else {
         panic!("columns are missing");

@@ -1,55 +1,93 @@
-//! Tables as Parquet files, with the columns and kinds that the simulator's have.
+//! Tables as Parquet files.
 
-use std::io::Write;
+use std::fs::File;
+use std::io;
 use std::sync::Arc;
 
 use ::parquet::basic::{Compression, LogicalType, Repetition, Type as Physical};
 use ::parquet::data_type::{ByteArray, ByteArrayType, DoubleType, Int32Type, Int64Type};
-use ::parquet::errors::Result;
+use ::parquet::errors::{ParquetError, Result};
 use ::parquet::file::properties::WriterProperties;
 use ::parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use ::parquet::schema::types::Type;
-use levelflow_sim::{Column, Table};
+
+use crate::table::{Column, Table};
 
 /// These columns come first, the others in the order of their names.
 const LEADING: [&str; 3] = ["t", "flow", "link"];
 
-/// Writes a table. Flows and links go by their names; an index below 0 is null.
-///
-/// # Errors
-/// When the file takes no more.
-pub fn write<W: Write + Send>(table: &Table, flows: &[String], links: &[String], to: W) -> Result<()> {
-    let mut columns: Vec<&(&str, Column)> = table.columns.iter().collect();
-    columns.sort_by_key(|(name, _)| (!LEADING.contains(name), *name));
-    // "t" before "flow" and "link": in the order in which they are listed.
-    columns.sort_by_key(|(name, _)| LEADING.iter().position(|l| l == name).unwrap_or(LEADING.len()));
-    let fields: Result<Vec<Arc<Type>>> = columns.iter().map(|(name, column)| field(name, column)).collect();
-    let schema = Type::group_type_builder("rows").with_fields(fields?).build()?;
-    let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
-    let mut writer = SerializedFileWriter::new(to, Arc::new(schema), Arc::new(properties))?;
-    let mut group = writer.next_row_group()?;
-    for (name, column) in columns {
-        let Some(mut out) = group.next_column()? else { break };
-        match named(name, flows, links) {
-            Some(names) => write_names(&mut out, column, names)?,
-            None => write_numbers(&mut out, column)?,
-        }
-        out.close()?;
-    }
-    group.close()?;
-    writer.close().map(|_| ())
+/// Names of flows and links, by index.
+#[derive(Debug)]
+pub struct Names {
+    pub flows: Vec<String>,
+    pub links: Vec<String>,
 }
 
-fn named<'a>(column: &str, flows: &'a [String], links: &'a [String]) -> Option<&'a [String]> {
-    match column {
-        "flow" => Some(flows),
-        "link" | "bottleneck" => Some(links),
-        _ => None,
+/// A Parquet file under way.
+pub struct TableFile(SerializedFileWriter<File>);
+
+impl TableFile {
+    /// Begins a file for rows like these.
+    pub fn create(file: File, like: &Table) -> io::Result<Self> {
+        let begin = || {
+            let fields: Result<Vec<_>> = ordered(like).map(|(name, column)| field(name, column)).collect();
+            let schema = Type::group_type_builder("rows").with_fields(fields?).build()?;
+            let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
+            SerializedFileWriter::new(file, Arc::new(schema), Arc::new(properties))
+        };
+        begin().map(Self).map_err(of_disk)
+    }
+
+    /// Adds rows as one group. Flows and links go by their names; an index below 0 is null.
+    pub fn write(&mut self, rows: &Table, names: &Names) -> io::Result<()> {
+        self.write_group(rows, names).map_err(of_disk)
+    }
+
+    fn write_group(&mut self, rows: &Table, names: &Names) -> Result<()> {
+        let mut group = self.0.next_row_group()?;
+        for (name, column) in ordered(rows) {
+            let Some(mut out) = group.next_column()? else { break };
+            match names.of(name) {
+                Some(names) => write_names(&mut out, column, names)?,
+                None => write_numbers(&mut out, column)?,
+            }
+            out.close()?;
+        }
+        group.close().map(|_| ())
+    }
+
+    /// Completes the file.
+    pub fn close(self) -> io::Result<()> {
+        self.0.close().map(|_| ()).map_err(of_disk)
+    }
+}
+
+fn of_disk(error: ParquetError) -> io::Error {
+    match error {
+        ParquetError::External(cause) => cause.downcast::<io::Error>().map_or_else(io::Error::other, |io| *io),
+        other => io::Error::other(other),
+    }
+}
+
+fn ordered(table: &Table) -> impl Iterator<Item = &(&'static str, Column)> {
+    let mut columns: Vec<_> = table.columns.iter().collect();
+    columns.sort_by_key(|(name, _)| (!LEADING.contains(name), *name));
+    columns.into_iter()
+}
+
+impl Names {
+    /// Those that a column has instead of indices.
+    fn of(&self, column: &str) -> Option<&[String]> {
+        match column {
+            "flow" => Some(&self.flows),
+            "link" | "bottleneck" => Some(&self.links),
+            _ => None,
+        }
     }
 }
 
 fn field(name: &str, column: &Column) -> Result<Arc<Type>> {
-    let (physical, logical, repetition) = if named(name, &[], &[]).is_some() {
+    let (physical, logical, repetition) = if matches!(name, "flow" | "link" | "bottleneck") {
         (Physical::BYTE_ARRAY, Some(LogicalType::String), Repetition::OPTIONAL)
     } else {
         let unsigned = |bit_width| Some(LogicalType::integer(bit_width, false));

@@ -17,6 +17,62 @@ pub struct Table {
     pub columns: Vec<(&'static str, Column)>,
 }
 
+impl Column {
+    fn len(&self) -> usize {
+        match self {
+            Self::F64(values) => values.len(),
+            Self::U64(values) => values.len(),
+            Self::U32(values) => values.len(),
+            Self::I32(values) => values.len(),
+        }
+    }
+
+    fn split_front(&mut self, rows: usize) -> Self {
+        match self {
+            Self::F64(values) => Self::F64(values.drain(..rows).collect()),
+            Self::U64(values) => Self::U64(values.drain(..rows).collect()),
+            Self::U32(values) => Self::U32(values.drain(..rows).collect()),
+            Self::I32(values) => Self::I32(values.drain(..rows).collect()),
+        }
+    }
+
+    fn extend(&mut self, more: &Self) {
+        match (self, more) {
+            (Self::F64(all), Self::F64(more)) => all.extend(more),
+            (Self::U64(all), Self::U64(more)) => all.extend(more),
+            (Self::U32(all), Self::U32(more)) => all.extend(more),
+            (Self::I32(all), Self::I32(more)) => all.extend(more),
+            _ => unreachable!("a column keeps its kind"),
+        }
+    }
+}
+
+impl Table {
+    /// Rows.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.columns.first().map_or(0, |(_, column)| column.len())
+    }
+
+    /// Adds the rows of a table with the same columns.
+    pub(crate) fn extend(&mut self, more: &Self) {
+        for ((_, all), (_, more)) in self.columns.iter_mut().zip(&more.columns) {
+            all.extend(more);
+        }
+    }
+
+    /// Takes the first rows out of it.
+    pub(crate) fn split_front(&mut self, rows: usize) -> Self {
+        let columns = self
+            .columns
+            .iter_mut()
+            .map(|(name, column)| (*name, column.split_front(rows)));
+        Self {
+            columns: columns.collect(),
+        }
+    }
+}
+
 /// Declares a table by its columns: a row type, and a buffer of rows that turns into a [`Table`].
 macro_rules! table {
     ($(#[$doc:meta])* $row:ident, $buffer:ident { $($(#[$field_doc:meta])* $field:ident: $kind:ident($type:ty)),+ $(,)? }) => {

@@ -1,0 +1,444 @@
+//! Result directories: tables in parts while the run goes on, one file each at its end. Whatever ends the run, the tables can
+//! be read, and the manifest says how far they go.
+
+use std::fs::{self, File};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+
+use crate::error::{Error, reason};
+use crate::parquet::{Names, TableFile};
+use crate::table::{Recorder, Table};
+
+/// What a manifest says of its directory.
+pub const FORMAT: &str = "levelflow result 1";
+const TABLES: [&str; 3] = ["flows", "links", "completions"];
+/// Files of a run before this one, beside its tables.
+const LEFT: [&str; 7] = [
+    "manifest.json",
+    "summary.json",
+    "counters.json",
+    "rates.png",
+    "queues.png",
+    "losses.png",
+    "report.html",
+];
+/// Of a run of the testbed, whose manifest has a `network`; otherwise it is the user's.
+const SCENARIO: &str = "scenario.toml";
+/// Rows of a group, so that files do not depend on when they were flushed.
+const ROWS_PER_GROUP: usize = 1 << 18;
+
+/// The files of a run while it goes on.
+pub struct Recording {
+    path: PathBuf,
+    manifest: Value,
+    names: Names,
+    tables: [Growing; 3],
+    parts: u32,
+}
+
+/// A table of a run that goes on: its parts, and the file that takes their place at the end.
+struct Growing {
+    name: &'static str,
+    /// Rows that no part has.
+    pending: Option<Table>,
+    /// Rows that the file does not have.
+    rest: Option<Table>,
+    file: Option<TableFile>,
+}
+
+impl Recording {
+    /// Makes way in a directory and says there that a run has begun. The manifest needs the resolved `scenario`; `origin` is the
+    /// file that it was read from.
+    ///
+    /// # Errors
+    /// When the directory holds something else than a result, or cannot be written.
+    pub fn new(path: &Path, mut manifest: Value, origin: Option<&Path>) -> Result<Self, Error> {
+        clear(path, !manifest["network"].is_null(), origin)?;
+        manifest["format"] = json!(FORMAT);
+        let names = |kind: &str| {
+            let rows = manifest["scenario"][kind].as_array().into_iter().flatten();
+            rows.map(|row| row["name"].as_str().unwrap_or_default().to_owned())
+                .collect()
+        };
+        let mut recording = Self {
+            path: path.to_owned(),
+            names: Names {
+                flows: names("flows"),
+                links: names("links"),
+            },
+            manifest,
+            tables: TABLES.map(|name| Growing {
+                name,
+                pending: None,
+                rest: None,
+                file: None,
+            }),
+            parts: 0,
+        };
+        recording.state("partial", 0.0)?;
+        Ok(recording)
+    }
+
+    /// Writes a text beside the tables.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn keep(&self, name: &str, text: &str) -> Result<(), Error> {
+        let (temporary, target) = (self.temporary(name), self.path.join(name));
+        fs::write(&temporary, text).map_err(Error::at(&temporary))?;
+        fs::rename(&temporary, &target).map_err(Error::at(&target))
+    }
+
+    /// The same of a value as JSON.
+    ///
+    /// # Errors
+    /// When the file cannot be written.
+    pub fn keep_json(&self, name: &str, value: &Value) -> Result<(), Error> {
+        self.keep(name, &format!("{value:#}\n"))
+    }
+
+    /// Adds what was recorded since the last time.
+    pub fn append(&mut self, recorder: &mut Recorder) {
+        for (growing, (_, table)) in self.tables.iter_mut().zip(recorder.take()) {
+            for rows in [&mut growing.pending, &mut growing.rest] {
+                match rows {
+                    Some(rows) => rows.extend(&table),
+                    None => *rows = Some(table.clone()),
+                }
+            }
+        }
+    }
+
+    /// Writes what was added as one more part of each table, then how far the run came.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn flush(&mut self, now_s: f64) -> Result<(), Error> {
+        for i in 0..self.tables.len() {
+            let Some(rows) = self.tables[i].pending.take() else {
+                continue;
+            };
+            if rows.rows() > 0 || self.parts == 0 {
+                self.write_part(self.tables[i].name, &rows)?;
+            }
+            self.write_groups(i, ROWS_PER_GROUP)?;
+        }
+        self.parts += 1;
+        self.state("partial", now_s)
+    }
+
+    /// Puts one file in place of the parts of each table, and states how the run ended.
+    ///
+    /// # Errors
+    /// When a file cannot be written.
+    pub fn close(mut self, now_s: f64, complete: bool) -> Result<(), Error> {
+        self.flush(now_s)?;
+        for i in 0..self.tables.len() {
+            self.write_groups(i, 1)?;
+            let (name, file) = (self.tables[i].name, self.tables[i].file.take());
+            let Some(file) = file else { continue };
+            let (whole, target, parts) = (
+                self.temporary(name),
+                self.path.join(format!("{name}.parquet")),
+                self.temporary(&format!("{name}.parts")),
+            );
+            file.close().map_err(Error::at(&whole))?;
+            fs::rename(&target, &parts).map_err(Error::at(&target))?;
+            fs::rename(&whole, &target).map_err(Error::at(&target))?;
+            fs::remove_dir_all(&parts).map_err(Error::at(&parts))?;
+        }
+        self.state(if complete { "complete" } else { "partial" }, now_s)
+    }
+
+    fn write_part(&self, name: &str, rows: &Table) -> Result<(), Error> {
+        let folder = self.path.join(format!("{name}.parquet"));
+        fs::create_dir_all(&folder).map_err(Error::at(&folder))?;
+        let part = format!("part-{:05}.parquet", self.parts);
+        let (temporary, target) = (self.temporary(&part), folder.join(&part));
+        let write = |file| {
+            let mut file = TableFile::create(file, rows)?;
+            file.write(rows, &self.names)?;
+            file.close()
+        };
+        File::create(&temporary)
+            .and_then(write)
+            .map_err(Error::at(&temporary))?;
+        fs::rename(&temporary, &target).map_err(Error::at(&target))
+    }
+
+    /// Moves rows to the file of a table, in whole groups, until fewer than `least` are left.
+    fn write_groups(&mut self, table: usize, least: usize) -> Result<(), Error> {
+        let whole = self.temporary(self.tables[table].name);
+        let growing = &mut self.tables[table];
+        let Some(rest) = &mut growing.rest else { return Ok(()) };
+        while rest.rows() >= least || growing.file.is_none() {
+            let rows = rest.split_front(rest.rows().min(ROWS_PER_GROUP));
+            let mut file = match growing.file.take() {
+                Some(file) => file,
+                None => {
+                    let file = File::create(&whole).map_err(Error::at(&whole))?;
+                    TableFile::create(file, &rows).map_err(Error::at(&whole))?
+                }
+            };
+            file.write(&rows, &self.names).map_err(Error::at(&whole))?;
+            growing.file = Some(file);
+        }
+        Ok(())
+    }
+
+    fn state(&mut self, status: &str, now_s: f64) -> Result<(), Error> {
+        self.manifest["status"] = json!(status);
+        self.manifest["simulated_s"] = json!(now_s);
+        self.keep_json("manifest.json", &self.manifest)
+    }
+
+    /// Where a file lies until it is complete.
+    fn temporary(&self, name: &str) -> PathBuf {
+        self.path.join(format!(".{name}.tmp"))
+    }
+}
+
+/// Makes way for a result; refuses to touch a directory that holds anything else, or the scenario that is to run.
+fn clear(path: &Path, keeps_scenario: bool, origin: Option<&Path>) -> Result<(), Error> {
+    let refuse = |problem: &str| Error::Refused(format!("{}: {problem}", path.display()));
+    fs::create_dir_all(path).map_err(|e| refuse(&format!("cannot make this directory: {}", reason(&e))))?;
+    let entries = fs::read_dir(path).map_err(|e| refuse(&reason(&e)))?;
+    let found: Vec<PathBuf> = entries.filter_map(|entry| Some(entry.ok()?.path())).collect();
+    let manifest = fs::read(path.join("manifest.json")).unwrap_or_default();
+    let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
+    if !found.is_empty() && manifest["format"] != FORMAT {
+        return Err(refuse(
+            "not empty and not a result directory; choose another with --out",
+        ));
+    }
+    if let Some(origin) = origin {
+        let folder = origin
+            .canonicalize()
+            .ok()
+            .and_then(|file| Some(file.parent()?.to_owned()));
+        if folder.is_some() && folder == path.canonicalize().ok() {
+            let problem = format!(
+                "holds the scenario that is to run, {}; choose another with --out",
+                origin.display()
+            );
+            return Err(refuse(&problem));
+        }
+    }
+    let ours = !manifest["network"].is_null();
+    if keeps_scenario && !ours && path.join(SCENARIO).exists() {
+        return Err(refuse("holds a scenario.toml of yours; choose another with --out"));
+    }
+    let tables = TABLES.map(|name| path.join(format!("{name}.parquet")));
+    let left = LEFT
+        .into_iter()
+        .chain(ours.then_some(SCENARIO))
+        .map(|name| path.join(name));
+    let temporary = |file: &PathBuf| {
+        let name = file.file_name().unwrap_or_default().to_string_lossy();
+        name.starts_with('.') && name.ends_with(".tmp")
+    };
+    for old in tables
+        .into_iter()
+        .chain(left)
+        .chain(found.iter().filter(|file| temporary(file)).cloned())
+    {
+        remove(&old).map_err(|e| Error::Refused(format!("{}: {}", old.display(), reason(&e))))?;
+    }
+    Ok(())
+}
+
+fn remove(old: &Path) -> io::Result<()> {
+    let gone = if old.is_dir() {
+        fs::remove_dir_all(old)
+    } else {
+        fs::remove_file(old)
+    };
+    gone.or_else(|e| {
+        if e.kind() == io::ErrorKind::NotFound {
+            Ok(())
+        } else {
+            Err(e)
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ::parquet::file::reader::{FileReader, SerializedFileReader};
+
+    use crate::table::{FlowRow, LinkRow};
+
+    fn manifest() -> Value {
+        let named = |names: &[&str]| names.iter().map(|name| json!({ "name": name })).collect::<Vec<_>>();
+        json!({ "scenario": { "flows": named(&["x", "y"]), "links": named(&["A->B"]) } })
+    }
+
+    fn row(t: f64, flow: u32, bottleneck: i32) -> FlowRow {
+        FlowRow {
+            t,
+            flow,
+            active: 1,
+            rate_bps: 5e6,
+            window_packets: 0.0,
+            proposal_bps: 5e6,
+            sent_bps: 5e6,
+            delivered_bps: 5e6,
+            rtt_s: f64::NAN,
+            lost: 3_000_000_000,
+            bottleneck,
+        }
+    }
+
+    fn recorded(t: f64) -> Recorder {
+        let mut recorder = Recorder::default();
+        recorder.flow(&row(t, 0, 0));
+        recorder.flow(&row(t, 1, -1));
+        recorder
+    }
+
+    /// Rows of a file as text.
+    fn rows(path: &Path) -> Vec<String> {
+        let reader = SerializedFileReader::new(File::open(path).unwrap()).unwrap();
+        reader
+            .get_row_iter(None)
+            .unwrap()
+            .map(|row| row.unwrap().to_string())
+            .collect()
+    }
+
+    #[test]
+    fn a_run_that_is_killed_leaves_what_was_flushed() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut recording = Recording::new(dir.path(), manifest(), None).unwrap();
+        recording.append(&mut recorded(0.1));
+        recording.flush(0.1).unwrap();
+        recording.append(&mut recorded(0.2));
+        drop(recording);
+        let parts = rows(&dir.path().join("flows.parquet/part-00000.parquet"));
+        assert_eq!(parts.len(), 2);
+        let state: Value = serde_json::from_slice(&fs::read(dir.path().join("manifest.json")).unwrap()).unwrap();
+        assert_eq!(
+            (&state["status"], &state["simulated_s"]),
+            (&json!("partial"), &json!(0.1))
+        );
+    }
+
+    #[test]
+    fn at_the_end_each_table_is_one_file_with_names_and_nulls() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut recording = Recording::new(dir.path(), manifest(), None).unwrap();
+        for t in [0.5, 1.0] {
+            recording.append(&mut recorded(t));
+            recording.flush(t).unwrap();
+        }
+        recording.close(1.0, true).unwrap();
+        let rows = rows(&dir.path().join("flows.parquet"));
+        assert_eq!(rows.len(), 4);
+        let start =
+            "{flow: \"x\", t: 0.5, active: 1, bottleneck: \"A->B\", delivered_bps: 5000000.0, lost: 3000000000,";
+        assert!(rows[0].starts_with(start), "{}", rows[0]);
+        assert!(
+            rows[1].contains("flow: \"y\", active: 1, bottleneck: null"),
+            "{}",
+            rows[1]
+        );
+        let left: Vec<_> = fs::read_dir(dir.path())
+            .unwrap()
+            .map(|e| e.unwrap().file_name())
+            .collect();
+        assert!(
+            left.iter().all(|name| !name.to_string_lossy().starts_with('.')),
+            "{left:?}"
+        );
+    }
+
+    #[test]
+    fn a_directory_that_holds_something_else_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        fs::write(dir.path().join("thesis.tex"), "all of it").unwrap();
+        let refused = Recording::new(dir.path(), manifest(), None).err().unwrap().to_string();
+        assert!(refused.contains("not empty and not a result directory"), "{refused}");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1);
+    }
+
+    #[test]
+    fn a_scenario_of_the_user_is_left_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        drop(Recording::new(dir.path(), manifest(), None).unwrap());
+        let mine = dir.path().join("scenario.toml");
+        fs::write(&mine, "all of it").unwrap();
+        let mut network = manifest();
+        network["network"] = json!({});
+        let refused = Recording::new(dir.path(), network.clone(), None)
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(refused.contains("holds a scenario.toml of yours"), "{refused}");
+        let refused = Recording::new(dir.path(), manifest(), Some(&mine))
+            .err()
+            .unwrap()
+            .to_string();
+        assert!(refused.contains("holds the scenario that is to run"), "{refused}");
+        assert_eq!(fs::read_to_string(&mine).unwrap(), "all of it");
+        let ours = json!({ "format": FORMAT, "network": {} });
+        fs::write(dir.path().join("manifest.json"), ours.to_string()).unwrap();
+        drop(Recording::new(dir.path(), network, None).unwrap());
+        assert!(!mine.exists());
+    }
+
+    #[test]
+    fn files_do_not_depend_on_when_they_were_flushed() {
+        let whole = |flushes: &[usize]| {
+            let dir = tempfile::tempdir().unwrap();
+            let mut recording = Recording::new(dir.path(), manifest(), None).unwrap();
+            for t in 0..ROWS_PER_GROUP * 3 / 4 {
+                recording.append(&mut recorded(t as f64));
+                if flushes.contains(&t) {
+                    recording.flush(t as f64).unwrap();
+                }
+            }
+            recording.close(1e6, true).unwrap();
+            let file = dir.path().join("flows.parquet");
+            let groups = SerializedFileReader::new(File::open(&file).unwrap())
+                .unwrap()
+                .num_row_groups();
+            (groups, fs::read(file).unwrap())
+        };
+        let once = whole(&[]);
+        assert_eq!(once.0, 2);
+        assert!(once == whole(&[0, 7, ROWS_PER_GROUP / 2 - 1, ROWS_PER_GROUP / 2]));
+    }
+
+    #[test]
+    fn links_have_the_columns_of_the_simulator() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut recording = Recording::new(dir.path(), manifest(), None).unwrap();
+        let mut recorder = Recorder::default();
+        recorder.link(&LinkRow {
+            t: 1.0,
+            link: 0,
+            arrival_bps: 1.0,
+            peak_bps: 2.0,
+            throughput_bps: 3.0,
+            queue_bytes: u64::MAX,
+            queue_packets: 4,
+            queue_max_bytes: 5,
+            buffer_packets: 50.0,
+            dropped: 6,
+            dropped_bytes: 7,
+            marked: 0,
+            peak_loss: 0.5,
+            signal: f64::NAN,
+        });
+        recording.append(&mut recorder);
+        recording.close(1.0, true).unwrap();
+        let rows = rows(&dir.path().join("links.parquet"));
+        let start =
+            "{link: \"A->B\", t: 1.0, arrival_bps: 1.0, buffer_packets: 50.0, dropped: 6, dropped_bytes: 7, marked: 0,";
+        assert!(rows[0].starts_with(start), "{}", rows[0]);
+        assert!(rows[0].contains("queue_bytes: 18446744073709551615"), "{}", rows[0]);
+    }
+}

@@ -1,0 +1,76 @@
+//! Exact counters at the end of a run, by name.
+
+use serde::Serialize;
+
+use crate::histogram::Quantiles;
+
+/// Where the packets of one kind went.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, Serialize)]
+pub struct Books {
+    /// Packets sent.
+    pub sent: u64,
+    /// Packets that reached the other end.
+    pub delivered: u64,
+    /// Packets that a queue had no room for.
+    pub dropped: u64,
+    /// Packets that a wire lost.
+    pub lost: u64,
+}
+
+impl Books {
+    /// Packets that must still be on their way.
+    #[must_use]
+    pub fn outstanding(&self) -> u64 {
+        self.sent - self.delivered - self.dropped - self.lost
+    }
+}
+
+/// The counters of a run, named.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Summary {
+    /// Simulated time, s.
+    pub simulated_s: f64,
+    /// Packets times links they crossed.
+    pub packet_hops: u64,
+    /// Events processed.
+    pub events: u64,
+    /// Per flow entry, in the order of the scenario.
+    pub flows: Vec<FlowSummary>,
+    /// Per link.
+    pub links: Vec<LinkSummary>,
+}
+
+/// See [`Summary`]. Packets include those that open and close flows.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct FlowSummary {
+    pub name: String,
+    pub sent_packets: u64,
+    pub sent_bytes: u64,
+    pub delivered_packets: u64,
+    pub delivered_bytes: u64,
+    pub dropped_packets: u64,
+    pub lost_packets: u64,
+    pub in_flight: u64,
+    pub answers: Books,
+    pub started: u64,
+    pub finished: u64,
+    pub rtt_s: Option<Quantiles>,
+}
+
+/// See [`Summary`].
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[allow(missing_docs)]
+pub struct LinkSummary {
+    pub name: String,
+    pub arrived_packets: u64,
+    pub arrived_bytes: u64,
+    pub delivered_packets: u64,
+    pub dropped_packets: u64,
+    pub dropped_bytes: u64,
+    pub marked_packets: u64,
+    pub lost_packets: u64,
+    pub in_flight: u64,
+    pub utilisation: f64,
+    pub queue_bytes: Option<Quantiles>,
+}

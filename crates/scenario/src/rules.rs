@@ -1,0 +1,246 @@
+//! Published rules for the size of a buffer: packets, from what is known of a link and the flows that cross it.
+
+use levelflow_laws::{Any, ParamSpec, Unit};
+
+use crate::context::Fallible;
+use crate::error::ScenarioError;
+use crate::network::{FlowSpec, LinkSpec};
+use crate::traffic::{Arrivals, Dist};
+
+/// Largest buffer that a rule may give, packets: that of sizers, too.
+const LARGEST_BUFFER: f64 = 1e9;
+
+/// A published rule: packets from what is known of a link.
+#[derive(Debug)]
+pub struct Rule {
+    pub name: &'static str,
+    pub title: &'static str,
+    pub source: &'static str,
+    pub params: &'static [ParamSpec],
+    /// Takes the values of the table from the third on.
+    size: fn(&Known, &[f64]) -> f64,
+}
+
+/// What rules start from.
+#[derive(Debug)]
+struct Known {
+    flows: f64,
+    /// Packets that the link sends in a second.
+    rate: f64,
+    /// `C R`, packets.
+    pipe: f64,
+}
+
+const FLOWS: ParamSpec = ParamSpec {
+    name: "flows",
+    doc: "flows on the link, N, at least 1; 0 for those of the scenario",
+    unit: Unit::Number,
+    default: 0.0,
+    range: (0.0, 1e9),
+    source: "the scenario",
+};
+
+const RTT: ParamSpec = ParamSpec {
+    name: "rtt",
+    doc: "their round-trip time, R; 0 for the harmonic mean of those of the scenario",
+    unit: Unit::Duration,
+    default: 0.0,
+    range: (0.0, 1000.0),
+    source: "the scenario",
+};
+
+const fn number(
+    name: &'static str,
+    doc: &'static str,
+    default: f64,
+    range: (f64, f64),
+    source: &'static str,
+) -> ParamSpec {
+    ParamSpec {
+        name,
+        doc,
+        unit: Unit::Number,
+        default,
+        range,
+        source,
+    }
+}
+
+/// Chapter II.2 of Zhang 2008; the same formulas as `levelflow.theory.queues.buffers`.
+pub const RULES: &[Rule] = &[
+    Rule {
+        name: "thumb",
+        title: "rule of thumb: C R",
+        source: "Villamizar, Song 1994",
+        params: &[FLOWS, RTT],
+        size: |known, _| known.pipe,
+    },
+    Rule {
+        name: "stanford",
+        title: "Stanford: C R / sqrt(N), times a factor",
+        source: "Appenzeller, Keslassy, McKeown 2004; Zhang 2008, section VII.3.2 for the factor",
+        params: &[
+            FLOWS,
+            RTT,
+            number("times", "factor", 2.0, (1e-6, 1e6), "Zhang 2008, section VII.3.2"),
+        ],
+        size: |known, rest| rest[0] * known.pipe / known.flows.sqrt(),
+    },
+    Rule {
+        name: "avrachenkov",
+        title: "Avrachenkov: (C R)^2 / (32 N^3)",
+        source: "Avrachenkov, Ayesta, Piunovskiy 2005",
+        params: &[FLOWS, RTT],
+        size: |known, _| known.pipe.powi(2) / (32.0 * known.flows.powi(3)),
+    },
+    Rule {
+        name: "enachescu",
+        title: "Enachescu: 10 to 20 packets, for paced traffic",
+        source: "Enachescu, Ganjali, Goel, McKeown, Roughgarden 2006",
+        params: &[
+            FLOWS,
+            RTT,
+            number("packets", "the buffer", 20.0, (1.0, 1e6), "Enachescu et al. 2006"),
+        ],
+        size: |_, rest| rest[0],
+    },
+    Rule {
+        name: "bscl",
+        title: "BSCL: full use, or a loss, whichever needs more",
+        source: "Dhamdhere, Jiang, Dovrolis 2005; Zhang 2008, eq 9 and 10",
+        params: &[
+            FLOWS,
+            RTT,
+            number(
+                "loss",
+                "share that may be lost, p*",
+                0.02,
+                (1e-6, 1.0),
+                "Zhang 2008, table II",
+            ),
+            number(
+                "lost_per_flow",
+                "packets lost in a congestion event, per flow",
+                0.6,
+                (1e-6, 1e3),
+                "Zhang 2008, section VII.3.2",
+            ),
+            ParamSpec {
+                name: "part",
+                doc: "which of the two: for full use (eq 9), for the loss (eq 10), or whichever needs more",
+                unit: Unit::Choice(&["both", "use", "loss"]),
+                default: 0.0,
+                range: (0.0, 2.0),
+                source: "Zhang 2008, section II.2: both",
+            },
+            ParamSpec {
+                name: "propagation",
+                doc: "round trip without waits, R_p of eq 10; 0 for rtt",
+                unit: Unit::Duration,
+                default: 0.0,
+                range: (0.0, 1000.0),
+                source: "the scenario",
+            },
+        ],
+        size: bscl,
+    },
+    Rule {
+        name: "eun_wang",
+        title: "Eun and Wang: between C R / sqrt(N) and C R N, for queues that mark",
+        source: "Eun, Wang 2008",
+        params: &[
+            FLOWS,
+            RTT,
+            number(
+                "between",
+                "where between the two, by the logarithm: 0 to 1",
+                0.0,
+                (0.0, 1.0),
+                "own choice: the smallest",
+            ),
+        ],
+        size: |known, rest| known.pipe * known.flows.powf(1.5 * rest[0] - 0.5),
+    },
+];
+
+/// Eq 9 and 10, by the values from the share that may be lost on.
+fn bscl(known: &Known, rest: &[f64]) -> f64 {
+    let &Known { flows, rate, pipe } = known;
+    let &[loss, lost_per_flow, part, propagation] = rest else {
+        panic!("one value per row of the table");
+    };
+    let lose = 1.0 - (1.0 - 1.0 / flows).powf(lost_per_flow * flows);
+    let for_use = (lose * pipe - 2.0 * flows * (1.0 - lose)) / (2.0 - lose);
+    let empty = if propagation > 0.0 { rate * propagation } else { pipe };
+    let for_loss = 0.87 / loss.sqrt() * flows - empty;
+    match part as u8 {
+        0 => for_use.max(for_loss),
+        1 => for_use,
+        _ => for_loss,
+    }
+}
+
+/// Packets by a rule, from 1, also where the formula says less, to [`LARGEST_BUFFER`]: of the largest packet of the flows whose data or answers cross the link.
+pub fn by_rule(
+    place: &str,
+    rule: &Rule,
+    values: &[f64],
+    link: &LinkSpec<Any>,
+    crossing: &[(&FlowSpec<Any>, Option<f64>)],
+) -> Fallible<u64> {
+    let needs = |key: &str, why: &str| ScenarioError::at(format!("{place}, {}, {key}", rule.name), why);
+    let flows = match values[0] {
+        0.0 => {
+            count(crossing).ok_or_else(|| needs("flows", "needs a number of flows: those on the link come and go"))?
+        }
+        flows if flows < 1.0 => return Err(needs("flows", "must be at least 1, or 0 for those of the scenario")),
+        flows => flows,
+    };
+    let rtt = match values[1] {
+        0.0 => harmonic(crossing)
+            .ok_or_else(|| needs("rtt", "needs a round-trip time: those on the link vary or are 0"))?,
+        rtt => rtt,
+    };
+    let packet = crossing.iter().map(|(flow, _)| flow.packet).max();
+    let packet = packet.ok_or_else(|| needs("flows", "no flow crosses the link"))?;
+    let rate = link.capacity.bps() / packet.as_bits_f64();
+    let pipe = rate * rtt;
+    let packets = (rule.size)(&Known { flows, rate, pipe }, &values[2..]);
+    if packets > LARGEST_BUFFER {
+        let problem = format!("gives {packets:.3e} packets; must be at most {LARGEST_BUFFER}");
+        return Err(ScenarioError::at(format!("{place}, {}", rule.name), problem));
+    }
+    Ok(packets.max(1.0) as u64)
+}
+
+fn count(crossing: &[(&FlowSpec<Any>, Option<f64>)]) -> Option<f64> {
+    let mut sum = 0;
+    for (flow, _) in crossing {
+        let Arrivals::Once { count } = flow.arrivals else {
+            return None;
+        };
+        sum += count;
+    }
+    (sum > 0).then_some(sum as f64)
+}
+
+/// Of round trips that are the same for all flows of an entry, or uniform between two.
+fn harmonic(crossing: &[(&FlowSpec<Any>, Option<f64>)]) -> Option<f64> {
+    let (mut flows, mut inverse) = (0.0, 0.0);
+    for (flow, fixed) in crossing {
+        let Arrivals::Once { count } = flow.arrivals else {
+            return None;
+        };
+        let one = match (&flow.rtt, fixed) {
+            (None, Some(rtt)) => 1.0 / rtt,
+            (Some(Dist::Constant(rtt)), _) => 1.0 / rtt,
+            (Some(Dist::Uniform { low, high }), _) if low == high => 1.0 / low,
+            (Some(Dist::Uniform { low, high }), _) => (high / low).ln() / (high - low),
+            _ => return None,
+        };
+        flows += count as f64;
+        inverse += count as f64 * one;
+    }
+    let mean = flows / inverse;
+    (mean.is_finite() && mean > 0.0).then_some(mean)
+}
