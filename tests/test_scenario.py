@@ -1,6 +1,11 @@
+import copy
 import json
+import pickle
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from levelflow import Scenario, ScenarioError
@@ -79,3 +84,34 @@ def test_the_canonical_text_does_not_depend_on_the_order_of_keys(two_flows):
     backwards = Scenario("two flows", "10 s")
     backwards.raw = json.loads(json.dumps(two_flows.raw), object_pairs_hook=lambda pairs: dict(reversed(pairs)))
     assert backwards.to_json() == two_flows.to_json()
+
+
+def test_an_example_is_loaded_by_its_name(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert Scenario.load("t1-jetmax").raw["name"] == "t1-jetmax"
+    with pytest.raises(ScenarioError, match=r"t1-jetmx: no such file or scenario; did you mean 't1-jetmax'\?"):
+        Scenario.load("t1-jetmx")
+
+
+def test_numbers_of_numpy_and_paths_are_numbers_and_texts(two_flows):
+    plain = two_flows.copy().set("flow.x1.count", 3).set("sample", "1 s").set("seed", 7)
+    times = {"times": np.array(["1 s", "2 s"])}
+    built = two_flows.copy().set("flow.x1.count", np.int64(3)).set("sample", Path("1 s")).set("seed", np.uint32(7))
+    assert built.to_json() == plain.to_json()
+    assert built.to_toml() == plain.to_toml()
+    assert two_flows.set("flow.x2.arrivals", times).set("flow.x2.size", "1 MB").resolve()["flows"][1]["count"] is None
+
+
+def refuse() -> None:
+    Scenario("empty", "1 s").resolve()
+
+
+def test_an_error_survives_copies_pickles_and_process_pools():
+    error = ScenarioError("link: at least one [[link]] is needed")
+    for again in (copy.deepcopy(error), pickle.loads(pickle.dumps(error))):
+        assert (type(again), str(again)) == (ScenarioError, str(error))
+    with pytest.raises(ScenarioError) as here:
+        refuse()
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+        there = pool.submit(refuse).exception()
+    assert (type(there), str(there)) == (ScenarioError, str(here.value))

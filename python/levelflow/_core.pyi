@@ -1,5 +1,7 @@
 """The compiled half of Levelflow: scenarios in, tables out."""
 
+from os import PathLike
+
 class ScenarioError(ValueError):
     """A scenario that is not allowed; one line: what, where, what is allowed."""
 
@@ -54,6 +56,18 @@ class Simulation:
 
     def summary(self) -> str:
         """Returns the JSON of the exact counters; a broken conservation raises RuntimeError."""
+
+RESULT_FORMAT: str
+
+class Recording:
+    """The files of a run while it goes on; a directory that holds anything but a result raises ScenarioError."""
+
+    def __init__(self, path: PathLike[str], manifest: str, origin: str | None = None) -> None: ...
+    def flush(self, simulation: Simulation, /) -> None:
+        """Writes what was recorded since the last time as one part per table, then how far the run came."""
+
+    def close(self, simulation: Simulation, complete: bool, /) -> None:
+        """Writes the rest, and puts one file in place of the parts of each table."""
 
 class Router:
     def __new__(cls, law: str, capacity_bps: float, params_json: str, id: int, logged: bool = False) -> Router: ...

@@ -6,7 +6,6 @@ import contextlib
 import hashlib
 import json
 import os
-import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
@@ -19,13 +18,12 @@ from levelflow._core import ScenarioError
 from levelflow.report.summary import summarise
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from levelflow.scenario import Scenario
 
-FORMAT = "levelflow result 1"
 TABLES = ("flows", "links", "completions")
 LEADING = ("t", "flow", "link")
-PICTURES = ("rates.png", "queues.png", "losses.png", "report.html")
-ROWS_PER_GROUP = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -59,14 +57,13 @@ class Result:
         """Reads a result directory, also one of a run that was killed or still goes on.
 
         Raises:
-            ValueError: if it is no result directory.
+            ScenarioError: if it is no result directory.
         """
         path = Path(path)
         manifest = _read_json(path / "manifest.json")
-        if manifest.get("format") != FORMAT:
-            raise ValueError(f"{path}: not a result directory; needs a manifest.json of {FORMAT!r}")
-        tables = (pl.read_parquet(path / f"{name}.parquet", glob=False) for name in TABLES)
-        flows, links, completions = (_by_name(table, manifest["scenario"]) for table in tables)
+        if manifest.get("format") != _core.RESULT_FORMAT:
+            raise ScenarioError(f"{path}: not a result directory; needs a manifest.json of {_core.RESULT_FORMAT!r}")
+        flows, links, completions = _read_tables(path, manifest["scenario"])
         summary = _read_json(path / "summary.json")
         counters = {} if summary else _read_json(path / "counters.json")
         if counters:
@@ -81,74 +78,49 @@ class Result:
 
 
 class Recording:
-    """The tables of a run while it goes on; on disk they are parts, each complete once it bears its name."""
+    """The result of a run while it goes on: on disk it is valid at any moment; in memory it stays with the engine."""
 
-    def __init__(self, scenario: Scenario, resolved: dict[str, Any], out: Path | str | None) -> None:
+    def __init__(
+        self, scenario: Scenario, resolved: dict[str, Any], out: Path | str | None, simulation: _core.Simulation
+    ) -> None:
         self.manifest = {
-            "format": FORMAT,
+            "format": _core.RESULT_FORMAT,
             "version": _core.build().split()[0],
             "build": _core.build(),
-            "raw": scenario.complete(),
+            "raw": json.loads(scenario.to_json()),
             "scenario": resolved,
             "scenario_hash": hashlib.sha256(scenario.to_json().encode()).hexdigest(),
             "seed": resolved["seed"],
         }
+        self.simulation = simulation
         self.path = None if out is None else Path(out)
-        self.pending: dict[str, list[pl.DataFrame]] = {name: [] for name in TABLES}
-        self.parts = 0
-        if self.path:
-            _clear(self.path, scenario.origin)
-            self._write_manifest("partial", 0.0)
+        self.files = self.path and _core.Recording(self.path, json.dumps(self.manifest), scenario.origin)
 
-    def append(self, taken: dict[str, dict[str, tuple[str, bytes]]]) -> None:
-        """Adds the columns that the engine recorded."""
-        for name in TABLES:
-            self.pending[name].append(_frame(taken[name], self.manifest["scenario"]))
+    def flush(self) -> None:
+        """Writes what was recorded since the last time as one part per table, then how far the run came."""
+        if self.files:
+            self.files.flush(self.simulation)
 
-    def flush(self, now_s: float) -> None:
-        """Writes what was added since the last time as one part per table, then that the run came to `now_s`."""
-        if self.path is None or not self.pending["flows"]:
-            return
-        for name in TABLES:
-            folder = self.path / f"{name}.parquet"
-            folder.mkdir(exist_ok=True)
-            _write_parquet(self._drain(name), folder / f"part-{self.parts:05}.parquet", self.path)
-        self.parts += 1
-        self._write_manifest("partial", now_s)
-
-    def close(self, now_s: float, status: str, counters: str | None) -> Result:
-        """Merges the parts, so that the files depend on the scenario alone, and states how the run ended."""
-        self.flush(now_s)
-        flows, links, completions = (self._merged(name) for name in TABLES)
-        self._write_manifest(status, now_s)
+    def close(self, status: str, counters: str | None) -> Result:
+        """Puts one file in place of the parts of each table, and states how the run ended."""
+        now_s, resolved = self.simulation.now, self.manifest["scenario"]
+        if self.files and self.path:
+            self.files.close(self.simulation, status == "complete")
+            flows, links, completions = _read_tables(self.path, resolved)
+        else:
+            taken = self.simulation.take()
+            flows, links, completions = (_frame(taken[name], resolved) for name in TABLES)
+        self.manifest |= {"status": status, "simulated_s": now_s}
         summary = {}
         if counters:
-            resolved = self.manifest["scenario"]
             summary = summarise(flows, links, completions, resolved, now_s, json.loads(counters))
             if self.path:
                 _write_json(summary, self.path / "summary.json")
         return Result(flows, links, completions, summary, self.manifest, self.path)
 
-    def _drain(self, name: str) -> pl.DataFrame:
-        frames, self.pending[name] = self.pending[name], []
-        return pl.concat(frames, rechunk=True)
 
-    def _merged(self, name: str) -> pl.DataFrame:
-        if self.path is None:
-            return self._drain(name)
-        folder = self.path / f"{name}.parquet"
-        table = pl.concat([pl.read_parquet(part) for part in sorted(folder.iterdir())], rechunk=True)
-        merged, parts = self.path / f".{name}.merged", self.path / f".{name}.parts"
-        _write_parquet(table, merged, self.path)
-        folder.rename(parts)
-        merged.rename(folder)
-        shutil.rmtree(parts)
-        return table
-
-    def _write_manifest(self, status: str, simulated_s: float) -> None:
-        self.manifest |= {"status": status, "simulated_s": simulated_s}
-        if self.path:
-            _write_json(self.manifest, self.path / "manifest.json")
+def _read_tables(path: Path, resolved: dict[str, Any]) -> Iterator[pl.DataFrame]:
+    return (_by_name(pl.read_parquet(path / f"{name}.parquet", glob=False), resolved) for name in TABLES)
 
 
 def _frame(columns: dict[str, tuple[str, bytes]], resolved: dict[str, Any]) -> pl.DataFrame:
@@ -165,7 +137,7 @@ def _frame(columns: dict[str, tuple[str, bytes]], resolved: dict[str, Any]) -> p
 
 
 def _by_name(table: pl.DataFrame, resolved: dict[str, Any]) -> pl.DataFrame:
-    """Gives the names of flows and links the kind of column that they have in tables of the simulator."""
+    """Gives names of flows and links the kind of column that they have in memory."""
     flows, links = ([item["name"] for item in resolved[kind]] for kind in ("flows", "links"))
     kinds = {"flow": flows, "link": links, "bottleneck": links}
     texts = [name for name in kinds if name in table.columns and table.schema[name] == pl.String]
@@ -190,35 +162,6 @@ def _summary_of_network(
 def _named(index: np.ndarray[Any, np.dtype[Any]], names: list[str]) -> pl.Series:
     """Returns the names at some indices; null at a negative one."""
     return pl.Series([*names, None], dtype=pl.Enum(names)).gather(np.where(index < 0, len(names), index))
-
-
-def _clear(path: Path, origin: str | None = None) -> None:
-    """Makes way for a result in `path`; refuses to touch a directory that holds anything else, or the file `origin`."""
-    try:
-        path.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise ScenarioError(f"{path}: cannot make this directory: {(error.strerror or '').lower()}") from None
-    manifest = _read_json(path / "manifest.json")
-    if any(path.iterdir()) and manifest.get("format") != FORMAT:
-        raise ScenarioError(f"{path}: not empty and not a result directory; choose another with --out")
-    if origin and Path(origin).resolve().parent == path.resolve():
-        raise ScenarioError(f"{path}: holds the scenario that is to run, {origin}; choose another with --out")
-    written = ["scenario.toml"] if "network" in manifest else []  # by `levelflow-net testbed`
-    for name in ("manifest.json", "summary.json", "counters.json", *written, *PICTURES):
-        (path / name).unlink(missing_ok=True)
-    for name in TABLES:
-        table = path / f"{name}.parquet"
-        if table.is_dir():
-            shutil.rmtree(table)
-        table.unlink(missing_ok=True)
-    for leftover in path.glob(".*.tmp"):
-        leftover.unlink()
-
-
-def _write_parquet(frame: pl.DataFrame, target: Path, scratch: Path) -> None:
-    temporary = scratch / f".{target.name}.tmp"
-    frame.write_parquet(temporary, compression="zstd", row_group_size=ROWS_PER_GROUP)
-    temporary.rename(target)
 
 
 def _write_json(value: dict[str, Any], target: Path) -> None:

@@ -51,18 +51,18 @@ def run(
         simulation = _core.Simulation(scenario.to_json(), links)
     except ScenarioError as error:
         raise ScenarioError(f"{scenario.origin}: {error}" if scenario.origin else str(error)) from None
-    recording = Recording(scenario, resolved, out)
+    recording = Recording(scenario, resolved, out, simulation)
     try:
         with _signals() as caught, _reporting(progress, resolved["name"]) as tell:
             _advance(simulation, recording, capture, caught, tell)
     except BaseException:
-        recording.close(simulation.now, "partial", None)
+        recording.close("partial", None)
         raise
     finally:
         if capture:
             capture.close()
     status = "partial" if caught else "complete"
-    result = recording.close(simulation.now, status, simulation.summary())
+    result = recording.close(status, simulation.summary())
     if caught:
         raise Interrupted(caught[0], result)
     return result
@@ -75,23 +75,18 @@ def _advance(
     caught: list[int],
     tell: Callable[[float], None],
 ) -> None:
-    def append() -> None:
-        recording.append(simulation.take())
-        if capture:
-            capture.append(simulation.captured())
-
-    append()
-    recording.flush(simulation.now)
+    recording.flush()
     flushed = time.monotonic()
     done = False
     while not (done or caught):
         try:
             done = simulation.advance(simulation.duration, EVENTS_PER_STEP)
         finally:
-            append()
+            if capture:
+                capture.append(simulation.captured())
         tell(simulation.now / simulation.duration)
         if time.monotonic() - flushed > FLUSH_EVERY_S:
-            recording.flush(simulation.now)
+            recording.flush()
             if capture:
                 capture.flush()
             flushed = time.monotonic()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import difflib
 import json
-import tomllib
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -19,8 +19,6 @@ if TYPE_CHECKING:
     from levelflow.results import Result
 
 __all__ = ["Scenario", "ScenarioError"]
-
-LISTS = ("link", "route", "flow", "memory")
 
 
 class Scenario:
@@ -49,11 +47,14 @@ class Scenario:
 
     @classmethod
     def load(cls, path: Path | str) -> Self:
-        """Reads a scenario file (TOML).
+        """Reads a scenario: a TOML file, or one of the examples by its name, such as `t1-jetmax`.
 
         Raises:
             ScenarioError: if it cannot be read; in one line that begins with the path.
         """
+        from levelflow.library import find
+
+        path = find(str(path))
         try:
             with open(path, encoding="utf-8") as file:
                 text = file.read()
@@ -97,20 +98,13 @@ class Scenario:
         Raises:
             ScenarioError: if there is no such entry; names the nearest one.
         """
-        head, *rest = path.split(".")
-        allowed = sorted(json.loads(_core.schema())["properties"])
-        if head not in allowed:
-            raise self._error(f"{path}: no key {head!r} here; {nearest(head, allowed)}")
-        if head in LISTS and len(rest) < 2:
-            key = {"route": "at", "memory": "total"}.get(head, "from")
-            raise self._error(f"{path}: needs an entry and a key, such as {head}.1.{key}")
-        table: Any = self.raw
-        keys = [head, *rest]
-        for depth, key in enumerate(keys[:-1]):
-            table = self._entry(table, key, path) if isinstance(table, list) else self._table(table, keys, depth)
-        if not isinstance(table, dict):
-            raise self._error(f"{path}: {keys[-2]!r} is {table!r} and has no keys")
-        table[keys[-1]] = value
+        *steps, last = json.loads(self._checked(_core.locate, self._text(self.raw), path))
+        place: Any = self.raw
+        for step in steps:
+            if isinstance(place, dict) and not isinstance(place.get(step), (dict, list)):
+                place[step] = {}  # in place of a law's name
+            place = place[step]
+        place[last] = value
         return self
 
     def resolve(self) -> dict[str, Any]:
@@ -162,52 +156,41 @@ class Scenario:
 
     def to_json(self) -> str:
         """Returns the scenario as canonical JSON: scenarios that mean the same give equal texts."""
-        complete = self.complete()
-        try:
-            return json.dumps(complete, sort_keys=True, separators=(",", ":"), allow_nan=False)
-        except (TypeError, ValueError) as error:
-            raise self._error(f"a scenario holds texts, numbers, lists and tables: {error}") from None
+        return self._text(self.complete())
 
     def to_toml(self) -> str:
         """Returns the text of a scenario file."""
         import tomli_w
 
-        return tomli_w.dumps(self.raw)
+        return tomli_w.dumps(json.loads(self._text(self.raw, sort_keys=False)))
 
     def _add(self, kind: str, entry: dict[str, Any]) -> Self:
         self.raw.setdefault(kind, []).append(entry)
         return self
 
-    def _entry(self, entries: list[Any], key: str, path: str) -> Any:
-        names: dict[str, Any] = {}
-        for number, entry in enumerate(entries, 1):
-            if isinstance(entry, dict) and ("name" in entry or "from" in entry):
-                ends = f"{entry.get('from')}->{entry.get('to')}"
-                names.setdefault(str(entry.get("name", ends)), entry)
-            names.setdefault(str(number), entry)
-        if key not in names:
-            known = [name for name in names if not name.isdigit()] or list(names)
-            raise self._error(f"{path}: no entry {key!r}; {nearest(key, known)}")
-        return names[key]
-
-    def _table(self, table: Any, keys: list[str], depth: int) -> Any:
-        key, path = keys[depth], ".".join(keys)
-        if not isinstance(table, dict):
-            raise self._error(f"{path}: {keys[depth - 1]!r} is {table!r} and has no keys")
-        if key in LISTS and depth == 0 and key not in table:
-            raise self._error(f"{path}: the scenario has no [[{key}]]")
-        if table.get(key) == keys[depth + 1]:
-            table[key] = {keys[depth + 1]: {}}
-        return table.setdefault(key, {})
-
-    def _checked(self, call: Callable[[str], str], text: str) -> str:
+    def _text(self, raw: dict[str, Any], sort_keys: bool = True) -> str:
         try:
-            return call(text)
+            return json.dumps(raw, sort_keys=sort_keys, separators=(",", ":"), allow_nan=False, default=_plain)
+        except (TypeError, ValueError) as error:
+            raise self._error(f"a scenario holds texts, numbers, lists and tables: {error}") from None
+
+    def _checked(self, call: Callable[..., str], *texts: str) -> str:
+        try:
+            return call(*texts)
         except ScenarioError as error:
             raise self._error(str(error)) from None
 
     def _error(self, line: str) -> ScenarioError:
         return ScenarioError(f"{self.origin}: {line}" if self.origin else line)
+
+
+def _plain(value: Any) -> Any:
+    """Returns a number or an array of numpy, or a path, as what a scenario holds."""
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"{value!r} is none of these")
 
 
 def nearest(word: str, allowed: list[str]) -> str:
@@ -228,8 +211,4 @@ def value_of(text: str) -> Any:
     >>> value_of("0.5"), value_of("3 s"), value_of("{ uniform = ['1 s', '2 s'] }")
     (0.5, '3 s', {'uniform': ['1 s', '2 s']})
     """
-    try:
-        table = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
-        return text
-    return table["value"] if len(table) == 1 else text
+    return json.loads(_core.value_of(text))

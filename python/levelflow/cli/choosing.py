@@ -25,10 +25,9 @@ def choose(name: str, changes: list[str] | None, seed: int | None = None) -> Sce
         ScenarioError: if there is none, or a change is not allowed.
     """
     from levelflow import Scenario, ScenarioError
-    from levelflow.library import find
     from levelflow.scenario import value_of
 
-    chosen = Scenario.load(find(name))
+    chosen = Scenario.load(name)
     for change in changes or []:
         path, equals, text = change.partition("=")
         if not equals:
