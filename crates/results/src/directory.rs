@@ -123,7 +123,7 @@ impl Recording {
             if rows.rows() > 0 || self.parts == 0 {
                 self.write_part(self.tables[i].name, &rows)?;
             }
-            self.write_groups(i, ROWS_PER_GROUP)?;
+            self.write_groups(i, false)?;
         }
         self.parts += 1;
         self.state("partial", now_s)
@@ -136,7 +136,7 @@ impl Recording {
     pub fn close(mut self, now_s: f64, complete: bool) -> Result<(), Error> {
         self.flush(now_s)?;
         for i in 0..self.tables.len() {
-            self.write_groups(i, 1)?;
+            self.write_groups(i, true)?;
             let (name, file) = (self.tables[i].name, self.tables[i].file.take());
             let Some(file) = file else { continue };
             let (whole, target, parts) = (
@@ -168,12 +168,12 @@ impl Recording {
         fs::rename(&temporary, &target).map_err(Error::at(&target))
     }
 
-    /// Moves rows to the file of a table, in whole groups, until fewer than `least` are left.
-    fn write_groups(&mut self, table: usize, least: usize) -> Result<(), Error> {
+    /// Moves whole groups of rows to the file of a table; at the end of the run, the remaining rows, too.
+    fn write_groups(&mut self, table: usize, ended: bool) -> Result<(), Error> {
         let whole = self.temporary(self.tables[table].name);
         let growing = &mut self.tables[table];
         let Some(rest) = &mut growing.rest else { return Ok(()) };
-        while rest.rows() >= least || growing.file.is_none() {
+        while rest.rows() >= ROWS_PER_GROUP || ended && (rest.rows() > 0 || growing.file.is_none()) {
             let rows = rest.split_front(rest.rows().min(ROWS_PER_GROUP));
             let mut file = match growing.file.take() {
                 Some(file) => file,
@@ -341,7 +341,7 @@ mod tests {
             "{flow: \"x\", t: 0.5, active: 1, bottleneck: \"A->B\", delivered_bps: 5000000.0, lost: 3000000000,";
         assert!(rows[0].starts_with(start), "{}", rows[0]);
         assert!(
-            rows[1].contains("flow: \"y\", active: 1, bottleneck: null"),
+            rows[1].contains("flow: \"y\", t: 0.5, active: 1, bottleneck: null"),
             "{}",
             rows[1]
         );
