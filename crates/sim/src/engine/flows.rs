@@ -1,5 +1,7 @@
 //! The life of a flow: it arrives, opens, sends at its law's pace, waits for answers, and ends.
 
+use std::cmp::Reverse;
+
 use levelflow_laws::{Opening, Protocol, SenderLaw};
 use levelflow_transport::ENDLESS;
 use levelflow_units::Time;
@@ -205,10 +207,15 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Puts a flow into a slot that its own entry left, or a new one, so that the order of simultaneous events does not
+    /// Puts a flow into the first slot that its own entry left, or a new one, so that the order of simultaneous events does not
     /// depend on other entries.
     fn place(&mut self, flow: Flow<P>) -> u32 {
-        if let Some(i) = self.entries[flow.entry as usize].free_flows.pop() {
+        let entry = &self.entries[flow.entry as usize];
+        if flow.overhead.is_some() {
+            // A packet that is dropped where it enters may free a slot.
+            self.let_in(self.hops[entry.hop as usize]);
+        }
+        if let Some(Reverse(i)) = self.entries[flow.entry as usize].free_flows.pop() {
             self.flows[i as usize] = flow;
             return i;
         }

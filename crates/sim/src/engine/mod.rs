@@ -7,6 +7,9 @@ mod report;
 mod sessions;
 mod setup;
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
 use levelflow_laws::{FlowInfo, Kind, Protocol, RouterLaw, SenderLaw, Transport};
 use levelflow_transport::{Ack, Limits, Rules, Transmit};
 use levelflow_units::{Bytes, Duration, Time};
@@ -48,7 +51,7 @@ struct Entry<P: Protocol> {
     /// Flows begun whose receivers do not have everything.
     active: u32,
     /// Slots of flows that are over.
-    free_flows: Vec<u32>,
+    free_flows: BinaryHeap<Reverse<u32>>,
     free_sessions: Vec<u32>,
     counters: EntryCounters,
     window: EntryWindow,
@@ -440,7 +443,7 @@ impl<P: Protocol> Sim<P> {
         if flow.phase == Phase::Done && flow.in_flight == 0 {
             flow.phase = Phase::Free;
             self.pipes.leave(flow.pipe);
-            self.entries[flow.entry as usize].free_flows.push(i);
+            self.entries[flow.entry as usize].free_flows.push(Reverse(i));
             self.no_longer_active(i);
         }
     }

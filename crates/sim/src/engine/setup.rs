@@ -1,5 +1,7 @@
 //! What happens before time zero: routers get their phases and flow entries their paths and streams.
 
+use std::collections::BinaryHeap;
+
 use levelflow_laws::{FlowInfo, Protocol, RouterLaw};
 use levelflow_transport::Limits;
 use levelflow_units::Time;
@@ -63,7 +65,7 @@ impl<P: Protocol> Sim<P> {
             schedule,
             batch: first.map_or(0, |arrival| arrival.flows),
             active: 0,
-            free_flows: Vec::new(),
+            free_flows: BinaryHeap::new(),
             free_sessions: Vec::new(),
             counters: EntryCounters::default(),
             window: EntryWindow::default(),
