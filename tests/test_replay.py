@@ -79,11 +79,11 @@ def test_a_log_that_was_cut_is_good_up_to_there(levelflow, tmp_path):
 
 def test_other_files_are_refused_in_one_line(levelflow, tmp_path):
     (tmp_path / "x").write_text("[[link]]")
-    (tmp_path / "v2").write_bytes(b"LVJ\x02")
+    (tmp_path / "v1").write_bytes(b"LVJ\x01")
     (tmp_path / "odd").write_bytes(logged()[0].journal + b"\xff" * 40)
     for name, says in (
         ("x", "not a log"),
-        ("v2", "version"),
+        ("v1", "the Levelflow that wrote it"),
         ("odd", "record"),
         ("none", "No such file"),
         (".", "directory"),

@@ -5,7 +5,7 @@ use std::time::Instant;
 use levelflow_laws::Arriving;
 use levelflow_units::{Duration, Time};
 
-use super::packets::{LAWS, SIZE, ours, port, thread_ns};
+use super::packets::{SIZE, laws, ours, port, thread_ns};
 use super::{Case, Effort, Row, Sample, in_turn};
 use levelflow_host::{Error, law};
 use levelflow_router::Port;
@@ -17,7 +17,7 @@ const PORTS: usize = 1024;
 
 pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
     let case = |law: &'static str| -> Case<'static> { (law.to_owned(), Box::new(move || cost(law, effort.packets))) };
-    in_turn("intervals", "interval", effort, LAWS.map(case).into())
+    in_turn("intervals", "interval", effort, laws().map(case).collect())
 }
 
 fn cost(law: &str, intervals: u32) -> Result<Sample, Error> {

@@ -7,7 +7,7 @@ use aya::programs::{SchedClassifier, TcAttachType};
 use aya::sys::{Stats, enable_stats};
 use nix::sys::socket::{setsockopt, sockopt};
 
-use super::packets::{LAWS, PAYLOAD, foreign, ours, port, thread_ns};
+use super::packets::{PAYLOAD, foreign, laws, ours, port, thread_ns};
 use super::{Case, Effort, Row, Sample, in_turn};
 use levelflow_host::clock::Clock;
 use levelflow_host::qdisc::Device;
@@ -71,7 +71,7 @@ impl Path {
             case("no router", None, false),
             case("foreign packets", Some("jetmax"), false),
         ];
-        cases.extend(LAWS.map(|law| case(law, Some(law), true)));
+        cases.extend(laws().map(|law| case(law, Some(law), true)));
         let part = if together { "kernel, super-packets" } else { "kernel" };
         in_turn(part, "packet", effort, cases)
     }
@@ -82,7 +82,7 @@ impl Path {
             let measure = move || self.router.run(move || intervals(law, effort.packets / 10))?;
             (law.to_owned(), Box::new(measure))
         };
-        in_turn("kernel, intervals", "interval", effort, LAWS.map(case).into())
+        in_turn("kernel, intervals", "interval", effort, laws().map(case).collect())
     }
 
     fn cost(&self, law: Option<&str>, known: bool, packets: u32, together: bool) -> Result<Sample, Error> {

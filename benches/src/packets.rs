@@ -9,8 +9,12 @@ use rustix::time::{ClockId, clock_gettime};
 pub const SIZE: Bytes = Bytes::new(1000);
 /// Payload of such a packet over UDP and IPv4.
 pub const PAYLOAD: usize = 958;
-/// Laws that are measured.
-pub const LAWS: [&str; 5] = ["jetmax", "emkc", "rcp", "maxnet", "xcp"];
+/// Laws that are measured: those that the kernel's router knows, too.
+pub fn laws() -> impl Iterator<Item = &'static str> {
+    levelflow_laws::on_the_wire()
+        .filter(|law| law.routers.kernel)
+        .map(|law| law.name)
+}
 
 /// A router's port.
 pub fn port() -> PortInfo {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use levelflow_units::{Buffer, Duration, Rate};
 
-use super::packets::{LAWS, foreign, ours, thread_ns};
+use super::packets::{foreign, laws, ours, thread_ns};
 use super::{Case, Effort, Row, Sample, in_turn};
 use levelflow_host::stop::Stop;
 use levelflow_host::{Error, law};
@@ -20,7 +20,7 @@ pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
         (name, Box::new(move || cost(law, ours, effort.packets)))
     };
     let mut cases = vec![case("foreign packets".to_owned(), "jetmax", false)];
-    cases.extend(LAWS.map(|law| case(law.to_owned(), law, true)));
+    cases.extend(laws().map(|law| case(law.to_owned(), law, true)));
     in_turn("relay", "packet", effort, cases)
 }
 

@@ -150,26 +150,20 @@ fn desk(page: &Page, choices: &mut Choices<'_>) -> Desk {
 impl Desk {
     /// A header that its decoder takes, with any values in its fields; what the sender says where chance finds none.
     fn header(&mut self, now: Time, choices: &mut Choices<'_>) -> AnyHeader {
-        let mut wire: Vec<u8> = Vec::new();
-        while wire.len() < self.law.header_bytes {
-            wire.extend(choices.of(FLOATS).to_be_bytes());
-        }
-        wire.truncate(self.law.header_bytes);
-        let prefix: &[u8] = match self.law.name {
-            "maxnet" => &[42, 8],
-            "xcp" => &[0, 20, 0x33, 0],
-            "jetmax" => &[0, 0, 0, 0, 1, 2, 2, 3],
-            _ => &[],
+        let packet = Outgoing {
+            number: *choices.of(WORDS),
+            size: Bytes::new(*choices.of(SIZES)),
+            kind: *choices.of(KINDS),
         };
-        wire[..prefix.len()].copy_from_slice(prefix);
-        AnyHeader::decode(&self.params, &wire).unwrap_or_else(|_| {
-            let packet = Outgoing {
-                number: *choices.of(WORDS),
-                size: Bytes::new(*choices.of(SIZES)),
-                kind: *choices.of(KINDS),
-            };
-            self.sender.on_send(&self.params, now, &packet)
-        })
+        let own = self.sender.on_send(&self.params, now, &packet);
+        let mut wire = vec![0; self.law.header_bytes];
+        own.encode(&mut wire);
+        for word in wire.chunks_exact_mut(4) {
+            if choices.below(2) == 1 {
+                word.copy_from_slice(&choices.of(FLOATS).to_be_bytes());
+            }
+        }
+        AnyHeader::decode(&self.params, &wire).unwrap_or(own)
     }
 
     fn call(&mut self, now: Time, choices: &mut Choices<'_>) {

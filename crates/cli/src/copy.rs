@@ -16,8 +16,8 @@ use tokio::task::JoinSet;
 use super::options::address;
 use super::serve::{ended, journal, runtime, token};
 use levelflow_copy::{KnownHosts, Location, Options, Outcome, PROTOCOL, Progress, Run, Session, folder, known_hosts};
-use levelflow_host::Error;
 use levelflow_host::terminal::{plain, warn};
+use levelflow_host::{Error, law};
 use levelflow_quic::{Config, Endpoint, Fingerprint, Identity, Trust};
 
 const EXAMPLES: &str = "Examples:
@@ -66,8 +66,7 @@ pub struct Copy {
     /// Shows the server the token that is the first line of this file.
     #[arg(long, value_name = "FILE")]
     token_file: Option<PathBuf>,
-    /// A law that routers run, such as jetmax, emkc, rcp, maxnet or xcp; none for plain QUIC.
-    #[arg(long, default_value = "jetmax")]
+    #[arg(long, default_value = "jetmax", help = laws())]
     law: String,
     /// Sets a parameter of the law, e.g. tau=0.6; may be repeated.
     #[arg(long, value_name = "NAME=VALUE")]
@@ -90,6 +89,13 @@ pub struct Copy {
     /// Shows no progress.
     #[arg(long)]
     quiet: bool,
+}
+
+fn laws() -> String {
+    format!(
+        "A law that routers run, or none for plain QUIC: {}",
+        law::names(|law| law.number > 0)
+    )
 }
 
 impl Copy {

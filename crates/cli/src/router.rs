@@ -7,7 +7,7 @@ use std::thread;
 use std::time::{Duration as Span, Instant};
 
 use clap::{Args, Subcommand};
-use levelflow_laws::{AnyParams, PortInfo};
+use levelflow_laws::{AnyParams, LawInfo, PortInfo, Unit};
 use levelflow_units::{Buffer, Bytes, Duration, Rate};
 
 use super::options::{self, address};
@@ -86,17 +86,14 @@ struct Run {
     /// Rate of the line, such as "20 Mb/s" [default: that of the device's token bucket filter or hardware, if it has one].
     #[arg(long, value_name = "RATE")]
     capacity: Option<Rate>,
-    /// jetmax, emkc, rcp, maxnet or xcp; a relay also emkc_avq or kelly.
-    #[arg(long, default_value = "jetmax")]
+    #[arg(long, default_value = "jetmax", help = laws())]
     law: String,
     /// Sets a parameter of the law, e.g. tau=0.6 or "interval=50 ms"; may be repeated. `levelflow list laws` names all.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
-    /// Share of the capacity that the law is to fill: gamma of jetmax, mu of maxnet.
-    #[arg(long, value_name = "SHARE")]
+    #[arg(long, value_name = "SHARE", help = called("Share of the capacity to fill", |law| law.routers.utilisation))]
     gamma: Option<f64>,
-    /// Time between two prices: interval of jetmax, emkc and rcp, dt_p of maxnet.
-    #[arg(long, value_name = "TIME")]
+    #[arg(long, value_name = "TIME", help = called("Time between two updates", |law| law.routers.interval))]
     interval: Option<Duration>,
     /// Room before the line of a relay, such as "64 kB" or "100 packets" [default: what the line sends in 100 ms].
     #[arg(long, value_name = "SIZE", requires = "relay")]
@@ -273,34 +270,46 @@ impl Run {
 
     /// What `--set`, `--gamma` and `--interval` say, as the law calls it.
     fn sets(&self) -> Result<Vec<String>, Error> {
-        let law = law::for_router(&self.law)?.name;
+        let law = law::for_router(&self.law)?;
         let mut sets = self.set.clone();
         if let Some(gamma) = self.gamma {
-            let name = match law {
-                "jetmax" => "gamma",
-                "maxnet" => "mu",
-                _ => {
-                    return Err(Error::input(format!(
-                        "--gamma: {law} fills its link; to leave some of it free, lower --capacity"
-                    )));
-                }
-            };
+            let name = law.routers.utilisation.ok_or_else(|| {
+                Error::input(format!(
+                    "--gamma: {} fills its link; to leave some of it free, lower --capacity",
+                    law.name
+                ))
+            })?;
             sets.push(format!("{name}={gamma}"));
         }
         if let Some(interval) = self.interval {
-            let name = match law {
-                "maxnet" => "dt_p",
-                "xcp" => {
-                    return Err(Error::input(
-                        "--interval: xcp takes it from round-trip times; see --set shortest_interval=\"1 ms\"",
-                    ));
-                }
-                _ => "interval",
-            };
+            let name = law.routers.interval.ok_or_else(|| {
+                let times = law.params.iter().filter(|row| row.unit == Unit::Duration);
+                let names: Vec<_> = times.map(|row| row.name).collect();
+                Error::input(format!(
+                    "--interval: {} takes it from round-trip times; see --set for {}",
+                    law.name,
+                    names.join(", ")
+                ))
+            })?;
             sets.push(format!("{name}={interval}"));
         }
         Ok(sets)
     }
+}
+
+/// The laws of `--law`.
+fn laws() -> String {
+    let of_relays = law::names(|law| law.number > 0 && !law.routers.kernel);
+    let of_both = law::names(|law| law.routers.kernel);
+    format!("The law of the router: {of_both}; a relay also: {of_relays}")
+}
+
+/// What an option does, and the parameter of each law that it stands for.
+fn called(does: &str, name: fn(&LawInfo) -> Option<&'static str>) -> String {
+    let names: Vec<_> = law::of_routers()
+        .filter_map(|law| Some(format!("{} of {}", name(law)?, law.name)))
+        .collect();
+    format!("{does}: {}", names.join(", "))
 }
 
 impl Show {

@@ -32,8 +32,7 @@ law's first rate, and says so.";
 pub struct Send {
     /// Where `levelflow-net recv` listens, or a relay before it.
     to: String,
-    /// The law of the flows: jetmax, emkc, rcp, maxnet, xcp with routers; aimd, cbr and all others of hosts without.
-    #[arg(long, default_value = "jetmax")]
+    #[arg(long, default_value = "jetmax", help = laws())]
     law: String,
     /// Sets a parameter of the law, e.g. tau=0.6; may be repeated. `levelflow list laws` names all.
     #[arg(long, value_name = "NAME=VALUE")]
@@ -83,6 +82,11 @@ pub struct Send {
     /// Nothing but the end.
     #[arg(long)]
     quiet: bool,
+}
+
+fn laws() -> String {
+    let (with, without) = (law::names(|law| law.number > 0), law::names(|law| law.number == 0));
+    format!("The law of the flows; with routers: {with}; without: {without}")
 }
 
 impl Send {

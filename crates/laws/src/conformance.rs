@@ -12,6 +12,7 @@ use proptest::collection::vec as list;
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
+use crate::offload::{Offload, Words};
 use crate::params::{Problem, Raw, Shown, Unit};
 use crate::wire::DecodeError;
 use crate::{
@@ -83,11 +84,41 @@ fn defaults<L: Law>() -> L::Params {
     L::params(&values).expect("the defaults fit together")
 }
 
+/// What the record says of routers is true of them.
+fn routers<L: Law>() {
+    let (info, params) = (L::INFO.routers, defaults::<L>());
+    let row = |name: &str| {
+        L::INFO
+            .params
+            .iter()
+            .find(|row| row.name == name)
+            .expect("a parameter of the law")
+    };
+    assert!(info.interval.is_none_or(|name| row(name).unit == crate::Unit::Duration));
+    assert!(info.utilisation.is_none_or(|name| row(name).range.1 <= 1.0));
+    let mut router = L::Router::new(
+        &params,
+        &PortInfo {
+            id: 7,
+            capacity: Rate::clamped(1e7),
+        },
+    );
+    router.on_arrival(&params, &Arriving::alone(Bytes::new(1000)), None);
+    router.on_interval(&params, Duration::from_ms(10), &PortView::IDLE);
+    let told = router.told(&params, Bytes::new(1000));
+    assert_eq!(
+        info.kernel,
+        told != Words::default(),
+        "what a data path is told: {told:?}"
+    );
+}
+
 pub fn table<L: Law>() {
     let info = L::INFO;
     assert_eq!(info.header_bytes, L::Header::WIRE);
     assert!(L::Header::WIRE <= crate::shim::LONGEST - crate::shim::LENGTH);
     assert_eq!(info.number != 0, info.signal.is_explicit());
+    routers::<L>();
     let namesakes = crate::LAWS.iter().filter(|law| law.number == info.number);
     assert!(
         info.number == 0 || namesakes.count() == 1,

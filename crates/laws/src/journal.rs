@@ -20,7 +20,7 @@ use crate::law::{Arrived, Arriving, Feedback, FlowInfo, Kind, LawInfo, Loss, Out
 use crate::offload::Words;
 
 /// "LVJ", then the version of the format.
-pub const MAGIC: [u8; 4] = *b"LVJ\x01";
+pub const MAGIC: [u8; 4] = *b"LVJ\x02";
 /// Room that any record needs, bytes.
 pub const LONGEST: usize = 1024;
 /// Most parameters that a law has.
@@ -319,22 +319,47 @@ impl Out<'_> {
     }
 }
 
-/// A number that two states share only if they print the same, as good as certainly: floats print all their digits.
-/// FNV-1a of 64 bits.
+/// A number that two states share only if their values print the same, as good as certainly: floats print all their digits.
+/// Names of fields and structs do not count, so they may change. FNV-1a of 64 bits.
 #[must_use]
 pub fn digest(state: &impl Debug) -> u64 {
-    struct Fnv(u64);
-    impl Write for Fnv {
-        fn write_str(&mut self, text: &str) -> fmt::Result {
-            for byte in text.bytes() {
-                self.0 = (self.0 ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-            }
-            Ok(())
-        }
-    }
-    let mut sum = Fnv(0xcbf2_9ce4_8422_2325);
+    let mut sum = Values {
+        sum: 0xcbf2_9ce4_8422_2325,
+        name: None,
+        spaced: false,
+    };
     let _ = write!(sum, "{state:?}");
-    sum.0
+    sum.sum
+}
+
+/// Sums up what is printed, without names: words that stand before `:` or ` {`.
+struct Values {
+    sum: u64,
+    /// The sum before the word that is being printed, or was printed last.
+    name: Option<u64>,
+    /// Whether a space followed that word.
+    spaced: bool,
+}
+
+impl Values {
+    fn byte(&mut self, byte: u8) {
+        let inside = byte.is_ascii_alphanumeric() || byte == b'_';
+        match self.name {
+            Some(_) if inside && !self.spaced => {}
+            Some(before) if byte == b':' || byte == b'{' && self.spaced => (self.sum, self.name) = (before, None),
+            Some(_) if byte == b' ' => self.spaced = true,
+            _ if byte.is_ascii_alphabetic() || byte == b'_' => (self.name, self.spaced) = (Some(self.sum), false),
+            _ => self.name = None,
+        }
+        self.sum = (self.sum ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    }
+}
+
+impl Write for Values {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        text.bytes().for_each(|byte| self.byte(byte));
+        Ok(())
+    }
 }
 
 /// The kind of a packet with this code.

@@ -4,6 +4,7 @@ use core::fmt::Debug;
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
+use crate::offload::Offload;
 use crate::params::{ParamError, ParamSpec};
 use crate::wire::DecodeError;
 
@@ -17,7 +18,7 @@ pub trait Protocol: Debug + 'static {
     /// Sender half.
     type Sender: SenderLaw<Params = Self::Params, Header = Self::Header>;
     /// Router half, one instance per output port; [`NoRouter`] for laws that only hosts run.
-    type Router: RouterLaw<Params = Self::Params, Header = Self::Header>;
+    type Router: Offload<Params = Self::Params, Header = Self::Header>;
     /// What a receiver remembers of a flow, `()` if nothing.
     type Receiver: Clone + Debug + Default + PartialEq;
 
@@ -57,7 +58,7 @@ pub struct LawInfo {
     pub title: &'static str,
     /// Paper and equations.
     pub source: &'static str,
-    /// What senders are told of the network.
+    /// Input of senders.
     pub signal: Signal,
     /// What a router does for each packet of this law, in arithmetic operations.
     pub cost: &'static str,
@@ -65,13 +66,36 @@ pub struct LawInfo {
     pub number: u8,
     /// Length of the header on the wire, bytes.
     pub header_bytes: usize,
+    /// What programs around the law must know of its routers.
+    pub routers: RouterInfo,
     /// Whether multiplying every rate and size by a constant multiplies every trajectory by it.
     pub scale_invariant: bool,
     /// The parameter table.
     pub params: &'static [ParamSpec],
 }
 
-/// What senders are told of the network.
+/// What programs around a law must know of its routers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct RouterInfo {
+    /// Whether a data path without Rust, such as the kernel's, can do the work on each packet
+    /// ([`Offload`](crate::offload::Offload)).
+    pub kernel: bool,
+    /// The parameter that is the time between two intervals; `None` where routers choose it.
+    pub interval: Option<&'static str>,
+    /// The parameter that is the share of the capacity to fill; `None` where that is all of it.
+    pub utilisation: Option<&'static str>,
+}
+
+impl RouterInfo {
+    /// Of a law that only hosts run.
+    pub const NONE: Self = Self {
+        kernel: false,
+        interval: None,
+        utilisation: None,
+    };
+}
+
+/// Input of senders.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Signal {
     /// Routers write a price. [`RouterLaw::signal`] is that price, whose unit is independent of that of rates.
@@ -209,6 +233,22 @@ pub struct Feedback<H> {
 }
 
 impl<H> Feedback<H> {
+    /// The same with another form of the header.
+    #[must_use]
+    pub fn map_header<G>(self, form: impl FnOnce(H) -> G) -> Feedback<G> {
+        Feedback {
+            number: self.number,
+            kind: self.kind,
+            rtt: self.rtt,
+            header: form(self.header),
+            marked: self.marked,
+            acked: self.acked,
+            outstanding: self.outstanding,
+            gap: self.gap,
+            delivery: self.delivery,
+        }
+    }
+
     /// The answer to one unmarked packet, where losses are not tracked.
     #[must_use]
     pub fn plain(number: u32, kind: Kind, rtt: Duration, header: H) -> Self {
@@ -380,6 +420,10 @@ pub trait RouterLaw: Clone + Debug + PartialEq {
     fn target(&self) -> Rate;
     /// What is being fed back, in the sense of [`LawInfo::signal`].
     fn signal(&self) -> f64;
+    /// Fair share of one flow, of a law that knows it.
+    fn share(&self) -> Option<Rate> {
+        None
+    }
 }
 
 /// A header with an exact wire layout.
@@ -429,6 +473,8 @@ impl<P: Clone + Debug + PartialEq, H: Copy + Debug + PartialEq> RouterLaw for No
         0.0
     }
 }
+
+impl<P: Clone + Debug + PartialEq, H: Copy + Debug + PartialEq> Offload for NoRouter<P, H> {}
 
 /// Header of a law that writes nothing into packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -53,7 +53,7 @@ mod net;
 
 pub use law::{
     Arrived, Arriving, Bottleneck, Delivery, Feedback, FlowInfo, Header, Kind, Law, LawInfo, Loss, NoHeader, NoRouter,
-    Opening, Outgoing, PortInfo, PortView, Protocol, RouterLaw, SenderLaw, Signal, Transport,
+    Opening, Outgoing, PortInfo, PortView, Protocol, RouterInfo, RouterLaw, SenderLaw, Signal, Transport,
 };
 pub use params::{ParamError, ParamSpec, Unit};
 

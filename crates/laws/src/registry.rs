@@ -1,9 +1,50 @@
 //! The sum of all laws.
 
+/// A method without parameters, of the law that `self` is of.
+macro_rules! each {
+    ([$($law:ident)+] $self:ident $half:ident: fn $name:ident() -> $result:ty) => {
+        #[inline]
+        fn $name(&$self) -> $result {
+            match $self { $(Self::$law($half) => $half.$name()),+ }
+        }
+    };
+}
+pub(crate) use each;
+
+/// A method that takes the parameters of the law that `self` is of, and maybe more.
+macro_rules! both {
+    ([$($law:ident)+] $self:ident $half:ident $params:ident:
+        fn $name:ident(&self $(, $arg:ident: $type:ty)*) -> $result:ty) => {
+        #[inline]
+        fn $name(&$self, params: &AnyParams $(, $arg: $type)*) -> $result {
+            both!(@ [$($law)+] $self params $half.$name($params $(, $arg)*))
+        }
+    };
+    ([$($law:ident)+] $self:ident $half:ident $params:ident:
+        fn $name:ident(&mut self $(, $arg:ident: $type:ty)*) -> $result:ty) => {
+        #[inline]
+        fn $name(&mut $self, params: &AnyParams $(, $arg: $type)*) -> $result {
+            both!(@ [$($law)+] $self params $half.$name($params $(, $arg)*))
+        }
+    };
+    (@ [$($law:ident)+] $self:ident $all:ident $half:ident.$name:ident($params:ident $(, $arg:ident)*)) => {
+        both!(@@ [$($law)+] ($self, $all) ($half, $params) $half.$name($params $(, $arg)*))
+    };
+    (@@ [$($law:ident)+] ($self:ident, $all:ident) ($half:ident, $params:ident) $call:expr) => {
+        match ($self, $all) {
+            $((Self::$law($half), AnyParams::$law($params)) => $call,)+
+            #[allow(unreachable_patterns)]
+            _ => unreachable!("{MIXED}"),
+        }
+    };
+}
+pub(crate) use both;
+
 /// Given `folder => Law` lines, generates [`Any`](crate::Any), its parts, the list of laws, and the conformance
 /// tests of each law.
 macro_rules! laws {
     ($($module:ident => $law:ident),+ $(,)?) => {
+        use crate::registry::{both, each};
         use levelflow_units::{Bytes as B, Duration as D, Rate as R, Time as T};
 
         /// The sum of all laws: any mix of them can run in one network.
@@ -99,7 +140,6 @@ macro_rules! laws {
             type Header = AnyHeader;
             type Sender = AnySender;
             type Router = AnyRouter;
-
             type Receiver = AnyReceiver;
 
             fn transport(params: &AnyParams) -> Transport {
@@ -131,30 +171,14 @@ macro_rules! laws {
             fn new(params: &AnyParams, flow: &FlowInfo) -> Self {
                 match params { $(AnyParams::$law(p) => Self::$law(SenderLaw::new(p, flow))),+ }
             }
-
-            #[inline]
-            fn rate(&self) -> R {
-                match self { $(Self::$law(s) => s.rate()),+ }
-            }
-
-            #[inline]
-            fn paces(&self) -> bool {
-                match self { $(Self::$law(s) => s.paces()),+ }
-            }
-
-            #[inline]
-            fn window(&self) -> u32 {
-                match self { $(Self::$law(s) => s.window()),+ }
-            }
-
-            #[inline]
-            fn packet_size(&self, params: &AnyParams) -> B {
-                match (self, params) {
-                    $((Self::$law(s), AnyParams::$law(p)) => s.packet_size(p),)+
-                    #[allow(unreachable_patterns)]
-                    _ => unreachable!("{MIXED}"),
-                }
-            }
+            each! { [$($law)+] self s: fn rate() -> R }
+            each! { [$($law)+] self s: fn paces() -> bool }
+            each! { [$($law)+] self s: fn window() -> u32 }
+            each! { [$($law)+] self s: fn proposal() -> R }
+            each! { [$($law)+] self s: fn bottleneck() -> Bottleneck }
+            both! { [$($law)+] self s p: fn packet_size(&self) -> B }
+            both! { [$($law)+] self s p: fn on_loss(&mut self, now: T, loss: &Loss) -> () }
+            both! { [$($law)+] self s p: fn on_timeout(&mut self, now: T, next: u32) -> () }
 
             #[inline]
             fn on_send(&mut self, params: &AnyParams, now: T, packet: &Outgoing) -> AnyHeader {
@@ -167,39 +191,13 @@ macro_rules! laws {
 
             #[inline]
             fn on_feedback(&mut self, params: &AnyParams, now: T, feedback: &Feedback<AnyHeader>) {
-                let Feedback { number, kind, rtt, header, marked, acked, outstanding, gap, delivery } = *feedback;
-                match (self, params, header) {
+                match (self, params, feedback.header) {
                     $((Self::$law(s), AnyParams::$law(p), AnyHeader::$law(header)) => {
-                        let own = Feedback { number, kind, rtt, header, marked, acked, outstanding, gap, delivery };
-                        s.on_feedback(p, now, &own);
+                        s.on_feedback(p, now, &feedback.map_header(|_| header));
                     })+
                     #[allow(unreachable_patterns)]
                     _ => {}
                 }
-            }
-
-            fn on_loss(&mut self, params: &AnyParams, now: T, loss: &Loss) {
-                match (self, params) {
-                    $((Self::$law(s), AnyParams::$law(p)) => s.on_loss(p, now, loss),)+
-                    #[allow(unreachable_patterns)]
-                    _ => unreachable!("{MIXED}"),
-                }
-            }
-
-            fn on_timeout(&mut self, params: &AnyParams, now: T, next: u32) {
-                match (self, params) {
-                    $((Self::$law(s), AnyParams::$law(p)) => s.on_timeout(p, now, next),)+
-                    #[allow(unreachable_patterns)]
-                    _ => unreachable!("{MIXED}"),
-                }
-            }
-
-            fn proposal(&self) -> R {
-                match self { $(Self::$law(s) => s.proposal()),+ }
-            }
-
-            fn bottleneck(&self) -> Bottleneck {
-                match self { $(Self::$law(s) => s.bottleneck()),+ }
             }
         }
 
@@ -210,6 +208,12 @@ macro_rules! laws {
             fn new(params: &AnyParams, port: &PortInfo) -> Self {
                 match params { $(AnyParams::$law(p) => Self::$law(RouterLaw::new(p, port))),+ }
             }
+            each! { [$($law)+] self r: fn stamps_departures() -> bool }
+            each! { [$($law)+] self r: fn target() -> R }
+            each! { [$($law)+] self r: fn signal() -> f64 }
+            each! { [$($law)+] self r: fn share() -> Option<R> }
+            both! { [$($law)+] self r p: fn interval(&self) -> D }
+            both! { [$($law)+] self r p: fn on_interval(&mut self, elapsed: D, port: &PortView) -> () }
 
             #[inline]
             fn on_arrival(&mut self, params: &AnyParams, packet: &Arriving, header: Option<&mut AnyHeader>) {
@@ -223,10 +227,6 @@ macro_rules! laws {
                 }
             }
 
-            fn stamps_departures(&self) -> bool {
-                match self { $(Self::$law(r) => r.stamps_departures()),+ }
-            }
-
             #[inline]
             fn on_departure(&mut self, params: &AnyParams, size: B, header: &mut AnyHeader) {
                 match (self, params, header) {
@@ -235,30 +235,11 @@ macro_rules! laws {
                     _ => {}
                 }
             }
+        }
 
-            fn interval(&self, params: &AnyParams) -> D {
-                match (self, params) {
-                    $((Self::$law(r), AnyParams::$law(p)) => r.interval(p),)+
-                    #[allow(unreachable_patterns)]
-                    _ => unreachable!("{MIXED}"),
-                }
-            }
-
-            fn on_interval(&mut self, params: &AnyParams, elapsed: D, port: &PortView) {
-                match (self, params) {
-                    $((Self::$law(r), AnyParams::$law(p)) => r.on_interval(p, elapsed, port),)+
-                    #[allow(unreachable_patterns)]
-                    _ => unreachable!("{MIXED}"),
-                }
-            }
-
-            fn target(&self) -> R {
-                match self { $(Self::$law(r) => r.target()),+ }
-            }
-
-            fn signal(&self) -> f64 {
-                match self { $(Self::$law(r) => r.signal()),+ }
-            }
+        impl offload::Offload for AnyRouter {
+            both! { [$($law)+] self r p: fn told(&self, queue: B) -> offload::Words }
+            both! { [$($law)+] self r p: fn absorb(&mut self, counted: &offload::Words) -> () }
         }
 
         #[cfg(test)]

@@ -4,13 +4,23 @@
 //! that a router finds the header at a fixed place. An answer carries the header that it answers, as routers and receiver left
 //! it, and may travel in front of other packets' payload: then it comes second, after a shim that says that more follows.
 
+use crate::LAWS;
 use crate::law::Kind;
 use crate::wire::{DecodeError, exactly};
 
 /// Length of the shim, bytes.
 pub const LENGTH: usize = 24;
 /// Room that shim and header of any law need, bytes.
-pub const LONGEST: usize = LENGTH + 28;
+pub const LONGEST: usize = {
+    let (mut longest, mut i) = (0, 0);
+    while i < LAWS.len() {
+        if LAWS[i].header_bytes > longest {
+            longest = LAWS[i].header_bytes;
+        }
+        i += 1;
+    }
+    LENGTH + longest
+};
 /// Version of the format.
 pub const VERSION: u8 = 1;
 /// "LVF", then the version.

@@ -2,9 +2,9 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use levelflow_laws::{AnyRouter, RouterLaw, Signal};
+use levelflow_laws::{RouterLaw, Signal};
 use levelflow_path::port::Counters;
-use levelflow_units::{Bytes, Time};
+use levelflow_units::{Bytes, Rate, Time};
 use serde::Serialize;
 
 use super::Port;
@@ -62,7 +62,7 @@ impl Snapshot {
                 _ => "price",
             },
             signal: port.law().signal(),
-            share: share(port.law()),
+            share: port.law().share().map(Rate::bps),
             queue_bytes: queue.0.get(),
             queue_packets: queue.1.into(),
             queue_peak: queue.2.get(),
@@ -71,13 +71,6 @@ impl Snapshot {
             unsent: 0,
             turned_away: 0,
         }
-    }
-}
-
-fn share(law: &AnyRouter) -> Option<f64> {
-    match law {
-        AnyRouter::JetMax(router) => router.share().map(levelflow_units::Rate::bps),
-        _ => None,
     }
 }
 

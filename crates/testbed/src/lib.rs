@@ -22,6 +22,6 @@ mod veth;
 pub use choose::{Chosen, choose};
 pub use lab::Lab;
 pub use netns::Namespace;
-pub use plan::{Cable, FlowPlan, Form, Hop, Place, Plan, Setup, Way, plan};
+pub use plan::{Cable, FlowPlan, Form, Hop, Place, Plan, Setup, Way, laws, plan};
 pub use run::{Outcome, run};
 pub use veth::{End, Queue, veth};

@@ -8,12 +8,11 @@ use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use levelflow_laws::aqm::AnyQueueParams;
-use levelflow_laws::offload::offloads;
-use levelflow_laws::{Any, AnyParams};
-use levelflow_scenario::{FlowSpec, LinkSpec, Resolved, RoundTrip};
+use levelflow_laws::{Any, AnyParams, LawInfo, Opening, Protocol};
+use levelflow_scenario::{FlowSpec, LinkSpec, Resolved, RoundTrip, law_params};
 use levelflow_units::{Buffer, Bytes, Duration, Rate};
 
-use levelflow_host::Error;
+use levelflow_host::{Error, law};
 
 /// Flows and links get addresses by their number.
 const MOST: usize = 60_000;
@@ -270,7 +269,7 @@ fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
     let law = link
         .routers
         .first()
-        .filter(|law| form == Form::Kernel && !offloads(law));
+        .filter(|law| form == Form::Kernel && !law.law().routers.kernel);
     if !matches!(link.queue, AnyQueueParams::DropTail(_)) {
         return refuse("the testbed has drop-tail queues only");
     }
@@ -282,8 +281,9 @@ fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
     }
     if let Some(law) = law {
         let name = law.law().name;
+        let allowed = law::names(|law| law.routers.kernel);
         return refuse(&format!(
-            "{name} has no kernel form; allowed: jetmax, emkc, rcp, maxnet, xcp, or --form user"
+            "{name} has no kernel form; allowed: {allowed}, or --form user"
         ));
     }
     if link.capacity.bps() < 1e4 {
@@ -296,10 +296,10 @@ fn check_flow(flow: &FlowSpec<Any>) -> Result<(), Error> {
     let refuse = |problem: String| Err(Error::input(format!("flow {}: {problem}", flow.name)));
     let law = flow.params.law();
     if !on_the_wire(&flow.params) && !KERNEL_LAWS.contains(&law.name) {
-        let allowed = "jetmax, emkc, rcp, maxnet, xcp, aimd, cbr, and reno, cubic and bbr of the kernel";
         return refuse(format!(
-            "{} has no wire format; allowed in the testbed: {allowed}",
-            law.name
+            "{} has no wire format; allowed in the testbed: {}",
+            law.name,
+            laws()
         ));
     }
     for (asked, what) in [
@@ -322,10 +322,16 @@ fn check_flow(flow: &FlowSpec<Any>) -> Result<(), Error> {
     Ok(())
 }
 
-/// Whether hosts and routers of Levelflow speak the law: it has a wire format, or needs none.
+/// Whether hosts and routers of Levelflow speak the law: it has a wire format, or needs none and no handshake.
 fn on_the_wire(params: &AnyParams) -> bool {
-    let law = params.law();
-    law.number > 0 || matches!(law.name, "aimd" | "cbr")
+    params.law().number > 0 || Any::transport(params).opening == Opening::Immediate
+}
+
+/// Names of the laws that flows may have.
+#[must_use]
+pub fn laws() -> String {
+    let own = |law: &LawInfo| law_params(law.name, &BTreeMap::new()).is_ok_and(|params| on_the_wire(&params));
+    format!("{}, and of the kernel {}", law::names(own), KERNEL_LAWS.join(", "))
 }
 
 struct Builder<'a> {

@@ -49,9 +49,7 @@ pub struct Testbed {
     /// IPv6 instead of IPv4.
     #[arg(long)]
     ipv6: bool,
-    /// One run per law, all flows under it, and one table: jetmax, emkc, rcp, maxnet, xcp, aimd of hosts and routers here; reno,
-    /// cubic, bbr of the kernel.
-    #[arg(long, value_name = "LAW,LAW...", value_delimiter = ',')]
+    #[arg(long, value_name = "LAW,LAW...", value_delimiter = ',', help = each_law())]
     each_law: Vec<String>,
     /// Result directory; with --each-law, of one directory per law [default: results/NAME-network].
     #[arg(long)]
@@ -59,6 +57,13 @@ pub struct Testbed {
     /// Prints the counters as JSON and nothing else.
     #[arg(long)]
     json: bool,
+}
+
+fn each_law() -> String {
+    format!(
+        "One run per law, all flows under it, and one table: {}",
+        levelflow_testbed::laws()
+    )
 }
 
 impl Testbed {

@@ -11,7 +11,7 @@ mod tests;
 pub use params::AimdParams;
 pub use sender::AimdSender;
 
-use crate::{Header, Law, LawInfo, NoHeader, NoRouter, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, NoHeader, NoRouter, ParamError, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,7 @@ impl Law for Aimd {
         cost: "none",
         number: 0,
         header_bytes: NoHeader::WIRE,
+        routers: RouterInfo::NONE,
         scale_invariant: false,
         params: &AimdParams::TABLE,
     };

@@ -13,7 +13,7 @@ mod tests;
 pub use params::BbrParams;
 pub use sender::BbrSender;
 
-use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,7 @@ impl Law for Bbr {
         cost: "none",
         number: 0,
         header_bytes: NoHeader::WIRE,
+        routers: RouterInfo::NONE,
         scale_invariant: false,
         params: &BbrParams::TABLE,
     };

@@ -10,7 +10,7 @@ mod tests;
 pub use params::CbrParams;
 pub use sender::CbrSender;
 
-use crate::{Header, Law, LawInfo, NoHeader, NoRouter, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, NoHeader, NoRouter, ParamError, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,6 +37,7 @@ impl Law for Cbr {
         cost: "none",
         number: 0,
         header_bytes: NoHeader::WIRE,
+        routers: RouterInfo::NONE,
         scale_invariant: false,
         params: &CbrParams::TABLE,
     };

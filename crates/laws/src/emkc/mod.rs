@@ -16,7 +16,7 @@ pub use params::{EmkcParams, Reference, Switch};
 pub use router::EmkcRouter;
 pub use sender::EmkcSender;
 
-use crate::{Header, Law, LawInfo, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, ParamError, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,11 @@ impl Law for Emkc {
         cost: "1 addition, 1 comparison",
         number: 2,
         header_bytes: EmkcHeader::WIRE,
+        routers: RouterInfo {
+            kernel: true,
+            interval: Some("interval"),
+            utilisation: None,
+        },
         scale_invariant: true,
         params: &EmkcParams::TABLE,
     };

@@ -15,7 +15,7 @@ pub use params::{EmkcAvqParams, VirtualCapacity};
 pub use router::EmkcAvqRouter;
 pub use sender::EmkcAvqSender;
 
-use crate::{Header, Law, LawInfo, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, ParamError, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +42,11 @@ impl Law for EmkcAvq {
         cost: "1 addition, 2 comparisons",
         number: 6,
         header_bytes: EmkcAvqHeader::WIRE,
+        routers: RouterInfo {
+            kernel: false,
+            interval: Some("interval"),
+            utilisation: Some("gamma"),
+        },
         scale_invariant: true,
         params: &params::TABLE,
     };

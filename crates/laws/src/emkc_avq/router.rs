@@ -3,6 +3,7 @@
 use levelflow_units::{Bytes, Duration, Rate};
 
 use super::{EmkcAvqHeader, EmkcAvqParams};
+use crate::offload::Offload;
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
 /// Shortest round-trip time a router computes with, seconds.
@@ -100,3 +101,5 @@ impl EmkcAvqRouter {
         }
     }
 }
+
+impl Offload for EmkcAvqRouter {}

@@ -17,7 +17,7 @@ pub use params::{Params, Settle};
 pub use router::{Router, fair_share, price};
 pub use sender::{Sender, step};
 
-use crate::law::{Arrived, Law, LawInfo, Protocol, Signal, Transport};
+use crate::law::{Arrived, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
 use crate::params::ParamError;
 
 /// The JetMax law.
@@ -50,6 +50,11 @@ impl Law for JetMax {
         cost: "3 additions, 3 comparisons",
         number: 1,
         header_bytes: <Header as crate::law::Header>::WIRE,
+        routers: RouterInfo {
+            kernel: true,
+            interval: Some("interval"),
+            utilisation: Some("gamma"),
+        },
         scale_invariant: true,
         params: &Params::TABLE,
     };

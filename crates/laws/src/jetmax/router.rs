@@ -51,12 +51,6 @@ pub struct Router {
 }
 
 impl Router {
-    /// Fair share `g` of the last interval; none if no flow took this router for its bottleneck.
-    #[must_use]
-    pub fn share(&self) -> Option<Rate> {
-        (self.share < f32::MAX).then(|| Rate::clamped(self.share.into()))
-    }
-
     fn is_zero(params: &Params, price: f32) -> bool {
         f64::from(price).abs() <= params.eps_p
     }
@@ -161,6 +155,10 @@ impl RouterLaw for Router {
     /// The price; `-f32::MAX` after an interval without load.
     fn signal(&self) -> f64 {
         self.price.into()
+    }
+
+    fn share(&self) -> Option<Rate> {
+        (self.share < f32::MAX).then(|| Rate::clamped(self.share.into()))
     }
 }
 

@@ -109,17 +109,7 @@ impl<S: Sink> LoggedSender<S> {
         self.law.on_feedback(params, now, feedback);
         let Some(log) = &mut self.log else { return };
         let wire = Wire::of(&feedback.header);
-        let feedback = Feedback {
-            header: wire.bytes(),
-            number: feedback.number,
-            kind: feedback.kind,
-            rtt: feedback.rtt,
-            marked: feedback.marked,
-            acked: feedback.acked,
-            outstanding: feedback.outstanding,
-            gap: feedback.gap,
-            delivery: feedback.delivery,
-        };
+        let feedback = feedback.map_header(|_| wire.bytes());
         log.put(&Record::Feedback { now, feedback });
         log.tick(&self.law);
     }

@@ -31,7 +31,10 @@ impl<'a> Reader<'a> {
             return refused("magic", "LVJ");
         }
         if bytes.get(3..4) != Some(version) {
-            return refused("version", "1");
+            return refused(
+                "version",
+                "2; a log of version 1 replays with the Levelflow that wrote it",
+            );
         }
         Ok(Self { bytes, at: MAGIC.len() })
     }

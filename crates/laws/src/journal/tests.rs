@@ -1,6 +1,7 @@
 use levelflow_units::Rate;
 use proptest::collection::vec as list;
 use proptest::prelude::*;
+use std::string::ToString;
 use std::vec;
 use std::vec::Vec;
 
@@ -174,7 +175,15 @@ proptest! {
 
 #[test]
 fn other_files_and_versions_are_no_logs() {
-    for bytes in [&b""[..], b"LV", b"LVJ", b"LVJ\x02", b"LVF\x01", b"PK\x03\x04"] {
+    for bytes in [
+        &b""[..],
+        b"LV",
+        b"LVJ",
+        b"LVJ\x01",
+        b"LVJ\x03",
+        b"LVF\x01",
+        b"PK\x03\x04",
+    ] {
         assert!(Reader::new(bytes).is_err(), "{bytes:?}");
     }
 }
@@ -202,4 +211,54 @@ fn digests_are_those_of_fnv_1a() {
     assert_eq!(digest(&Text("a")), 0xaf63_dc4c_8601_ec8c);
     assert_eq!(digest(&Text("foobar")), 0x8594_4171_f739_67e8);
     assert_ne!(digest(&0.1_f64), digest(&0.1_f64.next_up()));
+}
+
+#[test]
+fn a_digest_depends_on_values_and_not_on_names_of_fields() {
+    #[derive(Debug)]
+    #[allow(dead_code)]
+    enum Phase {
+        Growing,
+        Holding(f64),
+    }
+    #[derive(Debug)]
+    #[allow(dead_code)]
+    struct Before {
+        rate: f64,
+        phase: Phase,
+        heard: Option<u32>,
+    }
+    #[derive(Debug)]
+    #[allow(dead_code)]
+    struct After {
+        pace: f64,
+        state: Phase,
+        newest: Option<u32>,
+    }
+    let before = |rate, phase, heard| digest(&Before { rate, phase, heard });
+    let after = |pace, state, newest| digest(&After { pace, state, newest });
+    assert_eq!(before(0.1, Phase::Growing, None), after(0.1, Phase::Growing, None));
+    assert_eq!(
+        before(1e-7, Phase::Holding(2.0), Some(3)),
+        after(1e-7, Phase::Holding(2.0), Some(3))
+    );
+    let all = [
+        before(0.1, Phase::Growing, None),
+        before(0.2, Phase::Growing, None),
+        before(0.1, Phase::Holding(0.1), None),
+        before(0.1, Phase::Growing, Some(0)),
+        before(f64::NAN, Phase::Growing, None),
+    ];
+    for (i, one) in all.iter().enumerate() {
+        assert!(!all[..i].contains(one), "state {i}");
+    }
+}
+
+#[test]
+fn a_log_of_the_version_before_is_refused_with_what_to_do() {
+    let error = Reader::new(b"LVJ\x01").unwrap_err().to_string();
+    assert!(
+        error.contains("version") && error.contains("the Levelflow that wrote it"),
+        "{error}"
+    );
 }

@@ -16,7 +16,7 @@ pub use params::KellyParams;
 pub use router::KellyRouter;
 pub use sender::KellySender;
 
-use crate::{Header, Law, LawInfo, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, ParamError, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,6 +43,11 @@ impl Law for Kelly {
         cost: "2 additions, 1 comparison",
         number: 7,
         header_bytes: KellyHeader::WIRE,
+        routers: RouterInfo {
+            kernel: false,
+            interval: Some("interval"),
+            utilisation: None,
+        },
         scale_invariant: true,
         params: &KellyParams::TABLE,
     };

@@ -3,6 +3,7 @@
 use levelflow_units::{Bytes, Duration, Rate};
 
 use super::{KellyHeader, KellyParams};
+use crate::offload::Offload;
 use crate::{Arriving, PortInfo, PortView, RouterLaw};
 
 /// Lowest price of one router. It does not move the largest `f32`, so no sum of a path is infinite.
@@ -63,3 +64,5 @@ impl RouterLaw for KellyRouter {
         f64::from(self.price)
     }
 }
+
+impl Offload for KellyRouter {}

@@ -12,7 +12,9 @@ mod tests;
 pub use params::{Control, KsParams, Signals, Utility};
 pub use sender::KsSender;
 
-use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, Signal as Told, Transport};
+use crate::{
+    Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, RouterInfo, Signal as Told, Transport,
+};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +46,7 @@ impl Law for Ks {
         cost: "none",
         number: 0,
         header_bytes: NoHeader::WIRE,
+        routers: RouterInfo::NONE,
         scale_invariant: true,
         params: &KsParams::TABLE,
     };

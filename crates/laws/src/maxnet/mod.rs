@@ -21,7 +21,7 @@ pub use receiver::MaxNetReceiver;
 pub use router::MaxNetRouter;
 pub use sender::MaxNetSender;
 
-use crate::{Arrived, Header, Law, LawInfo, Opening, ParamError, Protocol, Signal, Transport};
+use crate::{Arrived, Header, Law, LawInfo, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -62,6 +62,11 @@ impl Law for MaxNet {
         cost: "1 addition, 1 comparison",
         number: 4,
         header_bytes: MaxNetHeader::WIRE,
+        routers: RouterInfo {
+            kernel: true,
+            interval: Some("dt_p"),
+            utilisation: Some("mu"),
+        },
         scale_invariant: true,
         params: &MaxNetParams::TABLE,
     };

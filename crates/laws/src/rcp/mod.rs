@@ -16,7 +16,7 @@ pub use params::{RcpParams, RttEstimate};
 pub use router::RcpRouter;
 pub use sender::RcpSender;
 
-use crate::{Header, Law, LawInfo, Opening, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,6 +46,11 @@ impl Law for Rcp {
         cost: "2 additions, 2 multiplications, 1 comparison",
         number: 3,
         header_bytes: RcpHeader::WIRE,
+        routers: RouterInfo {
+            kernel: true,
+            interval: Some("interval"),
+            utilisation: None,
+        },
         scale_invariant: true,
         params: &RcpParams::TABLE,
     };

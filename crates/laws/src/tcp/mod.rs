@@ -20,7 +20,9 @@ pub use params::{Common, ECN, ROWS, TcpParams, table};
 pub use sender::TcpSender;
 pub use window::{Rtt, Window};
 
-use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, ParamSpec, Protocol, Signal, Transport};
+use crate::{
+    Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, ParamSpec, Protocol, RouterInfo, Signal, Transport,
+};
 
 /// What makes a TCP law: its state is a value of the type.
 ///
@@ -112,6 +114,7 @@ pub const fn info(
         cost: "none",
         number: 0,
         header_bytes: 0,
+        routers: RouterInfo::NONE,
         scale_invariant: true,
         params,
     }

@@ -12,7 +12,7 @@ mod tests;
 pub use params::TfrcParams;
 pub use sender::TfrcSender;
 
-use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, Signal, Transport};
+use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -44,6 +44,7 @@ impl Law for Tfrc {
         cost: "none",
         number: 0,
         header_bytes: NoHeader::WIRE,
+        routers: RouterInfo::NONE,
         scale_invariant: false,
         params: &TfrcParams::TABLE,
     };

@@ -19,7 +19,7 @@ pub use sender::XcpSender;
 
 use levelflow_units::Duration;
 
-use crate::{Arrived, Header, Law, LawInfo, Opening, ParamError, Protocol, Signal, Transport};
+use crate::{Arrived, Header, Law, LawInfo, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +56,11 @@ impl Law for Xcp {
         cost: "6 additions, 3 multiplications, 10 comparisons",
         number: 5,
         header_bytes: XcpHeader::WIRE,
+        routers: RouterInfo {
+            kernel: true,
+            interval: None,
+            utilisation: None,
+        },
         scale_invariant: true,
         params: &XcpParams::TABLE,
     };

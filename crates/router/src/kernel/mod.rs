@@ -13,7 +13,7 @@ mod tests;
 use aya::maps::{Array, PerCpuArray};
 use aya::programs::SchedClassifier;
 use aya::{Ebpf, EbpfLoader};
-use levelflow_laws::offload::{Offload, Words, offloads};
+use levelflow_laws::offload::{Offload, Words};
 use levelflow_laws::{AnyParams, AnyRouter, PortInfo, RouterLaw};
 use levelflow_units::Bytes;
 
@@ -23,7 +23,7 @@ pub use names::PROGRAM;
 use names::failed;
 
 use super::device::DataPath;
-use levelflow_host::{Error, clock};
+use levelflow_host::{Error, clock, law};
 use levelflow_path::port::Traffic;
 
 #[cfg(kernel_router)]
@@ -68,8 +68,8 @@ impl Program {
 
     fn load(params: &AnyParams, info: &PortInfo) -> Result<Self, Error> {
         let law = params.law();
-        if !offloads(params) {
-            let allowed = "jetmax, emkc, rcp, maxnet, xcp";
+        if !law.routers.kernel {
+            let allowed = law::names(|law| law.routers.kernel);
             return Err(Error::input(format!(
                 "law {}: it has no kernel form; allowed: {allowed}",
                 law.name
