@@ -7,6 +7,10 @@ export CARGO_TARGET_DIR
 PYTEST := LEVELFLOW_NET=$(CARGO_TARGET_DIR)/debug/levelflow-net $(BIN)/python -m pytest
 RUST := $(shell find crates apps -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
+# Crates that run real kernels and clocks: one test at a time, and nothing beside it.
+ALONE := levelflow-host levelflow-link levelflow-router levelflow-testbed levelflow-load levelflow-quic levelflow-net \
+	levelflow-net-testing levelflow-autobuf levelflow-copy levelflow-benches levelflow-fuzz
+
 .PHONY: help demo net test check bench tables gen
 .DEFAULT_GOAL := help
 
@@ -22,7 +26,8 @@ net: $(VENV)/created ## build levelflow-net and put it beside levelflow
 	@echo "$(BIN)/levelflow-net --help"
 
 test: $(VENV)/installed ## set up, run every test
-	cargo test --workspace
+	cargo test --workspace $(ALONE:%=--exclude %)
+	cargo test $(ALONE:%=-p %) -- --test-threads=1
 	$(PYTEST) -m real_time
 	$(PYTEST) -m "not real_time" -n auto --dist worksteal
 

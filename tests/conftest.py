@@ -1,4 +1,5 @@
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -18,6 +19,22 @@ settings.register_profile("search", derandomize=False, deadline=None)
 settings.load_profile("same")
 
 COMMAND = Path(sys.executable).with_name("levelflow")
+#: What tests must not skip for, although the machine lacks it: `root`, `clang`, `tshark`.
+REQUIRED = {name.strip() for name in os.environ.get("LEVELFLOW_REQUIRE", "").split(",")} - {""}
+
+
+def lack(names, why):
+    """Skips a test, or fails it if LEVELFLOW_REQUIRE has one of these names of what the machine lacks."""
+    if required := REQUIRED & set(names):
+        pytest.fail(f"LEVELFLOW_REQUIRE has {', '.join(sorted(required))}, but {why}")
+    pytest.skip(why)
+
+
+def pytest_runtest_setup(item):
+    for mark in item.iter_markers("needs"):
+        for name in mark.args:
+            if not (os.geteuid() == 0 if name == "root" else shutil.which(name)):
+                lack([name], "it takes root" if name == "root" else f"{name} is not installed")
 
 
 def network(duration="10 s", **options):

@@ -20,7 +20,7 @@ COMMANDS = {
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="network namespaces need root")
+@pytest.mark.needs("root")
 @pytest.mark.skipif(not COMMANDS["levelflow-net"], reason="needs levelflow-net: make net, or LEVELFLOW_NET")
 @pytest.mark.parametrize(("guide", "block"), [("two-namespaces", "sh"), ("testbed", "bash")])
 def test_a_whole_network_lies_beside_its_simulation_as_the_guide_says(tmp_path, guide, block):

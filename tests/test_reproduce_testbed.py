@@ -4,6 +4,7 @@ import json
 
 import pytest
 import typer
+from conftest import lack
 from typer.testing import CliRunner
 
 from levelflow import dataplane
@@ -78,7 +79,7 @@ def test_a_network_and_the_simulator_at_the_same_scale_are_in_the_units_of_the_p
     try:
         dataplane.usable()
     except dataplane.DataPlaneError as error:
-        pytest.skip(str(error))
+        lack(["root"], str(error))
     result = reproduce("--testbed", "--json", "claims.json", "--out", "report")
     assert result.exit_code == 0, result.output
     [record] = json.loads((tmp_path / "claims.json").read_text())
@@ -112,7 +113,7 @@ def test_what_cannot_run_on_a_network_is_one_line_and_exit_2(tmp_path, reproduce
 def test_checks_of_the_router_in_the_kernel_are_measured_where_it_can_run():
     claims = select(discover(cli.papers_folder()), ["jetmax-linux-module"])
     if dataplane.NEED not in runner.available():
-        pytest.skip("needs root and levelflow-net with its kernel router")
+        lack(["root", "clang"], "it takes root and levelflow-net with its kernel router")
     [figure] = runner.measure_all(claims)
     verdicts = [outcome.verdict for outcome in figure.outcomes]
     assert verdicts[1] == "reproduced"

@@ -4,6 +4,7 @@ import subprocess
 
 import polars as pl
 import pytest
+from conftest import lack
 
 from levelflow import dataplane
 from levelflow.report import compare
@@ -25,10 +26,12 @@ def on_the_network(scenario, folder, form="user", *more):
     try:
         program = dataplane.usable()
     except dataplane.DataPlaneError as error:
-        pytest.skip(str(error))
+        lack(["root"], str(error))
     (folder / "network.toml").write_text(scenario.to_toml())
     if form == "kernel" and not dataplane.has_kernel_router():
-        pytest.skip("no router in the kernel here: needs root, clang when it is built, and a kernel with BPF")
+        lack(
+            ["root", "clang"], "no router in the kernel here: it takes root, clang at the build, and a kernel with BPF"
+        )
     command = [program, "testbed", folder / "network.toml", "--form", form, "--out", folder / "out", "--json", *more]
     subprocess.run(command, check=True, capture_output=True, timeout=60)
     return Result.load(folder / "out")

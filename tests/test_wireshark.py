@@ -1,7 +1,6 @@
 """The dissector beside readers of our own, in tshark."""
 
 import random
-import shutil
 import struct
 import subprocess
 from pathlib import Path
@@ -29,7 +28,7 @@ LAWS = {
     "kelly": (7, ">fI", "price seq"),
 }
 
-pytestmark = pytest.mark.skipif(shutil.which("tshark") is None, reason="tshark is not installed")
+pytestmark = pytest.mark.needs("tshark")
 
 
 def tshark(path, *options):

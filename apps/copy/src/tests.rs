@@ -405,8 +405,11 @@ impl Drop for Small {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_is_said_in_one_line_and_the_server_goes_on() {
     let Some(small) = Small::mount() else {
-        eprintln!("skipped: mounting a small file system needs privileges");
-        return;
+        return levelflow_net_testing::skip(
+            "a_full_disk_is_said_in_one_line_and_the_server_goes_on",
+            "root",
+            "a file system cannot be mounted",
+        );
     };
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path());
@@ -429,8 +432,11 @@ async fn a_full_disk_is_said_in_one_line_and_the_server_goes_on() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_full_disk_here_is_said_in_one_line_and_the_next_file_arrives() {
     let Some(small) = Small::mount() else {
-        eprintln!("skipped: mounting a small file system needs privileges");
-        return;
+        return levelflow_net_testing::skip(
+            "a_full_disk_here_is_said_in_one_line_and_the_next_file_arrives",
+            "root",
+            "a file system cannot be mounted",
+        );
     };
     let folder = tempfile::tempdir().unwrap();
     fill(folder.path());

@@ -7,6 +7,7 @@ use std::time::{Duration as Span, Instant};
 
 use levelflow_host::law;
 use levelflow_net_testing::flows::{answers, flow};
+use levelflow_net_testing::{COMPILED, privileged, skip};
 use levelflow_testbed::Namespace;
 use serde_json::Value;
 
@@ -19,12 +20,15 @@ struct Pair {
 
 impl Pair {
     fn new() -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            eprintln!("skipped: making a network namespace needs root");
+        if !privileged("a router at a device") {
             return None;
         }
-        if !levelflow_router::kernel::COMPILED {
-            eprintln!("skipped: this build has no kernel router; install clang");
+        if !COMPILED {
+            skip(
+                "a router at a device",
+                "clang",
+                "this build has no kernel router; install clang",
+            );
             return None;
         }
         let (here, there) = (

@@ -16,10 +16,29 @@ pub mod world;
 
 pub use levelflow_router::kernel::COMPILED;
 
-/// Says whether this may run here, and on the terminal why not.
+use std::fmt::Display;
+
+/// Says on the terminal that a test is skipped since the machine lacks something: `root`, `clang` or `ethtool`.
 ///
 /// # Panics
-/// If ours is the fault: where `unshare` gets a network namespace, we have to.
+/// If `LEVELFLOW_REQUIRE`, names with commas between them, has that name: what is required is not skipped.
+pub fn skip(test: &str, lacks: &str, why: impl Display) {
+    let required = std::env::var("LEVELFLOW_REQUIRE").unwrap_or_default();
+    assert!(
+        !is_required(&required, lacks),
+        "{test}: LEVELFLOW_REQUIRE has {lacks}, but {why}"
+    );
+    eprintln!("SKIPPED {test}: {why}");
+}
+
+fn is_required(required: &str, name: &str) -> bool {
+    required.split(',').any(|one| one.trim() == name)
+}
+
+/// Whether a test may make network namespaces; if not, it is [skipped](skip).
+///
+/// # Panics
+/// If the fault is ours: where `unshare` gets a network namespace, we have to. And as [`skip`] does.
 #[must_use]
 pub fn privileged(test: &str) -> bool {
     let Err(error) = levelflow_testbed::Namespace::new("probe") else {
@@ -27,7 +46,7 @@ pub fn privileged(test: &str) -> bool {
     };
     let unshare = std::process::Command::new("unshare").args(["--net", "true"]).status();
     assert!(!unshare.is_ok_and(|s| s.success()), "{error}");
-    eprintln!("SKIPPED {test}: {error}");
+    skip(test, "root", error);
     false
 }
 
@@ -47,7 +66,20 @@ macro_rules! needs_kernel {
     ($test:literal) => {
         $crate::needs_root!($test);
         if !$crate::COMPILED {
-            return eprintln!("SKIPPED {}: this build has no kernel router; install clang", $test);
+            return $crate::skip($test, "clang", "this build has no kernel router; install clang");
         }
     };
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_required;
+
+    #[test]
+    fn only_whole_names_are_required() {
+        for name in ["root", "clang", "tshark"] {
+            assert!(is_required("root, clang,tshark", name));
+            assert!(!is_required("", name) && !is_required("roots,clan", name));
+        }
+    }
 }

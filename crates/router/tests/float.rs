@@ -58,7 +58,10 @@ fn floats_in_integers_are_those_of_the_processor() {
         .output();
     match built {
         Ok(output) if output.status.success() => {}
-        other => return eprintln!("SKIPPED floats_in_integers_are_those_of_the_processor: {other:?}"),
+        other => {
+            let why = format!("{other:?}");
+            return levelflow_net_testing::skip("floats_in_integers_are_those_of_the_processor", "clang", why);
+        }
     }
     let pairs: Vec<(f64, f64)> = (0..200_000).map(|_| (number(), number())).collect();
     let lines: String = pairs

@@ -129,7 +129,8 @@ fn datagrams() -> Vec<u8> {
 
 fn crosses(offloads: &str, hook: Hook) {
     if Command::new("ethtool").arg("--version").output().is_err() {
-        return eprintln!("SKIPPED packets across a router, offloads {offloads}: install ethtool");
+        let test = format!("packets across a router, offloads {offloads}");
+        return levelflow_net_testing::skip(&test, "ethtool", "it is not installed");
     }
     let path = Path::new();
     let offload = |namespace: &Namespace, device: &str| {

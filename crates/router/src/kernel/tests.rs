@@ -347,7 +347,14 @@ fn agree(law: &str, changes: &[(&str, &str)], intervals: usize) {
     };
     let mut program = match Program::load(&params, &info) {
         Ok(program) => program,
-        Err(e) => return eprintln!("SKIPPED {law} in the kernel: {e}"),
+        Err(e) => {
+            let lacks = if levelflow_net_testing::COMPILED {
+                "root"
+            } else {
+                "clang"
+            };
+            return levelflow_net_testing::skip(&format!("{law} in the kernel"), lacks, e);
+        }
     };
     let number = params.law().number;
     let mut told = AnyRouter::new(&params, &info);
