@@ -9,7 +9,7 @@ use std::time::{Duration as Span, Instant};
 use levelflow_laws::shim::{LENGTH, Shim};
 use levelflow_net_testing::hosts::{Guard, Hosts, after, net, params, router};
 use levelflow_path::port::{self, Class};
-use levelflow_transport::Receiver;
+use levelflow_transport::{Received, Receiver};
 use levelflow_units::Bytes;
 use serde_json::Value;
 
@@ -124,7 +124,17 @@ fn hostile(socket: &UdpSocket, end: Instant) {
         let (shim, header, _) = Shim::decode(&room[..length]).unwrap();
         let mut answer = vec![0; 100];
         let size = Bytes::new(length as u64 + 42);
-        let Ok((_, length)) = receiver.ack(clock.now(), &shim, header, size, false, 0, &mut answer) else {
+        let Ok((_, length)) = receiver.ack(
+            clock.now(),
+            Received {
+                shim: &shim,
+                header,
+                size,
+                marked: false,
+            },
+            0,
+            &mut answer,
+        ) else {
             continue;
         };
         answer.truncate(length);

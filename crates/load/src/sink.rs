@@ -16,7 +16,7 @@ use levelflow_host::clock::{Clock, ready, span, stamp};
 use levelflow_host::stop::Stop;
 use levelflow_host::udp::{overhead, udp};
 use levelflow_host::{Error, sys};
-use levelflow_transport::LONGEST_ACK;
+use levelflow_transport::{LONGEST_ACK, Received};
 
 /// Longest delay that is told from others, ns.
 const LONGEST_DELAY: u64 = 60_000_000_000;
@@ -219,9 +219,17 @@ impl Run {
         };
         let size = (wire.len() + overhead(&from)) as u64;
         let mut out = [0; LONGEST_ACK];
-        let ack = flow
-            .receiver
-            .ack(now, &shim, header, Bytes::new(size), marked, wire.len(), &mut out);
+        let ack = flow.receiver.ack(
+            now,
+            Received {
+                shim: &shim,
+                header,
+                size: Bytes::new(size),
+                marked,
+            },
+            wire.len(),
+            &mut out,
+        );
         let Ok((order, length)) = ack else {
             self.garbage += 1;
             return None;

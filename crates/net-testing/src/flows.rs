@@ -8,7 +8,7 @@ use levelflow_host::clock::{Clock, stamp};
 use levelflow_host::journal::Sender;
 use levelflow_laws::AnyParams;
 use levelflow_laws::shim::{ETHERNET, IPV4, Shim, UDP};
-use levelflow_transport::Receiver;
+use levelflow_transport::{Received, Receiver};
 use levelflow_units::Bytes;
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -77,7 +77,17 @@ pub fn arrivals(socket: &UdpSocket, end: Instant) -> Vec<(Instant, u32, u64)> {
             .or_insert_with(|| Receiver::new(shim.law).unwrap());
         let mut answer = [0; 100];
         let (_, length) = receiver
-            .ack(clock.now(), &shim, header, size, false, length, &mut answer)
+            .ack(
+                clock.now(),
+                Received {
+                    shim: &shim,
+                    header,
+                    size,
+                    marked: false,
+                },
+                length,
+                &mut answer,
+            )
             .unwrap();
         let _ = socket.send_to(&answer[..length], from);
         all.push((Instant::now(), shim.flow, size.get()));

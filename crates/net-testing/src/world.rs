@@ -8,7 +8,7 @@ use levelflow_host::law;
 use levelflow_laws::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
 use levelflow_laws::{AnyHeader, AnyParams, Kind};
 use levelflow_router::direction::{Bottleneck, Direction};
-use levelflow_transport::{Encoded, HISTORY, LONGEST_ACK, Receiver};
+use levelflow_transport::{Encoded, HISTORY, LONGEST_ACK, Received, Receiver};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 /// Bytes behind the header of an answer.
@@ -178,9 +178,17 @@ impl World {
         };
         let mut out = vec![0; LONGEST_ACK];
         let size = Bytes::new((wire.len() + AROUND) as u64);
-        let ack = host
-            .receiver
-            .ack(now, &shim, header, size, false, LONGEST_ACK, &mut out);
+        let ack = host.receiver.ack(
+            now,
+            Received {
+                shim: &shim,
+                header,
+                size,
+                marked: false,
+            },
+            LONGEST_ACK,
+            &mut out,
+        );
         let Ok((_, length)) = ack else {
             return;
         };

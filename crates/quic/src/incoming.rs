@@ -15,7 +15,7 @@ use noq::udp::{EcnCodepoint, RecvMeta};
 use super::flows::{Entry, Flows};
 use super::limits::IDLE;
 use levelflow_host::clock::stamp;
-use levelflow_transport::Receiver;
+use levelflow_transport::{Received, Receiver};
 
 /// Flows of one peer whose receivers are kept. More are answered, too, but nothing is remembered of them.
 const MAX_FLOWS: usize = 16;
@@ -63,7 +63,19 @@ impl<P> Incoming<P> {
         let mut wire = [0; LONGEST];
         let marked = meta.ecn == Some(EcnCodepoint::Ce);
         // Payload may follow an ACK, so that it has no room for a history.
-        let mut ack = |receiver: &mut Receiver| receiver.ack(now, shim, header, size, marked, 0, &mut wire);
+        let mut ack = |receiver: &mut Receiver| {
+            receiver.ack(
+                now,
+                Received {
+                    shim,
+                    header,
+                    size,
+                    marked,
+                },
+                0,
+                &mut wire,
+            )
+        };
         let known = self.flows.iter_mut().find(|flow| flow.number == shim.flow);
         let length = if let Some(flow) = known {
             let Ok((_, length)) = ack(&mut flow.receiver) else {

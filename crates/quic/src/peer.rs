@@ -166,11 +166,9 @@ impl Outgoing {
     fn before_data(&mut self, now: Time) {
         let trips = self.sender.rtt().and_then(|rtt| rtt.checked_mul(IDLE_RTTS));
         let idle = IDLE.max(trips.unwrap_or(Duration::ZERO));
-        if self.sent.is_none_or(|sent| now.since(sent) > idle) {
-            if self.sent.is_some() {
-                self.sender = flow(&self.law_config);
-                self.entry = self.entry.replaced_by(self.sender.flow());
-            }
+        if self.sent.is_some_and(|sent| now.since(sent) > idle) {
+            self.sender = flow(&self.law_config);
+            self.entry = self.entry.replaced_by(self.sender.flow());
         }
         self.sender.handle_timeout(now);
         self.sent = Some(now);

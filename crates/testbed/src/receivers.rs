@@ -14,7 +14,7 @@ use rustix::event::{PollFd, PollFlags};
 use super::meter::{Part, ReceivedTotal, Reports, Samples};
 use levelflow_host::clock::{self, Clock};
 use levelflow_host::{Error, sys};
-use levelflow_transport::{LONGEST_ACK, Receiver};
+use levelflow_transport::{LONGEST_ACK, Received, Receiver};
 
 /// Sleep at most so long, so that the end is seen.
 const NAP: Span = Span::from_millis(20);
@@ -109,8 +109,17 @@ impl Work {
                 self.flows.remove(&shim.flow);
                 continue;
             }
-            if let Ok((_, length)) = flow.ack(now, &shim, header, size, false, length, &mut out)
-                && self.entry.socket.send_to(&out[..length], from).is_ok()
+            if let Ok((_, length)) = flow.ack(
+                now,
+                Received {
+                    shim: &shim,
+                    header,
+                    size,
+                    marked: false,
+                },
+                length,
+                &mut out,
+            ) && self.entry.socket.send_to(&out[..length], from).is_ok()
             {
                 self.total.answers += 1;
             }

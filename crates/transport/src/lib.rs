@@ -29,7 +29,7 @@ mod wire;
 
 pub use history::{HISTORY, History, Order};
 pub use pacer::{Limits, Pacer};
-pub use receiver::{LONGEST_ACK, Receiver};
+pub use receiver::{LONGEST_ACK, Received, Receiver};
 pub use rtt::RttEstimator;
 pub use scoreboard::{Acked, MAX_PACKETS, REORDERING};
 pub use sender::{Ack, Bare, Controller, ENDLESS, Rules, Sender, Totals, Transmit};

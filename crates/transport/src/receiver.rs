@@ -19,6 +19,19 @@ pub struct Receiver {
     history: History,
 }
 
+/// A packet as it came off the wire.
+#[derive(Debug, Clone, Copy)]
+pub struct Received<'a> {
+    /// Its shim.
+    pub shim: &'a Shim,
+    /// The header of the law behind it.
+    pub header: &'a [u8],
+    /// Size on the wire.
+    pub size: Bytes,
+    /// Whether a queue marked it.
+    pub marked: bool,
+}
+
 impl Receiver {
     /// For flows of the law of this number; none if there is no such law.
     #[must_use]
@@ -38,8 +51,7 @@ impl Receiver {
         })
     }
 
-    /// Writes the ACK of a packet of `size` bytes on the wire, marked by a queue or not; gives how the packet fits in, and the
-    /// length of the ACK. It ends with the history of packets before it, if that fits into `room` bytes: no ACK should be longer
+    /// Writes the ACK of a packet; gives how the packet fits in, and the length of the ACK. It ends with the history of packets before it, if that fits into `room` bytes: no ACK should be longer
     /// than what it acks.
     ///
     /// # Errors
@@ -50,13 +62,16 @@ impl Receiver {
     pub fn ack(
         &mut self,
         now: Time,
-        shim: &Shim,
-        header: &[u8],
-        size: Bytes,
-        marked: bool,
+        received: Received<'_>,
         room: usize,
         out: &mut [u8],
     ) -> Result<(Order, usize), Rejected> {
+        let Received {
+            shim,
+            header,
+            size,
+            marked,
+        } = received;
         if shim.kind == Kind::Ack {
             return Err(Rejected::UnknownFlow);
         }

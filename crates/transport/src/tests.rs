@@ -13,7 +13,7 @@ use levelflow_laws::{
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::receiver::default_params;
-use crate::{LONGEST_ACK, MAX_PACKETS, Receiver, Rejected};
+use crate::{LONGEST_ACK, MAX_PACKETS, Received, Receiver, Rejected};
 
 type Sender = crate::WireSender<NoLog>;
 
@@ -195,7 +195,17 @@ impl World {
         let mut out = vec![0; LONGEST_ACK];
         let room = if self.history { LONGEST_ACK } else { 0 };
         let (_, length) = receiver
-            .ack(self.now, &shim, header, size, false, room, &mut out)
+            .ack(
+                self.now,
+                Received {
+                    shim: &shim,
+                    header,
+                    size,
+                    marked: false,
+                },
+                room,
+                &mut out,
+            )
             .unwrap();
         out.truncate(length);
         for after in (self.fate)(&mut out) {
@@ -409,7 +419,19 @@ fn exchange_through(sender: &mut Sender, at: u64, router: impl FnOnce(&mut AnyHe
     let (shim, header, _) = Shim::decode(&wire).unwrap();
     let mut receiver = Receiver::new(shim.law).unwrap();
     let mut out = [0; LONGEST];
-    receiver.ack(now, &shim, header, PACKET, false, 0, &mut out).unwrap();
+    receiver
+        .ack(
+            now,
+            Received {
+                shim: &shim,
+                header,
+                size: PACKET,
+                marked: false,
+            },
+            0,
+            &mut out,
+        )
+        .unwrap();
     let (shim, header, _) = Shim::decode(&out).unwrap();
     (shim, header.to_vec())
 }

@@ -11,7 +11,7 @@ use proptest::prelude::*;
 use super::super::incoming::Incoming;
 use super::*;
 use levelflow_host::journal::Sender;
-use levelflow_transport::Receiver;
+use levelflow_transport::{Received, Receiver};
 
 const LAWS: [&str; 5] = ["jetmax", "emkc", "rcp", "maxnet", "xcp"];
 
@@ -236,7 +236,17 @@ async fn a_peer_that_moved_is_answered_where_it_is_now() {
     let mut answer = [0; LONGEST];
     let size = Bytes::new(1000);
     let (_, length) = receiver
-        .ack(Time::ZERO, &shim, header, size, false, 0, &mut answer)
+        .ack(
+            Time::ZERO,
+            Received {
+                shim: &shim,
+                header,
+                size,
+                marked: false,
+            },
+            0,
+            &mut answer,
+        )
         .unwrap();
     assert!(arrive(&hub, after.address(), &answer[..length]).is_empty());
     assert_eq!(peer.status().unwrap().counters.answers, 1);

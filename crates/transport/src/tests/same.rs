@@ -8,7 +8,7 @@ use levelflow_units::Time;
 use proptest::prelude::*;
 
 use super::{NoLog, PACKET, ms, params};
-use crate::{Ack, Bare, History, LONGEST_ACK, Limits, Receiver, Rules, Sender, WireSender};
+use crate::{Ack, Bare, History, LONGEST_ACK, Limits, Received, Receiver, Rules, Sender, WireSender};
 
 const LIMITS: Limits = Limits {
     max_rate: None,
@@ -63,7 +63,17 @@ fn run(law: &str, mut lost: impl Iterator<Item = bool>) {
             }
             history.on_arrival(packet.number);
             let mut out = [0; LONGEST_ACK];
-            let acked = receiver.ack(now, &shim, header, PACKET, false, LONGEST_ACK, &mut out);
+            let acked = receiver.ack(
+                now,
+                Received {
+                    shim: &shim,
+                    header,
+                    size: PACKET,
+                    marked: false,
+                },
+                LONGEST_ACK,
+                &mut out,
+            );
             let (_, length) = acked.unwrap();
             let trusted = Ack {
                 number: packet.number,
