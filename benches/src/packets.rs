@@ -1,8 +1,8 @@
 //! Packets to measure with, and the clocks of processors.
 
-use levelflow_laws::shim::{LENGTH, Shim};
 use levelflow_laws::{AnyParams, AnySender, FlowInfo, Kind, Outgoing, PortInfo, SenderLaw};
 use levelflow_units::{Bytes, Rate, Time};
+use levelflow_wire::shim::{LENGTH, Shim};
 use rustix::time::{ClockId, clock_gettime};
 
 /// Size on the wire.

@@ -5,9 +5,9 @@ pub mod logs;
 pub mod queues;
 pub mod scenarios;
 
-use levelflow_laws::shim::{LENGTH, LONGEST, Shim};
 use levelflow_laws::{AnyHeader, AnyParams, LAWS, params};
 use levelflow_units::{Bytes, Duration, Frequency, Packets, Rate, Time};
+use levelflow_wire::shim::{LENGTH, LONGEST, Shim};
 
 /// Bytes are refused as a header of a law, or are one that reads the same after writing; for every law.
 ///

@@ -2,7 +2,6 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use levelflow_laws::journal::{Log, LoggedReceiver, LoggedRouter, LoggedSender, MAGIC, Role, Sink, Start};
 use levelflow_laws::{
     AnyHeader, AnyParams, Arrived, Arriving, Delivery, Feedback, FlowInfo, Kind, LAWS, LawInfo, Loss, Outgoing,
     PortInfo, PortView, params,
@@ -10,6 +9,7 @@ use levelflow_laws::{
 use levelflow_random::Stream;
 use levelflow_sim::replay::replay;
 use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_wire::journal::{Log, LoggedReceiver, LoggedRouter, LoggedSender, MAGIC, Role, Sink, Start};
 
 use crate::bytes::Choices;
 

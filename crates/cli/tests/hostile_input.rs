@@ -6,11 +6,11 @@ use std::net::{SocketAddr, UdpSocket};
 use std::thread::{self, sleep};
 use std::time::{Duration as Span, Instant};
 
-use levelflow_laws::shim::{LENGTH, Shim};
 use levelflow_net_testing::hosts::{Guard, Hosts, after, net, params, router};
 use levelflow_path::port::{self, Class};
 use levelflow_transport::{Received, Receiver};
 use levelflow_units::Bytes;
+use levelflow_wire::shim::{LENGTH, Shim};
 use serde_json::Value;
 
 struct Noise(u64);

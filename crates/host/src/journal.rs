@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use levelflow_laws::journal::{Log, MAGIC, Role, Sink, Start};
 use levelflow_laws::{LAWS, LawInfo};
+use levelflow_wire::journal::{Log, MAGIC, Role, Sink, Start};
 
 use crate::Error;
 
@@ -158,10 +158,10 @@ impl Sink for Journal {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use levelflow_laws::journal::LoggedRouter;
     use levelflow_laws::{AnyParams, PortInfo, PortView, params};
     use levelflow_sim::replay::replay;
     use levelflow_units::Rate;
+    use levelflow_wire::journal::LoggedRouter;
 
     fn law() -> (&'static LawInfo, Vec<f64>, AnyParams) {
         let law = LAWS.iter().find(|law| law.name == "rcp").unwrap();

@@ -4,9 +4,8 @@ use core::fmt::Debug;
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use crate::offload::Offload;
+use crate::bytes::DecodeError;
 use crate::params::{ParamError, ParamSpec};
-use crate::wire::DecodeError;
 
 /// The types that make up one protocol. The simulator and the drivers are generic in this; a single law implements
 /// it, and so does [`Any`](crate::Any), the sum of all laws.
@@ -18,7 +17,7 @@ pub trait Protocol: Debug + 'static {
     /// Sender half.
     type Sender: SenderLaw<Params = Self::Params, Header = Self::Header>;
     /// Router half, one instance per output port; [`NoRouter`] for laws that only hosts run.
-    type Router: Offload<Params = Self::Params, Header = Self::Header>;
+    type Router: RouterLaw<Params = Self::Params, Header = Self::Header>;
     /// What a receiver remembers of a flow, `()` if nothing.
     type Receiver: Clone + Debug + Default + PartialEq;
 
@@ -473,8 +472,6 @@ impl<P: Clone + Debug + PartialEq, H: Copy + Debug + PartialEq> RouterLaw for No
         0.0
     }
 }
-
-impl<P: Clone + Debug + PartialEq, H: Copy + Debug + PartialEq> Offload for NoRouter<P, H> {}
 
 /// Header of a law that writes nothing into packets.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -16,6 +16,7 @@ pub mod aqm;
 pub mod bbr;
 pub mod bic;
 pub mod buffers;
+pub mod bytes;
 pub mod cbr;
 pub mod cubic;
 pub mod dctcp;
@@ -25,7 +26,6 @@ pub mod fast;
 pub mod highspeed;
 pub mod htcp;
 pub mod jetmax;
-pub mod journal;
 pub mod kelly;
 pub mod ks;
 mod law;
@@ -38,12 +38,10 @@ pub mod rcp;
 mod registry;
 pub mod reno;
 pub mod scalable;
-pub mod shim;
 pub mod tcp;
 pub mod tfrc;
 pub mod vegas;
 pub mod westwood;
-pub mod wire;
 pub mod xcp;
 
 #[cfg(test)]

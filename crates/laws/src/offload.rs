@@ -11,9 +11,11 @@
 //! The state is then, bit by bit, the one that calls for each packet would have left, whatever the packets
 //! Floats travel as their bits, `f32` in the low half of a word.
 
+use core::fmt::Debug;
+
 use levelflow_units::Bytes;
 
-use crate::law::RouterLaw;
+use crate::law::{NoRouter, RouterLaw};
 
 /// What is told and counted. Words that a law does not use are 0.
 pub type Words = [u64; 8];
@@ -31,6 +33,8 @@ pub trait Offload: RouterLaw {
     /// zero, and what it leaves must be told.
     fn absorb(&mut self, _params: &Self::Params, _counted: &Words) {}
 }
+
+impl<P: Clone + Debug + PartialEq, H: Copy + Debug + PartialEq> Offload for NoRouter<P, H> {}
 
 #[cfg(test)]
 mod tests;

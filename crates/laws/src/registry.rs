@@ -130,7 +130,7 @@ macro_rules! laws {
             ///
             /// # Errors
             /// When the bytes are not one.
-            pub fn decode(params: &AnyParams, bytes: &[u8]) -> Result<Self, wire::DecodeError> {
+            pub fn decode(params: &AnyParams, bytes: &[u8]) -> Result<Self, bytes::DecodeError> {
                 match params { $(AnyParams::$law(_) => Header::decode(bytes).map(Self::$law)),+ }
             }
         }

@@ -1,9 +1,9 @@
 //! Which flows there are: their number, size and starts; and one of them under way.
 
-use levelflow_laws::journal::Role;
-use levelflow_laws::shim::{LENGTH, LONGEST};
 use levelflow_laws::{AnyParams, FlowInfo};
 use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_wire::journal::Role;
+use levelflow_wire::shim::{LENGTH, LONGEST};
 use rand::RngExt as _;
 
 use levelflow_host::journal::Journal;

@@ -5,10 +5,10 @@ use std::collections::{BinaryHeap, HashMap};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
 
-use levelflow_laws::shim::{LONGEST, Shim};
 use levelflow_laws::{Any, Protocol};
 use levelflow_transport::Encoded;
 use levelflow_units::{Duration, Time};
+use levelflow_wire::shim::{LONGEST, Shim};
 use nix::errno::Errno;
 use rand::RngExt as _;
 use rustix::event::{PollFd, PollFlags};

@@ -5,8 +5,8 @@ use std::os::fd::AsFd as _;
 
 use hdrhistogram::Histogram;
 use levelflow_laws::Kind;
-use levelflow_laws::shim::Shim;
 use levelflow_units::{Bytes, Duration, Time};
+use levelflow_wire::shim::Shim;
 use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 

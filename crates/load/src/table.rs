@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
 
-use levelflow_laws::shim::Shim;
 use levelflow_laws::{AnyHeader, AnyParams, Kind};
 use levelflow_units::{Duration, Time};
+use levelflow_wire::shim::Shim;
 use serde::Serialize;
 
 use levelflow_host::law;

@@ -7,9 +7,9 @@ use std::time::{Duration as Span, Instant};
 use levelflow_host::clock::{Clock, stamp};
 use levelflow_host::journal::Sender;
 use levelflow_laws::AnyParams;
-use levelflow_laws::shim::{ETHERNET, IPV4, Shim, UDP};
 use levelflow_transport::{Received, Receiver};
 use levelflow_units::Bytes;
+use levelflow_wire::shim::{ETHERNET, IPV4, Shim, UDP};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Sends as a law says until told to stop.

@@ -5,11 +5,11 @@ use std::collections::BinaryHeap;
 
 use levelflow_host::journal::Sender;
 use levelflow_host::law;
-use levelflow_laws::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
 use levelflow_laws::{AnyHeader, AnyParams, Kind};
 use levelflow_router::direction::{Bottleneck, Direction};
 use levelflow_transport::{Encoded, HISTORY, LONGEST_ACK, Received, Receiver};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
+use levelflow_wire::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
 
 /// Bytes behind the header of an answer.
 pub const HISTORY_LENGTH: usize = HISTORY;

@@ -1,10 +1,10 @@
 //! One output port: the router half of a law, its intervals, and counters for people. It stamps datagrams.
 
-use levelflow_laws::journal::{Log, LoggedRouter, Sink};
 use levelflow_laws::offload::Words;
-use levelflow_laws::shim::{LENGTH, Shim};
 use levelflow_laws::{Any, AnyHeader, AnyParams, AnyRouter, Arriving, Kind, PortInfo, PortView, Protocol, RouterLaw};
 use levelflow_units::{Bytes, Duration, Time};
+use levelflow_wire::journal::{Log, LoggedRouter, Sink};
+use levelflow_wire::shim::{LENGTH, Shim};
 use serde::Serialize;
 
 use crate::law::HopLaw;

@@ -3,13 +3,13 @@
 use std::sync::{Arc, Mutex, PoisonError};
 
 use levelflow_laws::buffers::{AnySizer, Load};
-use levelflow_laws::journal::{self, Log, LoggedReceiver, LoggedRouter, LoggedSender, Role, Sink, Start};
 use levelflow_laws::{
     AnyHeader, AnyParams, Arrived, Arriving, Feedback, FlowInfo, Kind, LAWS, Loss, Outgoing, PortInfo, PortView,
     RouterLaw, SenderLaw,
 };
 use levelflow_scenario::{law_params, law_values, sizer_named};
 use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_wire::journal::{self, Log, LoggedReceiver, LoggedRouter, LoggedSender, Role, Sink, Start};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

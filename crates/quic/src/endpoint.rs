@@ -5,9 +5,9 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
-use levelflow_laws::shim::LONGEST;
 use levelflow_laws::{LAWS, LawInfo};
 use levelflow_units::Rate;
+use levelflow_wire::shim::LONGEST;
 use noq::{EndpointConfig, IdleTimeout, MtuDiscoveryConfig, TransportConfig, VarInt};
 use rustls::pki_types::CertificateDer;
 

@@ -9,7 +9,7 @@ use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, Weak};
 
 use levelflow_laws::Kind;
-use levelflow_laws::shim::Shim;
+use levelflow_wire::shim::Shim;
 use noq::udp::RecvMeta;
 
 use super::flows::lock;

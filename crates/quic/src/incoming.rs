@@ -7,9 +7,9 @@ use std::collections::VecDeque;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Weak};
 
-use levelflow_laws::shim::{LONGEST, Shim};
-use levelflow_laws::wire::before;
+use levelflow_laws::bytes::before;
 use levelflow_units::{Bytes, Time};
+use levelflow_wire::shim::{LONGEST, Shim};
 use noq::udp::{EcnCodepoint, RecvMeta};
 
 use super::flows::{Entry, Flows};

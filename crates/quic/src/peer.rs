@@ -5,10 +5,10 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::task::Waker;
 use std::time::Instant;
 
-use levelflow_laws::journal::Role;
-use levelflow_laws::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
 use levelflow_laws::{AnyParams, Bottleneck, FlowInfo, SenderLaw};
 use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_wire::journal::Role;
+use levelflow_wire::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
 use noq::udp::{RecvMeta, Transmit};
 
 use super::flows::{Entry, Flows};

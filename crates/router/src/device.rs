@@ -2,11 +2,11 @@
 //!
 //! The queue is that of the device's own discipline; nothing here delays or drops packets.
 
-use levelflow_laws::journal::Role;
 use levelflow_laws::offload::{Offload, Words};
 use levelflow_laws::{AnyParams, PortInfo};
 use levelflow_path::port::Traffic;
 use levelflow_units::{Bytes, Duration, Time};
+use levelflow_wire::journal::Role;
 
 use super::Port;
 use super::snapshot::{Board, Snapshot};

@@ -1,10 +1,10 @@
 //! One direction of a relay: a hop whose packets are datagrams.
 
-use levelflow_laws::journal::Role;
-use levelflow_laws::shim::{ETHERNET, IPV4, IPV6, UDP};
 use levelflow_laws::{AnyParams, PortInfo};
 use levelflow_path::{Datagram, Hop, Propagation, Settings};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
+use levelflow_wire::journal::Role;
+use levelflow_wire::shim::{ETHERNET, IPV4, IPV6, UDP};
 
 use levelflow_host::journal::Logging;
 

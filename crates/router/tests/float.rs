@@ -40,9 +40,9 @@ fn number() -> f64 {
     if value.is_finite() { value } else { 1.0 }
 }
 
-/// What `levelflow_laws::wire::fixed` does, 0 for NaN.
+/// What `levelflow_laws::bytes::fixed` does, 0 for NaN.
 fn fixed(bits: u32, shift: u32) -> u64 {
-    levelflow_laws::wire::fixed(f32::from_bits(bits), shift)
+    levelflow_laws::bytes::fixed(f32::from_bits(bits), shift)
 }
 
 #[test]

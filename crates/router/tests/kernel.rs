@@ -8,12 +8,12 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use levelflow_laws::shim::{LENGTH, Shim};
 use levelflow_laws::{AnyHeader, AnyParams, Kind, PortInfo, rcp};
 use levelflow_router::device::DataPath;
 use levelflow_router::kernel::{Hook, Program, attached, detach};
 use levelflow_testbed::Namespace;
 use levelflow_units::Rate;
+use levelflow_wire::shim::{LENGTH, Shim};
 
 /// Payload of a datagram; of that part of a super-packet.
 const PART: usize = 1000;

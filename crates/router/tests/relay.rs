@@ -7,7 +7,6 @@ use std::time::{Duration as Span, Instant};
 use levelflow_host::Error;
 use levelflow_host::law;
 use levelflow_host::stop::Stop;
-use levelflow_laws::shim::{ETHERNET, IPV4, LENGTH, Shim, UDP};
 use levelflow_laws::{
     Any, AnyHeader, AnyParams, AnySender, Feedback, FlowInfo, Kind, Opening, Outgoing, Protocol, SenderLaw,
 };
@@ -16,6 +15,7 @@ use levelflow_router::direction::Bottleneck;
 use levelflow_router::relay::{Config, Relay};
 use levelflow_router::snapshot::{Board, Snapshot};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
+use levelflow_wire::shim::{ETHERNET, IPV4, LENGTH, Shim, UDP};
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Runs, TestRunner};
 

@@ -3,9 +3,9 @@
 //! The format is pcapng with one interface per link, times in nanoseconds. Payloads are cut off; they are zeros as far as
 //! checksums go.
 
-use levelflow_laws::shim::{self, ETHERNET, IPV4, Shim, UDP};
 use levelflow_laws::{Any, AnyHeader, AnyParams, Kind};
 use levelflow_units::{Rate, Time};
+use levelflow_wire::shim::{self, ETHERNET, IPV4, Shim, UDP};
 
 use crate::packet::Packet;
 

@@ -1,19 +1,19 @@
 //! Does again what a log says that a law was told, and demands the same headers and states.
 //!
 //! The log may come from another machine, where the same law ran in real time; see
-//! [`journal`](levelflow_laws::journal).
+//! [`journal`](levelflow_wire::journal).
 
 use std::collections::BTreeMap;
 use std::fmt;
 
-use levelflow_laws::journal::{Reader, Record, Role, Stamped, Start, digest};
+use levelflow_laws::bytes::DecodeError;
 use levelflow_laws::offload::Offload;
 use levelflow_laws::params::Shown;
-use levelflow_laws::wire::DecodeError;
 use levelflow_laws::{
     Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender, Feedback, Protocol, RouterLaw, SenderLaw, params,
 };
 use levelflow_units::{Duration, Time};
+use levelflow_wire::journal::{Reader, Record, Role, Stamped, Start, digest};
 use serde::Serialize;
 
 /// What came out.

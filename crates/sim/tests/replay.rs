@@ -2,14 +2,14 @@
 
 use std::sync::{Arc, Mutex};
 
-use levelflow_laws::journal::{
-    Log, LoggedReceiver, LoggedRouter, LoggedSender, MAGIC, Reader, Record, Role, Sink, Start,
-};
 use levelflow_laws::{
     Arrived, Arriving, Feedback, FlowInfo, Kind, LAWS, LawInfo, Loss, Outgoing, PortInfo, PortView, SenderLaw, params,
 };
 use levelflow_sim::replay::{Replay, replay};
 use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_wire::journal::{
+    Log, LoggedReceiver, LoggedRouter, LoggedSender, MAGIC, Reader, Record, Role, Sink, Start,
+};
 
 #[derive(Debug, Clone)]
 struct Page(Arc<Mutex<Vec<u8>>>);
@@ -180,7 +180,7 @@ fn a_log_that_ends_early_is_good_up_to_there() {
 
 #[test]
 fn what_no_law_is_told_is_refused() {
-    use levelflow_laws::journal::LONGEST;
+    use levelflow_wire::journal::LONGEST;
     let law = LAWS.iter().find(|law| law.name == "emkc").unwrap();
     let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
     let log = |records: &[(u32, Record<'_>)]| {

@@ -4,10 +4,10 @@ use std::io;
 use std::net::{SocketAddr, TcpListener, UdpSocket};
 use std::time::Duration as Span;
 
-use levelflow_laws::shim::UDP;
 use levelflow_laws::{Any, PortInfo};
 use levelflow_scenario::LinkSpec;
 use levelflow_units::{Bytes, Duration};
+use levelflow_wire::shim::UDP;
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
 

@@ -7,8 +7,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as Span;
 
 use levelflow_laws::Kind;
-use levelflow_laws::shim::Shim;
 use levelflow_units::{Bytes, Duration, Time};
+use levelflow_wire::shim::Shim;
 use rustix::event::{PollFd, PollFlags};
 
 use super::meter::{Part, ReceivedTotal, Reports, Samples};

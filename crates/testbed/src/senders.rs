@@ -5,12 +5,12 @@ use std::net::UdpSocket;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use levelflow_laws::shim::{LONGEST, Shim};
 use levelflow_laws::{AnyParams, Opening};
 use levelflow_results::CompletionRow;
 use levelflow_scenario::RouteSpec;
 use levelflow_transport::{Encoded, Limits};
 use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_wire::shim::{LONGEST, Shim};
 
 use rustix::event::{PollFd, PollFlags};
 

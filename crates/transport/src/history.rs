@@ -1,6 +1,6 @@
 //! ACK history: which of the latest packets a receiver has, so that a lost ACK is no lost packet.
 
-use levelflow_laws::wire::before;
+use levelflow_laws::bytes::before;
 
 /// Length of the history behind the header of an ACK on the wire, bytes.
 pub const HISTORY: usize = 16;

@@ -1,8 +1,8 @@
 //! The receiving half on the wire: what it acks, and what it has seen.
 
-use levelflow_laws::shim::{LENGTH, LONGEST, Shim};
 use levelflow_laws::{Any, AnyHeader, AnyParams, AnyReceiver, Arrived, Kind, LAWS, LawInfo, Protocol};
 use levelflow_units::{Bytes, Time};
+use levelflow_wire::shim::{LENGTH, LONGEST, Shim};
 
 use crate::Rejected;
 use crate::history::{HISTORY, History, Order};

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use levelflow_laws::wire::before;
+use levelflow_laws::bytes::before;
 use levelflow_laws::{Delivery, Kind};
 use levelflow_units::Time;
 

@@ -4,11 +4,11 @@ use std::collections::VecDeque;
 use std::marker::PhantomData;
 use std::ops::Deref;
 
-use levelflow_laws::journal::{LoggedSender, Sink};
-use levelflow_laws::wire::before;
+use levelflow_laws::bytes::before;
 use levelflow_laws::{Any, AnyHeader, AnyParams, Feedback, Kind, Loss, Opening, Outgoing};
 use levelflow_laws::{Protocol, SenderLaw, Transport};
 use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_wire::journal::{LoggedSender, Sink};
 
 use crate::pacer::{Limits, Pacer};
 use crate::rtt::RttEstimator;

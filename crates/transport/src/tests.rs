@@ -5,12 +5,12 @@ mod same;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use levelflow_laws::journal::Sink;
-use levelflow_laws::shim::{LENGTH, LONGEST, Shim};
 use levelflow_laws::{
     AnyHeader, AnyParams, AnyRouter, Arriving, Kind, LAWS, PortInfo, PortView, RouterLaw, SenderLaw, on_the_wire,
 };
 use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_wire::journal::Sink;
+use levelflow_wire::shim::{LENGTH, LONGEST, Shim};
 
 use crate::receiver::default_params;
 use crate::{LONGEST_ACK, MAX_PACKETS, Received, Receiver, Rejected};

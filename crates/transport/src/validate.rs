@@ -1,6 +1,6 @@
 //! ACKs that are rejected.
 
-use levelflow_laws::wire::DecodeError;
+use levelflow_laws::bytes::DecodeError;
 
 /// Why an ACK, or a packet, does not count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,11 +1,11 @@
 //! The sending half on the wire: a [`Sender`] between shims.
 
-use levelflow_laws::journal::{Log, LoggedSender, Sink};
-use levelflow_laws::shim::{LENGTH, Shim};
 use levelflow_laws::{
     Any, AnyHeader, AnyParams, AnySender, Bottleneck, FlowInfo, Kind, Protocol, SenderLaw, Transport,
 };
 use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_wire::journal::{Log, LoggedSender, Sink};
+use levelflow_wire::shim::{LENGTH, Shim};
 
 use crate::history::HISTORY;
 use crate::pacer::Limits;
@@ -272,7 +272,7 @@ impl<S: Sink> WireSender<S> {
     /// The packet that leaves now, if one is due: writes what precedes its payload.
     ///
     /// # Panics
-    /// When `out` is shorter than [`shim::LONGEST`](levelflow_laws::shim::LONGEST).
+    /// When `out` is shorter than [`shim::LONGEST`](levelflow_wire::shim::LONGEST).
     pub fn poll_transmit(&mut self, now: Time, stamp_ns: u64, out: &mut [u8]) -> Option<Encoded> {
         let rules = Self::rules(&self.params, &self.transport, &self.limits);
         let packet = self.sender.poll_transmit(&rules, now, stamp_ns)?;

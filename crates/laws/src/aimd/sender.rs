@@ -3,7 +3,7 @@
 use levelflow_units::{Bytes, Rate, Time};
 
 use super::AimdParams;
-use crate::wire::before;
+use crate::bytes::before;
 use crate::{Feedback, FlowInfo, Loss, NoHeader, Outgoing, SenderLaw};
 
 /// One flow.

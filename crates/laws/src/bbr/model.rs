@@ -3,7 +3,7 @@
 use levelflow_units::{Duration, Time};
 
 use crate::Delivery;
-use crate::wire::before;
+use crate::bytes::before;
 
 /// Round trips over which the largest delivery rate is taken (`BtlBwFilterLen`).
 const ROUNDS: usize = 10;

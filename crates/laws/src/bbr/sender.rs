@@ -4,7 +4,7 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::BbrParams;
 use super::model::Path;
-use crate::wire::before;
+use crate::bytes::before;
 use crate::{Delivery, Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
 
 /// Pacing gains of ProbeBW, one for each smallest round-trip time.

@@ -1,7 +1,7 @@
 //! The 20 bytes of fig 18, big-endian: router id, router sequence number, price, interval, user field.
 
 use crate::Header;
-use crate::wire::{DecodeError, exactly, magnitude, number, word};
+use crate::bytes::{DecodeError, exactly, magnitude, number, word};
 
 /// What an EMKC packet carries (Zhang 2008, fig 18).
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,7 +3,7 @@
 use levelflow_units::{Bytes, Rate, Time};
 
 use super::{EmkcHeader, EmkcParams, Reference, Switch};
-use crate::wire::before;
+use crate::bytes::before;
 use crate::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 
 /// The router a sender listens to, and its newest feedback.

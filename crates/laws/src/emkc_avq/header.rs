@@ -1,8 +1,8 @@
 //! EMKC's 20 bytes, then the round-trip time (s) as a 32-bit float, big-endian.
 
 use crate::Header;
+use crate::bytes::{DecodeError, exactly, magnitude, word};
 use crate::emkc::EmkcHeader;
-use crate::wire::{DecodeError, exactly, magnitude, word};
 
 /// Longest round-trip time a header may carry, seconds: one packet sets the gain of a whole interval.
 pub(super) const LONGEST_RTT: f32 = 100.0;

@@ -1,6 +1,6 @@
 //! The 28-byte header of JetMax (Zhang 2008, figure 35(b) and section VI.6.6).
 
-use crate::wire::{DecodeError, exactly, magnitude, number, word};
+use crate::bytes::{DecodeError, exactly, magnitude, number, word};
 
 const ACK: u8 = 1 << 7;
 const OWN_ZERO: u8 = 1 << 6;

@@ -3,8 +3,8 @@
 use levelflow_units::{Duration, Rate};
 
 use super::{Header, Params};
+use crate::bytes::fixed;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
-use crate::wire::fixed;
 
 /// Fraction bits of the byte counts.
 const BYTE_BITS: u32 = 8;

@@ -3,8 +3,8 @@
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{Header, Params, Settle};
+use crate::bytes::before;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
-use crate::wire::before;
 
 /// Without an answer for this long, and for [`SILENT_RTTS`], the path counts as lost. (Levelflow; the paper has no
 /// timeout.)

@@ -1,7 +1,7 @@
 //! Eight bytes, big-endian: price, a 32-bit float, and the count of intervals, an unsigned integer.
 
 use crate::Header;
-use crate::wire::{DecodeError, exactly, number, word};
+use crate::bytes::{DecodeError, exactly, number, word};
 
 /// What a packet of classic Kelly control carries.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -3,7 +3,7 @@
 use levelflow_units::{Bytes, Rate, Time};
 
 use super::{KellyHeader, KellyParams};
-use crate::wire::before;
+use crate::bytes::before;
 use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
 
 /// One flow.

@@ -1,7 +1,7 @@
 //! The TCP option of fig 4: kind 42, length 8, a 24-bit echo and a 24-bit price, big-endian.
 
 use crate::Header;
-use crate::wire::{DecodeError, exactly};
+use crate::bytes::{DecodeError, exactly};
 
 const KIND: u8 = 42;
 

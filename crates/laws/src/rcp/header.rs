@@ -1,7 +1,7 @@
 //! Eight bytes, big-endian: rate (bit/s) and round-trip time (s), both 32-bit floats.
 
 use crate::Header;
-use crate::wire::{DecodeError, exactly, magnitude, number, word};
+use crate::bytes::{DecodeError, exactly, magnitude, number, word};
 
 /// Longest round-trip time a header may carry, seconds: a router believes what packets say for as long as that.
 pub(super) const LONGEST_RTT: f32 = 100.0;

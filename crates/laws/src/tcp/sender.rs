@@ -4,7 +4,7 @@ use levelflow_units::{Bytes, Rate, Time};
 
 use super::window::MIN_SSTHRESH;
 use super::{Answer, Cause, Common, Congestion, Rtt, TcpParams, Variant, Window};
-use crate::wire::before;
+use crate::bytes::before;
 use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
 
 /// Round-trip time on which the rate is based before one is known, s (the first timeout of RFC 6298, section 2.1).

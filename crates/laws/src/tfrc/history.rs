@@ -3,7 +3,7 @@
 use core::iter;
 
 use super::equation::loss_rate;
-use crate::wire::before;
+use crate::bytes::before;
 
 /// Closed intervals that count.
 const INTERVALS: usize = 8;

@@ -5,7 +5,7 @@ use levelflow_units::{Bytes, Rate, Time};
 use super::TfrcParams;
 use super::equation::packets_per_rtt;
 use super::history::LossHistory;
-use crate::wire::before;
+use crate::bytes::before;
 use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
 
 /// Weight of one sample in the round-trip time, `1 - q` of section 4.3.

@@ -2,7 +2,7 @@
 //! format, a byte of zero; gap and round-trip time (s), reverse feedback and throughput change (byte/s), 32-bit floats.
 
 use crate::Header;
-use crate::wire::{DecodeError, exactly, magnitude, number, word};
+use crate::bytes::{DecodeError, exactly, magnitude, number, word};
 
 /// Longest round-trip time and gap that a header may carry, seconds.
 pub(super) const LONGEST_RTT: f32 = 100.0;

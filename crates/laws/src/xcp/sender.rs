@@ -4,7 +4,7 @@ use levelflow_units::{Bytes, Rate, Time};
 
 use super::header::LONGEST_RTT;
 use super::{XcpHeader, XcpParams};
-use crate::wire::before;
+use crate::bytes::before;
 use crate::{Feedback, FlowInfo, Loss, Outgoing, SenderLaw};
 
 /// First window in packets, as ns-2 has it; RFC 5681, section 3.1, allows 2 to 4.

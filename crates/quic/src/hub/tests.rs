@@ -3,8 +3,8 @@
 use std::net::UdpSocket;
 use std::time::Duration;
 
-use levelflow_laws::shim::{LENGTH, LONGEST};
 use levelflow_units::{Bytes, Time};
+use levelflow_wire::shim::{LENGTH, LONGEST};
 use noq::udp::Transmit;
 use proptest::prelude::*;
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use aya::programs::{TestRun, TestRunOptions};
-use levelflow_laws::shim::LENGTH;
 use levelflow_laws::{Arriving, PortView};
 use levelflow_units::{Duration, Rate, Time};
+use levelflow_wire::shim::LENGTH;
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};

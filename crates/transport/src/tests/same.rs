@@ -2,9 +2,9 @@
 
 use std::collections::VecDeque;
 
-use levelflow_laws::shim::Shim;
 use levelflow_laws::{Any, AnyHeader, AnySender, FlowInfo, Protocol, SenderLaw};
 use levelflow_units::Time;
+use levelflow_wire::shim::Shim;
 use proptest::prelude::*;
 
 use super::{NoLog, PACKET, ms, params};

@@ -6,8 +6,8 @@ use std::vec;
 use std::vec::Vec;
 
 use super::*;
-use crate::wire::DecodeError;
-use crate::{Delivery, LAWS};
+use levelflow_laws::bytes::DecodeError;
+use levelflow_laws::{Delivery, LAWS};
 
 fn times() -> impl Strategy<Value = Time> {
     (0..1_u64 << 62).prop_map(Time::from_ps)

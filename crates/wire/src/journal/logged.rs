@@ -6,10 +6,10 @@ use core::ops::Deref;
 use levelflow_units::{Bytes, Duration, Time};
 
 use super::{LONGEST, Record, Stamped, Start, digest};
-use crate::law::{Arrived, Arriving, Feedback, FlowInfo, Loss, Outgoing, PortInfo, PortView};
-use crate::law::{Protocol, RouterLaw, SenderLaw};
-use crate::offload::{Offload, Words};
-use crate::{Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender};
+use levelflow_laws::offload::{Offload, Words};
+use levelflow_laws::{Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender};
+use levelflow_laws::{Arrived, Arriving, Feedback, FlowInfo, Loss, Outgoing, PortInfo, PortView};
+use levelflow_laws::{Protocol, RouterLaw, SenderLaw};
 
 /// Where records go.
 pub trait Sink {

@@ -16,8 +16,8 @@ use levelflow_units::{Bytes, Duration, Time};
 pub use logged::{Log, LoggedReceiver, LoggedRouter, LoggedSender, Sink};
 pub use reader::Reader;
 
-use crate::law::{Arrived, Arriving, Feedback, FlowInfo, Kind, LawInfo, Loss, Outgoing, PortInfo, PortView};
-use crate::offload::Words;
+use levelflow_laws::offload::Words;
+use levelflow_laws::{Arrived, Arriving, Feedback, FlowInfo, Kind, LawInfo, Loss, Outgoing, PortInfo, PortView};
 
 /// "LVJ", then the version of the format.
 pub const MAGIC: [u8; 4] = *b"LVJ\x02";
@@ -88,7 +88,7 @@ pub struct Stamped<'a> {
 pub enum Record<'a> {
     /// `new`.
     Start(Start),
-    /// [`SenderLaw::on_send`](crate::SenderLaw::on_send).
+    /// [`SenderLaw::on_send`](levelflow_laws::SenderLaw::on_send).
     Send {
         /// When.
         now: Time,
@@ -97,54 +97,54 @@ pub enum Record<'a> {
         /// The header that the law gave.
         header: &'a [u8],
     },
-    /// [`SenderLaw::on_feedback`](crate::SenderLaw::on_feedback).
+    /// [`SenderLaw::on_feedback`](levelflow_laws::SenderLaw::on_feedback).
     Feedback {
         /// When.
         now: Time,
         /// What.
         feedback: Feedback<&'a [u8]>,
     },
-    /// [`SenderLaw::on_loss`](crate::SenderLaw::on_loss).
+    /// [`SenderLaw::on_loss`](levelflow_laws::SenderLaw::on_loss).
     Loss {
         /// When.
         now: Time,
         /// What.
         loss: Loss,
     },
-    /// [`SenderLaw::on_timeout`](crate::SenderLaw::on_timeout).
+    /// [`SenderLaw::on_timeout`](levelflow_laws::SenderLaw::on_timeout).
     Timeout {
         /// When.
         now: Time,
         /// Number of the next packet.
         next: u32,
     },
-    /// [`RouterLaw::on_arrival`](crate::RouterLaw::on_arrival).
+    /// [`RouterLaw::on_arrival`](levelflow_laws::RouterLaw::on_arrival).
     Arrival {
         /// What.
         packet: Arriving,
         /// Its header; none of a packet that is foreign or an answer.
         header: Option<Stamped<'a>>,
     },
-    /// [`RouterLaw::on_departure`](crate::RouterLaw::on_departure).
+    /// [`RouterLaw::on_departure`](levelflow_laws::RouterLaw::on_departure).
     Departure {
         /// Size of the packet.
         size: Bytes,
         /// Its header.
         header: Stamped<'a>,
     },
-    /// [`RouterLaw::on_interval`](crate::RouterLaw::on_interval).
+    /// [`RouterLaw::on_interval`](levelflow_laws::RouterLaw::on_interval).
     Interval {
         /// How long it was.
         elapsed: Duration,
         /// What the port looked like.
         port: PortView,
     },
-    /// [`Offload::absorb`](crate::offload::Offload::absorb).
+    /// [`Offload::absorb`](levelflow_laws::offload::Offload::absorb).
     Absorb {
         /// What a data path without Rust has counted.
         counted: Words,
     },
-    /// [`Protocol::reflect`](crate::Protocol::reflect).
+    /// [`Protocol::reflect`](levelflow_laws::Protocol::reflect).
     Reflect {
         /// What arrived.
         arrived: Arrived,

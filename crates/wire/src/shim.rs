@@ -4,9 +4,9 @@
 //! that a router finds the header at a fixed place. An answer carries the header that it answers, as routers and receiver left
 //! it, and may travel in front of other packets' payload: then it comes second, after a shim that says that more follows.
 
-use crate::LAWS;
-use crate::law::Kind;
-use crate::wire::{DecodeError, exactly};
+use levelflow_laws::Kind;
+use levelflow_laws::LAWS;
+use levelflow_laws::bytes::{DecodeError, exactly};
 
 /// Length of the shim, bytes.
 pub const LENGTH: usize = 24;
@@ -47,7 +47,7 @@ pub struct Shim {
     pub marked: bool,
     /// Whether another shim follows after the law's header.
     pub more: bool,
-    /// Whose header follows: [`LawInfo::number`](crate::LawInfo::number), 0 for none.
+    /// Whose header follows: [`LawInfo::number`](levelflow_laws::LawInfo::number), 0 for none.
     pub law: u8,
     /// Length of that header, bytes.
     pub header: u8,

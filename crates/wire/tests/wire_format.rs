@@ -5,9 +5,9 @@ use levelflow_laws::emkc_avq::EmkcAvqHeader;
 use levelflow_laws::kelly::KellyHeader;
 use levelflow_laws::maxnet::MaxNetHeader;
 use levelflow_laws::rcp::RcpHeader;
-use levelflow_laws::shim::{LENGTH, MAGIC, Shim};
 use levelflow_laws::xcp::XcpHeader;
 use levelflow_laws::{Header, Kind, LAWS, jetmax};
+use levelflow_wire::shim::{LENGTH, MAGIC, Shim};
 
 const PAGE: &str = include_str!("../../../docs/reference/wire-format.md");
 

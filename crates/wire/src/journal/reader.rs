@@ -3,10 +3,12 @@
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{DELIVERY, GAP, MAGIC, MARKED, MOST_PARAMS, NO_HEADER, Record, Role, Stamped, Start, kind};
-use crate::LAWS;
-use crate::law::{Arrived, Arriving, Delivery, Feedback, FlowInfo, Kind, LawInfo, Loss, Outgoing, PortInfo, PortView};
-use crate::offload::Words;
-use crate::wire::DecodeError;
+use levelflow_laws::LAWS;
+use levelflow_laws::bytes::DecodeError;
+use levelflow_laws::offload::Words;
+use levelflow_laws::{
+    Arrived, Arriving, Delivery, Feedback, FlowInfo, Kind, LawInfo, Loss, Outgoing, PortInfo, PortView,
+};
 
 /// Times and durations above this, 53 days, are refused, so that laws can add some of them.
 const LONGEST_PS: u64 = 1 << 62;
