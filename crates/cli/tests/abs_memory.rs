@@ -216,7 +216,7 @@ fn a_memory_that_cannot_be_is_refused_in_one_line() {
         (&["1 packet"][..], "2 packets or more"),
         (&["3 kB"], "3.028 kB or more"),
         (&["19 packets", "--min", "10 packets"], "20 packets or more"),
-        (&["0 packets"], "nothing"),
+        (&["0 packets"], "room for a packet"),
         (&["much"], "64 kB"),
     ] {
         let output = run(&namespace, &[&both[..], args].concat());
