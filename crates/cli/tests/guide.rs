@@ -32,8 +32,8 @@ fn paste(guide: &str) -> (String, String) {
     let binary = Path::new(env!("CARGO_BIN_EXE_levelflow-net"));
     let path = std::env::var("PATH").unwrap_or_default();
     let folder = tempfile::tempdir().unwrap();
-    let python = root.join("python").canonicalize().unwrap();
-    std::os::unix::fs::symlink(python, folder.path().join("python")).unwrap();
+    let tools = root.join("tools").canonicalize().unwrap();
+    std::os::unix::fs::symlink(tools, folder.path().join("tools")).unwrap();
     // Names of namespaces are files of its own; they and all processes are gone when the shell is.
     let script = format!(
         "mount -t tmpfs none /run && mkdir /run/netns && ip link set lo up && set -e -o pipefail && set -m\n{}",

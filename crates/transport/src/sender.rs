@@ -500,13 +500,10 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         let packet = self.law.packet_size(rules.params).get();
         let chunk = Chunk {
             offset: self.position,
-            length: packet.min(left) as u16,
+            length: (packet.min(left) as u16).max(rules.limits.least),
         };
-        self.position += u64::from(chunk.length);
-        Some(Chunk {
-            length: chunk.length.max(rules.limits.least),
-            ..chunk
-        })
+        self.position += u64::from(chunk.length).min(left);
+        Some(chunk)
     }
 
     #[inline(always)]
