@@ -190,7 +190,7 @@ fn what_it_cannot_run_is_one_line_and_leaves_nothing() {
     let dir = tempfile::tempdir().unwrap();
     for (change, part) in [
         ("flow.x1.law=vegas", "vegas has no wire format"),
-        ("flow.x9.law=rcp", "no entry \"x9\""),
+        ("flow.x9.law=rcp", "no entry 'x9'; did you mean 'x2'?"),
         ("link.1.capacity=fast", "capacity"),
     ] {
         let output = testbed(dir.path(), &["--set", change]).output().unwrap();
