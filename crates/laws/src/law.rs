@@ -391,6 +391,16 @@ impl PortView {
         packets: 0,
         dropped: Bytes::ZERO,
     };
+
+    /// Bits that wait, without the packet in service: that has as many as a packet of the queue has in the mean.
+    #[must_use]
+    pub fn waiting_bits(&self) -> f64 {
+        let queue = self.queue.as_bits_f64();
+        if self.packets == 0 {
+            return queue;
+        }
+        queue - queue / f64::from(self.packets)
+    }
 }
 
 /// Router half of a law, one instance per output port.

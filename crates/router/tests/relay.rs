@@ -382,7 +382,6 @@ fn jetmax_shares_a_relay_fairly_and_drops_nothing() {
     );
 }
 
-/// RCP rests where `alpha (C - y) = beta q/d`, and at this rate a single packet in service is a queue `q` worth a fifth of `C`.
 #[test]
 fn rcp_shares_a_relay_fairly() {
     let (seen, rates) = share("rcp", &[]);

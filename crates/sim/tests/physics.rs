@@ -369,6 +369,22 @@ fn the_clock_does_not_run_backwards() {
     assert_eq!(sim.now(), at(1500));
 }
 
+/// Eq 2 has its equilibrium where `alpha (C - y) = beta q/d`: at `R = C`, as in the code of its authors, if the packet in
+/// service is not in `q`, and 7 % below it otherwise.
+#[test]
+fn one_rcp_flow_fills_a_slow_line() {
+    let run = run(r#"
+        name = "slow line"
+        duration = "20 s"
+        link = [{ from = "A", to = "B", capacity = "10 Mb/s", delay = "10 ms", duplex = true }]
+        flow = [{ name = "x", law = "rcp", from = "A", to = "B", rtt = "100 ms" }]
+        "#);
+    for name in ["signal", "throughput_bps"] {
+        let late = series(&run.links, "link", 0, name, 12.0);
+        assert_close(mean(&late) / 10e6, 1.0, 0.01);
+    }
+}
+
 /// RCP that counts drops as queue offers less than RCP that does not, also where it is not the link's first law.
 #[test]
 fn every_law_of_a_port_hears_of_drops() {

@@ -79,12 +79,7 @@ impl RouterLaw for MaxNetRouter {
         let y = self.arrived.as_bits_f64();
         self.arrived = Bytes::ZERO;
         let queue = port.queue.as_bits_f64();
-        let in_service = if port.packets > 0 {
-            queue / f64::from(port.packets)
-        } else {
-            0.0
-        };
-        let wanted = y + (queue - in_service) * dt / params.t0;
+        let wanted = y + port.waiting_bits() * dt / params.t0;
         let largest = header::price(header::LARGEST);
         self.price = (self.price + wanted / c - params.mu * dt).max(self.floor).min(largest);
         self.price_code = header::code(self.price);

@@ -84,7 +84,7 @@ impl RouterLaw for RcpRouter {
         } else {
             0.0
         };
-        let q = port.queue.as_bits_f64() + dropped;
+        let q = port.waiting_bits() + dropped;
         let ratio = 1.0 + t / d * (params.alpha * (c - y) - params.beta * q / d) / c;
         let floor = (params.min_per_rtt.as_bits_f64() / d).min(c);
         self.rate = (self.rate * ratio).clamp(floor, c);

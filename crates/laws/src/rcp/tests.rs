@@ -79,6 +79,26 @@ fn eq_2_in_one_step() {
 }
 
 #[test]
+fn a_packet_in_service_is_no_queue() {
+    let step = |packets: u32| {
+        let params = params(&[]);
+        let mut router = router(&params, C);
+        let before = router.signal();
+        let view = PortView {
+            queue: Bytes::new(1000 * u64::from(packets)),
+            packets,
+            dropped: Bytes::ZERO,
+        };
+        let full = Rate::new(C).unwrap().bytes_in(Duration::from_ms(10));
+        router.on_arrival(&params, &Arriving::alone(Bytes::new(full as u64)), None);
+        router.on_interval(&params, Duration::from_ms(10), &view);
+        router.signal() / before
+    };
+    close(step(1), 1.0, 1e-12);
+    close(step(4), 1.0 - 0.1 * 3.0 * 8000.0 / (C * 0.1), 1e-12);
+}
+
+#[test]
 fn dropped_bytes_are_queue_where_asked() {
     let (plain, aware) = (params(&[]), params(&[("loss_aware", 1.0)]));
     close(ratio(&plain, 1.0, 0.5, 50_000), ratio(&plain, 1.0, 0.5, 0), 0.0);

@@ -392,6 +392,7 @@ fn agree(law: &str, changes: &[(&str, &str)], intervals: usize) {
         told.absorb(&params, &counted);
         let view = PortView {
             queue: Bytes::new(exact.queue),
+            packets: (exact.queue / 1000) as u32,
             ..PortView::IDLE
         };
         for router in [&mut told, &mut exact.law] {
