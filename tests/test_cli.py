@@ -4,11 +4,15 @@ import subprocess
 import sys
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from tools import CHECKOUT
 from typer.testing import CliRunner
 
 from levelflow import Result
 from levelflow.cli import app
+from levelflow.cli.inspecting import Kind
+from levelflow.cli.running import directory
 
 cli = CliRunner()
 
@@ -16,11 +20,11 @@ cli = CliRunner()
 def test_a_run_ends_with_tables_and_pictures(process, tmp_path):
     done = process("run", "two-flows", "--set", "duration=5 s", "--set", 'flow.x1.start="1 s"')
     assert done.returncode == 0, done.stderr
-    folder = tmp_path / "results" / "two-flows-seed1"
+    folder = tmp_path / "results" / "two-flows-duration=5s,flow.x1.start=1s-seed1"
     assert re.search(r"^x1 +jetmax +1 ", done.stdout, re.MULTILINE)
     assert re.search(r"^R1->R2 +\d", done.stdout, re.MULTILINE)
     assert {path.name for path in folder.glob("*.png")} == {"rates.png", "queues.png", "losses.png"}
-    assert "results/two-flows-seed1/report.html" in done.stdout
+    assert f"{folder.relative_to(tmp_path)}/report.html" in done.stdout
     assert Result.load(folder).scenario["flows"][0]["start_s"] == 1
 
 
@@ -29,6 +33,43 @@ def test_json_is_the_summary_and_nothing_else(process, tmp_path):
     assert json.loads(done.stdout) == json.loads((tmp_path / "here" / "summary.json").read_text())
     assert not list((tmp_path / "here").glob("*.png"))
     assert Result.load(tmp_path / "here").manifest["seed"] == 3
+
+
+def test_runs_of_different_settings_do_not_meet(process, tmp_path):
+    short = ("run", "two-flows", "--no-plots", "--set", "duration=1 s")
+    for arguments in (short, (*short, "--set", "flow.x1.law=rcp"), (*short, "--seed", "2")):
+        done = process(*arguments)
+        assert (done.returncode, "replaces" in done.stderr) == (0, False)
+        assert "replaces" not in process(*arguments).stderr  # the same again
+    assert {path.name for path in (tmp_path / "results").iterdir()} == {
+        "two-flows-duration=1s-seed1",
+        "two-flows-duration=1s,flow.x1.law=rcp-seed1",
+        "two-flows-duration=1s-seed2",
+    }
+
+
+def test_a_run_says_which_result_it_replaces(process):
+    done = [process("run", "pair", "--no-plots", "--out", "here", "--set", f"duration={n} s") for n in (1, 2)]
+    done.append(process("run", "two-flows", "--no-plots", "--out", "here", "--seed", "4", "--set", "duration=1 s"))
+    notes = [[line for line in run.stderr.splitlines() if "replaces" in line] for run in done]
+    assert notes == [
+        [],
+        ["levelflow: here: replaces a result of pair with other values, seed 1"],
+        ["levelflow: here: replaces a result of pair, seed 1"],
+    ]
+
+
+@given(st.lists(st.tuples(st.text(), st.text()).map("=".join), max_size=4))
+def test_a_directory_has_a_short_name_that_any_file_system_takes(changes):
+    name = directory("pair", changes, 1)
+    assert re.fullmatch(r"pair(-[A-Za-z0-9.,=_-]{1,89})?-seed1", name)
+    assert name == directory("pair", changes, 1)
+
+
+def test_changes_that_look_alike_have_directories_of_their_own():
+    changes = ["flow.x_1.law=rcp", "flow.x/1.law=rcp", *(f"flow.{'x' * 90}{n}.law=rcp" for n in range(3))]
+    assert len({directory("pair", [change], 1) for change in changes}) == len(changes)
+    assert directory("pair", ["seed=3", "name=pair"], 3) == "pair-seed3"
 
 
 def test_help_loads_nothing_that_takes_long():
@@ -50,7 +91,16 @@ def test_the_schema_is_json():
 
 
 def test_the_version_names_the_build():
-    assert re.fullmatch(r"\d+\.\d+\.\d+ (release|debug)\n", cli.invoke(app, ["--version"]).stdout)
+    for option in ("--version", "-V"):
+        assert re.fullmatch(r"\d+\.\d+\.\d+ (release|debug)\n", cli.invoke(app, [option]).stdout)
+
+
+@pytest.mark.parametrize("command", [(), ("run",), ("theory", "check"), ("reproduce",)])
+def test_help_has_a_short_name(levelflow, command):
+    short, long = (levelflow(*command, option) for option in ("-h", "--help"))
+    assert short.returncode == 0
+    assert short.stdout == long.stdout
+    assert "--help" in short.stdout
 
 
 @pytest.mark.parametrize(
@@ -68,6 +118,15 @@ def test_list_names_what_there_is(kind, word):
     done = cli.invoke(app, ["list", kind])
     assert done.exit_code == 0
     assert word in done.stdout
+
+
+@pytest.mark.parametrize("kind", list(Kind))
+def test_a_list_as_json_names_what_the_table_names(kind):
+    listed = json.loads(cli.invoke(app, ["list", kind, "--json"]).stdout)
+    table = cli.invoke(app, ["list", kind]).stdout
+    assert len(listed) > 1
+    for entry in listed:
+        assert entry.get("name", next(iter(entry.values()))) in table
 
 
 def test_a_table_is_never_cut_off(process, monkeypatch):

@@ -1,4 +1,6 @@
+import dataclasses
 import json
+import re
 import shutil
 
 import polars as pl
@@ -81,6 +83,20 @@ def test_what_is_no_result_gets_one_line(levelflow, finished, second):
     assert done.returncode == 2
     assert len(done.stderr.splitlines()) == 1
     assert "not a result directory" in done.stderr
+
+
+def test_a_summary_of_an_older_version_is_refused(finished):
+    old = dataclasses.replace(finished, summary={"jain": 1.0})
+    with pytest.raises(ScenarioError, match="its summary is that of an older version; run it again"):
+        compare.pair(finished, old)
+
+
+@pytest.mark.parametrize("name", ["x", "x.doc"])
+def test_a_picture_of_no_kind_gets_one_line(levelflow, finished, tmp_path, name):
+    done = levelflow("compare", str(finished.path), str(finished.path), "--out", name)
+    assert done.returncode == 2
+    assert re.fullmatch(rf"levelflow: --out {name}: .*\bpng\b.*\n", done.stderr)
+    assert list(tmp_path.glob("x*")) == []
 
 
 def test_a_picture_that_cannot_be_written_gets_one_line(levelflow, finished):

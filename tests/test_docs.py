@@ -15,6 +15,7 @@ from typer.testing import CliRunner
 
 from levelflow import Scenario, library
 from levelflow.cli import app
+from levelflow.results import TABLES
 
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```\n(.*?)(?=^```|\Z)", re.MULTILINE | re.DOTALL)
 #: Its code runs within a figure; its commands need root, and `test_real_network.py` runs them.
@@ -136,6 +137,15 @@ def test_what_levelflow_list_shows_is_allowed(table, listing):
         scenario = Scenario("shown", "1 s").link("R1", "R2", "10 Mb/s", "10 ms", duplex=True)
         scenario.flow("x", "rcp", "R1", "R2").raw[table][0].update(tomllib.loads(f"keys = {{ {shown} }}")["keys"])
         scenario.resolve()
+
+
+def test_the_guide_names_every_column_of_a_result(finished):
+    guide = (CHECKOUT / "docs" / "guides" / "results.md").read_text(encoding="utf-8")
+    for name in TABLES:
+        section = guide.split(f"\n## `{name}`\n")[1].split("\n## ")[0]
+        cells = [line.split("|")[1] for line in section.splitlines() if line.startswith("| `")]
+        documented = {column for cell in cells for column in re.findall(r"`(\w+)`", cell)}
+        assert documented == set(getattr(finished, name).columns)
 
 
 def test_reference_pages_are_current():

@@ -70,6 +70,12 @@ def test_set_refuses_a_path_that_leads_nowhere(two_flows, path, line):
     assert str(error.value) == line
 
 
+@pytest.mark.parametrize("path", [3, None, ["flow", "x1"]])
+def test_set_refuses_what_is_no_path(two_flows, path):
+    with pytest.raises(ScenarioError, match=r"is no path; write one, such as 'flow\.x1\.start'"):
+        two_flows.set(path, 4)
+
+
 def test_a_misspelt_key_is_refused_with_the_nearest_one(two_flows):
     with pytest.raises(ScenarioError, match="delay"):
         two_flows.set("link.1.dealy", "1 ms").resolve()

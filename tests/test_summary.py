@@ -4,7 +4,7 @@ import pytest
 
 from levelflow import Scenario
 from levelflow.report import summary
-from levelflow.report.tables import flow_table, verdict
+from levelflow.report.tables import flow_table, settling, verdict
 
 SCENARIO = {
     "sample_s": 1.0,
@@ -52,6 +52,38 @@ def test_settling_ends_when_the_last_flow_enters_its_band_for_good(until, expect
 def test_jain_of_unequal_rates():
     assert summary.jain(np.array([1.0, 2.0, 3.0])) == pytest.approx(36 / 42)
     assert summary.jain(np.array([])) is None
+
+
+def test_equal_parts_of_unequal_shares_are_fair():
+    network = Scenario("lot", "20 s")
+    for ends, capacity in (("AB", "10 Mb/s"), ("BC", "30 Mb/s")):
+        network.link(*ends, capacity, "5 ms", duplex=True)
+    for name, ends in (("long", "AC"), ("short", "BC")):
+        network.flow(name, "jetmax", *ends)
+    result = network.run()
+    flows = result.summary["flows"]
+    assert [flow["share_bps"] for flow in flows] == pytest.approx([10e6, 20e6], rel=0.02)
+    assert result.summary["jain"] == pytest.approx(0.9, abs=0.01)  # (1 + 2)^2 / (2 (1 + 4))
+    assert result.summary["jain_of_shares"] > 0.9999
+    assert f"Jain's index of rate / fair share {result.summary['jain_of_shares']:.4f}, " in verdict(result.summary)
+
+
+def test_the_index_of_fairness_says_that_a_group_counts_as_its_mean(finished):
+    assert "mean" not in verdict(finished.summary)
+    scenario = Scenario("group", "2 s").link("A", "B", "10 Mb/s", "10 ms", duplex=True)
+    result = scenario.flow("x", "jetmax", "A", "B", count=3).run()
+    assert "fair share (groups count as their mean) 1.0000" in verdict(result.summary)
+
+
+def test_rates_that_are_steady_away_from_the_reference_have_not_settled(finished):
+    assert finished.summary["settled"]
+    assert ", settled " in verdict(finished.summary)
+    early = Scenario.load("t1-jetmax").set("duration", "6 s").run().summary  # x2 has just come, and creeps
+    assert early["settling_s"] == 0
+    assert early["distance_max"] > 0.9
+    assert early["settled"] is False
+    assert ", steady 0 s after the last arrival or departure, but 99.3 % from max-min fair" in verdict(early)
+    assert settling(early) == "no; steady after 0 s"
 
 
 def test_a_run_comes_to_its_fair_rates(finished):

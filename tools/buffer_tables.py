@@ -180,7 +180,7 @@ def _count(text: str) -> int:
 
 
 def _gain(text: str) -> float:
-    row = library.of_sizer(OURS, "gain")
+    row = library.of_algorithm(OURS, "gain")
     try:
         if library.number(row, "low") <= float(text) <= library.number(row, "high"):
             return float(text)

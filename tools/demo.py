@@ -11,10 +11,10 @@ from levelflow import Result, Scenario
 from levelflow.cli.show import show_table
 from levelflow.library import find
 from levelflow.report import plots
-from levelflow.report.tables import percent, rate, time
+from levelflow.report.tables import percent, rate, settling, time
 
 LAWS = ("jetmax", "emkc", "rcp")
-HEAD = ["law", "x1", "x2", "off max-min", "settled", "drops", "queue", "used"]
+HEAD = ["law", "x1", "x2", "distance from max-min", "settled", "drops", "queueing delay, max", "utilisation"]
 NEXT = (
     "levelflow run two-flows --set flow.x2.rtt='1 s'     # change a scenario and see what happens",
     "levelflow reproduce --paper zhang-2008              # check the numbers that the dissertation prints",
@@ -46,13 +46,12 @@ def main() -> None:
 def _row(law: str, result: Result) -> list[str]:
     x1, x2 = result.summary["flows"]
     link: dict[str, Any] = result.summary["links"][0]
-    settling = result.summary["settling_s"]
     return [
         law,
         rate(x1["rate_bps"]),
         rate(x2["rate_bps"]),
         percent(result.summary["distance_max"]),
-        "never" if settling is None else time(settling),
+        settling(result.summary),
         f"{link['dropped_packets']:,}",
         time(link["queue_ms"]["max"] / 1e3),
         percent(link["utilisation"]),

@@ -16,7 +16,7 @@ import typer
 
 from levelflow import _core
 from levelflow.buffers import candidates
-from levelflow.library import allowed, laws, queues, sizers
+from levelflow.library import algorithms, allowed, laws, queues
 from tools import CHECKOUT
 
 if TYPE_CHECKING:
@@ -220,7 +220,7 @@ def _buffers() -> Iterator[str]:
     yield "Where a [memory](scenario.md#memory) is shared and there is too little, `abs_log` asks for at most four"
     yield "times what it got. `abs` and `adt` are as printed and take no notice: they may wind up to `largest`, and"
     yield "come back as slowly."
-    for sizer in sizers():
+    for sizer in algorithms():
         yield f"\n## `{sizer['name']}`"
         yield f"{sizer['title']}. {'A sizer' if sizer['adapts'] else 'A rule'}. Source: {sizer['source']}.\n"
         yield from _parameters(sizer["params"])

@@ -59,15 +59,15 @@ def queues() -> list[dict[str, Any]]:
     return found
 
 
-def sizers() -> list[dict[str, Any]]:
+def algorithms() -> list[dict[str, Any]]:
     """Returns the rules and sizers of buffers with their parameter tables."""
     found: list[dict[str, Any]] = json.loads(_core.sizers())
     return found
 
 
-def of_sizer(sizer: str, name: str) -> dict[str, Any]:
+def of_algorithm(algorithm: str, name: str) -> dict[str, Any]:
     """Returns a parameter of a rule or sizer, a row of its table."""
-    params = next(entry["params"] for entry in sizers() if entry["name"] == sizer)
+    params = next(entry["params"] for entry in algorithms() if entry["name"] == algorithm)
     found: dict[str, Any] = next(row for row in params if row["name"] == name)
     return found
 
@@ -75,7 +75,7 @@ def of_sizer(sizer: str, name: str) -> dict[str, Any]:
 def number(parameter: dict[str, Any], key: str) -> float:
     """Returns the `default`, `low` or `high` of a parameter: seconds, packets, or a number without a unit.
 
-    >>> number(of_sizer("abs_log", "rtt"), "low"), number(of_sizer("abs_log", "initial"), "default")
+    >>> number(of_algorithm("abs_log", "rtt"), "low"), number(of_algorithm("abs_log", "initial"), "default")
     (1e-06, 100.0)
     """
     from levelflow.theory.units import time  # loads numpy, which `levelflow list` can do without

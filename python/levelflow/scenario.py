@@ -98,6 +98,8 @@ class Scenario:
         Raises:
             ScenarioError: if there is no such entry; names the nearest one.
         """
+        if not isinstance(path, str):
+            raise ScenarioError(f"set: {path!r} is no path; write one, such as 'flow.x1.start'")
         *steps, last = json.loads(self._checked(_core.locate, self._text(self.raw), path))
         place: Any = self.raw
         for step in steps:

@@ -35,7 +35,7 @@ SIZERS = (ADT, PRINTED, OURS)
 #: By how much a target may be missed: of use, and of loss and wait in parts of them.
 POINT, TENTH = 0.01, 0.1
 #: Largest buffer of sizers that are not told otherwise, and their first one unless the largest is smaller, packets.
-USUAL, FIRST = (int(library.number(library.of_sizer(OURS, name), "default")) for name in ("largest", "initial"))
+USUAL, FIRST = (int(library.number(library.of_algorithm(OURS, name), "default")) for name in ("largest", "initial"))
 
 
 class Targets(NamedTuple):

@@ -117,11 +117,11 @@ def question(
     """
     if not any(targets):
         raise ScenarioError("buffers: there is no target; needs --utilisation or --loss")
-    most = library.number(library.of_sizer("thumb", "flows"), "high")
+    most = library.number(library.of_algorithm("thumb", "flows"), "high")
     if not 1 <= (count := (known or {}).get("flows", 1)) <= most:
         raise ScenarioError(f"--flows {count:g}: is not allowed; needs 1 to {most:g}")
     for key, value in targets._asdict().items():
-        most = library.number(library.of_sizer(OURS, key), "high")
+        most = library.number(library.of_algorithm(OURS, key), "high")
         if not 0 <= value <= most:
             raise ScenarioError(f"--{key} {value:g}: is not allowed; needs 0, for no such target, to {most:g}")
     if not (targets.utilisation or targets.loss):

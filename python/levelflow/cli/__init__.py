@@ -30,6 +30,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help starts three times as fast
+    context_settings={"help_option_names": ["--help", "-h"]},
 )
 app.add_typer(running)
 app.add_typer(comparing)
@@ -50,7 +51,7 @@ def _version(wanted: bool) -> None:
 @app.callback()
 def levelflow(
     version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print version and build.")
+        bool, typer.Option("--version", "-V", callback=_version, is_eager=True, help="Print version and build.")
     ] = False,
 ) -> None:
     """Explicit-rate congestion control that you can prove, simulate and deploy."""

@@ -30,11 +30,19 @@ def schema() -> None:
 
 
 @app.command("list")
-def list_(kind: Annotated[Kind, typer.Argument(help=f"What to list: {', '.join(Kind)}.")]) -> None:
+def list_(
+    kind: Annotated[Kind, typer.Argument(help=f"What to list: {', '.join(Kind)}.")],
+    as_json: Annotated[bool, typer.Option("--json", help="Print the list as JSON.")] = False,
+) -> None:
     """List what there is to choose from."""
     from levelflow import library
     from levelflow.cli.show import show_table
 
+    if as_json:
+        import json
+
+        typer.echo(json.dumps(_plain(kind), indent=2))
+        return
     if kind is Kind.LAWS:
         for law in library.laws():
             _show_parameters(f"{law['name']}: {law['title']}\n{_facts(law)}", law["params"])
@@ -47,7 +55,7 @@ def list_(kind: Annotated[Kind, typer.Argument(help=f"What to list: {', '.join(K
             if queue["params"]:
                 _show_parameters(f"Parameters of {queue['name']}", queue["params"])
     if kind is Kind.BUFFERS:
-        for way in library.sizers():
+        for way in library.algorithms():
             _show_parameters(f"{way['name']}: {way['title']}\nSource: {way['source']}", way["params"])
         return
     title, head, rows = {
@@ -57,6 +65,18 @@ def list_(kind: Annotated[Kind, typer.Argument(help=f"What to list: {', '.join(K
         Kind.CLAIMS: library.claims,
     }[kind]()
     show_table(title, head, rows, numbers=False)
+
+
+def _plain(kind: Kind) -> list[dict[str, Any]]:
+    """Returns a list as plain data: laws, queues and buffers with their parameters, the rest as in the table."""
+    from levelflow import library
+
+    if kind in {Kind.LAWS, Kind.QUEUES, Kind.BUFFERS}:
+        return {Kind.LAWS: library.laws, Kind.QUEUES: library.queues, Kind.BUFFERS: library.algorithms}[kind]()
+    _, head, rows = {Kind.TRAFFIC: library.traffic, Kind.SCENARIOS: library.scenarios, Kind.CLAIMS: library.claims}[
+        kind
+    ]()
+    return [dict(zip(head, row, strict=True)) for row in rows]
 
 
 def _facts(law: dict[str, Any]) -> str:

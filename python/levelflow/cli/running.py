@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
+import json
+import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -11,6 +14,10 @@ from levelflow.cli.choosing import Changes, ScenarioName, choose
 
 if TYPE_CHECKING:
     from levelflow.results import Result
+    from levelflow.scenario import Scenario
+
+#: Letters of `--set` in the name of a directory.
+LONGEST_CHANGES = 80
 
 app = typer.Typer()
 
@@ -20,7 +27,7 @@ def run(  # noqa: PLR0913, PLR0917 - options of the command line
     scenario: ScenarioName,
     changes: Changes = None,
     seed: Annotated[int | None, typer.Option(min=0, help="Seed of all random streams.")] = None,
-    out: Annotated[Path | None, typer.Option(help="Result directory [default: results/NAME-seedSEED].")] = None,
+    out: Annotated[Path | None, typer.Option(help="Result directory [default: results/NAME-CHANGES-seedSEED].")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")] = False,
     no_plots: Annotated[bool, typer.Option("--no-plots", help="Write no pictures.")] = False,
     pcap: Annotated[Path | None, typer.Option(help="Write the headers of packets to this file, for Wireshark.")] = None,
@@ -36,7 +43,9 @@ def run(  # noqa: PLR0913, PLR0917 - options of the command line
     from levelflow.capture import Capture  # not before the scenario is known to be one: a typo gets its line at once
     from levelflow.running import Interrupted
 
-    target = out or Path("results") / f"{resolved['name']}-seed{resolved['seed']}"
+    target = out or Path("results") / directory(resolved["name"], changes or [], resolved["seed"])
+    if replaced := _replaced(target, chosen, resolved):
+        typer.echo(f"levelflow: {target}: replaces {replaced}", err=True)
     try:
         result = chosen.run(out=target, progress=True, capture=Capture(pcap, pcap_link or ()) if pcap else None)
     except Interrupted as stopped:
@@ -50,8 +59,6 @@ def run(  # noqa: PLR0913, PLR0917 - options of the command line
         )
     pictures = [] if no_plots else _draw(result)
     if as_json:
-        import json
-
         typer.echo(json.dumps(result.summary, indent=2, sort_keys=True))
         return
     from levelflow.cli.show import show_result
@@ -64,7 +71,8 @@ def reproduce(context: typer.Context) -> None:
     """Check the numbers that the papers print."""
     from levelflow.reproduce.cli import reproduce as command
 
-    claims = typer.Typer(add_completion=False, rich_markup_mode=None)
+    short = {"help_option_names": ["--help", "-h"]}
+    claims = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=short)
     claims.command()(command)
     raise typer.Exit(claims(args=context.args, prog_name="levelflow reproduce", standalone_mode=False) or 0)
 
@@ -82,6 +90,35 @@ def bench() -> None:
     if root is None:
         raise ScenarioError("bench is a tool of the source code: run it in a checkout of Levelflow, as make bench")
     raise typer.Exit(subprocess.run([sys.executable, "-m", "tools.bench"], cwd=root, check=False).returncode)
+
+
+def directory(name: str, changes: list[str], seed: int) -> str:
+    """Returns the name of the directory of a run: that of the scenario, what `--set` changes of it, and the seed.
+
+    Spaces and quotes are left out; other signs that a file system may refuse become `_`, and a digest tells them apart.
+
+    >>> directory("pair", ["flow.first.rtt=1 s", "seed=2"], 2)
+    'pair-flow.first.rtt=1s-seed2'
+    """
+    kept = [change for change in changes if change.partition("=")[0].strip() not in {"name", "seed"}]
+    text = ",".join(re.sub(r"[\s\"']", "", change) for change in kept)
+    safe = re.sub(r"[^A-Za-z0-9.,=-]", "_", text)
+    if safe != text or len(safe) > LONGEST_CHANGES:
+        digest = hashlib.sha256(text.encode()).hexdigest()[:8]
+        safe = f"{safe[:LONGEST_CHANGES]}-{digest}"
+    return "-".join([name, *([safe] if safe else []), f"seed{seed}"])
+
+
+def _replaced(target: Path, chosen: Scenario, resolved: dict[str, Any]) -> str | None:
+    """Returns what another scenario or seed left in a directory, if any did."""
+    try:
+        manifest = json.loads((target / "manifest.json").read_text(encoding="utf-8"))
+        scenario, name, seed = manifest["raw"], manifest["scenario"]["name"], manifest["seed"]
+    except (OSError, ValueError, LookupError, TypeError):
+        return None
+    if (scenario, seed) == (json.loads(chosen.to_json()), resolved["seed"]):
+        return None
+    return f"a result of {name}{' with other values' if name == resolved['name'] else ''}, seed {seed}"
 
 
 def _draw(result: Result) -> list[Path]:

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 from levelflow._core import ScenarioError
 from levelflow.report.plots import entries, of_links, rate_column
 from levelflow.report.summary import is_listed
-from levelflow.report.tables import Table, percent, rate, size, time
+from levelflow.report.tables import Table, fairness_of, percent, rate, settling, size, time
 from levelflow.style import COLOURS, GREY, STYLE
 
 if TYPE_CHECKING:
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from levelflow.results import Result
 
-#: What programs are told of each flow.
+#: Facts of each flow in the output for programs.
 FACTS = ("law", "rate_bps", "delivered_bps", "share_bps", "distance", "loss")
 DASHES: dict[str, Any] = {"linestyle": (0, (4, 2)), "alpha": 0.75}
 
@@ -56,8 +56,11 @@ def pair(first: Result, second: Result) -> Pair:
         ScenarioError: if they have different flow entries, or one was killed and has no summary.
     """
     for result in (first, second):
+        where = result.path or "a result"
         if not result.summary:
-            raise ScenarioError(f"{result.path or 'a result'}: has no summary; its run was killed, let it end")
+            raise ScenarioError(f"{where}: has no summary; its run was killed, let it end")
+        if "settled" not in result.summary:
+            raise ScenarioError(f"{where}: its summary is that of an older version; run it again")
     flows = [sorted(flow["name"] for flow in result.scenario["flows"]) for result in (first, second)]
     if flows[0] != flows[1]:
         listed = " and ".join(", ".join(names) or "none" for names in flows)
@@ -98,10 +101,10 @@ def _wait(flow: dict[str, Any], result: Result, key: str) -> float | None:
 
 
 def link_table(both: Pair) -> Table:
-    """Returns head and rows: use, queues and drops of each link over the whole of each run."""
+    """Returns head and rows: utilisation, queues and drops of each link over the whole of each run."""
     one, two = both.names
-    head = ["link", f"used, {one}", two, f"queue p50, {one}", two, f"queue p99, {one}", two]
-    head += [f"max size, {one}", two, f"drops, {one}", two]
+    head = ["link", f"utilisation, {one}", two, f"queueing delay p50, {one}", two, f"queueing delay p99, {one}", two]
+    head += [f"longest queue, {one}", two, f"drops, {one}", two]
     rows = []
     for links in both.links:
         row = [links[0]["name"], *(percent(link["utilisation"]) for link in links)]
@@ -116,13 +119,13 @@ def totals_table(both: Pair) -> Table:
     """Returns head and rows: fairness, distance from the reference and settling of each result as a whole."""
     first, second = (result.summary for result in both.results)
     rows = [
-        ["Jain's index", *(_number(summary["jain"]) for summary in (first, second))],
+        [fairness_of(first), *(_number(summary["jain_of_shares"]) for summary in (first, second))],
         [
             f"distance from {first['reference']} at worst",
             percent(first["distance_max"]),
             percent(second["distance_max"]),
         ],
-        ["settled after the last arrival or departure", time(first["settling_s"]), time(second["settling_s"])],
+        ["settled after the last arrival or departure", *(settling(summary) for summary in (first, second))],
         ["packets dropped at queues", *(f"{_drops(summary):,}" for summary in (first, second))],
     ]
     return ["", *both.names], rows
@@ -145,7 +148,7 @@ def data(both: Pair) -> dict[str, Any]:
             row[name] = {key: flow[key] for key in FACTS}
             row[name] |= {f"wait_{key}_s": _wait(flow, result, key) for key in ("p50", "p99")}
         flows.append(row)
-    keys = ("jain", "distance_max", "settling_s", "reference")
+    keys = ("jain", "jain_of_shares", "distance_max", "settling_s", "settled", "reference")
     whole = {
         name: {key: result.summary[key] for key in keys} | {"dropped_packets": _drops(result.summary)}
         for name, result in zip(both.names, both.results, strict=True)

@@ -117,8 +117,10 @@ def save(figure: Figure, target: Path) -> None:
 
     Raises:
         OSError: if the file cannot be written.
-        ValueError: if its name ends in something that is no kind of picture.
+        ValueError: if its name does not end in a kind of picture.
     """
+    if not target.suffix:
+        raise ValueError("needs the ending of a kind of picture, such as .png, .svg or .pdf")
     with mpl.rc_context(STYLE):
         _save(figure, target, metadata=UNDATED.get(target.suffix.removeprefix(".").lower()))
 

@@ -3,7 +3,8 @@
 A flow that a scenario lists by itself, neither arriving at random nor of finite size, has a rate to compare with a
 reference (`levelflow.theory.references`); the others have completion times to compare with the least ones
 (`levelflow.theory.queues.bounds`). The *steady window* of a run is the last fifth of the time between the last
-arrival or departure of a listed flow and the end.
+arrival or departure of a listed flow and the end. A run has *settled* if each listed flow keeps its rate before that
+window, and has that of the reference in it. Samples are sums over an entry: its flows count with their mean.
 """
 
 from __future__ import annotations
@@ -42,14 +43,18 @@ def summarise(
     window = steady_window(event_s, end_s)
     per_flow, compared_with = _flows(flows, completions, scenario, window, counters)
     compared = [row for row in per_flow if row["distance"] is not None]
-    rates = np.array([row["rate_bps"] for row in compared for _ in range(round(row["active"]))])
+    each = [row for row in compared for _ in range(round(row["active"]))]
+    distance = max((row["distance"] for row in compared), default=None)
+    steady = settling(flows, scenario, event_s, window)
     summary = {
         "window_s": list(window),
         "last_event_s": event_s,
-        "settling_s": settling(flows, scenario, event_s, window),
-        "jain": jain(rates),
+        "settling_s": steady,
+        "settled": steady is not None and (distance is None or distance <= SETTLED_WITHIN),
+        "jain": jain(np.array([row["rate_bps"] for row in each])),
+        "jain_of_shares": jain(np.array([row["rate_bps"] / row["share_bps"] for row in each])),
         "reference": compared_with,
-        "distance_max": max((row["distance"] for row in compared), default=None),
+        "distance_max": distance,
         "flows": per_flow,
         "links": _links(links, scenario, counters),
         "random": scenario.get("random", True),

@@ -6,7 +6,7 @@ from typing import Any
 
 Table = tuple[list[str], list[list[str]]]
 
-LINK_HEAD = ["link", "used", "queue p50", "p99", "max", "max size", "drops", "wire loss"]
+LINK_HEAD = ["link", "utilisation", "queueing delay p50", "p99", "max", "longest queue", "drops", "lost on the link"]
 
 
 def flow_table(summary: dict[str, Any]) -> Table:
@@ -34,7 +34,7 @@ def flow_table(summary: dict[str, Any]) -> Table:
 
 
 def link_table(summary: dict[str, Any]) -> Table:
-    """Returns head and rows: one row per link; use and queues are those of the whole run."""
+    """Returns head and rows: one row per link; utilisation and queueing delay are those of the whole run."""
     rows = []
     for link in summary["links"]:
         delays = [time(link["queue_ms"][key] / 1e3) for key in ("p50", "p99", "max")]
@@ -53,16 +53,17 @@ def link_table(summary: dict[str, Any]) -> Table:
 
 def verdict(summary: dict[str, Any]) -> str:
     """Returns a sentence about fairness and one per entry of which flows completed."""
-    parts = []
-    if summary["jain"] is not None:
-        parts.append(f"Jain's index {summary['jain']:.4f}")
-    if summary["distance_max"] is not None:
-        parts.append(f"{percent(summary['distance_max'])} from {summary['reference']} at worst")
-    settling = summary["settling_s"]
-    if parts:
-        settled = f"settled {time(settling)} after the last arrival or departure"
-        parts.append("not settled" if settling is None else settled)
-    sentences = [", ".join(parts)] if parts else []
+    sentences = []
+    if (fairness := summary["jain_of_shares"]) is not None:
+        away = f"{percent(summary['distance_max'])} from {summary['reference']} at worst"
+        steady = f"{time(summary['settling_s'])} after the last arrival or departure"
+        if summary["settling_s"] is None:
+            away += ", not settled"
+        elif summary["settled"]:
+            away += f", settled {steady}"
+        else:
+            away = f"steady {steady}, but {away}"
+        sentences.append(f"{fairness_of(summary)} {fairness:.4f}, {away}")
     for flow in summary["flows"]:
         if flow["fct_s"]:
             mean, late = time(flow["fct_s"]["mean"]), time(flow["fct_s"]["p99"])
@@ -72,6 +73,20 @@ def verdict(summary: dict[str, Any]) -> str:
                 f"{slow:.3g} times the least time at the median, 99 % within {slower:.3g}"
             )
     return "".join(f"{sentence}. " for sentence in sentences).rstrip()
+
+
+def fairness_of(summary: dict[str, Any]) -> str:
+    """Returns which index of fairness `jain_of_shares` is."""
+    groups = any(flow["distance"] is not None and flow["active"] > 1 for flow in summary["flows"])
+    return f"Jain's index of rate / fair share{' (groups count as their mean)' if groups else ''}"
+
+
+def settling(summary: dict[str, Any]) -> str:
+    """Returns how long a run took to settle, as a cell of a table."""
+    took = time(summary["settling_s"])
+    if summary["settled"] or summary["jain_of_shares"] is None:
+        return took
+    return "never" if summary["settling_s"] is None else f"no; steady after {took}"
 
 
 def rate(bps: float | None) -> str:

@@ -75,6 +75,8 @@ def save(figure: Figure, target: Path) -> None:
     from levelflow.theory.errors import TheoryError
 
     try:
+        if not target.suffix:
+            raise ValueError
         figure.savefig(target)
     except OSError as error:
         raise TheoryError(f"{target}: {(error.strerror or str(error)).lower()}") from None
