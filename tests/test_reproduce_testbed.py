@@ -7,7 +7,7 @@ import typer
 from conftest import lack
 from typer.testing import CliRunner
 
-from levelflow import dataplane
+from levelflow import dataplane, library
 from levelflow.reproduce import cli, runner
 from levelflow.reproduce.model import ClaimError, discover, load, select
 
@@ -69,7 +69,7 @@ def reproduce(tmp_path, monkeypatch):
         (folder / "measure.py").write_text(MEASURE)
         (folder / "scenario.toml").write_text(SCENARIO)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(cli, "papers_folder", lambda: tmp_path / "papers")
+    monkeypatch.setattr(library, "PAPERS", tmp_path / "papers")
     app = typer.Typer()
     app.command()(cli.reproduce)
     return lambda *args: CliRunner().invoke(app, args)
@@ -111,7 +111,7 @@ def test_what_cannot_run_on_a_network_is_one_line_and_exit_2(tmp_path, reproduce
 
 
 def test_checks_of_the_router_in_the_kernel_are_measured_where_it_can_run():
-    claims = select(discover(cli.papers_folder()), ["jetmax-linux-module"])
+    claims = select(discover(library.PAPERS), ["jetmax-linux-module"])
     if dataplane.NEED not in runner.available():
         lack(["root", "clang"], "it takes root and levelflow-net with its kernel router")
     [figure] = runner.measure_all(claims)
@@ -124,7 +124,7 @@ def test_checks_of_the_router_in_the_kernel_are_measured_where_it_can_run():
 
 def test_checks_of_the_router_in_the_kernel_are_missing_elsewhere(tmp_path, monkeypatch):
     monkeypatch.setenv("LEVELFLOW_NET", str(tmp_path / "nothing"))
-    [figure] = runner.measure_all(select(discover(cli.papers_folder()), ["jetmax-linux-module"]))
+    [figure] = runner.measure_all(select(discover(library.PAPERS), ["jetmax-linux-module"]))
     assert {outcome.verdict for outcome in figure.outcomes} == {"missing"}
 
 
