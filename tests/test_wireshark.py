@@ -11,7 +11,7 @@ from test_capture import HEADERS, SHIM, frames
 from levelflow import Scenario
 from levelflow.capture import Capture
 
-SCRIPT = Path(__file__).parents[1] / "crates" / "net" / "wireshark" / "levelflow.lua"
+SCRIPT = Path(__file__).parents[1] / "crates" / "cli" / "wireshark" / "levelflow.lua"
 
 #: Of each law on the wire: its number, the format of its header, and the dissector's names of the fields.
 LAWS = {

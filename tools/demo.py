@@ -18,7 +18,7 @@ HEAD = ["law", "x1", "x2", "distance from max-min", "settled", "drops", "queuein
 NEXT = (
     "levelflow run two-flows --set flow.x2.rtt='1 s'     # change a scenario and see what happens",
     "levelflow reproduce --paper zhang-2008              # check the numbers that the dissertation prints",
-    "levelflow list laws                            # the laws and their parameters",
+    "levelflow list laws                                 # the laws and their parameters",
 )
 
 

@@ -124,3 +124,48 @@ impl<T> Fifo<T> {
 fn pace(rate: Option<Rate>) -> f64 {
     rate.map_or(0.0, |rate| 8e12 / rate.bps())
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// Lindley's recursion: a packet leaves one transmission after the later of its arrival and the departure before it.
+        #[test]
+        fn departures_follow_the_lindley_recursion(
+            arrivals in prop::collection::vec((0_u64..3_000, 60_u64..1_600), 1..60), mbps in 1_u32..1000,
+        ) {
+            let rate = Rate::new(f64::from(mbps) * 1e6).unwrap();
+            let mut line = Fifo::new(Some(rate), Buffer::Unlimited);
+            let (mut now, mut last, mut due) = (Time::ZERO, Time::ZERO, Vec::new());
+            for (gap, size) in arrivals {
+                now += Duration::from_us(gap);
+                let wait = last.since(now);
+                last = last.max(now) + Duration::from_ps((size as f64 * 8e12 / rate.bps()).round() as u64);
+                due.push((last, size));
+                let waits = line.handle_input(now, Bytes::new(size), size).unwrap();
+                prop_assert!(waits.as_ps().abs_diff(wait.as_ps()) <= 60, "{waits} is not {wait}");
+            }
+            prop_assert_eq!(line.poll_output(Time::from_ps(due[0].0.as_ps() - 61)), None);
+            for (leaves, size) in due {
+                let left = line.poll_output(Time::from_ps(u64::MAX)).unwrap();
+                prop_assert!(left.at.as_ps().abs_diff(leaves.as_ps()) <= 60, "{} is not {leaves}", left.at);
+                prop_assert_eq!((left.size.get(), left.packet), (size, size));
+            }
+            prop_assert_eq!((line.bytes(), line.packets()), (Bytes::ZERO, 0));
+        }
+
+        #[test]
+        fn a_line_never_holds_more_than_its_buffer(sizes in prop::collection::vec(1_u64..3_000, 1..60), limit in 1_u64..9_000) {
+            let mut line = Fifo::new(Rate::new(1e6), Buffer::Bytes(Bytes::new(limit)));
+            for size in sizes {
+                let before = line.bytes().get();
+                let taken = line.handle_input(Time::ZERO, Bytes::new(size), ()).is_ok();
+                prop_assert_eq!(taken, before + size <= limit);
+                prop_assert!(line.bytes().get() <= limit);
+            }
+        }
+    }
+}

@@ -3,10 +3,17 @@
 mod common;
 
 use common::{Run, assert_close, column, mean, run};
+use levelflow_path::{Hop, Propagation, Settings};
+use levelflow_scenario::{Scenario, Schedule};
+use levelflow_units::{Bytes, Time};
 
 /// One-packet flows at Poisson instants through one queue.
 fn one_queue(queue: &str, buffer: &str, rate: f64) -> Run {
-    run(&format!(
+    run(&one_queue_text(queue, buffer, rate))
+}
+
+fn one_queue_text(queue: &str, buffer: &str, rate: f64) -> String {
+    format!(
         r#"
         name = "one queue"
         duration = "30 s"
@@ -23,7 +30,60 @@ fn one_queue(queue: &str, buffer: &str, rate: f64) -> Run {
         reliable = false
         arrivals = {{ poisson = "{rate} /s" }}
         "#
-    ))
+    )
+}
+
+/// A link of the simulator and a hop of a real path are two programs for one thing: offered the same packets, they drop,
+/// lose and deliver the same ones at the same times.
+#[test]
+fn a_link_and_a_hop_deliver_the_same_packets_at_the_same_times() {
+    let text = one_queue_text("drop_tail", "12 packets", 1400.0)
+        .replace("delay = \"5 ms\", buffer", "delay = \"5 ms\", loss = 0.01, buffer");
+    let network = Scenario::parse(&text)
+        .and_then(|value| Scenario::from_value(&value)?.resolve())
+        .unwrap()
+        .network;
+    let link = &network.links[0];
+    let wire = Propagation {
+        delay: link.delay,
+        loss: link.loss,
+        ..Propagation::default()
+    };
+    let settings = Settings {
+        rate: Some(link.capacity),
+        buffer: link.buffer,
+        wire,
+    };
+    let mut hop = Hop::new(settings, network.seed, &link.name);
+    let end = Time::ZERO + network.duration;
+    let packets = &network.flows[0];
+    let mut schedule = Schedule::new(packets, network.seed);
+    let mut delivered = Vec::new();
+    while let Some(arrival) = schedule.next(packets).filter(|arrival| arrival.at <= end) {
+        let size = schedule.flow(packets, arrival.at).size.unwrap();
+        let _ = hop.handle_input(arrival.at, Bytes::new(size), (arrival.at, size));
+    }
+    while let Some((due, packet)) = hop.poll_output(end) {
+        delivered.push((due, packet));
+    }
+
+    let run = run(&text);
+    let columns = ["start_s", "fct_s", "bytes"].map(|name| column(&run.completions, name));
+    assert!(
+        hop.counters().dropped > 1000 && hop.counters().lost > 100,
+        "{:?}",
+        hop.counters()
+    );
+    assert_eq!(run.summary.links[0].dropped_packets, hop.counters().dropped);
+    assert_eq!(columns[0].len(), delivered.len());
+    for (i, (due, (sent, size))) in delivered.into_iter().enumerate() {
+        let expected = [sent.since(Time::ZERO), due.since(sent)].map(|time| time.as_secs_f64());
+        assert_eq!(
+            [columns[0][i], columns[1][i], columns[2][i]],
+            [expected[0], expected[1], size as f64],
+            "packet {i}"
+        );
+    }
 }
 
 /// A link whose transmitter has an event of its own gives each packet the same time as one that computes it.
