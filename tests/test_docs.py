@@ -47,7 +47,7 @@ def run(levelflow, line):
     if words[0] == "levelflow":
         return levelflow(*words[1:])
     assert line == "make demo"
-    demo = [sys.executable, "-c", f"import sys; sys.path.append({str(CHECKOUT)!r}); from tools import demo; demo.main()"]
+    demo = [sys.executable, "-c", f"import sys; sys.path.append({str(CHECKOUT)!r}); import tools.demo as d; d.main()"]
     return subprocess.run(demo, capture_output=True, text=True, timeout=300, check=False)
 
 
