@@ -44,6 +44,22 @@ def test_a_claim_keeps_the_order_of_its_checks(tmp_path):
     assert entry.check[1].missing(frozenset({"xcp"})) == ()
 
 
+def test_checks_of_one_metric_have_the_place_in_their_key_and_equal_ones_share_it(tmp_path):
+    check = '[[entry.check]]\nmetric = "{}"\nat = "{}"\nop = "true"\n'
+    checks = [
+        ("rate", "x1"),
+        ("rate", "x2"),
+        ("rate", "x1"),
+        ("rate", ""),
+        ("drops", "all"),
+        ("loss", ""),
+        ("loss", ""),
+    ]
+    text = GOOD.partition("[[entry.check]]")[0] + "".join(check.format(*names) for names in checks)
+    (entry,) = load(claim_at(tmp_path, text)).entries
+    assert entry.keys == ("rate[x1]", "rate[x2]", "rate[x1]", "rate", "drops", "loss", "loss")
+
+
 @pytest.mark.parametrize(
     ("old", "new", "says"),
     [

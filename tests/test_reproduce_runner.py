@@ -53,16 +53,16 @@ import numpy as np
 from levelflow.reproduce import Against
 
 def measure(figure):
-    return {"one": [np.float64(0.501), np.int64(3), None, Against(1.0, float("inf"))]}
+    return {"one": {"half": np.float64(0.501), "wrong": np.int64(3), "target": Against(1.0, float("inf"))}}
 """
 LAWS = frozenset({"jetmax"})
 
 
-def folder_at(tmp_path, measure=MEASURE, claim=CLAIM, where="papers/paper/figure"):
+def folder_at(tmp_path, measure=MEASURE, where="papers/paper/figure", entry="one"):
     folder = tmp_path / where
     folder.mkdir(parents=True)
-    (folder / "claim.toml").write_text(claim)
-    (folder / "measure.py").write_text(measure)
+    (folder / "claim.toml").write_text(CLAIM.replace('"one"', f'"{entry}"'))
+    (folder / "measure.py").write_text(measure.replace('"one"', f'"{entry}"'))
     return folder
 
 
@@ -100,11 +100,9 @@ def test_what_is_noted_stands_beside_the_verdict_and_changes_none(tmp_path):
 @pytest.mark.parametrize(
     ("measure", "says"),
     [
-        ("def measure(figure): return {'one': [1]}", "1 values for 4 checks"),
-        ("def measure(figure): return {}", "says nothing about this entry"),
         ("def measure(figure): raise ZeroDivisionError('no flow')", "ZeroDivisionError: no flow"),
-        ("def measure(figure): return {'one': ['0.5', 'text', None, 1.0]}", "cannot be compared"),
-        ("def measure(figure): return {'one': [None, None, None, None]}", "not measured"),
+        ("def measure(figure): return {'one': {'half': '0.5', 'wrong': 'text', 'target': 1.0}}", "cannot be compared"),
+        ("def measure(figure): return {'one': dict.fromkeys(('half', 'wrong', 'target'))}", "'NoneType' object"),
         ("def measure(", "SyntaxError"),
     ],
 )
@@ -114,6 +112,14 @@ def test_a_mistake_in_a_figure_is_an_error_and_never_reproduced(tmp_path, measur
     assert verdicts[2] == "missing"
     assert set(verdicts) - {"missing"} == {"error"}
     assert any(says in o.note for o in figure.outcomes)
+
+
+def test_values_meet_checks_by_name_in_any_order(tmp_path):
+    half = '"half": np.float64(0.501), '
+    last = MEASURE.replace(half, "").replace('"inf"))', f'"inf")), {half}')
+    assert last.index("half") > last.index("target")
+    plain, other = (measured(folder_at(tmp_path, text, where=f"{i}/figure")) for i, text in enumerate((MEASURE, last)))
+    assert runner.scorecard([plain]) == runner.scorecard([other])
 
 
 def fake_result(scenario):
@@ -196,7 +202,7 @@ from levelflow.scenario import Scenario
 
 def measure(figure):
     figure.runs([Scenario("a", "1 s", seed=100 + i % 5) for i in range(10)])
-    return {}
+    return {"one": dict.fromkeys(("half", "wrong", "target"), 1.0)}
 """
     figure = measured(folder_at(tmp_path, several))
     assert len(figure.scenarios) == 5
@@ -219,8 +225,7 @@ def checkout(tmp_path, monkeypatch):
 def test_the_command_says_by_its_exit_code_whether_all_was_reproduced(tmp_path, checkout):
     folder_at(tmp_path)
     good = MEASURE.replace("np.int64(3)", "np.int64(1)")
-    folder_at(tmp_path, good, CLAIM.replace('"one"', '"two"'), "papers/paper/other")
-    (tmp_path / "papers/paper/other/measure.py").write_text(good.replace('"one"', '"two"'))
+    folder_at(tmp_path, good, "papers/paper/other", "two")
     failed = checkout("--json", "claims.json", "--out", "out")
     assert failed.exit_code == 1
     assert "not reproduced: one[1] wrong <= 1, measured 3; the paper's own arithmetic" in re.sub(
@@ -256,6 +261,24 @@ def test_bad_input_is_one_line_and_exit_2_before_anything_runs(tmp_path, checkou
     assert not (tmp_path / "results").exists()
 
 
+@pytest.mark.parametrize(
+    ("old", "new", "says"),
+    [
+        ('"half"', '"hafl"', "one: 'hafl' is not in claim.toml; allowed: half, wrong, stable[xcp], target"),
+        ('"half": np.float64(0.501), ', "", "one: 'half' has no value; allowed: half, wrong, stable[xcp], target"),
+        ('"one"', '"two"', "measure.py: 'two' is not in claim.toml; allowed: one"),
+        ('{"one"', '{} and {"one"', "measure.py: 'one' has no value; allowed: one"),
+    ],
+)
+def test_values_whose_names_are_not_those_of_the_checks_are_one_line_and_exit_2(tmp_path, checkout, old, new, says):
+    folder_at(tmp_path, MEASURE.replace(old, new))
+    result = checkout()
+    assert result.exit_code == 2
+    assert result.stderr.startswith("levelflow: paper/figure, measure.py")
+    assert result.stderr.endswith(f"{says}\n")
+    assert result.stderr.count("\n") == 1
+
+
 def test_an_interruption_keeps_what_was_measured(tmp_path, checkout, monkeypatch):
     folder_at(tmp_path)
 
@@ -271,7 +294,7 @@ def test_an_interruption_keeps_what_was_measured(tmp_path, checkout, monkeypatch
 
 def test_every_verdict_is_on_disk_before_the_next_figure_ends(tmp_path, checkout, monkeypatch):
     folder_at(tmp_path)
-    folder_at(tmp_path, claim=CLAIM.replace('"one"', '"two"'), where="papers/paper/other")
+    folder_at(tmp_path, where="papers/paper/other", entry="two")
     saved = []
 
     def figures(claims, **_options):
@@ -286,7 +309,7 @@ def test_every_verdict_is_on_disk_before_the_next_figure_ends(tmp_path, checkout
 
 def test_figures_are_measured_side_by_side_and_all_come_back(tmp_path, monkeypatch):
     for i in range(5):
-        folder_at(tmp_path, claim=CLAIM.replace('"one"', f'"id{i}"'), where=f"papers/paper/figure{i}")
+        folder_at(tmp_path, where=f"papers/paper/figure{i}", entry=f"id{i}")
     monkeypatch.setattr(runner, "available", lambda: LAWS)
     figures = list(runner.measure_all(discover(tmp_path / "papers"), workers=2))
     assert sorted(figure.claim.folder.name for figure in figures) == [f"figure{i}" for i in range(5)]

@@ -33,7 +33,7 @@ MEASURE = """
 from levelflow.measure import rates
 
 def measure(figure):
-    return {"one": [rates.mean_rate(figure.run().flows, "x", (3.0, 4.0))]}
+    return {"one": {"rate_bps": rates.mean_rate(figure.run().flows, "x", (3.0, 4.0))}}
 """
 SCENARIO = """
 name = "one"

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from levelflow.reproduce.verdict import Against, Seeds, meets
+from levelflow.reproduce.verdict import Against, Seeds, meets, over_seeds
 
 numbers = st.floats(-1e9, 1e9)
 
@@ -109,3 +109,8 @@ def test_sequences_of_seeds_may_differ_in_length() -> None:
 def test_a_figure_cannot_replace_a_printed_value_by_a_target_of_its_own(op, value):
     with pytest.raises(TypeError, match="the check itself states what is expected"):
         meets(op, value, Against(7.0, 7.0))
+
+
+def test_values_of_each_seed_become_seeds_of_each_key():
+    runs = ({"rate": 1.0, "pair": [1, 2]}, {"pair": [3, 4], "rate": 2.0})
+    assert over_seeds(iter(runs)) == {"rate": Seeds([1.0, 2.0]), "pair": Seeds([[1, 2], [3, 4]])}

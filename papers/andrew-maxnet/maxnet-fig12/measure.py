@@ -21,23 +21,27 @@ def measure(figure):
     late = long_flow(rcp[9], (10.0, END))[1]
     _, offered = series.link_series(rcp[49].links, "A->B", "signal", (10.0, END))
     return {
-        "maxnet-fig12-rcp-n1": [
-            series.settling_time(t, one, 0.0),
-            float(one.max() / final - 1),
-            [share(rcp[1], name) for name in ("long", "short")],
-        ],
-        "maxnet-fig12-rcp-n9": [
-            float(early.min()),
-            float(early.max()),
-            float(np.ptp(late) / L1),
-            is_periodic(late),
-        ],
-        "maxnet-fig12-rcp-n49": [float(offered.min() / L1), float(offered.max() / L1), settles(rcp[49])],
-        "maxnet-fig12-maxnet": [
-            [settles(maxnet[n]) for n in FLOWS],
-            [share(maxnet[n], "long") for n in (9, 49)],
-            share(maxnet[9], "short"),
-        ],
+        "maxnet-fig12-rcp-n1": {
+            "settling_time_s": series.settling_time(t, one, 0.0),
+            "overshoot": float(one.max() / final - 1),
+            "flow_rate_bps": [share(rcp[1], name) for name in ("long", "short")],
+        },
+        "maxnet-fig12-rcp-n9": {
+            "rate_min_bps": float(early.min()),
+            "rate_max_bps": float(early.max()),
+            "oscillation_amplitude_over_c": float(np.ptp(late) / L1),
+            "periodic": is_periodic(late),
+        },
+        "maxnet-fig12-rcp-n49": {
+            "rate_min_over_c": float(offered.min() / L1),
+            "rate_max_over_c": float(offered.max() / L1),
+            "stable": settles(rcp[49]),
+        },
+        "maxnet-fig12-maxnet": {
+            "stable": [settles(maxnet[n]) for n in FLOWS],
+            "flow_rate_bps[flow 1, N = 9 and 49]": [share(maxnet[n], "long") for n in (9, 49)],
+            "flow_rate_bps[others, N = 9]": share(maxnet[9], "short"),
+        },
     }
 
 

@@ -28,33 +28,39 @@ def measure(figure):
     bdp = green * (RTT1 + RTT2) / 8
     largest = max(((q.max(), t[q.argmax()]) for t, q in queue.values()))
     return {
-        "maxnet-fig5-8-rise": [
-            [rise(flows, name) for name in FLOWS],
-            rise(flows, "red-blue") / RTT1,
-            queues.utilisation(links, LINK1, C1, (10.0, 20.0))[0],
-        ],
-        "maxnet-fig7-interval2": [
-            time_to_fair(flows, ["red-blue", "green-yellow"], 20.0, 40.0),
-            [share(flows, name, ends[20.0]) for name in ("red-blue", "green-yellow")],
-            (RTT1 + RTT2) / RTT1,
-        ],
-        "maxnet-fig7-interval3": [
-            time_to_fair(flows, ["green-yellow", "blue-yellow"], 40.0, 60.0),
-            [share(flows, name, ends[40.0]) for name in ("green-yellow", "blue-yellow")],
-            switches(links, 50.0, 60.0),
-            share(flows, "red-blue", ends[40.0]),
-        ],
-        "maxnet-fig7-interval4": [
-            [time_to_rate(flows, start, end) for start, end in ((40.0, 60.0), (60.0, 80.0))],
-            share(flows, "red-blue", ends[60.0]),
-        ],
-        "maxnet-fig8-queues": [
-            max(mean_queue(links, link, (end - 10.0, end)) for link in queue for _, end in INTERVALS),
-            float(after),
-            float(after / bdp),
-            float(largest[1]),
-            unexplained(queue),
-        ],
+        "maxnet-fig5-8-rise": {
+            "rise_time_s": [rise(flows, name) for name in FLOWS],
+            "rise_time_rtts": rise(flows, "red-blue") / RTT1,
+            "utilisation": queues.utilisation(links, LINK1, C1, (10.0, 20.0))[0],
+        },
+        "maxnet-fig7-interval2": {
+            "time_to_fair_s": time_to_fair(flows, ["red-blue", "green-yellow"], 20.0, 40.0),
+            "flow_rate_bps": [share(flows, name, ends[20.0]) for name in ("red-blue", "green-yellow")],
+            "rtt_ratio": (RTT1 + RTT2) / RTT1,
+        },
+        "maxnet-fig7-interval3": {
+            "time_to_fair_s": time_to_fair(flows, ["green-yellow", "blue-yellow"], 40.0, 60.0),
+            "flow_rate_bps[both, end of interval 3]": [
+                share(flows, name, ends[40.0]) for name in ("green-yellow", "blue-yellow")
+            ],
+            "bottleneck_switches_after_settling": switches(links, 50.0, 60.0),
+            "flow_rate_bps[Red->Blue]": share(flows, "red-blue", ends[40.0]),
+        },
+        "maxnet-fig7-interval4": {
+            "time_to_90pct_new_rate_s": [
+                time_to_rate(flows, start, end) for start, end in ((40.0, 60.0), (60.0, 80.0))
+            ],
+            "flow_rate_bps": share(flows, "red-blue", ends[60.0]),
+        },
+        "maxnet-fig8-queues": {
+            "mean_queue_bytes": max(
+                mean_queue(links, link, (end - 10.0, end)) for link in queue for _, end in INTERVALS
+            ),
+            "queue_peak_bytes": float(after),
+            "queue_peak_over_bdp": float(after / bdp),
+            "queue_peak_time_s": float(largest[1]),
+            "unexplained_queue_time_s": unexplained(queue),
+        },
     }
 
 

@@ -27,16 +27,21 @@ def measure(figure):
     bounds = [bound(n, max(rtts)) / 8 for rtts in RTTS for n in EXISTING]
     return {
         "maxnet-eq5-demand-static": static(),
-        "maxnet-lemma1": [lemma_1()],
-        "maxnet-prop1": [[not roots_of(50), fluids_settle(50)]],
-        "maxnet-overload-bound": [
-            maxnet.overload(1).item(),
-            maxnet.overload([9, 10, 100, 1000]).tolist(),
-            Against(peaks.ravel().tolist(), bounds),
-            np.diff(peaks, axis=1).ravel().tolist(),
-        ],
-        "maxnet-rcp-equivalence": [[given_loads(), *(closed_loop(start) for start in (0.5, 2.0))]],
-        "maxnet-vs-xcp-maxmin": [at_least(300, 50), beside_xcp()],
+        "maxnet-lemma1": {"counterexamples": lemma_1()},
+        "maxnet-prop1": {"stable": [not roots_of(50), fluids_settle(50)]},
+        "maxnet-overload-bound": {
+            "overload_over_c[N = 1, mu = 0.9]": maxnet.overload(1).item(),
+            "overload_over_c[N >= 9, mu = 0.9]": maxnet.overload([9, 10, 100, 1000]).tolist(),
+            "queue_peak_bytes": Against(peaks.ravel().tolist(), bounds),
+            "queue_peak_trend": np.diff(peaks, axis=1).ravel().tolist(),
+        },
+        "maxnet-rcp-equivalence": {
+            "rate_trace_rel_difference": [given_loads(), *(closed_loop(start) for start in (0.5, 2.0))]
+        },
+        "maxnet-vs-xcp-maxmin": {
+            "rate_over_maxmin[MaxNet, mu = 0.9, every flow]": at_least(300, 50),
+            "rate_over_maxmin[XCP, some flow in a chosen network]": beside_xcp(),
+        },
     }
 
 
@@ -47,7 +52,10 @@ def static():
     slope = maxnet.static_demand(price + 1j * step, delay).imag / step
     shares = slope * delay / maxnet.static_demand(price, delay)
     short, long = maxnet.static_demand(0.05, [0.029, 0.179])
-    return [Against(shares.ravel().tolist(), [-PAPER.alpha] * shares.size), bool(np.isclose(short, long))]
+    return {
+        "demand_slope_times_tau_over_x": Against(shares.ravel().tolist(), [-PAPER.alpha] * shares.size),
+        "rtt_fair": bool(np.isclose(short, long)),
+    }
 
 
 def some_network(random, links=20, flows=60, hops=5):

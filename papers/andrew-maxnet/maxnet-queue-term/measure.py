@@ -17,7 +17,12 @@ WITHOUT = {f"{AT_LINK}.t0": "1000000 s"}
 
 def measure(figure):
     frozen, plain, without = figure.runs([figure.scenario(changes) for changes in (FROZEN, {}, WITHOUT)])
-    return {"maxnet-queue-term": [virtual_load(frozen), Against(drained(plain), drained(without))]}
+    return {
+        "maxnet-queue-term": {
+            "virtual_load_over_c": virtual_load(frozen),
+            "time_to_drain_s": Against(drained(plain), drained(without)),
+        }
+    }
 
 
 def column(result, name, window=series.ALL):

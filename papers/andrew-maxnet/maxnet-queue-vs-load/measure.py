@@ -13,7 +13,12 @@ WINDOW = (10.0, 30.0)  # s
 def measure(figure):
     results = figure.runs([figure.scenario({"flow.x.count": n}) for n in FLOWS])
     means = [queues.mean_queue_over_bdp(result.links, LINK, C, RTT, WINDOW) for result in results]
-    return {"maxnet-queue-vs-load": [means, float(np.polyfit(FLOWS, means, 1)[0])]}
+    return {
+        "maxnet-queue-vs-load": {
+            "mean_queue_over_bdp": means,
+            "mean_queue_trend": float(np.polyfit(FLOWS, means, 1)[0]),
+        }
+    }
 
 
 def plot(figure, canvas):

@@ -24,28 +24,35 @@ def measure(figure):
     link = series.link_series(figure.run().links, "A->B", "arrival_bps", (16.0, 20.0))[1]
     idle = Router("maxnet", GIGABIT).arrive(1500, fresh())
     return {
-        "maxnet-eq2-max-price": [
-            Against(price(through(LINKS)), max(Router("maxnet", c).signal for c in LINKS)),
-            len({demand(through(order)) for order in permutations(LINKS)}) > 1,
-        ],
-        "maxnet-eq3-price": [
-            price_step(1.0) / DT,
-            price_step(0.54, mu=0.94) / DT,
-            Against(series.mean(link), MU * 100e6),
-        ],
-        "maxnet-pmin": [*(Router("maxnet", c).signal for c in (1e9, 622e6, 400e6)), demand(idle) / GIGABIT],
-        "maxnet-router-pseudocode": [
-            price_step(0.0),
-            Against(price_step(1.0, queue=10**6), DT * (1 - MU + 8e6 / (T0 * GIGABIT))),
-            operations("maxnet"),
-        ],
+        "maxnet-eq2-max-price": {
+            "echoed_price": Against(price(through(LINKS)), max(Router("maxnet", c).signal for c in LINKS)),
+            "order_of_links_matters": len({demand(through(order)) for order in permutations(LINKS)}) > 1,
+        },
+        "maxnet-eq3-price": {
+            "price_rate[y = C, mu = 0.9]": price_step(1.0) / DT,
+            "price_rate[y = 0.54 C, mu = 0.94]": price_step(0.54, mu=0.94) / DT,
+            "equilibrium_load": Against(series.mean(link), MU * 100e6),
+        },
+        "maxnet-pmin": {
+            "p_min_s[1 Gb/s]": Router("maxnet", GIGABIT).signal,
+            "p_min_s[622 Mb/s]": Router("maxnet", 622e6).signal,
+            "p_min_s[400 Mb/s]": Router("maxnet", 400e6).signal,
+            "rate_at_floor_over_c": demand(idle) / GIGABIT,
+        },
+        "maxnet-router-pseudocode": {
+            "price_step_s[no arrivals, Q = 0, mu = 0.9]": price_step(0.0),
+            "price_step_s[saturated link with queue Q]": Against(
+                price_step(1.0, queue=10**6), DT * (1 - MU + 8e6 / (T0 * GIGABIT))
+            ),
+            "per_packet_operations": operations("maxnet"),
+        },
         "maxnet-price-encoding": encoding(),
         "maxnet-option-format": option(),
-        "maxnet-overheads": [
-            operations("maxnet"),
-            operations("xcp"),
-            [law(name)["header_bytes"] - preamble for name, preamble in PREAMBLE.items()],
-        ],
+        "maxnet-overheads": {
+            "router_ops_per_packet[MaxNet]": operations("maxnet"),
+            "router_ops_per_packet[XCP]": operations("xcp"),
+            "header_bytes": [law(name)["header_bytes"] - preamble for name, preamble in PREAMBLE.items()],
+        },
     }
 
 
@@ -102,21 +109,26 @@ def encoding():
     slowest = int.from_bytes(through([X_MIN])[5:], "big")
     steps = {code: demand(coded(code)) / demand(coded(code + 1)) - 1 for code in range(1, slowest, 9973)}
     errors = [abs(demand(through([rate])) / rate - 1) for rate in RATES]
-    return [
-        int(slowest * LSB).bit_length(),
-        next(bits for bits in count() if np.expm1(2.0**-bits / T) <= 1e-5),
-        slowest * LSB,
-        float(np.expm1(2.0**-18 / T)),
-        float(np.median(list(steps.values()))),
-        max(steps.values()),
-        max(errors),
-    ]
+    return {
+        "integer_bits": int(slowest * LSB).bit_length(),
+        "fraction_bits": next(bits for bits in count() if np.expm1(2.0**-bits / T) <= 1e-5),
+        "price_at_32bps_s": slowest * LSB,
+        "relative_rate_step[18 fraction bits]": float(np.expm1(2.0**-18 / T)),
+        "relative_rate_step[19 fraction bits]": float(np.median(list(steps.values()))),
+        "relative_rate_step[all rates from 32 b/s to 1 Pb/s]": max(steps.values()),
+        "round_trip_rel_error": max(errors),
+    }
 
 
 def option():
     before = fresh()[:2] + b"\x12\x34\x56" + fresh()[5:]
     after = Router("maxnet", GIGABIT).arrive(1500, before)
-    return [len(after), len(after) - 2, after[2:5] != before[2:5], after[5:] != before[5:]]
+    return {
+        "option_bytes": len(after),
+        "payload_bytes": len(after) - 2,
+        "echo_changed_by_router": after[2:5] != before[2:5],
+        "price_changed_by_router": after[5:] != before[5:],
+    }
 
 
 def plot(figure, canvas):

@@ -30,7 +30,12 @@ def measure(figure):
     figure.loads = {(c, rtt): fluid(c, rtt) for c in CAPACITIES for rtt in RTTS}
     settled = [float(load[-load.size // 5 :].mean()) for load in figure.loads.values()]
     values = settled + carried
-    return {"maxnet-scale-claims": [Against(values, [MU] * len(values)), quantisation_error()]}
+    return {
+        "maxnet-scale-claims": {
+            "utilisation": Against(values, [MU] * len(values)),
+            "rate_quantisation_error": quantisation_error(),
+        }
+    }
 
 
 def last_fifth(rtt):

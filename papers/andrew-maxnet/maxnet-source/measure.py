@@ -14,18 +14,21 @@ def measure(figure):
     settled = [settle(tau) for tau in TAUS]
     overshoot, crosses = zip(*(clipping(tau, wait) for tau in TAUS for wait in (0.5, 1, 2, 5, 10)), strict=True)
     return {
-        "maxnet-eq6-10-equilibrium": [
-            Against(
+        "maxnet-eq6-10-equilibrium": {
+            "xi_equilibrium": Against(
                 [xi for xi, _, _ in settled],
                 [q * (ALPHA / tau - 1 / T) for (_, _, q), tau in zip(settled, TAUS, strict=True)],
             ),
-            Against([rate for _, rate, _ in settled], [demand(q) for _, _, q in settled]),
-            time_constant(0.029),
-            time_constant(0.179),
-        ],
-        "maxnet-xi-clipping": [max(overshoot), any(crosses)],
-        "maxnet-receiver-average": [burst_bias(), average([(ms / 1000, 6.1) for ms in range(101)])[-1] / 0.1],
-        "maxnet-fixed-point": [max(arithmetic_error(tau) for tau in TAUS)],
+            "rate_equilibrium": Against([rate for _, rate, _ in settled], [demand(q) for _, _, q in settled]),
+            "xi_time_constant_s[tau = 29 ms: tau^2/(alpha eta T)]": time_constant(0.029),
+            "xi_time_constant_s[tau = 179 ms]": time_constant(0.179),
+        },
+        "maxnet-xi-clipping": {"xi_overshoot": max(overshoot), "sign_change_of_error": any(crosses)},
+        "maxnet-receiver-average": {
+            "burst_bias": burst_bias(),
+            "step_response": average([(ms / 1000, 6.1) for ms in range(101)])[-1] / 0.1,
+        },
+        "maxnet-fixed-point": {"window_rel_error": max(arithmetic_error(tau) for tau in TAUS)},
     }
 
 

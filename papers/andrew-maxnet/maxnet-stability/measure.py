@@ -24,12 +24,17 @@ def measure(figure):
     line, line_10 = OWN.line(LONGEST), FIGURE_10.line(LONGEST_10)
     return {
         "maxnet-eq11-13-loop": loop(),
-        "maxnet-alg3-1000s": [line.frequency, line.gamma, line.alpha_max, line.alpha_max, stable()],
-        "maxnet-fig10": [line_10.alpha_max, line_10.frequency, line_10.gamma],
-        "maxnet-fig11": [above(line_10)],
+        "maxnet-alg3-1000s": {
+            "omega_low": line.frequency,
+            "gamma": line.gamma,
+            "alpha_max": line.alpha_max,
+            "stable": stable(),
+        },
+        "maxnet-fig10": {"alpha_max": line_10.alpha_max, "omega_low": line_10.frequency, "gamma": line_10.gamma},
+        "maxnet-fig11": {"points_above_line": above(line_10)},
         "maxnet-lemma2": lemma_2(),
-        "maxnet-prop2": [[truncated(OWN, LONGEST), truncated(FIGURE_10, LONGEST_10)]],
-        "maxnet-global-z-slow": [common_zero(1e-3)],
+        "maxnet-prop2": {"alpha_max_rel_difference": [truncated(OWN, LONGEST), truncated(FIGURE_10, LONGEST_10)]},
+        "maxnet-global-z-slow": {"time_constant_s": common_zero(1e-3)},
         "maxnet-tuning-rule": tuning(),
     }
 
@@ -52,12 +57,12 @@ def loop():
     differ = not (np.allclose(ratios, 1, rtol=1e-9) and np.allclose(*runs, rtol=1e-6))
 
     cancelled = np.allclose(Compensator(OWN.eta, 0.3)(s, 0.3), np.exp(-0.3 * s) / (0.3 * s), rtol=1e-12)
-    return [
-        said("alpha T/tau > 1", np.array_equal(lead[apart], ratio[apart, 0] > 1)),
-        said("alpha T/tau < 1", np.array_equal(lag[apart], ratio[apart, 0] < 1)),
-        differ,
-        said("alpha e^{-s tau}/(s tau) when alpha T = tau", cancelled),
-    ]
+    return {
+        "lead_when": said("alpha T/tau > 1", np.array_equal(lead[apart], ratio[apart, 0] > 1)),
+        "lag_when": said("alpha T/tau < 1", np.array_equal(lag[apart], ratio[apart, 0] < 1)),
+        "rate_convergence_depends_on_C": differ,
+        "reduces_to": said("alpha e^{-s tau}/(s tau) when alpha T = tau", cancelled),
+    }
 
 
 def said(text, holds):
@@ -92,16 +97,26 @@ def lemma_2():
         first = np.array([own.lowest_real(tau) for tau in TAU])
         spiral = (first * TAU)[:, None] <= PHI
         found.append(
-            [
-                (np.diff(first) < 0).all(),
-                (slopes.size_by_phi[turned] < 0).all(),
-                ((slopes.size_by_delay > 0)[spiral & turned].all(), (slopes.size_by_delay > 0)[turned].all()),
-                ((slopes.size_by_frequency < 0)[spiral].all(), (slopes.size_by_frequency < 0).all()),
-                (slopes.phase_by_delay < 0).all(),
-                (slopes.size_by_delay_alone > 0).all(),
-            ]
+            {
+                "omega_0 falls with tau": [np.diff(first) < 0],
+                "|F(theta, phi)| falls with phi for theta < -pi/2": [slopes.size_by_phi[turned] < 0],
+                "|F(theta, tau)| rises with tau for theta < -pi/2": [
+                    (slopes.size_by_delay > 0)[spiral & turned],
+                    (slopes.size_by_delay > 0)[turned],
+                ],
+                "|F(theta, omega)| falls with omega": [
+                    (slopes.size_by_frequency < 0)[spiral],
+                    slopes.size_by_frequency < 0,
+                ],
+                "arg F(phi, tau) falls with tau": [slopes.phase_by_delay < 0],
+                "|F(phi, tau)| rises with tau": [slopes.size_by_delay_alone > 0],
+            }
         )
-    return [np.array(values, dtype=bool).reshape(2, -1).all(axis=0).tolist() for values in zip(*found, strict=True)]
+    own, other = found
+    return {
+        f"holds[{item}]": [bool(a.all() and b.all()) for a, b in zip(own[item], other[item], strict=True)]
+        for item in own
+    }
 
 
 def truncated(own, longest):
@@ -140,7 +155,7 @@ def tuning():
         rise.append(times[np.argmax(done >= 0.5)])
         settled.append(times[np.flatnonzero(np.abs(done - 1) > 0.02)[-1]])
     slower = (np.diff(rise) > 0).all() and (np.diff(settled) < 0).all()
-    return [gains, said("smaller eta: smaller first rise, longer settling", slower)]
+    return {"alpha": gains, "settling_vs_eta": said("smaller eta: smaller first rise, longer settling", slower)}
 
 
 def plot(figure, canvas):

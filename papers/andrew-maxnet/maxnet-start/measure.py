@@ -15,13 +15,13 @@ def measure(figure):
     steps = times[np.flatnonzero(np.diff(rates)) + 1]
     busiest = max(int(((steps >= t) & (steps < t + TAU)).sum()) for t in steps)
     return {
-        "maxnet-maxstart": [
-            started(0.0).proposal_bps / C,
-            started(MU).proposal_bps / C,
-            float(steps[-1] - times[0]) / TAU,
-            busiest,
-            time_to_full_rate(figure.run()) / TAU,
-        ]
+        "maxnet-maxstart": {
+            "start_rate_over_c[idle link, mu = 0.9]": started(0.0).proposal_bps / C,
+            "start_rate_over_c[link already at mu = 0.9]": started(MU).proposal_bps / C,
+            "ramp_duration_rtts": float(steps[-1] - times[0]) / TAU,
+            "ramp_updates_per_rtt": busiest,
+            "time_to_full_rate_rtts": time_to_full_rate(figure.run()) / TAU,
+        }
     }
 
 

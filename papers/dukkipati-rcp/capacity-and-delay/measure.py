@@ -83,24 +83,24 @@ def measure(figure):
     excess = small - ROUND_TRIPS * np.array(RTPDS)
     queue = {law: by_capacity.queue(law) for law in LAWS}
     return {
-        "rcp-fig20": [
-            by_capacity.to_ps("RCP", SMALL) + by_capacity.to_ps("RCP", LARGE),
-            by_capacity.to_rcp("XCP", SMALL),
-            by_capacity.to_rcp("TCP", SMALL),
-            by_capacity.to_rcp("XCP", LARGE),
-            by_capacity.to_rcp("TCP", LARGE),
-            queue["RCP"],
-            Against(queue["XCP"], queue["RCP"]),
-            Against(queue["TCP"], queue["RCP"]),
-        ],
-        "rcp-fig21": [
-            by_delay.to_ps("RCP", SMALL) + by_delay.to_ps("RCP", LARGE),
-            by_delay.to_rcp("TCP", SMALL) + by_delay.to_rcp("XCP", SMALL),
-            by_delay.to_rcp("TCP", LARGE),
-            by_delay.to_rcp("XCP", LARGE),
-            float(np.polyfit(RTPDS, small, 1)[0]),
-            float(np.ptp(excess) / excess.mean()),
-        ],
+        "rcp-fig20": {
+            "afct_ratio_to_ps": by_capacity.to_ps("RCP", SMALL) + by_capacity.to_ps("RCP", LARGE),
+            "afct_ratio[XCP/RCP, below 500]": by_capacity.to_rcp("XCP", SMALL),
+            "afct_ratio[TCP/RCP, below 500]": by_capacity.to_rcp("TCP", SMALL),
+            "afct_ratio[XCP/RCP, 500 or more]": by_capacity.to_rcp("XCP", LARGE),
+            "afct_ratio[TCP/RCP, 500 or more]": by_capacity.to_rcp("TCP", LARGE),
+            "mean_queue_over_bdp[RCP, every C]": queue["RCP"],
+            "mean_queue_over_bdp[XCP]": Against(queue["XCP"], queue["RCP"]),
+            "mean_queue_over_bdp[TCP]": Against(queue["TCP"], queue["RCP"]),
+        },
+        "rcp-fig21": {
+            "afct_ratio_to_ps": by_delay.to_ps("RCP", SMALL) + by_delay.to_ps("RCP", LARGE),
+            "afct_ratio[TCP/RCP and XCP/RCP, below 500]": by_delay.to_rcp("TCP", SMALL) + by_delay.to_rcp("XCP", SMALL),
+            "afct_ratio[TCP/RCP, above 500]": by_delay.to_rcp("TCP", LARGE),
+            "afct_ratio[XCP/RCP, above 500]": by_delay.to_rcp("XCP", LARGE),
+            "afct_slope_over_rtpd": float(np.polyfit(RTPDS, small, 1)[0]),
+            "afct_minus_1.5rtpd_variation": float(np.ptp(excess) / excess.mean()),
+        },
     }
 
 

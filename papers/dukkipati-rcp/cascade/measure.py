@@ -73,16 +73,16 @@ def measure(figure):
     losses = [loss(result) for result in results["TCP"]]
     slow_start = [over_slow_start(rows) for rows in tcp]
     return {
-        "rcp-fig29-30": [
-            [ratio for ratios in by_class for ratio in ratios],
-            completions.afct(tcp[-1]) / completions.afct(tcp[0]),
-            [completions.afct_ratio(law[-1], rcp[-1], LARGE) for law in (tcp, xcp)],
-            losses[-1] / losses[0],
-        ],
-        "rcp-fig31": [
-            Against(slow_start[1:], slow_start[:-1]),
-            [completions.afct_ratio_to_bound(rows, C) for rows in rcp],
-        ],
+        "rcp-fig29-30": {
+            "afct_ratio_to_bound": [ratio for ratios in by_class for ratio in ratios],
+            "afct_growth_with_n": completions.afct(tcp[-1]) / completions.afct(tcp[0]),
+            "afct_ratio": [completions.afct_ratio(law[-1], rcp[-1], LARGE) for law in (tcp, xcp)],
+            "loss_rate_growth_with_n": losses[-1] / losses[0],
+        },
+        "rcp-fig31": {
+            "tcp_fct_over_slow_start": Against(slow_start[1:], slow_start[:-1]),
+            "afct_ratio_to_bound": [completions.afct_ratio_to_bound(rows, C) for rows in rcp],
+        },
     }
 
 

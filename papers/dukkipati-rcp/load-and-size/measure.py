@@ -59,11 +59,11 @@ def measure(figure):
     values = {}
     for name in SETTINGS:
         found = Measured(figure, name)
-        of_rcp = [found.ratios_to_ps(), Seeds(found.active("RCP"))]
+        values[name] = {"afct_ratio_to_ps": found.ratios_to_ps(), "active_flows_mean": Seeds(found.active("RCP"))}
         if name in PER_SIZE:
-            values[name] = [*of_rcp, found.slower_than_rcp()]
+            values[name] |= {"afct_ratio": found.slower_than_rcp()}
         else:
-            values[name] = [Seeds(found.ratio("XCP", "TCP")), *of_rcp, found.rank()]
+            values[name] |= {"afct_ratio": Seeds(found.ratio("XCP", "TCP")), "active_flows_rank": found.rank()}
     return values
 
 

@@ -27,11 +27,11 @@ def measure(figure):
     result = figure.run(add_flows)
     flows, links = result.flows, result.links
     return {
-        "rcp-fig19": [
-            *(queues.c_over_r(links, LINK, C, window) for window in WINDOWS),
-            [queues.utilisation(links, LINK, C, window)[0] for window in WINDOWS],
-            [fairness(flows, names, window) for names, window in zip(GROUPS, WINDOWS, strict=True)],
-        ]
+        "rcp-fig19": {
+            **{f"c_over_r[t = {a:g}-{b:g} s]": queues.c_over_r(links, LINK, C, (a, b)) for a, b in WINDOWS},
+            "utilisation": [queues.utilisation(links, LINK, C, window)[0] for window in WINDOWS],
+            "jain_index": [fairness(flows, names, window) for names, window in zip(GROUPS, WINDOWS, strict=True)],
+        }
     }
 
 

@@ -18,7 +18,7 @@ def measure(figure):
         completions.afct_ratio(a.completions, b.completions, SMALL, window) for a, b in zip(plain, rcp, strict=True)
     ]
     figure.shown = {"RCP": rcp[0], "MaxNet": plain[0], "MaxNet with MaxStart": start}
-    return {"rcp-related-maxnet-short-flows": [Seeds(ratios)]}
+    return {"rcp-related-maxnet-short-flows": {"afct_ratio": Seeds(ratios)}}
 
 
 def maxnet(figure, seed, *, max_start):

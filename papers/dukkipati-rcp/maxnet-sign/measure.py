@@ -22,7 +22,7 @@ def loop(sign):
 
 
 def measure(figure):
-    return {"rcp-related-maxnet-sign": [direction()]}
+    return {"rcp-related-maxnet-sign": {"price_direction": direction()}}
 
 
 def plot(figure, canvas):

@@ -52,16 +52,16 @@ def measure(figure):
     rcp = done["RCP"]
     by_class = [ratios(rcp, sizes) for sizes in CLASSES.values()]
     return {
-        "rcp-fig22-23": [
-            [ratio for group in by_class for ratio in group],
-            [max(group) / min(group) for group in by_class],
-            [float(over_bound(of(group, rcp))["ratio"].max()) for group in ENDS],
-            [
+        "rcp-fig22-23": {
+            "afct_ratio_to_ps": [ratio for group in by_class for ratio in group],
+            "afct_ratio_to_ps_spread": [max(group) / min(group) for group in by_class],
+            "fct_ratio_to_bound": [float(over_bound(of(group, rcp))["ratio"].max()) for group in ENDS],
+            "afct_ratio": [
                 completions.afct_ratio(of(group, done[law]), of(group, rcp))
                 for law in ("TCP", "XCP")
                 for group in GROUPS
             ],
-        ]
+        }
     }
 
 

@@ -70,15 +70,15 @@ def measure(figure):
     named = stability(figure, [(1.3, 0.1), (1.0, 0.4), (0.9, 0.6), (0.5, 0.8), (0.5, 1.0)])
     falls = all(later <= earlier for earlier, later in pairwise(onsets.values()))
     return {
-        "rcp-fig37": [onsets[0.1], named[1.3, 0.1]],
-        "rcp-fig38": [onsets[0.4], named[1.0, 0.4]],
-        "rcp-fig39": [onsets[0.6], named[0.9, 0.6]],
-        "rcp-fig40": [
-            [onsets[b] for b in PRINTED],
-            "non-increasing in beta" if falls else "rises somewhere",
-            [named[0.5, 0.8], named[0.5, 1.0]],
-            contains_linear(figure, list(onsets)),
-        ],
+        "rcp-fig37": {"alpha_onset": onsets[0.1], "stable": named[1.3, 0.1]},
+        "rcp-fig38": {"alpha_onset": onsets[0.4], "stable": named[1.0, 0.4]},
+        "rcp-fig39": {"alpha_onset": onsets[0.6], "stable": named[0.9, 0.6]},
+        "rcp-fig40": {
+            "alpha_onset": [onsets[b] for b in PRINTED],
+            "alpha_onset_monotone": "non-increasing in beta" if falls else "rises somewhere",
+            "stable": [named[0.5, 0.8], named[0.5, 1.0]],
+            "region_contains_linear": contains_linear(figure, list(onsets)),
+        },
     }
 
 

@@ -42,17 +42,24 @@ def tail(packets, mean=25, shape=1.2):
 
 def measure(figure):
     fct = fct_processor_sharing
+    flows_below, bytes_above = tail(500)
     return {
-        "ps-fct-formula": [
-            fct(0.1, 2000 * PACKET, 2.4e9, 0.9),
-            fct(1.6, 2000 * PACKET, 150e6, 0.9),
-            active(2.4e9, 0.1, 0.9, 9000, 30),
-            [active(2.4e9, 0.1, 0.9, 10800, 25), active(150e6, 1.6, 0.9, 675, 25)],
-            active(2.4e9, 0.1, 0.8, 8000, 30),
-            [active(2.4e9, 0.1, 0.2, 200, 300), active(2.4e9, 0.1, 0.94, 995.24, 283.35)],
-            [server(law, RANDOM) for law in (exponential, pareto)],
-        ],
-        "rcp-footnote9-size-tail": list(tail(500)),
+        "ps-fct-formula": {
+            "fct_ps_s[L = 2000, C = 2.4 Gb/s, RTPD 0.1, rho 0.9]": fct(0.1, 2000 * PACKET, 2.4e9, 0.9),
+            "fct_ps_s[L = 2000, C = 150 Mb/s, RTPD 1.6, rho 0.9]": fct(1.6, 2000 * PACKET, 150e6, 0.9),
+            "active_flows_ps[Fig 1 parameters]": active(2.4e9, 0.1, 0.9, 9000, 30),
+            "active_flows_ps[Fig 7 and Fig 8 parameters]": [
+                active(2.4e9, 0.1, 0.9, 10800, 25),
+                active(150e6, 1.6, 0.9, 675, 25),
+            ],
+            "active_flows_ps[Figs 12-14 parameters]": active(2.4e9, 0.1, 0.8, 8000, 30),
+            "active_flows_ps[Figs 17, 18]": [
+                active(2.4e9, 0.1, 0.2, 200, 300),
+                active(2.4e9, 0.1, 0.94, 995.24, 283.35),
+            ],
+            "ps_simulation_ratio": [server(law, RANDOM) for law in (exponential, pareto)],
+        },
+        "rcp-footnote9-size-tail": {"fraction_below_500": flows_below, "byte_share_above_500": bytes_above},
     }
 
 

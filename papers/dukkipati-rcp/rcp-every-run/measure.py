@@ -12,10 +12,16 @@ def measure(figure):
     rcp, tcp, xcp = (run(figure, law) for law in LAWS.values())
     loaded = {name: result for name, result in tcp.items() if SETTINGS[name].plan.load >= LOADED}
     return {
-        "rcp-no-drops": [losses(rcp), losses(xcp), losses(loaded)],
-        "rcp-afct-lower-bound": [
-            [slack(result, SETTINGS[name].plan) for results in (rcp, tcp, xcp) for name, result in results.items()]
-        ],
+        "rcp-no-drops": {
+            "loss_rate[RCP, buffer = C x max RTPD, every scenario listed]": losses(rcp),
+            "loss_rate[XCP, same]": losses(xcp),
+            "loss_rate[TCP Reno, rho >= 0.75]": losses(loaded),
+        },
+        "rcp-afct-lower-bound": {
+            "afct_minus_bound_s": [
+                slack(result, SETTINGS[name].plan) for results in (rcp, tcp, xcp) for name, result in results.items()
+            ]
+        },
     }
 
 

@@ -14,13 +14,21 @@ LATE = (20, 40)
 
 
 def measure(figure):
-    runs = [SETTING.runs(figure, law)[0] for law in LAWS.values()]
-    ratios = [
-        completions.afct_ratio_to_ps(run.completions, PLAN.capacity, PLAN.load, SIZES, SETTING.window(figure))
-        for run in runs
-    ]
-    active = [completions.active_mean(run.flows, [FLOWS], LATE) / PLAN.active for run in runs]
-    return {"rcp-fig1": [*ratios, active, PLAN.active]}
+    tcp, xcp = (SETTING.runs(figure, law)[0] for law in LAWS.values())
+
+    def to_ps(run):
+        return completions.afct_ratio_to_ps(run.completions, PLAN.capacity, PLAN.load, SIZES, SETTING.window(figure))
+
+    return {
+        "rcp-fig1": {
+            "afct_ratio_to_ps[TCP, sizes 100-2000]": to_ps(tcp),
+            "afct_ratio_to_ps[XCP, sizes 100-2000]": to_ps(xcp),
+            "active_flows_ratio_to_ps": [
+                completions.active_mean(run.flows, [FLOWS], LATE) / PLAN.active for run in (tcp, xcp)
+            ],
+            "active_flows_ps": PLAN.active,
+        }
+    }
 
 
 def plot(figure, canvas):

@@ -25,19 +25,23 @@ def measure(figure):
     crossover = next((mean for mean in POINTS if between(mean) < 1), math.inf)
     large = [ratio(figure, 30_000, xcp[30_000], sizes) for sizes in CLASSES]
     return {
-        "rcp-fig10": [
-            [ratio(figure, mean, rcp[mean], sizes) for mean in POINTS for sizes in CLASSES],
-            [between(30, sizes) for sizes in CLASSES],
-            [between(30_000, sizes) for sizes in CLASSES],
-            large,
-            crossover,
-        ],
-        "rcp-fig11": [
-            [worst(30), worst(30_000)],
-            ratio(figure, 30_000, tcp[30_000], (0, 1e5 * PACKET)),
-            large,
-            between(30),
-        ],
+        "rcp-fig10": {
+            "afct_ratio_to_ps[RCP, both classes, every mean]": [
+                ratio(figure, mean, rcp[mean], sizes) for mean in POINTS for sizes in CLASSES
+            ],
+            "afct_ratio[XCP/TCP, both classes, mean 30]": [between(30, sizes) for sizes in CLASSES],
+            "afct_ratio[XCP/TCP, both classes, mean 30000]": [between(30_000, sizes) for sizes in CLASSES],
+            "afct_ratio_to_ps[XCP, mean 30000]": large,
+            "crossover_mean_size": crossover,
+        },
+        "rcp-fig11": {
+            "afct_ratio_to_ps[RCP, both means]": [worst(30), worst(30_000)],
+            "afct_ratio_to_ps[TCP, mean 30000, sizes up to 10^5]": ratio(
+                figure, 30_000, tcp[30_000], (0, 1e5 * PACKET)
+            ),
+            "afct_ratio_to_ps[XCP, mean 30000]": large,
+            "afct_ratio": between(30),
+        },
     }
 
 

@@ -8,10 +8,11 @@ EARLY = 0.2  # the early part of a run, as a share of it
 
 
 def measure(figure):
-    return {f"rcp-{name}": checks(figure, SETTINGS[name])[: 7 if name == "fig12" else 6] for name in SIZES}
+    return {f"rcp-{name}": checks(figure, name) for name in SIZES}
 
 
-def checks(figure, setting):
+def checks(figure, name):
+    setting = SETTINGS[name]
     plan, window = setting.plan, setting.window(figure)
     rcp, tcp, xcp = (runs[0] for runs in setting.beside(figure).values())
 
@@ -21,15 +22,18 @@ def checks(figure, setting):
     def active(run):
         return completions.active_mean(run.flows, [FLOWS], window)
 
-    return [
-        completions.worst_ratio_to_ps(rcp.completions, plan.capacity, plan.load, window=window),
-        active(rcp),
-        completions.afct_ratio(xcp.completions, tcp.completions, window=window),
-        active(xcp) / active(tcp),
-        completions.active_trend(xcp.flows, [FLOWS]),
-        [used(tcp), used(rcp)],
-        used(xcp, (0, EARLY * setting.duration(figure))),
-    ]
+    values = {
+        "afct_ratio_to_ps": completions.worst_ratio_to_ps(rcp.completions, plan.capacity, plan.load, window=window),
+        "active_flows_mean": active(rcp),
+        "afct_ratio": completions.afct_ratio(xcp.completions, tcp.completions, window=window),
+        "active_flows_ratio": active(xcp) / active(tcp),
+        "active_flows_trend": completions.active_trend(xcp.flows, [FLOWS]),
+    }
+    both = [used(tcp), used(rcp)]
+    if name != "fig12":
+        return values | {"utilisation": both}
+    early = used(xcp, (0, EARLY * setting.duration(figure)))
+    return values | {"utilisation[TCP and RCP]": both, "utilisation[XCP, early part of the run]": early}
 
 
 def plot(figure, canvas):

@@ -13,12 +13,14 @@ def measure(figure):
     window = SETTING.window(figure)
     rcp, *others = (runs[0] for runs in SETTING.beside(figure).values())
     return {
-        "rcp-fig15": [
-            completions.afct_ratio_to_bound(rcp.completions, PLAN.capacity, window=window),
-            BOUND,
-            completions.active_mean(rcp.flows, [FLOWS], window) / BOUND,
-            [completions.afct_ratio(other.completions, rcp.completions, window=window) for other in others],
-        ]
+        "rcp-fig15": {
+            "afct_ratio_to_bound": completions.afct_ratio_to_bound(rcp.completions, PLAN.capacity, window=window),
+            "active_flows_bound": BOUND,
+            "active_flows_mean_over_bound": completions.active_mean(rcp.flows, [FLOWS], window) / BOUND,
+            "afct_ratio": [
+                completions.afct_ratio(other.completions, rcp.completions, window=window) for other in others
+            ],
+        }
     }
 
 

@@ -21,13 +21,15 @@ def measure(figure):
     large = [ratios(figure, runs, LARGE) for runs in by_seed(tcp)]
     low = sum(load <= LOW for load in POINTS)
     return {
-        "rcp-fig16": [
-            Seeds(both),
-            Seeds([max(values[:low]) for values in large]),
-            Seeds([slope(values) for values in large]),
-            Seeds([slope(ratios(figure, runs, completions.ANY_SIZE)) for runs in by_seed(xcp)]),
-            rank({"RCP": rcp, "TCP": tcp, "XCP": xcp}),
-        ]
+        "rcp-fig16": {
+            "afct_ratio_to_ps": Seeds(both),
+            "afct_ratio_to_ps_max": Seeds([max(values[:low]) for values in large]),
+            "afct_ratio_to_ps_slope[TCP, large flows, over load]": Seeds([slope(values) for values in large]),
+            "afct_ratio_to_ps_slope[XCP, over load]": Seeds(
+                [slope(ratios(figure, runs, completions.ANY_SIZE)) for runs in by_seed(xcp)]
+            ),
+            "mean_queue_over_bdp_rank": rank({"RCP": rcp, "TCP": tcp, "XCP": xcp}),
+        }
     }
 
 

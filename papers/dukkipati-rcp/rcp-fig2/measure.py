@@ -15,10 +15,12 @@ WIDTH = 1.0  # s
 def measure(figure):
     runs = figure.runs([PLAN.scenario(DURATION, seed) for seed in figure.seeds(5)])
     return {
-        "rcp-fig2": [
-            Seeds([queues.n_estimate_error(run.links, LINK, PLAN.capacity, counted(run), WIDTH) for run in runs]),
-            Seeds([correlation(run, PLAN) for run in runs]),
-        ]
+        "rcp-fig2": {
+            "n_estimate_rel_error": Seeds(
+                [queues.n_estimate_error(run.links, LINK, PLAN.capacity, counted(run), WIDTH) for run in runs]
+            ),
+            "correlation_n_estimate": Seeds([correlation(run, PLAN) for run in runs]),
+        }
     }
 
 

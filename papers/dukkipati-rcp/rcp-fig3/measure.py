@@ -8,13 +8,15 @@ def measure(figure):
     result = figure.run()
     flows, links = result.flows, result.links
     return {
-        "rcp-fig3": [
-            [rates.mean_rate(flows, "A", window) for window in ((20.0, 40.0), (120.0, 150.0))],
-            rates.mean_rate(flows, "A", SHARED),
-            rates.mean_rate(flows, "B", SHARED),
-            queues.c_over_r(links, "C", C, SHARED),
-            queues.utilisation(links, "C", C, SHARED)[0],
-        ]
+        "rcp-fig3": {
+            "flow_rate_bps[Group A, t = 20-40 and 120-150 s]": [
+                rates.mean_rate(flows, "A", window) for window in ((20.0, 40.0), (120.0, 150.0))
+            ],
+            "flow_rate_bps[Group A, t = 70-100 s]": rates.mean_rate(flows, "A", SHARED),
+            "flow_rate_bps[Group B, t = 70-100 s]": rates.mean_rate(flows, "B", SHARED),
+            "c_over_r": queues.c_over_r(links, "C", C, SHARED),
+            "utilisation": queues.utilisation(links, "C", C, SHARED)[0],
+        }
     }
 
 

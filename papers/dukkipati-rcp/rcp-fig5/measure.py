@@ -19,17 +19,17 @@ def measure(figure):
     by_start = figure.runs([scenario(duration, 1, start) for start in STARTS])
     shares = [series.link_series(run.links, LINK, "signal")[1] / PLAN.capacity for run in by_seed]
     return {
-        "rcp-fig5": [
-            Seeds([float(share.max()) for share in shares]),
-            Seeds([float(share.min()) for share in shares]),
-            Seeds([math.log10(share.max() / share.min()) for share in shares]),
-        ],
-        "rcp-insensitive-to-initial-rate": [
-            [
+        "rcp-fig5": {
+            "rate_over_capacity_max": Seeds([float(share.max()) for share in shares]),
+            "rate_over_capacity_min": Seeds([float(share.min()) for share in shares]),
+            "rate_over_capacity_range_decades": Seeds([math.log10(share.max() / share.min()) for share in shares]),
+        },
+        "rcp-insensitive-to-initial-rate": {
+            "afct_ratio": [
                 completions.afct_ratio(a.completions, b.completions, window=(WARM_UP, duration))
                 for a, b in combinations(by_start, 2)
             ]
-        ],
+        },
     }
 
 

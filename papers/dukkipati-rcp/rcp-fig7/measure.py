@@ -24,22 +24,24 @@ def measure(figure):
 
     finished = [[ended(rcp) / ended(t), ended(rcp) / ended(x)] for rcp, t, x in zip(runs, tcp, xcp, strict=True)]
     return {
-        "rcp-fig7": [
-            Seeds([worst(run, (1, 2000), window) for run in runs]),
-            Seeds([worst(run, (2000, 10_000), window) for run in runs]),
-            beside(tcp, (100, 2000)),
-            beside(xcp, (1500, 2500)),
-            beside(xcp, (2000, math.inf)),
-            beside(tcp, (2000, math.inf)),
-            Seeds([max_ratio(run, (1, 10_000), window) for run in runs]),
-            Seeds([completions.fct_max_over_mean(run.completions, window=window) for run in tcp]),
-            Seeds(finished),
-            Seeds([[queues.loss_rate(run.summary, LINK) for run in pair] for pair in zip(runs, xcp, strict=True)]),
-        ],
-        "rcp-effective-n": [
-            Seeds([share_of_flows(run, window) for run in runs]),
-            Seeds([queues.utilisation(run.links, LINK, PLAN.capacity, window)[0] for run in runs]),
-        ],
+        "rcp-fig7": {
+            "afct_ratio_to_ps[RCP, sizes 1-2000]": Seeds([worst(run, (1, 2000), window) for run in runs]),
+            "afct_ratio_to_ps[RCP, sizes 2000-10^4]": Seeds([worst(run, (2000, 10_000), window) for run in runs]),
+            "afct_ratio[TCP/RCP, sizes 100-2000]": beside(tcp, (100, 2000)),
+            "afct_ratio[XCP/RCP near size 2000]": beside(xcp, (1500, 2500)),
+            "afct_ratio[XCP/RCP, sizes above 2000]": beside(xcp, (2000, math.inf)),
+            "afct_ratio[TCP/RCP, sizes above 2000]": beside(tcp, (2000, math.inf)),
+            "fct_max_ratio_to_ps": Seeds([max_ratio(run, (1, 10_000), window) for run in runs]),
+            "fct_max_over_mean": Seeds([completions.fct_max_over_mean(run.completions, window=window) for run in tcp]),
+            "completed_flows_ratio": Seeds(finished),
+            "loss_rate": Seeds(
+                [[queues.loss_rate(run.summary, LINK) for run in pair] for pair in zip(runs, xcp, strict=True)]
+            ),
+        },
+        "rcp-effective-n": {
+            "c_over_r_over_n": Seeds([share_of_flows(run, window) for run in runs]),
+            "utilisation": Seeds([queues.utilisation(run.links, LINK, PLAN.capacity, window)[0] for run in runs]),
+        },
         "rcp-fig9": tagged(figure),
     }
 
@@ -81,13 +83,13 @@ def tagged(figure):
     small = median(rcp, SMALL)
     first = 8 * SMALL * PACKET / (small - ROUND_TRIPS * PLAN.rtpd)
     unhurt, hurt = tcp.filter(retransmitted=0), tcp.filter(pl.col("retransmitted") > 0)
-    return [
-        small,
-        median(unhurt, SMALL),
-        median(xcp, SMALL),
-        median(hurt, LARGE) / median(rcp, LARGE),
-        first / (PLAN.capacity * (1 - PLAN.load)),
-    ]
+    return {
+        "fct_s[RCP, 230 packets]": small,
+        "fct_s[TCP, 230 packets, no loss]": median(unhurt, SMALL),
+        "fct_s[XCP, 230 packets]": median(xcp, SMALL),
+        "fct_ratio": median(hurt, LARGE) / median(rcp, LARGE),
+        "initial_rate_over_ps_rate": first / (PLAN.capacity * (1 - PLAN.load)),
+    }
 
 
 def tag_duration(figure):

@@ -15,16 +15,19 @@ def measure(figure):
     runs, tcp, xcp = (by_law[law] for law in LAWS)
     ratios = [completions.worst_ratio_to_ps(run.completions, PLAN.capacity, PLAN.load, SIZES, window) for run in runs]
     spreads = [completions.fct_max_over_mean(run.completions, SIZES, window) for run in runs]
+
+    def over_rcp(others):
+        pairs = zip(others, runs, strict=True)
+        return Seeds([completions.afct_ratio(a.completions, b.completions, BESIDE, window) for a, b in pairs])
+
     return {
-        "rcp-fig8": [
-            Seeds(ratios),
-            *(
-                Seeds([completions.afct_ratio(a.completions, b.completions, BESIDE, window) for a, b in pairs])
-                for pairs in (list(zip(other, runs, strict=True)) for other in (tcp, xcp))
-            ),
-            Seeds(spreads),
-            variance_rank({law: by_law[law][0] for law in LAWS}, window),
-        ]
+        "rcp-fig8": {
+            "afct_ratio_to_ps": Seeds(ratios),
+            "afct_ratio[TCP/RCP, sizes 100-6000]": over_rcp(tcp),
+            "afct_ratio[XCP/RCP]": over_rcp(xcp),
+            "fct_max_over_mean": Seeds(spreads),
+            "fct_variance_rank": variance_rank({law: by_law[law][0] for law in LAWS}, window),
+        }
     }
 
 

@@ -15,7 +15,7 @@ QUIET = 30  # round trips
 
 def measure(figure):
     runs = figure.runs([scenario(seed) for seed in figure.seeds(5)])
-    return {"rcp-flash-crowd": [Seeds([recovery(run) for run in runs])]}
+    return {"rcp-flash-crowd": {"recovery_time_rtts": Seeds([recovery(run) for run in runs])}}
 
 
 def scenario(seed):

@@ -18,15 +18,15 @@ def measure(figure):
     offered = min(rate_at(result.links, name, START + later) for name, later in ON_THE_WAY.items())
     granted = float(rates.rate_series(result.flows, "x", (began - SAMPLE / 2, np.inf))[1][0])
     return {
-        "rcp-min-rate-header": [
-            Against(granted, offered),
-            Against(began - START, RTPD),
-            fewest_changes(result.flows, began),
-        ],
-        "rcp-fig6": [
-            messages(result.links, began),
-            Against(began - START - RTPD, 8 * PACKET / granted),
-        ],
+        "rcp-min-rate-header": {
+            "first_data_rate": Against(granted, offered),
+            "time_first_data_sent_s": Against(began - START, RTPD),
+            "rate_updates_per_rtt": fewest_changes(result.flows, began),
+        },
+        "rcp-fig6": {
+            "messages_before_data": messages(result.links, began),
+            "first_window_idle_time_s": Against(began - START - RTPD, 8 * PACKET / granted),
+        },
     }
 
 

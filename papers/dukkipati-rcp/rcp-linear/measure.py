@@ -86,39 +86,42 @@ def measure(figure):
     pairs = [zip(rcp.alpha_range(beta, pade=True), rcp.alpha_range(beta), strict=True) for beta in BETAS]
     independent = {"N": {"flows": 1000}, "C": {"capacity": 1e10}, "d0": {"d0": 1.0}}
     return {
-        "rcp-eq8-linearisation": [jacobian_error()],
-        "rcp-fig32": [not (unchanged(flows=1000) and unchanged(capacity=1e10)), magnitude_error()],
-        "rcp-fig33": [
-            rcp.beta_limit(),
-            rcp.alpha_range(1e-4)[1],
-            list(rcp.alpha_range(0.3)),
-            list(rcp.alpha_range(0.1)),
-            list(rcp.alpha_range(0.5)),
-            [name for name, other in independent.items() if unchanged(**other)],
-        ],
-        "rcp-fig34": [
-            approximated.unstable_poles,
-            pade,
-            [crossing.value.real for crossing in approximated.margins.phase_crossings],
-            encircled(0.3),
-            not unchanged(d0=1.0),
-        ],
-        "rcp-fig35": [
-            [rcp.alpha_range(0.6, pade=pade) is not None for pade in (False, True)],
-            [rcp.beta_limit(pade=pade) for pade in (False, True)],
-        ],
-        "rcp-fig36": [max(abs(p / e - 1) for pair in pairs for p, e in pair)],
-        "rcp-fig47": [
-            rcp.phase_crossing(0.2, 0.4) is not None,
-            bool(np.all(np.diff(rcp.loop(0.2, 0.4).bode(x).phase) < 0)),
-            rcp.stable_pade(0.2, 0.4) or rcp.loop(0.2, 0.4).stable,
-        ],
-        "rcp-fig48": [
-            loop.margins.phase_crossings[0].frequency,
-            loop.margins.gain_crossings[0].frequency,
-            loop.stable,
-            phase_peak(loop),
-        ],
+        "rcp-eq8-linearisation": {"jacobian_rel_error": jacobian_error()},
+        "rcp-fig32": {
+            "depends_on_N_or_C": not (unchanged(flows=1000) and unchanged(capacity=1e10)),
+            "magnitude_rel_error": magnitude_error(),
+        },
+        "rcp-fig33": {
+            "beta_max": rcp.beta_limit(),
+            "alpha_max": rcp.alpha_range(1e-4)[1],
+            "alpha_range[beta = 0.3]": list(rcp.alpha_range(0.3)),
+            "alpha_range[beta = 0.1]": list(rcp.alpha_range(0.1)),
+            "alpha_range[beta = 0.5]": list(rcp.alpha_range(0.5)),
+            "stable_independent_of": [name for name, other in independent.items() if unchanged(**other)],
+        },
+        "rcp-fig34": {
+            "open_loop_unstable_poles": approximated.unstable_poles,
+            "alpha_range_pade": pade,
+            "nyquist_real_axis_crossings": [crossing.value.real for crossing in approximated.margins.phase_crossings],
+            "alpha_range_exact": encircled(0.3),
+            "plot_depends_on_d0": not unchanged(d0=1.0),
+        },
+        "rcp-fig35": {
+            "stable_alpha_exists": [rcp.alpha_range(0.6, pade=pade) is not None for pade in (False, True)],
+            "beta_limit": [rcp.beta_limit(pade=pade) for pade in (False, True)],
+        },
+        "rcp-fig36": {"alpha_limit_rel_difference": max(abs(p / e - 1) for pair in pairs for p, e in pair)},
+        "rcp-fig47": {
+            "phase_crossing_exists": rcp.phase_crossing(0.2, 0.4) is not None,
+            "phase_monotone_decreasing": bool(np.all(np.diff(rcp.loop(0.2, 0.4).bode(x).phase) < 0)),
+            "stable": rcp.stable_pade(0.2, 0.4) or rcp.loop(0.2, 0.4).stable,
+        },
+        "rcp-fig48": {
+            "phase_crossing_wd0": loop.margins.phase_crossings[0].frequency,
+            "gain_crossing_wd0": loop.margins.gain_crossings[0].frequency,
+            "stable": loop.stable,
+            "phase_peak_wd0": phase_peak(loop),
+        },
     }
 
 

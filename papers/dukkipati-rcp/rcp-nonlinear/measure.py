@@ -104,20 +104,30 @@ def measure(figure):
     ]
     here = [name for name, links in OTHERS.items() if same[name] and linear_unchanged(links)]
     return {
-        "rcp-fig4": [
-            all(bool(region[beta][ALPHAS.index(alpha)]) for alpha, beta in inside),
-            bool(region[1.0][0]),
-            here,
-        ],
-        "rcp-fig41": [settled[0], farthest(rates[:, 0], queues[:, 0])],
-        "rcp-fig42": [settled[1], farthest(rates[:, 1], queues[:, 1])],
-        "rcp-fig43": [settled[2], oscillation(cycle, 1), oscillation(cycle, 1) <= 1.01 * oscillation(cycle, 2)],
-        "rcp-fig44": [
-            [last_stable(region[beta]) for beta in NAMED],
-            all(same.values()),
-            round(max(abs(last_stable(region[beta]) - (onset - 0.1)) for beta, onset in SIMULATED.items()), 6),
-        ],
-        "rcp-caps-on-gains": [rcp.alpha_range(1e-4)[1], rcp.beta_limit(), bool(region[2.0][ALPHAS.index(0.5)])],
+        "rcp-fig4": {
+            "region_contains": all(bool(region[beta][ALPHAS.index(alpha)]) for alpha, beta in inside),
+            "stable": bool(region[1.0][0]),
+            "stable_independent_of": here,
+        },
+        "rcp-fig41": {"converges": settled[0], "final_state": farthest(rates[:, 0], queues[:, 0])},
+        "rcp-fig42": {"converges": settled[1], "final_state": farthest(rates[:, 1], queues[:, 1])},
+        "rcp-fig43": {
+            "converges": settled[2],
+            "oscillation_amplitude": oscillation(cycle, 1),
+            "limit_cycle": oscillation(cycle, 1) <= 1.01 * oscillation(cycle, 2),
+        },
+        "rcp-fig44": {
+            "alpha_last_stable": [last_stable(region[beta]) for beta in NAMED],
+            "region_same": all(same.values()),
+            "matches_simulated_region": round(
+                max(abs(last_stable(region[beta]) - (onset - 0.1)) for beta, onset in SIMULATED.items()), 6
+            ),
+        },
+        "rcp-caps-on-gains": {
+            "alpha_max": rcp.alpha_range(1e-4)[1],
+            "beta_max_linear": rcp.beta_limit(),
+            "stable": bool(region[2.0][ALPHAS.index(0.5)]),
+        },
     }
 
 

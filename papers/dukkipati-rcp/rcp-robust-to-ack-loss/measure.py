@@ -16,10 +16,10 @@ def measure(figure):
     duration = 100 if figure.full else 40
     runs = figure.runs([scenario(duration, loss) for loss in LOSSES])
     return {
-        "rcp-robust-to-ack-loss": [
-            [rates.stable(run.flows, name, FAIR) for run in runs for name in NAMES],
-            [error(run, (duration / 2, duration)) for run in runs],
-        ]
+        "rcp-robust-to-ack-loss": {
+            "stable": [rates.stable(run.flows, name, FAIR) for run in runs for name in NAMES],
+            "rate_error_to_fair": [error(run, (duration / 2, duration)) for run in runs],
+        }
     }
 
 

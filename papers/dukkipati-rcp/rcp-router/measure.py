@@ -15,18 +15,20 @@ def measure(figure):
     fill = int(C * T / 8)
     drops = {"arrived": 2 * fill, "queue": fill, "dropped": fill}
     return {
-        "rcp-eq2-rate-update": [
-            step(arrived=fill),
-            step(),
-            step(arrived=fill, queue=int(C * D0 / 8)),
-            step(d0=T),
-            rate_changes_between_intervals(),
-        ],
-        "rcp-rtt-ewma": [
-            (averages([0.2] * 50)[-1] - D0) / (0.2 - D0),
-            Against(two_groups(), float(np.mean(TURN))),
-        ],
-        "rcp-loss-aware-queue": [Against(step(**drops, loss_aware=True), step(**drops))],
+        "rcp-eq2-rate-update": {
+            "rate_ratio_one_step[y = C, q = 0]": step(arrived=fill),
+            "rate_ratio_one_step[y = 0, q = 0, T = 10 ms, d0 = 100 ms, alpha = 0.1]": step(),
+            "rate_ratio_one_step[y = C, q = C d0, T = 10 ms, d0 = 100 ms, beta = 1]": step(
+                arrived=fill, queue=int(C * D0 / 8)
+            ),
+            "rate_ratio_one_step[y = 0, q = 0, T = d0, alpha = 0.1 (same as eq (1) with N_hat = C/R)]": step(d0=T),
+            "per_packet_operations": rate_changes_between_intervals(),
+        },
+        "rcp-rtt-ewma": {
+            "step_response": (averages([0.2] * 50)[-1] - D0) / (0.2 - D0),
+            "d0_steady": Against(two_groups(), float(np.mean(TURN))),
+        },
+        "rcp-loss-aware-queue": {"rate_ratio_one_step": Against(step(**drops, loss_aware=True), step(**drops))},
     }
 
 

@@ -15,7 +15,7 @@ HANDSHAKE, ROUND_TRIPS = 1, 3
 
 def measure(figure):
     tcp, xcp = (np.median(counts(result)) for result in figure.runs([scenario(law) for law in ("reno", "xcp")]))
-    return {"rcp-xcp-starts-slower": [Against(float(xcp), float(tcp))]}
+    return {"rcp-xcp-starts-slower": {"packets_sent_in_first_3_rtts": Against(float(xcp), float(tcp))}}
 
 
 def scenario(law):

@@ -53,7 +53,7 @@ def measure(figure):
         shares = fair_rates(result.scenario)
         stable.append(all(rates.stable(result.flows, name, share) for name, share in shares.items()))
         errors.append(rates.max_share_error(result.flows, shares, steady(result)))
-    return {"rcp-stable-multi-bottleneck": [stable, max(errors)]}
+    return {"rcp-stable-multi-bottleneck": {"stable": stable, "rate_error_to_maxmin": max(errors)}}
 
 
 def steady(result):

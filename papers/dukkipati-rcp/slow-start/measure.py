@@ -26,12 +26,14 @@ def finished(figure, name):
 def measure(figure):
     figure.flows = {name: finished(figure, name) for name in FIGURES}
     return {
-        "tcp-slow-start-curve": [
-            float(fct_slow_start(RTPD, 230, 230 * PACKET, CAPACITY)),
-            float(fct_slow_start(RTPD, 2000, 2000 * PACKET, CAPACITY))
+        "tcp-slow-start-curve": {
+            "slow_start_fct_s": float(fct_slow_start(RTPD, 230, 230 * PACKET, CAPACITY)),
+            "slow_start_over_ps": float(fct_slow_start(RTPD, 2000, 2000 * PACKET, CAPACITY))
             / fct_processor_sharing(RTPD, 2000 * PACKET, CAPACITY, LOAD),
-            [float(np.median(time / curve(SETTINGS[name].plan, size))) for name, (size, time) in figure.flows.items()],
-        ]
+            "tcp_fct_median_over_slow_start": [
+                float(np.median(time / curve(SETTINGS[name].plan, size))) for name, (size, time) in figure.flows.items()
+            ],
+        }
     }
 
 

@@ -74,30 +74,29 @@ def measure(figure):
         "figure 27": mixed,
         "figure 28": back,
     }
-    slowed = {law: Seeds(two_way[law].ratios(one_way[law])) for law in LAWS}
     return {
-        "rcp-fig24-25": [
-            slowed["RCP"],
-            slowed["XCP"],
-            slowed["TCP"],
-            over(two_way["TCP"].spreads(), one_way["TCP"].spreads()),
-            over(two_way["TCP"].active_stds(), one_way["TCP"].active_stds()),
-            [ratio for run in (two_way, one_way) for ratio in run["RCP"].ratios_to_ps()],
-        ],
-        "rcp-fig26": [
-            Seeds([list(pair) for pair in zip(heavy["TCP"].trends(), heavy["XCP"].trends(), strict=True)]),
-            Seeds(heavy["RCP"].trends()),
-            Seeds(heavy["RCP"].ratios_to_ps()),
-            OneLink(C, RTPD, 0.95, MEAN).active,
-            Seeds(heavy["TCP"].ratios(heavy["XCP"])),
-        ],
-        "rcp-fig27-28": [
-            Seeds(mixed["XCP"].trends()),
-            Against(mixed["TCP"].spreads(), mixed["RCP"].spreads()),
-            Seeds(mixed["RCP"].ratios_to_ps()),
-            Seeds(back["XCP"].ratios(back["TCP"])),
-            Seeds(back["RCP"].ratios_to_ps()),
-        ],
+        "rcp-fig24-25": {
+            **{f"afct_ratio[{law} two-way / one-way]": Seeds(two_way[law].ratios(one_way[law])) for law in LAWS},
+            "fct_cv_ratio": over(two_way["TCP"].spreads(), one_way["TCP"].spreads()),
+            "active_flows_std_ratio": over(two_way["TCP"].active_stds(), one_way["TCP"].active_stds()),
+            "afct_ratio_to_ps": [ratio for run in (two_way, one_way) for ratio in run["RCP"].ratios_to_ps()],
+        },
+        "rcp-fig26": {
+            "active_flows_trend[TCP and XCP: N still grows]": Seeds(
+                [list(pair) for pair in zip(heavy["TCP"].trends(), heavy["XCP"].trends(), strict=True)]
+            ),
+            "active_flows_trend[RCP]": Seeds(heavy["RCP"].trends()),
+            "afct_ratio_to_ps": Seeds(heavy["RCP"].ratios_to_ps()),
+            "active_flows_ps": OneLink(C, RTPD, 0.95, MEAN).active,
+            "afct_ratio": Seeds(heavy["TCP"].ratios(heavy["XCP"])),
+        },
+        "rcp-fig27-28": {
+            "active_flows_trend": Seeds(mixed["XCP"].trends()),
+            "fct_cv": Against(mixed["TCP"].spreads(), mixed["RCP"].spreads()),
+            "afct_ratio_to_ps[RCP, forward]": Seeds(mixed["RCP"].ratios_to_ps()),
+            "afct_ratio": Seeds(back["XCP"].ratios(back["TCP"])),
+            "afct_ratio_to_ps[RCP, reverse]": Seeds(back["RCP"].ratios_to_ps()),
+        },
     }
 
 

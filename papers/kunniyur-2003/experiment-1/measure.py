@@ -62,15 +62,18 @@ def measure(figure):
     tail = {f"link.{link}.queue": "drop_tail" for link in LINKS}
     front, tail = figure.runs([figure.scenario(), figure.scenario(tail)])
     return {
-        "ks-exp1-sim": [*rates(front), list(errors(front))],
-        "ks-exp1-fig2": [
-            series.mean(column(front, "user0", "window_packets")[1]),
-            max(transient(front, user) for user in USERS),
-        ],
-        "ks-drop-front": [
-            Against(float(errors(front).mean()), float(errors(tail).mean())),
-            [lost_over_proportional(front, user) for user in USERS],
-        ],
+        "ks-exp1-sim": {
+            **{f"rate_{user}": rate for user, rate in zip(USERS, rates(front), strict=True)},
+            "rate_rel_error_to_nlp": list(errors(front)),
+        },
+        "ks-exp1-fig2": {
+            "mean_window_pkts": series.mean(column(front, "user0", "window_packets")[1]),
+            "transient_s": max(transient(front, user) for user in USERS),
+        },
+        "ks-drop-front": {
+            "rate_rel_error_to_nlp": Against(float(errors(front).mean()), float(errors(tail).mean())),
+            "loss_share_over_rate_share": [lost_over_proportional(front, user) for user in USERS],
+        },
     }
 
 

@@ -19,12 +19,14 @@ def measure(figure):
     loss, ecn = figure.runs([figure.scenario(), figure.scenario(MARKS)])
     node = series.select(ecn.links, "link", "node", SETTLED)
     return {
-        "ks-exp2-fig3": [
-            list(delivered(ecn) / delivered(loss)),
-            queues.utilisation(ecn.links, "node", C, SETTLED)[0],
-            float(node["dropped"].sum() / (node["dropped"].sum() + node["throughput_bps"].sum() * 0.1 / 256)),
-            series.jain(delivered(ecn)),
-        ]
+        "ks-exp2-fig3": {
+            "throughput_ratio": list(delivered(ecn) / delivered(loss)),
+            "utilisation": queues.utilisation(ecn.links, "node", C, SETTLED)[0],
+            "congestion_loss_rate": float(
+                node["dropped"].sum() / (node["dropped"].sum() + node["throughput_bps"].sum() * 0.1 / 256)
+            ),
+            "jain_index": series.jain(delivered(ecn)),
+        }
     }
 
 

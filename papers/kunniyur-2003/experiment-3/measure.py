@@ -1,7 +1,7 @@
 import numpy as np
 
 from levelflow.measure import queues, series
-from levelflow.reproduce import Against, Seeds
+from levelflow.reproduce import Against, Seeds, over_seeds
 
 LINKS = {"link1": 2e6, "link2": 1e6}  # bit/s
 CLASSES = {1: ("n0", "n2"), 2: ("n0", "n1"), 3: ("n1", "n2")}
@@ -75,23 +75,23 @@ def is_stable(result, name):
     return bool(np.all(np.abs(means / means.mean() - 1) <= 0.2))
 
 
+def levels(result):
+    return {
+        "settling_time_s": max(settled_at(result, link) for link in LINKS),
+        "c_tilde_std_over_c": [float(second_half(result, link).std()) for link in LINKS],
+        "c_tilde_over_c": [float(second_half(result, link).mean()) for link in LINKS],
+        "load_over_capacity": [load(result, link) for link in LINKS],
+    }
+
+
 def measure(figure):
     results = figure.runs([figure.scenario(add_users, seed=seed) for seed in figure.seeds(3)])
-    per_link = [
-        [
-            max(settled_at(result, link) for link in LINKS),
-            [float(second_half(result, link).std()) for link in LINKS],
-            [float(second_half(result, link).mean()) for link in LINKS],
-            [load(result, link) for link in LINKS],
-        ]
-        for result in results
-    ]
     drops = [queues.drop_count(result.links, list(LINKS), (START, END)) for result in results]
     stable = [all(is_stable(result, f"{u}{n}") for u in UTILITIES for n in CLASSES) for result in results]
     return {
-        "ks-exp3-fig4-5": [Seeds(list(values)) for values in zip(*per_link, strict=True)],
-        "ks-exp3-no-loss": [Seeds(drops)],
-        "ks-exp3-fig6": [Against(ranks(results[0]), RISES), Seeds(stable)],
+        "ks-exp3-fig4-5": over_seeds(map(levels, results)),
+        "ks-exp3-no-loss": {"drops_total": Seeds(drops)},
+        "ks-exp3-fig6": {"mean_window_rank": Against(ranks(results[0]), RISES), "stable": Seeds(stable)},
     }
 
 

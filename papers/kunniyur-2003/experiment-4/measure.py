@@ -45,11 +45,11 @@ def loss(result, link):
 def measure(figure):
     results = figure.runs([figure.scenario(build, seed=seed) for seed in figure.seeds(5 if figure.full else 2)])
     return {
-        "ks-exp4-fig7-8": [
-            Seeds([[settles(result, link) for link in LINKS] for result in results]),
-            Against([load(results[0], link) for link in LINKS], GAMMA),
-            Seeds([[loss(result, link) for link in LINKS] for result in results]),
-        ]
+        "ks-exp4-fig7-8": {
+            "c_tilde_settles": Seeds([[settles(result, link) for link in LINKS] for result in results]),
+            "load_over_capacity": Against([load(results[0], link) for link in LINKS], GAMMA),
+            "loss_rate": Seeds([[loss(result, link) for link in LINKS] for result in results]),
+        }
     }
 
 

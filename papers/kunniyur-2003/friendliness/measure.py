@@ -40,9 +40,9 @@ def measure(figure):
     square, beside_square = beside_tcp(1 / 3)
     exponents = np.polyfit(np.log(LOSS), np.log(window_rates()).T, 1)[0]
     return {
-        "ks-friendly-log": [log, beside_log, bool(log <= beside_log)],
-        "ks-friendly-nu2": [square, beside_square],
-        "ks-friendliness-map": [Against(exponents.tolist(), (-1 / (NU[:, 0] + 1)).tolist())],
+        "ks-friendly-log": {"rate_log_user": log, "rate_tcp_user": beside_log, "tcp_friendly": bool(log <= beside_log)},
+        "ks-friendly-nu2": {"rate_nu2_user": square, "rate_tcp_user": beside_square},
+        "ks-friendliness-map": {"loss_exponent": Against(exponents.tolist(), (-1 / (NU[:, 0] + 1)).tolist())},
     }
 
 

@@ -24,7 +24,10 @@ def single_link():
     *met, above = (best([[0]] * 20, [level], Users(), 0.5, marks=True).rates.sum() for level in (59.9, 40.0, 60.1))
     if not excess_share(CAPACITY, above) > 0:
         raise ArithmeticError("a level above that of the condition loses nothing, either")
-    return [Against(totals, [level + n / 0.5 for n, level in cases]), excess_share(CAPACITY, met).tolist()]
+    return {
+        "total_rate": Against(totals, [level + n / 0.5 for n, level in cases]),
+        "loss_rate": excess_share(CAPACITY, met).tolist(),
+    }
 
 
 def levels_of(network):
@@ -98,7 +101,11 @@ def largest_loads(beta):
 
 def short_flows():
     (printed, corrected), (printed_half, corrected_half) = largest_loads(1.0), largest_loads(0.5)
-    return [[*corrected, *corrected_half], printed[1], printed_half[0]]
+    return {
+        "limsup_load_over_capacity[corrected condition, constant and square-wave xi]": [*corrected, *corrected_half],
+        "limsup_load_over_capacity[printed condition, beta = 1, square wave xi = 0/20]": printed[1],
+        "limsup_load_over_capacity[printed condition, beta = 0.5, constant xi = 20]": printed_half[0],
+    }
 
 
 def poisson_flows():
@@ -151,18 +158,22 @@ def own_levels():
     full, none = adaptive([[0]] * 100, [100.0], Users(), 0.5, 1.0)
     if full[0] < 1.99:
         raise ArithmeticError(f"the load is {full[0]} of the capacity")
-    return [Against(loads, [1.0] * len(loads)), Against(level, expected), none[0]]
+    return {
+        "load_over_capacity": Against(loads, [1.0] * len(loads)),
+        "c_tilde[one link]": Against(level, expected),
+        "c_tilde[no feasible level: load stays above gamma C]": none[0],
+    }
 
 
 def measure(figure):
     return {
         "ks-ecn-single-link": single_link(),
-        "ks-prop3": [no_loss()],
-        "ks-lemma1": [bound()],
+        "ks-prop3": {"load_over_capacity_max": no_loss()},
+        "ks-lemma1": {"bound_violations": bound()},
         "ks-prop4": short_flows(),
-        "ks-prop5": [poisson_flows()],
-        "ks-prop6": [settled("rate"), change_by_losses()],
-        "ks-remark4": [settled("blind window")],
+        "ks-prop5": {"mean_load_over_capacity": poisson_flows()},
+        "ks-prop6": {"solution_rel_difference": settled("rate"), "rate_change": change_by_losses()},
+        "ks-remark4": {"solution_rel_difference": settled("blind window")},
         "ks-adaptive-marking": own_levels(),
     }
 

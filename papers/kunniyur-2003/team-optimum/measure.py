@@ -25,19 +25,21 @@ def equilibrium():
     games = random_network(LINKS, NUMBER, seed=1, batch=(10, 1))
     starts = np.random.default_rng(1).uniform(*STARTS, (10, 100, NUMBER))
     away = np.abs(nash(games, starts) / games.rest() - 1).max(axis=-1)
-    return [away.max(), int((away.max(axis=0) > 1e-5).sum())]
+    return {"solution_rel_difference": away.max(), "starts_with_other_limit": int((away.max(axis=0) > 1e-5).sum())}
 
 
 def buffers():
     """Section II: a large M/M/1/B queue loses what exceeds the capacity."""
     loads = np.array([0.5, 0.9, 1.1, 2.0])
     scaled = np.array([1.1, 0.9])
-    return [
-        *np.abs(mm1b_loss(scaled, 10 * 10) - excess_share(1.0, scaled)),
-        Against(
+    above, below = np.abs(mm1b_loss(scaled, 10 * 10) - excess_share(1.0, scaled))
+    return {
+        "abs_error[rho = 1.1, K = 10]": above,
+        "abs_error[rho = 0.9, K = 10]": below,
+        "limit": Against(
             np.round(mm1b_loss(loads, 10 * 10**5), DIGITS).tolist(), np.round(excess_share(1.0, loads), DIGITS).tolist()
         ),
-    ]
+    }
 
 
 def excess(beta):
@@ -49,12 +51,12 @@ def hard():
     """Corollary 1: a large price makes capacities hard; log users share proportionally, -1/x users by delay."""
     first, second = (excess(beta) for beta in LARGE)
     limit = second - (first - second) / (LARGE[1] / LARGE[0] - 1)
-    return [
-        excess(BETA),
-        abs(round(limit, DIGITS)),
-        "all log" if proportional(0.0) and not proportional(1.0) else "",
-        "all -1/x" if least_delay(1.0) and not least_delay(0.0) else "",
-    ]
+    return {
+        "constraint_excess_over_c[beta = 0.5, link 1]": excess(BETA),
+        "constraint_excess_over_c[beta -> infinity]": abs(round(limit, DIGITS)),
+        "proportional_fair_when": "all log" if proportional(0.0) and not proportional(1.0) else "",
+        "min_potential_delay_when": "all -1/x" if least_delay(1.0) and not least_delay(0.0) else "",
+    }
 
 
 def shares(exponent):
@@ -98,11 +100,11 @@ def measure(figure):
         "ks-prop1": equilibrium(),
         "ks-mm1b-limit": buffers(),
         "ks-corollary1": hard(),
-        "ks-prop2": [controllers()],
-        "ks-exp1-nlp": [
-            *best(ROUTES, CAPACITIES, USERS).rates,
-            best(ROUTES, CAPACITIES, USERS, BETA).rates.tolist(),
-        ],
+        "ks-prop2": {"solution_rel_difference": controllers()},
+        "ks-exp1-nlp": {
+            **{f"rate_user{i}": rate for i, rate in enumerate(best(ROUTES, CAPACITIES, USERS).rates)},
+            "rates_penalty_form": best(ROUTES, CAPACITIES, USERS, BETA).rates.tolist(),
+        },
     }
 
 

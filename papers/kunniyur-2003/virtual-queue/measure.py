@@ -20,7 +20,12 @@ def measure(figure):
 
     found = [marked(result) for result in figure.runs([scenario(load) for load in ABOVE + BELOW])]
     above, below = found[: len(ABOVE)], found[len(ABOVE) :]
-    return {"ks-virtual-queue": [Against(above, [(x - LEVEL) / x for x in ABOVE]), below]}
+    return {
+        "ks-virtual-queue": {
+            "mark_fraction[smooth load x > C~]": Against(above, [(x - LEVEL) / x for x in ABOVE]),
+            "mark_fraction[x < C~ steady]": below,
+        }
+    }
 
 
 def plot(figure, canvas):

@@ -68,7 +68,10 @@ def reno(result):
 def mapping(figure):
     lost = np.arange(1, 6)
     per_nack = np.log(1.0 / halved(1.0, 0, lost)) / lost
-    return [per_nack.tolist(), [abs(ratio - 1) for ratio in reno(figure.run()).values()]]
+    return {
+        "beta_halving": per_nack.tolist(),
+        "rate_rel_error": [abs(ratio - 1) for ratio in reno(figure.run()).values()],
+    }
 
 
 def blind(exponents, **changes):
@@ -90,7 +93,10 @@ def full_link():
             kept = 1 - loss
             found.append(bool(best([[0]], [capacity_], tcp_users(delay_, kept), beta).rates[0] < capacity_))
             formula.append(bool(loss > harmful_loss(capacity_, beta, delay_)))
-    return [abs(x * (x - capacity) * TCP_BETA * delay**2 - 1), Against(found, formula)]
+    return {
+        "kkt_residual": abs(x * (x - capacity) * TCP_BETA * delay**2 - 1),
+        "deterioration_threshold": Against(found, formula),
+    }
 
 
 def far_and_near():
@@ -98,15 +104,22 @@ def far_and_near():
     return rates[0] / rates[1]
 
 
+def lone_tcp(beta):
+    return best([[0]], [1e3], tcp_users(1.0, 0.95), beta).rates[0]
+
+
 def measure(figure):
     return {
-        "ks-eq12-13": [fluid_windows(), lossy_windows()],
+        "ks-eq12-13": {"rest_rate_rel_difference": fluid_windows(), "mean_rate_rel_difference": lossy_windows()},
         "ks-tcp-mapping": mapping(figure),
-        "ks-remark2": [blind((1.0,), weights=1.0)],
-        "ks-eq18": [best([[0]], [1e3], tcp_users(1.0, 0.95), beta).rates[0] for beta in (TCP_BETA, TCP_BETA_HALVING)],
+        "ks-remark2": {"solution_rel_difference": blind((1.0,), weights=1.0)},
+        "ks-eq18": {
+            "rate[beta = 0.5, d = 1, 1 - alpha = 0.05]": lone_tcp(TCP_BETA),
+            "rate[beta = ln 2]": lone_tcp(TCP_BETA_HALVING),
+        },
         "ks-eq19": full_link(),
-        "ks-remark3": [blind((0.0, 0.5, 1.0, 2.0)), far_and_near()],
-        "ks-hurley-utility": [abs(float(hurley_utility(100.0)) + 1 / 100.0)],
+        "ks-remark3": {"solution_rel_difference": blind((0.0, 0.5, 1.0, 2.0)), "rate_ratio": far_and_near()},
+        "ks-hurley-utility": {"abs_error": abs(float(hurley_utility(100.0)) + 1 / 100.0)},
     }
 
 

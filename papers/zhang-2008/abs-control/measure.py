@@ -175,14 +175,22 @@ def measure(figure):
     results = figure.runs([*networks, overloaded(), watched()])
     went = {way: buffers(result)[1] for way, result in zip(WAYS, results, strict=False)}
     return {
-        "abs-eq162-165": [step(), Against(*at_rest()), combined()],
-        "abs-damping-nonbottleneck": [
-            Against(float(went["none"][-1]), LARGEST),
-            float(np.ptp(went["signed"])),
-        ],
-        "abs-counters": [loss_seen(9_000, 1_000), use_seen(results[-2]), additions(results[-1])],
-        "abs-overhead": [additions(results[-1]), operations()],
-        "rule-adt": [comes_to_rest(0.95), comes_to_rest(1.05), same_as_undamped()],
+        "abs-eq162-165": {"step_pkts": step(), "loss_at_rest": Against(*at_rest()), "combined": combined()},
+        "abs-damping-nonbottleneck": {
+            "buffer_final_pkts": Against(float(went["none"][-1]), LARGEST),
+            "buffer_drift_pkts": float(np.ptp(went["signed"])),
+        },
+        "abs-counters": {
+            "loss_rate_measured": loss_seen(9_000, 1_000),
+            "utilisation_measured": use_seen(results[-2]),
+            "per_packet_operations": additions(results[-1]),
+        },
+        "abs-overhead": {"per_packet_operations": additions(results[-1]), "per_interval_operations": operations()},
+        "rule-adt": {
+            "stable[K < 2/k2 on a monotone plant]": comes_to_rest(0.95),
+            "stable[K > 2/k2 near the steepest point]": comes_to_rest(1.05),
+            "same_form_as": same_as_undamped(),
+        },
     }
 
 

@@ -61,10 +61,12 @@ def gradients(draws=100):
     full = utilisation_gradient(u_after, u_target, INTERVAL, factor)
     if not np.allclose(slope_u, full, rtol=1e-6, atol=1e-9):
         raise ValueError("the gradient with its factor is not the derivative")
-    return [
-        bool(np.allclose(slope_p, loss_gradient(p_after, p_target, INTERVAL), rtol=1e-6, atol=1e-9)),
-        bool(np.isclose(slope_u, printed, rtol=1e-6, atol=1e-9).any()),
-    ]
+    eq_171 = np.allclose(slope_p, loss_gradient(p_after, p_target, INTERVAL), rtol=1e-6, atol=1e-9)
+    eq_169 = np.isclose(slope_u, printed, rtol=1e-6, atol=1e-9).any()
+    return {
+        "finite_difference_matches[(171)]": bool(eq_171),
+        "finite_difference_matches[(169) as printed]": bool(eq_169),
+    }
 
 
 def gain_stays_positive():
@@ -76,8 +78,12 @@ def gain_stays_positive():
 
 def measure(figure):
     return {
-        "abs-damping-regulates": [mean_buffer("signed"), mean_buffer("absolute"), change_at_rest()],
-        "abs-training-gradient": [*gradients(), gain_stays_positive()],
+        "abs-damping-regulates": {
+            "buffer_mean_pkts[printed sign, noise 2 %]": mean_buffer("signed"),
+            "buffer_mean_pkts[with |du|, noise 2 %]": mean_buffer("absolute"),
+            "buffer_change_pkts": change_at_rest(),
+        },
+        "abs-training-gradient": {**gradients(), "gain_positive": gain_stays_positive()},
     }
 
 

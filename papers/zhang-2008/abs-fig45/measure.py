@@ -34,15 +34,17 @@ def measure(figure):
     access = [f"S{i}->R1" for i in range(1, FLOWS + 1)]
     losses = {name: [point.loss for point in row] for name, row in rows.items()}
     return {
-        "abs-fig45-loss": [
-            ["decreasing in b" if falls(p) else "other" for p in losses.values()],
-            [losses[x][BUFFERS.index(64)] / losses[x][BUFFERS.index(1024)] for x in FLAT],
-            sum(queues.drop_count(result.links, access) for result in results),
-        ],
-        "abs-fig45-util": [
-            ["increasing in b" if rises([point.utilisation for point in row]) else "other" for row in rows.values()],
-            [row[BUFFERS.index(1024)].utilisation for row in rows.values()],
-        ],
+        "abs-fig45-loss": {
+            "loss_rate_monotone": ["decreasing in b" if falls(p) else "other" for p in losses.values()],
+            "loss_rate_flat": [losses[x][BUFFERS.index(64)] / losses[x][BUFFERS.index(1024)] for x in FLAT],
+            "access_drops": sum(queues.drop_count(result.links, access) for result in results),
+        },
+        "abs-fig45-util": {
+            "utilisation_monotone": [
+                "increasing in b" if rises([point.utilisation for point in row]) else "other" for row in rows.values()
+            ],
+            "utilisation": [row[BUFFERS.index(1024)].utilisation for row in rows.values()],
+        },
     }
 
 

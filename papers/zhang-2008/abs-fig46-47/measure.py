@@ -87,18 +87,22 @@ def untrained_b(went):
     low, high = cycles(went[0])
     swings = bool(np.mean(high) > 2 * max(np.mean(low), 1.0))
     slow = slowly(went[4])
-    return [Noted(low, slow), Noted(high, slow), Noted(swings, slow)]
+    return {
+        "buffer_min_pkts": Noted(low, slow),
+        "buffer_max_pkts": Noted(high, slow),
+        "oscillates": Noted(swings, slow),
+    }
 
 
 def trained(name, went):
     result, before = went[name][1], went[name][0]
     ratio = settling(result) / settling(before) if name == "a" else settling(result) / END
-    return [
-        utilisation.variation(result.links, LINK, LAST),
-        float(ratio) if np.isfinite(ratio) else float("inf"),
-        converge(result, TARGETS[name]),
-        utilisation.use(result.links, LINK, C, LAST).loss,
-    ]
+    return {
+        "buffer_cv": utilisation.variation(result.links, LINK, LAST),
+        "settling_time_ratio": float(ratio) if np.isfinite(ratio) else float("inf"),
+        "gains_converge": converge(result, TARGETS[name]),
+        "loss_rate": utilisation.use(result.links, LINK, C, LAST).loss,
+    }
 
 
 def measure(figure):
@@ -106,11 +110,11 @@ def measure(figure):
     plain, slow = went["a"][0], slowly(went["a"][4])
     used = utilisation.use(plain.links, LINK, C, LAST)
     return {
-        "abs-fig46a": [
-            Noted(used.buffer, slow),
-            Noted(utilisation.variation(plain.links, LINK, LAST), slow),
-            used.loss,
-        ],
+        "abs-fig46a": {
+            "buffer_mean_pkts": Noted(used.buffer, slow),
+            "buffer_cv": Noted(utilisation.variation(plain.links, LINK, LAST), slow),
+            "loss_rate": used.loss,
+        },
         "abs-fig46b": untrained_b(went["b"]),
         "abs-fig47a": trained("a", went),
         "abs-fig47b": trained("b", went),

@@ -52,11 +52,17 @@ def measure(figure):
         abs(uses(result, last)[name].buffer / used[name].buffer - 1) for name, result in zip(LINKS, alone, strict=True)
     ]
     small = figure.runs([network("abs", last, {name: f"{packets} packets"}) for name, packets in SMALL.items()])
-    checks = [
+    first, second = (
         Noted(used[name].utilisation, told(used[name], uses(result, last)[name]))
         for name, result in zip(LINKS, small, strict=True)
-    ]
-    return {"abs-fig52": [*checks, moved]}
+    )
+    return {
+        "abs-fig52": {
+            "utilisation[link 1, second half]": first,
+            "utilisation[link 2, second half]": second,
+            "interaction": moved,
+        }
+    }
 
 
 def told(sized, small):

@@ -42,12 +42,12 @@ def mm1b(figure):
     runs = figure.runs([poisson(figure, load, room) for load, room in QUEUES])
     seen = np.array([queues.loss_rate(run.summary, LINK) for run in runs])
     model = mm1b_loss(*np.array(QUEUES).T)
-    return [
-        float(np.abs(ratio.ravel() / total - 1).max()),
-        Against(mm1b_loss(1.0, places), 1 / (places + 1)),
-        [falls(mm1b_loss(load, places)) for load in (0.5, 0.8, 1.0, 1.2, 1.5)],
-        list(np.abs(seen / model - 1)),
-    ]
+    return {
+        "identity_rel_error": float(np.abs(ratio.ravel() / total - 1).max()),
+        "p": Against(mm1b_loss(1.0, places), 1 / (places + 1)),
+        "monotone_decreasing": [falls(mm1b_loss(load, places)) for load in (0.5, 0.8, 1.0, 1.2, 1.5)],
+        "mc_rel_error": list(np.abs(seen / model - 1)),
+    }
 
 
 def poisson(figure, load, places):
@@ -73,11 +73,11 @@ def chains(buffers, **changes):
 def theorem_19():
     small = [exact(Windows(2, 8, buffer, "exogenous", largest=12, chance=0.05)).loss for buffer in range(0, 33, 4)]
     deaf = chains(TEXT, reading="exogenous", chance=0.003)
-    return [
-        [falls(small), falls(deaf)],
-        chains(TEXT, reading="self-clocked"),
-        chains(LITERAL),
-    ]
+    return {
+        "monotone_decreasing": [falls(small), falls(deaf)],
+        "loss_probability[(ii) AIMD, N = 10, C = 300: b = 0, 16, 128, 512, 1024]": chains(TEXT, reading="self-clocked"),
+        "loss_probability[literal (154)-(155), same case: b = 0, 16, 128, 1024]": chains(LITERAL),
+    }
 
 
 def equation_158(draws=20):
@@ -103,11 +103,11 @@ def reno(figure):
     runs = figure.runs([tcp(figure, n, buffer) for n, buffer in grid])
     seen = [lost(run, n) for run, (n, _) in zip(runs, grid, strict=True)]
     model = [float(tcp_loss(n, n * PIPE, buffer)) for n, buffer in grid]
-    return [
-        float(satellite_tcp_loss(10, 100, 50) / tcp_loss(10, 100, 50)),
-        Against(seen, model),
-        [falls(side) for values in (seen, model) for side in np.reshape(values, (3, 3))],
-    ]
+    return {
+        "ratio": float(satellite_tcp_loss(10, 100, 50) / tcp_loss(10, 100, 50)),
+        "loss_rate": Against(seen, model),
+        "monotone_decreasing": [falls(side) for values in (seen, model) for side in np.reshape(values, (3, 3))],
+    }
 
 
 def tcp(figure, flows, buffer):
@@ -130,10 +130,10 @@ def measure(figure):
     cells = [interrupted_bernoulli_loss(4, 0.02, 0.08, b) for b in range(1, 33)]
     return {
         "abs-mm1b": mm1b(figure),
-        "abs-ibp": [[cells[b - 1] for b in places], falls(cells)],
-        "abs-thm18": [forgets()],
+        "abs-ibp": {"loss_probability": [cells[b - 1] for b in places], "monotone_decreasing": falls(cells)},
+        "abs-thm18": {"total_variation_two_starts": forgets()},
         "abs-thm19": theorem_19(),
-        "abs-eq158": [equation_158()],
+        "abs-eq158": {"rel_error": equation_158()},
         "abs-eq159-160": reno(figure),
     }
 

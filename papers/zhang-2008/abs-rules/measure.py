@@ -36,14 +36,17 @@ def measure(figure):
     result = figure.run()
     busy, _ = queues.utilisation(result.links, "A->B", CAPACITY, SETTLED)
     return {
-        "buffer-sizing-formulas-sec-ii2": [float(window_at_loss(TARGET)), ordering()],
-        "rule-bdp": [float(room(16)), busy],
-        "rule-avrachenkov": [float(avrachenkov(1000, 10)), float(avrachenkov(1000, 1))],
-        "rule-bscl": [
-            float(window_at_loss(TARGET)),
-            [float(bscl(room(n), n, TARGET)) for n in (2, 16, 256, 1024)],
-            growth(),
-        ],
+        "buffer-sizing-formulas-sec-ii2": {"K_p[p=0.02]": float(window_at_loss(TARGET)), "rule_ordering": ordering()},
+        "rule-bdp": {"buffer_pkts": float(room(16)), "utilisation": busy},
+        "rule-avrachenkov": {
+            "buffer_pkts[C R = 1000 packets, N = 10]": float(avrachenkov(1000, 10)),
+            "buffer_pkts[C R = 1000 packets, N = 1]": float(avrachenkov(1000, 1)),
+        },
+        "rule-bscl": {
+            "K_p": float(window_at_loss(TARGET)),
+            "buffer_pkts": [float(bscl(room(n), n, TARGET)) for n in (2, 16, 256, 1024)],
+            "buffer_growth": growth(),
+        },
     }
 
 

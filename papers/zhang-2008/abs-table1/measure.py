@@ -18,9 +18,8 @@ def table(figure):
     networks = [rem(buffer, name) for buffer in REM_BUFFERS for name in REM_VARIANTS]
     results = figure.runs([*networks, *(rem(REM_BUFFERS[1], "Reno", **words) for words in OTHERWISE.values())])
     second_half = (REM_SECONDS / 2, REM_SECONDS)
-    used = [utilisation.use(result.links, LINK, REM_CAPACITY * 1e6, second_half) for result in results]
-    count = len(REM_VARIANTS)
-    return used[:count], used[count : 2 * count], dict(zip(OTHERWISE, used[2 * count :], strict=True))
+    used = (utilisation.use(result.links, LINK, REM_CAPACITY * 1e6, second_half) for result in results)
+    return [{name: next(used) for name in names} for names in (REM_VARIANTS, REM_VARIANTS, OTHERWISE)]
 
 
 def told(reno, otherwise):
@@ -32,22 +31,26 @@ def told(reno, otherwise):
 
 def measure(figure):
     roomy, tight, otherwise = table(figure)
-    values = [value for used in tight for value in (used.queue, used.loss, used.utilisation)]
-    values[2] = Noted(values[2], told(tight[0], otherwise))
+    reno = tight["Reno"]
     return {
-        "abs-table1-b100": [
-            *(used.queue for used in roomy),
-            [used.loss for used in roomy],
-            [used.utilisation for used in roomy],
-        ],
-        "abs-table1-b10": values,
+        "abs-table1-b100": {
+            **{f"mean_queue_pkts[{name}]": used.queue for name, used in roomy.items()},
+            "loss_rate": [used.loss for used in roomy.values()],
+            "utilisation": [used.utilisation for used in roomy.values()],
+        },
+        "abs-table1-b10": {
+            **{f"mean_queue_pkts[{name}]": used.queue for name, used in tight.items()},
+            **{f"loss_rate[{name}]": used.loss for name, used in tight.items()},
+            **{f"utilisation[{name}]": used.utilisation for name, used in tight.items()},
+            "utilisation[Reno]": Noted(reno.utilisation, told(reno, otherwise)),
+        },
     }
 
 
 def plot(figure, canvas):
     for axes, rows, buffer in zip(canvas.subplots(1, 2), table(figure)[:2], REM_BUFFERS, strict=True):
-        axes.bar(REM_VARIANTS, [used.queue for used in rows])
-        for x, used in enumerate(rows):
+        axes.bar(REM_VARIANTS, [used.queue for used in rows.values()])
+        for x, used in enumerate(rows.values()):
             axes.text(x, used.queue, f"{100 * used.loss:.1f} %", ha="center", va="bottom", fontsize=8)
         axes.tick_params(axis="x", rotation=30)
         axes.set(ylabel="mean queue (packets)", title=f"b = {buffer} packets: queue and loss")

@@ -73,39 +73,43 @@ def second(figure, table):
     small, large = (2, 4, 8), (128, 256, 512, 1024)
     crowded = [row for row in buffer_rows.second() if row.flows in (512, 1024)]
     ratios = ", ".join(f"{100 * mean_of_ratios(figure, row):.2f}" for row in crowded)
-    return [
-        of(table, (BDP, STANFORD), small, "utilisation"),
-        Noted(of(table, (STANFORD,), (1024,), "loss"), rising(figure, crowded[-1])),
-        Noted(of(table, (BDP, STANFORD), large, "utilisation"), told(table, STANFORD, large)),
-        of(table, (BDP, STANFORD, BSCL), large, "loss"),
-        Noted(of(table, (BSCL,), small, "utilisation"), told(table, BSCL, small)),
-        Noted(
+    return {
+        "utilisation[BDP and Stanford, small N]": of(table, (BDP, STANFORD), small, "utilisation"),
+        "loss_rate[Stanford, N = 1024]": Noted(of(table, (STANFORD,), (1024,), "loss"), rising(figure, crowded[-1])),
+        "utilisation[BDP and Stanford, N >= 128]": Noted(
+            of(table, (BDP, STANFORD), large, "utilisation"), told(table, STANFORD, large)
+        ),
+        "loss_rate[BDP, Stanford, BSCL, large N]": of(table, (BDP, STANFORD, BSCL), large, "loss"),
+        "utilisation[BSCL, small N]": Noted(of(table, (BSCL,), small, "utilisation"), told(table, BSCL, small)),
+        "utilisation[ABS, N <= 32]": Noted(
             of(table, (PRINTED,), (2, 4, 8, 16, 32), "utilisation"),
             f"{told(table, PRINTED, (2, 4, 8, 16, 32))}; {told(table, OURS, (2, 4, 8, 16, 32))}",
         ),
-        Noted(
+        "loss_rate[ABS, N > 32]": Noted(
             of(table, (PRINTED,), (64, *large), "loss"), f"its means of p(n) over intervals, 512 and 1024: {ratios} %"
         ),
-        of(table, (PRINTED,), (1024,), "buffer"),
-        of(table, (PRINTED,), (1024,), "wait"),
-        rules(1024, CAPACITY),
-        rules(FLOWS, CAPACITY),
-    ]
+        "buffer_mean_pkts": of(table, (PRINTED,), (1024,), "buffer"),
+        "queueing_delay_s": of(table, (PRINTED,), (1024,), "wait"),
+        "buffer_pkts_rule[BDP, Stanford, BSCL at N = 1024, 10 Mb/s]": rules(1024, CAPACITY),
+        "buffer_pkts_rule[same at N = 16]": rules(FLOWS, CAPACITY),
+    }
 
 
 def third(table):
     slow, fast, every = (1, 2, 4), (256, 512, 1024), tuple(table)
     ratio = [table[c][name].used.buffer / table[c][PRINTED].used.buffer for name in (BDP, STANFORD) for c in fast]
-    return [
-        of(table, (BDP, STANFORD), slow, "loss"),
-        of(table, (BDP, STANFORD), fast, "loss"),
-        of(table, (BDP, STANFORD), fast, "utilisation"),
-        ratio,
-        Against(means(table, BSCL, slow, "loss"), means(table, BDP, slow, "loss")),
-        of(table, (PRINTED,), every, "loss"),
-        Noted(of(table, (PRINTED,), every, "utilisation"), told(table, OURS, every, "utilisation", "% used", 100)),
-        rules(FLOWS, 256),
-    ]
+    return {
+        "loss_rate[BDP and Stanford, C <= 4 Mb/s]": of(table, (BDP, STANFORD), slow, "loss"),
+        "loss_rate[BDP and Stanford, C >= 256 Mb/s]": of(table, (BDP, STANFORD), fast, "loss"),
+        "utilisation[BDP and Stanford, C >= 256 Mb/s]": of(table, (BDP, STANFORD), fast, "utilisation"),
+        "buffer_ratio": ratio,
+        "loss_rate[BSCL, C <= 4 Mb/s]": Against(means(table, BSCL, slow, "loss"), means(table, BDP, slow, "loss")),
+        "loss_rate[ABS, every C]": of(table, (PRINTED,), every, "loss"),
+        "utilisation[ABS, every C]": Noted(
+            of(table, (PRINTED,), every, "utilisation"), told(table, OURS, every, "utilisation", "% used", 100)
+        ),
+        "buffer_pkts_rule": rules(FLOWS, 256),
+    }
 
 
 def measure(figure):

@@ -79,24 +79,28 @@ def fig48(result):
         went = buffers(result, (start, start + 48))[1]
         beyond = went.max() - after if after > before else after - went.min()
         overshoots.append(max(float(beyond / after), 0.0))
-    return [
-        utilisation.use(result.links, LINK, C, (48, 50)).loss,
-        [utilisation.use(result.links, LINK, C, window).loss for window in last],
-        changes[:2].tolist(),
-        changes[2:].tolist(),
-        Noted(
+    return {
+        "loss_rate[first 2 s after 48 s]": utilisation.use(result.links, LINK, C, (48, 50)).loss,
+        "loss_rate[last 20 s of each phase]": [utilisation.use(result.links, LINK, C, window).loss for window in last],
+        "buffer_change[after 48 and 96 s]": changes[:2].tolist(),
+        "buffer_change[after 144 and 192 s]": changes[2:].tolist(),
+        "buffer_cv": Noted(
             [utilisation.variation(result.links, LINK, window) for window in last],
             f"buffers of {', '.join(f'{mean:.0f}' for mean in means)} packets",
         ),
-        overshoots,
-    ]
+        "buffer_overshoot": overshoots,
+    }
 
 
-def fig49(result, end):
+def fig49(result, end, webs):
     half = (end / 2, end)
     went = buffers(result, half)[1]
-    settled = float(went.std() / went.mean()) <= 0.1
-    return [float(went.min()), float(went.max()), settled, utilisation.use(result.links, LINK, C, half).utilisation]
+    return {
+        "buffer_min_pkts": Noted(float(went.min()), webs),
+        "buffer_max_pkts": float(went.max()),
+        "buffer_converges": float(went.std() / went.mean()) <= 0.1,
+        "utilisation": utilisation.use(result.links, LINK, C, half).utilisation,
+    }
 
 
 def fig50(result):
@@ -111,7 +115,12 @@ def fig50(result):
         f"{t - 10} to {t} s, {100 * p:.1f} %" for t, p in zip(times, loss, strict=True) if abs(p / 0.02 - 1) > 0.2
     ]
     stray = f"they are {'; '.join(strays) or 'none'}"
-    return [used.loss, binds, udp, Noted(float(settled), stray)]
+    return {
+        "loss_rate": used.loss,
+        "active_constraint": binds,
+        "udp_share_of_capacity": udp,
+        "settling_time_s": Noted(float(settled), stray),
+    }
 
 
 def fixed(packets, result, capacity, end):
@@ -137,13 +146,15 @@ def measure(figure):
     )
     webs = "; ".join(fixed(n, result, C, end_49) for n, result in zip(FIXED_49, went[8:10], strict=True))
     mixes = "; ".join(fixed(n, result, FAST, end_51) for n, result in zip(FIXED_51, went[10:], strict=True))
-    smallest, *rest = fig49(went[1], end_49)
     used = utilisation.use(went[3].links, LINK, FAST, (end_51 / 2, end_51))
     return {
         "abs-fig48": fig48(went[0]),
-        "abs-fig49": [Noted(smallest, webs), *rest],
+        "abs-fig49": fig49(went[1], end_49, webs),
         "abs-fig50": fig50(went[2]),
-        "abs-fig51": [Noted(used.utilisation, f"its buffer is {used.buffer:.0f} packets; {mixes}"), used.loss],
+        "abs-fig51": {
+            "utilisation": Noted(used.utilisation, f"its buffer is {used.buffer:.0f} packets; {mixes}"),
+            "loss_rate": used.loss,
+        },
     }
 
 

@@ -17,19 +17,23 @@ def measure(figure):
     rcp, emkc = figure.runs([figure.scenario(name="rcp.toml"), figure.scenario(name="emkc.toml")])
     last = series.steady(JOIN, EMKC_END)
     return {
-        "t1-rcp-fig24c": [
-            steady(rcp.flows, RCP_END),
-            rates.time_to_fairness(rcp.flows, dict.fromkeys(FLOWS, C / 2), JOIN, within=0.05),
-            rates.mean_rate(rcp.flows, "x2", (JOIN, JOIN + SLOW_RTT)) / 1e6,
-            queues.queue_grows(rcp.links, LINK, (JOIN, JOIN + 2.0)),
-        ],
-        "t1-emkc-fig24d": [
-            steady(emkc.flows, EMKC_END),
-            queues.mean_overshoot_pct(emkc.links, LINK, C, last),
-            queues.loss_rate_mean(emkc.links, LINK, C, last),
-            rates.time_to_fairness(emkc.flows, dict.fromkeys(FLOWS, EMKC_SHARE), JOIN, within=0.02),
-            [rates.monotonic(emkc.flows, x, (JOIN, EMKC_END)) for x in FLOWS],
-        ],
+        "t1-rcp-fig24c": {
+            "steady_rate_mbps[x1,x2]": steady(rcp.flows, RCP_END),
+            "time_to_95pct_fairness_s": rates.time_to_fairness(
+                rcp.flows, dict.fromkeys(FLOWS, C / 2), JOIN, within=0.05
+            ),
+            "rate_of_x2_in_its_first_RTT": rates.mean_rate(rcp.flows, "x2", (JOIN, JOIN + SLOW_RTT)) / 1e6,
+            "queue_grows[5-7s]": queues.queue_grows(rcp.links, LINK, (JOIN, JOIN + 2.0)),
+        },
+        "t1-emkc-fig24d": {
+            "steady_rate_mbps[x1,x2]": steady(emkc.flows, EMKC_END),
+            "overshoot_pct[steady]": queues.mean_overshoot_pct(emkc.links, LINK, C, last),
+            "loss_rate_steady": queues.loss_rate_mean(emkc.links, LINK, C, last),
+            "time_to_98pct_fairness_s": rates.time_to_fairness(
+                emkc.flows, dict.fromkeys(FLOWS, EMKC_SHARE), JOIN, within=0.02
+            ),
+            "monotonic[x1,x2]": [rates.monotonic(emkc.flows, x, (JOIN, EMKC_END)) for x in FLOWS],
+        },
     }
 
 

@@ -7,7 +7,7 @@ FAST = [f"x{i}" for i in range(1, 100)]
 ALL = [*FAST, "x100"]
 JOIN, RCP_END, EMKC_END = 5.0, 150.0, 300.0  # s
 SHARE = 0.1e6  # bit/s
-EMKC_SHARES = {"200 kb/s": 0.5e6, "20 kb/s": 0.14e6}  # alpha: C/N + alpha/beta, bit/s
+EMKC_SHARES = {0.2: 0.5e6, 0.02: 0.14e6}  # alpha, Mb/s: C/N + alpha/beta, bit/s
 
 
 def scenario(figure, law, packet="200 B", **params):
@@ -42,7 +42,7 @@ def variants(figure):
         "RCP": scenario(figure, "rcp"),
         "RCP, D_max": scenario(figure, "rcp", rtt="max"),
         "XCP, D_max": scenario(figure, "xcp", packet="1000 B", rtt="max"),
-        **{f"EMKC, alpha {alpha}": scenario(figure, "emkc", alpha=alpha) for alpha in EMKC_SHARES},
+        **{f"EMKC, alpha {1e3 * a:g} kb/s": scenario(figure, "emkc", alpha=f"{1e3 * a:g} kb/s") for a in EMKC_SHARES},
     }
 
 
@@ -75,24 +75,31 @@ def measure(figure):
     mean, largest, xcp, *emkc = figure.by_variant.values()
     window = (JOIN, RCP_END)
     return {
-        "t2-rcp-fig25c": [
-            Seeds([stable(r, SHARE) and rates.stable(r.flows, "x100", SHARE, window) for r in mean]),
-            Seeds([series.amplitude_pct(fast_mean(r, series.steady(JOIN, RCP_END))[1]) for r in mean]),
-        ],
-        "t2-dmax-variants": [
-            Seeds([xcp_stable(r) for r in xcp]),
-            Seeds([stable(r, SHARE) and rates.stable(r.flows, "x100", SHARE, window) for r in largest]),
-            Seeds(
+        "t2-rcp-fig25c": {
+            "stable": Seeds([stable(r, SHARE) and rates.stable(r.flows, "x100", SHARE, window) for r in mean]),
+            "osc_amplitude_pct[x1..x99_mean]": Seeds(
+                [series.amplitude_pct(fast_mean(r, series.steady(JOIN, RCP_END))[1]) for r in mean]
+            ),
+        },
+        "t2-dmax-variants": {
+            "stable[xcp-dmax]": Seeds([xcp_stable(r) for r in xcp]),
+            "stable[rcp-dmax]": Seeds(
+                [stable(r, SHARE) and rates.stable(r.flows, "x100", SHARE, window) for r in largest]
+            ),
+            "starved[x100]": Seeds(
                 [
                     [rates.starved(r.flows, "x100", SHARE, window) for r in pair]
                     for pair in zip(largest, xcp, strict=True)
                 ]
             ),
-        ],
-        "t2-emkc-fig25d": [
-            *(Seeds([each(result) for result in results]) for results in emkc),
-            Seeds([emkc_stable(results) for results in zip(*emkc, strict=True)]),
-        ],
+        },
+        "t2-emkc-fig25d": {
+            **{
+                f"steady_rate_mbps[each,_alpha={alpha}]": Seeds([each(result) for result in results])
+                for alpha, results in zip(EMKC_SHARES, emkc, strict=True)
+            },
+            "stable": Seeds([emkc_stable(results) for results in zip(*emkc, strict=True)]),
+        },
     }
 
 

@@ -23,13 +23,19 @@ def stable(flows, share, end):
 def measure(figure):
     rcp, emkc, avq = (r.flows for r in figure.runs([figure.scenario(name=f"{law}.toml") for law in LAWS]))
     return {
-        "t4-others-fig27cde": [
-            steady(rcp, RCP_END),
-            steady(avq, EMKC_END)[1],
-            steady(emkc, EMKC_END),
-            rates.time_to_fairness(rcp, dict.fromkeys(FLOWS, SHARE), LAST, within=0.05),
-            [*stable(rcp, SHARE, RCP_END), *stable(emkc, EMKC_SHARE, EMKC_END), *stable(avq, SHARE, EMKC_END)],
-        ]
+        "t4-others-fig27cde": {
+            "steady_rate_mbps[rcp:_x1_alone,_then_all_four]": steady(rcp, RCP_END),
+            "steady_rate_mbps[emkc-avq:_all_four]": steady(avq, EMKC_END)[1],
+            "steady_rate_mbps[emkc:_x1_alone,_all_four]": steady(emkc, EMKC_END),
+            "time_to_95pct_fairness_s[rcp][after_join]": rates.time_to_fairness(
+                rcp, dict.fromkeys(FLOWS, SHARE), LAST, within=0.05
+            ),
+            "stable[rcp,_emkc,_emkc-avq]": [
+                *stable(rcp, SHARE, RCP_END),
+                *stable(emkc, EMKC_SHARE, EMKC_END),
+                *stable(avq, SHARE, EMKC_END),
+            ],
+        }
     }
 
 

@@ -38,7 +38,10 @@ def definition_6():
         for other in (modest, weighted):
             lacks = not all(bottleneck_sets(routes, capacities, other))
             others.append(lacks and not np.allclose(other, rates))
-    return [all(fair), all(others)]
+    return {
+        "every_flow_has_a_bottleneck_under_maxmin": all(fair),
+        "allocation_without_that_property_is_not_maxmin": all(others),
+    }
 
 
 def at_rest():
@@ -56,7 +59,7 @@ def lemmas_17_and_18():
     found = list(at_rest())
     acyclic = [assignment.cycle() is None for assignment in found]
     clean = [any(not assignment.unresponsive(link).size for link in assignment.links) for assignment in found]
-    return [float(np.mean(acyclic))], [all(clean)]
+    return {"lemma17": {"acyclic_share": float(np.mean(acyclic))}, "lemma18": {"exists_clean_router": all(clean)}}
 
 
 def theorem_14(count=40, flows=12, links=5):
@@ -87,7 +90,7 @@ def theorem_14(count=40, flows=12, links=5):
             for longest in (1, 5)
         ]
         agree.append(all(returns) == (radius < 1))
-    return [all(same), float(np.mean(agree))]
+    return {"spectrum_equals_union_of_link_spectra": all(same), "verdict_agreement": float(np.mean(agree))}
 
 
 def comes_back(assignment, network, rates, capacities, gains, longest):
@@ -128,7 +131,10 @@ def looks(oscillating):
 def corollary_7():
     monotone, swinging = looks(False)[1], looks(True)[1]
     healed = monotone[-1].consistent and set(monotone[-1].bottlenecks) == {1}
-    return [healed, all(not assignment.consistent for assignment in swinging)]
+    return {
+        "final_assignment_agrees[a]": healed,
+        "cycle_persists[b]": all(not assignment.consistent for assignment in swinging),
+    }
 
 
 def settled(count=NETWORKS, **words):
@@ -153,15 +159,13 @@ def plainly(count=50, most=3000):
 
 def theorem_16():
     steps, errors = settled()
-    return [Noted(float(errors.max()) if (steps > 0).all() else float("inf"), plainly())]
+    return {"max_rel_error_vs_waterfill": Noted(float(errors.max()) if (steps > 0).all() else float("inf"), plainly())}
 
 
 def measure(figure):
-    acyclic, clean = lemmas_17_and_18()
     return {
         "bottleneck-def6": definition_6(),
-        "lemma17": acyclic,
-        "lemma18": clean,
+        **lemmas_17_and_18(),
         "thm14": theorem_14(),
         "cor7-fig31": corollary_7(),
         "jetmax-thm16": theorem_16(),

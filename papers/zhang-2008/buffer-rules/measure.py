@@ -71,17 +71,20 @@ def measure(figure):
     across = [utilisation.use(result.links, LINK, MARKED_C, LAST) for result in results[3:-2]]
     equal = [utilisation.use(result.links, LINK, CAP_C, LAST).utilisation for result in results[-2:]]
     return {
-        "rule-stanford": [many.utilisation],
-        "rule-enachescu": [
-            paced.utilisation / offered(),
-            Noted(
+        "rule-stanford": {"utilisation": many.utilisation},
+        "rule-enachescu": {
+            "utilisation_over_offered": paced.utilisation / offered(),
+            "utilisation": Noted(
                 Against(paced.utilisation, plain.utilisation),
                 f"not paced it loses {100 * plain.loss:.2f} %; with round trips of {EQUAL[0]} ms for all, "
                 f"paced and not paced use {100 * equal[0]:.2f} and {100 * equal[1]:.2f} %, and paced ones "
                 f"{equal[0] / offered(EQUAL):.3f} of what is offered",
             ),
-        ],
-        "rule-eun-wang": [[used.utilisation for used in across], [used.loss for used in across]],
+        },
+        "rule-eun-wang": {
+            "utilisation": [used.utilisation for used in across],
+            "loss_rate": [used.loss for used in across],
+        },
     }
 
 

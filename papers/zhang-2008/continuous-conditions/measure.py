@@ -97,10 +97,12 @@ def alpha_limit():
 def measure(figure):
     loads, gamma = loads_at_rest()
     return {
-        "kelly-eq4-heterogeneous-continuous": [list(critical_gain())],
-        "maxnet-eq5-local": [Against(loads, [gamma] * loads.size)],
-        "vinnicombe-ying-eq6-8": [all(vinnicombe_stable() + ying_stable() + runs_die_out())],
-        "xcp-stability-bound": [alpha_limit(), xcp.balanced(0.4).item()],
+        "kelly-eq4-heterogeneous-continuous": {"scalar_delay_ode_critical_gain_times_delay": list(critical_gain())},
+        "maxnet-eq5-local": {"price_integrator_equilibrium_y_over_C": Against(loads, [gamma] * loads.size)},
+        "vinnicombe-ying-eq6-8": {
+            "stable_for_every_delay_in_set": all(vinnicombe_stable() + ying_stable() + runs_die_out())
+        },
+        "xcp-stability-bound": {"alpha_max": alpha_limit(), "beta[alpha=0.4]": xcp.balanced(0.4).item()},
     }
 
 

@@ -64,7 +64,7 @@ def measure(figure):
     results = figure.runs([figure.scenario({f"link.{link}.capacity": "10 Mb/s"}) for link in LINKS])
     figure.delays = [directions(result, link) for result, link in zip(results, LINKS, strict=True)]
     same = [abs(forward + back - RTT) <= 2 * SAMPLE for forward, back in figure.delays]
-    return {"delay-model-eq31-35": [[*same, structures()]]}
+    return {"delay-model-eq31-35": {"path_delay_identity": [*same, structures()]}}
 
 
 def plot(figure, canvas):

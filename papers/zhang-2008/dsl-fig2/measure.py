@@ -14,11 +14,11 @@ def measure(figure):
     _, sent, rtt, lost = per_second(figure.run())
     first = np.flatnonzero(lost)[0]
     return {
-        "dsl-fig2": [
-            sent.max() / 1e3,
-            sent[first:].min() / 1e3,
-            np.corrcoef(rtt, lost > 0)[0, 1],
-        ]
+        "dsl-fig2": {
+            "rate_peak_kbps": sent.max() / 1e3,
+            "rate_min_after_first_loss_kbps": sent[first:].min() / 1e3,
+            "corr_rtt_vs_loss_events": np.corrcoef(rtt, lost > 0)[0, 1],
+        }
     }
 
 

@@ -78,25 +78,25 @@ def measure(figure):
     figure.panels = {"fig 24(e)": (slow, T1), "fig 28(a)": (fast, T1)}
     figure.sums = {"fig 25(e): x1..x99": fast_mean(many[0]), "fig 28(b): sum": arrivals(crowd[0])}
     return {
-        "t1-emkcavq-fig24e": [
-            steady(slow),
-            virtual_capacity(slow),
-            rates.time_to_fairness(slow.flows, dict.fromkeys(T1, C / 2), JOIN, within=0.05),
-            [rates.stable(slow.flows, x, C / 2, (JOIN, END)) for x in T1],
-        ],
-        "t2-emkcavq-fig25e": [
-            Seeds([each(result) for result in many]),
-            Seeds([series.is_stable(*fast_mean(result, (JOIN, END)), T2_SHARE) for result in many]),
-        ],
-        "emkcavq-fig28a": [
-            float(rates.aggregate(fast.flows, T1)[1].max()) / 1e6,
-            overload(fast),
-            steady(fast),
-        ],
-        "emkcavq-fig28b": [
-            Seeds([queues.overshoot_pct(result.links, LINK, C) for result in crowd]),
-            Seeds([overload(result) for result in crowd]),
-        ],
+        "t1-emkcavq-fig24e": {
+            "steady_rate_mbps[x1,x2]": steady(slow),
+            "virtual_capacity_steady_mbps": virtual_capacity(slow),
+            "time_to_95pct_fairness_s": rates.time_to_fairness(slow.flows, dict.fromkeys(T1, C / 2), JOIN, within=0.05),
+            "stable": [rates.stable(slow.flows, x, C / 2, (JOIN, END)) for x in T1],
+        },
+        "t2-emkcavq-fig25e": {
+            "steady_rate_mbps[each]": Seeds([each(result) for result in many]),
+            "stable": Seeds([series.is_stable(*fast_mean(result, (JOIN, END)), T2_SHARE) for result in many]),
+        },
+        "emkcavq-fig28a": {
+            "rate_peak_mbps[aggregate]": float(rates.aggregate(fast.flows, T1)[1].max()) / 1e6,
+            "overshoot_duration_s": overload(fast),
+            "steady_rate_mbps[x1,x2]": steady(fast),
+        },
+        "emkcavq-fig28b": {
+            "overshoot_pct": Seeds([queues.overshoot_pct(result.links, LINK, C) for result in crowd]),
+            "overshoot_duration_s": Seeds([overload(result) for result in crowd]),
+        },
     }
 
 

@@ -27,27 +27,29 @@ def heterogeneous(figure):
     gap = x1 - rates.rate_series(flows, "x2", (6.0, 15.0))[1]
     decay = math.exp(np.polyfit(t, np.log(gap), 1)[0] * STEP)
     ids = {router for x in FLOWS for router in rates.bottleneck_sequence(flows, x, 0.08)}
-    return [
-        rates.time_to_efficiency(flows, ["x1"], SIG_C, *windows[0]),
-        monotonic(flows, "x1", SIG_EVENTS),
-        [total / 1e6 for total in sums],
-        Against(decay, 1 - 2 * SIG_ALPHA / (SIG_C + 2 * SIG_ALPHA / BETA)),
-        sorted(ids),
-    ]
+    return {
+        "time_to_99pct_efficiency_s[first_flow]": rates.time_to_efficiency(flows, ["x1"], SIG_C, *windows[0]),
+        "monotonic[x1]": monotonic(flows, "x1", SIG_EVENTS),
+        "aggregate_mbps[N=1..4]": [total / 1e6 for total in sums],
+        "fairness_gap_decay_per_step": Against(decay, 1 - 2 * SIG_ALPHA / (SIG_C + 2 * SIG_ALPHA / BETA)),
+        "bottleneck_sequence[all]": sorted(ids),
+    }
 
 
 def measure(figure):
     flows = figure.run().flows
     windows = list(itertools.pairwise(EVENTS))
-    steady = [[rates.steady_rate(flows, x, *windows[n]) / 1e6 for x in FLOWS[: n + 1]] for n in range(4)]
     fair = dict.fromkeys(("x1", "x2"), 261100000.0)
     return {
-        "emkc-fig21": [
-            rates.time_to_efficiency(flows, ["x1"], 500e6, *windows[0]),
-            *steady,
-            rates.time_to_fairness(flows, fair, *windows[1], within=0.01),
-            [monotonic(flows, x, EVENTS[n:]) for n, x in enumerate(FLOWS)],
-        ],
+        "emkc-fig21": {
+            "time_to_99pct_efficiency_s[x1_alone]": rates.time_to_efficiency(flows, ["x1"], 500e6, *windows[0]),
+            **{
+                f"steady_rate_mbps[N={n}]": [rates.steady_rate(flows, x, *window) / 1e6 for x in FLOWS[:n]]
+                for n, window in enumerate(windows, 1)
+            },
+            "time_to_99pct_fairness_s[after_x2_joins]": rates.time_to_fairness(flows, fair, *windows[1], within=0.01),
+            "monotonic[x1..x4]": [monotonic(flows, x, EVENTS[n:]) for n, x in enumerate(FLOWS)],
+        },
         "emkc-sig-fig12": heterogeneous(figure),
     }
 

@@ -57,29 +57,32 @@ def measure(figure):
             x = by_emkc(x, capacity, 0.01 * capacity)
         overshoot.append(x.sum() / capacity - 1)
     return {
-        "emkc-thm12-fig16a": [
-            model(emkc, 0.1),
-            model(emkc, 0.01),
-            steps(by_emkc, 1e3, 2, 0.1),
-            steps(by_emkc, 1e3, 2, 0.01),
-            max(gaps),
-        ],
-        "emkc-fig16b": [
-            fixed,
-            growing,
-            np.polyfit(np.log(CAPACITIES), np.log(fixed), 1)[0],
-            float(np.mean(np.diff(growing))),
-        ],
-        "aimd-thm13-fig17a": [
-            model(aimd, 0.1),
-            model(aimd, 0.01),
-            [steps(by_aimd, 1e3, 2, eps) for eps in (0.1, 0.01)],
-        ],
-        "emkc-aimd-cor6-fig17b": [
-            [ratio(1e4, 2), ratio(1e4, users(1e4))],
-            apart[0] > 0.3 and max(apart[1:]) < 0.1 and apart[-1] < 0.06,
-        ],
-        "emkc-convergence-theta": [abs(doubled - 2) < 0.02, float(np.ptp(overshoot)) < 1e-9],
+        "emkc-thm12-fig16a": {
+            "model_steps[eps=0.1]": model(emkc, 0.1),
+            "model_steps[eps=0.01]": model(emkc, 0.01),
+            "sim_steps[eps=0.1]": steps(by_emkc, 1e3, 2, 0.1),
+            "sim_steps[eps=0.01]": steps(by_emkc, 1e3, 2, 0.01),
+            "rel_gap_model_vs_sim[eps<=0.1]": max(gaps),
+        },
+        "emkc-fig16b": {
+            "sim_steps[N=2,_C=1e3,1e4,1e5_kb/s]": fixed,
+            "sim_steps[N=ceil(C/500),_C=1e3,1e4,1e5,1e6_kb/s]": growing,
+            "slope_loglog[N=2]": np.polyfit(np.log(CAPACITIES), np.log(fixed), 1)[0],
+            "increment_per_decade[N~C]": float(np.mean(np.diff(growing))),
+        },
+        "aimd-thm13-fig17a": {
+            "model_steps[eps=0.1]": model(aimd, 0.1),
+            "model_steps[eps=0.01]": model(aimd, 0.01),
+            "sim_steps[eps=0.1,_0.01]": [steps(by_aimd, 1e3, 2, eps) for eps in (0.1, 0.01)],
+        },
+        "emkc-aimd-cor6-fig17b": {
+            "ratio[beta=0.5]": [ratio(1e4, 2), ratio(1e4, users(1e4))],
+            "ratio_tends_to_1_as_Nalpha_over_C_grows": apart[0] > 0.3 and max(apart[1:]) < 0.1 and apart[-1] < 0.06,
+        },
+        "emkc-convergence-theta": {
+            "doubling_C_doubles_steps": abs(doubled - 2) < 0.02,
+            "overshoot_over_C_constant_when_alpha_proportional_C": float(np.ptp(overshoot)) < 1e-9,
+        },
     }
 
 

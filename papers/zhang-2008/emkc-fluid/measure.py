@@ -33,7 +33,7 @@ def law():
         emkc.iterate(paths(routes, 2, [5, 4], forward), [1.0, 8.0], 500, [10.0, 30.0], (alpha, beta)).rates
         for routes in ([[0, 1], [0]], [[0], [0]])
     ]
-    return [undelayed, np.array_equal(*runs)]
+    return {"undelayed_equivalence": undelayed, "only_most_congested_link_counts": np.array_equal(*runs)}
 
 
 def local():
@@ -55,12 +55,12 @@ def local():
     beta = 0.5
     fixed = capacity / flows + alpha / beta
     rates = fixed * ends(beta, 0.5, scattered(routes, 1, LONGEST_DELAY, rng))[-1]
-    return [
-        Against(rates, [fixed] * flows),
-        Against(rates.sum(), capacity + flows * alpha / beta),
-        [stable(beta) for beta in (0.05, 0.5, 1.0, 1.5, 1.95)],
-        stable(2.05),
-    ]
+    return {
+        "x_star": Against(rates, [fixed] * flows),
+        "X_star": Against(rates.sum(), capacity + flows * alpha / beta),
+        "stable[beta_0.05..1.95]": [stable(beta) for beta in (0.05, 0.5, 1.0, 1.5, 1.95)],
+        "stable[beta_2.05]": stable(2.05),
+    }
 
 
 def globally():
@@ -82,13 +82,13 @@ def globally():
     for factor, added in zip(a, v, strict=True):
         sequence.append(factor * sequence[-1] + added)
     bound = emkc.lemma_14(100.0, 0.95, v)
-    return [
-        np.abs(total / closed - 1).max(),
-        Against(1 - capacity / x[-1].sum(), emkc.loss(flows, capacity, alpha / beta)),
-        Against(limits, [capacity / flows + alpha / beta] * limits.size),
-        bool((np.abs(sequence) <= bound * (1 + 1e-12)).all() and bound[-1] < 0.01),
-        bool(np.abs(run(2.1)[-1].sum() / (capacity + flows * alpha / 2.1) - 1) < 1),
-    ]
+    return {
+        "aggregate_closed_form_error": np.abs(total / closed - 1).max(),
+        "loss_limit": Against(1 - capacity / x[-1].sum(), emkc.loss(flows, capacity, alpha / beta)),
+        "individual_limits_from_random_starts": Against(limits, [capacity / flows + alpha / beta] * limits.size),
+        "lemma14_geq_bound": bool((np.abs(sequence) <= bound * (1 + 1e-12)).all() and bound[-1] < 0.01),
+        "stable[beta_2.1]": bool(np.abs(run(2.1)[-1].sum() / (capacity + flows * alpha / 2.1) - 1) < 1),
+    }
 
 
 def efficiency():
@@ -100,12 +100,12 @@ def efficiency():
         deviations[beta] = total - (capacity + 2 * alpha / beta)
     fixed = capacity + 2 * alpha / 0.9
     total = one_link([0.005 * fixed] * 2, capacity, (alpha, 0.9), steps=9).sum(axis=1)
-    return [
-        Against([d[1] / d[0] for d in deviations.values()], [1 - beta for beta in betas]),
-        [bool(np.all(np.diff(deviations[beta]) >= -1e-12)) for beta in (0.5, 0.9, 1.0)],
-        bool(np.all(deviations[1.5][1:] * deviations[1.5][:-1] < 0)),
-        int(np.argmax(total >= 0.99 * fixed)),
-    ]
+    return {
+        "ratio_per_delay": Against([d[1] / d[0] for d in deviations.values()], [1 - beta for beta in betas]),
+        "monotonic[beta<=1]": [bool(np.all(np.diff(deviations[beta]) >= -1e-12)) for beta in (0.5, 0.9, 1.0)],
+        "sign_alternates[1<beta<2]": bool(np.all(deviations[1.5][1:] * deviations[1.5][:-1] < 0)),
+        "steps_to_99pct[beta=0.9]": int(np.argmax(total >= 0.99 * fixed)),
+    }
 
 
 def loss():
@@ -117,7 +117,11 @@ def loss():
 
     scaled = [price(500.0 * k, 4 * k, 10.0, 0.9) for k in (1, 4, 16, 64)]
     offset = price(500.0, 4, 10.0, 0.9, offset=emkc.lossless(4, 500.0, 10.0 / 0.9))
-    return [scaled[0], np.ptp(scaled) < 1e-9, offset]
+    return {
+        "p_star[C=500,_N=4,_alpha=10,_beta=0.9]": scaled[0],
+        "p_star_constant_for_N_proportional_C": np.ptp(scaled) < 1e-9,
+        "loss_with_offset": offset,
+    }
 
 
 def measure(figure):

@@ -73,9 +73,16 @@ def rcp_rate(queue_bytes):
 
 def measure(figure):
     return {
-        "mkc-fig18-header": [len(Sender("emkc").send(0.0, 0, SIZE)), header_round_trips()],
-        "mkc-router": [feedback_ages(), additions_per_packet(), variables_of_traffic()],
-        "rcp-eq126": [rcp_rate(10_000) < rcp_rate(0) and abs(rcp_rate(0) / (0.5 * C) - 1) < 1e-9],
+        "mkc-fig18-header": {
+            "header_bytes": len(Sender("emkc").send(0.0, 0, SIZE)),
+            "round_trip_encode_decode": header_round_trips(),
+        },
+        "mkc-router": {
+            "feedback_age_in_intervals": feedback_ages(),
+            "per_packet_additions": additions_per_packet(),
+            "state_variables_per_queue": variables_of_traffic(),
+        },
+        "rcp-eq126": {"queue_reduces_rate": rcp_rate(10_000) < rcp_rate(0) and abs(rcp_rate(0) / (0.5 * C) - 1) < 1e-9},
     }
 
 

@@ -1,7 +1,7 @@
 """EMKC on a parking lot: without and with handling of bottleneck switches, and with random ACK delays."""
 
 from levelflow.measure import rates, series
-from levelflow.reproduce.verdict import Seeds
+from levelflow.reproduce import over_seeds
 
 PHASE, PHASES = 40.0, 7  # x2, x3, x4 join in the second to fourth, and leave in the fifth to seventh
 X1 = (191.1, 161.1, 111.1, 101.1, 111.1, 161.1, 191.1)  # fixed points of x1, Mb/s
@@ -36,27 +36,30 @@ def naive(result):
     flows, x1, x2 = result.flows, steady(result, "x1", range(3)), steady(result, "x2", range(3))
     t, rate = rates.rate_series(flows, "x1", (120.0, 160.0))
     wild = t[abs(rate / 1e6 / X1[3] - 1) > 0.1]
-    return [
-        rates.time_to_efficiency(flows, ["x1"], 180e6, *phase(0)),
-        [x1[0], x1[1], x1[2]],
-        x2[2],
-        [rates.monotonic(flows, x, phase(k)) for x, phases in LIVES.items() for k in phases if k < 3],
-        rates.peak_rate(flows, "x1", phase(3)) / 1e6,
-        [float(wild.min()), float(wild.max())] if wild.size else [],
-    ]
+    early = [(x, phase(k)) for x, phases in LIVES.items() for k in phases if k < 3]
+    return {
+        "time_to_99pct_efficiency_s[x1_alone,_bottleneck_C3-C4]": rates.time_to_efficiency(
+            flows, ["x1"], 180e6, *phase(0)
+        ),
+        "steady_rate_mbps[x1][at_40_80_120s]": list(x1.values()),
+        "steady_rate_mbps[x2][at_120s]": x2[2],
+        "monotonic_until_120_s": [rates.monotonic(flows, *window) for window in early],
+        "rate_peak_mbps[x1][after_120s]": rates.peak_rate(flows, "x1", phase(3)) / 1e6,
+        "oscillation_interval_s": [float(wild.min()), float(wild.max())] if wild.size else [],
+    }
 
 
 def handled(result):
     x1, x2, x3, x4 = (steady(result, x) for x in LIVES)
-    return [
-        list(x1.values()),
-        [x2[2], x2[3]],
-        [x3[2], x3[3]],
-        x4[3],
-        rates.bottleneck_sequence(result.flows, "x1", RTT),
-        max(overshoots(result)),
-        max(amplitudes(result)),
-    ]
+    return {
+        "steady_rate_mbps[x1][phases_of_40s_from_0]": list(x1.values()),
+        "steady_rate_mbps[x2][80-120s_120-160s]": [x2[2], x2[3]],
+        "steady_rate_mbps[x3][80-120s_120-160s]": [x3[2], x3[3]],
+        "steady_rate_mbps[x4][120-160s]": x4[3],
+        "bottleneck_sequence[x1]": rates.bottleneck_sequence(result.flows, "x1", RTT),
+        "overshoot_pct[x1][transients]": max(overshoots(result)),
+        "osc_amplitude_pct[all]": max(amplitudes(result)),
+    }
 
 
 def delayed(result, reference):
@@ -64,11 +67,11 @@ def delayed(result, reference):
         (a, b) for x in LIVES for a, b in zip(steady(result, x).values(), steady(reference, x).values(), strict=True)
     ]
     acks = max(flow["sent_packets"] for flow in result.summary["flows"]) / (PHASES * PHASE)
-    return [
-        all(abs(a / b - 1) <= 0.03 for a, b in pairs),
-        [amplitude <= 10.0 for amplitude in amplitudes(result)],
-        acks < ACK_RATE,
-    ]
+    return {
+        "steady_rates_match[emkc-fig23a]": all(abs(a / b - 1) <= 0.03 for a, b in pairs),
+        "stable": [amplitude <= 10.0 for amplitude in amplitudes(result)],
+        "queue_empties_between_spikes": acks < ACK_RATE,
+    }
 
 
 def measure(figure):
@@ -78,15 +81,10 @@ def measure(figure):
     spiky = [figure.scenario(seed=seed, name="random-delay.toml") for seed in few]
     hold, wild, random = figure.runs(handling), figure.runs(none), figure.runs(spiky)
     return {
-        "emkc-fig22b-naive-switch": by_check(map(naive, wild)),
-        "emkc-fig23a": by_check(map(handled, hold)),
-        "emkc-fig23b-random-delay": by_check(map(delayed, random, hold)),
+        "emkc-fig22b-naive-switch": over_seeds(map(naive, wild)),
+        "emkc-fig23a": over_seeds(map(handled, hold)),
+        "emkc-fig23b-random-delay": over_seeds(map(delayed, random, hold)),
     }
-
-
-def by_check(runs):
-    """One set of seeds per check, from one list of checks per seed."""
-    return [Seeds(values) for values in zip(*runs, strict=True)]
 
 
 def plot(figure, canvas):

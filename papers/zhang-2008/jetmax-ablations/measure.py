@@ -12,15 +12,17 @@ def measure(figure):
     worst = max((run.links for run in naive), key=lambda links: queues.overshoot_pct(links, LINK, C, (0.0, JOIN)))
     alone = (0.0, JOIN)
     return {
-        "jetmax-fig33b-naive": [
-            queues.overshoot_pct(worst, LINK, C, alone),
-            queues.overload_duration(worst, LINK, 1.02 * C, alone),
-        ],
-        "jetmax-fig34b-no-proposal": [
-            rates.monotonic(unproposed.flows, "x2", alone),
-            queues.overshoot_pct(unproposed.links, LINK, C, alone),
-            queues.overload_loss_max(unproposed.links, LINK, C, (JOIN, 70.0)),
-        ],
+        "jetmax-fig33b-naive": {
+            "overshoot_pct_max_over_10_router_phases": queues.overshoot_pct(worst, LINK, C, alone),
+            "overload_duration_s[when_sender_acts_once_per_RTT]": queues.overload_duration(
+                worst, LINK, 1.02 * C, alone
+            ),
+        },
+        "jetmax-fig34b-no-proposal": {
+            "monotonic[x2][0-30s]": rates.monotonic(unproposed.flows, "x2", alone),
+            "overshoot_pct[0-30s]": queues.overshoot_pct(unproposed.links, LINK, C, alone),
+            "overload_loss_max[after_30s]": queues.overload_loss_max(unproposed.links, LINK, C, (JOIN, 70.0)),
+        },
     }
 
 

@@ -33,15 +33,15 @@ def radii(count):
 def measure(figure):
     consistent, inconsistent = radii(2000)
     return {
-        "dependency-graph-fig30": [
-            EXAMPLE.consistent,
-            sorted(f"x{s + 1}->x{r + 1}" for s, r in EXAMPLE.graph().edges),
-        ],
-        "jetmax-fig32": [
-            [min(consistent), max(consistent)],
-            float(np.mean(np.array(inconsistent) > 1)),
-            max(inconsistent),
-        ],
+        "dependency-graph-fig30": {
+            "graph_acyclic": EXAMPLE.consistent,
+            "edges": sorted(f"x{s + 1}->x{r + 1}" for s, r in EXAMPLE.graph().edges),
+        },
+        "jetmax-fig32": {
+            "spectral_radius[consistent]": [min(consistent), max(consistent)],
+            "share_rho_above_1[inconsistent]": float(np.mean(np.array(inconsistent) > 1)),
+            "spectral_radius_max[inconsistent,paths_2..5]": max(inconsistent),
+        },
     }
 
 

@@ -26,12 +26,15 @@ def one_link(figure, capacity):
 
 
 def over_capacities(runs):
-    efficiency, fairness, steps = [], [], []
-    for capacity, phases in runs.items():
-        settled = [settling(run.flows, capacity) for run in phases]
-        for values, column in zip((efficiency, fairness, steps), zip(*settled, strict=True), strict=True):
-            values.append(median(column))
-    return [efficiency, fairness, steps, max(np.ptp(efficiency), np.ptp(fairness))]
+    efficiency, fairness, steps = medians(
+        [settling(run.flows, capacity) for run in phases] for capacity, phases in runs.items()
+    )
+    return {
+        "time_to_99pct_efficiency_s[first_proposal]": efficiency,
+        "time_to_99pct_fairness_s[first_proposal_of_joiner]": fairness,
+        "steps": steps,
+        "spread_over_capacities": max(np.ptp(efficiency), np.ptp(fairness)),
+    }
 
 
 def settling(flows, capacity):
@@ -61,12 +64,19 @@ def matrix(flows):
 
 
 def over_numbers(groups):
-    columns = [[], [], []]
-    for number, phases in groups.items():
-        settled = [settling_together(run.flows, C / number) for run in phases]
-        for values, column in zip(columns, zip(*settled, strict=True), strict=True):
-            values.append(median(column))
-    return columns
+    efficiency, fairness, steps = medians(
+        [settling_together(run.flows, C / number) for run in phases] for number, phases in groups.items()
+    )
+    return {
+        "time_to_99pct_efficiency_s[first_proposal]": efficiency,
+        "time_to_99pct_fairness_s[first_proposal,_common_start]": fairness,
+        "steps_to_shrink_deviations_100fold": steps,
+    }
+
+
+def medians(groups):
+    """Per column of the groups, which are tables of several phases, the medians of the groups."""
+    return zip(*([median(column) for column in zip(*phases, strict=True)] for phases in groups), strict=True)
 
 
 def settling_together(flows, share):

@@ -9,15 +9,17 @@ def measure(figure):
     result = figure.run()
     flows, links = result.flows, result.links
     return {
-        "jetmax-fig35a": [
-            queues.overshoot_pct(links, "R1->R2", C),
-            queues.drop_count(links),
-            rates.steady_rate(flows, "x2", 0.0, JOIN) / 1e6,
-            [rates.steady_rate(flows, x, JOIN, END) / 1e6 for x in ("x1", "x2")],
-            [
+        "jetmax-fig35a": {
+            "overshoot_pct": queues.overshoot_pct(links, "R1->R2", C),
+            "drop_count": queues.drop_count(links),
+            "steady_rate_mbps[x2_alone]": rates.steady_rate(flows, "x2", 0.0, JOIN) / 1e6,
+            "steady_rate_mbps[x1,x2]": [rates.steady_rate(flows, x, JOIN, END) / 1e6 for x in ("x1", "x2")],
+            "monotonic[x1,x2]": [
                 rates.monotonic(flows, *window)
                 for window in (("x2", (0.0, JOIN)), ("x1", (JOIN, END)), ("x2", (JOIN, END)))
             ],
-            rates.time_to_fairness(flows, {"x1": C / 2, "x2": C / 2}, JOIN, within=0.02),
-        ]
+            "time_to_98pct_fairness_s[after_x1_joins]": rates.time_to_fairness(
+                flows, {"x1": C / 2, "x2": C / 2}, JOIN, within=0.02
+            ),
+        }
     }

@@ -1,5 +1,5 @@
 from levelflow.measure import queues, rates
-from levelflow.reproduce.verdict import Seeds
+from levelflow.reproduce import over_seeds
 
 C = 10e6  # bit/s
 SHARE = C / 100
@@ -7,14 +7,17 @@ JOIN, END = 5.0, 70.0
 MANY, SLOW = "x1..x99", "x100"
 
 
+def one(run):
+    flows, links = run.flows, run.links
+    return {
+        "steady_rate_mbps[x1..x99_mean,_x100]": [rates.steady_rate(flows, x, JOIN, END) / 1e6 for x in (MANY, SLOW)],
+        "drop_count": queues.drop_count(links),
+        "overshoot_pct": queues.overshoot_pct(links, "R1->R2", C),
+        "monotonic[x100]": rates.monotonic(flows, SLOW, (JOIN, END)),
+        "time_to_95pct_share_s[x100][after_join]": rates.time_to_fairness(flows, {SLOW: SHARE}, JOIN, within=0.05),
+    }
+
+
 def measure(figure):
     runs = figure.runs([figure.scenario(seed=seed) for seed in figure.seeds(5)])
-    return {
-        "jetmax-fig36a-t2": [
-            Seeds([[rates.steady_rate(run.flows, x, JOIN, END) / 1e6 for x in (MANY, SLOW)] for run in runs]),
-            Seeds([queues.drop_count(run.links) for run in runs]),
-            Seeds([queues.overshoot_pct(run.links, "R1->R2", C) for run in runs]),
-            Seeds([rates.monotonic(run.flows, SLOW, (JOIN, END)) for run in runs]),
-            Seeds([rates.time_to_fairness(run.flows, {SLOW: SHARE}, JOIN, within=0.05) for run in runs]),
-        ]
-    }
+    return {"jetmax-fig36a-t2": over_seeds(map(one, runs))}

@@ -1,5 +1,5 @@
 from levelflow.measure import queues, rates
-from levelflow.reproduce.verdict import Seeds
+from levelflow.reproduce import over_seeds
 
 CAPACITY = {"R1->R2": 20e6, "R2->R4": 17e6, "R4->R3": 20e6, "R3->R1": 17e6}  # bit/s
 SHARED = {"x1": (30.0, 60.0), "x2": (30.0, 60.0)}
@@ -21,14 +21,17 @@ def phases(flows):
     ]
 
 
+def one(run):
+    flows, links = run.flows, run.links
+    return {
+        "steady_rate_mbps[x1:0-30s;x1,x2:30-60s;x3:60-90s;all:90s+]": phases(flows),
+        "bottleneck_sequence[x1]": rates.bottleneck_sequence(flows, "x1", RTT),
+        "bottleneck_sequence[x3]": rates.bottleneck_sequence(flows, "x3", RTT),
+        "drop_count": queues.drop_count(links),
+        "overshoot_pct[every_link]": [queues.overshoot_pct(links, link, rate) for link, rate in CAPACITY.items()],
+    }
+
+
 def measure(figure):
     runs = figure.runs([figure.scenario(seed=seed) for seed in figure.seeds(5)])
-    return {
-        "jetmax-fig36c-t4": [
-            Seeds([phases(run.flows) for run in runs]),
-            Seeds([rates.bottleneck_sequence(run.flows, "x1", RTT) for run in runs]),
-            Seeds([rates.bottleneck_sequence(run.flows, "x3", RTT) for run in runs]),
-            Seeds([queues.drop_count(run.links) for run in runs]),
-            Seeds([[queues.overshoot_pct(run.links, link, rate) for link, rate in CAPACITY.items()] for run in runs]),
-        ]
-    }
+    return {"jetmax-fig36c-t4": over_seeds(map(one, runs))}

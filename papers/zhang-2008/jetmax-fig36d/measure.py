@@ -1,5 +1,5 @@
 from levelflow.measure import queues, rates
-from levelflow.reproduce.verdict import Seeds
+from levelflow.reproduce import over_seeds
 
 C = 100e6  # bit/s
 SHARE = C / 51
@@ -13,15 +13,17 @@ def fifty(scenario):
     scenario.raw["flow"] += [{**joiner, "name": name} for name in JOINERS]
 
 
+def one(run):
+    flows, links = run.flows, run.links
+    shares = dict.fromkeys(("x1", *JOINERS), SHARE)
+    return {
+        "drop_count": queues.drop_count(links),
+        "overshoot_pct": queues.overshoot_pct(links, "R1->R2", C),
+        "steady_rate_mbps[each_of_51]": [rates.steady_rate(flows, x, JOIN, END) / 1e6 for x in shares],
+        "time_to_97pct_fairness_s": rates.time_to_fairness(flows, shares, JOIN, within=0.03),
+    }
+
+
 def measure(figure):
     runs = figure.runs([figure.scenario(fifty, seed=seed) for seed in figure.seeds(5)])
-    everyone = ["x1", *JOINERS]
-    shares = dict.fromkeys(everyone, SHARE)
-    return {
-        "jetmax-fig36d-t5": [
-            Seeds([queues.drop_count(run.links) for run in runs]),
-            Seeds([queues.overshoot_pct(run.links, "R1->R2", C) for run in runs]),
-            Seeds([[rates.steady_rate(run.flows, x, JOIN, END) / 1e6 for x in everyone] for run in runs]),
-            Seeds([rates.time_to_fairness(run.flows, shares, JOIN, within=0.03) for run in runs]),
-        ]
-    }
+    return {"jetmax-fig36d-t5": over_seeds(map(one, runs))}

@@ -1,7 +1,7 @@
 import numpy as np
 
 from levelflow.measure import queues, rates, series
-from levelflow.reproduce import Seeds
+from levelflow.reproduce import over_seeds
 
 C = 100e6  # bit/s
 LINK = "R1->R2"
@@ -28,39 +28,55 @@ def fair_rate(result, window):
     return C / (2 + population(result, window)[1])
 
 
-def one(result):
-    flows, links = result.flows, result.links
-    _, active = population(result, PLATEAU)
+def short_flows(result):
+    active = population(result, PLATEAU)[1]
+    return {"mean_active_short[35,115_s]": float(active.mean()), "std_active_short": float(active.std())}
+
+
+def long_flows(result):
+    flows = result.flows
     t, long1 = rates.rate_series(flows, "long1", PLATEAU)
     smoothed = series.window_means(t, long1, 1.0)
     fair = series.window_means(t, fair_rate(result, PLATEAU), 1.0)
     band = [rates.rate_series(flows, name, PLATEAU)[1] / 1e6 for name in ("long1", "long2")]
+    mean = np.mean([rates.mean_rate(flows, name, (30.0, 120.0)) for name in ("long1", "long2")])
+    return {
+        "steady_rate_mbps[long1_alone]": rates.steady_rate(flows, "long1", 0.0, 5.0) / 1e6,
+        "steady_rate_mbps[long1,long2][5-15s]": [
+            rates.steady_rate(flows, name, 5.0, 15.0) / 1e6 for name in ("long1", "long2")
+        ],
+        "mean_rate_mbps[long,_30-120_s]": float(mean) / 1e6,
+        "corr_long_rate_vs_fair_rate": series.correlation(smoothed, fair),
+        "time_share_in_band_1.5_2.4_mbps[35-115s]": float(
+            np.mean([((rate >= 1.5) & (rate <= 2.4)).mean() for rate in band])
+        ),
+    }
+
+
+def short_rates(result):
     late = series.window_means(*short_rate(result, (120.0, 140.0)), 1.0)
     return {
-        "population": [float(active.mean()), float(active.std())],
-        "long": [
-            rates.steady_rate(flows, "long1", 0.0, 5.0) / 1e6,
-            [rates.steady_rate(flows, name, 5.0, 15.0) / 1e6 for name in ("long1", "long2")],
-            float(np.mean([rates.mean_rate(flows, name, (30.0, 120.0)) for name in ("long1", "long2")])) / 1e6,
-            series.correlation(smoothed, fair),
-            float(np.mean([((rate >= 1.5) & (rate <= 2.4)).mean() for rate in band])),
-        ],
-        "short": [series.mean(short_rate(result, (30.0, 115.0))[1]) / 1e6, bool(late[-1] > late[0])],
-        "queue": [queues.queue_cdf(links, LINK, 2), queues.queue_cdf(links, LINK, 10), queues.drop_count(links)],
+        "mean_rate_mbps[short,_30-115_s]": series.mean(short_rate(result, (30.0, 115.0))[1]) / 1e6,
+        "rate_rises[after_120s]": bool(late[-1] > late[0]),
+    }
+
+
+def queue(result):
+    links = result.links
+    return {
+        "queue_pkts_cdf[2]": queues.queue_cdf(links, LINK, 2),
+        "queue_pkts_cdf[10]": queues.queue_cdf(links, LINK, 10),
+        "drop_count": queues.drop_count(links),
     }
 
 
 def measure(figure):
-    found = [one(result) for result in figure.runs([figure.scenario(seed=seed) for seed in figure.seeds(5)])]
-
-    def over_seeds(part):
-        return [Seeds(list(values)) for values in zip(*(values[part] for values in found), strict=True)]
-
+    results = figure.runs([figure.scenario(seed=seed) for seed in figure.seeds(5)])
     return {
-        "jetmax-fig37a-population": over_seeds("population"),
-        "jetmax-fig37b-long": over_seeds("long"),
-        "jetmax-fig37c-short": over_seeds("short"),
-        "jetmax-fig37d-queue": over_seeds("queue"),
+        "jetmax-fig37a-population": over_seeds(map(short_flows, results)),
+        "jetmax-fig37b-long": over_seeds(map(long_flows, results)),
+        "jetmax-fig37c-short": over_seeds(map(short_rates, results)),
+        "jetmax-fig37d-queue": over_seeds(map(queue, results)),
     }
 
 

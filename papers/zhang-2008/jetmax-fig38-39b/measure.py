@@ -1,7 +1,7 @@
 import random
 
 from levelflow.measure import rates, series
-from levelflow.reproduce import Seeds
+from levelflow.reproduce import over_seeds
 
 END = 260.0
 RTT = 0.1  # s, of the long flow
@@ -26,23 +26,23 @@ def options(seed):
 
 def without_loss(result):
     flows, links = result.flows, result.links
-    return [
-        rates.steady_rate(flows, "long", 5.0, 15.0) / 1e6,
-        rates.mean_rate(flows, "long", (35.0, 80.0)) / 1e6,
-        rates.mean_rate(flows, "long", (100.0, 180.0)) / 1e6,
-        rates.mean_rate(flows, "long", LONELY) / 1e6,
-        rates.bottleneck_sequence(flows, "long", RTT, SETTLED),
-        series.mean(series.link_series(links, "R1", "queue_packets")[1]),
-    ]
+    return {
+        "steady_rate_mbps[long,_5-15_s]": rates.steady_rate(flows, "long", 5.0, 15.0) / 1e6,
+        "mean_rate_mbps[long,_35-80_s]": rates.mean_rate(flows, "long", (35.0, 80.0)) / 1e6,
+        "mean_rate_mbps[long,_100-180_s]": rates.mean_rate(flows, "long", (100.0, 180.0)) / 1e6,
+        "steady_rate_mbps[long,_end]": rates.mean_rate(flows, "long", LONELY) / 1e6,
+        "bottleneck_sequence[long]": rates.bottleneck_sequence(flows, "long", RTT, SETTLED),
+        "queue_of_R1_mean_packets": series.mean(series.link_series(links, "R1", "queue_packets")[1]),
+    }
 
 
 def with_loss(result):
     flows = result.flows
-    return [
-        rates.stable(flows, "long", ALONE),
-        rates.bottleneck_sequence(flows, "long", RTT, SETTLED),
-        rates.mean_rate(flows, "long", LONELY) / 1e6,
-    ]
+    return {
+        "stable": rates.stable(flows, "long", ALONE),
+        "bottleneck_sequence[long]": rates.bottleneck_sequence(flows, "long", RTT, SETTLED),
+        "steady_rate_mbps[long,_end]": rates.mean_rate(flows, "long", LONELY) / 1e6,
+    }
 
 
 def measure(figure):
@@ -50,11 +50,9 @@ def measure(figure):
     plain = [figure.scenario(options(seed), seed=seed) for seed in seeds]
     lossy = [figure.scenario(options(seed) | LOSS, seed=seed) for seed in seeds]
     results = figure.runs(plain + lossy)
-    found = [without_loss(result) for result in results[: len(plain)]]
-    found_lossy = [with_loss(result) for result in results[len(plain) :]]
     return {
-        "jetmax-fig38": [Seeds(list(values)) for values in zip(*found, strict=True)],
-        "jetmax-fig39b": [Seeds(list(values)) for values in zip(*found_lossy, strict=True)],
+        "jetmax-fig38": over_seeds(map(without_loss, results[: len(plain)])),
+        "jetmax-fig39b": over_seeds(map(with_loss, results[len(plain) :])),
     }
 
 

@@ -59,12 +59,16 @@ def measure(figure):
     peaks = [[queues.overshoot_pct(result.links, LINK, c, window) for c, result in over_c] for over_c, _ in seeds]
     means, variances = ([[pair[i] for pair in pairs] for pairs in at_rtt] for i in (0, 1))
     return {
-        "jetmax-fig40a": [
-            Seeds([[mean for mean, _ in pairs] for pairs in at_c]),
-            Seeds(peaks),
-            Seeds([[variance for _, variance in pairs] for pairs in at_c]),
-        ],
-        "jetmax-fig40b": [Seeds(means), Seeds([max(mean) - min(mean) for mean in means]), Seeds(variances)],
+        "jetmax-fig40a": {
+            "utilization_mean": Seeds([[mean for mean, _ in pairs] for pairs in at_c]),
+            "overshoot_pct": Seeds(peaks),
+            "utilization_var": Seeds([[variance for _, variance in pairs] for pairs in at_c]),
+        },
+        "jetmax-fig40b": {
+            "utilization_mean": Seeds(means),
+            "utilization_mean_range_over_RTT": Seeds([max(mean) - min(mean) for mean in means]),
+            "utilization_var": Seeds(variances),
+        },
     }
 
 

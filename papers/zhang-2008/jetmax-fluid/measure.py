@@ -31,10 +31,10 @@ def resting():
     network = paths([[0], [0], [0], [0, 1]], 2, [3, 1, 2, 4], [[1, 0], [0, 0], [1, 0], [2, 1]])
     targets = [gamma * capacity, unresponsive]
     x = jetmax.iterate(network, [0.0, 1e6, 5e6, 0.0], 400, targets, TAU, bottlenecks=[0, 0, 0, 1]).rates[-1]
-    return [
-        Against(x[:3], [(gamma * capacity - unresponsive) / 3] * 3),
-        Against(x.sum(), gamma * capacity),
-    ]
+    return {
+        "x_star": Against(x[:3], [(gamma * capacity - unresponsive) / 3] * 3),
+        "aggregate": Against(x.sum(), gamma * capacity),
+    }
 
 
 def deviation(rng, tau, steps):
@@ -58,18 +58,18 @@ def stability():
     monotone = {
         tau: bool(np.all(np.diff(one_link([0.0, 9e6], 1e7, tau)[:40, 0]) >= -1e-6)) for tau in (0.1, 0.6, 1.0, 1.5, 1.9)
     }
-    return [
-        Against(jacobian.ravel(), ((1 - TAU) * np.eye(3)).ravel()),
-        [all(stable[tau]) for tau in (0.1, 0.6, 1.0, 1.5, 1.95)],
-        stable[2.05],
-        all(monotone[tau] == (tau <= 1) for tau in monotone),
-    ]
+    return {
+        "single_link_jacobian": Against(jacobian.ravel(), ((1 - TAU) * np.eye(3)).ravel()),
+        "stable[tau<2]": [all(stable[tau]) for tau in (0.1, 0.6, 1.0, 1.5, 1.95)],
+        "stable[tau=2.05]": stable[2.05],
+        "monotonic_iff_tau_in_0_1": all(monotone[tau] == (tau <= 1) for tau in monotone),
+    }
 
 
 def efficiency():
     """Theorem 17, eq 142: ceil(log eps / log |1 - tau|) steps from an empty link, whatever its capacity."""
     steps = [steps_until(one_link([0.0] * 4, c).sum(axis=1) >= (1 - EPS) * c) for c in CAPACITIES]
-    return [steps[0], len(set(steps)) == 1]
+    return {"steps[eps=0.01,_tau=0.6]": steps[0], "steps_independent_of_C[up_to_1e100]": len(set(steps)) == 1}
 
 
 def fairness():
@@ -82,7 +82,12 @@ def fairness():
         return steps_until(joiner), steps_until(off[:, -1] <= EPS), steps_until(shrunk)
 
     joiners, incumbents, shrunk = zip(*(steps(flows) for flows in (2, 16, 1024)), strict=True)
-    return [list(joiners), incumbents[0], incumbents[-1], list(shrunk)]
+    return {
+        "steps[joiners,_any_N]": list(joiners),
+        "steps[incumbent,_N=2]": incumbents[0],
+        "steps[incumbent,_N=1024]": incumbents[-1],
+        "steps_to_shrink_deviations_100fold": list(shrunk),
+    }
 
 
 def loss():
@@ -94,7 +99,7 @@ def loss():
     arriving[:3, 0] = survival
     start, targets, limits = [0.0, 1e9, 5e9, 0.0], [gamma * capacity, unresponsive], [0, 0, 0, 1]
     x = jetmax.iterate(network, start, 400, targets, TAU, bottlenecks=limits, survival=arriving).rates[-1, :3]
-    return [Against(x, [target / (survival.mean() * 3)] * 3), Against((x * survival).sum(), target)]
+    return {"x_star": Against(x, [target / (survival.mean() * 3)] * 3), "y_star": Against((x * survival).sum(), target)}
 
 
 def measure(figure):

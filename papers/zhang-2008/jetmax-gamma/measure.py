@@ -23,4 +23,4 @@ def measure(figure):
     both, *alone = figure.runs([figure.scenario(), *(figure.scenario(one_link(gamma)) for gamma in GAMMAS)])
     filled = [queues.utilisation(run.links, "R1->R2", C, window)[0] for run in alone]
     filled += [queues.utilisation(both.links, link, C, window)[0] for link in TWO_LINKS]
-    return {"gamma-tunable": [Against(filled, [*GAMMAS, *TWO_LINKS.values()])]}
+    return {"gamma-tunable": {"throughput_over_C": Against(filled, [*GAMMAS, *TWO_LINKS.values()])}}

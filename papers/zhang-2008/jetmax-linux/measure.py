@@ -23,39 +23,47 @@ def five_flows(run):
     def settled(present, since, until):
         return rates.time_to_fairness(flows, dict.fromkeys(present, TARGET / len(present)), since, until)
 
-    return [
-        rates.time_to_efficiency(flows, FLOWS[:1], TARGET, proposed[0], APART),
-        [settled(FLOWS[: k + 1], proposed[k], arrivals[k] + APART) for k in range(1, 5)],
-        [settled(FLOWS[k + 1 :], departure, departure + APART) for k, departure in enumerate(departures)],
-        [rates.steady_rate(flows, "x1", start, start + APART) / 1e6 for start in arrivals],
-        rates.aggregate(flows, FLOWS)[1].max() / 1e6,
-        [rates.monotonic(flows, flow, (start, end)) for flow, start, end in phases],
-    ]
+    return {
+        "time_to_99pct_efficiency_s[first_flow][first_proposal]": rates.time_to_efficiency(
+            flows, FLOWS[:1], TARGET, proposed[0], APART
+        ),
+        "time_to_99pct_fairness_s[each_arrival][first_proposal]": [
+            settled(FLOWS[: k + 1], proposed[k], arrivals[k] + APART) for k in range(1, 5)
+        ],
+        "resettle_time_s[each_departure]": [
+            settled(FLOWS[k + 1 :], departure, departure + APART) for k, departure in enumerate(departures)
+        ],
+        "steady_rate_mbps[n=1..5]": [rates.steady_rate(flows, "x1", start, start + APART) / 1e6 for start in arrivals],
+        "combined_rate_max_mbps": rates.aggregate(flows, FLOWS)[1].max() / 1e6,
+        "monotonic[all]": [rates.monotonic(flows, flow, (start, end)) for flow, start, end in phases],
+    }
 
 
 def one_switch(run):
     flows, rate = run.flows, in_mbps(run.flows)
-    return [
-        rate(["x1"], 10.0, 20.0)[0],
-        rate(["x1", "x2"], 30.0, 40.0),
-        rate(["x2"], 50.0, 60.0)[0],
-        routers(flows),
-        rates.time_to_fairness(flows, {"x1": TARGET / 2, "x2": TARGET / 2}, 20.0, 40.0),
-        queues.drop_count(run.links),
-    ]
+    return {
+        "steady_rate_mbps[x1,_10-20_s]": rate(["x1"], 10.0, 20.0)[0],
+        "steady_rate_mbps[x1,x2,_30-40_s]": rate(["x1", "x2"], 30.0, 40.0),
+        "steady_rate_mbps[x2,_50_s]": rate(["x2"], 50.0, 60.0)[0],
+        "bottleneck_sequence[x1]": routers(flows),
+        "settle_time_s[after_x2_joins]": rates.time_to_fairness(
+            flows, {"x1": TARGET / 2, "x2": TARGET / 2}, 20.0, 40.0
+        ),
+        "drop_count": queues.drop_count(run.links),
+    }
 
 
 def two_switches(run):
     flows, rate = run.flows, in_mbps(run.flows)
     carried = [series.mean(series.flow_series(flows, x, "delivered_bps", (65.0, 75.0))[1]) for x in ("x2", "x3")]
-    return [
-        rate(["x1", "x2"], 30.0, 40.0),
-        rate(["x1", "x2", "x3"], 50.0, 60.0),
-        rate(["x2", "x3"], 70.0, 75.0),
-        routers(flows),
-        sum(carried) / 1e6,
-        queues.drop_count(run.links),
-    ]
+    return {
+        "steady_rate_mbps[x1,x2,_30-40_s]": rate(["x1", "x2"], 30.0, 40.0),
+        "steady_rate_mbps[x1,x2,x3,_50-60_s]": rate(["x1", "x2", "x3"], 50.0, 60.0),
+        "steady_rate_mbps[x2,x3,_70_s]": rate(["x2", "x3"], 70.0, 75.0),
+        "bottleneck_sequence[x1]": routers(flows),
+        "throughput_total_mbps[R2][after_60s]": sum(carried) / 1e6,
+        "drop_count": queues.drop_count(run.links),
+    }
 
 
 def in_mbps(flows):

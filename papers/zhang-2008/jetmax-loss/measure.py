@@ -1,8 +1,9 @@
 from levelflow.measure import queues, rates, series
-from levelflow.reproduce.verdict import Seeds
+from levelflow.reproduce import over_seeds
 
 C = 10e6  # bit/s
 LINK = "R1->R2"
+FLOWS = ("x1", "x2")
 JOIN, END = 30.0, 70.0  # of lossy answers
 LATER, LAST = 50.0, 150.0  # of lossy data
 MEAN_OVER = 20.0  # s
@@ -14,7 +15,10 @@ def measure(figure):
     lossy = {"link.R1->R2.reverse": {"loss": 0.9}}
     answers = figure.runs([figure.scenario(lossy, seed=seed, name="return.toml") for seed in seeds])
     data = figure.runs([figure.scenario(seed=seed, name="forward.toml") for seed in seeds])
-    return {"jetmax-return-loss-90": lossy_answers(free, answers), "jetmax-fig39a": lossy_data(data)}
+    return {
+        "jetmax-return-loss-90": over_seeds(map(lossy_answers, free, answers)),
+        "jetmax-fig39a": over_seeds(map(lossy_data, data)),
+    }
 
 
 def difference(free, lossy, flow):
@@ -23,26 +27,22 @@ def difference(free, lossy, flow):
 
 
 def lossy_answers(free, lossy):
-    pairs = list(zip(free, lossy, strict=True))
-    return [
-        Seeds([max(difference(a.flows, b.flows, x) for x in ("x1", "x2")) for a, b in pairs]),
-        Seeds([[rates.steady_rate(run.flows, x, JOIN, END) / 1e6 for x in ("x1", "x2")] for run in lossy]),
-        Seeds([queues.overshoot_pct(run.links, LINK, C) for run in lossy]),
-    ]
+    return {
+        "max_rate_difference_vs_lossfree_pct": max(difference(free.flows, lossy.flows, x) for x in FLOWS),
+        "steady_rate_mbps[x1,x2]": [rates.steady_rate(lossy.flows, x, JOIN, END) / 1e6 for x in FLOWS],
+        "overshoot_pct": queues.overshoot_pct(lossy.links, LINK, C),
+    }
 
 
-def lossy_data(runs):
-    settled = (LATER + 30.0, LAST)
-
-    def means(run):
-        return [rates.mean_rate(run.flows, x, (LAST - MEAN_OVER, LAST)) / 1e6 for x in ("x1", "x2")]
-
-    return [
-        Seeds([rates.mean_rate(run.flows, "x2", (LATER - MEAN_OVER, LATER)) / 1e6 for run in runs]),
-        Seeds([means(run) for run in runs]),
-        Seeds([1 + queues.mean_overshoot_pct(run.links, LINK, C, settled) / 100 for run in runs]),
-        Seeds([queues.drop_count(run.links, [LINK]) for run in runs]),
-    ]
+def lossy_data(run):
+    flows, links = run.flows, run.links
+    overshoot = queues.mean_overshoot_pct(links, LINK, C, (LATER + 30.0, LAST))
+    return {
+        "steady_rate_mbps[first_flow_alone]": rates.mean_rate(flows, "x2", (LATER - MEAN_OVER, LATER)) / 1e6,
+        "steady_rate_mbps[x1,x2]": [rates.mean_rate(flows, x, (LAST - MEAN_OVER, LAST)) / 1e6 for x in FLOWS],
+        "arrival_rate_over_C_mean": 1 + overshoot / 100,
+        "drop_count_at_the_queue": queues.drop_count(links, [LINK]),
+    }
 
 
 def plot(figure, canvas):

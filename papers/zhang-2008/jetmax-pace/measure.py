@@ -19,8 +19,11 @@ def measure(figure):
     flat = [flat_time(run.flows) / rtt for rtt, runs in zip(RTTS, (fast, slow), strict=True) for run in runs]
     start = [peak for run in (*fast, *slow) for peak in flat_rates(run.flows)]
     return {
-        "jetmax-adjustment-period": [periods, statistics.median(periods)],
-        "jetmax-startup-3rtt": [flat, Against(start, [INITIAL] * len(start))],
+        "jetmax-adjustment-period": {
+            "adjustment_period_s[each]": periods,
+            "adjustment_period_s[median]": statistics.median(periods),
+        },
+        "jetmax-startup-3rtt": {"flat_time_rtts": flat, "rate_during_flat": Against(start, [INITIAL] * len(start))},
     }
 
 

@@ -72,13 +72,13 @@ def n_estimation():
         for size in (40.0, 576.0, 1500.0)
         for _ in range(round(DELTA * 10e6 / 8 / size))
     ]
-    return [
-        errors[DELTA],
-        sorted(errors.values(), reverse=True) == list(errors.values()),
-        round((two - one) * DELTA / 0.01, 4),
-        round(float(np.log2(one / longer)), 4),
-        abs(flows_counted(mixed, DELTA) - 3) <= 1.5,
-    ]
+    return {
+        "abs_error_N_over_50_CBR_flows_with_10_packets_per_interval_each": errors[DELTA],
+        "error_tends_to_0_as_Delta_grows": sorted(errors.values(), reverse=True) == list(errors.values()),
+        "additions_per_packet": round((two - one) * DELTA / 0.01, 4),
+        "divisions_per_interval": round(float(np.log2(one / longer)), 4),
+        "mixed_packet_sizes_supported": abs(flows_counted(mixed, DELTA) - 3) <= 1.5,
+    }
 
 
 def sums_changed(bottleneck):
@@ -185,7 +185,13 @@ def cost_ratio(runs=5):
 
 
 def router_cost():
-    return [sums_changed(1), sums_changed(2), xcp_operations(), state_per_flow(), cost_ratio()]
+    return {
+        "additions_responsive": sums_changed(1),
+        "additions_unresponsive": sums_changed(2),
+        "xcp_operations[mul_add]": xcp_operations(),
+        "per_flow_state_bytes": state_per_flow(),
+        "ns_per_packet_ratio[jetmax_over_xcp]": cost_ratio(),
+    }
 
 
 def membership():
@@ -196,7 +202,10 @@ def membership():
     ]
     arrived = 8 * sum(fields(header)["s"] for header in packets) / DELTA
     load, _ = interval(packets)
-    return [abs(load / arrived - 1) < 1e-5, all(names_its_tightest(rng) for _ in range(500))]
+    return {
+        "w_plus_u_equals_arrivals": abs(load / arrived - 1) < 1e-5,
+        "suggested_router_is_argmax_p_then_argmin_g": all(names_its_tightest(rng) for _ in range(500)),
+    }
 
 
 def names_its_tightest(rng):
@@ -226,7 +235,12 @@ def header():
     hop = packet()
     for _ in range(300):
         hop = Router("jetmax", C).arrive(1000, hop)
-    return [len(wire), xcp_header(), sum(refuses_nan(wire, at) for at in range(0, len(wire), 4)), fields(hop)["R_C"]]
+    return {
+        "header_bytes": len(wire),
+        "xcp_header_bytes": xcp_header(),
+        "feedback_fields_32bit": sum(refuses_nan(wire, at) for at in range(0, len(wire), 4)),
+        "max_hops": fields(hop)["R_C"],
+    }
 
 
 def xcp_header():

@@ -68,4 +68,10 @@ def measure(figure):
         errors.append(rates.max_share_error(result.flows, fair, (0.8 * DURATION, DURATION)))
         drops += queues.drop_count(result.links)
         overshoots.append(max(queues.overshoot_pct(result.links, *link) for link in used.items()))
-    return {"multi-topology-soak": [max(errors), drops, max(overshoots)]}
+    return {
+        "multi-topology-soak": {
+            "max_rel_error_vs_waterfill": max(errors),
+            "drop_count": drops,
+            "overshoot_pct[every_link]": max(overshoots),
+        }
+    }

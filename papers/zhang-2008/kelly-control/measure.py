@@ -17,11 +17,11 @@ def measure(figure):
     results = figure.runs(runs)
     short, long = results[: len(seeds)], results[len(seeds) :]
     return {
-        "kelly-fig15": [
-            Seeds([converges(result) for result in short]),
-            Seeds([converges(result) for result in long]),
-            Seeds([queues.overshoot_pct(result.links, "R1->R2", C) for result in long]),
-        ]
+        "kelly-fig15": {
+            "converges[rtt=90ms]": Seeds([converges(result) for result in short]),
+            "converges[rtt=120ms]": Seeds([converges(result) for result in long]),
+            "overshoot_pct[rtt=120ms]": Seeds([queues.overshoot_pct(result.links, "R1->R2", C) for result in long]),
+        }
     }
 
 

@@ -15,8 +15,12 @@ def agrees(delay):
 
 
 def measure(figure):
-    gains = [critical_gain(delay) for delay in range(1, 5)]
-    return {"kelly-eq3-homogeneous": [*gains, [agrees(delay) for delay in range(1, 31)]]}
+    return {
+        "kelly-eq3-homogeneous": {
+            **{f"critical_gain[D={delay}]": critical_gain(delay) for delay in range(1, 5)},
+            "bound_agrees_with_roots": [agrees(delay) for delay in range(1, 31)],
+        }
+    }
 
 
 def plot(figure, canvas):

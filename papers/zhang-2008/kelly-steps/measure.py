@@ -29,14 +29,21 @@ def equations():
         paid = np.array([x[n - 4][0] * (first + second), x[n - 3][1] * second])
         x.append(x[n - 1] + kappa * (omega - paid))
     alone = kelly.iterate(paths([[0]], 1, 3, 1), [500.0], STEPS, lambda load: emkc.price(load, C), (KAPPA, OMEGA))
-    return [np.allclose(went, x[9:], rtol=1e-12, atol=0), Against(alone.rates[-1, 0], C + OMEGA)]
+    return {
+        "reference_rate_is_previous_step": np.allclose(went, x[9:], rtol=1e-12, atol=0),
+        "fixed_point_single_flow_mbps": Against(alone.rates[-1, 0], C + OMEGA),
+    }
 
 
 def one_flow():
     """Fig 14: eq 54 from rest at 0; stable if it comes within 1 % of C + omega."""
     ends = {delay: kelly.alone(C, delay, (KAPPA, OMEGA), STEPS)[-1] for delay in DELAYS}
     stable = [delay for delay, end in ends.items() if abs(end / (C + OMEGA) - 1) < 0.01]
-    return [ends[1], *(kelly.radius(KAPPA, delay) for delay in (1, 2, 3, 4)), stable]
+    return {
+        "fixed_point_mbps": ends[1],
+        **{f"spectral_radius[D={delay}]": kelly.radius(KAPPA, delay) for delay in (1, 2, 3, 4)},
+        "stable_set_of_D": stable,
+    }
 
 
 def network(rng):
@@ -60,7 +67,10 @@ def lemma_13():
         left, right = kelly.lemma_13(routes, capacities, omega, rates)
         errors.append(abs(left / right - 1))
     rate = kelly.fixed_point([[0, 1]], [10.0, 100.0], 1.0).rates[0]
-    return [max(errors), bool(abs(rate - 55.5) < 1e-9 and 10 < rate < 100)]
+    return {
+        "identity_rel_error": max(errors),
+        "slow_link_overflows_and_fast_link_underused": bool(abs(rate - 55.5) < 1e-9 and 10 < rate < 100),
+    }
 
 
 def measure(figure):

@@ -15,9 +15,9 @@ def measure(figure):
         raise RuntimeError((done.stderr.strip().splitlines() or ["path.py failed"])[-1])
     found = json.loads(done.stdout)
     return {
-        "jetmax-linux-module": [
-            statistics.median(found["worst_late_us"]),
-            found["reloaded"],
-            found["forwarded_mbps"],
-        ]
+        "jetmax-linux-module": {
+            "interval_timer_jitter_us": statistics.median(found["worst_late_us"]),
+            "load_unload_without_reboot": found["reloaded"],
+            "router_forwarding_mbps_without_loss": found["forwarded_mbps"],
+        }
     }

@@ -51,7 +51,11 @@ def theorem_7():
         start = rates * rng.uniform(0.5, 1.5, flows)
         went = mkc.iterate(paths([[0]] * flows, 1), start, 1000, price, (ratio * beta, beta))
         ends.append((went.rates[-1], [ratio / went.signals[-1, 0]] * flows))
-    return [symmetric, *(Against(*np.concatenate(pairs, axis=1)) for pairs in (eigenvalues, ends))]
+    return {
+        "jacobian_symmetric": symmetric,
+        "eigenvalues": Against(*np.concatenate(eigenvalues, axis=1)),
+        "fixed_point_rate": Against(*np.concatenate(ends, axis=1)),
+    }
 
 
 def iteration_returns(rng, kind, ratio, delays, system):
@@ -107,7 +111,7 @@ def theorem_8():
             admitted += 1
             delays = [np.ones(flows), *rng.integers(1, LONGEST + 1, (DRAWS, flows))]
             counterexamples += any(mkc.unstable_roots(several, *system) for several in delays)
-    return [all(symmetric), counterexamples]
+    return {"similar_matrix_symmetric[W=diag(beta_x)^-0.5]": all(symmetric), "counterexamples": counterexamples}
 
 
 def is_symmetric(matrix):
@@ -116,7 +120,11 @@ def is_symmetric(matrix):
 
 def measure(figure):
     figure.found = list(islice(systems(), SYSTEMS))
-    return {"mkc-thm7": theorem_7(), "mkc-cor3": [corollary_3(figure.found)], "mkc-thm8": theorem_8()}
+    return {
+        "mkc-thm7": theorem_7(),
+        "mkc-cor3": {"verdict_agreement": corollary_3(figure.found)},
+        "mkc-thm8": theorem_8(),
+    }
 
 
 def plot(figure, canvas):

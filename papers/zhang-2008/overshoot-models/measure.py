@@ -39,7 +39,7 @@ def windows():
         if start == PIPE:
             late = times >= 50
             grows = slope(times[late], exact[late])
-    return [max(errors), grows]
+    return {"max_rel_error_vs_eq14": max(errors), "loglog_slope_W_vs_t": grows}
 
 
 def scalable():
@@ -49,12 +49,12 @@ def scalable():
     after = law.windows_per_answer(round(CAPACITY * seconds))
     sent = (after.size - 1) + after[-1] - after[0]
     full = ScalableTcp(CAPACITY, 100.0).windows_per_answer(100)
-    return [
-        sent / seconds / CAPACITY,
-        full[-1] / full[0],
-        lost(law, 10.0, 0.01),
-        slope(LATE, law.excess(LATE)),
-    ]
+    return {
+        "steady_rate_over_C": sent / seconds / CAPACITY,
+        "window_growth_per_rtt": full[-1] / full[0],
+        "S_closed_form": lost(law, 10.0, 0.01),
+        "loglog_slope_S_vs_D": slope(LATE, law.excess(LATE)),
+    }
 
 
 def tracked():
@@ -65,10 +65,10 @@ def tracked():
     risen = late.states[10:, 0] - CAPACITY
     if not (np.diff(risen) > 0).all():
         raise ValueError("the rate does not grow")
-    return [
-        slope(early.times[1:], early.states[1:, 0] - CAPACITY),
-        slope(late.times[10:], risen),
-    ]
+    return {
+        "early_growth_exponent": slope(early.times[1:], early.states[1:, 0] - CAPACITY),
+        "late_growth_exponent": slope(late.times[10:], risen),
+    }
 
 
 def map_of(omega):
@@ -89,11 +89,12 @@ def marked():
         rests.append((rest, (LINK + np.sqrt(LINK**2 + 4 * omega**2)) / 2))
         slopes.append((quotient(law), -LINK / (2 * (law.rest - LINK))))
     boundary = map_of(brentq(lambda omega: quotient(map_of(omega)) + 1, 500.0, 1500.0))
-    return [
-        *(Against(*(list(side) for side in zip(*pairs, strict=True))) for pairs in (rests, slopes)),
-        boundary.rest / LINK,
-        1 - LINK / boundary.rest,
-    ]
+    return {
+        "fixed_point": Against(*map(list, zip(*rests, strict=True))),
+        "slope_at_fixed_point": Against(*map(list, zip(*slopes, strict=True))),
+        "stability_boundary_r_over_C": boundary.rest / LINK,
+        "loss_at_boundary": 1 - LINK / boundary.rest,
+    }
 
 
 def settles():
@@ -101,13 +102,17 @@ def settles():
     law = map_of(MTU / 0.0138)
     away = law.orbit(1.01 * law.rest, 1000) - law.rest
     decays = (away[1:] * away[:-1] < 0).all() and (np.diff(np.abs(away)[::2]) < 0).all() and abs(away[-1]) < 0.1
-    return [law.rest, abs(quotient(law)), bool(decays)]
+    return {"fixed_point_kbps": law.rest, "slope_modulus": abs(quotient(law)), "decaying_oscillation": bool(decays)}
 
 
 def diverges():
     """Figure 8(b): the orbit from 0.2 % away leaves the rates for which the map is defined."""
     law = map_of(MTU / 0.014)
-    return [law.rest, abs(quotient(law)), bool(np.isnan(law.orbit(1.002 * law.rest, 1000)[-1]))]
+    return {
+        "fixed_point_kbps": law.rest,
+        "slope_modulus": abs(quotient(law)),
+        "diverges[start_offset_0.2pct]": bool(np.isnan(law.orbit(1.002 * law.rest, 1000)[-1])),
+    }
 
 
 def measure(figure):
@@ -121,19 +126,19 @@ def measure(figure):
     wide = np.geomspace(1e3, 1e4, 50)
     return {
         "tcp-lemma1": windows(),
-        "tcp-lemma2": [lost(tcp, 10.0, 0.002), slope(wide, tcp.excess(wide))],
-        "aimd-lemma3-fig6b": [
-            lost(video, 10.0, 0.01),
-            slope(LATE, video.excess(LATE)),
-            bool(np.allclose(np.diff(np.log10(video.rates(times) - CAPACITY)), 1.0)),
-        ],
+        "tcp-lemma2": {"S_closed_form": lost(tcp, 10.0, 0.002), "loglog_slope_S_vs_D": slope(wide, tcp.excess(wide))},
+        "aimd-lemma3-fig6b": {
+            "S_closed_form": lost(video, 10.0, 0.01),
+            "loglog_slope_S_vs_D": slope(LATE, video.excess(LATE)),
+            "rate_unbounded_in_D": bool(np.allclose(np.diff(np.log10(video.rates(times) - CAPACITY)), 1.0)),
+        },
         "aimd-variable-rtt": tracked(),
         "stcp-lemma4": scalable(),
-        "overshoot-fig7b": [
-            [slope(LATE, amount) for amount in amounts],
-            [bool((less < more).all()) for less, more in itertools.pairwise(amounts)],
-        ],
-        "tfrc-lemma5": [slope(wide, tfrc.sent(wide)), follows(tfrc)],
+        "overshoot-fig7b": {
+            "slopes[tcp,_stcp,_aimd]": [slope(LATE, amount) for amount in amounts],
+            "ordering_for_large_D": [bool((less < more).all()) for less, more in itertools.pairwise(amounts)],
+        },
+        "tfrc-lemma5": {"loglog_slope_T_vs_t": slope(wide, tfrc.sent(wide)), "loglog_slope_S_vs_D": follows(tfrc)},
         "tfrc-lemma6": marked(),
         "tfrc-fig8a": settles(),
         "tfrc-fig8b": diverges(),

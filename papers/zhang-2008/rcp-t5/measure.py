@@ -21,11 +21,16 @@ def measure(figure):
     burst = figure.run().links
     churn = [r.links for r in figure.runs([figure.scenario(seed=s, name="churn.toml") for s in figure.seeds(5)])]
     return {
-        "rcp-fig29a": [queues.loss_rate_max(burst, LINK, BURST), queues.drop_bytes(burst, [LINK])],
-        "rcp-fig29b": [
-            Seeds([queues.loss_rate_max(links, LINK, (BATCHES[0][0], BATCHES[-1][1])) for links in churn]),
-            Seeds([loss_period(links) for links in churn]),
-        ],
+        "rcp-fig29a": {
+            "loss_rate_max": queues.loss_rate_max(burst, LINK, BURST),
+            "drop_bytes_total": queues.drop_bytes(burst, [LINK]),
+        },
+        "rcp-fig29b": {
+            "loss_rate_max": Seeds(
+                [queues.loss_rate_max(links, LINK, (BATCHES[0][0], BATCHES[-1][1])) for links in churn]
+            ),
+            "loss_period_s": Seeds([loss_period(links) for links in churn]),
+        },
     }
 
 

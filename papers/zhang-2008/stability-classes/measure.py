@@ -59,8 +59,14 @@ def counterexample():
 def measure(figure):
     rng = np.random.default_rng(RANDOM)
     return {
-        "lemma8-12-thm5-classes": [[iff(name, rng) for name in CLASSES], radial(rng)],
-        "thm6-fig11-inclusions": [included(rng), counterexample()],
+        "lemma8-12-thm5-classes": {
+            "stable_iff_rho_below_1": [iff(name, rng) for name in CLASSES],
+            "norm2_equals_rho_for_normal_A": radial(rng),
+        },
+        "thm6-fig11-inclusions": {
+            "inclusions_hold_on_samples": included(rng),
+            "counterexample_reducible_documented": counterexample(),
+        },
     }
 
 

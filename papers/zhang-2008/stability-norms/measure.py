@@ -40,7 +40,7 @@ def ways_and_trips(rng):
             there, back = rng.integers(0, 16, size), rng.integers(1, 16, size)
             trips = are_stable(matrix[None], (there + back)[None, None])[0, 0]
             agree.append(is_stable(matrix, directional(there, back)) == trips)
-    return [float(np.mean(agree))]
+    return {"verdict_agreement": float(np.mean(agree))}
 
 
 def asynchronous(rng):
@@ -53,7 +53,11 @@ def asynchronous(rng):
     rotation = ROTATION[None].repeat(100, axis=0)
     above, diagonal = absolute_radius(ROTATION).upper > 1, counterexamples(rng, [rotation]) == 0
     exists = above and diagonal and not is_stable(ROTATION, [[2, 1], [2, 2]])
-    return [dies_out(rng, drawn, bounds), max(gaps), bool(exists)]
+    return {
+        "stable_when_rho_abs_below_1": dies_out(rng, drawn, bounds),
+        "eq37_gap": max(gaps),
+        "exists_matrix_with_rho_abs_above_1_stable_under_diagonal_delays": bool(exists),
+    }
 
 
 def dies_out(rng, drawn, bounds, longest=8, steps=2000):
@@ -80,7 +84,7 @@ def symmetric(rng):
         batch = free + free.swapaxes(1, 2)
         batch = to_norm(batch, norm_2(batch), 1.0) * rng.uniform(0.5, 0.99, count)[:, None, None]
         largest.append(largest_modulus(batch, rng.integers(1, LONGEST + 1, (count, 50, size)))[0])
-    return [max(largest)]
+    return {"max_root_modulus": max(largest)}
 
 
 def norm_2(batch):
@@ -102,7 +106,7 @@ def monotonic(rng):
             ]
             below += [spectral_radius(matrix) <= value for matrix, value in zip(batch, values, strict=True)]
             count += counterexamples(rng, [to_norm(batch, values)])
-    return [count, all(map(bool, below))]
+    return {"counterexamples": count, "rho_le_norm": all(map(bool, below))}
 
 
 def induced(rng, steps=3000):
@@ -116,7 +120,7 @@ def induced(rng, steps=3000):
             x = pull @ x
             x /= np.abs(x).max()
         ratios.append(np.linalg.norm(w * (matrix @ x)) / np.linalg.norm(w * x) / norm(scaled(matrix, w)))
-    return [bool(np.allclose(ratios, 1.0, rtol=1e-6, atol=0))]
+    return {"sup_ratio_equals_norm": bool(np.allclose(ratios, 1.0, rtol=1e-6, atol=0))}
 
 
 def ordering(rng):
@@ -129,7 +133,11 @@ def ordering(rng):
         under += list(values - absolute)
         apart += list(np.abs(scaled_norms(np.abs(batch)) - absolute))
     apart.append(abs(scaled_norm([[0.5, 1.0], [0.0, 0.5]]).upper - 0.5))
-    return [float(max(values)) for values in (over, under, apart)]
+    return {
+        "rho_minus_norm_s_max": float(max(over)),
+        "norm_s_minus_rho_abs_max": float(max(under)),
+        "abs_norm_s_minus_rho[nonnegative_A]": float(max(apart)),
+    }
 
 
 def measure(figure):
@@ -140,10 +148,10 @@ def measure(figure):
         "lemma7-directional": ways_and_trips(rng),
         "async-spectral-abs": asynchronous(rng),
         "thm1-symmetric": symmetric(rng),
-        "cor1-spectral-norm": [counterexamples(rng, spectral)],
+        "cor1-spectral-norm": {"counterexamples": counterexamples(rng, spectral)},
         "thm2-monotonic-norm": monotonic(rng),
         "thm3-weighted-2norm": induced(rng),
-        "cor2-norm-s": [counterexamples(rng, best)],
+        "cor2-norm-s": {"counterexamples": counterexamples(rng, best)},
         "thm4-norm-ordering": ordering(rng),
     }
 

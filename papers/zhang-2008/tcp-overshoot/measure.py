@@ -19,11 +19,18 @@ def measure(figure):
     delayed = two(figure)
     together = sum(sent(delayed, name)[1] for name in ("x1", "x2"))
     return {
-        "tcp2-fig3": [together.mean() / SLOW, together.max() / 1e6, together.min() / 1e6],
-        "tcp2-fig4": [unfairness(rates(delayed)) / unfairness(immediate())],
-        "tcp-fig5": [error_of_eq_14(window_grows)],
-        "tcp-fig6a": [steady(from_one, 60, 100), growth_drops(from_one)],
-        "stcp-fig7a": [steady(scalable, 20, 60)],
+        "tcp2-fig3": {
+            "combined_rate_mean_over_C": together.mean() / SLOW,
+            "combined_rate_peak_mbps": together.max() / 1e6,
+            "combined_rate_min_mbps": together.min() / 1e6,
+        },
+        "tcp2-fig4": {"median_unfairness_ratio[a_over_b]": unfairness(rates(delayed)) / unfairness(immediate())},
+        "tcp-fig5": {"rms_rel_error_W": error_of_eq_14(window_grows)},
+        "tcp-fig6a": {
+            "steady_rate_over_C": steady(from_one, 60, 100),
+            "growth_rate_drops_at_saturation": growth_drops(from_one),
+        },
+        "stcp-fig7a": {"steady_rate_over_C": steady(scalable, 20, 60)},
     }
 
 

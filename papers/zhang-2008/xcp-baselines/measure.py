@@ -64,20 +64,22 @@ def measure(figure):
         ]
     )
     return {
-        "t1-xcp-fig24b": [
-            [rates.stable(one.flows, x, FAIR["T1"], (JOIN, END)) for x in PAIR],
-            rates.time_to_fairness(one.flows, dict.fromkeys(PAIR, FAIR["T1"]), JOIN, within=0.05),
-            rates.osc_amplitude_pct(one.flows, "x1", CALM),
-        ],
-        "t2-xcp-fig25b": [
-            Seeds([calm(r) for r in many]),
-            Seeds([rates.starved(r.flows, "x100", FAIR["T2"], (JOIN, END)) for r in many]),
-        ],
-        "t4-xcp-fig27b": [
-            oscillates_for(four.flows),
-            rates.mean_rate(four.flows, "x3", (JOINED, T4_END)) < FAIR["T4"],
-            [switches(four, x) for x in CROSSED],
-        ],
+        "t1-xcp-fig24b": {
+            "stable": [rates.stable(one.flows, x, FAIR["T1"], (JOIN, END)) for x in PAIR],
+            "time_to_95pct_fairness_s": rates.time_to_fairness(
+                one.flows, dict.fromkeys(PAIR, FAIR["T1"]), JOIN, within=0.05
+            ),
+            "osc_amplitude_pct[x1][0-60s]": rates.osc_amplitude_pct(one.flows, "x1", CALM),
+        },
+        "t2-xcp-fig25b": {
+            "stable": Seeds([calm(r) for r in many]),
+            "starved[x100]": Seeds([rates.starved(r.flows, "x100", FAIR["T2"], (JOIN, END)) for r in many]),
+        },
+        "t4-xcp-fig27b": {
+            "oscillation_duration_s": oscillates_for(four.flows),
+            "starved[x3]": rates.mean_rate(four.flows, "x3", (JOINED, T4_END)) < FAIR["T4"],
+            "bottleneck_switches_of_x1_and_x3_per_minute": [switches(four, x) for x in CROSSED],
+        },
     }
 
 

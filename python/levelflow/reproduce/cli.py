@@ -50,14 +50,14 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
             program = dataplane.usable()
         for target in (json, out / "report.html"):
             _writable(target)
+        if testbed:
+            measured = testbed_runs.measure_all(claims, program)
+        else:
+            measured = runner.measure_all(claims, full=full, workers=workers)
+        figures, interrupted = _measure(measured, len(claims), json)
     except (ClaimError, dataplane.DataPlaneError) as error:
         typer.echo(f"levelflow: {error}", err=True)
         raise typer.Exit(BAD_INPUT) from None
-    if testbed:
-        measured = testbed_runs.measure_all(claims, program)
-    else:
-        measured = runner.measure_all(claims, full=full, workers=workers)
-    figures, interrupted = _measure(measured, len(claims), json)
     page = out / "report.html"
     report.write(page, figures, _core.build())
     if testbed:
@@ -102,7 +102,8 @@ def _measure(measured: Iterator[FigureOutcome], count: int, json: Path | None) -
         TextColumn("left"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("figures", total=count)
         try:
             for figure in measured:

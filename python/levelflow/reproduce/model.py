@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import tomllib
+from collections import Counter
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
@@ -57,6 +58,15 @@ class Entry:
     check: tuple[Check, ...]
     #: Readings that we chose where the paper leaves something open.
     deviations: tuple[str, ...] = ()
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Names of the values of the checks: ``metric``, or ``metric[at]`` where those of a metric differ in ``at``."""
+        places = Counter(metric for metric, _ in {(check.metric, check.at) for check in self.check})
+        return tuple(
+            f"{check.metric}[{check.at}]" if check.at and places[check.metric] > 1 else check.metric
+            for check in self.check
+        )
 
 
 @dataclass(frozen=True)

@@ -8,6 +8,7 @@ import math
 import os
 import sys
 import time
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -15,12 +16,16 @@ from typing import TYPE_CHECKING, Any
 from levelflow import _core, dataplane
 from levelflow.reproduce.figure import CancelledError, Figure, Runs
 from levelflow.reproduce.images import draw
-from levelflow.reproduce.model import MEASURE_FILE, Check, Claim, Entry
+from levelflow.reproduce.model import CLAIM_FILE, MEASURE_FILE, Check, Claim, ClaimError, Entry
 from levelflow.reproduce.verdict import Against, Measured, Noted, Seeds, Verdict, meets
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
+    from collections.abc import Iterator, Sequence
     from types import ModuleType
+
+
+#: One measured value per check of an entry, by the key of the check.
+Values = Mapping[str, Measured | Noted]
 
 
 @dataclass(frozen=True)
@@ -82,58 +87,73 @@ def measure(claim: Claim, runs: Runs, laws: frozenset[str], *, full: bool) -> Fi
 
     Raises:
         CancelledError: when the session was interrupted.
+        ClaimError: when the names of its values are not those of its checks.
     """
     begin = time.monotonic()
     figure = Figure(claim, runs, full=full)
-    values: Mapping[str, Sequence[Measured | Noted | None]] = {}
+    values: Mapping[str, Values] = {}
     images: tuple[bytes, ...] = ()
     failure = ""
     if any(not check.missing(laws) for entry in claim.entries for check in entry.check):
         try:
             module = _module(claim)
-            values = module.measure(figure)
+            found = module.measure(figure)
+            _check_names(claim, found, laws)
+            values = found
             images = draw(figure, getattr(module, "plot", None))
-        except CancelledError:
+        except (CancelledError, ClaimError):
             raise
         except Exception as error:  # the figure's own code: any failure is its verdict, not ours
             failure = f"{type(error).__name__}: {error}"
     outcomes = tuple(
-        outcome for entry in claim.entries for outcome in judge(entry, values.get(entry.id), laws, failure)
+        outcome for entry in claim.entries for outcome in judge(entry, values.get(entry.id, {}), laws, failure)
     )
     tier = "full" if full else "quick"
     return FigureOutcome(claim, outcomes, images, figure.listings(), time.monotonic() - begin, tier)
 
 
-def judge(
-    entry: Entry, values: Sequence[Measured | Noted | None] | None, laws: frozenset[str], failure: str = ""
-) -> list[Outcome]:
+def _check_names(claim: Claim, values: Mapping[str, Values], laws: frozenset[str]) -> None:
+    """Makes sure that there is one value for each check of each entry; those that cannot be measured need none.
+
+    Raises:
+        ClaimError: when a name is missing or unknown.
+    """
+    where = f"{claim.name}, {MEASURE_FILE}"
+    _match(where, values, {entry.id: True for entry in claim.entries})
+    for entry in claim.entries:
+        keys = zip(entry.keys, entry.check, strict=True)
+        _match(f"{where}, {entry.id}", values[entry.id], {key: not check.missing(laws) for key, check in keys})
+
+
+def _match(where: str, values: Mapping[str, Any], needed: Mapping[str, bool]) -> None:
+    for name in (*values, *needed):
+        if name not in needed or (needed[name] and name not in values):
+            problem = "has no value" if name in needed else f"is not in {CLAIM_FILE}"
+            raise ClaimError(f"{where}: {name!r} {problem}; allowed: {', '.join(needed)}")
+
+
+def judge(entry: Entry, values: Values, laws: frozenset[str], failure: str = "") -> list[Outcome]:
     """Verdicts of the checks of an entry from its measured values, in the order of its checks.
 
     A check that has a value keeps its verdict even when the figure failed later on.
     """
-    if values is None:
-        failure = failure or "measure() says nothing about this entry"
-    elif len(values) != len(entry.check):
-        failure = f"measure() gives {len(values)} values for {len(entry.check)} checks"
-        values = None
     outcomes = []
-    for i, check in enumerate(entry.check):
+    for i, (key, check) in enumerate(zip(entry.keys, entry.check, strict=True)):
         if lacking := check.missing(laws):
             outcomes.append(Outcome(entry, i, "missing", note=f"needs {', '.join(lacking)}"))
-        elif values is None or values[i] is None:
-            outcomes.append(Outcome(entry, i, "error", note=failure or "not measured"))
+        elif key not in values:
+            outcomes.append(Outcome(entry, i, "error", note=failure))
         else:
-            outcomes.append(_judge(entry, i, values[i]))
+            outcomes.append(_judge(entry, i, values[key]))
     return outcomes
 
 
-def _judge(entry: Entry, index: int, value: Measured | Noted | None) -> Outcome:
+def _judge(entry: Entry, index: int, value: Measured | Noted) -> Outcome:
     check = entry.check[index]
     target, aside = None, ""
     if isinstance(value, Noted):
         aside, value = value.note, value.value
     try:
-        assert value is not None
         plain = _plain(value)
         shown = plain
         if isinstance(plain, Against):

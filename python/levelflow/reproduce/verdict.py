@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -32,6 +32,12 @@ class Seeds:
 
     def __init__(self, values: Sequence[Value]) -> None:
         object.__setattr__(self, "values", tuple(values))
+
+
+def over_seeds(runs: Iterable[Mapping[str, Value]]) -> dict[str, Seeds]:
+    """One `Seeds` per key, from the values of each seed by key."""
+    tables = list(runs)
+    return {key: Seeds([table[key] for table in tables]) for key in tables[0]}
 
 
 Measured = Value | Against | Seeds
