@@ -7,11 +7,7 @@ export CARGO_TARGET_DIR
 PYTEST := LEVELFLOW_NET=$(CARGO_TARGET_DIR)/debug/levelflow-net $(BIN)/python -m pytest
 RUST := $(shell find crates apps -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
-# Crates that run real kernels and clocks: one test at a time, and nothing beside it.
-ALONE := levelflow-host levelflow-link levelflow-router levelflow-testbed levelflow-load levelflow-quic levelflow-net \
-	levelflow-net-testing levelflow-autobuf levelflow-copy levelflow-benches levelflow-fuzz
-
-.PHONY: help demo net test check bench tables gen
+.PHONY: help demo net test alone beside check bench tables gen
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -26,10 +22,17 @@ net: $(VENV)/created ## build levelflow-net and put it beside levelflow
 	@echo "$(BIN)/levelflow-net --help"
 
 test: $(VENV)/installed ## set up, run every test
-	cargo test --workspace $(ALONE:%=--exclude %)
-	cargo test $(ALONE:%=-p %) -- --test-threads=1
+	cargo test --workspace --no-run
+	@$(MAKE) --no-print-directory -j2 alone beside
+
+# Tests on real kernels and clocks, one at a time. Those of Rust are one build, so the others in Rust come with them.
+alone: $(VENV)/installed
+	cargo test --workspace -- --test-threads=1
 	$(PYTEST) -m real_time
-	$(PYTEST) -m "not real_time" -n auto --dist worksteal
+
+# Tests in virtual time, with what the former leave of the processors.
+beside: $(VENV)/installed
+	nice -n 19 $(PYTEST) -m "not real_time" -n auto --dist worksteal
 
 check: $(VENV)/installed ## format, lint, types
 	cargo fmt --all --check

@@ -159,15 +159,3 @@ def needs_of(module, texts, plain):
 def test_files_of_a_crate_need_no_circles(crate):
     found = {frozenset(f"{crate.name}::{name}" for name in group) for group in file_circles(crate / "src")}
     assert found == {group for group in CIRCLES if next(iter(group)).startswith(f"{crate.name}::")}
-
-
-def test_crates_of_the_data_plane_are_tested_one_test_at_a_time():
-    text = (CHECKOUT / "Makefile").read_text(encoding="utf-8")
-    listed = re.search(r"^ALONE := ((?:.*\\\n)*.*)$", text, re.MULTILINE)
-    real = set()
-    for crate in map(manifest, [*MANIFESTS, CHECKOUT / "fuzz/Cargo.toml"]):
-        needed = {*crate.get("dependencies", {}), *crate.get("dev-dependencies", {}), crate["package"]["name"]}
-        if needed & {"levelflow-host", "levelflow-net-testing"}:
-            real.add(crate["package"]["name"])
-    assert listed is not None
-    assert set(listed[1].replace("\\", " ").split()) == real
