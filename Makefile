@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 CARGO_TARGET_DIR ?= $(CURDIR)/target
 export CARGO_TARGET_DIR
-PYTEST := LEVELFLOW_NET=$(CARGO_TARGET_DIR)/debug/levelflow-net $(BIN)/python -m pytest
+PYTEST := env LEVELFLOW_NET=$(CARGO_TARGET_DIR)/debug/levelflow-net $(BIN)/python -m pytest
 RUST := $(shell find crates apps -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
 .PHONY: help demo net test alone beside check bench tables gen
