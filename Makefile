@@ -34,12 +34,13 @@ alone: $(VENV)/installed
 beside: $(VENV)/installed
 	nice -n 19 $(PYTEST) -m "not real_time" -n auto --dist worksteal
 
-check: $(VENV)/installed ## format, lint, types
+check: $(VENV)/installed ## format, lint, types, words
 	cargo fmt --all --check
 	cargo clippy --workspace --all-targets --all-features -- -D warnings
 	$(BIN)/ruff format --check python tools tests papers docs/*/draw.py
 	$(BIN)/ruff check python tools tests papers docs/*/draw.py
 	$(BIN)/mypy
+	$(BIN)/python tools/check_words.py
 
 bench: $(VENV)/installed ## packet-hops per second, beside the reference simulator where it is installed
 	@$(BIN)/python -m tools.bench

@@ -1,4 +1,4 @@
-"""`levelflow buffers`: every rule and sizer on the traffic of a scenario, and what to run then."""
+"""`levelflow buffers`: every rule and algorithm on the traffic of a scenario, and what to run then."""
 
 import json
 import math
@@ -18,9 +18,9 @@ from levelflow.buffers.candidates import (
     ADT,
     BEST,
     BSCL,
+    BUFFER_ALGORITHMS,
     OURS,
     PRINTED,
-    SIZERS,
     USUAL,
     Line,
     Targets,
@@ -40,7 +40,7 @@ from levelflow.workers import Workers
 LINK = "A->B"
 COUNT, RTT, CAPACITY = 4, 0.05, 5e6
 RULES = ["C R", "Stanford, 2 C R/sqrt(N)", "Avrachenkov", "Enachescu", "BSCL", "Eun and Wang, least"]
-NAMES = [*RULES, *SIZERS, "as written", BEST]
+NAMES = [*RULES, *BUFFER_ALGORITHMS, "as written", BEST]
 ARRIVALS = """
 [[flow]]
 name = "web"
@@ -131,7 +131,7 @@ def test_the_best_buffer_meets_its_targets_and_half_of_it_does_not(tmp_path):
 def test_it_ends_with_what_to_type(tmp_path):
     done, found, rows = asked(tmp_path, "--set", "duration=100 s")
     choice = found["chosen"]
-    assert choice["name"] in SIZERS
+    assert choice["name"] in BUFFER_ALGORITHMS
     assert rows[choice["name"]]["missed"] == []
     assert done.stdout.splitlines()[-2:] == [
         f"In a scenario:        {choice['scenario']}",
@@ -142,7 +142,7 @@ def test_it_ends_with_what_to_type(tmp_path):
     assert pasted.resolve()["links"][0]["sizing"]
 
 
-@pytest.mark.parametrize("name", SIZERS)
+@pytest.mark.parametrize("name", BUFFER_ALGORITHMS)
 def test_the_command_for_a_live_interface_is_one_that_levelflow_net_takes(name):
     program = dataplane.program()
     if program is None:
@@ -167,8 +167,8 @@ def test_a_fixed_size_replaces_the_root_queue_and_says_so(packets, limit):
 
 
 @pytest.mark.parametrize("largest", [5, 5000, USUAL, 20_000])
-@pytest.mark.parametrize("name", SIZERS)
-def test_a_live_sizer_may_come_to_what_was_tried(name, largest):
+@pytest.mark.parametrize("name", BUFFER_ALGORITHMS)
+def test_a_live_algorithm_may_come_to_what_was_tried(name, largest):
     wanted = question(scenario(), Targets(0.95, 0.01), largest=largest)
     typed = shlex.split(command(Row(name, wanted.ways()[name], None), wanted.targets))
     assert typed[typed.index("--max") + 1] == f"{largest} packets"

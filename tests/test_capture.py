@@ -61,7 +61,7 @@ def test_sizes_and_checksums_are_right(run):
         assert ones_sum(pseudo + udp + b"\0" * (len(udp) % 2)) == 0
 
 
-def test_answers_carry_what_they_answer(run):
+def test_acks_return_number_and_time_of_their_packet(run):
     sent, answered = {}, 0
     for _, time, original, data in run[1]:
         magic, version, kind, flags, law, length, flow, number, stamp = SHIM.unpack_from(data, HEADERS)

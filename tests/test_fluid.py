@@ -104,7 +104,7 @@ def test_bits_take_the_delays_of_their_path():
     assert first == pytest.approx(expected, abs=0.6 * step)
 
 
-def test_answers_come_back_a_round_trip_later_with_the_wait():
+def test_acks_come_back_a_round_trip_later_with_the_wait():
     """A window of one size sends one window a round trip; its first answers come then, and a full queue delays them."""
     parameters = {"initial_window": 10.0, "slow_start": False, "window_limit": 10.0}
     run = simulate(Network([Link(10e6, 0.03)], [Flow("newreno", [0], 0.1, parameters)]), 2.0, step=0.001)

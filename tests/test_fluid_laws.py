@@ -1,4 +1,4 @@
-"""Fluid models of the laws against closed forms, rest points and stability boundaries."""
+"""Fluid models of the laws against closed forms, equilibria and stability boundaries."""
 
 import numpy as np
 import pytest
@@ -93,7 +93,7 @@ def test_jetmax_flows_that_join_a_full_link_wait_for_room():
 
 @pytest.mark.parametrize(("beta", "stable"), [(0.5, True), (1.9, True), (2.1, False)])
 def test_emkc_is_stable_below_a_gain_of_two(beta, stable):
-    """Theorem 9, whatever the delays; at rest the load is `C + N alpha/beta`."""
+    """Theorem 9, whatever the delays; in equilibrium the load is `C + N alpha/beta`."""
     parameters = {"alpha": 100e3, "beta": beta, "initial_rate": 4.9e6}
     run = one("emkc", 100.0, parameters, link={"buffer": 0.0}, rtts=(0.37, 0.53))
     late = run.loads[run.times > 80, 0]

@@ -1,4 +1,4 @@
-"""The rest point of EMKC and its convergence, against closed forms, conditions of rest and iteration."""
+"""The equilibrium of EMKC and its convergence, against closed forms, conditions of equilibrium and iteration."""
 
 import numpy as np
 import pytest

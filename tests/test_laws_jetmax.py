@@ -70,7 +70,7 @@ def test_loss_inflates_what_jetmax_senders_send():
 
 
 def test_bottlenecks_that_do_not_settle_the_rates_are_refused():
-    # Each of two flows over both links responds to the other link: any rates of that sum are at rest, or none.
+    # Each of two flows over both links responds to the other link: any rates of that sum are equilibria, or none.
     with pytest.raises(ParameterError, match="needs flows that do not depend on each other"):
         jetmax.fixed_point_under(paths([[0, 1], [0, 1]], 2), [1.0, 2.0], [0, 1])
 

@@ -1,4 +1,4 @@
-"""MaxNet's demand and rest point, and its equations of motion against closed forms, roots and the paper's numbers."""
+"""MaxNet's demand and equilibrium, and its equations of motion against closed forms, roots and the paper's numbers."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""XCP's rest point: nobody is told to change there, and the equations of motion lead to it from anywhere."""
+"""XCP's equilibrium: feedback is zero there, and the equations of motion lead to it from anywhere."""
 
 import numpy as np
 import pytest

@@ -74,7 +74,7 @@ def test_the_picture_shows_limit_use_and_loss_of_each_phase():
     assert [ax.get_title(loc="left") for ax in axes[:2]] == ["a phase", "another"]
 
 
-def test_fixed_queues_take_no_parameters_of_a_sizer(monkeypatch, capsys):
+def test_fixed_queues_take_no_parameters_of_an_algorithm(monkeypatch, capsys):
     monkeypatch.setattr("sys.argv", ["live_buffer", "--fixed", "--set", "gain=0.1"])
     with pytest.raises(SystemExit) as caught:
         live_buffer.main()

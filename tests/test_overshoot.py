@@ -53,11 +53,11 @@ def test_the_excess_is_what_rates_exceed_the_capacity_by(capacity, first, second
 
 
 @pytest.mark.parametrize("window", [10.0, 14.4, 200.0])
-def test_windows_per_answer_are_those_of_the_fluid(window):
+def test_windows_per_ack_are_those_of_the_fluid(window):
     law = WindowAimd(240.4, window)
-    windows = law.windows_per_answer(5000)
+    windows = law.windows_per_ack(5000)
     assert windows == pytest.approx(law.windows(np.arange(5001) / law.capacity), rel=0.005)
-    assert ScalableTcp(240.4, window).windows_per_answer(100)[-1] == pytest.approx(window + 1)
+    assert ScalableTcp(240.4, window).windows_per_ack(100)[-1] == pytest.approx(window + 1)
 
 
 def test_the_tracked_rate_is_the_first_integral_and_faster_with_a_lag():

@@ -14,7 +14,7 @@ from levelflow.theory.stability.delays import critical_gain
 
 #: A verdict is asked for only where gains are this far from the boundary.
 AWAY = 1.1
-#: Rates that swing by less than this part of their mean are at rest; packets that are counted make some of it.
+#: Rates that swing by less than this part of their mean are in equilibrium; packets that are counted make some of it.
 SWING = 0.1
 #: Share of the verdicts that must agree.
 AGREE = 0.95
@@ -23,7 +23,7 @@ NEAR = 0.02
 #: Laws and numbers of scenarios.
 LINKS = {"rcp": 20, "xcp": 10, "maxnet": 12, "kelly": 12, "jetmax": 8, "emkc": 8}
 NETWORKS = {"jetmax": 14, "rcp": 14, "maxnet": 13, "emkc": 13}
-#: Networks whose rates come to rest further away than that, up to `FARTHEST`, and why.
+#: Networks whose rates converge further away than that, up to `FARTHEST`, and why.
 FURTHER = {
     "jetmax": ({0, 5, 6, 10}, "prices up to eps_p are ties: links rest up to a few percent below what they carry"),
     "maxnet": ({5}, "a flow over two links of nearly equal prices follows the larger of two that fluctuate"),

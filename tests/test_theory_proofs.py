@@ -233,7 +233,7 @@ def test_each_law_rests_where_its_equation_does(seed):
     size = case.total(1 + np.where(np.isfinite(shares), shares, 0)) + ratio / found.rates  # 1 - C/y may be all rounding
     assert (np.abs(ratio / found.rates - case.total(1 - shares)) / size).max() < 2e-13
 
-    found = xcp.fixed_point(routes, capacities)  # nobody is told to change
+    found = xcp.fixed_point(routes, capacities)  # feedback is zero
     load, counts = case.loads(found.rates), np.bincount(case.link, minlength=case.links)
     spare = 0.4 * (capacities - load)
     shuffled = np.maximum(0.1 * load - np.abs(spare), 0)

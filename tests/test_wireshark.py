@@ -121,7 +121,7 @@ def test_what_nobody_sends_is_pointed_out(payload, says, tmp_path):
     assert len(tshark(tmp_path / "x", "-Y", "levelflow")) == 2
 
 
-def test_an_answer_in_front_of_data_is_shown_beside_it(tmp_path):
+def test_an_ack_in_front_of_data_is_shown_beside_it(tmp_path):
     rcp = struct.pack(">ff", 1e6, 0.5)
     write(tmp_path / "x", [shim(3, rcp, flags=0x80) + shim(3, rcp, kind=3, flags=1) + b"payload"])
     (line,) = tshark(tmp_path / "x", "-T", "fields", "-e", "levelflow.kind", "-e", "levelflow.payload")

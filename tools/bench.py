@@ -31,7 +31,7 @@ S1 = (100, 10, 30)  # Mb/s, flows, simulated seconds
 S2 = (1000, 20, 10)
 #: Every law runs on this.
 ALL = (100, 10, 10)
-#: Buffers that hold the same all the time, so that only the work of a sizer differs.
+#: Buffers of equal size, so that only the work of a buffer-sizing algorithm differs.
 BUFFERS: dict[str, object] = {
     "fixed": "300 packets",
     "abs": {"abs": {"initial": "300 packets", "gain": 1}},
@@ -183,10 +183,10 @@ def _show(costs: dict[tuple[str, str], list[Cost]]) -> None:
         speed = "" if peer is None else f"{peer / ns:.2f}"
         cost = f"{ns / few:.2f}" if group == "scale" else ""
         beside = f"{ns / jetmax:.2f}" if group == "law" else ""
-        sizer = f"{ns / fixed:.2f}" if group == "buffer" else ""
+        algorithm = f"{ns / fixed:.2f}" if group == "buffer" else ""
         size = "" if run.flow_bytes is None else f"{run.flow_bytes:,.0f}"
         rows.append(
-            [f"{group}: {name}", f"{run.hops:,}", f"{ns:.1f}", f"{1e3 / ns:.2f}", size, speed, beside, cost, sizer]
+            [f"{group}: {name}", f"{run.hops:,}", f"{ns:.1f}", f"{1e3 / ns:.2f}", size, speed, beside, cost, algorithm]
         )
     head = ["case", "hops", "ns/hop", "M hops/s", "B/flow", "x ns-2", "x JetMax", "x 10 flows", "x fixed"]
     show_table(f"Cost of a packet-hop: CPU time, median of {ROUNDS} rounds ({_core.build()})", head, rows)

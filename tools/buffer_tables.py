@@ -1,4 +1,4 @@
-"""Tables I, II and III of Zhang 2008, chapter VII, which the text lacks: rules, sizers, and the best buffer.
+"""Tables I, II and III of Zhang 2008, chapter VII, which the text lacks: rules, algorithms, and the best buffer.
 
 `python -m tools.buffer_tables` prints them: `--quick` some rows in a minute or two, `--full` all of them.
 """
@@ -55,8 +55,8 @@ def work(scenario: Scenario) -> float:
 
 def work_of_row(row: Row) -> float:
     """What the links of a row can carry with one seed, Mb."""
-    rules, sizers = buffer_rows.ways()
-    return row.capacity * ((len(rules) + SEARCH) * row.rules + len(sizers) * row.sizers)
+    rules, algorithms = buffer_rows.ways()
+    return row.capacity * ((len(rules) + SEARCH) * row.rules + len(algorithms) * row.algorithms)
 
 
 def work_of_rem() -> float:

@@ -172,7 +172,7 @@ def path(stack: ExitStack, net: Path, number: int, first: int) -> subprocess.Pop
     return wire
 
 
-def sizer(net: Path, seconds: float, sized: bool, more: list[str], log: Path) -> list[str | Path]:
+def algorithm(net: Path, seconds: float, sized: bool, more: list[str], log: Path) -> list[str | Path]:
     """The command that sizes a queue, or only measures it."""
     words = ["--dev", "r1", "--utilisation", str(TARGETS.utilisation), "--loss", str(TARGETS.loss), "--every", "0.5 s"]
     # The round trip goes over the same wire twice.
@@ -187,10 +187,10 @@ def side_by_side(net: Path, phase: Phase, queues: Queues, seconds: float, more: 
     with ExitStack() as stack:
         wires = [path(stack, net, number, first) for number, (first, _) in enumerate(queues)]
         time.sleep(0.5)
-        sizers = []
+        algorithms = []
         for number, ((_, sized), log) in enumerate(zip(queues, logs, strict=True)):
-            command = inside(f"{number}r", *sizer(net, seconds, sized, more, log))
-            sizers.append(started(stack, command, stdout=subprocess.DEVNULL))
+            command = inside(f"{number}r", *algorithm(net, seconds, sized, more, log))
+            algorithms.append(started(stack, command, stdout=subprocess.DEVNULL))
         traffic = []
         for line in phase.lines:
             words = line.format(to=f"10.0.2.2 {PORT}", seconds=seconds).split()
@@ -200,7 +200,7 @@ def side_by_side(net: Path, phase: Phase, queues: Queues, seconds: float, more: 
         for number, process in traffic:
             said, _ = process.communicate(timeout=seconds + 60)
             times[number] += [float(word) for word in said.split()]
-        if any(process.wait(30) != 0 for process in sizers):
+        if any(process.wait(30) != 0 for process in algorithms):
             raise DataPlaneError("levelflow-net abs failed; what it said stands above")
         if any(wire.poll() is not None for wire in wires):
             raise DataPlaneError("levelflow-net link ended; what it said stands above")
@@ -298,8 +298,10 @@ def main() -> int:
     folder = "for table, decisions and, without --fixed, a picture"
     parser.add_argument("--out", type=Path, default=Path("results/live-buffer"), help=folder)
     parser.add_argument("--seconds", type=float, default=120.0, help="how long each of four kinds of traffic runs")
-    parser.add_argument("--fixed", action="store_true", help="instead: 16 CUBIC flows, fixed queues, no sizer")
-    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the sizer")
+    parser.add_argument(
+        "--fixed", action="store_true", help="instead: 16 CUBIC flows, fixed queues, no buffer-sizing algorithm"
+    )
+    parser.add_argument("--set", action="append", default=[], metavar="NAME=VALUE", help="a parameter of the algorithm")
     parser.add_argument("--inside", action="store_true", help=argparse.SUPPRESS)
     words = parser.parse_args()
     if not 1 <= words.seconds <= LONGEST:

@@ -197,10 +197,11 @@ def _queues() -> Iterator[str]:
     yield "Every discipline with its parameters, as `levelflow list queues` shows them; see also"
     yield "[what they do](../concepts/queues.md)."
     yield 'A link names its own: `queue = "red"`, or with parameters `queue = { red = { max_p = 0.02 } }`.'
-    yield "What it drops before the buffer is full does not count for [sizers](buffers.md) of that buffer."
+    yield "Its drops before the buffer is full are not input of the port's [buffer-sizing algorithm](buffers.md)."
     for queue in queues():
         yield f"\n## `{queue['name']}`"
-        yield f"{queue['title']}. Source: {queue['source']}.\n"
+        yield f"{queue['title']}."
+        yield f"Source: {queue['source']}.\n"
         if queue["params"]:
             yield f"Its signal in results: {queue['signal']}.\n"
             yield from _parameters(queue["params"])
@@ -208,25 +209,27 @@ def _queues() -> Iterator[str]:
 
 def _buffers() -> Iterator[str]:
     yield "# Buffers"
-    yield 'How much a queue may hold is a size, such as `buffer = "100 packets"`, or one of these, as'
-    yield "`levelflow list buffers` shows them: a rule, which is worked out before the run, or a sizer, which changes"
-    yield "the buffer while the run goes on. A link names its own: `buffer = { bscl = {} }`, or with parameters"
-    yield "`buffer = { abs_log = { loss = 0.01 } }`. The packet in service counts. A rule gives 1 packet where its"
-    yield "formula says less, and is refused where it says more than 1000000000.\n"
-    yield "A sizer counts as lost what found no room, or made way at the front of a full queue: against what a queue"
-    yield "discipline drops of its own accord no buffer helps, so that loss comes on top of the target. A limit that"
-    yield "falls drops nothing that waits: arrivals are dropped, or one packet at the front for each, until the queue"
-    yield "fits. The wait that a target of delay is for is a mean over time, not over packets.\n"
-    yield "Where a [memory](scenario.md#memory) is shared and there is too little, `abs_log` asks for at most four"
-    yield "times what it got. `abs` and `adt` are as printed and take no notice: they may wind up to `largest`, and"
-    yield "come back as slowly."
-    for sizer in algorithms():
-        yield f"\n## `{sizer['name']}`"
-        yield f"{sizer['title']}. {'A sizer' if sizer['adapts'] else 'A rule'}. Source: {sizer['source']}.\n"
-        yield from _parameters(sizer["params"])
-    yield "\n## All of them beside each other"
+    yield 'The buffer of a link is a size, such as `buffer = "100 packets"`, or one of the following, which'
+    yield "`levelflow list buffers` shows: a rule, evaluated before the run, or a buffer-sizing algorithm, which"
+    yield "adapts the buffer during the run. A link names its own: `buffer = { bscl = {} }`, or with parameters"
+    yield "`buffer = { abs_log = { loss = 0.01 } }`. The packet in service counts. A rule gives at least 1 packet,"
+    yield "and is refused where its formula gives more than 1000000000.\n"
+    yield "A buffer-sizing algorithm counts drops of a full queue, at either end, as losses. Drops decided by a"
+    yield "queue discipline are not counted, since no buffer prevents them: they come on top of the loss target."
+    yield "Lowering a limit drops no queued packet: arrivals are dropped, or one packet at the front for each,"
+    yield "until the queue fits. The delay target is for a mean over time, not over packets.\n"
+    yield "When a shared [memory](scenario.md#memory) is short, `abs_log` requests at most four times its"
+    yield "allocation. `abs` and `adt`, as printed, ignore their allocation: they may wind up to `largest`, and"
+    yield "take as long to unwind."
+    for algorithm in algorithms():
+        yield f"\n## `{algorithm['name']}`"
+        kind = "A buffer-sizing algorithm" if algorithm["adapts"] else "A rule"
+        yield f"{algorithm['title']}. {kind}."
+        yield f"Source: {algorithm['source']}.\n"
+        yield from _parameters(algorithm["params"])
+    yield "\n## Comparison"
     yield "`levelflow buffers` compares them on the traffic of a scenario; [the guide](../guides/size-a-buffer.md)"
-    yield "shows how. In Python that is `levelflow.buffers.candidates`, of which this is what there is:\n"
+    yield "shows how. In Python that is `levelflow.buffers.candidates`, which has\n"
     yield from _table(["", "meaning"], _module(candidates))
 
 

@@ -42,17 +42,17 @@ pub(super) fn measure(effort: Effort) -> Result<Vec<Row>, Error> {
     Ok(rows)
 }
 
-/// Processor time of whoever sends, within whose calls packets go all the way, and of whoever sizes.
+/// Processor time of the sender, whose calls carry packets the whole path, and of the daemon.
 fn cost(path: &Path, sized: bool, span: Span) -> Result<Sample, Error> {
     path.sender.run(move || send(span / 10))??; // caches, neighbours
-    let sizer = if sized { Some(size(path, span)?) } else { None };
+    let algorithm = if sized { Some(size(path, span)?) } else { None };
     let before = path.router.run(sent)??;
     let began = Instant::now();
     let (mut ns, packets) = path.sender.run(move || send(span))??;
     let elapsed = began.elapsed();
     let after = path.router.run(sent)??;
-    if let Some(sizer) = sizer {
-        let own = sizer
+    if let Some(algorithm) = algorithm {
+        let own = algorithm
             .join()
             .map_err(|_| Error::failed("buffer: who sizes it panicked"))?;
         ns += own?;
@@ -90,7 +90,7 @@ fn send(span: Span) -> Result<(f64, f64), Error> {
 /// Sizes the queue for so long; processor time. The line is never used as little as is wanted, so each decision sets a smaller limit.
 fn size(path: &Path, span: Span) -> Result<JoinHandle<Result<f64, Error>>, Error> {
     let targets = Targets {
-        sizer: "adt".into(),
+        algorithm: "adt".into(),
         utilisation: Some(0.01),
         loss: None,
         delay: None,

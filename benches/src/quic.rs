@@ -37,7 +37,7 @@ impl Folder {
             rand::random::<u64>()
         ));
         let named = |e: std::io::Error| Error::failed(format!("{}: {e}", path.display()));
-        // Anybody may write beside it, so it must be new and ours alone.
+        // The directory is writable by every user, so the file must be new and ours alone.
         fs::DirBuilder::new().mode(0o700).create(&path).map_err(named)?;
         let folder = Self {
             path: path.clone(),

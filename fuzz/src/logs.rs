@@ -30,7 +30,7 @@ pub fn any(bytes: &[u8]) {
     }
 }
 
-/// What a law was told comes out the same, whatever it was; and no damage to the log does harm.
+/// A log of any inputs replays to the same states, and a damaged log is refused.
 ///
 /// # Panics
 /// When it does.
@@ -104,7 +104,7 @@ struct Desk {
     receiver: LoggedReceiver<Page>,
 }
 
-/// The log of some law that was told things, in any order. Time goes on.
+/// The log of some law with inputs in any order. Time goes on.
 fn told(choices: &mut Choices<'_>) -> Vec<u8> {
     let page = Page(Arc::new(Mutex::new(MAGIC.to_vec())));
     let mut desk = desk(&page, choices);

@@ -66,7 +66,7 @@ pub fn attributes(bytes: &[u8]) -> Vec<u8> {
     options
 }
 
-/// Bytes are refused as a file of undo, or are one that reads the same after writing, and that can be told.
+/// Bytes are refused as an undo file, or are one that reads the same after writing, and that can be printed.
 ///
 /// # Panics
 /// When it does not.

@@ -268,7 +268,7 @@ pub fn text(bytes: &[u8]) {
     }
 }
 
-/// A scenario is refused in one line, or can be described and simulated for a thousand events, and its books balance.
+/// A scenario is refused in one line, or can be described and simulated for a thousand events, and its packets are conserved.
 ///
 /// # Panics
 /// When it does not.

@@ -26,7 +26,7 @@ def laws() -> str:
 def queues() -> str:
     """Returns the JSON list of queue disciplines and their parameters."""
 
-def sizers() -> str:
+def buffer_algorithms() -> str:
     """Returns the JSON list of rules and sizers of buffers and their parameters."""
 
 def replay(log: bytes, /) -> str:
@@ -96,8 +96,8 @@ class Sender:
     @property
     def packet_size(self) -> int: ...
 
-class Sizer:
-    def __new__(cls, name: str, capacity_bps: float, params_json: str) -> Sizer: ...
+class BufferAlgorithm:
+    def __new__(cls, name: str, capacity_bps: float, params_json: str) -> BufferAlgorithm: ...
     def close(
         self,
         elapsed_s: float,

@@ -1,4 +1,4 @@
-"""The control laws in hand: one router, sender or buffer sizer, without a network.
+"""Stepping a law: one router, sender or buffer-sizing algorithm, without a network.
 
 >>> from levelflow.laws import Router, Sender
 >>> router = Router("jetmax", capacity_bps=10e6)
@@ -20,7 +20,7 @@ from levelflow import _core
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-__all__ = ["Router", "Sender", "Sizer"]
+__all__ = ["BufferAlgorithm", "Router", "Sender"]
 
 Value = str | float | bool
 
@@ -39,7 +39,7 @@ def Router(  # noqa: N802 - reads as the class it gives
         capacity_bps: line rate of the port, bit/s.
         params: parameters that differ from the defaults, as in scenarios.
         id: identity of the router on the wire.
-        logged: whether `journal` holds what it was told, for `levelflow replay`.
+        logged: whether `journal` holds its inputs, for `levelflow replay`.
 
     Raises:
         ScenarioError: if the law or a parameter is unknown or out of range.
@@ -56,7 +56,7 @@ def Sender(  # noqa: N802
         law: name of the law.
         params: parameters that differ from the defaults, as in scenarios.
         packet_bytes: largest data packet, everything included.
-        logged: whether `journal` holds what it was told, for `levelflow replay`.
+        logged: whether `journal` holds its inputs, for `levelflow replay`.
 
     Raises:
         ScenarioError: if the law or a parameter is unknown or out of range.
@@ -64,19 +64,19 @@ def Sender(  # noqa: N802
     return _core.Sender(law, json.dumps(dict(params or {})), packet_bytes, logged)
 
 
-def Sizer(name: str, capacity_bps: float, params: Mapping[str, Value] | None = None) -> _core.Sizer:  # noqa: N802
-    """A buffer sizer at an output port.
+def BufferAlgorithm(name: str, capacity_bps: float, params: Mapping[str, Value] | None = None) -> _core.BufferAlgorithm:  # noqa: N802
+    """A buffer-sizing algorithm at an output port.
 
     Args:
-        name: of the sizer.
+        name: of the algorithm.
         capacity_bps: line rate of the port, bit/s.
         params: parameters that differ from the defaults, as in scenarios.
 
     Raises:
-        ScenarioError: if the sizer or a parameter is unknown or out of range.
+        ScenarioError: if the algorithm or a parameter is unknown or out of range.
 
-    >>> sizer = Sizer("adt", capacity_bps=10e6, params={"utilisation": 0.9, "gain": 100})
-    >>> sizer.close(elapsed_s=0.2, admitted=200_000, dropped=0, sent=200_000)
+    >>> algorithm = BufferAlgorithm("adt", capacity_bps=10e6, params={"utilisation": 0.9, "gain": 100})
+    >>> algorithm.close(elapsed_s=0.2, admitted=200_000, dropped=0, sent=200_000)
     110.0
     """
-    return _core.Sizer(name, capacity_bps, json.dumps(dict(params or {})))
+    return _core.BufferAlgorithm(name, capacity_bps, json.dumps(dict(params or {})))

@@ -60,13 +60,13 @@ def queues() -> list[dict[str, Any]]:
 
 
 def algorithms() -> list[dict[str, Any]]:
-    """Returns the rules and sizers of buffers with their parameter tables."""
-    found: list[dict[str, Any]] = json.loads(_core.sizers())
+    """Returns buffer rules and buffer-sizing algorithms with their parameter tables."""
+    found: list[dict[str, Any]] = json.loads(_core.buffer_algorithms())
     return found
 
 
 def of_algorithm(algorithm: str, name: str) -> dict[str, Any]:
-    """Returns a parameter of a rule or sizer, a row of its table."""
+    """Returns a parameter of a rule or algorithm, a row of its table."""
     params = next(entry["params"] for entry in algorithms() if entry["name"] == algorithm)
     found: dict[str, Any] = next(row for row in params if row["name"] == name)
     return found

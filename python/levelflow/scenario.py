@@ -82,7 +82,7 @@ class Scenario:
         return self._add("route", {"at": at, "to": to, "via": via})
 
     def memory(self, total: str, *links: str) -> Self:
-        """Lets the buffers of links, each of which has a sizer, share a memory, such as `"1 MB"` or `"500 packets"`."""
+        """Lets buffers of links with buffer-sizing algorithms share a memory, such as `"1 MB"` or `"500 packets"`."""
         return self._add("memory", {"total": total, "links": list(links)})
 
     def law(self, name: str, **parameters: Any) -> Self:
@@ -128,7 +128,7 @@ class Scenario:
 
         Args:
             out: directory for the result files; without one the result stays in memory.
-            progress: True shows a bar; a function is told the share that is done, 0 to 1, and may raise to stop.
+            progress: True shows a bar; a function receives the share that is done, 0 to 1, and may raise to stop.
             capture: a file for the packets that links carry.
 
         Raises:

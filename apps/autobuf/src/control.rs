@@ -1,10 +1,10 @@
-//! A sizer beside a queue: from what the queue did to its next limit.
+//! A buffer-sizing algorithm beside a queue: from the queue's counters to its next limit.
 
 use std::collections::BTreeMap;
 
 use levelflow_laws::PortInfo;
-use levelflow_laws::buffers::{AnySizer, Load, SIZERS, SizerInfo};
-use levelflow_scenario::sizer_named;
+use levelflow_laws::buffers::{AnyBufferAlgorithm, BUFFER_ALGORITHMS, BufferAlgorithmInfo, Load};
+use levelflow_scenario::buffer_algorithm_named;
 use levelflow_units::{Bytes, Duration, Rate};
 use serde_json::{Value, json};
 
@@ -15,11 +15,11 @@ use levelflow_host::Error;
 use levelflow_host::limit::Limit;
 use levelflow_host::limit::Unit;
 
-/// Largest buffer that sizers may come to, unless somebody says otherwise, in packets: their own default, but no more than the line
+/// Largest buffer that algorithms may reach by default, in packets: their own default, but no more than the line
 /// sends in [`LONGEST`]. Targets that no buffer meets end there.
 const LARGEST: u64 = 10_000;
 const LONGEST: Duration = Duration::from_ms(1000);
-/// What all sizers can come to at most, packets.
+/// Largest limit of any algorithm, packets.
 const MOST: u64 = 1_000_000_000;
 /// Decisions closer to each other than this would follow noise.
 const SHORTEST: Duration = Duration::from_ms(100);
@@ -36,8 +36,8 @@ const OPTIONS: [(&str, &str); 6] = [
 /// What is wanted of every queue.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Targets {
-    /// Name of the sizer.
-    pub sizer: String,
+    /// Name of the buffer-sizing algorithm.
+    pub algorithm: String,
     /// Share of the line to be used.
     pub utilisation: Option<f64>,
     /// Share of the bytes that may be dropped.
@@ -46,7 +46,7 @@ pub struct Targets {
     pub delay: Option<Duration>,
     /// Time between two decisions.
     pub every: Duration,
-    /// Further parameters of the sizer.
+    /// Further parameters of the algorithm.
     pub sets: BTreeMap<String, Value>,
     /// Smallest and largest limit.
     pub least: Option<Limit>,
@@ -62,11 +62,14 @@ impl Targets {
     /// # Errors
     /// With what is allowed.
     pub fn check(&self) -> Result<(), Error> {
-        let known: Vec<&str> = SIZERS.iter().map(|sizer| sizer.name).collect();
-        let Some(sizer) = SIZERS.iter().find(|sizer| sizer.name == self.sizer) else {
+        let known: Vec<&str> = BUFFER_ALGORITHMS.iter().map(|algorithm| algorithm.name).collect();
+        let Some(algorithm) = BUFFER_ALGORITHMS
+            .iter()
+            .find(|algorithm| algorithm.name == self.algorithm)
+        else {
             return Err(Error::input(format!(
-                "--sizer {}: unknown (allowed: {})",
-                self.sizer,
+                "--algorithm {}: unknown (allowed: {})",
+                self.algorithm,
                 known.join(", ")
             )));
         };
@@ -76,11 +79,11 @@ impl Targets {
             ("delay", self.delay.is_some()),
         ];
         for (name, _) in targets.iter().filter(|(_, given)| *given) {
-            if !sizer.params.iter().any(|row| row.name == *name) {
-                return Err(Error::input(format!("--{name}: {} has no such target", sizer.name)));
+            if !algorithm.params.iter().any(|row| row.name == *name) {
+                return Err(Error::input(format!("--{name}: {} has no such target", algorithm.name)));
             }
         }
-        self.check_targets(sizer)?;
+        self.check_targets(algorithm)?;
         if targets.iter().all(|(_, given)| !given) {
             return Err(Error::input(
                 "abs: no target; needs --utilisation SHARE, --loss SHARE or --delay TIME, or several of them",
@@ -92,8 +95,8 @@ impl Targets {
         Ok(())
     }
 
-    fn check_targets(&self, sizer: &SizerInfo) -> Result<(), Error> {
-        let row = |name: &str| sizer.params.iter().find(|row| row.name == name);
+    fn check_targets(&self, algorithm: &BufferAlgorithmInfo) -> Result<(), Error> {
+        let row = |name: &str| algorithm.params.iter().find(|row| row.name == name);
         for (name, target) in [("utilisation", self.utilisation), ("loss", self.loss)] {
             let Some((share, row)) = target.zip(row(name)) else {
                 continue;
@@ -126,11 +129,13 @@ impl Targets {
         check_size("--max", self.most)
     }
 
-    /// The sizer's parameters for a queue, as a scenario writes them.
+    /// Parameters of the algorithm for a queue, as a scenario writes them.
     fn table(&self, initial: u64, largest: u64) -> BTreeMap<String, Value> {
         let has = |name: &str| {
-            let sizer = SIZERS.iter().find(|sizer| sizer.name == self.sizer);
-            sizer.is_some_and(|sizer| sizer.params.iter().any(|row| row.name == name))
+            let algorithm = BUFFER_ALGORITHMS
+                .iter()
+                .find(|algorithm| algorithm.name == self.algorithm);
+            algorithm.is_some_and(|algorithm| algorithm.params.iter().any(|row| row.name == name))
         };
         let mut table = self.sets.clone();
         let mut put = |name: &str, value: Value| {
@@ -153,7 +158,7 @@ impl Targets {
 pub struct Control {
     /// As a scenario of the simulator writes it: `{ abs_log = { loss = 0.01 } }`.
     pub buffer: Value,
-    sizer: AnySizer,
+    algorithm: AnyBufferAlgorithm,
     port: PortInfo,
     unit: Unit,
     frame: u32,
@@ -165,7 +170,7 @@ impl Control {
     /// Begins with the limit that the queue has, or with the nearest that is allowed.
     ///
     /// # Errors
-    /// When the line is too slow for the target of delay, the bounds cross, or the sizer's parameters do not fit.
+    /// When the line is too slow for the target of delay, the bounds cross, or parameters are out of range.
     pub fn new(targets: &Targets, place: &SizedQueue) -> Result<Self, Error> {
         check_delay(targets.delay, place.capacity, place.frame)?;
         check_use(place, targets.utilisation)?;
@@ -191,14 +196,15 @@ impl Control {
         };
         let initial = packets(place.limit.clamp(least, most)).max(1);
         let table = targets.table(initial, packets(most).max(initial));
-        let params = sizer_named(&targets.sizer, &table).map_err(|e| Error::input(format!("--set: {e}")))?;
+        let params =
+            buffer_algorithm_named(&targets.algorithm, &table).map_err(|e| Error::input(format!("--set: {e}")))?;
         let port = PortInfo {
             id: 1,
             capacity: place.capacity,
         };
         Ok(Self {
-            buffer: json!({ &targets.sizer: table }),
-            sizer: AnySizer::new(&params, &port),
+            buffer: json!({ &targets.algorithm: table }),
+            algorithm: AnyBufferAlgorithm::new(&params, &port),
             port,
             unit,
             frame,
@@ -209,21 +215,21 @@ impl Control {
 
     /// An interval ends; the limit that is wanted for the next, within bounds.
     pub fn decide(&mut self, load: &Load) -> u32 {
-        self.sizer.on_interval(load);
+        self.algorithm.on_interval(load);
         self.nearest(self.asked())
     }
 
-    /// The queue gets that limit; the sizer is told if it asked for more or fewer packets.
+    /// Sets the queue's limit, and notifies the algorithm if it asked for more or fewer packets.
     pub fn grant(&mut self, limit: u32) {
         let one = self.unit.limit(Limit::Packets(1), self.frame);
         if limit / one != self.asked() / one {
-            self.sizer.on_grant(f64::from(limit) / f64::from(one));
+            self.algorithm.on_grant(f64::from(limit) / f64::from(one));
         }
     }
 
-    /// The limit that the sizer asks for, whatever the bounds. A fraction of a packet has no room for one.
+    /// The limit that the algorithm requests, regardless of the bounds, in whole packets.
     fn asked(&self) -> u32 {
-        let packets = Limit::Packets(self.sizer.packets() as u64);
+        let packets = Limit::Packets(self.algorithm.packets() as u64);
         self.unit.limit(packets, self.frame)
     }
 
@@ -255,7 +261,7 @@ impl Control {
 fn check_size(option: &str, size: Option<Limit>) -> Result<(), Error> {
     match size {
         Some(Limit::Packets(packets)) if packets > MOST => Err(Error::input(format!(
-            "{option} {packets} packets: more than sizers go to (allowed: up to {MOST} packets)"
+            "{option} {packets} packets: more than algorithms can use (allowed: up to {MOST} packets)"
         ))),
         Some(Limit::Bytes(bytes)) if bytes > u32::MAX.into() => Err(Error::input(format!(
             "{option} {}: more than the limit of a queue can say (allowed: up to {} bytes)",

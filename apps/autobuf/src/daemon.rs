@@ -1,4 +1,4 @@
-//! Sizes queues of a device in real time: reads their counters, lets sizers decide, sets limits, and restores them at the end.
+//! Sizes queues of a device in real time: reads counters, runs algorithms, sets limits, and restores them at the end.
 
 use std::time::{Duration as Span, Instant};
 
@@ -102,7 +102,7 @@ impl Daemon {
         self.targets.memory
     }
 
-    /// From now on limits are set. Sets each queue to where its sizer begins, which is its own limit if the bounds allow that.
+    /// Takes control: sets each queue to the first limit of its algorithm, which is its own limit if the bounds allow that.
     ///
     /// # Errors
     /// Without privileges; then nothing has changed.
@@ -111,7 +111,7 @@ impl Daemon {
         self.undo = Some(SavedState::begin(&self.device, &places)?);
         for index in 0..places.len() {
             self.read(index)?;
-            // As it is: whoever may not set it hears that now, not at the first decision.
+            // Unchanged: without permission to set it, this fails now, not at the first decision.
             self.set(index, self.ports[index].limit)?;
         }
         let first = self.ports.iter().map(|port| port.control.nearest(port.place.limit));
@@ -122,7 +122,7 @@ impl Daemon {
     /// Decides until told to stop, or for so long; `see` gets each decision and the number of its queue.
     ///
     /// # Errors
-    /// When the device or a queue is gone, or somebody else set a limit.
+    /// When the device or a queue is gone, or another process set a limit.
     pub fn run(
         &mut self,
         stop: &Stop,
@@ -190,18 +190,20 @@ impl Daemon {
         let name = &self.device.name;
         if found.queue.kind != port.place.kind {
             let kind = &found.queue.kind;
-            return Err(Error::failed(format!("{name}: somebody replaced {handle} by a {kind}")));
+            return Err(Error::failed(format!(
+                "{name}: another process replaced {handle} by a {kind}"
+            )));
         }
         let limit = limit_of(&found.queue.kind, &found.options).unwrap_or(port.limit);
         if !same_but_limit(&port.place.kind, &port.place.options, &found.options) {
             return Err(Error::failed(format!(
-                "{name}: somebody else set {handle} up anew, with another rate or burst"
+                "{name}: another process gave {handle} another rate or burst"
             )));
         }
         if limit != port.limit {
             let text = port.place.unit.text(limit);
             return Err(Error::failed(format!(
-                "{name}: somebody else set the limit of {handle} to {text}"
+                "{name}: another process set the limit of {handle} to {text}"
             )));
         }
         self.ports[index].queue = found.queue.clone();
@@ -223,7 +225,7 @@ impl Daemon {
         }
     }
 
-    /// Sets what is wanted of each queue, or its part of the memory, tells the sizers, and says what it was.
+    /// Sets the limit that each algorithm requests, or its share of the memory, notifies the algorithms, and returns the limits.
     fn grant(&mut self, wanted: &[u32]) -> Result<Vec<u32>, Error> {
         // Only what is certain to be free is given away: those that shrink come first, and are read again.
         for (index, limit) in self.divide(wanted).into_iter().enumerate() {
@@ -288,7 +290,7 @@ impl Daemon {
 
 impl Drop for Daemon {
     fn drop(&mut self) {
-        let _ = self.restore(); // whoever wants to know has asked before
+        let _ = self.restore(); // errors were reported by an earlier call
     }
 }
 

@@ -24,7 +24,7 @@ use levelflow_host::pid_file::Service;
 /// Programs that size buffers: one per device.
 pub const ABS: Service = Service {
     name: "abs",
-    noun: "buffer sizer",
+    noun: "buffer-sizing daemon",
     end: "levelflow-net abs --restore",
     status: "levelflow-net abs status",
 };

@@ -1,4 +1,4 @@
-//! `--log FILE`: all that sizers were told and what they decided, a line of JSON each. docs/reference/abs.md names the fields.
+//! `--log FILE`: inputs and decisions of algorithms, one line of JSON each. docs/reference/abs.md names the fields.
 
 use std::fs::File;
 use std::io::{self, Read as _, Seek as _, Write as _};
@@ -62,7 +62,7 @@ impl Log {
         })
     }
 
-    /// The first line says what the decisions are about, and how the simulator writes the sizer.
+    /// The first line describes the queue, and the algorithm as in a scenario of the simulator.
     #[must_use]
     pub fn begin(mut self, daemon: &Daemon, device: &str) -> Self {
         self.unused = false;
@@ -178,7 +178,7 @@ mod tests {
     #[test]
     fn the_reference_names_every_field_and_metric() {
         let targets = Targets {
-            sizer: "abs_log".into(),
+            algorithm: "abs_log".into(),
             utilisation: Some(0.95),
             loss: None,
             delay: None,

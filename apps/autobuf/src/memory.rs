@@ -21,7 +21,7 @@ pub struct Sharer<'a> {
     pub place: &'a SizedQueue,
     /// The limit that it has in any case.
     pub least: u32,
-    /// The limit that its sizer asks for.
+    /// The limit that its algorithm requests.
     pub wanted: u32,
     /// The limit in force.
     pub limit: u32,

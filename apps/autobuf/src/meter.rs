@@ -12,7 +12,7 @@ use levelflow_host::qdisc::Queue;
 /// What a queue did in an interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Measured {
-    /// As sizers want it, in bytes as the line counts them; the mean of what waited is that of readings, by the time between them.
+    /// Input of algorithms, in bytes as the line counts them; the mean queue is that of readings, weighted by time.
     pub load: Load,
     /// Packets dropped.
     pub drops: u32,

@@ -20,7 +20,7 @@ pub struct Origin {
     namespace: u64,
     /// A number that no other namespace gets until the machine starts anew; Linux 5.14 has it.
     cookie: Option<u64>,
-    /// Namespace of processes: whoever is in another one does not see who is in this network namespace.
+    /// Namespace of processes: processes of another one cannot see which are in this network namespace.
     processes: u64,
 }
 
@@ -44,7 +44,7 @@ impl Origin {
         })
     }
 
-    /// Whether both speak of the same network namespace, whoever looks: a program in a container and one outside may share it.
+    /// Whether both mean the same network namespace: a program in a container and one outside may share it.
     #[must_use]
     pub fn is_same(&self, other: &Self) -> bool {
         (&self.boot, self.namespace, self.cookie) == (&other.boot, other.namespace, other.cookie)

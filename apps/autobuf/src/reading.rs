@@ -39,7 +39,7 @@ pub struct Reading {
     pub unit: &'static str,
     /// The limit until now.
     pub before: u32,
-    /// The limit that the sizer wants, within bounds.
+    /// The limit that the algorithm requests, within bounds.
     pub wanted: u32,
     /// The limit from now on: what is wanted, or less where a memory is shared.
     pub limit: u32,

@@ -26,7 +26,7 @@ pub struct SavedLimit {
     pub kind: String,
     /// Its options as they were found, in the kernel's bytes.
     pub options: Vec<u8>,
-    /// The limits that were last set or are about to be: the queue has one of them unless somebody else set it.
+    /// The limits that were last set or are about to be: the queue has one of them unless another process set it.
     pub ours: [u32; 2],
 }
 
@@ -49,7 +49,7 @@ pub enum Outcome {
     Restored,
     /// It had it.
     AsFound,
-    /// Somebody else replaced it, or set its limit or anything else of it: it was left alone.
+    /// Another process replaced or changed it: it was left alone.
     Others,
     /// It is gone.
     Gone,

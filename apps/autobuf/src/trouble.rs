@@ -11,7 +11,9 @@ pub fn failed(device: &Device, error: &io::Error) -> Error {
     let name = &device.name;
     match error.raw_os_error() {
         Some(libc::ENODEV) => Error::failed(format!("{name}: the device is gone")),
-        Some(libc::ENOENT) => Error::failed(format!("{name}: its queue is gone; somebody took or replaced it")),
+        Some(libc::ENOENT) => Error::failed(format!(
+            "{name}: its queue is gone; another process removed or replaced it"
+        )),
         Some(libc::EPERM) => Error::failed(format!(
             "{name}: setting the limit of a queue needs CAP_NET_ADMIN; run it as root (--dry-run needs nothing)"
         )),

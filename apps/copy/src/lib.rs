@@ -5,7 +5,7 @@
 //! still arriving. Large files take several streams, see [`lanes`].
 //!
 //! A file arrives as `.NAME.part` beside its place. It is renamed into place when its BLAKE3 is that of what was sent and it is
-//! on the disk; so whoever looks finds the old file or the new one, whatever is killed when. What has arrived is used again if
+//! on the disk; so a reader finds the old file or the new one, whichever process is killed and when. What has arrived is used again if
 //! it is, by its BLAKE3, the beginning of what is to be sent.
 
 mod agreement;

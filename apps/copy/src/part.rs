@@ -147,7 +147,7 @@ impl Part {
             last_access: time,
             last_modification: time,
         };
-        // Nobody but the owner may write what somebody else sent.
+        // Only the owner may write the data of other clients.
         fchmod(&self.file, Mode::from_raw_mode(info.mode & 0o755 | 0o600))?;
         futimens(&self.file, &times)?;
         fsync(&self.file)?;

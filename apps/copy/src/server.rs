@@ -66,7 +66,7 @@ impl Server {
         })
     }
 
-    /// Serves until the endpoint is closed. `log` is told of what was done.
+    /// Serves until the endpoint is closed, and reports to `log`.
     pub async fn run(self: Arc<Self>, endpoint: &Endpoint, log: fn(&str)) {
         while let Some(arrival) = endpoint.accept().await {
             let connections = self.connections.load(Ordering::Relaxed);
@@ -74,7 +74,7 @@ impl Server {
                 arrival.refuse();
                 continue;
             }
-            // Whoever writes other people's addresses into his packets gets half of the places at most.
+            // Clients with spoofed addresses get half of the slots at most.
             if connections >= MOST_CONNECTIONS / 2 && !arrival.is_validated() {
                 arrival.retry();
                 continue;
@@ -139,7 +139,7 @@ impl Talk<'_> {
             }
         }
         let _ = self.send.finish();
-        // Streams are forgotten once they are done; whoever waits for the answer keeps the connection open.
+        // Finished streams are dropped; a client that waits for the reply keeps the connection open.
     }
 
     async fn request(&mut self, request: Request) -> Result<Option<String>, CopyError> {

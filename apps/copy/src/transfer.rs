@@ -15,7 +15,7 @@ use super::message::{FileInfo, Finish};
 use super::part::Part;
 use levelflow_host::Error;
 
-/// How far a run is; whoever shows it reads it meanwhile.
+/// Progress of a run, read by the display meanwhile.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Bytes that are where they belong, the skipped and resumed ones too.

@@ -83,10 +83,10 @@ struct Run {
     /// Time between two decisions, 100 ms to 1000 s.
     #[arg(long, value_name = "TIME", default_value = "1 s")]
     every: Duration,
-    /// Who decides: abs_log (finds the smallest buffer that meets the targets), abs (as printed) or adt.
-    #[arg(long, value_name = "NAME", default_value = "abs_log")]
-    sizer: String,
-    /// Sets a parameter of the sizer, e.g. gain=0.02 or "rtt=40 ms"; may be repeated. `levelflow list buffers` names all.
+    /// Buffer-sizing algorithm: abs_log (finds the smallest buffer that meets the targets), abs (as printed) or adt.
+    #[arg(long, alias = "sizer", value_name = "NAME", default_value = "abs_log")]
+    algorithm: String,
+    /// Sets a parameter of the algorithm, e.g. gain=0.02 or "rtt=40 ms"; may be repeated. `levelflow list buffers` names all.
     #[arg(long, value_name = "NAME=VALUE")]
     set: Vec<String>,
     /// Smallest limit, such as "10 packets" or "15 kB" [default: one packet].
@@ -132,7 +132,7 @@ struct Run {
 }
 
 impl Abs {
-    /// Sizes buffers until it is told to stop, or does what the subcommand says.
+    /// Sizes buffers until stopped, or runs the subcommand.
     ///
     /// # Errors
     /// As [`Error`] says.
@@ -187,7 +187,7 @@ impl Run {
 
     fn targets(&self) -> Result<Targets, Error> {
         Ok(Targets {
-            sizer: self.sizer.clone(),
+            algorithm: self.algorithm.clone(),
             utilisation: self.utilisation,
             loss: self.loss,
             delay: self.delay,
@@ -234,7 +234,7 @@ impl Run {
                 && let Some(pid_file) = pid_file
             {
                 let memory = self.memory.map(|total| total.to_string());
-                pid_file.publish(&json!({ "sizer": self.sizer, "memory": memory, "queues": latest }));
+                pid_file.publish(&json!({ "algorithm": self.algorithm, "memory": memory, "queues": latest }));
                 published = Some(Instant::now());
             }
         })
@@ -258,7 +258,7 @@ impl Run {
                 place.handle,
                 place.unit.text(place.limit),
                 rate(place.capacity.bps()),
-                self.sizer,
+                self.algorithm,
                 targets.join(", "),
                 self.every,
                 if self.dry_run { "; nothing is set" } else { "" }
@@ -303,7 +303,7 @@ fn percent(share: f64) -> String {
     format!("{} %", digits.trim_end_matches('0').trim_end_matches('.'))
 }
 
-/// A line to whoever reads it; if nobody does, the work goes on.
+/// Prints a line; errors of the terminal are ignored.
 fn say(line: &str) {
     let mut out = std::io::stdout().lock();
     let _ = writeln!(out, "{}", plain(line)).and_then(|()| out.flush());
@@ -314,7 +314,7 @@ fn told(name: &str, was: &SavedLimit, outcome: &Outcome) -> String {
     match outcome {
         Outcome::Restored => format!("{place}: its limit is {} again", was.text()),
         Outcome::AsFound => format!("{place}: its limit is {}, as it was", was.text()),
-        Outcome::Others => format!("{place}: left as somebody else set it (it was {})", was.text()),
+        Outcome::Others => format!("{place}: left as another process set it (it was {})", was.text()),
         Outcome::Gone => format!("{place}: it is gone, there is nothing to restore"),
     }
 }
@@ -355,13 +355,13 @@ fn status(json: bool) -> Result<(), Error> {
     }
     for state in running {
         let (pid, place) = (state.owner.pid, state.owner.place);
-        let sizer = state.reading["sizer"].as_str().unwrap_or("starting").to_owned();
+        let algorithm = state.reading["algorithm"].as_str().unwrap_or("starting").to_owned();
         let queues = state.reading["queues"].as_array().cloned().unwrap_or_default();
         let words: Vec<String> = queues.iter().map(queue_line).collect();
         let memory = state.reading["memory"].as_str();
         let memory = memory.map_or_else(String::new, |total| format!("memory {total}; "));
         say(&format!(
-            "{place}: {sizer} (process {pid}) {memory}{}",
+            "{place}: {algorithm} (process {pid}) {memory}{}",
             words.join("; ")
         ));
     }

@@ -80,7 +80,7 @@ pub struct Copy {
     /// Connects again so often in all when the connection is lost, after 1 s, 2 s, 4 s and so on, at most 30 s; what arrived is used.
     #[arg(long, value_name = "N", default_value_t = 3)]
     retries: u32,
-    /// Writes down what the law is told where we send; `levelflow replay FILE` does it again.
+    /// Logs the inputs of the law at this sender, for `levelflow replay FILE`.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
     /// Prints what came of it as JSON.
@@ -317,7 +317,7 @@ fn explain(error: Error, server: &str, key: Fingerprint) -> Error {
     let text = error.to_string();
     if text.contains("ApplicationVerificationFailure") || text.contains("invalid peer certificate") {
         return Error::input(format!(
-            "{server}: does not have the key {key}: somebody else answers, or it has a new key"
+            "{server}: does not have the key {key}: it is another server, or has a new key"
         ));
     }
     error

@@ -104,7 +104,7 @@ struct Run {
     /// Lets the same law rule the way back, too, through a line of the same rate.
     #[arg(long, requires = "relay")]
     both: bool,
-    /// Logs what the law is told to this file, for `levelflow replay FILE`.
+    /// Logs the inputs of the law to this file, for `levelflow replay FILE`.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
     /// Before all ordinary programs (SCHED_FIFO): intervals and packets are on time on a busy machine. Needs privileges.
@@ -137,7 +137,7 @@ struct Show {
 }
 
 impl Router {
-    /// Runs a router until it is told to stop, or does what the subcommand says.
+    /// Runs a router until stopped, or runs the subcommand.
     ///
     /// # Errors
     /// As [`Error`] says.

@@ -61,7 +61,7 @@ pub struct Send {
     /// Largest packet on the wire, from the Ethernet header on.
     #[arg(long, value_name = "SIZE", default_value = "1250 B")]
     packet: Bytes,
-    /// No flow sends faster, whatever it is told.
+    /// Largest rate of a flow, whatever its feedback.
     #[arg(long, value_name = "RATE", default_value = "10 Gb/s")]
     max_rate: Rate,
     /// Before all ordinary programs (SCHED_FIFO): packets leave on time on a busy machine. Needs privileges.
@@ -70,7 +70,7 @@ pub struct Send {
     /// Lines of JSON, flow by flow, to this file.
     #[arg(long, value_name = "FILE")]
     samples: Option<PathBuf>,
-    /// Writes down everything that the laws are told; `levelflow replay FILE` does it again.
+    /// Logs the inputs of the laws, for `levelflow replay FILE`.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
     /// Time between two readings.

@@ -19,7 +19,7 @@ const EXAMPLES: &str = "Examples:
   levelflow-net serve /srv/data --upload --token-file token  # who has the token may read and write
   levelflow-net serve /srv/data --listen 10.0.0.1:4433 --client 9f86d0...  # who has that key
 
-The key is made at the first start. Clients must be told its fingerprint, which is printed.
+The key is made at the first start. Clients need its fingerprint, which is printed.
 A client chooses the law; files that clients fetch are sent in that law, too.";
 
 /// Options of `serve`.
@@ -38,7 +38,7 @@ pub struct Serve {
     /// --token-file, --client or --anyone must say whose.
     #[arg(long)]
     upload: bool,
-    /// Lets whoever reaches the address write.
+    /// Lets every client that reaches the address write.
     #[arg(long, requires = "upload", conflicts_with_all = ["token_file", "clients"])]
     anyone: bool,
     /// Clients must show the token that is the first line of this file.
@@ -56,7 +56,7 @@ pub struct Serve {
     /// Whatever routers say, no connection is sent more than this, such as "100 Mb/s".
     #[arg(long, value_name = "RATE")]
     max_rate: Option<Rate>,
-    /// Writes down what the laws of downloads are told; `levelflow replay FILE` does it again.
+    /// Logs the inputs of the laws of downloads, for `levelflow replay FILE`.
     #[arg(long, value_name = "FILE")]
     journal: Option<PathBuf>,
     /// Says nothing but where it listens and its key.
@@ -123,14 +123,14 @@ impl Serve {
         ended(journal.as_ref())
     }
 
-    /// Refuses to let just anybody write by mistake.
+    /// Refuses to open uploads to every client by mistake.
     fn check(&self, listen: SocketAddr) -> Result<(), Error> {
         let asks = self.anyone || self.token_file.is_some() || !self.clients.is_empty();
         if !self.upload || asks || listen.ip().to_canonical().is_loopback() {
             return Ok(());
         }
         Err(Error::input(format!(
-            "--upload: whoever reaches {listen} could write; add --token-file FILE, --client FINGERPRINT or --anyone"
+            "--upload: every client that reaches {listen} could write; add --token-file FILE, --client FINGERPRINT or --anyone"
         )))
     }
 
@@ -151,7 +151,7 @@ impl Serve {
             _ = tokio::signal::ctrl_c() => {}
             _ = terminate.recv() => {}
         }
-        // Whoever is connected is told; what has arrived of files stays.
+        // Connected clients are notified; partial files stay.
         endpoint.close();
         let _ = tokio::time::timeout(std::time::Duration::from_secs(1), endpoint.finish()).await;
         Ok(())

@@ -209,12 +209,12 @@ fn the_limit_comes_back_after_kill_9() {
         "{output:?}"
     );
     assert_eq!(tc(&namespace), before);
-    // What somebody has set since is theirs.
+    // A limit that another process has set since stays.
     kill();
     namespace.tc(&TBF.replace("50000", "7777")).unwrap();
     let theirs = tc(&namespace);
     let output = run(&namespace, &["--restore", "--dev", "lf0"]);
-    assert!(text(&output.stderr).contains("somebody else"), "{output:?}");
+    assert!(text(&output.stderr).contains("another process"), "{output:?}");
     assert_eq!(tc(&namespace), theirs);
 }
 
@@ -264,7 +264,7 @@ fn what_cannot_be_is_refused_in_one_line() {
         (&["--dev", "lf0", "--loss=-0.1"], "above 0"),
         (&["--dev", "lf0", "--delay", "1 ms"], "12.112 ms"),
         (&["--dev", "lf0", "--loss", "0.1", "--sizer", "adt"], "no such target"),
-        (&["--dev", "lf0", "--loss", "0.1", "--sizer", "abc"], "abs_log"),
+        (&["--dev", "lf0", "--loss", "0.1", "--algorithm", "abc"], "abs_log"),
         (&["--dev", "lf0", "--loss", "0.1", "--set", "gane=1"], "gain"),
         (&["--dev", "lf0", "--loss", "0.1", "--set", "gain=7"], "gain"),
         (
@@ -413,8 +413,8 @@ fn without_privileges_nothing_is_set() {
 }
 
 #[test]
-fn a_device_has_one_sizer_which_is_seen_and_ended() {
-    needs_root!("a_device_has_one_sizer_which_is_seen_and_ended");
+fn a_device_has_one_algorithm_which_is_seen_and_ended() {
+    needs_root!("a_device_has_one_algorithm_which_is_seen_and_ended");
     let namespace = namespace(TBF);
     let before = tc(&namespace);
     let child = start(
@@ -462,7 +462,7 @@ fn a_device_or_queue_that_is_taken_away_ends_it() {
             TBF,
             &max,
             |n| n.tc(&TBF.replace("50000", "7777")).unwrap(),
-            "somebody else",
+            "another process",
             "lat 46",
         ),
         (
@@ -473,7 +473,7 @@ fn a_device_or_queue_that_is_taken_away_ends_it() {
                 n.tc("qdisc change dev lf0 root handle 1: tbf rate 20mbit burst 5000 limit 13626")
                     .unwrap()
             },
-            "somebody else",
+            "another process",
             "rate 20Mbit burst 5000b",
         ),
         (

@@ -98,8 +98,8 @@ fn what_does_not_fit_the_line_is_said() {
 }
 
 #[test]
-fn a_limit_beyond_what_sizers_go_to_is_no_obstacle() {
-    needs_root!("a_limit_beyond_what_sizers_go_to_is_no_obstacle");
+fn a_limit_beyond_what_algorithms_go_to_is_no_obstacle() {
+    needs_root!("a_limit_beyond_what_algorithms_go_to_is_no_obstacle");
     let namespace = namespace("qdisc replace dev lf0 root handle 1: pfifo limit 2000000000");
     let args = [
         "--loss",

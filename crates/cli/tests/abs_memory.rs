@@ -104,7 +104,7 @@ fn leaves_share_a_memory_that_is_never_exceeded() {
     let more = ["--every", "0.1 s", "--set", "rtt=10 ms", "--set", "gain=0.2", "--log"];
     let mut command = abs(&[&args[..], &more[..], &[log.to_str().unwrap()]].concat());
     command.stdout(Stdio::null());
-    let sizer = Guard(namespace.spawn(command).unwrap());
+    let algorithm = Guard(namespace.spawn(command).unwrap());
     // One wants ever more, and nobody else wants anything: it gets what the other leaves, which never needed its own.
     overload(&namespace, 1, &stop);
     watch(&namespace, "the first has all that the other leaves", |now| {
@@ -121,7 +121,7 @@ fn leaves_share_a_memory_that_is_never_exceeded() {
         now.iter().all(|(limit, _)| *limit == 30)
     });
     stop.store(true, Relaxed);
-    drop(sizer);
+    drop(algorithm);
     assert_eq!(
         now(&namespace).iter().map(|leaf| leaf.0).collect::<Vec<_>>(),
         [20, 20],
@@ -145,7 +145,7 @@ fn run_status(namespace: &Namespace) -> String {
     }
 }
 
-/// The simulator's sizer, told what the log says, wants the same.
+/// The simulator's algorithm requests the same limits from the inputs of the log.
 fn done_again(log: &str) {
     for queue in 0..2 {
         let (mut wanted_more, mut decisions) = (0, 0);

@@ -20,7 +20,7 @@ fn judged(first: u32, noise: bool, words: &[&str]) -> [f64; 4] {
     if noise {
         path.noise(&stop);
     }
-    let _sizer = path.size(&log, &[&["--set", "rtt=40 ms", "--set", "gain=0.1"], words].concat());
+    let _algorithm = path.size(&log, &[&["--set", "rtt=40 ms", "--set", "gain=0.1"], words].concat());
     let made = until(&log, ALL);
     stop.store(true, Relaxed);
     later(&made, ALL - JUDGED)

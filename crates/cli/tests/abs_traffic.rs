@@ -37,7 +37,7 @@ fn traffic(
     }
     let mut words = vec!["--utilisation", "0.95", "--set", "rtt=40 ms", "--set", "gain=0.1"];
     words.extend((queue == Queue::Left).then_some("--dry-run"));
-    let _sizer = path.size(&log, &words);
+    let _algorithm = path.size(&log, &words);
     let made = until(&log, count);
     then(&path, &stop, &log);
     stop.store(true, Relaxed);
@@ -47,7 +47,7 @@ fn traffic(
 #[test]
 fn several_times_too_small_it_grows_to_its_target_and_follows_the_load() {
     needs_root!("several_times_too_small_it_grows_to_its_target_and_follows_the_load");
-    // The same traffic over the same path, at the same time, without anybody who sizes the queue.
+    // The same traffic over the same path, at the same time, with a queue of fixed size.
     let left = thread::spawn(|| later(&traffic(Queue::Left, 2, true, 140, |_, _, _| {}), 40));
     let mut with_bbr = [0.0; 4];
     let made = traffic(Queue::Sized, 2, true, 140, |path, stop, log| {
@@ -86,17 +86,20 @@ fn far_too_large_it_shrinks_to_its_target() {
     );
 }
 
-/// It is the simulator's sizer: the log, done again, gives the same limits.
+/// It is the simulator's algorithm: replaying the log gives the same limits.
 #[test]
 fn a_log_done_again_decides_the_same() {
     needs_root!("a_log_done_again_decides_the_same");
     let directory = tempfile::tempdir().unwrap();
-    for sizer in ["abs_log", "abs"] {
-        let log = directory.path().join(sizer);
+    for algorithm in ["abs_log", "abs"] {
+        let log = directory.path().join(algorithm);
         let path = Path4::new(20);
         let stop = Arc::new(AtomicBool::new(false));
         (0..2).for_each(|_| path.flow("cubic", &stop));
-        let sizing = path.size(&log, &["--utilisation", "0.9", "--loss", "0.01", "--sizer", sizer]);
+        let sizing = path.size(
+            &log,
+            &["--utilisation", "0.9", "--loss", "0.01", "--algorithm", algorithm],
+        );
         let made = until(&log, 15);
         stop.store(true, Relaxed);
         drop(sizing);

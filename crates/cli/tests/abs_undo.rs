@@ -95,7 +95,7 @@ fn a_namespace_that_vanishes_takes_what_was_to_be_restored_with_it() {
     assert!(output.status.success() && said.is_empty(), "{output:?}");
     assert_eq!(limit(&third), "9p", "what is not known to be ours is left as it is");
     assert!(!gone.exists() && !forged.exists(), "they stay for ever");
-    assert!(kept.exists(), "somebody else's, who can still restore it");
+    assert!(kept.exists(), "another process's, which can still restore it");
     let output = short_run(&second);
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(said.contains("its limit is 50 packets again"), "{output:?}");

@@ -112,7 +112,7 @@ fn memory(of: &Guard) -> u64 {
     line.split_whitespace().nth(1).unwrap().parse().unwrap()
 }
 
-/// Answers each packet, and sends a broken, a copied and a huge datagram with each answer.
+/// Acknowledges each packet, and sends a broken, a copied and a huge datagram with each ACK.
 fn hostile(socket: &UdpSocket, end: Instant) {
     let (mut receiver, mut noise, mut room) = (Receiver::new(1).unwrap(), Noise(2), [0; 2000]);
     let clock = levelflow_host::clock::Clock::start();
@@ -122,7 +122,7 @@ fn hostile(socket: &UdpSocket, end: Instant) {
             continue;
         };
         let (shim, header, _) = Shim::decode(&room[..length]).unwrap();
-        let mut answer = vec![0; 100];
+        let mut ack = vec![0; 100];
         let size = Bytes::new(length as u64 + 42);
         let Ok((_, length)) = receiver.ack(
             clock.now(),
@@ -133,14 +133,14 @@ fn hostile(socket: &UdpSocket, end: Instant) {
                 marked: false,
             },
             0,
-            &mut answer,
+            &mut ack,
         ) else {
             continue;
         };
-        answer.truncate(length);
-        let huge = [&answer[..], &vec![0xff; 60_000]].concat();
-        let unknown = [&answer[..12], &[0xff; 4], &answer[16..]].concat();
-        for wire in [noise.broken(&answer), unknown, answer.clone(), answer, huge] {
+        ack.truncate(length);
+        let huge = [&ack[..], &vec![0xff; 60_000]].concat();
+        let unknown = [&ack[..12], &[0xff; 4], &ack[16..]].concat();
+        for wire in [noise.broken(&ack), unknown, ack.clone(), ack, huge] {
             let _ = socket.send_to(&wire, from);
         }
     }

@@ -8,7 +8,7 @@ use std::thread::{self, sleep};
 use std::time::{Duration as Span, Instant};
 
 use levelflow_link::{Link, Port, Running};
-use levelflow_net_testing::flows::{answers, arrivals, flow};
+use levelflow_net_testing::flows::{acks, arrivals, flow};
 use levelflow_net_testing::hosts::{Guard, Hosts, after, end, params, router};
 use levelflow_path::Settings;
 use levelflow_testbed::{Namespace, veth};
@@ -226,7 +226,7 @@ fn a_kernel_router_shares_what_a_deaf_sender_leaves() {
     let to = server.local_addr().unwrap();
     let receiver = hosts
         .there
-        .thread("receiver", move || answers(&server, begin, end))
+        .thread("receiver", move || acks(&server, begin, end))
         .unwrap();
     let deaf = hosts.here.thread("deaf", blast).unwrap();
     let sender = |number| {

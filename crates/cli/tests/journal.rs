@@ -1,4 +1,4 @@
-//! What a law was told on a real path comes out the same in the simulator's law.
+//! A log of a law on a real path replays to the same states in the simulator's law.
 
 use std::net::UdpSocket;
 use std::path::Path;

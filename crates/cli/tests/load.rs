@@ -173,7 +173,7 @@ fn a_receiver_counts_what_was_sent_and_ends_with_its_flows() {
 }
 
 #[test]
-fn garbage_and_forged_answers_change_nothing() {
+fn garbage_and_forged_acks_change_nothing() {
     let (recv, at, _out) = recv("127.0.0.1", &[]);
     let memory = || {
         let status = std::fs::read_to_string(format!("/proc/{}/status", recv.0.id())).unwrap();
@@ -200,7 +200,7 @@ fn a_sender_says_who_is_missing() {
     let nobody = finish(&["send", "127.0.0.1:9", "--time", "2500 ms", "--quiet"]);
     let text = String::from_utf8_lossy(&nobody.stderr);
     assert!(
-        nobody.status.code() == Some(1) && text.contains("nobody answers"),
+        nobody.status.code() == Some(1) && text.contains("no ACKs arrive"),
         "{text}"
     );
     let (_recv, at, _out) = recv("127.0.0.1", &[]);

@@ -30,7 +30,7 @@ fn receive(socket: &UdpSocket, room: &mut [u8]) -> Option<(u8, usize, SocketAddr
     Some((field.unwrap() & 3, message.bytes, from))
 }
 
-/// Passes packets on, marked if it is told to, and answers every 10 ms; ends with this.
+/// Forwards packets, marked if asked to, and replies every 10 ms; ends when dropped.
 struct Queue {
     at: String,
     /// How many came that may be marked, and how many not.
@@ -64,7 +64,7 @@ impl Queue {
         };
         let (capable, over) = (queue.capable.clone(), queue.over.clone());
         let client: Arc<Mutex<Option<SocketAddr>>> = Arc::default();
-        let (answers, reply) = (back.try_clone().unwrap(), front.try_clone().unwrap());
+        let (acks, reply) = (back.try_clone().unwrap(), front.try_clone().unwrap());
         let (known, ended) = (client.clone(), over.clone());
         std::thread::spawn(move || {
             let mut room = [0; 2000];
@@ -81,7 +81,7 @@ impl Queue {
             let mut room = [0; 2000];
             while !ended.load(Ordering::Relaxed) {
                 std::thread::sleep(Duration::from_millis(10));
-                while let Ok(length) = answers.recv(&mut room) {
+                while let Ok(length) = acks.recv(&mut room) {
                     if let Some(client) = *known.lock().unwrap() {
                         let _ = reply.send_to(&room[..length], client);
                     }

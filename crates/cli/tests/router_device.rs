@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::{Duration as Span, Instant};
 
 use levelflow_host::law;
-use levelflow_net_testing::flows::{answers, flow};
+use levelflow_net_testing::flows::{acks, flow};
 use levelflow_net_testing::{COMPILED, privileged, skip};
 use levelflow_testbed::Namespace;
 use serde_json::Value;
@@ -127,7 +127,7 @@ fn jetmax_shares_a_device_fairly_and_drops_nothing() {
     let to = server.local_addr().unwrap();
     let receiver = pair
         .there
-        .thread("receiver", move || answers(&server, begin, end))
+        .thread("receiver", move || acks(&server, begin, end))
         .unwrap();
     let senders = [11, 22, 33].map(|number| {
         let params = params.clone();

@@ -38,7 +38,7 @@ local problems = {
         expert.group.MALFORMED, expert.severity.ERROR),
     field = ProtoExpert.new("levelflow.field.refused", "A value that no sender or router writes",
         expert.group.MALFORMED, expert.severity.ERROR),
-    chain = ProtoExpert.new("levelflow.chain.refused", "More shims than anybody sends",
+    chain = ProtoExpert.new("levelflow.chain.refused", "More shims than any endpoint sends",
         expert.group.MALFORMED, expert.severity.ERROR),
 }
 

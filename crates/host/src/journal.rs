@@ -1,4 +1,4 @@
-//! Logs of what laws are told, in a file: `--journal FILE`, which `levelflow replay FILE` does again.
+//! Logs of the inputs of laws in a file: `--journal FILE`, for `levelflow replay FILE`.
 //!
 //! All instances of a process share one file. Each second, what came until then goes to the file, if anything comes, so
 //! that little is missing after `kill -9`. A full disk ends the log, not the work.

@@ -28,7 +28,7 @@ impl Metrics {
         let requests = Arc::clone(&server);
         std::thread::spawn(move || {
             for request in requests.incoming_requests() {
-                // Whoever asked may have gone.
+                // The client may have gone.
                 let _ = match request.url() {
                     "/metrics" => request.respond(page(&registry)),
                     _ => request.respond(Response::from_string("look at /metrics\n").with_status_code(404)),

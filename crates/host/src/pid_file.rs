@@ -58,7 +58,7 @@ pub struct PidFile {
     _held: File,
 }
 
-/// Tries to get a lock: whoever looks for files that killed programs left holds each for a moment.
+/// Tries to get a lock, which a process that cleans up after killed ones may hold for a moment.
 const LOCK_ATTEMPTS: u32 = 5;
 
 /// Where programs of this user leave their files.
@@ -79,7 +79,7 @@ pub fn namespace() -> u64 {
     fs::metadata("/proc/thread-self/ns/net").map_or(0, |m| m.ino())
 }
 
-/// Makes the directory if there is none, and refuses one that somebody else could have laid out.
+/// Makes the directory if there is none, and refuses one that another user could have made.
 fn own(directory: &Path) -> Result<(), Error> {
     let cannot = |e: std::io::Error| Error::failed(format!("{}: {e}", directory.display()));
     let mut new = fs::DirBuilder::new();
@@ -176,7 +176,7 @@ impl Drop for PidFile {
     }
 }
 
-/// The file, locked; `None` if somebody else holds it. Whoever ends removes the file, so a lock counts only if the file still
+/// The file, locked; `None` if another process holds it. Processes remove the file at exit, so a lock counts only if the file still
 /// has its name.
 fn locked(path: &Path) -> std::io::Result<Option<File>> {
     loop {

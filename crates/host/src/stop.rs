@@ -1,4 +1,4 @@
-//! Being told to stop: SIGINT, SIGTERM and SIGHUP become bytes in a pipe that loops can wait for.
+//! Signals: SIGINT, SIGTERM and SIGHUP become bytes in a pipe that loops can wait for.
 
 use std::io::Write as _;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -43,7 +43,7 @@ impl Stop {
 
     /// Tells it to stop.
     pub fn now(&self) {
-        let _ = (&self.tell).write(&[0]); // if there is no room, it has been told
+        let _ = (&self.tell).write(&[0]); // a full pipe holds a signal already
     }
 
     /// Waits so long, less if told to stop; tells whether it was.

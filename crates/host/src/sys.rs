@@ -53,7 +53,7 @@ pub fn set_option(socket: BorrowedFd<'_>, level: i32, option: i32, value: i32) -
     set(socket, level, option, &value)
 }
 
-/// Lets a packet socket see frames for anybody, until it is closed.
+/// Puts the device of a packet socket into promiscuous mode, until the socket is closed.
 ///
 /// # Errors
 /// If there is no such device.

@@ -1,4 +1,4 @@
-//! Lines for people. Names of files, answers of servers and texts of errors may come from anybody, so a line is made harmless
+//! Lines for people. Names of files, replies of servers and texts of errors are untrusted, so a line is made harmless
 //! where it is printed, and only there.
 
 use std::borrow::Cow;

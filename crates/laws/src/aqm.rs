@@ -52,7 +52,7 @@ pub struct QueueInfo {
 pub enum Verdict {
     /// It goes on as it is.
     Pass,
-    /// Its sender is told: it is marked if it can be, else dropped.
+    /// Congestion is signalled: the packet is marked if it is ECN-capable, else dropped.
     Notify,
     /// It is dropped.
     Drop,

@@ -1,9 +1,9 @@
 //! Buffer sizing: how many packets a port may hold, decided now and then from what it sent and dropped.
 //!
-//! Pure like laws and queue disciplines, and independent of both: any port that can drop may have a sizer. One file per
-//! sizer in this folder. Sizes are in packets.
+//! Pure like laws and queue disciplines, and independent of both: any port that can drop may have an algorithm. One file per
+//! algorithm in this folder. Sizes are in packets.
 //!
-//! What a queue discipline drops by its own decision is no loss to a sizer: no buffer helps against it.
+//! Drops decided by a queue discipline are no losses to an algorithm: no buffer prevents them.
 
 use core::fmt::Debug;
 
@@ -21,15 +21,15 @@ pub mod memory;
 #[macro_use]
 mod registry;
 
-registry::sizers! {
+registry::algorithms! {
     abs => Abs,
     abs_log => AbsLog,
     adt => Adt,
 }
 
-/// What is known about a sizer before any of its code runs.
+/// What is known about an algorithm before any of its code runs.
 #[derive(Debug, Clone, Copy)]
-pub struct SizerInfo {
+pub struct BufferAlgorithmInfo {
     /// Name in scenarios and on the command line.
     pub name: &'static str,
     /// One line for people.
@@ -52,7 +52,7 @@ pub struct Load {
     pub dropped: Bytes,
     /// Bytes that left for the wire.
     pub sent: Bytes,
-    /// Bytes that waited or were in service, in the mean over the time: those that whoever comes at any moment has to wait for. The
+    /// Time-averaged queue in bytes, including the packet in service: what a Poisson arrival would see. The
     /// engine has them exactly, less what a packet in service has sent already; a live queue, as the mean of its readings.
     pub queue: Bytes,
     /// Packets that wait or are in service now.
@@ -88,12 +88,12 @@ impl Load {
 }
 
 /// A rule that sizes the buffer of one output port while it runs.
-pub trait Sizer: Clone + Debug + PartialEq {
+pub trait BufferAlgorithm: Clone + Debug + PartialEq {
     /// Parameters, validated when built.
     type Params: Clone + Debug + PartialEq;
 
     /// Name, source and parameter table.
-    const INFO: SizerInfo;
+    const INFO: BufferAlgorithmInfo;
 
     /// Builds parameters from values in the order and base units of the table, each already checked against its range.
     ///
@@ -109,6 +109,6 @@ pub trait Sizer: Clone + Debug + PartialEq {
     /// Packets that the port may hold, at least 1; a fraction has no room for a packet.
     fn packets(&self) -> f64;
     /// The port got another room than that: less where its [memory](memory) is shared, more where its owner keeps some at least.
-    /// What a sizer asks for should not run away then. Those that are as their papers print them take no notice.
+    /// Its request should not wind up then. Algorithms that are as printed in their papers ignore it.
     fn on_grant(&mut self, _params: &Self::Params, _packets: f64) {}
 }

@@ -106,11 +106,7 @@ fn routers<L: Law<Router: Offload>>() {
     router.on_arrival(&params, &Arriving::alone(Bytes::new(1000)), None);
     router.on_interval(&params, Duration::from_ms(10), &PortView::IDLE);
     let told = router.told(&params, Bytes::new(1000));
-    assert_eq!(
-        info.kernel,
-        told != Words::default(),
-        "what a data path is told: {told:?}"
-    );
+    assert_eq!(info.kernel, told != Words::default(), "words for a data path: {told:?}");
 }
 
 pub fn table<L: Law<Router: Offload>>() {
@@ -233,11 +229,7 @@ pub fn corners<L: Law>() {
                     dropped: Bytes::ZERO,
                 };
                 router.on_interval(&params, Duration::from_ms(50), &port);
-                sender.on_feedback(
-                    &params,
-                    now,
-                    &answer::<L>(&params, &sent, Duration::from_ms(20), &header),
-                );
+                sender.on_feedback(&params, now, &ack::<L>(&params, &sent, Duration::from_ms(20), &header));
                 assert_alive::<L>(&params, &sender, row);
                 assert!(
                     router.target().bps() >= 0.0 && !router.signal().is_nan(),
@@ -268,7 +260,7 @@ fn new_router<L: Law>(params: &L::Params, capacity: f64) -> L::Router {
     )
 }
 
-fn answer<L: Law>(params: &L::Params, sent: &Outgoing, rtt: Duration, header: &L::Header) -> Feedback<L::Header> {
+fn ack<L: Law>(params: &L::Params, sent: &Outgoing, rtt: Duration, header: &L::Header) -> Feedback<L::Header> {
     let arrived = Arrived {
         now: Time::ZERO,
         kind: sent.kind,
@@ -332,9 +324,9 @@ pub fn wire<L: Law>() {
                 };
                 router.on_interval(&params, Duration::from_us(gap + 1), &port);
             }
-            let answer = answer::<L>(&params, &sent, Duration::from_us(gap), &header);
-            assert_round_trip(&answer.header);
-            sender.on_feedback(&params, now, &answer);
+            let ack = ack::<L>(&params, &sent, Duration::from_us(gap), &header);
+            assert_round_trip(&ack.header);
+            sender.on_feedback(&params, now, &ack);
         }
     });
 }
@@ -450,7 +442,7 @@ enum Flow<H> {
         after_us: u32,
         size: u32,
     },
-    Answer {
+    Ack {
         after_us: u32,
         age: u32,
         rtt_us: u32,
@@ -464,18 +456,17 @@ enum Flow<H> {
 
 fn flow_inputs<L: Law>() -> impl Strategy<Value = Vec<Flow<L::Header>>> {
     let send = (0_u32..2_000_000, 1_u32..).prop_map(|(after_us, size)| Flow::Send { after_us, size });
-    let answer =
-        (0_u32..2_000_000, 0_u32..8, any::<u32>(), headers::<L>()).prop_map(|(after_us, age, rtt_us, header)| {
-            Flow::Answer {
-                after_us,
-                age,
-                rtt_us,
-                header,
-            }
-        });
+    let ack = (0_u32..2_000_000, 0_u32..8, any::<u32>(), headers::<L>()).prop_map(|(after_us, age, rtt_us, header)| {
+        Flow::Ack {
+            after_us,
+            age,
+            rtt_us,
+            header,
+        }
+    });
     let lost = (0_u32..8).prop_map(|age| Flow::Lost { age });
     let trouble = prop_oneof![4 => lost, 1 => Just(Flow::TimedOut)];
-    list(prop_oneof![4 => send, 4 => answer, 1 => trouble], 0..60)
+    list(prop_oneof![4 => send, 4 => ack, 1 => trouble], 0..60)
 }
 
 /// What can be seen of a sender: the header it wrote, if any, its rate, proposal and bottleneck.
@@ -502,7 +493,7 @@ fn drive_flow<L: Law>(
                 *next += 1;
                 assert_round_trip(wrote.insert(sender.on_send(params, *now, &sent)));
             }
-            Flow::Answer {
+            Flow::Ack {
                 after_us,
                 age,
                 rtt_us,
@@ -518,7 +509,7 @@ fn drive_flow<L: Law>(
                 sender.on_feedback(
                     params,
                     *now,
-                    &answer::<L>(params, &sent, Duration::from_us(rtt_us.into()), &header),
+                    &ack::<L>(params, &sent, Duration::from_us(rtt_us.into()), &header),
                 );
             }
             Flow::Lost { age } => {

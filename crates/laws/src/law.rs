@@ -128,27 +128,27 @@ impl Signal {
 pub struct Transport {
     /// How a flow begins.
     pub opening: Opening,
-    /// The sender is told of losses, by [`SenderLaw::on_loss`] and [`SenderLaw::on_timeout`], and lost data is sent
+    /// The sender is notified of losses, by [`SenderLaw::on_loss`] and [`SenderLaw::on_timeout`], and lost data is sent
     /// again. Needed by laws with a window.
     pub tracks_losses: bool,
     /// Queues may mark packets instead of dropping them.
     pub ecn: bool,
-    /// A receiver answers so many packets at a time, at least 1, and sooner when order or marks change.
-    pub answer_every: u8,
-    /// It answers fewer after this time.
-    pub answer_delay: Duration,
-    /// Shortest time to wait for an answer before everything outstanding counts as lost.
+    /// Packets per ACK, at least 1; a receiver sends one sooner when order or marks change.
+    pub ack_every: u8,
+    /// Longest time that an ACK for fewer packets is delayed.
+    pub ack_delay: Duration,
+    /// Shortest time to wait for an ACK before everything outstanding counts as lost.
     pub min_timeout: Duration,
 }
 
 impl Transport {
-    /// For laws that listen to routers: data at once, every packet is answered, losses do not matter.
+    /// For laws that listen to routers: no handshake, an ACK for every packet, losses do not matter.
     pub const PLAIN: Self = Self {
         opening: Opening::Immediate,
         tracks_losses: false,
         ecn: false,
-        answer_every: 1,
-        answer_delay: Duration::ZERO,
+        ack_every: 1,
+        ack_delay: Duration::ZERO,
         min_timeout: Duration::from_ms(200),
     };
 }
@@ -172,7 +172,7 @@ pub enum Kind {
     Syn,
     /// Closes a flow.
     Fin,
-    /// Answers a `Data` or `Syn`.
+    /// Acknowledges a `Data` or `Syn`.
     Ack,
 }
 
@@ -205,10 +205,10 @@ pub struct Arrived {
     pub size: Bytes,
 }
 
-/// An answer that reached a sender.
+/// An ACK that reached a sender.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Feedback<H> {
-    /// Number of the packet that is answered.
+    /// Number of the packet that is acknowledged.
     pub number: u32,
     /// What it was.
     pub kind: Kind,
@@ -216,17 +216,17 @@ pub struct Feedback<H> {
     pub rtt: Duration,
     /// Its header, as routers and receiver left it.
     pub header: H,
-    /// Whether a queue marked it, or one of the packets that the answer is for.
+    /// Whether a queue marked it, or another packet that the ACK covers.
     pub marked: bool,
-    /// Packets now known to have arrived that were not before; 0 for an answer that tells nothing new.
+    /// Packets newly acknowledged; 0 for an ACK without news.
     pub acked: u32,
-    /// Packets on their way, as far as the sender knows: not answered and not lost. 0 unless losses are tracked
+    /// Packets on their way, as far as the sender knows: not acknowledged and not lost. 0 unless losses are tracked
     /// or what is lost is sent again.
     pub outstanding: u32,
-    /// Whether the receiver misses something sent before the packet that is answered. Never unless losses are
+    /// Whether the receiver misses something sent before the packet that is acknowledged. Never unless losses are
     /// tracked or what is lost is sent again.
     pub gap: bool,
-    /// Packets that arrived since the answered packet was sent, and in which time they did; none unless losses are tracked or
+    /// Packets that arrived since the acknowledged packet was sent, and in which time they did; none unless losses are tracked or
     /// what is lost is sent again.
     pub delivery: Option<Delivery>,
 }
@@ -248,7 +248,7 @@ impl<H> Feedback<H> {
         }
     }
 
-    /// The answer to one unmarked packet, where losses are not tracked.
+    /// The ACK for one unmarked packet, where losses are not tracked.
     #[must_use]
     pub fn plain(number: u32, kind: Kind, rtt: Duration, header: H) -> Self {
         Self {
@@ -270,9 +270,9 @@ impl<H> Feedback<H> {
 pub struct Delivery {
     /// Packets known to have arrived in all.
     pub total: u32,
-    /// Of these, known when the answered packet was sent.
+    /// Of these, known when the acknowledged packet was sent.
     pub prior: u32,
-    /// The longer of the times that sending and answering the difference took.
+    /// The longer of the times that it took to send these packets and to acknowledge them.
     pub interval: Duration,
 }
 
@@ -324,9 +324,9 @@ pub trait SenderLaw: Clone + Debug + PartialEq {
     fn on_send(&mut self, params: &Self::Params, now: Time, packet: &Outgoing) -> Self::Header;
     /// Takes feedback.
     fn on_feedback(&mut self, params: &Self::Params, now: Time, feedback: &Feedback<Self::Header>);
-    /// A packet is taken for lost: several sent after it have been answered. Comes before the feedback that showed it.
+    /// A packet is taken for lost: several sent after it have been acknowledged. Comes before the feedback that showed it.
     fn on_loss(&mut self, _params: &Self::Params, _now: Time, _loss: &Loss) {}
-    /// No answer came in time: everything outstanding counts as lost, and is sent again as numbers from `next` on.
+    /// The retransmission timeout (RTO): everything outstanding counts as lost, and is retransmitted as numbers from `next` on.
     fn on_timeout(&mut self, _params: &Self::Params, _now: Time, _next: u32) {}
     /// Rate the sender would like next; the same as [`rate`](Self::rate) for laws that do not propose.
     fn proposal(&self) -> Rate {
@@ -413,13 +413,13 @@ pub trait RouterLaw: Clone + Debug + PartialEq {
     /// State before the first packet.
     fn new(params: &Self::Params, port: &PortInfo) -> Self;
     /// A packet arrives, whether or not the queue then has room for it. `header` is `None` for packets that are not
-    /// this law's, and for answers, which routers only count.
+    /// this law's, and for ACKs, which routers only count.
     fn on_arrival(&mut self, params: &Self::Params, packet: &Arriving, header: Option<&mut Self::Header>);
     /// Whether [`on_departure`](Self::on_departure) does anything.
     fn stamps_departures(&self) -> bool {
         false
     }
-    /// A packet of this law, not an answer, leaves the queue.
+    /// A packet of this law, not an ACK, leaves the queue.
     fn on_departure(&mut self, _params: &Self::Params, _size: Bytes, _header: &mut Self::Header) {}
     /// Time from the end of one interval to the end of the next.
     fn interval(&self, params: &Self::Params) -> Duration;

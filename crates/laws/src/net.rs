@@ -35,7 +35,7 @@ enum Event {
 
 pub struct Flow<L: Protocol> {
     pub sender: L::Sender,
-    /// Routers of the path; a packet reaches each one `hop_delay` after the last, and its answer the sender likewise.
+    /// Routers of the path; a packet reaches each one `hop_delay` after the last, and its ACK the sender likewise.
     path: Vec<usize>,
     hop_delay: Duration,
     turn: u32,

@@ -17,7 +17,7 @@ use levelflow_units::Bytes;
 
 use crate::law::{NoRouter, RouterLaw};
 
-/// What is told and counted. Words that a law does not use are 0.
+/// Words for the data path, and its counts. Words that a law does not use are 0.
 pub type Words = [u64; 8];
 
 /// A router whose work on each packet something else may do. Laws of which [`RouterInfo::kernel`](crate::RouterInfo::kernel) is
@@ -30,7 +30,7 @@ pub trait Offload: RouterLaw {
     }
 
     /// Takes what the data path has counted since the last call. [`RouterLaw::on_interval`] must follow, with a length above
-    /// zero, and what it leaves must be told.
+    /// zero, and departures must be reported.
     fn absorb(&mut self, _params: &Self::Params, _counted: &Words) {}
 }
 

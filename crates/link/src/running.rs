@@ -48,7 +48,7 @@ impl Running {
                             }
                         }
                         Request::Report(answer) => {
-                            // Whoever asked may be gone.
+                            // The caller may be gone.
                             let _ = answer.send(links.iter_mut().map(|link| link.report(now)).collect());
                         }
                         Request::Stop => return Ok(true),

@@ -29,7 +29,7 @@ pub struct Plan {
     pub packet: Bytes,
     /// No flow leaves faster than this.
     pub max_rate: Rate,
-    /// Where what the laws are told is written down, and the values of their parameters for it.
+    /// Log of the laws' inputs, and the values of their parameters for it.
     pub journal: Option<(Journal, Vec<f64>)>,
 }
 
@@ -58,7 +58,7 @@ impl Plan {
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Phase {
     Sending,
-    /// Its end was announced; late answers are welcome until then.
+    /// Its end was announced; late ACKs are accepted until then.
     Closing(Time),
     Over,
 }
@@ -76,7 +76,7 @@ pub struct Flow {
     pub sender: Sender,
     /// Sum and count of round-trip times since they were last taken, s.
     pub round_trips: (f64, u32),
-    /// Whether a router of the law ever wrote into an answer; none while that is not known.
+    /// Whether a router of the law ever wrote into an ACK; none while that is not known.
     pub routed: Option<bool>,
     /// When it is due, as far as the heap of deadlines knows.
     pub queued: Option<Time>,

@@ -1,6 +1,6 @@
-//! Load: `send` paces packets of many flows under a law, `recv` answers them and says what arrived.
+//! Load: `send` paces packets of many flows under a law; `recv` acknowledges them and reports what arrived.
 //!
-//! One thread each. A sender waits for the earliest of all deadlines; answers wake it. Nothing is sent again except where a flow
+//! One thread each. A sender waits for the earliest of all deadlines; ACKs wake it. Nothing is sent again except where a flow
 //! has a size: there, what is lost goes out as new packets until so many bytes have arrived.
 
 pub mod flows;

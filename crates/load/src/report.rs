@@ -36,7 +36,7 @@ pub struct Summary {
     pub delivered_bytes: u64,
     /// Packets that did not arrive, as far as is known.
     pub lost: u64,
-    /// Answers that were not believed.
+    /// ACKs that were rejected.
     pub refused: u64,
     /// Packets that the system did not take, or that reached nobody.
     pub unreachable: u64,
@@ -137,11 +137,13 @@ impl Report {
         }
         let (mut silent, mut unrouted) = (true, self.needs_router);
         for flow in old {
-            silent &= flow.sender.counters().answers == 0;
+            silent &= flow.sender.counters().acks == 0;
             unrouted &= flow.routed == Some(false);
         }
         if silent {
-            terminal::warn("nobody answers; is `levelflow-net recv` there, and does the path work both ways?");
+            terminal::warn(
+                "no ACKs arrive; is `levelflow-net recv` running, and does the path work in both directions?",
+            );
         } else if unrouted {
             let law = self.law;
             terminal::warn(format!(
@@ -265,7 +267,7 @@ impl std::fmt::Display for Summary {
             )?;
         }
         if self.refused > 0 {
-            writeln!(f, "{} answers were not believed", self.refused)?;
+            writeln!(f, "{} ACKs were rejected", self.refused)?;
         }
         if self.unreachable > 0 {
             writeln!(f, "{} packets reached nobody", self.unreachable)?;

@@ -45,7 +45,7 @@ pub struct Sample {
     pub rate: f64,
     /// Rate that it would like next, bit/s.
     pub proposal: f64,
-    /// Mean round-trip time of the period, s; none without answers.
+    /// Mean round-trip time of the period, s; none without ACKs.
     pub rtt: Option<f64>,
     /// The router that limits it: hop on the path, or identity.
     pub bottleneck: Option<u32>,
@@ -62,7 +62,7 @@ pub struct Ended {
     kind: &'static str,
     /// Number of the flow, from 1.
     pub flow: u32,
-    /// The number by which answers, and `recv`, know it.
+    /// The number by which ACKs, and `recv`, know it.
     pub id: u32,
     /// When it started, s.
     pub start: f64,

@@ -68,7 +68,7 @@ impl Send {
         loop {
             let now = run.clock.now();
             run.start_flows(now);
-            run.take_answers();
+            run.take_acks();
             run.send_due();
             let last = run.is_over();
             if now >= reading || last {
@@ -93,7 +93,7 @@ struct Run<'a> {
     batch: Batch,
     starts: std::iter::Peekable<Box<dyn Iterator<Item = Time>>>,
     flows: Vec<Flow>,
-    /// Index in `flows`, by the number that answers carry.
+    /// Index in `flows`, by the number that ACKs carry.
     by_id: HashMap<u32, usize>,
     ended: Vec<Flow>,
     deadlines: BinaryHeap<Reverse<(Time, u32)>>,
@@ -154,7 +154,7 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn take_answers(&mut self) {
+    fn take_acks(&mut self) {
         for _ in 0..MAX_BATCHES_PER_TURN {
             let (flows, by_id, deadlines) = (&mut self.flows, &self.by_id, &mut self.deadlines);
             let (now, stamp) = (self.clock.now(), stamp());
@@ -241,7 +241,7 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    /// Waits for the next deadline or an answer; tells whether it was told to stop.
+    /// Waits for the next deadline or an ACK; returns whether to stop.
     fn wait(&mut self, reading: Time, stop: &Stop, spin: bool) -> Result<bool, Error> {
         let deadline = self.deadlines.peek().map(|Reverse((at, _))| *at);
         let start = self.starts.peek().copied();

@@ -1,4 +1,4 @@
-//! The loop of `recv`: one thread and one socket, which answers and counts.
+//! The receiver's loop: one thread and one socket, which acknowledges and counts.
 
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsFd as _;
@@ -18,7 +18,7 @@ use levelflow_host::udp::{overhead, udp};
 use levelflow_host::{Error, sys};
 use levelflow_transport::{LONGEST_ACK, Received};
 
-/// Longest delay that is told from others, ns.
+/// Longest delay that histograms distinguish, ns.
 const LONGEST_DELAY: u64 = 60_000_000_000;
 /// Time between looks for flows that fell silent.
 const SWEEP: Duration = Duration::from_secs(1);
@@ -82,7 +82,7 @@ pub struct Total {
     pub delays: Option<Delays>,
 }
 
-/// Answers at an address.
+/// Acknowledges at an address.
 #[derive(Debug)]
 pub struct Sink {
     /// Where.
@@ -179,29 +179,29 @@ impl Run {
     }
 
     fn take(&mut self, socket: &UdpSocket, batch: &mut Batch) {
-        let mut answers: Vec<([u8; LONGEST_ACK], usize, SocketAddr)> = Vec::with_capacity(MAX_BATCH);
+        let mut acks: Vec<([u8; LONGEST_ACK], usize, SocketAddr)> = Vec::with_capacity(MAX_BATCH);
         for _ in 0..MAX_BATCHES_PER_TURN {
-            answers.clear();
+            acks.clear();
             let taken = batch.receive(socket, |wire, Origin { from, marked }| {
                 let Some(from) = from else { return };
                 // After it came: another program may have sent it since this loop began.
                 let (now, stamp) = (self.clock.now(), stamp());
-                if let Some((answer, length)) = self.packet(now, stamp, wire, from, marked) {
-                    answers.push((answer, length, from));
+                if let Some((ack, length)) = self.packet(now, stamp, wire, from, marked) {
+                    acks.push((ack, length, from));
                 }
             });
             batch.send(
                 socket,
-                answers.iter().map(|(wire, length, to)| (&wire[..*length], Some(*to))),
+                acks.iter().map(|(wire, length, to)| (&wire[..*length], Some(*to))),
             );
-            // Errors tell that an answer reached nobody, which is none of ours.
+            // ICMP errors for earlier ACKs surface here; ignore them.
             if !matches!(taken, Ok(MAX_BATCH..)) {
                 return;
             }
         }
     }
 
-    /// A datagram came; gives the answer, if it gets one: never longer than what it answers.
+    /// Handles a datagram; returns its ACK, if it gets one: never longer than the datagram.
     fn packet(
         &mut self,
         now: Time,

@@ -1,4 +1,4 @@
-//! Flows that a receiver knows, within bounds: whoever sends garbage gets no memory.
+//! The receiver's flow table, bounded: garbage allocates no memory.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, SocketAddr};
@@ -52,7 +52,7 @@ pub struct Arriving {
     pub last_came: u64,
     /// Smallest difference between the clocks plus delay, ns.
     pub nearest: i64,
-    /// What answers it.
+    /// The receiver of the flow.
     pub receiver: Receiver,
     heard: Time,
 }

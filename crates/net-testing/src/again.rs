@@ -1,25 +1,25 @@
-//! The simulator's sizer, told what a log of `levelflow-net abs` says.
+//! Replays a log of `levelflow-net abs` with the simulator's algorithm.
 
 use levelflow_laws::PortInfo;
-use levelflow_laws::buffers::{AnySizer, Load};
-use levelflow_scenario::sizer_named;
+use levelflow_laws::buffers::{AnyBufferAlgorithm, Load};
+use levelflow_scenario::buffer_algorithm_named;
 use levelflow_units::{Bytes, Duration, Rate};
 use serde_json::Value;
 
 /// Makes all decisions of a log about one of its queues again, as docs/reference/abs.md says, and shows each with the packets that
-/// the sizer asks for.
+/// the algorithm requests.
 pub fn again(log: &str, queue: usize, mut each: impl FnMut(&Value, u64)) {
     let lines: Vec<Value> = log.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
     let queue = &lines[0]["queues"][queue];
     let (name, table) = queue["buffer"].as_object().unwrap().iter().next().unwrap();
-    let params = sizer_named(name, &serde_json::from_value(table.clone()).unwrap()).unwrap();
+    let params = buffer_algorithm_named(name, &serde_json::from_value(table.clone()).unwrap()).unwrap();
     let capacity = Rate::new(queue["capacity"].as_f64().unwrap()).unwrap();
     let port = PortInfo { id: 1, capacity };
-    let mut sizer = AnySizer::new(&params, &port);
+    let mut algorithm = AnyBufferAlgorithm::new(&params, &port);
     let its = |line: &&Value| line["qdisc"] == queue["qdisc"] && line["time"].is_f64();
     for decision in lines.iter().skip(1).filter(its) {
         let number = |name: &str| decision[name].as_u64().unwrap();
-        sizer.on_interval(&Load {
+        algorithm.on_interval(&Load {
             elapsed: Duration::from_ns(number("elapsed_ns")),
             admitted: Bytes::new(number("admitted")),
             dropped: Bytes::new(number("dropped")),
@@ -27,7 +27,7 @@ pub fn again(log: &str, queue: usize, mut each: impl FnMut(&Value, u64)) {
             queue: Bytes::new(number("queue")),
             packets: number("packets") as u32,
         });
-        let asked = sizer.packets() as u64;
+        let asked = algorithm.packets() as u64;
         each(decision, asked);
         let one = if decision["unit"] == "bytes" {
             queue["frame"].as_u64().unwrap()
@@ -35,9 +35,9 @@ pub fn again(log: &str, queue: usize, mut each: impl FnMut(&Value, u64)) {
             1
         };
         if decision["set"] == false && decision["limit"] != decision["before"] {
-            sizer = AnySizer::new(&params, &port);
+            algorithm = AnyBufferAlgorithm::new(&params, &port);
         } else if number("limit") / one != asked {
-            sizer.on_grant(number("limit") as f64 / one as f64);
+            algorithm.on_grant(number("limit") as f64 / one as f64);
         }
     }
 }

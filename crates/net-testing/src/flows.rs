@@ -1,4 +1,4 @@
-//! A load for tests: flows of a law, and who answers them.
+//! A load for tests: flows of a law, and their receivers.
 
 use std::collections::HashMap;
 use std::net::{SocketAddr, UdpSocket};
@@ -49,8 +49,8 @@ pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sen
     sender
 }
 
-/// Answers; gives the bytes of each flow that came between `begin` and `end`.
-pub fn answers(socket: &UdpSocket, begin: Instant, end: Instant) -> HashMap<u32, u64> {
+/// Acknowledges; returns the bytes of each flow that arrived between `begin` and `end`.
+pub fn acks(socket: &UdpSocket, begin: Instant, end: Instant) -> HashMap<u32, u64> {
     let mut bytes = HashMap::new();
     for (_, flow, size) in arrivals(socket, end).iter().filter(|(at, ..)| *at >= begin) {
         *bytes.entry(*flow).or_default() += size;
@@ -58,7 +58,7 @@ pub fn answers(socket: &UdpSocket, begin: Instant, end: Instant) -> HashMap<u32,
     bytes
 }
 
-/// Answers until `end`; gives when a packet of which flow and size came.
+/// Acknowledges until `end`; returns arrival time, flow and size of each packet.
 pub fn arrivals(socket: &UdpSocket, end: Instant) -> Vec<(Instant, u32, u64)> {
     let clock = Clock::start();
     let (mut flows, mut all) = (HashMap::new(), Vec::new());
@@ -75,7 +75,7 @@ pub fn arrivals(socket: &UdpSocket, end: Instant) -> Vec<(Instant, u32, u64)> {
         let receiver = flows
             .entry(shim.flow)
             .or_insert_with(|| Receiver::new(shim.law).unwrap());
-        let mut answer = [0; 100];
+        let mut ack = [0; 100];
         let (_, length) = receiver
             .ack(
                 clock.now(),
@@ -86,10 +86,10 @@ pub fn arrivals(socket: &UdpSocket, end: Instant) -> Vec<(Instant, u32, u64)> {
                     marked: false,
                 },
                 length,
-                &mut answer,
+                &mut ack,
             )
             .unwrap();
-        let _ = socket.send_to(&answer[..length], from);
+        let _ = socket.send_to(&ack[..length], from);
         all.push((Instant::now(), shim.flow, size.get()));
     }
     all

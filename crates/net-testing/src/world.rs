@@ -11,7 +11,7 @@ use levelflow_transport::{Encoded, HISTORY, LONGEST_ACK, Received, Receiver};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 use levelflow_wire::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
 
-/// Bytes behind the header of an answer.
+/// Bytes behind the header of an ACK.
 pub const HISTORY_LENGTH: usize = HISTORY;
 /// Bytes of a packet around the payload of UDP.
 pub const AROUND: usize = ETHERNET + IPV4 + UDP;
@@ -20,9 +20,9 @@ pub const LINE: f64 = 20e6;
 
 /// Rewrites a datagram on its way.
 pub type Rewrite = Box<dyn FnMut(&mut Vec<u8>)>;
-/// Makes another answer of an answer.
+/// Forges an ACK from an ACK.
 pub type Forge = Box<dyn FnMut(&[u8]) -> Vec<u8>>;
-/// Does what it likes to an answer; gives after how long copies of it arrive.
+/// Changes an ACK; returns the delays after which copies of it arrive.
 pub type Fate = Box<dyn FnMut(&mut Vec<u8>) -> Vec<Duration>>;
 
 /// What one flow does.
@@ -32,7 +32,7 @@ pub struct Host {
     receiver: Receiver,
     /// What the sender writes instead of what its law says.
     pub lie: Option<Rewrite>,
-    /// What becomes of answers.
+    /// What happens to ACKs.
     pub fate: Fate,
     /// It sends at this rate, whatever it hears, what its law would.
     pub deaf: Option<(Rate, Time)>,
@@ -40,10 +40,10 @@ pub struct Host {
     pub arrived: u64,
 }
 
-type Way = BinaryHeap<Reverse<(Time, u64, usize, Vec<u8>)>>;
+type InFlight = BinaryHeap<Reverse<(Time, u64, usize, Vec<u8>)>>;
 
 /// What is at its end by now.
-fn pop(way: &mut Way, now: Time) -> Option<(usize, Vec<u8>)> {
+fn pop(way: &mut InFlight, now: Time) -> Option<(usize, Vec<u8>)> {
     way.peek().filter(|Reverse((at, ..))| *at <= now)?;
     way.pop().map(|Reverse((_, _, i, wire))| (i, wire))
 }
@@ -55,12 +55,12 @@ pub struct World {
     pub hosts: Vec<Host>,
     /// The direction of the relay that packets take.
     pub lane: Direction,
-    /// What comes with each answer.
+    /// Forges a packet to go with each ACK.
     pub forge: Option<Forge>,
     /// On their way to the relay.
-    packets: Way,
+    packets: InFlight,
     /// On their way back.
-    answers: Way,
+    acks: InFlight,
     random: u64,
     count: u64,
 }
@@ -103,7 +103,7 @@ impl World {
             lane: Direction::new(Some(bottleneck), 1, ms(10), false, Time::ZERO),
             forge: None,
             packets: BinaryHeap::new(),
-            answers: BinaryHeap::new(),
+            acks: BinaryHeap::new(),
             random: 1,
             count: 0,
         }
@@ -121,8 +121,8 @@ impl World {
             while let Some((i, wire)) = pop(&mut self.packets, self.now) {
                 self.lane.handle_input(self.now, &wire, i as u32);
             }
-            while let Some((i, wire)) = pop(&mut self.answers, self.now) {
-                self.answered(i, &wire);
+            while let Some((i, wire)) = pop(&mut self.acks, self.now) {
+                self.acked(i, &wire);
             }
             for i in 0..self.hosts.len() {
                 self.act(i);
@@ -136,8 +136,8 @@ impl World {
             Some((_, at)) => [Some(at), None],
             None => [h.sender.poll_timeout(), None],
         });
-        let first = |way: &Way| way.peek().map(|Reverse((at, ..))| *at);
-        let others = [first(&self.packets), first(&self.answers), self.lane.poll_timeout()];
+        let first = |way: &InFlight| way.peek().map(|Reverse((at, ..))| *at);
+        let others = [first(&self.packets), first(&self.acks), self.lane.poll_timeout()];
         hosts.chain(others).flatten().min()
     }
 
@@ -195,11 +195,11 @@ impl World {
         out.truncate(length);
         for after in (host.fate)(&mut out) {
             self.count += 1;
-            self.answers.push(Reverse((now + after, self.count, i, out.clone())));
+            self.acks.push(Reverse((now + after, self.count, i, out.clone())));
         }
     }
 
-    fn answered(&mut self, i: usize, wire: &[u8]) {
+    fn acked(&mut self, i: usize, wire: &[u8]) {
         if let Some(forged) = self.forge.as_mut().map(|forge| forge(wire)) {
             self.heard(i, &forged);
         }

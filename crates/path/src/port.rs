@@ -18,8 +18,8 @@ const SHORTEST: Duration = Duration::from_us(500);
 pub enum Class {
     /// It has a header of the router's law, which may be stamped.
     Ours,
-    /// It answers a packet of the router's law.
-    Answer,
+    /// An ACK of the router's law.
+    Ack,
     /// It has the shim of the router's law, and a header that no sender or router writes.
     Refused,
     /// Anything else.
@@ -35,8 +35,8 @@ pub struct Counters {
     pub bytes: u64,
     /// Packets whose header the law saw.
     pub stamped: u64,
-    /// Answers of the law.
-    pub answers: u64,
+    /// ACKs of the law.
+    pub acks: u64,
     /// Packets with the shim of the law and a header that no sender or router writes.
     pub refused: u64,
     /// Other packets.
@@ -60,8 +60,8 @@ pub struct Traffic {
     pub bytes: u64,
     /// Packets whose header was stamped.
     pub stamped: u64,
-    /// Answers of the law.
-    pub answers: u64,
+    /// ACKs of the law.
+    pub acks: u64,
     /// Packets with the shim of the law and a header that no sender or router writes.
     pub refused: u64,
 }
@@ -120,7 +120,7 @@ impl<S: Sink> Port<S> {
         self.counters.bytes += packet.size.get();
         *match class {
             Class::Ours => &mut self.counters.stamped,
-            Class::Answer => &mut self.counters.answers,
+            Class::Ack => &mut self.counters.acks,
             Class::Refused => &mut self.counters.refused,
             Class::Foreign => &mut self.counters.foreign,
         } += 1;
@@ -148,12 +148,12 @@ impl<S: Sink> Port<S> {
     /// must be closed next.
     pub fn absorb(&mut self, counted: &Words, traffic: &Traffic) {
         self.law.absorb(&self.params, counted);
-        let known = traffic.stamped + traffic.answers + traffic.refused;
+        let known = traffic.stamped + traffic.acks + traffic.refused;
         let c = &mut self.counters;
         c.packets += traffic.packets;
         c.bytes += traffic.bytes;
         c.stamped += traffic.stamped;
-        c.answers += traffic.answers;
+        c.acks += traffic.acks;
         c.refused += traffic.refused;
         c.foreign += traffic.packets.saturating_sub(known);
     }
@@ -272,7 +272,7 @@ pub fn header(params: &<Any as Protocol>::Params, payload: &[u8]) -> Result<AnyH
         return Err(Class::Foreign);
     }
     if shim.kind == Kind::Ack {
-        return Err(Class::Answer);
+        return Err(Class::Ack);
     }
     if bytes.len() != law.header_bytes {
         return Err(Class::Refused);

@@ -62,10 +62,10 @@ fn queues() -> String {
     scenario::describe_queues().to_string()
 }
 
-/// Every rule and every sizer of buffers with its parameter table, in JSON.
+/// Every buffer rule and every buffer-sizing algorithm with its parameter table, in JSON.
 #[pyfunction]
-fn sizers() -> String {
-    scenario::describe_sizers().to_string()
+fn buffer_algorithms() -> String {
+    scenario::describe_buffer_algorithms().to_string()
 }
 
 /// Does again what a log of laws says; what came out, in JSON. Raises ValueError for what is no log.
@@ -91,7 +91,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<files::Recording>()?;
     module.add_class::<stepping::Router>()?;
     module.add_class::<stepping::Sender>()?;
-    module.add_class::<stepping::Sizer>()?;
+    module.add_class::<stepping::BufferAlgorithm>()?;
     for function in [
         wrap_pyfunction!(parse, module)?,
         wrap_pyfunction!(locate, module)?,
@@ -100,7 +100,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
         wrap_pyfunction!(schema, module)?,
         wrap_pyfunction!(laws, module)?,
         wrap_pyfunction!(queues, module)?,
-        wrap_pyfunction!(sizers, module)?,
+        wrap_pyfunction!(buffer_algorithms, module)?,
         wrap_pyfunction!(replay, module)?,
         wrap_pyfunction!(build, module)?,
     ] {

@@ -2,12 +2,12 @@
 
 use std::sync::{Arc, Mutex, PoisonError};
 
-use levelflow_laws::buffers::{AnySizer, Load};
+use levelflow_laws::buffers::{AnyBufferAlgorithm, Load};
 use levelflow_laws::{
     AnyHeader, AnyParams, Arrived, Arriving, Feedback, FlowInfo, Kind, LAWS, Loss, Outgoing, PortInfo, PortView,
     RouterLaw, SenderLaw,
 };
-use levelflow_scenario::{law_params, law_values, sizer_named};
+use levelflow_scenario::{buffer_algorithm_named, law_params, law_values};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::{self, Log, LoggedReceiver, LoggedRouter, LoggedSender, Role, Sink, Start};
 use pyo3::exceptions::PyValueError;
@@ -58,7 +58,7 @@ impl Chosen {
         })
     }
 
-    /// Begins an instance whose state is compared after each interval or answer.
+    /// Begins an instance whose state is compared after each interval or ACK.
     fn log(&self, instance: u32, role: Role) -> Option<Log<Page>> {
         let law = LAWS.iter().find(|law| law.name == self.params.law().name)?;
         let start = Start::new(law, role, &self.values);
@@ -174,7 +174,7 @@ impl Router {
         self.law.interval(&self.chosen.params).as_secs_f64()
     }
 
-    /// What it was told so far, for `levelflow replay`; `None` unless it was to be logged.
+    /// Its inputs so far, for `levelflow replay`; `None` unless they are logged.
     #[getter]
     fn journal<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.chosen.journal(py)
@@ -227,7 +227,7 @@ impl Sender {
         Ok(encode(py, &self.law.on_send(&self.chosen.params, now, &packet)))
     }
 
-    /// The answer to packet `number` comes at `now_s`, with the header that reached the receiver.
+    /// The ACK for packet `number` arrives at `now_s`, with the header that reached the receiver.
     #[pyo3(signature = (now_s, number, rtt_s, header, kind="data"))]
     fn feedback(&mut self, now_s: f64, number: u32, rtt_s: f64, header: &[u8], kind: &str) -> PyResult<()> {
         let now = Time::ZERO + seconds("now_s", now_s)?;
@@ -257,7 +257,7 @@ impl Sender {
         Ok(())
     }
 
-    /// No answer came in time; `next` is the number of the next packet.
+    /// The retransmission timeout (RTO); `next` is the number of the next packet.
     fn timeout(&mut self, now_s: f64, next: u32) -> PyResult<()> {
         let now = Time::ZERO + seconds("now_s", now_s)?;
         self.law.on_timeout(&self.chosen.params, now, next);
@@ -288,7 +288,7 @@ impl Sender {
         self.law.packet_size(&self.chosen.params).get()
     }
 
-    /// What it was told so far, for `levelflow replay`; `None` unless it was to be logged.
+    /// Its inputs so far, for `levelflow replay`; `None` unless they are logged.
     #[getter]
     fn journal<'py>(&self, py: Python<'py>) -> Option<Bound<'py, PyBytes>> {
         self.chosen.journal(py)
@@ -300,19 +300,19 @@ impl Sender {
     }
 }
 
-/// A buffer sizer at one output port.
+/// A buffer-sizing algorithm at one output port.
 #[pyclass(module = "levelflow._core")]
-pub struct Sizer(AnySizer);
+pub struct BufferAlgorithm(AnyBufferAlgorithm);
 
 #[pymethods]
-impl Sizer {
+impl BufferAlgorithm {
     #[new]
     fn new(name: &str, capacity_bps: f64, params_json: &str) -> PyResult<Self> {
         let capacity =
             Rate::new(capacity_bps).ok_or_else(|| PyValueError::new_err("capacity_bps must be at least 0"))?;
         let table = serde_json::from_str(params_json).map_err(|e| PyValueError::new_err(e.to_string()))?;
-        let params = sizer_named(name, &table).map_err(refuse)?;
-        Ok(Self(AnySizer::new(&params, &PortInfo { id: 1, capacity })))
+        let params = buffer_algorithm_named(name, &table).map_err(refuse)?;
+        Ok(Self(AnyBufferAlgorithm::new(&params, &PortInfo { id: 1, capacity })))
     }
 
     /// An interval ends in which so many bytes were admitted, found no room and were sent, and `queue_bytes` waited in the mean;
@@ -350,7 +350,7 @@ impl Sizer {
         self.0.interval().as_secs_f64()
     }
 
-    /// Every variable of the sizer.
+    /// Every variable of the algorithm.
     fn __repr__(&self) -> String {
         format!("{:?}", self.0)
     }

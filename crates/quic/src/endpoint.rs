@@ -75,7 +75,7 @@ impl Config {
         self
     }
 
-    /// Under a law that routers speak, with some of its parameters set: `"tau=0.6"`. Who accepts answers in the law of who
+    /// Under a law that routers speak, with some of its parameters set: `"tau=0.6"`. Who accepts ACKs in the law of who
     /// connects.
     ///
     /// # Errors
@@ -95,7 +95,7 @@ impl Config {
         self
     }
 
-    /// Writes down what the laws of all connections are told.
+    /// Logs the inputs of the laws of all connections.
     #[must_use]
     pub fn with_journal(mut self, journal: Option<Journal>) -> Self {
         self.journal.clone_from(&journal);
@@ -118,7 +118,7 @@ impl Config {
         })
     }
 
-    /// For a connection that somebody opened in the law of that number.
+    /// For an incoming connection under the law of that number.
     fn ruling_for(&self, law: u8) -> Option<LawConfig> {
         if let Some(own) = self.law_config.as_ref().filter(|r| r.params.law().number == law) {
             return Some(own.clone());
@@ -186,7 +186,7 @@ impl Endpoint {
             .map_err(Error::failed)?;
         let runtime = Arc::new(noq::TokioRuntime);
         let (inner, hub) = if config.bare {
-            // Peers want a socket to send answers by; there will be none.
+            // Peers need a socket to send ACKs; there will be none.
             let unused = std::net::UdpSocket::bind((address.ip(), 0)).map_err(failed)?;
             let hub = Hub::new(Arc::new(Core::new(unused).map_err(failed)?));
             (noq::Endpoint::new(endpoint, server.clone(), socket, runtime), hub)
@@ -222,7 +222,7 @@ impl Endpoint {
     /// Connects to whom we trust at that address.
     ///
     /// # Errors
-    /// When nobody answers, or somebody else does.
+    /// When no server replies, or one with another key.
     pub async fn connect(&self, address: SocketAddr, trust: Trust) -> Result<Connection, Error> {
         let named = |e: &dyn fmt::Display| Error::failed(format!("{address}: {e}"));
         let law_config = self.config.law_config.clone();
@@ -234,7 +234,7 @@ impl Endpoint {
         let connecting = on_behalf_of(&peer, || self.inner.connect_with(config, address, "levelflow"));
         let connected = connecting.map_err(|e| named(&e))?.await;
         let inner = connected.map_err(|e| match e {
-            noq::ConnectionError::TimedOut => named(&format!("nobody answered for {} s", IDLE.as_secs())),
+            noq::ConnectionError::TimedOut => named(&format!("no reply for {} s", IDLE.as_secs())),
             e => named(&e),
         })?;
         Ok(Connection { inner, peer })
@@ -259,13 +259,13 @@ impl Endpoint {
         self.inner.close(VarInt::from_u32(0), b"closed");
     }
 
-    /// Waits until the ends of all connections have been told of it.
+    /// Waits until all peers have been notified.
     pub async fn finish(&self) {
         self.inner.wait_idle().await;
     }
 }
 
-/// Somebody who wants to connect.
+/// A client that wants to connect.
 #[derive(Debug)]
 pub struct Arrival {
     incoming: noq::Incoming,
@@ -281,7 +281,7 @@ impl Arrival {
         self.incoming.remote_address()
     }
 
-    /// Whether it has shown that it receives what is sent to its address. Until then, anybody else may have sent this in its
+    /// Whether it has shown that it receives what is sent to its address. Until then, another host may have sent this in its
     /// name.
     #[must_use]
     pub fn is_validated(&self) -> bool {

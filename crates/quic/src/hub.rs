@@ -1,7 +1,7 @@
 //! Demultiplexes datagrams: takes their shims off and hands these to the peer they are for.
 //!
-//! Anybody can send a shim from any address. So an answer counts for whose flow it names, wherever it comes from; data are
-//! answered by the peer at their address, and those of a peer that moved by the number of their flow. Nothing that arrives makes
+//! Any host can send a shim from any address. So an ACK counts for the flow it names, wherever it comes from; data are
+//! acknowledged by the peer at their address, and those of a peer that moved by the number of their flow. Nothing that arrives makes
 //! an entry here, but for a bounded number of strangers; only connections do.
 
 use std::collections::HashMap;
@@ -75,7 +75,7 @@ impl Hub {
             return 0;
         };
         if shim.kind == Kind::Ack {
-            self.answered(&shim, header);
+            self.acked(&shim, header);
         } else if let Some(here) = here {
             here.hold(&shim, header, datagram.len(), meta);
         } else if let Some(moved) = self.core.incoming.find(shim.flow) {
@@ -87,16 +87,16 @@ impl Hub {
         if shim.more
             && let Ok((second, header, after)) = Shim::decode(rest)
         {
-            // What comes second is an answer, or nothing that we know.
+            // The second shim is an ACK, or unknown.
             if second.kind == Kind::Ack {
-                self.answered(&second, header);
+                self.acked(&second, header);
             }
             rest = after;
         }
         datagram.len() - rest.len()
     }
 
-    fn answered(&self, shim: &Shim, header: &[u8]) {
+    fn acked(&self, shim: &Shim, header: &[u8]) {
         if let Some(peer) = self.core.outgoing.find(shim.flow) {
             peer.on_ack(shim, header);
         }

@@ -122,7 +122,7 @@ impl Identity {
 /// Whom to talk to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
-    /// Whoever answers; [`Connection::peer_key`](super::Connection::peer_key) tells who it was.
+    /// Any server; [`Connection::peer_key`](super::Connection::peer_key) gives its key.
     Anyone,
     /// The holders of these keys.
     Keys(Vec<Fingerprint>),

@@ -1,6 +1,6 @@
 //! Flows of a peer that arrive here, and their delayed ACKs.
 //!
-//! Data carry nothing that proves whose they are: anybody can send them from the address of the peer, with flow numbers that he
+//! Data are not authenticated: any host can send them from the address of the peer, with flow numbers that it
 //! invents. So no packet takes away what belongs to another flow, neither its receiver while it is in use nor its ACK.
 
 use std::collections::VecDeque;
@@ -17,7 +17,7 @@ use super::limits::IDLE;
 use levelflow_host::clock::stamp;
 use levelflow_transport::{Received, Receiver};
 
-/// Flows of one peer whose receivers are kept. More are answered, too, but nothing is remembered of them.
+/// Flows of one peer whose receivers are kept. Further flows are acknowledged without state.
 const MAX_FLOWS: usize = 16;
 /// Delayed ACKs of a peer: more than what arrives together.
 const MAX_HELD: usize = 128;

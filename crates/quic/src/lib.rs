@@ -4,9 +4,9 @@
 //! the header of a law; routers on the way write into it what they can carry, the other end returns it, and data leaves at
 //! the rate of the law, paced packet by packet. Streams, encryption and retransmission are those of QUIC (by `noq`).
 //!
-//! Where no router of the law answers, the connection is under CUBIC like any other, and [`Connection::control`] says so; where
+//! Where no router of the law takes part, the connection is under CUBIC like any other, and [`Connection::control`] says so; where
 //! packets get lost although the law is in charge, both limit it. Small datagrams (acknowledgements, control) are not paced and
-//! carry no header of their own; they take answers along. Data that flows both ways is under the law both ways.
+//! carry no header of their own; ACKs are piggybacked on them. Data that flows both ways is under the law both ways.
 //!
 //! Both ends are known by their keys ([`Identity`], [`Trust`]); there are no certificates.
 //!
@@ -66,8 +66,8 @@ pub use identity::{Fingerprint, Identity, Trust};
 pub use peer::{LawConfig, Status};
 pub use selector::Control;
 
-/// Laws of which each packet needs its own answer, by number: those that count packets, or are told changes. For the others,
-/// the newest answer says all that the older ones did.
+/// Numbers of laws that need an ACK per packet: those that count packets, or whose feedback is a change. For the others,
+/// the newest ACK carries everything that older ones did.
 static EACH: LazyLock<Vec<u8>> = LazyLock::new(|| {
     let routed = LAWS.iter().filter(|law| law.number != 0);
     let counts = |name| law_params(name, &BTreeMap::new()).is_ok_and(|p| Any::transport(&p).tracks_losses);

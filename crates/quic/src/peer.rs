@@ -38,7 +38,7 @@ pub struct LawConfig {
     pub params: AnyParams,
     /// Their values, as logs have them.
     pub values: Vec<f64>,
-    /// Where what the law is told is written down.
+    /// Log of the law's inputs.
     pub journal: Option<Journal>,
     /// Whatever routers say, no faster than this.
     pub max_rate: Option<Rate>,
@@ -53,7 +53,7 @@ pub struct Status {
     pub rate: Rate,
     /// What limits the flow, as far as the law knows.
     pub bottleneck: Bottleneck,
-    /// Shims sent and answers heard.
+    /// Shims sent and ACKs received.
     pub counters: Counters,
 }
 
@@ -322,7 +322,7 @@ impl Peer {
         let mut state = self.lock();
         let state = &mut *state;
         let alone = transmit.segment_size.is_none_or(|size| size >= transmit.contents.len());
-        let answer = if alone && transmit.contents.len() <= 1200 {
+        let ack = if alone && transmit.contents.len() <= 1200 {
             state.incoming.held.pop_front()
         } else {
             None
@@ -330,16 +330,16 @@ impl Peer {
         let prefix = match &mut state.outgoing {
             Some(outgoing) if is_data(transmit) => {
                 let now = self.core.clock.now();
-                encode_data(outgoing, now, transmit, answer.is_some(), out)
+                encode_data(outgoing, now, transmit, ack.is_some(), out)
             }
             _ => 0,
         };
         if prefix == 0 {
-            if let Some(held) = answer {
+            if let Some(held) = ack {
                 held.write(out);
             }
             out.extend_from_slice(transmit.contents);
-        } else if let Some(held) = answer {
+        } else if let Some(held) = ack {
             let data = out.split_off(prefix);
             held.write(out);
             out.extend_from_slice(&data);
@@ -401,16 +401,16 @@ impl Peer {
             std::mem::take(&mut state.incoming.held)
         };
         let mut wire = Vec::with_capacity(LONGEST);
-        for answer in held {
+        for ack in held {
             wire.clear();
-            answer.write(&mut wire);
+            ack.write(&mut wire);
             // An ACK that cannot leave counts as lost.
             let _ = self.core.io.try_send(&Transmit {
-                destination: answer.to,
+                destination: ack.to,
                 ecn: None,
                 contents: &wire,
                 segment_size: None,
-                src_ip: answer.from,
+                src_ip: ack.from,
             });
         }
     }

@@ -1,7 +1,7 @@
 //! Selects who sets the rate: the law, a standard controller, or the slower of both.
 //!
-//! A flow begins under the standard controller. The first answer that a router of the law has written into hands it to the
-//! law. If for a second no answer is, it goes back. If packets get lost although the law is in charge, something on the path
+//! A flow begins under the standard controller. The first ACK that a router of the law has written into hands it to the
+//! law. After a second without such an ACK, it is handed back. If packets get lost although the law is in charge, something on the path
 //! is full that no router of the law looks after: then both limit the flow, for a time that doubles whenever this repeats.
 
 use levelflow_units::{Duration, Time};
@@ -41,7 +41,7 @@ pub(super) struct ControllerSelector {
     delivered: u64,
     lost: u64,
     lossy: u32,
-    /// Since when answers have all been alike, how many, and what they were.
+    /// Since when ACKs have agreed, how many, and on what.
     alike: Option<(Time, u32, bool)>,
     ever_fell: bool,
     hold: Duration,
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_router_that_answers_is_believed_at_once() {
+    fn the_first_router_that_acks_is_believed_at_once() {
         let mut selector = ControllerSelector::new();
         selector.on_ack(at(0), false);
         assert_eq!(selector.control(), Control::Standard);
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn a_router_that_went_away_must_answer_for_a_second_to_be_believed_again() {
+    fn a_router_that_went_away_must_ack_for_a_second_to_be_believed_again() {
         let mut selector = ControllerSelector::new();
         selector.on_ack(at(0), true);
         for ms in (100..1000).step_by(100) {
@@ -144,7 +144,7 @@ mod tests {
     }
 
     #[test]
-    fn one_unwritten_answer_among_many_changes_nothing() {
+    fn one_unwritten_ack_among_many_changes_nothing() {
         let mut selector = ControllerSelector::new();
         for ms in 0..10_000 {
             selector.on_ack(at(ms), ms % 10 != 0);

@@ -14,7 +14,7 @@ use levelflow_host::law::of_routers;
 use levelflow_net_testing::relay::Router;
 use levelflow_router::snapshot::Snapshot;
 
-/// A server that reads all that comes and answers how much it was.
+/// A server that reads everything and replies with its length.
 async fn sink() -> (SocketAddr, Fingerprint) {
     let server = Endpoint::bind(
         "127.0.0.1:0".parse().unwrap(),
@@ -97,8 +97,8 @@ async fn echo_total(connection: &Connection, bytes: usize) -> u64 {
     let (mut send, mut receive) = connection.quic().open_bi().await.unwrap();
     send.write_all(&vec![3; bytes]).await.unwrap();
     send.finish().unwrap();
-    let answer = receive.read_to_end(8).await.unwrap();
-    u64::from_be_bytes(answer.try_into().unwrap())
+    let ack = receive.read_to_end(8).await.unwrap();
+    u64::from_be_bytes(ack.try_into().unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -113,7 +113,7 @@ async fn data_arrives_whole_with_any_law_and_without() {
             "{law}: nobody under_law"
         );
         let status = connection.status().unwrap();
-        assert!(status.counters.answers > 5, "{law}: {status:?}");
+        assert!(status.counters.acks > 5, "{law}: {status:?}");
         assert_eq!(status.counters.refused.total(), 0, "{law}: {status:?}");
     }
     let plain = client(Config::new(b"test"), place).await.unwrap();

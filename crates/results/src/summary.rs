@@ -52,7 +52,7 @@ pub struct FlowSummary {
     pub dropped_packets: u64,
     pub lost_packets: u64,
     pub in_flight: u64,
-    pub answers: Books,
+    pub acks: Books,
     pub started: u64,
     pub finished: u64,
     pub rtt_s: Option<Quantiles>,

@@ -13,7 +13,7 @@ enum { ETHERNET = 14, UDP = 8, SHIM = 24, ACK = 3, IP_UDP = 17, LONGEST = 28 };
 struct count {
 	u64 packets, bytes;
 	u64 stamped; /* headers of the law that routers may write to */
-	u64 answers;
+	u64 acks;
 	u64 refused; /* shims of the law that are none */
 	u64 words[8];
 };
@@ -120,7 +120,7 @@ INLINE int is_own(const struct job *job, u32 at, u32 length, u32 *words)
 	if (words[0] != BE32(0x4c564601) || shim[6] != LAW || shim[4] > ACK || length < SHIM + (u32)shim[7])
 		return 0;
 	if (shim[4] == ACK) {
-		job->count->answers++;
+		job->count->acks++;
 		return 0;
 	}
 	if (shim[7] != header_bytes() || bpf_skb_load_bytes(job->skb, at + SHIM, words, header_bytes()) < 0 ||

@@ -1,4 +1,4 @@
-//! Who speaks through a relay: each client has a socket of its own towards the server, so that answers find back.
+//! Clients of a relay: each has a socket of its own towards the server, so that ACKs find their way back.
 
 use std::collections::HashMap;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr, UdpSocket};

@@ -89,7 +89,7 @@ impl<D: DataPath> Attached<D> {
         Ok(attached)
     }
 
-    /// Logs what its law is told.
+    /// Logs the inputs of its law.
     #[must_use]
     pub fn logged(mut self, logging: Option<&Logging>) -> Self {
         if let Some(logging) = logging {

@@ -133,7 +133,7 @@ fn table(now: &Snapshot, load: f64) -> String {
     );
     row(
         "others",
-        format!("{} answers, {} foreign, {} refused", c.answers, c.foreign, c.refused),
+        format!("{} ACKs, {} foreign, {} refused", c.acks, c.foreign, c.refused),
     );
     row(
         "intervals",

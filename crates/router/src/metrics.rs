@@ -75,7 +75,7 @@ fn counters(now: &Snapshot) -> [Row<u64>; 11] {
             "Packets whose header the law saw",
             c.stamped,
         ),
-        ("levelflow_router_answers", "Answers", c.answers),
+        ("levelflow_router_acks", "ACKs", c.acks),
         (
             "levelflow_router_refused",
             "Packets with a header that nobody writes",

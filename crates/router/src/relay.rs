@@ -99,7 +99,7 @@ impl Relay {
         self.listener.local_addr().map_err(Error::failed)
     }
 
-    /// Logs what its laws are told.
+    /// Logs the inputs of its laws.
     #[must_use]
     pub fn logged(mut self, logging: Option<&Logging>) -> Self {
         if let Some(logging) = logging {
@@ -175,7 +175,7 @@ impl Relay {
                 Some(Entry::Known(number)) => number,
                 Some(Entry::New(number)) => {
                     if let Some(client) = clients.get(number) {
-                        // Without it, answers would not be heard: the client stays, and is told nothing.
+                        // Without it, ACKs would be lost: the client stays, without an error.
                         let _ = watch(epoll, &client.socket, number.into());
                     }
                     number

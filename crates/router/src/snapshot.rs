@@ -79,7 +79,7 @@ impl Snapshot {
 pub struct Board(Arc<Mutex<Snapshot>>);
 
 impl Board {
-    /// Puts a reading up, unless somebody looks at this very moment: whoever forwards packets does not wait.
+    /// Publishes a reading, unless a reader holds the lock: the forwarding loop does not wait.
     pub fn post(&self, snapshot: Snapshot) {
         if let Ok(mut latest) = self.0.try_lock() {
             *latest = snapshot;

@@ -251,8 +251,8 @@ fn a_receiver_that_invents_feedback_is_bounded_by_the_largest_rate() {
         let (mut world, largest) = (World::new(law, 5), 0.3 * LINE);
         cap(&mut world, law, largest);
         let mut flatter = flattery(law);
-        world.hosts[LIAR].fate = Box::new(move |answer| {
-            flatter(answer);
+        world.hosts[LIAR].fate = Box::new(move |ack| {
+            flatter(ack);
             vec![ms(10)]
         });
         let rates = settled(&mut world);
@@ -278,20 +278,20 @@ fn random(seed: u64) -> impl FnMut() -> f64 {
     }
 }
 
-/// Gives each flow of a world the same trouble with its answers.
+/// Disturbs the ACKs of each flow in the same way.
 fn troubled(law: &str, fate: impl FnMut(&mut Vec<u8>, f64) -> Vec<Duration> + Clone + 'static) -> (World, Vec<f64>) {
     let mut world = World::new(law, 5);
     for (i, host) in world.hosts.iter_mut().enumerate() {
         let (mut random, mut fate) = (random(i as u64 + 1), fate.clone());
-        host.fate = Box::new(move |answer| fate(answer, random()));
+        host.fate = Box::new(move |ack| fate(ack, random()));
     }
     let rates = settled(&mut world);
     (world, rates)
 }
 
 #[test]
-fn answers_may_come_twice_and_in_any_order() {
-    println!("law      flows keep with answers in disorder");
+fn acks_may_come_twice_and_in_any_order() {
+    println!("law      flows keep with ACKs in disorder");
     let mut surprises = Surprises::default();
     for law in LAWS {
         let base = base(law);
@@ -302,8 +302,8 @@ fn answers_may_come_twice_and_in_any_order() {
         let kept = kept(&base, &rates, base[..LIAR].iter().sum());
         println!("{law:8} {:3.0} %", 100.0 * kept);
         let counters = |f: fn(&Counters) -> u64| -> u64 { world.hosts.iter().map(|h| f(&h.sender.counters())).sum() };
-        let (answers, refused) = (counters(|c| c.answers), counters(|c| c.refused.total()));
-        assert!(refused > 9 * answers / 10, "{law}: {refused} refused beside {answers}");
+        let (acks, refused) = (counters(|c| c.acks), counters(|c| c.refused.total()));
+        assert!(refused > 9 * acks / 10, "{law}: {refused} refused beside {acks}");
         // XCP's window is what it may send in a smoothed round trip, whatever it takes.
         surprises.judge(law, kept, law != "xcp");
         assert!(kept > 0.6, "{law}: {rates:?}, not {base:?}");
@@ -311,40 +311,40 @@ fn answers_may_come_twice_and_in_any_order() {
 }
 
 #[test]
-fn nine_answers_of_ten_may_be_lost() {
-    println!("law      flows keep with 90 % of answers lost");
+fn nine_acks_of_ten_may_be_lost() {
+    println!("law      flows keep with 90 % of ACKs lost");
     let mut surprises = Surprises::default();
     for law in LAWS {
         let base = base(law);
-        let (_, rates) = troubled(law, |answer, random| {
-            let opens = answer[12..16] == [0; 4];
+        let (_, rates) = troubled(law, |ack, random| {
+            let opens = ack[12..16] == [0; 4];
             if opens || random > 0.9 { vec![ms(10)] } else { vec![] }
         });
         let kept = kept(&base, &rates, base[..LIAR].iter().sum());
         println!("{law:8} {:3.0} %", 100.0 * kept);
         match law {
             "jetmax" | "rcp" => surprises.judge(law, kept, true),
-            // EMKC knows its own rate from the answers of two intervals on end, and has no such two, mostly.
+            // EMKC learns its own rate from ACKs of two successive intervals, and mostly lacks them.
             "emkc" => {
                 surprises.judge(law, kept, false);
                 let all = |rates: &[f64]| rates.iter().sum::<f64>();
                 assert!(all(&rates) > KEPT * all(&base), "{law}: {rates:?}, not {base:?}");
             }
-            // Windows open with answers: as TCP, these hardly begin.
+            // Windows open with ACKs: like TCP, these hardly start.
             _ => surprises.judge(law, kept, false),
         }
     }
 }
 
 /// What no receiver sends: truncated, oversized, of another version, law, flow or number, or noise.
-fn broken(answer: &[u8], choice: usize, runner: &mut TestRunner) -> Vec<u8> {
+fn broken(ack: &[u8], choice: usize, runner: &mut TestRunner) -> Vec<u8> {
     let noise: Vec<u8> = prop::collection::vec(any::<u8>(), 0..200)
         .new_tree(runner)
         .unwrap()
         .current();
-    let mut bytes = answer.to_vec();
+    let mut bytes = ack.to_vec();
     match choice % 8 {
-        0 => bytes.truncate(noise.len() % (answer.len() - levelflow_net_testing::world::HISTORY_LENGTH)),
+        0 => bytes.truncate(noise.len() % (ack.len() - levelflow_net_testing::world::HISTORY_LENGTH)),
         1 => bytes[7] = bytes[7].wrapping_add(1 + noise.len() as u8),
         2 => bytes[3] = 2,
         3 => bytes[6] ^= 0x40,
@@ -356,17 +356,17 @@ fn broken(answer: &[u8], choice: usize, runner: &mut TestRunner) -> Vec<u8> {
     bytes
 }
 
-/// An exact test: the run with forged answers is the run without them, bit for bit.
+/// An exact test: the run with forged ACKs is the run without them, bit for bit.
 #[test]
-fn broken_answers_change_nothing_at_all() {
+fn broken_acks_change_nothing_at_all() {
     for law in LAWS {
         let base = base(law);
         let mut world = World::new(law, 5);
         let mut runner = TestRunner::deterministic();
         let mut count = 0;
-        world.forge = Some(Box::new(move |answer| {
+        world.forge = Some(Box::new(move |ack| {
             count += 1;
-            broken(answer, count, &mut runner)
+            broken(ack, count, &mut runner)
         }));
         assert_eq!(settled(&mut world), base, "{law}");
         let refused: u64 = world.hosts.iter().map(|h| h.sender.counters().refused.total()).sum();

@@ -168,7 +168,7 @@ fn crosses(offloads: &str, hook: Hook) {
         traffic.bytes >= ours && traffic.bytes - ours < 2000,
         "{traffic:?}, ours {ours}"
     );
-    // A filter is removed in the namespace of whoever removes it.
+    // A filter is removed in the namespace of the calling process.
     path.router.run(move || drop(program)).unwrap();
     assert!(
         path.rates("10.77.2.1".parse().unwrap(), 1)

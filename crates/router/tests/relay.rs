@@ -10,7 +10,7 @@ use levelflow_host::stop::Stop;
 use levelflow_laws::{
     Any, AnyHeader, AnyParams, AnySender, Feedback, FlowInfo, Kind, Opening, Outgoing, Protocol, SenderLaw,
 };
-use levelflow_net_testing::flows::{answers, flow};
+use levelflow_net_testing::flows::{acks, flow};
 use levelflow_router::direction::Bottleneck;
 use levelflow_router::relay::{Config, Relay};
 use levelflow_router::snapshot::{Board, Snapshot};
@@ -139,7 +139,7 @@ fn shim(params: &AnyParams, kind: Kind) -> Shim {
 }
 
 #[test]
-fn packets_of_every_law_are_stamped_and_answers_find_back() {
+fn packets_of_every_law_are_stamped_and_acks_find_back() {
     for law in LAWS {
         let server = socket();
         let relay = Setup::law(law).start(local(&server));
@@ -353,7 +353,7 @@ fn share(law: &'static str, sets: &[&str]) -> (Snapshot, Vec<f64>) {
     let params = law::params(law, &setup.sets).unwrap();
     let start = Instant::now();
     let (begin, end) = (start + Span::from_millis(2500), start + Span::from_millis(4500));
-    let receiver = thread::spawn(move || answers(&server, begin, end));
+    let receiver = thread::spawn(move || acks(&server, begin, end));
     let senders: Vec<_> = [11, 22, 33]
         .map(|number| {
             let (params, to) = (params.clone(), relay.address);

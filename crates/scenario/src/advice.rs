@@ -63,7 +63,7 @@ impl Resolved {
         let warning = |(l, link): (usize, &LinkSpec<Any>)| {
             let mut flows = self.network.flows.iter().filter(fills);
             let flow = flows.find(|flow| slowest(flow) == Some(l as u32))?;
-            let drops = link.sizer.is_some() || link.loss > 0.0 || !link.queue.discipline().params.is_empty();
+            let drops = link.algorithm.is_some() || link.loss > 0.0 || !link.queue.discipline().params.is_empty();
             (link.buffer == Buffer::Unlimited && !drops).then(|| {
                 format!(
                     "link {name}, buffer: it is unlimited, and {law} of flow {flow} fills it until packets are dropped; \

@@ -1,8 +1,8 @@
-//! How large a buffer is: as written, by a published rule from the flows on the link, or by a sizer while the run goes on.
+//! How large a buffer is: as written, by a published rule from the flows on the link, or by a buffer-sizing algorithm during the run.
 
 use std::collections::BTreeMap;
 
-use levelflow_laws::buffers::{AnySizerParams, SIZERS, sizer_params};
+use levelflow_laws::buffers::{AnyBufferParams, BUFFER_ALGORITHMS, algorithm_params};
 use levelflow_laws::params::Shown;
 use levelflow_laws::{Any, ParamSpec};
 use levelflow_units::{Buffer, Bytes};
@@ -34,7 +34,7 @@ impl Scenario {
             match choice {
                 BufferChoice::Size(size) => link.buffer = fixed(&place, *size, link, &crossing, &longest)?,
                 BufferChoice::Tables(tables) => match read_sized(&place, tables)? {
-                    Sized::Sizer(params) => link.sizer = Some(params),
+                    Sized::Algorithm(params) => link.algorithm = Some(params),
                     Sized::Rule(rule, values) => {
                         link.buffer = Buffer::Packets(by_rule(&place, rule, &values, link, &crossing)?);
                     }
@@ -97,30 +97,30 @@ fn check_capacity(place: &str, buffer: Buffer, largest: Option<Bytes>) -> Fallib
 /// What a table of a buffer stands for.
 pub enum Sized {
     Rule(&'static Rule, Vec<f64>),
-    Sizer(AnySizerParams),
+    Algorithm(AnyBufferParams),
 }
 
-/// Reads a table with one rule or sizer.
+/// Reads a table with one rule or algorithm.
 pub fn read_sized(place: &str, tables: &BTreeMap<String, BTreeMap<String, Value>>) -> Fallible<Sized> {
     let (name, table, rows) = named(place, tables)?;
     let values = read_table(&format!("{place}, {name}"), rows, &[table])?;
     if let Some(rule) = RULES.iter().find(|rule| rule.name == name) {
         return Ok(Sized::Rule(rule, values));
     }
-    let params = sizer_params(name, &values)
+    let params = algorithm_params(name, &values)
         .map_err(|e| ScenarioError::at(format!("{place}, {name}, {}", e.name), e.to_string()))?;
-    Ok(Sized::Sizer(params))
+    Ok(Sized::Algorithm(params))
 }
 
-/// Parameters of a sizer from a table of those that differ from the defaults.
+/// Parameters of a buffer-sizing algorithm from a table of those that differ from the defaults.
 ///
 /// # Errors
-/// When the sizer or a parameter is unknown, or a value is not allowed.
-pub fn sizer_named(name: &str, table: &BTreeMap<String, Value>) -> Fallible<AnySizerParams> {
-    match read_sized("sizer", &BTreeMap::from([(name.to_owned(), table.clone())]))? {
-        Sized::Sizer(params) => Ok(params),
+/// When the algorithm or a parameter is unknown, or a value is not allowed.
+pub fn buffer_algorithm_named(name: &str, table: &BTreeMap<String, Value>) -> Fallible<AnyBufferParams> {
+    match read_sized("buffer", &BTreeMap::from([(name.to_owned(), table.clone())]))? {
+        Sized::Algorithm(params) => Ok(params),
         Sized::Rule(..) => Err(ScenarioError::at(
-            "sizer",
+            "buffer",
             format!("{name} is a rule: it does not adapt"),
         )),
     }
@@ -130,10 +130,12 @@ type Named<'a> = (&'a str, &'a BTreeMap<String, Value>, &'static [ParamSpec]);
 
 fn named<'a>(place: &str, tables: &'a BTreeMap<String, BTreeMap<String, Value>>) -> Fallible<Named<'a>> {
     let Some((name, table)) = tables.first_key_value().filter(|_| tables.len() == 1) else {
-        return Err(ScenarioError::at(place, "a buffer has exactly one rule or sizer"));
+        return Err(ScenarioError::at(place, "a buffer has exactly one rule or algorithm"));
     };
-    let sizers = SIZERS.iter().map(|sizer| (sizer.name, sizer.params));
-    let all: Vec<_> = sizers
+    let algorithms = BUFFER_ALGORITHMS
+        .iter()
+        .map(|algorithm| (algorithm.name, algorithm.params));
+    let all: Vec<_> = algorithms
         .chain(RULES.iter().map(|rule| (rule.name, rule.params)))
         .collect();
     match all.iter().find(|(known, _)| known == name) {
@@ -142,7 +144,7 @@ fn named<'a>(place: &str, tables: &'a BTreeMap<String, BTreeMap<String, Value>>)
             let known: Vec<&str> = all.iter().map(|(name, _)| *name).collect();
             Err(ScenarioError::at(
                 place,
-                format!("the rule or sizer {}", unknown_key(name, &known)),
+                format!("the rule or algorithm {}", unknown_key(name, &known)),
             ))
         }
     }

@@ -59,7 +59,7 @@ impl<'de> Deserialize<'de> for QueueChoice {
     }
 }
 
-/// A size, or a rule or sizer by name with its parameters.
+/// A size, or a rule or algorithm by name with its parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(untagged)]
 pub enum BufferChoice {

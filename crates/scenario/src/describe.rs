@@ -1,7 +1,7 @@
 //! What Levelflow says about itself: resolved scenarios, laws, and the schema of scenario files.
 
 use levelflow_laws::aqm::{QUEUES, QueueInfo};
-use levelflow_laws::buffers::SIZERS;
+use levelflow_laws::buffers::BUFFER_ALGORITHMS;
 use levelflow_laws::params::Shown;
 use levelflow_laws::{Any, LAWS, LawInfo, Opening, ParamSpec, Protocol, Signal, Unit};
 use levelflow_units::Buffer;
@@ -119,17 +119,17 @@ pub fn describe_queues() -> Value {
     QUEUES.iter().map(describe).collect()
 }
 
-/// Every rule and every sizer of buffers with its parameter table.
+/// Every buffer rule and every buffer-sizing algorithm with its parameter table.
 #[must_use]
-pub fn describe_sizers() -> Value {
+pub fn describe_buffer_algorithms() -> Value {
     let describe = |name: &str, title: &str, source: &str, adapts: bool, params: &[ParamSpec]| json!({ "name": name, "title": title, "source": source, "adapts": adapts, "params": describe_params(params) });
-    let sizers = SIZERS
+    let algorithms = BUFFER_ALGORITHMS
         .iter()
         .map(|s| describe(s.name, s.title, s.source, true, s.params));
     let rules = RULES
         .iter()
         .map(|r| describe(r.name, r.title, r.source, false, r.params));
-    sizers.chain(rules).collect()
+    algorithms.chain(rules).collect()
 }
 
 fn describe_params(rows: &[ParamSpec]) -> Value {

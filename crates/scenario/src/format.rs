@@ -82,7 +82,7 @@ pub struct Link {
     pub capacity: Rate,
     /// Propagation delay.
     pub delay: Duration,
-    /// Room for waiting packets: a size, a rule, or a sizer that finds it while the run goes on; unlimited by default.
+    /// Capacity for waiting packets: a size, a rule, or an algorithm that adapts it during the run; unlimited by default.
     #[serde(default)]
     pub buffer: BufferChoice,
     /// The queue discipline, with its parameters if they differ; drop-tail by default.
@@ -123,7 +123,7 @@ pub struct Reverse {
     pub law: Option<LawChoice>,
 }
 
-/// One memory that the buffers of several links share, each of which has a sizer.
+/// One memory that the buffers of several links share, each of which has a buffer-sizing algorithm.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with total and links")]
 pub struct Memory {

@@ -25,9 +25,9 @@ mod scale;
 mod schedule;
 mod traffic;
 
-pub use buffers::sizer_named;
+pub use buffers::buffer_algorithm_named;
 pub use choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
-pub use describe::{describe_laws, describe_queues, describe_sizers, schema};
+pub use describe::{describe_buffer_algorithms, describe_laws, describe_queues, schema};
 pub use edit::{Step, assign, locate, value_of};
 pub use error::{ScenarioError, unknown_key};
 pub use format::{AckDelay, ArrivalProcess, Flow, Link, Memory, NextHop, Reverse, Scenario, Session};

@@ -34,9 +34,10 @@ impl Scenario {
                     let known: Vec<&str> = links.iter().map(|link| link.name.as_str()).collect();
                     return error("links", format!("the link {}", unknown_key(name, &known)));
                 };
-                if links[index].sizer.is_none() {
-                    let problem =
-                        format!("the buffer of {name} has no sizer; give it one, such as {{ abs_log = {{}} }}");
+                if links[index].algorithm.is_none() {
+                    let problem = format!(
+                        "the buffer of {name} has no buffer-sizing algorithm; give it one, such as {{ abs_log = {{}} }}"
+                    );
                     return error("links", problem);
                 }
                 if let Some(other) = taken[index].replace(m + 1) {

@@ -1,7 +1,7 @@
 //! What to simulate, after a scenario has been read and checked.
 
 use levelflow_laws::aqm::AnyQueueParams;
-use levelflow_laws::buffers::AnySizerParams;
+use levelflow_laws::buffers::AnyBufferParams;
 use levelflow_laws::{Bottleneck, Protocol};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
@@ -26,7 +26,7 @@ pub struct Network<P: Protocol> {
     pub memories: Vec<MemorySpec>,
 }
 
-/// A memory that buffers with sizers share.
+/// A memory that buffers with algorithms share.
 #[derive(Debug, Clone, PartialEq)]
 pub struct MemorySpec {
     /// Bytes, or packets.
@@ -49,7 +49,7 @@ pub struct LinkSpec<P: Protocol> {
     /// Room in front of the link, the packet in service included.
     pub buffer: Buffer,
     /// What changes that while the run goes on.
-    pub sizer: Option<AnySizerParams>,
+    pub algorithm: Option<AnyBufferParams>,
     /// Probability that a packet is lost on the wire.
     pub loss: f64,
     /// Which packets the queue drops or marks.
@@ -119,11 +119,11 @@ pub struct FlowSpec<P: Protocol> {
     pub session: Option<SessionSpec>,
     /// Largest data packet on the wire.
     pub packet: Bytes,
-    /// Size of answers and of packets that open and close flows.
+    /// Size of ACKs and of packets that open and close flows.
     pub control: Bytes,
     /// Longest processing time of a packet at the sending host; zero: none.
     pub overhead: Duration,
-    /// Random delay of answers at the receiver.
+    /// Random delay of ACKs at the receiver.
     pub ack_delay: Option<AckDelaySpec>,
 }
 
@@ -142,10 +142,10 @@ pub struct SessionSpec {
 /// Random delay of ACKs at a receiver.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AckDelaySpec {
-    /// Answers between two that are held.
+    /// ACKs between two that are delayed.
     pub every: Dist,
     /// How long one is held, s.
     pub hold: Dist,
-    /// Least time between two answers.
+    /// Least time between two ACKs.
     pub spacing: Duration,
 }

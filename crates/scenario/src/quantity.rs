@@ -157,7 +157,7 @@ impl<T: Base> Varying<T> {
                     _ => return Err("the probabilities of empirical must lie between 0 and 1 and end with 1".into()),
                 }
             }
-            // Whoever reads files puts the points of a size in its place before.
+            // The reader of the file has replaced such a size by its points before.
             Self::Random(Random::Cdf(_)) => return Err("only the size of a flow may name a cdf".into()),
         })
     }

@@ -294,7 +294,7 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
         slow: 0.0,
         delay,
         buffer: Buffer::Unlimited,
-        sizer: None,
+        algorithm: None,
         queue: read_queue(place, reverse.and_then(|r| r.queue.as_ref()).or(link.queue.as_ref()))?,
         loss,
         routers: Vec::new(),

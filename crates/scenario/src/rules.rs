@@ -7,7 +7,7 @@ use crate::error::ScenarioError;
 use crate::network::{FlowSpec, LinkSpec};
 use crate::traffic::{Arrivals, Dist};
 
-/// Largest buffer that a rule may give, packets: that of sizers, too.
+/// Largest buffer of rules and algorithms, packets.
 const LARGEST_BUFFER: f64 = 1e9;
 
 /// A published rule: packets from what is known of a link.
@@ -180,7 +180,7 @@ fn bscl(known: &Known, rest: &[f64]) -> f64 {
     }
 }
 
-/// Packets by a rule, from 1, also where the formula says less, to [`LARGEST_BUFFER`]: of the largest packet of the flows whose data or answers cross the link.
+/// Packets by a rule, from 1, also where the formula says less, to [`LARGEST_BUFFER`]: of the largest packet of the flows whose data or ACKs cross the link.
 pub fn by_rule(
     place: &str,
     rule: &Rule,

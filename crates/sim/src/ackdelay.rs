@@ -1,4 +1,4 @@
-//! The random delay of answers at a receiver (Zhang 2008, section VI.3.5 and figs 23b, 26, 36b): answers leave in
+//! The random delay of ACKs at a receiver (Zhang 2008, section VI.3.5 and figs 23b, 26, 36b): ACKs leave in
 //! order with a fixed spacing, and after every `m` of them the next is held for `d`, with everything behind it.
 
 use std::collections::VecDeque;
@@ -32,13 +32,13 @@ impl AckDelay {
         }
     }
 
-    /// Takes an answer; gives the time when it leaves if it is the first in line.
+    /// Takes an ACK; returns the time when it leaves if it is the first in line.
     pub fn push(&mut self, now: Time, packet: PacketId) -> Option<Time> {
         self.queue.push_back(packet);
         (self.queue.len() == 1).then(|| self.release(now))
     }
 
-    /// Gives the answer that leaves now and the time when the next one does.
+    /// Returns the ACK that leaves now and the time when the next one does.
     pub fn pop(&mut self, now: Time) -> (PacketId, Option<Time>) {
         let packet = self.queue.pop_front().expect("an event per head of line");
         self.last = Some(now);
@@ -46,7 +46,7 @@ impl AckDelay {
         (packet, next)
     }
 
-    /// When an answer that is first in line from `now` on leaves.
+    /// When an ACK leaves that is first in line from `now` on.
     fn release(&mut self, now: Time) -> Time {
         let spaced = self
             .last
@@ -76,7 +76,7 @@ mod tests {
     use levelflow_scenario::Dist;
 
     #[test]
-    fn every_third_answer_is_held_and_delays_those_behind_it() {
+    fn every_third_ack_is_held_and_delays_those_behind_it() {
         let us = Duration::from_us;
         let spec = AckDelaySpec {
             every: Dist::Constant(2.0),

@@ -145,13 +145,13 @@ impl<P: levelflow_laws::Protocol> Capture<P> {
         ethernet(&mut frame, nodes);
         let (sender, receiver) = self.hosts[whose.entry as usize];
         let own_port = FIRST_PORT + (whose.slot % PORTS) as u16;
-        let (ends, ports) = if packet.label.is_answer() {
+        let (ends, ports) = if packet.label.is_ack() {
             ([receiver, sender], [PORT, own_port])
         } else {
             ([sender, receiver], [own_port, PORT])
         };
         let ecn = match (
-            packet.label.is_answer(),
+            packet.label.is_ack(),
             packet.label.is_capable(),
             packet.label.is_marked(),
         ) {
@@ -172,12 +172,12 @@ impl<P: levelflow_laws::Protocol> Capture<P> {
 }
 
 fn shim_of<H>(packet: &Packet<H>, law: u8, length: usize, whose: Whose) -> Shim {
-    let answer = packet.label.is_answer();
-    let kind = if answer { Kind::Ack } else { packet.label.kind() };
+    let ack = packet.label.is_ack();
+    let kind = if ack { Kind::Ack } else { packet.label.kind() };
     let flow = [u64::from(whose.entry), u64::from(whose.slot), whose.started.as_ps()];
     Shim {
         kind,
-        marked: answer && packet.label.is_marked(),
+        marked: ack && packet.label.is_marked(),
         more: false,
         law,
         header: length as u8,

@@ -81,8 +81,8 @@ impl LinkWindow {
 pub struct EntryCounters {
     /// Packets from senders: data, and what opens and closes flows.
     pub data: Books,
-    /// Answers of receivers.
-    pub answers: Books,
+    /// ACKs of receivers.
+    pub acks: Books,
     /// Wire bytes sent.
     pub sent_bytes: u64,
     /// Wire bytes that reached receivers.
@@ -123,7 +123,7 @@ impl EntryCounters {
             dropped_packets: self.data.dropped,
             lost_packets: self.data.lost,
             in_flight,
-            answers: self.answers,
+            acks: self.acks,
             started: self.started,
             finished: self.finished,
             rtt_s: self.rtt.quantiles(1e-9),

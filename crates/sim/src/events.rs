@@ -14,9 +14,9 @@ pub enum Target {
     Link(u32),
     /// The next packet of a host comes to this link: before any interval of the link ends.
     Entry(u32),
-    /// The next answer reaches its sender through this delay line.
+    /// The next ACK reaches its sender through this delay line.
     Pipe(u32),
-    /// The next answer leaves this delay element.
+    /// The next ACK leaves this delay element.
     AckDelay(u32),
     /// This flow may send.
     Send(u32),
@@ -32,8 +32,8 @@ pub enum Target {
     Buffer(u32),
     /// The transmitter of this link is done with a packet.
     Transmitter(u32),
-    /// This receiver sends the answer that it holds back.
-    Answer(u32),
+    /// The timer of this receiver's delayed ACK expires.
+    Ack(u32),
     /// The user of this session asks for the next page.
     Session(u32),
     /// Results are sampled.
@@ -57,7 +57,7 @@ impl Target {
             Self::Queue(i) => (8, i),
             Self::Buffer(i) => (9, i),
             Self::Transmitter(i) => (10, i),
-            Self::Answer(i) => (11, i),
+            Self::Ack(i) => (11, i),
             Self::Session(i) => (12, i),
             Self::Sample => (13, 0),
         };
@@ -80,7 +80,7 @@ impl Target {
             8 => Self::Queue(index),
             9 => Self::Buffer(index),
             10 => Self::Transmitter(index),
-            11 => Self::Answer(index),
+            11 => Self::Ack(index),
             12 => Self::Session(index),
             _ => Self::Sample,
         }

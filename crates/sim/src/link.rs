@@ -138,7 +138,10 @@ impl<P: Protocol> Link<P> {
             dropped: 0,
             since: Time::ZERO,
         };
-        let sizing = spec.sizer.as_ref().map(|params| Box::new(Sizing::new(params, &info)));
+        let sizing = spec
+            .algorithm
+            .as_ref()
+            .map(|params| Box::new(Sizing::new(params, &info)));
         let buffer = match &sizing {
             Some(sizing) => Buffer::Packets(sizing.law.packets() as u64),
             None => spec.buffer,
@@ -233,7 +236,7 @@ impl<P: Protocol> Link<P> {
             packets: self.queue_packets() as u32,
         };
         for port in &mut self.ports {
-            let own = if packet.label.is_answer() {
+            let own = if packet.label.is_ack() {
                 None
             } else {
                 Some(&mut packet.header)
@@ -439,7 +442,7 @@ impl<P: Protocol> Link<P> {
         self.window.sent_bytes += u64::from(size);
         if self.stamps {
             let packet = &mut packets[packet];
-            if !packet.label.is_answer() {
+            if !packet.label.is_ack() {
                 for port in &mut self.ports {
                     port.law
                         .on_departure(&port.params, Bytes::new(u64::from(size)), &mut packet.header);
@@ -483,12 +486,12 @@ impl<P: Protocol> Link<P> {
         aqm.law.on_interval(&aqm.params, elapsed, &view);
     }
 
-    /// Time between two calls of [`size_buffer`](Self::size_buffer), if there is a sizer.
+    /// Time between two calls of [`size_buffer`](Self::size_buffer), if there is an algorithm.
     pub fn sizing_interval(&self) -> Option<Duration> {
         self.sizing.as_ref().map(|sizing| sizing.law.interval())
     }
 
-    /// The interval of the sizer ends, which then [asks](Self::wanted_packets) for packets; the departures up to now have been
+    /// The interval of the algorithm ends, which then [requests](Self::wanted_packets) packets; the departures up to now have been
     /// caught up with. Packets that no longer fit stay.
     pub fn size_buffer(&mut self, now: Time) {
         let packets = self.queue_packets() as u32;
@@ -503,12 +506,12 @@ impl<P: Protocol> Link<P> {
         (self.free_at.max(now) - now).as_secs_f64()
     }
 
-    /// Packets that the sizer asks for, if there is one.
+    /// Packets that the algorithm requests, if there is one.
     pub fn wanted_packets(&self) -> Option<f64> {
         self.sizing.as_ref().map(|sizing| sizing.law.packets())
     }
 
-    /// The sizer gets so many packets, or fewer than it asked for.
+    /// The algorithm gets `packets`, at most its request.
     pub fn grant(&mut self, packets: f64) {
         let Some(sizing) = &mut self.sizing else { return };
         self.buffer = Buffer::Packets(packets as u64);

@@ -10,7 +10,7 @@ pub type PacketId = u32;
 #[derive(Debug, Clone)]
 pub struct Packet<H> {
     pub header: H,
-    /// When the sender sent the packet that this is, or answers.
+    /// When the sender sent this packet or, for an ACK, the packet that it acknowledges.
     pub sent: Time,
     /// The first byte's position in its transfer.
     pub offset: u64,
@@ -22,8 +22,8 @@ pub struct Packet<H> {
     /// Wire size of this packet, bytes.
     pub size: u16,
     pub label: Label,
-    /// In an answer, how many packets it is for.
-    pub answers: u8,
+    /// In an ACK, the packets that it acknowledges.
+    pub acks: u8,
 }
 
 /// What a packet is, in one byte.
@@ -32,7 +32,7 @@ pub struct Label(u8);
 
 impl Label {
     const KIND: u8 = 3;
-    const ANSWER: u8 = 1 << 2;
+    const ACK: u8 = 1 << 2;
     const CAPABLE: u8 = 1 << 3;
     const MARKED: u8 = 1 << 4;
 
@@ -42,7 +42,7 @@ impl Label {
         Self(kind as u8 | if capable { Self::CAPABLE } else { 0 })
     }
 
-    /// What it is, or what it answers.
+    /// Its kind or, for an ACK, the kind that it acknowledges.
     #[inline]
     pub fn kind(self) -> Kind {
         match self.0 & Self::KIND {
@@ -54,11 +54,11 @@ impl Label {
     }
 
     #[inline]
-    pub fn is_answer(self) -> bool {
-        self.0 & Self::ANSWER != 0
+    pub fn is_ack(self) -> bool {
+        self.0 & Self::ACK != 0
     }
 
-    /// Whether it was marked; of an answer, whether a packet that it answers was.
+    /// Whether it was marked or, for an ACK, whether a packet that it acknowledges was.
     #[inline]
     pub fn is_marked(self) -> bool {
         self.0 & Self::MARKED != 0
@@ -80,10 +80,10 @@ impl Label {
         capable
     }
 
-    /// The answer to it, which queues cannot mark.
+    /// Its ACK, which queues cannot mark.
     #[inline]
-    pub fn answered(self) -> Self {
-        Self((self.0 | Self::ANSWER) & !Self::CAPABLE)
+    pub fn acked(self) -> Self {
+        Self((self.0 | Self::ACK) & !Self::CAPABLE)
     }
 }
 
@@ -185,11 +185,11 @@ mod tests {
     fn a_label_keeps_what_was_put_on_it() {
         for kind in [Kind::Data, Kind::Syn, Kind::Fin, Kind::Ack] {
             let mut plain = Label::new(kind, false);
-            assert!(!plain.mark() && !plain.is_marked() && !plain.is_answer() && plain.kind() == kind);
+            assert!(!plain.mark() && !plain.is_marked() && !plain.is_ack() && plain.kind() == kind);
             let mut capable = Label::new(kind, true);
             assert!(capable.mark() && capable.is_marked() && capable.kind() == kind);
-            let mut answer = capable.answered();
-            assert!(answer.is_answer() && answer.is_marked() && !answer.mark() && answer.kind() == kind);
+            let mut ack = capable.acked();
+            assert!(ack.is_ack() && ack.is_marked() && !ack.mark() && ack.kind() == kind);
         }
     }
 

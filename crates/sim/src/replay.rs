@@ -1,4 +1,4 @@
-//! Does again what a log says that a law was told, and demands the same headers and states.
+//! Replays a log of a law's inputs, and demands the same headers and states.
 //!
 //! The log may come from another machine, where the same law ran in real time; see
 //! [`journal`](levelflow_wire::journal).
@@ -21,7 +21,7 @@ use serde::Serialize;
 pub struct Replay {
     /// Records that were done again.
     pub records: u64,
-    /// Where the log ends within a record, bytes from its start: whoever wrote it was stopped.
+    /// Where the log ends within a record, bytes from its start: the program that wrote it was stopped.
     pub truncated_at: Option<usize>,
     /// The first thing that came out otherwise; nothing after it was done.
     pub difference: Option<Difference>,
@@ -53,7 +53,7 @@ pub struct InstanceReport {
     pub law: &'static str,
     /// Which half.
     pub role: &'static str,
-    /// What it was told at its start, beside parameters.
+    /// Its inputs at its start, beside parameters.
     pub told: String,
     /// Its parameters, as scenarios write them.
     pub params: BTreeMap<&'static str, String>,
@@ -94,7 +94,7 @@ impl std::error::Error for BadLog {}
 /// Does a log again, up to the first difference.
 ///
 /// # Errors
-/// When the bytes are no log, or hold what no law is told.
+/// When the bytes are no log, or hold invalid inputs.
 pub fn replay(log: &[u8]) -> Result<Replay, BadLog> {
     let mut reader = Reader::new(log).map_err(|e| BadLog {
         record: 0,
@@ -333,8 +333,8 @@ impl Instance {
         let Half::Receiver(receiver) = &mut self.half else {
             return Err("not a receiver".to_owned());
         };
-        let answer = Any::reflect(&self.params, receiver, arrived, &header);
-        self.compare(after, &answer)
+        let ack = Any::reflect(&self.params, receiver, arrived, &header);
+        self.compare(after, &ack)
     }
 
     fn sender(&mut self) -> Result<&mut AnySender, String> {

@@ -1,15 +1,15 @@
-//! A sizer at work at a link, and what it is told of an interval.
+//! The buffer-sizing algorithm of a link, and its input for an interval.
 
 use levelflow_laws::PortInfo;
-use levelflow_laws::buffers::{AnySizer, AnySizerParams, Load};
+use levelflow_laws::buffers::{AnyBufferAlgorithm, AnyBufferParams, Load};
 use levelflow_units::{Bytes, Time};
 
 use crate::counters::LinkCounters;
 
-/// A sizer, and the counters when it last looked.
+/// An algorithm, and the counters at its last decision.
 #[derive(Debug)]
 pub struct Sizing {
-    pub law: AnySizer,
+    pub law: AnyBufferAlgorithm,
     capacity: f64,
     since: Time,
     /// Most bytes so far that had arrived and were not dropped: fewer after a queue dropped what it had taken.
@@ -22,9 +22,9 @@ pub struct Sizing {
 }
 
 impl Sizing {
-    pub fn new(params: &AnySizerParams, port: &PortInfo) -> Self {
+    pub fn new(params: &AnyBufferParams, port: &PortInfo) -> Self {
         Self {
-            law: AnySizer::new(params, port),
+            law: AnyBufferAlgorithm::new(params, port),
             capacity: port.capacity.bps(),
             since: Time::ZERO,
             kept: 0,

@@ -193,13 +193,13 @@ fn a_slow_sender_waits_for_its_pace_and_not_for_a_timeout() {
     assert!((100..=102).contains(&sent), "{sent} packets at one per second");
 }
 
-/// A receiver that answers every second packet answers half as many, and the odd one after its delay.
+/// A receiver that acknowledges every second packet sends half as many ACKs, and that of an odd packet after its delay.
 #[test]
-fn delayed_answers_are_half_as_many_and_the_last_is_late() {
-    let answers = |packets: u32| {
+fn delayed_acks_are_half_as_many_and_the_last_is_late() {
+    let acks = |packets: u32| {
         let run = run(&format!(
             r#"
-            name = "delayed answers"
+            name = "delayed ACKs"
             duration = "5 s"
             link = [{{ from = "A", to = "B", capacity = "8 Mb/s", delay = "10 ms", duplex = true }}]
             [[flow]]
@@ -210,10 +210,10 @@ fn delayed_answers_are_half_as_many_and_the_last_is_late() {
             size = "{packets} packets"
             "#
         ));
-        run.summary.flows[0].answers.sent
+        run.summary.flows[0].acks.sent
     };
-    // One for the opening packet; the last packet of a transfer is answered at once.
-    assert_eq!([answers(20), answers(21)], [1 + 10, 1 + 11]);
+    // One for the handshake; the last packet of a transfer is acknowledged at once.
+    assert_eq!([acks(20), acks(21)], [1 + 10, 1 + 11]);
     let mut waiting = common::start(
         r#"
         name = "a lone packet"
@@ -227,16 +227,13 @@ fn delayed_answers_are_half_as_many_and_the_last_is_late() {
         to = "B"
         "#,
     );
-    // The opening takes 20.08 ms there and back, the packet 11 ms; its answer waits for 100 ms.
-    let answered = |sim: &mut levelflow_sim::Sim<levelflow_sim::Any>, us: u64| {
+    // The handshake takes 20.08 ms, the packet 11 ms; its ACK is delayed by 100 ms.
+    let acked = |sim: &mut levelflow_sim::Sim<levelflow_sim::Any>, us: u64| {
         sim.advance(levelflow_units::Time::from_ps(us * 1_000_000), u64::MAX)
             .unwrap();
-        sim.summary().unwrap().flows[0].answers.sent
+        sim.summary().unwrap().flows[0].acks.sent
     };
-    assert_eq!(
-        (answered(&mut waiting, 131_000), answered(&mut waiting, 131_100)),
-        (1, 2)
-    );
+    assert_eq!((acked(&mut waiting, 131_000), acked(&mut waiting, 131_100)), (1, 2));
 }
 
 /// A byte buffer that is full makes room only for a packet that then fits.

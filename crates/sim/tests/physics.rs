@@ -264,12 +264,12 @@ fn wires_lose_packets_with_their_probability_and_each_in_its_direction() {
     }
     let flow = &run.summary.flows[0];
     assert_eq!(flow.lost_packets, run.summary.links[0].lost_packets);
-    assert_eq!(flow.answers.lost, run.summary.links[1].lost_packets);
-    assert_eq!(flow.answers.sent, flow.delivered_packets);
+    assert_eq!(flow.acks.lost, run.summary.links[1].lost_packets);
+    assert_eq!(flow.acks.sent, flow.delivered_packets);
 }
 
 #[test]
-fn answers_load_the_links_that_lead_back() {
+fn acks_load_the_links_that_lead_back() {
     let link = r#"{ from = "A", to = "B", capacity = "100 Mb/s", delay = "1 ms", duplex = true,
                     reverse = { capacity = "1 Mb/s" } }"#;
     let run = constant_rate("20 Mb/s", link);

@@ -1,4 +1,4 @@
-//! What holds in every network: books balance at any moment, runs can be repeated and cut into pieces, parts of a
+//! What holds in every network: packets are conserved at any moment, runs can be repeated and cut into pieces, parts of a
 //! network that share nothing do not affect each other, and reliable transfers arrive.
 
 mod common;
@@ -207,7 +207,7 @@ fn rows_of_first(table: &Table, key: &str, count: usize) -> Vec<Vec<u64>> {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 48, failure_persistence: None, ..ProptestConfig::default() })]
 
-    /// The run goes on for a random number of events at a time, and for a random time, and its books balance whenever
+    /// The run goes on for a random number of events at a time, and for a random time, and packets are conserved whenever
     /// it halts; this changes nothing in what comes out.
     #[test]
     fn books_balance_at_any_moment(scenario in network(), budgets in prop::collection::vec(20..3000u64, 1..8)) {
@@ -246,7 +246,7 @@ proptest! {
         }
     }
 
-    /// Every transfer ends, whatever the two wires lose of data, answers, and packets that open flows, and its
+    /// Every transfer ends, whatever the two wires lose of data, ACKs, and packets that open flows, and its
     /// receiver has it once.
     #[test]
     fn reliable_transfers_arrive_over_lossy_wires(

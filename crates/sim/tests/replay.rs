@@ -69,11 +69,11 @@ fn logged(law: &'static LawInfo) -> Vec<u8> {
                 }
             }
         }
-        let answer = Arriving {
+        let ack = Arriving {
             now: Time::ZERO + Duration::from_us(u64::from(number) * 7_000 + 2_000),
             ..Arriving::alone(Bytes::new(40))
         };
-        router.on_arrival(&params, &answer, None);
+        router.on_arrival(&params, &ack, None);
         if number % 10 == 9 {
             router.on_interval(&params, Duration::from_us(70_000 + u64::from(number)), &PortView::IDLE);
         }

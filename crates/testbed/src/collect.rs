@@ -182,17 +182,17 @@ impl Totals {
                 dropped_packets: dropped,
                 lost_packets: missing - dropped,
                 in_flight: 0,
-                answers: Books {
-                    sent: received.answers,
-                    delivered: sent.answers,
+                acks: Books {
+                    sent: received.acks,
+                    delivered: sent.acks,
                     dropped: 0,
-                    lost: received.answers.saturating_sub(sent.answers),
+                    lost: received.acks.saturating_sub(sent.acks),
                 },
                 started: sent.started,
                 finished: sent.finished,
                 rtt_s: sent.rtt.quantiles(1e-9),
             });
-            more.push(json!({ "wait_s": received.waits.quantiles(1e-9), "refused_answers": sent.refused }));
+            more.push(json!({ "wait_s": received.waits.quantiles(1e-9), "refused_acks": sent.refused }));
         }
         let idle = LinkTotal::default();
         let links = network.links.iter().enumerate().map(|(i, spec)| {

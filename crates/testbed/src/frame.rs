@@ -9,7 +9,7 @@ use levelflow_link::{PREFIX, segment};
 
 const IP: usize = PREFIX + ETHERNET;
 const PROTOCOL_UDP: u8 = 17;
-/// The kernel leaves the checksum to whoever needs it.
+/// The kernel has not filled in the checksum.
 const NEEDS_CHECKSUM: u8 = 1;
 
 /// Where the payload of UDP begins; `None` in other frames, and behind options of IP, which nobody here sends.
@@ -88,8 +88,8 @@ mod tests {
                 assert_eq!(payload(&frame[..cut]), None);
                 entry(&frame[..cut]);
             }
-            let answer = super::super::plan::address(ipv6, 1, 777);
-            assert_eq!(entry_at(answer), None);
+            let ack = super::super::plan::address(ipv6, 1, 777);
+            assert_eq!(entry_at(ack), None);
         }
     }
 

@@ -11,10 +11,10 @@ use levelflow_wire::shim::UDP;
 use nix::sys::socket::{setsockopt, sockopt};
 use socket2::{Domain, Protocol, Socket, Type};
 
-use super::buckets::Bucket;
 use super::links::{Direction, Link as Worker};
 use super::netns::Namespace;
-use super::plan::{Cable, FlowPlan, Form, Plan, Setup, Way};
+use super::plan::{DirectionPlan, FlowPlan, Form, Plan, Setup, VethPair};
+use super::token_buckets::TokenBucket;
 use super::veth::{End, Queue, veth};
 use levelflow_host::Error;
 use levelflow_host::qdisc;
@@ -36,10 +36,10 @@ const LEAST_BURST: u64 = 2 * 1514;
 /// A network that is up.
 #[derive(Debug)]
 pub struct Lab {
-    places: Vec<Namespace>,
+    namespaces: Vec<Namespace>,
     /// Where the far ends of all devices lie, one packet socket each.
     wires: Namespace,
-    cables: Vec<Option<[String; 2]>>,
+    pairs: Vec<Option<[String; 2]>>,
 }
 
 impl Lab {
@@ -50,43 +50,47 @@ impl Lab {
     pub fn build(plan: &Plan) -> Result<Self, Error> {
         let Setup { form, ipv6 } = plan.setup;
         let wires = namespace("wires", false)?;
-        let places = plan
-            .places
+        let namespaces = plan
+            .namespaces
             .iter()
             .map(|p| namespace(&p.name, ipv6))
             .collect::<Result<Vec<_>, _>>()?;
-        let mut cables = Vec::new();
-        for (i, cable) in plan.cables.iter().enumerate() {
-            cables.push(lay(i, cable, form, &places, &wires)?);
+        let mut pairs = Vec::new();
+        for (i, pair) in plan.pairs.iter().enumerate() {
+            pairs.push(lay(i, pair, form, &namespaces, &wires)?);
         }
         if form == Form::Kernel {
-            for (cable, end, way) in plan.queues() {
-                bucket(&places[plan.cables[cable].ends[end]], cable, way)?;
+            for (pair, end, direction) in plan.queues() {
+                add_token_bucket(&namespaces[plan.pairs[pair].ends[end]], pair, direction)?;
             }
         }
-        for (i, (place, namespace)) in plan.places.iter().zip(&places).enumerate() {
+        for (i, (place, namespace)) in plan.namespaces.iter().zip(&namespaces).enumerate() {
             if place.forwards {
                 namespace.sysctl(if ipv6 { FORWARD[1] } else { FORWARD[0] }, "1")?;
             }
-            namespace.ip(&(place.commands(i, &plan.cables, ipv6).join("\n") + "\n"))?;
+            namespace.ip(&(place.commands(i, &plan.pairs, ipv6).join("\n") + "\n"))?;
         }
-        Ok(Self { places, wires, cables })
+        Ok(Self {
+            namespaces,
+            wires,
+            pairs,
+        })
     }
 
-    /// What moves packets through its cables; those that only join two namespaces need nobody.
+    /// Emulated links of its veth pairs; pairs that only join two namespaces need none.
     ///
     /// # Errors
     /// When packet sockets are not to be had.
     pub fn workers(&self, plan: &Plan, links: &[LinkSpec<Any>], seed: u64) -> Result<Vec<Worker>, Error> {
-        let laid = self.cables.iter().zip(&plan.cables);
-        let worked = laid.filter_map(|(devices, cable)| Some((devices.as_ref()?, cable)));
-        let open = |(devices, cable): (&[String; 2], &Cable)| {
+        let laid = self.pairs.iter().zip(&plan.pairs);
+        let worked = laid.filter_map(|(devices, pair)| Some((devices.as_ref()?, pair)));
+        let open = |(devices, pair): (&[String; 2], &VethPair)| {
             let names = devices.clone();
             let [first, second] = self.wires.run(move || names.map(|name| Device::open(&name)))?;
-            let direction = |way: usize| {
-                let way = &cable.ways[way];
-                let spec = way.link.map(|l| &links[l]);
-                Direction::new(way, spec, plan.setup.form, plan.flows.len(), seed)
+            let direction = |end: usize| {
+                let direction = &pair.directions[end];
+                let spec = direction.link.map(|l| &links[l]);
+                Direction::new(direction, spec, plan.setup.form, plan.flows.len(), seed)
             };
             Ok(Worker {
                 ends: [first?, second?],
@@ -100,20 +104,20 @@ impl Lab {
     ///
     /// # Errors
     /// When this build has no kernel router, or the kernel refuses it.
-    pub fn buckets(&self, plan: &Plan, links: &[LinkSpec<Any>]) -> Result<Vec<Bucket>, Error> {
-        let open = |(cable, end, way): (usize, usize, &Way)| {
-            let link = way.link?;
+    pub fn token_buckets(&self, plan: &Plan, links: &[LinkSpec<Any>]) -> Result<Vec<TokenBucket>, Error> {
+        let open = |(pair, end, direction): (usize, usize, &DirectionPlan)| {
+            let link = direction.link?;
             let capacity = links[link].capacity;
             let law = links[link].routers.first().cloned();
             let info = PortInfo {
                 id: link as u32 + 1,
                 capacity,
             };
-            let device = Cable::device(cable);
-            let inside = self.places[plan.cables[cable].ends[end]].run(move || {
+            let device = VethPair::device(pair);
+            let inside = self.namespaces[plan.pairs[pair].ends[end]].run(move || {
                 let program = law.map(|params| Ok((Program::attach(&device, &params, &info, None)?, params, info)));
                 let mut device = qdisc::Device::open(&device)?;
-                Ok(Bucket {
+                Ok(TokenBucket {
                     link,
                     law: program.transpose()?,
                     queue: device.queue().map_err(|e| gone(&device, &e))?,
@@ -184,7 +188,7 @@ impl Lab {
         what: &str,
         work: impl FnOnce() -> io::Result<T> + Send + 'static,
     ) -> Result<T, Error> {
-        let namespace = &self.places[place];
+        let namespace = &self.namespaces[place];
         let done = namespace.run(work)?;
         done.map_err(|e| Error::failed(format!("{}: cannot have {what}: {e}", namespace.name())))
     }
@@ -208,20 +212,20 @@ fn namespace(name: &str, ipv6: bool) -> Result<Namespace, Error> {
     Ok(namespace)
 }
 
-/// Joins two places; gives the devices between them, if somebody has to move packets.
+/// Joins two namespaces; returns the devices between them, if a worker emulates the link.
 fn lay(
     number: usize,
-    cable: &Cable,
+    pair: &VethPair,
     form: Form,
-    places: &[Namespace],
+    namespaces: &[Namespace],
     wires: &Namespace,
 ) -> Result<Option<[String; 2]>, Error> {
-    let device = Cable::device(number);
-    let [first, second] = cable.ends.map(|place| End {
-        namespace: &places[place],
+    let device = VethPair::device(number);
+    let [first, second] = pair.ends.map(|place| End {
+        namespace: &namespaces[place],
         device: &device,
     });
-    let worked = cable.ways.iter().any(|way| way.needs_worker(form));
+    let worked = pair.directions.iter().any(|direction| direction.needs_worker(form));
     let between = ["a", "b"].map(|side| format!("w{number}{side}"));
     if worked {
         veth(
@@ -244,19 +248,21 @@ fn lay(
         veth(first, second, MTU)?;
     }
     for (end, place) in [first, second].into_iter().enumerate() {
-        let mac = Cable::mac(number, end).map(|byte| format!("{byte:02x}")).join(":");
+        let mac = VethPair::mac(number, end).map(|byte| format!("{byte:02x}")).join(":");
         place.namespace.ip(&format!("link set dev {device} address {mac}\n"))?;
     }
     Ok(worked.then_some(between))
 }
 
-/// The line of a way: the kernel's token bucket.
-fn bucket(place: &Namespace, cable: usize, way: &Way) -> Result<(), Error> {
-    let Some((rate, limit)) = way.queue else { return Ok(()) };
+/// The line of a direction: the kernel's token bucket.
+fn add_token_bucket(place: &Namespace, pair: usize, direction: &DirectionPlan) -> Result<(), Error> {
+    let Some((rate, limit)) = direction.queue else {
+        return Ok(());
+    };
     let burst = Bytes::new((rate.bytes_in(LATE) as u64).max(LEAST_BURST));
     let end = End {
         namespace: place,
-        device: &Cable::device(cable),
+        device: &VethPair::device(pair),
     };
     end.queue(Queue::Tbf { rate, burst, limit })
 }

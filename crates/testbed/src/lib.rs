@@ -3,7 +3,6 @@
 //! [`choose`] reads a scenario, [`plan`] says what to build, [`run`] builds and runs it in real time and leaves results as the
 //! simulator does.
 
-mod buckets;
 mod choose;
 mod collect;
 mod frame;
@@ -17,11 +16,12 @@ mod run;
 mod schedule;
 mod senders;
 mod streams;
+mod token_buckets;
 mod veth;
 
 pub use choose::{Chosen, choose};
 pub use lab::Lab;
 pub use netns::Namespace;
-pub use plan::{Cable, FlowPlan, Form, Hop, Place, Plan, Setup, Way, laws, plan};
+pub use plan::{DirectionPlan, FlowPlan, Form, Hop, NamespacePlan, Plan, Setup, VethPair, laws, plan};
 pub use run::{Outcome, run};
 pub use veth::{End, Queue, veth};

@@ -11,7 +11,7 @@ use rustix::event::{PollFd, PollFlags};
 
 use super::frame;
 use super::meter::{LinkSample, LinkTotal, Part, Reports, Samples};
-use super::plan::{Form, Way};
+use super::plan::{DirectionPlan, Form};
 use levelflow_host::clock::Clock;
 use levelflow_host::{Error, sys};
 use levelflow_link::{PREFIX, Port as Device};
@@ -99,29 +99,35 @@ impl Direction {
     /// An idle direction; `spec` is that of its link, if the scenario has one there. It has neither queue nor law if they are
     /// the kernel's.
     #[must_use]
-    pub fn new(way: &Way, spec: Option<&LinkSpec<levelflow_laws::Any>>, form: Form, entries: usize, seed: u64) -> Self {
+    pub fn new(
+        plan: &DirectionPlan,
+        spec: Option<&LinkSpec<levelflow_laws::Any>>,
+        form: Form,
+        entries: usize,
+        seed: u64,
+    ) -> Self {
         let name = spec.map_or("", |s| s.name.as_str());
         let mut settings = Settings {
             wire: Propagation {
-                delay: way.delay,
-                loss: way.loss,
+                delay: plan.delay,
+                loss: plan.loss,
                 ..Propagation::default()
             },
             ..Settings::default()
         };
-        if let Some((rate, buffer)) = way.queue.filter(|_| form == Form::User) {
+        if let Some((rate, buffer)) = plan.queue.filter(|_| form == Form::User) {
             (settings.rate, settings.buffer) = (Some(rate), buffer);
         }
         let ours = spec.filter(|_| form == Form::User);
         let law = ours.and_then(|s| Some((s.routers.first()?, s.capacity)));
-        let id = way.link.map_or(0, |l| l as u32) + 1;
+        let id = plan.link.map_or(0, |l| l as u32) + 1;
         let law = law.map(|(params, capacity)| Watched {
             port: Port::new(params.clone(), PortInfo { id, capacity }, Time::ZERO),
             interval: (Bytes::ZERO, Bytes::ZERO, Time::ZERO),
             peaks: LinkSample::default(),
         });
         Self {
-            link: way.link,
+            link: plan.link,
             sampled: form == Form::User,
             hop: Hop::under(law, settings, seed, name),
             most: 0,

@@ -98,15 +98,15 @@ pub struct SentTotal {
     pub packets: u64,
     /// Their bytes on the wire.
     pub bytes: u64,
-    /// Answers that came.
-    pub answers: u64,
+    /// ACKs received.
+    pub acks: u64,
     /// Flows begun.
     pub started: u64,
     /// Flows ended.
     pub finished: u64,
     /// Round trips, ns.
     pub rtt: Histogram,
-    /// Answers that were not believed.
+    /// ACKs that were rejected.
     pub refused: u64,
 }
 
@@ -117,8 +117,8 @@ pub struct ReceivedTotal {
     pub packets: u64,
     /// Their bytes on the wire.
     pub bytes: u64,
-    /// Answers sent.
-    pub answers: u64,
+    /// ACKs sent.
+    pub acks: u64,
     /// Time from sender to receiver beyond the least one, ns.
     pub waits: Histogram,
 }

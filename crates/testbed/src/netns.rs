@@ -1,4 +1,4 @@
-//! Network namespaces that nobody has to delete.
+//! Network namespaces that end with the process.
 //!
 //! A namespace is held by a thread and a file descriptor of this process; it has no name in the file system. Once the
 //! process is gone, whatever killed it, the kernel removes the namespace, its devices and what runs in it.
@@ -42,7 +42,7 @@ impl Namespace {
                 return;
             }
             for job in work {
-                // The caller learns of a panic by the answer that does not come.
+                // The caller learns of a panic by the missing reply.
                 let _ = catch_unwind(AssertUnwindSafe(job));
             }
         };
@@ -167,7 +167,7 @@ impl Namespace {
         self.sysctl("ipv6/conf/all/forwarding", "1")
     }
 
-    /// Nothing may be on a wire but what somebody sends, and no route is wrong.
+    /// No packets but those of the test, and no reverse-path filter.
     fn quieten(&self) -> Result<(), Error> {
         self.ip("link set dev lo up")?;
         for conf in ["all", "default"] {

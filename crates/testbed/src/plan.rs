@@ -2,7 +2,7 @@
 //!
 //! Each node of the scenario is a network namespace that forwards packets. Flows begin and end in namespaces of their own,
 //! hosts, so that a sender is never held back by the queue of its own machine. Two directions of a link between the same
-//! nodes share a cable. What a flow's base round trip has beyond its links is the delay of the cable of its receiver's host.
+//! nodes share a veth pair. The part of a flow's base round trip beyond its links is the delay of the pair of its receiver's host.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -17,7 +17,7 @@ use levelflow_host::{Error, law};
 /// Flows and links get addresses by their number.
 const MOST: usize = 60_000;
 /// Namespaces, each with its devices.
-const MOST_PLACES: usize = 100;
+const MOST_NAMESPACES: usize = 100;
 /// Of a buffer without limit, bytes: memory has one.
 const ROOM: u64 = 1 << 30;
 /// What addresses are for.
@@ -53,16 +53,16 @@ pub struct Plan {
     /// How.
     pub setup: Setup,
     /// Namespaces.
-    pub places: Vec<Place>,
+    pub namespaces: Vec<NamespacePlan>,
     /// What joins them.
-    pub cables: Vec<Cable>,
+    pub pairs: Vec<VethPair>,
     /// Traffic, one per flow entry.
     pub flows: Vec<FlowPlan>,
 }
 
 /// A network namespace.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Place {
+pub struct NamespacePlan {
     /// Name of the node, or of the node with the host's number.
     pub name: String,
     /// Whether it forwards packets for others.
@@ -78,25 +78,25 @@ pub struct Place {
 pub struct Hop {
     /// Destination; `None` for all others.
     pub to: Option<IpAddr>,
-    /// Number of the cable.
-    pub cable: usize,
+    /// Number of the veth pair.
+    pub pair: usize,
 }
 
 /// Two devices in two namespaces, and what lies between them.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Cable {
+pub struct VethPair {
     /// Namespaces at the two ends.
     pub ends: [usize; 2],
     /// What happens to packets from the first end to the second, and back.
-    pub ways: [Way; 2],
+    pub directions: [DirectionPlan; 2],
 }
 
-/// One direction of a cable.
+/// One direction of a veth pair.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Way {
-    /// Which link of the scenario this is; none for a way that it does not use, and at hosts.
+pub struct DirectionPlan {
+    /// Link of the scenario; none for an unused direction, and at hosts.
     pub link: Option<usize>,
-    /// Line rate and room in front of it; none for a way without queue.
+    /// Line rate and buffer; none for a direction without queue.
     pub queue: Option<(Rate, Buffer)>,
     /// Propagation delay.
     pub delay: Duration,
@@ -125,7 +125,7 @@ impl FlowPlan {
     }
 }
 
-impl Way {
+impl DirectionPlan {
     const PLAIN: Self = Self {
         link: None,
         queue: None,
@@ -146,7 +146,7 @@ impl Way {
         }
     }
 
-    /// Whether somebody has to move its packets: it delays or loses them, or their queue is not the kernel's.
+    /// Whether a worker emulates it: for delay, loss, or a queue outside the kernel.
     #[must_use]
     pub fn needs_worker(&self, form: Form) -> bool {
         self.delay > Duration::ZERO || self.loss > 0.0 || (self.queue.is_some() && form == Form::User)
@@ -154,15 +154,15 @@ impl Way {
 }
 
 impl Plan {
-    /// Ways that have a queue: the number of their cable, the end at which it is, and themselves.
-    pub fn queues(&self) -> impl Iterator<Item = (usize, usize, &Way)> {
-        let ends = (0..self.cables.len()).flat_map(|cable| [(cable, 0), (cable, 1)]);
-        let all = ends.map(|(cable, end)| (cable, end, &self.cables[cable].ways[end]));
-        all.filter(|(.., way)| way.queue.is_some())
+    /// Directions with a queue, with the number of their pair and the end of the queue.
+    pub fn queues(&self) -> impl Iterator<Item = (usize, usize, &DirectionPlan)> {
+        let ends = (0..self.pairs.len()).flat_map(|pair| [(pair, 0), (pair, 1)]);
+        let all = ends.map(|(pair, end)| (pair, end, &self.pairs[pair].directions[end]));
+        all.filter(|(.., direction)| direction.queue.is_some())
     }
 }
 
-impl Cable {
+impl VethPair {
     /// Name of its devices in either namespace.
     #[must_use]
     pub fn device(number: usize) -> String {
@@ -203,31 +203,31 @@ pub fn entry_at(to: IpAddr) -> Option<usize> {
     (to == address(to.is_ipv6(), RECEIVERS, number)).then_some(number)
 }
 
-impl Place {
+impl NamespacePlan {
     /// Lines for `ip -batch` once the namespace has its devices: addresses, neighbours and routes.
     #[must_use]
-    pub fn commands(&self, number: usize, cables: &[Cable], ipv6: bool) -> Vec<String> {
+    pub fn commands(&self, number: usize, pairs: &[VethPair], ipv6: bool) -> Vec<String> {
         let mut lines: Vec<String> = vec!["link set lo up".into()];
         // Without a look for others that have it, which would hold up the routes from it.
         let (bits, at_once) = if ipv6 { (128, " nodad") } else { (32, "") };
         let addresses = self.addresses.iter();
         lines.extend(addresses.map(|a| format!("address add {a}/{bits} dev lo{at_once}")));
-        let own = |cable: &Cable| cable.ends.iter().position(|&place| place == number);
-        for (i, end) in cables.iter().enumerate().filter_map(|(i, c)| Some((i, own(c)?))) {
-            let (device, far) = (Cable::device(i), 1 - end);
-            let mac = Cable::mac(i, far).map(|byte| format!("{byte:02x}")).join(":");
-            let gateway = Cable::gateway(ipv6, i, far);
+        let own = |pair: &VethPair| pair.ends.iter().position(|&place| place == number);
+        for (i, end) in pairs.iter().enumerate().filter_map(|(i, c)| Some((i, own(c)?))) {
+            let (device, far) = (VethPair::device(i), 1 - end);
+            let mac = VethPair::mac(i, far).map(|byte| format!("{byte:02x}")).join(":");
+            let gateway = VethPair::gateway(ipv6, i, far);
             lines.push(format!("link set {device} up"));
             lines.push(format!(
                 "neighbour replace {gateway} lladdr {mac} dev {device} nud permanent"
             ));
         }
         for hop in &self.routes {
-            let Some(end) = cables.get(hop.cable).and_then(own) else {
+            let Some(end) = pairs.get(hop.pair).and_then(own) else {
                 continue;
             };
             let to = hop.to.map_or("default".into(), |a| format!("{a}/{bits}"));
-            let (gateway, device) = (Cable::gateway(ipv6, hop.cable, 1 - end), Cable::device(hop.cable));
+            let (gateway, device) = (VethPair::gateway(ipv6, hop.pair, 1 - end), VethPair::device(hop.pair));
             let source = self.addresses.first().filter(|_| !self.forwards);
             let source = source.map_or(String::new(), |a| format!(" src {a}"));
             lines.push(format!("route add {to} via {gateway} dev {device} onlink{source}"));
@@ -251,14 +251,14 @@ pub fn plan(resolved: &Resolved, setup: Setup) -> Result<Plan, Error> {
         check_link(link, setup.form)?;
     }
     let mut builder = Builder::new(resolved, setup);
-    builder.lay_cables();
+    builder.add_pairs();
     for (i, flow) in network.flows.iter().enumerate() {
         check_flow(flow)?;
         builder.add_flow(i, flow)?;
     }
-    let places = builder.plan.places.len();
-    if places > MOST_PLACES {
-        let problem = format!("needs {places} network namespaces; allowed: {MOST_PLACES}");
+    let namespaces = builder.plan.namespaces.len();
+    if namespaces > MOST_NAMESPACES {
+        let problem = format!("needs {namespaces} network namespaces; allowed: {MOST_NAMESPACES}");
         return Err(Error::input(format!("the testbed {problem}")));
     }
     Ok(builder.plan)
@@ -273,7 +273,7 @@ fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
     if !matches!(link.queue, AnyQueueParams::DropTail(_)) {
         return refuse("the testbed has drop-tail queues only");
     }
-    if link.sizer.is_some() {
+    if link.algorithm.is_some() {
         return refuse("buffers in the testbed keep their size");
     }
     if link.routers.len() > 1 {
@@ -338,7 +338,7 @@ struct Builder<'a> {
     resolved: &'a Resolved,
     plan: Plan,
     nodes: HashMap<&'a str, usize>,
-    /// Cable and end at which each link begins.
+    /// Pair and end at which each link begins.
     begins: Vec<(usize, usize)>,
     /// Hosts by node, and delays to and from them.
     hosts: BTreeMap<(usize, Duration, Duration), (usize, usize)>,
@@ -350,8 +350,8 @@ impl<'a> Builder<'a> {
             resolved,
             plan: Plan {
                 setup,
-                places: Vec::new(),
-                cables: Vec::new(),
+                namespaces: Vec::new(),
+                pairs: Vec::new(),
                 flows: Vec::new(),
             },
             nodes: HashMap::new(),
@@ -361,18 +361,18 @@ impl<'a> Builder<'a> {
     }
 
     fn place(&mut self, name: String, forwards: bool) -> usize {
-        let place = Place {
+        let place = NamespacePlan {
             name,
             forwards,
             addresses: Vec::new(),
             routes: Vec::new(),
         };
-        self.plan.places.push(place);
-        self.plan.places.len() - 1
+        self.plan.namespaces.push(place);
+        self.plan.namespaces.len() - 1
     }
 
-    /// One cable for two links that lead back and forth between two nodes.
-    fn lay_cables(&mut self) {
+    /// One veth pair for two links that lead back and forth between two nodes.
+    fn add_pairs(&mut self) {
         let resolved = self.resolved;
         for (i, (link, (from, to))) in resolved.network.links.iter().zip(&resolved.ends).enumerate() {
             let mut node = |name: &'a str| match self.nodes.get(name) {
@@ -384,17 +384,17 @@ impl<'a> Builder<'a> {
                 }
             };
             let ends = [node(from), node(to)];
-            let way = Way::of(i, link);
-            let fits = |c: &Cable| c.ends == [ends[1], ends[0]] && c.ways[1].link.is_none();
-            let begins = match self.plan.cables.iter().position(fits) {
-                Some(cable) => {
-                    self.plan.cables[cable].ways[1] = way;
-                    (cable, 1)
+            let direction = DirectionPlan::of(i, link);
+            let fits = |c: &VethPair| c.ends == [ends[1], ends[0]] && c.directions[1].link.is_none();
+            let begins = match self.plan.pairs.iter().position(fits) {
+                Some(pair) => {
+                    self.plan.pairs[pair].directions[1] = direction;
+                    (pair, 1)
                 }
                 None => {
-                    let ways = [way, Way::PLAIN];
-                    self.plan.cables.push(Cable { ends, ways });
-                    (self.plan.cables.len() - 1, 0)
+                    let directions = [direction, DirectionPlan::PLAIN];
+                    self.plan.pairs.push(VethPair { ends, directions });
+                    (self.plan.pairs.len() - 1, 0)
                 }
             };
             self.begins.push(begins);
@@ -406,13 +406,13 @@ impl<'a> Builder<'a> {
         let constant = flow.rtt.as_ref().and_then(|rtt| rtt.constant());
         let rtt = RoundTrip::new(constant.and_then(Duration::from_secs_f64), on_links);
         let (first, last) = (self.node(flow, true), self.node(flow, false));
-        let (from, from_cable) = self.host(first, Duration::ZERO, Duration::ZERO);
-        let (to, to_cable) = self.host(last, rtt.forward, rtt.reverse);
+        let (from, from_pair) = self.host(first, Duration::ZERO, Duration::ZERO);
+        let (to, to_pair) = self.host(last, rtt.forward, rtt.reverse);
         let addresses = [SENDERS, RECEIVERS].map(|purpose| address(self.plan.setup.ipv6, purpose, number));
-        self.plan.places[from].addresses.push(addresses[0]);
-        self.plan.places[to].addresses.push(addresses[1]);
-        self.route(flow, addresses[1], &flow.route.forward, to_cable)?;
-        self.route(flow, addresses[0], &flow.route.reverse, from_cable)?;
+        self.plan.namespaces[from].addresses.push(addresses[0]);
+        self.plan.namespaces[to].addresses.push(addresses[1]);
+        self.route(flow, addresses[1], &flow.route.forward, to_pair)?;
+        self.route(flow, addresses[0], &flow.route.reverse, from_pair)?;
         self.plan.flows.push(FlowPlan {
             ends: [from, to],
             addresses,
@@ -429,41 +429,44 @@ impl<'a> Builder<'a> {
         } else {
             flow.route.reverse.first()
         };
-        let (cable, end) = self.begins[link.map_or(0, |&l| l as usize)];
-        self.plan.cables[cable].ends[end]
+        let (pair, end) = self.begins[link.map_or(0, |&l| l as usize)];
+        self.plan.pairs[pair].ends[end]
     }
 
-    /// A host at a node, such a time away from it there and back; and its cable.
+    /// Adds a host attached to `node` by a veth pair with these delays; returns its namespace and pair.
     fn host(&mut self, node: usize, there: Duration, back: Duration) -> (usize, usize) {
         if let Some(&known) = self.hosts.get(&(node, there, back)) {
             return known;
         }
-        let name = format!("{}.{}", self.plan.places[node].name, self.hosts.len() + 1);
+        let name = format!("{}.{}", self.plan.namespaces[node].name, self.hosts.len() + 1);
         let place = self.place(name, false);
-        let ways = [there, back].map(|delay| Way { delay, ..Way::PLAIN });
-        self.plan.cables.push(Cable {
-            ends: [node, place],
-            ways,
+        let directions = [there, back].map(|delay| DirectionPlan {
+            delay,
+            ..DirectionPlan::PLAIN
         });
-        let cable = self.plan.cables.len() - 1;
-        self.plan.places[place].routes.push(Hop { to: None, cable });
-        self.hosts.insert((node, there, back), (place, cable));
-        (place, cable)
+        self.plan.pairs.push(VethPair {
+            ends: [node, place],
+            directions,
+        });
+        let pair = self.plan.pairs.len() - 1;
+        self.plan.namespaces[place].routes.push(Hop { to: None, pair });
+        self.hosts.insert((node, there, back), (place, pair));
+        (place, pair)
     }
 
     /// Leads packets for an address along a path, then to its host.
     fn route(&mut self, flow: &FlowSpec<Any>, to: IpAddr, path: &[u32], last: usize) -> Result<(), Error> {
         let steps = path.iter().map(|&link| self.begins[link as usize]).collect::<Vec<_>>();
-        for (cable, end) in steps.into_iter().chain([(last, 0)]) {
-            let node = self.plan.cables[cable].ends[end];
-            let routes = &mut self.plan.places[node].routes;
+        for (pair, end) in steps.into_iter().chain([(last, 0)]) {
+            let node = self.plan.pairs[pair].ends[end];
+            let routes = &mut self.plan.namespaces[node].routes;
             if routes.iter().any(|hop| hop.to == Some(to)) {
-                let (flow, node) = (&flow.name, &self.plan.places[node].name);
+                let (flow, node) = (&flow.name, &self.plan.namespaces[node].name);
                 return Err(Error::input(format!(
                     "flow {flow}: its path crosses {node} twice; the testbed allows once"
                 )));
             }
-            routes.push(Hop { to: Some(to), cable });
+            routes.push(Hop { to: Some(to), pair });
         }
         Ok(())
     }

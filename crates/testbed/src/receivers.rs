@@ -1,4 +1,4 @@
-//! The receiving ends of a testbed's UDP flows, all in one thread: answer and count.
+//! The receivers of a testbed's UDP flows, all in one thread: they acknowledge and count.
 
 use std::collections::HashMap;
 use std::net::UdpSocket;
@@ -42,7 +42,7 @@ struct Work {
     total: ReceivedTotal,
 }
 
-/// Answers until told to stop; gives totals by number of the entry.
+/// Acknowledges until stopped; returns totals by number of the entry.
 ///
 /// # Errors
 /// When a socket fails for good.
@@ -54,7 +54,7 @@ pub fn run(
     stop: &Arc<AtomicBool>,
 ) -> Result<Vec<(usize, ReceivedTotal)>, Error> {
     sys::sharp_timers();
-    let _ = sys::realtime(); // without it, answers are later
+    let _ = sys::realtime(); // without it, ACKs are later
     let (flows, total) = (HashMap::new, ReceivedTotal::default);
     let start = |entry| Work {
         entry,
@@ -65,7 +65,7 @@ pub fn run(
     let mut all: Vec<Work> = entries.into_iter().map(start).collect();
     while !stop.load(Ordering::Relaxed) {
         for work in &mut all {
-            work.answer(&clock);
+            work.ack(&clock);
         }
         let now = clock.now();
         if samples.due().is_some_and(|due| due <= now) {
@@ -83,7 +83,7 @@ pub fn run(
 }
 
 impl Work {
-    fn answer(&mut self, clock: &Clock) {
+    fn ack(&mut self, clock: &Clock) {
         let (mut packet, mut out) = ([0; 2048], [0; LONGEST_ACK]);
         while let Ok((length, from)) = self.entry.socket.recv_from(&mut packet) {
             let (now, stamp): (Time, u64) = (clock.now(), clock::stamp());
@@ -121,7 +121,7 @@ impl Work {
                 &mut out,
             ) && self.entry.socket.send_to(&out[..length], from).is_ok()
             {
-                self.total.answers += 1;
+                self.total.acks += 1;
             }
         }
         if self.flows.len() > MOST {

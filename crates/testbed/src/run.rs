@@ -18,7 +18,7 @@ use super::collect::{Collector, Totals};
 use super::meter::{LinkTotal, Part, ReceivedTotal, Reports, Samples, SentTotal};
 use super::plan::{FlowPlan, KERNEL_LAWS, Plan};
 use super::schedule::{Start, starts};
-use super::{Chosen, Form, Lab, Setup, buckets, links, receivers, senders, streams};
+use super::{Chosen, Form, Lab, Setup, links, receivers, senders, streams, token_buckets};
 use levelflow_host::Error;
 use levelflow_host::clock::{Clock, span};
 use levelflow_host::stop::Stop;
@@ -41,7 +41,7 @@ pub struct Outcome {
     pub path: PathBuf,
     /// How far it came, s.
     pub until_s: f64,
-    /// Whether it was told to stop before its end.
+    /// Whether it was stopped before its end.
     pub stopped: bool,
     /// Rates at which each flow entry delivered in the second half, bit/s.
     pub later_bps: Vec<f64>,
@@ -55,7 +55,7 @@ type Worker<T> = JoinHandle<Result<Vec<(usize, T)>, Error>>;
 struct Workers {
     links: Worker<LinkTotal>,
     /// Queues of the kernel.
-    buckets: Option<Worker<LinkTotal>>,
+    token_buckets: Option<Worker<LinkTotal>>,
     senders: Vec<Worker<SentTotal>>,
     receivers: Vec<Worker<ReceivedTotal>>,
     count: usize,
@@ -172,7 +172,7 @@ impl Watch {
 /// What is needed to start, with sockets and devices open.
 struct Ready {
     links: Vec<links::Link>,
-    buckets: Vec<buckets::Bucket>,
+    token_buckets: Vec<token_buckets::TokenBucket>,
     senders: Vec<senders::Entry>,
     receivers: Vec<receivers::Entry>,
     streams: Vec<streams::Entry>,
@@ -184,9 +184,9 @@ impl Ready {
         let network = &chosen.resolved.network;
         let mut ready = Self {
             links: lab.workers(plan, &network.links, network.seed)?,
-            buckets: match plan.setup.form {
+            token_buckets: match plan.setup.form {
                 Form::User => Vec::new(),
-                Form::Kernel => lab.buckets(plan, &network.links)?,
+                Form::Kernel => lab.token_buckets(plan, &network.links)?,
             },
             senders: Vec::new(),
             receivers: Vec::new(),
@@ -269,17 +269,17 @@ impl Ready {
         let links = thread("links").spawn(move || links::run(self.links, clock, samples, &tell, &until));
         let mut workers = Workers {
             links: links.map_err(cannot)?,
-            buckets: None,
+            token_buckets: None,
             senders: Vec::new(),
             receivers: Vec::new(),
             count: 1,
             quiet,
             stop,
         };
-        if !self.buckets.is_empty() {
+        if !self.token_buckets.is_empty() {
             let (tell, until) = (reports.clone(), Arc::clone(&workers.stop));
-            let run = move || buckets::run(self.buckets, clock, samples, &tell, &until);
-            workers.buckets = Some(thread("buckets").spawn(run).map_err(cannot)?);
+            let run = move || token_buckets::run(self.token_buckets, clock, samples, &tell, &until);
+            workers.token_buckets = Some(thread("token buckets").spawn(run).map_err(cannot)?);
             workers.count += 1;
         }
         if !self.senders.is_empty() {
@@ -308,7 +308,7 @@ impl Workers {
     fn any_over(&self) -> bool {
         let ends =
             self.senders.iter().any(JoinHandle::is_finished) || self.receivers.iter().any(JoinHandle::is_finished);
-        ends || self.links.is_finished() || self.buckets.as_ref().is_some_and(JoinHandle::is_finished)
+        ends || self.links.is_finished() || self.token_buckets.as_ref().is_some_and(JoinHandle::is_finished)
     }
 
     /// Stops senders, then, after so long, everything; gives what they counted.
@@ -326,7 +326,7 @@ impl Workers {
         }
         totals.links.extend(keep(self.links, &mut problem));
         for (link, queue) in self
-            .buckets
+            .token_buckets
             .map(|worker| keep(worker, &mut problem))
             .unwrap_or_default()
         {

@@ -45,7 +45,7 @@ pub struct Entry {
     pub socket: UdpSocket,
     /// Flows to come, in order.
     pub starts: VecDeque<Start>,
-    /// Base round trip, and its way back.
+    /// Base round trip, and its reverse part.
     pub rtt: [Duration; 2],
     /// Its path.
     pub route: RouteSpec,
@@ -123,7 +123,7 @@ impl Entry {
         }
     }
 
-    /// A packet that the socket does not take is lost, as on any other way.
+    /// A packet that the socket refuses is lost, as on any path.
     fn send(&self, packet: Encoded, buffer: &[u8; LARGEST]) {
         let length = (packet.size.get() - self.around) as usize;
         let _ = self.socket.send(&buffer[..length.min(LARGEST)]);
@@ -143,12 +143,12 @@ impl Work {
         }
     }
 
-    /// Takes all answers that have come.
+    /// Takes all ACKs that have arrived.
     fn listen(&mut self, clock: &Clock) {
-        let mut answer = [0; LARGEST];
-        while let Ok(length) = self.entry.socket.recv(&mut answer) {
+        let mut ack = [0; LARGEST];
+        while let Ok(length) = self.entry.socket.recv(&mut ack) {
             let (now, stamp) = (clock.now(), clock::stamp());
-            let Ok((shim, header, rest)) = Shim::decode(&answer[..length]) else {
+            let Ok((shim, header, rest)) = Shim::decode(&ack[..length]) else {
                 self.total.refused += 1;
                 continue;
             };
@@ -157,7 +157,7 @@ impl Work {
             };
             match live.sender.handle_ack(now, stamp, &shim, header, rest) {
                 Ok(news) => {
-                    self.total.answers += 1;
+                    self.total.acks += 1;
                     self.total.rtt.record(news.rtt.as_ps() / 1000);
                     self.sample.rtt_sum += news.rtt.as_secs_f64();
                     self.sample.rtt_count += 1;

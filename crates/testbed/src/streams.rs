@@ -35,7 +35,7 @@ pub struct Entry {
     pub to: SocketAddr,
     /// Flows to come, in order, each with its socket.
     pub starts: VecDeque<(Start, Socket)>,
-    /// Base round trip, and its way back.
+    /// Base round trip, and its reverse part.
     pub rtt: [Duration; 2],
 }
 

@@ -19,7 +19,7 @@ pub struct End<'a> {
 /// What waits in front of a device.
 #[derive(Debug, Clone, Copy)]
 pub enum Queue {
-    /// A token bucket with so much waiting at most; it may send `burst` at once.
+    /// A token bucket with this limit of its queue, and this burst.
     Tbf {
         /// How fast it drains.
         rate: Rate,
@@ -36,7 +36,7 @@ pub enum Queue {
 }
 
 /// Joins two namespaces. Both ends are up; neither makes super-packets, so that what the far end sees is what a wire
-/// would carry. The checksums of packets inside the machine are still left to be filled in by whoever needs them.
+/// would carry. Checksums of packets inside the machine are not filled in.
 ///
 /// # Errors
 /// If a name is taken or too long.

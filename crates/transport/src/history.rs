@@ -138,7 +138,7 @@ mod tests {
             }
         }
 
-        /// Against a plain set of what the sender was told.
+        /// Against a plain set of the numbers acknowledged.
         #[test]
         fn each_packet_is_news_once(start in any::<u32>(),
                                     acks in prop::collection::vec((-20_i64..40, any::<u128>()), 1..300)) {

@@ -1,7 +1,7 @@
 //! The transport around a law, without clock or socket: the same code in the simulator, on the wire and under QUIC.
 //!
 //! [`Sender`] drives a law: handshake, pacing, window, loss recovery, retransmission timeout, and backoff where no ACKs come.
-//! Whoever owns clock and socket (or event list) calls [`poll_timeout`](Sender::poll_timeout),
+//! The owner of clock and socket (or event list) calls [`poll_timeout`](Sender::poll_timeout),
 //! [`poll_transmit`](Sender::poll_transmit), [`handle_ack`](Sender::handle_ack) and
 //! [`handle_timeout`](Sender::handle_timeout). [`History`] and [`Assembly`] are the far end. The simulator trusts its ACKs;
 //! [`WireSender`] and [`Receiver`] add shims, and believe nothing.

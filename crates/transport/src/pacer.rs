@@ -25,7 +25,7 @@ pub struct Limits {
 }
 
 impl Limits {
-    /// Whoever polls exactly in time misses nothing.
+    /// An owner that polls exactly in time misses nothing.
     pub const VIRTUAL_TIME: Duration = Duration::ZERO;
     /// A thread that owns its socket and sleeps until just before a packet is due wakes within this; to make up for more would
     /// put bursts into queues.

@@ -291,7 +291,7 @@ fn copies_and_late_acks_change_no_share() {
     let goodput = world.goodput(ms(12_000), ms(16_000));
     assert_shares("jetmax", &goodput, 45.0..50.01);
     let refused: u64 = world.senders.iter().map(|s| s.counters().refused.total()).sum();
-    let acks: u64 = world.senders.iter().map(|s| s.counters().answers).sum();
+    let acks: u64 = world.senders.iter().map(|s| s.counters().acks).sum();
     assert!(refused > acks / 2, "every copy is refused, not {refused} beside {acks}");
 }
 
@@ -358,7 +358,7 @@ fn without_a_router_a_flow_stays_at_its_first_rate_and_says_so() {
             _ => Rate::clamped(1.01 * first.bps()),
         };
         assert!(sender.rate() <= bound, "{law}: {} then {}", first, sender.rate());
-        assert!(sender.counters().answers > 0);
+        assert!(sender.counters().acks > 0);
     }
 }
 

@@ -20,7 +20,7 @@ pub struct Counters {
     /// Their bytes on the wire.
     pub bytes: u64,
     /// ACKs that count.
-    pub answers: u64,
+    pub acks: u64,
     /// Data packets and bytes known to have arrived.
     pub delivered: u64,
     /// See `delivered`.
@@ -42,7 +42,7 @@ pub struct Counters {
 pub struct News {
     /// Time from sending to ACK, without the time that the receiver held it back.
     pub rtt: Duration,
-    /// Whether a router of the law wrote into the header; none where that cannot be told.
+    /// Whether a router of the law wrote into the header; none where that cannot be known.
     pub routed: Option<bool>,
 }
 
@@ -214,7 +214,7 @@ impl<S: Sink> WireSender<S> {
         Counters {
             packets: self.packets,
             bytes: self.bytes,
-            answers: self.acks,
+            acks: self.acks,
             delivered,
             delivered_bytes,
             lost,

@@ -28,14 +28,14 @@ pub const MOST_PARAMS: usize = 24;
 /// Stands for the length of a header that is not there.
 const NO_HEADER: u8 = 0xff;
 
-/// Which half of a law, and what it was told at its start.
+/// Which half of a law, and its inputs at its start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Role {
     /// Sends packets of a flow.
     Sender(FlowInfo),
     /// Guards an output port.
     Router(PortInfo),
-    /// Answers packets of a flow.
+    /// Acknowledges packets of a flow.
     Receiver,
 }
 
@@ -122,7 +122,7 @@ pub enum Record<'a> {
     Arrival {
         /// What.
         packet: Arriving,
-        /// Its header; none of a packet that is foreign or an answer.
+        /// Its header; none for a foreign packet or an ACK.
         header: Option<Stamped<'a>>,
     },
     /// [`RouterLaw::on_departure`](levelflow_laws::RouterLaw::on_departure).

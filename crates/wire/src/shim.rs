@@ -1,7 +1,7 @@
 //! What precedes the payload of a UDP datagram: 24 bytes of shim, then the header of the law.
 //!
 //! `docs/reference/wire-format.md` has the byte diagram. The shim says what the packet is and which law's header follows, so
-//! that a router finds the header at a fixed place. An answer carries the header that it answers, as routers and receiver left
+//! that a router finds the header at a fixed place. An ACK returns the header of its packet, as routers and receiver left
 //! it, and may travel in front of other packets' payload: then it comes second, after a shim that says that more follows.
 
 use levelflow_laws::Kind;
@@ -43,7 +43,7 @@ const MORE: u8 = 1 << 7;
 pub struct Shim {
     /// What the packet is.
     pub kind: Kind,
-    /// Whether the packet that this answers was marked by a queue.
+    /// In an ACK: whether a queue marked the packet.
     pub marked: bool,
     /// Whether another shim follows after the law's header.
     pub more: bool,
@@ -51,11 +51,11 @@ pub struct Shim {
     pub law: u8,
     /// Length of that header, bytes.
     pub header: u8,
-    /// Which flow, drawn at random by its sender: whoever does not see the packets can't answer them.
+    /// The flow, drawn at random by its sender: a host off the path cannot forge ACKs.
     pub flow: u32,
-    /// Number of the packet; of an answer, of the packet that it answers.
+    /// Number of the packet or, for an ACK, of the packet that it acknowledges.
     pub number: u32,
-    /// When the packet was sent, ns by a clock of the sender's. An answer returns it, plus the time it was held back.
+    /// When the packet was sent, ns by the sender's clock. An ACK returns it, plus the time by which it was delayed.
     pub time: u64,
 }
 

@@ -18,7 +18,7 @@ FIGURE_10, LONGEST_10 = Compensator(eta=0.7, alpha_t=0.1), 3.0  # s
 SHORTEST = 1e-3  # s
 CAPACITY = 622e6  # bit/s
 EXISTING = (1, 2, 4, 8)
-#: RTT of flows at rest and of the one that comes, s.
+#: RTT of flows in equilibrium and of the new one, s.
 RTTS = ((0.029, 0.029), (0.179, 0.029), (0.029, 0.179))
 
 
@@ -126,7 +126,7 @@ def bound(flows, longest):
 
 
 def newcomer(flows, rtt, new_rtt):
-    """Times and queue, in bits, of a link where a flow comes to others at rest, 0.1 s after the start."""
+    """Times and queue, in bits, of a link where a flow joins others in equilibrium, 0.1 s after the start."""
     share = PAPER.mu * CAPACITY / flows
     delays = [rtt] * flows + [new_rtt]
     network = Network([[0]] * len(delays), [CAPACITY], delays, [[delay / 2] for delay in delays])
@@ -157,7 +157,7 @@ def closed_loop(begin, step=1e-3, gain=0.4, tau=0.1, flows=10):
 
 
 def at_least(count, followed):
-    """The smallest share of its max-min rate that a flow gets from MaxNet: at rest, and where fluids go."""
+    """The smallest share of its max-min rate that a flow gets from MaxNet: in equilibrium, and in the fluid's limit."""
     random = np.random.default_rng(RANDOM + 4)
     networks = [some_network(random) for _ in range(count)]
     at_rest = min(float((maxnet.fixed_point(*network).rates / maxmin(*network)).min()) for network in networks)

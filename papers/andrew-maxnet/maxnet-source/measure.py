@@ -1,4 +1,4 @@
-"""The source's dynamics and the receiver's average: a sender that is told prices by hand."""
+"""The source's dynamics and the receiver's average: a sender with given prices."""
 
 import numpy as np
 

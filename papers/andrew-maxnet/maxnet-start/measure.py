@@ -1,4 +1,4 @@
-"""MaxStart: what a new flow is told, and how it comes to the rate of the price."""
+"""MaxStart: the feedback of a new flow, and how it reaches the rate of the price."""
 
 import numpy as np
 

@@ -14,7 +14,7 @@ ALPHA, BETA = 0.4, 0.3
 
 
 def finite_differences(link):
-    """Slopes of eq 4-5 at rest: rows R(t-d0), R(t-T), q; columns q', R'."""
+    """Slopes of eq 4-5 in equilibrium: rows R(t-d0), R(t-T), q; columns q', R'."""
 
     def model(delayed, before, queue):
         load = rcp.arrivals(delayed, link)

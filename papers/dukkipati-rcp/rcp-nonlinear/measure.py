@@ -36,7 +36,7 @@ def portraits():
 
 
 def farthest(rates, queues):
-    """The last state that is farthest from the rest point."""
+    """The last state that is farthest from the equilibrium."""
     ends = np.column_stack([rates[-1], queues[-1]])[MOVING]
     return ends[np.argmax(np.abs(ends - rcp.EQUILIBRIUM).max(axis=1))].tolist()
 

@@ -285,7 +285,7 @@ def run_adaptive(
 ) -> Marked:
     """Returns how rates and levels go where each link moves its own (section V-D), without delays.
 
-    Where they come to rest with levels above 0, rates are those of largest utility with the hard capacities `gamma C`,
+    In equilibria with levels above 0, rates are those of largest utility with the hard capacities `gamma C`,
     as `beta` times the share that a link marks is its price.
 
     Args:

@@ -75,7 +75,7 @@ def mapping(figure):
 
 
 def blind(exponents, **changes):
-    """Largest distance between where windows without delays in their constants come to rest and the optimum of (26)."""
+    """Largest distance of the equilibrium of windows without delays in their constants from the optimum of (26)."""
     networks = random_network(4, 6, seed=1, batch=(20,), exponents=exponents, control="blind window")
     networks = replace(networks, users=replace(networks.users, **changes))
     start = np.random.default_rng(1).uniform(0.1, 5.0, (20, 6))

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from levelflow.laws import Sizer
+from levelflow.laws import BufferAlgorithm
 from levelflow.measure import series
 from levelflow.measure.bottleneck import LINK, single_bottleneck
 from levelflow.reproduce.verdict import Against
@@ -19,9 +19,9 @@ WAYS = ("none", "signed", "absolute")
 
 def step():
     """Change of b_p in an interval whose loss is 5 points above its target."""
-    sizer = Sizer("abs", C, {"utilisation": 0, "loss": 0.02})
-    before = sizer.packets
-    return sizer.close(INTERVAL, 93_000, 7_000, 93_000) - before
+    algorithm = BufferAlgorithm("abs", C, {"utilisation": 0, "loss": 0.02})
+    before = algorithm.packets
+    return algorithm.close(INTERVAL, 93_000, 7_000, 93_000) - before
 
 
 def at_rest(target=0.02):
@@ -32,9 +32,11 @@ def at_rest(target=0.02):
 def combined(steps=1000):
     """How the engine joins two controllers, in intervals of any load."""
     rng = np.random.default_rng(1)
-    both, use, loss = (Sizer("abs", C, {"utilisation": u, "loss": p}) for u, p in ((0.95, 0.02), (0.95, 0), (0, 0.02)))
+    both, use, loss = (
+        BufferAlgorithm("abs", C, {"utilisation": u, "loss": p}) for u, p in ((0.95, 0.02), (0.95, 0), (0, 0.02))
+    )
     for sent, dropped in zip(rng.integers(0, FULL, steps), rng.integers(0, FULL // 20, steps), strict=True):
-        b, b_u, b_p = (sizer.close(INTERVAL, int(sent), int(dropped), int(sent)) for sizer in (both, use, loss))
+        b, b_u, b_p = (algorithm.close(INTERVAL, int(sent), int(dropped), int(sent)) for algorithm in (both, use, loss))
         if b != max(b_u, b_p):
             return "other"
     return "max"
@@ -56,15 +58,15 @@ def buffers(result):
 
 
 def steps(admitted, dropped):
-    """What one interval does to b_u by eq 163 and to b_p by eq 162, in the engine's sizer."""
+    """What one interval does to b_u by eq 163 and to b_p by eq 162, in the engine's algorithm."""
     wide = {"initial": "1000 packets"}
-    use = Sizer("abs", C, {"utilisation": 0.5, "loss": 0, "damping": "none", **wide})
-    loss = Sizer("abs", C, {"utilisation": 0, "loss": 0.5, **wide})
-    return [sizer.close(INTERVAL, admitted, dropped, admitted) - 1000 for sizer in (use, loss)]
+    use = BufferAlgorithm("abs", C, {"utilisation": 0.5, "loss": 0, "damping": "none", **wide})
+    loss = BufferAlgorithm("abs", C, {"utilisation": 0, "loss": 0.5, **wide})
+    return [algorithm.close(INTERVAL, admitted, dropped, admitted) - 1000 for algorithm in (use, loss)]
 
 
 def loss_seen(admitted, dropped):
-    """The loss that the sizer took from its counters, by what it did to b_p."""
+    """The loss that the algorithm took from its counters, by what it did to b_p."""
     return steps(admitted, dropped)[1] / (GAIN * INTERVAL) + 0.5
 
 
@@ -75,7 +77,7 @@ def overloaded():
 
 
 def use_seen(result):
-    """The mean utilisation that the sizer took from its counters, by what it did to b_u."""
+    """The mean utilisation that the algorithm took from its counters, by what it did to b_u."""
     t, b = buffers(result)
     return float(0.99 + (5000 - b[-1]) / (GAIN * t[-1]))
 
@@ -95,13 +97,13 @@ for name in ("__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__"
 
 
 def watched():
-    """A link whose sizer drops packets, sampled so often that no sample holds two of them."""
+    """A link whose algorithm drops packets, sampled so often that no sample holds two of them."""
     words = {"damping": "absolute", "initial": "30 packets"}
     return single_bottleneck(C / 1e6, {"abs": words}, 4, "100 us").flow("x", {"cbr": {"rate": "11.3 Mb/s"}}, "A", "B")
 
 
 def additions(result):
-    """Additions with which counters of admitted and of dropped packets come to the buffers of the engine's sizer.
+    """Additions with which counters of admitted and of dropped packets come to the buffers of the engine's algorithm.
 
     Counted in a transcription that goes from packet to packet; what the queue grew by is read as an interval ends.
     """
@@ -128,7 +130,7 @@ def additions(result):
 def operations():
     """Arithmetic and comparisons of eq. 162, 164, 165, 170, 171 and the two measurements in an interval.
 
-    Counted in a transcription, which must give what the engine's sizer gives.
+    Counted in a transcription, which must give what the engine's algorithm gives.
     """
     n = [Counted(x) for x in (228_000, 12_000, 0.9, GAIN, GAIN, 100, 100, 0.98, 0.02, INTERVAL, C / 8, 1.0)]
     s1, s2, before, gain_u, gain_p, b_u, b_p, u_target, p_target, time, capacity, step = n
@@ -139,16 +141,16 @@ def operations():
     b_u, b_p = b_u - gain_u * time * (u - before) * error_u, b_p + gain_p * time * error_p
     bounds = 2 + 4  # gains above their floor, buffers within their range
     done = Counted.done + bounds + 1  # and the larger of the two
-    both, use = (Sizer("abs", C, {"training": "fraction", "utilisation": 0.98, "loss": p}) for p in (0.02, 0))
-    for sizer, wanted in ((both, max(b_u, b_p)), (use, b_u)):
-        sizer.close(INTERVAL, 245_000, 5_000, 225_000)  # u was 0.9, and p on target
-        if abs(sizer.close(INTERVAL, 228_000, 12_000, 228_000) - wanted) > 1e-9:
+    both, use = (BufferAlgorithm("abs", C, {"training": "fraction", "utilisation": 0.98, "loss": p}) for p in (0.02, 0))
+    for algorithm, wanted in ((both, max(b_u, b_p)), (use, b_u)):
+        algorithm.close(INTERVAL, 245_000, 5_000, 225_000)  # u was 0.9, and p on target
+        if abs(algorithm.close(INTERVAL, 228_000, 12_000, 228_000) - wanted) > 1e-9:
             return "other than the engine's"
     return done
 
 
 def comes_to_rest(part):
-    """Whether ADT comes to rest on a plant, with a part of the largest gain at its steepest point."""
+    """Whether ADT converges on a plant, with a part of the largest gain at its steepest point."""
     plant = Plant(lambda b: 1 - 0.5 * np.exp(-b / 40))
     steepest = 0.5 / 40
     target = 1 - 0.5 * np.exp(-1 / 40)  # where b is 1, at the steepest end
@@ -163,8 +165,8 @@ def comes_to_rest(part):
 def same_as_undamped(steps=500):
     """Whether ADT with K = I_u T does what eq. 163 does."""
     rng = np.random.default_rng(2)
-    adt = Sizer("adt", C, {"utilisation": 0.9, "gain": GAIN * INTERVAL})
-    abs_u = Sizer("abs", C, {"utilisation": 0.9, "loss": 0, "damping": "none"})
+    adt = BufferAlgorithm("adt", C, {"utilisation": 0.9, "gain": GAIN * INTERVAL})
+    abs_u = BufferAlgorithm("abs", C, {"utilisation": 0.9, "loss": 0, "damping": "none"})
     sent = [int(x) for x in rng.integers(0, FULL, steps)]
     alike = all(abs(adt.close(INTERVAL, x, 0, x) - abs_u.close(INTERVAL, x, 0, x)) < 1e-6 for x in sent)
     return "eq (163) with K = I_u T" if alike else "other"

@@ -16,16 +16,16 @@ SETTLED = 0.15  # of the mean of the last quarter
 SLOW = "20 s"  # T that section VII.3.1 states
 
 
-def network(targets, training="none", sizer="abs", end=END, **words):
+def network(targets, training="none", algorithm="abs", end=END, **words):
     u, p = targets
     words |= {"utilisation": u, "loss": p, "initial": "100 packets"}
-    if sizer == "abs":
+    if algorithm == "abs":
         words["training"] = training
-    return identical_flows(single_bottleneck(C / 1e6, {sizer: words}, end, "200 ms"), FLOWS, RTT)
+    return identical_flows(single_bottleneck(C / 1e6, {algorithm: words}, end, "200 ms"), FLOWS, RTT)
 
 
 def runs(figure):
-    ways = ({}, {"training": "percent"}, {"damping": "absolute"}, {"sizer": "abs_log"})
+    ways = ({}, {"training": "percent"}, {"damping": "absolute"}, {"algorithm": "abs_log"})
     networks = [network(targets, **way) for targets in TARGETS.values() for way in ways]
     slow = [network(targets, end=SLOW_END, interval=SLOW) for targets in TARGETS.values()]
     results = figure.runs([*networks, *slow])

@@ -12,12 +12,12 @@ SMALL = {"A->B": 30, "B->C": 5}
 SETS = {"one": ("A", "B", 1), "two": ("B", "C", 1), "both": ("A", "C", 2)}
 
 
-def network(sizer, end, fixed=None):
+def network(algorithm, end, fixed=None):
     """The parking lot; links named in `fixed` have that buffer instead."""
     scenario = Scenario("two-buffers", f"{end} s", sample="200 ms")
     for name, capacity in LINKS.items():
         u, p = TARGETS[name]
-        buffer = (fixed or {}).get(name, {sizer: {"utilisation": u, "loss": p}})
+        buffer = (fixed or {}).get(name, {algorithm: {"utilisation": u, "loss": p}})
         start, to = name.split("->")
         back = {"buffer": "unlimited", "capacity": "10 Gb/s"}
         scenario.link(start, to, f"{capacity / 1e6:g} Mb/s", "5 ms", buffer=buffer, duplex=True, reverse=back)
@@ -66,7 +66,7 @@ def measure(figure):
 
 
 def told(sized, small):
-    """What the sizer came to beside a small fixed buffer, in words."""
+    """What the algorithm came to beside a small fixed buffer, in words."""
     return (
         f"{sized.buffer:.0f} packets lose {100 * sized.loss:.1f} %; with {small.buffer:.0f}, and the other link sized, "
         f"it uses {100 * small.utilisation:.1f} % and loses {100 * small.loss:.1f} %"

@@ -51,10 +51,10 @@ def rules(count, capacity):
 
 def mean_of_ratios(figure, row):
     """What ABS as printed regulates: its loss in an interval, each of which counts alike; a share."""
-    _, sizers = buffer_rows.ways()
-    scenario = with_buffer(buffer_rows.network(row, row.sizers), LINK, sizers[PRINTED], 1)
+    _, algorithms = buffer_rows.ways()
+    scenario = with_buffer(buffer_rows.network(row, row.algorithms), LINK, algorithms[PRINTED], 1)
     links = figure.runs([scenario.set("sample", "200 ms")])[0].links
-    rows = series.select(links, "link", LINK, (row.sizers / 2, row.sizers))
+    rows = series.select(links, "link", LINK, (row.algorithms / 2, row.algorithms))
     arrived = rows["arrival_bps"].to_numpy() * INTERVAL / 8
     return float((rows["dropped_bytes"].to_numpy()[arrived > 0] / arrived[arrived > 0]).mean())
 

@@ -14,14 +14,18 @@ END_50, END_51 = 400, 400
 FIXED_49, FIXED_51 = (10, 100), (1, 20)  # packets, for comparison
 
 
-def buffer(sizer, utilisation, loss):
-    """A sizer with these targets, or a number of packets."""
-    return f"{sizer} packets" if isinstance(sizer, int) else {sizer: {"utilisation": utilisation, "loss": loss}}
+def buffer(algorithm, utilisation, loss):
+    """A buffer-sizing algorithm with these targets, or a number of packets."""
+    return (
+        f"{algorithm} packets"
+        if isinstance(algorithm, int)
+        else {algorithm: {"utilisation": utilisation, "loss": loss}}
+    )
 
 
-def changing(sizer):
+def changing(algorithm):
     """Fig 48: sixty flows, of which a third leaves at 48 s and comes back at 144 s, another at 96 and 192 s."""
-    network = single_bottleneck(C / 1e6, buffer(sizer, 0.9, 0.02), END_48, "200 ms")
+    network = single_bottleneck(C / 1e6, buffer(algorithm, 0.9, 0.02), END_48, "200 ms")
     identical_flows(network, 20, (30, 150), name="stay")
     for name, leaves, back in (("first", 48, 144), ("second", 96, 192)):
         identical_flows(network, 20, (30, 150), name=name).set(f"flow.{name}.stop", f"{leaves} s")
@@ -29,9 +33,11 @@ def changing(sizer):
     return network
 
 
-def web(sizer, end):
+def web(algorithm, end):
     """Fig 49: twenty long flows and twenty users, who read a thousand pages each and so stay."""
-    network = identical_flows(single_bottleneck(C / 1e6, buffer(sizer, 0.95, 0.01), end, "200 ms"), 20, RTT, name="ftp")
+    network = identical_flows(
+        single_bottleneck(C / 1e6, buffer(algorithm, 0.95, 0.01), end, "200 ms"), 20, RTT, name="ftp"
+    )
     return users(network, 20)
 
 
@@ -43,19 +49,19 @@ def users(network, count):
     )
 
 
-def mixed(sizer):
+def mixed(algorithm):
     """Fig 50: twenty of each."""
     network = identical_flows(
-        single_bottleneck(C / 1e6, buffer(sizer, 0.9, 0.02), END_50, "200 ms"), 20, RTT, name="ftp"
+        single_bottleneck(C / 1e6, buffer(algorithm, 0.9, 0.02), END_50, "200 ms"), 20, RTT, name="ftp"
     )
     return users(network, 20).flow(
         "udp", {"cbr": {"rate": "100 kb/s"}}, "A", "B", count=20, rtt="50 ms", start={"uniform": ["0 s", "1 s"]}
     )
 
 
-def variants(sizer, end):
+def variants(algorithm, end):
     """Fig 51: ten flows of each of five variants."""
-    network = single_bottleneck(FAST / 1e6, buffer(sizer, 0.9, 0.02), end, "200 ms")
+    network = single_bottleneck(FAST / 1e6, buffer(algorithm, 0.9, 0.02), end, "200 ms")
     for name in ("Reno", "HSTCP", "STCP", "HTCP", "Westwood"):
         identical_flows(network, 10, (40, 60), LINUX_2_6_16[name], name)
     return network
@@ -138,8 +144,8 @@ def measure(figure):
     went = figure.runs(
         [
             network
-            for sizer in ("abs", "abs_log")
-            for network in (changing(sizer), web(sizer, end_49), mixed(sizer), variants(sizer, end_51))
+            for algorithm in ("abs", "abs_log")
+            for network in (changing(algorithm), web(algorithm, end_49), mixed(algorithm), variants(algorithm, end_51))
         ]
         + [web(packets, end_49) for packets in FIXED_49]
         + [variants(packets, end_51) for packets in FIXED_51]

@@ -45,7 +45,7 @@ def definition_6():
 
 
 def at_rest():
-    """Assignments by the largest price at rest of EMKC, and by a common order of links."""
+    """Assignments by the largest price in equilibrium of EMKC, and by a common order of links."""
     for random, routes, capacities in networks():
         ratio = 10 ** random.uniform(-2, 1)
         resting = emkc.fixed_point(routes, capacities, ratio)
@@ -147,7 +147,7 @@ def settled(count=NETWORKS, **words):
 
 
 def plainly(count=50, most=3000):
-    """Where networks come to rest without what the law lacks, in words."""
+    """Where networks converge without the additions to the law, in words."""
     steps, errors = settled(count, ready=1.0, zero=1e-12, most=most)
     rest, other = errors[steps > 0], errors[steps < 0]
     return (

@@ -109,7 +109,7 @@ def efficiency():
 
 
 def loss():
-    """Section V.3.3: the price at rest, and the offset that removes the loss."""
+    """Section V.3.3: the price in equilibrium, and the offset that removes the loss."""
 
     def price(capacity, flows, alpha, beta, offset=0.0):
         x = one_link([capacity / flows] * flows, capacity, (alpha, beta), steps=400, offset=offset)

@@ -42,7 +42,7 @@ def deviation(rng, tau, steps):
     routes = random_routes(rng, 30, LINKS, 1, 4)
     bottlenecks = random_consistent(rng, routes).bottlenecks
     network = scattered(routes, LINKS, LONGEST, rng)
-    # Near any rest point the deviations follow the same linear equations as the rates where links have no capacity.
+    # Near any equilibrium the deviations follow the same linear equations as the rates where links have no capacity.
     went = jetmax.iterate(network, rng.uniform(-1, 1, 30), steps, np.zeros(LINKS), tau, bottlenecks=bottlenecks)
     return np.abs(went.rates).max(axis=1)
 

@@ -1,4 +1,4 @@
-"""Classic Kelly control in steps: eq 1-2 and 54 iterated, their roots, and the rest points of networks."""
+"""Classic Kelly control in steps: eq 1-2 and 54 iterated, their roots, and the equilibria of networks."""
 
 import numpy as np
 
@@ -56,14 +56,14 @@ def network(rng):
 
 
 def lemma_13():
-    """Rest points by Newton's method, which a residual certifies, in random networks and in two links in series."""
+    """Equilibria by Newton's method, which a residual certifies, in random networks and in two links in series."""
     rng = np.random.default_rng(RANDOM)
     errors = []
     for _ in range(NETWORKS):
         routes, capacities, omega = network(rng)
         rates = kelly.fixed_point(routes, capacities, omega).rates
         if kelly.imbalance(routes, capacities, omega, rates).max() > 1e-10:
-            raise ArithmeticError("the rates are not at rest")
+            raise ArithmeticError("the rates are not in equilibrium")
         left, right = kelly.lemma_13(routes, capacities, omega, rates)
         errors.append(abs(left / right - 1))
     rate = kelly.fixed_point([[0, 1]], [10.0, 100.0], 1.0).rates[0]

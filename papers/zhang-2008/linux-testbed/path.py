@@ -94,7 +94,7 @@ def ticking(program):
 
 
 def load_and_unload(program, here, router, there):
-    """Whether packets pass with a router and without it, after it was told to go."""
+    """Whether packets pass with a router, and after it was asked to stop."""
     sender, receiver = sockets(here, there)
     enter(router)
     with running(program, "--every", "20 ms", "--duration", "10 s") as process:

@@ -33,7 +33,7 @@ def windows():
     errors = []
     for start in (10.0, PIPE, 100.0):
         law = WindowAimd(CAPACITY, start)
-        exact = law.windows_per_answer(round(CAPACITY * 100))
+        exact = law.windows_per_ack(round(CAPACITY * 100))
         times = np.arange(exact.size) / CAPACITY
         errors.append(np.abs(law.windows(times) / exact - 1).max())
         if start == PIPE:
@@ -46,9 +46,9 @@ def scalable():
     """Lemma 4, with what is sent counted in answers: each brings itself and the growth of the window."""
     law = ScalableTcp(CAPACITY, PIPE)
     seconds = 20
-    after = law.windows_per_answer(round(CAPACITY * seconds))
+    after = law.windows_per_ack(round(CAPACITY * seconds))
     sent = (after.size - 1) + after[-1] - after[0]
-    full = ScalableTcp(CAPACITY, 100.0).windows_per_answer(100)
+    full = ScalableTcp(CAPACITY, 100.0).windows_per_ack(100)
     return {
         "steady_rate_over_C": sent / seconds / CAPACITY,
         "window_growth_per_rtt": full[-1] / full[0],

@@ -61,7 +61,7 @@ def asynchronous(rng):
 
 
 def dies_out(rng, drawn, bounds, longest=8, steps=2000):
-    """Whether each system comes to rest while its delays D_ij(n) are drawn anew in each step."""
+    """Whether each system converges while its delays D_ij(n) are drawn anew in each step."""
     padded, weights = np.zeros((len(drawn), 10, 10)), np.zeros((len(drawn), 10))
     for k, (matrix, bound) in enumerate(zip(drawn, bounds, strict=True)):
         padded[k, : len(matrix), : len(matrix)] = matrix

@@ -271,8 +271,8 @@ class Plant:
     """Traffic as ABS sees it: utilisation and loss that follow the buffer.
 
     Attributes:
-        utilisation: at rest with a buffer, packets.
-        loss: at rest with a buffer, packets.
+        utilisation: in equilibrium with a buffer, packets.
+        loss: in equilibrium with a buffer, packets.
         lag: part of the way that both go in an interval; above 0 and at most 1.
         noise: standard deviation of what is measured beside the utilisation.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from levelflow.buffers.candidates import BEST, OURS, SIZERS, Line, Targets, best_fixed, candidates, compare
+from levelflow.buffers.candidates import BEST, BUFFER_ALGORITHMS, OURS, Line, Targets, best_fixed, candidates, compare
 from levelflow.measure.bottleneck import LINK, identical_flows, single_bottleneck
 from zhang_models.linux import LINUX_2_6_16, marking
 
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 TARGETS = Targets(0.98, 0.02)
 #: Of table III, and of table II in Mb/s.
 FLOWS, CAPACITY = 16, 10
-#: Seconds of runs with a fixed buffer, and of those with a sizer, which has to find its buffer first.
+#: Seconds of runs with a fixed buffer, and of those with a buffer-sizing algorithm, which has to find its buffer first.
 SECONDS = (400, 1000)
 #: From so many flows on, round trips with the queue last up to 10 s, and so runs last longer.
 CROWD, CROWD_SECONDS = 256, (2000, 4000)
@@ -45,13 +45,13 @@ class Row(NamedTuple):
         flows: NewReno, with round trips uniform from 30 to 30 + 2 `flows` ms.
         capacity: Mb/s.
         rules: seconds of runs with a fixed buffer.
-        sizers: seconds of runs with a sizer.
+        algorithms: seconds of runs with a buffer-sizing algorithm.
     """
 
     flows: int
     capacity: int
     rules: float
-    sizers: float
+    algorithms: float
 
 
 def second() -> list[Row]:
@@ -66,17 +66,17 @@ def third() -> list[Row]:
 
 
 def ways(gain: float | None = None) -> tuple[dict[str, object], dict[str, object]]:
-    """Rules and sizers by their names, as values of a link's `buffer`; `gain` is that of `abs_log`."""
+    """Rules and algorithms by their names, as values of a link's `buffer`; `gain` is that of `abs_log`."""
     bscl = {"loss": TARGETS.loss}
     parts = {
         "BSCL, use (eq 9)": {"bscl": {"part": "use", **bscl}},
         "BSCL, loss (eq 10)": {"bscl": {"part": "loss", **bscl}},
     }
     common = candidates(TARGETS)
-    sizers = {name: common.pop(name) for name in SIZERS}
+    algorithms = {name: common.pop(name) for name in BUFFER_ALGORITHMS}
     if gain is not None:
-        sizers[OURS]["abs_log"]["gain"] = gain
-    return common | parts, sizers
+        algorithms[OURS]["abs_log"]["gain"] = gain
+    return common | parts, algorithms
 
 
 def network(row: Row, seconds: float) -> Scenario:
@@ -92,9 +92,9 @@ def measure(
     def chosen(buffers: Mapping[str, object]) -> dict[str, object]:
         return {name: buffer for name, buffer in buffers.items() if not names or name in names}
 
-    rules, sizers = ways(gain)
+    rules, algorithms = ways(gain)
     lines = compare(network(row, row.rules), LINK, TARGETS, chosen(rules), runs, seeds)
-    lines += compare(network(row, row.sizers), LINK, TARGETS, chosen(sizers), runs, seeds)
+    lines += compare(network(row, row.algorithms), LINK, TARGETS, chosen(algorithms), runs, seeds)
     if not names or BEST in names:
         lines.append(best_fixed(network(row, row.rules), LINK, TARGETS, runs, seeds))
     return {item.name: item for item in lines}

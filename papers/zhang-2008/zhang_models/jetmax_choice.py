@@ -5,9 +5,9 @@
 
 Senders decrease at once. An increase is a proposal: loads `u+` and `y+` are those of the proposals, and the rate
 follows when no link of the path has `p+` above 0. A flow moves to the link of the largest `p+` on its path or, among
-those that are about 0, to that of the smallest `g+` if it is about at rest (135, 136); in both cases only if `g+` is
-less there than at its own link. Of a link to which no flow responds, `g+` is what this flow would have there. Feedback
-is immediate, but flows do not move all at once: in each step one half of them, drawn at random, may.
+those that are about 0, to that of the smallest `g+` if it is near equilibrium (135, 136); in both cases only if `g+`
+is less there than at its own link. Of a link to which no flow responds, `g+` is what this flow would have there.
+Feedback is immediate, but flows do not move all at once: in each step one half of them, drawn at random, may.
 
 Without proposals rates follow a `g` that others are about to take back, and flows move in circles. If all move at once,
 those of one or two networks in 1000 of 50 flows over 10 links do so still.
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 #: Prices up to this size count as 0. They let proposals pass, or loads on their way down would hold up all others; and
 #: a flow whose proposal does not pass hears of a price that does not count as 0, or it might wait for ever.
 ZERO = 1e-3
-#: What a rate changes by at rest.
+#: Largest change of a rate in equilibrium.
 STILL = 1e-13
 #: Rates stay above this part of the smallest target.
 LEAST = 1e-9
@@ -75,7 +75,7 @@ def settle(
         targets: `gamma C`, per link, above 0.
         start: rates, per flow, above 0.
         tau: gain, at most 1, so that no rate falls below 0 on its way.
-        near: how far from `g` a flow is still about at rest, as a share.
+        near: largest distance from `g`, as a share, that counts as equilibrium.
         zero: prices up to this size count as 0.
         ready: part of the flows that may move in a step, at most 1.
         most: steps.

@@ -88,7 +88,7 @@ class WindowAimd:
         """The window, packets: `sqrt(2 C t + W0^2)`, eq. 14."""
         return np.sqrt(2 * self.capacity * _times(times) + self.window**2)
 
-    def windows_per_answer(self, answers: int) -> Floats:
+    def windows_per_ack(self, answers: int) -> Floats:
         """The window after each answer, the first one before any: the recurrence that eq. 14 makes a fluid of."""
         return iterate(lambda _n, past: past(1) + 1 / past(1), self.window, answers, longest=1).states
 
@@ -133,7 +133,7 @@ class ScalableTcp:
         """The window, packets."""
         return self.window + self.excess(times)
 
-    def windows_per_answer(self, answers: int) -> Floats:
+    def windows_per_ack(self, answers: int) -> Floats:
         """The window after each answer, the first one before any."""
         return iterate(lambda _n, past: past(1) + self.step, self.window, answers, longest=1).states
 

@@ -63,7 +63,7 @@ def excess(capacity: float = CAPACITY, rtt: float = RTT, canvas: FigureBase | No
 
 
 def marked_tfrc(canvas: FigureBase | None = None) -> FigureBase:
-    """Draws figure 8: TFRC that is told the loss rate settles above a loss of one third, and not below.
+    """Draws figure 8: TFRC with the loss rate as input settles above a loss of one third, and not below.
 
     Args:
         canvas: an empty figure to draw on; a new one by default.

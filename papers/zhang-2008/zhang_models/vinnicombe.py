@@ -42,7 +42,7 @@ def primal_condition(gains: ArrayLike, burdens: ArrayLike, delays: ArrayLike) ->
 
     Args:
         gains: `kappa`, per flow or for all.
-        burdens: per flow, the sum over its links of price, and price's slope times load, at rest.
+        burdens: per flow, the sum over its links of price, and price's slope times load, in equilibrium.
         delays: round-trip times, per flow or for all.
 
     Raises:
@@ -63,8 +63,8 @@ def primal_loop(gains: ArrayLike, rates: ArrayLike, price: float, slope: float, 
 
     Args:
         gains: `kappa`, per flow or for all.
-        rates: at rest, per flow.
-        price: `p` at rest, at least 0.
+        rates: in equilibrium, per flow.
+        price: `p` in equilibrium, at least 0.
         slope: `p'`, by which the price grows with the load.
         delays: round-trip times, per flow or for all.
 
@@ -132,7 +132,7 @@ def change(rate: Numbers, before: Numbers, feedback: Numbers, delay: Numbers, la
 
 
 def rest(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> tuple[Floats, float]:
-    """Returns rates at rest on one link, packets/s, and the feedback there; windows are equal.
+    """Returns rates and feedback at the equilibrium of one link, packets/s; windows are equal.
 
     Raises:
         ParameterError: if a number is not finite or not above 0.
@@ -169,7 +169,7 @@ def condition(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) ->
 
 
 def loop(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> Loop:
-    """Returns the open loop at rest on one link: the sum of `(x_i/y) (alpha_i B/D_i) e^(-s D_i)/(s + c_i/D_i)`.
+    """Returns the open loop of one link at equilibrium: the sum of `(x_i/y) (alpha_i B/D_i) e^(-s D_i)/(s + c_i/D_i)`.
 
     Here `c = (m - n) alpha beta/(alpha + beta)`, from what a flow's own rate changes without delay.
 

@@ -65,7 +65,7 @@ def change(rate: Numbers, before: Numbers, feedback: Numbers, law: Parameters = 
 
 
 def rest(capacity: float, flows: int, law: Parameters = DEFAULTS) -> float:
-    """Returns the rate of each of some flows at rest on one link, `((C/N)^B)^(1/(m+n+B))`, packets/s.
+    """Returns the rate of each of some flows in equilibrium on one link, `((C/N)^B)^(1/(m+n+B))`, packets/s.
 
     Raises:
         ParameterError: if the capacity or the number of flows is not finite or not above 0.
@@ -78,7 +78,7 @@ def rest(capacity: float, flows: int, law: Parameters = DEFAULTS) -> float:
 
 
 def loop(capacity: float, delays: ArrayLike, law: Parameters = DEFAULTS) -> Loop:
-    """Returns the open loop at rest on one link: the sum of `(g B/N) e^(-s D_i)/(s + g (m + n))`, `g = kappa x*^(-n)`.
+    """Returns the open loop at the equilibrium of one link: the sum of `(g B/N) e^(-s D_i)/(s + g (m + n))`.
 
     Raises:
         ParameterError: if a number is not finite or not above 0.

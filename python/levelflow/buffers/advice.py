@@ -6,7 +6,7 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
-from levelflow.buffers.candidates import BEST, SIZERS, USUAL, Line, Targets
+from levelflow.buffers.candidates import BEST, BUFFER_ALGORITHMS, USUAL, Line, Targets
 from levelflow.buffers.choice import WRITTEN, Row, chosen, order, packets_of
 from levelflow.measure.utilisation import Use
 from levelflow.report.tables import percent, rate, time
@@ -47,14 +47,14 @@ def command(row: Row, targets: Targets) -> str:
     >>> command(Row("abs_log", {"abs_log": {"rtt": "40 ms"}}, None), Targets(0.95))
     'levelflow-net abs --dev DEVICE --utilisation 0.95 --every "200 ms" --set "rtt=40 ms" --max "10000 packets"'
     """
-    if row.name not in SIZERS:
+    if row.name not in BUFFER_ALGORITHMS:
         # The packet in service counts here; at a device that sends as fast as its line it has left the queue.
         return f"tc qdisc replace dev DEVICE root pfifo limit {max(round(packets_of(row)) - 1, 1)}"
-    ((sizer, words),) = row.buffer.items()
+    ((algorithm, words),) = row.buffer.items()
     options = [f"--utilisation {targets.utilisation:g}"] if targets.utilisation else []
-    options += [f"--loss {targets.loss:g}"] if targets.loss and sizer != "adt" else []
-    options += [f'--delay "{1e3 * targets.delay:g} ms"'] if targets.delay and sizer == "abs_log" else []
-    options += ['--every "200 ms"'] + ([] if sizer == "abs_log" else [f"--sizer {sizer}"])
+    options += [f"--loss {targets.loss:g}"] if targets.loss and algorithm != "adt" else []
+    options += [f'--delay "{1e3 * targets.delay:g} ms"'] if targets.delay and algorithm == "abs_log" else []
+    options += ['--every "200 ms"'] + ([] if algorithm == "abs_log" else [f"--algorithm {algorithm}"])
     options += [f'--set "rtt={words["rtt"]}"'] if "rtt" in words else []
     # Left alone, it stops at what the line sends in a second, which may be less than what was tried.
     options += [f'--max "{words.get("largest", f"{USUAL} packets")}"']
@@ -80,7 +80,7 @@ def _next(asked: Question, rows: Sequence[Row], choice: Row | None) -> list[str]
         f"In a scenario:        {snippet(choice)}",
         f"On a live interface:  {command(choice, asked.targets)}",
     ]
-    return lines if choice.name in SIZERS else [*lines, REPLACES]
+    return lines if choice.name in BUFFER_ALGORITHMS else [*lines, REPLACES]
 
 
 def _nothing(asked: Question, excess: dict[str, float]) -> str:

@@ -1,4 +1,4 @@
-"""Buffers beside each other on the same traffic: rules, sizers, and the best of fixed size."""
+"""Buffers beside each other on the same traffic: rules, algorithms, and the best of fixed size."""
 
 from __future__ import annotations
 
@@ -21,20 +21,20 @@ if TYPE_CHECKING:
 
     Runs = Callable[[Sequence[Scenario]], Sequence[Result]]
 
-#: Largest buffer that sizers and the search may come to, packets, as 1024 flows need more than 10 000.
+#: Largest buffer of algorithms and the search, packets: 1024 flows need more than 10 000.
 LARGEST = 20_000
 #: The search ends when the smallest buffer that meets the targets is known to this part.
 PRECISION = 0.05
 #: Runs that it takes, about, with each seed: for progress.
 SEARCH = 12
-#: Names of what is compared: rules, sizers, and what a search finds.
+#: Names of the rows: rules, algorithms, and the result of the search.
 BDP, STANFORD, AVRACHENKOV, ENACHESCU = "C R", "Stanford, 2 C R/sqrt(N)", "Avrachenkov", "Enachescu"
 BSCL, EUN_WANG = "BSCL", "Eun and Wang, least"
 ADT, PRINTED, OURS, BEST = "ADT", "ABS as printed", "abs_log", "best fixed"
-SIZERS = (ADT, PRINTED, OURS)
+BUFFER_ALGORITHMS = (ADT, PRINTED, OURS)
 #: By how much a target may be missed: of use, and of loss and wait in parts of them.
 POINT, TENTH = 0.01, 0.1
-#: Largest buffer of sizers that are not told otherwise, and their first one unless the largest is smaller, packets.
+#: Default largest and first buffer of algorithms, packets.
 USUAL, FIRST = (int(library.number(library.of_algorithm(OURS, name), "default")) for name in ("largest", "initial"))
 
 
@@ -94,7 +94,7 @@ class Line(NamedTuple):
     """What one way to size a buffer came to, over the second half of runs that differ in their seed alone.
 
     Attributes:
-        name: of the rule or sizer.
+        name: of the rule or algorithm.
         used: means over the runs.
         half: of their 95 % intervals: by Student's distribution over the runs; of a single run, by batch means.
         miss: how far the means are from the targets.
@@ -111,13 +111,13 @@ class Line(NamedTuple):
 def candidates(
     targets: Targets, largest: int = LARGEST, known: Mapping[str, object] | None = None, rtt: str | None = None
 ) -> dict[str, Any]:
-    """Every rule and sizer, as values of a link's `buffer`.
+    """Every rule and algorithm, as values of a link's `buffer`.
 
     A scenario refuses those that need a target which is not given, or flows that it does not tell.
 
     Args:
-        targets: of sizers, and of BSCL.
-        largest: packets that sizers may come to.
+        targets: of algorithms, and of BSCL.
+        largest: largest buffer of algorithms, packets.
         known: `flows` and `rtt` for rules, in place of what the scenario tells.
         rtt: round trip for `abs_log`, such as "50 ms"; its default if none.
     """

@@ -12,9 +12,9 @@ from levelflow.buffers.candidates import (
     ADT,
     BEST,
     BSCL,
+    BUFFER_ALGORITHMS,
     OURS,
     SEARCH,
-    SIZERS,
     TENTH,
     USUAL,
     Line,
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 #: The buffer that the scenario has.
 WRITTEN = "as written"
-#: A run has at least so many samples, so that parts of it can be told apart.
+#: Least number of samples of a run, so that its parts can be compared.
 SAMPLES = 400
 
 
@@ -81,7 +81,7 @@ class Row(NamedTuple):
     """What one way came to, or why it came to nothing.
 
     Attributes:
-        name: of the rule or sizer, or `BEST` or `WRITTEN`.
+        name: of the rule or algorithm, or `BEST` or `WRITTEN`.
         buffer: as a value of a link's `buffer`.
         line: what was measured.
         why: it was not run.
@@ -172,22 +172,22 @@ def _best(asked: Question, runs: Workers) -> Row:
 
 
 def order(rows: Sequence[Row]) -> list[Row]:
-    """Rows in the order of the tables: rules, sizers, the scenario's own, the best."""
+    """Rows in the order of the tables: rules, algorithms, the scenario's own, the best."""
     names = [*candidates(Targets(0.5)), WRITTEN, BEST]
     return sorted(rows, key=lambda row: names.index(row.name))
 
 
 def chosen(rows: Sequence[Row], targets: Targets) -> Row | None:
-    """The way to go on with: of those that meet the targets the smallest sizer, else the smallest rule, else the best.
+    """The recommended row: the smallest algorithm that meets the targets, else the smallest rule, else the best buffer.
 
-    Sizers need not know the traffic. What a buffer swings by makes no difference: of sizers that come to a tenth more
-    than the smallest, at most, it is the last, `abs_log` before the others.
+    Algorithms need no knowledge of the traffic. Buffers fluctuate: of algorithms within a tenth of the smallest, the
+    choice is the last, `abs_log` before the others.
     """
     meeting = {row.name: row for row in rows if row.line and not targets.missed(row.line.used)}
-    sizers = [meeting[name] for name in SIZERS if name in meeting]
-    if sizers:
-        least = min(map(packets_of, sizers))
-        return [row for row in sizers if packets_of(row) <= (1 + TENTH) * least][-1]
+    algorithms = [meeting[name] for name in BUFFER_ALGORITHMS if name in meeting]
+    if algorithms:
+        least = min(map(packets_of, algorithms))
+        return [row for row in algorithms if packets_of(row) <= (1 + TENTH) * least][-1]
     rules = [row for name, row in meeting.items() if name not in {WRITTEN, BEST}]
     return min(rules, key=packets_of) if rules else meeting.get(BEST)
 
@@ -198,14 +198,14 @@ def packets_of(row: Row) -> float:
 
 
 def _lacks(name: str, targets: Targets) -> str:
-    """The target that a rule or sizer needs and does not have; nothing if it has all."""
+    """The target that a rule or algorithm lacks; nothing if it has all."""
     needs = {BSCL: ("loss", targets.loss), ADT: ("use", targets.utilisation)}
     target, value = needs.get(name, ("", 1.0))
     return "" if value else f"needs a target of {target}"
 
 
 def _reason(error: str, buffer: Any) -> str:
-    """What the scenario says against a rule or sizer, without where it stands."""
+    """The scenario's error for a rule or algorithm, without its place."""
     name: str = next(iter(buffer)) if isinstance(buffer, dict) else "buffer"
     return error.rpartition(f", {name}")[2].lstrip(",: ")
 
@@ -230,7 +230,7 @@ def _link(resolved: dict[str, Any], name: str) -> dict[str, Any]:
 
 
 def _round_trip(resolved: dict[str, Any], link: str) -> str | None:
-    """The harmonic mean of the round trips of the flows on a link, where all are told."""
+    """The harmonic mean of the round trips of the flows on a link, where all are given."""
     crossing = [flow for flow in resolved["flows"] if link in flow["path"]]
     if not crossing or any(not flow["base_rtt_s"] for flow in crossing):
         return None

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 from matplotlib.figure import Figure
 
-from levelflow.buffers.candidates import BEST, SIZERS
+from levelflow.buffers.candidates import BEST, BUFFER_ALGORITHMS
 from levelflow.buffers.choice import order
 from levelflow.style import COLOURS, STYLE
 
@@ -50,7 +50,7 @@ def _point(axes: Axes, row: Row, key: str, unit: float, colour: str) -> None:
     if row.line is None:
         return
     used, half = row.line.used, row.line.half
-    marker = "*" if row.name == BEST else "s" if row.name in SIZERS else "o"
+    marker = "*" if row.name == BEST else "s" if row.name in BUFFER_ALGORITHMS else "o"
     x, y = used.buffer, unit * getattr(used, key)
     dx, dy = min(half.buffer, 0.9 * x), unit * getattr(half, key)
     size = 10 if row.name == BEST else 5

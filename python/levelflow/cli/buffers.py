@@ -46,7 +46,7 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the rows to this file.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw them into this file.")] = None,
 ) -> None:
-    """Compare every rule and sizer of buffers, and the best of fixed size, on the traffic of a scenario.
+    """Compare buffer rules, buffer-sizing algorithms, and the best fixed buffer on the traffic of a scenario.
 
     What counts is the second half of each run. A target is met if it is missed by at most a point of use, or a tenth
     of the loss or wait. It ends with what to type to run the chosen one on a live interface.

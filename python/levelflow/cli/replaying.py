@@ -15,7 +15,7 @@ def replay(
     log: Annotated[Path, typer.Argument(help="A log that `levelflow-net --journal` wrote.", show_default=False)],
     as_json: Annotated[bool, typer.Option("--json", help="Print what came out as JSON and nothing else.")] = False,
 ) -> None:
-    """Do again what a law was told on a real network, and demand the same headers and states, bit by bit.
+    """Replay a log of a law's inputs on a real network, and demand the same headers and states, bit by bit.
 
     The law is the simulator's. At the first difference the exit status is 1, with the record and both values.
     """

@@ -106,7 +106,7 @@ async fn own_files_with_names_of_parts_are_not_passed_over_in_silence() {
     let up = copy(&session, &local("from"), "x:1/up").await.unwrap();
     assert_eq!((up.files, up.errors.len()), (1, 1), "{up:?}");
     assert!(up.errors[0].contains(".own.part"), "{up:?}");
-    // At a server it is a file that somebody is bringing.
+    // At a server it is a file in upload.
     let down = copy(&session, "x:1/from", &local("down")).await.unwrap();
     assert_eq!((down.files, down.errors.len()), (1, 0), "{down:?}");
     assert!(folder.path().join("down/.d.part/f").exists());

@@ -26,7 +26,7 @@ struct Row {
 /// Runs each of the scenarios, named after their laws, and prints a row of each.
 ///
 /// # Errors
-/// When a run fails or is told to stop.
+/// When a run fails or is stopped.
 pub fn compare(runs: &[(String, Chosen, Plan)], scale: f64, out: &Path, json: bool) -> Result<(), Error> {
     let stop = Stop::on_signals()?;
     if !json {

@@ -23,7 +23,7 @@ pub(super) fn print(text: &str) {
     let _ = writeln!(std::io::stdout(), "{text}");
 }
 
-/// What somebody who ended a run is told.
+/// The message after a run was stopped.
 pub(super) fn stopped(outcome: &Outcome) -> Error {
     let (path, until) = (outcome.path.display(), outcome.until_s);
     Error::failed(format!("stopped at {until} s; {path} is complete up to then"))

@@ -13,7 +13,7 @@ pub struct AimdSender {
     rate: Rate,
     /// Number of the next packet.
     next: u32,
-    /// Number of the first packet sent after the last step. Its answer ends the round-trip time.
+    /// Number of the first packet sent after the last step. Its ACK ends the round-trip time.
     stepped: u32,
     /// Number of the first packet sent after the last decrease. Older ones left at the old rate.
     decreased: u32,

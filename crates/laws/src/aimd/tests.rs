@@ -23,7 +23,7 @@ fn with(changes: &[(&str, f64)]) -> Result<AimdParams, ParamError> {
     Aimd::params(&values)
 }
 
-/// A sender whose packets are answered, or lost, one round-trip time at a time.
+/// A sender whose packets are acknowledged, or lost, one round-trip time at a time.
 struct Flow {
     params: AimdParams,
     sender: AimdSender,
@@ -59,7 +59,7 @@ impl Flow {
         first
     }
 
-    fn answer(&mut self, number: u32, marked: bool) {
+    fn ack(&mut self, number: u32, marked: bool) {
         let plain = Feedback::plain(number, Kind::Data, Duration::from_ms(100), NoHeader);
         self.sender
             .on_feedback(&self.params, Time::ZERO, &Feedback { marked, ..plain });
@@ -81,7 +81,7 @@ impl Flow {
             self.lose(first);
         }
         for number in first + u32::from(overload)..first + 5 {
-            self.answer(number, false);
+            self.ack(number, false);
         }
     }
 }
@@ -139,13 +139,13 @@ fn there_is_one_decrease_per_round_trip_time() {
     (first..first + 4).for_each(|number| flow.lose(number));
     assert_eq!(flow.rate(), 0.5 * C);
     flow.send(10);
-    (first + 4..first + 10).for_each(|number| flow.answer(number, false));
-    assert_eq!(flow.rate(), 0.5 * C, "answers to packets from before the decrease");
+    (first + 4..first + 10).for_each(|number| flow.ack(number, false));
+    assert_eq!(flow.rate(), 0.5 * C, "ACKs for packets from before the decrease");
     flow.lose(first + 9);
     assert_eq!(flow.rate(), 0.5 * C, "a loss from before the decrease");
-    flow.answer(first + 11, false);
+    flow.ack(first + 11, false);
     assert_eq!(flow.rate(), 0.5 * C + ALPHA);
-    flow.answer(first + 12, false);
+    flow.ack(first + 12, false);
     assert_eq!(flow.rate(), 0.5 * C + ALPHA, "one increase per round-trip time");
     flow.lose(first + 10);
     assert_eq!(
@@ -160,8 +160,8 @@ fn marks_count_only_where_asked() {
     for (ecn, kept) in [(0.0, 1.0), (1.0, 0.5)] {
         let mut flow = Flow::new(&[("initial_rate", C), ("ecn", ecn)]);
         let first = flow.send(2);
-        flow.answer(first, true);
-        flow.answer(first + 1, true);
+        flow.ack(first, true);
+        flow.ack(first + 1, true);
         let expected = kept * C + if ecn == 0.0 { ALPHA } else { 0.0 };
         assert_eq!(flow.rate(), expected);
         assert_eq!(Aimd::transport(&flow.params).ecn, ecn != 0.0);

@@ -23,7 +23,7 @@ pub(super) struct Path {
     rtt_at: Time,
     /// Packets known to have arrived.
     pub delivered: u32,
-    /// As many were when the present round trip began. It ends with the answer to a packet sent since.
+    /// The same when the present round trip began. It ends with the ACK for a packet sent since.
     round: u32,
 }
 

@@ -39,7 +39,7 @@ pub struct BbrSender {
     /// Window to return to after a recovery or ProbeRTT.
     prior_window: f64,
     recovery: Option<Recovery>,
-    /// Whether a packet was lost since the last answer.
+    /// Whether a packet was lost since the last ACK.
     lost: bool,
 }
 

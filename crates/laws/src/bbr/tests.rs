@@ -22,7 +22,7 @@ fn seconds(value: f64) -> Duration {
     Duration::from_secs_f64(value).unwrap()
 }
 
-/// What was known when a packet was sent, and when its answer comes.
+/// What was known when a packet was sent, and when its ACK arrives.
 struct Packet {
     number: u32,
     sent: Time,
@@ -45,7 +45,7 @@ struct Loop {
     sent_at: Option<Time>,
     free_at: Time,
     number: u32,
-    answers: VecDeque<Packet>,
+    acks: VecDeque<Packet>,
     lost: VecDeque<u32>,
     /// What the receiver misses, as far as the sender knows: the number it had, and the one it was sent again under.
     missing: Vec<(u32, Option<u32>)>,
@@ -71,7 +71,7 @@ impl Loop {
             sent_at: None,
             free_at: now,
             number: 1,
-            answers: VecDeque::new(),
+            acks: VecDeque::new(),
             lost: VecDeque::new(),
             missing: Vec::new(),
             delivered: 0,
@@ -81,7 +81,7 @@ impl Loop {
     }
 
     fn outstanding(&self) -> u32 {
-        (self.answers.len() + self.lost.len()) as u32
+        (self.acks.len() + self.lost.len()) as u32
     }
 
     /// Packets waiting or in service.
@@ -100,7 +100,7 @@ impl Loop {
             let gap = self.sender.rate().time_to_send(SIZE).unwrap();
             let may = self.outstanding() < self.sender.window();
             let send = self.sent_at.map_or(self.now, |at| at + gap).max(self.now);
-            match self.answers.front() {
+            match self.acks.front() {
                 Some(packet) if !may || packet.back <= send => {
                     self.now = packet.back;
                     self.take();
@@ -136,7 +136,7 @@ impl Loop {
             return;
         }
         self.free_at = self.free_at.max(self.now) + seconds(1.0 / self.capacity);
-        self.answers.push_back(Packet {
+        self.acks.push_back(Packet {
             number,
             sent: self.now,
             delivered: self.delivered,
@@ -147,7 +147,7 @@ impl Loop {
     }
 
     fn take(&mut self) {
-        let packet = self.answers.pop_front().unwrap();
+        let packet = self.acks.pop_front().unwrap();
         while self.lost.front().is_some_and(|lost| lost + 3 <= packet.number) {
             let number = self.lost.pop_front().unwrap();
             match self.missing.iter_mut().find(|(_, again)| *again == Some(number)) {
@@ -208,7 +208,7 @@ fn a_pipe_is_filled_and_its_queue_stays_short() {
         });
         close(f64::from(path.delivered - before) / 4.9, capacity, 0.02);
         assert!(most < 0.25 * capacity * delay + 3.0, "{most} packets wait");
-        assert!(least < 2.0, "somebody always waits: {least}");
+        assert!(least < 2.0, "the queue never empties: {least}");
         close(path.sender.path.rtt, delay, 1e-9);
     }
 }
@@ -248,7 +248,7 @@ fn four_packets_measure_a_round_trip_time_that_is_ten_seconds_old() {
     let cycle = 8.0 * 0.05;
     for ((from, to), expected) in probes.iter().zip([10.04, 30.0]) {
         assert!(from - expected > -cycle && from - expected < 0.1, "{probes:?}");
-        // The window is reached within a round trip, then held for 200 ms and to the next answer.
+        // The window is reached within a round trip, then held for 200 ms and to the next ACK.
         assert!(to - from > 0.2 && to - from < 0.2 + 2.0 * 0.09, "{probes:?}");
     }
 }
@@ -290,15 +290,15 @@ fn a_timeout_leaves_one_packet_until_something_arrives() {
     path.sender.on_timeout(&path.params, path.now, path.number);
     assert_eq!(path.sender.window(), 1);
     let number = path.number;
-    let answer = Feedback::plain(number, Kind::Data, seconds(0.04), NoHeader);
-    path.sender.on_feedback(&path.params, path.now, &answer);
+    let ack = Feedback::plain(number, Kind::Data, seconds(0.04), NoHeader);
+    path.sender.on_feedback(&path.params, path.now, &ack);
     assert_eq!(path.sender.window(), window);
 }
 
 #[test]
 fn any_measurement_keeps_rate_and_window_alive() {
-    let answer = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u64>(), any::<u64>());
-    let inputs = proptest::collection::vec((0_u8..4, answer), 0..60);
+    let ack = (any::<u32>(), any::<u32>(), any::<u32>(), any::<u64>(), any::<u64>());
+    let inputs = proptest::collection::vec((0_u8..4, ack), 0..60);
     proptest!(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }, |(inputs in inputs)| {
         let params = defaults();
         let mut sender = sender(&params);

@@ -9,7 +9,7 @@ mod tests;
 pub use params::BicParams;
 
 use crate::reno::{additive_increase, half};
-use crate::tcp::{Answer, Congestion, Tcp, Variant, Window, info};
+use crate::tcp::{Ack, Congestion, Tcp, Variant, Window, info};
 use crate::{LawInfo, ParamError};
 
 /// The law; see the [module](self).
@@ -70,12 +70,12 @@ impl Variant for BicState {
     }
 
     #[inline]
-    fn avoid(&mut self, params: &BicParams, answer: &Answer, window: &mut Window) {
+    fn avoid(&mut self, params: &BicParams, ack: &Ack, window: &mut Window) {
         if window.size < params.low_window {
-            additive_increase(answer.acked, window);
+            additive_increase(ack.acked, window);
         } else {
             let step = self.step(params, window.size);
-            window.size += step * f64::from(answer.acked) / window.size;
+            window.size += step * f64::from(ack.acked) / window.size;
         }
     }
 

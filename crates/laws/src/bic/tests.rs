@@ -1,5 +1,5 @@
 use super::{Bic, BicState};
-use crate::tcp::testing::{Path, answer, close, loss, params};
+use crate::tcp::testing::{Path, ack, close, loss, params};
 use crate::tcp::{Variant, Window};
 use crate::{Law, ParamError};
 
@@ -14,7 +14,7 @@ fn after_loss(max: f64) -> BicState {
 /// Growth per round trip at this window.
 fn step(state: &mut BicState, size: f64) -> f64 {
     let mut window = Window { size, ssthresh: 2.0 };
-    state.avoid(&params::<BicState>(&[]).own, &answer(0.0, 0.1), &mut window);
+    state.avoid(&params::<BicState>(&[]).own, &ack(0.0, 0.1), &mut window);
     (window.size - size) * size
 }
 
@@ -60,7 +60,7 @@ fn a_loss_takes_an_eighth_and_a_lower_maximum_is_lowered_again() {
     close(state.reduce(&own, &loss(3.0, 0.1, 12.0)), 6.0, 0.0);
 }
 
-/// Half the way per round trip, a bit with each answer: `dW/dt = (W_max - W) / 2R`.
+/// Half the distance per round trip, a little with each ACK: `dW/dt = (W_max - W) / 2R`.
 #[test]
 fn the_window_approaches_the_maximum_exponentially() {
     let changes = [("initial_window", 970.0), ("slow_start", 0.0)];

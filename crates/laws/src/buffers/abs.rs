@@ -15,7 +15,7 @@
 //! - `p` is dropped over arrived bytes and `u` sent over sendable ones; section VII.3.1 prints the admitted and the offered share.
 //! - Each of `b_u` and `b_p` is held between 1 and `largest`, so that neither winds up while the other rules.
 //! - A port with a least size holds both there, for the same reason.
-//! - Eq 164 does not regulate: any buffer at which `u` does not change is at rest, and noise of variance `s^2` in `u` moves it by
+//! - Eq 164 does not regulate: any buffer at which `u` does not change is an equilibrium, and noise of variance `s^2` in `u` moves it by
 //!   `-I_u T s^2` per step. `damping = "absolute"` takes `|u - u_before|`, `"none"` is eq 163. The default is what is printed.
 //! - Eq 169, behind 170, lacks the factor `u - u_before` that eq 164 gives it; `gradient = "full"` has it.
 //! - In shares of 1 a step of training moves a gain by at most `T`, nothing beside 3000; `training = "percent"` can explain fig 47.
@@ -25,7 +25,7 @@
 
 use levelflow_units::Duration;
 
-use super::{Load, Sizer, SizerInfo};
+use super::{BufferAlgorithm, BufferAlgorithmInfo, Load};
 use crate::law::PortInfo;
 use crate::params::{ParamError, ParamSpec, Problem, Unit, choices, parameters, row};
 
@@ -157,7 +157,7 @@ impl AbsParams {
     }
 }
 
-/// Refuses a sizer without a target, and a first buffer above the largest.
+/// Refuses parameters without a target, and a first buffer above the largest.
 pub(super) fn fit(targets: &[f64], initial: f64, largest: f64) -> Result<(), ParamError> {
     let conflict = |name, why| {
         Err(ParamError {
@@ -218,10 +218,10 @@ impl Abs {
     }
 }
 
-impl Sizer for Abs {
+impl BufferAlgorithm for Abs {
     type Params = AbsParams;
 
-    const INFO: SizerInfo = SizerInfo {
+    const INFO: BufferAlgorithmInfo = BufferAlgorithmInfo {
         name: "abs",
         title: "ABS: integral controllers of utilisation and loss, as printed",
         source: "Zhang 2008, chapter VII.2",

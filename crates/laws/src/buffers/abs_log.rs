@@ -43,7 +43,7 @@
 use levelflow_units::{Bytes, Duration};
 
 use super::abs::{INITIAL, INTERVAL, LARGEST, LOSS, UTILISATION, fit};
-use super::{Load, Sizer, SizerInfo};
+use super::{BufferAlgorithm, BufferAlgorithmInfo, Load};
 use crate::law::PortInfo;
 use crate::params::{ParamError, Unit, parameters};
 
@@ -222,7 +222,7 @@ fn sawtooth(rtt: f64, packet: f64) -> f64 {
     rtt * rtt / (8.0 * packet)
 }
 
-/// What all controllers are told of an interval.
+/// Input of all controllers for an interval.
 #[derive(Debug)]
 struct Cycle {
     /// Seconds.
@@ -361,10 +361,10 @@ impl AbsLog {
     }
 }
 
-impl Sizer for AbsLog {
+impl BufferAlgorithm for AbsLog {
     type Params = AbsLogParams;
 
-    const INFO: SizerInfo = SizerInfo {
+    const INFO: BufferAlgorithmInfo = BufferAlgorithmInfo {
         name: "abs_log",
         title: "ABS in logarithms: finds the smallest buffer that meets its targets",
         source: "Levelflow, after Zhang 2008, chapter VII.2",

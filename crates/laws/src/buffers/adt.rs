@@ -7,7 +7,7 @@
 use levelflow_units::Duration;
 
 use super::abs::{INITIAL, INTERVAL, LARGEST, UTILISATION, fit};
-use super::{Load, Sizer, SizerInfo};
+use super::{BufferAlgorithm, BufferAlgorithmInfo, Load};
 use crate::law::PortInfo;
 use crate::params::{ParamError, Unit, parameters};
 
@@ -36,10 +36,10 @@ pub struct Adt {
     buffer: f64,
 }
 
-impl Sizer for Adt {
+impl BufferAlgorithm for Adt {
     type Params = AdtParams;
 
-    const INFO: SizerInfo = SizerInfo {
+    const INFO: BufferAlgorithmInfo = BufferAlgorithmInfo {
         name: "adt",
         title: "Adaptive DropTail: an integral controller of utilisation",
         source: "Kellett, Shorten, Leith 2006; Zhang 2008, eq 11",

@@ -1,4 +1,4 @@
-//! What every sizer must do, as tests that are generic in it. The list in `sizing.rs` runs them on each.
+//! Requirements on every buffer-sizing algorithm, as tests that are generic in it. The list in `buffers.rs` runs them on each.
 
 use std::vec::Vec;
 
@@ -6,47 +6,47 @@ use levelflow_units::{Bytes, Duration, Rate};
 use proptest::collection::vec as list;
 use proptest::prelude::*;
 
-use super::{Load, Sizer};
+use super::{BufferAlgorithm, Load};
 use crate::PortInfo;
 use crate::conformance::{check, is_name, rows};
 
-/// Expands to the tests of one sizer.
+/// Expands to the tests of one algorithm.
 macro_rules! suite {
-    ($sizer:ty) => {
+    ($algorithm:ty) => {
         #[test]
         fn the_table_is_well_formed() {
-            crate::buffers::conformance::table::<$sizer>();
+            crate::buffers::conformance::table::<$algorithm>();
         }
         #[test]
         fn parameters_outside_their_range_are_refused() {
-            crate::conformance::ranges(<$sizer as crate::buffers::Sizer>::INFO.params);
+            crate::conformance::ranges(<$algorithm as crate::buffers::BufferAlgorithm>::INFO.params);
         }
         #[test]
         fn any_load_leaves_room_for_a_packet_and_an_end_to_the_buffer() {
-            crate::buffers::conformance::bounded::<$sizer>();
+            crate::buffers::conformance::bounded::<$algorithm>();
         }
         #[test]
-        fn a_sizer_held_at_a_least_size_leaves_it_at_once() {
-            crate::buffers::conformance::held::<$sizer>();
+        fn an_algorithm_held_at_a_least_size_leaves_it_at_once() {
+            crate::buffers::conformance::held::<$algorithm>();
         }
         #[test]
-        fn a_replayed_sizer_ends_in_the_same_state() {
-            crate::buffers::conformance::replay::<$sizer>();
+        fn a_replayed_algorithm_ends_in_the_same_state() {
+            crate::buffers::conformance::replay::<$algorithm>();
         }
     };
 }
 pub(super) use suite;
 
-fn values<S: Sizer>() -> Vec<f64> {
+fn values<S: BufferAlgorithm>() -> Vec<f64> {
     S::INFO.params.iter().map(|row| row.default).collect()
 }
 
-fn new<S: Sizer>(params: &S::Params, bps: f64) -> S {
+fn new<S: BufferAlgorithm>(params: &S::Params, bps: f64) -> S {
     let capacity = Rate::clamped(bps);
     S::new(params, &PortInfo { id: 7, capacity })
 }
 
-pub fn table<S: Sizer>() {
+pub fn table<S: BufferAlgorithm>() {
     let info = S::INFO;
     assert!(!info.title.is_empty() && !info.source.is_empty() && is_name(info.name));
     rows(info.params);
@@ -70,7 +70,7 @@ fn loads() -> impl Strategy<Value = Vec<Load>> {
 }
 
 /// Each parameter at each end of its range, the others at their defaults, at a slow, a fast and a dead port.
-pub fn bounded<S: Sizer>() {
+pub fn bounded<S: BufferAlgorithm>() {
     let mut all = Vec::from([values::<S>()]);
     for (row, spec) in S::INFO.params.iter().enumerate() {
         for end in [spec.range.0, spec.range.1] {
@@ -81,24 +81,24 @@ pub fn bounded<S: Sizer>() {
     }
     let largest = |values: &[f64]| {
         let row = S::INFO.params.iter().position(|row| row.name == "largest");
-        values[row.expect("every sizer has a largest buffer")]
+        values[row.expect("every algorithm has a largest buffer")]
     };
     check(&loads(), |loads| {
         for (values, params) in all.iter().filter_map(|v| Some((v, S::params(v).ok()?))) {
             assert!(S::interval(&params) > Duration::ZERO);
             for bps in [0.0, 1e3, 1e12] {
-                let mut sizer: S = new(&params, bps);
+                let mut algorithm: S = new(&params, bps);
                 for load in &loads {
-                    sizer.on_interval(&params, load);
-                    let packets = sizer.packets();
-                    assert!(packets >= 1.0 && packets <= largest(values), "{sizer:?}");
+                    algorithm.on_interval(&params, load);
+                    let packets = algorithm.packets();
+                    assert!(packets >= 1.0 && packets <= largest(values), "{algorithm:?}");
                     // Some get what they did not ask for.
                     if load.packets % 3 == 0 {
                         let granted = f64::from(load.packets).clamp(1.0, largest(values));
-                        sizer.on_grant(&params, granted);
+                        algorithm.on_grant(&params, granted);
                         assert!(
-                            sizer.packets() >= 1.0 && sizer.packets() <= largest(values),
-                            "{sizer:?}"
+                            algorithm.packets() >= 1.0 && algorithm.packets() <= largest(values),
+                            "{algorithm:?}"
                         );
                     }
                 }
@@ -109,7 +109,7 @@ pub fn bounded<S: Sizer>() {
 
 /// A port that has 50 packets in any case overfulfils its targets for an hour; then half of what comes is dropped, and the line is
 /// idle more than it may be.
-pub fn held<S: Sizer>() {
+pub fn held<S: BufferAlgorithm>() {
     const LEAST: f64 = 50.0;
     let load = |sent: u64, dropped: u64| Load {
         elapsed: Duration::from_ms(200),
@@ -127,19 +127,19 @@ pub fn held<S: Sizer>() {
         }
     }
     let params = S::params(&values).expect("they fit together");
-    let step = |sizer: &mut S, load: &Load| {
-        sizer.on_interval(&params, load);
-        if sizer.packets() < LEAST {
-            sizer.on_grant(&params, LEAST);
+    let step = |algorithm: &mut S, load: &Load| {
+        algorithm.on_interval(&params, load);
+        if algorithm.packets() < LEAST {
+            algorithm.on_grant(&params, LEAST);
         }
     };
-    let until_it_grows = |sizer: &mut S| {
-        let grows = |sizer: &mut S| {
+    let until_it_grows = |algorithm: &mut S| {
+        let grows = |algorithm: &mut S| {
             // Half of the line's 250 kB stay idle, and half of what comes is dropped.
-            step(sizer, &load(100_000, 100_000));
-            sizer.packets() > LEAST + 1.0
+            step(algorithm, &load(100_000, 100_000));
+            algorithm.packets() > LEAST + 1.0
         };
-        (1..1000_u32).find(|_| grows(sizer))
+        (1..1000_u32).find(|_| grows(algorithm))
     };
     let (mut fresh, mut held): (S, S) = (new(&params, 1e7), new(&params, 1e7));
     (0..18_000).for_each(|_| step(&mut held, &load(249_000, 0)));
@@ -153,7 +153,7 @@ pub fn held<S: Sizer>() {
 }
 
 /// Logged loads give the same state again, from the start and from a copy made half way.
-pub fn replay<S: Sizer>() {
+pub fn replay<S: BufferAlgorithm>() {
     let params = S::params(&values::<S>()).expect("the defaults fit together");
     check(&loads(), |loads| {
         let (mut whole, mut half): (S, S) = (new(&params, 1e7), new(&params, 1e7));

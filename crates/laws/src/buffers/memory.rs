@@ -9,10 +9,10 @@
 //!
 //! So, once others have drained, every port is sure of its packet, `s_l`, and of `(B - sum s) C_l / sum C` besides, the same time of
 //! its line, whatever others ask for. That is `B C_l / sum C` in a large memory; in one of 10 packets, ports of 1 and 9 Mb/s are sure of
-//! 1.8 and 8.2. Whoever wants less gets what it wants; and those that go short can all hold packets equally long. The alternative,
+//! 1.8 and 8.2. Ports that request less get their request; ports that get less than they request can all hold packets equally long. The alternative,
 //! shares in proportion to what is wanted, lets a port whose targets cannot be met, and which therefore wants ever more, starve the rest.
 //!
-//! A sizer is told when it got less ([`on_grant`](super::Sizer::on_grant)). `abs_log` then asks for at most four times that. `abs` and
+//! An algorithm is notified when it got less ([`on_grant`](super::BufferAlgorithm::on_grant)). `abs_log` then asks for at most four times that. `abs` and
 //! `adt` are as their papers print them, whose equations know of no limit but their own: they take no notice, so in a conflict their
 //! integrals wind up to `largest`, and are as long on their way back.
 //!
@@ -29,7 +29,7 @@ pub struct Share {
     pub weight: f64,
     /// Room for one packet, which it always has.
     pub least: f64,
-    /// What its sizer asks for.
+    /// The request of its algorithm.
     pub wanted: f64,
     /// What waits there now.
     pub held: f64,

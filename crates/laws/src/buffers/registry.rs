@@ -1,66 +1,66 @@
-//! The sum of all sizers.
+//! The sum of all buffer-sizing algorithms.
 
-/// Given `file => Sizer` lines, generates [`AnySizer`](super::AnySizer), its parameters, the list of sizers, and the
+/// Given `file => BufferAlgorithm` lines, generates [`AnyBufferAlgorithm`](super::AnyBufferAlgorithm), its parameters, the list of algorithms, and the
 /// conformance tests of each.
-macro_rules! sizers {
-    ($($module:ident => $sizer:ident),+ $(,)?) => {
-        /// Parameters of some sizer.
+macro_rules! algorithms {
+    ($($module:ident => $algorithm:ident),+ $(,)?) => {
+        /// Parameters of some algorithm.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs)]
-        pub enum AnySizerParams { $($sizer(<$module::$sizer as Sizer>::Params)),+ }
+        pub enum AnyBufferParams { $($algorithm(<$module::$algorithm as BufferAlgorithm>::Params)),+ }
 
-        /// Some sizer, with its parameters.
+        /// Some algorithm, with its parameters.
         #[derive(Debug, Clone, PartialEq)]
         #[allow(missing_docs)]
-        pub enum AnySizer { $($sizer($module::$sizer, <$module::$sizer as Sizer>::Params)),+ }
+        pub enum AnyBufferAlgorithm { $($algorithm($module::$algorithm, <$module::$algorithm as BufferAlgorithm>::Params)),+ }
 
-        /// Every sizer, in the order of registration.
-        pub const SIZERS: &[SizerInfo] = &[$(<$module::$sizer as Sizer>::INFO),+];
+        /// Every algorithm, in the order of registration.
+        pub const BUFFER_ALGORITHMS: &[BufferAlgorithmInfo] = &[$(<$module::$algorithm as BufferAlgorithm>::INFO),+];
 
-        /// Builds the parameters of the sizer of that name from values in the order of its table.
+        /// Builds the parameters of the algorithm of that name from values in the order of its table.
         ///
         /// # Errors
         /// When the values do not fit together.
         ///
         /// # Panics
-        /// When there is no sizer of that name.
-        pub fn sizer_params(name: &str, values: &[f64]) -> Result<AnySizerParams, ParamError> {
-            $(if name == <$module::$sizer as Sizer>::INFO.name {
-                return <$module::$sizer as Sizer>::params(values).map(AnySizerParams::$sizer);
+        /// When there is no algorithm of that name.
+        pub fn algorithm_params(name: &str, values: &[f64]) -> Result<AnyBufferParams, ParamError> {
+            $(if name == <$module::$algorithm as BufferAlgorithm>::INFO.name {
+                return <$module::$algorithm as BufferAlgorithm>::params(values).map(AnyBufferParams::$algorithm);
             })+
-            panic!("no sizer is named {name}")
+            panic!("no buffer-sizing algorithm is named {name}")
         }
 
         #[allow(missing_docs)]
-        impl AnySizer {
+        impl AnyBufferAlgorithm {
             #[must_use]
-            pub fn new(params: &AnySizerParams, port: &PortInfo) -> Self {
-                match params { $(AnySizerParams::$sizer(p) => Self::$sizer(Sizer::new(p, port), p.clone())),+ }
+            pub fn new(params: &AnyBufferParams, port: &PortInfo) -> Self {
+                match params { $(AnyBufferParams::$algorithm(p) => Self::$algorithm(BufferAlgorithm::new(p, port), p.clone())),+ }
             }
 
             #[must_use]
             pub fn interval(&self) -> Duration {
-                match self { $(Self::$sizer(_, p) => <$module::$sizer as Sizer>::interval(p)),+ }
+                match self { $(Self::$algorithm(_, p) => <$module::$algorithm as BufferAlgorithm>::interval(p)),+ }
             }
 
             pub fn on_interval(&mut self, load: &Load) {
-                match self { $(Self::$sizer(s, p) => s.on_interval(p, load)),+ }
+                match self { $(Self::$algorithm(s, p) => s.on_interval(p, load)),+ }
             }
 
             pub fn on_grant(&mut self, packets: f64) {
-                match self { $(Self::$sizer(s, p) => s.on_grant(p, packets)),+ }
+                match self { $(Self::$algorithm(s, p) => s.on_grant(p, packets)),+ }
             }
 
             #[must_use]
             pub fn packets(&self) -> f64 {
-                match self { $(Self::$sizer(s, _) => s.packets()),+ }
+                match self { $(Self::$algorithm(s, _) => s.packets()),+ }
             }
         }
 
         #[cfg(test)]
-        mod sizers_conform {
-            $(mod $module { crate::buffers::conformance::suite!(crate::buffers::$module::$sizer); })+
+        mod algorithms_conform {
+            $(mod $module { crate::buffers::conformance::suite!(crate::buffers::$module::$algorithm); })+
         }
     };
 }
-pub(super) use sizers;
+pub(super) use algorithms;

@@ -5,7 +5,7 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::{CAPACITY, answer, new_router};
+use super::{CAPACITY, ack, new_router};
 use crate::params::{ParamSpec, Unit};
 use crate::{Arriving, FlowInfo, Kind, Law, Opening, Outgoing, PortView, Protocol, RouterLaw, SenderLaw, Signal};
 
@@ -56,7 +56,7 @@ struct Loop<L: Protocol> {
     capacity: Rate,
     size: Bytes,
     queue: VecDeque<Moving<L::Header>>,
-    answers: VecDeque<Moving<L::Header>>,
+    acks: VecDeque<Moving<L::Header>>,
     next: u32,
     free_at: Time,
 }
@@ -82,7 +82,7 @@ impl<L: Law> Loop<L> {
             capacity: Rate::clamped(CAPACITY * scale),
             size,
             queue: VecDeque::new(),
-            answers: VecDeque::new(),
+            acks: VecDeque::new(),
             next: 0,
             free_at: Time::ZERO,
             params,
@@ -96,12 +96,12 @@ impl<L: Law> Loop<L> {
         let mut send = Some(Time::ZERO);
         while samples.len() < Self::TICKS {
             let due = |packets: &VecDeque<Moving<_>>| packets.front().map(|packet| packet.at);
-            let (leaves, returns) = (due(&self.queue), due(&self.answers));
+            let (leaves, returns) = (due(&self.queue), due(&self.acks));
             let now = [leaves, returns, send].into_iter().flatten().fold(tick, Time::min);
             if leaves == Some(now) {
                 self.depart();
             } else if returns == Some(now) {
-                self.take_answer(now);
+                self.take_ack(now);
                 send = send.or(Some(now));
             } else if send == Some(now) {
                 send = self.send(now);
@@ -128,7 +128,7 @@ impl<L: Law> Loop<L> {
         self.router.interval(&self.params).min(Self::LONGEST)
     }
 
-    /// Sends a packet; returns when the next one is due, if that does not wait for an answer.
+    /// Sends a packet; returns when the next one is due, if that does not wait for an ACK.
     fn send(&mut self, now: Time) -> Option<Time> {
         let opens = self.next == 0 && L::transport(&self.params).opening == Opening::Handshake;
         let kind = if opens { Kind::Syn } else { Kind::Data };
@@ -167,17 +167,17 @@ impl<L: Law> Loop<L> {
         let mut packet = self.queue.pop_front().expect("a packet is due");
         self.router.on_departure(&self.params, self.size, &mut packet.header);
         packet.at += Self::BACK;
-        self.answers.push_back(packet);
+        self.acks.push_back(packet);
     }
 
-    fn take_answer(&mut self, now: Time) {
+    fn take_ack(&mut self, now: Time) {
         let Moving {
             sent, since, header, ..
-        } = self.answers.pop_front().expect("an answer is due");
+        } = self.acks.pop_front().expect("an ACK is due");
         self.sender.on_feedback(
             &self.params,
             now,
-            &answer::<L>(&self.params, &sent, now.since(since), &header),
+            &ack::<L>(&self.params, &sent, now.since(since), &header),
         );
     }
 }

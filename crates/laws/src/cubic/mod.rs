@@ -10,7 +10,7 @@ pub use params::CubicParams;
 
 use levelflow_units::Time;
 
-use crate::tcp::{Answer, Cause, Congestion, Tcp, Variant, Window, info};
+use crate::tcp::{Ack, Cause, Congestion, Tcp, Variant, Window, info};
 use crate::{LawInfo, ParamError};
 
 /// The law; see the [module](self).
@@ -26,7 +26,7 @@ pub struct CubicState {
     max: f64,
     /// `cwnd_prior`: window before the last reduction, packets.
     prior: f64,
-    /// The curve since the last reduction; none before the first answer after it.
+    /// The curve since the last reduction; none before the first ACK after it.
     epoch: Option<Epoch>,
 }
 
@@ -81,23 +81,23 @@ impl Variant for CubicState {
         }
     }
 
-    fn avoid(&mut self, params: &CubicParams, answer: &Answer, window: &mut Window) {
+    fn avoid(&mut self, params: &CubicParams, ack: &Ack, window: &mut Window) {
         let max = self.max;
         let epoch = self
             .epoch
-            .get_or_insert_with(|| Epoch::new(params, answer.now, window.size, max));
-        let share = f64::from(answer.acked) / window.size;
+            .get_or_insert_with(|| Epoch::new(params, ack.now, window.size, max));
+        let share = f64::from(ack.acked) / window.size;
         let alpha = if epoch.reno < self.prior {
             params.reno_alpha()
         } else {
             1.0
         };
         epoch.reno += alpha * share;
-        let t = answer.now.since(epoch.start).as_secs_f64();
+        let t = ack.now.since(epoch.start).as_secs_f64();
         if epoch.curve(params, t) < epoch.reno {
             window.size = window.size.max(epoch.reno);
         } else {
-            let target = epoch.curve(params, t + answer.rtt.smooth);
+            let target = epoch.curve(params, t + ack.rtt.smooth);
             let target = target.clamp(window.size, FASTEST * window.size);
             window.size += (target - window.size) * share;
         }

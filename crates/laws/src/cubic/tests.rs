@@ -1,5 +1,5 @@
 use super::{CubicState, Epoch};
-use crate::tcp::testing::{Fate, Path, answer, at, close, loss, params};
+use crate::tcp::testing::{Fate, Path, ack, at, close, loss, params};
 use crate::tcp::{Cause, Congestion, Variant, Window};
 
 /// RFC 9438, eq 1 and 2, with C = 0.4: from 70 to 100 packets in cbrt(75) = 4.217 s.
@@ -15,7 +15,7 @@ fn the_curve_is_that_of_the_rfc() {
 }
 
 #[test]
-fn an_answer_goes_its_share_of_the_way_to_the_target() {
+fn an_ack_goes_its_share_of_the_way_to_the_target() {
     let own = params::<CubicState>(&[]).own;
     let mut state = CubicState::new(&own);
     state.reduce(&own, &loss(0.0, 0.1, 1000.0));
@@ -23,14 +23,14 @@ fn an_answer_goes_its_share_of_the_way_to_the_target() {
         size: 700.0,
         ssthresh: 700.0,
     };
-    state.avoid(&own, &answer(10.0, 0.1), &mut window);
+    state.avoid(&own, &ack(10.0, 0.1), &mut window);
     window.size = 700.0;
-    state.avoid(&own, &answer(10.1, 0.1), &mut window);
+    state.avoid(&own, &ack(10.1, 0.1), &mut window);
     // K = cbrt(750) s, and the target is the curve one round trip ahead.
     let target = 0.4 * (0.2 - 750.0_f64.cbrt()).powi(3) + 1000.0;
     close(window.size, 700.0 + (target - 700.0) / 700.0, 1e-9);
     window.size = 100.0;
-    state.avoid(&own, &answer(30.0, 0.1), &mut window);
+    state.avoid(&own, &ack(30.0, 0.1), &mut window);
     close(window.size, 100.5, 1e-9);
 }
 
@@ -97,7 +97,7 @@ fn after_a_timeout_the_curve_starts_flat() {
         size: 70.0,
         ssthresh: 70.0,
     };
-    state.avoid(&own, &answer(1.0, 0.1), &mut window);
+    state.avoid(&own, &ack(1.0, 0.1), &mut window);
     let epoch = state.epoch.expect("it has begun");
     assert_eq!((epoch.k, epoch.origin), (0.0, 70.0));
 }

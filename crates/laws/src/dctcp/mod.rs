@@ -7,7 +7,7 @@ mod tests;
 
 use crate::params::{Unit, parameters};
 use crate::reno::additive_increase;
-use crate::tcp::{Answer, Cause, Congestion, ECN, ROWS, Tcp, Variant, Window, info, table};
+use crate::tcp::{Ack, Cause, Congestion, ECN, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamError, ParamSpec, Signal};
 
 /// The law; see the [module](self).
@@ -65,12 +65,12 @@ impl Variant for DctcpState {
     }
 
     /// RFC 8257, section 3.3: `Alpha = (1 - g) Alpha + g M`, once per window of data.
-    fn on_answer(&mut self, params: &DctcpParams, answer: &Answer, _window: &mut Window) {
-        self.acked = self.acked.saturating_add(answer.acked);
-        if answer.marked {
-            self.marked = self.marked.saturating_add(answer.acked);
+    fn on_ack(&mut self, params: &DctcpParams, ack: &Ack, _window: &mut Window) {
+        self.acked = self.acked.saturating_add(ack.acked);
+        if ack.marked {
+            self.marked = self.marked.saturating_add(ack.acked);
         }
-        if answer.round && self.acked > 0 {
+        if ack.round && self.acked > 0 {
             let share = f64::from(self.marked) / f64::from(self.acked);
             self.alpha += params.gain * (share - self.alpha);
             (self.acked, self.marked) = (0, 0);
@@ -78,8 +78,8 @@ impl Variant for DctcpState {
     }
 
     #[inline]
-    fn avoid(&mut self, _params: &DctcpParams, answer: &Answer, window: &mut Window) {
-        additive_increase(answer.acked, window);
+    fn avoid(&mut self, _params: &DctcpParams, ack: &Ack, window: &mut Window) {
+        additive_increase(ack.acked, window);
     }
 
     fn reduce(&mut self, _params: &DctcpParams, congestion: &Congestion) -> f64 {

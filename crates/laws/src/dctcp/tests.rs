@@ -1,6 +1,6 @@
 use super::{Dctcp, DctcpParams, DctcpState};
-use crate::tcp::testing::{Path, answer, at, close, params};
-use crate::tcp::{Answer, Cause, Congestion, Variant, Window};
+use crate::tcp::testing::{Path, ack, at, close, params};
+use crate::tcp::{Ack, Cause, Congestion, Variant, Window};
 use crate::{Law, Protocol};
 
 const WINDOW: Window = Window {
@@ -8,16 +8,16 @@ const WINDOW: Window = Window {
     ssthresh: 100.0,
 };
 
-/// Takes a window of data of which so many packets are marked; the last answer ends it.
+/// Acknowledges a window of data, of which `marked` packets are marked; the last ACK ends it.
 fn take(state: &mut DctcpState, gain: f64, packets: u32, marked: u32) {
     let mut window = WINDOW;
     for i in 1..=packets {
-        let answer = Answer {
+        let ack = Ack {
             marked: i <= marked,
             round: i == packets,
-            ..answer(0.0, 0.1)
+            ..ack(0.0, 0.1)
         };
-        state.on_answer(&DctcpParams { gain }, &answer, &mut window);
+        state.on_ack(&DctcpParams { gain }, &ack, &mut window);
     }
     assert_eq!(window, WINDOW);
 }
@@ -44,7 +44,7 @@ fn marks_cut_by_half_their_share_and_losses_by_half() {
             cause,
             now: at(0.0),
             window: 100.0,
-            rtt: answer(0.0, 0.1).rtt,
+            rtt: ack(0.0, 0.1).rtt,
         };
         close(state.reduce(&DctcpParams { gain: 1.0 }, &congestion), left, 1e-12);
     }
@@ -68,16 +68,16 @@ fn a_marking_threshold_gives_the_square_root_law() {
     let mut path = Path::<DctcpState>::new(&changes, capacity, delay).with_threshold(threshold as usize);
     path.run(1000.0, |_| {});
     let before = path.delivered;
-    let (mut sum, mut answers) = (0.0, 0.0);
+    let (mut sum, mut acks) = (0.0, 0.0);
     let (mut low, mut high, mut longest) = (f64::MAX, 0.0_f64, 0);
     path.run(1300.0, |path| {
         sum += path.sender.variant().alpha;
-        answers += 1.0;
+        acks += 1.0;
         low = low.min(path.window());
         high = high.max(path.window());
         longest = longest.max(path.queue());
     });
-    let alpha = sum / answers;
+    let alpha = sum / acks;
     let root = ((1.0 + 2.0 * full).sqrt() - 1.0) / full;
     close(alpha / root, 1.0, 0.03);
     close(alpha / (2.0 / full).sqrt(), 1.0, 0.05);

@@ -1,4 +1,4 @@
-//! What a data path is told: id, count of intervals, price, length of the interval. Counted: bytes.
+//! Words for a data path: id, count of intervals, price, length of the interval. Counted: bytes.
 
 use levelflow_units::Bytes;
 

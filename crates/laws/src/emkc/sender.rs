@@ -14,7 +14,7 @@ struct Heard {
     /// `z(n)`: number of the first packet that carried this feedback; `None` if another router's hid it.
     first: Option<u32>,
     price: f32,
-    /// When an answer last carried this router's feedback, new or not.
+    /// When an ACK last carried this router's feedback, new or not.
     last: Time,
     /// Whether another router's feedback has come since.
     interrupted: bool,
@@ -27,7 +27,7 @@ pub struct EmkcSender {
     rate: Rate,
     /// When the rate last changed, or the flow started.
     changed: Time,
-    /// Answers to packets before this number are out of date.
+    /// ACKs for packets before this number are out of date.
     pub(super) next: u32,
     heard: Option<Heard>,
     /// The rate stays as it is until then.
@@ -185,7 +185,7 @@ impl EmkcSender {
     }
 }
 
-/// Rate, bit/s, at which the naive sender sent the packet that is answered.
+/// Rate, bit/s, at which the naive sender sent the packet that is acknowledged.
 fn echoed(header: &EmkcHeader) -> f64 {
     f64::from(f32::from_bits(header.usr))
 }

@@ -132,7 +132,7 @@ fn a_router_reports_the_interval_that_ended_and_counts_all_that_arrives() {
     assert_eq!(router.signal(), f64::from(f32::MIN), "nothing arrived");
 }
 
-/// A sender that has heard router 1 at `seq` 1 with price 0.1 in the answer to packet 0.
+/// A sender that has heard router 1 at `seq` 1 with price 0.1 in the ACK for packet 0.
 fn listening(changes: &[(&str, f64)]) -> (EmkcParams, EmkcSender) {
     let params = params(changes);
     let mut sender = EmkcSender::new(

@@ -7,7 +7,7 @@
 mod tests;
 
 use crate::params::{Unit, parameters};
-use crate::tcp::{Answer, Congestion, ROWS, Tcp, Variant, Window, info, table};
+use crate::tcp::{Ack, Congestion, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamError, ParamSpec, Signal};
 
 /// The law; see the [module](self).
@@ -31,14 +31,14 @@ const TABLE: [ParamSpec; ROWS + FastParams::TABLE.len()] = table(FastParams::TAB
 /// The round-trip time of one flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct FastState {
-    /// Moving average, s; 0 before the first answer.
+    /// Moving average, s; 0 before the first ACK.
     average: f64,
 }
 
 impl FastState {
     /// Part of the average round-trip time that is not waiting: `baseRTT / RTT`.
-    fn moving(&self, answer: &Answer) -> f64 {
-        answer.rtt.min / self.average
+    fn moving(&self, ack: &Ack) -> f64 {
+        ack.rtt.min / self.average
     }
 }
 
@@ -63,17 +63,17 @@ impl Variant for FastState {
     }
 
     /// The average has the weight `min(3/w, 1/4)`: it spans a third of a round trip.
-    fn on_answer(&mut self, _params: &FastParams, answer: &Answer, window: &mut Window) {
+    fn on_ack(&mut self, _params: &FastParams, ack: &Ack, window: &mut Window) {
         if self.average == 0.0 {
-            self.average = answer.rtt.last;
+            self.average = ack.rtt.last;
         }
         let weight = (3.0 / window.size).min(0.25);
-        self.average += weight * (answer.rtt.last - self.average);
+        self.average += weight * (ack.rtt.last - self.average);
     }
 
     /// Until what the flow wants to keep in queues is there.
-    fn slow_start(&mut self, params: &FastParams, answer: &Answer, window: &mut Window) {
-        if window.size * (1.0 - self.moving(answer)) > params.alpha {
+    fn slow_start(&mut self, params: &FastParams, ack: &Ack, window: &mut Window) {
+        if window.size * (1.0 - self.moving(ack)) > params.alpha {
             window.ssthresh = window.size;
         } else {
             window.slow_start();
@@ -81,12 +81,12 @@ impl Variant for FastState {
     }
 
     /// `w <- min(2w, (1 - gamma) w + gamma (baseRTT/RTT w + alpha))`, once per round trip.
-    fn avoid(&mut self, params: &FastParams, answer: &Answer, window: &mut Window) {
-        if !answer.round {
+    fn avoid(&mut self, params: &FastParams, ack: &Ack, window: &mut Window) {
+        if !ack.round {
             return;
         }
         let old = window.size;
-        let target = self.moving(answer) * old + params.alpha;
+        let target = self.moving(ack) * old + params.alpha;
         window.size = (old + params.gamma * (target - old)).min(2.0 * old);
         // A window below the threshold would be in slow start.
         window.ssthresh = window.ssthresh.min(window.size);

@@ -1,21 +1,21 @@
 use super::{FastParams, FastState};
-use crate::tcp::testing::{Path, answer, close};
-use crate::tcp::{Answer, Rtt, Variant, Window};
+use crate::tcp::testing::{Path, ack, close};
+use crate::tcp::{Ack, Rtt, Variant, Window};
 
 const PARAMS: FastParams = FastParams {
     alpha: 20.0,
     gamma: 0.5,
 };
 
-fn round(rtt: f64) -> Answer {
-    Answer {
+fn round(rtt: f64) -> Ack {
+    Ack {
         round: true,
         rtt: Rtt {
             last: rtt,
             smooth: rtt,
             min: 0.1,
         },
-        ..answer(0.0, rtt)
+        ..ack(0.0, rtt)
     }
 }
 
@@ -25,7 +25,7 @@ fn step(window: f64, rtt: f64) -> f64 {
         size: window,
         ssthresh: 2.0,
     };
-    state.on_answer(&PARAMS, &round(rtt), &mut window);
+    state.on_ack(&PARAMS, &round(rtt), &mut window);
     state.avoid(&PARAMS, &round(rtt), &mut window);
     window.size
 }
@@ -45,8 +45,8 @@ fn the_average_spans_a_third_of_a_window() {
         size: 300.0,
         ssthresh: 2.0,
     };
-    state.on_answer(&PARAMS, &round(0.1), &mut window);
-    (0..100).for_each(|_| state.on_answer(&PARAMS, &round(0.2), &mut window));
+    state.on_ack(&PARAMS, &round(0.1), &mut window);
+    (0..100).for_each(|_| state.on_ack(&PARAMS, &round(0.2), &mut window));
     close((state.average - 0.1) / 0.1, 1.0 - 0.99_f64.powi(100), 1e-9);
 }
 
@@ -80,7 +80,7 @@ fn flows_become_equal() {
         let sum: f64 = flows.iter().map(|(_, window)| window.size).sum();
         let rtt = (sum / capacity).max(base);
         for (state, window) in &mut flows {
-            (0..50).for_each(|_| state.on_answer(&PARAMS, &round(rtt), window));
+            (0..50).for_each(|_| state.on_ack(&PARAMS, &round(rtt), window));
             state.avoid(&PARAMS, &round(rtt), window);
         }
     }
@@ -95,7 +95,7 @@ fn a_lower_window_does_not_start_slowly_again() {
         size: 100.0,
         ssthresh: 100.0,
     };
-    state.on_answer(&PARAMS, &round(0.2), &mut window);
+    state.on_ack(&PARAMS, &round(0.2), &mut window);
     state.avoid(&PARAMS, &round(0.2), &mut window);
     assert!(window.size < 100.0 && window.ssthresh <= window.size);
 }

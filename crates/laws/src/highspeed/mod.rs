@@ -8,7 +8,7 @@ mod tests;
 
 pub use params::HighSpeedParams;
 
-use crate::tcp::{Answer, Congestion, Tcp, Variant, Window, info};
+use crate::tcp::{Ack, Congestion, Tcp, Variant, Window, info};
 use crate::{LawInfo, ParamError};
 
 /// The law; see the [module](self).
@@ -36,8 +36,8 @@ impl Variant for HighSpeedState {
     }
 
     #[inline]
-    fn avoid(&mut self, params: &HighSpeedParams, answer: &Answer, window: &mut Window) {
-        window.size += params.increase(window.size) * f64::from(answer.acked) / window.size;
+    fn avoid(&mut self, params: &HighSpeedParams, ack: &Ack, window: &mut Window) {
+        window.size += params.increase(window.size) * f64::from(ack.acked) / window.size;
     }
 
     fn reduce(&mut self, params: &HighSpeedParams, congestion: &Congestion) -> f64 {

@@ -1,5 +1,5 @@
 use super::HighSpeedState;
-use crate::tcp::testing::{Fate, Path, answer, close, cut, params};
+use crate::tcp::testing::{Fate, Path, ack, close, cut, params};
 use crate::tcp::{Variant, Window};
 
 /// RFC 3649, appendix B: the window from which on `a` has a value, and `b` there, to two places. Its `p(w)` has the rounded
@@ -38,7 +38,7 @@ fn up_to_the_low_window_it_is_reno() {
         size: 20.0,
         ssthresh: 2.0,
     };
-    HighSpeedState.avoid(&own, &answer(0.0, 0.1), &mut window);
+    HighSpeedState.avoid(&own, &ack(0.0, 0.1), &mut window);
     close(window.size, 20.05, 1e-12);
     close(cut(HighSpeedState, &[], 38.0), 19.0, 0.0);
     close(cut(HighSpeedState, &[], 83_000.0), 74_700.0, 1e-6);

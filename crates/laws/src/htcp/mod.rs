@@ -10,7 +10,7 @@ pub use params::HtcpParams;
 
 use levelflow_units::Time;
 
-use crate::tcp::{Answer, Congestion, Tcp, Variant, Window, info};
+use crate::tcp::{Ack, Congestion, Tcp, Variant, Window, info};
 use crate::{LawInfo, ParamError};
 
 /// The law; see the [module](self).
@@ -27,7 +27,7 @@ const RATIO: (f64, f64) = (0.5, 10.0);
 /// What one flow remembers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct HtcpState {
-    /// Last congestion, or the first answer.
+    /// Last congestion, or the first ACK.
     since: Option<Time>,
     /// What the last congestion left of the window.
     beta: f64,
@@ -76,24 +76,24 @@ impl Variant for HtcpState {
         }
     }
 
-    fn on_answer(&mut self, _params: &HtcpParams, answer: &Answer, _window: &mut Window) {
-        self.max_rtt = self.max_rtt.max(answer.rtt.last);
+    fn on_ack(&mut self, _params: &HtcpParams, ack: &Ack, _window: &mut Window) {
+        self.max_rtt = self.max_rtt.max(ack.rtt.last);
         if self.since.is_none() {
-            (self.since, self.round) = (Some(answer.now), (answer.now, 0.0));
+            (self.since, self.round) = (Some(ack.now), (ack.now, 0.0));
         }
         let (began, arrived) = &mut self.round;
-        *arrived += f64::from(answer.acked);
-        if answer.round && answer.now > *began {
-            self.throughput = *arrived / answer.now.since(*began).as_secs_f64();
-            self.round = (answer.now, 0.0);
+        *arrived += f64::from(ack.acked);
+        if ack.round && ack.now > *began {
+            self.throughput = *arrived / ack.now.since(*began).as_secs_f64();
+            self.round = (ack.now, 0.0);
         }
     }
 
     #[inline]
-    fn avoid(&mut self, params: &HtcpParams, answer: &Answer, window: &mut Window) {
-        let since = self.since.unwrap_or(answer.now);
-        let alpha = self.alpha(params, answer.now.since(since).as_secs_f64(), answer.rtt.min);
-        window.size += alpha * f64::from(answer.acked) / window.size;
+    fn avoid(&mut self, params: &HtcpParams, ack: &Ack, window: &mut Window) {
+        let since = self.since.unwrap_or(ack.now);
+        let alpha = self.alpha(params, ack.now.since(since).as_secs_f64(), ack.rtt.min);
+        window.size += alpha * f64::from(ack.acked) / window.size;
     }
 
     fn reduce(&mut self, _params: &HtcpParams, congestion: &Congestion) -> f64 {

@@ -1,6 +1,6 @@
 use super::HtcpState;
-use crate::tcp::testing::{Path, answer, at, close, loss, params};
-use crate::tcp::{Answer, Rtt, Variant, Window};
+use crate::tcp::testing::{Path, ack, at, close, loss, params};
+use crate::tcp::{Ack, Rtt, Variant, Window};
 
 fn fresh() -> HtcpState {
     HtcpState::new(&params::<HtcpState>(&[]).own)
@@ -18,7 +18,7 @@ fn alpha(changes: &[(&str, f64)], beta: f64, elapsed: f64, rtt: f64) -> f64 {
         size: 100.0,
         ssthresh: 2.0,
     };
-    state.avoid(&own, &answer(10.0 + elapsed, rtt), &mut window);
+    state.avoid(&own, &ack(10.0 + elapsed, rtt), &mut window);
     (window.size - 100.0) * 100.0
 }
 
@@ -57,13 +57,13 @@ fn round(state: &mut HtcpState, from: f64, seconds: f64, max_rtt: f64) {
             smooth: max_rtt,
             min: 0.1,
         };
-        let answer = Answer {
+        let ack = Ack {
             acked,
             round,
             rtt,
-            ..answer(now, 0.1)
+            ..ack(now, 0.1)
         };
-        state.on_answer(&own, &answer, &mut window);
+        state.on_ack(&own, &ack, &mut window);
     }
 }
 

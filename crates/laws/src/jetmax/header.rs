@@ -13,7 +13,7 @@ pub struct Header {
     pub source_port: u16,
     /// Port of the receiver; the law writes 0, a data plane fills it in.
     pub destination_port: u16,
-    /// Bit 7: an answer. Bit 6: the router that is `bottleneck` has price zero. Bits 3-0: number of the interval, mod
+    /// Bit 7: an ACK. Bit 6: the router that is `bottleneck` has price zero. Bits 3-0: number of the interval, mod
     /// 16, that `price` and `share` come from. Bits 5 and 4 are reserved: sent as 0, kept as received.
     pub flags: u8,
     /// `R_T`, the hop that the sender takes for its bottleneck.
@@ -35,7 +35,7 @@ pub struct Header {
 }
 
 impl Header {
-    /// Whether this is an answer.
+    /// Whether this is an ACK.
     #[inline]
     #[must_use]
     pub fn is_ack(&self) -> bool {

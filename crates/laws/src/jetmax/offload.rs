@@ -1,4 +1,4 @@
-//! What a data path is told, and counts.
+//! Words for a data path, and its counts.
 //!
 //! Told: price; share; epoch; the largest magnitude of a price that counts as zero. Counted: bytes of responsive flows,
 //! other bytes, gaps, each as two words that add up the low and the high half of what packets bring: headers lie, and a

@@ -74,7 +74,7 @@ choices! {
     pub enum Settle {
         /// After each change of rate, proposal or bottleneck.
         PerAdjustment = "per-adjustment",
-        /// After a change of bottleneck only; steps then start from the rate that the answered
+        /// After a change of bottleneck only; steps then start from the rate that the acknowledged
         /// packet proposed, if it was approved.
         PerSwitch = "per-switch",
     }

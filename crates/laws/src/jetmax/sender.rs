@@ -6,7 +6,7 @@ use super::{Header, Params, Settle};
 use crate::bytes::before;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 
-/// Without an answer for this long, and for [`SILENT_RTTS`], the path counts as lost. (Levelflow; the paper has no
+/// Without an ACK for this long, and for [`SILENT_RTTS`], the path counts as lost. (Levelflow; the paper has no
 /// timeout.)
 const SILENCE: Duration = Duration::from_secs(1);
 /// See [`SILENCE`].
@@ -37,8 +37,8 @@ pub struct Sender {
     next: u32,
     /// First packet that tells of the last change of bottleneck or proposal.
     mark: u32,
-    /// Newest packet that was answered.
-    answered: Option<u32>,
+    /// Newest packet that was acknowledged.
+    acked: Option<u32>,
     /// The next new interval of the bottleneck mixes packets from before and after the change.
     mixed: bool,
     /// Newest interval that the bottleneck reported, mod 16.
@@ -47,11 +47,11 @@ pub struct Sender {
     /// Last share that the bottleneck reported, bit/s.
     share: Option<f64>,
     rtt: Duration,
-    /// When the rate falls unless an answer comes.
+    /// When the rate falls unless an ACK arrives.
     silent_at: Option<Time>,
 }
 
-/// An unbroken run of answers that name another bottleneck.
+/// An unbroken run of ACKs that name another bottleneck.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Suggestion {
     hop: u8,
@@ -67,7 +67,7 @@ impl Sender {
         self.mixed = params.ignore;
     }
 
-    /// Takes an answer in which another router than the bottleneck reports.
+    /// Takes an ACK in which another router than the bottleneck reports.
     fn on_suggestion(&mut self, params: &Params, header: &Header) {
         let (hop, epoch) = (header.suggested, header.epoch());
         let reports = match self.suggestion {
@@ -123,7 +123,7 @@ impl Sender {
         }
     }
 
-    /// Halves the rate and forgets the bottleneck when answers stay away.
+    /// Halves the rate and forgets the bottleneck when no ACKs arrive.
     fn notice_silence(&mut self, params: &Params, now: Time) {
         if self.silent_at.is_none_or(|at| now < at) {
             return;
@@ -149,7 +149,7 @@ impl SenderLaw for Sender {
             bottleneck: 0,
             next: 0,
             mark: 0,
-            answered: None,
+            acked: None,
             mixed: false,
             epoch: None,
             suggestion: None,
@@ -205,10 +205,10 @@ impl SenderLaw for Sender {
         self.silent_at = rtt
             .checked_mul(SILENT_RTTS)
             .and_then(|rtts| now.checked_add(rtts.max(SILENCE)));
-        if self.answered.is_some_and(|newest| before(number, newest)) || header.suggested == 0 {
+        if self.acked.is_some_and(|newest| before(number, newest)) || header.suggested == 0 {
             return;
         }
-        self.answered = Some(number);
+        self.acked = Some(number);
         let informed = !before(number, self.mark);
         if informed {
             self.mark = number;

@@ -89,8 +89,8 @@ impl Desk {
         self.sender.on_send(&self.params, self.now, &sent)
     }
 
-    /// Answers a packet as router `hop`, after its interval `epoch`.
-    fn answer(&mut self, sent: &Header, hop: u8, epoch: u8, price: f32, share: f32) {
+    /// Acknowledges a packet as router `hop`, after its interval `epoch`.
+    fn ack(&mut self, sent: &Header, hop: u8, epoch: u8, price: f32, share: f32) {
         let header = Header {
             suggested: hop,
             flags: sent.flags | epoch,
@@ -103,10 +103,10 @@ impl Desk {
         self.sender.on_feedback(&self.params, self.now, &feedback);
     }
 
-    /// Sends a packet and answers it at once.
+    /// Sends a packet and acknowledges it at once.
     fn exchange(&mut self, hop: u8, epoch: u8, price: f32, share: f32) {
         let sent = self.send();
-        self.answer(&sent, hop, epoch, price, share);
+        self.ack(&sent, hop, epoch, price, share);
     }
 
     fn rates(&self) -> (f64, f64) {
@@ -150,14 +150,14 @@ fn a_start_takes_the_first_suggestion_skips_the_mixed_interval_and_proposes() {
     desk.exchange(2, 2, -1.0, 1e6);
     let proposed = 0.4 * 40e3 + 0.6 * 1e6;
     assert_eq!(desk.rates(), (40e3, proposed));
-    desk.answer(&stale, 2, 3, -1.0, 1e6);
-    assert_eq!(desk.rates(), (40e3, proposed), "an answer overtaken by a newer one");
+    desk.ack(&stale, 2, 3, -1.0, 1e6);
+    assert_eq!(desk.rates(), (40e3, proposed), "an ACK overtaken by a newer one");
     let sent = desk.send();
     assert_eq!(
         f64::from(sent.virtual_size / sent.gap / 1e3),
         f64::from((proposed / 8e3) as f32)
     );
-    desk.answer(&sent, 2, 4, -0.1, 1e6);
+    desk.ack(&sent, 2, 4, -0.1, 1e6);
     desk.exchange(2, 5, 0.0, 1e6);
     assert_eq!(desk.rates().0, proposed, "a price of exactly zero approves");
 }
@@ -197,7 +197,7 @@ fn suggest(desk: &mut Desk, epoch: u8, own_zero: bool, price: f32) {
     if own_zero {
         sent.mark_own_zero();
     }
-    desk.answer(&sent, 3, epoch, price, 9e5);
+    desk.ack(&sent, 3, epoch, price, 9e5);
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn a_suggestion_counts_when_it_is_seen_in_two_intervals_in_a_row() {
     let stale = desk.send();
     suggest(&mut desk, 9, false, 0.3);
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3));
-    desk.answer(&stale, 1, 5, 0.3, 1e6);
+    desk.ack(&stale, 1, 5, 0.3, 1e6);
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3), "sent before the change");
     let mut torn = stationary(&[("confirm", 1.0)]);
     suggest(&mut torn, 7, false, 0.3);
@@ -247,7 +247,7 @@ fn another_link_takes_over_only_with_a_smaller_share() {
             if own_zero {
                 sent.mark_own_zero();
             }
-            desk.answer(&sent, 3, epoch, 0.2, share);
+            desk.ack(&sent, 3, epoch, 0.2, share);
         }
         desk.sender.bottleneck() == Bottleneck::Hop(3)
     };
@@ -309,12 +309,12 @@ fn a_link_without_a_share_takes_eight_reports() {
     for epoch in 4..11 {
         let mut sent = desk.send();
         sent.mark_own_zero();
-        desk.answer(&sent, 3, epoch, 0.01, f32::MAX);
+        desk.ack(&sent, 3, epoch, 0.01, f32::MAX);
         assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(1));
     }
     let mut sent = desk.send();
     sent.mark_own_zero();
-    desk.answer(&sent, 3, 11, 0.01, f32::MAX);
+    desk.ack(&sent, 3, 11, 0.01, f32::MAX);
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(3));
 }
 
@@ -335,7 +335,7 @@ fn a_proposal_outlives_a_change_of_bottleneck() {
 }
 
 #[test]
-fn without_answers_the_rate_halves_every_rtt_and_the_path_is_forgotten() {
+fn without_acks_the_rate_halves_every_rtt_and_the_path_is_forgotten() {
     let mut desk = stationary(&[("min_rate", 1e3)]);
     desk.params.initial_rate = 3e5;
     desk.now += Duration::from_ms(999);
@@ -425,7 +425,7 @@ fn a_packet_touches_three_sums_or_two() {
     assert_eq!((own.hop, other.hop), (1, 1));
     let before = ack;
     assert_eq!(sums(Some(&mut ack)), (0, 40 << 8, 0));
-    assert_eq!(ack, before, "answers pass untouched");
+    assert_eq!(ack, before, "ACKs pass untouched");
     assert!(size_of::<Router>() <= 48);
 }
 

@@ -11,7 +11,7 @@ use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
 pub struct KellySender {
     packet_size: Bytes,
     rate: Rate,
-    /// Answers to packets before this number are out of date.
+    /// ACKs for packets before this number are out of date.
     next: u32,
     /// The newest count of intervals, and the first packet that carried it.
     heard: Option<(u32, u32)>,

@@ -48,14 +48,14 @@ fn steps(params: &KellyParams, capacities: &[f64], delay: usize, count: usize) -
     };
     let mut number = 0;
     tell(params, &mut sender, number, interval(0));
-    let (mut rates, mut answers) = (Vec::new(), VecDeque::new());
+    let (mut rates, mut acks) = (Vec::new(), VecDeque::new());
     for _ in 0..count {
         rates.push(sender.rate().bps());
         let packets = (sender.rate().bytes_in(params.interval) / DATA.get() as f64).round() as u64;
         number += packets as u32;
-        answers.push_back((number, interval(packets)));
-        if answers.len() == delay {
-            let (number, header) = answers.pop_front().expect("just pushed");
+        acks.push_back((number, interval(packets)));
+        if acks.len() == delay {
+            let (number, header) = acks.pop_front().expect("just pushed");
             tell(params, &mut sender, number, header);
         }
     }

@@ -1,4 +1,4 @@
-//! Sender half: eq 12-13 on every answer and loss.
+//! Sender half: eq 12-13 on every ACK and loss.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -63,7 +63,7 @@ impl KsSender {
         }
     }
 
-    /// Eq 12-13 for `acks` answers, positive or negative, of which `nacks` are negative.
+    /// Eq 12-13 for `acks` ACKs, positive or negative, of which `nacks` are negative.
     fn step(&mut self, params: &KsParams, acks: u32, nacks: u32) {
         let (w, d) = (self.level, self.delay(params));
         let (slope, cut) = match (params.utility, params.nu) {
@@ -149,7 +149,7 @@ impl SenderLaw for KsSender {
         self.step(params, 1, u32::from(params.signal.losses()));
     }
 
-    /// Every packet on its way is a negative ack. Time has passed without answers, so nothing is added.
+    /// Every packet on its way is a negative ack. Time has passed without ACKs, so nothing is added.
     fn on_timeout(&mut self, params: &KsParams, _now: Time, _next: u32) {
         let nacks = core::mem::take(&mut self.outstanding);
         if params.signal.losses() {

@@ -29,7 +29,7 @@ fn close(measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// A sender and the path that answers it.
+/// A sender, and the path that returns its ACKs.
 struct Flow {
     params: KsParams,
     sender: KsSender,
@@ -58,11 +58,11 @@ impl Flow {
             number: 0,
             owed: 0.0,
         };
-        flow.answer(Kind::Syn, false);
+        flow.ack(Kind::Syn, false);
         flow
     }
 
-    fn answer(&mut self, kind: Kind, marked: bool) {
+    fn ack(&mut self, kind: Kind, marked: bool) {
         let rtt = Duration::from_secs_f64(self.d * UNIT).unwrap();
         let feedback = Feedback {
             marked,
@@ -87,7 +87,7 @@ impl Flow {
             };
             self.sender.on_loss(&self.params, Time::ZERO, &loss);
         } else {
-            self.answer(Kind::Data, fate == Fate::IsMarked);
+            self.ack(Kind::Data, fate == Fate::IsMarked);
         }
     }
 
@@ -261,7 +261,7 @@ fn ignoring_the_delay_favours_the_near() {
     }
 }
 
-/// Sections III, V-C and V-A: nacks, marks, or either lower the window; every answer raises it.
+/// Sections III, V-C and V-A: nacks, marks, or either lower the window; every ACK raises it.
 #[test]
 fn each_signal_counts_only_where_it_is_asked_for() {
     for (signal, losses, marks) in [(0.0, true, false), (1.0, false, true), (2.0, true, true)] {
@@ -303,12 +303,8 @@ fn fractions_of_a_packet_are_paced() {
     for (w, window, gap) in [(0.4, 1, 5.0), (1.6, 2, 1.25), (3.5, 4, 2.0 / 3.5), (4.5, 5, 2.0 / 4.5)] {
         let mut flow = Flow::new(2.0, &[("kappa", 1e-6)]);
         flow.sender.level = w;
-        flow.answer(Kind::Syn, false);
-        assert_eq!(
-            flow.sender.paces(),
-            w < 4.0,
-            "larger windows are clocked by their answers"
-        );
+        flow.ack(Kind::Syn, false);
+        assert_eq!(flow.sender.paces(), w < 4.0, "larger windows are clocked by ACKs");
         assert_eq!(flow.sender.window(), window);
         let measured = flow.sender.rate().time_to_send(DATA).unwrap().as_secs_f64() / UNIT;
         close(measured, gap, 1e-9);

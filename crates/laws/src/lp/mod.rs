@@ -11,7 +11,7 @@ pub use params::LpParams;
 use levelflow_units::{Duration, Time};
 
 use crate::reno::{additive_increase, half};
-use crate::tcp::{Answer, Congestion, Tcp, Variant, Window, info};
+use crate::tcp::{Ack, Congestion, Tcp, Variant, Window, info};
 use crate::{LawInfo, ParamError};
 
 /// The law; see the [module](self).
@@ -31,11 +31,11 @@ pub struct LpState {
 impl LpState {
     /// Whether the smoothed delay is above its threshold, as told by a packet sent after the last indication and itself
     /// delayed so much.
-    fn is_indication(&self, params: &LpParams, answer: &Answer) -> bool {
-        let rtt = &answer.rtt;
+    fn is_indication(&self, params: &LpParams, ack: &Ack) -> bool {
+        let rtt = &ack.rtt;
         let threshold = rtt.min + params.delta * (self.max_rtt - rtt.min);
         let above = rtt.smooth.min(rtt.last) > threshold;
-        let age = |at: Time| answer.now.since(at).as_secs_f64();
+        let age = |at: Time| ack.now.since(at).as_secs_f64();
         above && self.indicated.is_none_or(|at| age(at) >= rtt.last)
     }
 }
@@ -64,26 +64,26 @@ impl Variant for LpState {
         }
     }
 
-    fn on_answer(&mut self, params: &LpParams, answer: &Answer, window: &mut Window) {
-        self.max_rtt = self.max_rtt.max(answer.rtt.last);
+    fn on_ack(&mut self, params: &LpParams, ack: &Ack, window: &mut Window) {
+        self.max_rtt = self.max_rtt.max(ack.rtt.last);
         let starts = window.size < window.ssthresh;
-        if starts || !self.is_indication(params, answer) {
+        if starts || !self.is_indication(params, ack) {
             return;
         }
-        window.size = if answer.now < self.inference {
+        window.size = if ack.now < self.inference {
             1.0
         } else {
             window.size / 2.0
         };
         window.ssthresh = window.size;
-        self.indicated = Some(answer.now);
-        let length = Duration::from_secs_f64(params.inference * answer.rtt.smooth).unwrap_or(Duration::MAX);
-        self.inference = answer.now.checked_add(length).unwrap_or(answer.now);
+        self.indicated = Some(ack.now);
+        let length = Duration::from_secs_f64(params.inference * ack.rtt.smooth).unwrap_or(Duration::MAX);
+        self.inference = ack.now.checked_add(length).unwrap_or(ack.now);
     }
 
-    fn avoid(&mut self, _params: &LpParams, answer: &Answer, window: &mut Window) {
-        if answer.now >= self.inference {
-            additive_increase(answer.acked, window);
+    fn avoid(&mut self, _params: &LpParams, ack: &Ack, window: &mut Window) {
+        if ack.now >= self.inference {
+            additive_increase(ack.acked, window);
         }
     }
 

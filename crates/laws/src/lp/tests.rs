@@ -1,16 +1,16 @@
 use super::LpState;
-use crate::tcp::testing::{Path, answer, close, loss, params};
-use crate::tcp::{Answer, Rtt, Variant, Window};
+use crate::tcp::testing::{Path, ack, close, loss, params};
+use crate::tcp::{Ack, Rtt, Variant, Window};
 
-/// An answer after 0.1 s on a path whose delays were between 0.1 and 0.2 s.
-fn delayed(now: f64, smooth: f64) -> Answer {
-    Answer {
+/// An ACK after 0.1 s on a path whose delays were between 0.1 and 0.2 s.
+fn delayed(now: f64, smooth: f64) -> Ack {
+    Ack {
         rtt: Rtt {
             last: smooth,
             smooth,
             min: 0.1,
         },
-        ..answer(now, 0.1)
+        ..ack(now, 0.1)
     }
 }
 
@@ -21,18 +21,18 @@ fn busy() -> LpState {
     }
 }
 
-/// The window after answers at these times with these smoothed delays.
-fn after(answers: &[(f64, f64)]) -> f64 {
+/// The window after ACKs at these times with these smoothed delays.
+fn after(acks: &[(f64, f64)]) -> f64 {
     let own = params::<LpState>(&[]).own;
     let mut state = busy();
     let mut window = Window {
         size: 40.0,
         ssthresh: 2.0,
     };
-    for &(now, smooth) in answers {
-        let answer = delayed(now, smooth);
-        state.on_answer(&own, &answer, &mut window);
-        state.avoid(&own, &answer, &mut window);
+    for &(now, smooth) in acks {
+        let ack = delayed(now, smooth);
+        state.on_ack(&own, &ack, &mut window);
+        state.avoid(&own, &ack, &mut window);
     }
     window.size
 }
@@ -68,7 +68,7 @@ fn an_average_that_lags_is_no_indication() {
     };
     let mut prompt = delayed(1.0, 0.12);
     prompt.rtt.last = 0.1;
-    busy().on_answer(&own, &prompt, &mut window);
+    busy().on_ack(&own, &prompt, &mut window);
     close(window.size, 40.0, 0.0);
 }
 
@@ -79,7 +79,7 @@ fn slow_start_takes_no_indication() {
         size: 40.0,
         ssthresh: 50.0,
     };
-    busy().on_answer(&own, &delayed(1.0, 0.15), &mut window);
+    busy().on_ack(&own, &delayed(1.0, 0.15), &mut window);
     close(window.size, 40.0, 0.0);
 }
 

@@ -1,4 +1,4 @@
-//! What a data path is told: the codes of price and spare capacity. Counted: bytes.
+//! Words for a data path: the codes of price and spare capacity. Counted: bytes.
 
 use levelflow_units::Bytes;
 

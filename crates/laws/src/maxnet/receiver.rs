@@ -18,7 +18,7 @@ struct Prices {
     /// In codes.
     average: f64,
     last: Time,
-    /// From the opening packet to the first data packet: the sender waits for its answer in between.
+    /// From the opening packet to the first data packet: the sender waits for its ACK in between.
     rtt: Duration,
 }
 

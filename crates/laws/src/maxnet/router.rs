@@ -27,7 +27,7 @@ pub struct MaxNetRouter {
     lasted: f64,
 }
 
-/// What MaxStart packets are told: `(mu + (1 - mu)/4) C` less the rate at which the link sends, as the price at which
+/// Feedback of MaxStart packets: `(mu + (1 - mu)/4) C` less the rate at which the link sends, as the price at which
 /// that is the demand; the largest code where nothing is to spare.
 fn spare_code(params: &MaxNetParams, capacity: Rate, sends: f64) -> u32 {
     let spare = (params.mu + (1.0 - params.mu) / 4.0) * capacity.bps() - sends;

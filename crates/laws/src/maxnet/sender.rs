@@ -190,7 +190,7 @@ impl SenderLaw for MaxNetSender {
         }
     }
 
-    /// One packet, until the next answer brings a price (section VI: the price overrules what TCP does to the window).
+    /// One packet, until the next ACK brings a price (section VI: the price overrules what TCP does to the window).
     fn on_timeout(&mut self, _params: &MaxNetParams, _now: Time, _next: u32) {
         self.ramp = None;
         self.rate = self.least();

@@ -1,4 +1,4 @@
-//! The dynamics of a sender: a fast answer to the price, and a slow approach to the common demand curve (eq 6-10).
+//! The dynamics of a sender: a fast response to the price, and a slow approach to the common demand curve (eq 6-10).
 
 use levelflow_units::Duration;
 

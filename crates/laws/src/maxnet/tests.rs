@@ -49,8 +49,8 @@ fn outgoing(kind: Kind) -> Outgoing {
     }
 }
 
-/// An answer that echoes `echo` after `rtt`.
-fn answer(kind: Kind, echo: u32, rtt: Duration) -> Feedback<MaxNetHeader> {
+/// An ACK that echoes `echo` after `rtt`.
+fn ack(kind: Kind, echo: u32, rtt: Duration) -> Feedback<MaxNetHeader> {
     Feedback::plain(0, kind, rtt, MaxNetHeader { echo, price: 0 })
 }
 

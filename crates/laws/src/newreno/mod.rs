@@ -6,7 +6,7 @@
 mod tests;
 
 use crate::reno::{additive_increase, half};
-use crate::tcp::{Answer, Congestion, ROWS, Tcp, Variant, Window, info, table};
+use crate::tcp::{Ack, Congestion, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamError, ParamSpec};
 
 /// The law; see the [module](self).
@@ -36,8 +36,8 @@ impl Variant for NewRenoState {
     }
 
     #[inline]
-    fn avoid(&mut self, _params: &(), answer: &Answer, window: &mut Window) {
-        additive_increase(answer.acked, window);
+    fn avoid(&mut self, _params: &(), ack: &Ack, window: &mut Window) {
+        additive_increase(ack.acked, window);
     }
 
     fn reduce(&mut self, _params: &(), congestion: &Congestion) -> f64 {

@@ -228,7 +228,7 @@ impl DataPath {
 struct Packet {
     after: u64,
     size: u64,
-    answer: bool,
+    ack: bool,
     bytes: Vec<u8>,
 }
 
@@ -282,11 +282,11 @@ fn packets(law: u8) -> impl Strategy<Value = Packet> {
         }
         bytes
     });
-    (0..3_000_000_000_u64, 64..1500_u64, prop::bool::weighted(0.1), header).prop_map(|(after, size, answer, bytes)| {
+    (0..3_000_000_000_u64, 64..1500_u64, prop::bool::weighted(0.1), header).prop_map(|(after, size, ack, bytes)| {
         Packet {
             after,
             size,
-            answer,
+            ack,
             bytes,
         }
     })
@@ -322,9 +322,7 @@ fn agree<L: Law>(params: AnyParams, intervals: &[Interval]) -> Result<(), TestCa
     for interval in intervals {
         for packet in &interval.packets {
             now += Duration::from_ps(packet.after);
-            let header = AnyHeader::decode(&params, &packet.bytes)
-                .ok()
-                .filter(|_| !packet.answer);
+            let header = AnyHeader::decode(&params, &packet.bytes).ok().filter(|_| !packet.ack);
             let arriving = Arriving {
                 now,
                 queue: Bytes::new(queue),

@@ -1,4 +1,4 @@
-//! What a data path is told: rate (`f32`); 1 for the largest round-trip time, 0 for the mean; weight of a packet in the mean,
+//! Words for a data path: rate (`f32`); 1 for the largest round-trip time, 0 for the mean; weight of a packet in the mean,
 //! weight of what was, and the mean to begin with. Counted: bytes; the largest round-trip time; the mean, which is kept from
 //! interval to interval, 0 before any packet.
 

@@ -6,7 +6,7 @@ use super::header::LONGEST_RTT;
 use super::{RcpHeader, RcpParams};
 use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
 
-/// A sender paces at least one packet in this time, whatever rate it is told: without packets it would never learn
+/// A sender paces at least one packet in this time, whatever its feedback: without packets it would never learn
 /// of a better one.
 const SLOWEST_GAP: Duration = Duration::from_secs(10);
 

@@ -5,7 +5,7 @@
 #[cfg(test)]
 mod tests;
 
-use crate::tcp::{Answer, Congestion, ROWS, Tcp, Variant, Window, info, table};
+use crate::tcp::{Ack, Congestion, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamError, ParamSpec};
 
 /// The law; see the [module](self).
@@ -17,7 +17,7 @@ const TABLE: [ParamSpec; ROWS] = table([]);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RenoState;
 
-/// Reno's growth above the threshold: one packet per window of answered packets (RFC 5681, section 3.1).
+/// Reno's growth above the threshold: one packet per window of acknowledged packets (RFC 5681, section 3.1).
 #[inline]
 pub fn additive_increase(acked: u32, window: &mut Window) {
     window.size += f64::from(acked) / window.size;
@@ -47,8 +47,8 @@ impl Variant for RenoState {
     }
 
     #[inline]
-    fn avoid(&mut self, _params: &(), answer: &Answer, window: &mut Window) {
-        additive_increase(answer.acked, window);
+    fn avoid(&mut self, _params: &(), ack: &Ack, window: &mut Window) {
+        additive_increase(ack.acked, window);
     }
 
     fn reduce(&mut self, _params: &(), congestion: &Congestion) -> f64 {

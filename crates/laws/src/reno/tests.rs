@@ -1,14 +1,14 @@
 use super::RenoState;
-use crate::tcp::testing::{Fate, Path, answer, close};
+use crate::tcp::testing::{Fate, Path, ack, close};
 use crate::tcp::{Variant, Window};
 
 #[test]
-fn an_answer_adds_its_share_of_a_packet() {
+fn an_ack_adds_its_share_of_a_packet() {
     let mut window = Window {
         size: 8.0,
         ssthresh: 8.0,
     };
-    RenoState.avoid(&(), &answer(0.0, 0.1), &mut window);
+    RenoState.avoid(&(), &ack(0.0, 0.1), &mut window);
     close(window.size, 8.125, 0.0);
 }
 

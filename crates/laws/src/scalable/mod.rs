@@ -1,4 +1,4 @@
-//! Scalable TCP: a fixed step per answered packet and a small cut, so that recovery from a loss takes the same time at any rate.
+//! Scalable TCP: a fixed step per acknowledged packet and a small cut, so that recovery from a loss takes the same time at any rate.
 //!
 //! Source: T. Kelly, "Scalable TCP: improving performance in highspeed wide area networks" (2003).
 
@@ -9,7 +9,7 @@ mod tests;
 pub use params::ScalableParams;
 
 use crate::reno::{additive_increase, half};
-use crate::tcp::{Answer, Congestion, Tcp, Variant, Window, info};
+use crate::tcp::{Ack, Congestion, Tcp, Variant, Window, info};
 use crate::{LawInfo, ParamError};
 
 /// The law; see the [module](self).
@@ -37,12 +37,12 @@ impl Variant for ScalableState {
     }
 
     #[inline]
-    fn avoid(&mut self, params: &ScalableParams, answer: &Answer, window: &mut Window) {
+    fn avoid(&mut self, params: &ScalableParams, ack: &Ack, window: &mut Window) {
         let reno = window.size < params.low_window || (params.reno_floor && window.size * params.step < 1.0);
         if reno {
-            additive_increase(answer.acked, window);
+            additive_increase(ack.acked, window);
         } else {
-            window.size += params.step * f64::from(answer.acked);
+            window.size += params.step * f64::from(ack.acked);
         }
     }
 

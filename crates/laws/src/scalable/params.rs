@@ -7,9 +7,9 @@ parameters! {
     /// Validated parameters.
     #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct ScalableParams {
-        /// Growth per answered packet, `a`, packets.
+        /// Growth per acknowledged packet, `a`, packets.
         step: f64 = Unit::Number, 0.01, (1e-4, 1.0),
-            "growth per answered packet, packets",
+            "growth per acknowledged packet, packets",
             "Kelly 2003, section 3; Zhang 2008, fig 7a: 0.05";
         /// Part of the window that a loss takes, `b`.
         cut: f64 = Unit::Number, 0.125, (0.01, 0.9),

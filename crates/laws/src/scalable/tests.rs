@@ -1,16 +1,16 @@
 use super::ScalableState;
-use crate::tcp::testing::{Fate, Path, answer, close, cut, params};
+use crate::tcp::testing::{Fate, Path, ack, close, cut, params};
 use crate::tcp::{Variant, Window};
 
 fn grown(changes: &[(&str, f64)], size: f64) -> f64 {
     let mut window = Window { size, ssthresh: 2.0 };
     let own = params::<ScalableState>(changes).own;
-    ScalableState.avoid(&own, &answer(0.0, 0.1), &mut window);
+    ScalableState.avoid(&own, &ack(0.0, 0.1), &mut window);
     window.size - size
 }
 
 #[test]
-fn an_answer_adds_the_step_and_a_loss_takes_an_eighth() {
+fn an_ack_adds_the_step_and_a_loss_takes_an_eighth() {
     close(grown(&[], 16.0), 0.01, 1e-12);
     close(grown(&[("step", 0.05)], 1000.0), 0.05, 1e-12);
     close(cut(ScalableState, &[], 400.0), 350.0, 1e-9);
@@ -68,9 +68,9 @@ fn over_a_full_link_the_rate_stays_a_step_above_the_capacity() {
         path.run(10.0, |_| {});
         let (window, delivered) = (path.window(), path.delivered);
         path.run(50.0, |_| {});
-        let answered = (path.delivered - delivered) as f64;
-        close(answered / 40.0, capacity, 0.001 * capacity);
-        let sent = answered + path.window() - window;
+        let acked = (path.delivered - delivered) as f64;
+        close(acked / 40.0, capacity, 0.001 * capacity);
+        let sent = acked + path.window() - window;
         close(sent / 40.0 / capacity, 1.0 + step, 0.0015);
     }
 }

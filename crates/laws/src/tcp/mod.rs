@@ -1,6 +1,6 @@
 //! The sender that all TCP laws share: slow start, recovery, marks, timeouts, round-trip times. Not a law itself.
 //!
-//! A law of the family is a [`Variant`]: by how much the window grows per answer and what is left of it after a loss.
+//! A law of the family is a [`Variant`]: how its window grows per ACK, and what remains of it after a loss.
 //! `pub type MyLaw = Tcp<MyState>` then is a [`Law`]. Source: RFC 5681; RFC 6675 for recovery; RFC 3168 for marks.
 
 mod params;
@@ -26,7 +26,7 @@ use crate::{
 
 /// What makes a TCP law: its state is a value of the type.
 ///
-/// The sender calls [`on_answer`](Self::on_answer) for every answer; then, when the window was in use and nothing is
+/// The sender calls [`on_ack`](Self::on_ack) for every ACK; then, when the window was in use and nothing is
 /// being recovered, [`slow_start`](Self::slow_start) below the threshold and [`avoid`](Self::avoid) above it. The
 /// window is cut to what [`reduce`](Self::reduce) returns once per loss episode, for marks at most once per round trip,
 /// and to 1 by a timeout. What these methods make of the window is then kept within 1 and the limit.
@@ -45,21 +45,21 @@ pub trait Variant: Clone + Debug + PartialEq + 'static {
     fn params(values: &[f64]) -> Result<Self::Params, ParamError>;
     /// State before the first packet.
     fn new(params: &Self::Params) -> Self;
-    /// An answer arrives, in whatever state the sender is.
-    fn on_answer(&mut self, _params: &Self::Params, _answer: &Answer, _window: &mut Window) {}
+    /// An ACK arrives, in whatever state the sender is.
+    fn on_ack(&mut self, _params: &Self::Params, _ack: &Ack, _window: &mut Window) {}
     /// The window below the threshold grows.
-    fn slow_start(&mut self, _params: &Self::Params, _answer: &Answer, window: &mut Window) {
+    fn slow_start(&mut self, _params: &Self::Params, _ack: &Ack, window: &mut Window) {
         window.slow_start();
     }
     /// The window above the threshold changes: congestion avoidance.
-    fn avoid(&mut self, params: &Self::Params, answer: &Answer, window: &mut Window);
+    fn avoid(&mut self, params: &Self::Params, ack: &Ack, window: &mut Window);
     /// The threshold, in packets, after congestion in a window of [`Congestion::window`] packets. At least 2 are kept.
     fn reduce(&mut self, params: &Self::Params, congestion: &Congestion) -> f64;
 }
 
-/// An answer to data, as a [`Variant`] sees it.
+/// An ACK for data, as a [`Variant`] sees it.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Answer {
+pub struct Ack {
     /// When it arrived.
     pub now: Time,
     /// Packets that it tells to have arrived.
@@ -68,9 +68,9 @@ pub struct Answer {
     pub outstanding: u32,
     /// Whether it carries a mark.
     pub marked: bool,
-    /// Round-trip times, this answer's included.
+    /// Round-trip times, including that of this ACK.
     pub rtt: Rtt,
-    /// Whether it is the first answer to a packet sent after the last answer for which this was true: once per round
+    /// Whether it is the first ACK for a packet sent after the last ACK for which this was true: once per round
     /// trip.
     pub round: bool,
 }
@@ -95,7 +95,7 @@ pub enum Cause {
     Loss,
     /// A packet was marked.
     Mark,
-    /// No answer came in time.
+    /// No ACK came in time.
     Timeout,
 }
 
@@ -137,8 +137,8 @@ impl<V: Variant> Protocol for Tcp<V> {
             opening: Opening::Handshake,
             tracks_losses: true,
             ecn: common.ecn,
-            answer_every: if common.delayed_ack { 2 } else { 1 },
-            answer_delay: params::ANSWER_DELAY,
+            ack_every: if common.delayed_ack { 2 } else { 1 },
+            ack_delay: params::ACK_DELAY,
             min_timeout: common.min_timeout,
         }
     }

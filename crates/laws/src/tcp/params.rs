@@ -4,9 +4,9 @@ use levelflow_units::Duration;
 
 use crate::params::{ParamSpec, SWITCH, Unit, joined, parameters, position};
 
-/// Longest time that a receiver which waits for a second packet keeps an answer back. RFC 5681, section 4.2, allows
+/// Longest time that a receiver delays an ACK while it waits for a second packet. RFC 5681, section 4.2, allows
 /// 500 ms; systems use 40 to 200 ms.
-pub(super) const ANSWER_DELAY: Duration = Duration::from_ms(100);
+pub(super) const ACK_DELAY: Duration = Duration::from_ms(100);
 
 /// A window that no flow reaches.
 const UNLIMITED: f64 = 1e9;
@@ -37,13 +37,13 @@ parameters! {
             "largest window, packets; the default stands for none",
             "RFC 9293, section 3.8 (the receiver's window)";
         delayed_ack: bool = Unit::Switch, 0.0, SWITCH,
-            "receivers answer every second packet, or after 100 ms",
+            "receivers acknowledge every second packet, or after 100 ms",
             "RFC 5681, section 4.2; off as in the ns-2 runs of the papers";
         ecn: bool = Unit::Switch, 0.0, SWITCH,
             "queues may mark packets instead of dropping them",
             "RFC 3168";
         min_timeout: Duration = Unit::Duration, 0.2, (0.001, 60.0),
-            "shortest time to wait for an answer before everything on its way counts as lost",
+            "shortest retransmission timeout (RTO), after which everything in flight counts as lost",
             "Linux and ns-2; RFC 6298, section 2.4, has 1 s";
         paced: bool = Unit::Switch, 0.0, SWITCH,
             "packets leave evenly, a window per smoothed round-trip time",

@@ -3,7 +3,7 @@
 use levelflow_units::{Bytes, Rate, Time};
 
 use super::window::MIN_SSTHRESH;
-use super::{Answer, Cause, Common, Congestion, Rtt, TcpParams, Variant, Window};
+use super::{Ack, Cause, Common, Congestion, Rtt, TcpParams, Variant, Window};
 use crate::bytes::before;
 use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
 
@@ -17,14 +17,14 @@ pub struct TcpSender<V> {
     paced: bool,
     pub(super) window: Window,
     rtt: Rtt,
-    /// Whether data has been answered.
-    answered: bool,
+    /// Whether data has been acknowledged.
+    acked: bool,
     phase: Phase,
     /// Number of the next packet.
     next: u32,
     /// Losses and marks of packets before this one are old news: they left before the last reduction.
     cut: u32,
-    /// An answer to this packet or a later one begins a round.
+    /// An ACK for this packet or a later one begins a round.
     round: u32,
     /// Packets lost in the window that is being recovered for which nothing was reduced yet; see
     /// [`Variant::REDUCES_PER_HOLE`].
@@ -47,7 +47,7 @@ enum Phase {
     Restarted,
 }
 
-/// So many packets after it have been answered when a packet is taken for lost.
+/// A packet counts as lost once this many packets sent after it have been acknowledged.
 const REORDERING: u32 = 3;
 
 impl<V: Variant> TcpSender<V> {
@@ -83,16 +83,16 @@ impl<V: Variant> TcpSender<V> {
         self.window.size = self.window.size.clamp(1.0, common.window_limit);
     }
 
-    /// Every packet before an answered one, but for the last few, has been answered or taken for lost. Keeps the cut
+    /// Every packet before an acknowledged one, but for the last few, has been acknowledged or taken for lost. Keeps the cut
     /// within reach of comparisons mod 2^32.
-    fn forget_old_cut(&mut self, answered: u32) {
-        let settled = answered.wrapping_sub(REORDERING);
+    fn forget_old_cut(&mut self, acked: u32) {
+        let settled = acked.wrapping_sub(REORDERING);
         if before(self.cut, settled) {
             self.cut = settled;
         }
     }
 
-    /// An answer to what was sent after the window was cut, or after a timeout, ends that phase, once all has arrived.
+    /// An ACK for a packet sent after the window was cut, or after a timeout, ends that phase, once no data are missing.
     fn leave_phase(&mut self, params: &TcpParams<V::Params>, now: Time, gap: bool) {
         match self.phase {
             Phase::Reduced if V::REDUCES_PER_HOLE => {
@@ -122,7 +122,7 @@ impl<V: Variant> TcpSender<V> {
         self.keep_in_range(&params.common);
     }
 
-    /// Only answers that tell of progress let a window grow: while something is missing they only show that packets
+    /// A window grows only on ACKs that show progress: while data are missing, they only show that packets
     /// still arrive (RFC 5681, section 3.2).
     fn may_grow(&self, feedback: &Feedback<NoHeader>) -> bool {
         let complete = match self.phase {
@@ -160,7 +160,7 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
                 },
             },
             rtt: Rtt::default(),
-            answered: false,
+            acked: false,
             phase: Phase::Open,
             next: 0,
             cut: 0,
@@ -208,11 +208,11 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
             self.rtt.take(feedback.rtt);
             return;
         }
-        if self.answered {
+        if self.acked {
             self.rtt.take(feedback.rtt);
         } else {
             self.rtt.take_first(feedback.rtt);
-            self.answered = true;
+            self.acked = true;
         }
         let &Feedback {
             number,
@@ -228,7 +228,7 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
             self.forget_old_cut(number);
         }
         self.progress |= acked > 0;
-        let answer = Answer {
+        let ack = Ack {
             now,
             acked,
             outstanding,
@@ -236,7 +236,7 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
             rtt: self.rtt,
             round,
         };
-        self.variant.on_answer(&params.own, &answer, &mut self.window);
+        self.variant.on_ack(&params.own, &ack, &mut self.window);
         let cut = self.cut;
         if self.is_news(number) {
             self.leave_phase(params, now, gap);
@@ -247,9 +247,9 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
         let was_reduced = self.cut != cut;
         if !was_reduced && self.may_grow(feedback) && self.is_in_use(acked, outstanding) {
             if params.common.slow_start && self.window.size < self.window.ssthresh {
-                self.variant.slow_start(&params.own, &answer, &mut self.window);
+                self.variant.slow_start(&params.own, &ack, &mut self.window);
             } else {
-                self.variant.avoid(&params.own, &answer, &mut self.window);
+                self.variant.avoid(&params.own, &ack, &mut self.window);
             }
         }
         self.keep_in_range(&params.common);

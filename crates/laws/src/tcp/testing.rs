@@ -6,7 +6,7 @@ use std::vec::Vec;
 
 use levelflow_units::{Bytes, Duration, Time};
 
-use super::{Answer, Cause, Congestion, Rtt, Tcp, TcpParams, TcpSender, Variant};
+use super::{Ack, Cause, Congestion, Rtt, Tcp, TcpParams, TcpSender, Variant};
 use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Outgoing, SenderLaw};
 
 pub const PACKET: Bytes = Bytes::new(1000);
@@ -27,9 +27,9 @@ pub fn close(measured: f64, expected: f64, tolerance: f64) {
     );
 }
 
-/// The answer to one packet after a steady round-trip time.
-pub fn answer(now: f64, rtt: f64) -> Answer {
-    Answer {
+/// The ACK for one packet after a steady round-trip time.
+pub fn ack(now: f64, rtt: f64) -> Ack {
+    Ack {
         now: at(now),
         acked: 1,
         outstanding: 0,
@@ -48,7 +48,7 @@ pub fn at(seconds: f64) -> Time {
 }
 
 struct Packet {
-    /// When its answer arrives.
+    /// When its ACK arrives.
     back: Time,
     number: u32,
     data: u32,
@@ -79,8 +79,8 @@ pub struct Path<V: Variant> {
     threshold: usize,
     free_at: Time,
     fate: Box<dyn FnMut(u32, u32) -> Fate>,
-    answers: VecDeque<Packet>,
-    /// Lost and not yet noticed: number, data, packets answered since.
+    acks: VecDeque<Packet>,
+    /// Lost and not yet noticed: number, data, packets acknowledged since.
     lost: VecDeque<(u32, u32, u32)>,
     resend: VecDeque<u32>,
     /// Data that the receiver misses, and the number under which it was first sent.
@@ -105,7 +105,7 @@ impl<V: Variant> Path<V> {
             threshold: usize::MAX,
             free_at: Time::ZERO,
             fate: Box::new(|_, _| Fate::Passes),
-            answers: VecDeque::new(),
+            acks: VecDeque::new(),
             lost: VecDeque::new(),
             resend: VecDeque::new(),
             missing: BTreeMap::new(),
@@ -144,19 +144,19 @@ impl<V: Variant> Path<V> {
         );
     }
 
-    /// Runs until `end`; `see` is called after each answer.
+    /// Runs until `end`; `see` is called after each ACK.
     pub fn run(&mut self, end: f64, mut see: impl FnMut(&Self)) {
         let end = at(end);
         loop {
             while self.outstanding() < self.sender.window() {
                 self.send();
             }
-            match self.answers.front() {
+            match self.acks.front() {
                 Some(packet) if packet.back <= end => self.now = packet.back,
                 Some(_) => return,
                 None => self.time_out(),
             }
-            if let Some(packet) = self.answers.pop_front() {
+            if let Some(packet) = self.acks.pop_front() {
                 self.take(&packet);
                 see(self);
             }
@@ -178,7 +178,7 @@ impl<V: Variant> Path<V> {
     }
 
     fn outstanding(&self) -> u32 {
-        (self.answers.len() + self.lost.len()) as u32
+        (self.acks.len() + self.lost.len()) as u32
     }
 
     fn stamp(&mut self, kind: Kind) -> u32 {
@@ -204,7 +204,7 @@ impl<V: Variant> Path<V> {
         }
         let marked = fate == Fate::Marked || self.queue() >= self.threshold;
         self.free_at = self.free_at.max(self.now) + self.service;
-        self.answers.push_back(Packet {
+        self.acks.push_back(Packet {
             back: self.free_at + self.delay,
             number,
             data,
@@ -258,6 +258,6 @@ pub fn loss(now: f64, rtt: f64, window: f64) -> Congestion {
         cause: Cause::Loss,
         now: at(now),
         window,
-        rtt: answer(now, rtt).rtt,
+        rtt: ack(now, rtt).rtt,
     }
 }

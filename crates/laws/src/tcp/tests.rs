@@ -8,7 +8,7 @@ use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Opening, Outgoing, Pr
 
 const RTT: Duration = Duration::from_ms(100);
 
-/// A sender whose packets and answers the test makes up.
+/// A sender whose packets and ACKs the test invents.
 struct Hand {
     params: super::TcpParams<()>,
     sender: TcpSender<RenoState>,
@@ -37,7 +37,7 @@ impl Hand {
         self.next = last + 1;
     }
 
-    /// An answer to packet `number`, all of the window being on its way.
+    /// An ACK for packet `number`, with a full window in flight.
     fn full(&self, number: u32) -> Feedback<NoHeader> {
         Feedback {
             outstanding: self.sender.window() - 1,
@@ -81,7 +81,7 @@ fn slow_start_ends_at_the_threshold() {
     close(path.window(), 33.0, 0.02);
 }
 
-/// Zhang 2008, eq 12-18: answers come at rate `C` and each adds `1/W`.
+/// Zhang 2008, eq 12-18: ACKs arrive at rate `C` and each adds `1/W`.
 #[test]
 fn a_window_over_a_full_link_grows_with_the_root_of_time() {
     let (capacity, first) = (250.0, 40.0);
@@ -163,8 +163,8 @@ fn a_window_that_was_cut_waits_until_all_has_arrived() {
         ..hand.full(31)
     });
     close(hand.size(), 16.0, 0.0);
-    let answer = hand.full(32);
-    hand.take(&answer);
+    let ack = hand.full(32);
+    hand.take(&ack);
     close(hand.size(), 16.0 + 1.0 / 16.0, 1e-12);
 }
 
@@ -180,8 +180,8 @@ fn a_timeout_starts_again_from_one_packet() {
     hand.send(34);
     hand.lose(20);
     close(hand.size(), 1.0, 0.0);
-    let answer = hand.full(34);
-    hand.take(&answer);
+    let ack = hand.full(34);
+    hand.take(&ack);
     close(hand.size(), 2.0, 0.0);
 }
 
@@ -200,11 +200,11 @@ fn the_rate_is_a_window_per_round_trip() {
 fn the_transport_is_as_the_parameters_say() {
     let plain = Tcp::<RenoState>::transport(&params::<RenoState>(&[]));
     assert_eq!(plain.opening, Opening::Handshake);
-    assert!(plain.tracks_losses && !plain.ecn && plain.answer_every == 1);
+    assert!(plain.tracks_losses && !plain.ecn && plain.ack_every == 1);
     let changes = [("ecn", 1.0), ("delayed_ack", 1.0), ("min_timeout", 1.0)];
     let changed = Tcp::<RenoState>::transport(&params::<RenoState>(&changes));
-    assert!(changed.ecn && changed.answer_every == 2);
-    assert_eq!(changed.answer_delay, Duration::from_ms(100));
+    assert!(changed.ecn && changed.ack_every == 2);
+    assert_eq!(changed.ack_delay, Duration::from_ms(100));
     assert_eq!(changed.min_timeout, Duration::from_secs(1));
     assert_eq!(Tcp::<RenoState>::INFO.params[ECN].name, "ecn");
 }
@@ -213,17 +213,16 @@ fn the_transport_is_as_the_parameters_say() {
 #[derive(Debug, Clone)]
 enum Step {
     Send,
-    Answer { back: u32, marked: bool, gap: bool },
+    Ack { back: u32, marked: bool, gap: bool },
     Loss { back: u32 },
     Timeout,
 }
 
 fn steps() -> impl Strategy<Value = std::vec::Vec<Step>> {
-    let answer =
-        (1..40_u32, any::<bool>(), any::<bool>()).prop_map(|(back, marked, gap)| Step::Answer { back, marked, gap });
+    let ack = (1..40_u32, any::<bool>(), any::<bool>()).prop_map(|(back, marked, gap)| Step::Ack { back, marked, gap });
     let step = prop_oneof![
         8 => Just(Step::Send),
-        8 => answer,
+        8 => ack,
         2 => (1..40_u32).prop_map(|back| Step::Loss { back }),
         1 => Just(Step::Timeout),
     ];
@@ -242,9 +241,9 @@ proptest! {
             let before = hand.size();
             match step {
                 Step::Send => hand.send(hand.next),
-                Step::Answer { back, marked, gap } => {
-                    let answer = hand.full(hand.next.saturating_sub(back));
-                    hand.take(&Feedback { marked, gap, ..answer });
+                Step::Ack { back, marked, gap } => {
+                    let ack = hand.full(hand.next.saturating_sub(back));
+                    hand.take(&Feedback { marked, gap, ..ack });
                     prop_assert!(!marked || hand.size() <= before);
                     prop_assert!(hand.size() >= before / 2.0 || hand.size() == 1.0);
                     prop_assert!(hand.size() <= before + 1.0);

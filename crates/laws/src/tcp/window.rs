@@ -21,7 +21,7 @@ pub struct Window {
 }
 
 impl Window {
-    /// Slow start: one packet more for an answer, up to the threshold (RFC 5681, eq 2).
+    /// Slow start: one more packet per ACK, up to the threshold (RFC 5681, eq 2).
     #[inline]
     pub fn slow_start(&mut self) {
         self.size = (self.size + 1.0).min(self.ssthresh);
@@ -46,19 +46,19 @@ impl Window {
     }
 }
 
-/// Round-trip times in seconds; all 0 before the first answer.
+/// Round-trip times in seconds; all 0 before the first ACK.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rtt {
-    /// Of the latest answer.
+    /// Of the latest ACK.
     pub last: f64,
     /// Moving average with weight 1/8 (RFC 6298).
     pub smooth: f64,
-    /// Smallest so far; that of the opening only until data has been answered.
+    /// Smallest so far; that of the handshake only until data have been acknowledged.
     pub min: f64,
 }
 
 impl Rtt {
-    /// The first data is answered: what came before was a smaller packet.
+    /// The first ACK for data: the handshake's packets were smaller.
     pub(super) fn take_first(&mut self, sample: Duration) {
         self.min = f64::INFINITY;
         self.take(sample);

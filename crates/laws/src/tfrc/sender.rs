@@ -31,9 +31,9 @@ pub struct TfrcSender {
     received_most: f64,
     /// Number of the next packet.
     next: u32,
-    /// Latest packet that was answered.
+    /// Latest packet that was acknowledged.
     latest: u32,
-    /// An answer to this packet or a later one ends the round-trip time.
+    /// An ACK for this packet or a later one ends the round-trip time.
     round: u32,
     /// When that began, and how many packets arrived since.
     since: Option<(Time, u32)>,
@@ -152,7 +152,7 @@ impl SenderLaw for TfrcSender {
         self.lose(loss.number, loss.next);
     }
 
-    /// Section 4.4: the rate is halved, and nothing received before allows more. What was sent since the last answer is
+    /// Section 4.4: the rate is halved, and nothing received before allows more. What was sent since the last ACK is
     /// lost.
     fn on_timeout(&mut self, _params: &TfrcParams, _now: Time, next: u32) {
         self.lose(self.latest.wrapping_add(1), next);

@@ -76,13 +76,13 @@ fn losses_within_a_round_trip_time_are_one_event() {
     assert!(!history.lose(120, 200, 5.0), "an old packet, seen late");
 }
 
-/// A path on which each packet is answered after `RTT`, except those that are lost.
+/// A path on which each packet is acknowledged after `RTT`, except those that are lost.
 struct Path {
     params: TfrcParams,
     sender: TfrcSender,
     now: Time,
     next: u32,
-    answers: VecDeque<(Time, u32)>,
+    acks: VecDeque<(Time, u32)>,
     missing: VecDeque<u32>,
 }
 
@@ -97,7 +97,7 @@ impl Path {
             sender,
             now: Time::ZERO,
             next: 1,
-            answers: VecDeque::new(),
+            acks: VecDeque::new(),
             missing: VecDeque::new(),
         }
     }
@@ -109,8 +109,8 @@ impl Path {
     fn send(&mut self, loses: impl Fn(u32) -> bool) {
         let gap = self.sender.rate().time_to_send(SIZE).unwrap();
         self.now += gap;
-        while let Some((_, number)) = self.answers.front().copied().filter(|(at, _)| *at <= self.now) {
-            self.answers.pop_front();
+        while let Some((_, number)) = self.acks.front().copied().filter(|(at, _)| *at <= self.now) {
+            self.acks.pop_front();
             while let Some(lost) = self.missing.front().copied().filter(|lost| *lost + 3 <= number) {
                 self.missing.pop_front();
                 let loss = Loss {
@@ -120,8 +120,8 @@ impl Path {
                 };
                 self.sender.on_loss(&self.params, self.now, &loss);
             }
-            let answer = Feedback::plain(number, Kind::Data, RTT, NoHeader);
-            self.sender.on_feedback(&self.params, self.now, &answer);
+            let ack = Feedback::plain(number, Kind::Data, RTT, NoHeader);
+            self.sender.on_feedback(&self.params, self.now, &ack);
         }
         let sent = Outgoing {
             number: self.next,
@@ -132,7 +132,7 @@ impl Path {
         if loses(self.next) {
             self.missing.push_back(self.next);
         } else {
-            self.answers.push_back((self.now + RTT, self.next));
+            self.acks.push_back((self.now + RTT, self.next));
         }
         self.next += 1;
     }

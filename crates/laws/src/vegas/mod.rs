@@ -7,7 +7,7 @@
 mod tests;
 
 use crate::params::{Problem, Unit, parameters};
-use crate::tcp::{Answer, Congestion, ROWS, Tcp, Variant, Window, info, table};
+use crate::tcp::{Ack, Congestion, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamError, ParamSpec, Signal};
 
 /// The law; see the [module](self).
@@ -41,9 +41,9 @@ pub struct VegasState {
 }
 
 /// Packets of a window that wait: the difference of expected and actual throughput, times the shortest round-trip time.
-/// `answer` is the one that ends a round trip; its packet was the first one of it, the distinguished segment.
-fn waiting(answer: &Answer, window: &Window) -> f64 {
-    window.size * (1.0 - answer.rtt.min / answer.rtt.last)
+/// `ack` is the one that ends a round trip; its packet was the first one of it, the distinguished segment.
+fn waiting(ack: &Ack, window: &Window) -> f64 {
+    window.size * (1.0 - ack.rtt.min / ack.rtt.last)
 }
 
 impl Variant for VegasState {
@@ -73,25 +73,25 @@ impl Variant for VegasState {
         Self { grows: false }
     }
 
-    fn on_answer(&mut self, _params: &VegasParams, answer: &Answer, _window: &mut Window) {
-        self.grows ^= answer.round;
+    fn on_ack(&mut self, _params: &VegasParams, ack: &Ack, _window: &mut Window) {
+        self.grows ^= ack.round;
     }
 
-    fn slow_start(&mut self, params: &VegasParams, answer: &Answer, window: &mut Window) {
-        if answer.round && waiting(answer, window) > params.gamma {
+    fn slow_start(&mut self, params: &VegasParams, ack: &Ack, window: &mut Window) {
+        if ack.round && waiting(ack, window) > params.gamma {
             // What fits the pipe, and one packet: the rest of the window only waits.
-            window.size = window.size.min(window.size * answer.rtt.min / answer.rtt.last + 1.0);
+            window.size = window.size.min(window.size * ack.rtt.min / ack.rtt.last + 1.0);
             window.ssthresh = window.size;
         } else if self.grows {
             window.slow_start();
         }
     }
 
-    fn avoid(&mut self, params: &VegasParams, answer: &Answer, window: &mut Window) {
-        if !answer.round {
+    fn avoid(&mut self, params: &VegasParams, ack: &Ack, window: &mut Window) {
+        if !ack.round {
             return;
         }
-        let waiting = waiting(answer, window);
+        let waiting = waiting(ack, window);
         if waiting < params.alpha {
             window.size += 1.0;
         } else if waiting > params.beta {

@@ -1,7 +1,7 @@
 use super::{Vegas, VegasParams, VegasState};
 use crate::Law;
-use crate::tcp::testing::{Path, answer, close};
-use crate::tcp::{Answer, ROWS, Rtt, Variant, Window};
+use crate::tcp::testing::{Path, ack, close};
+use crate::tcp::{Ack, ROWS, Rtt, Variant, Window};
 
 const PARAMS: VegasParams = VegasParams {
     alpha: 2.0,
@@ -9,16 +9,16 @@ const PARAMS: VegasParams = VegasParams {
     gamma: 1.0,
 };
 
-/// The answer that ends a round trip of `rtt` on a path of 100 ms.
-fn end(rtt: f64) -> Answer {
-    Answer {
+/// The ACK that ends a round trip of `rtt` on a path of 100 ms.
+fn end(rtt: f64) -> Ack {
+    Ack {
         round: true,
         rtt: Rtt {
             last: rtt,
             smooth: rtt,
             min: 0.1,
         },
-        ..answer(0.0, rtt)
+        ..ack(0.0, rtt)
     }
 }
 
@@ -38,11 +38,11 @@ fn the_window_moves_by_a_packet_per_round_trip_or_rests() {
             size: 50.0,
             ssthresh: 50.0,
         };
-        state.on_answer(&PARAMS, &end(rtt), &mut window);
+        state.on_ack(&PARAMS, &end(rtt), &mut window);
         state.avoid(&PARAMS, &end(rtt), &mut window);
         close(window.size, 50.0 + change, 0.0);
         assert!(window.ssthresh <= window.size, "slow start would begin again");
-        state.avoid(&PARAMS, &answer(0.0, rtt), &mut window);
+        state.avoid(&PARAMS, &ack(0.0, rtt), &mut window);
         close(window.size, 50.0 + change, 0.0);
     }
 }
@@ -84,7 +84,7 @@ fn alpha_to_beta_packets_wait() {
             path.run(120.0, |path| {
                 let waiting = path.window() - capacity * delay;
                 assert!(waiting >= alpha && waiting <= beta + 1.0, "{waiting} packets wait");
-                // What the answer allows to be sent, one packet or two, has not left yet.
+                // The one or two packets that the ACK permits have not left yet.
                 let queue = path.queue() as f64;
                 assert!(queue <= waiting && queue >= waiting - 2.0, "{queue} in the queue");
             });

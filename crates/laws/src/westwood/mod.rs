@@ -8,7 +8,7 @@ mod tests;
 use levelflow_units::Time;
 
 use crate::reno::{additive_increase, half};
-use crate::tcp::{Answer, Congestion, ROWS, Tcp, Variant, Window, info, table};
+use crate::tcp::{Ack, Congestion, ROWS, Tcp, Variant, Window, info, table};
 use crate::{LawInfo, ParamError, ParamSpec};
 
 /// The law; see the [module](self).
@@ -22,7 +22,7 @@ const GAIN: f64 = 0.125;
 /// What one flow remembers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct WestwoodState {
-    /// The present round trip: when it began, packets that have arrived in it. None before the first answer.
+    /// The present round trip: when it began, packets that have arrived in it. None before the first ACK.
     round: Option<(Time, f64)>,
     /// `BWE`: estimate of what the path delivers, packets per second; 0 if not known.
     bandwidth: f64,
@@ -48,26 +48,26 @@ impl Variant for WestwoodState {
         }
     }
 
-    fn on_answer(&mut self, _params: &(), answer: &Answer, _window: &mut Window) {
+    fn on_ack(&mut self, _params: &(), ack: &Ack, _window: &mut Window) {
         let Some((began, arrived)) = &mut self.round else {
-            self.round = Some((answer.now, 0.0));
+            self.round = Some((ack.now, 0.0));
             return;
         };
-        *arrived += f64::from(answer.acked);
-        if answer.round && answer.now > *began {
-            let sample = *arrived / answer.now.since(*began).as_secs_f64();
+        *arrived += f64::from(ack.acked);
+        if ack.round && ack.now > *began {
+            let sample = *arrived / ack.now.since(*began).as_secs_f64();
             self.bandwidth = if self.bandwidth == 0.0 {
                 sample
             } else {
                 self.bandwidth + GAIN * (sample - self.bandwidth)
             };
-            self.round = Some((answer.now, 0.0));
+            self.round = Some((ack.now, 0.0));
         }
     }
 
     #[inline]
-    fn avoid(&mut self, _params: &(), answer: &Answer, window: &mut Window) {
-        additive_increase(answer.acked, window);
+    fn avoid(&mut self, _params: &(), ack: &Ack, window: &mut Window) {
+        additive_increase(ack.acked, window);
     }
 
     fn reduce(&mut self, _params: &(), congestion: &Congestion) -> f64 {

@@ -1,7 +1,7 @@
 use super::WestwoodState;
 use crate::reno::RenoState;
-use crate::tcp::testing::{Fate, Path, answer, close, loss};
-use crate::tcp::{Answer, Variant, Window};
+use crate::tcp::testing::{Fate, Path, ack, close, loss};
+use crate::tcp::{Ack, Variant, Window};
 
 /// A round trip of 0.1 s that ends at `now`, with so many packets.
 fn round(state: &mut WestwoodState, now: f64, acked: u32) {
@@ -9,12 +9,12 @@ fn round(state: &mut WestwoodState, now: f64, acked: u32) {
         size: 10.0,
         ssthresh: 2.0,
     };
-    let answer = Answer {
+    let ack = Ack {
         acked,
         round: true,
-        ..answer(now, 0.1)
+        ..ack(now, 0.1)
     };
-    state.on_answer(&(), &answer, &mut window);
+    state.on_ack(&(), &ack, &mut window);
 }
 
 #[test]

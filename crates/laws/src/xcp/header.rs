@@ -19,7 +19,7 @@ pub struct XcpHeader {
     pub gap: f32,
     /// `H_rtt`: smoothed round-trip time of the sender, seconds; 0 while it knows none.
     pub rtt: f32,
-    /// What the packet that is answered was granted, byte/s.
+    /// Feedback that routers granted the acknowledged packet, byte/s.
     pub reverse_feedback: f32,
     /// By how much the throughput of the flow may change for this packet, byte/s: `H_feedback / H_rtt` in the terms
     /// of the paper. The sender asks for as much as can be had, infinity; routers lower it.
@@ -27,7 +27,7 @@ pub struct XcpHeader {
 }
 
 impl XcpHeader {
-    /// The header of the answer.
+    /// The header of the ACK.
     #[inline]
     #[must_use]
     pub fn reflected(&self) -> Self {

@@ -1,4 +1,4 @@
-//! XCP: explicit control protocol. Each packet tells its flow's round-trip time and gap, and is told by how much the
+//! XCP: explicit control protocol. Each packet carries its flow's round-trip time and gap to routers, and brings back by how much the
 //! flow's throughput may change.
 //!
 //! Source: D. Katabi, M. Handley, C. Rohrs, "Congestion control for high bandwidth-delay product networks" (SIGCOMM

@@ -1,4 +1,4 @@
-//! What a data path is told: what is left and what a packet gets of it, of the positive and of the negative side; the
+//! Words for a data path: remaining feedback and that per packet, positive and negative; the
 //! queue that packets find, bytes; how long the smallest queue is looked for after such a packet, ps; 1 for the largest
 //! round-trip time, 0 for the mean; the longest one that counts.
 //!

@@ -1,4 +1,4 @@
-//! Sender half: a window that grows and shrinks by what each answer brings.
+//! Sender half: a window that changes by the feedback of each ACK.
 
 use levelflow_units::{Bytes, Rate, Time};
 
@@ -24,7 +24,7 @@ pub struct XcpSender {
     window: f64,
     /// Smoothed round-trip time in seconds, 0 before the first sample.
     srtt: f64,
-    /// Losses of packets sent before this number have been answered.
+    /// Losses of packets sent before this number have been acknowledged.
     recovered: Option<u32>,
 }
 

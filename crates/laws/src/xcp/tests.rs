@@ -372,7 +372,7 @@ fn send(sender: &mut XcpSender, params: &XcpParams) -> XcpHeader {
     sender.on_send(params, Time::ZERO, &packet)
 }
 
-fn answer(sender: &mut XcpSender, params: &XcpParams, rtt_ms: u64, reverse_feedback: f32) {
+fn ack(sender: &mut XcpSender, params: &XcpParams, rtt_ms: u64, reverse_feedback: f32) {
     let header = XcpHeader {
         gap: 0.0,
         rtt: 0.0,
@@ -390,20 +390,20 @@ fn a_window_grows_by_the_feedback_of_a_round_trip_and_keeps_a_packet() {
     let mut sender = sender(&params);
     let first = send(&mut sender, &params);
     assert_eq!((first.gap, first.rtt, first.delta_throughput), (0.0, 0.0, 0.0));
-    answer(&mut sender, &params, 200, 0.0);
+    ack(&mut sender, &params, 200, 0.0);
     assert_eq!(sender.window(), 2);
     let next = send(&mut sender, &params);
     assert_eq!((next.gap, next.rtt, next.delta_throughput), (0.1, 0.2, f32::INFINITY));
     close(sender.rate().bps(), 80e3, 1e-9);
-    answer(&mut sender, &params, 200, 9_000.0);
+    ack(&mut sender, &params, 200, 9_000.0);
     assert_eq!(sender.window(), 3, "2000 B + 9000 B/s 0.2 s are 3.8 packets");
-    answer(&mut sender, &params, 200, 1_001.0);
+    ack(&mut sender, &params, 200, 1_001.0);
     assert_eq!(sender.window(), 4);
-    answer(&mut sender, &params, 200, f32::INFINITY);
+    ack(&mut sender, &params, 200, f32::INFINITY);
     assert_eq!(sender.window(), 4, "no router spoke");
-    answer(&mut sender, &params, 200, -1e9);
+    ack(&mut sender, &params, 200, -1e9);
     assert_eq!(sender.window(), 1);
-    answer(&mut sender, &params, 280, 0.0);
+    ack(&mut sender, &params, 280, 0.0);
     close(send(&mut sender, &params).rtt.into(), 0.21, 1e-7);
 }
 
@@ -411,7 +411,7 @@ fn a_window_grows_by_the_feedback_of_a_round_trip_and_keeps_a_packet() {
 fn losses_halve_the_window_once_per_window_and_a_timeout_leaves_one_packet() {
     let params = params(&[]);
     let mut sender = sender(&params);
-    answer(&mut sender, &params, 100, 80_000.0);
+    ack(&mut sender, &params, 100, 80_000.0);
     assert_eq!(sender.window(), 10);
     let mut lose = |number, next| {
         let loss = Loss {

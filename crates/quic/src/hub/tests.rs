@@ -1,4 +1,4 @@
-//! What anybody can send: shims from any address, with any flow, whole and broken.
+//! Hostile input: shims from any address, with any flow, whole and broken.
 
 use std::net::UdpSocket;
 use std::time::Duration;
@@ -42,8 +42,8 @@ impl Other {
         self.socket.local_addr().unwrap()
     }
 
-    /// Flow and number of each answer that it gets until it is quiet.
-    fn answers(&self) -> Vec<(u32, u32)> {
+    /// Flow and number of each ACK that arrives before a pause.
+    fn acks(&self) -> Vec<(u32, u32)> {
         let mut buffer = [0; 2000];
         let mut all = Vec::new();
         while let Ok(length) = self.socket.recv(&mut buffer) {
@@ -68,7 +68,7 @@ fn packet(sender: &mut Sender) -> Vec<u8> {
     packet
 }
 
-/// The first packet of a flow that somebody made up.
+/// The first packet of an invented flow.
 fn invented(law: &str, flow: u32) -> Vec<u8> {
     packet(&mut sender(law, flow))
 }
@@ -152,9 +152,9 @@ async fn spoofed_data_silence_no_flow() {
                 arrive(&hub, victim.address(), &invented(law, 100 + 8 * round + flow));
             }
         }
-        let answers = victim.answers();
-        let own: Vec<u32> = answers.iter().filter(|a| a.0 == 1).map(|a| a.1).collect();
-        assert_eq!(own, (0..10).collect::<Vec<_>>(), "{law}: {answers:?}");
+        let acks = victim.acks();
+        let own: Vec<u32> = acks.iter().filter(|a| a.0 == 1).map(|a| a.1).collect();
+        assert_eq!(own, (0..10).collect::<Vec<_>>(), "{law}: {acks:?}");
     }
 }
 
@@ -168,14 +168,14 @@ async fn spoofed_data_in_one_buffer_silence_no_flow() {
     buffer.extend((0..63).flat_map(|flow| invented("jetmax", 100 + flow)));
     let mut meta = meta(victim.address(), buffer.len(), stride);
     hub.strip(&mut buffer, &mut meta, &mut Vec::new());
-    assert!(victim.answers().contains(&(1, 0)));
+    assert!(victim.acks().contains(&(1, 0)));
 }
 
-/// Shim and header of the answers to a MaxNet flow, with other flows between its packets.
-fn answered(others: u32) -> Vec<Vec<u8>> {
+/// Shim and header of the ACKs of a MaxNet flow, with other flows between its packets.
+fn acked(others: u32) -> Vec<Vec<u8>> {
     let mut incoming = Incoming::<Peer>::new(Arc::default(), Weak::new());
     let (mut own, from) = (sender("maxnet", 1), anywhere(1));
-    let mut answers = Vec::new();
+    let mut acks = Vec::new();
     for number in 0..20_u32 {
         // Memory begins with a round trip, from the opening packet to the next.
         let ms = if number == 0 { 0 } else { 10 + number };
@@ -186,42 +186,42 @@ fn answered(others: u32) -> Vec<Vec<u8>> {
             let (shim, header, rest) = Shim::decode(&packet).unwrap();
             let meta = meta(from, packet.len(), packet.len());
             incoming.hold(now, &shim, header, Bytes::new(1000 + rest.len() as u64), &meta);
-            let mut answer = Vec::new();
-            incoming.held.drain(..).next_back().unwrap().write(&mut answer);
-            answer[LENGTH..].to_vec()
+            let mut ack = Vec::new();
+            incoming.held.drain(..).next_back().unwrap().write(&mut ack);
+            ack[LENGTH..].to_vec()
         };
         let mut next = packet(&mut own);
         next[4] = if number == 0 { Kind::Syn as u8 } else { Kind::Data as u8 };
-        answers.push(take(next));
+        acks.push(take(next));
         for other in 0..others {
             take(invented("maxnet", 100 + number * others + other));
         }
     }
-    answers
+    acks
 }
 
 #[test]
 fn what_is_remembered_of_a_flow_outlives_invented_ones() {
-    let alone = answered(0);
+    let alone = acked(0);
     assert_ne!(
         alone[19][2..5],
         19_077_u32.to_be_bytes()[1..],
         "a mean, not the newest price"
     );
-    assert_eq!(alone, answered(10));
+    assert_eq!(alone, acked(10));
 }
 
 #[tokio::test]
-async fn a_peer_that_moved_is_answered_where_it_is_now() {
+async fn a_peer_that_moved_is_acked_where_it_is_now() {
     let hub = ready().await;
     let (mut before, after) = (Other::new("jetmax", 1), Other::new("jetmax", 2));
     let peer = hub.register(before.address(), Some(law_config("jetmax")));
     arrive(&hub, before.address(), &packet(&mut before.sender));
-    assert_eq!(before.answers(), [(1, 0)]);
+    assert_eq!(before.acks(), [(1, 0)]);
     arrive(&hub, after.address(), &packet(&mut before.sender));
-    assert_eq!((before.answers(), after.answers()), (vec![], vec![(1, 1)]));
+    assert_eq!((before.acks(), after.acks()), (vec![], vec![(1, 1)]));
 
-    // And its answers count.
+    // And its ACKs count.
     let mut sent = Vec::new();
     let transmit = Transmit {
         destination: before.address(),
@@ -233,7 +233,7 @@ async fn a_peer_that_moved_is_answered_where_it_is_now() {
     peer.encode(&transmit, &mut sent);
     let (shim, header, _) = Shim::decode(&sent).unwrap();
     let mut receiver = Receiver::new(shim.law).unwrap();
-    let mut answer = [0; LONGEST];
+    let mut ack = [0; LONGEST];
     let size = Bytes::new(1000);
     let (_, length) = receiver
         .ack(
@@ -245,11 +245,11 @@ async fn a_peer_that_moved_is_answered_where_it_is_now() {
                 marked: false,
             },
             0,
-            &mut answer,
+            &mut ack,
         )
         .unwrap();
-    assert!(arrive(&hub, after.address(), &answer[..length]).is_empty());
-    assert_eq!(peer.status().unwrap().counters.answers, 1);
+    assert!(arrive(&hub, after.address(), &ack[..length]).is_empty());
+    assert_eq!(peer.status().unwrap().counters.acks, 1);
 }
 
 #[tokio::test]
@@ -261,7 +261,7 @@ async fn flows_are_forgotten_with_their_peers() {
     let count = || (hub.core.outgoing.len(), hub.core.incoming.len());
     assert_eq!(count(), (1, 1));
     drop(peer);
-    // The timer may still hold it for an answer.
+    // The timer may still hold it for an ACK.
     std::thread::sleep(Duration::from_millis(20));
     assert_eq!(count(), (0, 0));
 }

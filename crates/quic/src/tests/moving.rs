@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::*;
 
-/// Passes datagrams on, and answers back; from another port once told to.
+/// Forwards datagrams, and replies in the other direction; from another port once asked to.
 struct Translator {
     address: SocketAddr,
     moved: Arc<AtomicBool>,
@@ -42,7 +42,7 @@ impl Translator {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn answers_reach_a_client_that_moved() {
+async fn acks_reach_a_client_that_moved() {
     let place = sink().await;
     let translator = Translator::start(place.0);
     let connection = client(config("jetmax"), (translator.address, place.1)).await.unwrap();
@@ -51,6 +51,6 @@ async fn answers_reach_a_client_that_moved() {
     let before = connection.status().unwrap().counters;
     assert_eq!(echo_total(&connection, 200_000).await, 200_000);
     let counters = connection.status().unwrap().counters;
-    assert!(counters.answers > before.answers, "{before:?}, {counters:?}");
+    assert!(counters.acks > before.acks, "{before:?}, {counters:?}");
     assert_eq!(counters.refused.total(), 0);
 }

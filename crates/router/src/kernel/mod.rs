@@ -204,12 +204,12 @@ impl DataPath for Program {
             *count = count.wrapping_sub(seen);
         }
         self.seen = now;
-        let [packets, bytes, stamped, answers, refused, words @ ..] = since;
+        let [packets, bytes, stamped, acks, refused, words @ ..] = since;
         let traffic = Traffic {
             packets,
             bytes,
             stamped,
-            answers,
+            acks,
             refused,
         };
         let locked = LOCKED.contains(&self.law);

@@ -1,11 +1,11 @@
-//! What the program is called, and how its errors are told.
+//! Names of the program, and its errors.
 
 use levelflow_host::Error;
 
 /// Name of the program, as `bpftool net` shows it.
 pub const PROGRAM: &str = "levelflow";
 
-/// One line from the kernel's answer; what is missing is mostly privileges.
+/// One line from the kernel's error; mostly, privileges are missing.
 pub(super) fn failed(what: &str, error: &dyn std::error::Error) -> Error {
     let mut text = error.to_string();
     let mut source = error.source();

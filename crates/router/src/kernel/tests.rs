@@ -260,7 +260,7 @@ impl Exact {
             }
             Err(class) => {
                 self.law.on_arrival(&self.params, &arriving, None);
-                self.traffic.answers += u64::from(class == Class::Answer);
+                self.traffic.acks += u64::from(class == Class::Ack);
                 self.traffic.refused += u64::from(class == Class::Refused);
             }
         }

@@ -1,4 +1,4 @@
-//! The life of a flow: it arrives, opens, sends at its law's pace, waits for answers, and ends.
+//! The life of a flow: it arrives, opens, sends at its law's pace, waits for ACKs, and ends.
 
 use std::cmp::Reverse;
 

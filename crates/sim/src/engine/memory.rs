@@ -1,4 +1,4 @@
-//! Memories that buffers share: whenever one sizer has decided, all of its memory is divided anew.
+//! Memories that buffers share: after each decision of an algorithm, its memory is divided anew.
 
 use levelflow_laws::Protocol;
 use levelflow_laws::buffers::memory::{Share, divide};
@@ -16,7 +16,7 @@ pub(super) fn of_links(memories: &[MemorySpec], links: usize) -> Vec<Option<usiz
 }
 
 impl<P: Protocol> Sim<P> {
-    /// Divides a memory among its links by what their sizers ask for.
+    /// Divides a memory among its links by the requests of their algorithms.
     pub(super) fn share_memory(&mut self, m: usize) {
         (0..self.memories[m].links.len()).for_each(|k| self.let_in(self.memories[m].links[k].0));
         let memory = &self.memories[m];

@@ -281,11 +281,11 @@ impl<P: Protocol> Sim<P> {
             Target::Queue(i) => self.close_queue_interval(i),
             Target::Buffer(i) => self.size_buffer(i),
             Target::Transmitter(i) => self.transmitted(i),
-            Target::Answer(i) => {
+            Target::Ack(i) => {
                 self.events.pop();
                 let incoming = self.flows[i as usize].incoming.as_mut();
                 match incoming.map(|incoming| incoming.delay.fire(self.now)) {
-                    Some(Fired::Now) => self.release_answer(i),
+                    Some(Fired::Now) => self.release_ack(i),
                     Some(Fired::Later(at)) => self.schedule(at, target),
                     Some(Fired::Stale) | None => {}
                 }
@@ -423,10 +423,10 @@ impl<P: Protocol> Sim<P> {
     /// A packet is dropped or lost.
     fn discard(&mut self, id: PacketId, cause: impl Fn(&mut Books) -> &mut u64) {
         let packet = &self.packets[id];
-        let (flow, answer) = (packet.flow, packet.label.is_answer());
+        let (flow, ack) = (packet.flow, packet.label.is_ack());
         let entry = &mut self.entries[self.flows[flow as usize].entry as usize];
-        if answer {
-            *cause(&mut entry.counters.answers) += 1;
+        if ack {
+            *cause(&mut entry.counters.acks) += 1;
         } else {
             *cause(&mut entry.counters.data) += 1;
             entry.window.lost += 1;
@@ -473,7 +473,7 @@ impl<P: Protocol> Sim<P> {
         self.object_is_there(i);
     }
 
-    /// An answer reaches its sender.
+    /// An ACK reaches its sender.
     fn feedback(&mut self, id: PacketId) {
         let Packet {
             flow: i,
@@ -488,7 +488,7 @@ impl<P: Protocol> Sim<P> {
         let history = flow.incoming.as_ref().map_or(0, |_| self.packets.history(id));
         self.packets.remove(id);
         let entry = &mut self.entries[flow.entry as usize];
-        entry.counters.answers.delivered += 1;
+        entry.counters.acks.delivered += 1;
         entry.counters.round_trip(rtt);
         entry.window.rtt_sum += rtt.as_secs_f64();
         entry.window.rtt_count += 1;
@@ -536,7 +536,7 @@ impl<P: Protocol> Sim<P> {
             hop: entry_hop,
             size: packet.size,
             label: Label::new(packet.kind, entry.transport.ecn && packet.kind == Kind::Data),
-            answers: 1,
+            acks: 1,
         });
         match &mut self.flows[i as usize].overhead {
             None => self.forward(id),

@@ -1,4 +1,4 @@
-//! The far end of a flow: it takes data, says when a transfer is complete, and answers.
+//! The receiving end of a flow: takes data, reports complete transfers, sends ACKs.
 
 use levelflow_laws::{Arrived, Kind, Protocol};
 use levelflow_transport::Chunk;
@@ -9,7 +9,7 @@ use crate::events::Target;
 use crate::packet::PacketId;
 
 impl<P: Protocol> Sim<P> {
-    /// A packet reaches its receiver, which turns it into its answer.
+    /// A packet reaches its receiver, which turns it into its ACK.
     pub(super) fn receive(&mut self, id: PacketId) {
         let packet = &mut self.packets[id];
         let (i, kind) = (packet.flow, packet.label.kind());
@@ -42,7 +42,7 @@ impl<P: Protocol> Sim<P> {
                 None => chunk.offset + u64::from(chunk.length) == flow.sender.size(),
             };
         }
-        packet.label = packet.label.answered();
+        packet.label = packet.label.acked();
         packet.size = entry.spec.control.get() as u16;
         packet.header = P::reflect(&entry.spec.params, &mut flow.receiver, &arrived, &packet.header);
         packet.hop += 1;
@@ -51,19 +51,19 @@ impl<P: Protocol> Sim<P> {
             let history = incoming.history.below(packet.number);
             self.packets.set_history(id, history);
         }
-        let patient = entry.transport.answer_every > 1 && kind == Kind::Data;
+        let patient = entry.transport.ack_every > 1 && kind == Kind::Data;
         if complete && flow.active {
             self.complete(i);
         }
         if patient {
-            self.hold_or_answer(i, id, in_order && !complete);
+            self.hold_or_ack(i, id, in_order && !complete);
         } else {
-            self.answer(i, id);
+            self.ack(i, id);
         }
     }
 
-    /// A receiver that answers several packets at a time has one more answer, which may wait if nothing is urgent.
-    fn hold_or_answer(&mut self, i: u32, id: PacketId, may_wait: bool) {
+    /// Delayed ACKs: the receiver has one more ACK, which may wait unless it is urgent.
+    fn hold_or_ack(&mut self, i: u32, id: PacketId, may_wait: bool) {
         let flow = &mut self.flows[i as usize];
         let transport = self.entries[flow.entry as usize].transport;
         let incoming = flow.incoming.as_mut().expect("losses are tracked");
@@ -71,36 +71,36 @@ impl<P: Protocol> Sim<P> {
         if let Some(held) = incoming.delayed.take() {
             incoming.delay.clear();
             if self.packets[held].label.is_marked() == marked {
-                self.packets[id].answers += self.packets[held].answers;
+                self.packets[id].acks += self.packets[held].acks;
                 self.packets.remove(held);
                 self.left_network(i);
             } else {
-                self.answer(i, held);
+                self.ack(i, held);
             }
         }
         let flow = &mut self.flows[i as usize];
         let incoming = flow.incoming.as_mut().expect("losses are tracked");
-        if !may_wait || self.packets[id].answers >= transport.answer_every {
-            return self.answer(i, id);
+        if !may_wait || self.packets[id].acks >= transport.ack_every {
+            return self.ack(i, id);
         }
         incoming.delayed = Some(id);
-        if let Some(at) = incoming.delay.set(self.now.saturating_add(transport.answer_delay)) {
-            self.schedule(at, Target::Answer(i));
+        if let Some(at) = incoming.delay.set(self.now.saturating_add(transport.ack_delay)) {
+            self.schedule(at, Target::Ack(i));
         }
     }
 
-    /// A held answer has waited long enough.
-    pub(super) fn release_answer(&mut self, i: u32) {
+    /// The timer of a delayed ACK expires.
+    pub(super) fn release_ack(&mut self, i: u32) {
         let incoming = self.flows[i as usize].incoming.as_mut();
         if let Some(held) = incoming.and_then(|incoming| incoming.delayed.take()) {
-            self.answer(i, held);
+            self.ack(i, held);
         }
     }
 
-    /// Puts an answer on its way back.
-    fn answer(&mut self, i: u32, id: PacketId) {
+    /// Sends an ACK.
+    fn ack(&mut self, i: u32, id: PacketId) {
         let flow = &self.flows[i as usize];
-        self.entries[flow.entry as usize].counters.answers.sent += 1;
+        self.entries[flow.entry as usize].counters.acks.sent += 1;
         let delay = flow.ack_delay;
         if delay == NO_DELAY {
             self.forward(id);
@@ -109,8 +109,8 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
-    /// Answers that receivers hold back.
-    pub(super) fn held_answers(&self) -> impl Iterator<Item = PacketId> + '_ {
+    /// Delayed ACKs that receivers hold.
+    pub(super) fn held_acks(&self) -> impl Iterator<Item = PacketId> + '_ {
         self.flows.iter().filter_map(|f| f.incoming.as_ref()?.delayed)
     }
 }

@@ -91,15 +91,15 @@ impl<P: Protocol> Sim<P> {
             .chain(self.ack_delays.iter().flat_map(AckDelay::packets))
         {
             let packet = &self.packets[id];
-            in_flight[self.flows[packet.flow as usize].entry as usize][usize::from(packet.label.is_answer())] += 1;
+            in_flight[self.flows[packet.flow as usize].entry as usize][usize::from(packet.label.is_ack())] += 1;
             everywhere += 1;
         }
-        everywhere += self.held_answers().count() as u64;
+        everywhere += self.held_acks().count() as u64;
         balance("the packet store", self.packets.len() as u64, everywhere)?;
         let mut flows = Vec::new();
         for (entry, found) in self.entries.iter().zip(&in_flight) {
             balance(&entry.spec.name, entry.counters.data.outstanding(), found[0])?;
-            balance(&entry.spec.name, entry.counters.answers.outstanding(), found[1])?;
+            balance(&entry.spec.name, entry.counters.acks.outstanding(), found[1])?;
             flows.push(entry.counters.summary(&entry.spec.name, found[0]));
         }
         let mut links = Vec::new();

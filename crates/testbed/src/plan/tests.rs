@@ -32,25 +32,25 @@ fn flow(name: &str, law: &str, from: &str, to: &str) -> Value {
 
 /// Where a packet for an address comes to from a place, by the routes.
 fn walk(plan: &Plan, from: usize, to: IpAddr) -> (usize, Vec<usize>, Duration) {
-    let (mut at, mut cables, mut delay) = (from, Vec::new(), Duration::ZERO);
-    while !plan.places[at].addresses.contains(&to) {
-        let hop = plan.places[at]
+    let (mut at, mut pairs, mut delay) = (from, Vec::new(), Duration::ZERO);
+    while !plan.namespaces[at].addresses.contains(&to) {
+        let hop = plan.namespaces[at]
             .routes
             .iter()
             .find(|h| h.to.is_none_or(|a| a == to))
             .unwrap();
-        let cable = &plan.cables[hop.cable];
-        let end = cable.ends.iter().position(|&p| p == at).unwrap();
-        delay = delay + cable.ways[end].delay;
-        cables.push(hop.cable);
-        assert!(cables.len() < 20, "a loop");
-        at = cable.ends[1 - end];
+        let pair = &plan.pairs[hop.pair];
+        let end = pair.ends.iter().position(|&p| p == at).unwrap();
+        delay = delay + pair.directions[end].delay;
+        pairs.push(hop.pair);
+        assert!(pairs.len() < 20, "a loop");
+        at = pair.ends[1 - end];
     }
-    (at, cables, delay)
+    (at, pairs, delay)
 }
 
 #[test]
-fn packets_and_answers_take_the_paths_of_the_scenario_in_its_time() {
+fn packets_and_acks_take_the_paths_of_the_scenario_in_its_time() {
     let links = json!([duplex("A", "B"), duplex("B", "C"), duplex("A", "C")]);
     let mut around = json!({ "name": "around", "law": "rcp", "path": ["A", "B", "C"], "rtt": "100 ms" });
     around["reverse_path"] = json!(["C", "A"]);
@@ -72,7 +72,7 @@ fn packets_and_answers_take_the_paths_of_the_scenario_in_its_time() {
         let (to, there, delay_there) = walk(&plan, ends[0], addresses[1]);
         let (from, back, delay_back) = walk(&plan, ends[1], addresses[0]);
         assert_eq!([from, to], ends);
-        // A cable of the host on either side.
+        // A veth pair of the host on either side.
         assert_eq!((there.len(), back.len()), if keep == 0 { (3, 3) } else { (4, 3) });
         assert_eq!(delay_there, forward);
         assert_eq!(delay_there + delay_back, rtt);
@@ -88,13 +88,13 @@ fn packets_and_answers_take_the_paths_of_the_scenario_in_its_time() {
 }
 
 #[test]
-fn two_directions_share_a_cable_and_keep_their_values() {
+fn two_directions_share_a_veth_pair_and_keep_their_values() {
     let mut link = duplex("A", "B");
     link["reverse"] = json!({ "capacity": "1 Mb/s", "delay": "5 ms", "buffer": "20 kB" });
     let plan = plan(&network(&json!([link]), &json!([flow("x", "jetmax", "A", "B")]))).unwrap();
-    let cables: Vec<_> = plan.cables.iter().filter(|c| c.ways[0].link.is_some()).collect();
-    assert_eq!(cables.len(), 1);
-    let [there, back] = &cables[0].ways;
+    let pairs: Vec<_> = plan.pairs.iter().filter(|c| c.directions[0].link.is_some()).collect();
+    assert_eq!(pairs.len(), 1);
+    let [there, back] = &pairs[0].directions;
     assert_eq!((there.link, back.link), (Some(0), Some(1)));
     assert_eq!(
         there.queue.map(|(rate, room)| (rate.bps(), room)),
@@ -111,7 +111,7 @@ fn two_directions_share_a_cable_and_keep_their_values() {
 fn flows_with_one_round_trip_share_hosts_and_have_addresses_of_their_own() {
     let flows = json!([flow("x", "jetmax", "A", "B"), flow("y", "jetmax", "A", "B")]);
     let plan = plan(&network(&json!([duplex("A", "B")]), &flows)).unwrap();
-    assert_eq!(plan.places.iter().filter(|p| !p.forwards).count(), 2);
+    assert_eq!(plan.namespaces.iter().filter(|p| !p.forwards).count(), 2);
     let addresses: Vec<_> = plan.flows.iter().flat_map(|f| f.addresses).collect();
     assert_eq!(addresses.iter().collect::<HashSet<_>>().len(), 4);
 }
@@ -123,8 +123,8 @@ fn commands_name_devices_and_neighbours_that_are_there() {
         &json!([flow("x", "jetmax", "A", "B")]),
     ))
     .unwrap();
-    for (i, place) in plan.places.iter().enumerate() {
-        let lines = place.commands(i, &plan.cables, false);
+    for (i, place) in plan.namespaces.iter().enumerate() {
+        let lines = place.commands(i, &plan.pairs, false);
         for hop in lines.iter().filter(|l| l.starts_with("route")) {
             let words: Vec<&str> = hop.split(' ').collect();
             assert!(lines.contains(&format!("link set {} up", words[6])), "{hop}");
@@ -164,8 +164,8 @@ fn only_delays_and_losses_need_a_worker_where_queues_are_the_kernels() {
     let worked = |form| {
         let plan = super::plan(&resolved, setup(form)).unwrap();
         assert_eq!(plan.queues().count(), 4);
-        let links = plan.cables.iter().filter(|c| c.ways[0].link.is_some());
-        links.map(|c| c.ways[0].needs_worker(form)).collect::<Vec<_>>()
+        let links = plan.pairs.iter().filter(|c| c.directions[0].link.is_some());
+        links.map(|c| c.directions[0].needs_worker(form)).collect::<Vec<_>>()
     };
     assert_eq!(worked(Form::User), [true, true]);
     assert_eq!(worked(Form::Kernel), [true, false]);

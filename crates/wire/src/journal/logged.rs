@@ -1,4 +1,4 @@
-//! Halves of laws that write down what they are told.
+//! Halves of laws that log their inputs.
 
 use core::fmt::{self, Debug};
 use core::ops::Deref;
@@ -27,7 +27,7 @@ pub struct Log<S: Sink> {
 }
 
 impl<S: Sink> Log<S> {
-    /// Writes that an instance begins. `instance` is unique in its log. After each `every`-th interval or answer, and at the
+    /// Writes that an instance begins. `instance` is unique in its log. After each `every`-th interval or ACK, and at the
     /// end, the log holds a digest of the state, which takes a few microseconds; 0: at the end only.
     #[must_use]
     pub fn start(sink: S, instance: u32, start: &Start, every: u32) -> Self {
@@ -78,7 +78,7 @@ impl Wire {
     }
 }
 
-/// A sender that writes down what it is told, if it has a log. It reads as the [`AnySender`] in it.
+/// A sender that logs its inputs, if it has a log. It reads as the [`AnySender`] in it.
 pub struct LoggedSender<S: Sink> {
     law: AnySender,
     log: Option<Log<S>>,
@@ -154,7 +154,7 @@ impl<S: Sink> Drop for LoggedSender<S> {
     }
 }
 
-/// A router that writes down what it is told, if it has a log. It reads as the [`AnyRouter`] in it.
+/// A router that logs its inputs, if it has a log. It reads as the [`AnyRouter`] in it.
 pub struct LoggedRouter<S: Sink> {
     law: AnyRouter,
     log: Option<Log<S>>,
@@ -241,7 +241,7 @@ impl<S: Sink> Drop for LoggedRouter<S> {
     }
 }
 
-/// What a receiver remembers of a flow, which writes down what it is told, if it has a log.
+/// A receiver's state for a flow, which logs its inputs, if it has a log.
 pub struct LoggedReceiver<S: Sink> {
     law: AnyReceiver,
     log: Option<Log<S>>,
@@ -258,9 +258,9 @@ impl<S: Sink> LoggedReceiver<S> {
 
     /// As [`Protocol::reflect`].
     pub fn reflect(&mut self, params: &AnyParams, arrived: &Arrived, header: &AnyHeader) -> AnyHeader {
-        let answer = Any::reflect(params, &mut self.law, arrived, header);
+        let ack = Any::reflect(params, &mut self.law, arrived, header);
         if let Some(log) = &mut self.log {
-            let (before, after) = (Wire::of(header), Wire::of(&answer));
+            let (before, after) = (Wire::of(header), Wire::of(&ack));
             let header = Stamped {
                 before: before.bytes(),
                 after: after.bytes(),
@@ -271,7 +271,7 @@ impl<S: Sink> LoggedReceiver<S> {
             });
             log.tick(&self.law);
         }
-        answer
+        ack
     }
 }
 

@@ -1,9 +1,9 @@
 """BBR, version 1, with a maximum filter over round trips (after Scherrer, Legner, Perrig, Schmid 2022).
 
-    x = min(0.99 gain B, what the window allows),   window 2 B r + 3 packets,   B = most answers/s in 10 round trips
+    x = min(0.99 gain B, what the window allows),   window 2 B r + 3 packets,   B = most ACKs/s in 10 round trips
 
 `r` is the shortest round trip seen. Startup, Drain, the eight gains of ProbeBW and ProbeRTT follow one another as in
-the packet law; a packet on its way is sent, not answered and not lost. Left out: what a loss does to the window. As
+the packet law; a packet on its way is sent, not acknowledged and not lost. Left out: what a loss does to the window. As
 there, the first phase of ProbeBW follows from what has been delivered so far; where flows share a full buffer, shares
 depend on it.
 """
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from levelflow.theory.fluid.law import ANSWERS, LOSSES, WAITS, Heard, Law
+from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -51,7 +51,7 @@ class Bbr(Law):
         "window_gain": 2.0,
         "rtt_window": 10.0,
     }
-    HEARS = frozenset({LOSSES, ANSWERS, WAITS})
+    HEARS = frozenset({LOSSES, ACKS, WAITS})
     HANDSHAKE = True
 
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
@@ -77,10 +77,10 @@ class Bbr(Law):
         return np.select([mode == STARTUP, mode == DRAIN, mode == PROBE], [self.startup, 1 / self.startup, probe], 1.0)
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
-        """Pacing, or the answers and what the window leaves."""
+        """Pacing, or the ACKs and what the window leaves."""
         bandwidth, rtt = self._model(state, heard)
         window = np.maximum(self.window * bandwidth * rtt + HEADROOM, SMALLEST)
-        allowed = np.maximum(heard.answered + heard.lost + (window - state[OUT]) / (BRAKE * rtt), 0.0)
+        allowed = np.maximum(heard.acked + heard.lost + (window - state[OUT]) / (BRAKE * rtt), 0.0)
         # ProbeRTT sends nothing until hardly anything is on its way, and then its window.
         resting = np.where(np.isinf(state[END]), 0.0, SMALLEST / heard.rtt)
         allowed = np.where(state[MODE] == REST, resting, allowed)
@@ -90,22 +90,22 @@ class Bbr(Law):
     def change(self, state: Floats, heard: Heard) -> Floats:
         """What is on its way, and delivered."""
         slope = np.zeros_like(state)
-        slope[OUT] = self.rate(state, heard) / self.packet - heard.answered - heard.lost
-        slope[OUT] += LEAK * (heard.answered * heard.waits - state[OUT]) / heard.waits
-        slope[DELIVERED] = heard.answered
+        slope[OUT] = self.rate(state, heard) / self.packet - heard.acked - heard.lost
+        slope[OUT] += LEAK * (heard.acked * heard.waits - state[OUT]) / heard.waits
+        slope[DELIVERED] = heard.acked
         return slope
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """Filters, rounds, modes."""
-        now, answered = heard.now, heard.answered > 0
+        now, acked = heard.now, heard.acked > 0
         state[OUT] = np.maximum(state[OUT], 0.0)
-        expired = answered & (now - state[SEEN] > self.old) & (state[MODE] != REST)
-        sooner = answered & ((heard.waits <= state[SHORTEST]) | expired)
+        expired = acked & (now - state[SEEN] > self.old) & (state[MODE] != REST)
+        sooner = acked & ((heard.waits <= state[SHORTEST]) | expired)
         state[SHORTEST] = np.where(sooner, heard.waits, state[SHORTEST])
         state[SEEN] = np.where(sooner, now, state[SEEN])
-        state[FILTER.start] = np.maximum(state[FILTER.start], heard.answered)
+        state[FILTER.start] = np.maximum(state[FILTER.start], heard.acked)
         bandwidth, rtt = self._model(state, heard)
-        self._end_rounds(state, heard, answered & (now >= state[ROUND]), bandwidth)
+        self._end_rounds(state, heard, acked & (now >= state[ROUND]), bandwidth)
         full = (state[MODE] == STARTUP) & (state[STILL] >= FLAT)
         state[MODE] = np.where(full, DRAIN, state[MODE])
         drained = (state[MODE] == DRAIN) & (state[OUT] <= bandwidth * rtt + HEADROOM)
@@ -125,7 +125,7 @@ class Bbr(Law):
 
     def _rest(self, state: Floats, heard: Heard) -> None:
         """Stays in ProbeRTT for a while, and a round trip, once hardly anything is on its way."""
-        little = np.minimum(state[OUT], heard.answered * heard.waits) <= SMALLEST
+        little = np.minimum(state[OUT], heard.acked * heard.waits) <= SMALLEST
         small = (state[MODE] == REST) & np.isinf(state[END]) & little
         state[END] = np.where(small, heard.now + np.maximum(STAY, heard.waits), state[END])
         over = (state[MODE] == REST) & (heard.now > state[END])

@@ -26,8 +26,8 @@ SIZES = {
 def from_scenario(scenario: dict[str, Any]) -> Network:
     """Returns the network of a resolved scenario: links and flows with the parameters in force.
 
-    The time to send a packet and its answer counts as a part of the round trip. An entry with a `count` gives so many
-    flows, named `x#1`, `x#2` and so on. What answers take of a link is left out, and so are delays of answers at the
+    The time to send a packet and its ACK counts as a part of the round trip. An entry with a `count` gives so many
+    flows, named `x#1`, `x#2` and so on. What ACKs take of a link is left out, and so are delays of ACKs at the
     receiver.
 
     Args:

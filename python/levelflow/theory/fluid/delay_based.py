@@ -46,7 +46,7 @@ class Vegas(NewReno):
         return float(np.log(2) / 2 * np.sqrt(2))
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the step of a round trip per answer."""
+        """Returns the step of a round trip per ACK."""
         waiting = self.waiting(state, heard)
         step = np.clip(self.alpha - waiting, 0.0, 1.0) - np.clip(waiting - self.beta, 0.0, 1.0)
         result: Floats = step / state[WINDOW]
@@ -55,8 +55,8 @@ class Vegas(NewReno):
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """Slow start ends where `gamma` packets wait, with what the pipe holds and one."""
         state = super().settle(state, heard)
-        full = (state[SLOW] > 0) & (self.waiting(state, heard) > self.gamma) & (heard.answered > 0)
-        pipe = heard.answered * self.shortest(state, heard) + 1
+        full = (state[SLOW] > 0) & (self.waiting(state, heard) > self.gamma) & (heard.acked > 0)
+        pipe = heard.acked * self.shortest(state, heard) + 1
         state[WINDOW] = np.where(full, np.minimum(state[WINDOW], pipe), state[WINDOW])
         state[SLOW] = np.where(full, 0.0, state[SLOW])
         return state
@@ -77,7 +77,7 @@ class Fast(Vegas):
         return result
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the step of a round trip per answer."""
+        """Returns the step of a round trip per ACK."""
         window = state[WINDOW]
         result: Floats = np.minimum(window, self.part * (self.alpha - self.waiting(state, heard))) / window
         return result
@@ -85,7 +85,7 @@ class Fast(Vegas):
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """Slow start ends where `alpha` packets wait."""
         state = NewReno.settle(self, state, heard)
-        full = (self.waiting(state, heard) >= self.alpha) & (heard.answered > 0)
+        full = (self.waiting(state, heard) >= self.alpha) & (heard.acked > 0)
         state[SLOW] = np.where(full, 0.0, state[SLOW])
         return state
 
@@ -99,7 +99,7 @@ class Lp(NewReno):
     PARAMETERS: ClassVar[Parameters] = {**NewReno.PARAMETERS, "delta": 0.15, "inference": 3.0}
     OWN = 4
     SMOOTH, LONGEST, LAST, INFERENCE = 5, 6, 7, 8
-    #: Weight of an answer in the average round trip.
+    #: Weight of an ACK in the average round trip.
     GAIN = 1 / 8
 
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
@@ -117,8 +117,8 @@ class Lp(NewReno):
         return np.where(heard.now < state[self.INFERENCE], 0.0, super().growth(state, heard))
 
     def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
-        """The average over answers."""
-        gain = reached(-np.log1p(-self.GAIN) * heard.answered, heard.step)
+        """The average over ACKs."""
+        gain = reached(-np.log1p(-self.GAIN) * heard.acked, heard.step)
         slope[self.SMOOTH] = gain * (heard.waits - state[self.SMOOTH])
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
@@ -130,7 +130,7 @@ class Lp(NewReno):
         threshold = shortest + self.delta * (state[self.LONGEST] - shortest)
         above = np.minimum(state[self.SMOOTH], heard.waits) > threshold
         news = heard.now - state[self.LAST] >= heard.waits
-        told = (state[SLOW] == 0) & above & news & (heard.answered > 0)
+        told = (state[SLOW] == 0) & above & news & (heard.acked > 0)
         again = heard.now < state[self.INFERENCE]
         lower = np.where(again, 1.0, np.maximum(state[WINDOW] / 2, 1.0))
         state[WINDOW] = np.where(told, lower, state[WINDOW])

@@ -40,7 +40,7 @@ class Discipline(ABC):
         """Goes one step on, in which load arrives at some rate, bit/s, on a queue of so many bits.
 
         Returns:
-            The share of arrivals whose senders are told.
+            The share of arrivals with a congestion signal.
         """
 
 
@@ -214,7 +214,7 @@ class Queues:
                 self.quiet = False
 
     def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
-        """Goes one step on; returns the share of the arrivals at each link whose senders are told."""
+        """Advances one step; returns the share of arrivals at each link with a congestion signal."""
         for where, discipline in self._groups:
             self._told[where] = discipline.told(rate[where], queue[where], step)
         return self._told

@@ -1,14 +1,14 @@
-"""Senders that answer losses and marks by a jump: as the mean of many, or each by itself.
+"""Senders that react to losses and marks by a jump: as the mean of many, or each by itself.
 
-Losses and marks that a flow hears of are `m` packets in a round trip. Where it answers at most once in that time, the
-chance of an answer is `1 - e^-m`, so `(1 - e^-m)/RTT` answers come per second, which is `m/RTT = x p` where losses
-are rare. The mean of a state that answers by a jump to `cut(state)` then moves by
+A flow sees losses and marks of `m` packets in a round trip. Where it reacts at most once in that time, the
+chance of a reaction is `1 - e^-m`, so it reacts `(1 - e^-m)/RTT` times per second, which is `m/RTT = x p` where losses
+are rare. The mean of a state that jumps to `cut(state)` then moves by
 
     state' = growth + (1 - e^-m)/RTT (cut(state) - state)                  Misra, Gong, Towsley 2000, eq 2
 
 With each loss by itself, a flow jumps as soon as a whole packet of losses has come together, and not again for a
-round trip (Bohacek, Hespanha, Lee, Obraczka 2003). Either way the first loss of all is answered at once: it ends slow
-start.
+round trip (Bohacek, Hespanha, Lee, Obraczka 2003). Either way the reaction to the first loss of all is immediate:
+it ends slow start.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from levelflow.theory.arrays import Bools, Floats
 
 #: Components of the state that all of them have: losses that have come together, packets, and until when a flow does
-#: not answer another, s; before the first answer that is -1.
+#: not react to another, s; before the first reaction it is -1.
 CREDIT, CALM = range(2)
 
 
@@ -41,13 +41,13 @@ class Jumps(Law):
         """Returns the losses and marks that count, packets per s."""
         return heard.lost + heard.marked
 
-    def answers(self, told: Floats, rtt: Floats) -> Floats:
-        """Returns how many answers to how many losses per second there are on average, per s."""
-        answers: Floats = -np.expm1(-told * rtt) / rtt
-        return answers
+    def reactions(self, told: Floats, rtt: Floats) -> Floats:
+        """Returns the mean number of reactions per second to this many losses per second."""
+        reactions: Floats = -np.expm1(-told * rtt) / rtt
+        return reactions
 
     def is_fresh(self, state: Floats) -> Bools:
-        """Tells flows that have not answered a loss yet."""
+        """Returns which flows have not reacted to a loss yet."""
         fresh: Bools = state[CALM] < 0
         return fresh
 
@@ -56,7 +56,7 @@ class Jumps(Law):
         told = self.told(heard)
         if self.each_loss or not told.any():
             return np.zeros_like(state)
-        often = np.where(self.is_fresh(state) | (heard.now < state[CALM]), 0.0, self.answers(told, heard.rtt))
+        often = np.where(self.is_fresh(state) | (heard.now < state[CALM]), 0.0, self.reactions(told, heard.rtt))
         change = often * (self.cut(state, heard) - state)
         change[:2] = 0.0
         return change

@@ -1,9 +1,9 @@
 """The controllers of Kunniyur and Srikant 2003: rates or windows that pay for what is lost or marked.
 
-    W' = kappa w' d^2/W answers - kappa beta d nacks                          log x     (eq 12)
-    W' = kappa nu w' d^2/W answers - kappa beta W^nu/d^(nu-1) nacks        -1/x^nu     (eq 13)
+    W' = kappa w' d^2/W ACKs - kappa beta d nacks                          log x     (eq 12)
+    W' = kappa nu w' d^2/W ACKs - kappa beta W^nu/d^(nu-1) nacks        -1/x^nu     (eq 13)
 
-with answers (nacks are answers, too) and nacks in packets per second, `w'` the weight, and `d` the round trip in time
+with ACKs (nacks count, too) and nacks in packets per second, `w'` the weight, and `d` the round trip in time
 units, or a constant. A rate moves by the same with `d = 1` (eq 9, 10). Left out: timeouts.
 """
 
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from levelflow.theory.fluid.law import ANSWERS, LOSSES, WAITS, Heard, Law
+from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law
 from levelflow.theory.laws import ks
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class KunniyurSrikant(Law):
         "delay": 0.0,
         "floor": 0.1,
     }
-    HEARS = frozenset({LOSSES, ANSWERS, WAITS})
+    HEARS = frozenset({LOSSES, ACKS, WAITS})
     HANDSHAKE = True
 
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
@@ -70,10 +70,10 @@ class KunniyurSrikant(Law):
         delay = np.where(self.is_rate, 1.0, np.where(self.delay > 0, self.delay, heard.waits / self.unit))
         nacks = self.heeds_losses * heard.lost + self.heeds_marks * heard.marked
         users = dataclasses.replace(self.users, delays=delay)
-        answers = heard.answered + heard.lost
-        gain = ks.window_change(users, self.beta, size, answers, 0.0)
-        cut = gain - ks.window_change(users, self.beta, size, answers, nacks)
-        # Of many answers to a small window each adds less than the one before: `W^2` grows evenly.
+        acks = heard.acked + heard.lost
+        gain = ks.window_change(users, self.beta, size, acks, 0.0)
+        cut = gain - ks.window_change(users, self.beta, size, acks, nacks)
+        # Of many ACKs to a small window each adds less than the one before: `W^2` grows evenly.
         grown = np.sqrt(size**2 + 2 * heard.step * size * gain)
         slope: Floats = (grown / (1 + heard.step * cut / size) - size) / heard.step
         return slope[None, :]

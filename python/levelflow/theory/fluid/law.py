@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from levelflow.theory.fluid.topology import Flow, Parameters, Value
 
 #: What senders may ask to hear; see `Heard`.
-WAITS, LOSSES, ANSWERS, BEFORE, SIGNALS = "waits", "losses", "answers", "before", "signals"
+WAITS, LOSSES, ACKS, BEFORE, SIGNALS = "waits", "losses", "acks", "before", "signals"
 
 
 class Table:
@@ -79,9 +79,9 @@ class Heard:
         step: s.
         age: since each flow began to send data, s.
         rtt: round trip, with the queues of now, s.
-        waits: with `WAITS`: the round trip that answers show, s.
+        waits: with `WAITS`: the round trip that ACKs show, s.
         lost, marked: with `LOSSES`: packets of its own that it hears of, per s.
-        answered: with `ANSWERS`: packets that arrived, as answers tell, per s.
+        acked: with `ACKS`: packets acknowledged per second.
         before: with `BEFORE`: its own rates at the ages that `Law.lags` names, bit/s: (ages, flows).
         proposed: what it proposed at the first of these ages, bit/s.
         signals: with `SIGNALS`: what routers said; an array over crossings for each thing that they say.
@@ -96,7 +96,7 @@ class Heard:
     waits: Floats
     lost: Floats
     marked: Floats
-    answered: Floats
+    acked: Floats
     before: Floats
     proposed: Floats
     signals: Floats

@@ -1,7 +1,7 @@
 """Window laws that remember the last loss: BIC, CUBIC and H-TCP.
 
 Each loss resets what they remember, so in the mean the time since the last loss is `s' = 1 - lambda s`, and the
-window at which it came `W_max' = lambda (W - W_max)`, `lambda` answers to losses per second (Vardoyan, Hollot,
+window at which it came `W_max' = lambda (W - W_max)`, `lambda` reactions to losses per second (Vardoyan, Hollot,
 Towsley 2018).
 """
 
@@ -49,7 +49,7 @@ class Bic(Windows):
         return state
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns the step of a round trip per answer; beyond the maximum steps of 1, 2, 4 are the distance and 1."""
+        """Returns the step of a round trip per ACK; beyond the maximum steps of 1, 2, 4 are the distance and 1."""
         del heard
         window, most = state[WINDOW], state[self.MAX]
         search = np.clip((most - window) / self.search, self.slowest, self.fastest)
@@ -115,7 +115,7 @@ class Cubic(Windows):
     def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
         """Time, and where Reno would be."""
         slope[self.SINCE] = 1.0
-        slope[self.RENO] = self._reno(state) * heard.answered / state[WINDOW]
+        slope[self.RENO] = self._reno(state) * heard.acked / state[WINDOW]
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
         """Returns 0.7."""
@@ -185,8 +185,8 @@ class Htcp(Windows):
         after[self.BETA] = self._beta(state, heard)
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
-        """Keeps the longest round trip; time begins with the first answer."""
+        """Keeps the longest round trip; time begins with the first ACK."""
         state = super().settle(state, heard)
-        state[self.LONGEST] = np.maximum(state[self.LONGEST], np.where(heard.answered > 0, heard.waits, 0.0))
+        state[self.LONGEST] = np.maximum(state[self.LONGEST], np.where(heard.acked > 0, heard.waits, 0.0))
         state[self.SINCE] = np.where(heard.age < self.base, 0.0, state[self.SINCE])
         return state

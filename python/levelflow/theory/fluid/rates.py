@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from levelflow.theory.fluid.jumps import CALM, Jumps
-from levelflow.theory.fluid.law import ANSWERS, LOSSES, WAITS, Heard, Law
+from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -86,7 +86,7 @@ class Tfrc(Jumps):
     """State: also the rate of slow start, average and open loss interval in packets, average round trip in s."""
 
     PARAMETERS: ClassVar[Parameters] = {"ecn": False}
-    HEARS = frozenset({LOSSES, ANSWERS, WAITS})
+    HEARS = frozenset({LOSSES, ACKS, WAITS})
     HANDSHAKE = True
     MEAN, OPEN, SMOOTH = 3, 4, 5
     #: Weight of a round trip in the average one, and of an interval in the average one.
@@ -110,7 +110,7 @@ class Tfrc(Jumps):
         """The equation, within twice what arrives; before the first loss, slow start."""
         interval = np.maximum(state[self.MEAN], state[self.MEAN] + self.NEWEST * (state[self.OPEN] - state[self.MEAN]))
         wanted = packets_per_rtt(1 / np.maximum(interval, 1.0)) * self.packet / state[self.SMOOTH]
-        known = np.where(heard.age > heard.rtt, 2 * heard.answered * self.packet, np.inf)
+        known = np.where(heard.age > heard.rtt, 2 * heard.acked * self.packet, np.inf)
         rate = np.where(self.is_fresh(state), np.minimum(state[RATE], np.maximum(known, self.first)), wanted)
         result: Floats = np.maximum(
             np.where(self.is_fresh(state), rate, np.minimum(rate, known)), self.packet / self.SLOWEST
@@ -129,7 +129,7 @@ class Tfrc(Jumps):
         """The open interval enters the average; the first is the one that explains the rate so far (section 6.3.1)."""
         after = state.copy()
         first = self.is_fresh(state)
-        explained = 1 / loss_rate(heard.answered * heard.waits) if first.any() else state[self.MEAN]
+        explained = 1 / loss_rate(heard.acked * heard.waits) if first.any() else state[self.MEAN]
         moved = state[self.MEAN] + self.NEWEST * (state[self.OPEN] - state[self.MEAN])
         after[self.MEAN] = np.where(first, explained, moved)
         after[self.OPEN] = 0.0
@@ -138,7 +138,7 @@ class Tfrc(Jumps):
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """Keeps slow start within what arrives."""
         state = super().settle(state, heard)
-        known = np.where(heard.age > heard.rtt, 2 * heard.answered * self.packet, np.inf)
+        known = np.where(heard.age > heard.rtt, 2 * heard.acked * self.packet, np.inf)
         state[RATE] = np.minimum(state[RATE], np.maximum(known, self.first))
         return state
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from levelflow.theory.fluid.law import (
-    ANSWERS,
+    ACKS,
     BEFORE,
     LOSSES,
     SIGNALS,
@@ -186,10 +186,10 @@ class _Columns:
             heard["lost"] = self._add(self.lost.start + own, back, own)
             if marks:
                 heard["marked"] = self._add(self.marked.start + own, back, own)
-        if group.wants(ANSWERS):
+        if group.wants(ACKS):
             # What has left the last queue waits no more.
             nothing = np.full(flows.size, crossings + paths.last.size)
-            heard["answered"] = self._add(self.left.start + paths.last[flows], paths.home[flows], nothing)
+            heard["acked"] = self._add(self.left.start + paths.last[flows], paths.home[flows], nothing)
         if group.wants(BEFORE):
             size = len(group.before)
             heard["before"] = self._add(
@@ -363,7 +363,7 @@ class _Engine:
             waits=law.base + np.add.reduceat(heard[where["waits"]], path.starts) if "waits" in where else rtt,
             lost=packets("lost") if "lost" in where else none,
             marked=packets("marked") if "lost" in where else none,
-            answered=heard[where["answered"]] / law.packet if "answered" in where else none,
+            acked=heard[where["acked"]] / law.packet if "acked" in where else none,
             before=heard[where["before"]].reshape(-1, law.base.size) if "before" in where else none,
             proposed=heard[where["proposed"]] if "proposed" in where else none,
             signals=heard[where["signals"]].reshape(-1, path.link.size) if "signals" in where else none,

@@ -1,6 +1,6 @@
 """Window laws: what all share, and those whose growth and cut depend on the window alone.
 
-    x = W/RTT(t),    W' = growth per answer * answers/s,  less what losses cut      (Misra, Gong, Towsley 2000)
+    x = W/RTT(t),    W' = growth per ACK * ACKs/s,  less what losses cut      (Misra, Gong, Towsley 2000)
 
 Slow start doubles the window in each round trip, until the first loss or the threshold. Left out: timeouts, the round
 trip after a loss in which a window does not grow, whole packets. A window stays at 1 or above.
@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from levelflow.theory.fluid.jumps import Jumps
-from levelflow.theory.fluid.law import ANSWERS, LOSSES, WAITS, Heard
+from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 #: Components after those of `Jumps`: window in packets; whether it is in slow start; shortest round trip so far, s.
 WINDOW, SLOW, SHORTEST, OWN = 2, 3, 4, 5
-#: Growth per answer in slow start. Answers tell of a round trip ago, when the rate was half: this doubles it.
+#: Growth per ACK in slow start. ACKs tell of a round trip ago, when the rate was half: this doubles it.
 DOUBLING = 2 * np.log(2)
 NEVER = 1e9
 
@@ -40,7 +40,7 @@ class Windows(Jumps):
         "ecn": False,
     }
     ONLY: ClassVar[Parameters] = {"delayed_ack": False}
-    HEARS = frozenset({LOSSES, ANSWERS, WAITS})
+    HEARS = frozenset({LOSSES, ACKS, WAITS})
     HANDSHAKE = True
     #: How many components a law adds.
     OWN: ClassVar[int] = 0
@@ -66,7 +66,7 @@ class Windows(Jumps):
 
     @abstractmethod
     def growth(self, state: Floats, heard: Heard) -> Floats:
-        """Returns by how much the window grows per answer beyond slow start."""
+        """Returns by how much the window grows per ACK beyond slow start."""
 
     def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
         """Fills in by how much the components that a law adds change per second, without losses."""
@@ -79,16 +79,16 @@ class Windows(Jumps):
         """Fills in what a loss makes of the components that a law adds."""
 
     def doubling(self) -> float:
-        """Returns the growth per answer in slow start."""
+        """Returns the growth per ACK in slow start."""
         result: float = DOUBLING
         return result
 
     def change(self, state: Floats, heard: Heard) -> Floats:
-        """Growth by answers, and what losses cut in the mean."""
+        """Growth by ACKs, and what losses cut in the mean."""
         slope = np.zeros_like(state)
         slow, calm = state[SLOW] > 0, heard.now < state[1]
         growth = np.where(slow, self.doubling(), self.growth(state, heard))
-        slope[WINDOW] = np.where(calm, 0.0, growth * heard.answered)
+        slope[WINDOW] = np.where(calm, 0.0, growth * heard.acked)
         self.own_change(state, heard, slope)
         return slope + self.jumps(state, heard)
 
@@ -103,7 +103,7 @@ class Windows(Jumps):
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """Losses, the shortest round trip, the threshold, and limits."""
         state = super().settle(state, heard)
-        state[SHORTEST] = np.where(heard.answered > 0, np.minimum(state[SHORTEST], heard.waits), state[SHORTEST])
+        state[SHORTEST] = np.where(heard.acked > 0, np.minimum(state[SHORTEST], heard.waits), state[SHORTEST])
         state[SLOW] = np.where(state[WINDOW] >= self.threshold, 0.0, state[SLOW])
         state[WINDOW] = np.minimum(np.maximum(state[WINDOW], 1.0), self.limit)
         return state
@@ -114,7 +114,7 @@ class Windows(Jumps):
 
 
 class NewReno(Windows):
-    """`W' = answers/W - W/2 (1 - e^-m)/RTT`."""
+    """`W' = acks/W - W/2 (1 - e^-m)/RTT`."""
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
         """Returns 1 per round trip."""
@@ -130,16 +130,16 @@ class NewReno(Windows):
 
 
 class Reno(NewReno):
-    """NewReno that answers a second loss of the same round trip, too."""
+    """NewReno that reacts to a second loss of the same round trip, too."""
 
-    def answers(self, told: Floats, rtt: Floats) -> Floats:
+    def reactions(self, told: Floats, rtt: Floats) -> Floats:
         """Returns the mean number of losses in a round trip that are the first or the second."""
         mean = told * rtt
         return (2 - (2 + mean) * np.exp(-mean)) / rtt
 
 
 class Scalable(NewReno):
-    """`W' = 0.01 answers - W/8 (1 - e^-m)/RTT` (Kelly 2003)."""
+    """`W' = 0.01 acks - W/8 (1 - e^-m)/RTT` (Kelly 2003)."""
 
     PARAMETERS: ClassVar[Parameters] = {
         **NewReno.PARAMETERS,
@@ -209,7 +209,7 @@ class HighSpeed(NewReno):
 
 
 class Westwood(NewReno):
-    """Reno that falls to `B RTT_min`, `B'` being `(answers - B)/8RTT` (Grieco, Mascolo 2004)."""
+    """Reno that falls to `B RTT_min`, `B'` being `(acks - B)/8RTT` (Grieco, Mascolo 2004)."""
 
     OWN = 1
     BANDWIDTH = 5
@@ -217,9 +217,9 @@ class Westwood(NewReno):
     GAIN = 1 / 8
 
     def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
-        """The filter of the rate of answers."""
+        """The filter of the rate of ACKs."""
         gain = -np.log1p(-self.GAIN) / heard.waits
-        slope[self.BANDWIDTH] = gain * (heard.answered - state[self.BANDWIDTH])
+        slope[self.BANDWIDTH] = gain * (heard.acked - state[self.BANDWIDTH])
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
         """Returns what the path holds; half a window before there is an estimate."""
@@ -230,8 +230,8 @@ class Westwood(NewReno):
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """The first sample is the first estimate."""
         state = super().settle(state, heard)
-        first = (heard.answered > 0) & (heard.age < 2 * heard.rtt)
-        state[self.BANDWIDTH] = np.where(first, heard.answered, state[self.BANDWIDTH])
+        first = (heard.acked > 0) & (heard.age < 2 * heard.rtt)
+        state[self.BANDWIDTH] = np.where(first, heard.acked, state[self.BANDWIDTH])
         return state
 
 
@@ -254,7 +254,7 @@ class Dctcp(NewReno):
 
     def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
         """The average of the share of marks."""
-        share = np.divide(heard.marked, heard.answered, out=np.zeros_like(heard.marked), where=heard.answered > 0)
+        share = np.divide(heard.marked, heard.acked, out=np.zeros_like(heard.marked), where=heard.acked > 0)
         slope[self.ALPHA] = self.gain * (np.minimum(share, 1.0) - state[self.ALPHA]) / heard.waits
 
     def kept(self, state: Floats, heard: Heard) -> Floats:

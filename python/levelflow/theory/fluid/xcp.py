@@ -65,7 +65,7 @@ class XcpRouters(Routers):
 
 
 class Xcp(Jumps):
-    """The sender: a window that moves as it is told; a loss halves it."""
+    """The sender: a window that follows the feedback; a loss halves it."""
 
     PARAMETERS: ClassVar[Parameters] = {
         "alpha": 0.4,

@@ -197,7 +197,7 @@ def imbalance(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: Ar
 
 
 def lemma_13(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: ArrayLike) -> tuple[float, float]:
-    """Returns both sides of eq 56: `sum_i M_i x_i` and `sum_j C_j + sum_i omega_i`, over links that somebody crosses.
+    """Returns both sides of eq 56: `sum_i M_i x_i` and `sum_j C_j + sum_i omega_i`, over links in use.
 
     >>> lemma_13([[0, 1]], [10.0, 100.0], 2.0, [56.0])
     (112.0, 112.0)

@@ -93,7 +93,7 @@ def delay(queue: Numbers, link: Link) -> Numbers:
 
 @explained
 def arrivals(rate: Numbers, link: Link) -> Numbers:
-    """What arrives at the link if the flows were told a rate one round trip ago, eq 5, bit/s."""
+    """Arrivals at the link if routers fed back a rate one round trip ago, eq 5, bit/s."""
     return link.flows * rate
 
 

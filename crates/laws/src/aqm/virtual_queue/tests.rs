@@ -40,7 +40,7 @@ impl Port {
         }
     }
 
-    /// A packet comes `gap` seconds after the last; whether its sender is told.
+    /// A packet arrives `gap` seconds after the last; returns whether it is marked.
     fn packet(&mut self, gap: f64) -> bool {
         self.now += Duration::from_secs_f64(gap).unwrap();
         let packet = Arriving {
@@ -118,7 +118,7 @@ fn marking_stops_at_once() {
     assert_eq!(theirs, [[false; 10].as_slice(), &[true; 10]].concat());
 }
 
-/// `n` log users at rest send `C~ + n/beta` where that is marked (section V-A), in the units of `C`.
+/// In equilibrium, `n` log users send `C~ + n/beta`, and the excess is marked (section V-A), in the units of `C`.
 fn settle(port: &mut Port, users: f64) -> f64 {
     let mut load = 0.0;
     for _ in 0..200_000 {

@@ -27,7 +27,7 @@ struct Flow {
     there: Duration,
     back: Duration,
     packets: VecDeque<(Time, Header, Bytes)>,
-    answers: VecDeque<(Time, Header)>,
+    acks: VecDeque<(Time, Header)>,
     changes: Vec<(Time, f64)>,
 }
 
@@ -62,7 +62,7 @@ impl Wire {
             there,
             back: rtt - there,
             packets: VecDeque::new(),
-            answers: VecDeque::new(),
+            acks: VecDeque::new(),
             changes: Vec::new(),
         });
     }
@@ -92,7 +92,7 @@ impl Wire {
 
 impl Flow {
     fn receive(&mut self, params: &Params, now: Time) {
-        while let Some((_, header)) = self.answers.pop_front_if(|answer| answer.0 <= now) {
+        while let Some((_, header)) = self.acks.pop_front_if(|ack| ack.0 <= now) {
             let before = self.sender.rate();
             let feedback = Feedback::plain(header.seq, Kind::Data, self.there + self.back, header);
             self.sender.on_feedback(params, now, &feedback);
@@ -120,7 +120,7 @@ impl Flow {
     fn cross(&mut self, params: &Params, router: &mut Router, now: Time) {
         while let Some((_, mut header, size)) = self.packets.pop_front_if(|packet| packet.0 <= now) {
             router.on_arrival(params, &Arriving::alone(size), Some(&mut header));
-            self.answers.push_back((now + self.back, header.reflected()));
+            self.acks.push_back((now + self.back, header.reflected()));
         }
     }
 }

@@ -17,7 +17,7 @@ fn settle(params: &MaxNetParams, taus: &[f64], time: f64) -> (Vec<f64>, f64) {
         for (sender, tau) in senders.iter_mut().zip(taus) {
             let delay = (tau * 1000.0) as usize;
             if ms >= delay {
-                let echo = answer(Kind::Data, prices[ms - delay], seconds(*tau));
+                let echo = ack(Kind::Data, prices[ms - delay], seconds(*tau));
                 sender.on_feedback(params, at(ms as f64 / 1000.0), &echo);
                 load += sender.proposal().bps();
             }

@@ -9,7 +9,7 @@ fn demand(price: f64) -> f64 {
     X_MAX * (-price / T).exp()
 }
 
-/// Answers with price `code` every `every` seconds, from `start` to `end`; gives the target rate after each.
+/// ACKs with price `code` every `every` seconds, from `start` to `end`; gives the target rate after each.
 fn feed(
     params: &MaxNetParams,
     sender: &mut MaxNetSender,
@@ -22,7 +22,7 @@ fn feed(
     let mut rates = Vec::new();
     for step in 1..=steps {
         let now = at(start + f64::from(step) * every);
-        sender.on_feedback(params, now, &answer(Kind::Data, code, seconds(tau)));
+        sender.on_feedback(params, now, &ack(Kind::Data, code, seconds(tau)));
         rates.push(sender.proposal().bps());
     }
     rates
@@ -118,8 +118,8 @@ fn integers_give_the_window_of_double_precision() {
             now += 0.001 * tau * (0.1 + wander);
             let sweep = 6.2 * (1.0 - (f64::from(step) / 20_000.0 * std::f64::consts::TAU).cos());
             let code = header::code(sweep + 0.01 * wander);
-            a.on_feedback(&float, at(now), &answer(Kind::Data, code, seconds(tau)));
-            b.on_feedback(&fixed, at(now), &answer(Kind::Data, code, seconds(tau)));
+            a.on_feedback(&float, at(now), &ack(Kind::Data, code, seconds(tau)));
+            b.on_feedback(&fixed, at(now), &ack(Kind::Data, code, seconds(tau)));
             let (a, b) = (a.proposal().bps(), b.proposal().bps());
             assert!(
                 (b / a - 1.0).abs() <= 1e-4 || a < 32.0,
@@ -146,7 +146,7 @@ fn integers_hold_whatever_the_times_and_parameters() {
             let mut sender = sender(&params);
             let mut now = Time::ZERO;
             for code in [1, LARGEST, 1, LARGEST] {
-                sender.on_feedback(&params, now, &answer(Kind::Data, code, rtt));
+                sender.on_feedback(&params, now, &ack(Kind::Data, code, rtt));
                 let rate = sender.proposal().bps();
                 assert!(
                     (1200.0..=params.x_max.max(1200.0) * 1.001).contains(&rate),
@@ -164,12 +164,12 @@ fn the_window_holds_the_rate_for_the_shortest_round_trip_time() {
     let mut sender = sender(&params);
     let code = header::code(6.0);
     let rate = demand(header::price(code));
-    sender.on_feedback(&params, at(1.0), &answer(Kind::Data, code, seconds(0.03)));
+    sender.on_feedback(&params, at(1.0), &ack(Kind::Data, code, seconds(0.03)));
     assert_eq!(sender.window(), (rate * 0.03 / 12_000.0).ceil() as u32);
     assert!(!sender.paces());
     for step in 0..100 {
         let now = at(2.0 + f64::from(step) * 0.001);
-        sender.on_feedback(&params, now, &answer(Kind::Data, code, seconds(0.06)));
+        sender.on_feedback(&params, now, &ack(Kind::Data, code, seconds(0.06)));
     }
     assert_eq!(sender.window(), (rate * 0.03 / 12_000.0).ceil() as u32);
     close(sender.rate().bps() / (rate / 2.0), 1.0, 0.001);
@@ -181,11 +181,11 @@ fn a_paced_sender_spaces_packets_by_the_rate() {
     let params = params(&[("paced", 1.0)]);
     let mut sender = sender(&params);
     let code = header::code(10.0);
-    sender.on_feedback(&params, at(1.0), &answer(Kind::Data, code, seconds(0.03)));
+    sender.on_feedback(&params, at(1.0), &ack(Kind::Data, code, seconds(0.03)));
     assert!(sender.paces());
     assert_eq!(sender.window(), 1);
     close(sender.rate().bps() / demand(header::price(code)), 1.0, 1e-9);
-    sender.on_feedback(&params, at(2.0), &answer(Kind::Data, LARGEST, seconds(0.03)));
+    sender.on_feedback(&params, at(2.0), &ack(Kind::Data, LARGEST, seconds(0.03)));
     close(sender.rate().bps(), 1200.0, 1e-9);
 }
 
@@ -194,11 +194,11 @@ fn a_timeout_leaves_one_packet_until_the_next_price() {
     let params = params(&[]);
     let mut sender = sender(&params);
     let code = header::code(6.0);
-    sender.on_feedback(&params, at(1.0), &answer(Kind::Data, code, seconds(0.03)));
+    sender.on_feedback(&params, at(1.0), &ack(Kind::Data, code, seconds(0.03)));
     let window = sender.window();
     sender.on_timeout(&params, at(2.0), 9);
     assert_eq!(sender.window(), 1);
-    sender.on_feedback(&params, at(3.0), &answer(Kind::Data, code, seconds(0.03)));
+    sender.on_feedback(&params, at(3.0), &ack(Kind::Data, code, seconds(0.03)));
     assert_eq!(sender.window(), window);
 }
 
@@ -207,7 +207,7 @@ fn a_path_without_routers_says_nothing() {
     let params = params(&[]);
     let mut sender = sender(&params);
     for echo in [MAX_START, 0] {
-        sender.on_feedback(&params, at(1.0), &answer(Kind::Data, echo, seconds(0.03)));
+        sender.on_feedback(&params, at(1.0), &ack(Kind::Data, echo, seconds(0.03)));
         assert_eq!(sender.window(), 1);
     }
 }

@@ -24,7 +24,7 @@ fn start_rate(params: &MaxNetParams, loads: &[f64]) -> f64 {
     sender.on_feedback(
         params,
         at(TAU),
-        &answer(Kind::Syn, start_code(params, loads), seconds(TAU)),
+        &ack(Kind::Syn, start_code(params, loads), seconds(TAU)),
     );
     sender.proposal().bps()
 }
@@ -81,9 +81,9 @@ fn the_ramp_takes_two_round_trip_times() {
     let params = params(&[]);
     let mut sender = sender(&params);
     let initial = start_rate(&params, &[0.9]);
-    let syn = answer(Kind::Syn, start_code(&params, &[0.9]), seconds(TAU));
+    let syn = ack(Kind::Syn, start_code(&params, &[0.9]), seconds(TAU));
     sender.on_feedback(&params, at(TAU), &syn);
-    let price = answer(Kind::Data, header::code(6.0), seconds(TAU));
+    let price = ack(Kind::Data, header::code(6.0), seconds(TAU));
     let goal = params.demand(header::price(header::code(6.0)));
     let mut steps = Vec::new();
     let mut last = initial;
@@ -111,10 +111,10 @@ fn a_spare_capacity_above_the_price_rate_needs_no_ramp() {
     sender.on_feedback(
         &params,
         at(TAU),
-        &answer(Kind::Syn, start_code(&params, &[0.0]), seconds(TAU)),
+        &ack(Kind::Syn, start_code(&params, &[0.0]), seconds(TAU)),
     );
     let code = header::code(7.0);
-    sender.on_feedback(&params, at(2.0 * TAU), &answer(Kind::Data, code, seconds(TAU)));
+    sender.on_feedback(&params, at(2.0 * TAU), &ack(Kind::Data, code, seconds(TAU)));
     close(sender.proposal().bps() / params.demand(header::price(code)), 1.0, 1e-9);
 }
 
@@ -123,13 +123,13 @@ fn a_spare_capacity_above_the_price_rate_needs_no_ramp() {
 fn a_price_that_falls_below_the_ramp_ends_it() {
     let params = params(&[]);
     let mut sender = sender(&params);
-    let syn = answer(Kind::Syn, start_code(&params, &[0.9]), seconds(TAU));
+    let syn = ack(Kind::Syn, start_code(&params, &[0.9]), seconds(TAU));
     sender.on_feedback(&params, at(TAU), &syn);
     let (low, high) = (header::code(6.0), header::code(8.0));
-    sender.on_feedback(&params, at(2.0 * TAU), &answer(Kind::Data, low, seconds(TAU)));
+    sender.on_feedback(&params, at(2.0 * TAU), &ack(Kind::Data, low, seconds(TAU)));
     for round in 0..2000 {
         let now = 6.0 * TAU + f64::from(round) * TAU;
-        sender.on_feedback(&params, at(now), &answer(Kind::Data, high, seconds(TAU)));
+        sender.on_feedback(&params, at(now), &ack(Kind::Data, high, seconds(TAU)));
     }
     close(sender.proposal().bps() / params.demand(header::price(high)), 1.0, 1e-3);
 }

@@ -12,7 +12,7 @@ use crate::{Arrived, Arriving, Feedback, Kind, Outgoing, PortInfo, PortView, Pro
 
 const PACKET: Bytes = Bytes::new(1000);
 
-/// A packet or its answer on the way.
+/// A packet or its ACK on the way.
 struct Moving {
     at: Time,
     sent: Time,
@@ -25,9 +25,9 @@ struct Flow {
     outstanding: u32,
     start: Time,
     delay: Duration,
-    answers: VecDeque<Moving>,
-    /// Packets answered since the count was last read.
-    answered: u32,
+    acks: VecDeque<Moving>,
+    /// Packets acknowledged since the count was last read.
+    acked: u32,
 }
 
 /// Flows over one queue of a link.
@@ -52,8 +52,8 @@ impl Link {
             outstanding: 0,
             start: Time::ZERO + Duration::from_ms(500 * i as u64),
             delay: Duration::from_ms(*rtt),
-            answers: VecDeque::new(),
-            answered: 0,
+            acks: VecDeque::new(),
+            acked: 0,
         };
         Self {
             router: XcpRouter::new(&params, &PortInfo { id: 1, capacity }),
@@ -71,19 +71,19 @@ impl Link {
     /// Runs on; returns the rates of the flows in that time, bit/s.
     fn run(&mut self, time: Duration) -> Vec<f64> {
         let end = self.now + time;
-        self.flows.iter_mut().for_each(|flow| flow.answered = 0);
+        self.flows.iter_mut().for_each(|flow| flow.acked = 0);
         while self.now < end {
             self.step();
         }
-        let rate = |flow: &Flow| f64::from(flow.answered) * PACKET.as_bits_f64() / time.as_secs_f64();
+        let rate = |flow: &Flow| f64::from(flow.acked) * PACKET.as_bits_f64() / time.as_secs_f64();
         self.flows.iter().map(rate).collect()
     }
 
     fn step(&mut self) {
         let tick = self.closed + self.router.interval(&self.params);
         let leaves = self.queue.front().map(|packet| packet.at);
-        let returns = |flow: &Flow| flow.answers.front().map_or(flow.start, |answer| answer.at);
-        let waits = |flow: &Flow| !flow.answers.is_empty() || flow.start > self.now;
+        let returns = |flow: &Flow| flow.acks.front().map_or(flow.start, |ack| ack.at);
+        let waits = |flow: &Flow| !flow.acks.is_empty() || flow.start > self.now;
         let back = (0..self.flows.len())
             .filter(|i| waits(&self.flows[*i]))
             .map(|i| (returns(&self.flows[i]), i))
@@ -94,7 +94,7 @@ impl Link {
         } else if let Some((at, i)) = back
             && at == self.now
         {
-            self.answer(i);
+            self.ack(i);
         } else {
             self.router
                 .on_interval(&self.params, self.now.since(self.closed), &PortView::IDLE);
@@ -138,23 +138,23 @@ impl Link {
         self.router.on_departure(&self.params, PACKET, &mut packet.header);
         let flow = &mut self.flows[packet.flow];
         packet.at += flow.delay;
-        flow.answers.push_back(packet);
+        flow.acks.push_back(packet);
     }
 
-    fn answer(&mut self, i: usize) {
+    fn ack(&mut self, i: usize) {
         let flow = &mut self.flows[i];
-        let Some(answer) = flow.answers.pop_front() else { return };
+        let Some(ack) = flow.acks.pop_front() else { return };
         let arrived = Arrived {
             now: self.now,
             kind: Kind::Data,
             size: PACKET,
         };
-        let header = Xcp::reflect(&self.params, &mut (), &arrived, &answer.header);
-        let rtt = self.now.since(answer.sent);
+        let header = Xcp::reflect(&self.params, &mut (), &arrived, &ack.header);
+        let rtt = self.now.since(ack.sent);
         flow.sender
             .on_feedback(&self.params, self.now, &Feedback::plain(0, Kind::Data, rtt, header));
         flow.outstanding -= 1;
-        flow.answered += 1;
+        flow.acked += 1;
     }
 }
 

@@ -16,7 +16,7 @@ use levelflow_router::kernel::Program;
 
 /// A queue of the kernel, on a new device.
 #[derive(Debug)]
-pub struct Bucket {
+pub struct TokenBucket {
     /// Which link of the scenario this is.
     pub link: usize,
     /// The device.
@@ -47,9 +47,9 @@ struct Work {
 /// Closes intervals and reads queues until told to stop; gives totals by number of the link.
 ///
 /// # Errors
-/// When a device vanishes, or the kernel does not answer.
+/// When a device vanishes, or the kernel does not reply.
 pub fn run(
-    buckets: Vec<Bucket>,
+    token_buckets: Vec<TokenBucket>,
     clock: Clock,
     mut samples: Samples,
     reports: &Reports,
@@ -58,7 +58,7 @@ pub fn run(
     sys::sharp_timers();
     let _ = sys::realtime(); // without it, intervals are longer
     let work = |bucket| Work::new(bucket, clock);
-    let mut all = buckets.into_iter().map(work).collect::<Result<Vec<_>, _>>()?;
+    let mut all = token_buckets.into_iter().map(work).collect::<Result<Vec<_>, _>>()?;
     let mut reading = clock.now();
     while !stop.load(Ordering::Relaxed) {
         let now = clock.now();
@@ -83,8 +83,8 @@ pub fn run(
 }
 
 impl Work {
-    fn new(bucket: Bucket, clock: Clock) -> Result<Self, Error> {
-        let Bucket {
+    fn new(bucket: TokenBucket, clock: Clock) -> Result<Self, Error> {
+        let TokenBucket {
             link,
             device,
             queue,

@@ -1,4 +1,4 @@
-//! What sizers are told: drops that a larger buffer would have avoided, and the mean of the queue.
+//! Input of buffer-sizing algorithms: drops that a larger buffer would have prevented, and the mean queue.
 
 mod common;
 
@@ -52,9 +52,9 @@ fn drops_that_no_buffer_avoids_let_none_grow() {
     }
 }
 
-/// CoDel drops as packets leave, also in intervals in which none arrives; the sizer takes 0.06 packets off in each, as without loss.
+/// CoDel drops as packets leave, also in intervals in which none arrives; the algorithm removes 0.06 packets in each, as without loss.
 #[test]
-fn a_sizer_does_not_see_what_codel_drops() {
+fn an_algorithm_does_not_see_what_codel_drops() {
     let buffer = "{ abs = { interval = '1 ms', utilisation = 0, loss = 0.02, initial = '2000 packets' } }";
     let run = sized(
         "'codel'",
@@ -71,7 +71,7 @@ fn a_sizer_does_not_see_what_codel_drops() {
 
 /// Two ways of the engine: where a discipline decides on departure, the transmitter says when it is done.
 #[test]
-fn a_sizer_is_told_the_same_in_both_ways() {
+fn an_algorithm_sees_the_same_in_both_service_models() {
     let buffer = "{ abs_log = { delay = '20 ms', initial = '30 packets' } }";
     let [tail, codel] =
         ["'drop_tail'", "{ codel = { target = '10 s' } }"].map(|queue| sized(queue, buffer, "60 s", RENOS));

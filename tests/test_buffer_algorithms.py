@@ -1,4 +1,4 @@
-"""Buffer rules and sizers in the engine, against theory and against fixed buffers."""
+"""Buffer rules and algorithms in the engine, against theory and against fixed buffers."""
 
 import itertools
 import math
@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from levelflow import Scenario, ScenarioError
-from levelflow.laws import Sizer
+from levelflow.laws import BufferAlgorithm
 from levelflow.theory.queues import buffers
 from zhang_models import adaptive_buffer
 
@@ -42,20 +42,22 @@ def measured(result, since):
 def test_abs_does_what_theory_does(loads, damping, training, gradient, targets):
     utilisation, loss = targets
     words = {"damping": damping, "training": training, "gradient": gradient}
-    sizer = Sizer("abs", CAPACITY, {"utilisation": utilisation or 0, "loss": loss or 0, **words})
+    algorithm = BufferAlgorithm("abs", CAPACITY, {"utilisation": utilisation or 0, "loss": loss or 0, **words})
     setup = adaptive_buffer.Settings(utilisation, loss, **words)
     state = adaptive_buffer.start(setup, 100.0)
     for sent, dropped in loads:
         p, u = adaptive_buffer.measured(sent, dropped, CAPACITY, INTERVAL)
         state = adaptive_buffer.update(setup, state, u, p)
-        assert sizer.close(INTERVAL, sent, dropped, sent) == pytest.approx(adaptive_buffer.size(setup, state), rel=1e-9)
+        assert algorithm.close(INTERVAL, sent, dropped, sent) == pytest.approx(
+            adaptive_buffer.size(setup, state), rel=1e-9
+        )
 
 
 @given(st.integers(0, FULL), st.floats(1, 1000), st.floats(0.1, 0.99))
 def test_adaptive_drop_tail_does_what_theory_does(sent, gain, target):
-    sizer = Sizer("adt", CAPACITY, {"utilisation": target, "gain": gain})
+    algorithm = BufferAlgorithm("adt", CAPACITY, {"utilisation": target, "gain": gain})
     wanted = buffers.adaptive_drop_tail(100.0, sent / FULL, target, gain)
-    assert sizer.close(INTERVAL, sent, 0, sent) == pytest.approx(max(wanted, 1))
+    assert algorithm.close(INTERVAL, sent, 0, sent) == pytest.approx(max(wanted, 1))
 
 
 @pytest.mark.parametrize("flows", [2, 16, 1024])
@@ -94,7 +96,7 @@ def test_round_trips_uniform_on_a_point_are_that_long():
     assert sizes[0] == sizes[1] == "41 packets"
 
 
-def test_a_sizer_is_told_what_the_link_did():
+def test_an_algorithm_sees_what_the_link_did():
     """Adaptive DropTail's buffer is the sum of what utilisation lacked, which the samples tell as well."""
     gain, target = 100.0, 0.9
     scenario = bottleneck(
@@ -108,8 +110,8 @@ def test_a_sizer_is_told_what_the_link_did():
 
 @pytest.mark.parametrize(("initial", "count"), [(10, 16), (2000, 16), (100, 64)])
 def test_abs_in_logarithms_meets_the_target_of_loss(initial, count):
-    sizer = {"abs_log": {"loss": 0.02, "initial": f"{initial} packets"}}
-    used, loss, buffer = measured(bottleneck(sizer, "800 s", count).run(), 400)
+    algorithm = {"abs_log": {"loss": 0.02, "initial": f"{initial} packets"}}
+    used, loss, buffer = measured(bottleneck(algorithm, "800 s", count).run(), 400)
     assert loss == pytest.approx(0.02, rel=0.1)
     assert used > 0.98
     around = [
@@ -138,12 +140,12 @@ def test_ten_times_too_large_or_small_a_buffer_comes_to_its_target_in_time(flows
 
 
 def test_a_fall_is_fast_until_it_has_ended_too_low():
-    sizer = Sizer("abs_log", CAPACITY, {"utilisation": 0, "loss": 0.02, "initial": "1000 packets"})
+    algorithm = BufferAlgorithm("abs_log", CAPACITY, {"utilisation": 0, "loss": 0.02, "initial": "1000 packets"})
 
     def step(loss):
-        before, full = sizer.packets, int(CAPACITY / 8 * 5)
-        sizer.close(5, full - int(loss * full), int(loss * full), full)
-        return math.log(sizer.packets / before)
+        before, full = algorithm.packets, int(CAPACITY / 8 * 5)
+        algorithm.close(5, full - int(loss * full), int(loss * full), full)
+        return math.log(algorithm.packets / before)
 
     falls = []
     for _ in range(6):
@@ -155,8 +157,8 @@ def test_a_fall_is_fast_until_it_has_ended_too_low():
 
 @pytest.mark.parametrize("initial", [2, 200])
 def test_abs_in_logarithms_meets_the_target_of_utilisation(initial):
-    sizer = {"abs_log": {"utilisation": 0.95, "loss": 0, "initial": f"{initial} packets"}}
-    used, _, buffer = measured(bottleneck(sizer, "600 s", count=2).run(), 300)
+    algorithm = {"abs_log": {"utilisation": 0.95, "loss": 0, "initial": f"{initial} packets"}}
+    used, _, buffer = measured(bottleneck(algorithm, "600 s", count=2).run(), 300)
     assert used == pytest.approx(0.95, abs=0.01)
     assert buffer < 60
 
@@ -169,9 +171,9 @@ def test_a_target_of_delay_goes_before_the_others(others):
 
 
 def test_a_target_of_delay_is_met_by_traffic_that_does_not_listen():
-    sizer = {"abs_log": {"utilisation": 0, "loss": 0, "delay": "20 ms", "initial": "1000 packets"}}
+    algorithm = {"abs_log": {"utilisation": 0, "loss": 0, "delay": "20 ms", "initial": "1000 packets"}}
     scenario = Scenario("deaf", "120 s", sample="1 s")
-    scenario.link("A", "B", "10 Mb/s", "1 ms", buffer=sizer, duplex=True, reverse={"buffer": "unlimited"})
+    scenario.link("A", "B", "10 Mb/s", "1 ms", buffer=algorithm, duplex=True, reverse={"buffer": "unlimited"})
     result = scenario.flow("x", {"cbr": {"rate": "20 Mb/s"}}, "A", "B", packet="1500 B").run()
     rows = result.links.filter((pl.col("link") == "A->B") & (pl.col("t") > 80))
     assert 8 * rows["queue_bytes"].mean() / CAPACITY == pytest.approx(0.02, rel=0.1)
@@ -189,18 +191,18 @@ def test_the_buffer_moves_by_exactly_what_was_missed(loads):
     """The proof in docs/concepts/adaptive-buffers.md: cycles end, the haste is over, bounds are not met."""
     target, rtt, gain, elapsed = 0.02, 0.1, 0.02, 5.0
     words = {"utilisation": 0, "loss": target, "gain": gain, "initial": "1000 packets", "largest": "1000000 packets"}
-    sizer = Sizer("abs_log", CAPACITY, words)
+    algorithm = BufferAlgorithm("abs_log", CAPACITY, words)
     full = int(CAPACITY / 8 * elapsed)
     for loss in [0.019, 0.021] * 4:
-        sizer.close(elapsed, full - int(loss * full), int(loss * full), full)
-    start, missed = sizer.packets, 0.0
+        algorithm.close(elapsed, full - int(loss * full), int(loss * full), full)
+    start, missed = algorithm.packets, 0.0
     on_target = [(1.0, target)] * 20  # in these all that stayed is applied
     for used, loss in loads + on_target:
         arrived = int(CAPACITY / 8 * elapsed * used)
         dropped = int(arrived * loss)
-        sizer.close(elapsed, arrived - dropped, dropped, arrived - dropped)
+        algorithm.close(elapsed, arrived - dropped, dropped, arrived - dropped)
         missed += 8 * (dropped - target * arrived) / (target * CAPACITY)
-    moved = rtt * math.log(sizer.packets / start) + (sizer.packets - start) * 12_000 / CAPACITY
+    moved = rtt * math.log(algorithm.packets / start) + (algorithm.packets - start) * 12_000 / CAPACITY
     assert moved == pytest.approx(gain * missed, abs=1e-6)
 
 
@@ -220,15 +222,15 @@ def test_a_line_that_stood_idle_counts_it_for_a_step_at_most(loss, drops):
     words = {"utilisation": 0.95, "loss": loss, "rtt": f"{rtt} s", "gain": gain, "initial": f"{first} packets"}
 
     def falls_after(idle):
-        sizer = Sizer("abs_log", CAPACITY, words)
+        algorithm = BufferAlgorithm("abs_log", CAPACITY, words)
         second = int(CAPACITY / 8)
         for _ in range(drops):  # on target
-            sizer.close(1, int(0.95 * second), int(0.95 * second * loss / (1 - loss)) or 1500, int(0.95 * second))
+            algorithm.close(1, int(0.95 * second), int(0.95 * second * loss / (1 - loss)) or 1500, int(0.95 * second))
         for _ in range(idle):
-            sizer.close(1, 0, 0, 0)
-        before, full = sizer.packets, 0
-        while sizer.packets >= before:
-            sizer.close(1, second, 0, second)
+            algorithm.close(1, 0, 0, 0)
+        before, full = algorithm.packets, 0
+        while algorithm.packets >= before:
+            algorithm.close(1, second, 0, second)
             full += 1
         return full - 1
 
@@ -241,9 +243,9 @@ def test_a_line_that_stood_idle_counts_it_for_a_step_at_most(loss, drops):
 
 def test_a_line_that_lacks_traffic_does_not_fill_its_memory():
     """Half its capacity in short flows, some of which are dropped: twice the rule of thumb, and ten packets."""
-    sizer = {"abs_log": {"utilisation": 0.95, "loss": 0, "initial": "50 packets"}}
+    algorithm = {"abs_log": {"utilisation": 0.95, "loss": 0, "initial": "50 packets"}}
     scenario = Scenario("idle", "300 s", sample="1 s")
-    scenario.link("A", "B", "10 Mb/s", "10 ms", buffer=sizer, duplex=True, reverse={"buffer": "unlimited"})
+    scenario.link("A", "B", "10 Mb/s", "10 ms", buffer=algorithm, duplex=True, reverse={"buffer": "unlimited"})
     scenario.flow("x", "cubic", "A", "B", packet="1500 B", rtt="50 ms", size="300 kB", arrivals={"poisson": "2 /s"})
     rows = scenario.run().links.filter(pl.col("link") == "A->B")
     assert rows["dropped_bytes"].sum() > 0
@@ -307,7 +309,7 @@ def test_a_memory_goes_by_number():
     [
         ({"links": ("A->B", "C->E")}, "C->D"),
         ({"links": ("A->B", "A->B")}, "named already, in memory 1"),
-        ({"links": ("A->B", "D->C")}, "no sizer"),
+        ({"links": ("A->B", "D->C")}, "no buffer-sizing algorithm"),
         ({"links": ()}, "name of a link"),
         ({"total": "1 packets"}, "here 2 packets"),
         ({"total": "1 kB"}, "here 2 kB"),
@@ -324,9 +326,9 @@ def test_a_bad_memory_gets_one_line(change, says):
 @pytest.mark.parametrize("initial", [20, 2000])
 def test_abs_in_logarithms_bears_long_sawteeth(initial):
     """One flow over a pipe of 83 packets: a sawtooth lasts many round trips, and what is idle follows one drop."""
-    sizer = {"abs_log": {"loss": 0, "utilisation": 0.95, "initial": f"{initial} packets"}}
+    algorithm = {"abs_log": {"loss": 0, "utilisation": 0.95, "initial": f"{initial} packets"}}
     scenario = Scenario("long", "1500 s", sample="1 s")
-    scenario.link("A", "B", "10 Mb/s", "10 ms", buffer=sizer, duplex=True, reverse={"buffer": "unlimited"})
+    scenario.link("A", "B", "10 Mb/s", "10 ms", buffer=algorithm, duplex=True, reverse={"buffer": "unlimited"})
     scenario.flow("x", "newreno", "A", "B", packet="1500 B", rtt="100 ms")
     used, _, _ = measured(scenario.run(), 750)
     assert used == pytest.approx(0.95, abs=0.01)
