@@ -3,36 +3,30 @@
 import random
 import struct
 import subprocess
-from pathlib import Path
 
 import pytest
 from test_capture import HEADERS, SHIM, frames
+from tools import reference
 
 from levelflow import Scenario
 from levelflow.capture import Capture
 
-SCRIPT = Path(__file__).parents[1] / "crates" / "cli" / "wireshark" / "levelflow.lua"
+#: Laws on the wire by name, with their fields.
+LAWS = {law["name"]: law for law in reference.on_the_wire()}
 
-#: Of each law on the wire: its number, the format of its header, and the dissector's names of the fields.
-LAWS = {
-    "jetmax": (
-        1,
-        ">HHBBBBIffff",
-        "source_port destination_port flags bottleneck hop suggested seq price share virtual_size gap",
-    ),
-    "emkc": (2, ">IIffI", "id seq price interval user"),
-    "rcp": (3, ">ff", "rate rtt"),
-    "maxnet": (4, ">BB3s3s", "kind length echo price"),
-    "xcp": (5, ">BBBBffff", "protocol length format unused gap rtt reverse_feedback delta_throughput"),
-    "emkc_avq": (6, ">IIffIf", "id seq price interval user rtt"),
-    "kelly": (7, ">fI", "price seq"),
-}
+
+def layout(law):
+    """The format of a header, as `struct` has it."""
+    return ">" + "".join(
+        "f" if "range" in row else {1: "B", 2: "H", 3: "3s", 4: "I"}[row["bytes"]] for row in law["header"]
+    )
+
 
 pytestmark = pytest.mark.needs("tshark")
 
 
 def tshark(path, *options):
-    command = ["tshark", "-X", f"lua_script:{SCRIPT}", "-r", path, *options]
+    command = ["tshark", "-X", f"lua_script:{reference.DISSECTOR}", "-r", path, *options]
     done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     assert done.returncode == 0, done.stderr
     assert "Lua" not in done.stderr
@@ -57,8 +51,8 @@ def test_fields_are_those_that_the_simulator_sent(law, tmp_path):
     )
     path = tmp_path / "x.pcapng"
     scenario.run(capture=Capture(path))
-    number, layout, names = LAWS[law]
-    own = [f"levelflow.{law}.{name}" for name in names.split()]
+    number, form = LAWS[law]["number"], layout(LAWS[law])
+    own = [f"levelflow.{law}.{row['name']}" for row in LAWS[law]["header"]]
     shim = [f"levelflow.{name}" for name in ("version", "kind", "law", "header", "flow", "number", "time")]
     fields = [option for name in shim + own for option in ("-e", name)]
     lines = tshark(path, "-T", "fields", *fields)
@@ -68,7 +62,7 @@ def test_fields_are_those_that_the_simulator_sent(law, tmp_path):
         shown = line.split("\t")
         _, version, kind, _, *rest = SHIM.unpack_from(data, HEADERS)
         assert rest[0] == number
-        expected = [version, kind, *rest, *struct.unpack_from(layout, data, HEADERS + SHIM.size)]
+        expected = [version, kind, *rest, *struct.unpack_from(form, data, HEADERS + SHIM.size)]
         assert len(shown) == len(expected)
         for text, value in zip(shown, expected, strict=True):
             assert same(text, value), (line, expected)
@@ -104,12 +98,12 @@ def shim(law=0, header=b"", kind=0, flags=0, version=1, length=None):
         (shim(3, struct.pack(">ff", 0, 1)), "levelflow.field.refused"),
         (shim(3, struct.pack(">ff", 1, 101)), "levelflow.field.refused"),
         (
-            shim(1, struct.pack(LAWS["jetmax"][1], 0, 0, 0, 0, 0, 0, 0, float("nan"), 1, 1, 1)),
+            shim(1, struct.pack(layout(LAWS["jetmax"]), 0, 0, 0, 0, 0, 0, 0, float("nan"), 1, 1, 1)),
             "levelflow.field.refused",
         ),
         (shim(2, struct.pack(">IIffI", 1, 2, 1.5, 1, 1)), "levelflow.field.refused"),
         (shim(4, bytes(8)), "levelflow.field.refused"),
-        (shim(5, struct.pack(LAWS["xcp"][1], 0, 20, 0x33, 0, 1, 0, 0, 0)), "levelflow.field.refused"),
+        (shim(5, struct.pack(layout(LAWS["xcp"]), 0, 20, 0x33, 0, 1, 0, 0, 0)), "levelflow.field.refused"),
         (shim(7, struct.pack(">fI", float("inf"), 1)), "levelflow.field.refused"),
         (shim(flags=0x80), "levelflow.cut"),
         (shim(flags=0x80) * 20, "levelflow.chain.refused"),
@@ -127,7 +121,7 @@ def test_an_ack_in_front_of_data_is_shown_beside_it(tmp_path):
     (line,) = tshark(tmp_path / "x", "-T", "fields", "-e", "levelflow.kind", "-e", "levelflow.payload")
     assert line.split("\t") == ["0,3", b"payload".hex()]
     (line,) = tshark(tmp_path / "x")
-    assert "Data 8 flow 0x00000007 rcp rate=1e+06 rtt=0.5 | Ack 8 flow 0x00000007 rcp marked" in line
+    assert "Data 8 flow 0x00000007 rcp rate=1e+06 | Ack 8 flow 0x00000007 rcp marked" in line
 
 
 def test_no_bytes_are_an_error_of_the_script(tmp_path):

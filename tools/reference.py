@@ -1,12 +1,13 @@
 """Writes what the program says about itself into `docs`: `python -m tools.reference`.
 
-The pages of `docs/reference` as a whole, those of `docs/laws` between two marks.
+Most pages of `docs/reference` as a whole; those of `docs/laws`, the wire format and the dissector between two marks.
 """
 
 from __future__ import annotations
 
 import inspect
 import json
+import math
 import re
 import sys
 from pathlib import Path
@@ -25,8 +26,12 @@ if TYPE_CHECKING:
 
 REFERENCE = CHECKOUT / "docs" / "reference"
 LAWS = CHECKOUT / "docs" / "laws"
+DISSECTOR = CHECKOUT / "crates" / "cli" / "wireshark" / "levelflow.lua"
 ORIGIN = "<!-- Written by `make gen`; edit what it describes, not this file. -->"
-BEGIN, END = "<!-- Written by `make gen` from here, -->", "<!-- to here. -->"
+MARKS = {
+    ".md": ("<!-- Written by `make gen` from here, -->", "<!-- to here. -->"),
+    ".lua": ("    -- Written by `make gen` from here,", "    -- to here."),
+}
 
 KINDS = {
     "Duration": "time",
@@ -61,8 +66,9 @@ def pages() -> dict[Path, str]:
     """Returns the text of every page that is written in full or in part, by its path."""
     whole = {"scenario.md": _scenario(), "queues.md": _queues(), "buffers.md": _buffers(), "cli.md": _commands()}
     made = {REFERENCE / name: f"{ORIGIN}\n" + "\n".join(lines) + "\n" for name, lines in whole.items()}
-    partly = {"README": _index(), **{law["name"]: _law(law) for law in laws()}}
-    return made | {LAWS / f"{name}.md": _filled(LAWS / f"{name}.md", lines) for name, lines in partly.items()}
+    partly = {LAWS / f"{law['name']}.md": _law(law) for law in laws()}
+    partly |= {LAWS / "README.md": _index(), REFERENCE / "wire-format.md": _headers(), DISSECTOR: _dissector()}
+    return made | {page: _filled(page, lines) for page, lines in partly.items()}
 
 
 def main() -> None:
@@ -74,8 +80,9 @@ def main() -> None:
 
 def _filled(page: Path, lines: Iterable[str]) -> str:
     """Returns the text of a page with these lines between its marks."""
-    before, rest = page.read_text(encoding="utf-8").split(BEGIN)
-    return before + "\n".join([BEGIN, *lines, END]) + rest.split(END)[1]
+    begin, end = MARKS[page.suffix]
+    before, rest = page.read_text(encoding="utf-8").split(begin)
+    return before + "\n".join([begin, *lines, end]) + rest.split(end)[1]
 
 
 def _table(head: list[str], rows: Iterable[list[str]]) -> Iterator[str]:
@@ -190,6 +197,82 @@ def _law(law: dict[str, Any]) -> Iterator[str]:
     yield f"A router's work per packet: {law['cost']}. Scale-invariant: {'yes' if law['scale_invariant'] else 'no'}."
     yield f"Source: {law['source']}.\n"
     yield from _parameters(law["params"])
+
+
+def on_the_wire() -> list[dict[str, Any]]:
+    """Returns the laws that routers run, in the order of their numbers."""
+    return sorted((law for law in laws() if law["number"]), key=lambda law: int(law["number"]))
+
+
+def _headers() -> Iterator[str]:
+    for law in on_the_wire():
+        yield f"## {law['title'].split(':')[0]}: law {law['number']}, {law['header_bytes']} bytes"
+        rows, at = [], 0
+        for row in law["header"]:
+            bits = [f"{_places(bits['mask'])}: {bits['doc']}" for bits in row.get("bits", [])]
+            kind = ["float"] if "range" in row else []
+            doc = "; ".join([row["doc"], *kind, *bits])
+            rows.append([str(at), str(row["bytes"]), f"`{row['name']}`", doc, row["writer"], row["allowed"]])
+            at += row["bytes"]
+        yield from _table(["offset", "bytes", "field", "value", "written by", "allowed"], rows)
+        if law["zero_together"]:
+            yield "\n`{}` and `{}` are 0 together or not at all.".format(*law["zero_together"])
+        yield ""
+    kernel = ", ".join(f"`{law['name']}`" for law in on_the_wire() if law["kernel_router"])
+    yield f"`levelflow-net router --dev` routes {kernel}; its relay, the simulator and"
+    yield "[captures of it](#captures-of-the-simulator) have them all."
+
+
+def _places(mask: int) -> str:
+    """Returns which bits a mask takes.
+
+    >>> _places(0x80), _places(0x0f)
+    ('bit 7', 'bits 3 to 0')
+    """
+    low, high = (mask & -mask).bit_length() - 1, mask.bit_length() - 1
+    return f"bit {low}" if low == high else f"bits {high} to {low}"
+
+
+def _dissector() -> Iterator[str]:
+    for law in on_the_wire():
+        yield f"    [{law['number']}] = {{"
+        yield f'        name = "{law["name"]}",'
+        if law["zero_together"]:
+            yield "        zero_together = {{ {} }},".format(", ".join(map(json.dumps, law["zero_together"])))
+        yield "        fields = {"
+        for row in law["header"]:
+            told = {"name": row["name"], "doc": _plain(row["doc"]), "bytes": row["bytes"], "writer": row["writer"]}
+            if "range" in row:
+                low, high = row["range"]
+                told |= {"low": -math.inf if low is None else low, "high": math.inf if high is None else high}
+            told |= {"only": row["only"]} if "only" in row else {}
+            bits = row.get("bits", [])
+            yield f"            {{ {_lua(told)}{', bits = {' if bits else ' },'}"
+            for group in bits:
+                part = {"name": group["name"], "mask": group["mask"], "doc": _plain(group["doc"])}
+                yield f"                {{ {_lua(part)} }},"
+            if bits:
+                yield "            } },"
+        yield "        },"
+        yield "    },"
+
+
+def _plain(doc: str) -> str:
+    """Returns a line of text without marks.
+
+    >>> _plain("`R_p`: smallest rate")
+    'R_p: smallest rate'
+    """
+    return doc.replace("`", "")
+
+
+def _lua(table: dict[str, Any]) -> str:
+    """Returns the inside of a table of Lua.
+
+    >>> _lua({"name": "rate", "bytes": 4, "low": 0.0, "high": math.inf})
+    'name = "rate", bytes = 4, low = 0.0, high = math.huge'
+    """
+    return ", ".join(f"{key} = {json.dumps(value)}" for key, value in table.items()).replace("Infinity", "math.huge")
 
 
 def _queues() -> Iterator[str]:

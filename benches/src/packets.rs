@@ -12,7 +12,7 @@ pub const PAYLOAD: usize = 958;
 /// Laws that are measured: those that the kernel's router knows, too.
 pub fn laws() -> impl Iterator<Item = &'static str> {
     levelflow_laws::on_the_wire()
-        .filter(|law| law.routers.kernel)
+        .filter(|law| law.routers.kernel.is_some())
         .map(|law| law.name)
 }
 
@@ -43,7 +43,7 @@ pub fn ours(params: &AnyParams) -> Vec<u8> {
         marked: false,
         more: false,
         law: info.number,
-        header: info.header_bytes as u8,
+        header: info.header_bytes() as u8,
         flow: 1,
         number: 0,
         time: 0,

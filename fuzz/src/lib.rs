@@ -22,7 +22,7 @@ pub fn headers(bytes: &[u8]) {
         };
         let mut wire = [0; 64];
         let length = header.encode(&mut wire);
-        assert_eq!(length, law.header_bytes);
+        assert_eq!(length, law.header_bytes());
         assert_eq!(AnyHeader::decode(&params, &wire[..length]), Ok(header), "{}", law.name);
         if let Some(shorter) = length.checked_sub(1) {
             assert!(AnyHeader::decode(&params, &wire[..shorter]).is_err(), "{}", law.name);
@@ -82,13 +82,13 @@ pub fn damaged_datagram(bytes: &[u8]) -> Vec<u8> {
             marked: choices.below(2) == 0,
             more,
             law: law.number,
-            header: law.header_bytes as u8,
+            header: law.header_bytes() as u8,
             flow: choices.below(9) as u32,
             number: choices.below(9) as u32,
             time: choices.below(9) as u64,
         };
         let start = wire.len();
-        wire.resize(start + LENGTH + law.header_bytes, choices.below(256) as u8);
+        wire.resize(start + LENGTH + law.header_bytes(), choices.below(256) as u8);
         shim.encode(&mut wire[start..]);
     }
     while choices.are_left() {

@@ -156,7 +156,7 @@ impl Desk {
             kind: *choices.of(KINDS),
         };
         let own = self.sender.on_send(&self.params, now, &packet);
-        let mut wire = vec![0; self.law.header_bytes];
+        let mut wire = vec![0; self.law.header_bytes()];
         own.encode(&mut wire);
         for word in wire.chunks_exact_mut(4) {
             if choices.below(2) == 1 {

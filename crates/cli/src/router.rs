@@ -299,8 +299,8 @@ impl Run {
 
 /// The laws of `--law`.
 fn laws() -> String {
-    let of_relays = law::names(|law| law.number > 0 && !law.routers.kernel);
-    let of_both = law::names(|law| law.routers.kernel);
+    let of_relays = law::names(|law| law.number > 0 && law.routers.kernel.is_none());
+    let of_both = law::names(|law| law.routers.kernel.is_some());
     format!("The law of the router: {of_both}; a relay also: {of_relays}")
 }
 

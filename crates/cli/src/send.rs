@@ -131,7 +131,7 @@ impl Send {
         let to = address("TO", &self.to)?;
         let params = law::params(&self.law, &self.set)?;
         options::every(self.every)?;
-        let least = overhead(&to) + levelflow_wire::shim::LENGTH + params.law().header_bytes;
+        let least = overhead(&to) + levelflow_wire::shim::LENGTH + params.law().header_bytes();
         let allowed = Bytes::new(least as u64 + 16)..=Bytes::new(9014);
         if !allowed.contains(&self.packet) {
             let (low, high) = allowed.into_inner();

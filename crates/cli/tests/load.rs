@@ -5,6 +5,7 @@ use std::net::UdpSocket;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use levelflow_laws::{LAWS, LawInfo};
 use levelflow_net_testing::program::Guard;
 use serde_json::Value;
 
@@ -104,16 +105,32 @@ fn flows_share_what_the_router_says() {
     }
 }
 
+/// Laws that routers run have one on the path, which all of their flows notice. Laws run side by side.
 #[test]
 fn transfers_of_any_law_complete_over_both_families() {
     for host in ["127.0.0.1", "[::1]"] {
-        let (_recv, at, _out) = recv(host, &[]);
-        for law in ["jetmax", "emkc", "xcp", "aimd", "cbr", "cubic", "bbr", "tfrc"] {
-            let end = send(&at, &["--law", law, "--bytes", "20 kB", "--flows", "2", "--quiet"]);
-            assert_eq!(number(&end, "completed"), 2.0, "{law} {host}: {end}");
-            let delivered = number(&end, "delivered_bytes");
-            assert!((40_000.0..45_000.0).contains(&delivered), "{law} {host}: {delivered}");
-        }
+        let (_recv, to, _out) = recv(host, &[]);
+        let transfer = |law: &'static LawInfo| {
+            let relay = (law.number > 0).then(|| relay(host, &to, law.name, "20 Mb/s"));
+            let at = relay.as_ref().map_or(&to, |(_, at)| at);
+            let end = send(at, &["--law", law.name, "--bytes", "20 kB", "--flows", "2", "--quiet"]);
+            (end, relay.is_some())
+        };
+        std::thread::scope(|scope| {
+            let start = |law: &'static LawInfo| (law.name, scope.spawn(|| transfer(law)));
+            let runs: Vec<_> = LAWS.iter().map(start).collect();
+            for (law, run) in runs {
+                let (end, routed) = run.join().unwrap();
+                assert_eq!(number(&end, "completed"), 2.0, "{law} {host}: {end}");
+                let delivered = number(&end, "delivered_bytes");
+                assert!((40_000.0..45_000.0).contains(&delivered), "{law} {host}: {delivered}");
+                let mut each = end["each"].as_array().unwrap().iter();
+                assert!(
+                    !routed || each.all(|flow| flow["routed"] == true),
+                    "{law} {host}: {end}"
+                );
+            }
+        });
     }
 }
 

@@ -173,7 +173,10 @@ fn a_device_has_one_router_which_is_seen_and_detached() {
         code == Some(2) && complaint.contains("jetmax") && complaint.lines().count() == 1,
         "{complaint}"
     );
-    for law in ["jetmax", "emkc", "rcp", "maxnet", "xcp"] {
+    for law in law::of_routers()
+        .filter(|law| law.routers.kernel.is_some())
+        .map(|law| law.name)
+    {
         pair.start(&["--capacity", "10 Mb/s", "--law", law]);
         assert_eq!(pair.programs(), 1);
         let (code, _, complaint) = pair.run(&["--dev", "lf0", "--capacity", "1 Mb/s"]);

@@ -7,6 +7,8 @@ use std::process::{Command, Output, Stdio};
 use std::sync::Mutex;
 use std::time::{Duration, Instant};
 
+use levelflow_scenario::Scenario;
+use levelflow_sim::Sim;
 use serde_json::Value;
 
 /// One at a time: what they measure is time.
@@ -106,6 +108,45 @@ fn jetmax_on_a_real_path_shares_fairly_and_drops_nothing() {
     let manifest = json(&dir.path().join("net/manifest.json"));
     assert_eq!(manifest["status"], "complete");
     assert_eq!(manifest["network"]["form"], "user");
+}
+
+/// Each law that routers run, on a path of its own. Without its router, a flow stays at its first rate, a third at most of what it
+/// gets with one.
+#[test]
+fn flows_of_every_law_get_what_they_get_in_the_simulator() {
+    needs_root!("flows_of_every_law_get_what_they_get_in_the_simulator");
+    let _alone = ALONE.lock();
+    let dir = tempfile::tempdir().unwrap();
+    let mut text = "name = 'laws'\nduration = '4 s'\n".to_owned();
+    for law in levelflow_laws::on_the_wire().map(|law| law.name) {
+        let ends = format!("from = '{law}-1'\nto = '{law}-2'\n");
+        text += &format!("[[link]]\n{ends}capacity = '5 Mb/s'\ndelay = '5 ms'\nduplex = true\n");
+        text += &format!("[[flow]]\n{ends}name = '{law}'\nlaw = '{law}'\n");
+    }
+    fs::write(dir.path().join("laws.toml"), &text).unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
+    command.current_dir(dir.path());
+    let output = command
+        .args(["testbed", "laws.toml", "--out", "net", "--json"])
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let counters: Value = serde_json::from_slice(&output.stdout).unwrap();
+
+    let scenario = Scenario::from_value(&Scenario::parse(&text).unwrap()).unwrap();
+    let mut sim = Sim::new(scenario.resolve().unwrap().network);
+    while !sim.advance(scenario.end(), 1_000_000).unwrap() {}
+    let simulated = sim.summary().unwrap().flows;
+    let measured = counters["flows"].as_array().unwrap();
+    assert_eq!(measured.len(), simulated.len());
+    for (flow, simulated) in measured.iter().zip(simulated) {
+        let bytes = flow["delivered_bytes"].as_u64().unwrap();
+        assert!(
+            2 * bytes > simulated.delivered_bytes,
+            "{bytes}, not {}: {flow}",
+            simulated.delivered_bytes
+        );
+    }
 }
 
 #[test]

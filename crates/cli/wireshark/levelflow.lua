@@ -5,7 +5,7 @@
 -- The format: docs/reference/wire-format.md. Works with Wireshark 3.4 and newer.
 
 local LENGTH, VERSION, MOST_SHIMS = 24, 1, 8
-local ANSWER, MAX_F32, MAX_START = 3, 3.4028234663852886e38, 0x800000
+local ANSWER, MAX_F32 = 3, 3.4028234663852886e38
 
 local proto = Proto("levelflow", "Levelflow")
 local kinds = { [0] = "Data", [1] = "Syn", [2] = "Fin", [3] = "Ack" }
@@ -42,96 +42,119 @@ local problems = {
         expert.group.MALFORMED, expert.severity.ERROR),
 }
 
--- What values are refused, as the laws' decoders do.
-local function any(_) return true end
-local function number(x) return x == x end
-local function finite(x) return x == x and x ~= math.huge and x ~= -math.huge end
-local function magnitude(x) return finite(x) and x >= 0 end
-local function price(x) return finite(x) and x <= 1 end
-local function duration(x) return magnitude(x) and x <= 100 end
-local function change(x) return x == x and x ~= -math.huge end
-local function offered(x) return x == x and x > 0 end
-local function is(value) return function(x) return x == value end end
-
--- Fields of a law: name, what it says, bytes, kind of value, what is allowed.
-local emkc = {
-    { "id", "Router", 4, "uint", any },
-    { "seq", "Intervals that it finished", 4, "uint", any },
-    { "price", "Price", 4, "float", price },
-    { "interval", "Length of an interval, s", 4, "float", magnitude },
-    { "user", "Number of the packet, or rate as a float", 4, "uint", any },
-}
-local emkc_avq = { table.unpack(emkc) }
-emkc_avq[3] = { "price", "Price", 4, "float", finite }
-emkc_avq[6] = { "rtt", "Round-trip time, s", 4, "float", duration }
-
+-- Laws by number, with the fields of their headers: who writes them, which values are allowed (`only` this one, or floats
+-- from `low` to `high`), names of bits; fields that are 0 together or not at all.
 local laws = {
-    [1] = { "jetmax", {
-        { "source_port", "Port of the sender", 2, "uint", any },
-        { "destination_port", "Port of the receiver", 2, "uint", any },
-        { "flags", "Flags", 1, "hex", any },
-        { "bottleneck", "Bottleneck (R_T)", 1, "uint", any },
-        { "hop", "Routers passed (R_C)", 1, "uint", any },
-        { "suggested", "Router that reports (R_S)", 1, "uint", any },
-        { "seq", "Number of the packet", 4, "uint", any },
-        { "price", "Largest price", 4, "float", number },
-        { "share", "Fair share there, bit/s", 4, "float", number },
-        { "virtual_size", "Proposed size, bytes", 4, "float", magnitude },
-        { "gap", "Time between packets, s", 4, "float", magnitude },
-    } },
-    [2] = { "emkc", emkc },
-    [3] = { "rcp", {
-        { "rate", "Smallest rate offered, bit/s", 4, "float", offered },
-        { "rtt", "Round-trip time, s", 4, "float", duration },
-    } },
-    [4] = { "maxnet", {
-        { "kind", "Kind of option", 1, "uint", is(42) },
-        { "length", "Length of option", 1, "uint", is(8) },
-        { "echo", "Echo", 3, "hex", any },
-        { "price", "Price", 3, "hex", any },
-    } },
-    [5] = { "xcp", {
-        { "protocol", "Next protocol", 1, "uint", is(0) },
-        { "length", "Length", 1, "uint", is(20) },
-        { "format", "Version and format", 1, "hex", is(0x33) },
-        { "unused", "Unused", 1, "uint", is(0) },
-        { "gap", "Time between packets (X), s", 4, "float", duration },
-        { "rtt", "Round-trip time, s", 4, "float", duration },
-        { "reverse_feedback", "Reverse feedback, byte/s", 4, "float", change },
-        { "delta_throughput", "Change of throughput, byte/s", 4, "float", change },
-    } },
-    [6] = { "emkc_avq", emkc_avq },
-    [7] = { "kelly", {
-        { "price", "Sum of prices", 4, "float", finite },
-        { "seq", "Intervals that the first router finished", 4, "uint", any },
-    } },
+    -- Written by `make gen` from here,
+    [1] = {
+        name = "jetmax",
+        fields = {
+            { name = "source_port", doc = "0; the port of the sender is UDP's", bytes = 2, writer = "sender" },
+            { name = "destination_port", doc = "0; the port of the receiver is UDP's", bytes = 2, writer = "sender" },
+            { name = "flags", doc = "flags", bytes = 1, writer = "router", bits = {
+                { name = "ack", mask = 128, doc = "an ACK (written by the receiver)" },
+                { name = "own_zero", mask = 64, doc = "the router that is bottleneck has price zero" },
+                { name = "epoch", mask = 15, doc = "number, mod 16, of the interval that price and share come from" },
+            } },
+            { name = "bottleneck", doc = "R_T: hop that the sender takes for its bottleneck", bytes = 1, writer = "sender" },
+            { name = "hop", doc = "R_C: routers passed so far", bytes = 1, writer = "router" },
+            { name = "suggested", doc = "R_S: hop that reports price and share", bytes = 1, writer = "router" },
+            { name = "seq", doc = "number of the packet", bytes = 4, writer = "sender" },
+            { name = "price", doc = "p+: largest price on the path so far; -3.4e38 before any router", bytes = 4, writer = "router", low = -math.huge, high = math.huge },
+            { name = "share", doc = "g+: fair share at the suggested hop, bit/s; 3.4e38 without responsive flows", bytes = 4, writer = "router", low = -math.huge, high = math.huge },
+            { name = "virtual_size", doc = "s+: packet size times proposed rate over rate (eq 149), bytes", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "gap", doc = "delta: packet size over rate, s", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
+        },
+    },
+    [2] = {
+        name = "emkc",
+        fields = {
+            { name = "id", doc = "router whose feedback this is; 0 while no router has written any", bytes = 4, writer = "router" },
+            { name = "seq", doc = "that router's count of finished intervals", bytes = 4, writer = "router" },
+            { name = "price", doc = "p = (X - C) / X of its last finished interval; -3.4e38 where nothing is known", bytes = 4, writer = "router", low = -3.4028234663852886e+38, high = 1.0 },
+            { name = "delta", doc = "length of that interval, s", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "usr", doc = "number of the packet, or with proper = false the rate in bit/s as a float", bytes = 4, writer = "sender" },
+        },
+    },
+    [3] = {
+        name = "rcp",
+        fields = {
+            { name = "rate", doc = "R_p: smallest rate offered so far on the path, bit/s; infinite before any router", bytes = 4, writer = "router", low = 1.401298464324817e-45, high = math.huge },
+            { name = "rtt", doc = "RTT_p: the sender's estimate of its round-trip time, s; 0 while it has none", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
+        },
+    },
+    [4] = {
+        name = "maxnet",
+        fields = {
+            { name = "kind", doc = "kind of TCP option", bytes = 1, writer = "sender", only = 42 },
+            { name = "length", doc = "length of the option", bytes = 1, writer = "sender", only = 8 },
+            { name = "echo", doc = "what the receiver tells the sender; routers leave it alone", bytes = 3, writer = "receiver", bits = {
+                { name = "start", mask = 8388608, doc = "a rate of MaxStart, not a price" },
+                { name = "code", mask = 8388607, doc = "price, 2^-19 s; 0 before any router" },
+            } },
+            { name = "price", doc = "largest price or smallest spare capacity so far on the path", bytes = 3, writer = "router", bits = {
+                { name = "start", mask = 8388608, doc = "a rate of MaxStart, not a price" },
+                { name = "code", mask = 8388607, doc = "price, 2^-19 s; 0 before any router" },
+            } },
+        },
+    },
+    [5] = {
+        name = "xcp",
+        zero_together = { "gap", "rtt" },
+        fields = {
+            { name = "protocol", doc = "next protocol: none is modelled", bytes = 1, writer = "sender", only = 0 },
+            { name = "length", doc = "of this header", bytes = 1, writer = "sender", only = 20 },
+            { name = "format", doc = "version 3 of the draft; format 3, which it leaves free: numbers are floats", bytes = 1, writer = "sender", only = 51 },
+            { name = "unused", doc = "", bytes = 1, writer = "sender", only = 0 },
+            { name = "gap", doc = "X = H_rtt s / H_cwnd: time between two packets of the flow as its window has it, s; 0 while there is no round-trip time", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
+            { name = "rtt", doc = "H_rtt: smoothed round-trip time, s; 0 while there is none", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
+            { name = "reverse_feedback", doc = "what the packet that is acked was granted, byte/s", bytes = 4, writer = "receiver", low = -3.4028234663852886e+38, high = math.huge },
+            { name = "delta_throughput", doc = "H_feedback / H_rtt: by how much throughput may change, byte/s; senders ask for infinity, routers lower it", bytes = 4, writer = "router", low = -3.4028234663852886e+38, high = math.huge },
+        },
+    },
+    [6] = {
+        name = "emkc_avq",
+        fields = {
+            { name = "id", doc = "as in EMKC", bytes = 4, writer = "router" },
+            { name = "seq", doc = "as in EMKC", bytes = 4, writer = "router" },
+            { name = "price", doc = "as in EMKC, with the virtual capacity for C", bytes = 4, writer = "router", low = -3.4028234663852886e+38, high = 3.4028234663852886e+38 },
+            { name = "delta", doc = "as in EMKC", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "usr", doc = "as in EMKC", bytes = 4, writer = "sender" },
+            { name = "rtt", doc = "smoothed round-trip time, s; 0 while there is none", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
+        },
+    },
+    [7] = {
+        name = "kelly",
+        fields = {
+            { name = "price", doc = "sum of the prices of the routers passed so far", bytes = 4, writer = "router", low = -3.4028234663852886e+38, high = 3.4028234663852886e+38 },
+            { name = "seq", doc = "intervals that the first router of the path has finished; 0 while none has", bytes = 4, writer = "router" },
+        },
+    },
+    -- to here.
 }
 
 local sizes = { [1] = "uint8", [2] = "uint16", [3] = "uint24", [4] = "uint32" }
 
--- Adds "levelflow.LAW.FIELD" for each field of each law.
+-- Adds "levelflow.LAW.FIELD" for each field of each law, and "levelflow.LAW.FIELD.BITS" for its bits.
 for _, law in pairs(laws) do
     law.length = 0
-    law.field = {}
-    for _, row in ipairs(law[2]) do
-        local name, title, size, kind = row[1], row[2], row[3], row[4]
-        local abbreviation = "levelflow." .. law[1] .. "." .. name
-        local field
-        if kind == "float" then
-            field = ProtoField.float(abbreviation, title)
+    for _, row in ipairs(law.fields) do
+        local abbreviation = "levelflow." .. law.name .. "." .. row.name
+        if row.low then
+            row.field = ProtoField.float(abbreviation, row.name, row.doc)
         else
-            field = ProtoField[sizes[size]](abbreviation, title, kind == "hex" and base.HEX or base.DEC)
+            local form = row.bits and base.HEX or base.DEC
+            row.field = ProtoField[sizes[row.bytes]](abbreviation, row.name, form, nil, nil, row.doc)
         end
-        law.field[name] = field
-        fields[law[1] .. "." .. name] = field
-        law.length = law.length + size
+        fields[#fields + 1] = row.field
+        for _, bits in ipairs(row.bits or {}) do
+            local full = abbreviation .. "." .. bits.name
+            bits.field = ProtoField[sizes[row.bytes]](full, bits.name, base.DEC, nil, bits.mask, bits.doc)
+            fields[#fields + 1] = bits.field
+        end
+        law.length = law.length + row.bytes
     end
 end
-fields["jetmax.ack"] = ProtoField.bool("levelflow.jetmax.ack", "Answer", 8, nil, 0x80)
-fields["jetmax.own_zero"] = ProtoField.bool("levelflow.jetmax.own_zero", "The bottleneck has price zero", 8, nil, 0x40)
-fields["jetmax.epoch"] = ProtoField.uint8("levelflow.jetmax.epoch", "Interval of the report, mod 16", base.DEC, nil, 0x0f)
-fields["maxnet.seconds"] = ProtoField.double("levelflow.maxnet.price.seconds", "Price, s")
-fields["maxnet.start"] = ProtoField.bool("levelflow.maxnet.price.start", "MaxStart: a rate, not a price")
 
 proto.fields = (function()
     local list = {}
@@ -147,53 +170,37 @@ local function shown(x)
     return string.format("%.4g", x)
 end
 
--- What the column says of a header.
-local summaries = {
-    jetmax = function(v)
-        return string.format("hop=%d R_T=%d R_S=%d price=%s share=%s", v.hop, v.bottleneck, v.suggested,
-            shown(v.price), shown(v.share))
-    end,
-    emkc = function(v) return string.format("router=%d interval=%d price=%s", v.id, v.seq, shown(v.price)) end,
-    rcp = function(v) return string.format("rate=%s rtt=%s", shown(v.rate), shown(v.rtt)) end,
-    maxnet = function(v) return string.format("price=0x%06x echo=0x%06x", v.price, v.echo) end,
-    xcp = function(v) return string.format("rtt=%s change=%s", shown(v.rtt), shown(v.delta_throughput)) end,
-    kelly = function(v) return string.format("price=%s interval=%d", shown(v.price), v.seq) end,
-}
-summaries.emkc_avq = summaries.emkc
-
--- Values that are fine one by one, but not together.
-local function consistent(name, v)
-    return name ~= "xcp" or (v.gap == 0) == (v.rtt == 0)
+-- What laws' decoders take.
+local function allowed(row, value)
+    if row.low then return value >= row.low and value <= row.high end
+    return not row.only or value == row.only
 end
 
+-- Adds the fields; gives what the column says: what routers and receiver have written.
 local function dissect_header(law, range, tree)
-    local name = law[1]
-    local branch = tree:add(proto, range, "Header of " .. name)
-    local values, at, fine = {}, 0, true
-    for _, row in ipairs(law[2]) do
-        local key, size, kind, allowed = row[1], row[3], row[4], row[5]
-        local part = range(at, size)
-        local value = kind == "float" and part:float() or part:uint()
-        local item = branch:add(law.field[key], part)
-        if not allowed(value) then
+    local branch = tree:add(proto, range, "Header of " .. law.name)
+    local values, texts, at, fine = {}, {}, 0, true
+    for _, row in ipairs(law.fields) do
+        local part = range(at, row.bytes)
+        local value = row.low and part:float() or part:uint()
+        local item = branch:add(row.field, part)
+        for _, bits in ipairs(row.bits or {}) do item:add(bits.field, part) end
+        if not allowed(row, value) then
             item:add_proto_expert_info(problems.field)
             fine = false
         end
-        values[key] = value
-        at = at + size
+        values[row.name] = value
+        if row.writer ~= "sender" then
+            local text = row.low and shown(value) or string.format(row.bits and "0x%x" or "%d", value)
+            texts[#texts + 1] = row.name .. "=" .. text
+        end
+        at = at + row.bytes
     end
-    if fine and not consistent(name, values) then
-        branch:add_proto_expert_info(problems.field, "gap and rtt are 0 together or not at all")
+    if fine and law.zero_together and (values[law.zero_together[1]] == 0) ~= (values[law.zero_together[2]] == 0) then
+        branch:add_proto_expert_info(problems.field, table.concat(law.zero_together, " and ") .. " are 0 together or not at all")
         fine = false
     end
-    if name == "jetmax" then
-        for _, key in ipairs({ "ack", "own_zero", "epoch" }) do branch:add(fields["jetmax." .. key], range(4, 1)) end
-    elseif name == "maxnet" then
-        local price = values.price
-        branch:add(fields["maxnet.start"], range(5, 3), price >= MAX_START):set_generated()
-        branch:add(fields["maxnet.seconds"], range(5, 3), (price % MAX_START) / 2 ^ 19):set_generated()
-    end
-    return fine and summaries[name](values) or "refused"
+    return fine and table.concat(texts, " ") or "refused"
 end
 
 -- One shim and the header after it: where the next begins, if one follows, and what the column says.
@@ -221,7 +228,7 @@ local function dissect_shim(tvb, at, tree)
     branch:add(fields.marked, tvb(at + 5, 1))
     branch:add(fields.more, tvb(at + 5, 1))
     item = branch:add(fields.law, tvb(at + 6, 1))
-    local name = law and law[1] or (number == 0 and "no law" or "unknown law")
+    local name = law and law.name or (number == 0 and "no law" or "unknown law")
     item:append_text(" (" .. name .. ")")
     branch:add(fields.law_name, tvb(at + 6, 1), name):set_generated()
     if not law and number ~= 0 then item:add_proto_expert_info(problems.law) end

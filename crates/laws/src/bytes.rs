@@ -1,4 +1,4 @@
-//! Reading and writing headers: big-endian fields of fixed width.
+//! Why bytes are refused, and arithmetic on what they hold.
 
 use core::fmt;
 
@@ -41,47 +41,6 @@ pub fn exactly<const N: usize>(wire: &[u8]) -> Result<&[u8; N], DecodeError> {
         have: wire.len(),
         need: N,
     })
-}
-
-/// Four bytes of `wire` from `at`.
-///
-/// # Panics
-/// When they are not there.
-#[must_use]
-pub fn word<const N: usize>(wire: &[u8; N], at: usize) -> [u8; 4] {
-    [wire[at], wire[at + 1], wire[at + 2], wire[at + 3]]
-}
-
-/// A float that a law may compute with: not NaN.
-///
-/// # Errors
-/// [`DecodeError::Field`].
-pub fn number(bytes: [u8; 4], name: &'static str) -> Result<f32, DecodeError> {
-    let value = f32::from_be_bytes(bytes);
-    if value.is_nan() {
-        Err(DecodeError::Field {
-            name,
-            allowed: "any number",
-        })
-    } else {
-        Ok(value)
-    }
-}
-
-/// A float that is finite and at least zero.
-///
-/// # Errors
-/// [`DecodeError::Field`].
-pub fn magnitude(bytes: [u8; 4], name: &'static str) -> Result<f32, DecodeError> {
-    let value = f32::from_be_bytes(bytes);
-    if value.is_finite() && value >= 0.0 {
-        Ok(value)
-    } else {
-        Err(DecodeError::Field {
-            name,
-            allowed: "a finite number, at least 0",
-        })
-    }
 }
 
 /// Whether packet number `a` is older than `b`, counting mod 2^32 as in RFC 1982.

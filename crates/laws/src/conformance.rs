@@ -3,6 +3,7 @@
 mod scale;
 
 use std::fmt::Debug;
+use std::iter;
 use std::string::ToString;
 use std::vec;
 use std::vec::Vec;
@@ -13,6 +14,7 @@ use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 
 use crate::bytes::DecodeError;
+use crate::header::{Field, Layout, Values, Writer};
 use crate::offload::{Offload, Words};
 use crate::params::{Problem, Raw, Shown, Unit};
 use crate::{
@@ -38,6 +40,10 @@ macro_rules! suite {
         #[test]
         fn headers_survive_the_wire() {
             crate::conformance::wire::<$law>();
+        }
+        #[test]
+        fn headers_are_laid_out_as_their_record_says() {
+            crate::conformance::layout::<$law>();
         }
         #[test]
         fn any_bytes_decode_or_are_refused() {
@@ -106,12 +112,16 @@ fn routers<L: Law<Router: Offload>>() {
     router.on_arrival(&params, &Arriving::alone(Bytes::new(1000)), None);
     router.on_interval(&params, Duration::from_ms(10), &PortView::IDLE);
     let told = router.told(&params, Bytes::new(1000));
-    assert_eq!(info.kernel, told != Words::default(), "words for a data path: {told:?}");
+    assert_eq!(
+        info.kernel.is_some(),
+        told != Words::default(),
+        "words for a data path: {told:?}"
+    );
 }
 
 pub fn table<L: Law<Router: Offload>>() {
     let info = L::INFO;
-    assert_eq!(info.header_bytes, L::Header::WIRE);
+    assert_eq!(info.header, L::Header::LAYOUT);
     assert_eq!(info.number != 0, info.signal.is_explicit());
     routers::<L>();
     let namesakes = crate::LAWS.iter().filter(|law| law.number == info.number);
@@ -260,6 +270,11 @@ fn new_router<L: Law>(params: &L::Params, capacity: f64) -> L::Router {
     )
 }
 
+fn new_sender<L: Law>(params: &L::Params) -> L::Sender {
+    let packet_size = Bytes::new(1000);
+    L::Sender::new(params, &FlowInfo { packet_size })
+}
+
 fn ack<L: Law>(params: &L::Params, sent: &Outgoing, rtt: Duration, header: &L::Header) -> Feedback<L::Header> {
     let arrived = Arrived {
         now: Time::ZERO,
@@ -284,16 +299,94 @@ fn assert_round_trip<H: Header>(header: &H) {
     assert_eq!(encoded(&decoded), wire);
 }
 
+/// Each byte of a header, with the number of its field.
+fn places<H: Header>() -> impl Iterator<Item = &'static Field> {
+    let layout = const { &H::LAYOUT };
+    layout
+        .fields
+        .iter()
+        .flat_map(|field| iter::repeat_n(field, field.bytes))
+}
+
+pub fn layout<L: Law>() {
+    let Layout { fields, zero_together } = L::Header::LAYOUT;
+    let paired = |name| zero_together.is_some_and(|(a, b)| name == a || name == b);
+    assert_eq!(L::INFO.number != 0, !fields.is_empty());
+    assert!(zero_together.is_none_or(|(a, b)| [a, b].iter().all(|n| fields.iter().any(|f| f.name == *n))));
+    let params = defaults::<L>();
+    let sent = Outgoing {
+        number: 0,
+        size: Bytes::new(1000),
+        kind: Kind::Data,
+    };
+    let mut sender = new_sender::<L>(&params);
+    let sent = encoded(&sender.on_send(&params, Time::ZERO, &sent));
+    let mut at = 0;
+    for (i, field) in fields.iter().enumerate() {
+        let Field {
+            name, bytes, values, ..
+        } = *field;
+        assert!(is_name(name) && fields[..i].iter().all(|f| f.name != name), "{name}");
+        assert!((1..=4).contains(&bytes), "{name}");
+        let decodes = |value: u32| {
+            let mut wire = sent.clone();
+            wire[at..at + bytes].copy_from_slice(&value.to_be_bytes()[4 - bytes..]);
+            match L::Header::decode(&wire) {
+                Ok(_) => true,
+                Err(DecodeError::Field { name: refused, .. }) => {
+                    assert!(refused == name || paired(name));
+                    false
+                }
+                Err(short) => panic!("{short}"),
+            }
+        };
+        match values {
+            Values::Number => assert!(decodes(0) && decodes(u32::MAX), "{name}"),
+            Values::Bits(groups) => {
+                let all = groups.iter().fold(0, |all, group| {
+                    assert_eq!(all & group.mask, 0, "{} overlaps", group.name);
+                    all | group.mask
+                });
+                assert!(u64::from(all) < 1 << (8 * bytes), "{name}");
+                assert!(decodes(0) && decodes(u32::MAX), "{name}");
+            }
+            Values::Only { value, .. } => {
+                assert!(
+                    (0..256).all(|other| decodes(other) == (other == u32::from(value))),
+                    "{name}"
+                );
+            }
+            Values::Float { low, high, .. } => {
+                for end in [low, high].into_iter().filter(|end| *end != 0.0 && !paired(name)) {
+                    assert!(decodes(end.to_bits()), "{name}: {end}");
+                }
+                for outside in [low.next_down(), high.next_up(), f32::NAN] {
+                    let inside = low <= outside && outside <= high;
+                    assert_eq!(decodes(outside.to_bits()), inside, "{name}: {outside}");
+                }
+            }
+        }
+        at += bytes;
+    }
+}
+
+/// Changes no byte but those of fields that routers write.
+fn assert_router_writes<H: Header>(before: &H, after: &H) {
+    let (before, after) = (encoded(before), encoded(after));
+    for (field, (old, new)) in places::<H>().zip(before.into_iter().zip(after)) {
+        assert!(
+            old == new || field.writer == Writer::Router,
+            "a router writes {}",
+            field.name
+        );
+    }
+}
+
 /// Headers as senders and routers write them, before and after each of three routers, and reflected.
 pub fn wire<L: Law>() {
     let params = defaults::<L>();
     check(&list((1_u32..60_000, 0_u64..200_000), 1..80), |steps| {
-        let mut sender = L::Sender::new(
-            &params,
-            &FlowInfo {
-                packet_size: Bytes::new(1000),
-            },
-        );
+        let mut sender = new_sender::<L>(&params);
         let mut routers = [1e5, 1e6, 1e7].map(|capacity| new_router::<L>(&params, capacity));
         let mut now = Time::ZERO;
         for (number, (size, gap)) in (0..).zip(steps) {
@@ -306,6 +399,7 @@ pub fn wire<L: Law>() {
             let mut header = sender.on_send(&params, now, &sent);
             assert_round_trip(&header);
             for router in &mut routers {
+                let before = header;
                 router.on_arrival(
                     &params,
                     &Arriving {
@@ -317,6 +411,7 @@ pub fn wire<L: Law>() {
                 assert_round_trip(&header);
                 router.on_departure(&params, sent.size, &mut header);
                 assert_round_trip(&header);
+                assert_router_writes(&before, &header);
                 let port = PortView {
                     queue: Bytes::new(gap),
                     packets: 1,
@@ -349,12 +444,7 @@ pub fn bytes<L: Law>() {
 /// Headers that decode: some near what senders write, others of random bytes.
 fn headers<L: Law>() -> BoxedStrategy<L::Header> {
     let params = defaults::<L>();
-    let mut sender = L::Sender::new(
-        &params,
-        &FlowInfo {
-            packet_size: Bytes::new(1000),
-        },
-    );
+    let mut sender = new_sender::<L>(&params);
     let sent = Outgoing {
         number: 0,
         size: Bytes::new(1000),
@@ -532,12 +622,7 @@ fn drive_flow<L: Law>(
 pub fn sender_replay<L: Law>() {
     let params = defaults::<L>();
     check(&flow_inputs::<L>(), |inputs| {
-        let sender = L::Sender::new(
-            &params,
-            &FlowInfo {
-                packet_size: Bytes::new(1000),
-            },
-        );
+        let sender = new_sender::<L>(&params);
         let mut whole = (sender, 0, Time::ZERO);
         let mut half = whole.clone();
         let told = drive_flow::<L>(&mut whole, &params, &inputs);

@@ -4,7 +4,7 @@ use core::fmt::Debug;
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use crate::bytes::DecodeError;
+use crate::header::{Header, Layout};
 use crate::params::{ParamError, ParamSpec};
 
 /// The types that make up one protocol. The simulator and the drivers are generic in this; a single law implements
@@ -63,8 +63,8 @@ pub struct LawInfo {
     pub cost: &'static str,
     /// Which law this is on the wire, unique; 0 for laws that no router listens to.
     pub number: u8,
-    /// Length of the header on the wire, bytes.
-    pub header_bytes: usize,
+    /// What its packets carry.
+    pub header: Layout,
     /// What programs around the law must know of its routers.
     pub routers: RouterInfo,
     /// Whether multiplying every rate and size by a constant multiplies every trajectory by it.
@@ -73,22 +73,39 @@ pub struct LawInfo {
     pub params: &'static [ParamSpec],
 }
 
+impl LawInfo {
+    /// Length of the header on the wire.
+    #[must_use]
+    pub const fn header_bytes(&self) -> usize {
+        self.header.bytes()
+    }
+}
+
 /// What programs around a law must know of its routers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RouterInfo {
-    /// Whether a data path without Rust, such as the kernel's, can do the work on each packet
+    /// How a data path without Rust, such as the kernel's, counts the packets, if it can do the work on each
     /// ([`Offload`](crate::offload::Offload)).
-    pub kernel: bool,
+    pub kernel: Option<Counting>,
     /// The parameter that is the time between two intervals; `None` where routers choose it.
     pub interval: Option<&'static str>,
     /// The parameter that is the share of the capacity to fill; `None` where that is all of it.
     pub utilisation: Option<&'static str>,
 }
 
+/// How a data path without Rust counts packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counting {
+    /// In integers, per processor, since they add up in any order.
+    PerProcessor,
+    /// In one state under a lock: sums of floats depend on their order.
+    Locked,
+}
+
 impl RouterInfo {
     /// Of a law that only hosts run.
     pub const NONE: Self = Self {
-        kernel: false,
+        kernel: None,
         interval: None,
         utilisation: None,
     };
@@ -435,25 +452,6 @@ pub trait RouterLaw: Clone + Debug + PartialEq {
     }
 }
 
-/// A header with an exact wire layout.
-pub trait Header: Copy + Debug + PartialEq {
-    /// Length in bytes.
-    const WIRE: usize;
-    /// Writes the header to the first `WIRE` bytes of `out`.
-    ///
-    /// # Panics
-    /// When `out` is shorter than `WIRE`.
-    fn encode(&self, out: &mut [u8]);
-    /// Reads a header from the first `WIRE` bytes of `wire`.
-    ///
-    /// # Errors
-    /// When `wire` is too short or holds a value that no sender or router writes.
-    fn decode(wire: &[u8]) -> Result<Self, DecodeError>;
-    /// Whether a router of the law wrote into this header, which an ACK has brought back; `None` where it does not show, or
-    /// the law needs no router.
-    fn seen_by_router(&self) -> Option<bool>;
-}
-
 /// Router half of a law that only hosts run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct NoRouter<P, H>(core::marker::PhantomData<(P, H)>);
@@ -480,23 +478,5 @@ impl<P: Clone + Debug + PartialEq, H: Copy + Debug + PartialEq> RouterLaw for No
 
     fn signal(&self) -> f64 {
         0.0
-    }
-}
-
-/// Header of a law that writes nothing into packets.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct NoHeader;
-
-impl Header for NoHeader {
-    const WIRE: usize = 0;
-
-    fn encode(&self, _out: &mut [u8]) {}
-
-    fn decode(_wire: &[u8]) -> Result<Self, DecodeError> {
-        Ok(Self)
-    }
-
-    fn seen_by_router(&self) -> Option<bool> {
-        None
     }
 }

@@ -23,6 +23,7 @@ pub mod dctcp;
 pub mod emkc;
 pub mod emkc_avq;
 pub mod fast;
+pub mod header;
 pub mod highspeed;
 pub mod htcp;
 pub mod jetmax;
@@ -49,9 +50,10 @@ mod conformance;
 #[cfg(test)]
 mod net;
 
+pub use header::{Header, NoHeader};
 pub use law::{
-    Arrived, Arriving, Bottleneck, Delivery, Feedback, FlowInfo, Header, Kind, Law, LawInfo, Loss, NoHeader, NoRouter,
-    Opening, Outgoing, PortInfo, PortView, Protocol, RouterInfo, RouterLaw, SenderLaw, Signal, Transport,
+    Arrived, Arriving, Bottleneck, Counting, Delivery, Feedback, FlowInfo, Kind, Law, LawInfo, Loss, NoRouter, Opening,
+    Outgoing, PortInfo, PortView, Protocol, RouterInfo, RouterLaw, SenderLaw, Signal, Transport,
 };
 pub use params::{ParamError, ParamSpec, Unit};
 

@@ -21,7 +21,7 @@ use crate::law::{NoRouter, RouterLaw};
 pub type Words = [u64; 8];
 
 /// A router whose work on each packet something else may do. Laws of which [`RouterInfo::kernel`](crate::RouterInfo::kernel) is
-/// false leave both methods as they are.
+/// `None` leave both methods as they are.
 pub trait Offload: RouterLaw {
     /// What the data path must know until the next interval ends. `queue`: what packets find waiting, as far as is known; laws
     /// that do not look at it on arrival ignore it.

@@ -115,7 +115,7 @@ macro_rules! laws {
                 match self {
                     $(Self::$law(h) => {
                         h.encode(out);
-                        <$module::$law as Law>::INFO.header_bytes
+                        const { <$module::$law as Law>::INFO.header_bytes() }
                     })+
                 }
             }

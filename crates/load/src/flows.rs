@@ -88,7 +88,7 @@ impl Flow {
     /// The flow of this number of a plan begins, under a name of its own; datagrams have so much before their payload.
     #[must_use]
     pub fn new(plan: &Plan, index: u32, id: u32, overhead: usize, now: Time) -> Self {
-        let least = (overhead + LENGTH + plan.params.law().header_bytes) as u16;
+        let least = (overhead + LENGTH + plan.params.law().header_bytes()) as u16;
         let limits = Limits {
             max_rate: Some(plan.max_rate),
             catch_up: Limits::OWN_THREAD,

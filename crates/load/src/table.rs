@@ -163,7 +163,7 @@ fn plausible(shim: &Shim, header: &[u8]) -> bool {
         return false;
     };
     let decodes = |params: AnyParams| AnyHeader::decode(&params, header).is_ok();
-    header.len() == info.header_bytes && law::params(info.name, &[]).is_ok_and(decodes)
+    header.len() == info.header_bytes() && law::params(info.name, &[]).is_ok_and(decodes)
 }
 
 impl Arriving {

@@ -274,7 +274,7 @@ pub fn header(params: &<Any as Protocol>::Params, payload: &[u8]) -> Result<AnyH
     if shim.kind == Kind::Ack {
         return Err(Class::Ack);
     }
-    if bytes.len() != law.header_bytes {
+    if bytes.len() != law.header_bytes() {
         return Err(Class::Refused);
     }
     AnyHeader::decode(params, bytes).map_err(|_| Class::Refused)

@@ -182,7 +182,7 @@ impl Outgoing {
 }
 
 fn flow(law_config: &LawConfig) -> Sender {
-    let largest = ETHERNET + IPV4 + UDP + LENGTH + law_config.params.law().header_bytes + usize::from(DATAGRAM);
+    let largest = ETHERNET + IPV4 + UDP + LENGTH + law_config.params.law().header_bytes() + usize::from(DATAGRAM);
     let packet = Bytes::new(largest as u64);
     let limits = Limits {
         max_rate: Some(law_config.max_rate.unwrap_or(Rate::clamped(Limits::MAX_RATE))),
@@ -420,7 +420,7 @@ impl Peer {
 fn encode_data(outgoing: &mut Outgoing, now: Time, transmit: &Transmit<'_>, more: bool, out: &mut Vec<u8>) -> usize {
     outgoing.before_data(now);
     let contents = transmit.contents;
-    let prefix = LENGTH + outgoing.sender.params().law().header_bytes;
+    let prefix = LENGTH + outgoing.sender.params().law().header_bytes();
     let below = overhead(&transmit.destination);
     for segment in contents.chunks(transmit.segment_size.unwrap_or(contents.len()).max(1)) {
         let size = (below + prefix + segment.len()) as u16;

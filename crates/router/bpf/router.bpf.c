@@ -6,17 +6,10 @@
  */
 #include "kernel.h"
 #include "float.h"
-#include "laws.h"
+#include "law.h"
+#include "laws.h" /* written by build.rs */
 
-enum { ETHERNET = 14, UDP = 8, SHIM = 24, ACK = 3, IP_UDP = 17, LONGEST = 28 };
-
-struct count {
-	u64 packets, bytes;
-	u64 stamped; /* headers of the law that routers may write to */
-	u64 acks;
-	u64 refused; /* shims of the law that are none */
-	u64 words[8];
-};
+enum { ETHERNET = 14, UDP = 8, SHIM = 24, ACK = 3, IP_UDP = 17 };
 
 struct {
 	NUMBER(type, ARRAY);
@@ -46,68 +39,20 @@ struct {
 	TYPE(value, struct state);
 } STATE SEC(".maps");
 
-/* A datagram, or many of equal length that the device will cut. */
-struct job {
-	struct __sk_buff *skb;
-	const struct told *told;
-	const struct control *control;
-	struct count *count;
-	struct state *state;
-	u64 now;
-	u32 udp, length, segment, headers;
-};
-
 /* Tells the law of load that is not its own. */
 INLINE void foreign(const struct job *job, u64 packets, u64 bytes)
 {
-	struct count *count = job->count;
-	struct state *s = job->state;
-
-	count->packets += packets;
-	count->bytes += bytes;
-	if (LAW == JETMAX) {
-		add_halves(&count->words[2], bytes << 8);
-	} else if (LAW == EMKC || LAW == MAXNET) {
-		count->words[0] += bytes;
-	} else {
-		bpf_spin_lock(&s->lock);
-		turn(job->told, job->control, s);
-		s->sums[0] += bytes;
-		if (LAW == XCP)
-			xcp_queue(job->told->words, s, job->now);
-		bpf_spin_unlock(&s->lock);
-	}
+	job->count->packets += packets;
+	job->count->bytes += bytes;
+	law_foreign(job, bytes);
 }
 
 INLINE void own(const struct job *job, u32 size, u32 *header)
 {
-	const u64 *told = job->told->words;
-	struct count *count = job->count;
-	struct state *s = job->state;
-
-	count->packets++;
-	count->bytes += size;
-	count->stamped++;
-	if (LAW == JETMAX) {
-		jetmax(told, count->words, size, header);
-	} else if (LAW == EMKC) {
-		count->words[0] += size;
-		emkc(told, header);
-	} else if (LAW == MAXNET) {
-		count->words[0] += size;
-		maxnet(told, header);
-	} else {
-		bpf_spin_lock(&s->lock);
-		turn(job->told, job->control, s);
-		s->sums[0] += size;
-		if (LAW == RCP)
-			rcp(told, s, header);
-		if (LAW == XCP) {
-			xcp_queue(told, s, job->now);
-			xcp(told, s, size, header);
-		}
-		bpf_spin_unlock(&s->lock);
-	}
+	job->count->packets++;
+	job->count->bytes += size;
+	job->count->stamped++;
+	law_own(job, size, header);
 }
 
 /* Whether the law may write to what was read of this payload; counts what is the law's, but not for it to write to. */

@@ -8,7 +8,7 @@ use levelflow_host::Error;
 use levelflow_host::law;
 use levelflow_host::stop::Stop;
 use levelflow_laws::{
-    Any, AnyHeader, AnyParams, AnySender, Feedback, FlowInfo, Kind, Opening, Outgoing, Protocol, SenderLaw,
+    Any, AnyHeader, AnyParams, AnySender, Feedback, FlowInfo, Kind, Opening, Outgoing, Protocol, SenderLaw, on_the_wire,
 };
 use levelflow_net_testing::flows::{acks, flow};
 use levelflow_router::direction::Bottleneck;
@@ -18,8 +18,6 @@ use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 use levelflow_wire::shim::{ETHERNET, IPV4, LENGTH, Shim, UDP};
 use proptest::prelude::*;
 use proptest::test_runner::{Config as Runs, TestRunner};
-
-const LAWS: [&str; 7] = ["jetmax", "emkc", "rcp", "maxnet", "xcp", "emkc_avq", "kelly"];
 
 struct Running {
     address: SocketAddr,
@@ -131,7 +129,7 @@ fn shim(params: &AnyParams, kind: Kind) -> Shim {
         marked: false,
         more: false,
         law: params.law().number,
-        header: params.law().header_bytes as u8,
+        header: params.law().header_bytes() as u8,
         flow: 77,
         number: 5,
         time: 123,
@@ -140,7 +138,7 @@ fn shim(params: &AnyParams, kind: Kind) -> Shim {
 
 #[test]
 fn packets_of_every_law_are_stamped_and_acks_find_back() {
-    for law in LAWS {
+    for law in on_the_wire().map(|law| law.name) {
         let server = socket();
         let relay = Setup::law(law).start(local(&server));
         let params = law::params(law, &[]).unwrap();
@@ -303,7 +301,7 @@ fn fields_that_lie_do_not_poison_a_router() {
         f32::MAX,
         f32::MIN_POSITIVE,
     ];
-    for law in LAWS {
+    for law in on_the_wire().map(|law| law.name) {
         let server = socket();
         let relay = Setup {
             mbps: 1000.0,
@@ -314,15 +312,15 @@ fn fields_that_lie_do_not_poison_a_router() {
         let params = law::params(law, &[]).unwrap();
         let (_, good) = packet(&params, 120);
         let mut room = [0; 2000];
-        for field in (0..params.law().header_bytes).step_by(4).map(|n| LENGTH + n) {
+        for field in (0..params.law().header_bytes()).step_by(4).map(|n| LENGTH + n) {
             for lie in lies {
                 let mut bytes = good.clone();
-                let end = (field + 4).min(LENGTH + params.law().header_bytes);
+                let end = (field + 4).min(LENGTH + params.law().header_bytes());
                 bytes[field..end].copy_from_slice(&lie.to_be_bytes()[..end - field]);
                 client.send_to(&bytes, relay.address).unwrap();
                 let length = server.recv(&mut room).unwrap();
                 assert_eq!(length, bytes.len());
-                let header = &bytes[LENGTH..LENGTH + params.law().header_bytes];
+                let header = &bytes[LENGTH..LENGTH + params.law().header_bytes()];
                 if AnyHeader::decode(&params, header).is_err() {
                     assert_eq!(&room[..length], &bytes[..], "{law}: changed a header that it refused");
                 }

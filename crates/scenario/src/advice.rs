@@ -37,7 +37,7 @@ impl Resolved {
             lines.push(format!("{place}, stop: the run ends before, after {end}"));
         }
         let law = flow.params.law();
-        let header = law.header_bytes as u64;
+        let header = law.header_bytes() as u64;
         if flow.packet.get() < header {
             let size = flow.packet;
             lines.push(format!(

@@ -2,6 +2,7 @@
 
 use levelflow_laws::aqm::{QUEUES, QueueInfo};
 use levelflow_laws::buffers::BUFFER_ALGORITHMS;
+use levelflow_laws::header::{Field, Values, Writer};
 use levelflow_laws::params::Shown;
 use levelflow_laws::{Any, LAWS, LawInfo, Opening, ParamSpec, Protocol, Signal, Unit};
 use levelflow_units::Buffer;
@@ -73,6 +74,7 @@ impl Resolved {
         json!({
             "name": flow.name,
             "law": flow.params.law().name,
+            "signal": signal(flow.params.law().signal),
             "params": params,
             "handshake": Any::transport(&flow.params).opening == Opening::Handshake,
             "path": names(&flow.route.forward),
@@ -100,10 +102,38 @@ fn describe_law(law: &LawInfo) -> Value {
         "signal": signal(law.signal),
         "cost": law.cost,
         "number": law.number,
-        "header_bytes": law.header_bytes,
+        "header_bytes": law.header_bytes(),
+        "header": law.header.fields.iter().map(describe_field).collect::<Value>(),
+        "zero_together": law.header.zero_together,
+        "kernel_router": law.routers.kernel.is_some(),
         "scale_invariant": law.scale_invariant,
         "params": describe_params(law.params),
     })
+}
+
+fn describe_field(field: &Field) -> Value {
+    let mut row = json!({
+        "name": field.name, "doc": field.doc, "bytes": field.bytes,
+        "writer": match field.writer {
+            Writer::Sender => "sender",
+            Writer::Router => "router",
+            Writer::Receiver => "receiver",
+        },
+        "allowed": field.values.text(),
+    });
+    match field.values {
+        Values::Number => {}
+        Values::Bits(groups) => {
+            row["bits"] = groups
+                .iter()
+                .map(|group| json!({ "name": group.name, "mask": group.mask, "doc": group.doc }))
+                .collect();
+        }
+        Values::Only { value, .. } => row["only"] = json!(value),
+        // JSON has no infinity: null is none.
+        Values::Float { low, high, .. } => row["range"] = json!([low, high]),
+    }
+    row
 }
 
 /// Every queue discipline with its parameter table.

@@ -1,5 +1,6 @@
 //! A scenario at another scale: the same network with faster or slower links.
 
+use levelflow_laws::{LAWS, Signal, Unit};
 use levelflow_units::{Bytes, Frequency, Packets, Rate};
 use serde_json::{Value, json};
 
@@ -16,8 +17,12 @@ pub fn scale(raw: &mut Value, factor: f64) {
         }
     });
     let constant = |laws: &mut Value| {
-        if let Some(rate) = laws.pointer_mut("/cbr/rate") {
-            *rate = rate_times(rate, factor);
+        for law in LAWS.iter().filter(|law| law.signal == Signal::Nothing) {
+            for row in law.params.iter().filter(|row| row.unit == Unit::Rate) {
+                if let Some(rate) = laws.pointer_mut(&format!("/{}/{}", law.name, row.name)) {
+                    *rate = rate_times(rate, factor);
+                }
+            }
         }
     };
     tables(raw, "flow", &|flow| {

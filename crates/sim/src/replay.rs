@@ -216,7 +216,7 @@ impl Instance {
     }
 
     fn decode(&self, header: &[u8]) -> Result<AnyHeader, String> {
-        let need = self.start.law.header_bytes;
+        let need = self.start.law.header_bytes();
         if header.len() != need {
             return Err(format!(
                 "a header of {} has {need} bytes, not {}",

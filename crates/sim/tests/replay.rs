@@ -128,7 +128,8 @@ fn a_difference_is_found_and_told() {
 #[test]
 fn what_a_data_path_counted_is_done_again() {
     let page = Page(Arc::new(Mutex::new(MAGIC.to_vec())));
-    for (instance, law) in (0..).zip(LAWS.iter().filter(|law| (1..=5).contains(&law.number))) {
+    let laws: Vec<&LawInfo> = LAWS.iter().filter(|law| law.routers.kernel.is_some()).collect();
+    for (instance, law) in (0..).zip(&laws) {
         let values: Vec<f64> = law.params.iter().map(|row| row.default).collect();
         let params = params(law.name, &values).unwrap();
         let port = PortInfo {
@@ -144,7 +145,7 @@ fn what_a_data_path_counted_is_done_again() {
     }
     let done = of(&page.0.lock().unwrap());
     assert_eq!(done.difference, None);
-    assert!(done.instances.len() == 5 && done.instances.iter().all(|i| i.states == 20 && i.calls == 38));
+    assert!(done.instances.len() == laws.len() && done.instances.iter().all(|i| i.states == 20 && i.calls == 38));
 }
 
 /// Other bits may be of something that the law does not look at; none does harm.

@@ -269,7 +269,7 @@ fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
     let law = link
         .routers
         .first()
-        .filter(|law| form == Form::Kernel && !law.law().routers.kernel);
+        .filter(|law| form == Form::Kernel && law.law().routers.kernel.is_none());
     if !matches!(link.queue, AnyQueueParams::DropTail(_)) {
         return refuse("the testbed has drop-tail queues only");
     }
@@ -281,7 +281,7 @@ fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
     }
     if let Some(law) = law {
         let name = law.law().name;
-        let allowed = law::names(|law| law.routers.kernel);
+        let allowed = law::names(|law| law.routers.kernel.is_some());
         return refuse(&format!(
             "{name} has no kernel form; allowed: {allowed}, or --form user"
         ));

@@ -81,7 +81,7 @@ impl Receiver {
         let length = match &mut self.law {
             None if header.is_empty() => 0,
             None => return Err(Rejected::Law),
-            Some((params, _)) if header.len() != params.law().header_bytes => return Err(Rejected::Law),
+            Some((params, _)) if header.len() != params.law().header_bytes() => return Err(Rejected::Law),
             Some((params, receiver)) => {
                 let header = AnyHeader::decode(params, header).map_err(Rejected::Header)?;
                 let arrived = Arrived {

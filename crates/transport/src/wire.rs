@@ -77,7 +77,7 @@ impl<S: Sink> WireSender<S> {
     pub fn new(params: AnyParams, packet: Bytes, flow: u32) -> Self {
         let transport = Any::transport(&params);
         let law = LoggedSender::new(&params, &FlowInfo { packet_size: packet }, None);
-        let least = (LENGTH + params.law().header_bytes) as u16;
+        let least = (LENGTH + params.law().header_bytes()) as u16;
         Self {
             sender: Sender::new(law, transport.opening, Time::ZERO).with_recovery(transport.min_timeout, true),
             limits: Limits {
@@ -365,7 +365,7 @@ impl<S: Sink> WireSender<S> {
             return Err(Rejected::UnknownFlow);
         }
         let law = self.params.law();
-        if shim.law != law.number || header.len() != law.header_bytes {
+        if shim.law != law.number || header.len() != law.header_bytes() {
             return Err(Rejected::Law);
         }
         let (kind, sent, acked) = self.sender.sent(shim.number).ok_or(Rejected::Unknown)?;

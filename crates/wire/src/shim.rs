@@ -14,8 +14,8 @@ pub const LENGTH: usize = 24;
 pub const LONGEST: usize = {
     let (mut longest, mut i) = (0, 0);
     while i < LAWS.len() {
-        if LAWS[i].header_bytes > longest {
-            longest = LAWS[i].header_bytes;
+        if LAWS[i].header_bytes() > longest {
+            longest = LAWS[i].header_bytes();
         }
         i += 1;
     }

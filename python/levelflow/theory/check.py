@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from levelflow.theory.competition import competition, listed
-from levelflow.theory.laws import theory_of
+from levelflow.theory.laws import theory_of, weights
 from levelflow.theory.networks.assignment import InconsistentError, assign
 from levelflow.theory.networks.maxmin import rates_and_bottlenecks
 from levelflow.theory.record import MAX_MIN, NotSupported
@@ -115,7 +115,7 @@ def rates_of(found: Competition) -> tuple[Floats, Ints, Floats]:
     """Returns the rate of one flow of each entry, bit/s, the link that limits it, and what each link charges."""
     known = equilibrium_of(found)
     if known is None:
-        rates, limits = rates_and_bottlenecks(found.routes, found.available, found.weights)
+        rates, limits = rates_and_bottlenecks(found.routes, found.available, weights(found))
         return rates / found.counts, limits, np.zeros(len(found.links))
     charges = theory_of(found.entries[0]["law"]).signal != "rate"
     return known.rates, known.bottlenecks, known.signals if charges else np.zeros(len(found.links))

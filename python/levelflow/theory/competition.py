@@ -19,9 +19,6 @@ if TYPE_CHECKING:
     Flow = dict[str, Any]
     Link = dict[str, Any]
 
-#: Senders that take their rate whatever the others do.
-UNRESPONSIVE = ("cbr",)
-
 
 class CompetitionError(TheoryError):
     """A scenario in which no flow competes, or a time that is none."""
@@ -47,16 +44,6 @@ class Competition:
     links: list[Link]
     available: Floats
 
-    @property
-    def weights(self) -> Floats:
-        """Per entry, what its flows together count in max-min fairness.
-
-        The rate of a MaxNet flow at a price is `x_max e^(-price/T)` (Andrew et al., eq. 7): with the same `T`, rates on
-        a bottleneck are as their `x_max`.
-        """
-        each = [base(flow["params"]["x_max"]) if flow["law"] == "maxnet" else 1.0 for flow in self.entries]
-        return np.multiply(self.counts, each)
-
 
 @explained
 def competition(scenario: dict[str, Any], active: Sequence[float]) -> Competition:
@@ -74,7 +61,7 @@ def competition(scenario: dict[str, Any], active: Sequence[float]) -> Competitio
     available = np.array([link["target_bps"] for link in scenario["links"]], dtype=np.float64)
     competing = []
     for number, flow in enumerate(scenario["flows"]):
-        if flow["law"] in UNRESPONSIVE:
+        if flow["signal"] == "nothing":  # it sends at its rate whatever the others do
             np.subtract.at(available, routes[number], active[number] * base(flow["params"]["rate"]))
         elif active[number] > 0:
             competing.append(number)

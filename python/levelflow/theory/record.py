@@ -123,6 +123,7 @@ class Theory:
         equilibrium: takes routes, capacities and the parameters of the law to the rates of its flows, with proof.
         in_scenario: takes the flows that compete in a scenario to the same; None where it is not known of these.
         signal: what its links signal: a rate, a price, or the queueing delay for a price.
+        weight: the parameter that rates at a shared bottleneck are proportional to; None where they are equal.
         judge: says whether ports are stable.
         region: for which gains it is stable.
         nyquist: its open loop.
@@ -136,6 +137,7 @@ class Theory:
         "its rates are not known in closed form"
     )
     signal: Literal["rate", "price", "delay"] = "price"
+    weight: str | None = None
     judge: Callable[[list[Port]], list[Verdict]] | NotSupported = NotSupported(
         "no condition is known; `levelflow theory fluid` integrates its model"
     )
@@ -162,6 +164,8 @@ CAPABILITIES: dict[Capability, str] = {
 def unknown(law: str) -> Theory:
     """Returns the record of a law without one: nothing is supported."""
     missing: dict[str, Any] = {
-        field.name: NotSupported(f"theory has no record of {law}") for field in fields(Theory) if field.name != "signal"
+        field.name: NotSupported(f"theory has no record of {law}")
+        for field in fields(Theory)
+        if field.name in CAPABILITIES
     }
     return Theory(**missing)

@@ -41,7 +41,7 @@ impl Law for Aimd {
         signal: Signal::Loss,
         cost: "none",
         number: 0,
-        header_bytes: NoHeader::WIRE,
+        header: NoHeader::LAYOUT,
         routers: RouterInfo::NONE,
         scale_invariant: false,
         params: &AimdParams::TABLE,

@@ -43,7 +43,7 @@ impl Law for Bbr {
         signal: Signal::Delivery,
         cost: "none",
         number: 0,
-        header_bytes: NoHeader::WIRE,
+        header: NoHeader::LAYOUT,
         routers: RouterInfo::NONE,
         scale_invariant: false,
         params: &BbrParams::TABLE,

@@ -36,7 +36,7 @@ impl Law for Cbr {
         signal: Signal::Nothing,
         cost: "none",
         number: 0,
-        header_bytes: NoHeader::WIRE,
+        header: NoHeader::LAYOUT,
         routers: RouterInfo::NONE,
         scale_invariant: false,
         params: &CbrParams::TABLE,

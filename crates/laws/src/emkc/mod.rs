@@ -16,7 +16,7 @@ pub use params::{EmkcParams, Reference, Switch};
 pub use router::EmkcRouter;
 pub use sender::EmkcSender;
 
-use crate::{Header, Law, LawInfo, ParamError, Protocol, RouterInfo, Signal, Transport};
+use crate::{Counting, Header, Law, LawInfo, ParamError, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,9 +42,9 @@ impl Law for Emkc {
         signal: Signal::Price,
         cost: "1 addition, 1 comparison",
         number: 2,
-        header_bytes: EmkcHeader::WIRE,
+        header: EmkcHeader::LAYOUT,
         routers: RouterInfo {
-            kernel: true,
+            kernel: Some(Counting::PerProcessor),
             interval: Some("interval"),
             utilisation: None,
         },

@@ -1,43 +1,62 @@
-//! EMKC's 20 bytes, then the round-trip time (s) as a 32-bit float, big-endian.
+//! EMKC's 20 bytes, of which the price may exceed 1, then the round-trip time.
 
-use crate::Header;
-use crate::bytes::{DecodeError, exactly, magnitude, word};
 use crate::emkc::EmkcHeader;
+use crate::header::{Values, header};
 
-/// Longest round-trip time a header may carry, seconds: one packet sets the gain of a whole interval.
-pub(super) const LONGEST_RTT: f32 = 100.0;
-
-/// What an EMKC-AVQ packet carries.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct EmkcAvqHeader {
-    /// As in EMKC, but the price may exceed 1.
-    pub emkc: EmkcHeader,
-    /// The sender's smoothed round-trip time, seconds; 0 while it has none.
-    pub rtt: f32,
-}
-
-impl Header for EmkcAvqHeader {
-    const WIRE: usize = EmkcHeader::WIRE + 4;
-
-    fn encode(&self, out: &mut [u8]) {
-        self.emkc.encode(out);
-        out[EmkcHeader::WIRE..Self::WIRE].copy_from_slice(&self.rtt.to_be_bytes());
-    }
-
-    fn decode(wire: &[u8]) -> Result<Self, DecodeError> {
-        let wire = exactly::<{ Self::WIRE }>(wire)?;
-        let rtt = magnitude(word(wire, EmkcHeader::WIRE), "rtt")?;
-        if rtt > LONGEST_RTT {
-            return Err(DecodeError::Field {
-                name: "rtt",
-                allowed: "0 to 100 s",
-            });
-        }
-        let emkc = EmkcHeader::read(wire)?;
-        Ok(Self { emkc, rtt })
+header! {
+    /// What an EMKC-AVQ packet carries.
+    pub struct EmkcAvqHeader {
+        id: u32 = Values::Number, Router, "as in EMKC";
+        seq: u32 = Values::Number, Router, "as in EMKC";
+        price: f32 = Values::FINITE, Router, "as in EMKC, with the virtual capacity for `C`";
+        delta: f32 = Values::MAGNITUDE, Router, "as in EMKC";
+        usr: u32 = Values::Number, Sender, "as in EMKC";
+        rtt: f32 = Values::TIME, Sender, "smoothed round-trip time, s; 0 while there is none";
     }
 
     fn seen_by_router(&self) -> Option<bool> {
-        self.emkc.seen_by_router()
+        self.emkc().seen_by_router()
+    }
+}
+
+impl EmkcAvqHeader {
+    /// EMKC's header and the round-trip time.
+    #[must_use]
+    pub fn new(emkc: EmkcHeader, rtt: f32) -> Self {
+        let EmkcHeader {
+            id,
+            seq,
+            price,
+            delta,
+            usr,
+        } = emkc;
+        Self {
+            id,
+            seq,
+            price,
+            delta,
+            usr,
+            rtt,
+        }
+    }
+
+    /// EMKC's part.
+    #[must_use]
+    pub fn emkc(&self) -> EmkcHeader {
+        let Self {
+            id,
+            seq,
+            price,
+            delta,
+            usr,
+            rtt: _,
+        } = *self;
+        EmkcHeader {
+            id,
+            seq,
+            price,
+            delta,
+            usr,
+        }
     }
 }

@@ -41,9 +41,9 @@ impl Law for EmkcAvq {
         signal: Signal::Price,
         cost: "1 addition, 2 comparisons",
         number: 6,
-        header_bytes: EmkcAvqHeader::WIRE,
+        header: EmkcAvqHeader::LAYOUT,
         routers: RouterInfo {
-            kernel: false,
+            kernel: None,
             interval: Some("interval"),
             utilisation: Some("gamma"),
         },

@@ -49,12 +49,12 @@ impl RouterLaw for EmkcAvqRouter {
     #[inline]
     fn on_arrival(&mut self, _params: &EmkcAvqParams, packet: &Arriving, header: Option<&mut EmkcAvqHeader>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
-        let Some(EmkcAvqHeader { emkc, rtt }) = header else {
+        let Some(header) = header else {
             return;
         };
-        self.longest = self.longest.max(*rtt);
-        if self.price > emkc.price {
-            (emkc.id, emkc.seq, emkc.price, emkc.delta) = (self.id, self.seq, self.price, self.delta);
+        self.longest = self.longest.max(header.rtt);
+        if self.price > header.price {
+            (header.id, header.seq, header.price, header.delta) = (self.id, self.seq, self.price, self.delta);
         }
     }
 

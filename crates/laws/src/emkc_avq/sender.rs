@@ -2,9 +2,9 @@
 
 use levelflow_units::{Bytes, Rate, Time};
 
-use super::header::LONGEST_RTT;
 use super::{EmkcAvqHeader, EmkcAvqParams};
 use crate::emkc::EmkcSender;
+use crate::header::LONGEST_TIME;
 use crate::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 
 /// Weight of one sample in the smoothed round-trip time (Zhang 2008, section VI.3.3, note 4).
@@ -41,15 +41,12 @@ impl SenderLaw for EmkcAvqSender {
 
     #[inline]
     fn on_send(&mut self, params: &EmkcAvqParams, now: Time, packet: &Outgoing) -> EmkcAvqHeader {
-        EmkcAvqHeader {
-            emkc: self.emkc.on_send(&params.emkc, now, packet),
-            rtt: self.srtt as f32,
-        }
+        EmkcAvqHeader::new(self.emkc.on_send(&params.emkc, now, packet), self.srtt as f32)
     }
 
     #[inline]
     fn on_feedback(&mut self, params: &EmkcAvqParams, now: Time, feedback: &Feedback<EmkcAvqHeader>) {
-        let sample = feedback.rtt.as_secs_f64().min(LONGEST_RTT.into());
+        let sample = feedback.rtt.as_secs_f64().min(LONGEST_TIME.into());
         self.srtt = if self.srtt == 0.0 {
             sample
         } else {
@@ -62,7 +59,7 @@ impl SenderLaw for EmkcAvqSender {
             ref header,
             ..
         } = *feedback;
-        let own = Feedback::plain(number, kind, rtt, header.emkc);
+        let own = Feedback::plain(number, kind, rtt, header.emkc());
         self.emkc.on_feedback(&params.emkc, now, &own);
     }
 

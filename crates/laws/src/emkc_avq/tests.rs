@@ -32,7 +32,7 @@ fn header(price: f32, rtt: f32) -> EmkcAvqHeader {
         delta: 0.1,
         usr: 0,
     };
-    EmkcAvqHeader { emkc, rtt }
+    EmkcAvqHeader::new(emkc, rtt)
 }
 
 /// A router in intervals of 100 ms with these loads, bit/s, each seen by a packet with this round-trip time.
@@ -100,7 +100,7 @@ fn a_larger_price_replaces_a_smaller_one() {
     for (price, id) in [(0.4, 9), (0.6, 4)] {
         let mut header = header(price, 0.3);
         router.on_arrival(&params, &Arriving::alone(SMALL), Some(&mut header));
-        assert_eq!((header.emkc.id, header.rtt), (id, 0.3));
+        assert_eq!((header.id, header.rtt), (id, 0.3));
     }
 }
 
@@ -123,7 +123,7 @@ fn a_sender_steps_as_emkc_does_and_tells_its_smoothed_rtt() {
             ours.on_send(&avq, now, &outgoing),
             theirs.on_send(&plain, now, &outgoing),
         );
-        assert_eq!(sent.emkc, expected);
+        assert_eq!(sent.emkc(), expected);
         close(f64::from(sent.rtt) + 1.0, smoothed + 1.0, 1e-6);
         let sample = 0.1 + 0.01 * f64::from(n % 7);
         smoothed = if n == 0 { sample } else { 0.6 * smoothed + 0.4 * sample };
@@ -135,7 +135,7 @@ fn a_sender_steps_as_emkc_does_and_tells_its_smoothed_rtt() {
             usr: n,
         };
         let rtt = Duration::from_secs_f64(sample).unwrap();
-        let told = EmkcAvqHeader { emkc, rtt: 0.0 };
+        let told = EmkcAvqHeader::new(emkc, 0.0);
         ours.on_feedback(&avq, now, &Feedback::plain(n, Kind::Data, rtt, told));
         theirs.on_feedback(&plain, now, &Feedback::plain(n, Kind::Data, rtt, emkc));
         assert_eq!((ours.rate(), ours.bottleneck()), (theirs.rate(), theirs.bottleneck()));

@@ -17,7 +17,7 @@ pub use params::{Params, Settle};
 pub use router::{Router, fair_share, price};
 pub use sender::{Sender, step};
 
-use crate::law::{Arrived, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
+use crate::law::{Arrived, Counting, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
 use crate::params::ParamError;
 
 /// The JetMax law.
@@ -49,9 +49,9 @@ impl Law for JetMax {
         signal: Signal::Price,
         cost: "3 additions, 3 comparisons",
         number: 1,
-        header_bytes: <Header as crate::law::Header>::WIRE,
+        header: <Header as crate::Header>::LAYOUT,
         routers: RouterInfo {
-            kernel: true,
+            kernel: Some(Counting::PerProcessor),
             interval: Some("interval"),
             utilisation: Some("gamma"),
         },

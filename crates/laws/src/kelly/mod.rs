@@ -42,9 +42,9 @@ impl Law for Kelly {
         signal: Signal::Price,
         cost: "2 additions, 1 comparison",
         number: 7,
-        header_bytes: KellyHeader::WIRE,
+        header: KellyHeader::LAYOUT,
         routers: RouterInfo {
-            kernel: false,
+            kernel: None,
             interval: Some("interval"),
             utilisation: None,
         },

@@ -45,7 +45,7 @@ impl Law for Ks {
         signal: Told::Loss,
         cost: "none",
         number: 0,
-        header_bytes: NoHeader::WIRE,
+        header: NoHeader::LAYOUT,
         routers: RouterInfo::NONE,
         scale_invariant: true,
         params: &KsParams::TABLE,

@@ -1,9 +1,6 @@
-//! The TCP option of fig 4: kind 42, length 8, a 24-bit echo and a 24-bit price, big-endian.
+//! The TCP option of fig 4: a 24-bit echo and a 24-bit price.
 
-use crate::Header;
-use crate::bytes::{DecodeError, exactly};
-
-const KIND: u8 = 42;
+use crate::header::{Bits, Values, header};
 
 /// Top bit of a field: it carries a MaxStart rate instead of a price (section V).
 pub(super) const MAX_START: u32 = 1 << 23;
@@ -15,13 +12,29 @@ pub(super) const LARGEST: u32 = MAX_START - 1;
 const SCALE: f64 = (1_u32 << FRACTION_BITS) as f64;
 pub(super) const FRACTION_BITS: u32 = 19;
 
-/// What a MaxNet packet carries: two fields of 24 bits. A value of 0 is one that no router has written.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct MaxNetHeader {
-    /// What the receiver tells the sender; routers leave it alone.
-    pub echo: u32,
-    /// Largest price or smallest spare capacity so far on the path.
-    pub price: u32,
+const SIGNAL: Values = Values::Bits(&[
+    Bits {
+        name: "start",
+        mask: MAX_START,
+        doc: "a rate of MaxStart, not a price",
+    },
+    Bits {
+        name: "code",
+        mask: LARGEST,
+        doc: "price, 2^-19 s; 0 before any router",
+    },
+]);
+
+header! {
+    /// What a MaxNet packet carries: two fields of 24 bits. A value of 0 is one that no router has written.
+    pub struct MaxNetHeader after [kind: 42 "kind of TCP option", length: 8 "length of the option"] {
+        echo: u32 as 3 = SIGNAL, Receiver, "what the receiver tells the sender; routers leave it alone";
+        price: u32 as 3 = SIGNAL, Router, "largest price or smallest spare capacity so far on the path";
+    }
+
+    fn seen_by_router(&self) -> Option<bool> {
+        Some(self.echo & LARGEST != 0)
+    }
 }
 
 /// The code of a price in seconds, as a router writes it: at least 1.
@@ -32,33 +45,4 @@ pub(super) fn code(price: f64) -> u32 {
 /// The price, in seconds, that a field stands for; of a MaxStart rate, the price at which the demand is that rate.
 pub(super) fn price(field: u32) -> f64 {
     f64::from(field & LARGEST) / SCALE
-}
-
-impl Header for MaxNetHeader {
-    const WIRE: usize = 8;
-
-    fn encode(&self, out: &mut [u8]) {
-        out[0..2].copy_from_slice(&[KIND, Self::WIRE as u8]);
-        out[2..5].copy_from_slice(&self.echo.to_be_bytes()[1..]);
-        out[5..8].copy_from_slice(&self.price.to_be_bytes()[1..]);
-    }
-
-    fn decode(wire: &[u8]) -> Result<Self, DecodeError> {
-        let &[kind, length, e0, e1, e2, p0, p1, p2] = exactly::<{ Self::WIRE }>(wire)?;
-        let field = |name, allowed| Err(DecodeError::Field { name, allowed });
-        if kind != KIND {
-            return field("kind", "42");
-        }
-        if usize::from(length) != Self::WIRE {
-            return field("length", "8");
-        }
-        Ok(Self {
-            echo: u32::from_be_bytes([0, e0, e1, e2]),
-            price: u32::from_be_bytes([0, p0, p1, p2]),
-        })
-    }
-
-    fn seen_by_router(&self) -> Option<bool> {
-        Some(self.echo & LARGEST != 0)
-    }
 }

@@ -21,7 +21,7 @@ pub use receiver::MaxNetReceiver;
 pub use router::MaxNetRouter;
 pub use sender::MaxNetSender;
 
-use crate::{Arrived, Header, Law, LawInfo, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
+use crate::{Arrived, Counting, Header, Law, LawInfo, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,9 +61,9 @@ impl Law for MaxNet {
         signal: Signal::Price,
         cost: "1 addition, 1 comparison",
         number: 4,
-        header_bytes: MaxNetHeader::WIRE,
+        header: MaxNetHeader::LAYOUT,
         routers: RouterInfo {
-            kernel: true,
+            kernel: Some(Counting::PerProcessor),
             interval: Some("dt_p"),
             utilisation: Some("mu"),
         },

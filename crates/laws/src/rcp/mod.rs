@@ -16,7 +16,7 @@ pub use params::{RcpParams, RttEstimate};
 pub use router::RcpRouter;
 pub use sender::RcpSender;
 
-use crate::{Header, Law, LawInfo, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
+use crate::{Counting, Header, Law, LawInfo, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,9 +45,9 @@ impl Law for Rcp {
         signal: Signal::Rate,
         cost: "2 additions, 2 multiplications, 1 comparison",
         number: 3,
-        header_bytes: RcpHeader::WIRE,
+        header: RcpHeader::LAYOUT,
         routers: RouterInfo {
-            kernel: true,
+            kernel: Some(Counting::Locked),
             interval: Some("interval"),
             utilisation: None,
         },

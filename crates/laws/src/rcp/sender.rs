@@ -2,8 +2,8 @@
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
-use super::header::LONGEST_RTT;
 use super::{RcpHeader, RcpParams};
+use crate::header::LONGEST_TIME;
 use crate::{Feedback, FlowInfo, Outgoing, SenderLaw};
 
 /// A sender paces at least one packet in this time, whatever its feedback: without packets it would never learn
@@ -60,7 +60,7 @@ impl SenderLaw for RcpSender {
 
     #[inline]
     fn on_feedback(&mut self, _params: &RcpParams, _now: Time, feedback: &Feedback<RcpHeader>) {
-        let sample = feedback.rtt.as_secs_f64().min(LONGEST_RTT.into());
+        let sample = feedback.rtt.as_secs_f64().min(LONGEST_TIME.into());
         self.srtt = if self.srtt == 0.0 {
             sample
         } else {

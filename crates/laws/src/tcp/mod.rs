@@ -21,7 +21,7 @@ pub use sender::TcpSender;
 pub use window::{Rtt, Window};
 
 use crate::{
-    Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, ParamSpec, Protocol, RouterInfo, Signal, Transport,
+    Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, ParamSpec, Protocol, RouterInfo, Signal, Transport,
 };
 
 /// What makes a TCP law: its state is a value of the type.
@@ -113,7 +113,7 @@ pub const fn info(
         signal: Signal::Loss,
         cost: "none",
         number: 0,
-        header_bytes: 0,
+        header: NoHeader::LAYOUT,
         routers: RouterInfo::NONE,
         scale_invariant: true,
         params,

@@ -19,7 +19,7 @@ pub use sender::XcpSender;
 
 use levelflow_units::Duration;
 
-use crate::{Arrived, Header, Law, LawInfo, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
+use crate::{Arrived, Counting, Header, Law, LawInfo, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -55,9 +55,9 @@ impl Law for Xcp {
         signal: Signal::Change,
         cost: "6 additions, 3 multiplications, 10 comparisons",
         number: 5,
-        header_bytes: XcpHeader::WIRE,
+        header: XcpHeader::LAYOUT,
         routers: RouterInfo {
-            kernel: true,
+            kernel: Some(Counting::Locked),
             interval: None,
             utilisation: None,
         },

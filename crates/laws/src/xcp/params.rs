@@ -2,7 +2,7 @@
 
 use levelflow_units::Duration;
 
-use super::header::LONGEST_RTT;
+use crate::header::LONGEST_TIME;
 use crate::params::{ParamError, Problem, Unit, choices, parameters};
 
 choices! {
@@ -31,13 +31,13 @@ parameters! {
         rtt: RttEstimate = RttEstimate::UNIT, 0.0, RttEstimate::RANGE,
             "round-trip time in the control equations: mean over flows, or the largest of a control interval",
             "Katabi et al. 2002, section 3.5; max: Zhang 2008, section VI.3.4";
-        initial_interval: Duration = Unit::Duration, 0.05, (1e-6, LONGEST_RTT as f64),
+        initial_interval: Duration = Unit::Duration, 0.05, (1e-6, LONGEST_TIME as f64),
             "control interval of a router that has heard of no round-trip time",
             "the authors' code in ns-2";
-        shortest_interval: Duration = Unit::Duration, 0.001, (1e-6, LONGEST_RTT as f64),
+        shortest_interval: Duration = Unit::Duration, 0.001, (1e-6, LONGEST_TIME as f64),
             "shortest control interval",
             "code of draft-falk-xcp-spec in ns-2 2.35; the draft advises 5 to 10 ms";
-        longest_interval: f64 = Unit::Duration, 1.0, (1e-6, LONGEST_RTT as f64),
+        longest_interval: f64 = Unit::Duration, 1.0, (1e-6, LONGEST_TIME as f64),
             "longest control interval: longer round-trip times count as this; 100 s for no limit",
             "draft-falk-xcp-spec-03, section 4.2.4, and its code in ns-2 2.35; the paper has no limit";
         rtt_gain: f64 = Unit::Number, 0.125, (0.001, 1.0),

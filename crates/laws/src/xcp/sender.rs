@@ -2,9 +2,9 @@
 
 use levelflow_units::{Bytes, Rate, Time};
 
-use super::header::LONGEST_RTT;
 use super::{XcpHeader, XcpParams};
 use crate::bytes::before;
+use crate::header::LONGEST_TIME;
 use crate::{Feedback, FlowInfo, Loss, Outgoing, SenderLaw};
 
 /// First window in packets, as ns-2 has it; RFC 5681, section 3.1, allows 2 to 4.
@@ -80,7 +80,7 @@ impl SenderLaw for XcpSender {
 
     #[inline]
     fn on_feedback(&mut self, params: &XcpParams, _now: Time, feedback: &Feedback<XcpHeader>) {
-        let sample = feedback.rtt.as_secs_f64().clamp(SHORTEST_RTT, LONGEST_RTT.into());
+        let sample = feedback.rtt.as_secs_f64().clamp(SHORTEST_RTT, LONGEST_TIME.into());
         self.srtt = if self.srtt == 0.0 {
             sample
         } else {

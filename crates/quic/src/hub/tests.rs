@@ -11,9 +11,8 @@ use proptest::prelude::*;
 use super::super::incoming::Incoming;
 use super::*;
 use levelflow_host::journal::Sender;
+use levelflow_host::law::of_routers;
 use levelflow_transport::{Received, Receiver};
-
-const LAWS: [&str; 5] = ["jetmax", "emkc", "rcp", "maxnet", "xcp"];
 
 fn law_config(law: &str) -> LawConfig {
     LawConfig {
@@ -142,7 +141,7 @@ async fn a_new_connection_gets_nobody_elses_peer() {
 
 #[tokio::test]
 async fn spoofed_data_silence_no_flow() {
-    for law in LAWS {
+    for law in of_routers().map(|law| law.name) {
         let hub = ready().await;
         let mut victim = Other::new(law, 1);
         let _peer = hub.register(victim.address(), None);

@@ -14,7 +14,7 @@ use aya::maps::{Array, PerCpuArray};
 use aya::programs::SchedClassifier;
 use aya::{Ebpf, EbpfLoader};
 use levelflow_laws::offload::{Offload, Words};
-use levelflow_laws::{AnyParams, AnyRouter, PortInfo, RouterLaw};
+use levelflow_laws::{AnyParams, AnyRouter, Counting, PortInfo, RouterLaw};
 use levelflow_units::Bytes;
 
 pub use hook::{Hook, attached, detach};
@@ -34,8 +34,6 @@ const OBJECT: Option<&[u8]> = None;
 /// Whether this build has the program: there was a clang.
 pub const COMPILED: bool = OBJECT.is_some();
 
-/// Numbers of the laws whose sums are under a lock.
-const LOCKED: [u8; 2] = [3, 5];
 /// Read a map's value under its lock.
 const F_LOCK: u64 = 4;
 /// `struct count`: this many counters for people, then the law's words.
@@ -45,7 +43,7 @@ const COUNTERS: usize = 5;
 #[derive(Debug)]
 pub struct Program {
     program: Ebpf,
-    law: u8,
+    counting: Counting,
     serial: u64,
     slot: u8,
     bank: u8,
@@ -68,13 +66,13 @@ impl Program {
 
     fn load(params: &AnyParams, info: &PortInfo) -> Result<Self, Error> {
         let law = params.law();
-        if !law.routers.kernel {
-            let allowed = law::names(|law| law.routers.kernel);
+        let Some(counting) = law.routers.kernel else {
+            let allowed = law::names(|law| law.routers.kernel.is_some());
             return Err(Error::input(format!(
                 "law {}: it has no kernel form; allowed: {allowed}",
                 law.name
             )));
-        }
+        };
         let object = OBJECT.ok_or_else(|| {
             Error::failed("this build has no kernel router: install clang and build levelflow-net again")
         })?;
@@ -85,7 +83,7 @@ impl Program {
             .map_err(|e| failed("load", &e))?;
         let mut path = Self {
             program,
-            law: law.number,
+            counting,
             serial: 0,
             slot: 0,
             bank: 0,
@@ -212,8 +210,11 @@ impl DataPath for Program {
             acks,
             refused,
         };
-        let locked = LOCKED.contains(&self.law);
-        Ok((if locked { self.banked()? } else { words }, traffic))
+        let words = match self.counting {
+            Counting::PerProcessor => words,
+            Counting::Locked => self.banked()?,
+        };
+        Ok((words, traffic))
     }
 }
 

@@ -22,12 +22,13 @@ def bottlenecks(
     """
     from levelflow.cli.show import show_table
     from levelflow.cli.theory.asking import ask, save, show_json
+    from levelflow.theory.laws import weights
     from levelflow.theory.networks.assignment import assign, bottleneck_sets
     from levelflow.theory.networks.maxmin import maxmin
 
     found = ask(scenario, changes, at)
-    problem = (found.routes, found.available)
-    sets = bottleneck_sets(*problem, maxmin(*problem, found.weights), found.weights)
+    problem, counted = (found.routes, found.available), weights(found)
+    sets = bottleneck_sets(*problem, maxmin(*problem, counted), counted)
     # Where several links limit a flow, all flows agree on which counts: the first.
     assignment = assign(found.routes, [own[0] for own in sets], len(found.links))
     flows, links = [flow["name"] for flow in found.entries], [link["name"] for link in found.links]

@@ -10,11 +10,16 @@ from functools import cache
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.record import CAPABILITIES, NotSupported, Theory, unknown
+from levelflow.theory.units import base
 from levelflow.theory.validate import explained
 
 if TYPE_CHECKING:
+    from levelflow.theory.arrays import Floats
+    from levelflow.theory.competition import Competition
     from levelflow.theory.record import Capability
 
 #: Laws that have a record.
@@ -34,6 +39,13 @@ def supporting(capability: Capability) -> dict[str, Any]:
     """Returns what there is of a capability, by law."""
     each = {law: getattr(theory_of(law), capability) for law in LAWS}
     return {law: found for law, found in each.items() if not isinstance(found, NotSupported)}
+
+
+def weights(found: Competition) -> Floats:
+    """Returns, per entry of a scenario, what its flows together count in max-min fairness."""
+    names = [theory_of(flow["law"]).weight for flow in found.entries]
+    each = [base(flow["params"][name]) if name else 1.0 for flow, name in zip(found.entries, names, strict=True)]
+    return np.multiply(found.counts, each)
 
 
 @explained

@@ -132,6 +132,7 @@ THEORY = Theory(
     reference=MAX_MIN,
     equilibrium=equilibrium,
     in_scenario=_in_scenario,
+    weight="x_max",  # the rate at a price is `x_max e^(-price/T)` (Andrew et al., eq. 7)
     judge=each_port(_judge),
     region=Plane(region, ("delay",)),
     nyquist=Loops({"alpha": 0.66, "eta": 0.06, "scale": 0.4, "mu": 0.9}, _loop, averages=True, delays=math.inf),

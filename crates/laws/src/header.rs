@@ -1,0 +1,357 @@
+//! What packets carry: big-endian fields, each with its meaning and the values that are written, and readers and
+//! writers made of them. The dissector, the kernel's router and the reference of the wire format are made of the same
+//! [`Layout`].
+
+use core::fmt::Debug;
+
+use crate::bytes::DecodeError;
+
+/// A header on the wire.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Layout {
+    /// In the order of the wire, without gaps.
+    pub fields: &'static [Field],
+    /// Two fields that are 0 together or not at all.
+    pub zero_together: Option<(&'static str, &'static str)>,
+}
+
+/// A field of a header.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Field {
+    /// Name in the code, in the dissector and in errors.
+    pub name: &'static str,
+    /// What it says, with its unit.
+    pub doc: &'static str,
+    /// Length on the wire, 1 to 4.
+    pub bytes: usize,
+    /// Who writes it.
+    pub writer: Writer,
+    /// What may stand there.
+    pub values: Values,
+}
+
+/// Who writes a field of a header.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Writer {
+    /// The sender; routers and receiver leave it as it is.
+    Sender,
+    /// Routers, over what the sender has written.
+    Router,
+    /// The receiver, for the sender.
+    Receiver,
+}
+
+/// What may stand in a field; anything else is refused.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Values {
+    /// Any unsigned number.
+    Number,
+    /// Groups of bits.
+    Bits(&'static [Bits]),
+    /// This number.
+    Only {
+        /// The number.
+        value: u8,
+        /// The same in words.
+        text: &'static str,
+    },
+    /// A float from `low` to `high`; never NaN.
+    Float {
+        /// Smallest, included.
+        low: f32,
+        /// Largest, included.
+        high: f32,
+        /// The same in words.
+        text: &'static str,
+    },
+}
+
+/// Bits of a field.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Bits {
+    /// Name in the dissector.
+    pub name: &'static str,
+    /// Which bits.
+    pub mask: u32,
+    /// What they say.
+    pub doc: &'static str,
+}
+
+/// Longest time that a header may carry, seconds: routers believe what packets say for as long as that.
+pub(crate) const LONGEST_TIME: f32 = 100.0;
+
+impl Values {
+    /// Floats without NaN.
+    pub(crate) const ANY: Self = Self::float(f32::NEG_INFINITY, f32::INFINITY, "any number");
+    /// Floats that are finite.
+    pub(crate) const FINITE: Self = Self::float(f32::MIN, f32::MAX, "a finite number");
+    /// Floats that are finite and at least 0.
+    pub(crate) const MAGNITUDE: Self = Self::float(0.0, f32::MAX, "a finite number, at least 0");
+    /// Times in seconds.
+    pub(crate) const TIME: Self = Self::float(0.0, LONGEST_TIME, "0 to 100 s");
+
+    pub(crate) const fn float(low: f32, high: f32, text: &'static str) -> Self {
+        Self::Float { low, high, text }
+    }
+
+    /// What is allowed, in words.
+    #[must_use]
+    pub const fn text(&self) -> &'static str {
+        match self {
+            Self::Number | Self::Bits(_) => "anything",
+            Self::Only { text, .. } | Self::Float { text, .. } => text,
+        }
+    }
+}
+
+impl Layout {
+    /// Of a law that writes nothing into packets.
+    pub const NONE: Self = Self {
+        fields: &[],
+        zero_together: None,
+    };
+
+    /// Length on the wire.
+    #[must_use]
+    pub const fn bytes(&self) -> usize {
+        let (mut i, mut bytes) = (0, 0);
+        while i < self.fields.len() {
+            bytes += self.fields[i].bytes;
+            i += 1;
+        }
+        bytes
+    }
+}
+
+/// A header with an exact wire layout.
+pub trait Header: Copy + Debug + PartialEq {
+    /// Its fields.
+    const LAYOUT: Layout;
+    /// Length in bytes.
+    const WIRE: usize = Self::LAYOUT.bytes();
+    /// Writes the header to the first `WIRE` bytes of `out`.
+    ///
+    /// # Panics
+    /// When `out` is shorter than `WIRE`.
+    fn encode(&self, out: &mut [u8]);
+    /// Reads a header from the first `WIRE` bytes of `wire`.
+    ///
+    /// # Errors
+    /// When `wire` is too short or holds a value that no sender or router writes.
+    fn decode(wire: &[u8]) -> Result<Self, DecodeError>;
+    /// Whether a router of the law wrote into this header, which an ACK has brought back; `None` where it does not show, or
+    /// the law needs no router.
+    fn seen_by_router(&self) -> Option<bool>;
+}
+
+/// Header of a law that writes nothing into packets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NoHeader;
+
+impl Header for NoHeader {
+    const LAYOUT: Layout = Layout::NONE;
+
+    fn encode(&self, _out: &mut [u8]) {}
+
+    fn decode(_wire: &[u8]) -> Result<Self, DecodeError> {
+        Ok(Self)
+    }
+
+    fn seen_by_router(&self) -> Option<bool> {
+        None
+    }
+}
+
+/// A struct of what packets carry, and its [`Header`], one row per field:
+///
+/// ```text
+/// field: type = values, writer, "what it says, with its unit";
+/// ```
+///
+/// `as 3` behind the type keeps only that many bytes, the lowest. Bytes that are always the same come `after` the name of the
+/// struct, before the fields. Behind the struct stand `zero together: a, b;`, where that holds, and
+/// [`Header::seen_by_router`].
+macro_rules! header {
+    ($(#[$meta:meta])* $vis:vis struct $name:ident $(after [$($constant:ident: $value:literal $text:literal),+])? {
+        $($field:ident: $type:ty $(as $bytes:literal)? = $values:expr, $writer:ident, $doc:literal;)+
+    }
+    $(zero together: $a:ident, $b:ident;)?
+    fn seen_by_router(&$self:ident) -> Option<bool> $seen:block) => {
+        $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq)]
+        $vis struct $name {
+            $(#[doc = $doc] pub $field: $type,)+
+        }
+
+        impl $crate::header::Header for $name {
+            const LAYOUT: $crate::header::Layout = $crate::header::Layout {
+                fields: &[
+                    $($($crate::header::Field {
+                        name: stringify!($constant),
+                        doc: $text,
+                        bytes: 1,
+                        writer: $crate::header::Writer::Sender,
+                        values: $crate::header::Values::Only { value: $value, text: stringify!($value) },
+                    },)+)?
+                    $($crate::header::Field {
+                        name: stringify!($field),
+                        doc: $doc,
+                        bytes: $crate::header::length!($type $(, $bytes)?),
+                        writer: $crate::header::Writer::$writer,
+                        values: $values,
+                    },)+
+                ],
+                zero_together: $crate::header::pair!($($a, $b)?),
+            };
+
+            fn encode(&self, out: &mut [u8]) {
+                let mut rest = &mut out[..Self::WIRE];
+                $($({
+                    let (place, after) = rest.split_at_mut(1);
+                    place[0] = $value;
+                    rest = after;
+                })+)?
+                $({
+                    let (place, after) = rest.split_at_mut($crate::header::length!($type $(, $bytes)?));
+                    $crate::header::Wire::put(self.$field, place);
+                    rest = after;
+                })+
+                debug_assert!(rest.is_empty());
+            }
+
+            fn decode(wire: &[u8]) -> Result<Self, $crate::bytes::DecodeError> {
+                let wire = $crate::bytes::exactly::<{ Self::WIRE }>(wire)?;
+                let mut rest = &wire[..];
+                $($(
+                    rest = $crate::header::take_constant(rest, $value, stringify!($constant), stringify!($value))?;
+                )+)?
+                $(
+                    let ($field, after): ($type, _) = $crate::header::take(
+                        rest,
+                        $crate::header::length!($type $(, $bytes)?),
+                        stringify!($field),
+                        const { &$values },
+                    )?;
+                    rest = after;
+                )+
+                debug_assert!(rest.is_empty());
+                $(if ($a == 0.0) != ($b == 0.0) {
+                    return Err($crate::bytes::DecodeError::Field {
+                        name: stringify!($a),
+                        allowed: concat!("0 where ", stringify!($b), " is 0, and only there"),
+                    });
+                })?
+                Ok(Self { $($field),+ })
+            }
+
+            #[inline]
+            fn seen_by_router(&$self) -> Option<bool> $seen
+        }
+    };
+}
+pub(crate) use header;
+
+macro_rules! length {
+    ($type:ty) => {
+        size_of::<$type>()
+    };
+    ($type:ty, $bytes:literal) => {
+        $bytes
+    };
+}
+pub(crate) use length;
+
+macro_rules! pair {
+    () => {
+        None
+    };
+    ($a:ident, $b:ident) => {
+        Some((stringify!($a), stringify!($b)))
+    };
+}
+pub(crate) use pair;
+
+/// A type that fields have inside a law.
+pub trait Wire: Copy {
+    /// Writes its lowest bytes, as many as there is room for.
+    fn put(self, out: &mut [u8]);
+    /// Reads all of the bytes.
+    fn get(wire: &[u8]) -> Self;
+    /// Whether it may stand there.
+    fn is_allowed(self, values: &Values) -> bool;
+}
+
+macro_rules! unsigned {
+    ($($type:ident)+) => {
+        $(impl Wire for $type {
+            #[inline]
+            fn put(self, out: &mut [u8]) {
+                let bytes = self.to_be_bytes();
+                out.copy_from_slice(&bytes[bytes.len() - out.len()..]);
+            }
+
+            #[inline]
+            fn get(wire: &[u8]) -> Self {
+                let mut bytes = [0; size_of::<Self>()];
+                bytes[size_of::<Self>() - wire.len()..].copy_from_slice(wire);
+                Self::from_be_bytes(bytes)
+            }
+
+            #[inline]
+            fn is_allowed(self, _values: &Values) -> bool {
+                true
+            }
+        })+
+    };
+}
+unsigned!(u8 u16 u32);
+
+impl Wire for f32 {
+    #[inline]
+    fn put(self, out: &mut [u8]) {
+        self.to_bits().put(out);
+    }
+
+    #[inline]
+    fn get(wire: &[u8]) -> Self {
+        Self::from_bits(u32::get(wire))
+    }
+
+    #[inline]
+    fn is_allowed(self, values: &Values) -> bool {
+        matches!(values, Values::Float { low, high, .. } if *low <= self && self <= *high)
+    }
+}
+
+/// The next field, and what follows it.
+#[inline]
+pub(crate) fn take<'a, W: Wire>(
+    wire: &'a [u8],
+    bytes: usize,
+    name: &'static str,
+    values: &'static Values,
+) -> Result<(W, &'a [u8]), DecodeError> {
+    let (own, rest) = wire.split_at(bytes);
+    let value = W::get(own);
+    if value.is_allowed(values) {
+        Ok((value, rest))
+    } else {
+        let allowed = values.text();
+        Err(DecodeError::Field { name, allowed })
+    }
+}
+
+/// What follows a byte that is always the same.
+#[inline]
+pub(crate) fn take_constant<'a>(
+    wire: &'a [u8],
+    value: u8,
+    name: &'static str,
+    allowed: &'static str,
+) -> Result<&'a [u8], DecodeError> {
+    if wire[0] == value {
+        Ok(&wire[1..])
+    } else {
+        Err(DecodeError::Field { name, allowed })
+    }
+}

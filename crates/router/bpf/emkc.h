@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#pragma once
+
+INLINE void emkc_foreign(const struct job *job, u64 bytes)
+{
+	job->count->words[0] += bytes;
+}
+
+INLINE void emkc_own(const struct job *job, u32 size, u32 *h)
+{
+	const u64 *told = job->told->words;
+
+	job->count->words[0] += size;
+	if (!f32_above(told[2], BE32(h[2])))
+		return;
+	h[0] = BE32((u32)told[0]);
+	h[1] = BE32((u32)told[1]);
+	h[2] = BE32((u32)told[2]);
+	h[3] = BE32((u32)told[3]);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: MIT OR Apache-2.0 */
+#pragma once
+
+INLINE int jetmax_limits(const u64 *told, u32 price, u32 share, u32 suggested)
+{
+	u32 own_price = told[0], own_share = told[1], zero = told[3];
+
+	if (!suggested)
+		return 1;
+	if ((own_price & 0x7fffffff) > zero || (price & 0x7fffffff) > zero)
+		return f32_above(own_price, price);
+	if (!f32_above(F32_LARGEST, own_share))
+		return f32_above(own_price, 0) && !f32_above(price, 0);
+	if (!f32_above(F32_LARGEST, share))
+		return f32_above(own_price, 0) || !f32_above(price, 0);
+	return f32_above(share, own_share);
+}
+
+INLINE void jetmax_foreign(const struct job *job, u64 bytes)
+{
+	add_halves(&job->count->words[2], bytes << 8);
+}
+
+INLINE void jetmax_own(const struct job *job, u32 size, u32 *h)
+{
+	const u64 *told = job->told->words;
+	u64 *count = job->count->words;
+	u8 *b = (u8 *)h;
+	u64 proposed = f32_fixed(BE32(h[5]), 8);
+	u32 price = BE32(h[3]), limits;
+
+	if (b[4] & 0x80) {
+		add_halves(&count[2], (u64)size << 8);
+		return;
+	}
+	if (b[6] == 255) {
+		add_halves(&count[2], proposed);
+		return;
+	}
+	b[6]++;
+	if (b[6] == b[5]) {
+		add_halves(&count[0], proposed);
+		add_halves(&count[4], f32_fixed(BE32(h[6]), 44));
+		if (((u32)told[0] & 0x7fffffff) <= (u32)told[3])
+			b[4] |= 0x40;
+	} else {
+		add_halves(&count[2], proposed);
+	}
+	limits = jetmax_limits(told, price, BE32(h[4]), b[7]);
+	if (f32_above(told[0], price))
+		h[3] = BE32((u32)told[0]);
+	if (limits) {
+		h[4] = BE32((u32)told[1]);
+		b[7] = b[6];
+		b[4] = (b[4] & 0xf0) | (told[2] & 0x0f);
+	}
+}
