@@ -119,10 +119,10 @@ def test_the_command_on_the_page_of_a_law_runs(page, tmp_path, monkeypatch):
     assert done.exit_code == 0, done.output
 
 
-def test_each_law_has_a_page_with_a_picture():
+def test_each_law_has_a_page_and_each_picture_a_law():
     names = sorted(law["name"] for law in library.laws())
     assert [page.stem for page in LAWS] == names
-    assert sorted(picture.stem for picture in reference.LAWS.glob("img/*")) == names
+    assert {picture.stem for picture in reference.LAWS.glob("img/*")} <= set(names)
 
 
 def test_pages_of_laws_name_claims_that_exist():

@@ -230,7 +230,7 @@ def _defaults(table):
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [("law", law["name"]) for law in library.laws()] + [("queue", name) for name in DISCIPLINES]
+    ("kind", "name"), [("law", name) for name in supporting("fluid")] + [("queue", name) for name in DISCIPLINES]
 )
 def test_defaults_are_those_of_the_packet_simulator(kind, name):
     described = {own["name"]: own["params"] for own in (library.laws() if kind == "law" else library.queues())}

@@ -40,7 +40,7 @@ def prose(text):
     for number, line in enumerate(text.splitlines(), 1):
         if line.lstrip().startswith("```"):
             code = not code
-        elif not code and not line.startswith(("|", "    ", "`", "![", "<table")):
+        elif not code and not line.startswith(("    ", "`", "![", "<table")) and not line.lstrip().startswith("|"):
             yield number, line
 
 

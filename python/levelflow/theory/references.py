@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from levelflow.theory.competition import competition
-from levelflow.theory.laws import theory_of
+from levelflow.theory.laws import theory_of, weights
 from levelflow.theory.networks.maxmin import maxmin
 from levelflow.theory.networks.utility import ConvergenceError
 from levelflow.theory.record import MAX_MIN, UTILITY, NotSupported
@@ -48,7 +48,7 @@ def reference(scenario: dict[str, Any], active: Sequence[float]) -> Reference:
     laws = {flow["law"] for flow in found.entries}
     known = equilibrium_of(found) if {model(law) for law in laws} == {UTILITY} else None
     name = MAX_MIN if known is None else UTILITY
-    each = maxmin(found.routes, found.available, found.weights) / found.counts if known is None else known.rates
+    each = maxmin(found.routes, found.available, weights(found)) / found.counts if known is None else known.rates
     rates: list[float | None] = [None] * len(active)
     for number, rate in zip(found.numbers, each, strict=True):
         rates[number] = float(rate)

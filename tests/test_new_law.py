@@ -1,0 +1,92 @@
+"""A law is added to a copy of the checkout, as CONTRIBUTING.md says; then what CI asks of it passes."""
+
+import os
+import shutil
+import subprocess
+import sys
+
+import pytest
+from tools import CHECKOUT, reference
+
+#: The new law is this one, under another name and number.
+MODEL, NEW = "kelly", "novel"
+PAGE = """# Novel
+
+A law that only a test knows.
+
+## Equilibrium
+That of Kelly.
+
+## Parameters
+<!-- Written by `make gen` from here, -->
+<!-- to here. -->
+
+## When to choose it
+Never.
+
+```sh
+levelflow run joining --set flow.x1.law=novel --set flow.x2.law=novel
+```
+"""
+PAGES = {"docs/laws/novel.md", "docs/laws/README.md", "docs/reference/wire-format.md"}
+#: Tests of Python that read the list of laws, and of them those that are about the new law or about files.
+ASKED = ("docs", "theory_records", "references", "replay", "fluid", "crates", "wireshark")
+CHOSEN = "novel or each_law or each_picture or links or current or depend or circles or invariants or guide_names"
+#: Optimizing these would take longer than their tests.
+CRATES = ("units", "random", "laws", "wire", "transport", "scenario", "results", "sim", "py")
+PLAIN = [word for crate in CRATES for word in ("--config", f"profile.dev.package.levelflow-{crate}.opt-level=0")]
+
+
+def copy_checkout(to):
+    """Copies what git knows."""
+    names = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+    for name in filter(None, names.split("\0")):
+        (to / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(CHECKOUT / name, to / name, follow_symlinks=False)
+
+
+def add_law(checkout):
+    """Adds the folder, the two lines and the page."""
+    laws = checkout / "crates" / "laws" / "src"
+    number = max(law["number"] for law in reference.on_the_wire())
+    shutil.copytree(laws / MODEL, laws / NEW)
+    for path in (laws / NEW).iterdir():
+        text = path.read_text(encoding="utf-8").replace(MODEL, NEW).replace(MODEL.title(), NEW.title())
+        path.write_text(text.replace(f"number: {number}", f"number: {number + 1}"), encoding="utf-8")
+    registry = (laws / "lib.rs").read_text(encoding="utf-8")
+    registry = registry.replace("pub mod offload;\n", "pub mod novel;\npub mod offload;\n")
+    registry = registry.replace("    ks => Ks,\n", "    ks => Ks,\n    novel => Novel,\n")
+    (laws / "lib.rs").write_text(registry, encoding="utf-8")
+    (checkout / "docs" / "laws" / "novel.md").write_text(PAGE, encoding="utf-8")
+
+
+@pytest.mark.needs("cargo")
+def test_a_law_is_a_folder_two_lines_and_a_page(tmp_path):
+    copy_checkout(tmp_path)
+    add_law(tmp_path)
+    target = os.environ.get("CARGO_TARGET_DIR", CHECKOUT / "target")
+    environment = os.environ | {"CARGO_TARGET_DIR": str(target), "PYTHONPATH": str(tmp_path / "python")}
+
+    def run(*command):
+        done = subprocess.run(
+            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=1200, check=False
+        )
+        assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-5000:]}\n{done.stderr[-5000:]}"
+        return done.stdout
+
+    run("git", "init", "--quiet")
+    run("git", "add", "--all")
+    run("cargo", "fmt", "--all", "--check")
+    run("cargo", "clippy", *PLAIN, "-p", "levelflow-laws", "--all-targets", "--", "-D", "warnings")
+    tested = run("cargo", "test", *PLAIN, "-p", "levelflow-laws", NEW)
+    assert "laws_conform::novel::headers_survive_the_wire ... ok" in tested
+    run("cargo", "build", *PLAIN, "-p", "levelflow-py", "--features", "extension-module")
+    shutil.copy(f"{target}/debug/lib_core.so", tmp_path / "python" / "levelflow" / "_core.abi3.so")
+    run(sys.executable, "-m", "tools.reference")
+    written = set(run("git", "diff", "--name-only").split())
+    assert written == {*PAGES, str(reference.DISSECTOR.relative_to(CHECKOUT))}
+    files = [f"tests/test_{name}.py" for name in ASKED]
+    passed = run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *files, "-k", CHOSEN)
+    assert "failed" not in passed
+    words = run(sys.executable, "tools/check_words.py") if "check_words" in (CHECKOUT / "Makefile").read_text() else ""
+    assert words == ""
