@@ -29,15 +29,16 @@ impl Default for Histogram {
 
 impl Histogram {
     /// Adds a value.
-    ///
-    /// # Panics
-    /// Never: the histogram grows.
     #[inline]
     pub fn record(&mut self, value: u64) {
         if value == 0 {
             self.zeros += 1;
-            return;
+        } else {
+            self.count(value);
         }
+    }
+
+    fn count(&mut self, value: u64) {
         self.min = self.min.min(value);
         self.max = self.max.max(value);
         self.counts.record(value).expect("the histogram grows");

@@ -5,13 +5,16 @@ use std::fmt;
 use levelflow_results::{Books, FlowSummary, Histogram, LinkSummary};
 use levelflow_units::Duration;
 
-/// Counters of one link.
+/// Counters of one link; those that every packet changes come first.
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct LinkCounters {
     /// Packets that came to the queue.
     pub arrived: u64,
     /// Their bytes.
     pub arrived_bytes: u64,
+    /// Packets that reached the far end.
+    pub delivered: u64,
     /// Packets that found no room.
     pub dropped: u64,
     /// Their bytes.
@@ -20,8 +23,6 @@ pub struct LinkCounters {
     pub marked: u64,
     /// Packets that the wire lost.
     pub lost: u64,
-    /// Packets that reached the far end.
-    pub delivered: u64,
     /// Bytes that arriving packets found in the queue.
     queue: Histogram,
 }
@@ -45,19 +46,20 @@ impl LinkCounters {
     }
 }
 
-/// What happened at a link since the last sample.
+/// What happened at a link since the last sample; what every packet changes comes last, next to [`LinkCounters`].
 #[derive(Debug, Default)]
+#[repr(C)]
 pub struct LinkWindow {
-    pub arrived_bytes: u64,
-    pub sent_bytes: u64,
     pub dropped: u32,
-    pub dropped_bytes: u64,
     pub marked: u32,
-    pub queue_max: u64,
+    pub dropped_bytes: u64,
     /// Largest arrival rate over a router interval, bit/s.
     pub peak_rate: f64,
     /// Largest share of dropped bytes over a router interval.
     pub peak_loss: f64,
+    pub arrived_bytes: u64,
+    pub sent_bytes: u64,
+    pub queue_max: u64,
 }
 
 impl LinkWindow {

@@ -13,7 +13,7 @@ use levelflow_laws::{Arriving, PortInfo, PortView, Protocol, RouterLaw};
 use levelflow_units::{Buffer, Bytes, Duration, Time};
 
 use crate::counters::{LinkCounters, LinkWindow};
-use crate::packet::{PacketId, Slab};
+use crate::packet::{Packet, PacketId, Slab};
 use crate::sizing::Sizing;
 use levelflow_random::Stream;
 use levelflow_scenario::LinkSpec;
@@ -59,37 +59,46 @@ struct Waiting {
 struct Served {
     waiting: VecDeque<Waiting>,
     in_service: Option<Waiting>,
+    /// Packets that were dropped after they had joined the queue, to be discarded.
+    evicted: Vec<PacketId>,
 }
 
-/// A link at work.
+/// How a wire loses packets.
 #[derive(Debug)]
+struct Loss {
+    probability: f64,
+    stream: Stream,
+}
+
+/// A link at work. What every packet needs comes first, on as few cache lines as possible.
+#[derive(Debug)]
+#[repr(C, align(64))]
 pub struct Link<P: Protocol> {
-    /// Picoseconds per byte.
-    pace: f64,
-    delay: Duration,
-    buffer: Buffer,
-    free_at: Time,
     /// Packets from the head of the queue to the far end; the first `departed` of them are on the wire. All of them are
     /// where the transmitter says when it is done.
     transit: VecDeque<Transit>,
     departed: usize,
-    /// Packets that hosts at this end have sent and that have not come to the queue, in the order in which they will.
-    entering: VecDeque<(Time, PacketId)>,
-    aqm: Option<Box<Aqm>>,
-    sizing: Option<Box<Sizing>>,
-    served: Option<Box<Served>>,
-    overflow: Overflow,
-    /// Packets that were dropped after they had joined the queue, to be discarded.
-    pub evicted: Vec<PacketId>,
+    delay: Duration,
+    free_at: Time,
+    /// Picoseconds per byte.
+    pace: f64,
+    buffer: Buffer,
     queue_bytes: u64,
     stamps: bool,
-    loss: f64,
-    stream: Stream,
+    overflow: Overflow,
+    served: Option<Box<Served>>,
+    aqm: Option<Box<Aqm>>,
+    sizing: Option<Box<Sizing>>,
+    loss: Option<Box<Loss>>,
     pub ports: Vec<Port<P>>,
-    pub counters: LinkCounters,
+    /// When the first of `entering` comes to the queue, perhaps never.
+    pub first_entry: Time,
     pub window: LinkWindow,
-    /// Bytes that arrived in the first port's running interval.
-    interval_arrived: u64,
+    pub counters: LinkCounters,
+    /// Of `counters.arrived_bytes`, those that came before the first port's running interval.
+    arrived_before: u64,
+    /// Packets that hosts at this end have sent and that have not come to the queue, in the order in which they will.
+    entering: VecDeque<(Time, PacketId)>,
 }
 
 /// What became of a packet that came to a link.
@@ -138,6 +147,10 @@ impl<P: Protocol> Link<P> {
             dropped: 0,
             since: Time::ZERO,
         };
+        let loss = Loss {
+            probability: spec.loss,
+            stream: Stream::new(seed, "loss", &spec.name),
+        };
         let sizing = spec
             .algorithm
             .as_ref()
@@ -151,22 +164,21 @@ impl<P: Protocol> Link<P> {
             aqm: (!spec.queue.discipline().params.is_empty()).then(|| Box::new(aqm)),
             served: served.then(Box::default),
             overflow,
-            evicted: Vec::new(),
             pace: 8e12 / (spec.capacity.bps() * (1.0 - spec.slow)),
             delay: spec.delay,
             buffer,
             free_at: Time::ZERO,
             transit: VecDeque::new(),
             departed: 0,
+            first_entry: Time::NEVER,
             entering: VecDeque::new(),
             queue_bytes: 0,
             stamps: ports.iter().any(|p| p.law.stamps_departures()),
-            loss: spec.loss,
-            stream: Stream::new(seed, "loss", &spec.name),
+            loss: (spec.loss > 0.0).then(|| Box::new(loss)),
             ports,
             counters: LinkCounters::default(),
             window: LinkWindow::default(),
-            interval_arrived: 0,
+            arrived_before: 0,
         }
     }
 
@@ -176,23 +188,24 @@ impl<P: Protocol> Link<P> {
         let behind = self.entering.iter().rev().take_while(|&&(other, _)| other > at).count();
         let position = self.entering.len() - behind;
         self.entering.insert(position, (at, id));
+        self.first_entry = self.first_entry.min(at);
         (position == 0 && self.is_idle()).then_some(at)
     }
 
     /// The next packet of a host that has come to the queue by `now`, and when it came.
-    #[inline]
     pub fn entered(&mut self, now: Time) -> Option<(Time, PacketId)> {
-        if self.entering.front()?.0 > now {
+        if self.first_entry > now {
             return None;
         }
-        self.entering.pop_front()
+        let entry = self.entering.pop_front();
+        self.first_entry = self.entering.front().map_or(Time::NEVER, |&(at, _)| at);
+        entry
     }
 
     /// When the next packet of a host comes to the queue, if the link has no event before which nothing needs to know of it.
     #[inline]
     pub fn next_entry(&self) -> Option<Time> {
-        let &(at, _) = self.entering.front()?;
-        self.is_idle().then_some(at)
+        (self.first_entry < Time::NEVER && self.is_idle()).then_some(self.first_entry)
     }
 
     /// Whether a packet that came now would need an event of its own.
@@ -204,7 +217,7 @@ impl<P: Protocol> Link<P> {
     }
 
     /// A packet comes to the queue.
-    #[inline]
+    #[inline(always)]
     pub fn offer(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Admission {
         let arriving = self.arrive(now, id, packets);
         let size = arriving.size.get();
@@ -213,18 +226,18 @@ impl<P: Protocol> Link<P> {
             self.drop_for_lack_of_room(size);
             return Admission::Dropped;
         }
-        if !self.passes(&arriving, id, packets) {
+        if self.aqm.is_some() && !self.passes(&arriving, id, packets) {
             self.count_drop(size);
             return Admission::Dropped;
         }
         if full {
             self.make_room(now, size);
         }
-        self.enqueue(now, id, size, packets)
+        self.enqueue(now, id, size as u32, packets)
     }
 
     /// Routers and counters see a packet that comes, also one that is then dropped.
-    #[inline]
+    #[inline(always)]
     fn arrive(&mut self, now: Time, id: PacketId, packets: &mut Slab<P::Header>) -> Arriving {
         self.catch_up(now, packets);
         let packet = &mut packets[id];
@@ -243,14 +256,13 @@ impl<P: Protocol> Link<P> {
             };
             port.law.on_arrival(&port.params, &arriving, own);
         }
-        self.interval_arrived += size;
         self.window.arrived_bytes += size;
         self.counters.arrived(size, self.queue_bytes);
         arriving
     }
 
     /// Whether the queue discipline lets a packet pass, which it may have marked.
-    #[inline]
+    #[inline(never)]
     fn passes(&mut self, arriving: &Arriving, id: PacketId, packets: &mut Slab<P::Header>) -> bool {
         let Some(aqm) = &mut self.aqm else { return true };
         match aqm.law.on_arrival(&aqm.params, arriving, aqm.stream.unit()) {
@@ -265,37 +277,45 @@ impl<P: Protocol> Link<P> {
     }
 
     /// A packet for which there is room joins the queue.
-    #[inline]
-    fn enqueue(&mut self, now: Time, id: PacketId, size: u64, packets: &mut Slab<P::Header>) -> Admission {
+    #[inline(always)]
+    fn enqueue(&mut self, now: Time, id: PacketId, size: u32, packets: &mut Slab<P::Header>) -> Admission {
         let transmission = self.transmission(size);
         let begin = self.free_at.max(now);
         if let Some(sizing) = &mut self.sizing {
             sizing.work((begin - now).as_secs_f64(), transmission.as_secs_f64());
         }
         self.free_at = begin.saturating_add(transmission);
-        self.queue_bytes += size;
+        self.queue_bytes += u64::from(size);
         self.window.queue_max = self.window.queue_max.max(self.queue_bytes);
-        if let Some(served) = &mut self.served {
-            served.waiting.push_back(Waiting {
-                since: now,
-                packet: id,
-                size: size as u32,
-            });
-            return match self.serve(now, packets) {
-                Some(done) => Admission::Served(done),
-                None => Admission::Follows,
-            };
+        if self.served.is_some() {
+            return self.wait(now, id, size, packets);
         }
         let deliver = self.free_at.saturating_add(self.delay);
         self.transit.push_back(Transit {
             deliver,
             packet: id,
-            size: size as u32,
+            size,
         });
         if self.transit.len() == 1 {
             Admission::First(deliver)
         } else {
             Admission::Follows
+        }
+    }
+
+    /// A packet waits for the transmitter, which takes it at once if it is free.
+    #[inline(never)]
+    fn wait(&mut self, now: Time, id: PacketId, size: u32, packets: &mut Slab<P::Header>) -> Admission {
+        if let Some(served) = &mut self.served {
+            served.waiting.push_back(Waiting {
+                since: now,
+                packet: id,
+                size,
+            });
+        }
+        match self.serve(now, packets) {
+            Some(done) => Admission::Served(done),
+            None => Admission::Follows,
         }
     }
 
@@ -329,7 +349,7 @@ impl<P: Protocol> Link<P> {
                 }
             }
             served.in_service = Some(next);
-            return Some(now.saturating_add(self.transmission(u64::from(next.size))));
+            return Some(now.saturating_add(self.transmission(next.size)));
         }
     }
 
@@ -345,12 +365,20 @@ impl<P: Protocol> Link<P> {
         (first.then_some(deliver), self.serve(now, packets))
     }
 
+    /// A packet that was dropped after it had joined the queue, to be discarded.
+    #[inline]
+    pub fn next_evicted(&mut self) -> Option<PacketId> {
+        self.served.as_mut()?.evicted.pop()
+    }
+
     /// Drops a packet that waits.
     fn evict(&mut self, now: Time, packet: Waiting) {
         let size = u64::from(packet.size);
         self.queue_bytes -= size;
-        self.evicted.push(packet.packet);
-        let (left, transmission) = (self.work_left(now), self.transmission(size));
+        if let Some(served) = &mut self.served {
+            served.evicted.push(packet.packet);
+        }
+        let (left, transmission) = (self.work_left(now), self.transmission(packet.size));
         if let Some(sizing) = &mut self.sizing {
             sizing.work(left, -transmission.as_secs_f64());
         }
@@ -410,7 +438,10 @@ impl<P: Protocol> Link<P> {
         }
         self.departed -= 1;
         let transit = self.transit.pop_front().expect("an event per packet");
-        let lost = self.loss > 0.0 && self.stream.unit() < self.loss;
+        let lost = self
+            .loss
+            .as_mut()
+            .is_some_and(|loss| loss.stream.unit() < loss.probability);
         if lost {
             self.counters.lost += 1;
         } else {
@@ -424,7 +455,7 @@ impl<P: Protocol> Link<P> {
     }
 
     /// Lets every packet leave the queue that has left by `now`.
-    #[inline]
+    #[inline(always)]
     pub fn catch_up(&mut self, now: Time, packets: &mut Slab<P::Header>) {
         while let Some(next) = self.transit.get(self.departed) {
             if next.deliver > now + self.delay {
@@ -434,19 +465,24 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    #[inline]
+    #[inline(always)]
     fn depart(&mut self, packets: &mut Slab<P::Header>) {
         let Transit { packet, size, .. } = self.transit[self.departed];
         self.departed += 1;
         self.queue_bytes -= u64::from(size);
         self.window.sent_bytes += u64::from(size);
         if self.stamps {
-            let packet = &mut packets[packet];
-            if !packet.label.is_ack() {
-                for port in &mut self.ports {
-                    port.law
-                        .on_departure(&port.params, Bytes::new(u64::from(size)), &mut packet.header);
-                }
+            self.stamp(&mut packets[packet], size);
+        }
+    }
+
+    /// Router laws see a data packet that leaves the queue.
+    #[inline(never)]
+    fn stamp(&mut self, packet: &mut Packet<P::Header>, size: u32) {
+        if !packet.label.is_ack() {
+            for port in &mut self.ports {
+                port.law
+                    .on_departure(&port.params, Bytes::new(u64::from(size)), &mut packet.header);
             }
         }
     }
@@ -463,7 +499,8 @@ impl<P: Protocol> Link<P> {
         };
         law.on_interval(params, elapsed, &view);
         if port == 0 {
-            let arrived = std::mem::take(&mut self.interval_arrived);
+            let before = std::mem::replace(&mut self.arrived_before, self.counters.arrived_bytes);
+            let arrived = self.counters.arrived_bytes - before;
             self.window.interval(arrived, dropped, elapsed);
         }
     }
@@ -545,9 +582,10 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// To the nearest picosecond; at most 7 days at the slowest rate.
-    fn transmission(&self, size: u64) -> Duration {
-        Duration::from_ps((size as f64 * self.pace + 0.5) as u64)
+    /// To the nearest picosecond; at most 7 days at the slowest rate, so that a signed number holds it, which is faster to
+    /// convert to.
+    fn transmission(&self, size: u32) -> Duration {
+        Duration::from_ps((f64::from(size) * self.pace + 0.5) as i64 as u64)
     }
 
     /// Packets waiting or in service.

@@ -89,6 +89,10 @@ impl Missing {
     pub fn on_ack(&mut self, number: u32, history: u128) -> u128 {
         if before(self.newest, number) {
             let ahead = number.wrapping_sub(self.newest);
+            if ahead == 1 && self.missing == 0 {
+                self.newest = number;
+                return 0;
+            }
             let skipped = 1_u128.checked_shl(ahead - 1).map_or(u128::MAX, |bit| bit - 1);
             let missing = self.missing.checked_shl(ahead).unwrap_or(0) | skipped;
             self.missing = missing & !history;

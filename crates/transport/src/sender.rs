@@ -577,7 +577,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         (self.heard, self.rtt) = (now, ack.rtt);
         let mut acked = Acked::default();
         if let Some(recovery) = self.recovery.as_deref_mut() {
-            acked = Self::recover(recovery, &mut self.law, rules, now, ack, self.next_number);
+            acked = Self::recover(recovery, &mut self.law, rules, now, *ack, self.next_number);
             if ack.kind == Kind::Data {
                 // What was neither in flight nor sent again says nothing about the window.
                 feedback.acked = acked.packets - std::mem::take(&mut recovery.repair.spared);
@@ -596,12 +596,13 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         acked
     }
 
+    #[inline(never)]
     fn recover(
         recovery: &mut Recovery<T>,
         law: &mut C,
         rules: &Rules<'_, P>,
         now: Time,
-        ack: &Ack<P::Header>,
+        ack: Ack<P::Header>,
         next: u32,
     ) -> Acked {
         recovery.rtt.on_sample(ack.rtt);
@@ -614,7 +615,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         if acked.lost > 0 {
             repair.begin(next);
         }
-        for chunk in repair.resent.drain(..) {
+        while let Some(chunk) = repair.resent.pop() {
             recovery.board.on_duplicate(chunk);
         }
         acked.gap |= repair.is_under_way(ack.number);

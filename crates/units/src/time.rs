@@ -153,10 +153,12 @@ impl Duration {
 
     /// `secs` seconds to the nearest picosecond, or `None` if negative, NaN or above
     /// [`Duration::MAX`].
+    #[inline]
     pub fn from_secs_f64(secs: f64) -> Option<Duration> {
         Duration::from_ps_f64(secs * PS_PER_S as f64)
     }
 
+    #[inline]
     pub(crate) fn from_ps_f64(ps: f64) -> Option<Duration> {
         const BEYOND: f64 = 18_446_744_073_709_551_616.0;
         if !(0.0..BEYOND).contains(&ps) {

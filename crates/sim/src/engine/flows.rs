@@ -84,8 +84,15 @@ impl<P: Protocol> Sim<P> {
         true
     }
 
-    /// Sets the time at which the sender gives up waiting for an ACK, if one is to come.
+    /// Sets the time at which a sender that keeps track of its packets gives up waiting for an ACK, if one is to come.
+    #[inline]
     fn wait(&mut self, i: u32) {
+        if self.flows[i as usize].incoming.is_some() {
+            self.set_timer(i);
+        }
+    }
+
+    fn set_timer(&mut self, i: u32) {
         let flow = &mut self.flows[i as usize];
         let Some(due) = flow.sender.timeout(&self.entries[flow.entry as usize].transport) else {
             return flow.timer.clear();

@@ -316,8 +316,12 @@ impl<P: Protocol> Sim<P> {
     }
 
     fn link_delivers(&mut self, i: u32) {
-        self.let_in(i);
-        let delivery = self.links[i as usize].deliver(&mut self.packets);
+        let link = &mut self.links[i as usize];
+        if link.first_entry <= self.now {
+            self.let_in(i);
+            return self.link_delivers(i);
+        }
+        let delivery = link.deliver(&mut self.packets);
         self.reschedule(delivery.next.map(|(at, _)| at), Target::Link(i));
         if delivery.next.is_none() {
             self.enter(i);
@@ -365,15 +369,16 @@ impl<P: Protocol> Sim<P> {
                     }
                 }
             },
-            link => {
+            link if self.links[link as usize].first_entry <= self.now => {
                 self.let_in(link);
-                self.offer(link, self.now, id);
+                self.forward(id);
             }
+            link => self.offer(link, self.now, id),
         }
     }
 
     /// A packet comes to a link.
-    #[inline]
+    #[inline(always)]
     fn offer(&mut self, link: u32, at: Time, id: PacketId) {
         match self.links[link as usize].offer(at, id, &mut self.packets) {
             Admission::First(at) => self.events.push(at, Target::Link(link)),
@@ -385,7 +390,7 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// Packets of hosts come to a link, up to now: before anything else looks at it.
-    #[inline]
+    #[inline(never)]
     fn let_in(&mut self, link: u32) {
         while let Some((at, id)) = self.links[link as usize].entered(self.now) {
             self.offer(link, at, id);
@@ -415,12 +420,13 @@ impl<P: Protocol> Sim<P> {
     /// Discards the packets that a queue dropped after they had joined it.
     #[inline]
     fn drop_evicted(&mut self, link: u32) {
-        while let Some(packet) = self.links[link as usize].evicted.pop() {
+        while let Some(packet) = self.links[link as usize].next_evicted() {
             self.discard(packet, |books| &mut books.dropped);
         }
     }
 
     /// A packet is dropped or lost.
+    #[cold]
     fn discard(&mut self, id: PacketId, cause: impl Fn(&mut Books) -> &mut u64) {
         let packet = &self.packets[id];
         let (flow, ack) = (packet.flow, packet.label.is_ack());
