@@ -146,6 +146,20 @@ def test_an_unknown_command_is_answered_with_the_nearest():
     assert "'run'" in done.stderr
 
 
+@pytest.mark.parametrize(
+    ("words", "line"),
+    [
+        (["list", "rules"], "'kind': 'rules' is not one of 'laws',"),
+        (["run", "t1-jetmax", "--seed", "x"], "'--seed': must be a valid integer;"),
+        (["run", "t1-jetmax", "--seed", "-1"], "'--seed': must be greater than or equal to 0;"),
+    ],
+)
+def test_a_value_of_no_use_is_refused_in_plain_words(process, words, line):
+    done = process(*words)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith(f"levelflow: invalid value for {line}")
+
+
 @pytest.mark.parametrize(("old", "new"), [("protocols", "laws"), ("sizers", "buffers")])
 def test_an_old_name_works_with_a_note(process, old, new):
     done = [process("list", kind) for kind in (old, new)]

@@ -83,7 +83,10 @@ def test_a_misspelt_key_is_refused_with_the_nearest_one(two_flows):
 
 def test_a_value_that_no_scenario_can_hold_is_refused(two_flows):
     with pytest.raises(ScenarioError, match="texts, numbers, lists and tables"):
-        two_flows.set("duration", {1, 2}).resolve()
+        two_flows.copy().set("duration", {1, 2}).resolve()
+    for number in (float("nan"), np.inf):
+        with pytest.raises(ScenarioError, match=r"a scenario holds no nan, no infinity.*itself$"):
+            two_flows.copy().set("link.1.loss", number).resolve()
 
 
 def test_the_canonical_text_does_not_depend_on_the_order_of_keys(two_flows):

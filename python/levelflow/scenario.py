@@ -173,8 +173,10 @@ class Scenario:
     def _text(self, raw: dict[str, Any], sort_keys: bool = True) -> str:
         try:
             return json.dumps(raw, sort_keys=sort_keys, separators=(",", ":"), allow_nan=False, default=_plain)
-        except (TypeError, ValueError) as error:
+        except TypeError as error:
             raise self._error(f"a scenario holds texts, numbers, lists and tables: {error}") from None
+        except ValueError:
+            raise self._error("a scenario holds no nan, no infinity, and nothing that holds itself") from None
 
     def _checked(self, call: Callable[..., str], *texts: str) -> str:
         try:

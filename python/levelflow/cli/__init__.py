@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import re
 import sys
 from typing import Annotated, Any
 
@@ -23,6 +24,9 @@ RENAMED: dict[tuple[str, ...], tuple[str, str]] = {
     ("list", "protocols"): ("list", "laws"),
     ("list", "sizers"): ("list", "buffers"),
 }
+
+#: What the parser of arguments adds to a line that is clear without.
+PARSER = re.compile(r"Value error, |, unable to parse string as an? \w+")
 
 app = typer.Typer(
     help="Explicit-rate congestion control that you can prove, simulate and deploy.",
@@ -86,7 +90,7 @@ def _line(error: Exception) -> str | None:
         where = error.ctx
         if where is not None and text == where.get_help():  # without a command, typer says what there is
             return text
-        wrong = " ".join(text.split()).rstrip(".")
+        wrong = PARSER.sub("", " ".join(text.split())).replace("Input should be", "must be").rstrip(".")
         command = "levelflow" if where is None else where.command_path
         return f"levelflow: {wrong[0].lower()}{wrong[1:]}; see '{command} --help'"
     from levelflow import ScenarioError
