@@ -153,6 +153,17 @@ def test_reference_pages_are_current():
         assert page.read_text(encoding="utf-8") == text, f"{page}: run `make gen`"
 
 
+def test_files_on_the_map_exist():
+    text = (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"(?<![\w/<>.])[a-z]\w+\.(?:rs|py|h)\b", text))
+    found = {
+        path.name
+        for folder in ("crates", "apps", "python", "papers", "tools")
+        for path in (CHECKOUT / folder).rglob("*")
+    }
+    assert named - found == set()
+
+
 def test_invariants_name_tests_that_exist():
     text = (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     sources = [*CHECKOUT.glob("crates/**/*.rs"), *CHECKOUT.glob("apps/**/*.rs"), *CHECKOUT.glob("tests/*.py")]

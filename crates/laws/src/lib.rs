@@ -5,7 +5,7 @@
 //! They have no clock, socket, thread, random source or allocation, so the simulator and a data plane call the same
 //! code.
 //!
-//! To add a law, add a folder and one line to the [`laws!`] list below; `CONTRIBUTING.md` has the steps.
+//! To add a law, add a folder, its `mod` line and a line of the [`laws!`] list below; `CONTRIBUTING.md` has the steps.
 
 #![no_std]
 #[cfg(test)]
