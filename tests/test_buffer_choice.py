@@ -110,7 +110,8 @@ def test_the_picture_has_every_way_that_has_packets(tmp_path):
     panels = picture(wanted, rows).axes
     shown = {text.get_text() for text in panels[-1].get_legend().get_texts()}
     assert shown == set(NAMES) - {"as written"}
-    assert [axes.get_title() or axes.get_title("left") for axes in panels] == ["use (%)", "loss (%)", "mean wait (ms)"]
+    titles = [axes.get_title() or axes.get_title("left") for axes in panels]
+    assert titles == ["utilisation (%)", "loss (%)", "mean queueing delay (ms)"]
     asked(tmp_path, "--seeds", "1", "--set", "duration=2 s", "--out", str(tmp_path / "x.png"))
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
 
@@ -212,14 +213,14 @@ def test_a_rule_that_lacks_numbers_says_so_and_the_others_go_on(tmp_path):
             assert rows[name]["why"] == "flows: needs a number of flows: those on the link come and go"
             assert "packets" not in rows[name]
     assert all("packets" in rows[name] for name in NAMES[len(RULES) :])
-    assert "Rules hear of traffic that the scenario does not tell by --flows and --rtt." in done.stdout
+    assert "Some rules need more than the scenario says: give it by --flows and --rtt." in done.stdout
     told, _, rows = asked(tmp_path, "--seeds", "1", "--flows", str(COUNT), "--rtt", "50 ms", text=text)
     assert {name: rows[name]["packets"] for name in RULES} == theory()
     assert "--flows" not in told.stdout
 
 
 @pytest.mark.parametrize(
-    ("targets", "name", "lacks"), [(Targets(0.9, 0, 0.01), BSCL, "loss"), (Targets(0, 0.05), ADT, "use")]
+    ("targets", "name", "lacks"), [(Targets(0.9, 0, 0.01), BSCL, "loss"), (Targets(0, 0.05), ADT, "utilisation")]
 )
 def test_what_needs_a_target_that_is_not_given_says_so(targets, name, lacks):
     with Workers(2, lambda _done, _of: None) as runs:
@@ -308,7 +309,7 @@ def test_a_target_of_use_is_judged_with_a_point_less():
     for used_share, times in ((0.9701, 0.0299 / 0.03), (0.9699, 0.0301 / 0.03), (0.94, 2.0)):
         used = Use(used_share, 0.0, 1.0, 1.0, 0.0)
         assert targets.excess(used) == pytest.approx(times)
-        assert targets.missed(used) == (["use"] if times > 1 else [])
+        assert targets.missed(used) == (["utilisation"] if times > 1 else [])
 
 
 def test_a_snippet_is_the_buffer_that_was_run():

@@ -65,7 +65,7 @@ def advice(asked: Question, rows: Sequence[Row]) -> list[str]:
     """What to type next: a line of a scenario, and a command for a live interface."""
     choice = chosen(rows, asked.targets)
     untold = not {"flows", "rtt"} <= set(asked.known) and any(row.why.startswith(("flows", "rtt")) for row in rows)
-    hint = ["Rules hear of traffic that the scenario does not tell by --flows and --rtt.", ""] if untold else []
+    hint = ["Some rules need more than the scenario says: give it by --flows and --rtt.", ""] if untold else []
     return hint + _next(asked, rows, choice)
 
 
@@ -97,16 +97,16 @@ def _nothing(asked: Question, excess: dict[str, float]) -> str:
 def table(asked: Question, rows: Sequence[Row]) -> tuple[str, list[str], list[list[str]]]:
     """Title, head and rows for people."""
     targets, count = asked.targets, len(asked.seeds)
-    wanted = [f"use of {percent(targets.utilisation)}"] if targets.utilisation else []
+    wanted = [f"utilisation of {percent(targets.utilisation)}"] if targets.utilisation else []
     wanted += [f"loss of {percent(targets.loss)}"] if targets.loss else []
-    wanted += [f"wait of {time(targets.delay)}"] if targets.delay else []
+    wanted += [f"delay of {time(targets.delay)}"] if targets.delay else []
     seeds = f"{asked.seeds[0]} to {asked.seeds[-1]}"
     how = f"Student's t over {count} runs, seeds {seeds}" if count > 1 else "batch means within one run"
     begin, end = asked.window
     title = f"{asked.link}, {rate(asked.capacity)}: {', '.join(wanted)}"
     title += f"\n{begin:.4g} to {end:.4g} s of each run; ±: 95 % intervals, {how}"
     best = next((packets_of(row) for row in rows if row.name == BEST), math.nan)
-    head = ["buffer by", "packets", "of best", "use, %", "loss, %", "wait, ms", "targets"]
+    head = ["buffer by", "packets", "of best", "utilisation, %", "loss, %", "queueing delay, ms", "targets"]
     return title, head, [_cells(row, targets, best) for row in order(rows)]
 
 

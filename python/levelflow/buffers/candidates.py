@@ -32,7 +32,7 @@ BDP, STANFORD, AVRACHENKOV, ENACHESCU = "C R", "Stanford, 2 C R/sqrt(N)", "Avrac
 BSCL, EUN_WANG = "BSCL", "Eun and Wang, least"
 ADT, PRINTED, OURS, BEST = "ADT", "ABS as printed", "abs_log", "best fixed"
 BUFFER_ALGORITHMS = (ADT, PRINTED, OURS)
-#: By how much a target may be missed: of use, and of loss and wait in parts of them.
+#: By how much a target may be missed: of utilisation, and of loss and delay in parts of them.
 POINT, TENTH = 0.01, 0.1
 #: Default largest and first buffer of algorithms, packets.
 USUAL, FIRST = (int(library.number(library.of_algorithm(OURS, name), "default")) for name in ("largest", "initial"))
@@ -44,7 +44,7 @@ class Targets(NamedTuple):
     Attributes:
         utilisation: share of the line that is to be used, at least.
         loss: share of the bytes that arrive that may be dropped.
-        delay: longest mean wait in the queue, s.
+        delay: longest mean queueing delay, s.
     """
 
     utilisation: float = 0.0
@@ -54,18 +54,18 @@ class Targets(NamedTuple):
     def parts(self, used: Use, *, point: float = 0.0, tenth: float = 0.0) -> dict[str, float]:
         """By target, what there is of what is to be little, in parts of what is allowed: idle, lost, waited.
 
-        What is allowed is a `point` of use more, and this part of a loss or wait.
+        What is allowed is a `point` of utilisation more, and this part of a loss or delay.
         """
-        idle = {"use": (1 - used.utilisation) / (1 - self.utilisation + point)} if self.utilisation else {}
+        idle = {"utilisation": (1 - used.utilisation) / (1 - self.utilisation + point)} if self.utilisation else {}
         lost = {"loss": used.loss / (self.loss * (1 + tenth))} if self.loss else {}
-        return idle | lost | ({"wait": used.wait / (self.delay * (1 + tenth))} if self.delay else {})
+        return idle | lost | ({"delay": used.wait / (self.delay * (1 + tenth))} if self.delay else {})
 
     def miss(self, used: Use) -> float:
         """How far a buffer is from meeting all of them: the largest of these parts, above 1."""
         return max([1.0, *self.parts(used).values()]) - 1.0
 
     def missed(self, used: Use) -> list[str]:
-        """Targets that are missed by more than a point of use or a tenth of a loss or wait.
+        """Targets that are missed by more than a point of utilisation or a tenth of a loss or delay.
 
         >>> Targets(0.98, 0.02, 0.1).missed(Use(0.975, 0.0225, 0, 0, 0.105))
         ['loss']
@@ -75,7 +75,7 @@ class Targets(NamedTuple):
     def fit(self, used: Use) -> str:
         """Whether it meets the targets and is no larger than it must be: `no`, `yes` or `too large`.
 
-        It is too large if neither use nor loss is as close to its target from the other side: a smaller one would do.
+        It is too large if neither utilisation nor loss is as close to its target from the other side: a smaller one would do.
 
         >>> [Targets(0.98, 0.02).fit(Use(u, p, 0, 0, 0)) for u, p in ((0.96, 0.02), (0.975, 0.004), (1.0, 0.01))]
         ['no', 'yes', 'too large']
@@ -227,7 +227,7 @@ def best_fixed(
 ) -> Line:
     """The smallest buffer of fixed size that meets the targets, to 5 %; where none does, the one that misses least.
 
-    Where use or loss ask for more than a target of delay allows, the largest that it allows; one packet for a target of
+    Where utilisation or loss ask for more than a target of delay allows, the largest that it allows; one packet for a target of
     delay alone.
 
     With several seeds, their mean is to meet them. Use grows and loss falls with the buffer, as long as it is not so

@@ -106,7 +106,7 @@ def question(
 
     Args:
         scenario: the network and its traffic.
-        targets: of use or loss at least.
+        targets: of utilisation or loss at least.
         link: whose buffer is to be sized; may be left out if only one carries data.
         seeds: so many runs of each buffer, whose seeds count up from that of the scenario.
         largest: buffer that is tried, packets.
@@ -199,7 +199,7 @@ def packets_of(row: Row) -> float:
 
 def _lacks(name: str, targets: Targets) -> str:
     """The target that a rule or algorithm lacks; nothing if it has all."""
-    needs = {BSCL: ("loss", targets.loss), ADT: ("use", targets.utilisation)}
+    needs = {BSCL: ("loss", targets.loss), ADT: ("utilisation", targets.utilisation)}
     target, value = needs.get(name, ("", 1.0))
     return "" if value else f"needs a target of {target}"
 

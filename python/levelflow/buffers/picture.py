@@ -1,4 +1,4 @@
-"""What `levelflow buffers` draws: use, loss and wait of every way against its buffer."""
+"""What `levelflow buffers` draws: utilisation, loss and queueing delay of every way against its buffer."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 #: What is drawn: its key in `Use` and in `Targets`, its label, and its unit in parts of what is measured.
 PANELS = (
-    ("utilisation", "utilisation", "use (%)", 100.0),
+    ("utilisation", "utilisation", "utilisation (%)", 100.0),
     ("loss", "loss", "loss (%)", 100.0),
-    ("wait", "delay", "mean wait (ms)", 1e3),
+    ("wait", "delay", "mean queueing delay (ms)", 1e3),
 )
 
 

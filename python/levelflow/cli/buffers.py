@@ -23,14 +23,15 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
         str | None, typer.Option(metavar="NAME", help="The link, such as A->B [default: the one that carries data].")
     ] = None,
     utilisation: Annotated[
-        float, typer.Option(metavar="SHARE", help="Target: share of the line that is to be used.", show_default=False)
+        float, typer.Option(metavar="SHARE", help="Target: utilisation of the line, at least.", show_default=False)
     ] = 0.0,
     loss: Annotated[
         float,
         typer.Option(metavar="SHARE", help="Target: share of the bytes that may be dropped.", show_default=False),
     ] = 0.0,
     delay: Annotated[
-        str | None, typer.Option(metavar="TIME", help='Target beside one of these: longest mean wait, as in "20 ms".')
+        str | None,
+        typer.Option(metavar="TIME", help='Target beside one of these: longest mean queueing delay, as in "20 ms".'),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, max=1000, help="Runs of each buffer, which differ in their seed.")] = 5,
     largest: Annotated[int, typer.Option(min=1, max=1_000_000, help="Largest buffer to try, packets.")] = 10_000,
@@ -48,8 +49,8 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
 ) -> None:
     """Compare buffer rules, buffer-sizing algorithms, and the best fixed buffer on the traffic of a scenario.
 
-    What counts is the second half of each run. A target is met if it is missed by at most a point of use, or a tenth
-    of the loss or wait. It ends with what to type to run the chosen one on a live interface.
+    What counts is the second half of each run. A target is met if it is missed by at most a point of utilisation, or
+    a tenth of the loss or delay. It ends with what to type to run the chosen one on a live interface.
     """
     from levelflow.buffers.candidates import Targets
     from levelflow.buffers.choice import question
