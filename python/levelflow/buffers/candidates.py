@@ -75,7 +75,8 @@ class Targets(NamedTuple):
     def fit(self, used: Use) -> str:
         """Whether it meets the targets and is no larger than it must be: `no`, `yes` or `too large`.
 
-        It is too large if neither utilisation nor loss is as close to its target from the other side: a smaller one would do.
+        It is too large if neither utilisation nor loss is as close to its target from the other side: a smaller one
+        would do.
 
         >>> [Targets(0.98, 0.02).fit(Use(u, p, 0, 0, 0)) for u, p in ((0.96, 0.02), (0.975, 0.004), (1.0, 0.01))]
         ['no', 'yes', 'too large']
@@ -227,8 +228,8 @@ def best_fixed(
 ) -> Line:
     """The smallest buffer of fixed size that meets the targets, to 5 %; where none does, the one that misses least.
 
-    Where utilisation or loss ask for more than a target of delay allows, the largest that it allows; one packet for a target of
-    delay alone.
+    Where utilisation or loss ask for more than a target of delay allows, the largest that it allows; one packet for a
+    target of delay alone.
 
     With several seeds, their mean is to meet them. Use grows and loss falls with the buffer, as long as it is not so
     large that a run is over before it is full: the search comes from below, then halves between what is too small and
