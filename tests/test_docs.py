@@ -164,6 +164,28 @@ def test_files_on_the_map_exist():
     assert named - found == set()
 
 
+def test_the_numbers_of_the_papers_add_up_in_the_readme():
+    text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
+    rows = re.findall(r"^ ([a-z-]+(?:-\d+)?) +(\d+) +(\d+) +(\d+) +(\d+)$", text, re.MULTILINE)
+    counts = {paper: [int(count) for count in counts] for paper, *counts in rows}
+    checks = {
+        paper.name: sum(len(entry["check"]) for path in paper.glob("*/claim.toml") for entry in entries(path))
+        for paper in (CHECKOUT / "papers").iterdir()
+        if paper.is_dir()
+    }
+    assert {paper: sum(row) for paper, row in counts.items()} == checks
+    reproduced, not_reproduced, errors, missing = map(sum, zip(*counts.values(), strict=True))
+    said = re.search(
+        r"print (\d+) numbers.*?\*\*(\d+) are reproduced, (\d+) are not.*?and (\d+) need root", text, re.DOTALL
+    )
+    assert [int(number) for number in said.groups()] == [sum(checks.values()), reproduced, not_reproduced, missing]
+    assert errors == 0
+
+
+def entries(claim):
+    return tomllib.loads(claim.read_text(encoding="utf-8"))["entry"]
+
+
 def test_invariants_name_tests_that_exist():
     text = (CHECKOUT / "ARCHITECTURE.md").read_text(encoding="utf-8")
     sources = [*CHECKOUT.glob("crates/**/*.rs"), *CHECKOUT.glob("apps/**/*.rs"), *CHECKOUT.glob("tests/*.py")]
