@@ -159,3 +159,15 @@ def needs_of(module, texts, plain):
 def test_files_of_a_crate_need_no_circles(crate):
     found = {frozenset(f"{crate.name}::{name}" for name in group) for group in file_circles(crate / "src")}
     assert found == {group for group in CIRCLES if next(iter(group)).startswith(f"{crate.name}::")}
+
+
+def test_crates_take_the_lints_of_the_workspace():
+    fuzz = CHECKOUT / "fuzz" / "Cargo.toml"
+    assert [path for path in [*MANIFESTS, fuzz] if manifest(path).get("lints") != {"workspace": True}] == []
+
+
+def test_one_file_alone_has_unsafe_code():
+    files = [path for group in ("crates", "apps", "benches", "fuzz") for path in (CHECKOUT / group).rglob("*.rs")]
+    lifted = re.compile(r"(?:allow|expect)\s*\(\s*unsafe_code")
+    found = [path.relative_to(CHECKOUT) for path in files if lifted.search(path.read_text(encoding="utf-8"))]
+    assert found == [Path("crates/host/src/sys.rs")]

@@ -45,7 +45,7 @@ fn cost(law: &str, known: bool, packets: u32) -> Result<Sample, Error> {
     let to = relay.address()?;
     let client = UdpSocket::bind("127.0.0.1:0").map_err(Error::failed)?;
     let (stop, board) = (Arc::new(Stop::new()?), Board::default());
-    let (inside, shown) = (stop.clone(), board.clone());
+    let (inside, shown) = (Arc::clone(&stop), board.clone());
     let work = thread::spawn(move || relay.run(&inside, &shown).map(|()| thread_ns()));
     let start = Instant::now();
     for _ in 0..packets {

@@ -125,7 +125,11 @@ mod tests {
     #[test]
     fn the_file_that_is_damaged_is_one() {
         let undo: SavedState = serde_json::from_str(FILE).unwrap();
-        let texts: Vec<String> = undo.queues().iter().map(|queue| queue.text()).collect();
+        let texts: Vec<String> = undo
+            .queues()
+            .iter()
+            .map(levelflow_autobuf::restore::SavedLimit::text)
+            .collect();
         assert_eq!(texts, ["50 packets", "9 kB"]);
     }
 }

@@ -226,6 +226,7 @@ pub fn damaged_text(bytes: &[u8]) -> Vec<u8> {
 
 /// A scenario with values changed, added and taken away.
 #[must_use]
+#[expect(clippy::missing_panics_doc, reason = "the base scenario is a constant")]
 pub fn damaged_structure(bytes: &[u8]) -> Value {
     let mut choices = Choices::new(bytes);
     let mut scenario = Scenario::parse(choices.of::<&str>(&FILES)).expect("the examples are fine");

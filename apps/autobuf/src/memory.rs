@@ -191,7 +191,7 @@ mod tests {
             let limits: Vec<u32> = ports.iter().zip(&places).map(|(port, place)| {
                 place.unit.limit(Limit::Packets((port.3 % room + 1).into()), 1514)
             }).collect();
-            let queues: Vec<Queue> = ports.iter().map(|port| waiting(((port.3 % room + 1) as f64 * port.4) as u32)).collect();
+            let queues: Vec<Queue> = ports.iter().map(|port| waiting((f64::from(port.3 % room + 1) * port.4) as u32)).collect();
             let sharers: Vec<Sharer<'_>> = (0..ports.len()).map(|i| Sharer {
                 place: &places[i], least: least(&places[i]), wanted: ports[i].2, limit: limits[i], queue: &queues[i],
             }).collect();

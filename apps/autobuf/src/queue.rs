@@ -191,6 +191,7 @@ fn choices(device: &mut Device) -> Option<String> {
 #[cfg(test)]
 impl SizedQueue {
     /// A pfifo of 100 packets, for tests.
+    #[must_use]
     pub fn example() -> Self {
         Self {
             handle: Handle { major: 1, minor: 0 },

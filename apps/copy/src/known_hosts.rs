@@ -16,6 +16,9 @@ pub fn known_hosts() -> Result<PathBuf, Error> {
 }
 
 /// Where keys and known hosts are.
+///
+/// # Errors
+/// When there is no home.
 pub fn folder() -> Result<PathBuf, Error> {
     let set = |name| {
         std::env::var_os(name)

@@ -180,7 +180,7 @@ fn directory(root: Arc<Root>, local: &str, remote: &str) -> Job {
 fn upload_directory(plan: &mut Plan, source: &Path, target: &str) -> Result<(), Error> {
     let root = Arc::new(Root::open(source)?);
     if !target.is_empty() {
-        plan.jobs.push(directory(root.clone(), "", target));
+        plan.jobs.push(directory(Arc::clone(&root), "", target));
     }
     for found in root.walk("")? {
         match found? {
@@ -190,7 +190,7 @@ fn upload_directory(plan: &mut Plan, source: &Path, target: &str) -> Result<(), 
                 root.show(&path)
             )),
             Found::Entry(entry) => plan.jobs.push(Job {
-                root: root.clone(),
+                root: Arc::clone(&root),
                 remote: join(target, &entry.path),
                 local: entry.path,
                 directory: entry.directory,
@@ -220,7 +220,7 @@ pub(super) async fn download(session: &impl Remote, sources: &[String], destinat
         };
         let root = Arc::new(root);
         plan.jobs.push(Job {
-            root: root.clone(),
+            root: Arc::clone(&root),
             local: name.clone(),
             remote: source.clone(),
             directory: there.directory,
@@ -257,7 +257,7 @@ async fn download_directory(
         let below = below.ok_or_else(|| Error::failed(format!("the server lists {:?}, unasked", entry.path)))?;
         super::root::check(below)?;
         plan.jobs.push(Job {
-            root: root.clone(),
+            root: Arc::clone(root),
             local: join(name, below),
             remote: entry.path.clone(),
             directory: entry.directory,

@@ -153,7 +153,7 @@ impl Root {
     pub fn have(&self, path: &str) -> Option<Have> {
         check(path).ok()?;
         let found = self.below(path, OFlags::PATH | OFlags::NOFOLLOW).ok()?;
-        let info = File::from(found).metadata().ok().filter(|m| m.is_file())?;
+        let info = File::from(found).metadata().ok().filter(std::fs::Metadata::is_file)?;
         Some(Have {
             size: info.len(),
             modified: modified(&info),

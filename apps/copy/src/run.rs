@@ -134,10 +134,10 @@ impl Run {
         let mut tasks = JoinSet::new();
         let mut failed = Vec::new();
         for job in jobs {
-            let Ok(slot) = slots.clone().acquire_owned().await else {
+            let Ok(slot) = Arc::clone(&slots).acquire_owned().await else {
                 break;
             };
-            let (session, progress) = (session.clone(), self.progress.clone());
+            let (session, progress) = (session.clone(), Arc::clone(&self.progress));
             tasks.spawn(async move {
                 let moved = if up {
                     session.put(&job, &progress).await

@@ -80,9 +80,9 @@ impl Server {
                 continue;
             }
             self.connections.fetch_add(1, Ordering::Relaxed);
-            let server = self.clone();
+            let server = Arc::clone(&self);
             tokio::spawn(async move {
-                server.clone().connection(arrival, log).await;
+                Arc::clone(&server).connection(arrival, log).await;
                 server.connections.fetch_sub(1, Ordering::Relaxed);
             });
         }
@@ -99,8 +99,8 @@ impl Server {
         let listing = Arc::new(Mutex::new(()));
         let rendezvous = Arc::new(Rendezvous::default());
         while let Ok((send, receive)) = connection.quic().accept_bi().await {
-            let (server, admitted) = (self.clone(), admitted.clone());
-            let (listing, rendezvous) = (listing.clone(), rendezvous.clone());
+            let (server, admitted) = (Arc::clone(&self), Arc::clone(&admitted));
+            let (listing, rendezvous) = (Arc::clone(&listing), Arc::clone(&rendezvous));
             let connection = connection.clone();
             tokio::spawn(async move {
                 let talk = Talk {

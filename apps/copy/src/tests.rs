@@ -230,6 +230,7 @@ fn put(path: &str, size: u64) -> Request {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 async fn nothing_outside_the_directory_is_read_or_written() {
     let folder = tempfile::tempdir().unwrap();
     let (inside, outside) = (folder.path().join("in"), folder.path().join("out"));

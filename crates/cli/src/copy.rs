@@ -176,7 +176,7 @@ impl Copy {
         let progress = Arc::new(Progress::default());
         let mut waits = waits(self.retries);
         let mut run = loop {
-            match Run::plan(&session, &self.sources, &self.destination, progress.clone()).await {
+            match Run::plan(&session, &self.sources, &self.destination, Arc::clone(&progress)).await {
                 Err(error) if session.is_lost() => {
                     let other = self.open_again(endpoint, target, token.as_ref(), bar, &mut waits).await;
                     session = other.ok_or(error)?;
@@ -190,7 +190,7 @@ impl Copy {
             let mut painter = JoinSet::new();
             painter.spawn(paint(
                 bar.clone(),
-                progress.clone(),
+                Arc::clone(&progress),
                 run.is_upload().then(|| session.clone()),
             ));
             if run.advance(&session, Options { jobs: self.jobs.into() }).await? {

@@ -15,6 +15,10 @@ const EXAMPLES: &str = "Examples:
 /// Options of `dissector`: none.
 #[derive(Debug, Args)]
 #[command(after_help = EXAMPLES)]
+#[expect(
+    clippy::empty_structs_with_brackets,
+    reason = "clap derives no arguments of a unit struct"
+)]
 pub struct Dissector {}
 
 impl Dissector {
@@ -22,6 +26,7 @@ impl Dissector {
     ///
     /// # Errors
     /// When nobody takes it.
+    #[expect(clippy::unused_self, reason = "every command runs like this")]
     pub fn run(&self) -> Result<(), Error> {
         let mut out = std::io::stdout().lock();
         let written = out.write_all(SCRIPT.as_bytes()).and_then(|()| out.flush());

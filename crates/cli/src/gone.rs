@@ -16,6 +16,7 @@ impl Bench {
     ///
     /// # Errors
     /// Always.
+    #[expect(clippy::unused_self, reason = "every command runs like this")]
     pub fn run(&self) -> Result<(), Error> {
         Err(Error::input(
             "bench: is no command of levelflow-net any more; in a checkout, run: cargo run --release -p levelflow-benches",

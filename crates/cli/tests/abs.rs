@@ -1,6 +1,8 @@
 //! `levelflow-net abs` at real queues, as its users run it: what it changes, what it gives back, what it refuses. Needs root; says so
 //! where it has none. What it does to traffic is in `abs_traffic.rs`.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 use levelflow_net_testing::needs_root;
 use std::fs;
 use std::process::{Child, Command, Output, Stdio};
@@ -249,6 +251,7 @@ fn a_dry_run_changes_nothing_and_says_what_it_would() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn what_cannot_be_is_refused_in_one_line() {
     needs_root!("what_cannot_be_is_refused_in_one_line");
     let namespace = namespace(TBF);
@@ -471,7 +474,7 @@ fn a_device_or_queue_that_is_taken_away_ends_it() {
             // The limit is the one that was set: 9 packets of 1514 bytes.
             |n| {
                 n.tc("qdisc change dev lf0 root handle 1: tbf rate 20mbit burst 5000 limit 13626")
-                    .unwrap()
+                    .unwrap();
             },
             "another process",
             "rate 20Mbit burst 5000b",

@@ -1,5 +1,7 @@
 //! `levelflow-net abs --memory`: leaves of HTB that share one memory. Needs root; says so where it has none.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 use levelflow_net_testing::needs_root;
 use std::fs;
 use std::net::UdpSocket;
@@ -202,8 +204,8 @@ fn a_dry_run_divides_and_sets_nothing() {
     let text = fs::read_to_string(&log).unwrap();
     (0..2).for_each(|queue| {
         again(&text, queue, |decision, asked| {
-            assert_eq!(decision["wanted"], asked, "{decision}")
-        })
+            assert_eq!(decision["wanted"], asked, "{decision}");
+        });
     });
 }
 

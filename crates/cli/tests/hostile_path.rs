@@ -1,6 +1,8 @@
 //! Routers that die, devices that go down, links that change, and senders that do not listen, on real sockets. What needs root
 //! says so where it has none.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 use levelflow_net_testing::needs_kernel;
 use std::net::UdpSocket;
 use std::sync::Mutex;

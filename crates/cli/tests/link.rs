@@ -1,5 +1,7 @@
 //! Emulated links, measured by what passes through them.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 use levelflow_net_testing::needs_root;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Command, Stdio};

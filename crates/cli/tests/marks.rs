@@ -1,5 +1,7 @@
 //! Marks that queues write into packets (ECN) reach the law of `send` through `recv`.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 use std::io::{BufRead as _, BufReader, IoSliceMut, Read as _};
 use std::net::{SocketAddr, UdpSocket};
 use std::os::fd::AsRawFd as _;
@@ -62,10 +64,10 @@ impl Queue {
             capable: Arc::default(),
             over: Arc::default(),
         };
-        let (capable, over) = (queue.capable.clone(), queue.over.clone());
+        let (capable, over) = (Arc::clone(&queue.capable), Arc::clone(&queue.over));
         let client: Arc<Mutex<Option<SocketAddr>>> = Arc::default();
         let (acks, reply) = (back.try_clone().unwrap(), front.try_clone().unwrap());
-        let (known, ended) = (client.clone(), over.clone());
+        let (known, ended) = (Arc::clone(&client), Arc::clone(&over));
         std::thread::spawn(move || {
             let mut room = [0; 2000];
             while !over.load(Ordering::Relaxed) {

@@ -1,5 +1,7 @@
 //! `levelflow-net router` as its users meet it.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 use std::io::{Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::process::{Child, Command, Output, Stdio};

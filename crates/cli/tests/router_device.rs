@@ -1,5 +1,7 @@
 //! `levelflow-net router --dev` between two namespaces, as its users run it. Needs root and a build with clang; skips elsewhere.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 use std::net::UdpSocket;
 use std::process::{Child, Command, Stdio};
 use std::thread::sleep;
@@ -46,7 +48,7 @@ impl Pair {
         })
     }
 
-    fn command(&self, args: &[&str]) -> Command {
+    fn command(args: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
         command
             .arg("router")
@@ -58,7 +60,12 @@ impl Pair {
 
     /// Runs a command of `router` to its end: status, what it printed, what it complained about.
     fn run(&self, args: &[&str]) -> (Option<i32>, String, String) {
-        let output = self.here.spawn(self.command(args)).unwrap().wait_with_output().unwrap();
+        let output = self
+            .here
+            .spawn(Self::command(args))
+            .unwrap()
+            .wait_with_output()
+            .unwrap();
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
         (output.status.code(), text(output.stdout), text(output.stderr))
     }
@@ -81,7 +88,7 @@ impl Pair {
             .chain(args)
             .copied()
             .collect();
-        self.router = Some(self.here.spawn(self.command(&all)).unwrap());
+        self.router = Some(self.here.spawn(Self::command(&all)).unwrap());
         let begun = Instant::now();
         while self.status()["reading"]["law"].as_str().is_none_or(str::is_empty) {
             if begun.elapsed() > Span::from_secs(10) {

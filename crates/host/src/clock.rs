@@ -50,7 +50,7 @@ impl Clock {
     pub fn wait(&self, then: Time) {
         let left = self.until(then);
         if left > SPIN_BELOW {
-            std::thread::sleep(left - SPIN_BELOW);
+            std::thread::sleep(left.saturating_sub(SPIN_BELOW));
         }
         while self.now() < then {
             std::hint::spin_loop();

@@ -138,6 +138,7 @@ impl Device {
     }
 
     /// Only of real hardware: pairs of virtual devices claim 10 Gb/s.
+    #[must_use]
     pub fn hardware_rate(&self) -> Option<Rate> {
         let at = Path::new("/sys/class/net").join(&self.name);
         let number = |file: &str| fs::read_to_string(at.join(file)).ok()?.trim().parse::<u32>().ok();
@@ -148,19 +149,26 @@ impl Device {
     }
 
     /// Whether frames of Ethernet leave it.
+    #[must_use]
     pub fn is_ethernet(&self) -> bool {
         let kind = fs::read_to_string(Path::new("/sys/class/net").join(&self.name).join("type"));
         kind.is_ok_and(|kind| kind.trim() == "1")
     }
 
-    /// Asks the kernel one thing, or tells it; `None` if it only confirms.
+    /// Sends a request to the kernel; `None` if it only confirms.
+    ///
+    /// # Errors
+    /// When the kernel refuses it, or the device is gone.
     pub fn ask(&mut self, question: RouteNetlinkMessage) -> io::Result<Option<RouteNetlinkMessage>> {
         // Without an echo, the kernel tells only others about the queue that we ask for.
         let mut answers = self.exchange(question, NLM_F_REQUEST | NLM_F_ACK | NLM_F_ECHO)?;
         Ok(answers.pop())
     }
 
-    /// Asks the kernel for everything of a sort.
+    /// Requests every object of a kind.
+    ///
+    /// # Errors
+    /// When the kernel refuses it.
     pub fn ask_all(&mut self, question: RouteNetlinkMessage) -> io::Result<Vec<RouteNetlinkMessage>> {
         self.exchange(question, NLM_F_REQUEST | NLM_F_DUMP)
     }
@@ -220,6 +228,7 @@ pub fn read(attributes: &[TcAttribute]) -> Queue {
 }
 
 /// The bytes of an option that the library does not know, which are those of the disciplines here.
+#[must_use]
 pub fn raw(option: &TcOption) -> Option<Vec<u8>> {
     let TcOption::Other(nla) = option else { return None };
     let mut bytes = vec![0; nla.value_len()];

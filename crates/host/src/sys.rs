@@ -1,5 +1,8 @@
 //! System calls that no crate wraps safely: the only unsafe code here. One call each.
-#![allow(unsafe_code)]
+#![allow(
+    unsafe_code,
+    reason = "system calls that no safe crate wraps; each says why it is sound"
+)]
 
 use std::io;
 use std::mem::size_of;

@@ -1,5 +1,7 @@
 //! Readings of a device's queue beside those of `tc`. Needs root; skips elsewhere.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 use levelflow_net_testing::needs_root;
 use std::process::Command;
 
@@ -24,6 +26,7 @@ fn tc(namespace: &Namespace) -> Value {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of queues")]
 fn readings_are_those_of_tc() {
     needs_root!("readings_are_those_of_tc");
     let namespace = with_device("lf-r-qdisc");

@@ -33,7 +33,7 @@ macro_rules! both {
     (@@ [$($law:ident)+] ($self:ident, $all:ident) ($half:ident, $params:ident) $call:expr) => {
         match ($self, $all) {
             $((Self::$law($half), AnyParams::$law($params)) => $call,)+
-            #[allow(unreachable_patterns)]
+            #[allow(unreachable_patterns, reason = "with one law there is no mismatch")]
             _ => unreachable!("{MIXED}"),
         }
     };
@@ -53,27 +53,27 @@ macro_rules! laws {
 
         /// Parameters of some law.
         #[derive(Debug, Clone, PartialEq)]
-        #[allow(missing_docs)]
+        #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyParams { $($law(<$module::$law as Protocol>::Params)),+ }
 
         /// Header of some law.
         #[derive(Debug, Clone, Copy, PartialEq)]
-        #[allow(missing_docs)]
+        #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyHeader { $($law(<$module::$law as Protocol>::Header)),+ }
 
         /// Sender of some law.
         #[derive(Debug, Clone, PartialEq)]
-        #[allow(missing_docs)]
+        #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnySender { $($law(<$module::$law as Protocol>::Sender)),+ }
 
         /// Router half of some law.
         #[derive(Debug, Clone, PartialEq)]
-        #[allow(missing_docs)]
+        #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyRouter { $($law(<$module::$law as Protocol>::Router)),+ }
 
         /// What a receiver remembers of a flow of some law; nothing before its first packet.
         #[derive(Debug, Clone, Default, PartialEq)]
-        #[allow(missing_docs)]
+        #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyReceiver { #[default] New, $($law(<$module::$law as Protocol>::Receiver)),+ }
 
         /// Every law, in the order of registration.
@@ -156,7 +156,7 @@ macro_rules! laws {
                         let AnyReceiver::$law(r) = receiver else { unreachable!("just made so") };
                         AnyHeader::$law($module::$law::reflect(p, r, arrived, h))
                     })+
-                    #[allow(unreachable_patterns)]
+                    #[allow(unreachable_patterns, reason = "with one law there is no mismatch")]
                     _ => unreachable!("{MIXED}"),
                 }
             }
@@ -184,7 +184,7 @@ macro_rules! laws {
             fn on_send(&mut self, params: &AnyParams, now: T, packet: &Outgoing) -> AnyHeader {
                 match (self, params) {
                     $((Self::$law(s), AnyParams::$law(p)) => AnyHeader::$law(s.on_send(p, now, packet)),)+
-                    #[allow(unreachable_patterns)]
+                    #[allow(unreachable_patterns, reason = "with one law there is no mismatch")]
                     _ => unreachable!("{MIXED}"),
                 }
             }
@@ -195,7 +195,7 @@ macro_rules! laws {
                     $((Self::$law(s), AnyParams::$law(p), AnyHeader::$law(header)) => {
                         s.on_feedback(p, now, &feedback.map_header(|_| header));
                     })+
-                    #[allow(unreachable_patterns)]
+                    #[allow(unreachable_patterns, reason = "with one law there is no mismatch")]
                     _ => {}
                 }
             }
@@ -222,7 +222,7 @@ macro_rules! laws {
                         let own = match header { Some(AnyHeader::$law(h)) => Some(h), _ => None };
                         r.on_arrival(p, packet, own);
                     })+
-                    #[allow(unreachable_patterns)]
+                    #[allow(unreachable_patterns, reason = "with one law there is no mismatch")]
                     _ => unreachable!("{MIXED}"),
                 }
             }
@@ -231,7 +231,7 @@ macro_rules! laws {
             fn on_departure(&mut self, params: &AnyParams, size: B, header: &mut AnyHeader) {
                 match (self, params, header) {
                     $((Self::$law(r), AnyParams::$law(p), AnyHeader::$law(h)) => r.on_departure(p, size, h),)+
-                    #[allow(unreachable_patterns)]
+                    #[allow(unreachable_patterns, reason = "with one law there is no mismatch")]
                     _ => {}
                 }
             }

@@ -151,6 +151,7 @@ pub fn sum(bytes: &[u8]) -> u64 {
 }
 
 /// The same in 16 bits.
+#[must_use]
 pub fn fold(mut sum: u64) -> u16 {
     while sum > 0xffff {
         sum = (sum & 0xffff) + (sum >> 16);

@@ -172,9 +172,8 @@ impl<'a> Run<'a> {
             });
             match taken {
                 Ok(taken) if taken >= MAX_BATCH => {}
-                Ok(_) => return,
                 Err(Errno::ECONNREFUSED | Errno::EHOSTUNREACH | Errno::ENETUNREACH) => self.unreachable += 1,
-                Err(_) => return,
+                Ok(_) | Err(_) => return,
             }
         }
     }

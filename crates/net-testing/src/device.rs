@@ -3,6 +3,7 @@
 use levelflow_testbed::Namespace;
 
 /// A namespace with the device `lf0`, nobody who listens, and nothing on the wire but what the tests send.
+#[must_use]
 pub fn with_device(name: &str) -> Namespace {
     let namespace = Namespace::new(name).unwrap();
     if std::fs::exists("/proc/sys/net/ipv6").unwrap() {

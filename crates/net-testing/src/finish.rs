@@ -12,15 +12,15 @@ const LONGEST: Duration = Duration::from_secs(30);
 ///
 /// # Panics
 /// If it does not within half a minute; then it is killed.
+#[must_use]
 pub fn finish(child: Child) -> Output {
     let pid = Pid::from_child(&child);
     let (tell, told) = mpsc::channel();
     std::thread::spawn(move || tell.send(child.wait_with_output()));
-    match told.recv_timeout(LONGEST) {
-        Ok(output) => output.unwrap(),
-        Err(_) => {
-            let _ = kill_process(pid, Signal::KILL);
-            panic!("process {pid:?} does not end within {LONGEST:?}");
-        }
+    if let Ok(output) = told.recv_timeout(LONGEST) {
+        output.unwrap()
+    } else {
+        let _ = kill_process(pid, Signal::KILL);
+        panic!("process {pid:?} does not end within {LONGEST:?}");
     }
 }

@@ -13,6 +13,7 @@ use levelflow_wire::shim::{ETHERNET, IPV4, Shim, UDP};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
 /// Sends as a law says until told to stop.
+#[must_use]
 pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sender {
     let socket = UdpSocket::bind("0.0.0.0:0").unwrap();
     socket.connect(to).unwrap();
@@ -50,6 +51,7 @@ pub fn flow(params: AnyParams, number: u32, to: SocketAddr, end: Instant) -> Sen
 }
 
 /// Acknowledges; returns the bytes of each flow that arrived between `begin` and `end`.
+#[must_use]
 pub fn acks(socket: &UdpSocket, begin: Instant, end: Instant) -> HashMap<u32, u64> {
     let mut bytes = HashMap::new();
     for (_, flow, size) in arrivals(socket, end).iter().filter(|(at, ..)| *at >= begin) {
@@ -59,6 +61,7 @@ pub fn acks(socket: &UdpSocket, begin: Instant, end: Instant) -> HashMap<u32, u6
 }
 
 /// Acknowledges until `end`; returns arrival time, flow and size of each packet.
+#[must_use]
 pub fn arrivals(socket: &UdpSocket, end: Instant) -> Vec<(Instant, u32, u64)> {
     let clock = Clock::start();
     let (mut flows, mut all) = (HashMap::new(), Vec::new());

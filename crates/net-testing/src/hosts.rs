@@ -14,6 +14,7 @@ use levelflow_testbed::{End, Namespace, veth};
 const SETS: [&str; 3] = ["gamma=0.95", "interval=30 ms", "initial_rate=500 kb/s"];
 
 /// The program, silent on standard error.
+#[must_use]
 pub fn net(args: &[&str]) -> Command {
     let mut command = crate::program::net(args);
     command.stderr(Stdio::null());
@@ -21,6 +22,7 @@ pub fn net(args: &[&str]) -> Command {
 }
 
 /// A router of JetMax at 12 Mb/s.
+#[must_use]
 pub fn router(place: &[&str]) -> Command {
     let mut args = vec![
         "router",
@@ -43,6 +45,7 @@ pub fn params() -> AnyParams {
 }
 
 /// So many milliseconds later.
+#[must_use]
 pub fn after(start: Instant, ms: u64) -> Instant {
     start + Span::from_millis(ms)
 }
@@ -57,6 +60,7 @@ pub struct Hosts {
 
 impl Hosts {
     /// Two hosts with a veth pair between them.
+    #[must_use]
     pub fn joined() -> Self {
         let (here, there) = (
             Namespace::new("lf-h-here").unwrap(),
@@ -76,6 +80,7 @@ impl Hosts {
     }
 
     /// Starts the router at `lf0` and waits until it is attached.
+    #[must_use]
     pub fn router(&self) -> Guard {
         let guard = Guard(self.here.spawn(router(&["--dev", "lf0"])).unwrap());
         let begun = Instant::now();
@@ -87,12 +92,14 @@ impl Hosts {
     }
 
     /// A socket at the receiving host.
+    #[must_use]
     pub fn server(&self) -> UdpSocket {
         self.there.run(|| UdpSocket::bind("10.9.8.2:0").unwrap()).unwrap()
     }
 }
 
 /// A device of a namespace.
+#[must_use]
 pub fn end<'a>(namespace: &'a Namespace, device: &'a str) -> End<'a> {
     End { namespace, device }
 }

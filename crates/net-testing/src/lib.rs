@@ -2,6 +2,12 @@
 //!
 //! Only tests depend on this crate.
 
+#![allow(
+    clippy::missing_panics_doc,
+    clippy::unwrap_used,
+    reason = "helpers of tests panic on what they do not expect"
+)]
+
 pub mod again;
 pub mod device;
 pub mod finish;

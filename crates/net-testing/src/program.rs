@@ -13,12 +13,14 @@ impl Drop for Guard {
 }
 
 /// Where `levelflow-net` is: cargo builds it before its tests, one folder above them.
+#[must_use]
 pub fn path() -> PathBuf {
     let test = std::env::current_exe().unwrap();
     test.ancestors().nth(2).unwrap().join("levelflow-net")
 }
 
 /// The program with these arguments, and a pipe for what it prints.
+#[must_use]
 pub fn net(args: &[&str]) -> Command {
     let mut command = Command::new(path());
     command.args(args).stdout(Stdio::piped());

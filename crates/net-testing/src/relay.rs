@@ -21,6 +21,7 @@ pub struct Router {
 
 impl Router {
     /// A line of that rate before the server, with room for 100 packets, and a delay in each direction.
+    #[must_use]
     pub fn start(law: &str, sets: &[&str], mbps: f64, delay_ms: u64, server: SocketAddr) -> Self {
         let sets: Vec<String> = sets.iter().map(|s| (*s).to_owned()).collect();
         let relay = Relay::bind(Config {
@@ -38,7 +39,7 @@ impl Router {
         .unwrap();
         let address = relay.address().unwrap();
         let (stop, board) = (Arc::new(Stop::new().unwrap()), Board::default());
-        let (inside, shown) = (stop.clone(), board.clone());
+        let (inside, shown) = (Arc::clone(&stop), board.clone());
         let thread = std::thread::spawn(move || relay.run(&inside, &shown).unwrap());
         Self {
             address,
@@ -49,11 +50,13 @@ impl Router {
     }
 
     /// Where it listens.
+    #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
     /// Ends it; gives its last reading.
+    #[must_use]
     pub fn end(mut self) -> Snapshot {
         self.stop.now();
         self.thread.take().unwrap().join().unwrap();

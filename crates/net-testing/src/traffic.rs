@@ -29,6 +29,7 @@ pub struct Path4 {
 
 impl Path4 {
     /// With a queue of this many packets at the bottleneck.
+    #[must_use]
     pub fn new(limit: u32) -> Self {
         let [sender, wire, router, receiver] =
             ["lf-d-a", "lf-d-w", "lf-d-r", "lf-d-b"].map(|name| Namespace::new(name).unwrap());
@@ -92,7 +93,7 @@ impl Path4 {
             socket.set_linger(Some(Span::ZERO)).unwrap();
             flow.set_write_timeout(Some(Span::from_millis(100))).unwrap();
             while !stop.load(Relaxed) {
-                let _ = flow.write(&[0; 1 << 16]);
+                let _ = flow.write(&vec![0; 1 << 16]);
             }
         });
         drop(thread.unwrap());
@@ -104,7 +105,7 @@ impl Path4 {
         let transfers = move || {
             while !short.load(Relaxed) {
                 if let Ok(mut flow) = TcpStream::connect(SERVER) {
-                    let _ = flow.write_all(&[0; 30_000]);
+                    let _ = flow.write_all(&vec![0; 30_000]);
                 }
                 sleep(Span::from_millis(200));
             }
@@ -121,6 +122,7 @@ impl Path4 {
     }
 
     /// Sizes the queue and writes every decision.
+    #[must_use]
     pub fn size(&self, log: &Path, more: &[&str]) -> Guard {
         let mut abs = Command::new(crate::program::path());
         abs.args(["abs", "--dev", "r1", "--every", "0.2 s", "--quiet", "--log"]);
@@ -136,6 +138,7 @@ fn decisions(log: &Path) -> Vec<Value> {
 }
 
 /// Share of the line used, share lost, mean limit in packets, and mean wait in seconds, from some decision on.
+#[must_use]
 pub fn later(decisions: &[Value], from: usize) -> [f64; 4] {
     let sum = |name: &str| decisions[from..].iter().map(|d| d[name].as_f64().unwrap()).sum::<f64>();
     let count = (decisions.len() - from) as f64;
@@ -148,6 +151,7 @@ pub fn later(decisions: &[Value], from: usize) -> [f64; 4] {
 }
 
 /// Runs until so many decisions have been made.
+#[must_use]
 pub fn until(log: &Path, count: usize) -> Vec<Value> {
     let begun = Instant::now();
     loop {

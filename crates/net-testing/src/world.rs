@@ -66,6 +66,7 @@ pub struct World {
 }
 
 /// Parameters of a law for the line of this world.
+#[must_use]
 pub fn params(law: &str) -> AnyParams {
     let sets: &[&str] = match law {
         // Defaults wait long for small flows; this is what a user of a link of 20 Mb/s asks for.
@@ -76,12 +77,14 @@ pub fn params(law: &str) -> AnyParams {
 }
 
 /// A number of milliseconds.
+#[must_use]
 pub fn ms(ms: u64) -> Duration {
     Duration::from_ms(ms)
 }
 
 impl World {
     /// Honest flows of a law at a router of it; round trips take 20 ms and what packets wait.
+    #[must_use]
     pub fn new(law: &str, flows: u32) -> Self {
         let params = params(law);
         let bottleneck = Bottleneck {

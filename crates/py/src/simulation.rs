@@ -86,7 +86,7 @@ impl Simulation {
     fn take<'py>(&mut self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let tables = PyDict::new(py);
         for (name, table) in self.sim.recorder.take() {
-            tables.set_item(name, columns(py, &table)?)?;
+            tables.set_item(name, columns(py, &table))?;
         }
         Ok(tables)
     }
@@ -98,10 +98,7 @@ impl Simulation {
     }
 }
 
-fn columns<'py>(
-    py: Python<'py>,
-    table: &Table,
-) -> PyResult<BTreeMap<&'static str, (&'static str, Bound<'py, PyBytes>)>> {
+fn columns<'py>(py: Python<'py>, table: &Table) -> BTreeMap<&'static str, (&'static str, Bound<'py, PyBytes>)> {
     let mut columns = BTreeMap::new();
     for (name, column) in &table.columns {
         let (kind, bytes) = match column {
@@ -112,5 +109,5 @@ fn columns<'py>(
         };
         columns.insert(*name, (kind, PyBytes::new(py, &bytes)));
     }
-    Ok(columns)
+    columns
 }

@@ -64,7 +64,7 @@ fn router(listen: SocketAddr, to: SocketAddr) -> Result<(SocketAddr, Arc<Stop>),
         id: 1,
     })?;
     let (address, stop) = (relay.address()?, Arc::new(Stop::new()?));
-    let until = stop.clone();
+    let until = Arc::clone(&stop);
     std::thread::spawn(move || relay.run(&until, &Board::default()));
     Ok((address, stop))
 }

@@ -20,7 +20,7 @@ impl ControllerFactory for Factory {
     fn build(self: Arc<Self>, now: Instant, mtu: u16) -> Box<dyn Controller> {
         self.0.on_mtu(mtu);
         Box::new(RateController {
-            peer: self.0.clone(),
+            peer: Arc::clone(&self.0),
             standard: cubic(now, mtu),
             mtu,
             under: Control::Standard,
@@ -117,7 +117,7 @@ impl Controller for RateController {
 
     fn clone_box(&self) -> Box<dyn Controller> {
         Box::new(Self {
-            peer: self.peer.clone(),
+            peer: Arc::clone(&self.peer),
             standard: self.standard.clone_box(),
             mtu: self.mtu,
             under: self.under,

@@ -192,7 +192,7 @@ impl Endpoint {
             (noq::Endpoint::new(endpoint, server.clone(), socket, runtime), hub)
         } else {
             let hub = Hub::new(Arc::new(Core::new(socket).map_err(failed)?));
-            let wrapper = Box::new(Socket::new(hub.clone()));
+            let wrapper = Box::new(Socket::new(Arc::clone(&hub)));
             let inner = noq::Endpoint::new_with_abstract_socket(endpoint, server.clone(), wrapper, runtime);
             (inner, hub)
         };
@@ -230,7 +230,7 @@ impl Endpoint {
         let peer = self.hub.register(address, law_config);
         let tls = identity::client(&self.identity, trust, &self.config.protocol)?;
         let mut config = noq::ClientConfig::new(tls);
-        config.transport_config(transport(peer.clone(), under_law));
+        config.transport_config(transport(Arc::clone(&peer), under_law));
         let connecting = on_behalf_of(&peer, || self.inner.connect_with(config, address, "levelflow"));
         let connected = connecting.map_err(|e| named(&e))?.await;
         let inner = connected.map_err(|e| match e {
@@ -250,7 +250,7 @@ impl Endpoint {
             incoming,
             server,
             law_config,
-            hub: self.hub.clone(),
+            hub: Arc::clone(&self.hub),
         })
     }
 
@@ -311,7 +311,7 @@ impl Arrival {
         let under_law = self.law_config.is_some();
         let peer = self.hub.register(address, self.law_config);
         let mut server = self.server;
-        server.transport_config(transport(peer.clone(), under_law));
+        server.transport_config(transport(Arc::clone(&peer), under_law));
         let connecting = on_behalf_of(&peer, || self.incoming.accept_with(Arc::new(server)));
         let connecting = connecting.map_err(|e| named(&e))?;
         let inner = connecting.await.map_err(|e| named(&e))?;

@@ -20,11 +20,11 @@ impl<P> Default for Flows<P> {
 impl<P> Flows<P> {
     /// From now on a flow is that peer's, unless it is another's already.
     pub fn enter(flows: &Arc<Self>, flow: u32, peer: &Weak<P>) -> Entry<P> {
-        lock(&flows.0).entry(flow).or_insert_with(|| peer.clone());
+        lock(&flows.0).entry(flow).or_insert_with(|| Weak::clone(peer));
         Entry {
-            flows: flows.clone(),
+            flows: Arc::clone(flows),
             flow,
-            peer: peer.clone(),
+            peer: Weak::clone(peer),
         }
     }
 

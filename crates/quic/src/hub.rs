@@ -47,7 +47,7 @@ impl Hub {
 
     /// A peer for a connection with that address, under the law that `law_config` chooses.
     pub fn register(&self, address: SocketAddr, law_config: Option<LawConfig>) -> Arc<Peer> {
-        let peer = Peer::new(self.core.clone(), law_config);
+        let peer = Peer::new(Arc::clone(&self.core), law_config);
         let mut peers = lock(&self.peers);
         peers.known.retain(|_, there| {
             there.retain(|peer| peer.strong_count() > 0);

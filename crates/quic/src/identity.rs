@@ -227,9 +227,9 @@ pub(super) fn client(
     let provider = Arc::new(ring::default_provider());
     let verifier = Arc::new(Verifier {
         trust,
-        provider: provider.clone(),
+        provider: Arc::clone(&provider),
     });
-    let resolver = rustls::client::AlwaysResolvesClientRawPublicKeys::new(identity.key.clone());
+    let resolver = rustls::client::AlwaysResolvesClientRawPublicKeys::new(Arc::clone(&identity.key));
     let mut tls = rustls::ClientConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(Error::failed)?
@@ -250,9 +250,9 @@ pub(super) fn server(
     let provider = Arc::new(ring::default_provider());
     let verifier = Arc::new(Verifier {
         trust,
-        provider: provider.clone(),
+        provider: Arc::clone(&provider),
     });
-    let resolver = rustls::server::AlwaysResolvesServerRawPublicKeys::new(identity.key.clone());
+    let resolver = rustls::server::AlwaysResolvesServerRawPublicKeys::new(Arc::clone(&identity.key));
     let mut tls = rustls::ServerConfig::builder_with_provider(provider)
         .with_protocol_versions(&[&rustls::version::TLS13])
         .map_err(Error::failed)?

@@ -212,10 +212,10 @@ fn is_data(transmit: &Transmit<'_>) -> bool {
 impl Peer {
     pub fn new(core: Arc<Core>, law_config: Option<LawConfig>) -> Arc<Self> {
         Arc::new_cyclic(|own| Self {
-            own: own.clone(),
+            own: Weak::clone(own),
             state: Mutex::new(State {
                 outgoing: law_config.map(|law_config| Outgoing::new(law_config, &core.outgoing, own)),
-                incoming: Incoming::new(core.incoming.clone(), own.clone()),
+                incoming: Incoming::new(Arc::clone(&core.incoming), Weak::clone(own)),
                 scheduled: false,
                 datagram: 1200,
             }),
@@ -389,7 +389,7 @@ impl Peer {
             drop(state);
             self.core
                 .timer
-                .at(Instant::now() + ACK_DELAY, Job::Ack(self.own.clone()));
+                .at(Instant::now() + ACK_DELAY, Job::Ack(Weak::clone(&self.own)));
         }
     }
 

@@ -22,7 +22,7 @@ thread_local! {
 
 /// Does what makes a connection, whose datagrams then leave as the peer says.
 pub(super) fn on_behalf_of<T>(peer: &Arc<Peer>, connect: impl FnOnce() -> T) -> T {
-    NEXT.set(Some(peer.clone()));
+    NEXT.set(Some(Arc::clone(peer)));
     let made = connect();
     NEXT.take();
     made
@@ -58,7 +58,7 @@ impl Socket {
 impl AsyncUdpSocket for Socket {
     fn create_sender(&self) -> Pin<Box<dyn UdpSender>> {
         Box::pin(PeerSender {
-            core: self.hub.core.clone(),
+            core: Arc::clone(&self.hub.core),
             peer: NEXT.take(),
             writable: None,
             encoded: Vec::new(),
@@ -76,7 +76,7 @@ impl AsyncUdpSocket for Socket {
         if !self.overflow.is_empty() {
             return Poll::Ready(Ok(self.take_overflow(buffers, meta)));
         }
-        let hub = self.hub.clone();
+        let hub = Arc::clone(&self.hub);
         let core = &hub.core;
         loop {
             ready!(core.io.socket.poll_recv_ready(cx))?;
@@ -142,12 +142,11 @@ impl UdpSender for PeerSender {
             }
             if !this.ready {
                 this.encoded.clear();
-                this.segment = match &this.peer {
-                    Some(peer) => peer.encode(transmit, &mut this.encoded),
-                    None => {
-                        this.encoded.extend_from_slice(transmit.contents);
-                        transmit.segment_size
-                    }
+                this.segment = if let Some(peer) = &this.peer {
+                    peer.encode(transmit, &mut this.encoded)
+                } else {
+                    this.encoded.extend_from_slice(transmit.contents);
+                    transmit.segment_size
                 };
                 this.ready = true;
             }
@@ -158,7 +157,7 @@ impl UdpSender for PeerSender {
             });
             match sent {
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {
-                    let core = this.core.clone();
+                    let core = Arc::clone(&this.core);
                     this.writable = Some(Box::pin(async move { core.io.socket.writable().await }));
                 }
                 // Any other error is as a lost packet: too large for the link, or the way is blocked for now.

@@ -15,7 +15,7 @@ use levelflow_net_testing::relay::Router;
 use levelflow_router::snapshot::Snapshot;
 
 /// A server that reads everything and replies with its length.
-async fn sink() -> (SocketAddr, Fingerprint) {
+fn sink() -> (SocketAddr, Fingerprint) {
     let server = Endpoint::bind(
         "127.0.0.1:0".parse().unwrap(),
         Config::new(b"test"),
@@ -103,7 +103,7 @@ async fn echo_total(connection: &Connection, bytes: usize) -> u64 {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn data_arrives_whole_with_any_law_and_without() {
-    let place = sink().await;
+    let place = sink();
     for law in of_routers().map(|law| law.name) {
         let connection = client(config(law), place).await.unwrap();
         assert_eq!(echo_total(&connection, 3_000_000).await, 3_000_000, "{law}");
@@ -123,7 +123,7 @@ async fn data_arrives_whole_with_any_law_and_without() {
 
 #[tokio::test]
 async fn a_server_with_another_key_is_refused() {
-    let (address, _) = sink().await;
+    let (address, _) = sink();
     let other = Identity::generate().unwrap().fingerprint();
     let error = client(config("rcp"), (address, other)).await.unwrap_err();
     assert_eq!(error.status(), 1);
@@ -150,7 +150,7 @@ async fn a_client_whose_key_is_not_admitted_gets_no_connection() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_the_law_of_a_connection_was_told_can_be_done_again() {
     let folder = tempfile::tempdir().unwrap();
-    let place = sink().await;
+    let place = sink();
     for law in of_routers().map(|law| law.name) {
         let path = folder.path().join(law);
         let router = Router::start(law, &[], 20.0, 2, place.0);
@@ -170,7 +170,7 @@ async fn what_the_law_of_a_connection_was_told_can_be_done_again() {
 /// Two connections share a line of 5 Mb/s for 8 s, with that delay in each direction; gives what each sent when the rates had
 /// settled, and what the router saw.
 async fn share(law: &str, sets: &[&str], delay_ms: u64) -> ([f64; 2], Snapshot) {
-    let place = sink().await;
+    let place = sink();
     let router = Router::start(law, sets, 5.0, delay_ms, place.0);
     let mut tasks = Vec::new();
     for _ in 0..2 {

@@ -74,7 +74,7 @@ impl<J> std::fmt::Debug for Timer<J> {
 impl<J: Job> Timer<J> {
     pub fn start() -> std::io::Result<Self> {
         let shared = Arc::new(Shared::new());
-        let own = shared.clone();
+        let own = Arc::clone(&shared);
         std::thread::Builder::new()
             .name("levelflow-timer".into())
             .spawn(move || run(&own))?;

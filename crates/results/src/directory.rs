@@ -175,12 +175,11 @@ impl Recording {
         let Some(rest) = &mut growing.rest else { return Ok(()) };
         while rest.rows() >= ROWS_PER_GROUP || ended && (rest.rows() > 0 || growing.file.is_none()) {
             let rows = rest.split_front(rest.rows().min(ROWS_PER_GROUP));
-            let mut file = match growing.file.take() {
-                Some(file) => file,
-                None => {
-                    let file = File::create(&whole).map_err(Error::at(&whole))?;
-                    TableFile::create(file, &rows).map_err(Error::at(&whole))?
-                }
+            let mut file = if let Some(file) = growing.file.take() {
+                file
+            } else {
+                let file = File::create(&whole).map_err(Error::at(&whole))?;
+                TableFile::create(file, &rows).map_err(Error::at(&whole))?
             };
             file.write(&rows, &self.names).map_err(Error::at(&whole))?;
             growing.file = Some(file);

@@ -45,6 +45,7 @@ impl Histogram {
     }
 
     /// Quantiles in the unit of which a value of 1 is `unit`; `None` without values.
+    #[expect(clippy::missing_panics_doc, reason = "zero is in the range of every histogram")]
     #[must_use]
     pub fn quantiles(&self, unit: f64) -> Option<Quantiles> {
         let mut all = self.counts.clone();
@@ -71,7 +72,7 @@ impl Histogram {
 
 /// Quantiles of something.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs)]
+#[allow(missing_docs, reason = "names of columns, which docs/guides/results.md explains")]
 pub struct Quantiles {
     pub min: f64,
     pub mean: f64,

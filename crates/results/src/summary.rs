@@ -42,7 +42,7 @@ pub struct Summary {
 
 /// See [`Summary`]. Packets include those that open and close flows.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs)]
+#[allow(missing_docs, reason = "names of columns, which docs/guides/results.md explains")]
 pub struct FlowSummary {
     pub name: String,
     pub sent_packets: u64,
@@ -60,7 +60,7 @@ pub struct FlowSummary {
 
 /// See [`Summary`].
 #[derive(Debug, Clone, PartialEq, Serialize)]
-#[allow(missing_docs)]
+#[allow(missing_docs, reason = "names of columns, which docs/guides/results.md explains")]
 pub struct LinkSummary {
     pub name: String,
     pub arrived_packets: u64,

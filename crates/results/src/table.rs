@@ -2,7 +2,7 @@
 
 /// A column of numbers.
 #[derive(Debug, Clone, PartialEq)]
-#[allow(missing_docs)]
+#[allow(missing_docs, reason = "names of columns, which docs/guides/results.md explains")]
 pub enum Column {
     F64(Vec<f64>),
     U64(Vec<u64>),

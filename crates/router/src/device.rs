@@ -215,6 +215,7 @@ impl<D: DataPath> Attached<D> {
 }
 
 /// What a reading of a queue that fails means.
+#[must_use]
 pub fn gone(device: &Device, error: &std::io::Error) -> Error {
     let name = &device.name;
     match error.raw_os_error() {

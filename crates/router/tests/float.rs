@@ -64,12 +64,12 @@ fn floats_in_integers_are_those_of_the_processor() {
         }
     }
     let pairs: Vec<(f64, f64)> = (0..200_000).map(|_| (number(), number())).collect();
-    let lines: String = pairs
+    let lines: Vec<String> = pairs
         .iter()
         .map(|(a, b)| format!("{:x} {:x}\n", a.to_bits(), b.to_bits()))
         .collect();
     let input = folder.path().join("input");
-    std::fs::write(&input, lines).unwrap();
+    std::fs::write(&input, lines.concat()).unwrap();
     let output = Command::new(program)
         .stdin(std::fs::File::open(input).unwrap())
         .output()

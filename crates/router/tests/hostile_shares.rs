@@ -1,6 +1,8 @@
 //! What is left to four honest flows beside one that lies or does not listen, over the relay's own queue and router in virtual
 //! time. `cargo test -p levelflow-router --test hostile_shares -- --nocapture` prints the numbers of docs/reference/wire-format.md.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 use std::sync::OnceLock;
 
 use levelflow_host::journal::Sender;

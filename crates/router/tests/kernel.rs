@@ -1,6 +1,8 @@
 //! The kernel's router on real devices: every part of a super-packet is stamped, checksums hold, nothing is left behind.
 //! Needs root and a build with clang; skips elsewhere.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 use levelflow_net_testing::needs_kernel;
 use std::collections::BTreeMap;
 use std::io::Write;

@@ -1,5 +1,7 @@
 //! The relay form of the router, end to end over loopback.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 use std::net::{SocketAddr, UdpSocket};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration as Span, Instant};
@@ -78,7 +80,7 @@ impl Setup {
         .unwrap();
         let address = relay.address().unwrap();
         let (stop, board) = (std::sync::Arc::new(Stop::new().unwrap()), Board::default());
-        let (inside, shown) = (stop.clone(), board.clone());
+        let (inside, shown) = (std::sync::Arc::clone(&stop), board.clone());
         let thread = Some(thread::spawn(move || relay.run(&inside, &shown)));
         Running {
             address,

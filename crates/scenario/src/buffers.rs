@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use levelflow_laws::buffers::{AnyBufferParams, BUFFER_ALGORITHMS, algorithm_params};
 use levelflow_laws::params::Shown;
 use levelflow_laws::{Any, ParamSpec};
-use levelflow_units::{Buffer, Bytes};
+use levelflow_units::{Buffer, Bytes, Duration};
 use serde_json::{Value, json};
 
 use crate::choice::BufferChoice;
@@ -168,7 +168,7 @@ pub fn sized_in_force(choice: &BufferChoice) -> Option<Value> {
 /// Longest base round trip of a flow, if there is one.
 fn longest_rtt(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<f64> {
     match &flow.rtt {
-        None => propagation(&flow.route, links).map(|delay| delay.as_secs_f64()),
+        None => propagation(&flow.route, links).map(Duration::as_secs_f64),
         Some(rtt) => Some(rtt.max()).filter(|rtt| rtt.is_finite()),
     }
 }

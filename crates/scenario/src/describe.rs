@@ -5,7 +5,7 @@ use levelflow_laws::buffers::BUFFER_ALGORITHMS;
 use levelflow_laws::header::{Field, Values, Writer};
 use levelflow_laws::params::Shown;
 use levelflow_laws::{Any, LAWS, LawInfo, Opening, ParamSpec, Protocol, Signal, Unit};
-use levelflow_units::Buffer;
+use levelflow_units::{Buffer, Time};
 use serde_json::{Map, Value, json};
 
 use crate::buffers::sized_in_force;
@@ -79,9 +79,9 @@ impl Resolved {
             "handshake": Any::transport(&flow.params).opening == Opening::Handshake,
             "path": names(&flow.route.forward),
             "reverse_path": names(&flow.route.reverse),
-            "base_rtt_s": flow.rtt.as_ref().map_or(Some(on_links), |rtt| rtt.constant()),
+            "base_rtt_s": flow.rtt.as_ref().map_or(Some(on_links), crate::traffic::Dist::constant),
             "start_s": flow.start.constant(),
-            "stop_s": flow.stop.map(|t| t.as_secs_f64()),
+            "stop_s": flow.stop.map(Time::as_secs_f64),
             "count": match flow.arrivals { Arrivals::Once { count } => json!(count), _ => Value::Null },
             "finite": flow.size.is_some() || flow.lifetime.is_some(),
             "packet_bytes": flow.packet.get(),

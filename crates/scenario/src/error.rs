@@ -58,6 +58,7 @@ impl fmt::Display for ScenarioError {
 impl std::error::Error for ScenarioError {}
 
 /// `"capcity" is not known here; did you mean "capacity"? (known: ...)`
+#[must_use]
 pub fn unknown_key(name: &str, known: &[&str]) -> String {
     let list = known.join(", ");
     match nearest(name, known) {
@@ -81,10 +82,8 @@ fn wording(message: &str) -> String {
     if let Some(key) = message.strip_prefix("missing field ") {
         return format!("the key {} is missing", key.replace('`', "\""));
     }
-    let parts = ["invalid type: ", "invalid value: ", "invalid length "].iter();
-    let parts = parts
-        .filter_map(|start| message.strip_prefix(start)?.split_once(", expected "))
-        .next();
+    let mut starts = ["invalid type: ", "invalid value: ", "invalid length "].iter();
+    let parts = starts.find_map(|start| message.strip_prefix(start)?.split_once(", expected "));
     let Some((found, needed)) = parts else {
         return message.to_owned();
     };

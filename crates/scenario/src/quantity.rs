@@ -306,11 +306,11 @@ as_text!(
     Size,
     read_size,
     "needs a size with its unit, e.g. \"64 kB\" or \"25 packets\"",
-    r"^[0-9.eE+]+ ?(packets?|[kMGT]?B|[KMG]iB)$"
+    "^[0-9.eE+]+ ?(packets?|[kMGT]?B|[KMG]iB)$"
 );
 as_text!(
     BufferSize,
     read_buffer,
     "needs a size with its unit, e.g. \"64 kB\", \"100 packets\", \"1 BDP\" or \"unlimited\"",
-    r"^(unlimited|[0-9.eE+]+ ?(packets?|BDP|bdp|[kMGT]?B|[KMG]iB))$"
+    "^(unlimited|[0-9.eE+]+ ?(packets?|BDP|bdp|[kMGT]?B|[KMG]iB))$"
 );

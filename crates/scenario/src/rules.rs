@@ -221,7 +221,7 @@ fn count(crossing: &[(&FlowSpec<Any>, Option<f64>)]) -> Option<f64> {
         };
         sum += count;
     }
-    (sum > 0).then_some(sum as f64)
+    (sum > 0).then_some(f64::from(sum))
 }
 
 /// Of round trips that are the same for all flows of an entry, or uniform between two.
@@ -232,14 +232,13 @@ fn harmonic(crossing: &[(&FlowSpec<Any>, Option<f64>)]) -> Option<f64> {
             return None;
         };
         let one = match (&flow.rtt, fixed) {
-            (None, Some(rtt)) => 1.0 / rtt,
-            (Some(Dist::Constant(rtt)), _) => 1.0 / rtt,
+            (None, Some(rtt)) | (Some(Dist::Constant(rtt)), _) => 1.0 / rtt,
             (Some(Dist::Uniform { low, high }), _) if low == high => 1.0 / low,
             (Some(Dist::Uniform { low, high }), _) => (high / low).ln() / (high - low),
             _ => return None,
         };
-        flows += count as f64;
-        inverse += count as f64 * one;
+        flows += f64::from(count);
+        inverse += f64::from(count) * one;
     }
     let mean = flows / inverse;
     (mean.is_finite() && mean > 0.0).then_some(mean)

@@ -1,5 +1,7 @@
 //! Every bad scenario gets one line that says where, what, and what is allowed.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 use levelflow_scenario::{Resolved, Scenario};
 use levelflow_units::{Buffer, Bytes};
 use serde_json::{Value, json};
@@ -111,6 +113,7 @@ fn unknown_names_get_the_nearest_known_one() {
 }
 
 #[test]
+#[expect(clippy::too_many_lines, reason = "a table of cases")]
 fn quantities_need_their_unit_and_a_sane_value() {
     refused(&[("/duration", json!(10))], &["duration", "10"]);
     refused(&[("/duration", json!("10"))], &["duration", "no unit", "ms", "min"]);
@@ -451,7 +454,7 @@ fn messages_say_what_is_needed_and_what_is_there() {
         ),
         (
             "/seed",
-            json!(1.1805916207174113e21),
+            json!(1.180_591_620_717_411_3e21),
             "seed: needs a whole number from 0 to 18446744073709551615, not 1.18",
         ),
         (

@@ -299,7 +299,7 @@ mod tests {
         #[test]
         fn a_spilled_list_hands_out_what_a_sorted_one_does(events in some_events(), steps in prop::collection::vec(some_time(), 60)) {
             let mut list = filled(&events);
-            let mut sorted: std::collections::BTreeMap<Key, u32> = Default::default();
+            let mut sorted: std::collections::BTreeMap<Key, u32> = std::collections::BTreeMap::new();
             for &(at, code) in &events {
                 *sorted.entry(key(Time::from_ps(at), Target::from_code(code))).or_default() += 1;
             }

@@ -37,15 +37,12 @@ impl Pipes {
                 users: 0,
                 fifo: VecDeque::new(),
             };
-            match free.pop() {
-                Some(id) => {
-                    pipes[id as usize] = fresh;
-                    id
-                }
-                None => {
-                    pipes.push(fresh);
-                    (pipes.len() - 1) as u32
-                }
+            if let Some(id) = free.pop() {
+                pipes[id as usize] = fresh;
+                id
+            } else {
+                pipes.push(fresh);
+                (pipes.len() - 1) as u32
             }
         });
         pipes[id as usize].users += 1;

@@ -227,6 +227,7 @@ impl Instance {
         AnyHeader::decode(&self.params, header).map_err(|e| e.to_string())
     }
 
+    #[expect(clippy::unnecessary_wraps, reason = "an outcome like those beside it")]
     fn compare(&mut self, logged: &[u8], header: &AnyHeader) -> Outcome {
         let mut wire = [0; 64];
         let length = header.encode(&mut wire);

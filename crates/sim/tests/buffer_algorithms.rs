@@ -1,5 +1,7 @@
 //! Input of buffer-sizing algorithms: drops that a larger buffer would have prevented, and the mean queue.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 mod common;
 
 use common::{Run, assert_close, mean, run, series};

@@ -1,5 +1,7 @@
 //! Runs that would take more memory than there is are refused, or end, in one line.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 mod common;
 
 use common::start;

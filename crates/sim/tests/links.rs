@@ -1,5 +1,7 @@
 //! Queues, arrivals and sessions, against arithmetic and against each other.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 mod common;
 
 use common::{Run, assert_close, column, mean, run};
@@ -77,7 +79,7 @@ fn a_link_and_a_hop_deliver_the_same_packets_at_the_same_times() {
     assert_eq!(run.summary.links[0].dropped_packets, hop.counters().dropped);
     assert_eq!(columns[0].len(), delivered.len());
     for (i, (due, (sent, size))) in delivered.into_iter().enumerate() {
-        let expected = [sent.since(Time::ZERO), due.since(sent)].map(|time| time.as_secs_f64());
+        let expected = [sent.since(Time::ZERO), due.since(sent)].map(levelflow_units::Duration::as_secs_f64);
         assert_eq!(
             [columns[0][i], columns[1][i], columns[2][i]],
             [expected[0], expected[1], size as f64],

@@ -1,5 +1,7 @@
 //! Buffers that share a memory: never above the total, alone without a conflict, max-min fair by capacity in one.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 mod common;
 
 use common::{column, run, series};
@@ -20,7 +22,7 @@ fn scenario(memory: &str, sample: &str) -> String {
     });
     let tcp = "[[flow]]\nname = 'E'\nlaw = 'newreno'\nfrom = 'E'\nto = 'F'\ncount = 2\nstop = '20 s'\n";
     let head = format!("name = 'memory'\nduration = '40 s'\nsample = '{sample}'\n{memory}\n");
-    head + &links.concat() + &flows.concat() + tcp
+    [head, links.concat(), flows.concat(), tcp.to_owned()].concat()
 }
 
 fn shared(total: &str) -> String {

@@ -1,5 +1,7 @@
 //! Random processing times at hosts: what they prevent, and what they leave alone.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 mod common;
 
 use common::{Run, column, start};

@@ -1,5 +1,7 @@
 //! The engine against what queueing theory, arithmetic and the laws' papers say must come out.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 mod common;
 
 use common::{NO_LIMIT, Run, assert_close, assert_expectation, column, mean, run, series, start};

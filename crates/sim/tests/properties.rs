@@ -1,6 +1,8 @@
 //! What holds in every network: packets are conserved at any moment, runs can be repeated and cut into pieces, parts of a
 //! network that share nothing do not affect each other, and reliable transfers arrive.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 mod common;
 
 use std::collections::BTreeMap;

@@ -1,5 +1,7 @@
 //! Queue disciplines in the engine, against queueing theory, each other and the equations of their papers.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 mod common;
 
 use common::{Run, assert_close, assert_expectation, column, mean, run, series};

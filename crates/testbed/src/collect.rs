@@ -194,8 +194,26 @@ impl Totals {
             });
             more.push(json!({ "wait_s": received.waits.quantiles(1e-9), "refused_acks": sent.refused }));
         }
+        let hops = self.links.values().map(|l| l.delivered).sum();
+        let links = self.link_counters(resolved, end_s);
+        let mut counters = json!(Summary {
+            simulated_s: end_s,
+            packet_hops: hops,
+            events: 0,
+            flows,
+            links,
+        });
+        for (flow, more) in counters["flows"].as_array_mut().into_iter().flatten().zip(more) {
+            if let (Some(flow), Value::Object(more)) = (flow.as_object_mut(), more) {
+                flow.extend(more);
+            }
+        }
+        counters
+    }
+
+    fn link_counters(&self, resolved: &Resolved, end_s: f64) -> Vec<LinkSummary> {
         let idle = LinkTotal::default();
-        let links = network.links.iter().enumerate().map(|(i, spec)| {
+        let links = resolved.network.links.iter().enumerate().map(|(i, spec)| {
             let seen = self.links.get(&i).unwrap_or(&idle);
             let gone = seen.dropped + seen.delivered + seen.lost;
             LinkSummary {
@@ -212,20 +230,6 @@ impl Totals {
                 queue_bytes: seen.queue.quantiles(1.0),
             }
         });
-        let hops = self.links.values().map(|l| l.delivered).sum();
-        let links = links.collect();
-        let mut counters = json!(Summary {
-            simulated_s: end_s,
-            packet_hops: hops,
-            events: 0,
-            flows,
-            links,
-        });
-        for (flow, more) in counters["flows"].as_array_mut().into_iter().flatten().zip(more) {
-            if let (Some(flow), Value::Object(more)) = (flow.as_object_mut(), more) {
-                flow.extend(more);
-            }
-        }
-        counters
+        links.collect()
     }
 }

@@ -68,7 +68,7 @@ impl Lab {
             if place.forwards {
                 namespace.sysctl(if ipv6 { FORWARD[1] } else { FORWARD[0] }, "1")?;
             }
-            namespace.ip(&(place.commands(i, &plan.pairs, ipv6).join("\n") + "\n"))?;
+            namespace.ip(&format!("{}\n", place.commands(i, &plan.pairs, ipv6).join("\n")))?;
         }
         Ok(Self {
             namespaces,

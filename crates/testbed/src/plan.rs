@@ -270,7 +270,7 @@ fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
         .routers
         .first()
         .filter(|law| form == Form::Kernel && law.law().routers.kernel.is_none());
-    if !matches!(link.queue, AnyQueueParams::DropTail(_)) {
+    if !matches!(link.queue, AnyQueueParams::DropTail(())) {
         return refuse("the testbed has drop-tail queues only");
     }
     if link.algorithm.is_some() {
@@ -375,9 +375,10 @@ impl<'a> Builder<'a> {
     fn add_pairs(&mut self) {
         let resolved = self.resolved;
         for (i, (link, (from, to))) in resolved.network.links.iter().zip(&resolved.ends).enumerate() {
-            let mut node = |name: &'a str| match self.nodes.get(name) {
-                Some(&place) => place,
-                None => {
+            let mut node = |name: &'a str| {
+                if let Some(&place) = self.nodes.get(name) {
+                    place
+                } else {
                     let place = self.place(name.to_owned(), true);
                     self.nodes.insert(name, place);
                     place
@@ -386,16 +387,13 @@ impl<'a> Builder<'a> {
             let ends = [node(from), node(to)];
             let direction = DirectionPlan::of(i, link);
             let fits = |c: &VethPair| c.ends == [ends[1], ends[0]] && c.directions[1].link.is_none();
-            let begins = match self.plan.pairs.iter().position(fits) {
-                Some(pair) => {
-                    self.plan.pairs[pair].directions[1] = direction;
-                    (pair, 1)
-                }
-                None => {
-                    let directions = [direction, DirectionPlan::PLAIN];
-                    self.plan.pairs.push(VethPair { ends, directions });
-                    (self.plan.pairs.len() - 1, 0)
-                }
+            let begins = if let Some(pair) = self.plan.pairs.iter().position(fits) {
+                self.plan.pairs[pair].directions[1] = direction;
+                (pair, 1)
+            } else {
+                let directions = [direction, DirectionPlan::PLAIN];
+                self.plan.pairs.push(VethPair { ends, directions });
+                (self.plan.pairs.len() - 1, 0)
             };
             self.begins.push(begins);
         }
@@ -403,7 +401,7 @@ impl<'a> Builder<'a> {
 
     fn add_flow(&mut self, number: usize, flow: &FlowSpec<Any>) -> Result<(), Error> {
         let on_links = flow.route.delays(&self.resolved.network.links);
-        let constant = flow.rtt.as_ref().and_then(|rtt| rtt.constant());
+        let constant = flow.rtt.as_ref().and_then(levelflow_scenario::Dist::constant);
         let rtt = RoundTrip::new(constant.and_then(Duration::from_secs_f64), on_links);
         let (first, last) = (self.node(flow, true), self.node(flow, false));
         let (from, from_pair) = self.host(first, Duration::ZERO, Duration::ZERO);

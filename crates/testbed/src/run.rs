@@ -351,7 +351,7 @@ fn keep<T>(worker: JoinHandle<Result<Vec<T>, Error>>, problem: &mut Option<Error
 fn of_results(error: levelflow_results::Error) -> Error {
     match error {
         levelflow_results::Error::Refused(problem) => Error::Input(problem),
-        failed => Error::failed(failed),
+        failed @ levelflow_results::Error::Failed { .. } => Error::failed(failed),
     }
 }
 

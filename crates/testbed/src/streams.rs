@@ -278,7 +278,7 @@ impl Sink {
                 self.streams.push(stream);
             }
         }
-        let (mut buffer, mut got) = ([0; 1 << 16], 0);
+        let (mut buffer, mut got) = (vec![0; 1 << 16], 0);
         self.streams.retain_mut(|stream| {
             loop {
                 match stream.read(&mut buffer) {

@@ -1,5 +1,7 @@
 //! Namespaces: joined, quiet, gone without a trace.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 use levelflow_net_testing::needs_root;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};

@@ -103,7 +103,7 @@ impl World {
 
     /// The next time at which something happens.
     fn upcoming(&self) -> Option<Time> {
-        let senders = self.senders.iter().filter_map(|s| s.poll_timeout());
+        let senders = self.senders.iter().filter_map(super::wire::WireSender::poll_timeout);
         let events = self.events.peek().map(|Reverse((at, ..))| *at);
         let close = self.router.as_ref().map(|(.., at)| *at);
         senders.chain(events).chain(close).min().map(|at| at.max(self.now))
@@ -152,7 +152,7 @@ impl World {
             packets: (self.waiting.get() / PACKET.get()) as u32,
         };
         self.stamped(&mut wire, |params, router, header| {
-            router.on_arrival(params, &arriving, Some(header))
+            router.on_arrival(params, &arriving, Some(header));
         });
         self.waiting += size;
         self.free_at = self.free_at.max(now) + self.capacity.time_to_send(size).unwrap();
@@ -179,7 +179,7 @@ impl World {
                 self.waiting = Bytes::new(self.waiting.get() - size);
                 let bytes = Bytes::new(size);
                 self.stamped(&mut wire, |params, router, header| {
-                    router.on_departure(params, bytes, header)
+                    router.on_departure(params, bytes, header);
                 });
                 self.add(self.now + self.delay, Event::Arrive(i, wire, size));
             }

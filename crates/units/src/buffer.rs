@@ -28,6 +28,7 @@ pub enum BufferError {
 impl Buffer {
     /// Whether a packet of `size` bytes fits beside this many bytes and packets.
     #[inline]
+    #[must_use]
     pub const fn admits(self, bytes: u64, packets: u64, size: u64) -> bool {
         match self {
             Self::Unlimited => true,

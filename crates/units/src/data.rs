@@ -125,12 +125,14 @@ counter!(Packets, "packets");
 impl Bytes {
     /// The amount in bits, rounded to the nearest `f64`.
     #[inline]
+    #[must_use]
     pub fn as_bits_f64(self) -> f64 {
         self.0 as f64 * 8.0
     }
 
     /// The average rate that moves this amount in `time`, or `None` if `time` is zero.
     #[inline]
+    #[must_use]
     pub fn per(self, time: Duration) -> Option<Rate> {
         Rate::new(self.as_bits_f64() * 1e12 / time.as_ps() as f64)
     }
@@ -139,6 +141,7 @@ impl Bytes {
 impl Packets {
     /// The amount of data in this many packets of `size`, or `None` at 2^64 bytes and above.
     #[inline]
+    #[must_use]
     pub const fn times(self, size: Bytes) -> Option<Bytes> {
         match self.0.checked_mul(size.0) {
             Some(bytes) => Some(Bytes(bytes)),

@@ -19,6 +19,7 @@ impl Rate {
 
     /// `bps` bits per second, or `None` if negative, NaN or infinite.
     #[inline]
+    #[must_use]
     pub fn new(bps: f64) -> Option<Rate> {
         // Adding zero turns -0.0 into 0.0.
         (0.0..f64::INFINITY).contains(&bps).then_some(Rate(bps + 0.0))
@@ -28,12 +29,14 @@ impl Rate {
     /// `f64::MAX` for infinity. For the inside of a control law, whose arithmetic may leave the
     /// range; what a user writes goes through [`Rate::new`].
     #[inline]
+    #[must_use]
     pub fn clamped(bps: f64) -> Rate {
         Rate(if bps > 0.0 { bps.min(f64::MAX) } else { 0.0 })
     }
 
     /// Bits per second.
     #[inline]
+    #[must_use]
     pub const fn bps(self) -> f64 {
         self.0
     }
@@ -41,6 +44,7 @@ impl Rate {
     /// How long `amount` takes at this rate, to the nearest picosecond (or, above 2^53 ps, two
     /// and a half hours, to the nearest `f64`); `None` at rate zero and above [`Duration::MAX`].
     #[inline]
+    #[must_use]
     pub fn time_to_send(self, amount: Bytes) -> Option<Duration> {
         if self.0 == 0.0 {
             return None;
@@ -50,12 +54,14 @@ impl Rate {
 
     /// Bytes that pass at this rate in `time`, fractions included.
     #[inline]
+    #[must_use]
     pub fn bytes_in(self, time: Duration) -> f64 {
         self.0 * (time.as_ps() as f64 / (8.0 * PS_PER_S))
     }
 
     /// This rate times `factor`, or `None` if that is negative, NaN or infinite.
     #[inline]
+    #[must_use]
     pub fn scaled(self, factor: f64) -> Option<Rate> {
         Rate::new(self.0 * factor)
     }
@@ -68,12 +74,14 @@ pub struct Frequency(f64);
 impl Frequency {
     /// `per_second` events per second, or `None` unless finite and more than zero.
     #[inline]
+    #[must_use]
     pub fn new(per_second: f64) -> Option<Frequency> {
         (per_second > 0.0 && per_second < f64::INFINITY).then_some(Frequency(per_second))
     }
 
     /// Events per second.
     #[inline]
+    #[must_use]
     pub const fn per_second(self) -> f64 {
         self.0
     }

@@ -40,24 +40,28 @@ impl Time {
 
     /// The point `ps` picoseconds after the start.
     #[inline]
+    #[must_use]
     pub const fn from_ps(ps: u64) -> Time {
         Time(ps)
     }
 
     /// Picoseconds since the start.
     #[inline]
+    #[must_use]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
     /// Seconds since the start, rounded to the nearest `f64`; for output, never for a clock.
     #[inline]
+    #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
 
     /// The point `after` later, or `None` past the last representable time.
     #[inline]
+    #[must_use]
     pub const fn checked_add(self, after: Duration) -> Option<Time> {
         match self.0.checked_add(after.0) {
             Some(ps) => Some(Time(ps)),
@@ -67,12 +71,14 @@ impl Time {
 
     /// The point `after` later, or [`NEVER`](Self::NEVER): the queue of a slow line can outlast the clock.
     #[inline]
+    #[must_use]
     pub const fn saturating_add(self, after: Duration) -> Time {
         Time(self.0.saturating_add(after.0))
     }
 
     /// How long ago `earlier` was; zero if it has not happened yet.
     #[inline]
+    #[must_use]
     pub const fn since(self, earlier: Time) -> Duration {
         Duration(self.0.saturating_sub(earlier.0))
     }
@@ -118,30 +124,35 @@ impl Duration {
 
     /// `ps` picoseconds.
     #[inline]
+    #[must_use]
     pub const fn from_ps(ps: u64) -> Duration {
         Duration(ps)
     }
 
     /// `ns` nanoseconds. Panics above [`Duration::MAX`].
     #[inline]
+    #[must_use]
     pub const fn from_ns(ns: u64) -> Duration {
         Duration::from_units(ns, PS_PER_NS)
     }
 
     /// `us` microseconds. Panics above [`Duration::MAX`].
     #[inline]
+    #[must_use]
     pub const fn from_us(us: u64) -> Duration {
         Duration::from_units(us, PS_PER_US)
     }
 
     /// `ms` milliseconds. Panics above [`Duration::MAX`].
     #[inline]
+    #[must_use]
     pub const fn from_ms(ms: u64) -> Duration {
         Duration::from_units(ms, PS_PER_MS)
     }
 
     /// `secs` seconds. Panics above [`Duration::MAX`].
     #[inline]
+    #[must_use]
     pub const fn from_secs(secs: u64) -> Duration {
         Duration::from_units(secs, PS_PER_S)
     }
@@ -154,13 +165,14 @@ impl Duration {
     /// `secs` seconds to the nearest picosecond, or `None` if negative, NaN or above
     /// [`Duration::MAX`].
     #[inline]
+    #[must_use]
     pub fn from_secs_f64(secs: f64) -> Option<Duration> {
         Duration::from_ps_f64(secs * PS_PER_S as f64)
     }
 
     #[inline]
     pub(crate) fn from_ps_f64(ps: f64) -> Option<Duration> {
-        const BEYOND: f64 = 18_446_744_073_709_551_616.0;
+        const BEYOND: f64 = (1_u128 << 64) as f64;
         if !(0.0..BEYOND).contains(&ps) {
             return None;
         }
@@ -171,18 +183,21 @@ impl Duration {
 
     /// The length in picoseconds.
     #[inline]
+    #[must_use]
     pub const fn as_ps(self) -> u64 {
         self.0
     }
 
     /// The length in seconds, rounded to the nearest `f64`.
     #[inline]
+    #[must_use]
     pub fn as_secs_f64(self) -> f64 {
         self.0 as f64 / PS_PER_S as f64
     }
 
     /// The sum, or `None` above [`Duration::MAX`].
     #[inline]
+    #[must_use]
     pub const fn checked_add(self, other: Duration) -> Option<Duration> {
         match self.0.checked_add(other.0) {
             Some(ps) => Some(Duration(ps)),
@@ -192,6 +207,7 @@ impl Duration {
 
     /// The difference, or `None` if `other` is longer.
     #[inline]
+    #[must_use]
     pub const fn checked_sub(self, other: Duration) -> Option<Duration> {
         match self.0.checked_sub(other.0) {
             Some(ps) => Some(Duration(ps)),
@@ -201,6 +217,7 @@ impl Duration {
 
     /// `count` times this length, or `None` above [`Duration::MAX`].
     #[inline]
+    #[must_use]
     pub const fn checked_mul(self, count: u64) -> Option<Duration> {
         match self.0.checked_mul(count) {
             Some(ps) => Some(Duration(ps)),
@@ -210,6 +227,7 @@ impl Duration {
 
     /// The difference, or zero if `other` is longer.
     #[inline]
+    #[must_use]
     pub const fn saturating_sub(self, other: Duration) -> Duration {
         Duration(self.0.saturating_sub(other.0))
     }

@@ -1,5 +1,7 @@
 //! The shim of `docs/reference/wire-format.md` beside the code.
 
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
 use levelflow_laws::Kind;
 use levelflow_wire::shim::{LENGTH, MAGIC, Shim};
 

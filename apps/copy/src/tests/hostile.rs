@@ -13,14 +13,14 @@ fn endpoint(admit: Option<Trust>) -> Endpoint {
 }
 
 /// First datagrams of so many connections that nobody answers.
-async fn beginnings(count: usize) -> Vec<Vec<u8>> {
+fn beginnings(count: usize) -> Vec<Vec<u8>> {
     let hole = UdpSocket::bind("127.0.0.1:0").unwrap();
     hole.set_read_timeout(Some(Duration::from_secs(5))).unwrap();
     let (client, to) = (Arc::new(endpoint(None)), hole.local_addr().unwrap());
     let mut all = Vec::new();
     let mut trying = tokio::task::JoinSet::new();
     for _ in 0..count {
-        let client = client.clone();
+        let client = Arc::clone(&client);
         trying.spawn(async move { client.connect(to, Trust::Anyone).await.is_ok() });
         let mut buffer = [0; 2000];
         let length = tokio::task::block_in_place(|| hole.recv(&mut buffer)).unwrap();
@@ -38,7 +38,7 @@ async fn who_never_shows_his_address_keeps_nobody_out() {
     tokio::spawn(async move { files.run(&server, |_| {}).await });
 
     let liar = UdpSocket::bind("127.0.0.1:0").unwrap();
-    for datagram in beginnings(300).await {
+    for datagram in beginnings(300) {
         liar.send_to(&datagram, address).unwrap();
         tokio::time::sleep(Duration::from_millis(1)).await;
     }

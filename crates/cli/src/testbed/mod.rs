@@ -123,7 +123,7 @@ impl Testbed {
         let length = chosen.scenario.duration.as_secs_f64();
         let bar = bar(name, length);
         let outcome = run(chosen, plan, self.scale, out, &stop, |t| {
-            bar.set_position((t * 1e3) as u64)
+            bar.set_position((t * 1e3) as u64);
         });
         bar.finish_and_clear();
         let outcome = outcome?;

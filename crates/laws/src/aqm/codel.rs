@@ -132,12 +132,11 @@ impl Codel {
             self.first_above = None;
             return false;
         }
-        match self.first_above {
-            Some(at) => now >= at,
-            None => {
-                self.first_above = Some(later(now, params.interval));
-                false
-            }
+        if let Some(at) = self.first_above {
+            now >= at
+        } else {
+            self.first_above = Some(later(now, params.interval));
+            false
         }
     }
 

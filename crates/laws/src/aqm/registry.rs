@@ -6,12 +6,12 @@ macro_rules! queues {
     ($($module:ident => $queue:ident),+ $(,)?) => {
         /// Parameters of some discipline.
         #[derive(Debug, Clone, PartialEq)]
-        #[allow(missing_docs)]
+        #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyQueueParams { $($queue(<$module::$queue as Queue>::Params)),+ }
 
         /// Some discipline.
         #[derive(Debug, Clone, PartialEq)]
-        #[allow(missing_docs)]
+        #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyQueue { $($queue($module::$queue)),+ }
 
         /// Every discipline, in the order of registration.
@@ -65,7 +65,7 @@ macro_rules! queues {
 
         const MIXED: &str = "a discipline is always called with its own parameters";
 
-        #[allow(missing_docs, clippy::missing_panics_doc)]
+        #[allow(missing_docs, clippy::missing_panics_doc, reason = "methods forward to the trait, which documents them")]
         impl AnyQueue {
             #[must_use]
             pub fn new(params: &AnyQueueParams, port: &PortInfo) -> Self {

@@ -6,12 +6,12 @@ macro_rules! algorithms {
     ($($module:ident => $algorithm:ident),+ $(,)?) => {
         /// Parameters of some algorithm.
         #[derive(Debug, Clone, PartialEq)]
-        #[allow(missing_docs)]
+        #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyBufferParams { $($algorithm(<$module::$algorithm as BufferAlgorithm>::Params)),+ }
 
         /// Some algorithm, with its parameters.
         #[derive(Debug, Clone, PartialEq)]
-        #[allow(missing_docs)]
+        #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         pub enum AnyBufferAlgorithm { $($algorithm($module::$algorithm, <$module::$algorithm as BufferAlgorithm>::Params)),+ }
 
         /// Every algorithm, in the order of registration.
@@ -31,7 +31,7 @@ macro_rules! algorithms {
             panic!("no buffer-sizing algorithm is named {name}")
         }
 
-        #[allow(missing_docs)]
+        #[allow(missing_docs, reason = "a variant per line of the list, which its module documents")]
         impl AnyBufferAlgorithm {
             #[must_use]
             pub fn new(params: &AnyBufferParams, port: &PortInfo) -> Self {

@@ -47,7 +47,7 @@ fn the_proper_sender_rises_to_its_fixed_point_and_stays() {
             .iter()
             .rev()
             .find(|(_, rate)| (rate / fixed_point - 1.0).abs() > 0.02);
-        assert!(settled.unwrap().0 < ms(600), "RTT {rtt} ms: settles at {:?}", settled);
+        assert!(settled.unwrap().0 < ms(600), "RTT {rtt} ms: settles at {settled:?}");
         let pairs = net.flows[0].rates.windows(2);
         let fall = pairs.map(|w| 1.0 - w[1].1 / w[0].1).fold(0.0, f64::max);
         assert!(

@@ -59,8 +59,8 @@ fn round(state: &mut HtcpState, from: f64, seconds: f64, max_rtt: f64) {
         };
         let ack = Ack {
             acked,
-            round,
             rtt,
+            round,
             ..ack(now, 0.1)
         };
         state.on_ack(&own, &ack, &mut window);

@@ -24,6 +24,7 @@ pub fn additive_increase(acked: u32, window: &mut Window) {
 }
 
 /// Reno's threshold after congestion (RFC 5681, eq 4).
+#[must_use]
 pub fn half(congestion: &Congestion) -> f64 {
     congestion.window / 2.0
 }

@@ -100,6 +100,7 @@ pub enum Cause {
 }
 
 /// What is known of a law of the family that listens to losses; `params` is its [`table`].
+#[must_use]
 pub const fn info(
     name: &'static str,
     title: &'static str,

@@ -21,7 +21,7 @@ impl Translator {
         for socket in [&front, &outside[0], &outside[1]] {
             socket.set_read_timeout(wait).unwrap();
         }
-        let told = moved.clone();
+        let told = Arc::clone(&moved);
         std::thread::spawn(move || {
             let (mut buffer, mut client) = ([0; 2000], None);
             // Ends with the test, as its client then falls silent.
@@ -43,7 +43,7 @@ impl Translator {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn acks_reach_a_client_that_moved() {
-    let place = sink().await;
+    let place = sink();
     let translator = Translator::start(place.0);
     let connection = client(config("jetmax"), (translator.address, place.1)).await.unwrap();
     assert_eq!(echo_total(&connection, 200_000).await, 200_000);

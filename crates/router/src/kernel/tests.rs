@@ -338,6 +338,7 @@ fn seen(program: &Program, before: u64, window: u64) -> Time {
 }
 
 /// Whether the program does what the law does, over so many intervals; false where the program can't be loaded.
+#[expect(clippy::too_many_lines, reason = "two routers, step by step")]
 fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: usize) -> bool {
     let params = levelflow_scenario::law_params(law, changes).unwrap();
     let info = PortInfo {

@@ -49,6 +49,10 @@ impl<P: Protocol> Sim<P> {
                 bottleneck: if single { link } else { -1 },
             });
         }
+        self.record_links(t, elapsed);
+    }
+
+    fn record_links(&mut self, t: f64, elapsed: f64) {
         for (i, link) in self.links.iter_mut().enumerate() {
             link.catch_up(self.now, &mut self.packets);
             let window = std::mem::take(&mut link.window);

@@ -30,15 +30,12 @@ impl<P: Protocol> Sim<P> {
             objects: 0,
         };
         // As flows do, sessions take slots that their own entry left.
-        let id = match e.free_sessions.pop() {
-            Some(id) => {
-                self.sessions[id as usize] = session;
-                id
-            }
-            None => {
-                self.sessions.push(session);
-                (self.sessions.len() - 1) as u32
-            }
+        let id = if let Some(id) = e.free_sessions.pop() {
+            self.sessions[id as usize] = session;
+            id
+        } else {
+            self.sessions.push(session);
+            (self.sessions.len() - 1) as u32
         };
         self.next_page(id);
     }

@@ -25,6 +25,7 @@ struct Pending {
 }
 
 /// Sends 300 packets over a path of 20 ms that loses what `lost` says; checks the law after each step.
+#[expect(clippy::too_many_lines, reason = "one connection, step by step")]
 fn run(law: &str, mut lost: impl Iterator<Item = bool>) {
     let params = params(law);
     let transport = Any::transport(&params);

@@ -48,6 +48,7 @@ fn starts() -> impl Strategy<Value = Record<'static>> {
     })
 }
 
+#[expect(clippy::too_many_lines, reason = "a strategy per record")]
 fn records() -> impl Strategy<Value = Record<'static>> {
     let [before, after] = HEADERS;
     let header = Stamped { before, after };
@@ -216,20 +217,20 @@ fn digests_are_those_of_fnv_1a() {
 #[test]
 fn a_digest_depends_on_values_and_not_on_names_of_fields() {
     #[derive(Debug)]
-    #[allow(dead_code)]
+    #[allow(dead_code, reason = "read by `Debug` alone")]
     enum Phase {
         Growing,
         Holding(f64),
     }
     #[derive(Debug)]
-    #[allow(dead_code)]
+    #[allow(dead_code, reason = "read by `Debug` alone")]
     struct Before {
         rate: f64,
         phase: Phase,
         heard: Option<u32>,
     }
     #[derive(Debug)]
-    #[allow(dead_code)]
+    #[allow(dead_code, reason = "read by `Debug` alone")]
     struct After {
         pace: f64,
         state: Phase,

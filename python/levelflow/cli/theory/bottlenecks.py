@@ -2,10 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import typer
 
 from levelflow.cli.choosing import Changes, ScenarioName
 from levelflow.cli.theory.asking import AsJson, At, Out
+
+if TYPE_CHECKING:
+    from levelflow.theory.networks.assignment import Assignment
 
 
 def bottlenecks(
@@ -20,7 +25,6 @@ def bottlenecks(
     A flow listens to its bottleneck. On its other links it is unresponsive: it disturbs those that listen there.
     The picture shows links as boxes, and an arrow from each flow to the boxes where it disturbs.
     """
-    from levelflow.cli.show import show_table
     from levelflow.cli.theory.asking import ask, save, show_json
     from levelflow.theory.laws import weights
     from levelflow.theory.networks.assignment import assign, bottleneck_sets
@@ -50,6 +54,15 @@ def bottlenecks(
             }
         )
         return
+    _show(assignment, sets, flows, links)
+    if out is not None:
+        typer.echo(out)
+
+
+def _show(assignment: Assignment, sets: list[list[int]], flows: list[str], links: list[str]) -> None:
+    from levelflow.cli.show import show_table
+
+    edges = assignment.graph().edges
     rows = [
         [name, ", ".join(links[link] for link in own), ", ".join(flows[o] for f, o in edges if f == flow)]
         for flow, (name, own) in enumerate(zip(flows, sets, strict=True))
@@ -62,11 +75,9 @@ def bottlenecks(
             ", ".join(flows[flow] for flow in assignment.responsive(link)),
             ", ".join(flows[flow] for flow in assignment.unresponsive(link)),
         ]
-        for turn, layer in enumerate(layers, 1)
+        for turn, layer in enumerate(assignment.layers(), 1)
         for link in layer
     ]
     show_table(
         "Links, in the order in which they settle", ["link", "turn", "responsive", "unresponsive"], rows, numbers=False
     )
-    if out is not None:
-        typer.echo(out)

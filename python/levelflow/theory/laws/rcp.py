@@ -259,6 +259,12 @@ def _top(pade: bool) -> float:
 
 
 @explained
+def _groups(lags: Floats) -> list[tuple[float, slice]]:
+    """Returns each lag of a sorted list, with its cases."""
+    values, firsts = np.unique(lags, return_index=True)
+    return [(float(lag), slice(i, j)) for lag, i, j in zip(values, firsts, [*firsts[1:], lags.size], strict=True)]
+
+
 def fluid(
     gains: tuple[ArrayLike, ArrayLike],
     start: tuple[ArrayLike, ArrayLike],
@@ -291,16 +297,14 @@ def fluid(
     """
     if buffer != np.inf:
         positive(buffer=buffer)
-    alpha, beta = gains
-    rate, queue = start
+    (alpha, beta), (rate, queue) = gains, start
     positive(alpha=alpha, beta=beta, rate=rate)
     not_negative(queue=queue)
     cases = np.broadcast_arrays(alpha, beta, rate, queue, link.capacity, link.flows, link.d0, link.interval)
     shape, flat = cases[0].shape, [np.ravel(case).astype(np.float64) for case in cases]
     order = np.argsort(flat[7] / flat[6], kind="stable")
     a, b, first, filled, capacity, flows, d0, interval = (case[order] for case in flat)
-    lags, firsts = np.unique(interval / d0, return_index=True)
-    groups = [(float(lag), slice(i, j)) for lag, i, j in zip(lags, firsts, [*firsts[1:], a.size], strict=True)]
+    groups = _groups(interval / d0)
     sorted_link = Link(capacity, flows, d0, interval)
 
     def change(_: float, state: Floats, past: Past) -> Floats:
@@ -315,7 +319,7 @@ def fluid(
         np.array([np.full(a.size, -np.inf), np.zeros(a.size)]),
         np.array([np.full(a.size, np.inf), buffer * capacity * d0]),
     )
-    longest = max(1.0, float(lags[-1]))
+    longest = max(1.0, groups[-1][0])
     run = integrate(change, [first, filled], duration, step=step, longest=longest, bounds=bounds, every=every)
     states = np.empty_like(run.states)
     states[..., order] = run.states

@@ -1,0 +1,31 @@
+"""No function of Python is longer than 60 lines; those of Rust are held by clippy (`clippy.toml`)."""
+
+import ast
+import subprocess
+
+import pytest
+from tools import CHECKOUT
+
+LONGEST = 60
+
+
+def long_functions(text):
+    """Names and lengths of the functions that are too long."""
+    kinds = ast.FunctionDef | ast.AsyncFunctionDef
+    functions = [node for node in ast.walk(ast.parse(text)) if isinstance(node, kinds)]
+    lengths = ((node.name, node.end_lineno - node.lineno + 1) for node in functions)
+    return [(name, length) for name, length in lengths if length > LONGEST]
+
+
+@pytest.mark.parametrize("folder", ["python", "tools", "papers", "docs", "tests"])
+def test_functions_are_short(folder):
+    command = ["git", "ls-files", "-z", f"{folder}/*.py"]
+    listed = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+    texts = {name: (CHECKOUT / name).read_text(encoding="utf-8") for name in listed.split("\0") if name}
+    assert len(texts) > 1
+    assert {name: found for name, text in texts.items() if (found := long_functions(text))} == {}
+
+
+def test_a_long_function_is_found():
+    body = "    pass\n" * LONGEST
+    assert long_functions(f"def f():\n{body}\nclass A:\n    def g(self):\n        pass\n") == [("f", LONGEST + 1)]
