@@ -34,7 +34,8 @@ def documents():
     return [name for name in names if name not in ELSEWHERE]
 
 
-PAGES = [path for path in CHECKOUT.rglob("*.md") if not {".venv", "target", "results"} & set(path.parts)]
+UNTRACKED = {".venv", "target", "results"}
+PAGES = [path for path in CHECKOUT.rglob("*.md") if not UNTRACKED & set(path.relative_to(CHECKOUT).parts)]
 LAWS = sorted(path for path in reference.LAWS.glob("*.md") if path.stem != "README")
 FILE = re.compile(r"# (\S+\.toml)\n")
 #: A value in a comment; what follows a colon explains it.

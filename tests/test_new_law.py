@@ -4,6 +4,7 @@ import os
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from tools import CHECKOUT, reference
@@ -38,11 +39,12 @@ PLAIN = [word for crate in CRATES for word in ("--config", f"profile.dev.package
 
 
 def copy_checkout(to):
-    """Copies what git knows."""
+    """Copies what git knows; cargo keeps what it built of a former copy at the same place."""
+    shutil.rmtree(to, ignore_errors=True)
     names = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
     for name in filter(None, names.split("\0")):
         (to / name).parent.mkdir(parents=True, exist_ok=True)
-        shutil.copy(CHECKOUT / name, to / name, follow_symlinks=False)
+        shutil.copy2(CHECKOUT / name, to / name, follow_symlinks=False)
 
 
 def add_law(checkout):
@@ -61,15 +63,16 @@ def add_law(checkout):
 
 
 @pytest.mark.needs("cargo")
-def test_a_law_is_a_folder_two_lines_and_a_page(tmp_path):
-    copy_checkout(tmp_path)
-    add_law(tmp_path)
-    target = os.environ.get("CARGO_TARGET_DIR", CHECKOUT / "target")
-    environment = os.environ | {"CARGO_TARGET_DIR": str(target), "PYTHONPATH": str(tmp_path / "python")}
+def test_a_law_is_a_folder_two_lines_and_a_page():
+    target = Path(os.environ.get("CARGO_TARGET_DIR", CHECKOUT / "target"))
+    copy = target / "new-law"
+    copy_checkout(copy)
+    add_law(copy)
+    environment = os.environ | {"CARGO_TARGET_DIR": str(target), "PYTHONPATH": str(copy / "python")}
 
     def run(*command):
         done = subprocess.run(
-            command, cwd=tmp_path, env=environment, capture_output=True, text=True, timeout=1200, check=False
+            command, cwd=copy, env=environment, capture_output=True, text=True, timeout=1200, check=False
         )
         assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-5000:]}\n{done.stderr[-5000:]}"
         return done.stdout
@@ -81,12 +84,11 @@ def test_a_law_is_a_folder_two_lines_and_a_page(tmp_path):
     tested = run("cargo", "test", *PLAIN, "-p", "levelflow-laws", NEW)
     assert "laws_conform::novel::headers_survive_the_wire ... ok" in tested
     run("cargo", "build", *PLAIN, "-p", "levelflow-py", "--features", "extension-module")
-    shutil.copy(f"{target}/debug/lib_core.so", tmp_path / "python" / "levelflow" / "_core.abi3.so")
+    built = target / "debug" / ("lib_core.dylib" if sys.platform == "darwin" else "lib_core.so")
+    shutil.copy(built, copy / "python" / "levelflow" / "_core.abi3.so")
     run(sys.executable, "-m", "tools.reference")
     written = set(run("git", "diff", "--name-only").split())
     assert written == {*PAGES, str(reference.DISSECTOR.relative_to(CHECKOUT))}
     files = [f"tests/test_{name}.py" for name in ASKED]
-    passed = run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *files, "-k", CHOSEN)
-    assert "failed" not in passed
-    words = run(sys.executable, "tools/check_words.py") if "check_words" in (CHECKOUT / "Makefile").read_text() else ""
-    assert words == ""
+    run(sys.executable, "-m", "pytest", "-p", "no:cacheprovider", *files, "-k", CHOSEN)
+    run(sys.executable, "tools/check_words.py")

@@ -10,6 +10,7 @@ import json
 import math
 import re
 import sys
+import textwrap
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -207,6 +208,8 @@ def on_the_wire() -> list[dict[str, Any]]:
 def _headers() -> Iterator[str]:
     for law in on_the_wire():
         yield f"## {law['title'].split(':')[0]}: law {law['number']}, {law['header_bytes']} bytes"
+        about = f"{law['header_doc']} Source of [the law](../laws/{law['name']}.md): {law['source']}."
+        yield textwrap.fill(about, 110, break_on_hyphens=False) + "\n"
         rows, at = [], 0
         for row in law["header"]:
             bits = [f"{_places(bits['mask'])}: {bits['doc']}" for bits in row.get("bits", [])]

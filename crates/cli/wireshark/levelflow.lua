@@ -51,7 +51,7 @@ local laws = {
         fields = {
             { name = "source_port", doc = "0; the port of the sender is UDP's", bytes = 2, writer = "sender" },
             { name = "destination_port", doc = "0; the port of the receiver is UDP's", bytes = 2, writer = "sender" },
-            { name = "flags", doc = "flags", bytes = 1, writer = "router", bits = {
+            { name = "flags", doc = "bits 5 and 4 are sent as 0 and kept as received", bytes = 1, writer = "router", bits = {
                 { name = "ack", mask = 128, doc = "an ACK (written by the receiver)" },
                 { name = "own_zero", mask = 64, doc = "the router that is bottleneck has price zero" },
                 { name = "epoch", mask = 15, doc = "number, mod 16, of the interval that price and share come from" },

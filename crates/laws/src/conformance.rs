@@ -309,9 +309,14 @@ fn places<H: Header>() -> impl Iterator<Item = &'static Field> {
 }
 
 pub fn layout<L: Law>() {
-    let Layout { fields, zero_together } = L::Header::LAYOUT;
+    let Layout {
+        fields,
+        zero_together,
+        doc,
+    } = L::Header::LAYOUT;
     let paired = |name| zero_together.is_some_and(|(a, b)| name == a || name == b);
-    assert_eq!(L::INFO.number != 0, !fields.is_empty());
+    let routed = L::INFO.number != 0;
+    assert_eq!((routed, routed), (!fields.is_empty(), !doc.is_empty()));
     assert!(zero_together.is_none_or(|(a, b)| [a, b].iter().all(|n| fields.iter().any(|f| f.name == *n))));
     let params = defaults::<L>();
     let sent = Outgoing {

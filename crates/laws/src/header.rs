@@ -9,6 +9,8 @@ use crate::bytes::DecodeError;
 /// A header on the wire.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Layout {
+    /// What it is, and where it comes from.
+    pub doc: &'static str,
     /// In the order of the wire, without gaps.
     pub fields: &'static [Field],
     /// Two fields that are 0 together or not at all.
@@ -107,6 +109,7 @@ impl Values {
 impl Layout {
     /// Of a law that writes nothing into packets.
     pub const NONE: Self = Self {
+        doc: "",
         fields: &[],
         zero_together: None,
     };
@@ -172,12 +175,12 @@ impl Header for NoHeader {
 /// struct, before the fields. Behind the struct stand `zero together: a, b;`, where that holds, and
 /// [`Header::seen_by_router`].
 macro_rules! header {
-    ($(#[$meta:meta])* $vis:vis struct $name:ident $(after [$($constant:ident: $value:literal $text:literal),+])? {
+    ($(#[doc = $about:literal])+ $vis:vis struct $name:ident $(after [$($constant:ident: $value:literal $text:literal),+])? {
         $($field:ident: $type:ty $(as $bytes:literal)? = $values:expr, $writer:ident, $doc:literal;)+
     }
     $(zero together: $a:ident, $b:ident;)?
     fn seen_by_router(&$self:ident) -> Option<bool> $seen:block) => {
-        $(#[$meta])*
+        $(#[doc = $about])+
         #[derive(Debug, Clone, Copy, PartialEq)]
         $vis struct $name {
             $(#[doc = $doc] pub $field: $type,)+
@@ -185,6 +188,7 @@ macro_rules! header {
 
         impl $crate::header::Header for $name {
             const LAYOUT: $crate::header::Layout = $crate::header::Layout {
+                doc: concat!($($about),+),
                 fields: &[
                     $($($crate::header::Field {
                         name: stringify!($constant),

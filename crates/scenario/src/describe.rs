@@ -103,6 +103,7 @@ fn describe_law(law: &LawInfo) -> Value {
         "cost": law.cost,
         "number": law.number,
         "header_bytes": law.header_bytes(),
+        "header_doc": law.header.doc.trim(),
         "header": law.header.fields.iter().map(describe_field).collect::<Value>(),
         "zero_together": law.header.zero_together,
         "kernel_router": law.routers.kernel.is_some(),

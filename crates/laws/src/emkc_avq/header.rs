@@ -4,7 +4,7 @@ use crate::emkc::EmkcHeader;
 use crate::header::{Values, header};
 
 header! {
-    /// What an EMKC-AVQ packet carries.
+    /// What an EMKC-AVQ packet carries: EMKC's header, whose price may exceed 1, and the round-trip time.
     pub struct EmkcAvqHeader {
         id: u32 = Values::Number, Router, "as in EMKC";
         seq: u32 = Values::Number, Router, "as in EMKC";

@@ -6,7 +6,6 @@ const ACK: u8 = 1 << 7;
 const OWN_ZERO: u8 = 1 << 6;
 const EPOCH: u8 = 0x0f;
 
-/// Bits 5 and 4 are reserved: sent as 0, kept as received.
 const FLAGS: Values = Values::Bits(&[
     Bits {
         name: "ack",
@@ -26,11 +25,11 @@ const FLAGS: Values = Values::Bits(&[
 ]);
 
 header! {
-    /// What a JetMax packet carries. Hops count JetMax routers from the source, the first is 1; 0 is none.
+    /// What a JetMax packet carries (Zhang 2008, figure 35(b)). Hops count JetMax routers from the sender, from 1; 0 is none.
     pub struct Header {
         source_port: u16 = Values::Number, Sender, "0; the port of the sender is UDP's";
         destination_port: u16 = Values::Number, Sender, "0; the port of the receiver is UDP's";
-        flags: u8 = FLAGS, Router, "flags";
+        flags: u8 = FLAGS, Router, "bits 5 and 4 are sent as 0 and kept as received";
         bottleneck: u8 = Values::Number, Sender, "`R_T`: hop that the sender takes for its bottleneck";
         hop: u8 = Values::Number, Router, "`R_C`: routers passed so far";
         suggested: u8 = Values::Number, Router, "`R_S`: hop that reports `price` and `share`";

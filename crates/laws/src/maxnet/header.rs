@@ -26,7 +26,7 @@ const SIGNAL: Values = Values::Bits(&[
 ]);
 
 header! {
-    /// What a MaxNet packet carries: two fields of 24 bits. A value of 0 is one that no router has written.
+    /// What a MaxNet packet carries: the TCP option of figure 4 of Andrew et al. A value of 0 is one that no router has written.
     pub struct MaxNetHeader after [kind: 42 "kind of TCP option", length: 8 "length of the option"] {
         echo: u32 as 3 = SIGNAL, Receiver, "what the receiver tells the sender; routers leave it alone";
         price: u32 as 3 = SIGNAL, Router, "largest price or smallest spare capacity so far on the path";

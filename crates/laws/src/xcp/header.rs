@@ -1,11 +1,11 @@
-//! Twenty bytes in the order of draft-falk-xcp-spec-03, section 3.2, where numbers are floats.
+//! Twenty bytes: what does not change, then floats.
 
 use crate::header::{Values, header};
 
 const CHANGE: Values = Values::float(f32::MIN, f32::INFINITY, "any number but minus infinity");
 
 header! {
-    /// What an XCP packet carries.
+    /// What an XCP packet carries, in the order of draft-falk-xcp-spec-03, section 3.2, with floats.
     pub struct XcpHeader after [
         protocol: 0 "next protocol: none is modelled",
         length: 20 "of this header",
