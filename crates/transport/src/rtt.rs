@@ -3,6 +3,9 @@
 use levelflow_units::Duration;
 
 /// RTO before the first sample (section 2.1).
+//= RFC 6298, section 2.1
+//# Until a round-trip time (RTT) measurement has been made for a segment sent between the sender and receiver, the
+//# sender SHOULD set RTO <- 1 second
 const FIRST_TIMEOUT: Duration = Duration::from_secs(1);
 /// Clock granularity `G` of section 2.3, seconds. Virtual time has none: without it a packet that waits on a calm path would
 /// time out. This is the tick of ns-2.
@@ -41,10 +44,17 @@ impl RttEstimator {
     /// An ACK brought a sample. Numbers are never reused, so every sample is valid (Karn) and ends the backoff.
     #[inline]
     pub fn on_sample(&mut self, rtt: Duration) {
+        //= RFC 6298, section 3
+        //# RTT samples MUST NOT be made using segments that were retransmitted
         self.backoff = 0;
         let rtt = rtt.as_secs_f64();
         self.smoothed = Some(match self.smoothed {
+            //= RFC 6298, section 2.2
+            //# When the first RTT measurement R is made, the host MUST set SRTT <- R RTTVAR <- R/2
             None => (rtt, rtt / 2.0),
+            //= RFC 6298, section 2.3
+            //# The value of SRTT used in the update to RTTVAR is its value before updating SRTT itself using the
+            //# second assignment. The above SHOULD be computed using alpha=1/8 and beta=1/4
             Some((srtt, rttvar)) => (srtt + (rtt - srtt) / 8.0, rttvar + ((srtt - rtt).abs() - rttvar) / 4.0),
         });
     }
@@ -52,6 +62,8 @@ impl RttEstimator {
     /// The timer ran out.
     #[inline]
     pub fn on_timeout(&mut self) {
+        //= RFC 6298, section 5.5
+        //# The host MUST set RTO <- RTO * 2 ("back off the timer").
         self.backoff = (self.backoff + 1).min(MAX_BACKOFF);
     }
 
@@ -61,6 +73,9 @@ impl RttEstimator {
     pub fn timeout(&self) -> Duration {
         let base = match self.smoothed {
             None => FIRST_TIMEOUT,
+            //= RFC 6298, section 4
+            //# if the K*RTTVAR term in the RTO calculation equals zero, the variance term MUST be rounded to G
+            //# seconds
             Some((srtt, rttvar)) => Duration::from_secs_f64(srtt + (4.0 * rttvar).max(GRANULARITY))
                 .unwrap_or(FIRST_TIMEOUT)
                 .max(self.min_timeout),

@@ -10,6 +10,9 @@ use crate::history::Missing;
 use crate::stream::Chunk;
 
 /// A packet counts as lost once this many sent after it have been acked (RFC 5681's three duplicates).
+//= RFC 5681, section 3.2
+//# When the third duplicate ACK is received, a TCP MUST set ssthresh to no more than the value given in equation
+//# (4).
 pub const REORDERING: u32 = 3;
 /// An ACK may say this much about packets sent before: it is what a history holds.
 const REMEMBERED: u32 = 128;

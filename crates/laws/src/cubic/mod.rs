@@ -47,14 +47,22 @@ impl Epoch {
         let above = (max - window).max(0.0);
         Self {
             start: now,
+            //= RFC 9438, section 4.2
+            //# _K_ is the time period that the above function takes to increase the congestion window size at the
+            //# beginning of the current congestion avoidance stage to _W_max_ if there are no further congestion
+            //# events.
             k: libm::cbrt(above / params.c),
             origin: max.max(window),
+            //= RFC 9438, section 4.3
+            //# _W_est_ is set equal to _cwnd_epoch_ at the start of the congestion avoidance stage.
             reno: window,
         }
     }
 
     /// `W_cubic(t)` (eq 1).
     fn curve(&self, params: &CubicParams, t: f64) -> f64 {
+        //= RFC 9438, section 4.2
+        //# CUBIC uses the following window increase function:
         let t = t - self.k;
         params.c * t * t * t + self.origin
     }
@@ -87,6 +95,9 @@ impl Variant for CubicState {
             .epoch
             .get_or_insert_with(|| Epoch::new(params, ack.now, window.size, max));
         let share = f64::from(ack.acked) / window.size;
+        //= RFC 9438, section 4.3
+        //# Once _W_est_ has grown to reach the _cwnd_ at the time of most recently setting _ssthresh_ -- that is,
+        //# _W_est_ >= _cwnd_prior_ -- the sender SHOULD set α__cubic_ to 1
         let alpha = if epoch.reno < self.prior {
             params.reno_alpha()
         } else {
@@ -94,10 +105,16 @@ impl Variant for CubicState {
         };
         epoch.reno += alpha * share;
         let t = ack.now.since(epoch.start).as_secs_f64();
+        //= RFC 9438, section 4.3
+        //# If so, CUBIC is in the Reno-friendly region and _cwnd_ SHOULD be set to _W_est_ at each reception of a
+        //# new ACK.
         if epoch.curve(params, t) < epoch.reno {
             window.size = window.size.max(epoch.reno);
         } else {
             let target = epoch.curve(params, t + ack.rtt.smooth);
+            //= RFC 9438, section 4.2
+            //# The lower and upper bounds below ensure that CUBIC's congestion window increase rate is
+            //# non-decreasing and is less than the increase rate of slow start
             let target = target.clamp(window.size, FASTEST * window.size);
             window.size += (target - window.size) * share;
         }
@@ -106,7 +123,13 @@ impl Variant for CubicState {
     fn reduce(&mut self, params: &CubicParams, congestion: &Congestion) -> f64 {
         let window = congestion.window;
         self.max = match congestion.cause {
+            //= RFC 9438, section 4.8
+            //# _K_ is set to 0, and _W_max_ is set to the congestion window size at the beginning of the current
+            //# congestion avoidance stage.
             Cause::Timeout => 0.0,
+            //= RFC 9438, section 4.7
+            //# With fast convergence, when a congestion event occurs, _W_max_ is updated as follows, before the
+            //# window reduction described in Section 4.6.
             _ if params.fast_convergence && window <= self.max - 1.0 => window * (1.0 + params.beta) / 2.0,
             _ => window,
         };

@@ -8,6 +8,8 @@ parameters! {
     #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct CubicParams {
         /// `C`, packets per s^3.
+        //= RFC 9438, section 5.1
+        //# Therefore, _C_ SHOULD be set to 0.4.
         c: f64 = Unit::Number, 0.4, (1e-4, 1e3),
             "growth, packets per s^3",
             "RFC 9438, section 5.1";

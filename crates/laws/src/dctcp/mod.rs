@@ -72,6 +72,8 @@ impl Variant for DctcpState {
         }
         if ack.round && self.acked > 0 {
             let share = f64::from(self.marked) / f64::from(self.acked);
+            //= RFC 8257, section 3.3
+            //# Update the congestion estimate: DCTCP.Alpha = DCTCP.Alpha * (1 - g) + g * M
             self.alpha += params.gain * (share - self.alpha);
             (self.acked, self.marked) = (0, 0);
         }

@@ -20,12 +20,16 @@ pub struct RenoState;
 /// Reno's growth above the threshold: one packet per window of acknowledged packets (RFC 5681, section 3.1).
 #[inline]
 pub fn additive_increase(acked: u32, window: &mut Window) {
+    //= RFC 5681, section 3.1
+    //# During congestion avoidance, cwnd is incremented by roughly 1 full-sized segment per round-trip time (RTT).
     window.size += f64::from(acked) / window.size;
 }
 
 /// Reno's threshold after congestion (RFC 5681, eq 4).
 #[must_use]
 pub fn half(congestion: &Congestion) -> f64 {
+    //= RFC 5681, section 3.1
+    //# ssthresh = max (FlightSize / 2, 2*SMSS) (4)
     congestion.window / 2.0
 }
 

@@ -24,6 +24,9 @@ impl Window {
     /// Slow start: one more packet per ACK, up to the threshold (RFC 5681, eq 2).
     #[inline]
     pub fn slow_start(&mut self) {
+        //= RFC 5681, section 3.1
+        //# During slow start, a TCP increments cwnd by at most SMSS bytes for each ACK received that cumulatively
+        //# acknowledges new data.
         self.size = (self.size + 1.0).min(self.ssthresh);
     }
 
