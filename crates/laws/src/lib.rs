@@ -48,7 +48,7 @@ pub mod xcp;
 #[cfg(test)]
 mod conformance;
 #[cfg(test)]
-mod net;
+mod testing;
 
 pub use header::{Header, NoHeader};
 pub use law::{

@@ -1,5 +1,5 @@
 use super::{Bic, BicState};
-use crate::tcp::testing::{Path, ack, close, loss, params};
+use crate::tcp::testing::{Path, ack, at, close, loss, params};
 use crate::tcp::{Variant, Window};
 use crate::{Law, ParamError};
 
@@ -64,10 +64,10 @@ fn a_loss_takes_an_eighth_and_a_lower_maximum_is_lowered_again() {
 #[test]
 fn the_window_approaches_the_maximum_exponentially() {
     let changes = [("initial_window", 970.0), ("slow_start", 0.0)];
-    let mut path = Path::<BicState>::new(&changes, 1e9, 0.1);
+    let mut path = Path::<BicState>::open(&changes, 1e9, 0.1);
     *path.variant_mut() = after_loss(1000.0);
     for rounds in 1..6 {
-        path.run(0.15 + 0.1 * f64::from(rounds), |_| {});
+        path.run(at(0.15 + 0.1 * f64::from(rounds)));
         let expected = 1000.0 - 30.0 * (-f64::from(rounds) / 2.0).exp();
         close(path.window(), expected, 0.3);
     }

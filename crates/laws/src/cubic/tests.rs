@@ -1,5 +1,5 @@
 use super::{CubicState, Epoch};
-use crate::tcp::testing::{Fate, Path, ack, at, close, loss, params};
+use crate::tcp::testing::{Path, ack, at, close, loss, params};
 use crate::tcp::{Cause, Congestion, Variant, Window};
 
 /// RFC 9438, eq 1 and 2, with C = 0.4: from 70 to 100 packets in cbrt(75) = 4.217 s.
@@ -38,14 +38,16 @@ fn an_ack_goes_its_share_of_the_way_to_the_target() {
 #[test]
 fn a_window_follows_the_curve_through_its_epoch() {
     let changes = [("initial_window", 1000.0), ("slow_start", 0.0)];
-    let mut path = Path::<CubicState>::new(&changes, 1e9, 0.1)
-        .with_fate(|number, _| if number == 500 { Fate::Lost } else { Fate::Passes });
+    let mut path = Path::<CubicState>::open(&changes, 1e9, 0.1).losing(|number, _| number == 500);
     let mut cut = f64::MAX;
-    path.run(0.305, |path| cut = cut.min(path.window()));
-    let (start, max) = (path.sender.variant().epoch.expect("a packet was lost").start, cut / 0.7);
+    path.watch(at(0.305), |path| cut = cut.min(path.window()));
+    let (start, max) = (
+        path.flows[0].sender.variant().epoch.expect("a packet was lost").start,
+        cut / 0.7,
+    );
     let k = (0.3 * max / 0.4).cbrt();
     for t in [2.0, 5.0, k, 12.0, 15.0] {
-        path.run(start.as_secs_f64() + t, |_| {});
+        path.run(at(start.as_secs_f64() + t));
         let expected = 0.4 * (t - k).powi(3) + max;
         close(path.window(), expected, 0.01 * max);
     }
@@ -55,17 +57,12 @@ fn a_window_follows_the_curve_through_its_epoch() {
 #[test]
 fn on_a_short_path_it_is_as_fast_as_reno() {
     let (every, rtt) = (20_000, 0.002);
-    let mut path = Path::<CubicState>::new(&[("initial_ssthresh", 100.0)], 1e9, rtt).with_fate(move |number, _| {
-        if number % every == every - 1 {
-            Fate::Lost
-        } else {
-            Fate::Passes
-        }
-    });
-    path.run(4.0, |_| {});
-    let before = path.delivered;
-    path.run(24.0, |_| {});
-    let mean = (path.delivered - before) as f64 * rtt / 20.0;
+    let mut path = Path::<CubicState>::open(&[("initial_ssthresh", 100.0)], 1e9, rtt)
+        .losing(move |number, _| number % every == every - 1);
+    path.run(at(4.0));
+    let before = path.flows[0].delivered;
+    path.run(at(24.0));
+    let mean = f64::from(path.flows[0].delivered - before) * rtt / 20.0;
     let reno = (1.5 * f64::from(every)).sqrt();
     close(mean, reno, 0.1 * reno);
 }

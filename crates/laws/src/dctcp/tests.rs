@@ -65,17 +65,18 @@ fn a_marking_threshold_gives_the_square_root_law() {
     let (capacity, delay, threshold) = (2000.0, 0.2, 100.0);
     let full = capacity * delay + threshold;
     let changes = [("gain", 1.0 / 512.0), ("initial_ssthresh", 400.0)];
-    let mut path = Path::<DctcpState>::new(&changes, capacity, delay).with_threshold(threshold as usize);
-    path.run(1000.0, |_| {});
-    let before = path.delivered;
+    let mut path = Path::<DctcpState>::open(&changes, capacity, delay);
+    path.ports[0].threshold = threshold as usize;
+    path.run(at(1000.0));
+    let before = path.flows[0].delivered;
     let (mut sum, mut acks) = (0.0, 0.0);
     let (mut low, mut high, mut longest) = (f64::MAX, 0.0_f64, 0);
-    path.run(1300.0, |path| {
-        sum += path.sender.variant().alpha;
+    path.watch(at(1300.0), |path| {
+        sum += path.flows[0].sender.variant().alpha;
         acks += 1.0;
         low = low.min(path.window());
         high = high.max(path.window());
-        longest = longest.max(path.queue());
+        longest = longest.max(path.ports[0].queue());
     });
     let alpha = sum / acks;
     let root = ((1.0 + 2.0 * full).sqrt() - 1.0) / full;
@@ -84,6 +85,10 @@ fn a_marking_threshold_gives_the_square_root_law() {
     close(high, full, 3.0);
     close(low, high * (1.0 - alpha / 2.0), 0.01 * high);
     assert!(longest as f64 <= threshold + 3.0, "{longest} packets waited");
-    close((path.delivered - before) as f64 / 300.0, capacity, 0.001 * capacity);
-    assert_eq!(path.losses, 0);
+    close(
+        f64::from(path.flows[0].delivered - before) / 300.0,
+        capacity,
+        0.001 * capacity,
+    );
+    assert_eq!(path.flows[0].losses, 0);
 }

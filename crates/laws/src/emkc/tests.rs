@@ -3,7 +3,7 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Time};
 
 use super::{Emkc, EmkcHeader, EmkcParams, EmkcRouter, EmkcSender};
-use crate::net::{Net, close, ms, port};
+use crate::testing::{Network, close, ms, port};
 use crate::{Arriving, Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Outgoing, PortView, RouterLaw, SenderLaw};
 
 const IDLE: PortView = PortView::IDLE;
@@ -27,9 +27,9 @@ fn params(changes: &[(&str, f64)]) -> EmkcParams {
 }
 
 /// Figs 19 and 20: one flow, 10 Mb/s, alpha 100 kb/s, beta 0.9, Delta 50 ms, 200 B packets.
-fn fig_19(sender: f64, rtt: u64) -> Net<Emkc> {
+fn fig_19(sender: f64, rtt: u64) -> Network<Emkc> {
     let changes = [("alpha", 100e3), ("beta", 0.9), ("interval", 0.05), ("sender", sender)];
-    let mut net = Net::<Emkc>::new(params(&changes), &[10e6]);
+    let mut net = Network::<Emkc>::new(params(&changes), &[10e6]);
     net.flow(SMALL, &[0], Duration::from_ms(rtt), Time::ZERO);
     net.run(ms(3000));
     net
@@ -40,8 +40,12 @@ fn the_proper_sender_rises_to_its_fixed_point_and_stays() {
     let fixed_point = 10e6 + 100e3 / 0.9;
     for rtt in [10, 30, 40, 60, 100] {
         let net = fig_19(0.0, rtt);
-        close(net.rate(0), fixed_point, 0.01);
-        assert!(net.peak(0) <= 1.02 * fixed_point, "RTT {rtt} ms: peak {}", net.peak(0));
+        close(net.flows[0].rate(), fixed_point, 0.01);
+        assert!(
+            net.flows[0].peak() <= 1.02 * fixed_point,
+            "RTT {rtt} ms: peak {}",
+            net.flows[0].peak()
+        );
         let settled = net.flows[0]
             .rates
             .iter()
@@ -60,7 +64,7 @@ fn the_proper_sender_rises_to_its_fixed_point_and_stays() {
 #[test]
 fn the_naive_sender_overshoots() {
     let peak = [20, 30, 40, 60]
-        .map(|rtt| fig_19(1.0, rtt).peak(0))
+        .map(|rtt| fig_19(1.0, rtt).flows[0].peak())
         .into_iter()
         .fold(0.0, f64::max);
     assert!(peak > 3.0 * 10e6, "overshoot of {:.0} %", (peak / 10e6 - 1.0) * 100.0);
@@ -68,33 +72,37 @@ fn the_naive_sender_overshoots() {
 
 #[test]
 fn flows_share_alike_whatever_their_rtt() {
-    let mut net = Net::<Emkc>::new(params(&[("alpha", 1e6)]), &[10e6]);
+    let mut net = Network::<Emkc>::new(params(&[("alpha", 1e6)]), &[10e6]);
     for (flow, rtt) in [10, 50, 100, 200].into_iter().enumerate() {
         net.flow(SMALL, &[0], Duration::from_ms(rtt), ms(130 * flow as u64));
     }
     net.run(ms(20_000));
     for flow in 0..4 {
-        close(net.rate(flow), 10e6 / 4.0 + 1e6 / 0.5, 0.02);
+        close(net.flows[flow].rate(), 10e6 / 4.0 + 1e6 / 0.5, 0.02);
     }
     let (n, c, alpha, beta) = (4.0, 10e6, 1e6, 0.5);
-    close(net.routers[0].signal(), n * alpha / (c * beta + n * alpha), 0.02);
+    close(net.ports[0].router.signal(), n * alpha / (c * beta + n * alpha), 0.02);
 }
 
 #[test]
 fn the_bottleneck_is_found_and_followed() {
-    let mut net = Net::<Emkc>::new(params(&[("alpha", 1e6), ("beta", 0.9)]), &[30e6, 20e6, 18e6]);
+    let mut net = Network::<Emkc>::new(params(&[("alpha", 1e6), ("beta", 0.9)]), &[30e6, 20e6, 18e6]);
     net.flow(SMALL, &[0, 1, 2], Duration::from_ms(610), Time::ZERO);
     net.run(ms(10_000));
     assert_eq!(net.flows[0].sender.bottleneck(), Bottleneck::Router(3));
-    close(net.rate(0), 18e6 + 1e6 / 0.9, 0.01);
-    let alone = net.rate(0);
+    close(net.flows[0].rate(), 18e6 + 1e6 / 0.9, 0.01);
+    let alone = net.flows[0].rate();
     net.flow(SMALL, &[1], Duration::from_ms(500), ms(10_000));
     net.run(ms(90_000));
     assert_eq!(net.flows[0].sender.bottleneck(), Bottleneck::Router(2));
     for flow in 0..2 {
-        close(net.rate(flow), 10e6 + 1e6 / 0.9, 0.02);
+        close(net.flows[flow].rate(), 10e6 + 1e6 / 0.9, 0.02);
     }
-    assert!(net.peak(0) <= 1.05 * alone, "x1 peaks at {}", net.peak(0));
+    assert!(
+        net.flows[0].peak() <= 1.05 * alone,
+        "x1 peaks at {}",
+        net.flows[0].peak()
+    );
 }
 
 #[test]

@@ -4,7 +4,7 @@ use levelflow_units::{Bytes, Duration};
 
 use super::{EmkcAvq, EmkcAvqHeader, EmkcAvqParams, EmkcAvqRouter, EmkcAvqSender, params::TABLE};
 use crate::emkc::{Emkc, EmkcHeader, EmkcSender};
-use crate::net::{Net, close, ms, port};
+use crate::testing::{Network, close, ms, port};
 use crate::{Arriving, Feedback, FlowInfo, Header, Kind, Law, Outgoing, PortView, RouterLaw, SenderLaw};
 
 const C: f64 = 10e6;
@@ -144,8 +144,8 @@ fn a_sender_steps_as_emkc_does_and_tells_its_smoothed_rtt() {
 }
 
 /// Flows with these round-trip times (ms) on one link, after they have settled.
-fn settled(changes: &[(&str, f64)], rtts: &[u64]) -> Net<EmkcAvq> {
-    let mut net = Net::<EmkcAvq>::new(params(changes), &[C]);
+fn settled(changes: &[(&str, f64)], rtts: &[u64]) -> Network<EmkcAvq> {
+    let mut net = Network::<EmkcAvq>::new(params(changes), &[C]);
     for (flow, rtt) in rtts.iter().enumerate() {
         net.flow(SMALL, &[0], Duration::from_ms(*rtt), ms(130 * flow as u64));
     }
@@ -159,9 +159,9 @@ fn flows_share_the_target_alike_and_lose_nothing() {
         let net = settled(&[("gamma", gamma), ("alpha", 500e3)], rtts);
         let n = rtts.len() as f64;
         for flow in 0..rtts.len() {
-            close(net.rate(flow), gamma * C / n, 0.02);
+            close(net.flows[flow].rate(), gamma * C / n, 0.02);
         }
-        let virtual_capacity = gamma * C * (1.0 - net.routers[0].signal());
+        let virtual_capacity = gamma * C * (1.0 - net.ports[0].router.signal());
         close(virtual_capacity, gamma * C - n * 500e3 / 0.5, 0.02);
     }
 }
@@ -170,9 +170,9 @@ fn flows_share_the_target_alike_and_lose_nothing() {
 fn the_price_of_a_stable_link_may_exceed_one() {
     let net = settled(&[("alpha", 2e6), ("beta", 0.3)], &[60, 100]);
     for flow in 0..2 {
-        close(net.rate(flow), C / 2.0, 0.03);
+        close(net.flows[flow].rate(), C / 2.0, 0.03);
     }
-    close(net.routers[0].signal(), 2.0 * 2e6 / (0.3 * C), 0.03);
+    close(net.ports[0].router.signal(), 2.0 * 2e6 / (0.3 * C), 0.03);
 }
 
 #[test]

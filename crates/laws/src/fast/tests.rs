@@ -1,5 +1,5 @@
 use super::{FastParams, FastState};
-use crate::tcp::testing::{Path, ack, close};
+use crate::tcp::testing::{Path, ack, at, close};
 use crate::tcp::{Ack, Rtt, Variant, Window};
 
 const PARAMS: FastParams = FastParams {
@@ -55,15 +55,19 @@ fn the_average_spans_a_third_of_a_window() {
 fn alpha_packets_wait() {
     for alpha in [5.0, 20.0, 200.0] {
         for (capacity, delay) in [(1000.0, 0.1), (5000.0, 0.02)] {
-            let mut path = Path::<FastState>::new(&[("alpha", alpha)], capacity, delay);
-            path.run(30.0, |_| {});
-            let before = path.delivered;
-            path.run(60.0, |path| {
+            let mut path = Path::<FastState>::open(&[("alpha", alpha)], capacity, delay);
+            path.run(at(30.0));
+            let before = path.flows[0].delivered;
+            path.watch(at(60.0), |path| {
                 // One packet is in service without waiting.
                 close(path.window() - capacity * delay - 1.0, alpha, 1.0);
-                close(path.queue() as f64, alpha, 2.0);
+                close(path.ports[0].queue() as f64, alpha, 2.0);
             });
-            close((path.delivered - before) as f64 / 30.0, capacity, 0.001 * capacity);
+            close(
+                f64::from(path.flows[0].delivered - before) / 30.0,
+                capacity,
+                0.001 * capacity,
+            );
         }
     }
 }

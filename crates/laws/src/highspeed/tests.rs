@@ -1,5 +1,5 @@
 use super::HighSpeedState;
-use crate::tcp::testing::{Fate, Path, ack, close, cut, params};
+use crate::tcp::testing::{Path, ack, at, close, cut, params};
 use crate::tcp::{Variant, Window};
 
 /// RFC 3649, appendix B: the window from which on `a` has a value, and `b` there, to two places. Its `p(w)` has the rounded
@@ -48,18 +48,12 @@ fn up_to_the_low_window_it_is_reno() {
 #[test]
 fn periodic_losses_give_the_response_function() {
     let every = 100_000;
-    let mut path =
-        Path::<HighSpeedState>::new(&[("initial_ssthresh", 1000.0)], 1e9, 0.1).with_fate(move |number, _| {
-            if number % every == every - 1 {
-                Fate::Lost
-            } else {
-                Fate::Passes
-            }
-        });
-    path.run(100.0, |_| {});
-    let before = path.delivered;
-    path.run(400.0, |_| {});
-    let mean = (path.delivered - before) as f64 / 3000.0;
+    let mut path = Path::<HighSpeedState>::open(&[("initial_ssthresh", 1000.0)], 1e9, 0.1)
+        .losing(move |number, _| number % every == every - 1);
+    path.run(at(100.0));
+    let before = path.flows[0].delivered;
+    path.run(at(400.0));
+    let mean = f64::from(path.flows[0].delivered - before) / 3000.0;
     let expected = 0.12 * f64::from(every).powf(0.835);
     close(mean, expected, 0.05 * expected);
 }

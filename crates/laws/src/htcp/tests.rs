@@ -91,13 +91,18 @@ fn a_loss_leaves_the_share_that_empties_the_queue() {
 #[test]
 fn a_reduction_just_empties_the_queue() {
     let (capacity, delay) = (2000.0, 0.1);
-    let mut path = Path::<HtcpState>::new(&[("initial_ssthresh", 150.0)], capacity, delay).with_buffer(50);
-    path.run(30.0, |_| {});
-    let before = (path.delivered, path.losses);
+    let mut path = Path::<HtcpState>::open(&[("initial_ssthresh", 150.0)], capacity, delay);
+    path.ports[0].buffer = 50;
+    path.run(at(30.0));
+    let before = (path.flows[0].delivered, path.flows[0].losses);
     let mut low = f64::MAX;
-    path.run(90.0, |path| low = low.min(path.window()));
-    assert!(path.losses > before.1, "nothing was lost");
+    path.watch(at(90.0), |path| low = low.min(path.window()));
+    assert!(path.flows[0].losses > before.1, "nothing was lost");
     // The window passes 250 packets by its growth in the two round trips until the loss is noticed, 5 packets each.
     assert!((199.0..=0.8 * (251.0 + 2.0 * 5.5)).contains(&low), "{low}");
-    close((path.delivered - before.0) as f64 / 60.0, capacity, 0.01 * capacity);
+    close(
+        f64::from(path.flows[0].delivered - before.0) / 60.0,
+        capacity,
+        0.01 * capacity,
+    );
 }

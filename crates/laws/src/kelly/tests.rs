@@ -4,7 +4,7 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Time};
 
 use super::{Kelly, KellyHeader, KellyParams, KellyRouter, KellySender};
-use crate::net::{Net, close, ms, port};
+use crate::testing::{Network, close, ms, port};
 use crate::{Arriving, Feedback, FlowInfo, Header, Kind, Law, PortView, RouterLaw, SenderLaw};
 
 const C: f64 = 1e12;
@@ -137,15 +137,15 @@ fn the_prices_of_a_path_are_summed() {
 #[test]
 fn flows_end_at_their_share_and_overload_the_link_by_omega_each() {
     let params = params(&[("omega", 2e6)]);
-    let mut net = Net::<Kelly>::new(params, &[10e6]);
+    let mut net = Network::<Kelly>::new(params, &[10e6]);
     for flow in 0..4 {
         net.flow(Bytes::new(200), &[0], Duration::from_ms(20), ms(50 * flow));
     }
     net.run(ms(20_000));
     for flow in 0..4 {
-        close(net.rate(flow), 10e6 / 4.0 + 2e6, 0.02);
+        close(net.flows[flow].rate(), 10e6 / 4.0 + 2e6, 0.02);
     }
-    close(net.routers[0].signal(), 8.0 / 18.0, 0.02);
+    close(net.ports[0].router.signal(), 8.0 / 18.0, 0.02);
 }
 
 #[test]

@@ -1,5 +1,5 @@
 use super::LpState;
-use crate::tcp::testing::{Path, ack, close, loss, params};
+use crate::tcp::testing::{Path, ack, at, close, loss, params};
 use crate::tcp::{Ack, Rtt, Variant, Window};
 
 /// An ACK after 0.1 s on a path whose delays were between 0.1 and 0.2 s.
@@ -93,13 +93,14 @@ fn a_loss_halves_the_window() {
 #[test]
 fn alone_it_uses_the_link_without_filling_the_queue() {
     let (capacity, delay, buffer) = (1000.0, 0.1, 100);
-    let mut path = Path::<LpState>::new(&[], capacity, delay).with_buffer(buffer);
-    path.run(60.0, |_| {});
-    let before = (path.delivered, path.losses);
+    let mut path = Path::<LpState>::open(&[], capacity, delay);
+    path.ports[0].buffer = buffer;
+    path.run(at(60.0));
+    let before = (path.flows[0].delivered, path.flows[0].losses);
     let mut longest = 0;
-    path.run(260.0, |path| longest = longest.max(path.queue()));
-    assert_eq!(path.losses, before.1);
+    path.watch(at(260.0), |path| longest = longest.max(path.ports[0].queue()));
+    assert_eq!(path.flows[0].losses, before.1);
     assert!(longest < buffer / 2, "{longest} packets waited");
-    let used = (path.delivered - before.0) as f64 / 200.0 / capacity;
+    let used = f64::from(path.flows[0].delivered - before.0) / 200.0 / capacity;
     assert!(used > 0.6, "{used} of the capacity");
 }

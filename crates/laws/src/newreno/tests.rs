@@ -1,19 +1,14 @@
 use super::NewRenoState;
 use crate::reno::RenoState;
 use crate::tcp::Variant;
-use crate::tcp::testing::{Fate, Path, close};
+use crate::tcp::testing::{Path, at, close};
 
 /// The window once all is repaired, after packets 100, 102 and 104 of a window of 64 were lost.
 fn after_three_losses<V: Variant>() -> f64 {
-    let mut path = Path::<V>::new(&[("initial_window", 64.0), ("slow_start", 0.0)], 1e9, 0.1).with_fate(|number, _| {
-        if [100, 102, 104].contains(&number) {
-            Fate::Lost
-        } else {
-            Fate::Passes
-        }
-    });
-    path.run(0.85, |_| {});
-    assert_eq!(path.losses, 3);
+    let mut path = Path::<V>::open(&[("initial_window", 64.0), ("slow_start", 0.0)], 1e9, 0.1)
+        .losing(|number, _| [100, 102, 104].contains(&number));
+    path.run(at(0.85));
+    assert_eq!(path.flows[0].losses, 3);
     path.window()
 }
 
@@ -29,35 +24,30 @@ fn packets_lost_from_one_window_halve_it_once() {
 #[test]
 fn a_lost_retransmission_halves_the_window_again() {
     let mut times = 0;
-    let mut path = Path::<NewRenoState>::new(&[("initial_window", 64.0), ("slow_start", 0.0)], 1e9, 0.1).with_fate(
+    let mut path = Path::<NewRenoState>::open(&[("initial_window", 64.0), ("slow_start", 0.0)], 1e9, 0.1).losing(
         move |_, data| {
             times += u32::from(data == 100);
-            if data == 100 && times <= 2 {
-                Fate::Lost
-            } else {
-                Fate::Passes
-            }
+            data == 100 && times <= 2
         },
     );
     let mut smallest = f64::MAX;
-    path.run(1.0, |path| smallest = smallest.min(path.window()));
-    assert_eq!(path.losses, 2);
+    path.watch(at(1.0), |path| smallest = smallest.min(path.window()));
+    assert_eq!(path.flows[0].losses, 2);
     close(smallest, 16.0, 1.0);
 }
 
 #[test]
 fn periodic_losses_give_the_square_root_law() {
     let every = 20_000;
-    let mut path = Path::<NewRenoState>::new(&[("initial_ssthresh", 100.0)], 1e9, 0.1).with_fate(move |number, _| {
-        if number % every == every - 1 {
-            Fate::Lost
-        } else {
-            Fate::Passes
-        }
-    });
-    path.run(200.0, |_| {});
-    let before = path.delivered;
-    path.run(1200.0, |_| {});
+    let mut path = Path::<NewRenoState>::open(&[("initial_ssthresh", 100.0)], 1e9, 0.1)
+        .losing(move |number, _| number % every == every - 1);
+    path.run(at(200.0));
+    let before = path.flows[0].delivered;
+    path.run(at(1200.0));
     let expected = (1.5 * f64::from(every)).sqrt();
-    close((path.delivered - before) as f64 / 10_000.0, expected, 0.03 * expected);
+    close(
+        f64::from(path.flows[0].delivered - before) / 10_000.0,
+        expected,
+        0.03 * expected,
+    );
 }

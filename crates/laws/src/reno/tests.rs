@@ -1,5 +1,5 @@
 use super::RenoState;
-use crate::tcp::testing::{Fate, Path, ack, close};
+use crate::tcp::testing::{Path, ack, at, close};
 use crate::tcp::{Variant, Window};
 
 #[test]
@@ -17,17 +17,12 @@ fn an_ack_adds_its_share_of_a_packet() {
 fn periodic_losses_give_the_square_root_law() {
     for every in [20_000_u32, 80_000] {
         let rtt = 0.1;
-        let mut path = Path::<RenoState>::new(&[("initial_ssthresh", 100.0)], 1e9, rtt).with_fate(move |number, _| {
-            if number % every == every - 1 {
-                Fate::Lost
-            } else {
-                Fate::Passes
-            }
-        });
-        path.run(200.0, |_| {});
-        let before = path.delivered;
-        path.run(1200.0, |_| {});
-        let mean = (path.delivered - before) as f64 * rtt / 1000.0;
+        let mut path = Path::<RenoState>::open(&[("initial_ssthresh", 100.0)], 1e9, rtt)
+            .losing(move |number, _| number % every == every - 1);
+        path.run(at(200.0));
+        let before = path.flows[0].delivered;
+        path.run(at(1200.0));
+        let mean = f64::from(path.flows[0].delivered - before) * rtt / 1000.0;
         let expected = (1.5 * f64::from(every)).sqrt();
         close(mean, expected, 0.03 * expected);
     }
@@ -37,16 +32,21 @@ fn periodic_losses_give_the_square_root_law() {
 #[test]
 fn a_buffer_of_one_bandwidth_delay_product_is_enough() {
     let (capacity, delay) = (1000.0, 0.1);
-    let mut path = Path::<RenoState>::new(&[("initial_ssthresh", 100.0)], capacity, delay).with_buffer(100);
-    path.run(60.0, |_| {});
-    let before = (path.delivered, path.losses);
+    let mut path = Path::<RenoState>::open(&[("initial_ssthresh", 100.0)], capacity, delay);
+    path.ports[0].buffer = 100;
+    path.run(at(60.0));
+    let before = (path.flows[0].delivered, path.flows[0].losses);
     let (mut low, mut high) = (f64::MAX, 0.0_f64);
-    path.run(360.0, |path| {
+    path.watch(at(360.0), |path| {
         low = low.min(path.window());
         high = high.max(path.window());
     });
-    close((path.delivered - before.0) as f64 / 300.0, capacity, 0.001 * capacity);
-    assert!(path.losses > before.1, "nothing was lost");
+    close(
+        f64::from(path.flows[0].delivered - before.0) / 300.0,
+        capacity,
+        0.001 * capacity,
+    );
+    assert!(path.flows[0].losses > before.1, "nothing was lost");
     close(high, 201.0, 1.5);
     close(low, 100.5, 1.0);
 }
@@ -54,18 +54,11 @@ fn a_buffer_of_one_bandwidth_delay_product_is_enough() {
 /// Windows after each fall of more than a third, when this many packets are lost from one window of 64.
 fn falls(lost: u32) -> std::vec::Vec<f64> {
     let lost = 100..100 + lost;
-    let mut path = Path::<RenoState>::new(&[("initial_window", 64.0), ("slow_start", 0.0)], 1e9, 0.1).with_fate(
-        move |number, _| {
-            if lost.contains(&number) {
-                Fate::Lost
-            } else {
-                Fate::Passes
-            }
-        },
-    );
+    let mut path = Path::<RenoState>::open(&[("initial_window", 64.0), ("slow_start", 0.0)], 1e9, 0.1)
+        .losing(move |number, _| lost.contains(&number));
     let mut windows = std::vec![64.0];
     let mut last = 64.0;
-    path.run(1.0, |path| {
+    path.watch(at(1.0), |path| {
         if path.window() < last / 1.5 {
             windows.push(path.window());
         }

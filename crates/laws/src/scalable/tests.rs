@@ -1,5 +1,5 @@
 use super::ScalableState;
-use crate::tcp::testing::{Fate, Path, ack, close, cut, params};
+use crate::tcp::testing::{Path, ack, at, close, cut, params};
 use crate::tcp::{Variant, Window};
 
 fn grown(changes: &[(&str, f64)], size: f64) -> f64 {
@@ -36,16 +36,16 @@ fn recovery_takes_as_long_at_any_window() {
     for first in [200.0, 2000.0] {
         let changes = [("initial_window", first), ("slow_start", 0.0)];
         let mut lost = false;
-        let mut path = Path::<ScalableState>::new(&changes, 1e9, 0.1).with_fate(move |number, _| {
+        let mut path = Path::<ScalableState>::open(&changes, 1e9, 0.1).losing(move |number, _| {
             if number == 10 && !lost {
                 lost = true;
-                return Fate::Lost;
+                return true;
             }
-            Fate::Passes
+            false
         });
         let (mut low, mut back) = (None, None);
-        path.run(4.0, |path| {
-            if low.is_none() && path.window() > 0.875 * first && path.losses == 1 {
+        path.watch(at(4.0), |path| {
+            if low.is_none() && path.window() > 0.875 * first && path.flows[0].losses == 1 {
                 low = Some(path.now.as_secs_f64());
             }
             if low.is_some() && back.is_none() && path.window() >= first {
@@ -64,11 +64,11 @@ fn over_a_full_link_the_rate_stays_a_step_above_the_capacity() {
     for step in [0.01, 0.05] {
         let capacity = 250.0;
         let changes = [("initial_window", 40.0), ("slow_start", 0.0), ("step", step)];
-        let mut path = Path::<ScalableState>::new(&changes, capacity, 0.06);
-        path.run(10.0, |_| {});
-        let (window, delivered) = (path.window(), path.delivered);
-        path.run(50.0, |_| {});
-        let acked = (path.delivered - delivered) as f64;
+        let mut path = Path::<ScalableState>::open(&changes, capacity, 0.06);
+        path.run(at(10.0));
+        let (window, delivered) = (path.window(), path.flows[0].delivered);
+        path.run(at(50.0));
+        let acked = f64::from(path.flows[0].delivered - delivered);
         close(acked / 40.0, capacity, 0.001 * capacity);
         let sent = acked + path.window() - window;
         close(sent / 40.0 / capacity, 1.0 + step, 0.0015);

@@ -1,7 +1,7 @@
 use levelflow_units::{Duration, Time};
 use proptest::prelude::*;
 
-use super::testing::{PACKET, Path, close, params};
+use super::testing::{PACKET, Path, at, close, params};
 use super::{ECN, Tcp, TcpSender};
 use crate::reno::RenoState;
 use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Opening, Outgoing, Protocol, SenderLaw};
@@ -65,19 +65,19 @@ impl Hand {
 
 #[test]
 fn slow_start_doubles_the_window_in_each_round_trip() {
-    let mut path = Path::<RenoState>::new(&[], 1e9, 0.1);
+    let mut path = Path::<RenoState>::open(&[], 1e9, 0.1);
     for round in 1..10 {
-        path.run(0.1 * f64::from(round) + 0.05, |_| {});
+        path.run(at(0.1 * f64::from(round) + 0.05));
         close(path.window(), f64::from(1 << round), 0.0);
     }
 }
 
 #[test]
 fn slow_start_ends_at_the_threshold() {
-    let mut path = Path::<RenoState>::new(&[("initial_ssthresh", 32.0)], 1e9, 0.1);
-    path.run(0.55, |_| {});
+    let mut path = Path::<RenoState>::open(&[("initial_ssthresh", 32.0)], 1e9, 0.1);
+    path.run(at(0.55));
     close(path.window(), 32.0, 0.0);
-    path.run(0.65, |_| {});
+    path.run(at(0.65));
     close(path.window(), 33.0, 0.02);
 }
 
@@ -86,10 +86,10 @@ fn slow_start_ends_at_the_threshold() {
 fn a_window_over_a_full_link_grows_with_the_root_of_time() {
     let (capacity, first) = (250.0, 40.0);
     let changes = [("initial_window", first), ("slow_start", 0.0)];
-    let mut path = Path::<RenoState>::new(&changes, capacity, 0.06);
+    let mut path = Path::<RenoState>::open(&changes, capacity, 0.06);
     // The handshake and the first packet take a round-trip time each.
     for seconds in [10.0, 40.0, 160.0] {
-        path.run(seconds + 0.12, |_| {});
+        path.run(at(seconds + 0.12));
         let expected = (2.0 * capacity * seconds + first * first).sqrt();
         close(path.window(), expected, 0.002 * expected);
     }

@@ -1,6 +1,6 @@
 use super::{Vegas, VegasParams, VegasState};
 use crate::Law;
-use crate::tcp::testing::{Path, ack, close};
+use crate::tcp::testing::{Path, ack, at, close};
 use crate::tcp::{Ack, ROWS, Rtt, Variant, Window};
 
 const PARAMS: VegasParams = VegasParams {
@@ -49,9 +49,9 @@ fn the_window_moves_by_a_packet_per_round_trip_or_rests() {
 
 #[test]
 fn slow_start_doubles_in_every_other_round_trip() {
-    let mut path = Path::<VegasState>::new(&[], 1e9, 0.1);
+    let mut path = Path::<VegasState>::open(&[], 1e9, 0.1);
     for round in 0..10 {
-        path.run(0.1 * f64::from(round) + 0.15, |_| {});
+        path.run(at(0.1 * f64::from(round) + 0.15));
         close(path.window(), f64::from(2 << ((round + 1) / 2)), 0.0);
     }
 }
@@ -61,11 +61,11 @@ fn slow_start_doubles_in_every_other_round_trip() {
 #[test]
 fn slow_start_ends_before_the_pipe_is_filled_twice() {
     for capacity in [510.0, 640.0, 900.0, 1270.0] {
-        let mut path = Path::<VegasState>::new(&[], capacity, 0.1);
+        let mut path = Path::<VegasState>::open(&[], capacity, 0.1);
         let (mut largest, mut longest) = (0.0_f64, 0);
-        path.run(5.0, |path| {
+        path.watch(at(5.0), |path| {
             largest = largest.max(path.window());
-            longest = longest.max(path.queue());
+            longest = longest.max(path.ports[0].queue());
         });
         assert!(largest <= 2.0 * (capacity * 0.1 + 2.0), "{largest} of {capacity}");
         assert!(longest as f64 <= capacity * 0.1 + 4.0, "{longest} of {capacity}");
@@ -78,18 +78,23 @@ fn alpha_to_beta_packets_wait() {
     for (alpha, beta) in [(2.0, 4.0), (1.0, 3.0), (10.0, 12.0)] {
         for (capacity, delay) in [(1000.0, 0.1), (5000.0, 0.02)] {
             let changes = [("alpha", alpha), ("beta", beta)];
-            let mut path = Path::<VegasState>::new(&changes, capacity, delay).with_buffer(500);
-            path.run(60.0, |_| {});
-            let before = path.delivered;
-            path.run(120.0, |path| {
+            let mut path = Path::<VegasState>::open(&changes, capacity, delay);
+            path.ports[0].buffer = 500;
+            path.run(at(60.0));
+            let before = path.flows[0].delivered;
+            path.watch(at(120.0), |path| {
                 let waiting = path.window() - capacity * delay;
                 assert!(waiting >= alpha && waiting <= beta + 1.0, "{waiting} packets wait");
                 // The one or two packets that the ACK permits have not left yet.
-                let queue = path.queue() as f64;
+                let queue = path.ports[0].queue() as f64;
                 assert!(queue <= waiting && queue >= waiting - 2.0, "{queue} in the queue");
             });
-            close((path.delivered - before) as f64 / 60.0, capacity, 0.001 * capacity);
-            assert_eq!(path.losses, 0);
+            close(
+                f64::from(path.flows[0].delivered - before) / 60.0,
+                capacity,
+                0.001 * capacity,
+            );
+            assert_eq!(path.flows[0].losses, 0);
         }
     }
 }

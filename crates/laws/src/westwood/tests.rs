@@ -1,6 +1,6 @@
 use super::WestwoodState;
 use crate::reno::RenoState;
-use crate::tcp::testing::{Fate, Path, ack, close, loss};
+use crate::tcp::testing::{Path, ack, at, close, loss};
 use crate::tcp::{Ack, Variant, Window};
 
 /// A round trip of 0.1 s that ends at `now`, with so many packets.
@@ -46,19 +46,14 @@ fn a_loss_leaves_what_the_empty_path_holds() {
 
 fn delivered<V: Variant>() -> f64 {
     let mut state = 1_u32;
-    let mut path = Path::<V>::new(&[("initial_ssthresh", 100.0)], 1000.0, 0.1)
-        .with_buffer(100)
-        .with_fate(move |_, _| {
-            // Numerical Recipes' generator: one packet in 500 is lost on the wire.
-            state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
-            if state < u32::MAX / 500 {
-                Fate::Lost
-            } else {
-                Fate::Passes
-            }
-        });
-    path.run(200.0, |_| {});
-    path.delivered as f64 / 200.0
+    let mut path = Path::<V>::open(&[("initial_ssthresh", 100.0)], 1000.0, 0.1).losing(move |_, _| {
+        // Numerical Recipes' generator: one packet in 500 is lost on the wire.
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        state < u32::MAX / 500
+    });
+    path.ports[0].buffer = 100;
+    path.run(at(200.0));
+    f64::from(path.flows[0].delivered) / 200.0
 }
 
 /// Grieco and Mascolo 2004, section 5: losses that are no sign of a queue cost Reno its window, and Westwood+ little.

@@ -1,137 +1,29 @@
 //! JetMax in a closed loop over one router, law only: no queue, no lost packets.
 
-use std::collections::VecDeque;
-use std::vec::Vec;
-
 use levelflow_units::{Bytes, Duration, Time};
 
-use super::{DELTA, EMPTY, params, router};
-use crate::jetmax::{Header, Params, Router, Sender, price};
-use crate::law::{Arriving, Bottleneck, Feedback, FlowInfo, Kind, Outgoing, RouterLaw, SenderLaw};
+use super::params;
+use crate::jetmax::{JetMax, price};
+use crate::law::{Bottleneck, SenderLaw};
+use crate::testing::{Network, ms};
 
-/// Flows over one router whose link carries whatever it is offered, in time slots.
-struct Wire {
-    params: Params,
-    router: Router,
-    flows: Vec<Flow>,
-    now: Time,
-    /// Largest sum of the rates so far, bit/s.
-    peak: f64,
+fn network(changes: &[(&str, f64)], capacity: f64) -> Network<JetMax> {
+    Network::new(params(changes), &[capacity])
 }
 
-struct Flow {
-    sender: Sender,
-    start: Time,
-    next: u32,
-    due: Time,
-    there: Duration,
-    back: Duration,
-    packets: VecDeque<(Time, Header, Bytes)>,
-    acks: VecDeque<(Time, Header)>,
-    changes: Vec<(Time, f64)>,
-}
-
-impl Wire {
-    const SLOT: Duration = Duration::from_us(250);
-
-    fn new(changes: &[(&str, f64)], capacity: f64) -> Self {
-        let params = params(changes);
-        let router = router(&params, capacity);
-        Self {
-            params,
-            router,
-            flows: Vec::new(),
-            now: Time::ZERO,
-            peak: 0.0,
-        }
-    }
-
-    fn join(&mut self, rtt: Duration, start: Duration) {
-        let start = Time::ZERO + start;
-        let there = Duration::from_ms(20);
-        self.flows.push(Flow {
-            sender: Sender::new(
-                &self.params,
-                &FlowInfo {
-                    packet_size: Bytes::new(1 << 60),
-                },
-            ),
-            start,
-            next: 0,
-            due: start,
-            there,
-            back: rtt - there,
-            packets: VecDeque::new(),
-            acks: VecDeque::new(),
-            changes: Vec::new(),
-        });
-    }
-
-    fn run(&mut self, until: Duration) {
-        while self.now < Time::ZERO + until {
-            self.now += Self::SLOT;
-            for flow in &mut self.flows {
-                flow.receive(&self.params, self.now);
-                flow.send(&self.params, self.now);
-                flow.cross(&self.params, &mut self.router, self.now);
-            }
-            // Half a slot off the beat of the packets.
-            if self.now.as_ps() % DELTA.as_ps() == 7 * Self::SLOT.as_ps() {
-                self.router.on_interval(&self.params, DELTA, &EMPTY);
-            }
-            let load = self
-                .flows
-                .iter()
-                .filter(|flow| flow.next > 0)
-                .map(|flow| flow.sender.rate().bps())
-                .sum();
-            self.peak = self.peak.max(load);
-        }
-    }
-}
-
-impl Flow {
-    fn receive(&mut self, params: &Params, now: Time) {
-        while let Some((_, header)) = self.acks.pop_front_if(|ack| ack.0 <= now) {
-            let before = self.sender.rate();
-            let feedback = Feedback::plain(header.seq, Kind::Data, self.there + self.back, header);
-            self.sender.on_feedback(params, now, &feedback);
-            if self.sender.rate() != before {
-                self.changes.push((now, self.sender.rate().bps()));
-            }
-        }
-    }
-
-    fn send(&mut self, params: &Params, now: Time) {
-        while self.due <= now && self.start <= now {
-            let size = self.sender.packet_size(params);
-            let sent = Outgoing {
-                number: self.next,
-                size,
-                kind: Kind::Data,
-            };
-            let header = self.sender.on_send(params, now, &sent);
-            self.packets.push_back((now + self.there, header, size));
-            self.next += 1;
-            self.due += self.sender.rate().time_to_send(size).expect("it has a rate");
-        }
-    }
-
-    fn cross(&mut self, params: &Params, router: &mut Router, now: Time) {
-        while let Some((_, mut header, size)) = self.packets.pop_front_if(|packet| packet.0 <= now) {
-            router.on_arrival(params, &Arriving::alone(size), Some(&mut header));
-            self.acks.push_back((now + self.back, header.reflected()));
-        }
-    }
+fn join(wire: &mut Network<JetMax>, rtt: Duration, start: Time) {
+    let flow = wire.flow(Bytes::new(1 << 60), &[0], rtt, start);
+    flow.hop = Duration::from_ms(20);
+    flow.back = rtt - flow.hop;
 }
 
 #[test]
 fn one_percent_takes_six_steps_at_any_capacity() {
     for capacity in [1e7, 1e10, 1e18] {
-        let mut wire = Wire::new(&[], capacity);
-        wire.join(Duration::from_ms(220), Duration::ZERO);
-        wire.run(Duration::from_secs(8));
-        let changes = &wire.flows[0].changes;
+        let mut wire = network(&[], capacity);
+        join(&mut wire, Duration::from_ms(220), Time::ZERO);
+        wire.run(ms(8_000));
+        let changes = &wire.flows[0].rates;
         let steps = 1 + changes
             .iter()
             .position(|change| change.1 >= 0.99 * capacity)
@@ -151,18 +43,14 @@ fn one_percent_takes_six_steps_at_any_capacity() {
 
 #[test]
 fn flows_of_any_rtt_share_alike_and_never_overload() {
-    let mut wire = Wire::new(&[], 1e7);
-    wire.join(Duration::from_ms(2020), Duration::ZERO);
-    wire.join(Duration::from_ms(220), Duration::from_ms(30_013));
-    wire.run(Duration::from_secs(29));
-    assert!((wire.flows[0].sender.rate().bps() / 1e7 - 1.0).abs() < 0.015);
-    wire.run(Duration::from_secs(60));
+    let mut wire = network(&[], 1e7);
+    join(&mut wire, Duration::from_ms(2020), Time::ZERO);
+    join(&mut wire, Duration::from_ms(220), ms(30_013));
+    wire.run(ms(29_000));
+    assert!((wire.flows[0].rate() / 1e7 - 1.0).abs() < 0.015);
+    wire.run(ms(60_000));
     for flow in &wire.flows {
-        assert!(
-            (flow.sender.rate().bps() / 5e6 - 1.0).abs() < 0.015,
-            "{:?}",
-            flow.changes
-        );
+        assert!((flow.rate() / 5e6 - 1.0).abs() < 0.015, "{:?}", flow.rates);
     }
     assert!(wire.peak < 1.02e7, "{}", wire.peak);
 }
@@ -170,12 +58,12 @@ fn flows_of_any_rtt_share_alike_and_never_overload() {
 /// Figure 34(b): a joiner takes its share before the others release it.
 #[test]
 fn without_proposals_a_joiner_overloads_the_link_by_half() {
-    let mut wire = Wire::new(&[("propose", 0.0)], 1e7);
-    wire.join(Duration::from_ms(2020), Duration::ZERO);
-    wire.run(Duration::from_secs(30));
+    let mut wire = network(&[("propose", 0.0)], 1e7);
+    join(&mut wire, Duration::from_ms(2020), Time::ZERO);
+    wire.run(ms(30_000));
     assert!(wire.peak < 1.02e7, "{}", wire.peak);
-    wire.join(Duration::from_ms(220), Duration::from_ms(30_013));
-    wire.run(Duration::from_secs(60));
+    join(&mut wire, Duration::from_ms(220), ms(30_013));
+    wire.run(ms(60_000));
     assert!((price(wire.peak, 1e7) - 0.33).abs() < 0.02, "{}", wire.peak);
 }
 
@@ -183,9 +71,9 @@ fn without_proposals_a_joiner_overloads_the_link_by_half() {
 #[test]
 fn without_the_ignore_rule_a_flow_alone_overshoots() {
     let peak = |ignore: f64, phase: u64| {
-        let mut wire = Wire::new(&[("propose", 0.0), ("ignore", ignore)], 1e7);
-        wire.join(Duration::from_ms(2020), Duration::from_ms(phase * 10));
-        wire.run(Duration::from_secs(30));
+        let mut wire = network(&[("propose", 0.0), ("ignore", ignore)], 1e7);
+        join(&mut wire, Duration::from_ms(2020), ms(phase * 10));
+        wire.run(ms(30_000));
         wire.peak / 1e7
     };
     let naive = (0..10).map(|phase| peak(0.0, phase)).fold(0.0, f64::max);
@@ -196,10 +84,10 @@ fn without_the_ignore_rule_a_flow_alone_overshoots() {
 
 #[test]
 fn per_switch_steps_once_per_interval() {
-    let mut wire = Wire::new(&[("settle", 1.0), ("interval", 0.1)], 1e9);
-    wire.join(Duration::from_ms(40), Duration::ZERO);
-    wire.run(Duration::from_secs(4));
-    let changes = &mut wire.flows[0].changes;
+    let mut wire = network(&[("settle", 1.0), ("interval", 0.1)], 1e9);
+    join(&mut wire, Duration::from_ms(40), Time::ZERO);
+    wire.run(ms(4_000));
+    let changes = &mut wire.flows[0].rates;
     changes.retain(|change| change.1 > 41e3);
     let steps = 1 + changes
         .iter()

@@ -1,0 +1,446 @@
+//! The network of all tests that close a loop: flows, paced or clocked by their windows, over ports with routers of the law.
+
+use std::boxed::Box;
+use std::collections::{BTreeMap, VecDeque};
+use std::vec::Vec;
+
+use levelflow_units::{Bytes, Duration, Rate, Time};
+
+use crate::{
+    Arrived, Arriving, Delivery, Feedback, FlowInfo, Kind, Law, Loss, Opening, Outgoing, PortInfo, PortView, Protocol,
+    RouterLaw, SenderLaw, Transport,
+};
+
+/// Without an ACK for so long, all that is outstanding counts as lost.
+const TIMEOUT: Duration = Duration::from_secs(1);
+/// A packet counts as lost after so many ACKs for later ones.
+const REORDERING: u32 = 3;
+
+pub fn port(id: u32, capacity: f64) -> PortInfo {
+    let capacity = Rate::new(capacity).expect("a capacity");
+    PortInfo { id, capacity }
+}
+
+pub fn ms(ms: u64) -> Time {
+    Time::ZERO + Duration::from_ms(ms)
+}
+
+pub fn at(seconds: f64) -> Time {
+    Time::ZERO + Duration::from_secs_f64(seconds).expect("a time")
+}
+
+pub fn close(measured: f64, expected: f64, relative: f64) {
+    assert!(
+        (measured / expected - 1.0).abs() <= relative,
+        "{measured}, expected {expected} within {relative}"
+    );
+}
+
+/// What happens next; of two at the same time, the first in this list.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Event {
+    Depart { port: usize },
+    EndLeg { flow: usize, leg: usize },
+    TimeOut { flow: usize },
+    Send { flow: usize },
+    Tick { port: usize },
+}
+
+struct Packet<H> {
+    flow: usize,
+    /// Ports passed.
+    hop: usize,
+    number: u32,
+    /// A retransmission has a new number and old data.
+    data: u32,
+    kind: Kind,
+    size: Bytes,
+    sent: Time,
+    header: H,
+    marked: bool,
+    /// Of the flow, when it was sent; see [`Delivery`].
+    delivered: u32,
+    delivered_at: Time,
+    first_sent: Time,
+}
+
+/// A router, and the queue of its line.
+pub struct Port<L: Protocol> {
+    pub router: L::Router,
+    /// Without one, nothing waits.
+    pub line: Option<Rate>,
+    /// Packets that have room, waiting or in service.
+    pub buffer: usize,
+    /// Marks a packet that finds so many.
+    pub threshold: usize,
+    /// Largest queue so far.
+    pub deepest: usize,
+    queue: VecDeque<Packet<L::Header>>,
+    waiting: u64,
+    dropped: u64,
+    departs: Option<Time>,
+    ticked: Time,
+    ticks: Time,
+}
+
+impl<L: Protocol> Port<L> {
+    /// Packets waiting or in service.
+    pub fn queue(&self) -> usize {
+        self.queue.len()
+    }
+
+    fn serve(&mut self, now: Time) {
+        let service = |first: &Packet<_>| self.line?.time_to_send(first.size);
+        self.departs = self.queue.front().and_then(service).map(|service| now + service);
+    }
+}
+
+/// A sender that always has data, and its receiver.
+pub struct Flow<L: Protocol> {
+    pub sender: L::Sender,
+    receiver: L::Receiver,
+    path: Vec<usize>,
+    /// Delay before each port.
+    pub hop: Duration,
+    /// Delay from the last port to the sender, by way of the receiver.
+    pub back: Duration,
+    /// Packets before each port, and ACKs, with the times at which they arrive.
+    legs: Vec<VecDeque<(Time, Packet<L::Header>)>>,
+    /// Whether a packet is lost on its way, from its number and that of its data.
+    loses: Box<dyn FnMut(u32, u32) -> bool>,
+    start: Time,
+    open: bool,
+    /// Number of the next packet.
+    pub next: u32,
+    data: u32,
+    /// When the last data packet left.
+    left: Option<Time>,
+    /// Neither acknowledged nor noticed as lost: number, data, ACKs for later packets.
+    flight: VecDeque<(u32, u32, u32)>,
+    resend: VecDeque<u32>,
+    /// Data that the receiver misses, and the number under which it was first sent.
+    missing: BTreeMap<u32, u32>,
+    /// Packets acknowledged.
+    pub delivered: u32,
+    delivered_at: Time,
+    first_sent: Time,
+    /// Packets taken for lost.
+    pub losses: u32,
+    /// Each change of a paced rate, bit/s.
+    pub rates: Vec<(Time, f64)>,
+}
+
+impl<L: Protocol> Flow<L> {
+    pub fn rate(&self) -> f64 {
+        self.sender.rate().bps()
+    }
+
+    pub fn peak(&self) -> f64 {
+        self.rates.iter().map(|(_, rate)| *rate).fold(0.0, f64::max)
+    }
+
+    /// When pace and window allow the next packet.
+    fn due(&self, params: &L::Params) -> Option<Time> {
+        if self.next == 0 {
+            return Some(self.start);
+        }
+        if !self.open || self.flight.len() >= self.sender.window() as usize {
+            return None;
+        }
+        let Some(left) = self.left.filter(|_| self.sender.paces()) else {
+            return Some(self.start);
+        };
+        let gap = self.sender.rate().time_to_send(self.sender.packet_size(params));
+        Some(left + gap.expect("it has a rate"))
+    }
+
+    /// A packet that arrived is no longer in flight, and shows which ones are lost.
+    fn take(&mut self, params: &L::Params, now: Time, packet: &Packet<L::Header>) {
+        self.delivered += 1;
+        (self.delivered_at, self.first_sent) = (now, packet.sent);
+        self.missing.remove(&packet.data);
+        if let Ok(place) = self.flight.binary_search_by_key(&packet.number, |flight| flight.0) {
+            self.flight.remove(place);
+            self.flight.range_mut(..place).for_each(|flight| flight.2 += 1);
+        }
+        while let Some((number, data, _)) = self.flight.pop_front_if(|flight| flight.2 >= REORDERING) {
+            self.resend.push_back(data);
+            self.losses += 1;
+            let (next, outstanding) = (self.next, self.flight.len() as u32);
+            let loss = Loss {
+                number,
+                next,
+                outstanding,
+            };
+            self.sender.on_loss(params, now, &loss);
+        }
+    }
+}
+
+pub struct Network<L: Protocol> {
+    pub params: L::Params,
+    transport: Transport,
+    pub now: Time,
+    pub ports: Vec<Port<L>>,
+    pub flows: Vec<Flow<L>>,
+    /// Largest sum of the paced rates so far, bit/s.
+    pub peak: f64,
+}
+
+impl<L: Law> Network<L> {
+    /// Ports of these capacities, without lines.
+    pub fn new(params: L::Params, capacities: &[f64]) -> Self {
+        let new = |(id, capacity): (u32, &f64)| Port {
+            router: L::Router::new(&params, &port(id, *capacity)),
+            line: None,
+            buffer: usize::MAX,
+            threshold: usize::MAX,
+            deepest: 0,
+            queue: VecDeque::new(),
+            waiting: 0,
+            dropped: 0,
+            departs: None,
+            ticked: Time::ZERO,
+            ticks: ms(11 * u64::from(id) - 4),
+        };
+        Self {
+            ports: (1..).zip(capacities).map(new).collect(),
+            transport: L::transport(&params),
+            params,
+            now: Time::ZERO,
+            flows: Vec::new(),
+            peak: 0.0,
+        }
+    }
+
+    /// Adds a flow whose round-trip time is spread evenly over its path.
+    pub fn flow(&mut self, size: Bytes, path: &[usize], rtt: Duration, start: Time) -> &mut Flow<L> {
+        let delay = Duration::from_ps(rtt.as_ps() / (path.len() as u64 + 1));
+        self.flows.push(Flow {
+            sender: L::Sender::new(&self.params, &FlowInfo { packet_size: size }),
+            receiver: L::Receiver::default(),
+            path: path.to_vec(),
+            hop: delay,
+            back: delay,
+            legs: (0..=path.len()).map(|_| VecDeque::new()).collect(),
+            loses: Box::new(|_, _| false),
+            start,
+            open: self.transport.opening == Opening::Immediate,
+            next: 0,
+            data: 0,
+            left: None,
+            flight: VecDeque::new(),
+            resend: VecDeque::new(),
+            missing: BTreeMap::new(),
+            delivered: 0,
+            delivered_at: start,
+            first_sent: start,
+            losses: 0,
+            rates: Vec::new(),
+        });
+        self.flows.last_mut().expect("just pushed")
+    }
+
+    /// `loses` says which packets of the last flow are lost, from the number of a packet and that of its data.
+    pub fn losing(mut self, loses: impl FnMut(u32, u32) -> bool + 'static) -> Self {
+        self.flows.last_mut().expect("a flow").loses = Box::new(loses);
+        self
+    }
+
+    pub fn run(&mut self, until: Time) {
+        self.watch(until, |_| {});
+    }
+
+    /// As [`run`](Self::run); `see` is called after each ACK, before what it permits is sent.
+    pub fn watch(&mut self, until: Time, mut see: impl FnMut(&Self)) {
+        while self.upcoming().0 <= until {
+            if self.step() {
+                see(self);
+            }
+        }
+        self.now = until;
+    }
+
+    fn upcoming(&self) -> (Time, Event) {
+        let mut first = (Time::from_ps(u64::MAX), Event::Tick { port: 0 });
+        let mut may = |at: Time, event| first = first.min((at, event));
+        for (port, p) in self.ports.iter().enumerate() {
+            may(p.ticks, Event::Tick { port });
+            p.departs.into_iter().for_each(|at| may(at, Event::Depart { port }));
+        }
+        for (flow, f) in self.flows.iter().enumerate() {
+            for (leg, packets) in f.legs.iter().enumerate() {
+                packets
+                    .front()
+                    .into_iter()
+                    .for_each(|packet| may(packet.0, Event::EndLeg { flow, leg }));
+            }
+            if self.transport.tracks_losses && !f.flight.is_empty() {
+                may(f.delivered_at + TIMEOUT, Event::TimeOut { flow });
+            }
+            if let Some(at) = f.due(&self.params) {
+                may(at.max(self.now), Event::Send { flow });
+            }
+        }
+        first
+    }
+
+    /// Takes one event; returns whether it was an ACK.
+    pub fn step(&mut self) -> bool {
+        let (now, event) = self.upcoming();
+        self.now = now;
+        match event {
+            Event::Depart { port } => self.depart(port),
+            Event::EndLeg { flow, leg } => {
+                let (_, packet) = self.flows[flow].legs[leg].pop_front().expect("it is due");
+                if packet.hop == self.flows[flow].path.len() {
+                    self.ack(&packet);
+                    return true;
+                }
+                self.arrive(packet);
+            }
+            Event::TimeOut { flow } => self.time_out(flow),
+            Event::Send { flow } => self.send(flow),
+            Event::Tick { port } => self.tick(port),
+        }
+        false
+    }
+
+    fn tick(&mut self, index: usize) {
+        let (now, port) = (self.now, &mut self.ports[index]);
+        let view = PortView {
+            queue: Bytes::new(port.waiting),
+            packets: port.queue.len() as u32,
+            dropped: Bytes::new(port.dropped),
+        };
+        port.router.on_interval(&self.params, now.since(port.ticked), &view);
+        (port.ticked, port.dropped) = (now, 0);
+        port.ticks = now.saturating_add(port.router.interval(&self.params));
+    }
+
+    /// Sends a packet: the one that opens the flow takes no time on a line.
+    fn send(&mut self, index: usize) {
+        let (now, flow) = (self.now, &mut self.flows[index]);
+        let (number, mut data) = (flow.next, 0);
+        let (mut kind, mut size) = (Kind::Syn, Bytes::ZERO);
+        if flow.open {
+            (kind, size) = (Kind::Data, flow.sender.packet_size(&self.params));
+            if flow.flight.is_empty() {
+                (flow.first_sent, flow.delivered_at) = (now, now);
+            }
+            flow.data += u32::from(flow.resend.is_empty());
+            data = flow.resend.pop_front().unwrap_or(flow.data);
+            flow.flight.push_back((number, data, 0));
+            flow.left = Some(now);
+        }
+        flow.next += 1;
+        let sent = Outgoing { number, size, kind };
+        let packet = Packet {
+            flow: index,
+            hop: 0,
+            number,
+            data,
+            kind,
+            size,
+            sent: now,
+            header: flow.sender.on_send(&self.params, now, &sent),
+            marked: false,
+            delivered: flow.delivered,
+            delivered_at: flow.delivered_at,
+            first_sent: flow.first_sent,
+        };
+        if (flow.loses)(number, data) {
+            self.lose(&packet);
+        } else {
+            flow.legs[0].push_back((now + flow.hop, packet));
+        }
+        self.measure_peak();
+    }
+
+    fn lose(&mut self, packet: &Packet<L::Header>) {
+        let missing = &mut self.flows[packet.flow].missing;
+        missing.entry(packet.data).or_insert(packet.number);
+    }
+
+    fn arrive(&mut self, mut packet: Packet<L::Header>) {
+        let index = self.flows[packet.flow].path[packet.hop];
+        let (now, port) = (self.now, &mut self.ports[index]);
+        let packets = port.queue.len();
+        let arriving = Arriving {
+            now,
+            size: packet.size,
+            queue: Bytes::new(port.waiting),
+            packets: packets as u32,
+        };
+        let header = Some(&mut packet.header);
+        port.router.on_arrival(&self.params, &arriving, header);
+        if packets >= port.buffer {
+            port.dropped += packet.size.get();
+            return self.lose(&packet);
+        }
+        packet.marked |= packets >= port.threshold;
+        port.waiting += packet.size.get();
+        port.queue.push_back(packet);
+        port.deepest = port.deepest.max(packets + 1);
+        if port.line.is_none() {
+            self.depart(index);
+        } else if packets == 0 {
+            port.serve(now);
+        }
+    }
+
+    fn depart(&mut self, index: usize) {
+        let (now, port) = (self.now, &mut self.ports[index]);
+        let mut packet = port.queue.pop_front().expect("a packet is due");
+        let (kind, size) = (packet.kind, packet.size);
+        port.waiting -= size.get();
+        port.router.on_departure(&self.params, size, &mut packet.header);
+        port.serve(now);
+        packet.hop += 1;
+        let flow = &mut self.flows[packet.flow];
+        let mut delay = flow.hop;
+        if packet.hop == flow.path.len() {
+            let arrived = Arrived { now, kind, size };
+            packet.header = L::reflect(&self.params, &mut flow.receiver, &arrived, &packet.header);
+            delay = flow.back;
+        }
+        flow.legs[packet.hop].push_back((now + delay, packet));
+    }
+
+    fn ack(&mut self, packet: &Packet<L::Header>) {
+        let (now, flow) = (self.now, &mut self.flows[packet.flow]);
+        let before = flow.rate();
+        flow.open = true;
+        let rtt = now.since(packet.sent);
+        let mut feedback = Feedback::plain(packet.number, packet.kind, rtt, packet.header);
+        if packet.kind == Kind::Data {
+            flow.take(&self.params, now, packet);
+            let sending = packet.sent.since(packet.first_sent);
+            feedback.delivery = Some(Delivery {
+                total: flow.delivered,
+                prior: packet.delivered,
+                interval: sending.max(now.since(packet.delivered_at)),
+            });
+            feedback.marked = packet.marked;
+            feedback.outstanding = flow.flight.len() as u32;
+            feedback.gap = flow.missing.values().any(|first| *first < packet.number);
+        }
+        flow.sender.on_feedback(&self.params, now, &feedback);
+        if flow.sender.paces() && flow.rate() != before {
+            flow.rates.push((now, flow.rate()));
+            self.measure_peak();
+        }
+    }
+
+    fn measure_peak(&mut self) {
+        let flows = self.flows.iter().filter(|flow| flow.next > 0 && flow.sender.paces());
+        self.peak = self.peak.max(flows.map(Flow::rate).sum());
+    }
+
+    fn time_out(&mut self, index: usize) {
+        let flow = &mut self.flows[index];
+        flow.losses += flow.flight.len() as u32;
+        flow.resend.extend(flow.flight.drain(..).map(|(_, data, _)| data));
+        flow.sender.on_timeout(&self.params, self.now, flow.next);
+    }
+}
