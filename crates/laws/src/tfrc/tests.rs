@@ -1,22 +1,14 @@
-use std::collections::VecDeque;
-
 use levelflow_units::{Bytes, Duration, Time};
 
+use super::Tfrc;
 use super::equation::{loss_rate, packets_per_rtt};
 use super::history::LossHistory;
-use super::{Tfrc, TfrcParams, TfrcSender};
-use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Outgoing, SenderLaw};
+use crate::testing::{Network, close};
+use crate::{Feedback, Kind, Law, NoHeader, SenderLaw};
 
 const SIZE: Bytes = Bytes::new(1000);
 const BITS: f64 = 8000.0;
 const RTT: Duration = Duration::from_ms(100);
-
-fn close(measured: f64, expected: f64, relative: f64) {
-    assert!(
-        (measured / expected - 1.0).abs() <= relative,
-        "{measured}, expected {expected} within {relative}"
-    );
-}
 
 /// Section 3.1 term by term, in bytes and seconds.
 fn throughput(s: f64, r: f64, p: f64) -> f64 {
@@ -76,91 +68,50 @@ fn losses_within_a_round_trip_time_are_one_event() {
     assert!(!history.lose(120, 200, 5.0), "an old packet, seen late");
 }
 
-/// A path on which each packet is acknowledged after `RTT`, except those that are lost.
-struct Path {
-    params: TfrcParams,
-    sender: TfrcSender,
-    now: Time,
-    next: u32,
-    acks: VecDeque<(Time, u32)>,
-    missing: VecDeque<u32>,
+/// A path on which each packet is acknowledged after `RTT`, after the handshake.
+fn open(ecn: bool) -> Network<Tfrc> {
+    let mut path = Network::new(Tfrc::params(&[f64::from(u8::from(ecn))]).unwrap(), &[1.0]);
+    path.flow(SIZE, &[0], RTT, Time::ZERO);
+    assert_eq!(path.flows[0].rate(), BITS, "a packet per second");
+    path.run(Time::ZERO + RTT);
+    path
 }
 
-impl Path {
-    fn open(ecn: bool) -> Self {
-        let params = Tfrc::params(&[f64::from(u8::from(ecn))]).unwrap();
-        let mut sender = TfrcSender::new(&params, &FlowInfo { packet_size: SIZE });
-        assert_eq!(sender.rate().bps(), BITS, "a packet per second");
-        sender.on_feedback(&params, Time::ZERO, &Feedback::plain(0, Kind::Syn, RTT, NoHeader));
-        Self {
-            params,
-            sender,
-            now: Time::ZERO,
-            next: 1,
-            acks: VecDeque::new(),
-            missing: VecDeque::new(),
-        }
-    }
-
-    fn rate(&self) -> f64 {
-        self.sender.rate().bps()
-    }
-
-    fn send(&mut self, loses: impl Fn(u32) -> bool) {
-        let gap = self.sender.rate().time_to_send(SIZE).unwrap();
-        self.now += gap;
-        while let Some((_, number)) = self.acks.front().copied().filter(|(at, _)| *at <= self.now) {
-            self.acks.pop_front();
-            while let Some(lost) = self.missing.front().copied().filter(|lost| *lost + 3 <= number) {
-                self.missing.pop_front();
-                let loss = Loss {
-                    number: lost,
-                    next: self.next,
-                    outstanding: 0,
-                };
-                self.sender.on_loss(&self.params, self.now, &loss);
-            }
-            let ack = Feedback::plain(number, Kind::Data, RTT, NoHeader);
-            self.sender.on_feedback(&self.params, self.now, &ack);
-        }
-        let sent = Outgoing {
-            number: self.next,
-            size: SIZE,
-            kind: Kind::Data,
-        };
-        self.sender.on_send(&self.params, self.now, &sent);
-        if loses(self.next) {
-            self.missing.push_back(self.next);
-        } else {
-            self.acks.push_back((self.now + RTT, self.next));
-        }
-        self.next += 1;
+/// Runs until so many more packets have left.
+fn send(path: &mut Network<Tfrc>, packets: u32) {
+    let next = path.flows[0].next + packets;
+    while path.flows[0].next < next {
+        path.step();
     }
 }
 
 #[test]
 fn regular_losses_give_the_rate_of_the_equation() {
     for every in [50, 100, 1000] {
-        let mut path = Path::open(false);
-        (0..20 * every).for_each(|_| path.send(|number| number % every == 0));
-        close(path.rate(), 8.0 * throughput(1000.0, 0.1, 1.0 / f64::from(every)), 1e-6);
+        let mut path = open(false).losing(move |number, _| number % every == 0);
+        send(&mut path, 20 * every);
+        close(
+            path.flows[0].rate(),
+            8.0 * throughput(1000.0, 0.1, 1.0 / f64::from(every)),
+            1e-6,
+        );
     }
 }
 
 #[test]
 fn without_losses_the_rate_doubles_and_never_exceeds_twice_what_arrives() {
-    let mut path = Path::open(false);
-    close(path.rate(), 4.0 * BITS / 0.1, 1e-12);
-    let mut last = path.rate();
-    while path.rate() < 1000.0 * BITS / 0.1 {
-        path.send(|_| false);
-        let rate = path.rate();
+    let mut path = open(false);
+    close(path.flows[0].rate(), 4.0 * BITS / 0.1, 1e-12);
+    let mut last = path.flows[0].rate();
+    while path.flows[0].rate() < 1000.0 * BITS / 0.1 {
+        send(&mut path, 1);
+        let rate = path.flows[0].rate();
         assert!(rate >= last && rate <= 2.0 * last, "{last} to {rate}");
         last = rate;
     }
     assert!(
-        path.now < Time::ZERO + RTT * 24,
-        "8 doublings take two round-trip times each, as what arrives lags: {:?}",
+        path.now < Time::ZERO + RTT * 25,
+        "after the handshake, 8 doublings take two round-trip times each, as what arrives lags: {:?}",
         path.now
     );
 }
@@ -168,37 +119,39 @@ fn without_losses_the_rate_doubles_and_never_exceeds_twice_what_arrives() {
 /// Section 6.3.1: the first loss leaves about the rate that arrived.
 #[test]
 fn the_first_loss_event_keeps_the_received_rate() {
-    let mut path = Path::open(false);
-    while path.rate() < 1000.0 * BITS / 0.1 {
-        path.send(|_| false);
+    let mut path = open(false);
+    while path.flows[0].rate() < 1000.0 * BITS / 0.1 {
+        send(&mut path, 1);
     }
-    let (before, lost) = (path.rate(), path.next);
-    while path.rate() >= before {
-        path.send(|number| number == lost);
+    let (before, lost) = (path.flows[0].rate(), path.flows[0].next);
+    path = path.losing(move |number, _| number == lost);
+    while path.flows[0].rate() >= before {
+        send(&mut path, 1);
     }
-    assert!(path.rate() > 0.4 * before && path.rate() < 0.6 * before);
+    assert!(path.flows[0].rate() > 0.4 * before && path.flows[0].rate() < 0.6 * before);
 }
 
 #[test]
 fn a_timeout_halves_the_rate_down_to_a_packet_in_64_seconds() {
-    let mut path = Path::open(false);
-    (0..10_000).for_each(|_| path.send(|number| number % 100 == 0));
-    let before = path.rate();
-    path.sender.on_timeout(&path.params, path.now, path.next);
-    assert!(path.rate() <= 0.5 * before);
-    (0..60).for_each(|_| path.sender.on_timeout(&path.params, path.now, path.next));
-    close(path.rate(), BITS / 64.0, 1e-12);
+    let mut path = open(false).losing(|number, _| number % 100 == 0);
+    send(&mut path, 10_000);
+    let (now, params, flow) = (path.now, &path.params, &mut path.flows[0]);
+    let before = flow.rate();
+    flow.sender.on_timeout(params, now, flow.next);
+    assert!(flow.rate() <= 0.5 * before);
+    (0..60).for_each(|_| flow.sender.on_timeout(params, now, flow.next));
+    close(flow.rate(), BITS / 64.0, 1e-12);
 }
 
 #[test]
 fn a_mark_is_a_loss_where_asked() {
     for ecn in [false, true] {
-        let mut path = Path::open(ecn);
-        (0..200).for_each(|_| path.send(|_| false));
-        let before = path.rate();
+        let mut path = open(ecn);
+        send(&mut path, 200);
+        let before = path.flows[0].rate();
         let plain = Feedback::plain(150, Kind::Data, RTT, NoHeader);
-        path.sender
-            .on_feedback(&path.params, path.now, &Feedback { marked: true, ..plain });
-        assert_eq!(path.rate() < before, ecn);
+        let marked = Feedback { marked: true, ..plain };
+        path.flows[0].sender.on_feedback(&path.params, path.now, &marked);
+        assert_eq!(path.flows[0].rate() < before, ecn);
     }
 }
