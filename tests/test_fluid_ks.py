@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from kunniyur_models.fluid import Network, nash, random_network, random_windows, run, run_adaptive
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.fluid import FluidError
-from levelflow.theory.laws.ks import Users, best, rest_rate
+from levelflow.theory.laws.ks import Users, best, equilibrium_rate
 from levelflow.theory.networks.routes import CapacityError, RouteError
 from levelflow.theory.queues.marking import alone_on_a_link, marking_levels
 from levelflow.theory.stability.equations import integrate
@@ -148,7 +148,7 @@ def test_one_link_finds_the_level_of_proposition_3_and_0_if_there_is_none():
 
 def test_windows_that_lose_at_random_have_the_rates_of_the_fluid():
     users = Users(exponents=[[0.0], [1.0], [2.0]], gains=[[0.5], [0.05], [0.005]])
-    rest = rest_rate(users, 0.5, 0.02)
+    rest = equilibrium_rate(users, 0.5, 0.02)
     rates = random_windows(users, 0.5, 0.02, np.repeat(rest, 100, axis=1), acks=4000, seed=7)
     assert rates.mean(axis=1) == pytest.approx(rest[:, 0], rel=0.03)
 

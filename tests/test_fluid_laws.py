@@ -156,7 +156,7 @@ def test_windows_under_red_rest_where_growth_balances_cuts(law):
     late = run.times > 130
     assert np.ptp(run.queues[late]) < 1e-2 * run.queues[-1]
     rtt = RTT + 8 * run.queues[-1, 0] / 10e6
-    window, share = run.rates[-1, 0] * rtt / PACKET, run.told[-1, 0]
+    window, share = run.rates[-1, 0] * rtt / PACKET, run.signalled[-1, 0]
     mean = window * share
     cuts = 1 - np.exp(-mean) if law != "reno" else 2 - (2 + mean) * np.exp(-mean)
     cut = share / 2 if law == "dctcp" else 0.5

@@ -11,6 +11,7 @@ from levelflow.theory.laws.ks import (
     TCP_BETA_HALVING,
     Users,
     best,
+    equilibrium_rate,
     full_link_rate,
     halved,
     harmful_loss,
@@ -18,7 +19,6 @@ from levelflow.theory.laws.ks import (
     nack_rate,
     program,
     rate_change,
-    rest_rate,
     tcp_users,
     utility_exponent,
     window_change,
@@ -97,7 +97,7 @@ def test_users_stand_still_at_the_optimum(network, beta, marks, blind):
     nacks = nack_rate(users, found.rates, crossings.T @ (found.prices / beta), marks=marks)
     moves = rate_change(users, beta, found.rates, nacks, blind=blind)
     assert moves / rate_change(users, beta, found.rates, 0.0, blind=blind) == pytest.approx(0 * moves, abs=1e-8)
-    assert rest_rate(users, beta, nacks / found.rates, blind=blind) == pytest.approx(found.rates, rel=1e-8)
+    assert equilibrium_rate(users, beta, nacks / found.rates, blind=blind) == pytest.approx(found.rates, rel=1e-8)
 
 
 def test_a_large_beta_makes_capacities_hard():
@@ -138,7 +138,7 @@ def test_blind_windows_favour_the_near():
 
 @pytest.mark.parametrize("nu", [0.0, 0.5, 1.0, 2.0])
 def test_throughput_falls_with_the_power_of_the_losses_that_tells_the_utility(nu):
-    low, high = rest_rate(Users(exponents=nu), 0.5, [0.01, 0.04])
+    low, high = equilibrium_rate(Users(exponents=nu), 0.5, [0.01, 0.04])
     assert utility_exponent(np.log(low / high) / np.log(4)) == pytest.approx(nu, abs=1e-9)
 
 

@@ -69,7 +69,7 @@ USUAL = {
     "size": 3, "slope": 0.1, "sources": 3, "spread": 1.5, "start": [1.0, 1.0], "starts": [0.0, 1.0], "step": 0.1,
     "steps": 3, "survival": 1.0, "target": 0.9, "targets": [1.0, 2.0], "tau": 0.5,
     "pause": True, "times": [0.0, 1.0],
-    "told": 0.1, "tolerance": 1e-9, "users": ks.Users(), "utilisation": 0.9, "value": 1.0, "weight": 1.0,
+    "nacked": 0.1, "tolerance": 1e-9, "users": ks.Users(), "utilisation": 0.9, "value": 1.0, "weight": 1.0,
     "weights": 1.0, "windows": 10.0, "within": 1.0, "x": 1.0, "zero": 0.1, "sizes": [1.0, 2.0], "text": "1 s",
     "sender": lambda rate, *_: rate, "router": lambda load, memory: (load, memory), "values": [1.0, 2.0],
     "levels": [1.0, 2.0], "fall": 0.5,

@@ -281,7 +281,7 @@ impl Run {
             say(&format!("{name} {}: {}", port.place.handle, port.total.text()));
         }
         for (was, outcome) in restored {
-            say(&told(name, was, outcome));
+            say(&outcome_text(name, was, outcome));
         }
     }
 }
@@ -309,7 +309,7 @@ fn say(line: &str) {
     let _ = writeln!(out, "{}", plain(line)).and_then(|()| out.flush());
 }
 
-fn told(name: &str, was: &SavedLimit, outcome: &Outcome) -> String {
+fn outcome_text(name: &str, was: &SavedLimit, outcome: &Outcome) -> String {
     let place = format!("{name} {}", was.handle);
     match outcome {
         Outcome::Restored => format!("{place}: its limit is {} again", was.text()),
@@ -327,7 +327,10 @@ fn left(device: &mut Device) -> Result<bool, Error> {
     let name = device.name.clone();
     let (outcomes, result) = undo.restore(device);
     for (was, outcome) in outcomes {
-        warn(format!("after a run that was killed: {}", told(&name, &was, &outcome)));
+        warn(format!(
+            "after a run that was killed: {}",
+            outcome_text(&name, &was, &outcome)
+        ));
     }
     result.map(|()| true)
 }

@@ -114,7 +114,7 @@ impl Copy {
             let bar = self.bar();
             let outcome = tokio::select! {
                 outcome = self.copy(&endpoint, (server, address), token, &bar) => outcome,
-                told = told_to_stop() => told.and(Err(Error::failed("interrupted: the same command goes on from here"))),
+                stopped = interrupted() => stopped.and(Err(Error::failed("interrupted: the same command goes on from here"))),
             };
             bar.finish_and_clear();
             endpoint.close();
@@ -336,10 +336,10 @@ async fn paint(bar: ProgressBar, progress: Arc<Progress>, sending: Option<Sessio
 }
 
 /// Waits for Ctrl-C, or what `kill` sends.
-async fn told_to_stop() -> Result<(), Error> {
+async fn interrupted() -> Result<(), Error> {
     let mut terminate = signal(SignalKind::terminate()).map_err(Error::failed)?;
     tokio::select! {
-        told = tokio::signal::ctrl_c() => told.map_err(Error::failed),
+        pressed = tokio::signal::ctrl_c() => pressed.map_err(Error::failed),
         _ = terminate.recv() => Ok(()),
     }
 }

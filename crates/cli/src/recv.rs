@@ -13,9 +13,9 @@ use super::options::{self, address};
 use levelflow_host::Error;
 use levelflow_host::format::{bytes, short_rate};
 use levelflow_host::stop::Stop;
+use levelflow_load::flow_table::{Arriving, Counts};
+use levelflow_load::receiver::{Delays, LoadReceiver, Progress, Total};
 use levelflow_load::sample::Samples;
-use levelflow_load::sink::{Delays, Progress, Sink, Total};
-use levelflow_load::table::{Arriving, Counts};
 
 const EXAMPLES: &str = "Examples:
   levelflow-net recv 127.0.0.1:9001
@@ -97,7 +97,7 @@ impl Recv {
     /// As [`Error`] says.
     pub fn run(self) -> Result<(), Error> {
         options::every(self.every)?;
-        let sink = Sink {
+        let receiver = LoadReceiver {
             at: address("LISTEN", &self.at)?,
             time: self.time,
             flows: self.flows,
@@ -116,7 +116,7 @@ impl Recv {
         if let Some(samples) = &mut samples {
             samples.start("", &self.at, levelflow_host::clock::stamp())?;
         }
-        let total = sink.run(&stop, ready, |progress| {
+        let total = receiver.run(&stop, ready, |progress| {
             shown.read(progress, self.json, self.quiet);
             samples.as_mut().map_or(Ok(()), |samples| keep(samples, progress))
         })?;

@@ -111,11 +111,11 @@ fn routers<L: Law<Router: Offload>>() {
     );
     router.on_arrival(&params, &Arriving::alone(Bytes::new(1000)), None);
     router.on_interval(&params, Duration::from_ms(10), &PortView::IDLE);
-    let told = router.told(&params, Bytes::new(1000));
+    let words = router.words(&params, Bytes::new(1000));
     assert_eq!(
         info.kernel.is_some(),
-        told != Words::default(),
-        "words for a data path: {told:?}"
+        words != Words::default(),
+        "words for a data path: {words:?}"
     );
 }
 
@@ -308,6 +308,7 @@ fn places<H: Header>() -> impl Iterator<Item = &'static Field> {
         .flat_map(|field| iter::repeat_n(field, field.bytes))
 }
 
+#[expect(clippy::too_many_lines, reason = "one property of a field after another")]
 pub fn layout<L: Law>() {
     let Layout {
         fields,

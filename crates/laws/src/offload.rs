@@ -25,7 +25,7 @@ pub type Words = [u64; 8];
 pub trait Offload: RouterLaw {
     /// What the data path must know until the next interval ends. `queue`: what packets find waiting, as far as is known; laws
     /// that do not look at it on arrival ignore it.
-    fn told(&self, _params: &Self::Params, _queue: Bytes) -> Words {
+    fn words(&self, _params: &Self::Params, _queue: Bytes) -> Words {
         Words::default()
     }
 

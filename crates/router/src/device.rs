@@ -187,7 +187,7 @@ impl<D: DataPath> Attached<D> {
     }
 
     fn words(&self, queue: Bytes) -> Words {
-        self.port.law().told(self.port.params(), queue)
+        self.port.law().words(self.port.params(), queue)
     }
 
     /// A device that is down may come back; one that is gone does not, since a new one has another number.

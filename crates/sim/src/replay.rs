@@ -53,8 +53,8 @@ pub struct InstanceReport {
     pub law: &'static str,
     /// Which half.
     pub role: &'static str,
-    /// Its inputs at its start, beside parameters.
-    pub told: String,
+    /// Its inputs at the start, beside parameters.
+    pub start: String,
     /// Its parameters, as scenarios write them.
     pub params: BTreeMap<&'static str, String>,
     /// Calls of its law.
@@ -278,7 +278,7 @@ impl Instance {
                 self.at(*now)?;
                 self.sender()?.on_timeout(&params, *now, *next);
             }
-            _ => return Err("a sender is not told this".to_owned()),
+            _ => return Err("not an input of a sender".to_owned()),
         }
         Ok(Ok(()))
     }
@@ -316,7 +316,7 @@ impl Instance {
                 self.intervals = sum.ok_or("intervals of more than 213 days")?;
                 self.router()?.on_interval(&params, *elapsed, port);
             }
-            _ => return Err("a router is not told this".to_owned()),
+            _ => return Err("not an input of a router".to_owned()),
         }
         Ok(Ok(()))
     }
@@ -327,7 +327,7 @@ impl Instance {
             header: Stamped { before, after },
         } = record
         else {
-            return Err("a receiver is not told this".to_owned());
+            return Err("not an input of a receiver".to_owned());
         };
         self.at(arrived.now)?;
         let header = self.decode(before)?;
@@ -379,7 +379,7 @@ impl Instance {
 
     fn report(self, instance: u32) -> InstanceReport {
         let rows = self.start.law.params.iter().zip(self.start.values());
-        let (role, told) = match &self.start.role {
+        let (role, start) = match &self.start.role {
             Role::Sender(flow) => ("sender", format!("packets of {}", flow.packet_size)),
             Role::Router(port) => ("router", format!("port {} of {}", port.id, port.capacity)),
             Role::Receiver => ("receiver", String::new()),
@@ -389,7 +389,7 @@ impl Instance {
             instance,
             law: self.start.law.name,
             role,
-            told,
+            start,
             params: rows
                 .map(|(row, value)| (row.name, Shown(row.unit, *value).to_string()))
                 .collect(),

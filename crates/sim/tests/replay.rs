@@ -211,7 +211,7 @@ fn what_no_law_is_told_is_refused() {
     for (records, says) in [
         (vec![(0, state)], "has not begun"),
         (vec![start(sender), start(sender)], "begins twice"),
-        (vec![start(Role::Receiver), (0, loss(1))], "not told this"),
+        (vec![start(Role::Receiver), (0, loss(1))], "not an input of"),
         (vec![start(sender), (0, loss(2)), (0, loss(1))], "time goes back"),
     ] {
         let error = log(&records);

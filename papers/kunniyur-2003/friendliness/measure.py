@@ -8,7 +8,7 @@ import numpy as np
 from kunniyur_models import pictures as utilities
 from kunniyur_models.fluid import random_windows
 from levelflow.reproduce import Against
-from levelflow.theory.laws.ks import TCP_BETA, Users, best, rest_rate, utility_exponent
+from levelflow.theory.laws.ks import TCP_BETA, Users, best, equilibrium_rate, utility_exponent
 
 CAPACITY, EACH = 300.0, 50
 NU = np.array([0.0, 0.5, 1.0, 2.0])[:, None]
@@ -29,7 +29,7 @@ def beside_tcp(loss_exponent):
 def window_rates():
     """Mean rates of windows by exponent and loss."""
     users = Users(exponents=NU[..., None], delays=DELAY)
-    rest = rest_rate(users, TCP_BETA, LOSS[:, None])
+    rest = equilibrium_rate(users, TCP_BETA, LOSS[:, None])
     users = replace(users, gains=TAKEN * rest ** (1 - users.exponents) / TCP_BETA)
     start = np.repeat(rest * DELAY / 2, COPIES, axis=-1)
     return random_windows(users, TCP_BETA, LOSS[:, None], start, acks=ANSWERS, seed=2).mean(axis=-1)

@@ -11,7 +11,7 @@ from matplotlib.figure import Figure, FigureBase
 from kunniyur_models.fluid import Network, run, run_adaptive
 from levelflow.style import GREY, STYLE
 from levelflow.theory.fluid.topology import FluidError
-from levelflow.theory.laws.ks import TCP_BETA, Users, best, rest_rate, utility_exponent
+from levelflow.theory.laws.ks import TCP_BETA, Users, best, equilibrium_rate, utility_exponent
 from levelflow.theory.validate import explained, not_negative, positive, read_number, whole
 
 if TYPE_CHECKING:
@@ -76,7 +76,7 @@ def throughputs(
         figure = Figure(figsize=(9, 4), layout="constrained") if canvas is None else canvas
         left, right = figure.subplots(1, 2)
         for exponent in exponents:
-            rates = rest_rate(Users(exponents=exponent), beta, losses)
+            rates = equilibrium_rate(Users(exponents=exponent), beta, losses)
             left.loglog(losses, rates, label=utility_name(exponent) + (" (TCP)" if exponent == 1 else ""))
         left.set(xlabel="share of packets lost, p", ylabel="rate", title="a utility is a slope of rate against loss")
         left.legend()

@@ -11,11 +11,11 @@ from levelflow.theory.laws.ks import (
     TCP_BETA_HALVING,
     Users,
     best,
+    equilibrium_rate,
     full_link_rate,
     halved,
     harmful_loss,
     hurley_utility,
-    rest_rate,
     tcp_users,
     window_change,
 )
@@ -38,7 +38,7 @@ def gains(users, rest):
 def fluid_windows():
     """Distance of eq 12-13, as fluids, from where eq 4 says that they rest."""
     users = Users(exponents=NU, delays=DELAY)
-    rest = rest_rate(users, TCP_BETA, LOSS)
+    rest = equilibrium_rate(users, TCP_BETA, LOSS)
     users = replace(users, gains=gains(users, rest))
 
     # A unit of time is that in which a nack comes, so that no window is slower than others.
@@ -52,7 +52,7 @@ def fluid_windows():
 def lossy_windows():
     """Distance of the mean rates of windows that lose packets at random."""
     users = Users(exponents=NU, delays=RANDOM_DELAY)
-    rest = rest_rate(users, TCP_BETA, LOSS)[..., None]
+    rest = equilibrium_rate(users, TCP_BETA, LOSS)[..., None]
     users = Users(exponents=NU[..., None], delays=RANDOM_DELAY, gains=gains(users, rest[..., 0])[..., None])
     start = np.repeat(rest * RANDOM_DELAY / 2, COPIES, axis=-1)
     rates = random_windows(users, TCP_BETA, LOSS[:, None], start, acks=ANSWERS, seed=1)
@@ -62,7 +62,7 @@ def lossy_windows():
 def reno(result):
     """Rates of Reno in packets/s, over 1/(d sqrt(ln 2 p))."""
     sent = {flow: result.flows.filter(result.flows["flow"] == flow)["sent_bps"].mean() / BITS for flow in WIRES}
-    return {flow: sent[flow] / rest_rate(tcp_users(RTT), TCP_BETA_HALVING, loss) for flow, loss in WIRES.items()}
+    return {flow: sent[flow] / equilibrium_rate(tcp_users(RTT), TCP_BETA_HALVING, loss) for flow, loss in WIRES.items()}
 
 
 def mapping(figure):
@@ -127,10 +127,11 @@ def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
     loss = np.geomspace(5e-4, 0.02, 50)
     for beta, label in ((TCP_BETA, "beta = 0.5"), (TCP_BETA_HALVING, "beta = ln 2")):
-        left.loglog(loss, rest_rate(tcp_users(RTT), beta, loss), label=f"1/(d sqrt(beta p)), {label}")
+        left.loglog(loss, equilibrium_rate(tcp_users(RTT), beta, loss), label=f"1/(d sqrt(beta p)), {label}")
     for result in figure.results[:1]:
         rates = [
-            ratio * rest_rate(tcp_users(RTT), TCP_BETA_HALVING, WIRES[flow]) for flow, ratio in reno(result).items()
+            ratio * equilibrium_rate(tcp_users(RTT), TCP_BETA_HALVING, WIRES[flow])
+            for flow, ratio in reno(result).items()
         ]
         left.plot(list(WIRES.values()), rates, "o", color="black", label="Reno, packet by packet")
     left.set(xlabel="share of packets lost", ylabel="rate (packets/s)", title="TCP at 100 ms")

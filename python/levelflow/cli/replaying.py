@@ -24,11 +24,11 @@ def replay(
     from levelflow import ScenarioError, _core
 
     try:
-        told = log.read_bytes()
+        logged = log.read_bytes()
     except OSError as error:
         raise ScenarioError(f"{log}: {error.strerror}; allowed: a file that `levelflow-net --journal` wrote") from None
     try:
-        text = _core.replay(told)
+        text = _core.replay(logged)
     except ValueError as error:
         raise ScenarioError(f"{log}: {error}") from None
     done = json.loads(text)
@@ -46,12 +46,12 @@ def _show(done: dict[str, Any]) -> None:
     laws = {(one["law"], tuple(one["params"].items())) for one in done["instances"]}
     for law, params in sorted(laws):
         typer.echo(f"{law}: " + ", ".join(f"{name} {value}" for name, value in params) + "\n")
-    head = ["instance", "law", "told at its start", "calls", "s", "headers alike", "states alike", "state at the end"]
+    head = ["instance", "law", "start", "calls", "s", "headers alike", "states alike", "state at the end"]
     rows = [
         [
             f"{one['instance']} {one['role']}",
             one["law"],
-            one["told"],
+            one["start"],
             str(one["calls"]),
             f"{one['span_s']:.6g}",
             str(one["headers"]),

@@ -6,7 +6,7 @@ use super::{EmkcParams, EmkcRouter};
 use crate::offload::{Offload, Words};
 
 impl Offload for EmkcRouter {
-    fn told(&self, _params: &EmkcParams, _queue: Bytes) -> Words {
+    fn words(&self, _params: &EmkcParams, _queue: Bytes) -> Words {
         let mut words = Words::default();
         words[..4].copy_from_slice(&[
             self.id.into(),

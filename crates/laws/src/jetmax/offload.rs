@@ -10,7 +10,7 @@ use super::{Params, Router};
 use crate::offload::{Offload, Words};
 
 impl Offload for Router {
-    fn told(&self, params: &Params, _queue: Bytes) -> Words {
+    fn words(&self, params: &Params, _queue: Bytes) -> Words {
         let mut words = Words::default();
         words[..4].copy_from_slice(&[
             self.price.to_bits().into(),

@@ -6,7 +6,7 @@ use super::{MaxNetParams, MaxNetRouter};
 use crate::offload::{Offload, Words};
 
 impl Offload for MaxNetRouter {
-    fn told(&self, _params: &MaxNetParams, _queue: Bytes) -> Words {
+    fn words(&self, _params: &MaxNetParams, _queue: Bytes) -> Words {
         let mut words = Words::default();
         words[..2].copy_from_slice(&[self.price_code.into(), self.spare_code.into()]);
         words

@@ -35,7 +35,7 @@ fn fixed(bits: u32, shift: i32) -> u64 {
 #[derive(Debug)]
 struct DataPath {
     law: u8,
-    told: Words,
+    words: Words,
     count: Words,
     /// What of `count` outlives an interval.
     kept: usize,
@@ -52,24 +52,24 @@ fn put(header: &mut [u8], at: usize, value: u64) {
 }
 
 impl DataPath {
-    fn new(law: u8, told: Words) -> Self {
+    fn new(law: u8, words: Words) -> Self {
         let mut path = Self {
             law,
-            told,
+            words,
             count: [0; 8],
             kept: 3,
             pools: [0.0; 4],
         };
         if law == 3 {
-            path.count[3] = told[4];
+            path.count[3] = words[4];
         }
-        path.tell(told);
+        path.tell(words);
         path
     }
 
-    fn tell(&mut self, told: Words) {
-        self.told = told;
-        self.pools = [0, 1, 2, 3].map(|i| f64::from_bits(told[i]));
+    fn tell(&mut self, words: Words) {
+        self.words = words;
+        self.pools = [0, 1, 2, 3].map(|i| f64::from_bits(words[i]));
     }
 
     fn collect(&mut self) -> Words {
@@ -104,7 +104,7 @@ impl DataPath {
             return self.add(2, proposed);
         }
         header[6] += 1;
-        let [price, share, epoch, zero, ..] = self.told.map(|word| word as u32);
+        let [price, share, epoch, zero, ..] = self.words.map(|word| word as u32);
         let is_zero = |bits: u32| bits & 0x7fff_ffff <= zero;
         if header[6] == header[5] {
             self.add(0, proposed);
@@ -142,9 +142,9 @@ impl DataPath {
     fn emkc(&mut self, size: u64, header: Option<&mut [u8]>) {
         self.count[0] += size;
         if let Some(header) = header
-            && order(self.told[2] as u32) > order(get(header, 8))
+            && order(self.words[2] as u32) > order(get(header, 8))
         {
-            for (at, word) in (0..16).step_by(4).zip(self.told) {
+            for (at, word) in (0..16).step_by(4).zip(self.words) {
                 put(header, at, word);
             }
         }
@@ -153,7 +153,7 @@ impl DataPath {
     fn maxnet(&mut self, size: u64, header: Option<&mut [u8]>) {
         self.count[0] += size;
         if let Some(header) = header {
-            let own = self.told[usize::from(header[5] >> 7)] as u32;
+            let own = self.words[usize::from(header[5] >> 7)] as u32;
             let theirs = get(header, 4) & 0x00ff_ffff;
             header[5..8].copy_from_slice(&own.max(theirs).to_be_bytes()[1..]);
         }
@@ -163,7 +163,7 @@ impl DataPath {
         self.count[0] += size;
         let Some(header) = header else { return };
         let rtt = f32::from_bits(get(header, 4));
-        let [rate, max, gain, rest, ..] = self.told;
+        let [rate, max, gain, rest, ..] = self.words;
         if rtt > 0.0 {
             let sample = f64::from(rtt).max(1e-6);
             if max == 1 {
@@ -177,7 +177,7 @@ impl DataPath {
     }
 
     fn xcp(&mut self, now: u64, size: u64, header: Option<&mut [u8]>) {
-        let [.., queue, window, max, longest] = self.told;
+        let [.., queue, window, max, longest] = self.words;
         self.count[0] += size;
         self.count[4] = self.count[4].min(queue);
         if now >= self.count[5] {
@@ -315,8 +315,8 @@ fn agree<L: Law>(params: AnyParams, intervals: &[Interval]) -> Result<(), TestCa
         capacity: Rate::new(10e6).unwrap(),
     };
     let mut exact = AnyRouter::new(&params, &port);
-    let mut told = exact.clone();
-    let mut path = DataPath::new(L::INFO.number, told.told(&params, Bytes::ZERO));
+    let mut offloaded = exact.clone();
+    let mut path = DataPath::new(L::INFO.number, offloaded.words(&params, Bytes::ZERO));
     let (mut now, mut closed) = (Time::ZERO, Time::ZERO);
     let mut queue = 0;
     for interval in intervals {
@@ -344,18 +344,18 @@ fn agree<L: Law>(params: AnyParams, intervals: &[Interval]) -> Result<(), TestCa
             prop_assert_eq!(bytes, expected);
         }
         now += Duration::from_us(1);
-        told.absorb(&params, &path.collect());
-        for router in [&mut exact, &mut told] {
+        offloaded.absorb(&params, &path.collect());
+        for router in [&mut exact, &mut offloaded] {
             router.on_interval(&params, now.since(closed), &interval.view);
         }
-        prop_assert_eq!(&exact, &told);
+        prop_assert_eq!(&exact, &offloaded);
         prop_assert_eq!(
             std::format!("{exact:?}"),
-            std::format!("{told:?}"),
+            std::format!("{offloaded:?}"),
             "0 and -0 are equal, but not the same"
         );
         (closed, queue) = (now, interval.queue);
-        path.tell(told.told(&params, Bytes::new(queue)));
+        path.tell(offloaded.words(&params, Bytes::new(queue)));
     }
     Ok(())
 }

@@ -8,7 +8,7 @@ use super::{RcpParams, RcpRouter, RttEstimate};
 use crate::offload::{Offload, Words};
 
 impl Offload for RcpRouter {
-    fn told(&self, params: &RcpParams, _queue: Bytes) -> Words {
+    fn words(&self, params: &RcpParams, _queue: Bytes) -> Words {
         let mut words = Words::default();
         words[..5].copy_from_slice(&[
             (self.rate as f32).to_bits().into(),

@@ -12,7 +12,7 @@ use super::{RttEstimate, XcpParams, XcpRouter};
 use crate::offload::{Offload, Words};
 
 impl Offload for XcpRouter {
-    fn told(&self, params: &XcpParams, queue: Bytes) -> Words {
+    fn words(&self, params: &XcpParams, queue: Bytes) -> Words {
         [
             self.pools.positive.left.to_bits(),
             self.pools.positive.per_unit.to_bits(),

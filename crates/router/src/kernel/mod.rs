@@ -90,7 +90,7 @@ impl Program {
             seen: [0; COUNTERS + 8],
             hook: None,
         };
-        path.tell(&AnyRouter::new(params, info).told(params, Bytes::ZERO))?;
+        path.tell(&AnyRouter::new(params, info).words(params, Bytes::ZERO))?;
         path.classifier()?.load().map_err(|e| failed("load", &e))?;
         Ok(path)
     }
@@ -184,11 +184,11 @@ impl DataPath for Program {
         self.refresh(words)
     }
 
-    fn refresh(&mut self, told: &Words) -> Result<(), Error> {
+    fn refresh(&mut self, words: &Words) -> Result<(), Error> {
         let slot = self.slot ^ 1;
         let mut value = [0; 9];
         value[0] = self.serial;
-        value[1..].copy_from_slice(told);
+        value[1..].copy_from_slice(words);
         let mut map: Array<_, [u64; 9]> = self.map_mut("TOLD")?;
         map.set(u32::from(slot), value, 0).map_err(|e| failed("tell", &e))?;
         self.slot = slot;

@@ -373,11 +373,11 @@ fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: us
     let one = frames(number, params.law().header_bytes() as u8);
     for interval in 0..intervals {
         let count = if interval % 5 == 3 { 0 } else { 60 };
-        let mut words = told.told(&params, Bytes::new(exact.queue));
+        let mut words = told.words(&params, Bytes::new(exact.queue));
         for packet in 0..count {
             if packet == 30 {
                 exact.queue = exact.queue * 7919 % 100_003;
-                words = told.told(&params, Bytes::new(exact.queue));
+                words = told.words(&params, Bytes::new(exact.queue));
                 program.refresh(&words).unwrap();
             }
             let frame = one.new_tree(&mut runner).unwrap().current();
@@ -401,7 +401,7 @@ fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: us
         }
         assert_eq!(format!("{told:?}"), format!("{:?}", exact.law));
         exact.queue = 1000 + 991 * interval as u64;
-        program.tell(&told.told(&params, Bytes::new(exact.queue))).unwrap();
+        program.tell(&told.words(&params, Bytes::new(exact.queue))).unwrap();
     }
     assert!(changed > 10 * intervals, "{law}: only {changed} packets were stamped");
     true

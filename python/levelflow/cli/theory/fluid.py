@@ -117,7 +117,7 @@ def _answer(
 ) -> dict[str, Any]:
     rates, loads = run.mean(run.delivered, *window), run.mean(run.loads, *window)
     queues, losses = run.mean(run.queues, *window), run.mean(run.losses, *window)
-    told = run.mean(run.told, *window)
+    signalled = run.mean(run.signalled, *window)
     crossed = {name for flow in resolved["flows"] for name in flow["path"]}
     flows = [
         {"name": flow["name"], "law": flow["law"], "flows": flow["count"], "delivered_bps": float(rate)}
@@ -127,12 +127,12 @@ def _answer(
         {
             "name": link["name"],
             "load_bps": float(load),
-            "used": float((load - loss) / link["capacity_bps"]),
+            "utilisation": float((load - loss) / link["capacity_bps"]),
             "queue_bytes": round(float(queue), 3),
             "loss": float(loss / load) if load else 0.0,
-            "told": float(share),
+            "signalled": float(share),
         }
-        for link, load, queue, loss, share in zip(resolved["links"], loads, queues, losses, told, strict=True)
+        for link, load, queue, loss, share in zip(resolved["links"], loads, queues, losses, signalled, strict=True)
         if link["name"] in crossed
     ]
     if result is not None:
@@ -169,7 +169,7 @@ def _show(answer: dict[str, Any]) -> None:
     show_table(f"Flows, {start:.4g} to {end:.4g} s", head[: 5 if beside else 4], rows)
     head, rows = ["link", "load", "utilisation", "lost", "signalled", "queue", "of packets"], []
     for row in answer["links"]:
-        shares = [percent(row[key]) for key in ("used", "loss", "told")]
+        shares = [percent(row[key]) for key in ("utilisation", "loss", "signalled")]
         cells = [row["name"], rate(row["load_bps"]), *shares, size(row["queue_bytes"])]
         rows.append([*cells, size(row["packets_queue_bytes"])] if beside else cells)
     show_table(f"Links, {start:.4g} to {end:.4g} s", head[: 7 if beside else 6], rows)

@@ -130,10 +130,10 @@ class Lp(NewReno):
         threshold = shortest + self.delta * (state[self.LONGEST] - shortest)
         above = np.minimum(state[self.SMOOTH], heard.waits) > threshold
         news = heard.now - state[self.LAST] >= heard.waits
-        told = (state[SLOW] == 0) & above & news & (heard.acked > 0)
+        signalled = (state[SLOW] == 0) & above & news & (heard.acked > 0)
         again = heard.now < state[self.INFERENCE]
         lower = np.where(again, 1.0, np.maximum(state[WINDOW] / 2, 1.0))
-        state[WINDOW] = np.where(told, lower, state[WINDOW])
-        state[self.LAST] = np.where(told, heard.now, state[self.LAST])
-        state[self.INFERENCE] = np.where(told, heard.now + self.phase * state[self.SMOOTH], state[self.INFERENCE])
+        state[WINDOW] = np.where(signalled, lower, state[WINDOW])
+        state[self.LAST] = np.where(signalled, heard.now, state[self.LAST])
+        state[self.INFERENCE] = np.where(signalled, heard.now + self.phase * state[self.SMOOTH], state[self.INFERENCE])
         return state

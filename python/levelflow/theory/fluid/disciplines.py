@@ -36,7 +36,7 @@ class Discipline(ABC):
         self.packet = packet
 
     @abstractmethod
-    def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
+    def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
         """Goes one step on, in which load arrives at some rate, bit/s, on a queue of so many bits.
 
         Returns:
@@ -47,7 +47,7 @@ class Discipline(ABC):
 class DropTail(Discipline):
     """Says nothing until the buffer is full."""
 
-    def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
+    def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
         """Returns 0."""
         del queue, step
         return np.zeros_like(rate)
@@ -80,7 +80,7 @@ class Red(Discipline):
         if bad.size:
             raise FluidError(f"red: max {self.high[bad[0]]} is below min {self.low[bad[0]]}")
 
-    def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
+    def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
         """Returns the share of marks: on average `1 + 1/p_b` packets lie between two, halved, as gaps are uniform."""
         samples = np.where(queue > 0, rate / self.packet, self.idle)
         moved = reached(per_second(self.weight, samples), step) * step
@@ -113,7 +113,7 @@ class Rem(Discipline):
         self.price = np.zeros_like(capacity)
         self.last = np.zeros_like(capacity)
 
-    def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
+    def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
         """Moves the price by its sum over the intervals of the step."""
         del rate
         waiting = queue / self.packet
@@ -140,7 +140,7 @@ class Pi(Discipline):
         self.chance = np.zeros_like(capacity)
         self.last = np.zeros_like(capacity)
 
-    def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
+    def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
         """Moves the probability by its sum over the intervals of the step."""
         del rate
         waiting = queue / self.packet
@@ -171,7 +171,7 @@ class VirtualQueue(Discipline):
         self.room = 8 * parameters["buffer"]
         self.queue = np.zeros_like(capacity)
 
-    def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
+    def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
         """Returns the share that overflows the virtual queue in the step; `(y - C~)/y` once it is full."""
         del queue
         filled = np.maximum(self.queue + step * (rate - self.level), 0.0)
@@ -200,7 +200,7 @@ class Queues:
         self.marks = np.zeros(len(links), dtype=bool)
         self.quiet = True
         self._groups: list[tuple[Ints, Discipline]] = []
-        self._told = np.zeros(len(links))
+        self._signalled = np.zeros(len(links))
         for name in dict.fromkeys(link.queue for link in links):
             if name not in DISCIPLINES:
                 known = ", ".join(DISCIPLINES)
@@ -213,8 +213,8 @@ class Queues:
                 self._groups.append((where, of(Table(rows), capacity[where], packet[where])))
                 self.quiet = False
 
-    def told(self, rate: Floats, queue: Floats, step: float) -> Floats:
+    def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
         """Advances one step; returns the share of arrivals at each link with a congestion signal."""
         for where, discipline in self._groups:
-            self._told[where] = discipline.told(rate[where], queue[where], step)
-        return self._told
+            self._signalled[where] = discipline.signalled(rate[where], queue[where], step)
+        return self._signalled

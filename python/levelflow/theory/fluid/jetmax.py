@@ -138,9 +138,9 @@ class JetMax(Law):
         self.suggested = best
         overloaded, own_zero = weight[best] > 0, weight[now] == 0
         rests = np.abs(heard.before[0] - share[now]) <= self.near * share[now]
-        told = since > self.lag
+        signalled = since > self.lag
         ties = own_zero & ~overloaded
-        wins = np.where(told, np.where(ties, rests, share[best] < share[now]), overloaded)
+        wins = np.where(signalled, np.where(ties, rests, share[best] < share[now]), overloaded)
         wins = (wins & ~(ties & np.isinf(share[best]))) | (heard.now > self.patience)
         moves = (heard.age > self.base) & (best != now) & ((now < 0) | (wins & (since > self.base)))
         self.bottleneck = np.where(moves, best, now)

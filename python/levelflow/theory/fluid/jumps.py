@@ -37,13 +37,13 @@ class Jumps(Law):
     def cut(self, state: Floats, heard: Heard) -> Floats:
         """Returns the state after a loss or mark."""
 
-    def told(self, heard: Heard) -> Floats:
+    def signalled(self, heard: Heard) -> Floats:
         """Returns the losses and marks that count, packets per s."""
         return heard.lost + heard.marked
 
-    def reactions(self, told: Floats, rtt: Floats) -> Floats:
+    def reactions(self, signalled: Floats, rtt: Floats) -> Floats:
         """Returns the mean number of reactions per second to this many losses per second."""
-        reactions: Floats = -np.expm1(-told * rtt) / rtt
+        reactions: Floats = -np.expm1(-signalled * rtt) / rtt
         return reactions
 
     def is_fresh(self, state: Floats) -> Bools:
@@ -53,20 +53,20 @@ class Jumps(Law):
 
     def jumps(self, state: Floats, heard: Heard) -> Floats:
         """Returns by how much jumps change the state per second, where they are taken in the mean."""
-        told = self.told(heard)
-        if self.each_loss or not told.any():
+        signalled = self.signalled(heard)
+        if self.each_loss or not signalled.any():
             return np.zeros_like(state)
-        often = np.where(self.is_fresh(state) | (heard.now < state[CALM]), 0.0, self.reactions(told, heard.rtt))
+        often = np.where(self.is_fresh(state) | (heard.now < state[CALM]), 0.0, self.reactions(signalled, heard.rtt))
         change = often * (self.cut(state, heard) - state)
         change[:2] = 0.0
         return change
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """Lets flows jump that do so at once."""
-        told = self.told(heard)
-        if not told.any():
+        signalled = self.signalled(heard)
+        if not signalled.any():
             return state
-        credit = np.where(heard.now < state[CALM], 0.0, state[CREDIT] + heard.step * told)
+        credit = np.where(heard.now < state[CALM], 0.0, state[CREDIT] + heard.step * signalled)
         due = (credit >= 1) & (self.each_loss | self.is_fresh(state))
         after = np.where(due, self.cut(state, heard), state)
         after[CREDIT] = np.where(due, 0.0, credit)

@@ -54,7 +54,7 @@ class FluidRun:
         queues: at the end of each sample, bytes: (times, links).
         loads: arrivals, bit/s: (times, links).
         losses: what queues lose, bit/s: (times, links).
-        told: share of arrivals that the queue's discipline marked or dropped early: (times, links).
+        signalled: share of arrivals that the queue's discipline marked or dropped early: (times, links).
         prices: by law, what its routers say first (a price, or a rate in bit/s): (times, links).
         sent, lost, queued, under_way: per flow over the whole run, bytes: what it sent, what links lost of it, and what
             waits or is on a wire at the end.
@@ -68,7 +68,7 @@ class FluidRun:
     queues: Floats
     loads: Floats
     losses: Floats
-    told: Floats
+    signalled: Floats
     prices: dict[str, Floats]
     sent: Floats
     lost: Floats
@@ -403,7 +403,7 @@ class _Books:
         flows, links = engine.base.size, engine.links.capacity.size
         self.samples, self.chunk = samples, chunk
         self.rates, self.delivered = np.zeros((samples, flows)), np.zeros((samples, flows))
-        self.queues, self.loads, self.losses, self.told = (np.zeros((samples, links)) for _ in range(4))
+        self.queues, self.loads, self.losses, self.signalled = (np.zeros((samples, links)) for _ in range(4))
         self.prices = {group.name: np.zeros((samples, links)) for group in engine.groups if group.routers is not None}
         self.lost = np.zeros(engine.paths.link.size)
 
@@ -413,11 +413,11 @@ class _Books:
         self.delivered[at] += passed.left[engine.paths.last]
         self.loads[at] += passed.load
         self.losses[at] += passed.dropped
-        self.told[at] += passed.told * passed.load
+        self.signalled[at] += passed.signalled * passed.load
         self.lost += passed.lost
         if last:
             self.queues[at] = engine.links.queue / 8
-            self.told[at] /= np.maximum(self.loads[at], 1e-300)
+            self.signalled[at] /= np.maximum(self.loads[at], 1e-300)
             row, links = engine.lines.row(number), engine.links.capacity.size
             for group, says in zip(engine.groups, engine.columns.says, strict=True):
                 if group.name in self.prices:
@@ -437,7 +437,7 @@ class _Books:
             queues=self.queues,
             loads=self.loads / self.chunk,
             losses=self.losses / self.chunk,
-            told=self.told,
+            signalled=self.signalled,
             prices=self.prices,
             sent=sent[back],
             lost=(np.add.reduceat(self.lost, paths.starts) * step / 8)[back],

@@ -100,7 +100,7 @@ class Passed:
         marked: of what left, what was marked on arrival.
         load: arrivals by link.
         queue: in the middle of the step by link, bits.
-        told: share of arrivals that the discipline told, by link.
+        signalled: share of arrivals that the discipline signalled, by link.
         dropped: what queues lost, by link.
     """
 
@@ -110,7 +110,7 @@ class Passed:
     marked: Floats | None
     load: Floats
     queue: Floats
-    told: Floats
+    signalled: Floats
     dropped: Floats
 
 
@@ -143,9 +143,9 @@ class Links:
         lost = np.zeros_like(arrived)
         marked = None
         admitted = arrived
-        told = self.queues.told(load, self.queue, step) if not self.queues.quiet else np.zeros_like(load)
-        if told.any():
-            early = arrived * told[link]
+        signalled = self.queues.signalled(load, self.queue, step) if not self.queues.quiet else np.zeros_like(load)
+        if signalled.any():
+            early = arrived * signalled[link]
             marked = np.where(self.marks, early, 0.0)
             lost += early - marked
             admitted = arrived - lost
@@ -174,7 +174,7 @@ class Links:
             lost = lost + left * (1 - self.kept)
             left = left * self.kept
         self.waiting, self.queue = waiting, queue
-        return Passed(arrived, left, lost, marked, load, middle, told, dropped)
+        return Passed(arrived, left, lost, marked, load, middle, signalled, dropped)
 
 
 class Lines:

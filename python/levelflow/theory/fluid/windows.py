@@ -132,9 +132,9 @@ class NewReno(Windows):
 class Reno(NewReno):
     """NewReno that reacts to a second loss of the same round trip, too."""
 
-    def reactions(self, told: Floats, rtt: Floats) -> Floats:
+    def reactions(self, signalled: Floats, rtt: Floats) -> Floats:
         """Returns the mean number of losses in a round trip that are the first or the second."""
-        mean = told * rtt
+        mean = signalled * rtt
         return (2 - (2 + mean) * np.exp(-mean)) / rtt
 
 
@@ -259,7 +259,7 @@ class Dctcp(NewReno):
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
         """Returns what marks leave, `1 - alpha/2`, or losses, half; both by their shares."""
-        told = self.told(heard)
-        marks = np.divide(heard.marked, told, out=np.zeros_like(told), where=told > 0)
+        signalled = self.signalled(heard)
+        marks = np.divide(heard.marked, signalled, out=np.zeros_like(signalled), where=signalled > 0)
         result: Floats = state[WINDOW] * (1 - (marks * state[self.ALPHA] + 1 - marks) / 2)
         return result

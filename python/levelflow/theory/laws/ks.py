@@ -247,17 +247,17 @@ def best(
 
 
 @explained
-def rest_rate(users: Users, beta: float, told: Numbers, *, blind: bool = False) -> Floats:
-    """Returns the rate of a user in equilibrium whose share `told` of packets come back as nacks (eq 4).
+def equilibrium_rate(users: Users, beta: float, nacked: Numbers, *, blind: bool = False) -> Floats:
+    """Returns the rate of a user in equilibrium whose share `nacked` of packets come back as nacks (eq 4).
 
-    `x = (s w / (beta_r beta told))^(1/(nu+1))`, over `d` if it is blind. TCP's is `1/(d sqrt(beta told))` (eq 18). So a
-    law whose throughput falls with the share of losses as `told^-e` has `nu = 1/e - 1` (section IV).
+    `x = (s w / (beta_r beta nacked))^(1/(nu+1))`, over `d` if it is blind. TCP's is `1/(d sqrt(beta nacked))` (eq 18).
+    So a law whose throughput falls with the share of losses as `nacked^-e` has `nu = 1/e - 1` (section IV).
 
-    >>> rest_rate(tcp_users(1.0), 0.5, 0.05).round(4).item()
+    >>> equilibrium_rate(tcp_users(1.0), 0.5, 0.05).round(4).item()
     6.3246
     """
-    positive(beta=beta, told=told)
-    wanted = users.slopes * users.felt_weights(blind) / (beta * np.asarray(told))
+    positive(beta=beta, nacked=nacked)
+    wanted = users.slopes * users.felt_weights(blind) / (beta * np.asarray(nacked))
     return np.asarray(wanted ** (1 / (users.exponents + 1)))
 
 

@@ -258,13 +258,13 @@ def _top(pade: bool) -> float:
     return float(brentq(rise, 0.1, 1.5, xtol=1e-15))
 
 
-@explained
 def _groups(lags: Floats) -> list[tuple[float, slice]]:
     """Returns each lag of a sorted list, with its cases."""
     values, firsts = np.unique(lags, return_index=True)
     return [(float(lag), slice(i, j)) for lag, i, j in zip(values, firsts, [*firsts[1:], lags.size], strict=True)]
 
 
+@explained
 def fluid(
     gains: tuple[ArrayLike, ArrayLike],
     start: tuple[ArrayLike, ArrayLike],
@@ -277,8 +277,7 @@ def fluid(
 ) -> Trajectory:
     """Returns rate and queue by the fluid model, eq 4 to 7, which were what they are at the start before it.
 
-    Gains, starts and the numbers of the link may be arrays, which broadcast: all cases advance together. What differs
-    in T / d0 is grouped, so few different ones are best.
+    Gains, starts and the link's numbers may be arrays, which broadcast; cases of equal T / d0 advance together.
 
     Args:
         gains: alpha, on spare capacity, and beta, on the queue.
@@ -297,7 +296,8 @@ def fluid(
     """
     if buffer != np.inf:
         positive(buffer=buffer)
-    (alpha, beta), (rate, queue) = gains, start
+    alpha, beta = gains
+    rate, queue = start
     positive(alpha=alpha, beta=beta, rate=rate)
     not_negative(queue=queue)
     cases = np.broadcast_arrays(alpha, beta, rate, queue, link.capacity, link.flows, link.d0, link.interval)

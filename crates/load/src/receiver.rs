@@ -10,7 +10,7 @@ use levelflow_wire::shim::Shim;
 use rustix::event::{PollFd, PollFlags};
 use serde::Serialize;
 
-use super::table::{Arriving, Counts, Table};
+use super::flow_table::{Arriving, Counts, FlowTable};
 use levelflow_host::batch::{Batch, MAX_BATCH, MAX_BATCHES_PER_TURN, Origin};
 use levelflow_host::clock::{Clock, ready, span, stamp};
 use levelflow_host::stop::Stop;
@@ -57,7 +57,7 @@ pub struct Progress<'a> {
     /// Time since the start.
     pub now: Time,
     /// Flows that are known.
-    pub table: &'a Table,
+    pub table: &'a FlowTable,
     /// Flows that ended since the last time.
     pub ended: &'a [Arriving],
     /// Datagrams that are no packets of a flow, so far.
@@ -84,7 +84,7 @@ pub struct Total {
 
 /// Acknowledges at an address.
 #[derive(Debug)]
-pub struct Sink {
+pub struct LoadReceiver {
     /// Where.
     pub at: SocketAddr,
     /// Ends after this time.
@@ -99,7 +99,7 @@ pub struct Sink {
 
 struct Run {
     clock: Clock,
-    table: Table,
+    table: FlowTable,
     ended: Vec<Arriving>,
     over: u64,
     counts: Counts,
@@ -110,7 +110,7 @@ struct Run {
     span: Option<(Time, Time)>,
 }
 
-impl Sink {
+impl LoadReceiver {
     /// Opens the socket; then calls `ready` with its address.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ impl Sink {
         let mut batch = Batch::default();
         let (mut reading, mut sweep) = (Time::ZERO + self.every, Time::ZERO + SWEEP);
         loop {
-            let told = run.wait(&socket, stop, reading)?;
+            let stopped = run.wait(&socket, stop, reading)?;
             run.take(&socket, &mut batch);
             let now = run.clock.now();
             if now >= sweep {
@@ -140,7 +140,7 @@ impl Sink {
                 sweep = now + SWEEP;
             }
             let time_is_up = self.time.is_some_and(|time| now >= Time::ZERO + time);
-            let last = told || time_is_up || self.flows.is_some_and(|flows| run.over >= flows);
+            let last = stopped || time_is_up || self.flows.is_some_and(|flows| run.over >= flows);
             if now >= reading || last {
                 run.read(now, &mut read)?;
                 reading = (reading + self.every).max(now);
@@ -157,7 +157,7 @@ impl Run {
         let histogram = || Histogram::new_with_bounds(1, LONGEST_DELAY, 3).map_err(Error::failed);
         Ok(Self {
             clock: Clock::start(),
-            table: Table::default(),
+            table: FlowTable::default(),
             ended: Vec::new(),
             over: 0,
             counts: Counts::default(),

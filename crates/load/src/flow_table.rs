@@ -59,14 +59,14 @@ pub struct Arriving {
 
 /// All flows.
 #[derive(Debug, Default)]
-pub struct Table {
+pub struct FlowTable {
     flows: HashMap<(SocketAddr, u32), Arriving>,
     /// Flows that ended, and when, so that what was overtaken by the end does not begin them again.
     ended: HashMap<(SocketAddr, u32), Time>,
     per_source: HashMap<IpAddr, u32>,
 }
 
-impl Table {
+impl FlowTable {
     /// The flow of a packet, which begins with it if there is room; none for garbage.
     pub fn flow(
         &mut self,
@@ -215,7 +215,7 @@ mod tests {
 
     #[test]
     fn one_source_cannot_fill_the_table() {
-        let mut table = Table::default();
+        let mut table = FlowTable::default();
         let (loud, quiet): (SocketAddr, SocketAddr) = (([10, 0, 0, 1], 1).into(), ([10, 0, 0, 2], 1).into());
         for flow in 0..2 * PER_SOURCE {
             let _ = table.flow(Time::ZERO, loud, &shim(flow, Kind::Data), &[], 2);
@@ -232,7 +232,7 @@ mod tests {
 
     #[test]
     fn flows_that_fell_silent_are_forgotten() {
-        let mut table = Table::default();
+        let mut table = FlowTable::default();
         let from = ([10, 0, 0, 1], 1).into();
         table.flow(Time::ZERO, from, &shim(1, Kind::Data), &[], 2);
         assert!(table.expire(Time::ZERO + IDLE, false).is_empty());
@@ -242,9 +242,9 @@ mod tests {
 
     #[test]
     fn what_the_end_overtook_does_not_begin_the_flow_again() {
-        let mut table = Table::default();
+        let mut table = FlowTable::default();
         let from = ([10, 0, 0, 1], 1).into();
-        let begins = |table: &mut Table, now| table.flow(now, from, &shim(1, Kind::Data), &[], 2).is_some();
+        let begins = |table: &mut FlowTable, now| table.flow(now, from, &shim(1, Kind::Data), &[], 2).is_some();
         assert!(begins(&mut table, Time::ZERO));
         assert!(table.close(Time::ZERO, from, 1).is_some());
         assert!(!begins(&mut table, Time::ZERO + IDLE));
@@ -255,7 +255,7 @@ mod tests {
 
     #[test]
     fn only_what_can_be_the_start_of_a_flow_is_one() {
-        let mut table = Table::default();
+        let mut table = FlowTable::default();
         let from = ([10, 0, 0, 1], 1).into();
         let mut refuses = |shim: Shim, header: &[u8]| table.flow(Time::ZERO, from, &shim, header, 2).is_none();
         assert!(refuses(shim(1, Kind::Ack), &[]) && refuses(shim(1, Kind::Fin), &[]));
@@ -286,7 +286,7 @@ mod tests {
 
     #[test]
     fn delays_are_exact_on_one_machine_and_relative_between_two() {
-        let mut table = Table::default();
+        let mut table = FlowTable::default();
         let from = ([10, 0, 0, 1], 1).into();
         let sent = |number, time| Shim {
             number,
