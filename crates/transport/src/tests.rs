@@ -2,12 +2,12 @@
 
 mod same;
 
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::BTreeMap;
 
 use levelflow_laws::{
     AnyHeader, AnyParams, AnyRouter, Arriving, Kind, LAWS, PortInfo, PortView, RouterLaw, SenderLaw, on_the_wire,
 };
+use levelflow_path::{Datagram, Hop, Port, Propagation, Settings};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::Sink;
 use levelflow_wire::shim::{LENGTH, LONGEST, Shim};
@@ -39,11 +39,22 @@ fn ms(ms: u64) -> Duration {
     Duration::from_ms(ms)
 }
 
-#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Event {
-    Depart(usize, Vec<u8>, u64),
-    Arrive(usize, Vec<u8>, u64),
-    Ack(usize, Vec<u8>),
+/// A datagram on its way to the receiver.
+struct Packet {
+    flow: usize,
+    wire: Vec<u8>,
+    size: Bytes,
+    ours: bool,
+}
+
+impl Datagram for Packet {
+    fn payload(&mut self) -> &mut [u8] {
+        &mut self.wire
+    }
+
+    fn ours(&mut self) -> &mut bool {
+        &mut self.ours
+    }
 }
 
 /// What happens to an ACK on its way: times, after now, at which copies of it arrive.
@@ -53,12 +64,9 @@ struct World {
     now: Time,
     senders: Vec<Sender>,
     receivers: Vec<Receiver>,
-    router: Option<(AnyParams, AnyRouter, Time)>,
-    capacity: Rate,
-    delay: Duration,
-    free_at: Time,
-    waiting: Bytes,
-    events: BinaryHeap<Reverse<(Time, u64, Event)>>,
+    hop: Hop<Packet, Option<Port<NoLog>>>,
+    /// On their way back, by the time of their arrival.
+    acks: BTreeMap<(Time, u64), (usize, Vec<u8>)>,
     count: u64,
     fate: Fate,
     history: bool,
@@ -68,33 +76,36 @@ impl World {
     fn new(law: &str, flows: u32, router: bool) -> Self {
         let params = params(law);
         let capacity = rate("50 Mb/s");
-        let port = PortInfo { id: 1, capacity };
-        let law = AnyRouter::new(&params, &port);
-        let first = Time::ZERO
-            .checked_add(law.interval(&params))
-            .unwrap_or(Time::from_ps(u64::MAX));
         let number = params.law().number;
+        let settings = Settings {
+            rate: Some(capacity),
+            wire: Propagation {
+                delay: ms(10),
+                ..Propagation::default()
+            },
+            ..Settings::default()
+        };
+        let port = router.then(|| Port::new(params.clone(), PortInfo { id: 1, capacity }, Time::ZERO));
         Self {
             now: Time::ZERO,
             senders: (0..flows)
                 .map(|i| Sender::new(params.clone(), PACKET, 77 + i))
                 .collect(),
             receivers: (0..flows).map(|_| Receiver::new(number).unwrap()).collect(),
-            router: router.then_some((params, law, first)),
-            capacity,
-            delay: ms(10),
-            free_at: Time::ZERO,
-            waiting: Bytes::ZERO,
-            events: BinaryHeap::new(),
+            hop: Hop::under(port, settings, 0, ""),
+            acks: BTreeMap::new(),
             count: 0,
             fate: Box::new(|_| vec![ms(10)]),
             history: true,
         }
     }
 
-    fn add(&mut self, at: Time, event: Event) {
-        self.count += 1;
-        self.events.push(Reverse((at, self.count, event)));
+    /// The same over a faster line.
+    fn at(mut self, line: &str) -> Self {
+        let settings = self.hop.settings();
+        let rate = Some(rate(line));
+        self.hop.set(self.now, Settings { rate, ..settings });
+        self
     }
 
     fn stamp(&self) -> u64 {
@@ -103,17 +114,22 @@ impl World {
 
     /// The next time at which something happens.
     fn upcoming(&self) -> Option<Time> {
-        let senders = self.senders.iter().filter_map(super::wire::WireSender::poll_timeout);
-        let events = self.events.peek().map(|Reverse((at, ..))| *at);
-        let close = self.router.as_ref().map(|(.., at)| *at);
-        senders.chain(events).chain(close).min().map(|at| at.max(self.now))
+        let senders = self.senders.iter().filter_map(Sender::poll_timeout);
+        let acks = self.acks.first_key_value().map(|((at, _), _)| *at);
+        let next = senders.chain(acks).chain(self.hop.poll_timeout()).min();
+        next.map(|at| at.max(self.now))
     }
 
     fn run(&mut self, until: Duration) {
         while let Some(at) = self.upcoming().filter(|at| *at <= Time::ZERO + until) {
             self.now = at;
-            if self.close() || self.handle() {
-                continue;
+            self.hop.handle_timeout(at);
+            while let Some((_, packet)) = self.hop.poll_output(at) {
+                self.arrive(packet.flow, &packet.wire, packet.size);
+            }
+            while let Some(ack) = self.acks.first_entry().filter(|ack| ack.key().0 <= at) {
+                let (i, wire) = ack.remove();
+                self.acked(i, &wire);
             }
             for i in 0..self.senders.len() {
                 self.senders[i].handle_timeout(at);
@@ -123,70 +139,19 @@ impl World {
         self.now = Time::ZERO + until;
     }
 
-    fn close(&mut self) -> bool {
-        let Some((params, router, at)) = self.router.as_mut().filter(|(.., at)| *at <= self.now) else {
-            return false;
-        };
-        let view = PortView {
-            queue: self.waiting,
-            packets: (self.waiting.get() / PACKET.get()) as u32,
-            dropped: Bytes::ZERO,
-        };
-        router.on_interval(params, router.interval(params), &view);
-        *at = self.now.checked_add(router.interval(params)).unwrap();
-        true
-    }
-
-    fn send(&mut self, i: usize) {
-        let (now, stamp, sender) = (self.now, self.stamp(), &mut self.senders[i]);
+    fn send(&mut self, flow: usize) {
+        let (now, stamp) = (self.now, self.stamp());
         let mut wire = vec![0; LONGEST];
-        let Some(packet) = sender.poll_transmit(now, stamp, &mut wire) else {
+        let Some(packet) = self.senders[flow].poll_transmit(now, stamp, &mut wire) else {
             return;
         };
         wire.truncate(packet.prefix);
-        let size = packet.size;
-        let arriving = Arriving {
-            now,
-            size,
-            queue: self.waiting,
-            packets: (self.waiting.get() / PACKET.get()) as u32,
-        };
-        self.stamped(&mut wire, |params, router, header| {
-            router.on_arrival(params, &arriving, Some(header));
-        });
-        self.waiting += size;
-        self.free_at = self.free_at.max(now) + self.capacity.time_to_send(size).unwrap();
-        self.add(self.free_at, Event::Depart(i, wire, size.get()));
-    }
-
-    fn stamped(&mut self, wire: &mut [u8], write: impl FnOnce(&AnyParams, &mut AnyRouter, &mut AnyHeader)) {
-        if let Some((params, router, _)) = &mut self.router {
-            let mut header = AnyHeader::decode(params, &wire[LENGTH..]).unwrap();
-            write(params, router, &mut header);
-            header.encode(&mut wire[LENGTH..]);
-        }
-    }
-
-    fn handle(&mut self) -> bool {
-        let Some(Reverse((at, ..))) = self.events.peek() else {
-            return false;
-        };
-        if *at > self.now {
-            return false;
-        }
-        match self.events.pop().unwrap().0.2 {
-            Event::Depart(i, mut wire, size) => {
-                self.waiting = Bytes::new(self.waiting.get() - size);
-                let bytes = Bytes::new(size);
-                self.stamped(&mut wire, |params, router, header| {
-                    router.on_departure(params, bytes, header);
-                });
-                self.add(self.now + self.delay, Event::Arrive(i, wire, size));
-            }
-            Event::Arrive(i, wire, size) => self.arrive(i, &wire, Bytes::new(size)),
-            Event::Ack(i, wire) => self.acked(i, &wire),
-        }
-        true
+        let (size, ours) = (packet.size, false);
+        let packet = Packet { flow, wire, size, ours };
+        assert!(
+            self.hop.handle_input(now, size, packet).is_ok(),
+            "the queue has no limit"
+        );
     }
 
     fn arrive(&mut self, i: usize, wire: &[u8], size: Bytes) {
@@ -209,7 +174,8 @@ impl World {
             .unwrap();
         out.truncate(length);
         for after in (self.fate)(&mut out) {
-            self.add(self.now + after, Event::Ack(i, out.clone()));
+            self.count += 1;
+            self.acks.insert((self.now + after, self.count), (i, out.clone()));
         }
     }
 
@@ -298,9 +264,8 @@ fn copies_and_late_acks_change_no_share() {
 #[test]
 fn a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate() {
     for law in LAWS.iter().filter(|l| l.signal.is_explicit()) {
-        let mut world = World::new(law.name, 1, false);
+        let mut world = World::new(law.name, 1, false).at("10 Gb/s");
         let mut random = random(3);
-        world.capacity = rate("10 Gb/s");
         world.senders = vec![Sender::new(params(law.name), PACKET, 77).with_max_rate(rate("20 Mb/s"))];
         world.fate = Box::new(move |ack| {
             for byte in &mut ack[LENGTH..] {
@@ -321,8 +286,7 @@ fn a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate() {
 #[test]
 fn a_sender_of_any_law_without_acks_comes_down_to_a_packet_a_second() {
     for law in LAWS {
-        let mut world = World::new(law.name, 1, false);
-        world.capacity = rate("10 Gb/s");
+        let mut world = World::new(law.name, 1, false).at("10 Gb/s");
         world.senders = vec![Sender::new(params(law.name), PACKET, 77).with_max_rate(rate("10 Mb/s"))];
         world.run(ms(2_000));
         world.fate = Box::new(|_| vec![]);
@@ -511,9 +475,8 @@ fn numbers_wrap() {
 
 #[test]
 fn what_the_law_asks_for_is_what_leaves() {
-    let mut world = World::new("cbr", 1, false);
+    let mut world = World::new("cbr", 1, false).at("10 Gb/s");
     let asked = world.senders[0].law().rate().bps();
-    world.capacity = rate("10 Gb/s");
     world.run(ms(10_000));
     let sent = world.senders[0].counters().bytes as f64 * 8.0 / 10.0;
     assert!((sent / asked - 1.0).abs() < 0.01, "{sent} instead of {asked} bit/s");
