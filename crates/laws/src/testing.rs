@@ -201,7 +201,8 @@ impl<L: Law> Network<L> {
             dropped: 0,
             departs: None,
             ticked: Time::ZERO,
-            ticks: ms(11 * u64::from(id) - 4),
+            // Not all at once.
+            ticks: ms(7 + 11 * u64::from(id - 1)),
         };
         Self {
             ports: (1..).zip(capacities).map(new).collect(),
