@@ -192,6 +192,7 @@ fn flow(law_config: &LawConfig) -> Sender {
     };
     let mut sender = Sender::new(law_config.params.clone(), packet, rand::random())
         .with_limits(limits)
+        .without_handshake()
         .with_transfer(None, None, false);
     if let Some(journal) = &law_config.journal {
         let role = Role::Sender(FlowInfo { packet_size: packet });

@@ -78,7 +78,7 @@ impl<P: Protocol> Flow<P> {
         let law = Bare(P::Sender::new(params, info));
         let mut sender = Sender::new(law, P::transport(params).opening, now);
         if let Some(min_timeout) = recovery {
-            sender = sender.with_recovery(min_timeout, true);
+            sender = sender.with_recovery(min_timeout, true, usize::MAX);
         }
         Self {
             sender,

@@ -284,3 +284,25 @@ proptest! {
         prop_assert_eq!(bytes, vec![total; 5]);
     }
 }
+
+/// A window may hold more packets than a host on a real network remembers: 90,000 here.
+#[test]
+fn a_transfer_completes_with_however_many_packets_under_way() {
+    let run = common::run(
+        r#"
+        name = "long and fat"
+        duration = "3 s"
+        link = [{ from = "A", to = "B", capacity = "1 Gb/s", delay = "500 ms" },
+                { from = "B", to = "A", capacity = "1 Gb/s", delay = "500 ms" }]
+        [[flow]]
+        name = "x"
+        law = { cbr = { rate = "900 Mb/s" } }
+        from = "A"
+        to = "B"
+        packet = "1250 B"
+        size = "180 MB"
+        "#,
+    );
+    assert_eq!(column(&run.completions, "bytes"), [180e6]);
+    assert_eq!(column(&run.completions, "retransmitted"), [0.0]);
+}

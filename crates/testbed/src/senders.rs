@@ -58,6 +58,8 @@ struct Live {
     stop: Time,
     /// What it carries, bytes.
     size: Option<u64>,
+    /// Of its lost packets, how many are in a sample already.
+    lost: u64,
 }
 
 #[derive(Debug)]
@@ -186,6 +188,7 @@ impl Work {
                 start: at,
                 stop,
                 size,
+                lost: 0,
             };
             self.live.insert(flow, live);
             self.total.started += 1;
@@ -200,7 +203,6 @@ impl Work {
             ..
         } = self;
         live.retain(|_, flow| {
-            let lost = flow.sender.counters().lost;
             flow.sender.handle_timeout(now);
             for _ in 0..BURST {
                 let Some(packet) = flow.sender.poll_transmit(clock.now(), clock::stamp(), buffer) else {
@@ -210,7 +212,8 @@ impl Work {
                 (total.packets, total.bytes) = (total.packets + 1, total.bytes + packet.size.get());
                 sample.sent += packet.size.get();
             }
-            sample.lost += flow.sender.counters().lost - lost;
+            let lost = flow.sender.counters().lost;
+            sample.lost += lost - std::mem::replace(&mut flow.lost, lost);
             let goes_on = !flow.sender.is_done(now);
             if !goes_on {
                 if flow.sender.transport().opening == Opening::Handshake {
@@ -257,7 +260,7 @@ impl Live {
             fct_s: now.since(self.start).saturating_sub(back).as_secs_f64(),
             bytes: size,
             rtt_s: rtt.as_secs_f64(),
-            retransmitted: self.sender.counters().lost as u32,
+            retransmitted: self.sender.counters().retransmitted,
         })
     }
 

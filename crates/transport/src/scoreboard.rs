@@ -16,7 +16,7 @@ use crate::stream::Chunk;
 pub const REORDERING: u32 = 3;
 /// An ACK may say this much about packets sent before: it is what a history holds.
 const REMEMBERED: u32 = 128;
-/// Most packets of a flow that are remembered.
+/// Most packets of a flow that a host on a real network remembers.
 pub const MAX_PACKETS: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,6 +84,8 @@ pub enum Change {
 #[derive(Debug)]
 pub struct Scoreboard<T> {
     sent: VecDeque<Sent<T>>,
+    /// Most packets that are remembered.
+    most: usize,
     /// Number of the first of `sent`.
     first: u32,
     /// Of packets before this number, it is known whether they arrived, or they are taken for lost.
@@ -99,11 +101,12 @@ pub struct Scoreboard<T> {
 }
 
 impl<T: Copy> Scoreboard<T> {
-    /// Nothing was sent; the next packet has this number.
+    /// Nothing was sent; the next packet has the number `first`, and `most` packets are remembered.
     #[must_use]
-    pub fn new(first: u32) -> Self {
+    pub fn new(first: u32, most: usize) -> Self {
         Self {
             sent: VecDeque::new(),
+            most,
             first,
             decided: first,
             missing: Missing::new(first),
@@ -128,17 +131,20 @@ impl<T: Copy> Scoreboard<T> {
         self.first.wrapping_add(self.sent.len() as u32)
     }
 
+    /// Whether one more packet would have the oldest forgotten.
+    #[inline]
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        self.sent.len() >= self.most
+    }
+
     /// The next packet leaves. One that has to be forgotten for it counts as lost.
     pub fn on_send(&mut self, now: Time, kind: Kind, chunk: Chunk, tag: T) -> Option<Change> {
         if self.outstanding == 0 {
             (self.first_sent, self.delivered_at) = (now, now);
         }
-        let forgotten = if self.sent.len() < MAX_PACKETS {
-            None
-        } else {
-            self.lose(0)
-        };
-        if self.sent.len() >= MAX_PACKETS {
+        let forgotten = if self.is_full() { self.lose(0) } else { None };
+        if self.is_full() {
             self.forget();
         }
         self.outstanding += u32::from(kind == Kind::Data);

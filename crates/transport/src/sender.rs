@@ -12,6 +12,8 @@ use levelflow_wire::journal::{LoggedSender, Sink};
 
 use crate::pacer::{Limits, Pacer};
 use crate::rtt::RttEstimator;
+#[cfg(test)]
+use crate::scoreboard::MAX_PACKETS;
 use crate::scoreboard::{Acked, Change, Scoreboard};
 use crate::stream::Chunk;
 
@@ -274,11 +276,11 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self
     }
 
-    /// It keeps track of packets under way; `retransmits`: lost data are sent again.
+    /// It keeps track of packets under way, at most `most`; `retransmits`: lost data are sent again.
     #[must_use]
-    pub fn with_recovery(mut self, min_timeout: Duration, retransmits: bool) -> Self {
+    pub fn with_recovery(mut self, min_timeout: Duration, retransmits: bool, most: usize) -> Self {
         self.recovery = Some(Box::new(Recovery {
-            board: Scoreboard::new(self.next_number),
+            board: Scoreboard::new(self.next_number, most),
             rtt: RttEstimator::new(min_timeout),
             armed: Time::ZERO,
             repair: Repair {
@@ -286,6 +288,13 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
                 ..Repair::default()
             },
         }));
+        self
+    }
+
+    /// It sends data at once: whoever owns it has a handshake of its own.
+    #[must_use]
+    pub fn without_handshake(mut self) -> Self {
+        self.open = true;
         self
     }
 
@@ -304,7 +313,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     pub(crate) fn skip_to(&mut self, number: u32) {
         self.next_number = number;
         if let Some(recovery) = &mut self.recovery {
-            recovery.board = Scoreboard::new(number);
+            recovery.board = Scoreboard::new(number, MAX_PACKETS);
         }
     }
 
@@ -379,10 +388,17 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     /// Whether the window has room for a packet.
     #[inline]
     pub fn may_send(&self) -> bool {
-        match self.law.window() {
+        let window = match self.law.window() {
             u32::MAX => true,
             window => self.outstanding() < window,
-        }
+        };
+        window && !self.is_full()
+    }
+
+    /// Whether as many packets are remembered as may be.
+    #[inline]
+    fn is_full(&self) -> bool {
+        self.recovery.as_ref().is_some_and(|r| r.board.is_full())
     }
 
     /// Whether everything has been sent and, as far as that is known, has arrived, or the flow has stopped.
@@ -428,7 +444,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     #[inline]
     pub fn timeout(&self, transport: &Transport) -> Option<Time> {
         let recovery = self.recovery.as_ref().filter(|r| r.board.outstanding() > 0)?;
-        let waits = transport.tracks_losses || !self.has_unsent();
+        let waits = transport.tracks_losses || !self.has_unsent() || recovery.board.is_full();
         waits.then(|| recovery.armed.saturating_add(recovery.rtt.timeout()))
     }
 
@@ -578,9 +594,10 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         let mut acked = Acked::default();
         if let Some(recovery) = self.recovery.as_deref_mut() {
             acked = Self::recover(recovery, &mut self.law, rules, now, *ack, self.next_number);
+            let spared = std::mem::take(&mut recovery.repair.spared);
             if ack.kind == Kind::Data {
                 // What was neither in flight nor sent again says nothing about the window.
-                feedback.acked = acked.packets - std::mem::take(&mut recovery.repair.spared);
+                feedback.acked = acked.packets.saturating_sub(spared);
                 (feedback.gap, feedback.delivery) = (acked.gap, acked.delivery);
             }
             feedback.outstanding = recovery.board.outstanding();

@@ -481,3 +481,17 @@ fn what_the_law_asks_for_is_what_leaves() {
     let sent = world.senders[0].counters().bytes as f64 * 8.0 / 10.0;
     assert!((sent / asked - 1.0).abs() < 0.01, "{sent} instead of {asked} bit/s");
 }
+
+/// QUIC opens its connections itself: a law that asks for a handshake paces from its first packet on.
+#[test]
+fn without_a_handshake_of_its_own_a_law_paces_at_once() {
+    for law in on_the_wire() {
+        let mut sender = Sender::new(params(law.name), PACKET, 1).without_handshake();
+        let now = Time::ZERO + ms(5000);
+        let mut out = [0; LONGEST];
+        for _ in 0..100 {
+            sender.transmit_sized(now, 0, 1200, false, &mut out);
+        }
+        assert_eq!(sender.departure() > now, sender.law().paces(), "{}", law.name);
+    }
+}

@@ -9,6 +9,7 @@ use levelflow_wire::shim::{LENGTH, Shim};
 
 use crate::history::HISTORY;
 use crate::pacer::Limits;
+use crate::scoreboard::MAX_PACKETS;
 use crate::sender::{Ack, Rules, Sender, Totals, Transmit};
 use crate::validate::{Rejected, Rejections};
 
@@ -31,6 +32,8 @@ pub struct Counters {
     pub lost_bytes: u64,
     /// Of these packets, how many turned out to have arrived.
     pub returned: u64,
+    /// Packets with data that had been sent before.
+    pub retransmitted: u32,
     /// Times that no ACK came in time.
     pub timeouts: u64,
     /// ACKs that do not count.
@@ -79,7 +82,11 @@ impl<S: Sink> WireSender<S> {
         let law = LoggedSender::new(&params, &FlowInfo { packet_size: packet }, None);
         let least = (LENGTH + params.law().header_bytes()) as u16;
         Self {
-            sender: Sender::new(law, transport.opening, Time::ZERO).with_recovery(transport.min_timeout, true),
+            sender: Sender::new(law, transport.opening, Time::ZERO).with_recovery(
+                transport.min_timeout,
+                true,
+                MAX_PACKETS,
+            ),
             limits: Limits {
                 max_rate: Some(Rate::clamped(Limits::MAX_RATE)),
                 catch_up: Limits::OWN_THREAD,
@@ -114,11 +121,20 @@ impl<S: Sink> WireSender<S> {
     /// It carries so many bytes on the wire, and stops at a time; `retransmits`: lost data are sent again.
     #[must_use]
     pub fn with_transfer(mut self, size: Option<u64>, stop: Option<Time>, retransmits: bool) -> Self {
-        let mut sender = self.sender.with_recovery(self.transport.min_timeout, retransmits);
+        let mut sender = self
+            .sender
+            .with_recovery(self.transport.min_timeout, retransmits, MAX_PACKETS);
         if let Some(size) = size {
             sender = sender.with_size(size);
         }
         self.sender = sender.with_stop(stop.unwrap_or(Time::NEVER));
+        self
+    }
+
+    /// It sends data at once: whoever owns it has a handshake of its own.
+    #[must_use]
+    pub fn without_handshake(mut self) -> Self {
+        self.sender = self.sender.without_handshake();
         self
     }
 
@@ -208,8 +224,8 @@ impl<S: Sink> WireSender<S> {
             lost,
             lost_bytes,
             returned,
+            retransmitted,
             timeouts,
-            ..
         } = self.sender.totals();
         Counters {
             packets: self.packets,
@@ -220,6 +236,7 @@ impl<S: Sink> WireSender<S> {
             lost,
             lost_bytes,
             returned,
+            retransmitted,
             timeouts: u64::from(timeouts),
             refused: self.rejected,
         }

@@ -36,7 +36,7 @@ impl Transfer {
         let law = Bare(AnySender::new(&params, &info));
         let sender = Sender::new(law, transport.opening, Time::ZERO).with_size(packets * 100);
         Self {
-            sender: sender.with_recovery(Duration::from_ms(200), true),
+            sender: sender.with_recovery(Duration::from_ms(200), true, MAX_PACKETS),
             params,
             transport,
             header: None,
@@ -183,4 +183,20 @@ proptest! {
         prop_assert_eq!(t.assembly.in_order(), 3000);
         prop_assert!(t.sender.is_done(Time::ZERO));
     }
+}
+
+/// What is remembered is bounded on a real network: a sender waits for ACKs, and forgets nothing that is under way.
+#[test]
+fn a_full_scoreboard_holds_packets_back_until_acks_or_the_timer_make_room() {
+    let mut transfer = Transfer::new(1000);
+    transfer.sender = transfer.sender.with_recovery(Duration::from_ms(200), true, 8);
+    let packets: Vec<_> = std::iter::from_fn(|| transfer.sender.may_send().then(|| transfer.send().unwrap())).collect();
+    assert_eq!(packets.len(), 8);
+    assert_eq!(transfer.sender.totals(), Totals::default());
+    let timeout = transfer.sender.timeout(&transfer.transport);
+    assert!(timeout.is_some(), "it has more to send, but waits");
+    transfer.deliver(packets[0]);
+    assert!(transfer.sender.may_send());
+    assert_eq!(transfer.send(), Some((8, 8)));
+    assert!(!transfer.sender.may_send());
 }

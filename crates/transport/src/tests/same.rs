@@ -8,7 +8,7 @@ use levelflow_wire::shim::Shim;
 use proptest::prelude::*;
 
 use super::{NoLog, PACKET, ms, params};
-use crate::{Ack, Bare, History, LONGEST_ACK, Limits, Received, Receiver, Rules, Sender, WireSender};
+use crate::{Ack, Bare, History, LONGEST_ACK, Limits, MAX_PACKETS, Received, Receiver, Rules, Sender, WireSender};
 
 const LIMITS: Limits = Limits {
     max_rate: None,
@@ -36,7 +36,7 @@ fn run(law: &str, mut lost: impl Iterator<Item = bool>) {
         limits: &LIMITS,
     };
     let mut trusting: Sender<Any> = Sender::new(Bare(AnySender::new(&params, &info)), transport.opening, Time::ZERO)
-        .with_recovery(transport.min_timeout, true)
+        .with_recovery(transport.min_timeout, true, MAX_PACKETS)
         .with_size(size);
     let mut wary = WireSender::<NoLog>::new(params.clone(), PACKET, 9)
         .with_limits(LIMITS)
