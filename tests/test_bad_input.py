@@ -22,15 +22,15 @@ to = "R2"
 
 BAD = {
     "misspelt key": (GOOD.replace("capacity", "capacty"), ["link 1", "capacty", "capacity"]),
-    "missing unit": (GOOD.replace("10 Mb/s", "10"), ["link 1", "R1->R2", "capacity", "Mb/s"]),
+    "missing unit": (GOOD.replace("10 Mb/s", "10"), ["line 7, link 1 (R1->R2), capacity: ", "Mb/s"]),
     "negative rate": (GOOD.replace("10 Mb/s", "-10 Mb/s"), ["link 1", "capacity"]),
     "path over links that do not exist": (GOOD + 'path = ["R1", "R3", "R2"]', ["flow 1", "x1", "R3"]),
     "flow with no route": (GOOD.replace('to = "R2"\ncap', 'to = "R3"\ncap'), ["flow 1", "x1", "R2"]),
     "parameter out of range": (GOOD + "[law.jetmax]\ntau = 2.5", ["jetmax", "tau", "2"]),
-    "unknown law": (GOOD.replace("jetmax", "jetmix"), ["x1", "jetmix", "jetmax"]),
+    "unknown law": (GOOD.replace("jetmax", "jetmix"), ["line 12, flow 1 (x1), law: ", "jetmix", "jetmax"]),
     "unknown distribution": (
         GOOD + 'size = { cdf = "web-serch" }',
-        ["flow 1 (x1), size: no distribution 'web-serch' in scenarios/traffic", "did you mean 'web-search'?"],
+        ["line 15, flow 1 (x1), size: no distribution 'web-serch' in scenarios/traffic", "did you mean 'web-search'?"],
     ),
     "distribution that is not there": (GOOD + 'size = { cdf = "my.csv" }', ["flow 1 (x1), size: my.csv: no such file"]),
     "truncated file": (GOOD[: GOOD.index("Mb/s")], ["line 7, column"]),

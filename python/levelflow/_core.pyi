@@ -8,6 +8,9 @@ class ScenarioError(ValueError):
 def parse(text: str, /) -> str:
     """Turns TOML into the JSON of the scenario as written."""
 
+def line(text: str, error: str, /) -> int | None:
+    """Returns the line of a scenario file that an error is about."""
+
 def locate(json: str, path: str, /) -> str:
     """Returns the JSON list of steps along a path such as `flow.x1.start`: keys of tables and indices of lists."""
 
@@ -27,7 +30,7 @@ def queues() -> str:
     """Returns the JSON list of queue disciplines and their parameters."""
 
 def buffer_algorithms() -> str:
-    """Returns the JSON list of rules and sizers of buffers and their parameters."""
+    """Returns the JSON list of buffer rules and buffer-sizing algorithms and their parameters."""
 
 def replay(log: bytes, /) -> str:
     """Does again what a log of laws says and returns the JSON of what came out; ValueError if it is no log."""

@@ -33,6 +33,7 @@ class Scenario:
         """Starts an empty network; `options` are the other top-level keys, such as `seed` and `sample`."""
         self.raw: dict[str, Any] = {"name": name, "duration": duration, **options}
         self.origin: str | None = None
+        self._file = ""  # what stood there
 
     def __repr__(self) -> str:
         links, flows = (len(self.raw.get(key, [])) for key in ("link", "flow"))
@@ -65,8 +66,9 @@ class Scenario:
                 f"{path}: byte {error.start + 1} is not UTF-8; a scenario is a TOML text file"
             ) from None
         scenario = cls.__new__(cls)
-        scenario.origin = str(path)
+        scenario.origin, scenario._file = str(path), ""
         scenario.raw = json.loads(scenario._checked(_core.parse, text))
+        scenario._file = text
         return scenario
 
     def link(self, source: str, to: str, capacity: str, delay: str, **options: Any) -> Self:
@@ -185,7 +187,10 @@ class Scenario:
             raise self._error(str(error)) from None
 
     def _error(self, line: str) -> ScenarioError:
-        return ScenarioError(f"{self.origin}: {line}" if self.origin else line)
+        as_written = self._file and json.loads(_core.parse(self._file)) == self.raw
+        number = _core.line(self._file, line) if as_written else None
+        where = f"line {number}, " if number else ""
+        return ScenarioError(f"{self.origin}: {where}{line}" if self.origin else line)
 
 
 def _plain(value: Any) -> Any:

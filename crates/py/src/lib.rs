@@ -19,6 +19,12 @@ fn parse(text: &str) -> PyResult<String> {
     Ok(Scenario::parse(text).map_err(refuse)?.to_string())
 }
 
+/// The line of a scenario file that an error is about.
+#[pyfunction]
+fn line(text: &str, error: &str) -> Option<usize> {
+    scenario::line(text, error)
+}
+
 /// The steps along a path of a scenario in JSON, in JSON: keys, and indices of entries.
 #[pyfunction]
 fn locate(json: &str, path: &str) -> PyResult<String> {
@@ -94,6 +100,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<stepping::BufferAlgorithm>()?;
     for function in [
         wrap_pyfunction!(parse, module)?,
+        wrap_pyfunction!(line, module)?,
         wrap_pyfunction!(locate, module)?,
         wrap_pyfunction!(value_of, module)?,
         wrap_pyfunction!(resolve, module)?,

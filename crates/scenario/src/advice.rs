@@ -32,8 +32,7 @@ impl Resolved {
             lines.push(format!(
                 "{place}, start: it starts after the end of the run, {end}, and sends nothing"
             ));
-        }
-        if flow.stop.is_some_and(|stop| stop > Time::ZERO + end) {
+        } else if flow.stop.is_some_and(|stop| stop > Time::ZERO + end) {
             lines.push(format!("{place}, stop: the run ends before, after {end}"));
         }
         let law = flow.params.law();

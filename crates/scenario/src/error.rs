@@ -3,6 +3,8 @@
 use std::fmt;
 
 use serde_json::Value;
+use toml::Spanned;
+use toml::de::{DeString, DeTable, DeValue};
 
 /// Why a scenario cannot be run; prints as one line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,6 +59,27 @@ impl fmt::Display for ScenarioError {
 
 impl std::error::Error for ScenarioError {}
 
+/// The line of a scenario file that an error is about: for `link 1 (A->B), capacity: ...` that of the key, or of the entry
+/// where it lacks the key.
+#[must_use]
+pub fn line(text: &str, error: &str) -> Option<usize> {
+    let file = DeTable::parse(text).ok()?;
+    let (kind, rest) = error.split_once(' ')?;
+    let number: usize = rest.split([' ', ',', ':']).next()?.parse().ok()?;
+    let (_, entries) = named(file.get_ref(), kind)?;
+    let entry = entries.get_ref().as_array()?.get(number.checked_sub(1)?)?;
+    let key = rest.split_once(", ").and_then(|(_, key)| key.split([',', ':']).next());
+    let key = key.and_then(|key| named(entry.get_ref().as_table()?, key));
+    let start = key.map_or(entry.span().start, |(key, _)| key.span().start);
+    Some(text.get(..start)?.matches('\n').count() + 1)
+}
+
+type Spans<'a, 'i> = (&'a Spanned<DeString<'i>>, &'a Spanned<DeValue<'i>>);
+
+fn named<'a, 'i>(table: &'a DeTable<'i>, key: &str) -> Option<Spans<'a, 'i>> {
+    table.iter().find(|(name, _)| name.get_ref() == key)
+}
+
 /// `"capcity" is not known here; did you mean "capacity"? (known: ...)`
 #[must_use]
 pub fn unknown_key(name: &str, known: &[&str]) -> String {
@@ -69,7 +92,10 @@ pub fn unknown_key(name: &str, known: &[&str]) -> String {
 
 pub fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     let name = &name.to_lowercase();
-    let score = |k: &str| strsim::jaro_winkler(name, k).max(strsim::normalized_damerau_levenshtein(name, k));
+    let score = |k: &str| {
+        let k = &k.to_lowercase();
+        strsim::jaro_winkler(name, k).max(strsim::normalized_damerau_levenshtein(name, k))
+    };
     let best = known.iter().max_by(|a, b| score(a).total_cmp(&score(b)));
     best.filter(|k| score(k) > 0.66).copied()
 }

@@ -29,7 +29,7 @@ pub use buffers::buffer_algorithm_named;
 pub use choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
 pub use describe::{describe_buffer_algorithms, describe_laws, describe_queues, schema};
 pub use edit::{Step, assign, locate, value_of};
-pub use error::{ScenarioError, unknown_key};
+pub use error::{ScenarioError, line, unknown_key};
 pub use format::{AckDelay, ArrivalProcess, Flow, Link, Memory, NextHop, Reverse, Scenario, Session};
 pub use laws::{law_params, law_values};
 pub use network::{AckDelaySpec, FlowSpec, LinkSpec, MemorySpec, Network, RouteSpec, SessionSpec};

@@ -537,6 +537,10 @@ fn what_is_allowed_and_hardly_meant_is_warned_of() {
         &[("/flow/0/packet", json!("1 B"))],
         "flow 1 (x), packet: 1 B is less than the header of jetmax",
     );
+    warned(
+        &[("/flow/0/start", json!("10 s")), ("/flow/0/stop", json!("20 s"))],
+        "flow 1 (x), start: it starts after the end of the run, 10 s",
+    );
     let cubic = ("/flow/0/law", json!("cubic"));
     warned(
         &[cubic.clone(), ("/link/1/capacity", json!("1 Mb/s"))],
@@ -549,6 +553,30 @@ fn what_is_allowed_and_hardly_meant_is_warned_of() {
     ] {
         let link = format!("/link/0/{key}");
         assert_eq!(resolve(&[cubic.clone(), (link.as_str(), value)]).warnings(), [""; 0]);
+    }
+}
+
+#[test]
+fn names_that_differ_in_case_are_the_nearest() {
+    let said = levelflow_scenario::unknown_key("a->b", &["A->B", "B->A"]);
+    assert!(said.contains("did you mean \"A->B\"?"), "{said}");
+}
+
+#[test]
+fn an_error_is_about_a_line_of_its_file() {
+    let text = "name = \"n\"\nduration = \"1 s\"\n\n[[link]]\nfrom = \"A\"\nto = \"B\"\ncapacity = 10\n\n\
+                [[flow]]\nname = \"x, y\"\n[flow.size]\npareto = { mean = \"1 B\", shape = 0.1 }\n[[flow]]\nname = \"z\"";
+    for (error, line) in [
+        ("link 1 (A->B), capacity: needs a rate", Some(7)),
+        ("link 1 (A->B): \"capcity\" is not known here", Some(4)),
+        ("link 1, delay: is missing", Some(4)),
+        ("flow 1 (x, y), law: is missing", Some(9)),
+        ("flow 2 (z), name: needs a name of its own", Some(14)),
+        ("flow 3 (w), name: needs a name of its own", None),
+        ("flow 0: none", None),
+        ("duration: 0 s is out of range", None),
+    ] {
+        assert_eq!(levelflow_scenario::line(text, error), line, "{error}");
     }
 }
 
