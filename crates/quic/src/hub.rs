@@ -5,6 +5,7 @@
 //! an entry here, but for a bounded number of strangers; only connections do.
 
 use std::collections::HashMap;
+use std::io::IoSliceMut;
 use std::net::{IpAddr, SocketAddr};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -110,9 +111,34 @@ impl Hub {
         strangers.insert(key(stranger), law);
     }
 
-    /// Takes the shims off all datagrams in a buffer, and closes the gaps. Those that do not fit into what `meta` can say
-    /// go to `overflow`.
-    pub fn strip(&self, buffer: &mut [u8], meta: &mut RecvMeta, overflow: &mut Vec<(RecvMeta, Vec<u8>)>) {
+    /// Takes the shims off all datagrams in buffers that came together, and closes the gaps. Those that do not fit into
+    /// what `metas` can say go to `overflow`.
+    pub fn strip(
+        &self,
+        buffers: &mut [IoSliceMut<'_>],
+        metas: &mut [RecvMeta],
+        overflow: &mut Vec<(RecvMeta, Vec<u8>)>,
+    ) {
+        let mut last: Option<Arc<Peer>> = None;
+        for (buffer, meta) in buffers.iter_mut().zip(metas) {
+            let here = self.strip_one(buffer, meta, overflow);
+            if let Some(before) = last.filter(|last| here.as_ref().is_none_or(|here| !Arc::ptr_eq(last, here))) {
+                before.after_batch();
+            }
+            last = here;
+        }
+        if let Some(last) = last {
+            last.after_batch();
+        }
+    }
+
+    /// The same for one buffer; gives the peer at the address that it came from.
+    fn strip_one(
+        &self,
+        buffer: &mut [u8],
+        meta: &mut RecvMeta,
+        overflow: &mut Vec<(RecvMeta, Vec<u8>)>,
+    ) -> Option<Arc<Peer>> {
         let here = self.at(meta.addr);
         let (whole, stride) = (meta.len.min(buffer.len()), meta.stride.max(1));
         let mut fits = Fits::default();
@@ -132,9 +158,7 @@ impl Hub {
             read = end;
         }
         (meta.len, meta.stride) = (fits.length, fits.stride);
-        if let Some(here) = here {
-            here.after_batch();
-        }
+        here
     }
 }
 

@@ -19,8 +19,8 @@ use levelflow_transport::{Received, Receiver};
 
 /// Flows of one peer whose receivers are kept. Further flows are acknowledged without state.
 const MAX_FLOWS: usize = 16;
-/// Delayed ACKs of a peer: more than what arrives together.
-const MAX_HELD: usize = 128;
+/// Delayed ACKs of a peer, as many as fit into a super-packet.
+const MAX_HELD: usize = 64;
 
 struct Flow<P> {
     number: u32,
@@ -34,7 +34,7 @@ pub(super) struct Held {
     flow: u32,
     number: u32,
     wire: [u8; LONGEST],
-    length: usize,
+    pub length: usize,
     since: u64,
     pub to: SocketAddr,
     pub from: Option<IpAddr>,
@@ -56,6 +56,11 @@ impl<P> Incoming<P> {
             flows: Vec::new(),
             held: VecDeque::new(),
         }
+    }
+
+    /// Whether there are as many delayed ACKs as may be.
+    pub fn is_full(&self) -> bool {
+        self.held.len() >= MAX_HELD
     }
 
     /// Prepares the ACK of a packet of this size on the wire.
@@ -124,13 +129,18 @@ impl<P> Incoming<P> {
             if !before(new.number, held.number) {
                 *held = new;
             }
-        } else if self.held.len() < MAX_HELD {
+        } else {
             self.held.push_back(new);
         }
     }
 }
 
 impl Held {
+    /// Whether both may be parts of one super-packet.
+    pub fn leaves_with(&self, next: &Self) -> bool {
+        (self.to, self.from, self.length) == (next.to, next.from, next.length)
+    }
+
     /// Appends the ACK; its echoed time is moved by how long it was delayed.
     pub fn write(&self, out: &mut Vec<u8>) {
         let begin = out.len();

@@ -12,7 +12,7 @@ use levelflow_wire::shim::{ETHERNET, IPV4, LENGTH, LONGEST, Shim, UDP};
 use noq::udp::{RecvMeta, Transmit};
 
 use super::flows::{Entry, Flows};
-use super::incoming::Incoming;
+use super::incoming::{Held, Incoming};
 use super::io::Io;
 use super::limits::{DATA, DATAGRAM, IDLE, IDLE_RTTS};
 use super::quantum::quantum;
@@ -354,6 +354,10 @@ impl Peer {
         let mut state = self.lock();
         let now = self.core.clock.now();
         state.incoming.hold(now, shim, header, size, meta);
+        if state.incoming.is_full() {
+            drop(state);
+            self.send_acks();
+        }
     }
 
     /// An ACK arrived, perhaps to a packet of ours.
@@ -379,7 +383,7 @@ impl Peer {
         self.publish(&state);
     }
 
-    /// A batch has been received: schedules its ACKs.
+    /// All that came together has been received: schedules its ACKs.
     pub fn after_batch(&self) {
         let mut state = self.lock();
         if state.incoming.held.len() > 1 {
@@ -394,26 +398,35 @@ impl Peer {
         }
     }
 
-    /// Sends the ACKs that no datagram has taken along.
+    /// Sends the ACKs that no datagram has taken along, as many as possible in one system call.
     pub fn send_acks(&self) {
-        let held = {
+        let mut held = {
             let mut state = self.lock();
             state.scheduled = false;
             std::mem::take(&mut state.incoming.held)
         };
-        let mut wire = Vec::with_capacity(LONGEST);
-        for ack in held {
-            wire.clear();
-            ack.write(&mut wire);
-            // An ACK that cannot leave counts as lost.
-            let _ = self.core.io.try_send(&Transmit {
-                destination: ack.to,
-                ecn: None,
-                contents: &wire,
-                segment_size: None,
-                src_ip: ack.from,
-            });
+        let segments = self.core.io.state.max_gso_segments().get();
+        for alike in held.make_contiguous().chunk_by(Held::leaves_with) {
+            for batch in alike.chunks(segments) {
+                self.send_batch(batch);
+            }
         }
+    }
+
+    fn send_batch(&self, batch: &[Held]) {
+        let Some(first) = batch.first() else { return };
+        let mut wire = Vec::with_capacity(batch.len() * first.length);
+        for ack in batch {
+            ack.write(&mut wire);
+        }
+        // ACKs that cannot leave count as lost; a device that takes no super-packets refuses the first only.
+        let _ = self.core.io.try_send(&Transmit {
+            destination: first.to,
+            ecn: None,
+            contents: &wire,
+            segment_size: (batch.len() > 1).then_some(first.length),
+            src_ip: first.from,
+        });
     }
 }
 

@@ -82,9 +82,7 @@ impl AsyncUdpSocket for Socket {
             ready!(core.io.socket.poll_recv_ready(cx))?;
             match core.io.try_receive(buffers, meta) {
                 Ok(count) => {
-                    for (buffer, meta) in buffers.iter_mut().zip(meta.iter_mut()).take(count) {
-                        hub.strip(buffer, meta, &mut self.overflow);
-                    }
+                    hub.strip(&mut buffers[..count], &mut meta[..count], &mut self.overflow);
                     return Poll::Ready(Ok(count));
                 }
                 Err(e) if e.kind() == io::ErrorKind::WouldBlock => {}

@@ -1,11 +1,12 @@
 //! Hostile input: shims from any address, with any flow, whole and broken.
 
+use std::io::IoSliceMut;
 use std::net::UdpSocket;
 use std::time::Duration;
 
 use levelflow_units::{Bytes, Time};
 use levelflow_wire::shim::{LENGTH, LONGEST};
-use noq::udp::Transmit;
+use noq::udp::{Transmit, UdpSocketState};
 use proptest::prelude::*;
 
 use super::super::incoming::Incoming;
@@ -90,11 +91,16 @@ fn meta(from: SocketAddr, length: usize, stride: usize) -> RecvMeta {
     meta
 }
 
+/// Lets a hub take one buffer.
+fn strip(hub: &Hub, buffer: &mut [u8], meta: &mut RecvMeta, overflow: &mut Vec<(RecvMeta, Vec<u8>)>) {
+    hub.strip(&mut [IoSliceMut::new(buffer)], std::slice::from_mut(meta), overflow);
+}
+
 /// Lets a hub take a datagram; gives what is left of it.
 fn arrive(hub: &Hub, from: SocketAddr, datagram: &[u8]) -> Vec<u8> {
     let mut buffer = datagram.to_vec();
     let mut meta = meta(from, buffer.len(), buffer.len());
-    hub.strip(&mut buffer, &mut meta, &mut Vec::new());
+    strip(hub, &mut buffer, &mut meta, &mut Vec::new());
     buffer.truncate(meta.len);
     buffer
 }
@@ -166,8 +172,35 @@ async fn spoofed_data_in_one_buffer_silence_no_flow() {
     let stride = buffer.len();
     buffer.extend((0..63).flat_map(|flow| invented("jetmax", 100 + flow)));
     let mut meta = meta(victim.address(), buffer.len(), stride);
-    hub.strip(&mut buffer, &mut meta, &mut Vec::new());
+    strip(&hub, &mut buffer, &mut meta, &mut Vec::new());
     assert!(victim.acks().contains(&(1, 0)));
+}
+
+#[tokio::test]
+async fn acks_of_a_batch_leave_in_few_system_calls() {
+    let hub = ready().await;
+    let mut other = Other::new("xcp", 1);
+    let _peer = hub.register(other.address(), None);
+    let state = UdpSocketState::new((&other.socket).into()).unwrap();
+    let mut ten = || (0..10).flat_map(|_| packet(&mut other.sender)).collect::<Vec<_>>();
+    let mut batch: Vec<Vec<u8>> = (0..30).map(|_| ten()).collect();
+    let length = batch[0].len();
+    let mut buffers: Vec<_> = batch.iter_mut().map(|buffer| IoSliceMut::new(buffer)).collect();
+    let mut metas = vec![meta(other.address(), length, length / 10); buffers.len()];
+    hub.strip(&mut buffers, &mut metas, &mut Vec::new());
+
+    let (mut arrived, mut numbers) = (Vec::new(), Vec::new());
+    while numbers.len() < 300 {
+        let (mut buffer, mut meta) = ([0; 1 << 13], [RecvMeta::default()]);
+        let buffers = &mut [IoSliceMut::new(&mut buffer)];
+        state.recv((&other.socket).into(), buffers, &mut meta).unwrap();
+        let acks = buffer[..meta[0].len].chunks(meta[0].stride);
+        numbers.extend(acks.map(|ack| Shim::decode(ack).unwrap().0.number));
+        arrived.push(meta[0].len / meta[0].stride);
+    }
+    assert_eq!(numbers, (0..300).collect::<Vec<_>>());
+    let super_packets = hub.core.io.state.max_gso_segments().get() > 1;
+    assert_eq!(arrived.len(), if super_packets { 5 } else { 300 }, "{arrived:?}");
 }
 
 /// Shim and header of the ACKs of a MaxNet flow, with other flows between its packets.
@@ -314,7 +347,7 @@ proptest! {
         rests.retain(|rest| !rest.is_empty());
         let mut meta = meta(from, buffer.len(), stride);
         let mut overflow = Vec::new();
-        hub.strip(&mut buffer, &mut meta, &mut overflow);
+        strip(&hub, &mut buffer, &mut meta, &mut overflow);
         let mut stay = buffer[..meta.len].chunks(meta.stride.max(1)).peekable();
         let mut overflowed = overflow.iter().peekable();
         for rest in &rests {
@@ -346,7 +379,7 @@ proptest! {
         let _peer = hub.register(from, Some(law_config("jetmax")));
         let (room, mut meta) = (buffer.len(), meta(from, length, stride));
         let mut overflow = Vec::new();
-        hub.strip(&mut buffer, &mut meta, &mut overflow);
+        strip(&hub, &mut buffer, &mut meta, &mut overflow);
         let out = meta.len + overflow.iter().map(|(_, bytes)| bytes.len()).sum::<usize>();
         prop_assert!(out <= room.min(length));
     }
