@@ -291,7 +291,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self
     }
 
-    /// It sends data at once: whoever owns it has a handshake of its own.
+    /// It sends data at once: its owner has had a handshake.
     #[must_use]
     pub fn without_handshake(mut self) -> Self {
         self.open = true;

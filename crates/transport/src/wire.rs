@@ -131,7 +131,7 @@ impl<S: Sink> WireSender<S> {
         self
     }
 
-    /// It sends data at once: whoever owns it has a handshake of its own.
+    /// It sends data at once: its owner has had a handshake.
     #[must_use]
     pub fn without_handshake(mut self) -> Self {
         self.sender = self.sender.without_handshake();
