@@ -148,6 +148,8 @@ pub struct Transport {
     /// The sender is notified of losses, by [`SenderLaw::on_loss`] and [`SenderLaw::on_timeout`], and lost data is sent
     /// again. Needed by laws with a window.
     pub tracks_losses: bool,
+    /// A window alone decides when packets leave, so that ACKs clock them; a law may pace while its window is small.
+    pub ack_clocked: bool,
     /// Queues may mark packets instead of dropping them.
     pub ecn: bool,
     /// Packets per ACK, at least 1; a receiver sends one sooner when order or marks change.
@@ -163,6 +165,7 @@ impl Transport {
     pub const PLAIN: Self = Self {
         opening: Opening::Immediate,
         tracks_losses: false,
+        ack_clocked: false,
         ecn: false,
         ack_every: 1,
         ack_delay: Duration::ZERO,

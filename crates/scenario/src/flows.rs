@@ -1,6 +1,6 @@
 //! Flow entries: from what users write to what the simulator takes.
 
-use levelflow_laws::{Any, AnyParams, AnySender, FlowInfo, Protocol, SenderLaw};
+use levelflow_laws::{Any, AnyParams, Protocol};
 use levelflow_units::{Bytes, Duration, Time};
 
 use crate::choice::{LawChoice, LawTables};
@@ -153,10 +153,7 @@ impl FlowReader<'_> {
     /// of up to one transmission at the bottleneck (Floyd, Jacobson 1992, On Traffic Phase Effects in Packet-Switched
     /// Gateways; `overhead_` of ns-2).
     fn usual_overhead(&self, params: &AnyParams, route: &RouteSpec) -> Duration {
-        let info = FlowInfo {
-            packet_size: self.flow.packet,
-        };
-        if params.law().signal.is_explicit() || AnySender::new(params, &info).paces() {
+        if !Any::transport(params).ack_clocked {
             return Duration::ZERO;
         }
         let transmissions = route

@@ -3,7 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
 use levelflow_scenario::{Resolved, Scenario};
-use levelflow_units::{Buffer, Bytes};
+use levelflow_units::{Buffer, Bytes, Duration};
 use serde_json::{Value, json};
 
 fn good() -> Value {
@@ -594,5 +594,22 @@ fn a_seed_matters_where_something_is_drawn() {
         ("/flow/0/arrivals", json!({ "poisson": "1 /s" })),
     ] {
         assert!(resolve(&[&calm[..], &[(key, value)]].concat()).is_random(), "{key}");
+    }
+}
+
+/// Those that ACKs clock, also where they pace while their window is small.
+#[test]
+fn hosts_of_laws_that_acks_clock_have_a_processing_time() {
+    let overhead = |law: Value| resolve(&[("/flow/0/law", law)]).network.flows[0].overhead;
+    for law in [json!("cubic"), json!("ks")] {
+        assert!(overhead(law.clone()) > Duration::ZERO, "{law}");
+    }
+    for law in [
+        json!("jetmax"),
+        json!("bbr"),
+        json!({ "ks": { "control": "rate" } }),
+        json!({ "cubic": { "paced": true } }),
+    ] {
+        assert_eq!(overhead(law.clone()), Duration::ZERO, "{law}");
     }
 }

@@ -137,6 +137,7 @@ impl<V: Variant> Protocol for Tcp<V> {
         Transport {
             opening: Opening::Handshake,
             tracks_losses: true,
+            ack_clocked: !common.paced,
             ecn: common.ecn,
             ack_every: if common.delayed_ack { 2 } else { 1 },
             ack_delay: params::ACK_DELAY,
