@@ -1,29 +1,30 @@
 """Commands of the guides that need root and `levelflow-net` run, one after the other."""
 
-import os
 import re
 import shlex
-import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+from conftest import lack
 from tools import CHECKOUT
+
+from levelflow import dataplane
 
 pytestmark = pytest.mark.real_time
 
-COMMANDS = {
-    "levelflow": str(Path(sys.executable).with_name("levelflow")),
-    "levelflow-net": os.environ.get("LEVELFLOW_NET") or shutil.which("levelflow-net") or "",
-}
+LEVELFLOW = Path(sys.executable).with_name("levelflow")
 BLOCK = re.compile(r"^```(\w+)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 
 
 @pytest.mark.needs("root")
-@pytest.mark.skipif(not COMMANDS["levelflow-net"], reason="needs levelflow-net: make net, or LEVELFLOW_NET")
 @pytest.mark.parametrize(("guide", "block"), [("two-namespaces", "sh"), ("testbed", "bash")])
 def test_a_whole_network_lies_beside_its_simulation_as_the_guide_says(tmp_path, guide, block):
+    try:
+        commands = {"levelflow": LEVELFLOW, "levelflow-net": dataplane.usable()}
+    except dataplane.DataPlaneError as error:
+        lack(["root"], str(error))
     (tmp_path / "scenarios").symlink_to(CHECKOUT / "scenarios")
     page = (CHECKOUT / f"docs/guides/{guide}.md").read_text(encoding="utf-8")
     text = next(text for language, text in BLOCK.findall(page) if language == block)
@@ -33,7 +34,7 @@ def test_a_whole_network_lies_beside_its_simulation_as_the_guide_says(tmp_path, 
         if words == ["make", "net"]:
             continue
         shorter = ["--set", "duration=6 s"] if words[0] == "levelflow-net" else []
-        command = [COMMANDS[words[0]], *words[1:], *shorter]
+        command = [commands[words[0]], *words[1:], *shorter]
         done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
         assert done.returncode == 0, f"{line}\n{done.stdout}{done.stderr}"
         printed = done.stdout

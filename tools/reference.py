@@ -175,8 +175,8 @@ def _index() -> Iterator[str]:
     for law in laws():
         name = law["name"]
         page = (LAWS / f"{name}.md").read_text(encoding="utf-8")
-        told = [f"[`{name}`]({name}.md)", law["signal"], str(law["header_bytes"]), law["cost"]]
-        rows.append([*told, _opening(page, "Equilibrium"), _opening(page, "When to choose it")])
+        known = [f"[`{name}`]({name}.md)", law["signal"], str(law["header_bytes"]), law["cost"]]
+        rows.append([*known, _opening(page, "Equilibrium"), _opening(page, "When to choose it")])
     head = ["law", "listens to", "header, bytes", "a router's work per packet", "equilibrium", "when to choose it"]
     yield from _table(head, rows)
 
@@ -244,13 +244,13 @@ def _dissector() -> Iterator[str]:
             yield "        zero_together = {{ {} }},".format(", ".join(map(json.dumps, law["zero_together"])))
         yield "        fields = {"
         for row in law["header"]:
-            told = {"name": row["name"], "doc": _plain(row["doc"]), "bytes": row["bytes"], "writer": row["writer"]}
+            known = {"name": row["name"], "doc": _plain(row["doc"]), "bytes": row["bytes"], "writer": row["writer"]}
             if "range" in row:
                 low, high = row["range"]
-                told |= {"low": -math.inf if low is None else low, "high": math.inf if high is None else high}
-            told |= {"only": row["only"]} if "only" in row else {}
+                known |= {"low": -math.inf if low is None else low, "high": math.inf if high is None else high}
+            known |= {"only": row["only"]} if "only" in row else {}
             bits = row.get("bits", [])
-            yield f"            {{ {_lua(told)}{', bits = {' if bits else ' },'}"
+            yield f"            {{ {_lua(known)}{', bits = {' if bits else ' },'}"
             for group in bits:
                 part = {"name": group["name"], "mask": group["mask"], "doc": _plain(group["doc"])}
                 yield f"                {{ {_lua(part)} }},"
@@ -340,7 +340,7 @@ def _commands() -> Iterator[str]:
     claims.command()(reproduce)
     group: Any = typer.main.get_command(app)
     yield "# Command line"
-    yield "Exit status: 0 done; 1 the work ran and a claim was not reproduced; 2 bad input, told in one line."
+    yield "Exit status: 0 done; 1 the work ran and a claim was not reproduced; 2 bad input, reported in one line."
     for name, command in _leaves("levelflow", group):
         described: Any = typer.main.get_command(claims) if name == "levelflow reproduce" else command
         arguments = [_metavar(p) for p in described.params if p.param_type_name == "argument"]

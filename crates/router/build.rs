@@ -61,7 +61,7 @@ fn laws() -> Result<String, fmt::Error> {
             let name = law.name;
             match law.routers.kernel {
                 Some(Counting::Locked) => {
-                    let turn = format!("{name}_turn(job); job->state->serial = job->told->serial;");
+                    let turn = format!("{name}_turn(job); job->state->serial = job->input->serial;");
                     format!("if (lock(job)) {{ {turn} }} {name}_{call}; unlock(job); break;")
                 }
                 _ => format!("{name}_{call}; break;"),

@@ -127,7 +127,7 @@ impl Root {
         let mut tries = 0;
         loop {
             match openat2(&self.directory, or_here(path), flags, Mode::empty(), resolve) {
-                // A directory of the path was renamed meanwhile.
+                // A directory of the path has been renamed since.
                 Err(Errno::AGAIN) if tries < 10 => tries += 1,
                 other => return other,
             }

@@ -91,7 +91,7 @@ impl Run {
         self.up
     }
 
-    /// Moves what is left. It says false if the connection was lost meanwhile: what is left then goes over another.
+    /// Moves what is left. It says false if the connection was lost: what is left then goes over another.
     ///
     /// # Errors
     /// When a directory cannot be made; what goes wrong with single files is in the outcome.

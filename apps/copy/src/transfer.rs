@@ -15,7 +15,7 @@ use super::message::{FileInfo, Finish};
 use super::part::Part;
 use levelflow_host::Error;
 
-/// Progress of a run, read by the display meanwhile.
+/// Progress of a run, which the display reads.
 #[derive(Debug, Default)]
 pub struct Progress {
     /// Bytes that are where they belong, the skipped and resumed ones too.

@@ -318,7 +318,7 @@ impl Show {
         options::metrics(self.metrics, self.metrics_public)
     }
 
-    /// Does the work on this thread, and shows readings on another meanwhile.
+    /// Does the work on this thread while another shows readings.
     fn beside(
         &self,
         board: &Board,

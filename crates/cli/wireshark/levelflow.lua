@@ -5,7 +5,7 @@
 -- The format: docs/reference/wire-format.md. Works with Wireshark 3.4 and newer.
 
 local LENGTH, VERSION, MOST_SHIMS = 24, 1, 8
-local ANSWER, MAX_F32 = 3, 3.4028234663852886e38
+local ACK, MAX_F32 = 3, 3.4028234663852886e38
 
 local proto = Proto("levelflow", "Levelflow")
 local kinds = { [0] = "Data", [1] = "Syn", [2] = "Fin", [3] = "Ack" }
@@ -241,7 +241,7 @@ local function dissect_shim(tvb, at, tree)
     branch:add(fields.time, tvb(at + 16, 8))
     local text = string.format("%s %d flow 0x%08x %s", kinds[kind] or "?", tvb(at + 12, 4):uint(),
         tvb(at + 8, 4):uint(), name)
-    if kind == ANSWER and flags % 2 == 1 then text = text .. " marked" end
+    if kind == ACK and flags % 2 == 1 then text = text .. " marked" end
     local stop = at + LENGTH + length
     if stop > tvb:len() then
         branch:add_proto_expert_info(problems.cut)

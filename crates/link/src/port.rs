@@ -226,7 +226,7 @@ fn read(messages: nix::Result<nix::sys::socket::CmsgIterator<'_>>) -> (Option<u6
     (stamp, missed)
 }
 
-/// The time of a stamp of the machine's calendar clock; now, if that clock was set meanwhile.
+/// The time of a stamp of the machine's calendar clock; now, if that clock has been set since.
 fn before(now: Time, stamp: u64) -> Time {
     let wall = clock_gettime(ClockId::Realtime);
     let wall = wall.tv_sec as u64 * 1_000_000_000 + wall.tv_nsec as u64;

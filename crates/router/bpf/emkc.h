@@ -8,13 +8,13 @@ INLINE void emkc_foreign(const struct job *job, u64 bytes)
 
 INLINE void emkc_own(const struct job *job, u32 size, u32 *h)
 {
-	const u64 *told = job->told->words;
+	const u64 *input = job->input->words;
 
 	job->count->words[0] += size;
-	if (!f32_above(told[2], BE32(h[2])))
+	if (!f32_above(input[2], BE32(h[2])))
 		return;
-	h[0] = BE32((u32)told[0]);
-	h[1] = BE32((u32)told[1]);
-	h[2] = BE32((u32)told[2]);
-	h[3] = BE32((u32)told[3]);
+	h[0] = BE32((u32)input[0]);
+	h[1] = BE32((u32)input[1]);
+	h[2] = BE32((u32)input[2]);
+	h[3] = BE32((u32)input[3]);
 }

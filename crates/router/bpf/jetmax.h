@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #pragma once
 
-INLINE int jetmax_limits(const u64 *told, u32 price, u32 share, u32 suggested)
+INLINE int jetmax_limits(const u64 *input, u32 price, u32 share, u32 suggested)
 {
-	u32 own_price = told[0], own_share = told[1], zero = told[3];
+	u32 own_price = input[0], own_share = input[1], zero = input[3];
 
 	if (!suggested)
 		return 1;
@@ -23,7 +23,7 @@ INLINE void jetmax_foreign(const struct job *job, u64 bytes)
 
 INLINE void jetmax_own(const struct job *job, u32 size, u32 *h)
 {
-	const u64 *told = job->told->words;
+	const u64 *input = job->input->words;
 	u64 *count = job->count->words;
 	u8 *b = (u8 *)h;
 	u64 proposed = f32_fixed(BE32(h[5]), 8);
@@ -41,17 +41,17 @@ INLINE void jetmax_own(const struct job *job, u32 size, u32 *h)
 	if (b[6] == b[5]) {
 		add_halves(&count[0], proposed);
 		add_halves(&count[4], f32_fixed(BE32(h[6]), 44));
-		if (((u32)told[0] & 0x7fffffff) <= (u32)told[3])
+		if (((u32)input[0] & 0x7fffffff) <= (u32)input[3])
 			b[4] |= 0x40;
 	} else {
 		add_halves(&count[2], proposed);
 	}
-	limits = jetmax_limits(told, price, BE32(h[4]), b[7]);
-	if (f32_above(told[0], price))
-		h[3] = BE32((u32)told[0]);
+	limits = jetmax_limits(input, price, BE32(h[4]), b[7]);
+	if (f32_above(input[0], price))
+		h[3] = BE32((u32)input[0]);
 	if (limits) {
-		h[4] = BE32((u32)told[1]);
+		h[4] = BE32((u32)input[1]);
 		b[7] = b[6];
-		b[4] = (b[4] & 0xf0) | (told[2] & 0x0f);
+		b[4] = (b[4] & 0xf0) | (input[2] & 0x0f);
 	}
 }

@@ -16,13 +16,13 @@
 volatile const u8 LAW = 0;
 volatile const u64 ORIGIN = 0; /* ns of the clock where laws' time begins */
 
-struct told {
+struct input {
 	u64 serial; /* counts the intervals, from 1 */
 	u64 words[8];
 };
 
 struct control {
-	u8 slot; /* which of the two told to use */
+	u8 slot; /* which of the two inputs to use */
 	u8 bank; /* changes when user space takes the sums */
 	u8 unused[6];
 };
@@ -51,7 +51,7 @@ struct count {
 /* A datagram, or many of equal length that the device will cut. */
 struct job {
 	struct __sk_buff *skb;
-	const struct told *told;
+	const struct input *input;
 	const struct control *control;
 	struct count *count;
 	struct state *state;
@@ -84,7 +84,7 @@ INLINE int lock(const struct job *job)
 		s->done[2] = s->sums[2];
 		s->sums[0] = s->sums[1] = s->sums[2] = 0;
 	}
-	return s->serial < job->told->serial;
+	return s->serial < job->input->serial;
 }
 
 INLINE void unlock(const struct job *job)

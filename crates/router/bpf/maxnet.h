@@ -8,8 +8,8 @@ INLINE void maxnet_foreign(const struct job *job, u64 bytes)
 
 INLINE void maxnet_own(const struct job *job, u32 size, u32 *h)
 {
-	const u64 *told = job->told->words;
-	u32 word = BE32(h[1]), theirs = word & 0xffffff, own = theirs >> 23 ? told[1] : told[0];
+	const u64 *input = job->input->words;
+	u32 word = BE32(h[1]), theirs = word & 0xffffff, own = theirs >> 23 ? input[1] : input[0];
 
 	job->count->words[0] += size;
 	if (own > theirs)

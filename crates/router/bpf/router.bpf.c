@@ -15,8 +15,8 @@ struct {
 	NUMBER(type, ARRAY);
 	NUMBER(max_entries, 2);
 	TYPE(key, u32);
-	TYPE(value, struct told);
-} TOLD SEC(".maps");
+	TYPE(value, struct input);
+} INPUT SEC(".maps");
 
 struct {
 	NUMBER(type, ARRAY);
@@ -173,8 +173,8 @@ int levelflow(struct __sk_buff *skb)
 	if (!job.control || !job.count || !job.state)
 		return NEXT;
 	key = *(const volatile u8 *)&job.control->slot;
-	job.told = bpf_map_lookup_elem(&TOLD, &key);
-	if (!job.told)
+	job.input = bpf_map_lookup_elem(&INPUT, &key);
+	if (!job.input)
 		return NEXT;
 	/* Packets that are cut along the buffers they came in keep their own checksums, out of reach: not ours to touch. */
 	if (!find(skb, &job) || (skb->gso_size && bpf_csum_level(skb, BPF_CSUM_LEVEL_QUERY) >= 0)) {

@@ -4,7 +4,7 @@
 INLINE void xcp_turn(const struct job *job)
 {
 	u64 *kept = job->state->kept;
-	const u64 *words = job->told->words;
+	const u64 *words = job->input->words;
 
 	kept[3] = words[0];
 	kept[4] = words[1];
@@ -16,7 +16,7 @@ INLINE void xcp_turn(const struct job *job)
 INLINE void xcp_queue(const struct job *job)
 {
 	struct state *s = job->state;
-	u64 now = job->now, queue = job->told->words[4], until = now + job->told->words[5];
+	u64 now = job->now, queue = job->input->words[4], until = now + job->input->words[5];
 
 	if (queue < s->kept[1])
 		s->kept[1] = queue;
@@ -53,7 +53,7 @@ INLINE void xcp_take(struct state *s, u64 *pool, u64 amount)
 
 INLINE void xcp_own(const struct job *job, u32 size, u32 *h)
 {
-	const u64 *told = job->told->words;
+	const u64 *input = job->input->words;
 	struct state *s = job->state;
 	u64 gap = f64_of_f32(BE32(h[1])), rtt, granted, reclaimed, own, asked;
 	u64 *positive = &s->kept[3], *negative = &s->kept[5];
@@ -65,9 +65,9 @@ INLINE void xcp_own(const struct job *job, u32 size, u32 *h)
 		return;
 	}
 	gap = blur(s, gap);
-	rtt = blur(s, f64_min(f64_max(f64_of_f32(BE32(h[2])), SHORTEST_RTT), told[7]));
+	rtt = blur(s, f64_min(f64_max(f64_of_f32(BE32(h[2])), SHORTEST_RTT), input[7]));
 	s->sums[1] = f64_add(s->sums[1], gap);
-	if (told[6])
+	if (input[6])
 		s->sums[2] = f64_max(s->sums[2], rtt);
 	else
 		s->sums[2] = f64_add(s->sums[2], blur(s, f64_mul(gap, rtt)));

@@ -84,7 +84,7 @@ def through(capacities):
 
 
 def demand(header):
-    """The rate of a flow whose first answer echoes the price in a header, bit/s."""
+    """The rate of a flow whose first ACK echoes the price in a header, bit/s."""
     sender = Sender("maxnet", packet_bytes=1)
     sender.feedback(1.0, 0, 0.1, header, "data")
     return sender.proposal_bps

@@ -36,8 +36,8 @@ def demand(q):
     return X_MAX * np.exp(-q / T)
 
 
-def told(sender, now, q, tau):
-    """An answer that echoes a price; gives the price as it was coded."""
+def hear(sender, now, q, tau):
+    """An ACK that echoes a price; gives the price as it was coded."""
     code = round(q / LSB)
     header = sender.send(now, 1, 1500)[:5] + code.to_bytes(3, "big")
     sender.feedback(now, 1, tau, header, "data")
@@ -49,14 +49,14 @@ def constant(tau):
     return tau**2 / (ALPHA * ETA * T)
 
 
-def stepped(tau, every, answers):
-    """Target rates after each of many answers since a step of the price from 6.0 to 6.01 s, and the price."""
+def stepped(tau, every, acks):
+    """Target rates after each of many ACKs since a step of the price from 6.0 to 6.01 s, and the price."""
     sender = Sender("maxnet")
-    told(sender, every, 6.0, tau)
+    hear(sender, every, 6.0, tau)
     q = 0.0
-    rates = np.empty(answers)
-    for i in range(answers):
-        q = told(sender, (i + 2) * every, 6.01, tau)
+    rates = np.empty(acks)
+    for i in range(acks):
+        q = hear(sender, (i + 2) * every, 6.01, tau)
         rates[i] = sender.proposal_bps
     return rates, q
 
@@ -80,7 +80,7 @@ def clipping(tau, wait):
     """Answers `wait` round trips apart at one price: how far xi passes its equilibrium, and whether it does."""
     rates, q = stepped(tau, wait * tau, 100)
     on_curve = Sender("maxnet")
-    told(on_curve, 1.0, q, tau)
+    hear(on_curve, 1.0, q, tau)
     error = rates - on_curve.proposal_bps
     passed = -error * np.sign(error[0])
     return max(0.0, float(passed.max() / on_curve.proposal_bps)), bool((error * error[0] < 0).any())
@@ -93,11 +93,11 @@ def average(prices, rtt=0.1):
     """
     sender = Sender("maxnet", {"eta": 0.0, "dt_min": "0 s", "max_start": False})
     sender.feedback(0.0, 0, rtt, sender.send(0.0, 0, 40, "syn")[:5] + bytes(3), "syn")
-    told(sender, rtt, 6.0, rtt)
+    hear(sender, rtt, 6.0, rtt)
     first = sender.proposal_bps
     seen = []
     for after, q in prices:
-        told(sender, rtt + after, q, rtt)
+        hear(sender, rtt + after, q, rtt)
         seen.append(-rtt / ALPHA * np.log(sender.proposal_bps / first))
     return np.array(seen)
 
@@ -127,7 +127,7 @@ def arithmetic_error(tau):
         now = phase * tau
         rates = []
         for sender in (float_, fixed):
-            told(sender, now, q, tau)
+            hear(sender, now, q, tau)
             rates.append(sender.proposal_bps)
         worst = max(worst, abs(rates[1] / rates[0] - 1))
     return worst

@@ -7,7 +7,7 @@ from levelflow.measure import series
 
 C, TAU = 622e6, 0.029  # bit/s, s
 MU, T, X_MAX = 0.9, 0.4, 1e15
-STEP = TAU / 1000  # between answers, s
+STEP = TAU / 1000  # between ACKs, s
 
 
 def measure(figure):

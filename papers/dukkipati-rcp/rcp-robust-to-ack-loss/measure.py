@@ -1,4 +1,4 @@
-"""Twenty long flows whose answers are lost at random."""
+"""Twenty long flows whose ACKs are lost at random."""
 
 import numpy as np
 
@@ -24,7 +24,7 @@ def measure(figure):
 
 
 def scenario(duration, loss):
-    s = Scenario("lost answers", f"{duration} s")
+    s = Scenario("lost ACKs", f"{duration} s")
     buffer = f"{C * RTPD / 8:.0f} B"
     s.link("A", "B", f"{C} b/s", f"{RTPD / 2} s", buffer=buffer, duplex=True, reverse={"loss": loss})
     for name in NAMES:
@@ -41,6 +41,6 @@ def plot(figure, canvas):
     axes = canvas.subplots()
     for loss, run in zip(LOSSES, figure.results, strict=True):
         t, rate = series.link_series(run.links, LINK, "signal")
-        axes.plot(t, rate / FAIR, label=f"{100 * loss:g} % of the answers lost")
+        axes.plot(t, rate / FAIR, label=f"{100 * loss:g} % of the ACKs lost")
     axes.set(xlabel="time (s)", ylabel="R / (C/N)", ylim=(0, 2))
     axes.legend()

@@ -2,7 +2,7 @@
 
 Time is in the unit of the users' delays and rates are in packets per that unit. Without delays, a link tells what it
 loses or marks at once, as in the paper. With them, a user hears at `t` of what it sent at `t - d`, and of the load that
-this met at its links; a window also grows by answers only.
+this met at its links; a window also grows by ACKs only.
 """
 
 from __future__ import annotations
@@ -424,21 +424,21 @@ def random_windows(
     seed: int,
     blind: bool = False,
 ) -> Floats:
-    """Returns the mean rate of windows whose packets are lost independently of each other, one answer after the other.
+    """Returns the mean rate of windows whose packets are lost independently of each other, one ACK after the other.
 
-    Each answer takes `d/W` of time; the first half of the answers does not count.
+    Each ACK takes `d/W` of time; the first half of the ACKs does not count.
 
     Args:
         users: who sends.
         beta: what a loss costs.
         losses: share of the packets of each that is lost.
         start: windows at first, packets.
-        acks: how many answers, lost ones included.
+        acks: how many ACKs, lost ones included.
         seed: of the random numbers.
         blind: whether constants ignore the delay.
 
     Raises:
-        ParameterError: if a window, a share or the number of answers is not allowed.
+        ParameterError: if a window, a share or the number of ACKs is not allowed.
     """
     positive(beta=beta)
     random = np.random.default_rng(seed)

@@ -53,7 +53,7 @@ def measure(figure):
     ]
     small = figure.runs([network("abs", last, {name: f"{packets} packets"}) for name, packets in SMALL.items()])
     first, second = (
-        Noted(used[name].utilisation, told(used[name], uses(result, last)[name]))
+        Noted(used[name].utilisation, remark(used[name], uses(result, last)[name]))
         for name, result in zip(LINKS, small, strict=True)
     )
     return {
@@ -65,7 +65,7 @@ def measure(figure):
     }
 
 
-def told(sized, small):
+def remark(sized, small):
     """What the algorithm came to beside a small fixed buffer, in words."""
     return (
         f"{sized.buffer:.0f} packets lose {100 * sized.loss:.1f} %; with {small.buffer:.0f}, and the other link sized, "

@@ -8,7 +8,7 @@ from zhang_models.linux import marking
 
 #: What the text does not give, otherwise: for Reno with 10 packets of buffer.
 OTHERWISE = {
-    "with delayed answers": {"law": marking({"newreno": {"delayed_ack": True}})},
+    "with delayed ACKs": {"law": marking({"newreno": {"delayed_ack": True}})},
     "with round trips of 80 to 120 ms": {"rtt": {"uniform": ["80 ms", "120 ms"]}},
     "with packets of 500 B": {"packet": "500 B"},
 }
@@ -22,7 +22,7 @@ def table(figure):
     return [{name: next(used) for name in names} for names in (REM_VARIANTS, REM_VARIANTS, OTHERWISE)]
 
 
-def told(reno, otherwise):
+def remark(reno, otherwise):
     """What Reno uses and how long its queue is where we choose otherwise, in words."""
     rows = {"as set up": reno, **otherwise}
     each = (f"{100 * used.utilisation:.0f} % and {used.queue:.1f} packets {name}" for name, used in rows.items())
@@ -42,7 +42,7 @@ def measure(figure):
             **{f"mean_queue_pkts[{name}]": used.queue for name, used in tight.items()},
             **{f"loss_rate[{name}]": used.loss for name, used in tight.items()},
             **{f"utilisation[{name}]": used.utilisation for name, used in tight.items()},
-            "utilisation[Reno]": Noted(reno.utilisation, told(reno, otherwise)),
+            "utilisation[Reno]": Noted(reno.utilisation, remark(reno, otherwise)),
         },
     }
 

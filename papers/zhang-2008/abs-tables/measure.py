@@ -38,7 +38,7 @@ def means(table, name, keys, what):
     return [getattr(table[key][name].used, what) for key in keys]
 
 
-def told(table, name, keys, what="buffer", unit="packets", scale=1.0):
+def remark(table, name, keys, what="buffer", unit="packets", scale=1.0):
     """Means of some lines in words."""
     values = (f"{scale * value:.3g}" for value in means(table, name, keys, what))
     return f"{name}: {', '.join(values)} {unit}"
@@ -77,13 +77,13 @@ def second(figure, table):
         "utilisation[BDP and Stanford, small N]": of(table, (BDP, STANFORD), small, "utilisation"),
         "loss_rate[Stanford, N = 1024]": Noted(of(table, (STANFORD,), (1024,), "loss"), rising(figure, crowded[-1])),
         "utilisation[BDP and Stanford, N >= 128]": Noted(
-            of(table, (BDP, STANFORD), large, "utilisation"), told(table, STANFORD, large)
+            of(table, (BDP, STANFORD), large, "utilisation"), remark(table, STANFORD, large)
         ),
         "loss_rate[BDP, Stanford, BSCL, large N]": of(table, (BDP, STANFORD, BSCL), large, "loss"),
-        "utilisation[BSCL, small N]": Noted(of(table, (BSCL,), small, "utilisation"), told(table, BSCL, small)),
+        "utilisation[BSCL, small N]": Noted(of(table, (BSCL,), small, "utilisation"), remark(table, BSCL, small)),
         "utilisation[ABS, N <= 32]": Noted(
             of(table, (PRINTED,), (2, 4, 8, 16, 32), "utilisation"),
-            f"{told(table, PRINTED, (2, 4, 8, 16, 32))}; {told(table, OURS, (2, 4, 8, 16, 32))}",
+            f"{remark(table, PRINTED, (2, 4, 8, 16, 32))}; {remark(table, OURS, (2, 4, 8, 16, 32))}",
         ),
         "loss_rate[ABS, N > 32]": Noted(
             of(table, (PRINTED,), (64, *large), "loss"), f"its means of p(n) over intervals, 512 and 1024: {ratios} %"
@@ -106,7 +106,7 @@ def third(table):
         "loss_rate[BSCL, C <= 4 Mb/s]": Against(means(table, BSCL, slow, "loss"), means(table, BDP, slow, "loss")),
         "loss_rate[ABS, every C]": of(table, (PRINTED,), every, "loss"),
         "utilisation[ABS, every C]": Noted(
-            of(table, (PRINTED,), every, "utilisation"), told(table, OURS, every, "utilisation", "% used", 100)
+            of(table, (PRINTED,), every, "utilisation"), remark(table, OURS, every, "utilisation", "% used", 100)
         ),
         "buffer_pkts_rule": rules(FLOWS, 256),
     }

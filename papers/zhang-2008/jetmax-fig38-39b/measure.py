@@ -6,8 +6,8 @@ from levelflow.reproduce import over_seeds
 END = 260.0
 RTT = 0.1  # s, of the long flow
 LONELY = (230.0, END)  # all mice are gone
-SETTLED = (5.0, END)  # before, the first answers name the first router, which has measured nothing
-LOSS = {  # 10 % before each router, and half of the answers
+SETTLED = (5.0, END)  # before, the first ACKs name the first router, which has measured nothing
+LOSS = {  # 10 % before each router, and half of the ACKs
     "link.access1.loss": 0.1,
     "link.access1.reverse": {"loss": 0.5},
     "link.access2.loss": 0.1,

@@ -4,7 +4,7 @@ from levelflow.reproduce import over_seeds
 C = 10e6  # bit/s
 LINK = "R1->R2"
 FLOWS = ("x1", "x2")
-JOIN, END = 30.0, 70.0  # of lossy answers
+JOIN, END = 30.0, 70.0  # of lossy ACKs
 LATER, LAST = 50.0, 150.0  # of lossy data
 MEAN_OVER = 20.0  # s
 
@@ -13,10 +13,10 @@ def measure(figure):
     seeds = figure.seeds(5)
     free = figure.runs([figure.scenario(seed=seed, name="return.toml") for seed in seeds])
     lossy = {"link.R1->R2.reverse": {"loss": 0.9}}
-    answers = figure.runs([figure.scenario(lossy, seed=seed, name="return.toml") for seed in seeds])
+    acks = figure.runs([figure.scenario(lossy, seed=seed, name="return.toml") for seed in seeds])
     data = figure.runs([figure.scenario(seed=seed, name="forward.toml") for seed in seeds])
     return {
-        "jetmax-return-loss-90": over_seeds(map(lossy_answers, free, answers)),
+        "jetmax-return-loss-90": over_seeds(map(lossy_acks, free, acks)),
         "jetmax-fig39a": over_seeds(map(lossy_data, data)),
     }
 
@@ -26,7 +26,7 @@ def difference(free, lossy, flow):
     return 100 * series.distance(rates.rate_series(free, flow), rates.rate_series(lossy, flow)) / C
 
 
-def lossy_answers(free, lossy):
+def lossy_acks(free, lossy):
     return {
         "max_rate_difference_vs_lossfree_pct": max(difference(free.flows, lossy.flows, x) for x in FLOWS),
         "steady_rate_mbps[x1,x2]": [rates.steady_rate(lossy.flows, x, JOIN, END) / 1e6 for x in FLOWS],
@@ -47,7 +47,7 @@ def lossy_data(run):
 
 def plot(figure, canvas):
     seeds = len(figure.results) // 3
-    shown = {"no loss": 0, "answers lost, 90 %": seeds, "data lost, 10 % and 20 %": 2 * seeds}
+    shown = {"no loss": 0, "ACKs lost, 90 %": seeds, "data lost, 10 % and 20 %": 2 * seeds}
     for axes, (title, run) in zip(canvas.subplots(1, 3, sharey=True), shown.items(), strict=True):
         for flow in ("x2", "x1"):
             t, rate = rates.rate_series(figure.results[run].flows, flow)

@@ -21,7 +21,7 @@ HERE, THERE = "10.77.1.1", "10.77.2.1"
 TURNS, TICKING, INTERVAL = 5, "500 ms", "5 ms"
 #: Packets of 1500 B on the wire in each send, as a card would cut them; 44 fit a datagram of 64 kB.
 SEGMENT, SEGMENTS = 1458, 44
-SENDING, LOST = 2.0, 0.5  # s; an answer that takes longer is lost
+SENDING, LOST = 2.0, 0.5  # s; an ACK that takes longer is lost
 LIBC = ctypes.CDLL(None, use_errno=True)
 
 

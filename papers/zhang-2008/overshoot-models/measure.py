@@ -29,7 +29,7 @@ def lost(law, duration, step, every=100):
 
 
 def windows():
-    """Lemma 1: the recurrence per answer beside eq 14."""
+    """Lemma 1: the recurrence per ACK beside eq 14."""
     errors = []
     for start in (10.0, PIPE, 100.0):
         law = WindowAimd(CAPACITY, start)
@@ -43,7 +43,7 @@ def windows():
 
 
 def scalable():
-    """Lemma 4, with what is sent counted in answers: each brings itself and the growth of the window."""
+    """Lemma 4, with what is sent counted in ACKs: each brings itself and the growth of the window."""
     law = ScalableTcp(CAPACITY, PIPE)
     seconds = 20
     after = law.windows_per_ack(round(CAPACITY * seconds))

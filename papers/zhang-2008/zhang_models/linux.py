@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 #: The TCP variants of Linux 2.6.16 by their names in the text: a law, and what that kernel set otherwise than we do.
-#: Its Scalable TCP grew 1/50 of a packet per answer to make up for delayed answers; ours come for each packet, so
+#: Its Scalable TCP grew 1/50 of a packet per ACK to make up for delayed ACKs; ours come for each packet, so
 #: 1/100 stays.
 LINUX_2_6_16: dict[str, dict[str, dict[str, Any]]] = {
     "Reno": {"newreno": {}},

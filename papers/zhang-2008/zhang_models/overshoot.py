@@ -4,13 +4,13 @@ One sender has the link to itself. At time 0 it is full; every packet beyond its
 no room. The sender goes on growing for the `D` seconds until it hears of the first loss. All delay is in the queue.
 Until then a law does
 
-    window AIMD          W += 1/W per answer          excess  sqrt(2 C D + W0^2) - W0         eq. 12 to 18
-    Scalable TCP         W += 0.01 per answer                 0.01 C D                        eq. 22
+    window AIMD          W += 1/W per ACK          excess  sqrt(2 C D + W0^2) - W0         eq. 12 to 18
+    Scalable TCP         W += 0.01 per ACK                 0.01 C D                        eq. 22
     rate AIMD            r += alpha per RTT                   alpha D^2 / (2 RTT)             eq. 19 to 21
     rate AIMD, true RTT  r' = alpha / RTT(t - lag)            ~ D sqrt(log D)                 eq. 20
     TFRC                 r = omega sqrt(T / M)                omega^2 D^2 / (4 M)             eq. 23 to 26
 
-because answers to windows come back at the capacity, however long the queue. Each law has its equation of motion,
+because ACKs to windows come back at the capacity, however long the queue. Each law has its equation of motion,
 `change`, for a state whose last component is the excess, and the closed form of it where there is one;
 `integrate_excess` follows the equation. Packets and seconds throughout.
 """
@@ -68,7 +68,7 @@ def integrate_excess(law: Law, duration: float, *, step: float, longest: float =
 
 @dataclass(frozen=True)
 class WindowAimd:
-    """TCP in congestion avoidance: `W += 1/W` per answer, eq. 12.
+    """TCP in congestion avoidance: `W += 1/W` per ACK, eq. 12.
 
     Attributes:
         capacity: packets/s.
@@ -88,9 +88,9 @@ class WindowAimd:
         """The window, packets: `sqrt(2 C t + W0^2)`, eq. 14."""
         return np.sqrt(2 * self.capacity * _times(times) + self.window**2)
 
-    def windows_per_ack(self, answers: int) -> Floats:
-        """The window after each answer, the first one before any: the recurrence that eq. 14 makes a fluid of."""
-        return iterate(lambda _n, past: past(1) + 1 / past(1), self.window, answers, longest=1).states
+    def windows_per_ack(self, acks: int) -> Floats:
+        """The window after each ACK, the first one before any: the recurrence that eq. 14 makes a fluid of."""
+        return iterate(lambda _n, past: past(1) + 1 / past(1), self.window, acks, longest=1).states
 
     def rates(self, times: ArrayLike) -> Floats:
         """What is sent, packets/s: `C (1 + 1/W)`."""
@@ -111,12 +111,12 @@ class WindowAimd:
 
 @dataclass(frozen=True)
 class ScalableTcp:
-    """Scalable TCP: `W += step` per answer, eq. 22.
+    """Scalable TCP: `W += step` per ACK, eq. 22.
 
     Attributes:
         capacity: packets/s.
         window: when the link is full, packets.
-        step: packets per answer.
+        step: packets per ACK.
 
     Raises:
         ParameterError: if a number is not positive and finite.
@@ -133,9 +133,9 @@ class ScalableTcp:
         """The window, packets."""
         return self.window + self.excess(times)
 
-    def windows_per_ack(self, answers: int) -> Floats:
-        """The window after each answer, the first one before any."""
-        return iterate(lambda _n, past: past(1) + self.step, self.window, answers, longest=1).states
+    def windows_per_ack(self, acks: int) -> Floats:
+        """The window after each ACK, the first one before any."""
+        return iterate(lambda _n, past: past(1) + self.step, self.window, acks, longest=1).states
 
     def rates(self, times: ArrayLike) -> Floats:
         """What is sent, packets/s: always `(1 + step) C`."""
@@ -150,7 +150,7 @@ class ScalableTcp:
         return np.array([self.window, 0.0])
 
     def change(self, time: float, state: Floats, past: Past) -> Floats:  # noqa: ARG002
-        """Eq. 22 at answers that come at the capacity."""
+        """Eq. 22 at ACKs that come at the capacity."""
         return np.full(2, self.step * self.capacity)
 
 

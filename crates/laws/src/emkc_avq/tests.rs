@@ -135,8 +135,8 @@ fn a_sender_steps_as_emkc_does_and_tells_its_smoothed_rtt() {
             usr: n,
         };
         let rtt = Duration::from_secs_f64(sample).unwrap();
-        let told = EmkcAvqHeader::new(emkc, 0.0);
-        ours.on_feedback(&avq, now, &Feedback::plain(n, Kind::Data, rtt, told));
+        let header = EmkcAvqHeader::new(emkc, 0.0);
+        ours.on_feedback(&avq, now, &Feedback::plain(n, Kind::Data, rtt, header));
         theirs.on_feedback(&plain, now, &Feedback::plain(n, Kind::Data, rtt, emkc));
         assert_eq!((ours.rate(), ours.bottleneck()), (theirs.rate(), theirs.bottleneck()));
     }

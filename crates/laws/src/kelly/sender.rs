@@ -63,7 +63,7 @@ impl SenderLaw for KellySender {
 
 impl KellySender {
     /// That many steps of eq 1, `x(n) = x(n-1) + kappa (omega - x(n-D) mu)`, with the same `x(n-D)`: the rate of the
-    /// packets that the router counted meanwhile.
+    /// packets that the router counted in that time.
     fn step(&mut self, params: &KellyParams, steps: u32, packets: u32, price: f32) {
         let sent = f64::from(packets) * self.packet_size.as_bits_f64() / params.interval.as_secs_f64();
         let change = params.kappa * (f64::from(steps) * params.omega.bps() - sent * f64::from(price));

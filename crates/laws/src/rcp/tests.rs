@@ -111,18 +111,18 @@ fn dropped_bytes_are_queue_where_asked() {
 fn the_average_rtt_follows_a_step() {
     let params = params(&[("interval", 10.0)]);
     let mut router = router(&params, C);
-    let mut told = RcpHeader {
+    let mut header = RcpHeader {
         rate: f32::INFINITY,
         rtt: 0.0,
     };
-    router.on_arrival(&params, &Arriving::alone(DATA), Some(&mut told));
+    router.on_arrival(&params, &Arriving::alone(DATA), Some(&mut header));
     assert_eq!(
         router.interval(&params),
         Duration::from_ms(100),
         "a packet without an estimate says nothing"
     );
-    told.rtt = 0.5;
-    (0..50).for_each(|_| router.on_arrival(&params, &Arriving::alone(DATA), Some(&mut told)));
+    header.rtt = 0.5;
+    (0..50).for_each(|_| router.on_arrival(&params, &Arriving::alone(DATA), Some(&mut header)));
     let reached = (router.interval(&params).as_secs_f64() - 0.1) / 0.4;
     close(reached, 1.0 - 0.98_f64.powi(50), 1e-9);
 }

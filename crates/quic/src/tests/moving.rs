@@ -21,13 +21,13 @@ impl Translator {
         for socket in [&front, &outside[0], &outside[1]] {
             socket.set_read_timeout(wait).unwrap();
         }
-        let told = Arc::clone(&moved);
+        let has_moved = Arc::clone(&moved);
         std::thread::spawn(move || {
             let (mut buffer, mut client) = ([0; 2000], None);
             // Ends with the test, as its client then falls silent.
             let mut heard = Instant::now();
             while heard.elapsed() < Duration::from_secs(20) {
-                let own = &outside[usize::from(told.load(Ordering::Relaxed))];
+                let own = &outside[usize::from(has_moved.load(Ordering::Relaxed))];
                 while let Ok((length, from)) = front.recv_from(&mut buffer) {
                     (client, heard) = (Some(from), Instant::now());
                     let _ = own.send_to(&buffer[..length], server);

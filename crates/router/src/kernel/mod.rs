@@ -189,7 +189,7 @@ impl DataPath for Program {
         let mut value = [0; 9];
         value[0] = self.serial;
         value[1..].copy_from_slice(words);
-        let mut map: Array<_, [u64; 9]> = self.map_mut("TOLD")?;
+        let mut map: Array<_, [u64; 9]> = self.map_mut("INPUT")?;
         map.set(u32::from(slot), value, 0).map_err(|e| failed("tell", &e))?;
         self.slot = slot;
         self.control()
