@@ -7,7 +7,7 @@ use core::fmt::Debug;
 use levelflow_units::{Duration, Time};
 
 use crate::law::{Arriving, PortInfo, PortView};
-use crate::params::{ParamError, ParamSpec};
+use crate::params::{ParamError, ParamSpec, Parameters};
 
 pub mod codel;
 #[cfg(test)]
@@ -78,7 +78,7 @@ pub enum Overflow {
 /// A queue discipline at one output port.
 pub trait Queue: Clone + Debug + PartialEq {
     /// Parameters, validated when built.
-    type Params: Clone + Debug + PartialEq;
+    type Params: Parameters;
 
     /// Name, source and parameter table.
     const INFO: QueueInfo;
@@ -87,11 +87,6 @@ pub trait Queue: Clone + Debug + PartialEq {
     /// Whether [`on_departure`](Self::on_departure) does anything.
     const ACTS_ON_DEPARTURE: bool = false;
 
-    /// Builds parameters from values in the order and base units of the table, each already checked against its range.
-    ///
-    /// # Errors
-    /// When values that are each in range do not fit together.
-    fn params(values: &[f64]) -> Result<Self::Params, ParamError>;
     /// Whether packets of senders that understand marks are marked instead of dropped.
     fn ecn(_params: &Self::Params) -> bool {
         false

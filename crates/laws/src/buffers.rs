@@ -10,7 +10,7 @@ use core::fmt::Debug;
 use levelflow_units::{Bytes, Duration};
 
 use crate::law::PortInfo;
-use crate::params::{ParamError, ParamSpec};
+use crate::params::{ParamError, ParamSpec, Parameters};
 
 pub mod abs;
 pub mod abs_log;
@@ -90,16 +90,11 @@ impl Load {
 /// A rule that sizes the buffer of one output port while it runs.
 pub trait BufferAlgorithm: Clone + Debug + PartialEq {
     /// Parameters, validated when built.
-    type Params: Clone + Debug + PartialEq;
+    type Params: Parameters;
 
     /// Name, source and parameter table.
     const INFO: BufferAlgorithmInfo;
 
-    /// Builds parameters from values in the order and base units of the table, each already checked against its range.
-    ///
-    /// # Errors
-    /// When values that are each in range do not fit together.
-    fn params(values: &[f64]) -> Result<Self::Params, ParamError>;
     /// Time between two calls of [`on_interval`](Self::on_interval).
     fn interval(params: &Self::Params) -> Duration;
     /// State before the first packet.

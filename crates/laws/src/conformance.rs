@@ -18,8 +18,8 @@ use crate::header::{Field, Layout, Values, Writer};
 use crate::offload::{Offload, Words};
 use crate::params::{Problem, Raw, Shown, Unit};
 use crate::{
-    Arrived, Arriving, Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Loss, Opening, Outgoing, ParamSpec, PortInfo,
-    PortView, RouterLaw, SenderLaw,
+    Arrived, Arriving, Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Loss, Opening, Outgoing, ParamSpec,
+    Parameters, PortInfo, PortView, RouterLaw, SenderLaw,
 };
 
 /// Expands to the tests of one law.
@@ -87,7 +87,7 @@ pub fn check<S: Strategy>(inputs: &S, test: impl Fn(S::Value)) {
 
 fn defaults<L: Law>() -> L::Params {
     let values: Vec<f64> = L::INFO.params.iter().map(|row| row.default).collect();
-    L::params(&values).expect("the defaults fit together")
+    L::Params::read(&values).expect("the defaults fit together")
 }
 
 /// What the record says of routers is true of them.
@@ -208,7 +208,7 @@ pub fn corners<L: Law>() {
         for extreme in [row.range.0, row.range.1] {
             let mut values: Vec<f64> = table.iter().map(|row| row.default).collect();
             values[i] = extreme;
-            let Ok(params) = L::params(&values) else { continue };
+            let Ok(params) = L::Params::read(&values) else { continue };
             let mut router = new_router::<L>(&params, CAPACITY);
             let mut sender = L::Sender::new(
                 &params,

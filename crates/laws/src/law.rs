@@ -5,7 +5,7 @@ use core::fmt::Debug;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use crate::header::{Header, Layout};
-use crate::params::{ParamError, ParamSpec};
+use crate::params::{ParamSpec, Parameters};
 
 /// The types that make up one protocol. The simulator and the drivers are generic in this; a single law implements
 /// it, and so does [`Any`](crate::Any), the sum of all laws.
@@ -36,16 +36,9 @@ pub trait Protocol: Debug + 'static {
 }
 
 /// A protocol that is exactly one law: it has a name, a parameter table and a wire format.
-pub trait Law: Protocol<Header: Header> {
+pub trait Law: Protocol<Header: Header, Params: Parameters> {
     /// Name, source and parameter table.
     const INFO: LawInfo;
-
-    /// Builds parameters from values in the order and base units of `INFO.params`, each already checked against its
-    /// own range.
-    ///
-    /// # Errors
-    /// When values that are each in range do not fit together.
-    fn params(values: &[f64]) -> Result<Self::Params, ParamError>;
 }
 
 /// What is known about a law before any of its code runs.

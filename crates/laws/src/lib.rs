@@ -55,7 +55,7 @@ pub use law::{
     Arrived, Arriving, Bottleneck, Counting, Delivery, Feedback, FlowInfo, Kind, Law, LawInfo, Loss, NoRouter, Opening,
     Outgoing, PortInfo, PortView, Protocol, RouterInfo, RouterLaw, SenderLaw, Signal, Transport,
 };
-pub use params::{ParamError, ParamSpec, Unit};
+pub use params::{ParamError, ParamSpec, Parameters, Unit};
 
 registry::laws! {
     jetmax => JetMax,

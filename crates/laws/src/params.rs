@@ -1,6 +1,6 @@
 //! Parameter tables: one row per parameter, from which scenarios, the command line, the schema and the docs come.
 
-use core::fmt;
+use core::fmt::{self, Debug};
 
 use levelflow_units::{Bytes, Duration, Packets, Rate};
 
@@ -127,6 +127,25 @@ pub const RATES: (f64, f64) = (1.0, 1e18);
 /// Off and on.
 pub const SWITCH: (f64, f64) = (0.0, 1.0);
 
+/// Parameters with their table.
+pub trait Parameters: Clone + Debug + PartialEq {
+    /// From values in the order and base units of the table, each in the range of its row.
+    ///
+    /// # Errors
+    /// When they do not fit together.
+    ///
+    /// # Panics
+    /// When there are fewer.
+    fn read(values: &[f64]) -> Result<Self, ParamError>;
+}
+
+/// No parameters.
+impl Parameters for () {
+    fn read(_values: &[f64]) -> Result<Self, ParamError> {
+        Ok(())
+    }
+}
+
 /// A type that a parameter has inside a law.
 pub trait Value {
     /// From a value in base units that lies in the range of its row.
@@ -177,14 +196,18 @@ impl Value for Duration {
 ///     "where the default comes from";
 /// ```
 ///
-/// A row that several tables share is `field: type = ROW;`. Fields of an `also` block are computed from the rows.
+/// A row that several tables share is `field: type = ROW;`. Fields of an `also` block are computed from the rows. A `where` block
+/// has what must hold of several together: `field: condition, "what is allowed";`, where the field is the one to blame.
 macro_rules! parameters {
     ($(#[$meta:meta])* $vis:vis struct $name:ident {
         $($(#[$more:meta])* $field:ident: $type:ty = $unit:expr $(, $default:expr, $range:expr, $doc:literal, $source:expr)?;)+
     } $(also {
         $($(#[$also_doc:meta])* $also_vis:vis $also:ident: $also_type:ty = $value:expr;)+
+    })? $(where {
+        $($blamed:ident: $holds:expr, $allowed:expr;)+
     })?) => {
         $(#[$meta])*
+        #[derive(Debug, Clone, Copy, PartialEq)]
         $vis struct $name {
             $($(#[$more])* $(#[doc = $doc])? pub $field: $type,)+
             $($($(#[$also_doc])* $also_vis $also: $also_type,)+)?
@@ -194,17 +217,16 @@ macro_rules! parameters {
             /// One row per parameter.
             pub const TABLE: [$crate::params::ParamSpec; [$(stringify!($field)),+].len()] =
                 [$($crate::params::row!($field, $unit $(, $default, $range, $doc, $source)?)),+];
+        }
 
-            /// From values in the order and base units of the table, each in the range of its row.
-            ///
-            /// # Panics
-            /// When there are fewer.
-            pub(crate) fn from_values(values: &[f64]) -> Self {
+        impl $crate::params::Parameters for $name {
+            fn read(values: &[f64]) -> Result<Self, $crate::params::ParamError> {
                 let mut values = values.iter();
                 let mut next = || *values.next().expect("one value per row of the table");
                 $(let $field: $type = $crate::params::Value::of(next());)+
                 $($(let $also = $value;)+)?
-                Self { $($field,)+ $($($also,)+)? }
+                $($($crate::params::require(stringify!($blamed), $holds, $allowed)?;)+)?
+                Ok(Self { $($field,)+ $($($also,)+)? })
             }
         }
     };
@@ -293,18 +315,13 @@ const fn same(a: &[u8], b: &[u8]) -> bool {
     i == a.len() && i == b.len()
 }
 
-/// Refuses a first rate below the floor of a sender's rate.
-///
-/// # Errors
-/// [`Problem::Conflict`] of `initial_rate`.
-pub fn starts_above_floor<R: PartialOrd>(initial_rate: R, min_rate: R) -> Result<(), ParamError> {
-    if initial_rate >= min_rate {
+/// Refuses the value of a parameter that does not go with others.
+pub(crate) fn require(name: &'static str, holds: bool, allowed: &'static str) -> Result<(), ParamError> {
+    if holds {
         return Ok(());
     }
-    Err(ParamError {
-        name: "initial_rate",
-        problem: Problem::Conflict("must be at least min_rate"),
-    })
+    let problem = Problem::Conflict(allowed);
+    Err(ParamError { name, problem })
 }
 
 /// Prints a value in base units the way a scenario writes it.

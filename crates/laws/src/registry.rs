@@ -93,7 +93,7 @@ macro_rules! laws {
         /// When there is no law of that name.
         pub fn params(name: &str, values: &[f64]) -> Result<AnyParams, ParamError> {
             $(if name == <$module::$law as Law>::INFO.name {
-                return <$module::$law as Law>::params(values).map(AnyParams::$law);
+                return <$module::$law as Protocol>::Params::read(values).map(AnyParams::$law);
             })+
             panic!("no law is named {name}")
         }

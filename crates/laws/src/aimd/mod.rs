@@ -11,7 +11,7 @@ mod tests;
 pub use params::AimdParams;
 pub use sender::AimdSender;
 
-use crate::{Header, Law, LawInfo, NoHeader, NoRouter, ParamError, Protocol, RouterInfo, Signal, Transport};
+use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,8 +46,4 @@ impl Law for Aimd {
         scale_invariant: false,
         params: &AimdParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<AimdParams, ParamError> {
-        AimdParams::read(values)
-    }
 }

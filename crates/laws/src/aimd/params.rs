@@ -2,11 +2,10 @@
 
 use levelflow_units::Rate;
 
-use crate::params::{ParamError, RATES, SWITCH, Unit, parameters, starts_above_floor};
+use crate::params::{RATES, SWITCH, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct AimdParams {
         /// Increase per round-trip time, `alpha` of eq 19 and 114.
         alpha: Rate = Unit::Rate, 10e3, RATES,
@@ -25,13 +24,7 @@ parameters! {
         ecn: bool = Unit::Switch, 0.0, SWITCH,
             "take marks for losses",
             "RFC 3168, section 5";
-    }
-}
-
-impl AimdParams {
-    pub(super) fn read(values: &[f64]) -> Result<Self, ParamError> {
-        let params = Self::from_values(values);
-        starts_above_floor(params.initial_rate, params.min_rate)?;
-        Ok(params)
+    } where {
+        initial_rate: initial_rate >= min_rate, "must be at least min_rate";
     }
 }

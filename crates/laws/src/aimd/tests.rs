@@ -3,7 +3,7 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Time};
 
 use super::{Aimd, AimdParams, AimdSender};
-use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Outgoing, ParamError, Protocol, SenderLaw};
+use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, ParamError, Parameters, Protocol, SenderLaw};
 
 const C: f64 = 1e6;
 const ALPHA: f64 = 10e3;
@@ -20,7 +20,7 @@ fn with(changes: &[(&str, f64)]) -> Result<AimdParams, ParamError> {
         .iter()
         .map(|r| value(r.name).unwrap_or(r.default))
         .collect();
-    Aimd::params(&values)
+    AimdParams::read(&values)
 }
 
 /// A sender whose packets are acknowledged, or lost, one round-trip time at a time.

@@ -23,11 +23,10 @@ use levelflow_units::{Bytes, Duration, Time};
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo, PortView};
-use crate::params::{ParamError, SWITCH, Unit, parameters};
+use crate::params::{SWITCH, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct CodelParams {
         target: Duration = Unit::Duration, 0.005, (0.0, 100.0),
             "shortest wait that is too long if it lasts",
@@ -71,10 +70,6 @@ impl Queue for Codel {
         params: &CodelParams::TABLE,
     };
     const ACTS_ON_DEPARTURE: bool = true;
-
-    fn params(values: &[f64]) -> Result<CodelParams, ParamError> {
-        Ok(CodelParams::from_values(values))
-    }
 
     fn ecn(params: &CodelParams) -> bool {
         params.ecn

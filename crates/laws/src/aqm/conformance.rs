@@ -9,7 +9,7 @@ use proptest::prelude::*;
 use super::{Queue, Verdict};
 use crate::conformance::{check, is_name, rows};
 use crate::params::ParamError;
-use crate::{Arriving, PortInfo, PortView};
+use crate::{Arriving, Parameters, PortInfo, PortView};
 
 /// Expands to the tests of one discipline.
 macro_rules! suite {
@@ -49,7 +49,7 @@ fn params<Q: Queue>(changed: Option<(usize, f64)>) -> Result<Q::Params, ParamErr
     if let Some((row, value)) = changed {
         values[row] = value;
     }
-    Q::params(&values)
+    Q::Params::read(&values)
 }
 
 fn defaults<Q: Queue>() -> Q::Params {

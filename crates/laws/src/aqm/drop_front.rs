@@ -2,7 +2,6 @@
 
 use super::{Overflow, Queue, QueueInfo};
 use crate::law::PortInfo;
-use crate::params::ParamError;
 
 /// Drops from the front.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,10 +18,6 @@ impl Queue for DropFront {
         params: &[],
     };
     const OVERFLOW: Overflow = Overflow::Front;
-
-    fn params(_values: &[f64]) -> Result<(), ParamError> {
-        Ok(())
-    }
 
     fn new(_params: &(), _port: &PortInfo) -> Self {
         Self

@@ -2,7 +2,6 @@
 
 use super::{Queue, QueueInfo};
 use crate::law::PortInfo;
-use crate::params::ParamError;
 
 /// Drops what does not fit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,10 +17,6 @@ impl Queue for DropTail {
         signal: "none",
         params: &[],
     };
-
-    fn params(_values: &[f64]) -> Result<(), ParamError> {
-        Ok(())
-    }
 
     fn new(_params: &(), _port: &PortInfo) -> Self {
         Self

@@ -23,11 +23,10 @@ use levelflow_units::Duration;
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo, PortView};
-use crate::params::{ParamError, Problem, SWITCH, Unit, parameters};
+use crate::params::{SWITCH, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct PiParams {
         /// `q_ref`, packets.
         target: f64 = Unit::Packets, 50.0, (0.0, 1e6),
@@ -46,6 +45,8 @@ parameters! {
         ecn: bool = Unit::Switch, 1.0, SWITCH,
             "mark packets of senders that understand marks instead of dropping them",
             "Hollot et al. 2001: marks or drops";
+    } where {
+        a: a > b, "must be above b, or a long queue would be marked less and less";
     }
 }
 
@@ -68,15 +69,6 @@ impl Queue for Pi {
         signal: "marking probability",
         params: &PiParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<PiParams, ParamError> {
-        let params = PiParams::from_values(values);
-        if params.a <= params.b {
-            let problem = Problem::Conflict("must be above b, or a long queue would be marked less and less");
-            return Err(ParamError { name: "a", problem });
-        }
-        Ok(params)
-    }
 
     fn ecn(params: &PiParams) -> bool {
         params.ecn

@@ -38,11 +38,10 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo};
-use crate::params::{ParamError, Problem, SWITCH, Unit, parameters};
+use crate::params::{SWITCH, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct RedParams {
         /// `min_th`, packets.
         min: f64 = Unit::Packets, 5.0, (0.0, 1e6),
@@ -71,6 +70,8 @@ parameters! {
         ecn: bool = Unit::Switch, 1.0, SWITCH,
             "mark packets of senders that understand marks instead of dropping them",
             "Floyd and Jacobson 1993, section 4: marks or drops";
+    } where {
+        max: max >= min, "must be at least min";
     }
 }
 
@@ -96,15 +97,6 @@ impl Queue for Red {
         signal: "average queue, packets",
         params: &RedParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<RedParams, ParamError> {
-        let params = RedParams::from_values(values);
-        if params.max < params.min {
-            let problem = Problem::Conflict("must be at least min");
-            return Err(ParamError { name: "max", problem });
-        }
-        Ok(params)
-    }
 
     fn ecn(params: &RedParams) -> bool {
         params.ecn

@@ -26,7 +26,7 @@ macro_rules! queues {
         /// When there is no discipline of that name.
         pub fn queue_params(name: &str, values: &[f64]) -> Result<AnyQueueParams, ParamError> {
             $(if name == <$module::$queue as Queue>::INFO.name {
-                return <$module::$queue as Queue>::params(values).map(AnyQueueParams::$queue);
+                return <$module::$queue as Queue>::Params::read(values).map(AnyQueueParams::$queue);
             })+
             panic!("no queue discipline is named {name}")
         }

@@ -23,11 +23,10 @@ use levelflow_units::Duration;
 
 use super::{Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo, PortView};
-use crate::params::{ParamError, SWITCH, Unit, parameters};
+use crate::params::{SWITCH, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct RemParams {
         /// `b*`, packets.
         target: f64 = Unit::Packets, 50.0, (0.0, 1e6),
@@ -70,10 +69,6 @@ impl Queue for Rem {
         signal: "price",
         params: &RemParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<RemParams, ParamError> {
-        Ok(RemParams::from_values(values))
-    }
 
     fn ecn(params: &RemParams) -> bool {
         params.ecn

@@ -5,7 +5,7 @@ use levelflow_units::{Bytes, Time};
 
 use super::{Overflow, Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo};
-use crate::params::{ParamError, SWITCH, Unit, choices, parameters};
+use crate::params::{SWITCH, Unit, choices, parameters};
 
 choices! {
     /// How the marking level follows the load.
@@ -21,7 +21,6 @@ choices! {
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct VirtualQueueParams {
         level: f64 = Unit::Number, 0.99, (0.0, 1.0),
             "marking level C~ (at the start, if it adapts) as a fraction of the capacity",
@@ -102,10 +101,6 @@ impl Queue for VirtualQueue {
     };
     /// All queues of the paper do (section VI-A).
     const OVERFLOW: Overflow = Overflow::Front;
-
-    fn params(values: &[f64]) -> Result<VirtualQueueParams, ParamError> {
-        Ok(VirtualQueueParams::from_values(values))
-    }
 
     fn ecn(params: &VirtualQueueParams) -> bool {
         params.ecn

@@ -13,7 +13,7 @@ mod tests;
 pub use params::BbrParams;
 pub use sender::BbrSender;
 
-use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
+use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +48,4 @@ impl Law for Bbr {
         scale_invariant: false,
         params: &BbrParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<BbrParams, ParamError> {
-        Ok(BbrParams::from_values(values))
-    }
 }

@@ -6,7 +6,6 @@ use crate::params::{Unit, parameters};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct BbrParams {
         initial_window: f64 = Unit::Number, 10.0, (1.0, 1e6),
             "first window, packets",

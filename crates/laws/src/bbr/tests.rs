@@ -4,14 +4,15 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 
 use super::{Bbr, BbrParams, BbrSender};
+use crate::Law;
 use crate::testing::{Network, at, close};
-use crate::{Delivery, Feedback, FlowInfo, Kind, Law, Loss, NoHeader, SenderLaw};
+use crate::{Delivery, Feedback, FlowInfo, Kind, Loss, NoHeader, Parameters, SenderLaw};
 
 const SIZE: Bytes = Bytes::new(1000);
 
 fn defaults() -> BbrParams {
     let values: Vec<f64> = Bbr::INFO.params.iter().map(|row| row.default).collect();
-    Bbr::params(&values).unwrap()
+    BbrParams::read(&values).unwrap()
 }
 
 fn sender(params: &BbrParams) -> BbrSender {

@@ -8,9 +8,9 @@ mod tests;
 
 pub use params::BicParams;
 
+use crate::LawInfo;
 use crate::reno::{additive_increase, half};
 use crate::tcp::{Ack, Congestion, Tcp, Variant, Window, info};
-use crate::{LawInfo, ParamError};
 
 /// The law; see the [module](self).
 pub type Bic = Tcp<BicState>;
@@ -49,6 +49,15 @@ impl BicState {
     }
 }
 
+impl Default for BicState {
+    fn default() -> Self {
+        Self {
+            max: f64::INFINITY,
+            probe: None,
+        }
+    }
+}
+
 impl Variant for BicState {
     type Params = BicParams;
     const INFO: LawInfo = info(
@@ -57,17 +66,6 @@ impl Variant for BicState {
         "Xu, Harfoush, Rhee 2004, section III",
         &params::TABLE,
     );
-
-    fn params(values: &[f64]) -> Result<BicParams, ParamError> {
-        BicParams::read(values)
-    }
-
-    fn new(_params: &BicParams) -> Self {
-        Self {
-            max: f64::INFINITY,
-            probe: None,
-        }
-    }
 
     #[inline]
     fn avoid(&mut self, params: &BicParams, ack: &Ack, window: &mut Window) {

@@ -1,11 +1,10 @@
 //! BIC's own parameters.
 
-use crate::params::{ParamError, ParamSpec, Problem, SWITCH, Unit, parameters};
+use crate::params::{ParamSpec, SWITCH, Unit, parameters};
 use crate::tcp::{ROWS, table};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct BicParams {
         low_window: f64 = Unit::Number, 14.0, (1.0, 1e6),
             "below this window it is Reno, packets",
@@ -28,20 +27,9 @@ parameters! {
         fast_convergence: bool = Unit::Switch, 1.0, SWITCH,
             "a flow whose maximum shrinks aims lower still",
             "Xu, Harfoush, Rhee 2004, section III";
+    } where {
+        s_min: s_min <= s_max, "s_min is above s_max; it must be at most s_max";
     }
 }
 
 pub(super) const TABLE: [ParamSpec; ROWS + BicParams::TABLE.len()] = table(BicParams::TABLE);
-
-impl BicParams {
-    pub(super) fn read(values: &[f64]) -> Result<Self, ParamError> {
-        let params = Self::from_values(values);
-        if params.s_min > params.s_max {
-            return Err(ParamError {
-                name: "s_min",
-                problem: Problem::Conflict("s_min is above s_max; it must be at most s_max"),
-            });
-        }
-        Ok(params)
-    }
-}

@@ -1,12 +1,13 @@
 use super::{Bic, BicState};
+use crate::Law;
 use crate::tcp::testing::{Path, ack, at, close, loss, params};
 use crate::tcp::{Variant, Window};
-use crate::{Law, ParamError};
+use crate::{ParamError, Parameters};
 
 /// A sender that lost a packet at this window.
 fn after_loss(max: f64) -> BicState {
     let own = params::<BicState>(&[]).own;
-    let mut state = BicState::new(&own);
+    let mut state = BicState::default();
     state.reduce(&own, &loss(0.0, 0.1, max));
     state
 }
@@ -25,7 +26,7 @@ fn a_step_goes_half_the_way_within_its_limits() {
     close(step(&mut state, 160.0), 20.0, 1e-9);
     close(step(&mut state, 199.99), 0.01, 1e-9);
     close(step(&mut state, 10.0), 1.0, 1e-9);
-    let mut fresh = BicState::new(&params::<BicState>(&[]).own);
+    let mut fresh = BicState::default();
     close(step(&mut fresh, 100.0), 32.0, 1e-9);
 }
 
@@ -50,7 +51,7 @@ fn beyond_the_maximum_steps_double_up_to_the_largest() {
 #[test]
 fn a_loss_takes_an_eighth_and_a_lower_maximum_is_lowered_again() {
     let own = params::<BicState>(&[]).own;
-    let mut state = BicState::new(&own);
+    let mut state = BicState::default();
     close(state.reduce(&own, &loss(0.0, 0.1, 200.0)), 175.0, 1e-9);
     close(state.max, 200.0, 0.0);
     close(state.reduce(&own, &loss(1.0, 0.1, 160.0)), 140.0, 1e-9);
@@ -80,5 +81,8 @@ fn a_smallest_step_above_the_largest_is_refused() {
         _ => row.default,
     });
     let values: std::vec::Vec<f64> = values.collect();
-    assert!(matches!(Bic::params(&values), Err(ParamError { name: "s_min", .. })));
+    assert!(matches!(
+        crate::tcp::TcpParams::<super::BicParams>::read(&values),
+        Err(ParamError { name: "s_min", .. })
+    ));
 }

@@ -27,7 +27,7 @@ use levelflow_units::Duration;
 
 use super::{BufferAlgorithm, BufferAlgorithmInfo, Load};
 use crate::law::PortInfo;
-use crate::params::{ParamError, ParamSpec, Problem, Unit, choices, parameters, row};
+use crate::params::{ParamSpec, Unit, choices, parameters, row};
 
 choices! {
     /// How the controller of utilisation is damped.
@@ -115,7 +115,6 @@ pub(super) const LARGEST: ParamSpec = row!(
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct AbsParams {
         /// `u*`; 0: no target.
         utilisation: f64 = UTILISATION;
@@ -143,6 +142,9 @@ parameters! {
         initial: f64 = INITIAL;
         /// Largest buffer, packets.
         largest: f64 = LARGEST;
+    } where {
+        utilisation: utilisation > 0.0 || loss > 0.0, NO_TARGET;
+        initial: initial <= largest, ABOVE_LARGEST;
     }
 }
 
@@ -157,22 +159,10 @@ impl AbsParams {
     }
 }
 
-/// Refuses parameters without a target, and a first buffer above the largest.
-pub(super) fn fit(targets: &[f64], initial: f64, largest: f64) -> Result<(), ParamError> {
-    let conflict = |name, why| {
-        Err(ParamError {
-            name,
-            problem: Problem::Conflict(why),
-        })
-    };
-    if targets.iter().all(|target| *target == 0.0) {
-        return conflict("utilisation", "there is no target; needs one that is not 0");
-    }
-    if initial > largest {
-        return conflict("initial", "must be at most largest");
-    }
-    Ok(())
-}
+/// What is said of parameters without a target.
+pub(super) const NO_TARGET: &str = "there is no target; needs one that is not 0";
+/// What is said of a first buffer above the largest.
+pub(super) const ABOVE_LARGEST: &str = "must be at most largest";
 
 /// State at one port.
 #[derive(Debug, Clone, PartialEq)]
@@ -227,12 +217,6 @@ impl BufferAlgorithm for Abs {
         source: "Zhang 2008, chapter VII.2",
         params: &AbsParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<AbsParams, ParamError> {
-        let params = AbsParams::from_values(values);
-        fit(&[params.utilisation, params.loss], params.initial, params.largest)?;
-        Ok(params)
-    }
 
     fn interval(params: &AbsParams) -> Duration {
         params.interval

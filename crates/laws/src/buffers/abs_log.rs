@@ -42,10 +42,10 @@
 
 use levelflow_units::{Bytes, Duration};
 
-use super::abs::{INITIAL, INTERVAL, LARGEST, LOSS, UTILISATION, fit};
+use super::abs::{ABOVE_LARGEST, INITIAL, INTERVAL, LARGEST, LOSS, NO_TARGET, UTILISATION};
 use super::{BufferAlgorithm, BufferAlgorithmInfo, Load};
 use crate::law::PortInfo;
-use crate::params::{ParamError, Unit, parameters};
+use crate::params::{Unit, parameters};
 
 /// Round trips without a drop that end a cycle.
 const PATIENCE: f64 = 10.0;
@@ -76,7 +76,6 @@ const PACKET: f64 = 12_000.0;
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct AbsLogParams {
         /// `u*`; 0: no target.
         utilisation: f64 = UTILISATION;
@@ -99,6 +98,9 @@ parameters! {
         initial: f64 = INITIAL;
         /// Largest buffer, packets.
         largest: f64 = LARGEST;
+    } where {
+        utilisation: utilisation > 0.0 || loss > 0.0 || delay > 0.0, NO_TARGET;
+        initial: initial <= largest, ABOVE_LARGEST;
     }
 }
 
@@ -370,16 +372,6 @@ impl BufferAlgorithm for AbsLog {
         source: "Levelflow, after Zhang 2008, chapter VII.2",
         params: &AbsLogParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<AbsLogParams, ParamError> {
-        let params = AbsLogParams::from_values(values);
-        fit(
-            &[params.utilisation, params.loss, params.delay],
-            params.initial,
-            params.largest,
-        )?;
-        Ok(params)
-    }
 
     fn interval(params: &AbsLogParams) -> Duration {
         params.interval

@@ -6,14 +6,13 @@
 
 use levelflow_units::Duration;
 
-use super::abs::{INITIAL, INTERVAL, LARGEST, UTILISATION, fit};
+use super::abs::{ABOVE_LARGEST, INITIAL, INTERVAL, LARGEST, NO_TARGET, UTILISATION};
 use super::{BufferAlgorithm, BufferAlgorithmInfo, Load};
 use crate::law::PortInfo;
-use crate::params::{ParamError, Unit, parameters};
+use crate::params::{Unit, parameters};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct AdtParams {
         /// `u*`.
         utilisation: f64 = UTILISATION;
@@ -26,6 +25,9 @@ parameters! {
         initial: f64 = INITIAL;
         /// Largest buffer, packets.
         largest: f64 = LARGEST;
+    } where {
+        utilisation: utilisation > 0.0, NO_TARGET;
+        initial: initial <= largest, ABOVE_LARGEST;
     }
 }
 
@@ -45,12 +47,6 @@ impl BufferAlgorithm for Adt {
         source: "Kellett, Shorten, Leith 2006; Zhang 2008, eq 11",
         params: &AdtParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<AdtParams, ParamError> {
-        let params = AdtParams::from_values(values);
-        fit(&[params.utilisation], params.initial, params.largest)?;
-        Ok(params)
-    }
 
     fn interval(params: &AdtParams) -> Duration {
         params.interval

@@ -7,6 +7,7 @@ use proptest::collection::vec as list;
 use proptest::prelude::*;
 
 use super::{BufferAlgorithm, Load};
+use crate::Parameters;
 use crate::PortInfo;
 use crate::conformance::{check, is_name, rows};
 
@@ -50,7 +51,7 @@ pub fn table<S: BufferAlgorithm>() {
     let info = S::INFO;
     assert!(!info.title.is_empty() && !info.source.is_empty() && is_name(info.name));
     rows(info.params);
-    S::params(&values::<S>()).expect("the defaults fit together");
+    S::Params::read(&values::<S>()).expect("the defaults fit together");
 }
 
 fn loads() -> impl Strategy<Value = Vec<Load>> {
@@ -84,7 +85,7 @@ pub fn bounded<S: BufferAlgorithm>() {
         values[row.expect("every algorithm has a largest buffer")]
     };
     check(&loads(), |loads| {
-        for (values, params) in all.iter().filter_map(|v| Some((v, S::params(v).ok()?))) {
+        for (values, params) in all.iter().filter_map(|v| Some((v, S::Params::read(v).ok()?))) {
             assert!(S::interval(&params) > Duration::ZERO);
             for bps in [0.0, 1e3, 1e12] {
                 let mut algorithm: S = new(&params, bps);
@@ -126,7 +127,7 @@ pub fn held<S: BufferAlgorithm>() {
             values[row] = value;
         }
     }
-    let params = S::params(&values).expect("they fit together");
+    let params = S::Params::read(&values).expect("they fit together");
     let step = |algorithm: &mut S, load: &Load| {
         algorithm.on_interval(&params, load);
         if algorithm.packets() < LEAST {
@@ -154,7 +155,7 @@ pub fn held<S: BufferAlgorithm>() {
 
 /// Logged loads give the same state again, from the start and from a copy made half way.
 pub fn replay<S: BufferAlgorithm>() {
-    let params = S::params(&values::<S>()).expect("the defaults fit together");
+    let params = S::Params::read(&values::<S>()).expect("the defaults fit together");
     check(&loads(), |loads| {
         let (mut whole, mut half): (S, S) = (new(&params, 1e7), new(&params, 1e7));
         loads.iter().for_each(|load| whole.on_interval(&params, load));

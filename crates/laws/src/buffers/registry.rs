@@ -26,7 +26,7 @@ macro_rules! algorithms {
         /// When there is no algorithm of that name.
         pub fn algorithm_params(name: &str, values: &[f64]) -> Result<AnyBufferParams, ParamError> {
             $(if name == <$module::$algorithm as BufferAlgorithm>::INFO.name {
-                return <$module::$algorithm as BufferAlgorithm>::params(values).map(AnyBufferParams::$algorithm);
+                return <$module::$algorithm as BufferAlgorithm>::Params::read(values).map(AnyBufferParams::$algorithm);
             })+
             panic!("no buffer-sizing algorithm is named {name}")
         }

@@ -10,7 +10,7 @@ mod tests;
 pub use params::CbrParams;
 pub use sender::CbrSender;
 
-use crate::{Header, Law, LawInfo, NoHeader, NoRouter, ParamError, Protocol, RouterInfo, Signal, Transport};
+use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,8 +41,4 @@ impl Law for Cbr {
         scale_invariant: false,
         params: &CbrParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<CbrParams, ParamError> {
-        Ok(CbrParams::from_values(values))
-    }
 }

@@ -6,7 +6,6 @@ use crate::params::{RATES, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct CbrParams {
         rate: Rate = Unit::Rate, 1e6, RATES,
             "sending rate, headers included",

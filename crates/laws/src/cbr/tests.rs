@@ -1,11 +1,11 @@
 use levelflow_units::{Bytes, Duration, Time};
 
 use super::Cbr;
-use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Protocol, SenderLaw};
+use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Parameters, Protocol, SenderLaw};
 
 #[test]
 fn nothing_that_happens_moves_the_rate() {
-    let params = Cbr::params(&[3e6]).unwrap();
+    let params = super::CbrParams::read(&[3e6]).unwrap();
     let packet_size = Bytes::new(1500);
     let mut sender = <Cbr as Protocol>::Sender::new(&params, &FlowInfo { packet_size });
     let marked = Feedback {

@@ -7,7 +7,7 @@ use levelflow_units::{Bytes, Duration, Rate};
 use super::CAPACITY;
 use crate::params::{ParamSpec, Unit};
 use crate::testing::{Network, ms};
-use crate::{Law, RouterLaw, SenderLaw, Signal};
+use crate::{Law, Parameters, RouterLaw, SenderLaw, Signal};
 
 const PACKET: u64 = 64;
 
@@ -48,7 +48,7 @@ fn run<L: Law>(scale: f64) -> Vec<[f64; 3]> {
         _ => row.default,
     };
     let values: Vec<f64> = L::INFO.params.iter().map(scaled).collect();
-    let params = L::params(&values).expect("scaled defaults fit together");
+    let params = L::Params::read(&values).expect("scaled defaults fit together");
     let capacity = CAPACITY * scale;
     let mut network = Network::<L>::new(params, &[capacity]);
     network.ports[0].line = Rate::new(capacity);

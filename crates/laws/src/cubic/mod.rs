@@ -10,8 +10,8 @@ pub use params::CubicParams;
 
 use levelflow_units::Time;
 
+use crate::LawInfo;
 use crate::tcp::{Ack, Cause, Congestion, Tcp, Variant, Window, info};
-use crate::{LawInfo, ParamError};
 
 /// The law; see the [module](self).
 pub type Cubic = Tcp<CubicState>;
@@ -20,7 +20,7 @@ pub type Cubic = Tcp<CubicState>;
 const FASTEST: f64 = 1.5;
 
 /// What one flow remembers.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CubicState {
     /// `W_max`: window around which the curve is flat, packets; 0 if there is none.
     max: f64,
@@ -76,18 +76,6 @@ impl Variant for CubicState {
         "RFC 9438",
         &params::TABLE,
     );
-
-    fn params(values: &[f64]) -> Result<CubicParams, ParamError> {
-        Ok(CubicParams::from_values(values))
-    }
-
-    fn new(_params: &CubicParams) -> Self {
-        Self {
-            max: 0.0,
-            prior: 0.0,
-            epoch: None,
-        }
-    }
 
     fn avoid(&mut self, params: &CubicParams, ack: &Ack, window: &mut Window) {
         let max = self.max;

@@ -5,7 +5,6 @@ use crate::tcp::{ROWS, table};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct CubicParams {
         /// `C`, packets per s^3.
         //= RFC 9438, section 5.1

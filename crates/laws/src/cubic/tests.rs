@@ -17,7 +17,7 @@ fn the_curve_is_that_of_the_rfc() {
 #[test]
 fn an_ack_goes_its_share_of_the_way_to_the_target() {
     let own = params::<CubicState>(&[]).own;
-    let mut state = CubicState::new(&own);
+    let mut state = CubicState::default();
     state.reduce(&own, &loss(0.0, 0.1, 1000.0));
     let mut window = Window {
         size: 700.0,
@@ -70,7 +70,7 @@ fn on_a_short_path_it_is_as_fast_as_reno() {
 #[test]
 fn a_lower_maximum_is_lowered_again() {
     let own = params::<CubicState>(&[]).own;
-    let mut state = CubicState::new(&own);
+    let mut state = CubicState::default();
     close(state.reduce(&own, &loss(0.0, 0.1, 100.0)), 70.0, 1e-9);
     close(state.max, 100.0, 0.0);
     close(state.reduce(&own, &loss(1.0, 0.1, 80.0)), 56.0, 1e-9);
@@ -84,7 +84,7 @@ fn a_lower_maximum_is_lowered_again() {
 #[test]
 fn after_a_timeout_the_curve_starts_flat() {
     let own = params::<CubicState>(&[]).own;
-    let mut state = CubicState::new(&own);
+    let mut state = CubicState::default();
     let timeout = Congestion {
         cause: Cause::Timeout,
         ..loss(0.0, 0.1, 100.0)

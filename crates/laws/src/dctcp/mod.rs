@@ -8,14 +8,13 @@ mod tests;
 use crate::params::{Unit, parameters};
 use crate::reno::additive_increase;
 use crate::tcp::{Ack, Cause, Congestion, ECN, ROWS, Tcp, Variant, Window, info, table};
-use crate::{LawInfo, ParamError, ParamSpec, Signal};
+use crate::{LawInfo, ParamSpec, Signal};
 
 /// The law; see the [module](self).
 pub type Dctcp = Tcp<DctcpState>;
 
 parameters! {
     /// Validated parameters of DCTCP alone.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct DctcpParams {
         gain: f64 = Unit::Number, 0.0625, (1e-6, 1.0),
             "weight of one window in the average share of marked packets, g",
@@ -40,6 +39,16 @@ pub struct DctcpState {
     marked: u32,
 }
 
+impl Default for DctcpState {
+    fn default() -> Self {
+        Self {
+            alpha: 1.0,
+            acked: 0,
+            marked: 0,
+        }
+    }
+}
+
 impl Variant for DctcpState {
     type Params = DctcpParams;
     const INFO: LawInfo = LawInfo {
@@ -51,18 +60,6 @@ impl Variant for DctcpState {
             &TABLE,
         )
     };
-
-    fn params(values: &[f64]) -> Result<DctcpParams, ParamError> {
-        Ok(DctcpParams::from_values(values))
-    }
-
-    fn new(_params: &DctcpParams) -> Self {
-        Self {
-            alpha: 1.0,
-            acked: 0,
-            marked: 0,
-        }
-    }
 
     /// RFC 8257, section 3.3: `Alpha = (1 - g) Alpha + g M`, once per window of data.
     fn on_ack(&mut self, params: &DctcpParams, ack: &Ack, _window: &mut Window) {

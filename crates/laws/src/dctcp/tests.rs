@@ -25,7 +25,7 @@ fn take(state: &mut DctcpState, gain: f64, packets: u32, marked: u32) {
 #[test]
 fn the_share_of_marks_is_averaged_once_per_window() {
     let gain = 0.0625;
-    let mut state = DctcpState::new(&DctcpParams { gain });
+    let mut state = DctcpState::default();
     close(state.alpha, 1.0, 0.0);
     let mut expected = 1.0;
     for (packets, marked) in [(10, 0), (20, 5), (7, 7), (1, 0)] {
@@ -37,7 +37,7 @@ fn the_share_of_marks_is_averaged_once_per_window() {
 
 #[test]
 fn marks_cut_by_half_their_share_and_losses_by_half() {
-    let mut state = DctcpState::new(&DctcpParams { gain: 1.0 });
+    let mut state = DctcpState::default();
     take(&mut state, 1.0, 10, 2);
     for (cause, left) in [(Cause::Mark, 90.0), (Cause::Loss, 50.0), (Cause::Timeout, 50.0)] {
         let congestion = Congestion {

@@ -16,7 +16,7 @@ pub use params::{EmkcParams, Reference, Switch};
 pub use router::EmkcRouter;
 pub use sender::EmkcSender;
 
-use crate::{Counting, Header, Law, LawInfo, ParamError, Protocol, RouterInfo, Signal, Transport};
+use crate::{Counting, Header, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +51,4 @@ impl Law for Emkc {
         scale_invariant: true,
         params: &EmkcParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<EmkcParams, ParamError> {
-        EmkcParams::read(values)
-    }
 }

@@ -2,7 +2,7 @@
 
 use levelflow_units::{Duration, Rate};
 
-use crate::params::{ParamError, RATES, Unit, choices, parameters, starts_above_floor};
+use crate::params::{RATES, Unit, choices, parameters};
 
 choices! {
     /// Which rate the sender takes as the one the router measured.
@@ -26,7 +26,6 @@ choices! {
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct EmkcParams {
         /// Additive increase per step, `alpha` of eq 61.
         alpha: Rate = Unit::Rate, 200e3, RATES,
@@ -55,13 +54,7 @@ parameters! {
         delta: f64 = Unit::Number, 0.01, (0.0, 1.0),
             "smallest price difference that switches the bottleneck",
             "Zhang 2008, section V.4.4";
-    }
-}
-
-impl EmkcParams {
-    pub(crate) fn read(values: &[f64]) -> Result<Self, ParamError> {
-        let params = Self::from_values(values);
-        starts_above_floor(params.initial_rate, params.min_rate)?;
-        Ok(params)
+    } where {
+        initial_rate: initial_rate >= min_rate, "must be at least min_rate";
     }
 }

@@ -4,7 +4,9 @@ use levelflow_units::{Bytes, Duration, Time};
 
 use super::{Emkc, EmkcHeader, EmkcParams, EmkcRouter, EmkcSender};
 use crate::testing::{Network, close, ms, port};
-use crate::{Arriving, Bottleneck, Feedback, FlowInfo, Header, Kind, Law, Outgoing, PortView, RouterLaw, SenderLaw};
+use crate::{
+    Arriving, Bottleneck, Feedback, FlowInfo, Header, Kind, Outgoing, Parameters, PortView, RouterLaw, SenderLaw,
+};
 
 const IDLE: PortView = PortView::IDLE;
 const SMALL: Bytes = Bytes::new(200);
@@ -23,7 +25,7 @@ fn values(changes: &[(&str, f64)]) -> Vec<f64> {
 }
 
 fn params(changes: &[(&str, f64)]) -> EmkcParams {
-    Emkc::params(&values(changes)).unwrap()
+    EmkcParams::read(&values(changes)).unwrap()
 }
 
 /// Figs 19 and 20: one flow, 10 Mb/s, alpha 100 kb/s, beta 0.9, Delta 50 ms, 200 B packets.
@@ -296,7 +298,7 @@ fn a_rate_never_falls_below_its_floor() {
         params.min_rate.bps(),
         0.0,
     );
-    let refused = Emkc::params(&values(&[("initial_rate", 500.0)])).unwrap_err();
+    let refused = EmkcParams::read(&values(&[("initial_rate", 500.0)])).unwrap_err();
     assert_eq!(
         (refused.name, std::format!("{refused}").as_str()),
         ("initial_rate", "must be at least min_rate")

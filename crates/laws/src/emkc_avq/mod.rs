@@ -15,7 +15,7 @@ pub use params::{EmkcAvqParams, VirtualCapacity};
 pub use router::EmkcAvqRouter;
 pub use sender::EmkcAvqSender;
 
-use crate::{Header, Law, LawInfo, ParamError, Protocol, RouterInfo, Signal, Transport};
+use crate::{Header, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -50,8 +50,4 @@ impl Law for EmkcAvq {
         scale_invariant: true,
         params: &params::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<EmkcAvqParams, ParamError> {
-        EmkcAvqParams::read(values)
-    }
 }

@@ -1,7 +1,7 @@
 //! EMKC-AVQ's parameter table: EMKC's, and two more for the virtual capacity.
 
 use crate::emkc::EmkcParams;
-use crate::params::{ParamError, ParamSpec, Unit, joined, parameters, position};
+use crate::params::{ParamError, ParamSpec, Parameters, Unit, joined, parameters, position};
 
 /// Validated parameters.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -14,7 +14,6 @@ pub struct EmkcAvqParams {
 
 parameters! {
     /// Parameters of the virtual capacity.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct VirtualCapacity {
         gamma: f64 = Unit::Number, 1.0, (0.01, 1.0),
             "load to aim at, as a fraction of the capacity",
@@ -36,12 +35,12 @@ pub(super) const TABLE: [ParamSpec; SHARED + VirtualCapacity::TABLE.len()] = {
     rows
 };
 
-impl EmkcAvqParams {
-    pub(super) fn read(values: &[f64]) -> Result<Self, ParamError> {
+impl Parameters for EmkcAvqParams {
+    fn read(values: &[f64]) -> Result<Self, ParamError> {
         let (emkc, adaptive) = values.split_at(SHARED);
         Ok(Self {
             emkc: EmkcParams::read(emkc)?,
-            adaptive: VirtualCapacity::from_values(adaptive),
+            adaptive: VirtualCapacity::read(adaptive)?,
         })
     }
 }

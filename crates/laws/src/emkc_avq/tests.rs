@@ -3,9 +3,10 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration};
 
 use super::{EmkcAvq, EmkcAvqHeader, EmkcAvqParams, EmkcAvqRouter, EmkcAvqSender, params::TABLE};
+use crate::Law;
 use crate::emkc::{Emkc, EmkcHeader, EmkcSender};
 use crate::testing::{Network, close, ms, port};
-use crate::{Arriving, Feedback, FlowInfo, Header, Kind, Law, Outgoing, PortView, RouterLaw, SenderLaw};
+use crate::{Arriving, Feedback, FlowInfo, Header, Kind, Outgoing, Parameters, PortView, RouterLaw, SenderLaw};
 
 const C: f64 = 10e6;
 const SMALL: Bytes = Bytes::new(200);
@@ -21,7 +22,7 @@ fn params(changes: &[(&str, f64)]) -> EmkcAvqParams {
             .iter()
             .all(|(name, _)| TABLE.iter().any(|row| row.name == *name))
     );
-    EmkcAvq::params(&values(&TABLE, changes)).unwrap()
+    EmkcAvqParams::read(&values(&TABLE, changes)).unwrap()
 }
 
 fn header(price: f32, rtt: f32) -> EmkcAvqHeader {
@@ -108,7 +109,7 @@ fn a_larger_price_replaces_a_smaller_one() {
 fn a_sender_steps_as_emkc_does_and_tells_its_smoothed_rtt() {
     let changes = [("alpha", 1e6), ("beta", 0.9)];
     let avq = params(&changes);
-    let plain = Emkc::params(&values(Emkc::INFO.params, &changes)).unwrap();
+    let plain = crate::emkc::EmkcParams::read(&values(Emkc::INFO.params, &changes)).unwrap();
     let flow = FlowInfo { packet_size: SMALL };
     let (mut ours, mut theirs) = (EmkcAvqSender::new(&avq, &flow), EmkcSender::new(&plain, &flow));
     let mut smoothed = 0.0;

@@ -8,14 +8,13 @@ mod tests;
 
 use crate::params::{Unit, parameters};
 use crate::tcp::{Ack, Congestion, ROWS, Tcp, Variant, Window, info, table};
-use crate::{LawInfo, ParamError, ParamSpec, Signal};
+use crate::{LawInfo, ParamSpec, Signal};
 
 /// The law; see the [module](self).
 pub type Fast = Tcp<FastState>;
 
 parameters! {
     /// Validated parameters of FAST alone.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct FastParams {
         alpha: f64 = Unit::Number, 20.0, (1.0, 1e6),
             "packets that the flow keeps in queues",
@@ -29,7 +28,7 @@ parameters! {
 const TABLE: [ParamSpec; ROWS + FastParams::TABLE.len()] = table(FastParams::TABLE);
 
 /// The round-trip time of one flow.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct FastState {
     /// Moving average, s; 0 before the first ACK.
     average: f64,
@@ -53,14 +52,6 @@ impl Variant for FastState {
             &TABLE,
         )
     };
-
-    fn params(values: &[f64]) -> Result<FastParams, ParamError> {
-        Ok(FastParams::from_values(values))
-    }
-
-    fn new(_params: &FastParams) -> Self {
-        Self { average: 0.0 }
-    }
 
     /// The average has the weight `min(3/w, 1/4)`: it spans a third of a round trip.
     fn on_ack(&mut self, _params: &FastParams, ack: &Ack, window: &mut Window) {

@@ -20,7 +20,7 @@ fn round(rtt: f64) -> Ack {
 }
 
 fn step(window: f64, rtt: f64) -> f64 {
-    let mut state = FastState::new(&PARAMS);
+    let mut state = FastState::default();
     let mut window = Window {
         size: window,
         ssthresh: 2.0,
@@ -40,7 +40,7 @@ fn a_step_is_that_of_the_paper() {
 
 #[test]
 fn the_average_spans_a_third_of_a_window() {
-    let mut state = FastState::new(&PARAMS);
+    let mut state = FastState::default();
     let mut window = Window {
         size: 300.0,
         ssthresh: 2.0,
@@ -78,7 +78,7 @@ fn flows_become_equal() {
     let (capacity, base) = (1000.0, 0.1);
     let mut flows = [2.0, 150.0].map(|size| {
         let window = Window { size, ssthresh: 2.0 };
-        (FastState::new(&PARAMS), window)
+        (FastState::default(), window)
     });
     for _ in 0..400 {
         let sum: f64 = flows.iter().map(|(_, window)| window.size).sum();
@@ -94,7 +94,7 @@ fn flows_become_equal() {
 
 #[test]
 fn a_lower_window_does_not_start_slowly_again() {
-    let mut state = FastState::new(&PARAMS);
+    let mut state = FastState::default();
     let mut window = Window {
         size: 100.0,
         ssthresh: 100.0,

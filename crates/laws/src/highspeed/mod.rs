@@ -8,14 +8,14 @@ mod tests;
 
 pub use params::HighSpeedParams;
 
+use crate::LawInfo;
 use crate::tcp::{Ack, Congestion, Tcp, Variant, Window, info};
-use crate::{LawInfo, ParamError};
 
 /// The law; see the [module](self).
 pub type HighSpeed = Tcp<HighSpeedState>;
 
 /// HighSpeed TCP remembers nothing but its window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct HighSpeedState;
 
 impl Variant for HighSpeedState {
@@ -26,14 +26,6 @@ impl Variant for HighSpeedState {
         "RFC 3649, section 5",
         &params::TABLE,
     );
-
-    fn params(values: &[f64]) -> Result<HighSpeedParams, ParamError> {
-        Ok(HighSpeedParams::from_values(values))
-    }
-
-    fn new(_params: &HighSpeedParams) -> Self {
-        Self
-    }
 
     #[inline]
     fn avoid(&mut self, params: &HighSpeedParams, ack: &Ack, window: &mut Window) {

@@ -5,7 +5,6 @@ use crate::tcp::{ROWS, table};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct HighSpeedParams {
         /// `Low_Window`: up to here it is Reno, packets.
         low_window: f64 = Unit::Number, 38.0, (2.0, 1e4),

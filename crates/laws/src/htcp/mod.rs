@@ -10,8 +10,8 @@ pub use params::HtcpParams;
 
 use levelflow_units::Time;
 
+use crate::LawInfo;
 use crate::tcp::{Ack, Congestion, Tcp, Variant, Window, info};
-use crate::{LawInfo, ParamError};
 
 /// The law; see the [module](self).
 pub type Htcp = Tcp<HtcpState>;
@@ -52,20 +52,8 @@ impl HtcpState {
     }
 }
 
-impl Variant for HtcpState {
-    type Params = HtcpParams;
-    const INFO: LawInfo = info(
-        "htcp",
-        "H-TCP: growth depends on the time since the last congestion",
-        "Leith, Shorten, draft-leith-tcp-htcp-06",
-        &params::TABLE,
-    );
-
-    fn params(values: &[f64]) -> Result<HtcpParams, ParamError> {
-        Ok(HtcpParams::from_values(values))
-    }
-
-    fn new(_params: &HtcpParams) -> Self {
+impl Default for HtcpState {
+    fn default() -> Self {
         Self {
             since: None,
             beta: BETA.0,
@@ -75,6 +63,16 @@ impl Variant for HtcpState {
             throughput_before: 0.0,
         }
     }
+}
+
+impl Variant for HtcpState {
+    type Params = HtcpParams;
+    const INFO: LawInfo = info(
+        "htcp",
+        "H-TCP: growth depends on the time since the last congestion",
+        "Leith, Shorten, draft-leith-tcp-htcp-06",
+        &params::TABLE,
+    );
 
     fn on_ack(&mut self, _params: &HtcpParams, ack: &Ack, _window: &mut Window) {
         self.max_rtt = self.max_rtt.max(ack.rtt.last);

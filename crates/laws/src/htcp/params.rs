@@ -5,7 +5,6 @@ use crate::tcp::{ROWS, table};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct HtcpParams {
         /// `Delta_L`: so long after congestion it grows as Reno does, s.
         delta_l: f64 = Unit::Duration, 1.0, (0.0, 100.0),

@@ -3,7 +3,7 @@ use crate::tcp::testing::{Path, ack, at, close, loss, params};
 use crate::tcp::{Ack, Rtt, Variant, Window};
 
 fn fresh() -> HtcpState {
-    HtcpState::new(&params::<HtcpState>(&[]).own)
+    HtcpState::default()
 }
 
 /// Growth per round trip, so long after a loss that left `beta` of the window.

@@ -18,7 +18,6 @@ pub use router::{Router, fair_share, price};
 pub use sender::{Sender, step};
 
 use crate::law::{Arrived, Counting, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
-use crate::params::ParamError;
 
 /// The JetMax law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -58,8 +57,4 @@ impl Law for JetMax {
         scale_invariant: true,
         params: &Params::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<Params, ParamError> {
-        Params::read(values)
-    }
 }

@@ -2,11 +2,10 @@
 
 use levelflow_units::{Bytes, Duration};
 
-use crate::params::{ParamError, RATES, SWITCH, Unit, choices, parameters, starts_above_floor};
+use crate::params::{RATES, SWITCH, Unit, choices, parameters};
 
 parameters! {
     /// Parameters of JetMax. A link may have its own: routers read `gamma`, `interval`, `eps_p` and `clamp_n`.
-    #[derive(Debug, Clone, PartialEq)]
     pub struct Params {
         gamma: f64 = Unit::Number, 1.0, (0.01, 1.0),
             "share of the capacity that a router aims to fill",
@@ -53,6 +52,8 @@ parameters! {
         confirm: bool = Unit::Switch, 0.0, SWITCH,
             "whether a suggested bottleneck must be seen in two intervals before a sender accepts it",
             "Levelflow: intervals of routers are not aligned, so single suggestions can be false; the paper does not ask";
+    } where {
+        initial_rate: initial_rate >= min_rate, "must be at least min_rate";
     }
 }
 
@@ -77,17 +78,5 @@ choices! {
         /// After a change of bottleneck only; steps then start from the rate that the acknowledged
         /// packet proposed, if it was approved.
         PerSwitch = "per-switch",
-    }
-}
-
-impl Params {
-    /// Builds parameters from values in the order of the table.
-    ///
-    /// # Errors
-    /// When `initial_rate` is below `min_rate`.
-    pub(super) fn read(values: &[f64]) -> Result<Self, ParamError> {
-        let params = Self::from_values(values);
-        starts_above_floor(params.initial_rate, params.min_rate)?;
-        Ok(params)
     }
 }

@@ -8,6 +8,7 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use proptest::prelude::*;
 
 use super::*;
+use crate::Parameters;
 use crate::law::{Arriving, Bottleneck, Feedback, FlowInfo, Kind, Outgoing, PortInfo, PortView, RouterLaw, SenderLaw};
 
 const DELTA: Duration = Duration::from_ms(100);

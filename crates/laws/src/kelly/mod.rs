@@ -16,7 +16,7 @@ pub use params::KellyParams;
 pub use router::KellyRouter;
 pub use sender::KellySender;
 
-use crate::{Header, Law, LawInfo, ParamError, Protocol, RouterInfo, Signal, Transport};
+use crate::{Header, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +51,4 @@ impl Law for Kelly {
         scale_invariant: true,
         params: &KellyParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<KellyParams, ParamError> {
-        KellyParams::read(values)
-    }
 }

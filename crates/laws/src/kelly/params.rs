@@ -2,11 +2,10 @@
 
 use levelflow_units::{Duration, Rate};
 
-use crate::params::{ParamError, RATES, Unit, parameters, starts_above_floor};
+use crate::params::{RATES, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct KellyParams {
         /// Gain, `kappa` of eq 1.
         kappa: f64 = Unit::Number, 0.5, (0.001, 10.0),
@@ -25,13 +24,7 @@ parameters! {
         min_rate: Rate = Unit::Rate, 100e3, RATES,
             "floor of the sending rate",
             "own choice: a silent sender gets no feedback, and eq 1 makes rates negative";
-    }
-}
-
-impl KellyParams {
-    pub(super) fn read(values: &[f64]) -> Result<Self, ParamError> {
-        let params = Self::from_values(values);
-        starts_above_floor(params.initial_rate, params.min_rate)?;
-        Ok(params)
+    } where {
+        initial_rate: initial_rate >= min_rate, "must be at least min_rate";
     }
 }

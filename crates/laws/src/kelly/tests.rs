@@ -5,7 +5,7 @@ use levelflow_units::{Bytes, Duration, Time};
 
 use super::{Kelly, KellyHeader, KellyParams, KellyRouter, KellySender};
 use crate::testing::{Network, close, ms, port};
-use crate::{Arriving, Feedback, FlowInfo, Header, Kind, Law, PortView, RouterLaw, SenderLaw};
+use crate::{Arriving, Feedback, FlowInfo, Header, Kind, Parameters, PortView, RouterLaw, SenderLaw};
 
 const C: f64 = 1e12;
 const OMEGA: f64 = 1e10;
@@ -25,7 +25,7 @@ fn values(changes: &[(&str, f64)]) -> Vec<f64> {
 }
 
 fn params(changes: &[(&str, f64)]) -> KellyParams {
-    Kelly::params(&values(changes)).unwrap()
+    KellyParams::read(&values(changes)).unwrap()
 }
 
 /// Rate of one flow by step, over routers of these capacities that all average the same packets. What they measure in
@@ -214,6 +214,6 @@ fn the_wire_layout_is_price_then_count() {
         KellyHeader { price, seq: 1 }.encode(&mut wire);
         assert!(KellyHeader::decode(&wire).is_err(), "price {price}");
     }
-    let refused = Kelly::params(&values(&[("initial_rate", 500.0)])).unwrap_err();
+    let refused = KellyParams::read(&values(&[("initial_rate", 500.0)])).unwrap_err();
     assert_eq!(refused.name, "initial_rate");
 }

@@ -12,9 +12,7 @@ mod tests;
 pub use params::{Control, KsParams, Signals, Utility};
 pub use sender::KsSender;
 
-use crate::{
-    Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, RouterInfo, Signal as Told, Transport,
-};
+use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, RouterInfo, Signal as Told, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,8 +49,4 @@ impl Law for Ks {
         scale_invariant: true,
         params: &KsParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<KsParams, ParamError> {
-        Ok(KsParams::from_values(values))
-    }
 }

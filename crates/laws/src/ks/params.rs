@@ -48,7 +48,6 @@ impl Signals {
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct KsParams {
         control: Control = Control::UNIT, 0.0, Control::RANGE,
             "what is controlled: a window (eq 12-13) or a rate (eq 9-10)",

@@ -1,7 +1,7 @@
 use levelflow_units::{Bytes, Duration, Time};
 
 use super::{Ks, KsParams, KsSender};
-use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Outgoing, Protocol, SenderLaw};
+use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, Parameters, Protocol, SenderLaw};
 
 const UNIT: f64 = 0.02;
 const DATA: Bytes = Bytes::new(32);
@@ -19,7 +19,7 @@ fn params(changes: &[(&str, f64)]) -> KsParams {
         .iter()
         .map(|row| value(row.name).unwrap_or(row.default))
         .collect();
-    Ks::params(&values).unwrap()
+    KsParams::read(&values).unwrap()
 }
 
 fn close(measured: f64, expected: f64, tolerance: f64) {

@@ -10,15 +10,15 @@ pub use params::LpParams;
 
 use levelflow_units::{Duration, Time};
 
+use crate::LawInfo;
 use crate::reno::{additive_increase, half};
 use crate::tcp::{Ack, Congestion, Tcp, Variant, Window, info};
-use crate::{LawInfo, ParamError};
 
 /// The law; see the [module](self).
 pub type Lp = Tcp<LpState>;
 
 /// What one flow remembers.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct LpState {
     /// Largest round-trip time so far, s.
     max_rtt: f64,
@@ -51,18 +51,6 @@ impl Variant for LpState {
             &params::TABLE,
         )
     };
-
-    fn params(values: &[f64]) -> Result<LpParams, ParamError> {
-        Ok(LpParams::from_values(values))
-    }
-
-    fn new(_params: &LpParams) -> Self {
-        Self {
-            max_rtt: 0.0,
-            indicated: None,
-            inference: Time::ZERO,
-        }
-    }
 
     fn on_ack(&mut self, params: &LpParams, ack: &Ack, window: &mut Window) {
         self.max_rtt = self.max_rtt.max(ack.rtt.last);

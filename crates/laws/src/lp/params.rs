@@ -5,7 +5,6 @@ use crate::tcp::{ROWS, table};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct LpParams {
         /// Threshold between the smallest and the largest delay, `delta`.
         delta: f64 = Unit::Number, 0.15, (0.01, 0.99),

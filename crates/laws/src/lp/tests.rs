@@ -17,7 +17,7 @@ fn delayed(now: f64, smooth: f64) -> Ack {
 fn busy() -> LpState {
     LpState {
         max_rtt: 0.2,
-        ..LpState::new(&params::<LpState>(&[]).own)
+        ..LpState::default()
     }
 }
 

@@ -21,7 +21,7 @@ pub use receiver::MaxNetReceiver;
 pub use router::MaxNetRouter;
 pub use sender::MaxNetSender;
 
-use crate::{Arrived, Counting, Header, Law, LawInfo, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
+use crate::{Arrived, Counting, Header, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,8 +70,4 @@ impl Law for MaxNet {
         scale_invariant: true,
         params: &MaxNetParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<MaxNetParams, ParamError> {
-        Ok(MaxNetParams::from_values(values))
-    }
 }

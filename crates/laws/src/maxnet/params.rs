@@ -17,7 +17,6 @@ choices! {
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct MaxNetParams {
         /// `x_max`, bit/s.
         x_max: f64 = Unit::Rate, 1e15, (1e6, 1e15),

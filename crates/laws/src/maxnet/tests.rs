@@ -5,7 +5,7 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use super::header::{self, LARGEST, MAX_START};
 use super::{MaxNet, MaxNetHeader, MaxNetParams, MaxNetReceiver, MaxNetRouter, MaxNetSender};
 use crate::{
-    Arrived, Arriving, Feedback, FlowInfo, Header, Kind, Law, Opening, Outgoing, PortInfo, PortView, Protocol,
+    Arrived, Arriving, Feedback, FlowInfo, Header, Kind, Opening, Outgoing, Parameters, PortInfo, PortView, Protocol,
     RouterLaw, SenderLaw,
 };
 
@@ -29,7 +29,7 @@ fn params(changes: &[(&str, f64)]) -> MaxNetParams {
             .iter()
             .all(|(name, _)| MaxNetParams::TABLE.iter().any(|row| row.name == *name))
     );
-    MaxNet::params(&values).unwrap()
+    MaxNetParams::read(&values).unwrap()
 }
 
 fn router(params: &MaxNetParams, capacity: f64) -> MaxNetRouter {

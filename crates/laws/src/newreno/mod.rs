@@ -7,7 +7,7 @@ mod tests;
 
 use crate::reno::{additive_increase, half};
 use crate::tcp::{Ack, Congestion, ROWS, Tcp, Variant, Window, info, table};
-use crate::{LawInfo, ParamError, ParamSpec};
+use crate::{LawInfo, ParamSpec};
 
 /// The law; see the [module](self).
 pub type NewReno = Tcp<NewRenoState>;
@@ -15,7 +15,7 @@ pub type NewReno = Tcp<NewRenoState>;
 const TABLE: [ParamSpec; ROWS] = table([]);
 
 /// NewReno remembers nothing but its window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NewRenoState;
 
 impl Variant for NewRenoState {
@@ -26,14 +26,6 @@ impl Variant for NewRenoState {
         "RFC 6582",
         &TABLE,
     );
-
-    fn params(_values: &[f64]) -> Result<(), ParamError> {
-        Ok(())
-    }
-
-    fn new(_params: &()) -> Self {
-        Self
-    }
 
     #[inline]
     fn avoid(&mut self, _params: &(), ack: &Ack, window: &mut Window) {

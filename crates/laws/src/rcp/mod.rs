@@ -16,7 +16,7 @@ pub use params::{RcpParams, RttEstimate};
 pub use router::RcpRouter;
 pub use sender::RcpSender;
 
-use crate::{Counting, Header, Law, LawInfo, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
+use crate::{Counting, Header, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -54,8 +54,4 @@ impl Law for Rcp {
         scale_invariant: true,
         params: &RcpParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<RcpParams, ParamError> {
-        Ok(RcpParams::from_values(values))
-    }
 }

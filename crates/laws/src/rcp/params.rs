@@ -16,7 +16,6 @@ choices! {
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct RcpParams {
         /// Gain on spare capacity, `alpha` of eq 2.
         alpha: f64 = Unit::Number, 0.1, (0.0, 10.0),

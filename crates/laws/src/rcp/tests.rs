@@ -2,7 +2,7 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{Rcp, RcpHeader, RcpParams, RcpRouter, RcpSender};
 use crate::{
-    Arrived, Arriving, Feedback, FlowInfo, Header, Kind, Law, Opening, Outgoing, PortInfo, PortView, Protocol,
+    Arrived, Arriving, Feedback, FlowInfo, Header, Kind, Opening, Outgoing, Parameters, PortInfo, PortView, Protocol,
     RouterLaw, SenderLaw,
 };
 
@@ -26,7 +26,7 @@ fn params(changes: &[(&str, f64)]) -> RcpParams {
             .iter()
             .all(|(name, _)| RcpParams::TABLE.iter().any(|row| row.name == *name))
     );
-    Rcp::params(&values).unwrap()
+    RcpParams::read(&values).unwrap()
 }
 
 fn router(params: &RcpParams, capacity: f64) -> RcpRouter {

@@ -6,7 +6,7 @@
 mod tests;
 
 use crate::tcp::{Ack, Congestion, ROWS, Tcp, Variant, Window, info, table};
-use crate::{LawInfo, ParamError, ParamSpec};
+use crate::{LawInfo, ParamSpec};
 
 /// The law; see the [module](self).
 pub type Reno = Tcp<RenoState>;
@@ -14,7 +14,7 @@ pub type Reno = Tcp<RenoState>;
 const TABLE: [ParamSpec; ROWS] = table([]);
 
 /// Reno remembers nothing but its window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RenoState;
 
 /// Reno's growth above the threshold: one packet per window of acknowledged packets (RFC 5681, section 3.1).
@@ -42,14 +42,6 @@ impl Variant for RenoState {
         &TABLE,
     );
     const REDUCES_PER_HOLE: bool = true;
-
-    fn params(_values: &[f64]) -> Result<(), ParamError> {
-        Ok(())
-    }
-
-    fn new(_params: &()) -> Self {
-        Self
-    }
 
     #[inline]
     fn avoid(&mut self, _params: &(), ack: &Ack, window: &mut Window) {

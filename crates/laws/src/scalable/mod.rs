@@ -8,15 +8,15 @@ mod tests;
 
 pub use params::ScalableParams;
 
+use crate::LawInfo;
 use crate::reno::{additive_increase, half};
 use crate::tcp::{Ack, Congestion, Tcp, Variant, Window, info};
-use crate::{LawInfo, ParamError};
 
 /// The law; see the [module](self).
 pub type Scalable = Tcp<ScalableState>;
 
 /// Scalable TCP remembers nothing but its window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScalableState;
 
 impl Variant for ScalableState {
@@ -27,14 +27,6 @@ impl Variant for ScalableState {
         "Kelly 2003, section 3",
         &params::TABLE,
     );
-
-    fn params(values: &[f64]) -> Result<ScalableParams, ParamError> {
-        Ok(ScalableParams::from_values(values))
-    }
-
-    fn new(_params: &ScalableParams) -> Self {
-        Self
-    }
 
     #[inline]
     fn avoid(&mut self, params: &ScalableParams, ack: &Ack, window: &mut Window) {

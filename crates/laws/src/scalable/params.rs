@@ -5,7 +5,6 @@ use crate::tcp::{ROWS, table};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct ScalableParams {
         /// Growth per acknowledged packet, `a`, packets.
         step: f64 = Unit::Number, 0.01, (1e-4, 1.0),

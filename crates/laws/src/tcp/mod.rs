@@ -20,31 +20,23 @@ pub use params::{Common, ECN, ROWS, TcpParams, table};
 pub use sender::TcpSender;
 pub use window::{Rtt, Window};
 
-use crate::{
-    Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, ParamSpec, Protocol, RouterInfo, Signal, Transport,
-};
+use crate::params::Parameters;
+use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamSpec, Protocol, RouterInfo, Signal, Transport};
 
-/// What makes a TCP law: its state is a value of the type.
+/// What makes a TCP law: its state is a value of the type, before the first packet the default.
 ///
 /// The sender calls [`on_ack`](Self::on_ack) for every ACK; then, when the window was in use and nothing is
 /// being recovered, [`slow_start`](Self::slow_start) below the threshold and [`avoid`](Self::avoid) above it. The
 /// window is cut to what [`reduce`](Self::reduce) returns once per loss episode, for marks at most once per round trip,
 /// and to 1 by a timeout. What these methods make of the window is then kept within 1 and the limit.
-pub trait Variant: Clone + Debug + PartialEq + 'static {
+pub trait Variant: Clone + Debug + Default + PartialEq + 'static {
     /// Its own parameters.
-    type Params: Clone + Debug + PartialEq;
+    type Params: Parameters;
     /// Name, source and table; made with [`info`] and [`table`].
     const INFO: LawInfo;
     /// Whether each packet lost in one window is a reason of its own to reduce, one per round trip.
     const REDUCES_PER_HOLE: bool = false;
 
-    /// Builds its own parameters from the values after the shared ones.
-    ///
-    /// # Errors
-    /// When values that are each in range do not fit together.
-    fn params(values: &[f64]) -> Result<Self::Params, ParamError>;
-    /// State before the first packet.
-    fn new(params: &Self::Params) -> Self;
     /// An ACK arrives, in whatever state the sender is.
     fn on_ack(&mut self, _params: &Self::Params, _ack: &Ack, _window: &mut Window) {}
     /// The window below the threshold grows.
@@ -148,12 +140,4 @@ impl<V: Variant> Protocol for Tcp<V> {
 
 impl<V: Variant> Law for Tcp<V> {
     const INFO: LawInfo = V::INFO;
-
-    fn params(values: &[f64]) -> Result<Self::Params, ParamError> {
-        let (shared, own) = values.split_at(ROWS);
-        Ok(TcpParams {
-            common: Common::from_values(shared),
-            own: V::params(own)?,
-        })
-    }
 }

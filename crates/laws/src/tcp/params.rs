@@ -2,7 +2,7 @@
 
 use levelflow_units::Duration;
 
-use crate::params::{ParamSpec, SWITCH, Unit, joined, parameters, position};
+use crate::params::{ParamError, ParamSpec, Parameters, SWITCH, Unit, joined, parameters, position};
 
 /// Longest time that a receiver delays an ACK while it waits for a second packet. RFC 5681, section 4.2, allows
 /// 500 ms; systems use 40 to 200 ms.
@@ -20,9 +20,18 @@ pub struct TcpParams<P> {
     pub own: P,
 }
 
+impl<P: Parameters> Parameters for TcpParams<P> {
+    fn read(values: &[f64]) -> Result<Self, ParamError> {
+        let (shared, own) = values.split_at(ROWS);
+        Ok(Self {
+            common: Common::read(shared)?,
+            own: P::read(own)?,
+        })
+    }
+}
+
 parameters! {
     /// Validated parameters that all laws of the family have.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct Common {
         initial_window: f64 = Unit::Number, 2.0, (1.0, 1e6),
             "first window, packets",

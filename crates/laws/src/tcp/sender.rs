@@ -168,7 +168,7 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
             holes: 0,
             again: false,
             progress: true,
-            variant: V::new(&params.own),
+            variant: V::default(),
         }
     }
 

@@ -5,7 +5,7 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{Ack, Cause, Congestion, Rtt, Tcp, TcpParams, Variant};
-use crate::Law;
+use crate::Parameters;
 use crate::testing::Network;
 pub use crate::testing::at;
 
@@ -17,7 +17,7 @@ pub fn params<V: Variant>(changes: &[(&str, f64)]) -> TcpParams<V::Params> {
     assert!(changes.iter().all(|(name, _)| known(name)), "{changes:?}");
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
     let values: Vec<f64> = table.iter().map(|row| value(row.name).unwrap_or(row.default)).collect();
-    Tcp::<V>::params(&values).expect("they fit together")
+    TcpParams::<V::Params>::read(&values).expect("they fit together")
 }
 
 pub fn close(measured: f64, expected: f64, tolerance: f64) {

@@ -12,7 +12,7 @@ mod tests;
 pub use params::TfrcParams;
 pub use sender::TfrcSender;
 
-use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
+use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,8 +48,4 @@ impl Law for Tfrc {
         scale_invariant: false,
         params: &TfrcParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<TfrcParams, ParamError> {
-        Ok(TfrcParams::from_values(values))
-    }
 }

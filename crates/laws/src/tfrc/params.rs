@@ -4,7 +4,6 @@ use crate::params::{SWITCH, Unit, parameters};
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct TfrcParams {
         ecn: bool = Unit::Switch, 0.0, SWITCH,
             "take marks for losses",

@@ -4,7 +4,7 @@ use super::Tfrc;
 use super::equation::{loss_rate, packets_per_rtt};
 use super::history::LossHistory;
 use crate::testing::{Network, close};
-use crate::{Feedback, Kind, Law, NoHeader, SenderLaw};
+use crate::{Feedback, Kind, NoHeader, Parameters, SenderLaw};
 
 const SIZE: Bytes = Bytes::new(1000);
 const BITS: f64 = 8000.0;
@@ -70,7 +70,7 @@ fn losses_within_a_round_trip_time_are_one_event() {
 
 /// A path on which each packet is acknowledged after `RTT`, after the handshake.
 fn open(ecn: bool) -> Network<Tfrc> {
-    let mut path = Network::new(Tfrc::params(&[f64::from(u8::from(ecn))]).unwrap(), &[1.0]);
+    let mut path = Network::new(super::TfrcParams::read(&[f64::from(u8::from(ecn))]).unwrap(), &[1.0]);
     path.flow(SIZE, &[0], RTT, Time::ZERO);
     assert_eq!(path.flows[0].rate(), BITS, "a packet per second");
     path.run(Time::ZERO + RTT);

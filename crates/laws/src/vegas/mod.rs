@@ -6,16 +6,15 @@
 #[cfg(test)]
 mod tests;
 
-use crate::params::{Problem, Unit, parameters};
+use crate::params::{Unit, parameters};
 use crate::tcp::{Ack, Congestion, ROWS, Tcp, Variant, Window, info, table};
-use crate::{LawInfo, ParamError, ParamSpec, Signal};
+use crate::{LawInfo, ParamSpec, Signal};
 
 /// The law; see the [module](self).
 pub type Vegas = Tcp<VegasState>;
 
 parameters! {
     /// Validated parameters of Vegas alone, in packets.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct VegasParams {
         alpha: f64 = Unit::Number, 2.0, PACKETS,
             "with fewer packets in the queue the window grows",
@@ -26,6 +25,8 @@ parameters! {
         gamma: f64 = Unit::Number, 1.0, PACKETS,
             "with more packets in the queue slow start ends",
             "Linux and ns-3; left open by Brakmo and Peterson 1995, section III-C";
+    } where {
+        beta: beta >= alpha, "must be at least alpha";
     }
 }
 
@@ -34,7 +35,7 @@ const TABLE: [ParamSpec; ROWS + VegasParams::TABLE.len()] = table(VegasParams::T
 const PACKETS: (f64, f64) = (0.0, 1e6);
 
 /// What Vegas remembers besides its window.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct VegasState {
     /// Whether slow start grows in this round trip: only in every other one, so that the next shows what came of it.
     grows: bool,
@@ -57,21 +58,6 @@ impl Variant for VegasState {
             &TABLE,
         )
     };
-
-    fn params(values: &[f64]) -> Result<VegasParams, ParamError> {
-        let params = VegasParams::from_values(values);
-        if params.beta < params.alpha {
-            return Err(ParamError {
-                name: "beta",
-                problem: Problem::Conflict("must be at least alpha"),
-            });
-        }
-        Ok(params)
-    }
-
-    fn new(_params: &VegasParams) -> Self {
-        Self { grows: false }
-    }
 
     fn on_ack(&mut self, _params: &VegasParams, ack: &Ack, _window: &mut Window) {
         self.grows ^= ack.round;

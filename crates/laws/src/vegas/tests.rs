@@ -1,5 +1,6 @@
 use super::{Vegas, VegasParams, VegasState};
 use crate::Law;
+use crate::Parameters;
 use crate::tcp::testing::{Path, ack, at, close};
 use crate::tcp::{Ack, ROWS, Rtt, Variant, Window};
 
@@ -33,7 +34,7 @@ fn the_window_moves_by_a_packet_per_round_trip_or_rests() {
         (0.11, -1.0),
         (0.2, -1.0),
     ] {
-        let mut state = VegasState::new(&PARAMS);
+        let mut state = VegasState::default();
         let mut window = Window {
             size: 50.0,
             ssthresh: 50.0,
@@ -103,5 +104,10 @@ fn alpha_to_beta_packets_wait() {
 fn beta_below_alpha_is_refused() {
     let mut values: std::vec::Vec<f64> = Vegas::INFO.params.iter().map(|row| row.default).collect();
     values[ROWS] = 5.0;
-    assert_eq!(Vegas::params(&values).unwrap_err().name, "beta");
+    assert_eq!(
+        crate::tcp::TcpParams::<super::VegasParams>::read(&values)
+            .unwrap_err()
+            .name,
+        "beta"
+    );
 }

@@ -9,7 +9,7 @@ use levelflow_units::Time;
 
 use crate::reno::{additive_increase, half};
 use crate::tcp::{Ack, Congestion, ROWS, Tcp, Variant, Window, info, table};
-use crate::{LawInfo, ParamError, ParamSpec};
+use crate::{LawInfo, ParamSpec};
 
 /// The law; see the [module](self).
 pub type Westwood = Tcp<WestwoodState>;
@@ -20,7 +20,7 @@ const TABLE: [ParamSpec; ROWS] = table([]);
 const GAIN: f64 = 0.125;
 
 /// What one flow remembers.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct WestwoodState {
     /// The present round trip: when it began, packets that have arrived in it. None before the first ACK.
     round: Option<(Time, f64)>,
@@ -36,17 +36,6 @@ impl Variant for WestwoodState {
         "Grieco, Mascolo 2004, section 2",
         &TABLE,
     );
-
-    fn params(_values: &[f64]) -> Result<(), ParamError> {
-        Ok(())
-    }
-
-    fn new(_params: &()) -> Self {
-        Self {
-            round: None,
-            bandwidth: 0.0,
-        }
-    }
 
     fn on_ack(&mut self, _params: &(), ack: &Ack, _window: &mut Window) {
         let Some((began, arrived)) = &mut self.round else {

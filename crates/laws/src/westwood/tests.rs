@@ -19,7 +19,7 @@ fn round(state: &mut WestwoodState, now: f64, acked: u32) {
 
 #[test]
 fn the_estimate_is_filtered_once_per_round_trip() {
-    let mut state = WestwoodState::new(&());
+    let mut state = WestwoodState::default();
     close(state.reduce(&(), &loss(0.0, 0.1, 20.0)), 10.0, 0.0);
     round(&mut state, 0.1, 1);
     round(&mut state, 0.2, 10);
@@ -34,7 +34,7 @@ fn the_estimate_is_filtered_once_per_round_trip() {
 fn a_loss_leaves_what_the_empty_path_holds() {
     let state = WestwoodState {
         bandwidth: 400.0,
-        ..WestwoodState::new(&())
+        ..WestwoodState::default()
     };
     let reduced = |window| {
         let mut state = state;

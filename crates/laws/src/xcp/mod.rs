@@ -19,7 +19,7 @@ pub use sender::XcpSender;
 
 use levelflow_units::Duration;
 
-use crate::{Arrived, Counting, Header, Law, LawInfo, Opening, ParamError, Protocol, RouterInfo, Signal, Transport};
+use crate::{Arrived, Counting, Header, Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -64,8 +64,4 @@ impl Law for Xcp {
         scale_invariant: true,
         params: &XcpParams::TABLE,
     };
-
-    fn params(values: &[f64]) -> Result<XcpParams, ParamError> {
-        XcpParams::read(values)
-    }
 }

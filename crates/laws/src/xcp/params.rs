@@ -3,7 +3,7 @@
 use levelflow_units::Duration;
 
 use crate::header::LONGEST_TIME;
-use crate::params::{ParamError, Problem, Unit, choices, parameters};
+use crate::params::{Unit, choices, parameters};
 
 choices! {
     /// Which round-trip time a router computes with.
@@ -17,7 +17,6 @@ choices! {
 
 parameters! {
     /// Validated parameters.
-    #[derive(Debug, Clone, Copy, PartialEq)]
     pub struct XcpParams {
         alpha: f64 = Unit::Number, 0.4, (0.0, 1.0),
             "gain on spare bandwidth",
@@ -43,22 +42,8 @@ parameters! {
         rtt_gain: f64 = Unit::Number, 0.125, (0.001, 1.0),
             "weight of one sample in the smoothed round-trip time",
             "code of draft-falk-xcp-spec in ns-2 2.35; 0.4 in that of 2002";
-    }
-}
-
-impl XcpParams {
-    pub(super) fn read(values: &[f64]) -> Result<Self, ParamError> {
-        let params = Self::from_values(values);
-        let conflict = |name, why| ParamError {
-            name,
-            problem: Problem::Conflict(why),
-        };
-        if params.initial_interval.as_secs_f64() > params.longest_interval {
-            return Err(conflict("initial_interval", "must not exceed longest_interval"));
-        }
-        if params.shortest_interval > params.initial_interval {
-            return Err(conflict("shortest_interval", "must not exceed initial_interval"));
-        }
-        Ok(params)
+    } where {
+        initial_interval: initial_interval.as_secs_f64() <= longest_interval, "must not exceed longest_interval";
+        shortest_interval: shortest_interval <= initial_interval, "must not exceed initial_interval";
     }
 }

@@ -10,8 +10,8 @@ use proptest::prelude::*;
 use super::{Xcp, XcpHeader, XcpParams, XcpRouter, XcpSender};
 use crate::params::Problem;
 use crate::{
-    Arriving, Feedback, FlowInfo, Header, Kind, Law, Loss, Opening, Outgoing, PortInfo, PortView, Protocol, RouterLaw,
-    SenderLaw,
+    Arriving, Feedback, FlowInfo, Header, Kind, Loss, Opening, Outgoing, Parameters, PortInfo, PortView, Protocol,
+    RouterLaw, SenderLaw,
 };
 
 /// 1.25 MB/s.
@@ -29,7 +29,7 @@ fn try_params(changes: &[(&str, f64)]) -> Result<XcpParams, crate::ParamError> {
             .iter()
             .all(|(name, _)| XcpParams::TABLE.iter().any(|row| row.name == *name))
     );
-    Xcp::params(&values)
+    XcpParams::read(&values)
 }
 
 fn params(changes: &[(&str, f64)]) -> XcpParams {

@@ -7,13 +7,13 @@ use proptest::collection::vec as list;
 use super::{Codel, CodelParams};
 use crate::aqm::{Queue, Verdict};
 use crate::conformance::check;
-use crate::{Arriving, PortInfo, PortView};
+use crate::{Arriving, Parameters, PortInfo, PortView};
 
 const PACKET: Bytes = Bytes::new(1000);
 
 fn params() -> CodelParams {
     let values: Vec<f64> = CodelParams::TABLE.iter().map(|row| row.default).collect();
-    Codel::params(&values).unwrap()
+    CodelParams::read(&values).unwrap()
 }
 
 fn codel(params: &CodelParams) -> Codel {

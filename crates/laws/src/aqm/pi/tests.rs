@@ -5,7 +5,7 @@ use levelflow_units::{Bytes, Rate};
 use super::{Pi, PiParams};
 use crate::aqm::{Queue, Verdict};
 use crate::params::ParamError;
-use crate::{Arriving, PortInfo, PortView};
+use crate::{Arriving, Parameters, PortInfo, PortView};
 
 fn try_params(changes: &[(&str, f64)]) -> Result<PiParams, ParamError> {
     let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, v)| *v);
@@ -13,7 +13,7 @@ fn try_params(changes: &[(&str, f64)]) -> Result<PiParams, ParamError> {
         .iter()
         .map(|row| value(row.name).unwrap_or(row.default))
         .collect();
-    Pi::params(&values)
+    PiParams::read(&values)
 }
 
 fn pi(params: &PiParams) -> Pi {

@@ -5,7 +5,7 @@ use levelflow_units::{Bytes, Rate, Time};
 use super::{Red, RedParams};
 use crate::aqm::{Queue, Verdict};
 use crate::params::ParamError;
-use crate::{Arriving, PortInfo};
+use crate::{Arriving, Parameters, PortInfo};
 
 const PACKET: Bytes = Bytes::new(1000);
 /// A packet takes 1 ms.
@@ -17,7 +17,7 @@ fn try_params(changes: &[(&str, f64)]) -> Result<RedParams, ParamError> {
         .iter()
         .map(|row| value(row.name).unwrap_or(row.default))
         .collect();
-    Red::params(&values)
+    RedParams::read(&values)
 }
 
 fn params(changes: &[(&str, f64)]) -> RedParams {

@@ -4,11 +4,11 @@ use levelflow_units::{Bytes, Duration, Rate};
 
 use super::{Rem, RemParams};
 use crate::aqm::{Queue, Verdict};
-use crate::{Arriving, PortInfo, PortView};
+use crate::{Arriving, Parameters, PortInfo, PortView};
 
 fn params() -> RemParams {
     let values: Vec<f64> = RemParams::TABLE.iter().map(|row| row.default).collect();
-    Rem::params(&values).unwrap()
+    RemParams::read(&values).unwrap()
 }
 
 fn rem(params: &RemParams) -> Rem {

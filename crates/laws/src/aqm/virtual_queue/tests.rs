@@ -3,6 +3,7 @@ use std::vec::Vec;
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{VirtualQueue, VirtualQueueParams};
+use crate::Parameters;
 use crate::aqm::{Queue, Verdict};
 use crate::law::{Arriving, PortInfo};
 
@@ -28,7 +29,7 @@ impl Port {
                 .iter()
                 .all(|(name, _)| VirtualQueueParams::TABLE.iter().any(|row| row.name == *name))
         );
-        let params = VirtualQueue::params(&values).unwrap();
+        let params = VirtualQueueParams::read(&values).unwrap();
         let port = PortInfo {
             id: 1,
             capacity: Rate::new(C).unwrap(),
