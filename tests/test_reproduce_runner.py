@@ -4,7 +4,6 @@ import json
 import re
 import threading
 import time
-from types import SimpleNamespace
 
 import polars as pl
 import pytest
@@ -15,6 +14,7 @@ from levelflow import library
 from levelflow.reproduce import cli, figure, report, runner
 from levelflow.reproduce.figure import CancelledError, Figure, Runs, scenario_key
 from levelflow.reproduce.model import Claim, discover, load
+from levelflow.results import Result
 from levelflow.scenario import Scenario
 
 CLAIM = """
@@ -124,9 +124,7 @@ def test_values_meet_checks_by_name_in_any_order(tmp_path):
 
 def fake_result(scenario):
     empty = pl.DataFrame({"t": [0.0]})
-    return SimpleNamespace(
-        flows=empty, links=empty, completions=empty, scenario=scenario.raw, manifest={"raw": scenario.raw}
-    )
+    return Result(empty, empty, empty, summary={}, manifest={"raw": scenario.raw, "scenario": scenario.raw})
 
 
 def test_equal_scenarios_run_once_and_no_more_than_the_workers_at_a_time(monkeypatch):

@@ -10,6 +10,7 @@ from conftest import COMMAND, network
 
 from levelflow import Interrupted, Result, Scenario, ScenarioError, running
 from levelflow.report import plots
+from levelflow.results import TABLES
 
 
 def files(folder):
@@ -21,7 +22,7 @@ def test_two_runs_leave_equal_bytes(tmp_path):
         plots.write(network().run(out=tmp_path / name))
     first, second = files(tmp_path / "a"), files(tmp_path / "b")
     assert sorted(first) == sorted(second)
-    assert len(first) == 9
+    assert len(first) == 10
     assert [name for name in first if first[name] != second[name]] == []
 
 
@@ -48,7 +49,7 @@ def test_another_seed_leaves_another_manifest(tmp_path):
 def test_a_result_in_memory_equals_the_one_on_disk(finished):
     memory = network(duration="20 s").run()
     loaded = Result.load(finished.path)
-    for table in ("flows", "links", "completions"):
+    for table in TABLES:
         assert getattr(memory, table).equals(getattr(loaded, table))
     assert memory.summary == loaded.summary
     assert memory.manifest == loaded.manifest
@@ -65,7 +66,7 @@ def test_a_result_is_replaced_by_the_next_one_with_the_same_name(tmp_path):
     plots.write(network(duration="4 s").run(out=tmp_path / "r"))
     network(duration="2 s").run(out=tmp_path / "r")
     assert sorted(files(tmp_path / "r")) == sorted(
-        ["completions.parquet", "flows.parquet", "links.parquet", "manifest.json", "summary.json"]
+        ["completions.parquet", "flows.parquet", "links.parquet", "manifest.json", "members.parquet", "summary.json"]
     )
     assert Result.load(tmp_path / "r").flows["t"].max() == pytest.approx(2)
 

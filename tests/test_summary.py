@@ -2,7 +2,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from levelflow import Scenario
+from levelflow import Result, Scenario
 from levelflow.report import summary
 from levelflow.report.tables import flow_table, settling, verdict
 
@@ -68,11 +68,29 @@ def test_equal_parts_of_unequal_shares_are_fair():
     assert f"Jain's index of rate / fair share {result.summary['jain_of_shares']:.4f}, " in verdict(result.summary)
 
 
-def test_the_index_of_fairness_says_that_a_group_counts_as_its_mean(finished):
-    assert "mean" not in verdict(finished.summary)
-    scenario = Scenario("group", "2 s").link("A", "B", "10 Mb/s", "10 ms", duplex=True)
-    result = scenario.flow("x", "jetmax", "A", "B", count=3).run()
-    assert "fair share (groups count as their mean) 1.0000" in verdict(result.summary)
+def test_flows_of_a_group_count_one_by_one(tmp_path):
+    scenario = Scenario("group", "20 s").link("A", "B", "10 Mb/s", "10 ms", buffer="1 BDP", duplex=True)
+    result = scenario.flow("x", "cubic", "A", "B", count=4).run(out=tmp_path / "group")
+    each = result.members.filter(pl.col("t") >= result.summary["window_s"][0])
+    rates = each.group_by("member").agg(pl.col("rate_bps").mean())["rate_bps"].to_numpy()
+    assert rates.size == 4
+    assert result.summary["jain"] == pytest.approx(rates.sum() ** 2 / 4 / (rates**2).sum())
+    share = result.summary["flows"][0]["share_bps"]
+    assert result.summary["distance_max"] == pytest.approx(abs(rates / share - 1).max())
+    assert "mean" not in verdict(result.summary)
+    whole = result.members.group_by("t").agg(pl.col("rate_bps", "delivered_bps").sum()).sort("t")
+    for column in ("rate_bps", "delivered_bps"):
+        assert np.allclose(whole[column], result.flows.sort("t")[column])
+    assert Result.load(tmp_path / "group").members.equals(result.members)
+    (tmp_path / "group" / "members.parquet").unlink()
+    assert Result.load(tmp_path / "group").members.is_empty()
+
+
+def test_a_group_without_members_counts_as_its_mean():
+    scenario = Scenario("crowd", "1 s").link("A", "B", "100 Mb/s", "1 ms", duplex=True)
+    result = scenario.flow("x", "jetmax", "A", "B", count=1001).run()
+    assert result.members.is_empty()
+    assert "fair share (groups count as their mean) " in verdict(result.summary)
 
 
 def test_rates_that_are_steady_away_from_the_reference_have_not_settled(finished):

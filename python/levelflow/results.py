@@ -6,7 +6,7 @@ import contextlib
 import hashlib
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
@@ -18,12 +18,10 @@ from levelflow._core import ScenarioError
 from levelflow.report.summary import summarise
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from levelflow.scenario import Scenario
 
-TABLES = ("flows", "links", "completions")
-LEADING = ("t", "flow", "link")
+TABLES = ("flows", "links", "completions", "members")
+LEADING = ("t", "flow", "member", "link")
 
 
 @dataclass(frozen=True)
@@ -37,6 +35,8 @@ class Result:
         summary: see `levelflow.report.summary`; empty if the run was killed.
         manifest: version, build, seed, status, the scenario as written, files read (`raw`), and resolved (`scenario`).
         path: the directory, or None for a result in memory.
+        members: one row per sample and flow of each group (`count`) of up to 1000 unlimited flows: `member` from 0,
+            `rate_bps`, `delivered_bps`.
     """
 
     flows: pl.DataFrame
@@ -45,6 +45,7 @@ class Result:
     summary: dict[str, Any]
     manifest: dict[str, Any]
     path: Path | None = None
+    members: pl.DataFrame = field(default_factory=pl.DataFrame)
 
     def __repr__(self) -> str:
         rows = ", ".join(f"{getattr(self, name).height} {name}" for name in TABLES)
@@ -63,12 +64,12 @@ class Result:
         manifest = _read_json(path / "manifest.json")
         if manifest.get("format") != _core.RESULT_FORMAT:
             raise ScenarioError(f"{path}: not a result directory; needs a manifest.json of {_core.RESULT_FORMAT!r}")
-        flows, links, completions = _read_tables(path, manifest["scenario"])
+        tables = _read_tables(path, manifest["scenario"])
         summary = _read_json(path / "summary.json")
         counters = {} if summary else _read_json(path / "counters.json")
         if counters:
-            summary = _summary_of_network(flows, links, completions, manifest, counters, path)
-        return cls(flows, links, completions, summary, manifest, path)
+            summary = _summary_of_network(tables, manifest, counters, path)
+        return cls(**tables, summary=summary, manifest=manifest, path=path)
 
     @property
     def scenario(self) -> dict[str, Any]:
@@ -106,21 +107,24 @@ class Recording:
         now_s, resolved = self.simulation.now, self.manifest["scenario"]
         if self.files and self.path:
             self.files.close(self.simulation, status == "complete")
-            flows, links, completions = _read_tables(self.path, resolved)
+            tables = _read_tables(self.path, resolved)
         else:
             taken = self.simulation.take()
-            flows, links, completions = (_frame(taken[name], resolved) for name in TABLES)
+            tables = {name: _frame(taken[name], resolved) for name in TABLES}
         self.manifest |= {"status": status, "simulated_s": now_s}
         summary = {}
         if counters:
-            summary = summarise(flows, links, completions, resolved, now_s, json.loads(counters))
+            summary = summarise(tables, resolved, now_s, json.loads(counters))
             if self.path:
                 _write_json(summary, self.path / "summary.json")
-        return Result(flows, links, completions, summary, self.manifest, self.path)
+        return Result(**tables, summary=summary, manifest=self.manifest, path=self.path)
 
 
-def _read_tables(path: Path, resolved: dict[str, Any]) -> Iterator[pl.DataFrame]:
-    return (_by_name(pl.read_parquet(path / f"{name}.parquet", glob=False), resolved) for name in TABLES)
+def _read_tables(path: Path, resolved: dict[str, Any]) -> dict[str, pl.DataFrame]:
+    """Reads the tables; results of before there was `members` lack that one."""
+    files = {name: path / f"{name}.parquet" for name in TABLES}
+    present = {name: file for name, file in files.items() if name != "members" or file.exists()}
+    return {name: _by_name(pl.read_parquet(file, glob=False), resolved) for name, file in present.items()}
 
 
 def _frame(columns: dict[str, tuple[str, bytes]], resolved: dict[str, Any]) -> pl.DataFrame:
@@ -145,15 +149,10 @@ def _by_name(table: pl.DataFrame, resolved: dict[str, Any]) -> pl.DataFrame:
 
 
 def _summary_of_network(
-    flows: pl.DataFrame,
-    links: pl.DataFrame,
-    completions: pl.DataFrame,
-    manifest: dict[str, Any],
-    counters: dict[str, Any],
-    path: Path,
+    tables: dict[str, pl.DataFrame], manifest: dict[str, Any], counters: dict[str, Any], path: Path
 ) -> dict[str, Any]:
     """Sums up a run of `levelflow-net testbed`, which leaves its counters, and keeps that where it may."""
-    summary = summarise(flows, links, completions, manifest["scenario"], manifest["simulated_s"], counters)
+    summary = summarise(tables, manifest["scenario"], manifest["simulated_s"], counters)
     with contextlib.suppress(OSError):
         _write_json(summary, path / "summary.json")
     return summary

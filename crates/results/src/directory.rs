@@ -13,7 +13,7 @@ use crate::table::{Recorder, Table};
 
 /// What a manifest says of its directory.
 pub const FORMAT: &str = "levelflow result 1";
-const TABLES: [&str; 3] = ["flows", "links", "completions"];
+const TABLES: [&str; 4] = ["flows", "members", "links", "completions"];
 /// Files of a run before this one, beside its tables.
 const LEFT: [&str; 7] = [
     "manifest.json",
@@ -34,7 +34,7 @@ pub struct Recording {
     path: PathBuf,
     manifest: Value,
     names: Names,
-    tables: [Growing; 3],
+    tables: [Growing; TABLES.len()],
     parts: u32,
 }
 

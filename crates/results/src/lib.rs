@@ -13,4 +13,4 @@ pub use directory::{FORMAT, Recording};
 pub use error::{Error, reason};
 pub use histogram::{Histogram, Quantiles};
 pub use summary::{Books, FlowSummary, LinkSummary, Summary};
-pub use table::{Column, CompletionRow, FlowRow, LinkRow, Recorder, Table};
+pub use table::{Column, CompletionRow, FlowRow, LinkRow, MemberRow, Recorder, Table};

@@ -14,7 +14,7 @@ use ::parquet::schema::types::Type;
 use crate::table::{Column, Table};
 
 /// These columns come first, the others in the order of their names.
-const LEADING: [&str; 3] = ["t", "flow", "link"];
+const LEADING: [&str; 4] = ["t", "flow", "member", "link"];
 
 /// Names of flows and links, by index.
 #[derive(Debug)]

@@ -124,6 +124,22 @@ table! {
 }
 
 table! {
+    /// One flow of an entry at a sample.
+    MemberRow, MemberRows {
+        /// Time, s.
+        t: F64(f64),
+        /// Index of the entry.
+        flow: U32(u32),
+        /// Number of the flow in its entry, from 0, in order of starts.
+        member: U32(u32),
+        /// Its sending rate, bit/s.
+        rate_bps: F64(f64),
+        /// Delivered since the last sample, bit/s.
+        delivered_bps: F64(f64),
+    }
+}
+
+table! {
     /// A link at a sample.
     LinkRow, LinkRows {
         /// Time, s.
@@ -179,6 +195,7 @@ table! {
 #[derive(Debug, Default)]
 pub struct Recorder {
     flows: FlowRows,
+    members: MemberRows,
     links: LinkRows,
     completions: CompletionRows,
 }
@@ -187,6 +204,11 @@ impl Recorder {
     /// Adds a row to the table of flows.
     pub fn flow(&mut self, row: &FlowRow) {
         self.flows.push(row);
+    }
+
+    /// Adds a row to the table of members.
+    pub fn member(&mut self, row: &MemberRow) {
+        self.members.push(row);
     }
 
     /// Adds a row to the table of links.
@@ -200,9 +222,10 @@ impl Recorder {
     }
 
     /// Takes what has been recorded, as (name, table) pairs.
-    pub fn take(&mut self) -> [(&'static str, Table); 3] {
+    pub fn take(&mut self) -> [(&'static str, Table); 4] {
         [
             ("flows", self.flows.take()),
+            ("members", self.members.take()),
             ("links", self.links.take()),
             ("completions", self.completions.take()),
         ]

@@ -65,6 +65,10 @@ pub struct Flow<P: Protocol> {
     /// When to open the flow again, or to give up waiting for an ACK.
     pub timer: Alarm,
     pub started: Time,
+    /// Its number in its entry, from 0.
+    pub member: u32,
+    /// What its receiver got since the last sample.
+    pub delivered_bytes: u64,
     /// One-way delay from the host to the first link.
     pub host_delay: Duration,
     pub base_rtt: Duration,
@@ -94,10 +98,22 @@ impl<P: Protocol> Flow<P> {
             pace: Alarm::OFF,
             timer: Alarm::OFF,
             started: now,
+            member: 0,
+            delivered_bytes: 0,
             host_delay: Duration::ZERO,
             base_rtt: Duration::ZERO,
             overhead: None,
         }
+    }
+
+    /// Whether a window bounds what it sends.
+    pub fn has_window(&self) -> bool {
+        self.sender.law().window() < u32::MAX
+    }
+
+    /// Whether its law's rate is one at which it sends.
+    pub fn is_sending(&self) -> bool {
+        self.has_window() || self.pace.is_set()
     }
 
     /// When the packet after the last one may leave at the present rate, or the flow stops.

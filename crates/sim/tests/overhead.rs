@@ -51,7 +51,7 @@ fn abilene(seed: u32, settings: &str, law: &str) -> Run {
     let mut sim = start(&text);
     while !sim.advance(Time::ZERO + Duration::from_secs(120), 1_000_000).unwrap() {}
     let summary = sim.summary().unwrap();
-    let [(_, flows), (_, links), (_, completions)] = sim.recorder.take();
+    let [(_, flows), _, (_, links), (_, completions)] = sim.recorder.take();
     Run {
         summary,
         flows,

@@ -279,7 +279,7 @@ proptest! {
             tries += 1;
             prop_assert!(tries < 200 && !sim.advance(sim.now() + Duration::from_secs(180), NO_LIMIT).unwrap(), "{}", sim.now());
         }
-        let [_, _, (_, completions)] = sim.recorder.take();
+        let [.., (_, completions)] = sim.recorder.take();
         let (bytes, total) = (column(&completions, "bytes"), f64::from(packets) * f64::from(packet));
         prop_assert_eq!(bytes, vec![total; 5]);
     }

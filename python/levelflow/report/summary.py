@@ -4,7 +4,8 @@ A flow that a scenario lists by itself, neither arriving at random nor of finite
 reference (`levelflow.theory.references`); the others have completion times to compare with the least ones
 (`levelflow.theory.queues.bounds`). The *steady window* of a run is the last fifth of the time between the last
 arrival or departure of a listed flow and the end. A run has *settled* if each listed flow keeps its rate before that
-window, and has that of the reference in it. Samples are sums over an entry: its flows count with their mean.
+window, and has that of the reference in it. Samples are sums over an entry; flows of a group count one by one where
+the result has its members, and with their mean otherwise.
 """
 
 from __future__ import annotations
@@ -17,14 +18,14 @@ import polars as pl
 from levelflow.theory.queues.bounds import slowdowns
 from levelflow.theory.references import reference
 
+Rates = np.ndarray[Any, np.dtype[np.float64]]
+
 SETTLED_WITHIN = 0.05
 DIGITS = 12
 
 
 def summarise(
-    flows: pl.DataFrame,
-    links: pl.DataFrame,
-    completions: pl.DataFrame,
+    tables: dict[str, pl.DataFrame],
     scenario: dict[str, Any],
     end_s: float,
     counters: dict[str, Any],
@@ -32,18 +33,19 @@ def summarise(
     """Returns the summary of a run as plain data; the keys say the units.
 
     Args:
-        flows: the table of samples per flow entry.
-        links: the table of samples per link.
-        completions: the table of finished flows.
+        tables: `flows`, `links`, `completions` and, where there are any, `members`, as in `levelflow.Result`.
         scenario: the resolved scenario.
         end_s: how far the run came, in seconds.
         counters: the engine's exact counters.
     """
+    flows, links, completions = (tables[name] for name in ("flows", "links", "completions"))
     event_s = last_event(flows, scenario, end_s)
     window = steady_window(event_s, end_s)
-    per_flow, compared_with = _flows(flows, completions, scenario, window, counters)
+    members = _members(tables.get("members", pl.DataFrame()), window)
+    per_flow, compared_with = _flows(flows, completions, scenario, window, counters, members)
     compared = [row for row in per_flow if row["distance"] is not None]
-    each = [row for row in compared for _ in range(round(row["active"]))]
+    rates = {row["name"]: members.get(row["name"], np.full(round(row["active"]), row["rate_bps"])) for row in compared}
+    parts = [rates[row["name"]] / row["share_bps"] for row in compared]
     distance = max((row["distance"] for row in compared), default=None)
     steady = settling(flows, scenario, event_s, window)
     summary = {
@@ -51,8 +53,8 @@ def summarise(
         "last_event_s": event_s,
         "settling_s": steady,
         "settled": steady is not None and (distance is None or distance <= SETTLED_WITHIN),
-        "jain": jain(np.array([row["rate_bps"] for row in each])),
-        "jain_of_shares": jain(np.array([row["rate_bps"] / row["share_bps"] for row in each])),
+        "jain": jain(np.concatenate([*rates.values(), []])),
+        "jain_of_shares": jain(np.concatenate([*parts, []])),
         "reference": compared_with,
         "distance_max": distance,
         "flows": per_flow,
@@ -115,7 +117,7 @@ def settling(
     return settled - event_s if settled is not None and settled < window[0] else None
 
 
-def jain(rates: np.ndarray[Any, np.dtype[np.float64]]) -> float | None:
+def jain(rates: Rates) -> float | None:
     """Returns Jain's fairness index of some rates: 1 if all are equal, 1/n if one has everything.
 
     >>> jain(np.array([3.0, 3.0])), jain(np.array([1.0, 0.0, 0.0, 0.0]))
@@ -131,6 +133,7 @@ def _flows(
     scenario: dict[str, Any],
     window: tuple[float, float],
     counters: dict[str, Any],
+    members: dict[str, Rates],
 ) -> tuple[list[dict[str, Any]], str]:
     """Returns a row per entry, and the name of the reference."""
     steady = within(flows, window).group_by("flow").agg(pl.col("active", "rate_bps", "delivered_bps").mean())
@@ -142,6 +145,8 @@ def _flows(
     for flow, count, share, exact in zip(scenario["flows"], active, shares, counters["flows"], strict=True):
         own = ended.get((flow["name"],), completions.clear().with_columns(slowdown=0.0))
         rate = means[flow["name"]]["rate_bps"] / count if count else None
+        compared = rate is not None and share and is_listed(flow)
+        each = members.get(flow["name"], np.array([rate]))
         lost = exact["dropped_packets"] + exact["lost_packets"]
         rows.append(
             {
@@ -151,7 +156,8 @@ def _flows(
                 "rate_bps": rate,
                 "delivered_bps": means[flow["name"]]["delivered_bps"] / count if count else None,
                 "share_bps": share,
-                "distance": abs(rate / share - 1) if rate is not None and share and is_listed(flow) else None,
+                "distance": float(abs(each / share - 1).max()) if compared else None,
+                "has_members": flow["name"] in members,
                 "fct_s": _spread(own["fct_s"]),
                 "slowdown": _spread(own["slowdown"]),
                 "loss": lost / exact["sent_packets"] if exact["sent_packets"] else 0.0,
@@ -159,6 +165,14 @@ def _flows(
             }
         )
     return rows, compared_with
+
+
+def _members(members: pl.DataFrame, window: tuple[float, float]) -> dict[str, Rates]:
+    """Returns the mean rate in the window of each flow of each group that has members, bit/s."""
+    if members.is_empty():
+        return {}
+    means = within(members, window).group_by("flow", "member").agg(pl.col("rate_bps").mean()).sort("flow", "member")
+    return {str(name): own["rate_bps"].to_numpy() for (name,), own in means.partition_by("flow", as_dict=True).items()}
 
 
 def _spread(values: pl.Series) -> dict[str, Any] | None:

@@ -77,8 +77,9 @@ def verdict(summary: dict[str, Any]) -> str:
 
 def fairness_of(summary: dict[str, Any]) -> str:
     """Returns which index of fairness `jain_of_shares` is."""
-    groups = any(flow["distance"] is not None and flow["active"] > 1 for flow in summary["flows"])
-    return f"Jain's index of rate / fair share{' (groups count as their mean)' if groups else ''}"
+    groups = [flow for flow in summary["flows"] if flow["distance"] is not None and flow["active"] > 1]
+    by_mean = any(not flow.get("has_members") for flow in groups)
+    return f"Jain's index of rate / fair share{' (groups count as their mean)' if by_mean else ''}"
 
 
 def settling(summary: dict[str, Any]) -> str:

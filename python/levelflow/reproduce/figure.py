@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 import tomli_w
 
 from levelflow.reproduce.model import SCENARIO_FILE, Claim
+from levelflow.results import TABLES
 from levelflow.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -148,4 +149,4 @@ def _size(future: Future[Result]) -> int:
     if future.exception() is not None:
         return 0
     result = future.result()
-    return sum(int(table.estimated_size()) for table in (result.flows, result.links, result.completions))
+    return sum(int(getattr(result, name).estimated_size()) for name in TABLES)

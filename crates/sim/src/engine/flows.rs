@@ -190,17 +190,18 @@ impl<P: Protocol> Sim<P> {
         let size = drawn.size.map_or(ENDLESS, |size| size.min(ENDLESS - 1));
         flow.sender = flow.sender.with_size(size).with_stop(drawn.stop.unwrap_or(Time::NEVER));
         flow.session = session;
+        flow.member = entry.counters.started as u32;
         flow.base_rtt = rtt.total;
         flow.host_delay = rtt.forward;
         flow.pipe = self.pipes.join(rtt.at_hosts());
         if let Some(delay) = &spec.ack_delay {
-            let name = format!("{}.{}", spec.name, entry.counters.started);
+            let name = format!("{}.{}", spec.name, flow.member);
             flow.ack_delay = self.ack_delays.len() as u32;
             self.ack_delays
                 .push(AckDelay::new(delay.clone(), Stream::new(self.seed, "ack delay", &name)));
         }
         if spec.overhead.as_ps() > 0 {
-            let name = format!("{}.{}", spec.name, entry.counters.started);
+            let name = format!("{}.{}", spec.name, flow.member);
             let stream = Stream::new(self.seed, "overhead", &name);
             flow.overhead = Some(Box::new(Overhead::new(spec.overhead, stream)));
         }

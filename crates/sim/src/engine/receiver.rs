@@ -18,6 +18,7 @@ impl<P: Protocol> Sim<P> {
         entry.counters.data.delivered += 1;
         entry.counters.delivered_bytes += u64::from(packet.size);
         entry.window.delivered_bytes += u64::from(packet.size);
+        flow.delivered_bytes += u64::from(packet.size);
         if kind == Kind::Fin {
             self.packets.remove(id);
             return self.left_network(i);

@@ -6,8 +6,22 @@ use super::Sim;
 use crate::ackdelay::AckDelay;
 use crate::counters::Violation;
 use crate::flow::Phase;
-use levelflow_results::{FlowRow, LinkRow, Summary};
-use levelflow_scenario::Arrivals;
+use levelflow_results::{FlowRow, LinkRow, MemberRow, Summary};
+use levelflow_scenario::{Arrivals, FlowSpec};
+
+/// Flows of a group up to which each has rows of its own.
+const LARGEST_GROUP: u32 = 1000;
+
+/// Whether the entry is a group of unlimited flows that is small enough for a row each.
+fn lists_members<P: Protocol>(spec: &FlowSpec<P>) -> bool {
+    spec.size.is_none()
+        && matches!(
+            spec.arrivals,
+            Arrivals::Once {
+                count: 2..=LARGEST_GROUP
+            }
+        )
+}
 
 impl<P: Protocol> Sim<P> {
     /// Writes one row per flow entry and link.
@@ -16,16 +30,16 @@ impl<P: Protocol> Sim<P> {
         let t = self.now.as_secs_f64();
         let elapsed = (self.now - self.last_sample).as_secs_f64();
         self.last_sample = self.now;
+        self.record_members(t, elapsed);
         let mut sums = vec![(0.0, 0.0, 0.0, Bottleneck::Unknown); self.entries.len()];
         for flow in self.flows.iter().filter(|f| f.phase == Phase::Live) {
             let sum = &mut sums[flow.entry as usize];
             let law = flow.sender.law();
-            let windowed = law.window() < u32::MAX;
-            if windowed || flow.pace.is_set() {
+            if flow.is_sending() {
                 sum.0 += law.rate().bps();
                 sum.1 += law.proposal().bps();
             }
-            if windowed {
+            if flow.has_window() {
                 sum.2 += f64::from(law.window());
             }
             sum.3 = law.bottleneck();
@@ -50,6 +64,22 @@ impl<P: Protocol> Sim<P> {
             });
         }
         self.record_links(t, elapsed);
+    }
+
+    fn record_members(&mut self, t: f64, elapsed: f64) {
+        for flow in &mut self.flows {
+            let delivered = std::mem::take(&mut flow.delivered_bytes);
+            let law = flow.sender.law();
+            if flow.phase == Phase::Live && lists_members(&self.entries[flow.entry as usize].spec) {
+                self.recorder.member(&MemberRow {
+                    t,
+                    flow: flow.entry,
+                    member: flow.member,
+                    rate_bps: if flow.is_sending() { law.rate().bps() } else { 0.0 },
+                    delivered_bps: delivered as f64 * 8.0 / elapsed,
+                });
+            }
+        }
     }
 
     fn record_links(&mut self, t: f64, elapsed: f64) {

@@ -33,7 +33,7 @@ pub fn finish(mut sim: Sim<Any>) -> Run {
     let end = levelflow_units::Time::from_ps(u64::MAX);
     assert!(sim.advance(end, NO_LIMIT).unwrap(), "a law sends without bound");
     let summary = sim.summary().unwrap();
-    let [(_, flows), (_, links), (_, completions)] = sim.recorder.take();
+    let [(_, flows), _, (_, links), (_, completions)] = sim.recorder.take();
     Run {
         summary,
         flows,
