@@ -10,7 +10,7 @@ use levelflow_laws::bytes::DecodeError;
 use levelflow_laws::offload::Offload;
 use levelflow_laws::params::Shown;
 use levelflow_laws::{
-    Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender, Feedback, Protocol, RouterLaw, SenderLaw, params,
+    Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender, Protocol, RouterLaw, SenderLaw, params,
 };
 use levelflow_units::{Duration, Time};
 use levelflow_wire::journal::{Reader, Record, Role, Stamped, Start, digest};
@@ -268,7 +268,8 @@ impl Instance {
             Record::Feedback { now, feedback } => {
                 self.at(*now)?;
                 let header = self.decode(feedback.header)?;
-                self.sender()?.on_feedback(&params, *now, &with(feedback, header));
+                self.sender()?
+                    .on_feedback(&params, *now, &feedback.map_header(|_| header));
             }
             Record::Loss { now, loss } => {
                 self.at(*now)?;
@@ -353,11 +354,7 @@ impl Instance {
     }
 
     fn same_state(&mut self, logged: u64) -> Result<(), Differs> {
-        let own = match &self.half {
-            Half::Sender(sender) => digest(sender),
-            Half::Router(router) => digest(router),
-            Half::Receiver(receiver) => digest(receiver),
-        };
+        let own = digest(&self.half());
         if own == logged {
             self.states += 1;
             return Ok(());
@@ -365,15 +362,15 @@ impl Instance {
         Err(Differs {
             what: "state",
             logged: format!("digest {logged:016x}"),
-            replayed: format!("digest {own:016x}: {}", self.state()),
+            replayed: format!("digest {own:016x}: {:?}", self.half()),
         })
     }
 
-    fn state(&self) -> String {
+    fn half(&self) -> &dyn fmt::Debug {
         match &self.half {
-            Half::Sender(sender) => format!("{sender:?}"),
-            Half::Router(router) => format!("{router:?}"),
-            Half::Receiver(receiver) => format!("{receiver:?}"),
+            Half::Sender(sender) => sender,
+            Half::Router(router) => router,
+            Half::Receiver(receiver) => receiver,
         }
     }
 
@@ -397,22 +394,7 @@ impl Instance {
             span_s: span.max(self.intervals).as_secs_f64(),
             headers: self.headers,
             states: self.states,
-            state: self.state(),
+            state: format!("{:?}", self.half()),
         }
-    }
-}
-
-/// The same feedback with its header read.
-fn with(feedback: &Feedback<&[u8]>, header: AnyHeader) -> Feedback<AnyHeader> {
-    Feedback {
-        header,
-        number: feedback.number,
-        kind: feedback.kind,
-        rtt: feedback.rtt,
-        marked: feedback.marked,
-        acked: feedback.acked,
-        outstanding: feedback.outstanding,
-        gap: feedback.gap,
-        delivery: feedback.delivery,
     }
 }

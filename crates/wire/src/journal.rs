@@ -4,6 +4,7 @@
 //! little-endian, times in picoseconds. A log that ends in the middle of a record, as after a crash, is good up to there.
 //! [`LoggedSender`], [`LoggedRouter`] and [`LoggedReceiver`] write logs; `levelflow replay` reads them.
 
+mod codec;
 mod logged;
 mod reader;
 #[cfg(test)]
@@ -13,11 +14,12 @@ use core::fmt::{self, Debug, Write};
 
 use levelflow_units::{Bytes, Duration, Time};
 
-pub use logged::{Log, LoggedReceiver, LoggedRouter, LoggedSender, Sink};
+use codec::Out;
+pub use logged::{Log, Logged, LoggedReceiver, LoggedRouter, LoggedSender, Sink};
 pub use reader::Reader;
 
 use levelflow_laws::offload::Words;
-use levelflow_laws::{Arrived, Arriving, Feedback, FlowInfo, Kind, LawInfo, Loss, Outgoing, PortInfo, PortView};
+use levelflow_laws::{Arrived, Arriving, Feedback, FlowInfo, LawInfo, Loss, Outgoing, PortInfo, PortView};
 
 /// "LVJ", then the version of the format.
 pub const MAGIC: [u8; 4] = *b"LVJ\x02";
@@ -25,8 +27,6 @@ pub const MAGIC: [u8; 4] = *b"LVJ\x02";
 pub const LONGEST: usize = 1024;
 /// Most parameters that a law has.
 pub const MOST_PARAMS: usize = 24;
-/// Stands for the length of a header that is not there.
-const NO_HEADER: u8 = 0xff;
 
 /// Which half of a law, and its inputs at its start.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -165,157 +165,8 @@ impl Record<'_> {
     /// When `out` is shorter than [`LONGEST`], or a header longer than 64 bytes.
     pub fn encode(&self, instance: u32, out: &mut [u8; LONGEST]) -> usize {
         let mut out = Out { bytes: out, at: 0 };
-        out.put(&[self.tag()]);
-        out.put(&instance.to_le_bytes());
-        match self {
-            Self::Start(start) => out.start(start),
-            Self::Send { now, packet, header } => {
-                out.time(*now);
-                out.put(&packet.number.to_le_bytes());
-                out.long(packet.size.get());
-                out.put(&[packet.kind as u8]);
-                out.header(header);
-            }
-            Self::Feedback { now, feedback } => {
-                out.time(*now);
-                out.feedback(feedback);
-            }
-            Self::Loss { now, loss } => {
-                out.time(*now);
-                out.words(&[loss.number, loss.next, loss.outstanding]);
-            }
-            Self::Timeout { now, next } => {
-                out.time(*now);
-                out.words(&[*next]);
-            }
-            Self::Arrival { packet, header } => {
-                out.time(packet.now);
-                out.long(packet.size.get());
-                out.long(packet.queue.get());
-                out.words(&[packet.packets]);
-                match header {
-                    Some(header) => out.stamped(header),
-                    None => out.put(&[NO_HEADER]),
-                }
-            }
-            Self::Departure { size, header } => {
-                out.long(size.get());
-                out.stamped(header);
-            }
-            Self::Interval { elapsed, port } => {
-                out.long(elapsed.as_ps());
-                out.long(port.queue.get());
-                out.words(&[port.packets]);
-                out.long(port.dropped.get());
-            }
-            Self::Absorb { counted } => counted.iter().for_each(|sum| out.long(*sum)),
-            Self::Reflect { arrived, header } => {
-                out.time(arrived.now);
-                out.put(&[arrived.kind as u8]);
-                out.long(arrived.size.get());
-                out.stamped(header);
-            }
-            Self::State { digest } => out.long(*digest),
-        }
+        self.put(instance, &mut out);
         out.at
-    }
-
-    fn tag(&self) -> u8 {
-        match self {
-            Self::Start(_) => 0,
-            Self::Send { .. } => 1,
-            Self::Feedback { .. } => 2,
-            Self::Loss { .. } => 3,
-            Self::Timeout { .. } => 4,
-            Self::Arrival { .. } => 5,
-            Self::Departure { .. } => 6,
-            Self::Interval { .. } => 7,
-            Self::Absorb { .. } => 8,
-            Self::Reflect { .. } => 9,
-            Self::State { .. } => 10,
-        }
-    }
-}
-
-/// Bits of a feedback's flags.
-const MARKED: u8 = 1;
-const GAP: u8 = 2;
-const DELIVERY: u8 = 4;
-
-struct Out<'o> {
-    bytes: &'o mut [u8; LONGEST],
-    at: usize,
-}
-
-impl Out<'_> {
-    fn put(&mut self, bytes: &[u8]) {
-        self.bytes[self.at..self.at + bytes.len()].copy_from_slice(bytes);
-        self.at += bytes.len();
-    }
-
-    fn long(&mut self, value: u64) {
-        self.put(&value.to_le_bytes());
-    }
-
-    fn time(&mut self, time: Time) {
-        self.long(time.as_ps());
-    }
-
-    fn words(&mut self, words: &[u32]) {
-        words.iter().for_each(|word| self.put(&word.to_le_bytes()));
-    }
-
-    /// Its length, then itself.
-    fn header(&mut self, header: &[u8]) {
-        assert!(header.len() <= 64, "a header has {} bytes", header.len());
-        self.put(&[header.len() as u8]);
-        self.put(header);
-    }
-
-    /// Both have the same length.
-    fn stamped(&mut self, header: &Stamped<'_>) {
-        self.header(header.before);
-        assert_eq!(
-            header.before.len(),
-            header.after.len(),
-            "laws keep the length of headers"
-        );
-        self.put(header.after);
-    }
-
-    fn feedback(&mut self, feedback: &Feedback<&[u8]>) {
-        let flag = |on, bit| if on { bit } else { 0 };
-        let flags =
-            flag(feedback.marked, MARKED) | flag(feedback.gap, GAP) | flag(feedback.delivery.is_some(), DELIVERY);
-        self.words(&[feedback.number, feedback.acked, feedback.outstanding]);
-        self.put(&[feedback.kind as u8, flags]);
-        self.long(feedback.rtt.as_ps());
-        self.header(feedback.header);
-        if let Some(delivery) = &feedback.delivery {
-            self.words(&[delivery.total, delivery.prior]);
-            self.long(delivery.interval.as_ps());
-        }
-    }
-
-    fn start(&mut self, start: &Start) {
-        self.header(start.law.name.as_bytes());
-        self.put(&[start.law.params.len() as u8]);
-        for (row, value) in start.law.params.iter().zip(start.values()) {
-            self.header(row.name.as_bytes());
-            self.put(&value.to_le_bytes());
-        }
-        match start.role {
-            Role::Sender(flow) => {
-                self.put(&[0]);
-                self.long(flow.packet_size.get());
-            }
-            Role::Router(port) => {
-                self.put(&[1]);
-                self.words(&[port.id]);
-                self.put(&port.capacity.bps().to_le_bytes());
-            }
-            Role::Receiver => self.put(&[2]),
-        }
     }
 }
 
@@ -360,11 +211,4 @@ impl Write for Values {
         text.bytes().for_each(|byte| self.byte(byte));
         Ok(())
     }
-}
-
-/// The kind of a packet with this code.
-fn kind(code: u8) -> Option<Kind> {
-    [Kind::Data, Kind::Syn, Kind::Fin, Kind::Ack]
-        .into_iter()
-        .find(|kind| *kind as u8 == code)
 }

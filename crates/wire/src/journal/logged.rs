@@ -76,15 +76,46 @@ impl Wire {
     fn bytes(&self) -> &[u8] {
         &self.0[..self.1]
     }
+
+    fn stamped<'a>(&'a self, after: &'a Self) -> Stamped<'a> {
+        let (before, after) = (self.bytes(), after.bytes());
+        Stamped { before, after }
+    }
 }
 
-/// A sender that logs its inputs, if it has a log. It reads as the [`AnySender`] in it.
-pub struct LoggedSender<S: Sink> {
-    law: AnySender,
+/// Half of a law that logs its inputs, if it has a log. It reads as the law in it.
+pub struct Logged<L: Debug, S: Sink> {
+    law: L,
     log: Option<Log<S>>,
 }
 
-impl<S: Sink> LoggedSender<S> {
+impl<L: Debug, S: Sink> Deref for Logged<L, S> {
+    type Target = L;
+
+    fn deref(&self) -> &L {
+        &self.law
+    }
+}
+
+/// As the law alone.
+impl<L: Debug, S: Sink> Debug for Logged<L, S> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.law.fmt(f)
+    }
+}
+
+impl<L: Debug, S: Sink> Drop for Logged<L, S> {
+    fn drop(&mut self) {
+        if let Some(log) = &mut self.log {
+            log.state(&self.law);
+        }
+    }
+}
+
+/// A sender that logs its inputs, if it has a log. It reads as the [`AnySender`] in it.
+pub type LoggedSender<S> = Logged<AnySender, S>;
+
+impl<S: Sink> Logged<AnySender, S> {
     /// As [`SenderLaw::new`]; the log was started with the same parameters.
     pub fn new(params: &AnyParams, flow: &FlowInfo, log: Option<Log<S>>) -> Self {
         let law = AnySender::new(params, flow);
@@ -131,36 +162,10 @@ impl<S: Sink> LoggedSender<S> {
     }
 }
 
-impl<S: Sink> Deref for LoggedSender<S> {
-    type Target = AnySender;
-
-    fn deref(&self) -> &AnySender {
-        &self.law
-    }
-}
-
-/// As the law alone.
-impl<S: Sink> Debug for LoggedSender<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Debug::fmt(&self.law, f)
-    }
-}
-
-impl<S: Sink> Drop for LoggedSender<S> {
-    fn drop(&mut self) {
-        if let Some(log) = &mut self.log {
-            log.state(&self.law);
-        }
-    }
-}
-
 /// A router that logs its inputs, if it has a log. It reads as the [`AnyRouter`] in it.
-pub struct LoggedRouter<S: Sink> {
-    law: AnyRouter,
-    log: Option<Log<S>>,
-}
+pub type LoggedRouter<S> = Logged<AnyRouter, S>;
 
-impl<S: Sink> LoggedRouter<S> {
+impl<S: Sink> Logged<AnyRouter, S> {
     /// As [`RouterLaw::new`]; the log was started with the same parameters.
     pub fn new(params: &AnyParams, port: &PortInfo, log: Option<Log<S>>) -> Self {
         let law = AnyRouter::new(params, port);
@@ -175,10 +180,8 @@ impl<S: Sink> LoggedRouter<S> {
         let before = header.as_deref().map(Wire::of);
         self.law.on_arrival(params, packet, header.as_deref_mut());
         let after = header.as_deref().map(Wire::of);
-        let header = before.as_ref().zip(after.as_ref()).map(|(before, after)| Stamped {
-            before: before.bytes(),
-            after: after.bytes(),
-        });
+        let header = before.as_ref().zip(after.as_ref());
+        let header = header.map(|(before, after)| before.stamped(after));
         log.put(&Record::Arrival {
             packet: *packet,
             header,
@@ -193,10 +196,7 @@ impl<S: Sink> LoggedRouter<S> {
         let before = Wire::of(header);
         self.law.on_departure(params, size, header);
         let after = Wire::of(header);
-        let header = Stamped {
-            before: before.bytes(),
-            after: after.bytes(),
-        };
+        let header = before.stamped(&after);
         log.put(&Record::Departure { size, header });
     }
 
@@ -218,36 +218,10 @@ impl<S: Sink> LoggedRouter<S> {
     }
 }
 
-impl<S: Sink> Deref for LoggedRouter<S> {
-    type Target = AnyRouter;
-
-    fn deref(&self) -> &AnyRouter {
-        &self.law
-    }
-}
-
-/// As the law alone.
-impl<S: Sink> Debug for LoggedRouter<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Debug::fmt(&self.law, f)
-    }
-}
-
-impl<S: Sink> Drop for LoggedRouter<S> {
-    fn drop(&mut self) {
-        if let Some(log) = &mut self.log {
-            log.state(&self.law);
-        }
-    }
-}
-
 /// A receiver's state for a flow, which logs its inputs, if it has a log.
-pub struct LoggedReceiver<S: Sink> {
-    law: AnyReceiver,
-    log: Option<Log<S>>,
-}
+pub type LoggedReceiver<S> = Logged<AnyReceiver, S>;
 
-impl<S: Sink> LoggedReceiver<S> {
+impl<S: Sink> Logged<AnyReceiver, S> {
     /// Before the first packet.
     pub fn new(log: Option<Log<S>>) -> Self {
         Self {
@@ -261,10 +235,7 @@ impl<S: Sink> LoggedReceiver<S> {
         let ack = Any::reflect(params, &mut self.law, arrived, header);
         if let Some(log) = &mut self.log {
             let (before, after) = (Wire::of(header), Wire::of(&ack));
-            let header = Stamped {
-                before: before.bytes(),
-                after: after.bytes(),
-            };
+            let header = before.stamped(&after);
             log.put(&Record::Reflect {
                 arrived: *arrived,
                 header,
@@ -272,20 +243,5 @@ impl<S: Sink> LoggedReceiver<S> {
             log.tick(&self.law);
         }
         ack
-    }
-}
-
-/// As the law alone.
-impl<S: Sink> Debug for LoggedReceiver<S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        Debug::fmt(&self.law, f)
-    }
-}
-
-impl<S: Sink> Drop for LoggedReceiver<S> {
-    fn drop(&mut self) {
-        if let Some(log) = &mut self.log {
-            log.state(&self.law);
-        }
     }
 }

@@ -7,7 +7,7 @@ use std::vec::Vec;
 
 use super::*;
 use levelflow_laws::bytes::DecodeError;
-use levelflow_laws::{Delivery, LAWS};
+use levelflow_laws::{Delivery, Kind, LAWS};
 
 fn times() -> impl Strategy<Value = Time> {
     (0..1_u64 << 62).prop_map(Time::from_ps)

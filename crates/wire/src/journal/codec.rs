@@ -1,0 +1,364 @@
+//! Records as bytes. Whatever the bytes are, a record is one that could have been written, or is refused.
+
+use levelflow_units::{Bytes, Duration, Rate, Time};
+
+use super::{LONGEST, MOST_PARAMS, Record, Role, Stamped, Start};
+use levelflow_laws::LAWS;
+use levelflow_laws::bytes::DecodeError;
+use levelflow_laws::offload::Words;
+use levelflow_laws::{
+    Arrived, Arriving, Delivery, Feedback, FlowInfo, Kind, LawInfo, Loss, Outgoing, PortInfo, PortView,
+};
+
+/// Times and durations above this, 53 days, are refused, so that laws can add some of them.
+const LONGEST_PS: u64 = 1 << 62;
+/// Sizes and queues above this are refused, for the same reason.
+const MOST_BYTES: u64 = 1 << 48;
+/// Stands for the length of a header that is not there.
+const NO_HEADER: u8 = 0xff;
+/// Bits of a feedback's flags.
+const MARKED: u8 = 1;
+const GAP: u8 = 2;
+const DELIVERY: u8 = 4;
+
+pub(super) type Result<T> = core::result::Result<T, DecodeError>;
+
+pub(super) fn refused<T>(name: &'static str, allowed: &'static str) -> Result<T> {
+    Err(DecodeError::Field { name, allowed })
+}
+
+/// What is written.
+pub(super) struct Out<'o> {
+    pub bytes: &'o mut [u8; LONGEST],
+    pub at: usize,
+}
+
+impl Out<'_> {
+    fn put(&mut self, bytes: &[u8]) {
+        self.bytes[self.at..self.at + bytes.len()].copy_from_slice(bytes);
+        self.at += bytes.len();
+    }
+}
+
+/// What is read.
+pub(super) struct In<'a> {
+    pub bytes: &'a [u8],
+    pub at: usize,
+}
+
+impl<'a> In<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8]> {
+        let end = self.at + count;
+        let taken = self.bytes.get(self.at..end).ok_or(DecodeError::Short {
+            have: self.bytes.len(),
+            need: end,
+        })?;
+        self.at = end;
+        Ok(taken)
+    }
+
+    pub(super) fn get<T: Coded<'a>>(&mut self) -> Result<T> {
+        T::get(self)
+    }
+}
+
+/// What records are made of.
+pub(super) trait Coded<'a>: Sized {
+    fn put(&self, out: &mut Out<'_>);
+    fn get(input: &mut In<'a>) -> Result<Self>;
+}
+
+/// Little-endian.
+macro_rules! numbers {
+    ($($type:ident)+) => {
+        $(impl Coded<'_> for $type {
+            fn put(&self, out: &mut Out<'_>) {
+                out.put(&self.to_le_bytes());
+            }
+
+            fn get(input: &mut In<'_>) -> Result<Self> {
+                let mut bytes = [0; size_of::<Self>()];
+                bytes.copy_from_slice(input.take(size_of::<Self>())?);
+                Ok(Self::from_le_bytes(bytes))
+            }
+        })+
+    };
+}
+numbers!(u8 u32 u64 f64);
+
+/// Numbers in a range.
+macro_rules! quantities {
+    ($($type:ident: $from:ident, $to:ident, $most:ident, $name:literal, $allowed:literal;)+) => {
+        $(impl Coded<'_> for $type {
+            fn put(&self, out: &mut Out<'_>) {
+                self.$to().put(out);
+            }
+
+            fn get(input: &mut In<'_>) -> Result<Self> {
+                match input.get()? {
+                    number if number <= $most => Ok(Self::$from(number)),
+                    _ => refused($name, $allowed),
+                }
+            }
+        })+
+    };
+}
+quantities! {
+    Time: from_ps, as_ps, LONGEST_PS, "time", "at most 2^62 ps";
+    Duration: from_ps, as_ps, LONGEST_PS, "time", "at most 2^62 ps";
+    Bytes: new, get, MOST_BYTES, "bytes", "at most 2^48";
+}
+
+/// Structs, field after field.
+macro_rules! structs {
+    ($($type:ident { $($field:ident),+ })+) => {
+        $(impl Coded<'_> for $type {
+            fn put(&self, out: &mut Out<'_>) {
+                $(self.$field.put(out);)+
+            }
+
+            fn get(input: &mut In<'_>) -> Result<Self> {
+                Ok(Self { $($field: input.get()?),+ })
+            }
+        })+
+    };
+}
+structs! {
+    Outgoing { number, size, kind }
+    Loss { number, next, outstanding }
+    Delivery { total, prior, interval }
+    Arrived { now, kind, size }
+    Arriving { now, size, queue, packets }
+    PortView { queue, packets, dropped }
+}
+
+impl Coded<'_> for Kind {
+    fn put(&self, out: &mut Out<'_>) {
+        (*self as u8).put(out);
+    }
+
+    fn get(input: &mut In<'_>) -> Result<Self> {
+        let code: u8 = input.get()?;
+        let mut kinds = [Kind::Data, Kind::Syn, Kind::Fin, Kind::Ack].into_iter();
+        kinds
+            .find(|kind| *kind as u8 == code)
+            .map_or_else(|| refused("kind", "0 to 3"), Ok)
+    }
+}
+
+/// Its length, then itself.
+impl<'a> Coded<'a> for &'a [u8] {
+    fn put(&self, out: &mut Out<'_>) {
+        assert!(self.len() <= 64, "a header has {} bytes", self.len());
+        (self.len() as u8).put(out);
+        out.put(self);
+    }
+
+    fn get(input: &mut In<'a>) -> Result<Self> {
+        match input.get()? {
+            length @ 0_u8..=64 => input.take(length.into()),
+            _ => refused("length", "0 to 64"),
+        }
+    }
+}
+
+/// Both have the same length.
+impl<'a> Coded<'a> for Stamped<'a> {
+    fn put(&self, out: &mut Out<'_>) {
+        let (before, after) = (self.before, self.after);
+        assert_eq!(before.len(), after.len(), "laws keep the length of headers");
+        before.put(out);
+        out.put(after);
+    }
+
+    fn get(input: &mut In<'a>) -> Result<Self> {
+        let before: &[u8] = input.get()?;
+        let after = input.take(before.len())?;
+        Ok(Self { before, after })
+    }
+}
+
+impl<'a> Coded<'a> for Option<Stamped<'a>> {
+    fn put(&self, out: &mut Out<'_>) {
+        match self {
+            Some(header) => header.put(out),
+            None => NO_HEADER.put(out),
+        }
+    }
+
+    fn get(input: &mut In<'a>) -> Result<Self> {
+        if input.bytes.get(input.at) == Some(&NO_HEADER) {
+            input.at += 1;
+            return Ok(None);
+        }
+        input.get().map(Some)
+    }
+}
+
+impl Coded<'_> for Words {
+    fn put(&self, out: &mut Out<'_>) {
+        self.iter().for_each(|sum| sum.put(out));
+    }
+
+    fn get(input: &mut In<'_>) -> Result<Self> {
+        let mut sums = Self::default();
+        for sum in &mut sums {
+            *sum = input.get()?;
+        }
+        Ok(sums)
+    }
+}
+
+impl<'a> Coded<'a> for Feedback<&'a [u8]> {
+    fn put(&self, out: &mut Out<'_>) {
+        let flag = |on, bit| if on { bit } else { 0 };
+        let flags = flag(self.marked, MARKED) | flag(self.gap, GAP) | flag(self.delivery.is_some(), DELIVERY);
+        [self.number, self.acked, self.outstanding]
+            .iter()
+            .for_each(|n| n.put(out));
+        self.kind.put(out);
+        flags.put(out);
+        self.rtt.put(out);
+        self.header.put(out);
+        self.delivery.iter().for_each(|delivery| delivery.put(out));
+    }
+
+    fn get(input: &mut In<'a>) -> Result<Self> {
+        let (number, acked, outstanding, kind) = (input.get()?, input.get()?, input.get()?, input.get()?);
+        let flags: u8 = input.get()?;
+        if flags & !(MARKED | GAP | DELIVERY) != 0 {
+            return refused("flags", "0 to 7");
+        }
+        Ok(Self {
+            number,
+            kind,
+            rtt: input.get()?,
+            header: input.get()?,
+            marked: flags & MARKED != 0,
+            acked,
+            outstanding,
+            gap: flags & GAP != 0,
+            delivery: (flags & DELIVERY != 0).then(|| input.get()).transpose()?,
+        })
+    }
+}
+
+/// Parameters that the law has now and had not when the log was written have their defaults.
+impl Coded<'_> for Start {
+    fn put(&self, out: &mut Out<'_>) {
+        self.law.name.as_bytes().put(out);
+        (self.law.params.len() as u8).put(out);
+        for (row, value) in self.law.params.iter().zip(self.values()) {
+            row.name.as_bytes().put(out);
+            value.put(out);
+        }
+        self.role.put(out);
+    }
+
+    fn get(input: &mut In<'_>) -> Result<Self> {
+        let name: &[u8] = input.get()?;
+        let Some(law) = LAWS.iter().find(|law| law.name.as_bytes() == name) else {
+            return refused("law", "one that `levelflow list laws` shows");
+        };
+        let mut values = [0.0; MOST_PARAMS];
+        for (value, row) in values.iter_mut().zip(law.params) {
+            *value = row.default;
+        }
+        for _ in 0..input.get::<u8>()? {
+            parameter(input, law, &mut values)?;
+        }
+        let role = input.get()?;
+        Ok(Self { law, role, values })
+    }
+}
+
+fn parameter(input: &mut In<'_>, law: &LawInfo, values: &mut [f64; MOST_PARAMS]) -> Result<()> {
+    let (name, value): (&[u8], f64) = (input.get()?, input.get()?);
+    let mut rows = values.iter_mut().zip(law.params);
+    let Some((own, row)) = rows.find(|(_, row)| row.name.as_bytes() == name) else {
+        return refused("parameter", "one of its law");
+    };
+    if row.check(value).is_err() {
+        return refused("parameter", "a value in its range");
+    }
+    *own = value;
+    Ok(())
+}
+
+impl Coded<'_> for Role {
+    fn put(&self, out: &mut Out<'_>) {
+        match self {
+            Self::Sender(flow) => {
+                0_u8.put(out);
+                flow.packet_size.put(out);
+            }
+            Self::Router(port) => {
+                1_u8.put(out);
+                port.id.put(out);
+                port.capacity.bps().put(out);
+            }
+            Self::Receiver => 2_u8.put(out),
+        }
+    }
+
+    fn get(input: &mut In<'_>) -> Result<Self> {
+        Ok(match input.get::<u8>()? {
+            0 => Self::Sender(FlowInfo {
+                packet_size: match input.get::<Bytes>()? {
+                    size if (1..=65_535).contains(&size.get()) => size,
+                    _ => return refused("packet size", "1 to 65535 bytes"),
+                },
+            }),
+            1 => Self::Router(PortInfo {
+                id: input.get()?,
+                capacity: match Rate::new(input.get()?) {
+                    Some(rate) if rate.bps() > 0.0 => rate,
+                    _ => return refused("capacity", "a rate above 0"),
+                },
+            }),
+            2 => Self::Receiver,
+            _ => return refused("role", "0 to 2"),
+        })
+    }
+}
+
+/// Each record's number, and its fields in the order of the log.
+macro_rules! records {
+    ($($tag:literal => $name:ident { $($field:tt $(as $own:ident)?),+ })+) => {
+        impl<'a> Record<'a> {
+            pub(super) fn put(&self, instance: u32, out: &mut Out<'_>) {
+                match self {
+                    $(Self::$name { $($field $(: $own)?),+ } => {
+                        ($tag as u8).put(out);
+                        instance.put(out);
+                        $(records!(@own $field $($own)?).put(out);)+
+                    })+
+                }
+            }
+
+            pub(super) fn get(input: &mut In<'a>) -> Result<(u32, Self)> {
+                let (tag, instance): (u8, u32) = (input.get()?, input.get()?);
+                let record = match tag {
+                    $($tag => Self::$name { $($field: input.get()?),+ },)+
+                    _ => return refused("record", "0 to 10"),
+                };
+                Ok((instance, record))
+            }
+        }
+    };
+    (@own $field:tt) => { $field };
+    (@own $field:tt $own:ident) => { $own };
+}
+records! {
+    0 => Start { 0 as start }
+    1 => Send { now, packet, header }
+    2 => Feedback { now, feedback }
+    3 => Loss { now, loss }
+    4 => Timeout { now, next }
+    5 => Arrival { packet, header }
+    6 => Departure { size, header }
+    7 => Interval { elapsed, port }
+    8 => Absorb { counted }
+    9 => Reflect { arrived, header }
+    10 => State { digest }
+}
