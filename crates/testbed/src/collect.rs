@@ -104,7 +104,7 @@ impl Collector {
                 delivered_bps: bps(delivered),
                 rtt_s: sent.rtt_sum / f64::from(sent.rtt_count),
                 lost: u32::try_from(sent.lost).unwrap_or(u32::MAX),
-                bottleneck: sent.bottleneck,
+                bottleneck: sent.bottleneck.map_or(-1, |link| link as i32),
             });
         }
         for link in 0..self.links {

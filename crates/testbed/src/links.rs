@@ -1,8 +1,5 @@
 //! All links of a testbed in one thread: laws, queues, delays and losses of each direction, between packet sockets.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use levelflow_laws::{Arriving, PortInfo, RouterLaw};
 use levelflow_path::{Counters, Datagram, Hop, HopLaw, Propagation, Settings};
 use levelflow_scenario::LinkSpec;
@@ -10,7 +7,7 @@ use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 
 use super::frame;
-use super::meter::{LinkSample, LinkTotal, Part, Reports, Samples};
+use super::meter::{Counted, LinkSample, LinkTotal, Part, Task};
 use super::plan::{DirectionPlan, Form};
 use levelflow_host::clock::Clock;
 use levelflow_host::{Error, sys};
@@ -220,38 +217,31 @@ pub struct Link {
 ///
 /// # Errors
 /// When a device vanishes.
-pub fn run(
-    mut links: Vec<Link>,
-    clock: Clock,
-    mut samples: Samples,
-    reports: &Reports,
-    stop: &Arc<AtomicBool>,
-) -> Result<Vec<(usize, LinkTotal)>, Error> {
+pub fn run(mut links: Vec<Link>, mut task: Task) -> Counted<LinkTotal> {
     sys::sharp_timers();
     let _ = sys::realtime(); // without it, packets are later
     let mut spare = Vec::new();
-    while !stop.load(Ordering::Relaxed) {
+    while task.goes_on() {
         let mut more = false;
         for link in &mut links {
-            more |= link.turn(&clock, &mut spare)?;
+            more |= link.turn(&task.clock, &mut spare)?;
         }
-        let now = clock.now();
-        if samples.due().is_some_and(|due| due <= now) {
+        let now = task.clock.now();
+        task.sample(now, || {
             let all = links.iter_mut().flat_map(|link| &mut link.directions);
-            let parts = all.filter_map(|direction| direction.sample(now)).collect();
-            let _ = reports.send((samples.take(), Part::Links(parts))); // nobody listens: the end
-        }
+            Part::Links(all.filter_map(|direction| direction.sample(now)).collect())
+        });
         if !more {
             let dues = links
                 .iter()
                 .flat_map(|link| &link.directions)
                 .filter_map(|direction| direction.hop.poll_timeout());
-            let next = dues.chain(samples.due()).fold(now + MAX_SLEEP, Time::min);
+            let next = dues.chain(task.due()).fold(now + MAX_SLEEP, Time::min);
             let devices = links.iter().flat_map(|link| &link.ends);
             let mut watched: Vec<_> = devices
                 .map(|d| PollFd::from_borrowed_fd(d.socket(), PollFlags::IN))
                 .collect();
-            clock.ready(&mut watched, next)?;
+            task.clock.ready(&mut watched, next)?;
         }
     }
     let directions = links.into_iter().flat_map(|link| link.directions);

@@ -1,12 +1,16 @@
 //! What workers of a testbed tell: a part of each sample, and totals at the end.
 
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
 
 use levelflow_results::{CompletionRow, Histogram};
 use levelflow_units::{Bytes, Duration, Time};
 
+use levelflow_host::Error;
+use levelflow_host::clock::Clock;
+
 /// A flow entry at a sample, as its senders see it; sums over the sample unless they are states.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, Default)]
 pub struct EntrySample {
     /// Flows under way.
     pub active: u32,
@@ -16,8 +20,8 @@ pub struct EntrySample {
     pub window: f64,
     /// Sum of the rates they would like next, bit/s.
     pub proposal: f64,
-    /// Link that limits the only flow; -1 when not known.
-    pub bottleneck: i32,
+    /// Link that limits the only flow, when that is known.
+    pub bottleneck: Option<u32>,
     /// Bytes sent.
     pub sent: u64,
     /// Packets found lost.
@@ -26,22 +30,6 @@ pub struct EntrySample {
     pub rtt_sum: f64,
     /// How many.
     pub rtt_count: u32,
-}
-
-impl Default for EntrySample {
-    fn default() -> Self {
-        Self {
-            active: 0,
-            rate: 0.0,
-            window: 0.0,
-            proposal: 0.0,
-            bottleneck: -1,
-            sent: 0,
-            lost: 0,
-            rtt_sum: 0.0,
-            rtt_count: 0,
-        }
-    }
 }
 
 /// A link at a sample.
@@ -203,3 +191,40 @@ impl Samples {
 
 /// Where a worker sends its parts.
 pub type Reports = mpsc::Sender<(u64, Part)>;
+
+/// What a worker gives at its end, by numbers of entries or links.
+pub type Counted<T> = Result<Vec<(usize, T)>, Error>;
+
+/// What every worker is given.
+#[derive(Debug)]
+pub struct Task {
+    /// The time since the start.
+    pub clock: Clock,
+    /// When it is to tell.
+    pub samples: Samples,
+    /// Whom.
+    pub reports: Reports,
+    /// Whether it is over.
+    pub stop: Arc<AtomicBool>,
+}
+
+impl Task {
+    /// Until it is told to stop.
+    #[must_use]
+    pub fn goes_on(&self) -> bool {
+        !self.stop.load(Ordering::Relaxed)
+    }
+
+    /// When the next sample is due; `None` after the last.
+    #[must_use]
+    pub fn due(&self) -> Option<Time> {
+        self.samples.due()
+    }
+
+    /// Tells this part of a sample, if one is due.
+    pub fn sample(&mut self, now: Time, part: impl FnOnce() -> Part) {
+        if self.due().is_some_and(|due| due <= now) {
+            let _ = self.reports.send((self.samples.take(), part())); // nobody listens: the end
+        }
+    }
+}

@@ -2,8 +2,6 @@
 
 use std::collections::HashMap;
 use std::net::UdpSocket;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration as Span;
 
 use levelflow_laws::Kind;
@@ -11,9 +9,9 @@ use levelflow_units::{Bytes, Duration, Time};
 use levelflow_wire::shim::Shim;
 use rustix::event::{PollFd, PollFlags};
 
-use super::meter::{Part, ReceivedTotal, Reports, Samples};
+use super::meter::{Counted, Part, ReceivedTotal, Task};
 use levelflow_host::clock::{self, Clock};
-use levelflow_host::{Error, sys};
+use levelflow_host::sys;
 use levelflow_transport::{LONGEST_ACK, Received, Receiver};
 
 /// Sleep at most so long, so that the end is seen.
@@ -46,13 +44,7 @@ struct Work {
 ///
 /// # Errors
 /// When a socket fails for good.
-pub fn run(
-    entries: Vec<Entry>,
-    clock: Clock,
-    mut samples: Samples,
-    reports: &Reports,
-    stop: &Arc<AtomicBool>,
-) -> Result<Vec<(usize, ReceivedTotal)>, Error> {
+pub fn run(entries: Vec<Entry>, mut task: Task) -> Counted<ReceivedTotal> {
     sys::sharp_timers();
     let _ = sys::realtime(); // without it, ACKs are later
     let (flows, total) = (HashMap::new, ReceivedTotal::default);
@@ -63,18 +55,17 @@ pub fn run(
         total: total(),
     };
     let mut all: Vec<Work> = entries.into_iter().map(start).collect();
-    while !stop.load(Ordering::Relaxed) {
+    while task.goes_on() {
         for work in &mut all {
-            work.ack(&clock);
+            work.ack(&task.clock);
         }
-        let now = clock.now();
-        if samples.due().is_some_and(|due| due <= now) {
+        task.sample(task.clock.now(), || {
             let parts = all
                 .iter_mut()
                 .map(|w| (w.entry.number, std::mem::take(&mut w.delivered)));
-            let _ = reports.send((samples.take(), Part::Delivered(parts.collect()))); // nobody listens: the end
-        }
-        let left = samples.due().map_or(NAP, |due| clock.until(due).min(NAP));
+            Part::Delivered(parts.collect())
+        });
+        let left = task.due().map_or(NAP, |due| task.clock.until(due).min(NAP));
         let sockets = all.iter().map(|w| &w.entry.socket);
         let mut watched: Vec<_> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
         clock::ready(&mut watched, left)?;

@@ -15,7 +15,7 @@ use levelflow_units::{Duration, Time};
 use serde_json::{Value, json};
 
 use super::collect::{Collector, Totals};
-use super::meter::{LinkTotal, Part, ReceivedTotal, Reports, Samples, SentTotal};
+use super::meter::{Counted, LinkTotal, Part, ReceivedTotal, Reports, Samples, SentTotal, Task};
 use super::plan::{FlowPlan, KERNEL_LAWS, Plan};
 use super::schedule::{Start, starts};
 use super::{Chosen, Form, Lab, Setup, links, receivers, senders, streams, token_buckets};
@@ -50,15 +50,14 @@ pub struct Outcome {
 }
 
 /// A worker that gives, at its end, what it counted.
-type Worker<T> = JoinHandle<Result<Vec<(usize, T)>, Error>>;
+type Worker<T> = JoinHandle<Counted<T>>;
 
 struct Workers {
-    links: Worker<LinkTotal>,
+    links: Vec<Worker<LinkTotal>>,
     /// Queues of the kernel.
-    token_buckets: Option<Worker<LinkTotal>>,
+    token_buckets: Vec<Worker<LinkTotal>>,
     senders: Vec<Worker<SentTotal>>,
     receivers: Vec<Worker<ReceivedTotal>>,
-    count: usize,
     /// Those that send stop first.
     quiet: Arc<AtomicBool>,
     stop: Arc<AtomicBool>,
@@ -87,7 +86,7 @@ pub fn run(
     let workers = ready.start(Clock::start(), samples, &reports)?;
     drop(reports);
     let mut watch = Watch {
-        collector: Collector::new(samples, workers.count, &chosen.resolved),
+        collector: Collector::new(samples, workers.count(), &chosen.resolved),
         recorder: Recorder::default(),
         until: 0.0,
         end: network.duration.as_secs_f64(),
@@ -263,52 +262,65 @@ impl Ready {
 
     fn start(self, clock: Clock, samples: Samples, reports: &Reports) -> Result<Workers, Error> {
         let (quiet, stop) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicBool::new(false)));
-        let thread = |name: &str| Builder::new().name(name.to_owned());
-        let cannot = |e: std::io::Error| Error::failed(format!("cannot start a thread: {e}"));
-        let (tell, until) = (reports.clone(), Arc::clone(&stop));
-        let links = thread("links").spawn(move || links::run(self.links, clock, samples, &tell, &until));
+        let task = |until: &Arc<AtomicBool>| Task {
+            clock,
+            samples,
+            reports: reports.clone(),
+            stop: Arc::clone(until),
+        };
         let mut workers = Workers {
-            links: links.map_err(cannot)?,
-            token_buckets: None,
+            links: vec![start("links", self.links, task(&stop), links::run)?],
             senders: Vec::new(),
             receivers: Vec::new(),
-            count: 1,
-            quiet,
-            stop,
+            token_buckets: Vec::new(),
+            quiet: Arc::clone(&quiet),
+            stop: Arc::clone(&stop),
         };
         if !self.token_buckets.is_empty() {
-            let (tell, until) = (reports.clone(), Arc::clone(&workers.stop));
-            let run = move || token_buckets::run(self.token_buckets, clock, samples, &tell, &until);
-            workers.token_buckets = Some(thread("token buckets").spawn(run).map_err(cannot)?);
-            workers.count += 1;
+            let worker = start("token buckets", self.token_buckets, task(&stop), token_buckets::run)?;
+            workers.token_buckets.push(worker);
         }
         if !self.senders.is_empty() {
-            let (tell, until) = (reports.clone(), Arc::clone(&workers.quiet));
-            let run = move || senders::run(self.senders, clock, samples, &tell, &until);
-            workers.senders.push(thread("senders").spawn(run).map_err(cannot)?);
-            let (tell, until) = (reports.clone(), Arc::clone(&workers.stop));
-            let run = move || receivers::run(self.receivers, clock, samples, &tell, &until);
-            workers.receivers.push(thread("receivers").spawn(run).map_err(cannot)?);
-            workers.count += 2;
+            let senders = start("senders", self.senders, task(&quiet), senders::run)?;
+            workers.senders.push(senders);
+            let receivers = start("receivers", self.receivers, task(&stop), receivers::run)?;
+            workers.receivers.push(receivers);
         }
         if !self.streams.is_empty() {
-            let (tell, until) = (reports.clone(), Arc::clone(&workers.quiet));
-            let run = move || streams::send(self.streams, clock, samples, &tell, &until);
-            workers.senders.push(thread("streams").spawn(run).map_err(cannot)?);
-            let (tell, until) = (reports.clone(), Arc::clone(&workers.stop));
-            let run = move || streams::receive(self.sinks, clock, samples, &tell, &until);
-            workers.receivers.push(thread("sinks").spawn(run).map_err(cannot)?);
-            workers.count += 2;
+            let streams = start("streams", self.streams, task(&quiet), streams::send)?;
+            workers.senders.push(streams);
+            let sinks = start("sinks", self.sinks, task(&stop), streams::receive)?;
+            workers.receivers.push(sinks);
         }
         Ok(workers)
     }
 }
 
+/// Starts a worker on a thread of its own.
+fn start<E: Send + 'static, T: Send + 'static>(
+    name: &str,
+    entries: Vec<E>,
+    task: Task,
+    run: fn(Vec<E>, Task) -> Counted<T>,
+) -> Result<Worker<T>, Error> {
+    let thread = Builder::new().name(name.to_owned());
+    let started = thread.spawn(move || run(entries, task));
+    started.map_err(|e| Error::failed(format!("cannot start a thread: {e}")))
+}
+
 impl Workers {
+    fn count(&self) -> usize {
+        self.links.len() + self.token_buckets.len() + self.senders.len() + self.receivers.len()
+    }
+
     fn any_over(&self) -> bool {
-        let ends =
-            self.senders.iter().any(JoinHandle::is_finished) || self.receivers.iter().any(JoinHandle::is_finished);
-        ends || self.links.is_finished() || self.token_buckets.as_ref().is_some_and(JoinHandle::is_finished)
+        self.senders.iter().any(JoinHandle::is_finished)
+            || self.receivers.iter().any(JoinHandle::is_finished)
+            || self
+                .links
+                .iter()
+                .chain(&self.token_buckets)
+                .any(JoinHandle::is_finished)
     }
 
     /// Stops senders, then, after so long, everything; gives what they counted.
@@ -316,20 +328,12 @@ impl Workers {
         let mut totals = Totals::default();
         let mut problem = None;
         self.quiet.store(true, Ordering::Relaxed);
-        for worker in self.senders {
-            totals.sent.extend(keep(worker, &mut problem));
-        }
+        totals.sent.extend(keep(self.senders, &mut problem));
         std::thread::sleep(drain);
         self.stop.store(true, Ordering::Relaxed);
-        for worker in self.receivers {
-            totals.received.extend(keep(worker, &mut problem));
-        }
+        totals.received.extend(keep(self.receivers, &mut problem));
         totals.links.extend(keep(self.links, &mut problem));
-        for (link, queue) in self
-            .token_buckets
-            .map(|worker| keep(worker, &mut problem))
-            .unwrap_or_default()
-        {
+        for (link, queue) in keep(self.token_buckets, &mut problem) {
             let wire = totals.links.remove(&link);
             totals.links.insert(link, queue.before(wire));
         }
@@ -337,15 +341,18 @@ impl Workers {
     }
 }
 
-/// What a worker counted; nothing if it failed, and then why.
-fn keep<T>(worker: JoinHandle<Result<Vec<T>, Error>>, problem: &mut Option<Error>) -> Vec<T> {
-    let name = worker.thread().name().unwrap_or("worker").to_owned();
-    match worker.join() {
-        Ok(Ok(counted)) => return counted,
-        Ok(Err(error)) => *problem = Some(error),
-        Err(_) => *problem = Some(Error::failed(format!("the thread {name} of the testbed panicked"))),
+/// What workers counted; nothing of one that failed, and then why.
+fn keep<T>(workers: Vec<Worker<T>>, problem: &mut Option<Error>) -> Vec<(usize, T)> {
+    let mut all = Vec::new();
+    for worker in workers {
+        let name = worker.thread().name().unwrap_or("worker").to_owned();
+        match worker.join() {
+            Ok(Ok(counted)) => all.extend(counted),
+            Ok(Err(error)) => *problem = Some(error),
+            Err(_) => *problem = Some(Error::failed(format!("the thread {name} of the testbed panicked"))),
+        }
     }
-    Vec::new()
+    all
 }
 
 fn of_results(error: levelflow_results::Error) -> Error {

@@ -2,8 +2,6 @@
 
 use std::collections::{HashMap, VecDeque};
 use std::net::UdpSocket;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use levelflow_laws::{AnyParams, Opening};
 use levelflow_results::CompletionRow;
@@ -14,11 +12,11 @@ use levelflow_wire::shim::{LONGEST, Shim};
 
 use rustix::event::{PollFd, PollFlags};
 
-use super::meter::{EntrySample, Part, Reports, Samples, SentTotal};
+use super::meter::{Counted, EntrySample, Part, SentTotal, Task};
 use super::schedule::Start;
 use levelflow_host::clock::{self, Clock};
 use levelflow_host::journal::Sender;
-use levelflow_host::{Error, sys};
+use levelflow_host::sys;
 
 const LARGEST: usize = 1514;
 /// Sleep at most so long, so that the end is seen.
@@ -77,38 +75,29 @@ struct Work {
 ///
 /// # Errors
 /// When a socket fails for good.
-pub fn run(
-    entries: Vec<Entry>,
-    clock: Clock,
-    mut samples: Samples,
-    reports: &Reports,
-    stop: &Arc<AtomicBool>,
-) -> Result<Vec<(usize, SentTotal)>, Error> {
+pub fn run(entries: Vec<Entry>, mut task: Task) -> Counted<SentTotal> {
     sys::sharp_timers();
     let _ = sys::realtime(); // without it, packets are later
     let mut all: Vec<Work> = entries.into_iter().map(Work::new).collect();
-    while !stop.load(Ordering::Relaxed) {
+    while task.goes_on() {
         for work in &mut all {
-            work.listen(&clock);
+            work.listen(&task.clock);
         }
         // A flow that ends at the very time of a sample is in it, as in the simulator.
-        let now = clock.now();
-        if samples.due().is_some_and(|due| due <= now) {
+        let now = task.clock.now();
+        task.sample(now, || {
             let parts = all.iter_mut().map(|w| (w.entry.number, w.sample())).collect();
             let done = all.iter_mut().flat_map(|w| w.completions.drain(..)).collect();
-            let _ = reports.send((samples.take(), Part::Sent(parts, done))); // nobody listens: the end
-        }
+            Part::Sent(parts, done)
+        });
         for work in &mut all {
-            work.turn(&clock, now);
+            work.turn(&task.clock, now);
         }
-        let next = all
-            .iter()
-            .filter_map(Work::due)
-            .chain(samples.due())
-            .fold(now + NAP, Time::min);
+        let dues = all.iter().filter_map(Work::due).chain(task.due());
+        let next = dues.fold(now + NAP, Time::min);
         let sockets = all.iter().map(|w| &w.entry.socket);
         let mut watched: Vec<_> = sockets.map(|socket| PollFd::new(socket, PollFlags::IN)).collect();
-        clock.ready(&mut watched, next)?;
+        task.clock.ready(&mut watched, next)?;
     }
     Ok(all.into_iter().map(|w| (w.entry.number, w.total)).collect())
 }
@@ -242,8 +231,7 @@ impl Work {
             sample.proposal += flow.sender.proposal().bps();
             sample.window += if windowed { f64::from(flow.sender.window()) } else { 0.0 };
             if self.single {
-                let link = self.entry.route.link_of(flow.sender.bottleneck());
-                sample.bottleneck = link.map_or(-1, |link| link as i32);
+                sample.bottleneck = self.entry.route.link_of(flow.sender.bottleneck());
             }
         }
         sample

@@ -4,18 +4,15 @@ use std::collections::VecDeque;
 use std::io::{ErrorKind, Read as _};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::AsFd;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use levelflow_results::CompletionRow;
 use levelflow_units::{Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 use socket2::Socket;
 
-use super::meter::{EntrySample, Part, ReceivedTotal, Reports, Samples, SentTotal};
+use super::meter::{Counted, EntrySample, Part, ReceivedTotal, SentTotal, Task};
 use super::schedule::Start;
-use levelflow_host::Error;
-use levelflow_host::clock::{Clock, ready};
+use levelflow_host::clock::ready;
 use levelflow_host::sys::{self, TcpState};
 
 /// How often the state of a connection is read, and the longest sleep.
@@ -62,29 +59,23 @@ struct Work {
 ///
 /// # Errors
 /// When waiting fails.
-pub fn send(
-    entries: Vec<Entry>,
-    clock: Clock,
-    mut samples: Samples,
-    reports: &Reports,
-    stop: &Arc<AtomicBool>,
-) -> Result<Vec<(usize, SentTotal)>, Error> {
+pub fn send(entries: Vec<Entry>, mut task: Task) -> Counted<SentTotal> {
     let mut all: Vec<Work> = entries.into_iter().map(Work::new).collect();
-    while !stop.load(Ordering::Relaxed) {
-        let now = clock.now();
+    while task.goes_on() {
+        let now = task.clock.now();
         for work in &mut all {
             work.turn(now);
         }
-        if samples.due().is_some_and(|due| due <= now) {
+        task.sample(now, || {
             let parts = all.iter_mut().map(|w| (w.entry.number, w.sample())).collect();
             let done = all.iter_mut().flat_map(|w| w.completions.drain(..)).collect();
-            let _ = reports.send((samples.take(), Part::Sent(parts, done))); // nobody listens: the end
-        }
+            Part::Sent(parts, done)
+        });
         let starts = all.iter().filter_map(|w| w.entry.starts.front().map(|(l, _)| l.at));
-        let next = starts.chain(samples.due()).fold(now + LOOK, Time::min);
+        let next = starts.chain(task.due()).fold(now + LOOK, Time::min);
         let flows = all.iter().flat_map(|w| &w.live).filter(|f| f.left > 0);
         let mut watched: Vec<_> = flows.map(|f| PollFd::new(&f.socket, PollFlags::OUT)).collect();
-        ready(&mut watched, clock.until(next))?;
+        ready(&mut watched, task.clock.until(next))?;
     }
     Ok(all.into_iter().map(|w| (w.entry.number, w.total)).collect())
 }
@@ -223,13 +214,7 @@ struct Sink {
 ///
 /// # Errors
 /// When waiting fails.
-pub fn receive(
-    entries: Vec<Listening>,
-    clock: Clock,
-    mut samples: Samples,
-    reports: &Reports,
-    stop: &Arc<AtomicBool>,
-) -> Result<Vec<(usize, ReceivedTotal)>, Error> {
+pub fn receive(entries: Vec<Listening>, mut task: Task) -> Counted<ReceivedTotal> {
     let sink = |entry| Sink {
         entry,
         streams: Vec::new(),
@@ -237,25 +222,25 @@ pub fn receive(
         total: 0,
     };
     let mut all: Vec<Sink> = entries.into_iter().map(sink).collect();
-    while !stop.load(Ordering::Relaxed) {
+    while task.goes_on() {
         all.iter_mut().for_each(Sink::take);
-        let now = clock.now();
-        if samples.due().is_some_and(|due| due <= now) {
+        let now = task.clock.now();
+        task.sample(now, || {
             let parts = all
                 .iter_mut()
                 .map(|s| (s.entry.number, s.on_the_wire(s.delivered)))
                 .collect();
             all.iter_mut().for_each(|s| s.delivered = 0);
-            let _ = reports.send((samples.take(), Part::Delivered(parts))); // nobody listens: the end
-        }
-        let next = samples.due().map_or(now + LOOK, |due| due.min(now + LOOK));
+            Part::Delivered(parts)
+        });
+        let next = task.due().map_or(now + LOOK, |due| due.min(now + LOOK));
         let reading = |fd| PollFd::from_borrowed_fd(fd, PollFlags::IN);
         let ends = all.iter().flat_map(|s| {
             let streams = s.streams.iter().map(|t| reading(t.as_fd()));
             streams.chain([reading(s.entry.listener.as_fd())])
         });
         let mut watched: Vec<_> = ends.collect();
-        ready(&mut watched, clock.until(next))?;
+        ready(&mut watched, task.clock.until(next))?;
     }
     let total = |s: Sink| {
         let bytes = s.on_the_wire(s.total);

@@ -1,13 +1,10 @@
 //! Queues of the kernel in a testbed: a token bucket on the device of the sending node, and the law's program before it. One
 //! thread closes the intervals of all laws, and reads all queues every [`WATCH`].
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
-
 use levelflow_laws::{AnyParams, PortInfo, RouterLaw};
 use levelflow_units::Time;
 
-use super::meter::{LinkSample, LinkTotal, Part, Reports, Samples};
+use super::meter::{Counted, LinkSample, LinkTotal, Part, Task};
 use levelflow_host::clock::Clock;
 use levelflow_host::qdisc::{Device, Queue, bytes_of};
 use levelflow_host::{Error, sys};
@@ -48,36 +45,29 @@ struct Work {
 ///
 /// # Errors
 /// When a device vanishes, or the kernel does not reply.
-pub fn run(
-    token_buckets: Vec<TokenBucket>,
-    clock: Clock,
-    mut samples: Samples,
-    reports: &Reports,
-    stop: &Arc<AtomicBool>,
-) -> Result<Vec<(usize, LinkTotal)>, Error> {
+pub fn run(token_buckets: Vec<TokenBucket>, mut task: Task) -> Counted<LinkTotal> {
     sys::sharp_timers();
     let _ = sys::realtime(); // without it, intervals are longer
-    let work = |bucket| Work::new(bucket, clock);
+    let work = |bucket| Work::new(bucket, task.clock);
     let mut all = token_buckets.into_iter().map(work).collect::<Result<Vec<_>, _>>()?;
-    let mut reading = clock.now();
-    while !stop.load(Ordering::Relaxed) {
-        let now = clock.now();
+    let mut reading = task.clock.now();
+    while task.goes_on() {
+        let now = task.clock.now();
         for work in &mut all {
             work.close(now)?;
         }
-        let due = samples.due().is_some_and(|due| due <= now);
+        let due = task.due().is_some_and(|due| due <= now);
         if now >= reading || due {
             for work in &mut all {
                 work.read()?;
             }
             reading = now + WATCH;
         }
-        if due {
-            let parts = all.iter_mut().map(|w| (w.link, w.sample())).collect();
-            let _ = reports.send((samples.take(), Part::Links(parts))); // nobody listens: the end
-        }
-        let dues = all.iter().filter_map(Work::due).chain(samples.due());
-        std::thread::sleep(clock.until(dues.fold(reading, Time::min)));
+        task.sample(now, || {
+            Part::Links(all.iter_mut().map(|w| (w.link, w.sample())).collect())
+        });
+        let dues = all.iter().filter_map(Work::due).chain(task.due());
+        std::thread::sleep(task.clock.until(dues.fold(reading, Time::min)));
     }
     all.into_iter().map(Work::end).collect()
 }
