@@ -1,6 +1,7 @@
 import copy
 import json
 import pickle
+import re
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
@@ -124,3 +125,45 @@ def test_an_error_survives_copies_pickles_and_process_pools():
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
         there = pool.submit(refuse).exception()
     assert (type(there), str(there)) == (ScenarioError, str(here.value))
+
+
+def test_each_entry_tells_its_first_mistake(tmp_path):
+    file = tmp_path / "bad.toml"
+    file.write_text("""
+name = "bad"
+durration = "20 s"
+link = [{ from = "a", to = "b", capacity = "10 Mb/s", delay = "10 mss" }, { from = "b", to = "c" }]
+
+[[flow]]
+name = "fine"
+law = "cbr"
+from = "a"
+to = "b"
+
+[[flow]]
+name = "c"
+law = "cubic"
+from = "a"
+to = "b"
+count = "4"
+""")
+    with pytest.raises(ScenarioError) as caught:
+        Scenario.load(file).resolve()
+    assert [re.search("(top level|link [12]|flow [12])", line)[0] for line in str(caught.value).splitlines()] == [
+        "top level",
+        "link 1",
+        "link 2",
+        "flow 2",
+    ]
+    assert "line 17, flow 2 (c), count" in caught.value.mistakes[-1]
+
+
+def test_each_link_and_then_each_flow_tells_what_is_out_of_range():
+    scenario = Scenario("bad", "1 s").link("a", "b", "10 Mb/s", "10 ms", loss=2).link("c", "c", "1 Mb/s", "1 ms")
+    with pytest.raises(ScenarioError, match=r"link 1 \(a->b\), loss.*\nlink 2 \(c->c\): "):
+        scenario.resolve()
+    scenario = Scenario("bad", "1 s").link("a", "b", "10 Mb/s", "10 ms", duplex=True)
+    for name in ("x", "y"):
+        scenario.flow(name, "cubik", "a", "b")
+    with pytest.raises(ScenarioError, match=r"^flow 1 \(x\).*\nflow 2 \(y\)[^\n]*$"):
+        scenario.resolve()

@@ -3,7 +3,9 @@
 from os import PathLike
 
 class ScenarioError(ValueError):
-    """A scenario that is not allowed; one line: what, where, what is allowed."""
+    """A scenario that is not allowed; a line for each mistake: what, where, what is allowed."""
+
+    mistakes: list[str]  # of those that checking a scenario raises
 
 def parse(text: str, /) -> str:
     """Turns TOML into the JSON of the scenario as written."""

@@ -115,7 +115,7 @@ class Scenario:
         """Checks the scenario and returns what it means: numbers in base units, routes, all parameters.
 
         Raises:
-            ScenarioError: in one line that says what, where and what is allowed.
+            ScenarioError: a line per mistake that says what, where and what is allowed.
         """
         resolved: dict[str, Any] = json.loads(self._checked(_core.resolve, self.to_json()))
         return resolved
@@ -186,11 +186,17 @@ class Scenario:
         except ScenarioError as error:
             raise self._error(str(error)) from None
 
-    def _error(self, line: str) -> ScenarioError:
-        as_written = self._file and json.loads(_core.parse(self._file)) == self.raw
+    def _error(self, lines: str) -> ScenarioError:
+        as_written = bool(self._file) and json.loads(_core.parse(self._file)) == self.raw
+        mistakes = [self._located(line, as_written) for line in lines.splitlines()]
+        error = ScenarioError("\n".join(mistakes))
+        error.mistakes = mistakes
+        return error
+
+    def _located(self, line: str, as_written: bool) -> str:
         number = _core.line(self._file, line) if as_written else None
         where = f"line {number}, " if number else ""
-        return ScenarioError(f"{self.origin}: {where}{line}" if self.origin else line)
+        return f"{self.origin}: {where}{line}" if self.origin else line
 
 
 def _plain(value: Any) -> Any:

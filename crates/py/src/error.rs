@@ -9,7 +9,7 @@ create_exception!(
     levelflow._core,
     ScenarioError,
     PyValueError,
-    "A scenario that cannot be run; one line that says why."
+    "A scenario that cannot be run; a line for each mistake."
 );
 
 /// The exception of a scenario that is not allowed.

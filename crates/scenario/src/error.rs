@@ -1,4 +1,4 @@
-//! One line that says where, what, and what is allowed.
+//! A line for each mistake, which says where, what, and what is allowed.
 
 use std::fmt;
 
@@ -6,19 +6,29 @@ use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
-/// Why a scenario cannot be run; prints as one line.
+/// Why a scenario cannot be run; prints as a line for each mistake.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScenarioError {
-    place: String,
-    problem: String,
-}
+pub struct ScenarioError(Vec<String>);
 
 impl ScenarioError {
     /// `problem` at `place`, such as "link 1 (R1->R2), capacity".
     pub fn at(place: impl Into<String>, problem: impl Into<String>) -> Self {
-        Self {
-            place: one_line(&place.into()),
-            problem: one_line(&problem.into()),
+        Self(vec![one_line(&format!("{}: {}", place.into(), problem.into()))])
+    }
+
+    /// All values, or the mistakes of all that have one.
+    pub(crate) fn collect<T>(results: impl IntoIterator<Item = Result<T, Self>>) -> Result<Vec<T>, Self> {
+        let (mut values, mut mistakes) = (Vec::new(), Vec::new());
+        for result in results {
+            match result {
+                Ok(value) => values.push(value),
+                Err(error) => mistakes.extend(error.0),
+            }
+        }
+        if mistakes.is_empty() {
+            Ok(values)
+        } else {
+            Err(Self(mistakes))
         }
     }
 
@@ -36,9 +46,16 @@ impl ScenarioError {
         Self::at(format!("line {line}, column {column}"), problem)
     }
 
-    pub(crate) fn structure(raw: &Value, error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
+    /// A value of the wrong kind, or an unknown or missing key, in `raw` at the place of a scenario that `within` names.
+    pub(crate) fn structure(within: &str, raw: &Value, error: &serde_path_to_error::Error<serde_json::Error>) -> Self {
         let problem = wording(&one_line(&error.inner().to_string()));
-        let mut place = place(raw, error.path());
+        let inside = place(raw, error.path());
+        let separator = if within.is_empty() || inside.is_empty() {
+            ""
+        } else {
+            ", "
+        };
+        let mut place = format!("{within}{separator}{inside}");
         if let Some((unknown, known)) = unknown_name(&problem) {
             let tail = format!(", {unknown}");
             place.truncate(place.strip_suffix(&tail).map_or(place.len(), str::len));
@@ -53,7 +70,7 @@ impl ScenarioError {
 
 impl fmt::Display for ScenarioError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.problem)
+        f.write_str(&self.0.join("\n"))
     }
 }
 
@@ -174,7 +191,7 @@ fn place(raw: &Value, path: &serde_path_to_error::Path) -> String {
     parts.join(", ")
 }
 
-fn nickname(member: &Value) -> String {
+pub(crate) fn nickname(member: &Value) -> String {
     let text = |key| member.get(key).and_then(Value::as_str);
     match (text("name"), text("from"), text("to")) {
         (Some(name), ..) => format!(" ({name})"),

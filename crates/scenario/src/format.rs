@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 
 use levelflow_units::{Bytes, Duration, Frequency, Rate, Time};
 use schemars::JsonSchema;
+use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
-use crate::error::ScenarioError;
+use crate::error::{ScenarioError, nickname};
 use crate::quantity::{Count, Share, Size, Varying};
 
 /// What to simulate.
@@ -267,6 +268,23 @@ fn default_spacing() -> Duration {
     Duration::from_us(10)
 }
 
+/// Takes the entries that cannot be read out of a list; what is wrong with them.
+fn take_broken<T: DeserializeOwned>(scenario: &mut Value, kind: &str) -> Vec<ScenarioError> {
+    let mut mistakes = Vec::new();
+    let Some(entries) = scenario.get_mut(kind).and_then(Value::as_array_mut) else {
+        return mistakes;
+    };
+    let mut number = 0;
+    entries.retain(|entry| {
+        number += 1;
+        let read: Result<T, _> = serde_path_to_error::deserialize(entry);
+        let within = format!("{kind} {number}{}", nickname(entry));
+        mistakes.extend(read.as_ref().err().map(|e| ScenarioError::structure(&within, entry, e)));
+        read.is_ok()
+    });
+    mistakes
+}
+
 impl Scenario {
     /// Reads TOML into the structure that [`from_value`](Self::from_value) takes.
     ///
@@ -279,9 +297,19 @@ impl Scenario {
     /// Reads the structure.
     ///
     /// # Errors
-    /// When a key is unknown or missing, or a value is not of its kind.
+    /// When a key is unknown or missing, or a value is not of its kind: the first such mistake of each entry.
     pub fn from_value(value: &Value) -> Result<Self, ScenarioError> {
-        serde_path_to_error::deserialize(value).map_err(|e| ScenarioError::structure(value, &e))
+        if let Ok(scenario) = Self::deserialize(value) {
+            return Ok(scenario);
+        }
+        let (mut rest, mut mistakes) = (value.clone(), Vec::new());
+        mistakes.append(&mut take_broken::<Link>(&mut rest, "link"));
+        mistakes.append(&mut take_broken::<Memory>(&mut rest, "memory"));
+        mistakes.append(&mut take_broken::<NextHop>(&mut rest, "route"));
+        mistakes.append(&mut take_broken::<Flow>(&mut rest, "flow"));
+        let rest = serde_path_to_error::deserialize(&rest).map_err(|e| ScenarioError::structure("", &rest, &e));
+        let mut scenario = ScenarioError::collect(std::iter::once(rest).chain(mistakes.into_iter().map(Err)))?;
+        Ok(scenario.swap_remove(0))
     }
 
     /// What each direction of each link says of laws, with the link's place in the scenario.

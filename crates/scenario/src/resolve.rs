@@ -10,7 +10,7 @@ use crate::choice::LawTables;
 use crate::context::{Fallible, LONGEST_DELAY, link_place, router};
 use crate::error::ScenarioError;
 use crate::flows::FlowReader;
-use crate::format::{Link, Reverse, Scenario};
+use crate::format::{Flow, Link, Reverse, Scenario};
 use crate::laws::{link_tables, read_params};
 use crate::network::{FlowSpec, LinkSpec, Network};
 use crate::queues::read_queue;
@@ -41,7 +41,7 @@ impl Scenario {
     /// Checks the scenario and works out paths, parameters and buffers.
     ///
     /// # Errors
-    /// What is wrong first, in one line.
+    /// What is wrong first of the run, or else of each link, or else of each flow.
     pub fn resolve(&self) -> Fallible<Resolved> {
         printable("name", &self.name)?;
         if self.name.is_empty() || self.name.contains(['/', '\\']) || self.name.starts_with('.') {
@@ -98,33 +98,29 @@ impl Scenario {
         if self.link.is_empty() {
             return Err(ScenarioError::at("link", "at least one [[link]] is needed"));
         }
-        let (mut links, mut ends) = (Vec::new(), Vec::new());
         let mut names = BTreeSet::new();
-        for (i, link) in self.link.iter().enumerate() {
+        let mut read = |(i, link): (usize, &Link)| {
             let place = link_place(i, link);
-            let mut add = |spec: LinkSpec<Any>, from: &str, to: &str| {
+            if link.reverse.is_some() && !link.duplex {
+                return Err(ScenarioError::at(place, "reverse needs duplex = true"));
+            }
+            let (from, to) = (link.from.clone(), link.to.clone());
+            let mut directions = vec![(read_link(&place, link, None)?, (from.clone(), to.clone()))];
+            if link.duplex {
+                let other = link.reverse.clone().unwrap_or_default();
+                directions.push((read_link(&place, link, Some(&other))?, (to, from)));
+            }
+            for (spec, _) in &directions {
                 if !names.insert(spec.name.clone()) {
                     let hint = "give one of them a name of its own";
-                    return Err(ScenarioError::at(
-                        &place,
-                        format!("two links are named {:?}; {hint}", spec.name),
-                    ));
+                    let problem = format!("two links are named {:?}; {hint}", spec.name);
+                    return Err(ScenarioError::at(place, problem));
                 }
-                links.push(spec);
-                ends.push((from.to_owned(), to.to_owned()));
-                Ok(())
-            };
-            add(read_link(&place, link, None)?, &link.from, &link.to)?;
-            match (&link.reverse, link.duplex) {
-                (Some(_), false) => return Err(ScenarioError::at(place, "reverse needs duplex = true")),
-                (reverse, true) => {
-                    let other = reverse.clone().unwrap_or_default();
-                    add(read_link(&place, link, Some(&other))?, &link.to, &link.from)?;
-                }
-                (None, false) => {}
             }
-        }
-        Ok((links, ends))
+            Ok(directions)
+        };
+        let links = ScenarioError::collect(self.link.iter().enumerate().map(&mut read))?;
+        Ok(links.into_iter().flatten().unzip())
     }
 
     fn read_flows(
@@ -138,11 +134,10 @@ impl Scenario {
             topology.add_override(&format!("route {}", i + 1), &hop.at, &hop.to, &hop.via)?;
         }
         let mut names = BTreeSet::new();
-        let mut flows = Vec::new();
-        for (i, flow) in self.flow.iter().enumerate() {
+        let read = |(i, flow): (usize, &Flow)| {
             let place = format!("flow {} ({})", i + 1, flow.name);
             printable(&format!("{place}, name"), &flow.name)?;
-            if flow.name.is_empty() || !names.insert(&flow.name) {
+            if flow.name.is_empty() || !names.insert(flow.name.clone()) {
                 return Err(ScenarioError::at(place, "needs a name of its own"));
             }
             let reader = FlowReader {
@@ -152,9 +147,9 @@ impl Scenario {
                 topology: &topology,
                 overhead: self.overhead,
             };
-            flows.push(reader.read(defaults)?);
-        }
-        Ok(flows)
+            reader.read(defaults)
+        };
+        ScenarioError::collect(self.flow.iter().enumerate().map(read))
     }
 
     /// No two clocks agree. Where senders are clocked by packets, each link is a little slow, by a share of its own: a stream

@@ -62,7 +62,7 @@ def levelflow(
 
 
 def main() -> None:
-    """Runs the command line; bad input is one line on standard error and exit status 2."""
+    """Runs the command line; bad input is a line per mistake on standard error and exit status 2."""
     gc.set_threshold(100_000)  # libraries make many objects while they load, and next to no garbage
     words = sys.argv[1:]
     if renamed := RENAMED.get(tuple(words[:2])):
@@ -96,5 +96,8 @@ def _line(error: Exception) -> str | None:
     from levelflow import ScenarioError
     from levelflow.theory.errors import TheoryError
 
+    if not isinstance(error, ScenarioError | TheoryError):
+        return None
     # A name from the command line may have lines of its own.
-    return " ".join(f"levelflow: {error}".split("\n")) if isinstance(error, ScenarioError | TheoryError) else None
+    mistakes = (" ".join(mistake.split("\n")) for mistake in getattr(error, "mistakes", [str(error)]))
+    return "\n".join(f"levelflow: {mistake}" for mistake in mistakes)
