@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use levelflow_laws::bytes::before;
 use levelflow_laws::{Delivery, Kind};
-use levelflow_units::Time;
+use levelflow_units::{Duration, Time};
 
 use crate::history::Missing;
 use crate::stream::Chunk;
@@ -16,6 +16,9 @@ use crate::stream::Chunk;
 pub const REORDERING: u32 = 3;
 /// An ACK may say this much about packets sent before: it is what a history holds.
 const REMEMBERED: u32 = 128;
+/// The ACK of a packet may come as late as this, or so many times later than the latest one.
+const SHORTEST_MEMORY: Duration = Duration::from_ms(200);
+const ROUND_TRIPS: u64 = 4;
 /// Most packets of a flow that a host on a real network remembers.
 pub const MAX_PACKETS: usize = 1 << 16;
 
@@ -131,11 +134,11 @@ impl<T: Copy> Scoreboard<T> {
         self.first.wrapping_add(self.sent.len() as u32)
     }
 
-    /// Whether one more packet would have the oldest forgotten.
+    /// Whether one more packet would have the oldest forgotten while it is under way.
     #[inline]
     #[must_use]
     pub fn is_full(&self) -> bool {
-        self.sent.len() >= self.most
+        self.sent.len() >= self.most && self.sent[0].state == State::UnderWay
     }
 
     /// The next packet leaves. One that has to be forgotten for it counts as lost.
@@ -143,8 +146,9 @@ impl<T: Copy> Scoreboard<T> {
         if self.outstanding == 0 {
             (self.first_sent, self.delivered_at) = (now, now);
         }
-        let forgotten = if self.is_full() { self.lose(0) } else { None };
-        if self.is_full() {
+        let mut forgotten = None;
+        if self.sent.len() >= self.most {
+            forgotten = self.lose(0);
             self.forget();
         }
         self.outstanding += u32::from(kind == Kind::Data);
@@ -207,7 +211,7 @@ impl<T: Copy> Scoreboard<T> {
             prior: own.delivered,
             interval: own.at.since(own.first_sent).max(now.since(own.delivered_at)),
         });
-        self.tidy();
+        self.tidy(now, now.since(own.at));
         acked
     }
 
@@ -283,11 +287,21 @@ impl<T: Copy> Scoreboard<T> {
         }
     }
 
-    /// Forgets packets of which no ACK brings news.
-    fn tidy(&mut self) {
+    /// Forgets packets of which no ACK brings news: no history goes back to them, and their own would have come, since a round
+    /// trip takes `rtt`.
+    fn tidy(&mut self, now: Time, rtt: Duration) {
         while let Some(front) = self.sent.front() {
-            let old = !before(self.missing.newest(), self.first.wrapping_add(REMEMBERED + 1));
-            if front.state == State::UnderWay || (front.state != State::Acked && !old) {
+            let stays = match front.state {
+                State::UnderWay => true,
+                State::Acked => false,
+                State::Arrived | State::Lost => {
+                    let age = now.since(front.at);
+                    age <= SHORTEST_MEMORY
+                        || rtt.checked_mul(ROUND_TRIPS).is_none_or(|late| age <= late)
+                        || before(self.missing.newest(), self.first.wrapping_add(REMEMBERED + 1))
+                }
+            };
+            if stays {
                 return;
             }
             self.forget();

@@ -261,6 +261,17 @@ fn copies_and_late_acks_change_no_share() {
     assert!(refused > acks / 2, "every copy is refused, not {refused} beside {acks}");
 }
 
+/// At 1 Gb/s, 30 ms of jitter put thousands of packets between the newest ACK and the latest to come.
+#[test]
+fn acks_that_overtake_each_other_all_count() {
+    let (mut world, mut random) = (World::new("jetmax", 1, true).at("1 Gb/s"), random(4));
+    world.fate = Box::new(move |_| vec![ms(10 + (random() * 30.0) as u64)]);
+    world.run(ms(5_000));
+    let counters = world.senders[0].counters();
+    assert!(counters.acks > 10_000, "{counters:?}");
+    assert_eq!((counters.refused.total(), counters.lost), (0, 0), "{counters:?}");
+}
+
 #[test]
 fn a_receiver_that_invents_feedback_gets_no_more_than_the_largest_rate() {
     for law in LAWS.iter().filter(|l| l.signal.is_explicit()) {
