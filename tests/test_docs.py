@@ -126,6 +126,14 @@ def test_each_law_has_a_page_and_each_picture_a_law():
     assert {picture.stem for picture in reference.LAWS.glob("img/*")} <= set(names)
 
 
+@pytest.mark.parametrize("page", LAWS, ids=lambda path: path.stem)
+def test_a_law_is_explained_in_a_minute(page):
+    first, *later = re.split(r"^## (?=Picture)", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    assert later
+    assert re.findall("^## (.*)", first, flags=re.MULTILINE) == ["When to choose it", "Equations", "Equilibrium"]
+    assert len(re.sub(r"^\|.*", "", first, flags=re.MULTILINE).split()) <= 200
+
+
 def test_pages_of_laws_name_claims_that_exist():
     text = "".join(page.read_text(encoding="utf-8") for page in LAWS)
     named = " ".join(re.findall(r"`levelflow reproduce ([^`]+)`", text)).split()

@@ -15,19 +15,23 @@ PAGE = """# Novel
 
 A law that only a test knows.
 
+## When to choose it
+Never.
+
+## Equations
+Those of Kelly.
+
 ## Equilibrium
 That of Kelly.
+
+## Picture
+```sh
+levelflow run joining --set flow.x1.law=novel --set flow.x2.law=novel
+```
 
 ## Parameters
 <!-- Written by `make gen` from here, -->
 <!-- to here. -->
-
-## When to choose it
-Never.
-
-```sh
-levelflow run joining --set flow.x1.law=novel --set flow.x2.law=novel
-```
 """
 PAGES = {"docs/laws/novel.md", "docs/laws/README.md", "docs/reference/wire-format.md"}
 #: Tests of Python that read the list of laws, and of them those that are about the new law or about files.
