@@ -209,7 +209,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Until it is given to stop.
+    /// Until `stop` is set.
     #[must_use]
     pub fn goes_on(&self) -> bool {
         !self.stop.load(Ordering::Relaxed)
