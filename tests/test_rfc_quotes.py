@@ -9,7 +9,7 @@ RFCS = CHECKOUT / "tests" / "rfc"
 CRATES = CHECKOUT / "crates"
 PLACE = re.compile(r"//= RFC (\d+), section ([\d.]+)$")
 #: Sources of laws whose text has not been quoted yet.
-UNQUOTED = {"3649", "5348", "6582"}
+UNQUOTED = {"3649"}
 
 
 def plain(text):

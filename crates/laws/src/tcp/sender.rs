@@ -57,6 +57,10 @@ impl<V: Variant> TcpSender<V> {
         &self.variant
     }
 
+    //= RFC 6582, section 3.2
+    //# When the third duplicate ACK is received, the TCP sender first
+    //# checks the value of recover to see if the Cumulative
+    //# Acknowledgment field covers more than recover.
     fn is_news(&self, number: u32) -> bool {
         !before(number, self.cut)
     }

@@ -7,6 +7,8 @@ const SMALLEST: f64 = 1e-8;
 
 /// Packets per round-trip time for a loss event rate `p`, above 0 and at most 1.
 pub(super) fn packets_per_rtt(p: f64) -> f64 {
+    //= RFC 5348, section 3.1
+    //# R*sqrt(2*b*p/3) + (t_RTO * (3*sqrt(3*b*p/8)*p*(1+32*p^2)))
     let timeouts = 12.0 * sqrt(3.0 * p / 8.0) * p * (1.0 + 32.0 * p * p);
     1.0 / (sqrt(2.0 * p / 3.0) + timeouts)
 }
