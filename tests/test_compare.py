@@ -58,6 +58,11 @@ def test_ratios_and_waits_are_those_of_the_summaries(finished):
     assert first["simulator 2"]["wait_p99_s"] == pytest.approx(rtt - 0.1)
 
 
+def test_two_simulations_go_by_their_directories(finished, tmp_path):
+    other = dataclasses.replace(finished, path=tmp_path / "other")
+    assert compare.pair(finished, other).names == (finished.path.name, "other")
+
+
 def test_different_flows_are_refused_in_one_line(finished):
     other = network(duration="1 s")
     other.raw["flow"][1]["name"] = "x9"

@@ -65,12 +65,16 @@ def pair(first: Result, second: Result) -> Pair:
     if flows[0] != flows[1]:
         listed = " and ".join(", ".join(names) or "none" for names in flows)
         raise ScenarioError(f"compare: the results have different flows, {listed}; both need the same names")
-    names = (_name(first), _name(second))
-    return Pair((first, second), names if names[0] != names[1] else (f"{names[0]} 1", f"{names[1]} 2"))
+    return Pair((first, second), _names(first, second))
 
 
-def _name(result: Result) -> str:
-    return "network" if "network" in result.manifest else "simulator"
+def _names(first: Result, second: Result) -> tuple[str, str]:
+    """Returns what tells the results apart: where they ran, or else their directories."""
+    one, two = ("network" if "network" in result.manifest else "simulator" for result in (first, second))
+    if one != two:
+        return one, two
+    folders = [result.path.name for result in (first, second) if result.path]
+    return (folders[0], folders[1]) if len(set(folders)) == 2 else (f"{one} 1", f"{two} 2")
 
 
 def flow_table(both: Pair) -> Table:
