@@ -236,6 +236,7 @@ pub fn corners<L: Law>() {
                 let port = PortView {
                     queue: Bytes::ZERO,
                     packets: 0,
+                    in_service: Bytes::ZERO,
                     dropped: Bytes::ZERO,
                 };
                 router.on_interval(&params, Duration::from_ms(50), &port);
@@ -421,6 +422,7 @@ pub fn wire<L: Law>() {
                 let port = PortView {
                     queue: Bytes::new(gap),
                     packets: 1,
+                    in_service: Bytes::new(gap),
                     dropped: Bytes::ZERO,
                 };
                 router.on_interval(&params, Duration::from_us(gap + 1), &port);
@@ -502,6 +504,7 @@ fn drive_port<L: Law>(router: &mut L::Router, params: &L::Params, inputs: &[Port
                 let port = PortView {
                     queue: Bytes::new(queue.into()),
                     packets: queue / 1000,
+                    in_service: Bytes::new((queue % 1000).into()),
                     dropped: Bytes::new(dropped.into()),
                 };
                 router.on_interval(params, Duration::from_us(us.into()), &port);

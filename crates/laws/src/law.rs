@@ -393,6 +393,8 @@ pub struct PortView {
     pub queue: Bytes,
     /// Packets waiting or in service.
     pub packets: u32,
+    /// Of `queue`, bytes of the packet in service; zero where the queue does not count it.
+    pub in_service: Bytes,
     /// Bytes dropped since the last interval ended.
     pub dropped: Bytes,
 }
@@ -402,17 +404,14 @@ impl PortView {
     pub const IDLE: Self = Self {
         queue: Bytes::ZERO,
         packets: 0,
+        in_service: Bytes::ZERO,
         dropped: Bytes::ZERO,
     };
 
-    /// Bits that wait, without the packet in service: that has as many as a packet of the queue has in the mean.
+    /// Bits that wait, without the packet in service.
     #[must_use]
     pub fn waiting_bits(&self) -> f64 {
-        let queue = self.queue.as_bits_f64();
-        if self.packets == 0 {
-            return queue;
-        }
-        queue - queue / f64::from(self.packets)
+        self.queue.as_bits_f64() - self.in_service.as_bits_f64()
     }
 }
 

@@ -312,6 +312,7 @@ impl<L: Law> Network<L> {
         let view = PortView {
             queue: Bytes::new(port.waiting),
             packets: port.queue.len() as u32,
+            in_service: port.queue.front().map_or(Bytes::ZERO, |packet| packet.size),
             dropped: Bytes::new(port.dropped),
         };
         port.router.on_interval(&self.params, now.since(port.ticked), &view);

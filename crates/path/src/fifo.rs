@@ -15,6 +15,17 @@ pub struct Departure<T> {
     pub packet: T,
 }
 
+/// What a queue holds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Backlog {
+    /// Bytes that wait or are in service.
+    pub bytes: Bytes,
+    /// Packets that wait or are in service.
+    pub packets: u32,
+    /// Of `bytes`, those in service; zero where the queue does not count them.
+    pub in_service: Bytes,
+}
+
 /// A line of finite rate behind a queue that drops arrivals once it is full.
 ///
 /// The departure of a packet is known when it arrives, so nothing has to happen at that time. Packets that have left take no
@@ -113,6 +124,16 @@ impl<T> Fifo<T> {
     #[must_use]
     pub fn packets(&self) -> usize {
         self.waiting.len()
+    }
+
+    /// Both, and the packet in service.
+    #[must_use]
+    pub fn backlog(&self) -> Backlog {
+        Backlog {
+            bytes: self.bytes(),
+            packets: self.packets() as u32,
+            in_service: self.waiting.front().map_or(Bytes::ZERO, |head| head.size),
+        }
     }
 
     /// To the nearest picosecond, as in the simulator.

@@ -127,8 +127,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
     pub fn handle_timeout(&mut self, now: Time) {
         self.depart(now);
         if self.law.poll_timeout().is_some_and(|end| end <= now) {
-            let (bytes, packets) = (self.queue.bytes(), self.queue.packets() as u32);
-            self.law.handle_timeout(now, bytes, packets);
+            self.law.handle_timeout(now, self.queue.backlog());
         }
     }
 

@@ -3,6 +3,8 @@
 use levelflow_laws::Arriving;
 use levelflow_units::{Bytes, Time};
 
+use crate::fifo::Backlog;
+
 /// The router half of a law at a hop, which sees packets of type `T` come and go.
 pub trait HopLaw<T> {
     /// A packet comes, and may be stamped; it may not fit into the queue.
@@ -18,7 +20,7 @@ pub trait HopLaw<T> {
     fn poll_timeout(&self) -> Option<Time>;
 
     /// The interval ends, with this much in the queue.
-    fn handle_timeout(&mut self, now: Time, queue: Bytes, packets: u32);
+    fn handle_timeout(&mut self, now: Time, backlog: Backlog);
 }
 
 /// A hop without a law.
@@ -33,7 +35,7 @@ impl<T> HopLaw<T> for () {
         None
     }
 
-    fn handle_timeout(&mut self, _: Time, _: Bytes, _: u32) {}
+    fn handle_timeout(&mut self, _: Time, _: Backlog) {}
 }
 
 /// A hop that may have a law.
@@ -60,9 +62,9 @@ impl<T, L: HopLaw<T>> HopLaw<T> for Option<L> {
         self.as_ref().and_then(L::poll_timeout)
     }
 
-    fn handle_timeout(&mut self, now: Time, queue: Bytes, packets: u32) {
+    fn handle_timeout(&mut self, now: Time, backlog: Backlog) {
         if let Some(law) = self {
-            law.handle_timeout(now, queue, packets);
+            law.handle_timeout(now, backlog);
         }
     }
 }

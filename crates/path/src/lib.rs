@@ -12,7 +12,7 @@ mod law;
 pub mod port;
 
 pub use delay::{DelayLine, Propagation};
-pub use fifo::{Departure, Fifo};
+pub use fifo::{Backlog, Departure, Fifo};
 pub use hop::{Counters, Hop, Settings};
 pub use law::HopLaw;
 pub use port::{Datagram, Port};

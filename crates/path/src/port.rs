@@ -7,6 +7,7 @@ use levelflow_wire::journal::{Log, LoggedRouter, Sink};
 use levelflow_wire::shim::{LENGTH, Shim};
 use serde::Serialize;
 
+use crate::fifo::Backlog;
 use crate::law::HopLaw;
 
 /// Intervals are not closed more often than this, whatever round-trip times packets claim: a law divides by the time
@@ -170,11 +171,12 @@ impl<S: Sink> Port<S> {
         self.opened
     }
 
-    /// Ends the running interval, with this much waiting or in service.
-    pub fn close(&mut self, now: Time, queue: Bytes, packets: u32) {
+    /// Ends the running interval, with this much in the queue.
+    pub fn close(&mut self, now: Time, backlog: Backlog) {
         let view = PortView {
-            queue,
-            packets,
+            queue: backlog.bytes,
+            packets: backlog.packets,
+            in_service: backlog.in_service,
             dropped: Bytes::new(std::mem::take(&mut self.dropped)),
         };
         self.law.on_interval(&self.params, now.since(self.opened), &view);
@@ -253,8 +255,8 @@ impl<S: Sink, T: Datagram> HopLaw<T> for Port<S> {
         Some(self.due())
     }
 
-    fn handle_timeout(&mut self, now: Time, queue: Bytes, packets: u32) {
-        self.close(now, queue, packets);
+    fn handle_timeout(&mut self, now: Time, backlog: Backlog) {
+        self.close(now, backlog);
     }
 }
 

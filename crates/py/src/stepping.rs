@@ -149,6 +149,7 @@ impl Router {
         let port = PortView {
             queue: Bytes::new(queue_bytes),
             packets: 0,
+            in_service: Bytes::ZERO,
             dropped: Bytes::new(dropped_bytes),
         };
         self.law

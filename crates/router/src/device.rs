@@ -4,6 +4,7 @@
 
 use levelflow_laws::offload::{Offload, Words};
 use levelflow_laws::{AnyParams, PortInfo};
+use levelflow_path::Backlog;
 use levelflow_path::port::Traffic;
 use levelflow_units::{Bytes, Duration, Time};
 use levelflow_wire::journal::Role;
@@ -156,7 +157,7 @@ impl<D: DataPath> Attached<D> {
         self.port.absorb(&counted, &traffic);
         let now = self.clock.now();
         let length = now.since(self.port.opened());
-        self.port.close(now, Bytes::new(queue.backlog), queue.packets);
+        self.port.close(now, backlog(&queue));
         self.peak = self.peak.max(queue.backlog);
         self.queue = queue;
         self.tell()?;
@@ -221,5 +222,39 @@ pub fn gone(device: &Device, error: &std::io::Error) -> Error {
     match error.raw_os_error() {
         Some(libc::ENODEV) => Error::failed(format!("{name}: the device is gone")),
         _ => Error::failed(format!("{name}: its queue: {error}")),
+    }
+}
+
+/// What waits, as the kernel counts it. A shaper holds the packet that it sends; of a device's own, the driver has it.
+fn backlog(queue: &Queue) -> Backlog {
+    let bytes = Bytes::new(queue.backlog);
+    let mean = queue.backlog.checked_div(queue.packets.into()).unwrap_or(0);
+    Backlog {
+        bytes,
+        packets: queue.packets,
+        in_service: queue.rate.map_or(Bytes::ZERO, |_| Bytes::new(mean)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use levelflow_units::Rate;
+
+    use super::*;
+
+    #[test]
+    fn only_a_shaper_counts_the_packet_that_it_sends() {
+        let plain = Queue {
+            backlog: 3000,
+            packets: 3,
+            ..Queue::default()
+        };
+        let shaper = Queue {
+            rate: Some(Rate::clamped(1e7)),
+            ..plain.clone()
+        };
+        assert_eq!(backlog(&plain).in_service, Bytes::ZERO);
+        assert_eq!(backlog(&shaper).in_service, Bytes::new(1000));
+        assert_eq!(backlog(&Queue::default()), Backlog::default());
     }
 }

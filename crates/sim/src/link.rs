@@ -333,6 +333,7 @@ impl<P: Protocol> Link<P> {
                 let port = PortView {
                     queue: Bytes::new(self.queue_bytes - u64::from(next.size)),
                     packets: left,
+                    in_service: Bytes::ZERO,
                     dropped: Bytes::ZERO,
                 };
                 match aqm.law.on_departure(&aqm.params, now, now - next.since, &port) {
@@ -489,12 +490,13 @@ impl<P: Protocol> Link<P> {
 
     /// The interval of one port ends; the departures up to now have been caught up with.
     pub fn close_interval(&mut self, port: usize, elapsed: Duration) {
-        let packets = self.queue_packets() as u32;
+        let (packets, in_service) = (self.queue_packets() as u32, self.in_service());
         let Port { law, params, dropped } = &mut self.ports[port];
         let dropped = std::mem::take(dropped);
         let view = PortView {
             queue: Bytes::new(self.queue_bytes),
             packets,
+            in_service,
             dropped: Bytes::new(dropped),
         };
         law.on_interval(params, elapsed, &view);
@@ -512,11 +514,12 @@ impl<P: Protocol> Link<P> {
 
     /// The interval of the queue discipline ends; the departures up to now have been caught up with.
     pub fn close_queue_interval(&mut self, now: Time) {
-        let packets = self.queue_packets() as u32;
+        let (packets, in_service) = (self.queue_packets() as u32, self.in_service());
         let Some(aqm) = &mut self.aqm else { return };
         let view = PortView {
             queue: Bytes::new(self.queue_bytes),
             packets,
+            in_service,
             dropped: Bytes::new(std::mem::take(&mut aqm.dropped)),
         };
         let elapsed = now - std::mem::replace(&mut aqm.since, now);
@@ -593,6 +596,13 @@ impl<P: Protocol> Link<P> {
         let served = self.served.as_ref();
         let waiting = served.map_or(0, |s| s.waiting.len() + usize::from(s.in_service.is_some()));
         self.transit.len() - self.departed + waiting
+    }
+
+    /// Bytes of the packet in service.
+    fn in_service(&self) -> Bytes {
+        let served = self.served.as_ref().and_then(|served| served.in_service);
+        let next = self.transit.get(self.departed).map(|next| next.size);
+        Bytes::new(served.map(|served| served.size).or(next).unwrap_or(0).into())
     }
 
     /// Bytes waiting or in service.

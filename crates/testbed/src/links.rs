@@ -1,7 +1,7 @@
 //! All links of a testbed in one thread: laws, queues, delays and losses of each direction, between packet sockets.
 
 use levelflow_laws::{Arriving, PortInfo, RouterLaw};
-use levelflow_path::{Counters, Datagram, Hop, HopLaw, Propagation, Settings};
+use levelflow_path::{Backlog, Counters, Datagram, Hop, HopLaw, Propagation, Settings};
 use levelflow_scenario::LinkSpec;
 use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
@@ -70,8 +70,8 @@ impl HopLaw<Frame> for Watched {
         Some(self.port.due())
     }
 
-    fn handle_timeout(&mut self, now: Time, queue: Bytes, packets: u32) {
-        self.port.close(now, queue, packets);
+    fn handle_timeout(&mut self, now: Time, backlog: Backlog) {
+        self.port.close(now, backlog);
         let (arrived, dropped, since) = std::mem::replace(&mut self.interval, (Bytes::ZERO, Bytes::ZERO, now));
         self.peaks.end_interval(now.since(since), arrived, dropped);
     }

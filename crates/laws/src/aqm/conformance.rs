@@ -120,7 +120,7 @@ fn drive<Q: Queue>((queue, now): &mut (Q, Time), params: &Q::Params, inputs: &[I
     let port = |packets| PortView {
         queue: bytes(packets),
         packets,
-        dropped: Bytes::ZERO,
+        ..PortView::IDLE
     };
     let quiet = queue.signal().is_nan();
     let step = |input: &Input| {

@@ -73,8 +73,7 @@ fn close(measured: f64, expected: f64, tolerance: f64) {
 fn raise(params: &MaxNetParams, router: &mut MaxNetRouter) {
     let flooded = PortView {
         queue: Bytes::new(100_000_000),
-        packets: 0,
-        dropped: Bytes::ZERO,
+        ..PortView::IDLE
     };
     (0..100).for_each(|_| router.on_interval(params, seconds(0.001), &flooded));
 }
@@ -88,8 +87,7 @@ fn price_step(params: &MaxNetParams, y: f64, queue: f64) -> f64 {
     router.on_arrival(params, &Arriving::alone(bytes(y * 0.001)), None);
     let view = PortView {
         queue: bytes(queue * C),
-        packets: 0,
-        dropped: Bytes::ZERO,
+        ..PortView::IDLE
     };
     router.on_interval(params, seconds(0.001), &view);
     router.signal() - before
@@ -119,17 +117,17 @@ fn a_packet_that_is_being_sent_is_no_queue() {
     raise(&params, &mut router);
     let mut step = |packets: u32| {
         let before = router.signal();
-        let queue = Bytes::new(1500 * u64::from(packets));
         let view = PortView {
-            queue,
+            queue: Bytes::new(1500 + 40 * u64::from(packets - 1)),
             packets,
-            dropped: Bytes::ZERO,
+            in_service: Bytes::new(1500),
+            ..PortView::IDLE
         };
         router.on_interval(&params, seconds(0.001), &view);
         router.signal() - before
     };
     close(step(1), -0.0009, 1e-12);
-    close(step(3), -0.0009 + 2.0 * 12_000.0 / C * 0.001 / 0.13, 1e-12);
+    close(step(3), -0.0009 + 2.0 * 320.0 / C * 0.001 / 0.13, 1e-12);
 }
 
 /// `T ln(x_max/C)`, worked out with 30 digits.

@@ -302,6 +302,7 @@ fn intervals(law: u8) -> impl Strategy<Value = Vec<Interval>> {
                 view: PortView {
                     queue: Bytes::new(queue),
                     packets: waiting,
+                    in_service: Bytes::new(queue / (u64::from(waiting) + 1)),
                     dropped: Bytes::new(dropped),
                 },
             }

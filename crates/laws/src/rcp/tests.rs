@@ -49,8 +49,8 @@ fn ratio(params: &RcpParams, load: f64, queue: f64, dropped: u64) -> f64 {
     let queue = Rate::new(queue * C).unwrap().bytes_in(params.initial_rtt);
     let view = PortView {
         queue: Bytes::new(queue as u64),
-        packets: 0,
         dropped: Bytes::new(dropped),
+        ..PortView::IDLE
     };
     router.on_interval(params, elapsed, &view);
     router.signal() / before
@@ -85,9 +85,10 @@ fn a_packet_in_service_is_no_queue() {
         let mut router = router(&params, C);
         let before = router.signal();
         let view = PortView {
-            queue: Bytes::new(1000 * u64::from(packets)),
+            queue: Bytes::new(1000 + 40 * u64::from(packets - 1)),
             packets,
-            dropped: Bytes::ZERO,
+            in_service: Bytes::new(1000),
+            ..PortView::IDLE
         };
         let full = Rate::new(C).unwrap().bytes_in(Duration::from_ms(10));
         router.on_arrival(&params, &Arriving::alone(Bytes::new(full as u64)), None);
@@ -95,7 +96,7 @@ fn a_packet_in_service_is_no_queue() {
         router.signal() / before
     };
     close(step(1), 1.0, 1e-12);
-    close(step(4), 1.0 - 0.1 * 3.0 * 8000.0 / (C * 0.1), 1e-12);
+    close(step(4), 1.0 - 0.1 * 3.0 * 320.0 / (C * 0.1), 1e-12);
 }
 
 #[test]
@@ -181,8 +182,7 @@ fn the_offered_rate_stays_between_its_floor_and_the_capacity() {
     close(router.signal(), C, 0.0);
     let flooded = PortView {
         queue: Bytes::new(1 << 40),
-        packets: 0,
-        dropped: Bytes::ZERO,
+        ..PortView::IDLE
     };
     router.on_interval(&params, Duration::from_ms(10), &flooded);
     close(router.signal(), 80.0 / 0.1, 1e-9);
@@ -210,8 +210,7 @@ fn processor_sharing_is_the_fixed_point() {
         queue = (queue + offered - C * 0.01 / 8.0).max(0.0);
         let view = PortView {
             queue: Bytes::new(queue as u64),
-            packets: 0,
-            dropped: Bytes::ZERO,
+            ..PortView::IDLE
         };
         router.on_interval(&params, Duration::from_ms(10), &view);
     }

@@ -3,6 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
+use crate::fifo::Backlog;
 
 fn us(us: u64) -> Time {
     Time::ZERO + Duration::from_us(us)
@@ -57,6 +58,44 @@ fn without_a_rate_packets_only_travel() {
     hop.handle_input(us(3), Bytes::new(1500), 1).unwrap();
     hop.handle_input(us(3), Bytes::new(1500), 2).unwrap();
     assert_eq!(drain(&mut hop), [(us(5003), 1), (us(5003), 2)]);
+}
+
+/// A law that looks at the queue once.
+struct Look(Option<Time>, Backlog);
+
+impl HopLaw<u32> for Look {
+    fn handle_arrival(&mut self, _: &Arriving, _: &mut u32) {}
+
+    fn handle_departure(&mut self, _: Bytes, _: &mut u32) {}
+
+    fn handle_drop(&mut self, _: Bytes) {}
+
+    fn poll_timeout(&self) -> Option<Time> {
+        self.0
+    }
+
+    fn handle_timeout(&mut self, _: Time, backlog: Backlog) {
+        *self = Self(None, backlog);
+    }
+}
+
+#[test]
+fn a_law_hears_of_the_packet_in_service_whatever_the_size_of_the_others() {
+    for (at, expected) in [(0, (1580, 3, 1500)), (1_520, (80, 2, 40)), (2_000, (0, 0, 0))] {
+        let mut hop = Hop::under(Look(Some(us(at)), Backlog::default()), settings(), 0, "");
+        for size in [1500, 40, 40] {
+            hop.law.0 = None;
+            hop.handle_input(us(0), Bytes::new(size), 0).unwrap();
+        }
+        hop.law.0 = Some(us(at));
+        hop.handle_timeout(us(at));
+        let Backlog {
+            bytes,
+            packets,
+            in_service,
+        } = hop.law.1;
+        assert_eq!((bytes.get(), packets, in_service.get()), expected, "at {at} us");
+    }
 }
 
 #[test]

@@ -129,7 +129,7 @@ structs! {
     Delivery { total, prior, interval }
     Arrived { now, kind, size }
     Arriving { now, size, queue, packets }
-    PortView { queue, packets, dropped }
+    PortView { queue, packets, in_service, dropped }
 }
 
 impl Coded<'_> for Kind {

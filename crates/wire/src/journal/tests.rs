@@ -101,16 +101,19 @@ fn records() -> impl Strategy<Value = Record<'static>> {
             }
         }),
         sizes().prop_map(move |size| Record::Departure { size, header }),
-        (durations(), sizes(), any::<u32>(), sizes()).prop_map(|(elapsed, queue, packets, dropped)| {
-            Record::Interval {
-                elapsed,
-                port: PortView {
-                    queue,
-                    packets,
-                    dropped,
-                },
+        (durations(), sizes(), any::<u32>(), sizes(), sizes()).prop_map(
+            |(elapsed, queue, packets, in_service, dropped)| {
+                Record::Interval {
+                    elapsed,
+                    port: PortView {
+                        queue,
+                        packets,
+                        in_service,
+                        dropped,
+                    },
+                }
             }
-        }),
+        ),
         any::<[u64; 8]>().prop_map(|counted| Record::Absorb { counted }),
         (times(), kinds(), sizes()).prop_map(move |(now, kind, size)| Record::Reflect {
             arrived: Arrived { now, kind, size },

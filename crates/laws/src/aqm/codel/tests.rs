@@ -34,7 +34,7 @@ fn port(packets: u32) -> PortView {
     PortView {
         queue: Bytes::new(u64::from(packets) * PACKET.get()),
         packets,
-        dropped: Bytes::ZERO,
+        ..PortView::IDLE
     }
 }
 
@@ -210,7 +210,7 @@ fn deque(
         let behind = PortView {
             queue: queue.iter().map(|packet| packet.2).sum(),
             packets: queue.len() as u32,
-            dropped: Bytes::ZERO,
+            ..PortView::IDLE
         };
         match codel.on_departure(params, now, now - since, &behind) {
             Verdict::Pass => return Some((number, size)),

@@ -27,8 +27,7 @@ fn settle(params: &MaxNetParams, taus: &[f64], time: f64) -> (Vec<f64>, f64) {
         queue = (queue + bytes - C * 0.001 / 8.0).max(0.0);
         let view = PortView {
             queue: Bytes::new(queue as u64),
-            packets: 0,
-            dropped: Bytes::ZERO,
+            ..PortView::IDLE
         };
         router.on_interval(params, seconds(0.001), &view);
     }

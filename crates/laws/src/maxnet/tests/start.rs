@@ -53,6 +53,7 @@ fn a_link_spares_what_it_does_not_send() {
             let view = PortView {
                 queue: Bytes::new(queue + i * ms),
                 packets: 1,
+                in_service: Bytes::new(queue + i * ms),
                 dropped: Bytes::new(dropped),
             };
             router.on_arrival(&params, &Arriving::alone(Bytes::new(arrived)), None);
