@@ -174,12 +174,9 @@ OWN = {
     "pictures.convergence": {"equilibrium": [1.0, 2.0], "rates": np.ones((3, 2))},
     "pictures.convergence.phase_plane": {"step": lambda x: x / 2, "starts": [[1.0, 2.0]], "steps": 3},
     "pictures.convergence.kelly_delays": {"delays": [1, 2]},
-    "pictures.convergence.steps_against_capacity": {"flows": {"two": lambda capacity: 2}},
     "zhang_models.buffer_pictures.loss_against_buffer": {"flows": 2, "capacity": 20},
     "pictures.norms": {"experiment": delay_batches.experiment(1, 3), "delays": [1, 2], "longest": 3},
     "pictures.phase": {"x": np.ones((2, 1)), "y": np.ones((2, 1)), "equilibrium": (0.0, 0.0), "labels": ("x", "y")},
-    "kunniyur_models.pictures": {"exponent": 1.0},
-    "kunniyur_models.pictures.throughputs": {"exponents": (0.0,), "each": 1},
     "stability.quasi": {
         "what": "h",
         "function": quasi.QuasiPolynomial([([1, 1], 0.0)]),

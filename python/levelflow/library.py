@@ -49,27 +49,23 @@ def _exists(path: Path) -> bool:
 
 def laws() -> list[dict[str, Any]]:
     """Returns the control laws with their parameter tables."""
-    found: list[dict[str, Any]] = json.loads(_core.laws())
-    return found
+    return json.loads(_core.laws())
 
 
 def queues() -> list[dict[str, Any]]:
     """Returns the queue disciplines with their parameter tables."""
-    found: list[dict[str, Any]] = json.loads(_core.queues())
-    return found
+    return json.loads(_core.queues())
 
 
 def algorithms() -> list[dict[str, Any]]:
     """Returns buffer rules and buffer-sizing algorithms with their parameter tables."""
-    found: list[dict[str, Any]] = json.loads(_core.buffer_algorithms())
-    return found
+    return json.loads(_core.buffer_algorithms())
 
 
 def of_algorithm(algorithm: str, name: str) -> dict[str, Any]:
     """Returns a parameter of a rule or algorithm, a row of its table."""
     params = next(entry["params"] for entry in algorithms() if entry["name"] == algorithm)
-    found: dict[str, Any] = next(row for row in params if row["name"] == name)
-    return found
+    return next(row for row in params if row["name"] == name)
 
 
 def number(parameter: dict[str, Any], key: str) -> float:

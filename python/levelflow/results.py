@@ -74,8 +74,7 @@ class Result:
     @property
     def scenario(self) -> dict[str, Any]:
         """The resolved scenario: links and flows with numbers in base units."""
-        resolved: dict[str, Any] = self.manifest["scenario"]
-        return resolved
+        return self.manifest["scenario"]
 
 
 class Recording:

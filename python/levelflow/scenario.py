@@ -117,8 +117,7 @@ class Scenario:
         Raises:
             ScenarioError: a line per mistake that says what, where and what is allowed.
         """
-        resolved: dict[str, Any] = json.loads(self._checked(_core.resolve, self.to_json()))
-        return resolved
+        return json.loads(self._checked(_core.resolve, self.to_json()))
 
     def run(
         self,

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from cycler import cycler
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from matplotlib.figure import FigureBase
 
 # Okabe and Ito, "Color Universal Design" (2008), without the yellow that fades on white.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000")
@@ -25,3 +31,15 @@ STYLE: dict[Any, Any] = {
     "svg.hashsalt": "levelflow",
     "text.parse_math": False,  # names are text, dollars included
 }
+#: The labels of logarithmic axes are formulas.
+LOG_STYLE = STYLE | {"text.parse_math": True}
+
+
+@contextmanager
+def drawn_on(canvas: FigureBase | None, width: float, height: float, style: dict[Any, Any] = STYLE) -> Iterator[Any]:
+    """Gives the canvas, or else a new `Figure` of so many inches, in our style."""
+    import matplotlib as mpl
+    from matplotlib.figure import Figure
+
+    with mpl.rc_context(style):
+        yield Figure(figsize=(width, height), layout="constrained") if canvas is None else canvas

@@ -5,7 +5,6 @@ from functools import cache
 import numpy as np
 from scipy.optimize import brentq
 
-from andrew_models import pictures
 from andrew_models.maxnet_fluid import Network, Start, run
 from levelflow.theory.laws.shared import maxnet_model as maxnet
 from levelflow.theory.laws.shared.maxnet_model import PAPER, Parameters
@@ -18,6 +17,7 @@ FIGURE_10, LONGEST_10 = Compensator(eta=0.7, alpha_t=0.1), 3.0  # s
 TAU, PHI = np.geomspace(0.01, 1000, 200), np.geomspace(1e-4, 20, 1000)
 #: RTTs of the cross-traffic experiment and of the longest path, s.
 SHORT, LONG = 0.029, 0.179
+POINTS = 3000  # of a curve
 
 
 def measure(figure):
@@ -161,10 +161,40 @@ def tuning():
 def plot(figure, canvas):
     construction, tails, steps = canvas.subplots(1, 3)
     line = FIGURE_10.line(LONGEST_10)
-    pictures.draw_construction(construction, line)
-    pictures.draw_tails(tails, line)
+    own, unit = line.compensator, 1 / line.alpha_max
+    for axes in (construction, tails):
+        draw_line(axes, line)
+    construction.plot(-unit, 0, "ko", markersize=5)
+    construction.annotate(
+        f"alpha_max = {line.alpha_max:.3f}", (-unit, 0), xytext=(6, -16), textcoords="offset points", ha="left"
+    )
+    construction.set_title(f"tau_bar = {line.longest:g} s\neta = {own.eta:g}, alpha T = {own.alpha_t:g} s")
+    construction.legend(loc="lower right")
+    for delay in line.longest * 0.72 ** np.arange(1, 10):
+        low = own.lowest_real(delay)
+        if line.frequency < low:
+            draw_curve(tails, own.response(np.geomspace(line.frequency, low, POINTS), delay), color="C2", linewidth=0.7)
+    tails.set_title("tails of shorter delays,\nw > w_low")
     for eta in (0.02, 0.06, 0.18, 0.5):
         times, done = step_response(eta, SHORT)
         steps.plot(times, done, label=f"eta = {eta:g}")
     steps.set(xlim=(0, 5), xlabel="time (s)", ylabel="part of a step", title="step of the capacity,\nRTT 29 ms")
     steps.legend()
+
+
+def draw_line(axes, line):
+    """Spiral, tail and the line above both, whose crossing with the real axis is the largest gain (figure 10).
+
+    The spiral S is `F(jw, tau_bar)` for `w > w_low`, the tail T is `F(j w_low, tau)` for `tau < tau_bar`.
+    """
+    own, unit = line.compensator, 1 / line.alpha_max
+    axes.axhline(0, color="black", linewidth=0.6)
+    draw_curve(axes, own.response(line.frequency * np.geomspace(1, 40, POINTS), line.longest), label="spiral S")
+    draw_curve(axes, own.response(line.frequency, line.longest * np.geomspace(1e-6, 1, POINTS)), label="tail T")
+    x = np.array([-1.9, 0.7]) * unit
+    axes.plot(x, line.gamma * (x + unit), color="grey", label="line L")
+    axes.set(xlim=x, ylim=(-2.0 * unit, 0.9 * unit), xlabel="Re F", ylabel="Im F", aspect="equal")
+
+
+def draw_curve(axes, values, **style):
+    axes.plot(values.real, values.imag, **style)

@@ -5,7 +5,6 @@ from functools import cache
 
 import numpy as np
 
-from kunniyur_models import pictures as utilities
 from kunniyur_models.fluid import random_windows
 from levelflow.reproduce import Against
 from levelflow.theory.laws.ks import TCP_BETA, Users, best, equilibrium_rate, utility_exponent
@@ -18,10 +17,11 @@ TAKEN = 0.1  # of the window of rest, by a nack
 ANSWERS, COPIES = 40_000, 200
 
 
-def beside_tcp(loss_exponent):
+def beside_tcp(loss_exponent, weight=1.0):
     """Rates of 50 users whose throughput goes as `p^-e`, and of 50 TCP users on the same link."""
     exponents = [utility_exponent(loss_exponent)] * EACH + [utility_exponent(1 / 2)] * EACH
-    rates = best([[0]] * (2 * EACH), [CAPACITY], Users(exponents=exponents)).rates
+    users = Users(weights=[weight] * EACH + [1.0] * EACH, exponents=exponents)
+    rates = best([[0]] * (2 * EACH), [CAPACITY], users).rates
     return rates[0], rates[-1]
 
 
@@ -47,11 +47,17 @@ def measure(figure):
 
 
 def plot(figure, canvas):
-    left, right = utilities.throughputs(NU[:, 0], TCP_BETA, EACH, CAPACITY, canvas).axes
-    for number, rates in enumerate(window_rates()):
+    left, right = canvas.subplots(1, 2)
+    losses, slopes = np.geomspace(1e-3, 0.1, 100), np.linspace(0.2, 1.0, 41)
+    utilities = ("log x", "-1/x^0.5", "-1/x (TCP)", "-1/x^2")
+    for number, (nu, name, rates) in enumerate(zip(NU[:, 0], utilities, window_rates(), strict=True)):
+        left.loglog(losses, equilibrium_rate(Users(exponents=nu), TCP_BETA, losses), label=name)
         left.plot(LOSS, rates, "o", color=f"C{number}")
+    right.plot(slopes, [beside_tcp(e, 1 / (utility_exponent(e) or 1.0)) for e in slopes])
     for e in (1 / 3, 1.0):
         for number, rate in enumerate(beside_tcp(e)):
             right.plot(e, rate, "o", color=f"C{number}")
-    left.set_title("dots: windows that lose at random")
-    right.set_title("beside TCP; dots: weights of 1")
+    left.set(xlabel="share of packets lost, p", ylabel="rate", title="dots: windows that lose at random")
+    right.set(xlabel="e", ylabel="rate", title="beside TCP; dots: weights of 1")
+    left.legend()
+    right.legend(right.lines[:2], ["users of rate 1/(d p^e)", "TCP users"])

@@ -3,8 +3,16 @@
 import numpy as np
 
 from levelflow.measure import queues, series
-from levelflow.theory.queues.buffers import avrachenkov, bscl, bscl_loss, harmonic_rtt, pipe, stanford, window_at_loss
-from zhang_models import buffer_pictures as buffers
+from levelflow.theory.queues.buffers import (
+    ENACHESCU,
+    avrachenkov,
+    bscl,
+    bscl_loss,
+    harmonic_rtt,
+    pipe,
+    stanford,
+    window_at_loss,
+)
 
 CAPACITY = 10e6  # bit/s
 TARGET = 0.02
@@ -53,7 +61,24 @@ def measure(figure):
 def plot(figure, canvas):
     canvas.set_size_inches(9, 7)
     upper, lower = canvas.subfigures(2, 1)
-    buffers.rules(canvas=upper)
+    draw_rules(*upper.subplots(1, 2, sharey=True))
     axes = lower.subplots()
     axes.plot(*series.link_series(figure.results[0].links, "A->B", "queue_packets", (0, 120)), linewidth=1)
     axes.set(xlabel="time (s)", ylabel="queue (packets)", title="one Reno flow, b = C R: the queue just empties")
+
+
+def draw_rules(left, right):
+    """The buffers that rules ask for, against flows and capacities; round trips grow with the flows."""
+    many, few = np.geomspace(2, 1024, 60), 16
+    fast = np.geomspace(1e6, 1e10, 60)
+    for axes, x, flows, capacities in ((left, many, many, CAPACITY), (right, fast / 1e6, few, fast)):
+        packets = pipe(capacities, harmonic_rtt(0.03, 0.03 + 0.002 * flows))
+        axes.plot(x, packets, label="C R")
+        axes.plot(x, stanford(packets, flows), label="Stanford")
+        axes.plot(x, avrachenkov(packets, flows), label="Avrachenkov")
+        axes.plot(x, bscl(packets, flows, TARGET), label="BSCL, loss 2 %")
+        axes.axhspan(*ENACHESCU, alpha=0.2, label="Enachescu")
+        axes.set(xscale="log", yscale="log", ylim=(0.5, 1e5))
+    left.set(xlabel="flows", ylabel="buffer (packets)", title=f"{CAPACITY / 1e6:g} Mb/s: rules disagree by decades")
+    right.set(xlabel="capacity (Mb/s)", title=f"{few} flows")
+    left.legend(fontsize=9)

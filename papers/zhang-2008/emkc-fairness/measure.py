@@ -7,7 +7,6 @@ import numpy as np
 from levelflow.theory.laws import aimd, emkc
 from levelflow.theory.laws.shared import mkc
 from levelflow.theory.networks.fairness import steps_to_fairness, unfair
-from levelflow.theory.pictures.convergence import draw_steps_against_capacity, draw_steps_against_eps
 
 ALPHA, BETA = 10.0, 0.5  # kb/s per step
 CAPACITIES = (1e3, 1e4, 1e5)  # kb/s
@@ -87,10 +86,22 @@ def measure(figure):
 
 
 def plot(figure, canvas):
-    left, *others = canvas.subplots(1, 3)
-    draw_steps_against_eps(left, 2, 1e3, ALPHA, BETA)
-    draw_steps_against_capacity(others, CAPACITIES, {"N = 2": lambda _: 2, "N = C / 500": users}, (ALPHA, BETA))
-    for axes, panels in zip((left, *others), ("16(a), 17(a)", "16(b)", "17(b)"), strict=True):
-        axes.set_title(f"fig {panels}")
-    for axes in others:
-        axes.set_xlabel("capacity (kb/s)")
+    left, middle, right = canvas.subplots(1, 3)
+    eps = np.geomspace(0.001, 0.5, 20)
+    for name, law, by_law, mark, colour in (("EMKC", emkc, by_emkc, "o", "C0"), ("AIMD", aimd, by_aimd, "^", "C1")):
+        left.semilogx(eps, [model(law, e) for e in eps], color=colour, label=f"{name}, model")
+        counts = [steps(by_law, 1e3, 2, e) for e in eps]
+        left.semilogx(eps, counts, mark, color=colour, markersize=4, label=f"{name}, iteration")
+    for label, number, mark, colour in (("N = 2", lambda _: 2, "o", "C0"), ("N = C / 500", users, "^", "C1")):
+        modelled = [emkc.steps_to_fairness(number(c), c, ALPHA, BETA, 0.1) for c in CAPACITIES]
+        counts, others = (np.array([steps(law, c, number(c), 0.1) for c in CAPACITIES]) for law in (by_emkc, by_aimd))
+        middle.loglog(CAPACITIES, modelled, color=colour)
+        middle.loglog(CAPACITIES, counts, mark, color=colour, markersize=5, label=label)
+        right.semilogx(CAPACITIES, counts / others, mark, color=colour, markersize=5, label=label)
+    expected = -math.log1p(-BETA) / BETA
+    right.axhline(expected, color="black", linewidth=1, label="corollary 6")
+    left.set(xlabel="eps", ylabel="steps to eps-fairness", title="fig 16(a), 17(a)")
+    middle.set(xlabel="capacity (kb/s)", ylabel="steps to 0.1-fairness, EMKC", title="fig 16(b)")
+    right.set(xlabel="capacity (kb/s)", ylabel="EMKC / AIMD", ylim=(0, 1.3 * expected), title="fig 17(b)")
+    for axes in canvas.axes:
+        axes.legend()

@@ -5,7 +5,7 @@ import numpy as np
 from levelflow.reproduce import Against
 from levelflow.theory.laws import emkc, kelly
 from levelflow.theory.networks.paths import paths
-from levelflow.theory.pictures.convergence import draw_kelly
+from levelflow.theory.pictures.convergence import kelly_delays
 
 RANDOM = 1
 NETWORKS = 200
@@ -78,4 +78,4 @@ def measure(figure):
 
 
 def plot(figure, canvas):
-    draw_kelly(canvas, C, (KAPPA, OMEGA), DELAYS[:4])
+    kelly_delays(C, (KAPPA, OMEGA), DELAYS[:4], canvas)

@@ -6,7 +6,6 @@ import numpy as np
 from scipy.optimize import brentq
 
 from levelflow.reproduce import Against
-from zhang_models import overshoot_pictures as overshoot
 from zhang_models.overshoot import MarkedTfrc, RateAimd, ScalableTcp, Tfrc, TrackedAimd, WindowAimd, integrate_excess
 
 CAPACITY, RTT = 244.0, 0.06  # packets/s, s
@@ -14,6 +13,7 @@ PIPE = CAPACITY * RTT
 ONE_A_TRIP = 1 / RTT  # packets/s: a packet more per round trip
 LATE = np.geomspace(100.0, 1000.0, 50)  # s
 MTU = 12.0  # kb
+TRIPS = (0.0138, 0.014)  # round trips of figure 8, s
 LINK = 1000.0  # kb/s
 
 
@@ -99,7 +99,7 @@ def marked():
 
 def settles():
     """Figure 8(a): the orbit from 1 % away changes sides at each step and comes nearer."""
-    law = map_of(MTU / 0.0138)
+    law = map_of(MTU / TRIPS[0])
     away = law.orbit(1.01 * law.rest, 1000) - law.rest
     decays = (away[1:] * away[:-1] < 0).all() and (np.diff(np.abs(away)[::2]) < 0).all() and abs(away[-1]) < 0.1
     return {"fixed_point_kbps": law.rest, "slope_modulus": abs(quotient(law)), "decaying_oscillation": bool(decays)}
@@ -107,7 +107,7 @@ def settles():
 
 def diverges():
     """Figure 8(b): the orbit from 0.2 % away leaves the rates for which the map is defined."""
-    law = map_of(MTU / 0.014)
+    law = map_of(MTU / TRIPS[1])
     return {
         "fixed_point_kbps": law.rest,
         "slope_modulus": abs(quotient(law)),
@@ -154,6 +154,36 @@ def follows(law):
 
 def plot(figure, canvas):
     canvas.set_size_inches(9, 7)
-    upper, lower = canvas.subfigures(2, 1)
-    overshoot.excess(canvas=upper)
-    overshoot.marked_tfrc(canvas=lower)
+    (lost, rates), below = canvas.subplots(2, 2)
+    draw_excess(lost, rates)
+    for axes, trip, off in zip(below, TRIPS, (1.01, 1.002), strict=True):
+        law = map_of(MTU / trip)
+        orbit = law.orbit(off * law.rest, 300)
+        axes.plot(orbit, linewidth=0.7)
+        axes.axhline(law.rest, color="grey", linestyle="--", linewidth=1)
+        axes.axhline(LINK, color="grey", linestyle=":", linewidth=1)
+        reach = 1.2 * np.abs(orbit[orbit < 2 * law.rest] - law.rest).max()  # but for what leaves the domain
+        axes.set(xlabel="step", ylabel="rate (kb/s)", xlim=(0, 300), ylim=(law.rest - reach, law.rest + reach))
+        axes.set_title(f"RTT {1e3 * trip:g} ms: rest at {law.rest:.0f} kb/s, loss {1 - LINK / law.rest:.1%}")
+
+
+def draw_excess(left, right):
+    """What senders send beyond the capacity until they hear of it, and what they send meanwhile."""
+    laws = {
+        "TCP": WindowAimd(CAPACITY, PIPE),
+        "Scalable TCP": ScalableTcp(CAPACITY, PIPE),
+        "rate AIMD": RateAimd(CAPACITY, ONE_A_TRIP, RTT),
+        "TFRC": Tfrc(CAPACITY, ONE_A_TRIP, 1.0),
+    }
+    late, soon = np.geomspace(0.1, 1000, 200), np.linspace(0, 10, 200)
+    for name, law in laws.items():
+        left.plot(late, law.excess(late), label=name)
+        right.plot(soon, law.rates(soon) / CAPACITY)
+    tracked = integrate_excess(TrackedAimd(CAPACITY, ONE_A_TRIP, RTT), soon[-1], step=0.005)
+    right.plot(tracked.times, tracked.states[:, 0] / CAPACITY, "--", label="rate AIMD that sees its RTT grow")
+    left.set(xscale="log", yscale="log", xlabel="until the sender hears (s)", ylabel="packets lost")
+    left.set_title("self-clocked windows overshoot least")
+    right.set(xlabel="time from when the link is full (s)", ylabel="rate / capacity", ylim=(0.9, 3))
+    right.set_title("rates grow without bound")
+    left.legend()
+    right.legend(loc="center right")

@@ -74,8 +74,7 @@ def loss_controller(buffer: ArrayLike, loss: ArrayLike, target: float, gain: Arr
     np.float64(130.0)
     """
     finite(buffer=buffer, loss=loss, target=target, gain=gain, interval=interval)
-    packets: Floats = np.asarray(buffer) + np.asarray(gain) * interval * (np.asarray(loss) - target)
-    return packets
+    return np.asarray(buffer) + np.asarray(gain) * interval * (np.asarray(loss) - target)
 
 
 @explained
@@ -89,8 +88,7 @@ def utilisation_controller(
     """
     finite(buffer=buffer, utilisation=utilisation, target=target, gain=gain, interval=interval, factor=factor)
     error = np.asarray(utilisation, dtype=np.float64) - target
-    packets: Floats = np.asarray(buffer) - np.asarray(gain) * interval * np.asarray(factor) * error
-    return packets
+    return np.asarray(buffer) - np.asarray(gain) * interval * np.asarray(factor) * error
 
 
 @explained

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import matplotlib as mpl
-import numpy as np
-from matplotlib.figure import Figure, FigureBase
+from typing import TYPE_CHECKING
 
-from levelflow.style import STYLE
-from levelflow.theory.queues.buffers import ENACHESCU, avrachenkov, bscl, harmonic_rtt, pipe, stanford
+import numpy as np
+
+from levelflow.style import LOG_STYLE, drawn_on
 from levelflow.theory.validate import explained
 from zhang_models.adaptive_buffer import Damping, Plant, Settings, run
 from zhang_models.windows import READINGS, Windows, simulate
 
-LOG_STYLE = STYLE | {"text.parse_math": True}  # labels of logarithmic axes are formulas
+if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+
 #: The comparison of section VII.3.2: bit/s, and the share that may be lost.
 CAPACITY, LOSS = 10e6, 0.02
 FLOWS = np.geomspace(2, 1024, 60)
@@ -28,40 +29,6 @@ WAYS: tuple[tuple[Damping, str], ...] = (
 )
 
 
-def rules(canvas: FigureBase | None = None) -> FigureBase:
-    """Draws the buffers that rules ask for, against flows and capacities; round trips grow with the flows.
-
-    Args:
-        canvas: an empty figure to draw on; a new one by default.
-
-    >>> [axes.get_xlabel() for axes in rules().axes]
-    ['flows', 'capacity (Mb/s)']
-    """
-    with mpl.rc_context(LOG_STYLE):
-        figure = Figure(figsize=(9, 4), layout="constrained") if canvas is None else canvas
-        left, right = figure.subplots(1, 2, sharey=True)
-        for axes, x, flows, capacities in (
-            (left, FLOWS, FLOWS, np.full_like(FLOWS, CAPACITY)),
-            (right, CAPACITIES / 1e6, np.full_like(CAPACITIES, FEW), CAPACITIES),
-        ):
-            room = pipe(capacities, harmonic_rtt(0.03, 0.03 + 0.002 * flows))
-            for name, packets in (
-                ("C R", room),
-                ("Stanford", stanford(room, flows)),
-                ("Avrachenkov", avrachenkov(room, flows)),
-                ("BSCL, loss 2 %", bscl(room, flows, LOSS)),
-            ):
-                axes.plot(x, packets, label=name)
-            axes.axhspan(*ENACHESCU, alpha=0.2, label="Enachescu")
-            axes.set(xscale="log", yscale="log", ylim=(0.5, 1e5))
-        left.set(xlabel="flows", ylabel="buffer (packets)")
-        left.set_title(f"{CAPACITY / 1e6:g} Mb/s: rules disagree by decades")
-        right.set(xlabel="capacity (Mb/s)")
-        right.set_title(f"{FEW} flows")
-        left.legend(fontsize=9)
-    return figure
-
-
 @explained
 def loss_against_buffer(flows: int = 10, capacity: int = 300, canvas: FigureBase | None = None) -> FigureBase:
     """Draws what AIMD windows lose in the three chains of theorem 19, simulated.
@@ -73,8 +40,7 @@ def loss_against_buffer(flows: int = 10, capacity: int = 300, canvas: FigureBase
 
     >>> figure = loss_against_buffer(2, 20)
     """
-    with mpl.rc_context(LOG_STYLE):
-        figure = Figure(figsize=(9, 4), layout="constrained") if canvas is None else canvas
+    with drawn_on(canvas, 9, 4, LOG_STYLE) as figure:
         axes = figure.subplots()
         for reading, marker in zip(READINGS, "osD", strict=True):
             chance = CHANCE if reading == "exogenous" else 0.0
@@ -96,8 +62,7 @@ def damping(canvas: FigureBase | None = None) -> FigureBase:
     >>> figure = damping()
     """
     plant = Plant(lambda b: 1 - 0.25 * np.exp(-b / 40), lag=0.5, noise=0.02)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9, 4), layout="constrained") if canvas is None else canvas
+    with drawn_on(canvas, 9, 4) as figure:
         axes = figure.subplots()
         for way, name in WAYS:
             went = run(Settings(utilisation=0.98, damping=way), plant, 200.0, 3000)
@@ -120,8 +85,7 @@ def training(canvas: FigureBase | None = None) -> FigureBase:
     ['gain (packets/s)', 'buffer (packets)']
     """
     plant = Plant(lambda b: np.minimum(1 - 0.25 * np.exp(-b / 40), 1.0), lambda b: 8 / (b + 100), lag=0.5, noise=0.01)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9, 4), layout="constrained") if canvas is None else canvas
+    with drawn_on(canvas, 9, 4) as figure:
         left, right = figure.subplots(1, 2)
         for unit, style in (("fraction", "-"), ("percent", "--")):
             settings = Settings(utilisation=0.98, loss=0.02, training=unit)  # type: ignore[arg-type]

@@ -117,8 +117,7 @@ def settle(
 
 
 def _largest(crossings: Floats, price: Floats) -> Ints:
-    link: Ints = np.where(crossings > 0, price, -np.inf).argmax(axis=1)
-    return link
+    return np.where(crossings > 0, price, -np.inf).argmax(axis=1)
 
 
 def _shares(crossings: Floats, proposed: Floats, load: Floats, target: Floats, chosen: Ints) -> Floats:
@@ -129,8 +128,7 @@ def _shares(crossings: Floats, proposed: Floats, load: Floats, target: Floats, c
     number = np.zeros(target.size)
     np.add.at(number, chosen, crossings[who, chosen])
     left = target - (load - own)
-    share: Floats = np.where(number > 0, left / np.maximum(number, 1.0), left + proposed[:, None])
-    return share
+    return np.where(number > 0, left / np.maximum(number, 1.0), left + proposed[:, None])
 
 
 def _move(crossings: Floats, price: Floats, share: Floats, chosen: Ints, rate: Floats, near: float) -> Ints:
@@ -142,5 +140,4 @@ def _move(crossings: Floats, price: Floats, share: Floats, chosen: Ints, rate: F
     own, other = share[who, chosen], share[who, best]
     rests = np.abs(rate - own) <= near * np.abs(own)
     moves = (other < own) & (rests | (price[best] > price[chosen]))
-    following: Ints = np.where(moves, best, chosen)
-    return following
+    return np.where(moves, best, chosen)

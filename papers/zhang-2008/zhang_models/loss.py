@@ -47,14 +47,12 @@ def tcp_loss(flows: ArrayLike, pipe: ArrayLike, buffer: ArrayLike) -> Floats:
     positive(flows=flows, pipe=pipe)
     not_negative(buffer=buffer)
     room = np.asarray(pipe, dtype=np.float64) + np.asarray(buffer, dtype=np.float64)
-    loss: Floats = 8 / 3 * (np.asarray(flows, dtype=np.float64) / room) ** 2
-    return loss
+    return 8 / 3 * (np.asarray(flows, dtype=np.float64) / room) ** 2
 
 
 def satellite_tcp_loss(flows: ArrayLike, pipe: ArrayLike, buffer: ArrayLike) -> Floats:
     """Returns the same for geostationary satellites, eq. 160: 16/9 of eq. 159."""
-    loss: Floats = 16 / 9 * tcp_loss(flows, pipe, buffer)
-    return loss
+    return 16 / 9 * tcp_loss(flows, pipe, buffer)
 
 
 @dataclass(frozen=True, eq=False)

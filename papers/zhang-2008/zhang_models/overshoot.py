@@ -104,7 +104,7 @@ class WindowAimd:
         """Window and excess at time 0."""
         return np.array([self.window, 0.0])
 
-    def change(self, time: float, state: Floats, past: Past) -> Floats:  # noqa: ARG002
+    def change(self, time: float, state: Floats, past: Past) -> Floats:
         """Eq. 13 and 16."""
         return np.full(2, self.capacity / state[0])
 
@@ -149,7 +149,7 @@ class ScalableTcp:
         """Window and excess at time 0."""
         return np.array([self.window, 0.0])
 
-    def change(self, time: float, state: Floats, past: Past) -> Floats:  # noqa: ARG002
+    def change(self, time: float, state: Floats, past: Past) -> Floats:
         """Eq. 22 at ACKs that come at the capacity."""
         return np.full(2, self.step * self.capacity)
 
@@ -186,7 +186,7 @@ class RateAimd:
         """Rate and excess at time 0."""
         return np.array([self.capacity, 0.0])
 
-    def change(self, time: float, state: Floats, past: Past) -> Floats:  # noqa: ARG002
+    def change(self, time: float, state: Floats, past: Past) -> Floats:
         """Eq. 20 with a constant round trip, and eq. 21."""
         return np.array([self.gain / self.rtt, state[0] - self.capacity])
 
@@ -233,7 +233,7 @@ class TrackedAimd:
         """Rate and queue at time 0."""
         return np.array([self.capacity, 0.0])
 
-    def change(self, time: float, state: Floats, past: Past) -> Floats:  # noqa: ARG002
+    def change(self, time: float, state: Floats, past: Past) -> Floats:
         """Eq. 20, and the queue."""
         queue = past(self.lag)[1] if self.lag else state[1]
         return np.array([self.gain / (self.rtt + queue / self.capacity), state[0] - self.capacity])
@@ -275,7 +275,7 @@ class Tfrc:
         """What was sent, and the excess, at time 0, when the rate is the capacity."""
         return np.array([self.lost * (self.capacity / self.omega) ** 2, 0.0])
 
-    def change(self, time: float, state: Floats, past: Past) -> Floats:  # noqa: ARG002
+    def change(self, time: float, state: Floats, past: Past) -> Floats:
         """Eq. 26, and the excess."""
         rate = self.omega * np.sqrt(state[0] / self.lost)
         return np.array([rate, rate - self.capacity])

@@ -225,8 +225,7 @@ def _chosen(resolved: dict[str, Any], link: str | None) -> str:
 
 
 def _link(resolved: dict[str, Any], name: str) -> dict[str, Any]:
-    found: dict[str, Any] = next(item for item in resolved["links"] if item["name"] == name)
-    return found
+    return next(item for item in resolved["links"] if item["name"] == name)
 
 
 def _round_trip(resolved: dict[str, Any], link: str) -> str | None:

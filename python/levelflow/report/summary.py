@@ -62,8 +62,7 @@ def summarise(
         "random": scenario.get("random", True),
         "warnings": scenario.get("warnings", []),
     }
-    rounded: dict[str, Any] = _rounded(summary)
-    return rounded
+    return _rounded(summary)
 
 
 def last_event(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> float:

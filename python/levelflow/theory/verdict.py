@@ -58,8 +58,7 @@ class Port:
     def weights(self) -> Floats:
         """The share that flows of each kind have of what all send."""
         total = self.rates * (1.0 if self.counts is None else self.counts)
-        shares: Floats = total / total.sum()
-        return shares
+        return total / total.sum()
 
     @property
     def mean_delay(self) -> float:

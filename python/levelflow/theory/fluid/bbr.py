@@ -84,8 +84,7 @@ class Bbr(Law):
         # ProbeRTT sends nothing until hardly anything is on its way, and then its window.
         resting = np.where(np.isinf(state[END]), 0.0, SMALLEST / heard.rtt)
         allowed = np.where(state[MODE] == REST, resting, allowed)
-        sent: Floats = np.minimum(MARGIN * self._gain(state) * bandwidth, allowed) * self.packet
-        return sent
+        return np.minimum(MARGIN * self._gain(state) * bandwidth, allowed) * self.packet
 
     def change(self, state: Floats, heard: Heard) -> Floats:
         """What is on its way, and delivered."""

@@ -38,8 +38,7 @@ class Vegas(NewReno):
 
     def waiting(self, state: Floats, heard: Heard) -> Floats:
         """Returns how many packets a flow takes to be in queues."""
-        waiting: Floats = state[WINDOW] * (1 - self.shortest(state, heard) / heard.waits)
-        return waiting
+        return state[WINDOW] * (1 - self.shortest(state, heard) / heard.waits)
 
     def doubling(self) -> float:
         """Slow start doubles in every other round trip."""
@@ -49,8 +48,7 @@ class Vegas(NewReno):
         """Returns the step of a round trip per ACK."""
         waiting = self.waiting(state, heard)
         step = np.clip(self.alpha - waiting, 0.0, 1.0) - np.clip(waiting - self.beta, 0.0, 1.0)
-        result: Floats = step / state[WINDOW]
-        return result
+        return step / state[WINDOW]
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """Slow start ends where `gamma` packets wait, with what the pipe holds and one."""
@@ -73,14 +71,12 @@ class Fast(Vegas):
 
     def doubling(self) -> float:
         """Slow start doubles in each round trip."""
-        result: float = DOUBLING
-        return result
+        return DOUBLING
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
         """Returns the step of a round trip per ACK."""
         window = state[WINDOW]
-        result: Floats = np.minimum(window, self.part * (self.alpha - self.waiting(state, heard))) / window
-        return result
+        return np.minimum(window, self.part * (self.alpha - self.waiting(state, heard))) / window
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """Slow start ends where `alpha` packets wait."""

@@ -49,7 +49,6 @@ class DropTail(Discipline):
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
         """Returns 0."""
-        del queue, step
         return np.zeros_like(rate)
 
 
@@ -90,8 +89,7 @@ class Red(Discipline):
         gentle = np.where(self.gentle & (self.high > self.low), self.most + (1 - self.most) * above / self.high, 1.0)
         chance = np.clip(np.where(above >= 0, gentle, ramp), 0.0, 1.0)
         chance = np.where(self.average < self.low, 0.0, chance)
-        result: Floats = 2 * chance / (1 + chance)
-        return result
+        return 2 * chance / (1 + chance)
 
 
 class Rem(Discipline):
@@ -115,7 +113,6 @@ class Rem(Discipline):
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
         """Moves the price by its sum over the intervals of the step."""
-        del rate
         waiting = queue / self.packet
         mismatch = self.alpha * (waiting - self.target) * step / self.interval + waiting - self.last
         self.price = np.maximum(self.price + self.gamma * mismatch, 0.0)
@@ -142,7 +139,6 @@ class Pi(Discipline):
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
         """Moves the probability by its sum over the intervals of the step."""
-        del rate
         waiting = queue / self.packet
         integral = (self.a - self.b) * (waiting - self.target) * step / self.interval
         self.chance = np.clip(self.chance + integral + self.b * (waiting - self.last), 0.0, 1.0)
@@ -173,7 +169,6 @@ class VirtualQueue(Discipline):
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
         """Returns the share that overflows the virtual queue in the step; `(y - C~)/y` once it is full."""
-        del queue
         filled = np.maximum(self.queue + step * (rate - self.level), 0.0)
         over = np.maximum(filled - self.room, 0.0)
         self.queue = filled - over

@@ -108,12 +108,10 @@ class JetMax(Law):
 
     def responsive(self, flow: Ints) -> Bools:
         """Tells for all crossings, given their flows, which are bottlenecks."""
-        responsive: Bools = np.arange(flow.size) == self.bottleneck[flow]
-        return responsive
+        return np.arange(flow.size) == self.bottleneck[flow]
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
         """Eq 134 from what was approved, once the flow has a bottleneck and its own packets have come back."""
-        del state
         (sent,), proposed = heard.before, heard.proposed
         share = shares(heard)[self.bottleneck]
         known = (self.bottleneck >= 0) & (heard.now > self.since + self.lag) & np.isfinite(share)

@@ -43,13 +43,11 @@ class Jumps(Law):
 
     def reactions(self, signalled: Floats, rtt: Floats) -> Floats:
         """Returns the mean number of reactions per second to this many losses per second."""
-        reactions: Floats = -np.expm1(-signalled * rtt) / rtt
-        return reactions
+        return -np.expm1(-signalled * rtt) / rtt
 
     def is_fresh(self, state: Floats) -> Bools:
         """Returns which flows have not reacted to a loss yet."""
-        fresh: Bools = state[CALM] < 0
-        return fresh
+        return state[CALM] < 0
 
     def jumps(self, state: Floats, heard: Heard) -> Floats:
         """Returns by how much jumps change the state per second, where they are taken in the mean."""

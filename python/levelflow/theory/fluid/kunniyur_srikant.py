@@ -61,8 +61,7 @@ class KunniyurSrikant(Law):
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
         """Returns a window per round trip, or the rate."""
-        result: Floats = np.maximum(state[0], self.floor) * self.packet / np.where(self.is_rate, self.unit, heard.rtt)
-        return result
+        return np.maximum(state[0], self.floor) * self.packet / np.where(self.is_rate, self.unit, heard.rtt)
 
     def change(self, state: Floats, heard: Heard) -> Floats:
         """Eq 12 and 13."""
@@ -80,5 +79,4 @@ class KunniyurSrikant(Law):
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """Keeps the floor."""
-        del heard
         return np.clip(state, self.floor, LARGEST)

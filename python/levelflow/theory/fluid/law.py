@@ -61,13 +61,11 @@ class Crossings:
 
     def most(self, values: Floats) -> Floats:
         """Returns the largest of each path; crossings without a router count nothing."""
-        largest: Floats = np.maximum.reduceat(np.where(self.runs, values, -np.inf), self.starts)
-        return largest
+        return np.maximum.reduceat(np.where(self.runs, values, -np.inf), self.starts)
 
     def least(self, values: Floats) -> Floats:
         """Returns the smallest of each path; crossings without a router count nothing."""
-        smallest: Floats = np.minimum.reduceat(np.where(self.runs, values, np.inf), self.starts)
-        return smallest
+        return np.minimum.reduceat(np.where(self.runs, values, np.inf), self.starts)
 
 
 @dataclass
@@ -132,8 +130,7 @@ class Load:
 
     def sum(self, values: Floats) -> Floats:
         """Adds values of crossings up by link."""
-        sums: Floats = np.bincount(self.path.link, values, self.capacity.size).astype(np.float64, copy=False)
-        return sums
+        return np.bincount(self.path.link, values, self.capacity.size).astype(np.float64, copy=False)
 
     def most(self, values: Floats) -> Floats:
         """Returns the largest value of the crossings of each link; 0 where there are none."""
@@ -202,7 +199,6 @@ class Law(ABC):
             By how much signals are older than their way back, s, and for each line of `Heard.before` its age without
             queues, s.
         """
-        del intervals
         return np.zeros(self.base.size), ()
 
     @abstractmethod
@@ -211,27 +207,23 @@ class Law(ABC):
 
     def change(self, state: Floats, heard: Heard) -> Floats:
         """Returns by how much the state changes per second."""
-        del heard
         return np.zeros_like(state)
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """Returns the state after what happens at once; it may change the one it is given."""
-        del heard
         return state
 
 
 def per_second(weight: Floats, events: Floats) -> Floats:
     """Returns the rate `r` of an average that takes each event with some weight: `e^-rt` is `(1 - w)^(events t)`."""
-    rate: Floats = -np.log1p(-np.minimum(weight, 1 - 1e-12)) * events
-    return rate
+    return -np.log1p(-np.minimum(weight, 1 - 1e-12)) * events
 
 
 @explained
 def reached(rate: Floats, step: float) -> Floats:
     """Returns what part of its way a relaxation of some rate goes in a step, over the step: exact, however fast."""
     positive(step=step)
-    part: Floats = -np.expm1(-rate * step) / step
-    return part
+    return -np.expm1(-rate * step) / step
 
 
 def need_routers(law: str, path: Crossings, names: Sequence[str]) -> None:

@@ -93,8 +93,7 @@ class MaxNet(Law):
         part = np.where(self.ramps, np.clip((heard.age - heard.rtt) / (RAMP * self.base), 0.0, 1.0), 1.0)
         target = state[START] + part * (wanted - state[START])
         target = np.maximum(target, self.packet / self.base)
-        result: Floats = np.where(self.paced, target, target * self.base / heard.rtt)
-        return result
+        return np.where(self.paced, target, target * self.base / heard.rtt)
 
     def change(self, state: Floats, heard: Heard) -> Floats:
         """The receiver's average over a round trip, and eq 6b."""

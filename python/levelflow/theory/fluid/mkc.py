@@ -92,7 +92,6 @@ class Emkc(Law):
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
         """Eq 61, once the flow's own packets have come back."""
-        del state
         price = heard.path.most(emkc.price(*heard.signals))
         stepped = mkc.sender(heard.before[0], price, self.alpha, self.beta)
         known = (heard.age > self.lag + heard.step) & np.isfinite(price)
@@ -141,13 +140,10 @@ class Kelly(Law):
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
         """Returns the state."""
-        del heard
-        result: Floats = np.maximum(state[0], self.floor)
-        return result
+        return np.maximum(state[0], self.floor)
 
     def change(self, state: Floats, heard: Heard) -> Floats:
         """Eq 4, once the flow's own packets have come back."""
-        del state
         price, (delayed,) = emkc.price(*heard.signals), heard.before
         known = (delayed > 0) & np.isfinite(heard.path.least(price))
         step = kelly.sender(np.zeros_like(delayed), delayed, heard.path.total(price), self.kappa, self.omega)
@@ -156,5 +152,4 @@ class Kelly(Law):
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """Keeps the floor."""
-        del heard
         return np.maximum(state, self.floor)

@@ -50,22 +50,17 @@ class Bic(Windows):
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
         """Returns the step of a round trip per ACK; beyond the maximum steps of 1, 2, 4 are the distance and 1."""
-        del heard
         window, most = state[WINDOW], state[self.MAX]
         search = np.clip((most - window) / self.search, self.slowest, self.fastest)
         probe = np.clip(window - most + 1, 1.0, self.fastest)
-        result: Floats = np.where(window < self.low, 1.0, np.where(window < most, search, probe)) / window
-        return result
+        return np.where(window < self.low, 1.0, np.where(window < most, search, probe)) / window
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
         """Returns 7/8; half of a low window."""
-        del heard
-        result: Floats = state[WINDOW] * np.where(state[WINDOW] < self.low, 0.5, 1 - self.part)
-        return result
+        return state[WINDOW] * np.where(state[WINDOW] < self.low, 0.5, 1 - self.part)
 
     def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
         """The window becomes the maximum, or less where it did not reach the last one."""
-        del heard
         window = state[WINDOW]
         shrinks = self.fast & (window <= state[self.MAX] - 1) & (state[self.MAX] < NEVER)
         after[self.MAX] = np.where(shrinks, window * (1 - self.part / 2), window)
@@ -94,8 +89,7 @@ class Cubic(Windows):
 
     def curve(self, state: Floats, later: Floats | float = 0.0) -> Floats:
         """Returns `W_cubic` now or later (eq 1)."""
-        curve: Floats = self.c * (state[self.SINCE] + later - state[self.K]) ** 3 + state[self.MAX]
-        return curve
+        return self.c * (state[self.SINCE] + later - state[self.K]) ** 3 + state[self.MAX]
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
         """Returns what leads to the curve in a round trip, or to where Reno would be."""
@@ -103,10 +97,7 @@ class Cubic(Windows):
         target = np.clip(self.curve(state, heard.waits), window, self.FASTEST * window)
         friendly = np.maximum(reno - window, 0.0) + self._reno(state)
         catches = self.curve(state) < reno
-        result: Floats = (
-            np.where(catches & (reno >= window), friendly, np.where(catches, 0.0, target - window)) / window
-        )
-        return result
+        return np.where(catches & (reno >= window), friendly, np.where(catches, 0.0, target - window)) / window
 
     def _reno(self, state: Floats) -> Floats:
         """Returns Reno's growth per round trip: 1 from the last window on (section 4.3)."""
@@ -119,13 +110,10 @@ class Cubic(Windows):
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
         """Returns 0.7."""
-        del heard
-        result: Floats = state[WINDOW] * self.beta
-        return result
+        return state[WINDOW] * self.beta
 
     def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
         """A new curve."""
-        del heard
         window = state[WINDOW]
         shrinks = self.fast & (window <= state[self.MAX] - 1)
         after[self.MAX] = np.where(shrinks, window * (1 + self.beta) / 2, window)
@@ -161,23 +149,19 @@ class Htcp(Windows):
         alpha = 1 + 10 * late + (late / 2) ** 2
         ratio = np.clip(self.shortest(state, heard) / self.REFERENCE, *self.RATIO)
         alpha = np.where(self.scales, np.maximum(alpha * ratio, 1.0), alpha)
-        result: Floats = 2 * (1 - state[self.BETA]) * alpha / state[WINDOW]
-        return result
+        return 2 * (1 - state[self.BETA]) * alpha / state[WINDOW]
 
     def own_change(self, state: Floats, heard: Heard, slope: Floats) -> None:
         """Time."""
-        del state, heard
         slope[self.SINCE] = 1.0
 
     def _beta(self, state: Floats, heard: Heard) -> Floats:
         longest = np.maximum(state[self.LONGEST], heard.waits)
-        result: Floats = np.clip(self.shortest(state, heard) / longest, self.LEAST, self.MOST)
-        return result
+        return np.clip(self.shortest(state, heard) / longest, self.LEAST, self.MOST)
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
         """Returns `RTT_min/RTT_max`, within limits."""
-        result: Floats = state[WINDOW] * self._beta(state, heard)
-        return result
+        return state[WINDOW] * self._beta(state, heard)
 
     def own_cut(self, state: Floats, heard: Heard, after: Floats) -> None:
         """Time and the longest round trip begin anew."""

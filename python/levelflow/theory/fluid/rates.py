@@ -36,7 +36,6 @@ class Cbr(Law):
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
         """Returns the rate."""
-        del state, heard
         return self.constant
 
 
@@ -64,9 +63,7 @@ class Aimd(Jumps):
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
         """Returns the state."""
-        del heard
-        result: Floats = state[RATE]
-        return result
+        return state[RATE]
 
     def change(self, state: Floats, heard: Heard) -> Floats:
         """Growth, and losses in the mean."""
@@ -76,7 +73,6 @@ class Aimd(Jumps):
 
     def cut(self, state: Floats, heard: Heard) -> Floats:
         """What a loss leaves."""
-        del heard
         after = state.copy()
         after[RATE] = np.maximum(self.keep * state[RATE], self.floor)
         return after
@@ -112,10 +108,7 @@ class Tfrc(Jumps):
         wanted = packets_per_rtt(1 / np.maximum(interval, 1.0)) * self.packet / state[self.SMOOTH]
         known = np.where(heard.age > heard.rtt, 2 * heard.acked * self.packet, np.inf)
         rate = np.where(self.is_fresh(state), np.minimum(state[RATE], np.maximum(known, self.first)), wanted)
-        result: Floats = np.maximum(
-            np.where(self.is_fresh(state), rate, np.minimum(rate, known)), self.packet / self.SLOWEST
-        )
-        return result
+        return np.maximum(np.where(self.is_fresh(state), rate, np.minimum(rate, known)), self.packet / self.SLOWEST)
 
     def change(self, state: Floats, heard: Heard) -> Floats:
         """Slow start, the open interval, the average round trip."""
@@ -150,8 +143,7 @@ def packets_per_rtt(p: Floats) -> Floats:
     [11.23]
     """
     timeouts = 12 * np.sqrt(3 * p / 8) * p * (1 + 32 * p**2)
-    packets: Floats = 1 / (np.sqrt(2 * p / 3) + timeouts)
-    return packets
+    return 1 / (np.sqrt(2 * p / 3) + timeouts)
 
 
 def loss_rate(packets: Floats) -> Floats:

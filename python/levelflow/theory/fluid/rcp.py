@@ -73,5 +73,4 @@ class Rcp(Law):
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
         """Returns what was heard last."""
-        del state
         return np.maximum(heard.path.least(heard.signals[0]), self.packet / SLOWEST)

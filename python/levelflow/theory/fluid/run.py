@@ -80,8 +80,7 @@ class FluidRun:
         inside = (self.times > since) & (self.times <= until)
         if not inside.any():
             raise FluidError(f"no sample ends after {since} s and until {until} s")
-        mean: Floats = values[inside].mean(axis=0)
-        return mean
+        return values[inside].mean(axis=0)
 
 
 class _Group:
@@ -352,8 +351,7 @@ class _Engine:
         def packets(what: str) -> Floats:
             if what not in where:
                 return np.zeros(law.base.size)
-            result: Floats = np.add.reduceat(heard[where[what]] * pace[where[what]], path.starts) / law.packet
-            return result
+            return np.add.reduceat(heard[where[what]] * pace[where[what]], path.starts) / law.packet
 
         return Heard(
             now=now,

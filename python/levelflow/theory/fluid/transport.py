@@ -133,8 +133,7 @@ class Links:
         self.kept = None if (kept == 1).all() else kept
 
     def _by_link(self, values: Floats) -> Floats:
-        sums: Floats = np.bincount(self.paths.link, values, self.capacity.size).astype(np.float64, copy=False)
-        return sums
+        return np.bincount(self.paths.link, values, self.capacity.size).astype(np.float64, copy=False)
 
     def carry(self, arrived: Floats) -> Passed:
         """Lets one step go by in which bits arrive at some rates, by crossing."""
@@ -190,8 +189,7 @@ class Lines:
 
     def row(self, number: int) -> Floats:
         """Returns the bin of a step, to be read or written."""
-        result: Floats = self._rows[number & self._mask]
-        return result
+        return self._rows[number & self._mask]
 
     def whole(self, number: int, steps: Ints, columns: Ints) -> Floats:
         """Returns columns of bins some whole numbers of steps before that of a step."""

@@ -61,8 +61,7 @@ class Windows(Jumps):
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
         """Returns a window per round trip."""
-        result: Floats = np.minimum(np.maximum(state[WINDOW], 1.0), self.limit) * self.packet / heard.rtt
-        return result
+        return np.minimum(np.maximum(state[WINDOW], 1.0), self.limit) * self.packet / heard.rtt
 
     @abstractmethod
     def growth(self, state: Floats, heard: Heard) -> Floats:
@@ -80,8 +79,7 @@ class Windows(Jumps):
 
     def doubling(self) -> float:
         """Returns the growth per ACK in slow start."""
-        result: float = DOUBLING
-        return result
+        return DOUBLING
 
     def change(self, state: Floats, heard: Heard) -> Floats:
         """Growth by ACKs, and what losses cut in the mean."""
@@ -118,15 +116,11 @@ class NewReno(Windows):
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
         """Returns 1 per round trip."""
-        del heard
-        result: Floats = 1 / state[WINDOW]
-        return result
+        return 1 / state[WINDOW]
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
         """Returns a half."""
-        del heard
-        result: Floats = state[WINDOW] / 2
-        return result
+        return state[WINDOW] / 2
 
 
 class Reno(NewReno):
@@ -162,9 +156,7 @@ class Scalable(NewReno):
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
         """Returns a constant part above the low window."""
-        del heard
-        result: Floats = state[WINDOW] * np.where(state[WINDOW] < self.low, 0.5, 1 - self.part)
-        return result
+        return state[WINDOW] * np.where(state[WINDOW] < self.low, 0.5, 1 - self.part)
 
 
 class HighSpeed(NewReno):
@@ -192,20 +184,14 @@ class HighSpeed(NewReno):
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
         """Returns what makes `0.12/p^0.835` the mean window."""
-        del heard
         window = state[WINDOW]
         part = self.part(window)
         loss = self.low_p * (window / self.low) ** self.power
-        result: Floats = (
-            np.where(window <= self.low, 1.0, np.maximum(window**2 * loss * 2 * part / (2 - part), 1.0)) / window
-        )
-        return result
+        return np.where(window <= self.low, 1.0, np.maximum(window**2 * loss * 2 * part / (2 - part), 1.0)) / window
 
     def kept(self, state: Floats, heard: Heard) -> Floats:
         """Returns what a loss leaves."""
-        del heard
-        result: Floats = state[WINDOW] * (1 - self.part(state[WINDOW]))
-        return result
+        return state[WINDOW] * (1 - self.part(state[WINDOW]))
 
 
 class Westwood(NewReno):
@@ -224,8 +210,7 @@ class Westwood(NewReno):
     def kept(self, state: Floats, heard: Heard) -> Floats:
         """Returns what the path holds; half a window before there is an estimate."""
         bandwidth = state[self.BANDWIDTH]
-        result: Floats = np.where(bandwidth > 0, bandwidth * self.shortest(state, heard), state[WINDOW] / 2)
-        return result
+        return np.where(bandwidth > 0, bandwidth * self.shortest(state, heard), state[WINDOW] / 2)
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """The first sample is the first estimate."""
@@ -261,5 +246,4 @@ class Dctcp(NewReno):
         """Returns what marks leave, `1 - alpha/2`, or losses, half; both by their shares."""
         signalled = self.signalled(heard)
         marks = np.divide(heard.marked, signalled, out=np.zeros_like(signalled), where=signalled > 0)
-        result: Floats = state[WINDOW] * (1 - (marks * state[self.ALPHA] + 1 - marks) / 2)
-        return result
+        return state[WINDOW] * (1 - (marks * state[self.ALPHA] + 1 - marks) / 2)

@@ -86,8 +86,7 @@ class Xcp(Jumps):
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
         """Returns a window per round trip."""
-        result: Floats = np.maximum(state[WINDOW], self.packet) / heard.rtt
-        return result
+        return np.maximum(state[WINDOW], self.packet) / heard.rtt
 
     def change(self, state: Floats, heard: Heard) -> Floats:
         """Gains and losses of the path, and halving."""
@@ -99,7 +98,6 @@ class Xcp(Jumps):
 
     def cut(self, state: Floats, heard: Heard) -> Floats:
         """Half the window."""
-        del heard
         after = state.copy()
         after[WINDOW] = state[WINDOW] / 2
         return after

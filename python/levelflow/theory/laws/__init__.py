@@ -31,8 +31,7 @@ def theory_of(law: str) -> Theory:
     """Returns the record of a law, in which nothing is supported where theory knows nothing of it."""
     if law not in LAWS:
         return unknown(law)
-    found: Theory = import_module(f"{__name__}.{law}").THEORY
-    return found
+    return import_module(f"{__name__}.{law}").THEORY
 
 
 def supporting(capability: Capability) -> dict[str, Any]:

@@ -120,8 +120,7 @@ def _level(capacity: Floats, rising: Floats, taken: Floats) -> Floats:
     """The root above 0 of `W z^2 + (u - C - W) z - u`; rates are `z` times their ratio, `z` is 1 over the price."""
     room = capacity + rising - taken
     root = np.hypot(room, 2 * np.sqrt(rising) * np.sqrt(taken))
-    above: Floats = np.where(room > 0, (room + root) / (2 * rising), 2 * taken / (root - room))
-    return above
+    return np.where(room > 0, (room + root) / (2 * rising), 2 * taken / (root - room))
 
 
 def _arriving(link: Ints, starts: Ints, capacity: Floats, loads: Floats) -> Floats:
@@ -148,8 +147,7 @@ def imbalance(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike,
     ratio = read_each("alpha over beta", alpha_over_beta, len(routes))
     prices = price(np.bincount(link, weights=rate[flow], minlength=capacity.size), capacity)
     largest = np.maximum.reduceat(prices[link], starts[:-1]) if len(routes) else np.zeros(0)
-    away: Floats = np.abs(ratio / rate - largest)
-    return away
+    return np.abs(ratio / rate - largest)
 
 
 def loss(flows: float, capacity: float, alpha_over_beta: float) -> float:
@@ -191,8 +189,7 @@ def aggregate(step: ArrayLike, start: float, limit: float, beta: float) -> Float
     [2.0, 6.0, 8.0]
     """
     finite(step=step, start=start, limit=limit, beta=beta)
-    sums: Floats = limit + (1 - beta) ** np.asarray(step) * (start - limit)
-    return sums
+    return limit + (1 - beta) ** np.asarray(step) * (start - limit)
 
 
 def steps_to_fairness(flows: int, capacity: float, alpha: float, beta: float, eps: float) -> float:

@@ -46,8 +46,7 @@ GAINS = (0.1, 0.25, 0.5, 1.0, 1.5, 1.9)
 
 def virtual(before: Floats, load: Floats, target: Floats | float, gain: Floats | float) -> Floats:
     """Returns the next virtual capacity, from the last one and what arrived (eq 130)."""
-    adapted: Floats = np.minimum(before + gain * (target - load), target)
-    return adapted
+    return np.minimum(before + gain * (target - load), target)
 
 
 @explained

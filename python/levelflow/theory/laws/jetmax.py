@@ -52,8 +52,7 @@ def fair_share(target: Floats, unresponsive: Floats, number: Floats) -> Floats:
 
 def sender(reference: Floats, share: Floats, tau: Floats | float) -> Floats:
     """Returns the next rate, from that of a round trip ago and the fair share (eq 134)."""
-    following: Floats = (1 - tau) * reference + tau * share
-    return following
+    return (1 - tau) * reference + tau * share
 
 
 @explained

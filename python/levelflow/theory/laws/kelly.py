@@ -56,8 +56,7 @@ def sender(last: Floats, reference: Floats, price: Floats, kappa: Floats | float
         omega: what a flow is willing to pay.
     """
     paid = np.where(price == -np.inf, 0.0, price)
-    following: Floats = last + kappa * (omega - reference * paid)
-    return following
+    return last + kappa * (omega - reference * paid)
 
 
 @explained
@@ -192,8 +191,7 @@ def imbalance(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: Ar
     wanted = read_each("omega", omega, len(routes))
     prices = price(np.bincount(link, weights=rate[flow], minlength=capacity.size), capacity)
     total = np.bincount(flow, weights=prices[link], minlength=rate.size)
-    away: Floats = np.abs(total - wanted / rate) / np.bincount(flow, minlength=rate.size)
-    return away
+    return np.abs(total - wanted / rate) / np.bincount(flow, minlength=rate.size)
 
 
 def lemma_13(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: ArrayLike) -> tuple[float, float]:

@@ -332,8 +332,7 @@ def settles(run: Trajectory, link: Link, within: float = WITHIN) -> NDArray[np.b
     """Returns whether R N / C is near 1 and q / (C d0) near 0 in all of the last tenth of a run, for each case."""
     last = run.states[run.times >= 0.9 * run.times[-1]]
     off = np.maximum(np.abs(last[:, 0] / link.equilibrium[0] - 1), last[:, 1] / (link.capacity * link.d0))
-    result: NDArray[np.bool_] = off.max(axis=0) <= within
-    return result
+    return off.max(axis=0) <= within
 
 
 @explained

@@ -121,8 +121,7 @@ def offers(
     shuffled = np.maximum(gamma * load - np.abs(spare), 0.0)
     given = (shuffled + np.maximum(spare, 0.0))[link] / crossings[link]
     taken = (shuffled + np.maximum(-spare, 0.0))[link] * rate[flow] / load[link]
-    least: Floats = np.minimum.reduceat(given - taken, starts[:-1])
-    return least
+    return np.minimum.reduceat(given - taken, starts[:-1])
 
 
 def _stops(taken: Floats, rising: Floats, flows: Floats, capacity: Floats, gains: tuple[float, float]) -> Floats:
@@ -137,8 +136,7 @@ def _stops(taken: Floats, rising: Floats, flows: Floats, capacity: Floats, gains
     c = gamma * taken**2
     root = np.sqrt(b**2 + 4 * a * c)
     # Two forms of the root, each without a difference of nearly equal numbers where it is used.
-    stops: Floats = np.where(b <= 0, (root - b) / (2 * a), 2 * c / (root + b))
-    return stops
+    return np.where(b <= 0, (root - b) / (2 * a), 2 * c / (root + b))
 
 
 def aggregate_loop(alpha: float, beta: float, delay: float = 1.0) -> Loop:
@@ -165,8 +163,7 @@ def balanced(alpha: ArrayLike) -> Floats:
     >>> balanced(0.4).round(4).item()
     0.2263
     """
-    beta: Floats = np.sqrt(2) * read_numbers("alpha", alpha) ** 2
-    return beta
+    return np.sqrt(2) * read_numbers("alpha", alpha) ** 2
 
 
 @explained

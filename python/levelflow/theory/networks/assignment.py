@@ -125,8 +125,7 @@ class Assignment:
     @cached_property
     def links(self) -> list[int]:
         """The links that some flow listens to, ascending."""
-        listened: list[int] = np.unique(self.bottlenecks).tolist()
-        return listened
+        return np.unique(self.bottlenecks).tolist()
 
     @cached_property
     def counts(self) -> Ints:
@@ -144,8 +143,7 @@ class Assignment:
     @cached_property
     def dependencies(self) -> Bools:
         """Flows by flows: at `r, s`, whether `s` disturbs `r`: it crosses the bottleneck of `r` and has another."""
-        found: Bools = self.crosses.T[self.bottlenecks] & (self.bottlenecks[None, :] != self.bottlenecks[:, None])
-        return found
+        return self.crosses.T[self.bottlenecks] & (self.bottlenecks[None, :] != self.bottlenecks[:, None])
 
     def graph(self) -> Any:
         """Returns the dependency graph, a `networkx.DiGraph` of flows with an edge from `s` to each `r` it disturbs."""
@@ -307,8 +305,7 @@ def jacobian(assignment: Assignment, own: ArrayLike, among: ArrayLike, others: A
         read_each(name, part, count, -np.inf)
         for name, part in (("own part", own), ("part among", among), ("part of others", others))
     )
-    matrix: Floats = np.diag(diagonal) + here[:, None] * same + there[:, None] * assignment.dependencies
-    return matrix
+    return np.diag(diagonal) + here[:, None] * same + there[:, None] * assignment.dependencies
 
 
 @explained
@@ -342,8 +339,7 @@ def spectrum(assignment: Assignment, matrix: ArrayLike) -> NDArray[np.complex128
             f"flow {stray[0, 0]} cannot depend on flow {stray[0, 1]}, which does not cross its bottleneck"
         )
     if not assignment.consistent:
-        found: NDArray[np.complex128] = np.linalg.eigvals(whole).astype(np.complex128)
-        return found
+        return np.linalg.eigvals(whole).astype(np.complex128)
     blocks = [whole[np.ix_(flows, flows)] for _, flows in assignment.subsystems()]
     return np.concatenate([np.zeros(0, np.complex128), *(np.linalg.eigvals(block) for block in blocks)])
 

@@ -69,8 +69,7 @@ class Powers:
         """Returns the logarithm of `U'` at logarithms of rates."""
         from scipy.special import logsumexp
 
-        total: Floats = logsumexp(self.height - self.order * rates, axis=0)
-        return total
+        return logsumexp(self.height - self.order * rates, axis=0)
 
     def at(self, prices: Floats) -> Wanted:
         """Returns what is wanted at logarithms of prices.
@@ -93,8 +92,7 @@ class Powers:
     def _steepness(self, rates: Floats) -> Floats:
         terms = self.height - self.order * rates
         share = np.exp(terms - terms.max(axis=0))
-        mean: Floats = (share * self.order).sum(axis=0) / share.sum(axis=0)
-        return mean
+        return (share * self.order).sum(axis=0) / share.sum(axis=0)
 
 
 @dataclass(frozen=True)
@@ -131,12 +129,10 @@ class Falling:
         """
         over = np.expm1(self.marginal(rates) - prices)
         over = np.where(_first(rates), np.maximum(over, 0.0), np.abs(over))
-        share: Floats = over / np.maximum(self._steepness(rates, prices), 1.0)
-        return share
+        return over / np.maximum(self._steepness(rates, prices), 1.0)
 
     def _value(self, rates: Floats) -> Floats:
-        value: Floats = np.asarray(self.function(np.exp(rates + self.rate)), dtype=np.float64) / np.exp(self.price)
-        return value
+        return np.asarray(self.function(np.exp(rates + self.rate)), dtype=np.float64) / np.exp(self.price)
 
     def _steepness(self, rates: Floats, prices: Floats) -> Floats:
         """Where no more is wanted `U'` ends at 0; `-x U''` does not."""
@@ -146,5 +142,4 @@ class Falling:
 
 def _first(rates: Floats) -> NDArray[np.bool_]:
     """Tells rates that count as nothing."""
-    near: NDArray[np.bool_] = rates - LOWEST < 2 * ASIDE
-    return near
+    return rates - LOWEST < 2 * ASIDE

@@ -73,5 +73,4 @@ def fill(
 def _ranges(starts: Ints, chosen: Ints) -> Ints:
     """Returns the positions from `starts[i]` to `starts[i + 1]` for each chosen `i`, one after the other."""
     sizes = starts[chosen + 1] - starts[chosen]
-    positions: Ints = np.repeat(starts[chosen + 1] - sizes.cumsum(), sizes) + np.arange(sizes.sum())
-    return positions
+    return np.repeat(starts[chosen + 1] - sizes.cumsum(), sizes) + np.arange(sizes.sum())

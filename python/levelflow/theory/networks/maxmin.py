@@ -58,8 +58,7 @@ def rates_and_bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayL
     crossings = read_crossings(routes, capacity.size)
 
     def level(rising: Floats, taken: Floats) -> Floats:
-        share: Floats = np.maximum(capacity - taken, 0.0) / rising
-        return share
+        return np.maximum(capacity - taken, 0.0) / rising
 
     levels, limits = fill(crossings, capacity.size, weight[crossings[0]], level)
     return levels * weight, limits

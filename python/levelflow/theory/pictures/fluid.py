@@ -5,16 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.figure import Figure
 
-from levelflow.style import COLOURS, GREY, STYLE
+from levelflow.style import COLOURS, GREY, drawn_on
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
     from levelflow.theory.arrays import Floats
     from levelflow.theory.fluid import FluidRun
@@ -56,8 +55,7 @@ def rates_and_queues(
     >>> [axes.get_ylabel() for axes in rates_and_queues(run).axes]
     ['rate (Mb/s)', 'queue (kB)']
     """
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9, 6), layout="constrained") if canvas is None else canvas
+    with drawn_on(canvas, 9, 6) as figure:
         above, below = figure.subplots(2, 1, sharex=True)
         rates = dict(zip(run.flows, run.delivered.T / 1e6, strict=True))
         pale = {} if packets is None else {name: rate / 1e6 for name, rate in packets.rates.items()}

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import matplotlib as mpl
 import numpy as np
 from matplotlib.colors import ListedColormap
-from matplotlib.figure import Figure, FigureBase
 
-from levelflow.style import COLOURS, GREY, STYLE
+from levelflow.style import COLOURS, GREY, LOG_STYLE, drawn_on
 from levelflow.theory.stability.delay_batches import are_stable
 from levelflow.theory.stability.delays import critical_gain, roots
 from levelflow.theory.stability.matrices import MatrixError, absolute_radius, norm, read_matrix, spectral_radius
@@ -17,6 +15,7 @@ from levelflow.theory.stability.scaled_norm import scaled_norm
 from levelflow.theory.validate import explained, whole
 
 if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
     from numpy.typing import ArrayLike
 
     from levelflow.theory.stability.delay_batches import Experiment
@@ -47,8 +46,7 @@ def scatter(experiment: Experiment, of: str = "norm_s", canvas: FigureBase | Non
         raise MatrixError(f"norm {of} is not known; norms are {', '.join(NORMS)}")
     values = getattr(experiment, of)
     top = max(1.5, float(np.quantile(values, 0.98))) if values.size else 1.5
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(9, 4), layout="constrained") if canvas is None else canvas
+    with drawn_on(canvas, 9, 4) as figure:
         panels = figure.subplots(1, 2, sharey=True)
         for axes, stable, colour in zip(panels, (True, False), (STABLE, UNSTABLE), strict=True):
             shown = experiment.stable == stable
@@ -83,8 +81,7 @@ def plane(matrix: ArrayLike, longest: int = 30, canvas: FigureBase | None = None
     steps = np.arange(1, longest + 1)
     pairs = np.stack(np.meshgrid(steps, steps), axis=-1)
     stable = are_stable(a[None], pairs.reshape(1, -1, 2)).reshape(longest, longest)
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(5, 4.6), layout="constrained") if canvas is None else canvas
+    with drawn_on(canvas, 5, 4.6) as figure:
         axes = figure.subplots()
         colours = ListedColormap([UNSTABLE, STABLE])
         axes.pcolormesh(steps, steps, stable.astype(float), cmap=colours, vmin=0, vmax=1, edgecolor="white", lw=0.4)
@@ -112,8 +109,7 @@ def scalings(matrix: ArrayLike, canvas: FigureBase | None = None) -> FigureBase:
     if len(a) != 2:
         raise MatrixError(f"{len(a)} rows have more than one ratio of weights; needs 2")
     ratios = np.geomspace(1 / _SPREAD, _SPREAD, 201)
-    with mpl.rc_context(STYLE | {"text.parse_math": True}):  # labels of logarithmic axes are formulas
-        figure = Figure(figsize=(6, 4.2), layout="constrained") if canvas is None else canvas
+    with drawn_on(canvas, 6, 4.2, LOG_STYLE) as figure:
         axes = figure.subplots()
         for order, name in ((2, "2"), (np.inf, "inf")):
             axes.plot(ratios, [norm(a, order, [ratio, 1.0]) for ratio in ratios], label=f"||W A W^-1||_{name}")
@@ -144,8 +140,7 @@ def spectrum(matrix: ArrayLike, delays: ArrayLike, canvas: FigureBase | None = N
     """
     found = roots(matrix, delays)
     outside = np.abs(found) >= 1
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(5, 4.8), layout="constrained") if canvas is None else canvas
+    with drawn_on(canvas, 5, 4.8) as figure:
         axes = figure.subplots()
         angle = np.linspace(0, 2 * np.pi, 361)
         axes.plot(np.cos(angle), np.sin(angle), color=GREY, linewidth=1)
@@ -171,8 +166,7 @@ def gains(longest: int = 30, canvas: FigureBase | None = None) -> FigureBase:
     whole(1, longest=longest)
     delays = np.arange(1, longest + 1)
     bounds = [critical_gain(int(delay)) for delay in delays]
-    with mpl.rc_context(STYLE | {"text.parse_math": True}):  # labels of logarithmic axes are formulas
-        figure = Figure(figsize=(6, 4.2), layout="constrained") if canvas is None else canvas
+    with drawn_on(canvas, 6, 4.2, LOG_STYLE) as figure:
         axes = figure.subplots()
         axes.plot(delays, bounds, "o-", markersize=4, label="2 sin(pi / (2 (2D - 1)))")
         axes.plot(delays, np.pi / (2 * delays), "--", color=GREY, label="pi / (2D), in continuous time")

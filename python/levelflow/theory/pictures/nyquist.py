@@ -4,19 +4,17 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.figure import Figure, FigureBase
 
-from levelflow.style import COLOURS, GREY, STYLE
+from levelflow.style import COLOURS, GREY, LOG_STYLE, drawn_on
 from levelflow.theory.stability.quasi import AxisError
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
 
     from levelflow.theory.stability.loops import Loop
 
-LOG_STYLE = STYLE | {"text.parse_math": True}  # labels of logarithmic axes are formulas
 #: Half the width of the window, over the farthest of -1 and the crossings of the negative axis; and its bounds.
 ROOM, NARROWEST, WIDEST = 1.3, 1.5, 5.0
 #: Decades that a Bode plot shows on both sides of the crossings.
@@ -38,8 +36,7 @@ def nyquist(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
     values = loop.nyquist().values
     reach = max([1.0, *(-crossing.value.real for crossing in loop.margins.phase_crossings)])
     half = float(np.clip(ROOM * reach, NARROWEST, WIDEST))
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(5, 5), layout="constrained") if canvas is None else canvas
+    with drawn_on(canvas, 5, 5) as figure:
         axes = figure.subplots()
         angle = np.linspace(0, 2 * np.pi, 200)
         axes.plot(np.cos(angle), np.sin(angle), color=GREY, linewidth=0.8)
@@ -69,8 +66,7 @@ def bode(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
     known = [c.frequency for c in (*margins.gain_crossings, *margins.phase_crossings[:1]) if c.frequency > 0]
     scale = known or [loop.closed.reach or 1.0]
     curve = loop.bode(np.geomspace(min(scale) / 10**DECADES, max(scale) * 10**DECADES, POINTS))
-    with mpl.rc_context(LOG_STYLE):
-        figure = Figure(figsize=(6, 5), layout="constrained") if canvas is None else canvas
+    with drawn_on(canvas, 6, 5, LOG_STYLE) as figure:
         above, below = figure.subplots(2, 1, sharex=True)
         above.loglog(curve.frequencies, curve.magnitude)
         above.axhline(1, color=GREY, linewidth=0.8)

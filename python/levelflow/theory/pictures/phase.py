@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import matplotlib as mpl
-from matplotlib.figure import Figure, FigureBase
-
-from levelflow.style import STYLE
+from levelflow.style import drawn_on
 from levelflow.theory.validate import explained
 
 if TYPE_CHECKING:
+    from matplotlib.figure import FigureBase
+
     from levelflow.theory.arrays import Floats
 
 
@@ -32,8 +31,7 @@ def phase_portrait(
     >>> len(phase_portrait(spiral, -spiral, (0.0, 0.0), ("x", "y")).axes[0].lines)
     3
     """
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(5, 4), layout="constrained") if canvas is None else canvas
+    with drawn_on(canvas, 5, 4) as figure:
         axes = figure.subplots()
         for index in range(x.shape[1]):
             (line,) = axes.plot(x[:, index], y[:, index], linewidth=1)

@@ -4,17 +4,16 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
 
-import matplotlib as mpl
 import numpy as np
-from matplotlib.figure import Figure, FigureBase
 
-from levelflow.style import COLOURS, GREY, STYLE
+from levelflow.style import COLOURS, GREY, drawn_on
 from levelflow.theory.laws import rcp
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import FigureBase
     from numpy.typing import ArrayLike
 
     from levelflow.theory.arrays import Floats
@@ -54,8 +53,7 @@ def region(
     >>> region({"theory": curve}, ("alpha", "beta")).axes[0].get_xlabel()
     'alpha'
     """
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(6, 4.5), layout="constrained") if canvas is None else canvas
+    with drawn_on(canvas, 6, 4.5) as figure:
         axes = figure.subplots()
         _draw(axes, boundaries, labels, tried)
         _legend(axes)
@@ -75,16 +73,9 @@ def rcp_region(
     >>> rcp_region().axes[0].get_ylabel()
     'beta'
     """
-    exact = np.linspace(1e-3, np.pi / 2, 300)
-    near = np.linspace(1e-3, rcp.right_angle(pade=True), 300)
-    curves = {
-        "exact: (x sin x, x² cos x)": rcp.boundary(exact),
-        "Padé of order 2/2": rcp.boundary(near, pade=True),
-    }
-    with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(6, 4.5), layout="constrained") if canvas is None else canvas
+    with drawn_on(canvas, 6, 4.5) as figure:
         axes = figure.subplots()
-        _draw(axes, curves, ("alpha", "beta"), tried)
+        _draw(axes, rcp.curves(), ("alpha", "beta"), tried)
         axes.lines[-1].set_linestyle("--")
         if simulated:
             axes.plot(

@@ -51,8 +51,7 @@ def pipe(capacity: ArrayLike, rtt: ArrayLike, packet: float = 1500.0) -> Floats:
     36.7
     """
     positive(capacity=capacity, rtt=rtt, packet=packet)
-    packets: Floats = np.asarray(capacity, dtype=np.float64) * np.asarray(rtt, dtype=np.float64) / (8 * packet)
-    return packets
+    return np.asarray(capacity, dtype=np.float64) * np.asarray(rtt, dtype=np.float64) / (8 * packet)
 
 
 def harmonic_rtt(least: ArrayLike, largest: ArrayLike) -> Floats:
@@ -67,8 +66,7 @@ def harmonic_rtt(least: ArrayLike, largest: ArrayLike) -> Floats:
     positive(least=least, largest=largest)
     low, high = np.asarray(least, dtype=np.float64), np.asarray(largest, dtype=np.float64)
     positive(range=high - low)
-    mean: Floats = (high - low) / np.log(high / low)
-    return mean
+    return (high - low) / np.log(high / low)
 
 
 def stanford(pipe: ArrayLike, flows: ArrayLike, times: float = 1.0) -> Floats:
@@ -108,8 +106,7 @@ def flows_that_lose(flows: ArrayLike, lost: ArrayLike) -> Floats:
     """
     read_numbers("flows", flows, 1, closed=True)
     not_negative(lost=lost)
-    part: Floats = 1 - (1 - 1 / np.asarray(flows, dtype=np.float64)) ** np.asarray(lost)
-    return part
+    return 1 - (1 - 1 / np.asarray(flows, dtype=np.float64)) ** np.asarray(lost)
 
 
 def bscl_utilisation(pipe: ArrayLike, flows: ArrayLike, lost_per_flow: float = LOST_PER_FLOW) -> Floats:
@@ -129,8 +126,7 @@ def bscl_utilisation(pipe: ArrayLike, flows: ArrayLike, lost_per_flow: float = L
     positive(pipe=pipe, flows=flows, lost_per_flow=lost_per_flow)
     n = np.asarray(flows, dtype=np.float64)
     lose = flows_that_lose(n, lost_per_flow * n)
-    packets: Floats = (lose * np.asarray(pipe) - 2 * n * (1 - lose)) / (2 - lose)
-    return packets
+    return (lose * np.asarray(pipe) - 2 * n * (1 - lose)) / (2 - lose)
 
 
 def window_at_loss(loss: ArrayLike) -> Floats:
@@ -144,8 +140,7 @@ def window_at_loss(loss: ArrayLike) -> Floats:
     """
     positive(loss=loss)
     share(loss=loss)
-    packets: Floats = WINDOW / np.sqrt(np.asarray(loss, dtype=np.float64))
-    return packets
+    return WINDOW / np.sqrt(np.asarray(loss, dtype=np.float64))
 
 
 def bscl_loss(pipe: ArrayLike, flows: ArrayLike, loss: ArrayLike) -> Floats:
@@ -163,8 +158,7 @@ def bscl_loss(pipe: ArrayLike, flows: ArrayLike, loss: ArrayLike) -> Floats:
     np.float64(5899.5)
     """
     positive(pipe=pipe, flows=flows)
-    packets: Floats = window_at_loss(loss) * np.asarray(flows) - np.asarray(pipe)
-    return packets
+    return window_at_loss(loss) * np.asarray(flows) - np.asarray(pipe)
 
 
 def bscl(pipe: ArrayLike, flows: ArrayLike, loss: ArrayLike, lost_per_flow: float = LOST_PER_FLOW) -> Floats:
@@ -204,8 +198,7 @@ def adaptive_drop_tail(buffer: ArrayLike, utilisation: ArrayLike, target: ArrayL
     not_negative(buffer=buffer)
     positive(gain=gain)
     share(utilisation=utilisation, target=target)
-    packets: Floats = np.asarray(buffer) + np.asarray(gain) * (np.asarray(target) - np.asarray(utilisation))
-    return packets
+    return np.asarray(buffer) + np.asarray(gain) * (np.asarray(target) - np.asarray(utilisation))
 
 
 def largest_gain(slope: ArrayLike, lag: ArrayLike = 1.0) -> Floats:
@@ -228,5 +221,4 @@ def largest_gain(slope: ArrayLike, lag: ArrayLike = 1.0) -> Floats:
     positive(slope=slope, lag=lag)
     share(lag=lag)
     part = np.asarray(lag, dtype=np.float64)
-    gain: Floats = 2 * (2 - part) / (part * np.asarray(slope))
-    return gain
+    return 2 * (2 - part) / (part * np.asarray(slope))

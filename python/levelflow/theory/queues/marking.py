@@ -212,5 +212,4 @@ def mm1b_loss(load: ArrayLike, places: ArrayLike) -> Floats:
     down = -np.abs(np.log(u))
     with np.errstate(invalid="ignore"):
         part = np.where(down == 0, 1 / (b + 1), np.expm1(down) / np.expm1(down * (b + 1)))
-    lost: Floats = np.where(u < 1, np.exp(down * b), 1.0) * part
-    return lost
+    return np.where(u < 1, np.exp(down * b), 1.0) * part

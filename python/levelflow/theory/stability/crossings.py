@@ -81,8 +81,7 @@ class _Search:
 
     def value(self, w: Floats) -> Floats:
         p, q = (f(1j * w) for f, _, _ in self.parts)
-        result: Floats = np.abs(p) ** 2 - np.abs(q) ** 2 if self.gain else (p * q.conj()).imag
-        return result
+        return np.abs(p) ** 2 - np.abs(q) ** 2 if self.gain else (p * q.conj()).imag
 
     def slope(self, w: Floats) -> Floats:
         (p, dp), (q, dq) = ((f(1j * w), 1j * d(1j * w)) for f, d, _ in self.parts)

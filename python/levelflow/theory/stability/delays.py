@@ -211,8 +211,7 @@ def _reach(a: Matrix, steps: Ints) -> Ints:
     """Returns how many past states are kept: of what each flow heard, or, for delays per pair, of each flow."""
     if steps.ndim == 1:
         return steps
-    used: Ints = np.where(a != 0, steps, 1).max(axis=0)
-    return used
+    return np.where(a != 0, steps, 1).max(axis=0)
 
 
 def _state(a: Matrix, steps: Ints) -> int:
@@ -243,12 +242,10 @@ def _pencil(a: Matrix, steps: Ints, root: complex) -> Matrix:
     """Returns `1 - a_ij z^-D_ij`; inside the circle with each row times `z^max_j D_ij`, which stays finite."""
     pairs = _pairs(steps)
     if abs(root) >= 1:
-        outside: Matrix = np.eye(len(a)) - a * root ** -pairs.astype(np.float64)
-        return outside
+        return np.eye(len(a)) - a * root ** -pairs.astype(np.float64)
     longest = np.where(a != 0, pairs, 1).max(axis=1)
     powers = np.where(a != 0, longest[:, None] - pairs, 0)
-    inside: Matrix = np.diag(root ** longest.astype(np.float64)) - a * root ** powers.astype(np.float64)
-    return inside
+    return np.diag(root ** longest.astype(np.float64)) - a * root ** powers.astype(np.float64)
 
 
 def _refine(a: Matrix, steps: Ints, root: complex) -> tuple[complex, float]:

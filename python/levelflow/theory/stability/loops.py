@@ -135,8 +135,7 @@ class Loop:
 
     def __call__(self, s: ArrayLike) -> Complexes:
         """Returns `L(s)`."""
-        values: Complexes = self.numerator(s) / self.denominator(s)
-        return values
+        return self.numerator(s) / self.denominator(s)
 
     def response(self, frequencies: ArrayLike) -> Complexes:
         """Returns `L(jw)` at frequencies in rad/s."""

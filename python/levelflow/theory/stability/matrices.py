@@ -222,8 +222,7 @@ def decouple(matrix: Matrix, parts: Sequence[Ints], weights: Floats, level: floa
                 depth[later] = max(depth[later[0]], depth[part[0]] + max(need, 0.0))
     depth -= (depth.max() + depth.min()) / 2
     depth *= min(1.0, _SPAN / max(float(np.ptp(depth)), 1.0))
-    scaling: Floats = np.exp(logs + depth)
-    return scaling
+    return np.exp(logs + depth)
 
 
 def _perron(block: Matrix) -> Floats:
@@ -236,5 +235,4 @@ def _perron(block: Matrix) -> Floats:
     for _ in range(len(block) + 4):  # makes every component positive, and those that are tiny exact
         vector = block @ vector + shift * vector
         vector /= vector.max()
-    positive: Floats = np.maximum(vector, np.finfo(float).tiny)
-    return positive
+    return np.maximum(vector, np.finfo(float).tiny)

@@ -100,8 +100,7 @@ class QuasiPolynomial:
         """Returns the values at complex arguments."""
         at = np.asarray(s, dtype=np.complex128)
         powers = polynomial.polyval(at, self.coefficients.T)
-        total: Complexes = (powers * np.exp(-np.multiply.outer(self.delays, at))).sum(axis=0)
-        return total
+        return (powers * np.exp(-np.multiply.outer(self.delays, at))).sum(axis=0)
 
     def __repr__(self) -> str:
         return f"QuasiPolynomial({[(row.tolist(), delay) for row, delay in self.terms()]})"
@@ -147,8 +146,7 @@ class QuasiPolynomial:
         """Returns what `|h(s)|` cannot exceed for `|s| <= radius` and real parts of at least `-growth`."""
         size, rise = np.broadcast_arrays(np.asarray(radius, dtype=np.float64), growth)
         sizes = polynomial.polyval(size, np.abs(self.coefficients).T)
-        most: Floats = (sizes * np.exp(np.multiply.outer(self.delays, rise))).sum(axis=0)
-        return most
+        return (sizes * np.exp(np.multiply.outer(self.delays, rise))).sum(axis=0)
 
     @property
     def reach(self) -> float:
@@ -233,8 +231,7 @@ def _weights(nodes: Floats, at: float) -> Floats:
     signs = (-1.0) ** np.arange(nodes.size)
     signs[[0, -1]] /= 2
     shares = signs / (at - nodes)
-    total: Floats = shares / shares.sum()
-    return total
+    return shares / shares.sum()
 
 
 class Piece(NamedTuple):

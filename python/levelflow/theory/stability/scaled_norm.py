@@ -91,22 +91,19 @@ def scaled_norms(matrices: ArrayLike) -> Floats:
     unit = np.maximum(np.abs(given).max(axis=(1, 2)), np.finfo(float).tiny)
     a = given / unit[:, None, None]
     if size == 1:
-        first: Floats = np.abs(given[:, 0, 0])
-        return first
+        return np.abs(given[:, 0, 0])
     if size == 2:
         squares = np.abs(a) ** 2
         total = squares[:, 0, 0] + squares[:, 1, 1] + 2 * np.abs(a[:, 0, 1] * a[:, 1, 0])
         product = 4 * np.abs(a[:, 0, 0] * a[:, 1, 1] - a[:, 0, 1] * a[:, 1, 0]) ** 2
-        closed: Floats = unit * np.sqrt((total + np.sqrt(np.maximum(total**2 - product, 0))) / 2)
-        return closed
+        return unit * np.sqrt((total + np.sqrt(np.maximum(total**2 - product, 0))) / 2)
     result = np.empty(len(a))
     dense = (a != 0).all(axis=(1, 2))
     for k in np.flatnonzero(~dense):
         result[k] = scaled_norm(a[k]).upper
     if dense.any():
         result[dense] = _minimise(a[dense])[1]
-    every: Floats = result * unit
-    return every
+    return result * unit
 
 
 def lower_bound(matrix: ArrayLike, dual: ArrayLike) -> float:
@@ -133,8 +130,7 @@ def balance(matrices: Matrix) -> Floats:
     squares /= np.maximum(squares.sum(axis=(1, 2), keepdims=True), np.finfo(float).tiny)
 
     def value(y: Floats) -> Floats:
-        total: Floats = (squares * np.exp(y[:, :, None] - y[:, None, :])).sum(axis=(1, 2))
-        return total
+        return (squares * np.exp(y[:, :, None] - y[:, None, :])).sum(axis=(1, 2))
 
     def model(y: Floats) -> tuple[Floats, Floats]:
         now = squares * np.exp(y[:, :, None] - y[:, None, :])
@@ -258,8 +254,7 @@ def _scale(a: Matrix, weights: Floats) -> Matrix:
 
 
 def _norms(a: Matrix, weights: Floats) -> Floats:
-    norms: Floats = np.linalg.norm(_scale(a, weights), 2, axis=(1, 2))
-    return norms
+    return np.linalg.norm(_scale(a, weights), 2, axis=(1, 2))
 
 
 def _contraction(a: Matrix, x: Floats) -> Matrix:
@@ -301,13 +296,11 @@ def _barrier_model(a: Matrix, part: float, slope: Floats, x: Floats) -> tuple[Fl
 def _inverse(a: Matrix, x: Floats) -> Matrix:
     """Returns `(1 - C* C)^-1`."""
     _, values, right = np.linalg.svd(_contraction(a, x))
-    inverse: Matrix = (right.conj().swapaxes(1, 2) / (1 - values**2)[:, None, :]) @ right
-    return inverse
+    return (right.conj().swapaxes(1, 2) / (1 - values**2)[:, None, :]) @ right
 
 
 def _cluster_dual(a: Matrix, weights: Floats) -> Matrix:
     """Returns X from the singular vectors of the largest singular value."""
     _, values, right = np.linalg.svd(_scale(a[None], weights[None])[0])
     rows = right[values >= values[0] * (1 - _CLUSTER)] / weights
-    dual: Matrix = rows.conj().T @ rows
-    return dual
+    return rows.conj().T @ rows

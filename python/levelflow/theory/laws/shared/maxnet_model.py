@@ -75,8 +75,7 @@ def demand(price: ArrayLike, law: Parameters = PAPER) -> Floats:
     >>> demand([0.0, 5.526204]).round(-6).tolist()
     [1000000000000000.0, 1000000000.0]
     """
-    rate: Floats = law.x_max * np.exp(-np.asarray(price, dtype=np.float64) / law.scale)
-    return rate
+    return law.x_max * np.exp(-np.asarray(price, dtype=np.float64) / law.scale)
 
 
 def price_of(rate: ArrayLike, law: Parameters = PAPER) -> Floats:
@@ -85,8 +84,7 @@ def price_of(rate: ArrayLike, law: Parameters = PAPER) -> Floats:
     Raises:
         ParameterError: if a rate is not a finite number above 0.
     """
-    price: Floats = law.scale * np.log(law.x_max / read_numbers("rate", rate))
-    return price
+    return law.scale * np.log(law.x_max / read_numbers("rate", rate))
 
 
 def floor(capacity: ArrayLike, law: Parameters = PAPER) -> Floats:
@@ -113,8 +111,7 @@ def steepest(rate: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floa
     Printed as an upper bound of the slope, which is negative; it bounds the size of the slope, since a loop is stable
     if its gain is low.
     """
-    slope: Floats = -law.alpha * read_numbers("rate", rate) / read_numbers("delay", delay)
-    return slope
+    return -law.alpha * read_numbers("rate", rate) / read_numbers("delay", delay)
 
 
 def overload(flows: ArrayLike, law: Parameters = PAPER) -> Floats:
@@ -130,8 +127,7 @@ def overload(flows: ArrayLike, law: Parameters = PAPER) -> Floats:
     [0.8, 0.35, 0.0]
     """
     count = read_numbers("number of flows", flows)
-    most: Floats = np.maximum((law.mu * count + law.mu - count) / count, 0.0)
-    return most
+    return np.maximum((law.mu * count + law.mu - count) / count, 0.0)
 
 
 def equilibrium(
@@ -227,8 +223,7 @@ def fixed_point(routes: Routes, capacities: ArrayLike, law: Parameters = PAPER) 
 def rate(state: ArrayLike, price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns the rate of a flow, `x_max e^(xi - alpha q/tau)` (6a), bit/s."""
     tau = read_numbers("delay", delay)
-    sent: Floats = law.x_max * np.exp(np.asarray(state) - law.alpha * np.asarray(price) / tau)
-    return sent
+    return law.x_max * np.exp(np.asarray(state) - law.alpha * np.asarray(price) / tau)
 
 
 @explained
@@ -236,15 +231,13 @@ def source_change(state: ArrayLike, price: ArrayLike, delay: ArrayLike, law: Par
     """Returns `xi'` of a flow (6b with 9; figure 2), 1/s."""
     tau = read_numbers("delay", delay)
     wanted = (law.scale * law.alpha / tau - 1) * np.asarray(price) - law.scale * np.asarray(state)
-    change: Floats = law.alpha * law.eta / tau**2 * wanted
-    return change
+    return law.alpha * law.eta / tau**2 * wanted
 
 
 @explained
 def source_at_rest(price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns `xi` of a flow that is on the demand curve, `q (alpha/tau - 1/T)`."""
-    state: Floats = np.asarray(price) * (law.alpha / read_numbers("delay", delay) - 1 / law.scale)
-    return state
+    return np.asarray(price) * (law.alpha / read_numbers("delay", delay) - 1 / law.scale)
 
 
 def source_time(delay: ArrayLike, law: Parameters = PAPER) -> Floats:
@@ -253,8 +246,7 @@ def source_time(delay: ArrayLike, law: Parameters = PAPER) -> Floats:
     >>> source_time([0.029, 0.179]).round(4).tolist()
     [0.0531, 2.0228]
     """
-    time: Floats = read_numbers("delay", delay) ** 2 / (law.alpha * law.eta * law.scale)
-    return time
+    return read_numbers("delay", delay) ** 2 / (law.alpha * law.eta * law.scale)
 
 
 @explained
@@ -265,15 +257,13 @@ def price_change(load: ArrayLike, queue: ArrayLike, capacity: ArrayLike, law: Pa
     Figure 3 adds `Q/T_0` to what arrived in an interval; read as `Q dt_p/T_0`, which is a volume, too.
     """
     limit = read_numbers("capacity", capacity)
-    change: Floats = (np.asarray(load) + np.asarray(queue) / law.drain) / limit - law.mu
-    return change
+    return (np.asarray(load) + np.asarray(queue) / law.drain) / limit - law.mu
 
 
 @explained
 def queue_change(load: ArrayLike, capacity: ArrayLike) -> Floats:
     """Returns `Q'` of a link, bit/s; a queue stays at 0 while this is negative."""
-    change: Floats = np.asarray(load, dtype=np.float64) - np.asarray(capacity)
-    return change
+    return np.asarray(load, dtype=np.float64) - np.asarray(capacity)
 
 
 @explained
@@ -283,7 +273,4 @@ def advertised(price: ArrayLike, delay: float, gain: float) -> Floats:
     With equal delays and `mu = 1`, this change of variables turns the price (3) into RCP's rate (16),
     `R(t + dt) = R(t) (1 + dt alpha (C - y)/(tau C))`, but for `ln(1 + x) = x`.
     """
-    told: Floats = np.exp(
-        -read_numbers("gain", gain) * np.asarray(price, dtype=np.float64) / read_numbers("delay", delay)
-    )
-    return told
+    return np.exp(-read_numbers("gain", gain) * np.asarray(price, dtype=np.float64) / read_numbers("delay", delay))

@@ -110,16 +110,12 @@ class Compensator:
 
     def ratio(self, delay: ArrayLike) -> Floats:
         """Returns `alpha T/tau`: above 1 a lead, below 1 a lag."""
-        part: Floats = self.alpha_t / read_numbers("delay", delay)
-        return part
+        return self.alpha_t / read_numbers("delay", delay)
 
     def phase(self, phi: ArrayLike, delay: ArrayLike) -> Floats:
         """Returns the phase of `F` at `phi = w tau`, without jumps (15), rad."""
         turned = np.asarray(phi, dtype=np.float64)
-        angle: Floats = (
-            np.arctan(turned / self.eta) - np.arctan(turned / (self.eta * self.ratio(delay))) - np.pi / 2 - turned
-        )
-        return angle
+        return np.arctan(turned / self.eta) - np.arctan(turned / (self.eta * self.ratio(delay))) - np.pi / 2 - turned
 
     def frequency_at(self, delay: float, angle: float) -> float:
         """Returns the lowest frequency at which `F` has a phase below -pi/2, rad/s, exactly: none is stepped over.
@@ -255,10 +251,7 @@ class Line:
         """Returns how far `F(jw, tau; 1)` is below the line, or the axis; negative where it is above."""
         w = np.asarray(frequency, dtype=np.float64)
         values = self.compensator.response(w, delay)
-        below: Floats = np.where(
-            w < self.frequency, -values.imag, self.gamma * (values.real + 1 / self.alpha_max) - values.imag
-        )
-        return below
+        return np.where(w < self.frequency, -values.imag, self.gamma * (values.real + 1 / self.alpha_max) - values.imag)
 
     @property
     def needed_tail(self) -> float:
@@ -271,8 +264,7 @@ class Line:
 
         def turned(log: ArrayLike) -> Floats:
             tau = np.exp(log)
-            angle: Floats = self.compensator.phase(self.frequency * tau, tau) - (np.arctan(self.gamma) - np.pi)
-            return angle
+            return self.compensator.phase(self.frequency * tau, tau) - (np.arctan(self.gamma) - np.pi)
 
         logs = np.linspace(np.log(self.longest * SHORTEST_DELAY), np.log(self.longest), TAIL_POINTS)
         past = int(np.argmax(turned(logs) <= 0))
@@ -293,8 +285,7 @@ def general(s: ArrayLike, delay: ArrayLike, zero: ArrayLike, ratio: ArrayLike) -
     positive(s=np.abs(np.asarray(s, dtype=np.complex128)))
     finite(zero=zero, ratio=ratio)
     at, tau, z = np.asarray(s, dtype=np.complex128), np.asarray(delay), np.asarray(zero)
-    value: Complexes = np.exp(-at * tau) / (at * tau) * (at + z) / (at + z * np.asarray(ratio))
-    return value
+    return np.exp(-at * tau) / (at * tau) * (at + z) / (at + z * np.asarray(ratio))
 
 
 def static_ratio(rate: ArrayLike, slope: ArrayLike, delay: ArrayLike, alpha: float) -> Floats:
@@ -309,13 +300,12 @@ def static_ratio(rate: ArrayLike, slope: ArrayLike, delay: ArrayLike, alpha: flo
         alpha: gain.
     """
     positive(alpha=alpha)
-    part: Floats = (
+    return (
         read_numbers("gain", alpha)
         * read_numbers("rate", rate)
         / read_numbers("delay", delay)
         / read_numbers("slope", slope)
     )
-    return part
 
 
 class _Curve:
@@ -366,14 +356,12 @@ def unstable_roots(delays: ArrayLike, shares: ArrayLike, compensator: Compensato
     tau, weight = _flows(delays, shares, alpha)
 
     def one_and_loop(log: Floats) -> Complexes:
-        values: Complexes = 1 + compensator.response(np.exp(log)[..., None], tau) @ weight
-        return values
+        return 1 + compensator.response(np.exp(log)[..., None], tau) @ weight
 
     def slope(low: Floats, high: Floats) -> Floats:
         """Bounds the slope by the logarithm of the frequency: the size of `F` falls, its factor grows."""
         size = np.abs(compensator.response(np.exp(low)[:, None], tau))
-        most: Floats = (size * (3 + np.exp(high)[:, None] * tau)) @ weight
-        return most
+        return (size * (3 + np.exp(high)[:, None] * tau)) @ weight
 
     # Below, the loop is much like 1/s and large; above, it is too small to matter.
     corner = tau * np.maximum(1, 1 / compensator.eta) * np.maximum(1, 1 / compensator.ratio(tau))

@@ -46,14 +46,12 @@ def sender(reference: Floats, price: Floats, alpha: Floats | float, beta: Floats
         beta: gain.
     """
     paid = np.where(price == -np.inf, 0.0, price)
-    following: Floats = reference + alpha - beta * paid * reference
-    return following
+    return reference + alpha - beta * paid * reference
 
 
 def largest(network: Paths, heard: Floats) -> Floats:
     """Returns the largest price that each flow hears on its path (eq 62)."""
-    price: Floats = np.where(network.crosses, heard, -np.inf).max(axis=1)
-    return price
+    return np.where(network.crosses, heard, -np.inf).max(axis=1)
 
 
 @explained
@@ -124,8 +122,7 @@ def fixed_point(price: Callable[[float], float], alpha_over_beta: ArrayLike, flo
         )
     first = int(np.argmax(above))
     load = float(brentq(excess, powers[first - 1], powers[first], xtol=powers[first - 1] * 1e-15, rtol=1e-15))
-    rates: Floats = ratio * (load / total)
-    return rates
+    return ratio * (load / total)
 
 
 @explained
@@ -138,8 +135,7 @@ def jacobian(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> F
     """
     rate = _rates(rates)
     gain = read_each("beta", beta, rate.size)
-    matrix: Floats = np.diag(1 - gain * price) - (gain * rate * slope)[:, None]
-    return matrix
+    return np.diag(1 - gain * price) - (gain * rate * slope)[:, None]
 
 
 @explained
@@ -150,8 +146,7 @@ def symmetric(rates: ArrayLike, beta: ArrayLike, price: float, slope: float) -> 
     """
     rate = _rates(rates)
     scale = np.sqrt(read_each("beta", beta, rate.size) * rate)
-    similar: Floats = jacobian(rates, beta, price, slope) / scale[:, None] * scale
-    return similar
+    return jacobian(rates, beta, price, slope) / scale[:, None] * scale
 
 
 @explained
