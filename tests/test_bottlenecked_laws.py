@@ -55,7 +55,8 @@ def test_the_jacobian_and_the_lags_are_those_of_a_small_step(seed, longest):
     rates = mkc_network.rest(kept, capacities, alpha / beta)
     network = scattered(routes, capacities.size, longest, random)
     matrix = mkc_network.jacobian(kept, capacities, rates, beta)
-    lags = mkc_network.lags(kept, network)
+    back = network.delays - network.forward[np.arange(count), kept.bottlenecks]
+    lags = back[:, None] + network.forward[:, kept.bottlenecks].T
     off = rates * 1e-6 * random.uniform(-1, 1, count)
     steps = 12
     linear = np.tile(off, (steps + 10, 1))

@@ -34,8 +34,6 @@ def test_each_flow_rests_at_what_the_largest_price_of_its_path_asks_for(seed):
         prices = 1 - capacities[route] / loads[route]
         assert rate * prices.max() == pytest.approx(wanted, rel=1e-9, abs=1e-12 * rate)
         assert found.signals[link] == pytest.approx(prices.max(), rel=1e-9, abs=1e-12)
-    assert emkc.imbalance(routes, capacities, ratio, found.rates).max() < 1e-12
-    assert emkc.imbalance(routes, capacities, ratio, found.rates * 1.01).max() > 1e-5
 
 
 @settings(max_examples=100, deadline=None)

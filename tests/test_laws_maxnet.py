@@ -56,7 +56,7 @@ def test_at_rest_nothing_moves_and_rates_are_max_min_fair(network, law):
     states = rest.states(delays, law)
     assert rest.heard == pytest.approx([rest.prices[route].max() for route in routes], abs=1e-9)
     assert maxnet.rate(states, rest.heard, delays, law) == pytest.approx(rest.rates, rel=1e-6)
-    moves = maxnet.source_change(states, rest.heard, delays, law) * maxnet.source_time(delays, law)
+    moves = maxnet.source_change(states, rest.heard, delays, law) * delays**2 / (law.alpha * law.eta * law.scale)
     assert np.abs(moves).max() < 1e-9 * max(1.0, np.abs(states).max())
     load = np.zeros(capacity.size)
     for route, rate in zip(routes, rest.rates, strict=True):
@@ -94,7 +94,7 @@ def test_overload_is_a_share_of_the_capacity_and_ends_with_nine_flows():
 
 def test_a_source_comes_to_the_demand_curve_with_its_time_constant():
     delay, price = 0.179, 6.0
-    time = maxnet.source_time(delay)
+    time = delay**2 / (maxnet.PAPER.alpha * maxnet.PAPER.eta * maxnet.PAPER.scale)
     went = integrate(lambda t, x, past: maxnet.source_change(x, price, delay), [-13.0], 3 * time, step=time / 1000)
     rest = maxnet.source_at_rest(price, delay)
     assert went.states[:, 0] - rest == pytest.approx((-13.0 - rest) * np.exp(-went.times / time), rel=1e-5)
@@ -199,7 +199,6 @@ def test_numbers_that_make_no_sense_are_refused():
         lambda: maxnet.floor([1e6, -1.0]),
         lambda: maxnet.steepest(1.0, 0.0),
         lambda: maxnet.overload(0),
-        lambda: maxnet.source_time(np.nan),
         lambda: Network([[0]], [1e6], [0.0]),
         lambda: Network([[0]], [1e6], [0.1, 0.2]),
         lambda: Network([[0]], [1e6], [0.1], [[0.2]]),

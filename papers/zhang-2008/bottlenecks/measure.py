@@ -48,8 +48,8 @@ def at_rest():
     """Assignments by the largest price in equilibrium of EMKC, and by a common order of links."""
     for random, routes, capacities in networks():
         ratio = 10 ** random.uniform(-2, 1)
-        resting = emkc.fixed_point(routes, capacities, ratio)
-        if emkc.imbalance(routes, capacities, ratio, resting.rates).max() > 1e-9:
+        resting = emkc.equilibrium(routes, capacities, alpha_over_beta=ratio)
+        if resting.residual > 1e-9:
             raise ArithmeticError("EMKC does not rest there")
         yield by_price(routes, resting.signals)
         yield random_consistent(random, routes)

@@ -61,10 +61,10 @@ def lemma_13():
     errors = []
     for _ in range(NETWORKS):
         routes, capacities, omega = network(rng)
-        rates = kelly.fixed_point(routes, capacities, omega).rates
-        if kelly.imbalance(routes, capacities, omega, rates).max() > 1e-10:
+        resting = kelly.equilibrium(routes, capacities, omega=omega)
+        if resting.residual > 1e-10:
             raise ArithmeticError("the rates are not in equilibrium")
-        left, right = kelly.lemma_13(routes, capacities, omega, rates)
+        left, right = kelly.lemma_13(routes, capacities, omega, resting.rates)
         errors.append(abs(left / right - 1))
     rate = kelly.fixed_point([[0, 1]], [10.0, 100.0], 1.0).rates[0]
     return {

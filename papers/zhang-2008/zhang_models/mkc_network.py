@@ -67,13 +67,6 @@ def jacobian(assignment: Assignment, capacities: ArrayLike, rates: ArrayLike, be
     return assignments.jacobian(assignment, 1 - gain * emkc.price(loads, limit), felt, felt)
 
 
-def lags(assignment: Assignment, network: Paths) -> Ints:
-    """Returns after how many steps the rate of `s` reaches that of `r`, flows by flows: forward, then back to `r`."""
-    flows = np.arange(len(assignment.bottlenecks))
-    back = network.delays - network.forward[flows, assignment.bottlenecks]
-    return back[:, None] + network.forward[:, assignment.bottlenecks].T
-
-
 @explained
 def iterate(
     network: Paths,

@@ -216,19 +216,6 @@ class TrackedAimd:
         positive(capacity=self.capacity, gain=self.gain, rtt=self.rtt)
         not_negative(lag=self.lag)
 
-    def rates_at(self, queues: ArrayLike) -> Floats:
-        """The rate at which the queue has a length, packets/s, without lag.
-
-        With `x = r - C` and `q' = x`, eq. 20 is `x dx/dq = gain C / (C rtt + q)`, so that
-        `x^2 = 2 gain C log(1 + q / (C rtt))`: the rate grows with the square root of a logarithm.
-
-        Raises:
-            ParameterError: if a queue is negative or not finite.
-        """
-        not_negative(queue=queues)
-        pipe = self.capacity * self.rtt
-        return self.capacity + np.sqrt(2 * self.gain * self.capacity * np.log1p(np.asarray(queues) / pipe))
-
     def start(self) -> Floats:
         """Rate and queue at time 0."""
         return np.array([self.capacity, 0.0])
@@ -324,11 +311,6 @@ class MarkedTfrc:
     def loss(self) -> float:
         """Share of packets that are lost there."""
         return 1 - self.capacity / self.rest
-
-    @property
-    def slope(self) -> float:
-        """Derivative of the map there, eq. 29: above -1, where the rest is stable, if the loss is above 1/3."""
-        return -self.capacity / (2 * (self.rest - self.capacity))
 
 
 @explained

@@ -25,7 +25,6 @@ from scipy.optimize import brentq
 from levelflow.theory.stability.conditions import Condition, between
 from levelflow.theory.stability.equations import Past, Trajectory, integrate
 from levelflow.theory.stability.loops import Loop
-from levelflow.theory.stability.quasi import QuasiPolynomial
 from levelflow.theory.validate import explained, positive, read_each, read_number, read_numbers
 
 if TYPE_CHECKING:
@@ -34,55 +33,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
     from levelflow.theory.arrays import Floats, Numbers
-
-
-@explained
-def primal_condition(gains: ArrayLike, burdens: ArrayLike, delays: ArrayLike) -> Condition:
-    """Returns whether Kelly's primal law meets eq 4: `kappa_i D_i` times its burden is below `pi/2` for each flow.
-
-    Args:
-        gains: `kappa`, per flow or for all.
-        burdens: per flow, the sum over its links of price, and price's slope times load, in equilibrium.
-        delays: round-trip times, per flow or for all.
-
-    Raises:
-        ParameterError: if a number is not finite or not above 0.
-
-    >>> primal_condition(0.5, [1.0, 2.0], [1.0, 2.0]).holds
-    False
-    """
-    delay = read_numbers("delay", delays)
-    return between(read_numbers("gain", gains) * read_numbers("burden", burdens) * delay, 0.0, np.pi / 2)
-
-
-def primal_loop(gains: ArrayLike, rates: ArrayLike, price: float, slope: float, delays: ArrayLike) -> Loop:
-    """Returns the open loop of Kelly's primal law on one link.
-
-    It is the sum of `kappa_i x_i p' e^(-s D_i) / (s + kappa_i p e^(-s D_i))`: what a flow does to its own price has a
-    delay in the denominator.
-
-    Args:
-        gains: `kappa`, per flow or for all.
-        rates: in equilibrium, per flow.
-        price: `p` in equilibrium, at least 0.
-        slope: `p'`, by which the price grows with the load.
-        delays: round-trip times, per flow or for all.
-
-    Raises:
-        ParameterError: if a number is not finite or out of range.
-
-    >>> [primal_loop(gain, [1.0], 0.0, 1.0, 1.0).stable for gain in (1.5, 1.6)]
-    [True, False]
-    """
-    rate = read_numbers("rate", np.atleast_1d(rates))
-    gain, delay = read_each("gain", gains, rate.size), read_each("delay", delays, rate.size)
-    mu = read_number("price", price, closed=True)
-    steep = read_number("slope", slope)
-    loops = [
-        Loop(QuasiPolynomial([([k * x * steep], d)]), QuasiPolynomial([([1.0, 0.0], 0.0), ([k * mu], d)]))
-        for k, x, d in zip(gain, rate, delay, strict=True)
-    ]
-    return reduce(Loop.__add__, loops)
 
 
 @dataclass(frozen=True)

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.figure import Figure, SubFigure
 
     from levelflow.theory.arrays import Floats
@@ -40,9 +42,22 @@ def ask(name: str, changes: list[str] | None, at: str | None) -> Competition:
     return competition(scenario, listed(scenario, None if at is None else time(at)))
 
 
-def show_json(answer: dict[str, Any]) -> None:
-    """Prints an answer."""
-    typer.echo(json.dumps(answer, indent=2))
+def reply(
+    as_json: bool,
+    answer: dict[str, Any],
+    show: Callable[[], None],
+    out: Path | None = None,
+    draw: Callable[[], Figure] | None = None,
+) -> None:
+    """Writes the picture that is wanted and prints the answer: as JSON, or as it is shown, and where the picture is."""
+    if out is not None and draw is not None:
+        save(draw(), out)
+    if as_json:
+        typer.echo(json.dumps(answer, indent=2))
+        return
+    show()
+    if out is not None:
+        typer.echo(out)
 
 
 def finite(value: float) -> float | None:
@@ -52,13 +67,10 @@ def finite(value: float) -> float | None:
 
 def paper(width: float, height: float) -> Figure:
     """Returns an empty figure in our style, inches."""
-    import matplotlib as mpl
-    from matplotlib.figure import Figure
+    from levelflow.style import drawn_on
 
-    from levelflow.style import STYLE
-
-    with mpl.rc_context(STYLE):
-        return Figure(figsize=(width, height), layout="constrained")
+    with drawn_on(None, width, height) as figure:
+        return figure
 
 
 def panels(figure: Figure, rows: int, columns: int) -> list[SubFigure]:
@@ -109,25 +121,18 @@ def link_rows(found: Competition, totals: Floats) -> list[dict[str, Any]]:
     ]
 
 
-def show_flows(rows: list[dict[str, Any]], last: str, values: list[str]) -> None:
-    """Prints a table of entries with another column."""
-    from levelflow.cli.show import show_table
-    from levelflow.report.tables import rate
-
-    cells = [
-        [row["name"], f"{row['flows']:g}", rate(row["rate_bps"]), value]
-        for row, value in zip(rows, values, strict=True)
-    ]
-    show_table("Flows", ["flow", "flows", "rate of one", last], cells)
-
-
-def show_links(rows: list[dict[str, Any]]) -> None:
-    """Prints a table of links, with their prices where they have some."""
+def show_rates(flows: list[dict[str, Any]], links: list[dict[str, Any]], last: str, values: list[str]) -> None:
+    """Prints a table of entries with another column, and one of links, with their prices where they have some."""
     from levelflow.cli.show import show_table
     from levelflow.report.tables import percent, rate
 
+    cells = [
+        [row["name"], f"{row['flows']:g}", rate(row["rate_bps"]), value]
+        for row, value in zip(flows, values, strict=True)
+    ]
+    show_table("Flows", ["flow", "flows", "rate of one", last], cells)
     cells = []
-    for row in rows:
+    for row in links:
         offer, load = row["available_bps"], row["load_bps"]
         price = [f"{row['price']:.4g}"] if "price" in row else []
         cells.append([row["name"], rate(offer), rate(load), percent(load / offer if offer else 0.0), *price])

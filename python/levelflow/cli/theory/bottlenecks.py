@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import typer
-
 from levelflow.cli.choosing import Changes, ScenarioName
 from levelflow.cli.theory.asking import AsJson, At, Out
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from levelflow.theory.networks.assignment import Assignment
 
 
@@ -25,7 +25,7 @@ def bottlenecks(
     A flow listens to its bottleneck. On its other links it is unresponsive: it disturbs those that listen there.
     The picture shows links as boxes, and an arrow from each flow to the boxes where it disturbs.
     """
-    from levelflow.cli.theory.asking import ask, save, show_json
+    from levelflow.cli.theory.asking import ask, reply
     from levelflow.theory.laws import weights
     from levelflow.theory.networks.assignment import assign, bottleneck_sets
     from levelflow.theory.networks.maxmin import maxmin
@@ -36,27 +36,20 @@ def bottlenecks(
     # Where several links limit a flow, all flows agree on which counts: the first.
     assignment = assign(found.routes, [own[0] for own in sets], len(found.links))
     flows, links = [flow["name"] for flow in found.entries], [link["name"] for link in found.links]
-    layers = assignment.layers()
-    if out is not None:
+    answer = {
+        "flows": [
+            {"name": name, "bottlenecks": [links[link] for link in own]} for name, own in zip(flows, sets, strict=True)
+        ],
+        "order": [[links[link] for link in layer] for layer in assignment.layers()],
+        "disturbs": [[flows[flow], flows[other]] for flow, other in assignment.graph().edges],
+    }
+
+    def draw() -> Figure:
         from levelflow.theory.pictures.graphs import dependency_graph
 
-        save(dependency_graph(assignment, flows, links), out)
-    edges = [(flow, other) for flow, other in assignment.graph().edges]
-    if as_json:
-        show_json(
-            {
-                "flows": [
-                    {"name": name, "bottlenecks": [links[link] for link in own]}
-                    for name, own in zip(flows, sets, strict=True)
-                ],
-                "order": [[links[link] for link in layer] for layer in layers],
-                "disturbs": [[flows[flow], flows[other]] for flow, other in edges],
-            }
-        )
-        return
-    _show(assignment, sets, flows, links)
-    if out is not None:
-        typer.echo(out)
+        return dependency_graph(assignment, flows, links)
+
+    reply(as_json, answer, lambda: _show(assignment, sets, flows, links), out, draw)
 
 
 def _show(assignment: Assignment, sets: list[list[int]], flows: list[str], links: list[str]) -> None:

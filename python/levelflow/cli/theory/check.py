@@ -18,15 +18,12 @@ def check(scenario: ScenarioName, changes: Changes = None, at: At = None, as_jso
     A margin of 2 says that the gains of the law may be twice as large; 0.5, that they must be halved.
     """
     from levelflow.cli.choosing import choose
-    from levelflow.cli.theory.asking import show_json
+    from levelflow.cli.theory.asking import reply
     from levelflow.theory.check import check as predict
     from levelflow.theory.units import time
 
     found = predict(choose(scenario, changes).resolve(), None if at is None else time(at))
-    if as_json:
-        show_json(_plain(found))
-        return
-    _show(found)
+    reply(as_json, _plain(found), lambda: _show(found))
 
 
 def _plain(found: Prediction) -> dict[str, Any]:

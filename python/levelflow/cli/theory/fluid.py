@@ -12,6 +12,8 @@ from levelflow.cli.choosing import Changes, ScenarioName
 from levelflow.cli.theory.asking import AsJson, Out
 
 if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
     from levelflow.results import Result
     from levelflow.theory.arrays import Floats
     from levelflow.theory.fluid import FluidRun
@@ -46,7 +48,7 @@ def fluid(
     transfers have no fluid model.
     """
     from levelflow.cli.choosing import choose
-    from levelflow.cli.theory.asking import save, show_json
+    from levelflow.cli.theory.asking import reply
     from levelflow.theory.fluid import from_scenario, simulate
     from levelflow.theory.units import time
 
@@ -57,17 +59,14 @@ def fluid(
     run = simulate(network, duration, None if step is None else time(step), every=every, each_loss=each_loss)
     result = None if beside is None else _load(beside, resolved)
     entries = _by_entry(resolved, run)
-    if out is not None:
+    answer = _answer(resolved, entries, _window(resolved, duration), result)
+
+    def draw() -> Figure:
         from levelflow.theory.pictures.fluid import rates_and_queues
 
-        save(rates_and_queues(entries, None if result is None else _packets(result), resolved["name"]), out)
-    answer = _answer(resolved, entries, _window(resolved, duration), result)
-    if as_json:
-        show_json(answer)
-        return
-    _show(answer)
-    if out is not None:
-        typer.echo(out)
+        return rates_and_queues(entries, None if result is None else _packets(result), resolved["name"])
+
+    reply(as_json, answer, lambda: _show(answer), out, draw)
 
 
 def _load(path: Path, resolved: dict[str, Any]) -> Result:

@@ -14,7 +14,7 @@ Law = Annotated[str | None, typer.Argument(help="One law, with the reason for ea
 def laws(law: Law = None, as_json: AsJson = False) -> None:
     """What theory knows of each law: yes, or no and why."""
     from levelflow.cli.show import show_table
-    from levelflow.cli.theory.asking import show_json
+    from levelflow.cli.theory.asking import reply
     from levelflow.theory.laws import LAWS, theory_of
     from levelflow.theory.record import CAPABILITIES, NotSupported
 
@@ -25,11 +25,13 @@ def laws(law: Law = None, as_json: AsJson = False) -> None:
         }
         for name in (LAWS if law is None else [law])
     }
-    if as_json:
-        show_json({name: {words: why or True for words, why in row.items()} for name, row in known.items()})
-    elif law is not None:
-        rows = [[words, "yes" if why is None else f"no: {why}"] for words, why in known[law].items()]
-        show_table(f"Theory of {law}", ["what", "known"], rows, numbers=False)
-    else:
-        rows = [[name, *("yes" if why is None else "-" for why in row.values())] for name, row in known.items()]
-        show_table("Theory by law", ["law", *CAPABILITIES.values()], rows, numbers=False)
+
+    def show() -> None:
+        if law is not None:
+            rows = [[words, "yes" if why is None else f"no: {why}"] for words, why in known[law].items()]
+            show_table(f"Theory of {law}", ["what", "known"], rows, numbers=False)
+        else:
+            rows = [[name, *("yes" if why is None else "-" for why in row.values())] for name, row in known.items()]
+            show_table("Theory by law", ["law", *CAPABILITIES.values()], rows, numbers=False)
+
+    reply(as_json, {name: {words: why or True for words, why in row.items()} for name, row in known.items()}, show)

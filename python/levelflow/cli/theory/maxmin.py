@@ -8,7 +8,7 @@ from levelflow.cli.theory.asking import AsJson, At
 
 def maxmin(scenario: ScenarioName, changes: Changes = None, at: At = None, as_json: AsJson = False) -> None:
     """Max-min fair rates: no flow could gain without taking from one that has no more."""
-    from levelflow.cli.theory.asking import ask, flow_rows, link_rows, show_flows, show_json, show_links
+    from levelflow.cli.theory.asking import ask, flow_rows, link_rows, reply, show_rates
     from levelflow.theory.laws import weights
     from levelflow.theory.networks.assignment import bottleneck_sets
     from levelflow.theory.networks.maxmin import maxmin as fill
@@ -20,9 +20,6 @@ def maxmin(scenario: ScenarioName, changes: Changes = None, at: At = None, as_js
     flows, links = flow_rows(found, totals), link_rows(found, totals)
     for row, own in zip(flows, bottleneck_sets(*problem, totals, counted), strict=True):
         row["bottlenecks"] = [found.links[link]["name"] for link in own]
-    if as_json:
-        lacking = float(unfairness(*problem, totals, counted).max())
-        show_json({"flows": flows, "links": links, "unfairness": lacking})
-        return
-    show_flows(flows, "bottleneck", [", ".join(row["bottlenecks"]) for row in flows])
-    show_links(links)
+    answer = {"flows": flows, "links": links, "unfairness": float(unfairness(*problem, totals, counted).max())}
+    limits = [", ".join(row["bottlenecks"]) for row in flows]
+    reply(as_json, answer, lambda: show_rates(flows, links, "bottleneck", limits))

@@ -35,13 +35,11 @@ def norms(
     need not meet the delays that break a matrix.
     """
     from levelflow.cli.show import show_table
-    from levelflow.cli.theory.asking import save, show_json
+    from levelflow.cli.theory.asking import reply
     from levelflow.theory.pictures.norms import NORMS
     from levelflow.theory.stability.delay_batches import experiment
 
     found = experiment(seed, count, size, draws=draws, longest=longest)
-    if out is not None:
-        save(picture(found), out)
     kept, stable = len(found.stable), int(found.stable.sum())
     rows = {
         name: {
@@ -50,17 +48,17 @@ def norms(
         }
         for key, name in NORMS.items()
     }
-    if as_json:
-        show_json({"drawn": found.drawn, "kept": kept, "stable": stable, "unstable": kept - stable, "norms": rows})
-        return
-    typer.echo(
-        f"{found.drawn} matrices drawn, {kept} with rho(A) < 1: {stable} stable under {draws} draws of delays, "
-        f"{kept - stable} not.\n"
-    )
-    head = ["norm", "unstable with norm < 1", "stable with norm >= 1"]
-    show_table("Norms", head, [[name, *map(str, row.values())] for name, row in rows.items()])
-    if out is not None:
-        typer.echo(out)
+    answer = {"drawn": found.drawn, "kept": kept, "stable": stable, "unstable": kept - stable, "norms": rows}
+
+    def show() -> None:
+        typer.echo(
+            f"{found.drawn} matrices drawn, {kept} with rho(A) < 1: {stable} stable under {draws} draws of delays, "
+            f"{kept - stable} not.\n"
+        )
+        head = ["norm", "unstable with norm < 1", "stable with norm >= 1"]
+        show_table("Norms", head, [[name, *map(str, row.values())] for name, row in rows.items()])
+
+    reply(as_json, answer, show, out, lambda: picture(found))
 
 
 def picture(found: Experiment) -> Figure:

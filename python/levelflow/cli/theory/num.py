@@ -37,7 +37,7 @@ def num(
     as_json: AsJson = False,
 ) -> None:
     """Rates of the largest total utility (network utility maximisation), and the price of each link."""
-    from levelflow.cli.theory.asking import ask, flow_rows, link_rows, show_flows, show_json, show_links
+    from levelflow.cli.theory.asking import ask, flow_rows, link_rows, reply, show_rates
 
     found = ask(scenario, changes, at)
     totals, prices, residual = _best(found, exponent, penalty)
@@ -46,11 +46,8 @@ def num(
         row["price"] = float(prices[route].sum())
     for row in links:
         row["price"] = float(prices[row["link"]])
-    if as_json:
-        show_json({"flows": flows, "links": links, "residual": residual})
-        return
-    show_flows(flows, "pays", [f"{row['price']:.4g}" for row in flows])
-    show_links(links)
+    answer = {"flows": flows, "links": links, "residual": residual}
+    reply(as_json, answer, lambda: show_rates(flows, links, "pays", [f"{row['price']:.4g}" for row in flows]))
 
 
 def _best(found: Competition, exponent: float | None, penalty: float | None) -> tuple[Floats, Floats, float]:

@@ -49,22 +49,15 @@ def nyquist(
     Nyquist's criterion: encirclements of -1 plus unstable poles of L. The delay is exact, so a root list that begins
     right of the axis disproves stability. What a law's paper says is assumed of gains that are not given.
     """
-    from levelflow.cli.theory.asking import save, show_json
+    from levelflow.cli.theory.asking import reply
 
     given = {"alpha": alpha, "beta": beta, "eta": eta, "scale": scale, "mu": mu}
     if num is None and den is None:
         name, loop = _loop(law, {key: value for key, value in given.items() if value is not None}, rtt, averaged)
     else:
         name, loop = _fraction(law, num, den, delay)
-    if out is not None:
-        save(_picture(loop), out)
-    answer = _plain(loop)
-    if as_json:
-        show_json({"loop": name, **answer})
-        return
-    _show(name, answer)
-    if out is not None:
-        typer.echo(out)
+    answer = {"loop": name, **_plain(loop)}
+    reply(as_json, answer, lambda: _show(name, answer), out, lambda: _picture(loop))
 
 
 def _loop(law: str | None, given: dict[str, float], rtt: str, averaged: bool) -> tuple[str, Loop]:

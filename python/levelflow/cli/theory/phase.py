@@ -9,10 +9,14 @@ import typer
 from levelflow.cli.theory.asking import HAVE, AsJson, Out
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from matplotlib.figure import Figure
 
     from levelflow.theory.arrays import Floats
     from levelflow.theory.record import Pairs, Portrait
+
+    Drawn = tuple[dict[str, Any], Callable[[], Figure]]
 
 #: Capacity and starts for two flows without delay, and steps that they get.
 CAPACITY, PAIRS, STEPS = 100.0, ((10.0, 90.0), (80.0, 70.0), (20.0, 5.0)), 200
@@ -39,7 +43,7 @@ def phase(
     model lets grow. The others share a link of capacity 100 between two flows, in steps and without delay.
     """
     from levelflow.cli.show import show_table
-    from levelflow.cli.theory.asking import save, show_json
+    from levelflow.cli.theory.asking import reply
     from levelflow.theory.errors import TheoryError
     from levelflow.theory.laws import need
     from levelflow.theory.record import Portrait
@@ -49,29 +53,18 @@ def phase(
     if strange := sorted(set(given) - set(known.gains)):
         raise TheoryError(f"{law} has no {strange[0]}; it has {', '.join(known.gains)}")
     gains = known.gains | given
-    drawn = out is not None
-    if isinstance(known, Portrait):
-        answer, figure = _portrait(known, gains, duration, drawn)
-    else:
-        answer, figure = _pairs(known, gains, drawn)
-    if out is not None and figure is not None:
-        save(figure, out)
-    if as_json:
-        show_json({"law": law, "gains": gains, **answer})
-        return
-    typer.echo(f"{law} with {', '.join(f'{key} {value:g}' for key, value in gains.items())}. {answer['verdict']}\n")
-    rows = [[*(f"{value:.4g}" for value in (*row["start"], *row["end"])), row["word"]] for row in answer["starts"]]
-    first, second = answer["axes"]
-    show_table("Starts and ends", [first, second, f"{first} at the end", second, ""], rows)
-    if out is not None:
-        typer.echo(out)
+    answer, draw = _portrait(known, gains, duration) if isinstance(known, Portrait) else _pairs(known, gains)
+
+    def show() -> None:
+        typer.echo(f"{law} with {_shown(gains)}. {answer['verdict']}\n")
+        rows = [[*(f"{value:.4g}" for value in (*row["start"], *row["end"])), row["word"]] for row in answer["starts"]]
+        first, second = answer["axes"]
+        show_table("Starts and ends", [first, second, f"{first} at the end", second, ""], rows)
+
+    reply(as_json, {"law": law, "gains": gains, **answer}, show, out, draw)
 
 
-def _portrait(
-    known: Portrait, gains: dict[str, float], duration: float, drawn: bool
-) -> tuple[dict[str, Any], Figure | None]:
-    from levelflow.cli.theory.asking import paper
-    from levelflow.theory.pictures.phase import phase_portrait
+def _portrait(known: Portrait, gains: dict[str, float], duration: float) -> Drawn:
     from levelflow.theory.validate import read_number
 
     read_number("duration", duration, high=LONGEST)
@@ -92,19 +85,23 @@ def _portrait(
             for k, settled in enumerate(found.settles)
         ],
     }
-    if not drawn:
-        return answer, None
-    figure = paper(5, 4)
-    phase_portrait(found.x, found.y, found.equilibrium, found.axes, figure)
-    figure.axes[0].set_title(", ".join(f"{key} {value:g}" for key, value in gains.items()), loc="left")
-    return answer, figure
+
+    def draw() -> Figure:
+        from levelflow.cli.theory.asking import paper
+        from levelflow.theory.pictures.phase import phase_portrait
+
+        figure = paper(5, 4)
+        phase_portrait(found.x, found.y, found.equilibrium, found.axes, figure)
+        figure.axes[0].set_title(_shown(gains), loc="left")
+        return figure
+
+    return answer, draw
 
 
-def _pairs(known: Pairs, gains: dict[str, float], drawn: bool) -> tuple[dict[str, Any], Figure | None]:
+def _pairs(known: Pairs, gains: dict[str, float]) -> Drawn:
     import numpy as np
 
     from levelflow.theory.networks.fairness import fairness
-    from levelflow.theory.pictures.convergence import phase_plane
     from levelflow.theory.validate import read_number
 
     for name, value in gains.items():
@@ -121,4 +118,14 @@ def _pairs(known: Pairs, gains: dict[str, float], drawn: bool) -> tuple[dict[str
         fair = fairness(rates) > 1 - FAIR
         starts.append({"start": list(pair), "end": rates.tolist(), "word": "fair" if fair else "unfair"})
     answer = {"axes": ("x1", "x2"), "verdict": f"{STEPS} steps, capacity {CAPACITY:g}.", "starts": starts}
-    return answer, phase_plane(step, CAPACITY, PAIRS, STEPS) if drawn else None
+
+    def draw() -> Figure:
+        from levelflow.theory.pictures.convergence import phase_plane
+
+        return phase_plane(step, CAPACITY, PAIRS, STEPS)
+
+    return answer, draw
+
+
+def _shown(gains: dict[str, float]) -> str:
+    return ", ".join(f"{key} {value:g}" for key, value in gains.items())

@@ -41,28 +41,26 @@ def region(
     With `--fluid`, RCP's fluid model runs from five starts per pair of gains, with the queue's floor at 0, which the
     linear boundary knows nothing of.
     """
-    from levelflow.cli.show import show_table
-    from levelflow.cli.theory.asking import finite, save, show_json
+    from levelflow.cli.theory.asking import finite, reply
 
     found = _region(law, rtt, delays)
     tried = _tried(law, fluid)
-    if out is not None:
-        save(_picture(law, found, tried), out)
-    if as_json:
-        rows = [dict(zip(found.head, map(finite, row), strict=True)) for row in found.rows]
-        settles = None if tried is None else {"alpha": tried.x, "beta": tried.y, "settles": _listed(tried)}
-        show_json({"law": law, "rows": rows, "note": found.note, "fluid": settles})
-        return
+    rows = [dict(zip(found.head, map(finite, row), strict=True)) for row in found.rows]
+    settles = None if tried is None else {"alpha": tried.x, "beta": tried.y, "settles": _listed(tried)}
+    answer = {"law": law, "rows": rows, "note": found.note, "fluid": settles}
+    reply(as_json, answer, lambda: _show(law, found, tried), out, lambda: _picture(law, found, tried))
+
+
+def _show(law: str, found: Region, tried: Tried | None) -> None:
+    from levelflow.cli.show import show_table
+
     cells = [["none" if math.isnan(value) else f"{value:.4g}" for value in row] for row in found.rows]
     show_table(f"Stable region of {law}", list(found.head), cells)
     typer.echo(found.note)
     if tried is not None:
-        cells = [
-            [f"{beta:g}", *("o" if good else "." for good in row)] for beta, row in zip(*_upwards(tried), strict=True)
-        ]
+        rows = zip(reversed(tried.y), reversed(_listed(tried)), strict=True)
+        cells = [[f"{beta:g}", *("o" if good else "." for good in row)] for beta, row in rows]
         show_table("\nFluid model: o settles", ["beta", *(f"{alpha:g}" for alpha in tried.x)], cells)
-    if out is not None:
-        typer.echo(out)
 
 
 def _region(law: str, rtt: str | None, delays: str | None) -> Region:
@@ -125,7 +123,3 @@ def _listed(tried: Tried) -> list[list[bool]]:
     import numpy as np
 
     return [[bool(good) for good in row] for row in np.asarray(tried.stable)]
-
-
-def _upwards(tried: Tried) -> tuple[list[float], list[Any]]:
-    return list(tried.y)[::-1], _listed(tried)[::-1]

@@ -48,7 +48,7 @@ def stability(given: Given, delays: Delays = None, seed: Seed = 1, out: Out = No
 
     The picture shows the plane of delays and what scaling does, for two flows, and the roots.
     """
-    from levelflow.cli.theory.asking import save, show_json
+    from levelflow.cli.theory.asking import reply
     from levelflow.cli.theory.reading import array, matrix
     from levelflow.theory.stability import delays as steps
     from levelflow.theory.stability.delay_independence import delay_margin, independence
@@ -64,18 +64,21 @@ def stability(given: Given, delays: Delays = None, seed: Seed = 1, out: Out = No
     margins: list[Margin] = []
     if found is not None and found.stable and lags is not None and lags.ndim == 1 and len(a) <= FEW:
         margins = [delay_margin(a, lags, flow, LONGER) for flow in [None, *range(len(a))]]
-    if out is not None:
-        shown = lags if lags is not None else always.delays
-        save(picture(a, [1] * len(a) if shown is None else shown.tolist()), out)
-    if as_json:
-        show_json(_plain(a, bound, always, classes, found, margins))
-        return
-    _show(a, bound, always, classes)
-    if found is not None:
-        typer.echo(_verdict(f"With delays {delays}", found))
-        _show_margins(margins)
-    if out is not None:
-        typer.echo(out)
+    shown = lags if lags is not None else always.delays
+
+    def show() -> None:
+        _show(a, bound, always, classes)
+        if found is not None:
+            typer.echo(_verdict(f"With delays {delays}", found))
+            _show_margins(margins)
+
+    reply(
+        as_json,
+        _plain(a, bound, always, classes, found, margins),
+        show,
+        out,
+        lambda: picture(a, [1] * len(a) if shown is None else shown.tolist()),
+    )
 
 
 def picture(a: Matrix, delays: list[Any]) -> Figure:

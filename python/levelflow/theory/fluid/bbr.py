@@ -10,17 +10,14 @@ depend on it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law
+from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law, number
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from levelflow.theory.arrays import Bools, Floats
-    from levelflow.theory.fluid.topology import Flow, Parameters
 
 CYCLE = np.array([1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
 #: Round trips that the filter looks back; growth of bandwidth, and round trips without it, after which the pipe is
@@ -45,19 +42,12 @@ FILTER = slice(11, 11 + ROUNDS)
 class Bbr(Law):
     """The sender; all but what is on its way changes at once."""
 
-    PARAMETERS: ClassVar[Parameters] = {
-        "initial_window": 10.0,
-        "startup_gain": 2.77,
-        "window_gain": 2.0,
-        "rtt_window": 10.0,
-    }
+    first = number(10.0, "initial_window")
+    startup = number(2.77, "startup_gain")
+    window = number(2.0, "window_gain")
+    old = number(10.0, "rtt_window")
     HEARS = frozenset({LOSSES, ACKS, WAITS})
     HANDSHAKE = True
-
-    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
-        super().__init__(flows, each_loss)
-        names = ("initial_window", "startup_gain", "window_gain", "rtt_window")
-        self.first, self.startup, self.window, self.old = (self.parameters[name] for name in names)
 
     def start(self) -> Floats:
         """Returns flows that take the first window per round trip for their bandwidth."""

@@ -10,18 +10,15 @@ steps by what is missing, where the packet law steps by a whole one or not at al
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.fluid.law import Heard, reached
-from levelflow.theory.fluid.windows import DOUBLING, SLOW, WINDOW, NewReno
+from levelflow.theory.fluid.law import Heard, number, reached
+from levelflow.theory.fluid.windows import SLOW, WINDOW, NewReno
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from levelflow.theory.arrays import Floats
-    from levelflow.theory.fluid.topology import Flow, Parameters
 
 #: Time of what has not happened, s before the start.
 LONG_AGO = 1e9
@@ -30,15 +27,9 @@ LONG_AGO = 1e9
 class Vegas(NewReno):
     """Keeps `alpha` to `beta` packets in queues."""
 
-    PARAMETERS: ClassVar[Parameters] = {**NewReno.PARAMETERS, "alpha": 2.0, "beta": 4.0, "gamma": 1.0}
-
-    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
-        super().__init__(flows, each_loss)
-        self.alpha, self.beta, self.gamma = (self.parameters[name] for name in ("alpha", "beta", "gamma"))
-
-    def waiting(self, state: Floats, heard: Heard) -> Floats:
-        """Returns how many packets a flow takes to be in queues."""
-        return state[WINDOW] * (1 - self.shortest(state, heard) / heard.waits)
+    alpha = number(2.0)
+    beta = number(4.0)
+    gamma = number(1.0)
 
     def doubling(self) -> float:
         """Slow start doubles in every other round trip."""
@@ -60,18 +51,11 @@ class Vegas(NewReno):
         return state
 
 
-class Fast(Vegas):
+class Fast(NewReno):
     """Keeps `alpha` packets in queues; left out: that round trips are averaged."""
 
-    PARAMETERS: ClassVar[Parameters] = {**NewReno.PARAMETERS, "alpha": 20.0, "gamma": 0.5}
-
-    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
-        NewReno.__init__(self, flows, each_loss)
-        self.alpha, self.part = self.parameters["alpha"], self.parameters["gamma"]
-
-    def doubling(self) -> float:
-        """Slow start doubles in each round trip."""
-        return DOUBLING
+    alpha = number(20.0)
+    part = number(0.5, "gamma")
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
         """Returns the step of a round trip per ACK."""
@@ -80,7 +64,7 @@ class Fast(Vegas):
 
     def settle(self, state: Floats, heard: Heard) -> Floats:
         """Slow start ends where `alpha` packets wait."""
-        state = NewReno.settle(self, state, heard)
+        state = super().settle(state, heard)
         full = (self.waiting(state, heard) >= self.alpha) & (heard.acked > 0)
         state[SLOW] = np.where(full, 0.0, state[SLOW])
         return state
@@ -92,15 +76,12 @@ class Lp(NewReno):
     An indication within the inference phase after another takes the window to 1.
     """
 
-    PARAMETERS: ClassVar[Parameters] = {**NewReno.PARAMETERS, "delta": 0.15, "inference": 3.0}
+    delta = number(0.15)
+    phase = number(3.0, "inference")
     OWN = 4
     SMOOTH, LONGEST, LAST, INFERENCE = 5, 6, 7, 8
     #: Weight of an ACK in the average round trip.
     GAIN = 1 / 8
-
-    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
-        super().__init__(flows, each_loss)
-        self.delta, self.phase = self.parameters["delta"], self.parameters["inference"]
 
     def start(self) -> Floats:
         """Returns first windows, without an indication."""

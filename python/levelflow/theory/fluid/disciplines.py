@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from levelflow.theory.fluid.law import Table, per_second, reached
+from levelflow.theory.fluid.law import Parametrised, Table, flag, number, per_second, reached
 from levelflow.theory.fluid.topology import FluidError, read_parameters
 
 if TYPE_CHECKING:
@@ -23,15 +23,12 @@ if TYPE_CHECKING:
     from levelflow.theory.fluid.topology import Link, Parameters
 
 
-class Discipline(ABC):
+class Discipline(Parametrised, ABC):
     """The queues of one discipline; arrays over its links."""
-
-    PARAMETERS: ClassVar[Parameters] = {}
-    ONLY: ClassVar[Parameters] = {}
 
     def __init__(self, parameters: Table, capacity: Floats, packet: Floats) -> None:
         """Takes capacities in bit/s and sizes of typical packets in bits."""
-        self.own = parameters
+        self.parameters = parameters
         self.capacity = capacity
         self.packet = packet
 
@@ -59,20 +56,15 @@ class DropFront(DropTail):
 class Red(Discipline):
     """Random early detection; `gentle` or not."""
 
-    PARAMETERS: ClassVar[Parameters] = {
-        "min": 5.0,
-        "max": 15.0,
-        "weight": 0.002,
-        "max_p": 0.1,
-        "gentle": True,
-        "packet": 1000.0,
-        "ecn": True,
-    }
+    PARAMETERS: ClassVar[Parameters] = {"packet": 1000.0, "ecn": True}
+    low = number(5.0, "min")
+    high = number(15.0, "max")
+    weight = number(0.002)
+    most = number(0.1, "max_p")
+    gentle = flag(True)
 
     def __init__(self, parameters: Table, capacity: Floats, packet: Floats) -> None:
         super().__init__(parameters, capacity, packet)
-        self.low, self.high, self.most = (parameters[name] for name in ("min", "max", "max_p"))
-        self.gentle, self.weight = parameters.flags("gentle"), parameters["weight"]
         self.idle = capacity / (8 * parameters["packet"])
         self.average = np.zeros_like(capacity)
         bad = np.flatnonzero(self.high < self.low)
@@ -95,21 +87,16 @@ class Red(Discipline):
 class Rem(Discipline):
     """Random exponential marking."""
 
-    PARAMETERS: ClassVar[Parameters] = {
-        "target": 50.0,
-        "gamma": 0.001,
-        "alpha": 0.1,
-        "phi": 1.001,
-        "interval": 0.002,
-        "ecn": True,
-    }
+    PARAMETERS: ClassVar[Parameters] = {"ecn": True}
+    target = number(50.0)
+    gamma = number(0.001)
+    alpha = number(0.1)
+    phi = number(1.001)
+    interval = number(0.002)
 
     def __init__(self, parameters: Table, capacity: Floats, packet: Floats) -> None:
         super().__init__(parameters, capacity, packet)
-        names = ("target", "gamma", "alpha", "phi", "interval")
-        self.target, self.gamma, self.alpha, self.phi, self.interval = (parameters[name] for name in names)
-        self.price = np.zeros_like(capacity)
-        self.last = np.zeros_like(capacity)
+        self.price, self.last = np.zeros_like(capacity), np.zeros_like(capacity)
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
         """Moves the price by its sum over the intervals of the step."""
@@ -123,19 +110,15 @@ class Rem(Discipline):
 class Pi(Discipline):
     """A proportional-integral controller."""
 
-    PARAMETERS: ClassVar[Parameters] = {
-        "target": 50.0,
-        "a": 0.00001822,
-        "b": 0.00001816,
-        "interval": 0.00625,
-        "ecn": True,
-    }
+    PARAMETERS: ClassVar[Parameters] = {"ecn": True}
+    target = number(50.0)
+    a = number(0.00001822)
+    b = number(0.00001816)
+    interval = number(0.00625)
 
     def __init__(self, parameters: Table, capacity: Floats, packet: Floats) -> None:
         super().__init__(parameters, capacity, packet)
-        self.target, self.a, self.b, self.interval = (parameters[name] for name in ("target", "a", "b", "interval"))
-        self.chance = np.zeros_like(capacity)
-        self.last = np.zeros_like(capacity)
+        self.chance, self.last = np.zeros_like(capacity), np.zeros_like(capacity)
 
     def signalled(self, rate: Floats, queue: Floats, step: float) -> Floats:
         """Moves the probability by its sum over the intervals of the step."""

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from levelflow.theory.fluid.law import BEFORE, SIGNALS, Heard, Law, Load, Routers, Table
+from levelflow.theory.fluid.law import BEFORE, SIGNALS, Heard, Law, Load, Routers, Table, flag, number
 from levelflow.theory.laws import emkc, jetmax
 
 if TYPE_CHECKING:
@@ -69,18 +69,14 @@ def shares(heard: Heard) -> Floats:
 class JetMax(Law):
     """The sender: steps towards the share of its bottleneck; state: which crossing that is, and since when."""
 
-    PARAMETERS: ClassVar[Parameters] = {
-        "gamma": 1.0,
-        "tau": 0.6,
-        "interval": 0.1,
-        "initial_rate": 40e3,
-        "min_rate": 1e3,
-        "eps_p": 0.05,
-        "eps_s": 0.05,
-        "eps_a": 0.0,
-        "settle": "per-adjustment",
-        "propose": True,
-    }
+    PARAMETERS: ClassVar[Parameters] = {"gamma": 1.0, "interval": 0.1, "settle": "per-adjustment"}
+    tau = number(0.6)
+    initial = number(40e3, "initial_rate")
+    floor = number(1e3, "min_rate")
+    zero = number(0.05, "eps_p")
+    near = number(0.05, "eps_s")
+    approves = number(0.0, "eps_a")
+    asks = flag(True, "propose")
     ONLY: ClassVar[Parameters] = {"ignore": True}
     HEARS = frozenset({BEFORE, SIGNALS})
     ROUTERS = JetMaxRouters
@@ -88,18 +84,13 @@ class JetMax(Law):
 
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
         super().__init__(flows, each_loss)
-        names = ("tau", "initial_rate", "min_rate", "eps_p", "eps_s")
-        self.tau, self.initial, self.floor, self.zero, self.near = (self.parameters[name] for name in names)
-        self.approves, self.asks = self.parameters["eps_a"], self.parameters.flags("propose")
         self.skips = self.parameters.are("settle", "per-adjustment")
-        self.lag = self.base
         #: Crossing that limits each flow; none before it has heard of one. Since when it does, s.
         self.bottleneck = np.full(self.base.size, -1)
         self.since = np.zeros(self.base.size)
         #: What the path suggests instead, and until when a flow may doubt it, s.
         self.suggested = np.full(self.base.size, -1)
         self.patience = np.zeros(self.base.size)
-        self.interval = self.parameters["interval"]
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
         """Returns one interval; and a round trip and two, or one."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law
+from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law, number
 from levelflow.theory.laws import ks
 
 if TYPE_CHECKING:
@@ -29,28 +29,22 @@ LARGEST = 1e9
 class KunniyurSrikant(Law):
     """State: a window in packets, or a rate in packets per time unit."""
 
-    PARAMETERS: ClassVar[Parameters] = {
-        "control": "window",
-        "utility": "power",
-        "nu": 1.0,
-        "signal": "loss",
-        "kappa": 1.0,
-        "weight": 1.0,
-        "beta": 0.5,
-        "time_unit": 0.02,
-        "delay": 0.0,
-        "floor": 0.1,
-    }
+    PARAMETERS: ClassVar[Parameters] = {"control": "window", "utility": "power", "signal": "loss"}
+    nu = number(1.0)
+    kappa = number(1.0)
+    weight = number(1.0)
+    beta = number(0.5)
+    unit = number(0.02, "time_unit")
+    delay = number(0.0)
+    floor = number(0.1)
     HEARS = frozenset({LOSSES, ACKS, WAITS})
     HANDSHAKE = True
 
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
         super().__init__(flows, each_loss)
-        names = ("nu", "kappa", "weight", "beta", "time_unit", "delay", "floor")
-        nu, kappa, weight, self.beta, self.unit, self.delay, self.floor = (self.parameters[name] for name in names)
         self.is_rate = self.parameters.are("control", "rate")
         is_log = self.parameters.are("utility", "log")
-        self.users = ks.Users(weight, np.where(is_log, 0.0, nu), 1.0, 1.0, kappa)
+        self.users = ks.Users(self.weight, np.where(is_log, 0.0, self.nu), 1.0, 1.0, self.kappa)
         self.heeds_losses = ~self.parameters.are("signal", "mark")
         self.heeds_marks = ~self.parameters.are("signal", "loss")
         self.ecn = self.heeds_marks

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
 
 import numpy as np
 
@@ -12,11 +12,12 @@ from levelflow.theory.fluid.topology import FluidError, read_parameters
 from levelflow.theory.validate import explained, positive
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from levelflow.theory.arrays import Bools, Floats, Ints
     from levelflow.theory.fluid.topology import Flow, Parameters, Value
 
+Column = TypeVar("Column")
 #: What senders may ask to hear; see `Heard`.
 WAITS, LOSSES, ACKS, BEFORE, SIGNALS = "waits", "losses", "acks", "before", "signals"
 
@@ -37,6 +38,46 @@ class Table:
     def are(self, name: str, word: str) -> Bools:
         """Tells for each row whether a parameter is some word."""
         return np.array([row[name] == word for row in self._rows])
+
+
+class Parameter(Generic[Column]):
+    """A parameter of a law or a queue: declared with its default, read as a column."""
+
+    def __init__(self, read: Callable[[Table, str], Column], default: Value, name: str) -> None:
+        self.read, self.default, self.name, self.attribute = read, default, name, name
+
+    def __set_name__(self, owner: type, attribute: str) -> None:
+        self.attribute, self.name = attribute, self.name or attribute
+
+    def __get__(self, of: Parametrised, owner: type) -> Column:
+        column = of.__dict__[self.attribute] = self.read(of.parameters, self.name)
+        return column
+
+
+def number(default: float, name: str = "") -> Parameter[Floats]:
+    """Declares a number; its name is that of the attribute, unless it is given."""
+    return Parameter(Table.__getitem__, default, name)
+
+
+def flag(default: bool, name: str = "") -> Parameter[Bools]:
+    """Declares a switch."""
+    return Parameter(Table.flags, default, name)
+
+
+class Parametrised:
+    """What has parameters: those that are declared, those of its base, and those that others read."""
+
+    #: Parameters that the model has, and their defaults: those of the packet simulator.
+    PARAMETERS: ClassVar[Parameters] = {}
+    #: Values of others that it stands for.
+    ONLY: ClassVar[Parameters] = {}
+    parameters: Table
+
+    def __init_subclass__(cls) -> None:
+        super().__init_subclass__()
+        declared = {own.name: own.default for own in vars(cls).values() if isinstance(own, Parameter)}
+        inherited: Parameters = super(cls, cls).PARAMETERS  # type: ignore[misc] # of the base
+        cls.PARAMETERS = {**inherited, **vars(cls).get("PARAMETERS", {}), **declared}
 
 
 @dataclass
@@ -158,17 +199,13 @@ class Routers(ABC):
         """Goes one step on; returns what routers say during it: (things, links)."""
 
 
-class Law(ABC):
+class Law(Parametrised, ABC):
     """The sender half of a law, of all flows that follow it.
 
     Its state is an array (components, flows). A step evaluates `rate` and `change` in its middle, moves the state along
     `change`, and lets `settle` do what happens at once.
     """
 
-    #: Parameters that the model has, and their defaults: those of the packet simulator.
-    PARAMETERS: ClassVar[Parameters] = {}
-    #: Values of others that it stands for.
-    ONLY: ClassVar[Parameters] = {}
     #: Of `WAITS`, `LOSSES`, `ANSWERS`, `BEFORE` and `SIGNALS`, what `Heard` has to hold.
     HEARS: ClassVar[frozenset[str]] = frozenset()
     #: Whether flows open with a handshake, unless they say otherwise.
@@ -185,7 +222,7 @@ class Law(ABC):
         self.base = np.array([flow.rtt for flow in flows])
         self.packet = np.array([8.0 * flow.packet for flow in flows])
         #: Whether packets of each flow may be marked instead of dropped.
-        self.ecn = np.zeros(len(flows), dtype=bool)
+        self.ecn = self.parameters.flags("ecn") if "ecn" in self.PARAMETERS else np.zeros(len(flows), dtype=bool)
         self.proposals = np.zeros(len(flows))
 
     def start(self) -> Floats:

@@ -14,13 +14,11 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table, reached
+from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table, flag, number, reached
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from levelflow.theory.arrays import Floats
-    from levelflow.theory.fluid.topology import Flow, Parameters
+    from levelflow.theory.fluid.topology import Parameters
 
 LARGEST_PRICE = 16.0
 #: Round trips in which a new flow comes to the rate of its price.
@@ -57,24 +55,16 @@ class MaxNetRouters(Routers):
 class MaxNet(Law):
     """The sender: averaged price, dynamics `xi`, and what it starts with."""
 
-    PARAMETERS: ClassVar[Parameters] = {
-        "x_max": 1e15,
-        "t": 0.4,
-        "alpha": 0.66,
-        "eta": 0.06,
-        "t0": 0.13,
-        "mu": 0.9,
-        "max_start": True,
-        "paced": False,
-    }
+    PARAMETERS: ClassVar[Parameters] = {"t0": 0.13, "mu": 0.9}
+    most = number(1e15, "x_max")
+    t = number(0.4)
+    alpha = number(0.66)
+    eta = number(0.06)
+    ramps = flag(True, "max_start")
+    paced = flag(False)
     HEARS = frozenset({SIGNALS})
     HANDSHAKE = True
     ROUTERS = MaxNetRouters
-
-    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
-        super().__init__(flows, each_loss)
-        self.most, self.t, self.alpha, self.eta = (self.parameters[name] for name in ("x_max", "t", "alpha", "eta"))
-        self.ramps, self.paced = self.parameters.flags("max_start"), self.parameters.flags("paced")
 
     def start(self) -> Floats:
         """Returns flows that have heard nothing."""

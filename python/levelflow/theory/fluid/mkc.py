@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from levelflow.theory.fluid.law import BEFORE, SIGNALS, Heard, Law, Load, Routers, Table
+from levelflow.theory.fluid.law import BEFORE, SIGNALS, Heard, Law, Load, Routers, Table, number
 from levelflow.theory.laws import emkc, emkc_avq, kelly
 from levelflow.theory.laws.shared import mkc
 
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from levelflow.theory.arrays import Floats
-    from levelflow.theory.fluid.topology import Flow, Parameters
+    from levelflow.theory.fluid.topology import Parameters
 
 
 class LoadRouters(Routers):
@@ -68,22 +68,14 @@ class VirtualRouters(LoadRouters):
 class Emkc(Law):
     """The sender of both: a step from the rate that the price was made of."""
 
-    PARAMETERS: ClassVar[Parameters] = {
-        "alpha": 200e3,
-        "beta": 0.5,
-        "interval": 0.1,
-        "initial_rate": 100e3,
-        "min_rate": 1e3,
-    }
+    PARAMETERS: ClassVar[Parameters] = {"interval": 0.1}
+    alpha = number(200e3)
+    beta = number(0.5)
+    initial = number(100e3, "initial_rate")
+    floor = number(1e3, "min_rate")
     ONLY: ClassVar[Parameters] = {"sender": "proper", "switch": "hold"}
     HEARS = frozenset({BEFORE, SIGNALS})
     ROUTERS = LoadRouters
-
-    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
-        super().__init__(flows, each_loss)
-        names = ("alpha", "beta", "initial_rate", "min_rate")
-        self.alpha, self.beta, self.initial, self.floor = (self.parameters[name] for name in names)
-        self.lag = self.base
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
         """Returns one interval, and a round trip more."""
@@ -101,7 +93,7 @@ class Emkc(Law):
 class EmkcAvq(Emkc):
     """EMKC over virtual capacities."""
 
-    PARAMETERS: ClassVar[Parameters] = {**Emkc.PARAMETERS, "gamma": 1.0, "tau": 0.2}
+    PARAMETERS: ClassVar[Parameters] = {"gamma": 1.0, "tau": 0.2}
     ROUTERS = VirtualRouters
 
 
@@ -114,20 +106,13 @@ class Kelly(Law):
     is the router's: while queues grow, fewer intervals come back.
     """
 
-    PARAMETERS: ClassVar[Parameters] = {
-        "kappa": 0.5,
-        "omega": 20e3,
-        "interval": 0.04,
-        "initial_rate": 1e6,
-        "min_rate": 100e3,
-    }
+    PARAMETERS: ClassVar[Parameters] = {"interval": 0.04}
+    kappa = number(0.5)
+    omega = number(20e3)
+    initial = number(1e6, "initial_rate")
+    floor = number(100e3, "min_rate")
     HEARS = frozenset({BEFORE, SIGNALS})
     ROUTERS = LoadRouters
-
-    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
-        super().__init__(flows, each_loss)
-        names = ("kappa", "omega", "initial_rate", "min_rate", "interval")
-        self.kappa, self.omega, self.initial, self.floor, self.interval = (self.parameters[name] for name in names)
 
     def start(self) -> Floats:
         """Returns first rates."""

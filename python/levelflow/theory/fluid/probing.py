@@ -7,10 +7,11 @@ Towsley 2018).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.fluid.law import flag, number
 from levelflow.theory.fluid.windows import NEVER, WINDOW, Windows
 
 if TYPE_CHECKING:
@@ -18,29 +19,20 @@ if TYPE_CHECKING:
 
     from levelflow.theory.arrays import Floats
     from levelflow.theory.fluid.law import Heard
-    from levelflow.theory.fluid.topology import Flow, Parameters
+    from levelflow.theory.fluid.topology import Flow
 
 
 class Bic(Windows):
     """Binary search for the window of the last loss; steps beyond grow with the distance (Xu, Harfoush, Rhee 2004)."""
 
-    PARAMETERS: ClassVar[Parameters] = {
-        **Windows.PARAMETERS,
-        "low_window": 14.0,
-        "s_max": 32.0,
-        "s_min": 0.01,
-        "cut": 0.125,
-        "search": 2.0,
-        "fast_convergence": True,
-    }
+    low = number(14.0, "low_window")
+    fastest = number(32.0, "s_max")
+    slowest = number(0.01, "s_min")
+    part = number(0.125, "cut")
+    search = number(2.0)
+    fast = flag(True, "fast_convergence")
     OWN = 1
     MAX = 5
-
-    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
-        super().__init__(flows, each_loss)
-        names = ("low_window", "s_max", "s_min", "cut", "search")
-        self.low, self.fastest, self.slowest, self.part, self.search = (self.parameters[name] for name in names)
-        self.fast = self.parameters.flags("fast_convergence")
 
     def start(self) -> Floats:
         """Returns first windows, of which no loss is known."""
@@ -69,7 +61,9 @@ class Bic(Windows):
 class Cubic(Windows):
     """The window follows `c (s - K)^3 + W_max`, or Reno's where that is larger (RFC 9438)."""
 
-    PARAMETERS: ClassVar[Parameters] = {**Windows.PARAMETERS, "beta": 0.7, "c": 0.4, "fast_convergence": True}
+    beta = number(0.7)
+    c = number(0.4)
+    fast = flag(True, "fast_convergence")
     OWN = 4
     SINCE, MAX, K, RENO = 5, 6, 7, 8
     #: Largest growth in a round trip (section 4.2).
@@ -77,8 +71,6 @@ class Cubic(Windows):
 
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
         super().__init__(flows, each_loss)
-        self.beta, self.c = self.parameters["beta"], self.parameters["c"]
-        self.fast = self.parameters.flags("fast_convergence")
         self.reno = 3 * (1 - self.beta) / (1 + self.beta)
 
     def start(self) -> Floats:
@@ -127,15 +119,12 @@ class Htcp(Windows):
     Source: draft-leith-tcp-htcp-06. Left out: that a change of throughput makes the cut a half.
     """
 
-    PARAMETERS: ClassVar[Parameters] = {**Windows.PARAMETERS, "delta_l": 1.0, "rtt_scaling": False}
+    delta = number(1.0, "delta_l")
+    scales = flag(False, "rtt_scaling")
     OWN = 3
     SINCE, LONGEST, BETA = 5, 6, 7
     #: Smallest and largest part that a loss leaves; round trip that scaling refers to, s, and its limits.
     LEAST, MOST, REFERENCE, RATIO = 0.5, 0.8, 0.1, (0.1, 2.0)
-
-    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
-        super().__init__(flows, each_loss)
-        self.delta, self.scales = self.parameters["delta_l"], self.parameters.flags("rtt_scaling")
 
     def start(self) -> Floats:
         """Returns first windows."""

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from levelflow.theory.fluid.jumps import CALM, Jumps
-from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law
+from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,11 +28,7 @@ RATE = 2
 class Cbr(Law):
     """A constant rate."""
 
-    PARAMETERS: ClassVar[Parameters] = {"rate": 1e6}
-
-    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
-        super().__init__(flows, each_loss)
-        self.constant = self.parameters["rate"]
+    constant = number(1e6, "rate")
 
     def rate(self, state: Floats, heard: Heard) -> Floats:
         """Returns the rate."""
@@ -42,20 +38,12 @@ class Cbr(Law):
 class Aimd(Jumps):
     """Grows by a rate in each round trip, and keeps a part of it on a loss."""
 
-    PARAMETERS: ClassVar[Parameters] = {
-        "alpha": 10e3,
-        "keep": 0.5,
-        "initial_rate": 100e3,
-        "min_rate": 1e3,
-        "ecn": False,
-    }
+    PARAMETERS: ClassVar[Parameters] = {"ecn": False}
+    alpha = number(10e3)
+    keep = number(0.5)
+    initial = number(100e3, "initial_rate")
+    floor = number(1e3, "min_rate")
     HEARS = frozenset({LOSSES, WAITS})
-
-    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
-        super().__init__(flows, each_loss)
-        names = ("alpha", "keep", "initial_rate", "min_rate")
-        self.alpha, self.keep, self.initial, self.floor = (self.parameters[name] for name in names)
-        self.ecn = self.parameters.flags("ecn")
 
     def start(self) -> Floats:
         """Returns first rates."""
@@ -92,7 +80,6 @@ class Tfrc(Jumps):
 
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
         super().__init__(flows, each_loss)
-        self.ecn = self.parameters.flags("ecn")
         size = self.packet / 8
         self.first = 8 * np.clip(self.FIRST, 2 * size, 4 * size) / self.base
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, ClassVar
 import numpy as np
 
 from levelflow.theory.fluid.jumps import Jumps
-from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard
+from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, flag, number
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,30 +32,23 @@ NEVER = 1e9
 class Windows(Jumps):
     """A law with a window."""
 
-    PARAMETERS: ClassVar[Parameters] = {
-        "initial_window": 2.0,
-        "initial_ssthresh": NEVER,
-        "slow_start": True,
-        "window_limit": NEVER,
-        "ecn": False,
-    }
+    PARAMETERS: ClassVar[Parameters] = {"ecn": False}
+    first = number(2.0, "initial_window")
+    threshold = number(NEVER, "initial_ssthresh")
+    starts_slowly = flag(True, "slow_start")
+    limit = number(NEVER, "window_limit")
     ONLY: ClassVar[Parameters] = {"delayed_ack": False}
     HEARS = frozenset({LOSSES, ACKS, WAITS})
     HANDSHAKE = True
     #: How many components a law adds.
     OWN: ClassVar[int] = 0
 
-    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
-        super().__init__(flows, each_loss)
-        self.ecn = self.parameters.flags("ecn")
-        self.threshold, self.limit = self.parameters["initial_ssthresh"], self.parameters["window_limit"]
-
     def start(self) -> Floats:
         """Returns first windows."""
         state = np.zeros((OWN + self.OWN, self.base.size))
         state[1] = -1.0
-        state[WINDOW] = np.minimum(self.parameters["initial_window"], self.limit)
-        state[SLOW] = self.parameters.flags("slow_start")
+        state[WINDOW] = np.minimum(self.first, self.limit)
+        state[SLOW] = self.starts_slowly
         state[SHORTEST] = np.inf
         return state
 
@@ -110,6 +103,10 @@ class Windows(Jumps):
         """Returns the shortest round trip that a flow knows, s."""
         return np.where(np.isfinite(state[SHORTEST]), state[SHORTEST], heard.waits)
 
+    def waiting(self, state: Floats, heard: Heard) -> Floats:
+        """Returns how many packets a flow takes to be in queues."""
+        return state[WINDOW] * (1 - self.shortest(state, heard) / heard.waits)
+
 
 class NewReno(Windows):
     """`W' = acks/W - W/2 (1 - e^-m)/RTT`."""
@@ -135,18 +132,10 @@ class Reno(NewReno):
 class Scalable(NewReno):
     """`W' = 0.01 acks - W/8 (1 - e^-m)/RTT` (Kelly 2003)."""
 
-    PARAMETERS: ClassVar[Parameters] = {
-        **NewReno.PARAMETERS,
-        "step": 0.01,
-        "cut": 0.125,
-        "low_window": 16.0,
-        "reno_floor": False,
-    }
-
-    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
-        super().__init__(flows, each_loss)
-        self.step, self.part, self.low = (self.parameters[name] for name in ("step", "cut", "low_window"))
-        self.floor = self.parameters.flags("reno_floor")
+    step = number(0.01)
+    part = number(0.125, "cut")
+    low = number(16.0, "low_window")
+    floor = flag(False, "reno_floor")
 
     def growth(self, state: Floats, heard: Heard) -> Floats:
         """Returns a constant above the low window."""
@@ -162,20 +151,15 @@ class Scalable(NewReno):
 class HighSpeed(NewReno):
     """Reno whose growth and cut depend on the window (RFC 3649, section 5)."""
 
-    PARAMETERS: ClassVar[Parameters] = {
-        **NewReno.PARAMETERS,
-        "low_window": 38.0,
-        "high_window": 83000.0,
-        "low_p": 1e-3,
-        "high_p": 1e-7,
-        "high_decrease": 0.1,
-    }
+    low = number(38.0, "low_window")
+    high = number(83000.0, "high_window")
+    low_p = number(1e-3)
+    high_p = number(1e-7)
+    least = number(0.1, "high_decrease")
 
     def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
         super().__init__(flows, each_loss)
-        self.low, self.high = self.parameters["low_window"], self.parameters["high_window"]
-        self.least, self.low_p = self.parameters["high_decrease"], self.parameters["low_p"]
-        self.power = np.log(self.parameters["high_p"] / self.low_p) / np.log(self.high / self.low)
+        self.power = np.log(self.high_p / self.low_p) / np.log(self.high / self.low)
 
     def part(self, window: Floats) -> Floats:
         """Returns what a loss takes."""
@@ -223,13 +207,10 @@ class Westwood(NewReno):
 class Dctcp(NewReno):
     """Reno that keeps `1 - alpha/2`; `alpha' = g (F - alpha)/RTT` (Alizadeh, Javanmard, Prabhakar 2011)."""
 
-    PARAMETERS: ClassVar[Parameters] = {**NewReno.PARAMETERS, "ecn": True, "gain": 0.0625}
+    PARAMETERS: ClassVar[Parameters] = {"ecn": True}
+    gain = number(0.0625)
     OWN = 1
     ALPHA = 5
-
-    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
-        super().__init__(flows, each_loss)
-        self.gain = self.parameters["gain"]
 
     def start(self) -> Floats:
         """Returns first windows; `alpha` is 1."""

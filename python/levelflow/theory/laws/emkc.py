@@ -18,8 +18,7 @@ from levelflow.theory.networks.equilibrium import FULL, Equilibrium, RoutedFlows
 from levelflow.theory.networks.filling import fill
 from levelflow.theory.networks.routes import FixedPoint, read_capacities, read_crossings
 from levelflow.theory.record import MAX_MIN, NotSupported, Pairs, Theory
-from levelflow.theory.stability.conditions import between
-from levelflow.theory.validate import explained, finite, read_array, read_each, read_number
+from levelflow.theory.validate import explained, finite, read_each, read_number
 from levelflow.theory.verdict import NEAR, Verdict, each_port
 
 if TYPE_CHECKING:
@@ -29,7 +28,6 @@ if TYPE_CHECKING:
     from levelflow.theory.competition import Competition
     from levelflow.theory.networks.paths import Paths, Run
     from levelflow.theory.networks.routes import Routes
-    from levelflow.theory.stability.conditions import Condition
     from levelflow.theory.verdict import Port
 
 #: Rounds in which links that lose and the loads of those behind them are made to agree, and when they do.
@@ -134,22 +132,6 @@ def _arriving(link: Ints, starts: Ints, capacity: Floats, loads: Floats) -> Floa
     return share
 
 
-@explained
-def imbalance(routes: Routes, capacities: ArrayLike, alpha_over_beta: ArrayLike, rates: ArrayLike) -> Floats:
-    """Returns how far each flow is from its equilibrium: what `|alpha/beta - eta x|` is to `x`; all 0 there.
-
-    >>> imbalance([[0], [0]], [500.0], 10.0, [260.0, 250.0]).round(3).tolist()
-    [0.019, 0.02]
-    """
-    capacity = read_capacities(capacities)
-    flow, link, starts = read_crossings(routes, capacity.size)
-    rate = read_each("rate", rates, len(routes))
-    ratio = read_each("alpha over beta", alpha_over_beta, len(routes))
-    prices = price(np.bincount(link, weights=rate[flow], minlength=capacity.size), capacity)
-    largest = np.maximum.reduceat(prices[link], starts[:-1]) if len(routes) else np.zeros(0)
-    return np.abs(ratio / rate - largest)
-
-
 def loss(flows: float, capacity: float, alpha_over_beta: float) -> float:
     """Returns the price in equilibrium of one link, `N alpha / (C beta + N alpha)` (corollary 4).
 
@@ -168,11 +150,6 @@ def lossless(flows: float, capacity: float, alpha_over_beta: float) -> float:
     """
     read_number("flows", flows, closed=True)
     return flows * read_number("alpha over beta", alpha_over_beta) / read_number("capacity", capacity)
-
-
-def theorem_9(beta: float) -> Condition:
-    """Returns whether EMKC is stable on one link: under any delays; if these are equal, from any start (thm 9-11)."""
-    return between(read_array("beta", beta))
 
 
 @explained

@@ -22,8 +22,7 @@ from levelflow.theory.networks.paths import run
 from levelflow.theory.networks.routes import FixedPoint, read_capacities, read_crossings
 from levelflow.theory.queues.marking import excess_share
 from levelflow.theory.record import MAX_MIN, NotSupported, Pairs, Theory
-from levelflow.theory.stability.conditions import between
-from levelflow.theory.validate import explained, read_array, read_each, read_number, read_numbers, read_whole, whole
+from levelflow.theory.validate import explained, read_array, read_each, read_number, read_numbers, read_whole
 from levelflow.theory.verdict import NEAR, Verdict, each_port
 
 if TYPE_CHECKING:
@@ -33,7 +32,6 @@ if TYPE_CHECKING:
     from levelflow.theory.competition import Competition
     from levelflow.theory.networks.paths import Paths, Run
     from levelflow.theory.networks.routes import Routes
-    from levelflow.theory.stability.conditions import Condition
     from levelflow.theory.verdict import Port
 
 #: A power of the gain that misses `eps` by this share of it for rounding reaches it.
@@ -101,35 +99,6 @@ def iterate(
 
 
 @explained
-def fixed_point_under(network: Paths, targets: ArrayLike, bottlenecks: ArrayLike, survival: ArrayLike = 1.0) -> Floats:
-    """Returns the fixed point for given bottlenecks: `(gamma C - u) / N` each (lemma 19), with losses that of eq 151.
-
-    Args:
-        network: paths.
-        targets: `gamma C`, per link.
-        bottlenecks: per flow, a link that it crosses; consistent ones need not be those of max-min fairness.
-        survival: what share of a flow's packets gets as far as a link; one number, or flows by links.
-
-    Raises:
-        CapacityError: if a target is negative, infinite or NaN.
-        ParameterError: if a flow does not cross its bottleneck, a survival is not above 0 and at most 1, or the
-            bottlenecks depend on each other so that there is no fixed point or several.
-    """
-    target = read_capacities(targets)
-    arriving, chosen = _survival(survival, network.crossings.shape) * network.crossings, _chosen(network, bottlenecks)
-    together = np.equal.outer(chosen, chosen)
-    # Row r: the load of bottleneck b_r, in which those that respond all have the rate of r.
-    matrix = np.where(together, 0.0, arriving[:, chosen].T)
-    matrix += np.diag(np.where(together, arriving[:, chosen].T, 0.0).sum(axis=1))
-    try:
-        return np.asarray(np.linalg.solve(matrix, target[chosen]), dtype=np.float64)
-    except np.linalg.LinAlgError:
-        raise ParameterError(
-            "these bottlenecks are not allowed; needs flows that do not depend on each other"
-        ) from None
-
-
-@explained
 def fixed_point(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, counts: ArrayLike = 1.0) -> FixedPoint:
     """Returns the fixed point: max-min fair rates (theorem 16), where links count what survives on the way to them.
 
@@ -163,18 +132,6 @@ def fixed_point(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, c
     np.add.at(unresponsive, link, np.where(own, 0.0, sent))
     np.add.at(number, link, np.where(own, counted, 0.0))
     return FixedPoint(rates, fair_share(target, unresponsive, number), limits)
-
-
-@explained
-def jacobian(flows: int, tau: float) -> Floats:
-    """Returns the Jacobian of flows on one link, `(1 - tau) I`: each goes its own way to the same share."""
-    whole(1, flows=flows)
-    return (1 - read_number("tau", tau)) * np.eye(flows)
-
-
-def theorem_15(tau: float) -> Condition:
-    """Returns whether JetMax is stable, under any delays and any consistent bottlenecks; `rho = |1 - tau|`."""
-    return between(read_array("tau", tau))
 
 
 def steps(tau: float, eps: float, start: float = 1.0) -> int:

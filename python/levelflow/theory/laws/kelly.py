@@ -182,18 +182,6 @@ def fixed_point(routes: Routes, capacities: ArrayLike, omega: ArrayLike) -> Fixe
     return FixedPoint(rates, prices, np.where(crossings > 0, prices, -np.inf).argmax(axis=1))
 
 
-@explained
-def imbalance(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: ArrayLike) -> Floats:
-    """Returns how far each flow is from its equilibrium: `|sum p - omega/x|` per link of its path; all 0 there."""
-    capacity = read_capacities(capacities)
-    flow, link, _ = read_crossings(routes, capacity.size)
-    rate = read_each("rate", rates, len(routes))
-    wanted = read_each("omega", omega, len(routes))
-    prices = price(np.bincount(link, weights=rate[flow], minlength=capacity.size), capacity)
-    total = np.bincount(flow, weights=prices[link], minlength=rate.size)
-    return np.abs(total - wanted / rate) / np.bincount(flow, minlength=rate.size)
-
-
 def lemma_13(routes: Routes, capacities: ArrayLike, omega: ArrayLike, rates: ArrayLike) -> tuple[float, float]:
     """Returns both sides of eq 56: `sum_i M_i x_i` and `sum_j C_j + sum_i omega_i`, over links in use.
 

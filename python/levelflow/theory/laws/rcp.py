@@ -172,13 +172,6 @@ def phase_peak(alpha: float, beta: float) -> float:
 
 
 @explained
-def phase(x: Numbers, alpha: Numbers, beta: Numbers) -> Numbers:
-    """Returns the phase of G without jumps, eq 10, rad."""
-    positive(beta=beta)
-    return -x + np.arctan(alpha * x / beta) - np.pi
-
-
-@explained
 def magnitude(x: Numbers, alpha: Numbers, beta: Numbers) -> Numbers:
     """Returns |G|, eq 10."""
     positive(x=x)

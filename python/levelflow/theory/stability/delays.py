@@ -166,20 +166,6 @@ def critical_gain(delay: int) -> float:
     return 2 * math.sin(math.pi / (2 * (2 * steps - 1)))
 
 
-def critical_delay(gain: float) -> int:
-    """Returns the longest delay at which `x(n) = x(n-1) - G x(n-D)` is stable, steps; 0 if none is.
-
-    Raises:
-        ParameterError: if the gain is not positive and finite.
-
-    >>> critical_delay(0.5), critical_delay(2.0)
-    (3, 0)
-    """
-    if read_number("gain", gain) >= 2:
-        return 0
-    return math.ceil((math.pi / (2 * math.asin(gain / 2)) + 1) / 2 * (1 - 1e-15)) - 1
-
-
 @explained
 def kelly_roots(gain: float, delay: int) -> Complexes:
     """Returns the roots of `z^D - z^(D-1) + G`, those of `x(n) = x(n-1) - G x(n-D)`, the largest first.

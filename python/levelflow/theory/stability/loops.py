@@ -154,10 +154,6 @@ class Loop:
 
     __rmul__ = __mul__
 
-    def delayed(self, delay: float) -> Loop:
-        """Returns the loop with more delay, s."""
-        return Loop(self.numerator * QuasiPolynomial([([1.0], delay)]), self.denominator)
-
     @cached_property
     def closed(self) -> QuasiPolynomial:
         """What the closed loop's roots are the zeros of."""

@@ -240,15 +240,6 @@ def source_at_rest(price: ArrayLike, delay: ArrayLike, law: Parameters = PAPER) 
     return np.asarray(price) * (law.alpha / read_numbers("delay", delay) - 1 / law.scale)
 
 
-def source_time(delay: ArrayLike, law: Parameters = PAPER) -> Floats:
-    """Returns the time constant of `xi` at a constant price, `tau^2/(alpha eta T)`, s.
-
-    >>> source_time([0.029, 0.179]).round(4).tolist()
-    [0.0531, 2.0228]
-    """
-    return read_numbers("delay", delay) ** 2 / (law.alpha * law.eta * law.scale)
-
-
 @explained
 def price_change(load: ArrayLike, queue: ArrayLike, capacity: ArrayLike, law: Parameters = PAPER) -> Floats:
     """Returns `p'` of a link (3), 1.
