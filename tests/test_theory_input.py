@@ -185,6 +185,7 @@ OWN = {
     "stability.quasi.turns": {"cuts": np.array([0.0, 1.0])},
     "laws.emkc_avq.region": {"delays": (2,)},
     "references.model": {"law": "reno"},
+    "units.room": {"buffer": "5 packets", "packet": 1000.0},
     "stability.scaled_norm.lower_bound": {},
     "queues.sharing": {"size": 1e4, "load": 0.5},
     "queues.sharing.completion_times": {"delays": 0.0},

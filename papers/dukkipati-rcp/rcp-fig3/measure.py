@@ -1,4 +1,5 @@
 from levelflow.measure import queues, rates, series
+from levelflow.reproduce.drawing import draw_rates
 
 C = 400e6  # bit/s, Link C
 SHARED = (70.0, 100.0)
@@ -22,12 +23,7 @@ def measure(figure):
 
 def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
-    (result,) = figure.results
-    for name in ("A", "B"):
-        t, rate = rates.rate_series(result.flows, name)
-        left.plot(t, rate / 1e6, label=f"a flow of group {name}")
-    left.set(xlabel="time (s)", ylabel="Mb/s", ylim=(0, None), title="Figure 3")
-    left.legend()
-    t, rate = series.link_series(result.links, "C", "signal")
+    draw_rates(left, figure.results, ["Figure 3: a flow of each group"], ("A", "B"))
+    t, rate = series.link_series(figure.results[0].links, "C", "signal")
     right.plot(t, C / rate)
     right.set(xlabel="time (s)", ylabel="C/R at Link C", ylim=(0, None))

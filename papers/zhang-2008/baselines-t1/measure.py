@@ -1,6 +1,7 @@
 """RCP and EMKC on T1: a path of 220 ms joined by one of 2020 ms."""
 
 from levelflow.measure import queues, rates, series
+from levelflow.reproduce.drawing import draw_rates
 
 C, LINK = 10e6, "R1->R2"
 FLOWS = ("x1", "x2")
@@ -38,11 +39,4 @@ def measure(figure):
 
 
 def plot(figure, canvas):
-    for axes, result, title in zip(
-        canvas.subplots(1, 2), figure.results, ("fig 24(c): RCP", "fig 24(d): EMKC"), strict=True
-    ):
-        for x in FLOWS:
-            t, rate = rates.rate_series(result.flows, x)
-            axes.plot(t, rate / 1e6, label=x)
-        axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
-        axes.legend()
+    draw_rates(canvas.subplots(1, 2), figure.results, ("fig 24(c): RCP", "fig 24(d): EMKC"), FLOWS)

@@ -5,6 +5,7 @@ import math
 import numpy as np
 
 from levelflow.measure import rates, series
+from levelflow.reproduce.drawing import draw_rates
 from levelflow.reproduce.verdict import Seeds
 
 FLOWS = ("x1", "x2")
@@ -52,12 +53,7 @@ def measure(figure):
 
 
 def plot(figure, canvas):
-    first_runs = figure.results[::5]
     titles = ("EMKC", "XCP with D_max", "RCP with D_max", "EMKC-AVQ")
-    panels = zip(canvas.subplots(2, 2).flat, first_runs, titles, strict=True)
-    for axes, result, title in panels:
-        for x in FLOWS:
-            t, rate = rates.rate_series(result.flows, x)
-            axes.plot(t, rate / 1e6, label=x, linewidth=0.8)
-        axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title, ylim=(0, 15))
-        axes.legend()
+    draw_rates(canvas.subplots(2, 2), figure.results[::5], titles, FLOWS, linewidth=0.8)
+    for axes in canvas.axes:
+        axes.set_ylim(0, 15)

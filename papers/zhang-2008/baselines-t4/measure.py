@@ -1,6 +1,7 @@
 """RCP, EMKC and EMKC-AVQ on T4: four bottlenecks in a square, ACKs beside the data."""
 
 from levelflow.measure import rates
+from levelflow.reproduce.drawing import draw_rates
 
 FLOWS = ("x1", "x2", "x3", "x4")
 ALONE, LAST = 30.0, 90.0  # joins of x2 and x4, s
@@ -41,9 +42,4 @@ def measure(figure):
 
 def plot(figure, canvas):
     titles = ("fig 27(c): RCP", "fig 27(d): EMKC", "fig 27(e): EMKC-AVQ")
-    for axes, result, title in zip(canvas.subplots(1, 3), figure.results, titles, strict=True):
-        for x in FLOWS:
-            t, rate = rates.rate_series(result.flows, x)
-            axes.plot(t, rate / 1e6, label=x)
-        axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
-        axes.legend()
+    draw_rates(canvas.subplots(1, 3), figure.results, titles, FLOWS)

@@ -3,6 +3,7 @@
 import numpy as np
 
 from levelflow.measure import queues, rates, series
+from levelflow.reproduce.drawing import draw_rates
 from levelflow.reproduce.verdict import Seeds
 
 LAW, LINK = "emkc_avq", "R1->R2"
@@ -75,7 +76,6 @@ def measure(figure):
         scenarios += [build(figure, seed) for seed in seeds]
     slow, fast, *rest = figure.runs(scenarios)
     many, crowd = rest[: len(seeds)], rest[len(seeds) :]
-    figure.panels = {"fig 24(e)": (slow, T1), "fig 28(a)": (fast, T1)}
     figure.sums = {"fig 25(e): x1..x99": fast_mean(many[0]), "fig 28(b): sum": arrivals(crowd[0])}
     return {
         "t1-emkcavq-fig24e": {
@@ -105,13 +105,8 @@ def arrivals(result):
 
 
 def plot(figure, canvas):
-    first, second, third, fourth = canvas.subplots(2, 2).flat
-    for axes, (title, (result, flows)) in zip((first, third), figure.panels.items(), strict=True):
-        for x in flows:
-            t, rate = rates.rate_series(result.flows, x)
-            axes.plot(t, rate / 1e6, label=x)
-        axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
-        axes.legend()
-    for axes, (title, (t, rate)) in zip((second, fourth), figure.sums.items(), strict=True):
+    panels = canvas.subplots(2, 2)
+    draw_rates(panels[:, 0], figure.results[:2], ("fig 24(e)", "fig 28(a)"), T1)
+    for axes, (title, (t, rate)) in zip(panels[:, 1], figure.sums.items(), strict=True):
         axes.plot(t, rate / 1e6)
         axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)

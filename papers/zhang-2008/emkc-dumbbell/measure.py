@@ -6,6 +6,7 @@ import math
 import numpy as np
 
 from levelflow.measure import rates
+from levelflow.reproduce.drawing import draw_rates
 from levelflow.reproduce.verdict import Against
 
 FLOWS = ("x1", "x2", "x3", "x4")
@@ -55,10 +56,4 @@ def measure(figure):
 
 
 def plot(figure, canvas):
-    panels = zip(canvas.subplots(1, 2), figure.results, ("fig 21(b)", "fig 12 of the SIGCOMM paper"), strict=True)
-    for axes, result, title in panels:
-        for x in FLOWS:
-            t, rate = rates.rate_series(result.flows, x)
-            axes.plot(t, rate / 1e6, label=x)
-        axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
-        axes.legend()
+    draw_rates(canvas.subplots(1, 2), figure.results, ("fig 21(b)", "fig 12 of the SIGCOMM paper"), FLOWS)

@@ -2,6 +2,7 @@
 
 from levelflow.measure import rates, series
 from levelflow.reproduce import over_seeds
+from levelflow.reproduce.drawing import draw_rates
 
 PHASE, PHASES = 40.0, 7  # x2, x3, x4 join in the second to fourth, and leave in the fifth to seventh
 X1 = (191.1, 161.1, 111.1, 101.1, 111.1, 161.1, 191.1)  # fixed points of x1, Mb/s
@@ -89,10 +90,6 @@ def measure(figure):
 
 def plot(figure, canvas):
     titles = ("fig 23(a): hold and threshold", "fig 22(b): neither", "fig 23(b): random ACK delay")
-    results = (figure.results[0], figure.results[5], figure.results[-1])
-    for axes, result, title, top in zip(canvas.subplots(1, 3), results, titles, (300, 800, 300), strict=True):
-        for x in LIVES:
-            t, rate = rates.rate_series(result.flows, x)
-            axes.plot(t, rate / 1e6, label=x)
-        axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title, ylim=(0, top))
-        axes.legend()
+    draw_rates(canvas.subplots(1, 3), (figure.results[i] for i in (0, 5, -1)), titles, list(LIVES))
+    for axes, top in zip(canvas.axes, (300, 800, 300), strict=True):
+        axes.set_ylim(0, top)

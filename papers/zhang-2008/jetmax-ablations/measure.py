@@ -1,4 +1,5 @@
 from levelflow.measure import queues, rates
+from levelflow.reproduce.drawing import draw_rates
 
 C = 10e6  # bit/s
 JOIN = 30.0
@@ -33,8 +34,4 @@ def plot(figure, canvas):
         t, rate = rates.rate_series(run.flows, "x2")
         upper.plot(t, rate / 1e6, linewidth=1)
     upper.set(ylabel="x2 (Mb/s)", title="Neither ignored feedback nor proposals, ten phases of the router")
-    for flow in ("x2", "x1"):
-        t, rate = rates.rate_series(unproposed.flows, flow)
-        lower.plot(t, rate / 1e6, label=flow)
-    lower.set(xlabel="time (s)", ylabel="rate (Mb/s)", title="Ignored feedback, no proposals")
-    lower.legend()
+    draw_rates(lower, [unproposed], ["Ignored feedback, no proposals"], ("x2", "x1"))

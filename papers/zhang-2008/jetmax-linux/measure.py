@@ -1,4 +1,5 @@
 from levelflow.measure import queues, rates, series
+from levelflow.reproduce.drawing import draw_rates
 
 TARGET = 940e6  # bit/s, of R2
 APART, STAY, END = 15.0, 75.0, 135.0  # s
@@ -77,10 +78,4 @@ def routers(flows):
 
 def plot(figure, canvas):
     titles = ("Five flows", "One change of bottleneck", "Two changes of bottleneck")
-    for axes, run, title in zip(canvas.subplots(1, 3, sharey=True), figure.results, titles, strict=True):
-        for flow in run.flows["flow"].unique(maintain_order=True):
-            t, rate = rates.rate_series(run.flows, flow)
-            axes.plot(t, rate / 1e6, label=flow)
-        axes.set(xlabel="time (s)", title=title)
-        axes.legend(fontsize="small")
-    canvas.axes[0].set(ylabel="rate (Mb/s)")
+    draw_rates(canvas.subplots(1, 3, sharey=True), figure.results, titles)

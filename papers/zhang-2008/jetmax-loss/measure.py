@@ -1,5 +1,6 @@
 from levelflow.measure import queues, rates, series
 from levelflow.reproduce import over_seeds
+from levelflow.reproduce.drawing import draw_rates
 
 C = 10e6  # bit/s
 LINK = "R1->R2"
@@ -46,12 +47,6 @@ def lossy_data(run):
 
 
 def plot(figure, canvas):
-    seeds = len(figure.results) // 3
-    shown = {"no loss": 0, "ACKs lost, 90 %": seeds, "data lost, 10 % and 20 %": 2 * seeds}
-    for axes, (title, run) in zip(canvas.subplots(1, 3, sharey=True), shown.items(), strict=True):
-        for flow in ("x2", "x1"):
-            t, rate = rates.rate_series(figure.results[run].flows, flow)
-            axes.plot(t, rate / 1e6, label=flow)
-        axes.set(xlabel="time (s)", title=title)
-        axes.legend(fontsize="small")
-    canvas.axes[0].set(ylabel="rate (Mb/s)")
+    titles = ("no loss", "ACKs lost, 90 %", "data lost, 10 % and 20 %")
+    shown = figure.results[:: len(figure.results) // 3]
+    draw_rates(canvas.subplots(1, 3, sharey=True), shown, titles, ("x2", "x1"))

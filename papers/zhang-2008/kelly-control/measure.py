@@ -1,6 +1,7 @@
 """One flow of classic Kelly control at round-trip times of 90 and 120 ms."""
 
 from levelflow.measure import queues, rates, series
+from levelflow.reproduce.drawing import draw_rates
 from levelflow.reproduce.verdict import Seeds
 
 C, FIXED = 50e6, 50.02e6  # bit/s
@@ -26,7 +27,5 @@ def measure(figure):
 
 
 def plot(figure, canvas):
-    for axes, result, rtt in zip(canvas.subplots(1, 2), figure.results[::5], RTTS, strict=True):
-        t, rate = rates.rate_series(result.flows, "x1", (0.0, 10.0))
-        axes.plot(t, rate / 1e6)
-        axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=f"fig 15: RTT {rtt} ms")
+    titles = [f"fig 15: RTT {rtt} ms" for rtt in RTTS]
+    draw_rates(canvas.subplots(1, 2), figure.results[::5], titles, ["x1"], (0.0, 10.0))

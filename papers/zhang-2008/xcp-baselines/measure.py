@@ -3,6 +3,7 @@
 import numpy as np
 
 from levelflow.measure import rates, series
+from levelflow.reproduce.drawing import draw_rates
 from levelflow.reproduce.verdict import Seeds
 
 PAIR = ("x1", "x2")
@@ -84,15 +85,11 @@ def measure(figure):
 
 
 def plot(figure, canvas):
-    one, four, first, *_ = figure.results
-    axes = canvas.subplots(1, 3)
-    for panel, result, title, names in (
-        (axes[0], one, "fig 24(b): T1", PAIR),
-        (axes[1], first, "fig 25(b): T2", ("x1", "x100")),
-        (axes[2], four, "fig 27(b): T4", ("x2", "x4", "x1", "x3")),
+    for axes, result, title, names in zip(
+        canvas.subplots(1, 3),
+        (figure.results[i] for i in (0, 2, 1)),
+        ("fig 24(b): T1", "fig 25(b): T2", "fig 27(b): T4"),
+        (PAIR, ("x1", "x100"), ("x2", "x4", "x1", "x3")),
+        strict=True,
     ):
-        for x in names:
-            t, rate = rates.rate_series(result.flows, x)
-            panel.plot(t, rate / 1e6, label=x, linewidth=0.8)
-        panel.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
-        panel.legend()
+        draw_rates(axes, [result], [title], names, linewidth=0.8)

@@ -13,6 +13,7 @@ from levelflow.theory.networks.assignment import InconsistentError, assign
 from levelflow.theory.networks.maxmin import rates_and_bottlenecks
 from levelflow.theory.record import MAX_MIN, NotSupported
 from levelflow.theory.references import equilibrium_of
+from levelflow.theory.units import room
 from levelflow.theory.verdict import Port, Verdict
 
 if TYPE_CHECKING:
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
 
 #: A link that is loaded to its capacity but for this share is full.
 FULL = 1e-6
-#: As resolved scenarios write sizes of buffers.
-BYTES = {"B": 1, "kB": 10**3, "MB": 10**6, "GB": 10**9, "TB": 10**12}
 
 
 @dataclass(frozen=True)
@@ -163,10 +162,8 @@ def _hops(over: NDArray[np.bool_]) -> float:
 
 def _full_wait(link: Link, load: float, packet: int) -> float:
     """Returns how long packets wait at a link that is sent more than it carries, s; 0 at others, or without a limit."""
-    if load <= link["capacity_bps"] * (1 + FULL) or link["buffer"] == "unlimited":
-        return 0.0
-    amount, unit = link["buffer"].split(" ")
-    return float(amount) * ({"packets": packet} | BYTES)[unit] * 8 / float(link["capacity_bps"])
+    full = load > link["capacity_bps"] * (1 + FULL) and link["buffer"] != "unlimited"
+    return 8 * room(link["buffer"], packet) / float(link["capacity_bps"]) if full else 0.0
 
 
 def _time(found: Competition, limits: Ints, judgements: tuple[Judgement, ...]) -> float | None:

@@ -2,31 +2,38 @@
 
 from __future__ import annotations
 
+import math
 import re
 
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.validate import explained, shown
 
-#: In base units: s, bit/s.
+#: In base units: s, bit/s, bytes, packets.
 UNITS = {
     "": 1.0,
     **{f"{prefix}s": factor for prefix, factor in zip("pnum", (1e-12, 1e-9, 1e-6, 1e-3), strict=True)},
     "s": 1.0,
     "min": 60.0,
     "h": 3600.0,
-    **{f"{prefix}b/s": factor for prefix, factor in zip(("", *"kMGT"), (1.0, 1e3, 1e6, 1e9, 1e12), strict=True)},
+    **{
+        prefix + unit: factor
+        for prefix, factor in zip(("", *"kMGT"), (1.0, 1e3, 1e6, 1e9, 1e12), strict=True)
+        for unit in ("b/s", "B")
+    },
+    "packet": 1.0,
+    "packets": 1.0,
 }
 
 
 @explained
 def base(text: str) -> float:
-    """Reads a quantity as resolved scenarios write it, in s or bit/s.
+    """Reads a quantity as resolved scenarios write it, in s, bit/s, bytes or packets.
 
     Raises:
         ParameterError: if it is none.
 
-    >>> base("2.5 Mb/s"), base("20 ms"), base("0.5")
-    (2500000.0, 0.02, 0.5)
+    >>> base("2.5 Mb/s"), base("20 ms"), base("0.5"), base("1.875 MB"), base("5 packets")
+    (2500000.0, 0.02, 0.5, 1875000.0, 5.0)
     """
     number, _, unit = text.partition(" ")
     try:
@@ -35,6 +42,14 @@ def base(text: str) -> float:
         raise ParameterError(
             f"quantity {shown(text)} is not allowed; needs a number with its unit, as '2 ms'"
         ) from None
+
+
+@explained
+def room(buffer: str, packet: float) -> float:
+    """Returns the bytes of a buffer that is written in bytes, in packets of so many bytes, or as unlimited."""
+    if buffer == "unlimited":
+        return math.inf
+    return base(buffer) * (packet if "packet" in buffer else 1.0)
 
 
 @explained

@@ -10,17 +10,10 @@ import numpy as np
 from levelflow.theory.fluid.disciplines import DISCIPLINES
 from levelflow.theory.fluid.registry import model
 from levelflow.theory.fluid.topology import Flow, FluidError, Link, Network
-from levelflow.theory.units import UNITS
+from levelflow.theory.units import base, room
 
 if TYPE_CHECKING:
     from levelflow.theory.fluid.topology import Parameters, Value
-
-#: In bytes and packets.
-SIZES = {
-    **{f"{prefix}B": factor for prefix, factor in zip(("", *"kMGT"), (1.0, 1e3, 1e6, 1e9, 1e12), strict=True)},
-    "packet": 1.0,
-    "packets": 1.0,
-}
 
 
 def from_scenario(scenario: dict[str, Any]) -> Network:
@@ -89,19 +82,13 @@ def _link(link: dict[str, Any], flows: list[dict[str, Any]]) -> Link:
     return Link(
         capacity=link["capacity_bps"],
         delay=link["delay_s"],
-        buffer=_room(link["buffer"], packet),
+        buffer=room(link["buffer"], packet),
         queue=queue,
         queue_parameters=_read(given, DISCIPLINES[queue].PARAMETERS, DISCIPLINES[queue].ONLY),
         routers={law: _of_law(law, own) for law, own in link["laws"].items()},
         loss=link["loss"],
         name=link["name"],
     )
-
-
-def _room(buffer: str, packet: float) -> float:
-    if buffer == "unlimited":
-        return np.inf
-    return _quantity(buffer) * (packet if buffer.endswith(("packet", "packets")) else 1.0)
 
 
 def _of_law(law: str, given: dict[str, str]) -> Parameters:
@@ -118,14 +105,4 @@ def _read(given: dict[str, str], defaults: Parameters, only: Parameters) -> Para
 def _value(text: str, like: Value) -> Value:
     if isinstance(like, bool):
         return text == "true"
-    return text if isinstance(like, str) else _quantity(text)
-
-
-def _quantity(text: str) -> float:
-    """Reads a number with or without a unit, in s, bit/s, bytes or packets.
-
-    >>> _quantity("20 ms"), _quantity("1.875 MB"), _quantity("5 packets"), _quantity("0.5")
-    (0.02, 1875000.0, 5.0, 0.5)
-    """
-    number, _, unit = text.partition(" ")
-    return float(number) * (SIZES[unit] if unit in SIZES else UNITS[unit])
+    return text if isinstance(like, str) else base(text)

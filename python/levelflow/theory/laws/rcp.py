@@ -123,8 +123,8 @@ def slopes(alpha: Numbers, beta: Numbers, link: Link) -> Slopes:
 
 
 @explained
-def loop(alpha: float, beta: float, d0: float = 1.0) -> Loop:
-    """Returns the open loop, eq 9: `G(s) = e^(-s d0) (alpha s d0 + beta) / (s d0)^2`.
+def loop(alpha: float, beta: float, delay: float = 1.0) -> Loop:
+    """Returns the open loop, eq 9, with d0 the delay: `G(s) = e^(-s d0) (alpha s d0 + beta) / (s d0)^2`.
 
     Raises:
         ParameterError: if a gain or the round trip is not positive and finite.
@@ -132,8 +132,8 @@ def loop(alpha: float, beta: float, d0: float = 1.0) -> Loop:
     >>> loop(0.4, 0.2).stable, loop(0.2, 0.4).stable
     (True, False)
     """
-    alpha, beta, d0 = read_number("alpha", alpha), read_number("beta", beta), read_number("d0", d0)
-    return Loop.rational([alpha / d0, beta / d0**2], [1, 0, 0], delay=d0)
+    alpha, beta, d = read_number("alpha", alpha), read_number("beta", beta), read_number("delay", delay)
+    return Loop.rational([alpha / d, beta / d**2], [1, 0, 0], delay=d)
 
 
 def loop_of_alpha(beta: float) -> Loop:
@@ -147,42 +147,10 @@ def loop_of_alpha(beta: float) -> Loop:
 
 
 @explained
-def gain_crossing(alpha: Numbers, beta: Numbers) -> Numbers:
-    """Returns x at which |G| = 1, eq 12."""
-    return np.sqrt((alpha**2 + np.sqrt(alpha**4 + 4 * beta**2)) / 2)
-
-
-@explained
-def phase_crossing(alpha: float, beta: float) -> float | None:
-    """Returns x in (0, pi/2) at which the phase is -180 degrees, eq 13; none unless alpha > beta, eq 14."""
-    from scipy.optimize import brentq
-
-    positive(alpha=alpha, beta=beta)
-    if alpha <= beta:
-        return None
-    peak = phase_peak(alpha, beta)
-    return float(brentq(lambda x: np.arctan(alpha * x / beta) - x, peak, np.pi / 2, xtol=1e-15))
-
-
-def phase_peak(alpha: float, beta: float) -> float:
-    """Returns x at which the phase is highest, for alpha > beta (Dukkipati 2005, appendix III)."""
-    alpha = read_number("alpha", alpha)
-    beta = read_number("beta", beta, high=alpha)
-    return float(beta / alpha * np.sqrt(alpha / beta - 1))
-
-
-@explained
 def magnitude(x: Numbers, alpha: Numbers, beta: Numbers) -> Numbers:
     """Returns |G|, eq 10."""
     positive(x=x)
     return np.hypot(beta, x * alpha) / x**2
-
-
-@explained
-def stable(alpha: float, beta: float) -> bool:
-    """Whether the linear model is stable, eq 12-14: the gain crossing comes before the phase crossing."""
-    crossing = phase_crossing(alpha, beta)
-    return crossing is not None and bool(gain_crossing(alpha, beta) < crossing)
 
 
 @explained
@@ -414,7 +382,7 @@ def _portrait(gains: dict[str, float], duration: float) -> Trajectories:
     run = fluid((gains["alpha"], gains["beta"]), start, link, duration=duration, every=EVERY)
     rates, queues = run.states[:, 0] / link.equilibrium[0], run.states[:, 1] / (link.capacity * link.d0)
     settled = settles(run, link).tolist()
-    return Trajectories(("R N / C", "q / (C d0)"), rates, queues, (1.0, 0.0), settled, stable(**gains))
+    return Trajectories(("R N / C", "q / (C d0)"), rates, queues, (1.0, 0.0), settled, loop(**gains).stable)
 
 
 THEORY = Theory(
@@ -425,6 +393,6 @@ THEORY = Theory(
     signal="rate",
     judge=partial(explicit.verdicts, relative=True),
     region=Plane(region, settles=settles_from_anywhere),
-    nyquist=Loops({"alpha": 0.1, "beta": 1.0}, lambda gains, delays: loop(**gains, d0=delays[0])),
+    nyquist=Loops({"alpha": 0.1, "beta": 1.0}, lambda gains, delays: loop(**gains, delay=delays[0])),
     phase=Portrait({"alpha": 0.1, "beta": 1.0}, _portrait),
 )

@@ -30,7 +30,6 @@ from levelflow.theory.networks.filling import fill
 from levelflow.theory.networks.routes import FixedPoint, read_capacities, read_crossings
 from levelflow.theory.record import MAX_MIN, Loops, Plane, Theory
 from levelflow.theory.region import POINTS, Region
-from levelflow.theory.stability.loops import Loop
 from levelflow.theory.units import base
 from levelflow.theory.validate import explained, positive, read_each, read_number, read_numbers
 from levelflow.theory.verdict import NEAR, Verdict
@@ -41,6 +40,7 @@ if TYPE_CHECKING:
     from levelflow.theory.arrays import Floats
     from levelflow.theory.competition import Competition
     from levelflow.theory.networks.routes import Routes
+    from levelflow.theory.stability.loops import Loop
     from levelflow.theory.verdict import Port
 
 #: Gain of the spare bandwidth, and share of the load that is shuffled (Katabi et al., sections 3.5 and 3.6).
@@ -150,9 +150,7 @@ def aggregate_loop(alpha: float, beta: float, delay: float = 1.0) -> Loop:
     >>> [aggregate_loop(alpha, balanced(alpha)).stable for alpha in (0.55, 0.56)]
     [True, False]
     """
-    first, second = read_number("alpha", alpha), read_number("beta", beta)
-    d = read_number("delay", delay)
-    return Loop.rational([first / d, second / d**2], [1, 0, 0], delay=d)
+    return rcp.loop(alpha, beta, delay)
 
 
 def balanced(alpha: ArrayLike) -> Floats:
