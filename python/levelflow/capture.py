@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Self
+from typing import BinaryIO, Self
 
 from levelflow._core import ScenarioError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from typing import BinaryIO
 
 START = bytes.fromhex("0a0d0d0a")
 

@@ -13,12 +13,9 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 from levelflow import _core
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 __all__ = ["BufferAlgorithm", "Router", "Sender"]
 

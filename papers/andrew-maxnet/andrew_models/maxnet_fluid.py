@@ -7,24 +7,19 @@ sent, whatever the links before did to them, and waits do not delay prices.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws.shared import maxnet_model as maxnet
-from levelflow.theory.networks.routes import read_capacities, read_crossings
+from levelflow.theory.networks.routes import Routes, read_capacities, read_crossings
 from levelflow.theory.stability.equations import Past, integrate
 from levelflow.theory.validate import explained, positive, read_each, read_number, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.networks.routes import Routes
 
 #: A flow that opens with MaxStart reaches the rate of the price in so many round-trip times (section IV-B).
 RAMP = 2.0

@@ -7,27 +7,21 @@ this met at its links; a window also grows by ACKs only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple, get_args
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats, Numbers
 from levelflow.theory.fluid.topology import FluidError
 from levelflow.theory.laws.ks import Users, best, nack_rate, program, rate_change, window_change
-from levelflow.theory.networks.routes import crossing_matrix, read_capacities
+from levelflow.theory.networks.routes import Routes, crossing_matrix, read_capacities
 from levelflow.theory.networks.utility import ConvergenceError
 from levelflow.theory.queues.marking import excess_paid, excess_share, level_change
-from levelflow.theory.stability.equations import Trajectory, integrate
+from levelflow.theory.stability.equations import Past, Trajectory, integrate
 from levelflow.theory.validate import explained, positive, read_numbers, share, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Numbers
-    from levelflow.theory.networks.routes import Routes
-    from levelflow.theory.stability.equations import Past
 
 Control = Literal["rate", "window", "blind window"]
 

@@ -19,20 +19,16 @@ its square, which has no least value: gains are held above a floor.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.validate import explained, finite, not_negative, positive, read_number, read_numbers, share, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats
 
 Damping = Literal["signed", "absolute", "none"]
 Training = Literal["none", "fraction", "percent"]

@@ -15,20 +15,16 @@ those of one or two networks in 1000 of 50 flows over 10 links do so still.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import emkc
-from levelflow.theory.networks.routes import crossing_matrix, read_capacities
+from levelflow.theory.networks.routes import Routes, crossing_matrix, read_capacities
 from levelflow.theory.validate import explained, read_each, read_number
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Ints
-    from levelflow.theory.networks.routes import Routes
 
 #: Prices up to this size count as 0. They let proposals pass, or loads on their way down would hold up all others; and
 #: a flow whose proposal does not pass hears of a price that does not count as 0, or it might wait for ever.

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
+from collections.abc import Mapping
+from typing import Any
 
 #: The TCP variants of Linux 2.6.16 by their names in the text: a law, and what that kernel set otherwise than we do.
 #: Its Scalable TCP grew 1/50 of a packet per ACK to make up for delayed ACKs; ours come for each packet, so

@@ -11,20 +11,17 @@ The windows of TCP as a chain that hears of its losses are in `zhang_models.wind
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.polynomial.polynomial import polymul, polypow
+from numpy.typing import ArrayLike
 from scipy.sparse import coo_array, csr_array
 
+from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.validate import explained, not_negative, positive, share, whole
 from zhang_models.markov import read_moves, stationary
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Ints
 
 #: An unlimited queue is cut where it is longer with less than this probability, but not beyond so many states.
 CUT, MOST_STATES = 1e-14, 400_000

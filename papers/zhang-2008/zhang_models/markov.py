@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.sparse import csr_array, eye_array
 from scipy.sparse.csgraph import connected_components
 from scipy.sparse.linalg import splu
 
+from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.validate import explained, whole
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Ints
 
 #: What the probabilities of a row may add up to beside 1.
 ROUNDING = 1e-9

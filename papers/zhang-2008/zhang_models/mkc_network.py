@@ -10,23 +10,17 @@ are in any one unit; so is `alpha`, per step.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.laws import emkc
 from levelflow.theory.laws.shared import mkc
 from levelflow.theory.networks import assignment as assignments
-from levelflow.theory.networks.paths import run
+from levelflow.theory.networks.assignment import Assignment
+from levelflow.theory.networks.paths import Paths, Run, run
 from levelflow.theory.networks.routes import read_capacities
 from levelflow.theory.validate import explained, read_each
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Ints
-    from levelflow.theory.networks.assignment import Assignment
-    from levelflow.theory.networks.paths import Paths, Run
 
 
 def rest(assignment: Assignment, capacities: ArrayLike, alpha_over_beta: ArrayLike) -> Floats:

@@ -18,18 +18,14 @@ because ACKs to windows come back at the capacity, however long the queue. Each 
 from __future__ import annotations
 
 from dataclasses import astuple, dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from levelflow.theory.stability.equations import integrate, iterate
+from levelflow.theory.arrays import Floats
+from levelflow.theory.stability.equations import Past, Trajectory, integrate, iterate
 from levelflow.theory.validate import explained, not_negative, positive, share
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.stability.equations import Past, Trajectory
 
 
 class Law(Protocol):

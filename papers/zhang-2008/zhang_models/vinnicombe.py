@@ -15,24 +15,19 @@ packets/s, delays in s, `x_i D_i` in packets.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
+from levelflow.theory.arrays import Floats, Numbers
 from levelflow.theory.stability.conditions import Condition, between
 from levelflow.theory.stability.equations import Past, Trajectory, integrate
 from levelflow.theory.stability.loops import Loop
 from levelflow.theory.validate import explained, positive, read_each, read_number, read_numbers
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Numbers
 
 
 @dataclass(frozen=True)

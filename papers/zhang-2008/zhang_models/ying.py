@@ -9,18 +9,14 @@ are in packets/s, delays in s.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats, Numbers
+from levelflow.theory.stability.loops import Loop
 from levelflow.theory.validate import explained, positive, read_number, read_numbers
 from zhang_models.vinnicombe import lags_in_parallel
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Numbers
-    from levelflow.theory.stability.loops import Loop
 
 
 @dataclass(frozen=True)

@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 from levelflow.buffers.candidates import BEST, BUFFER_ALGORITHMS, USUAL, Line, Targets
-from levelflow.buffers.choice import WRITTEN, Row, chosen, order, packets_of
+from levelflow.buffers.choice import WRITTEN, Question, Row, chosen, order, packets_of
 from levelflow.measure.utilisation import Use
 from levelflow.report.tables import percent, rate, time
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from levelflow.buffers.choice import Question
 
 #: What a user of the command for a rule or a fixed size has to know.
 REPLACES = (

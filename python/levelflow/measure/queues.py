@@ -5,16 +5,14 @@ Rates and capacities are in bit/s; ``target`` is gamma C.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 import polars as pl
 
 from levelflow.measure import series
 from levelflow.measure.series import ALL, Array, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 
 def overshoot_pct(links: pl.DataFrame, link: str, target: float, window: Window = ALL) -> float:

@@ -6,16 +6,13 @@ Rates are in bit/s. An entry that stands for several flows counts with the mean 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import polars as pl
 
 from levelflow.measure import series
 from levelflow.measure.series import ALL, Array, Window
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 #: A flow is starved below this share of its max-min rate.
 STARVED_BELOW = 0.2

@@ -6,14 +6,11 @@ Times are in seconds from the start of the run; windows are ``(start, end)``, st
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 import polars as pl
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Array = npt.NDArray[np.float64]
 Truth = npt.NDArray[np.bool_]

@@ -8,16 +8,13 @@ import json
 import threading
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import tomli_w
 
 from levelflow.reproduce.model import SCENARIO_FILE, Claim
-from levelflow.results import TABLES
+from levelflow.results import TABLES, Result
 from levelflow.scenario import Scenario
-
-if TYPE_CHECKING:
-    from levelflow.results import Result
 
 Overrides = Mapping[str, Any] | Callable[[Scenario], object]
 

@@ -5,14 +5,12 @@ from __future__ import annotations
 import difflib
 import tomllib
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from levelflow.reproduce.verdict import OPERATORS, Value
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
 
 CLAIM_FILE = "claim.toml"
 MEASURE_FILE = "measure.py"

@@ -8,21 +8,17 @@ import math
 import os
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from types import ModuleType
+from typing import Any
 
 from levelflow import _core, dataplane
 from levelflow.reproduce.figure import CancelledError, Figure, Runs
 from levelflow.reproduce.images import draw
 from levelflow.reproduce.model import CLAIM_FILE, MEASURE_FILE, Check, Claim, ClaimError, Entry
 from levelflow.reproduce.verdict import Against, Measured, Noted, Seeds, Verdict, meets
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-    from types import ModuleType
-
 
 #: One measured value per check of an entry, by the key of the check.
 Values = Mapping[str, Measured | Noted]

@@ -7,10 +7,10 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import polars as pl
 import tomli_w
@@ -21,9 +21,6 @@ from levelflow.reproduce.model import Claim, ClaimError
 from levelflow.reproduce.runner import FigureOutcome, available, measure
 from levelflow.results import Result
 from levelflow.scenario import Scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
 
 #: How often a run looks whether it is to stop, s.
 LOOK_EVERY = 0.2

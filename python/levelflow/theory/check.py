@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from levelflow.theory.competition import competition, listed
+from levelflow.theory.arrays import Floats, Ints
+from levelflow.theory.competition import Competition, Link, competition, listed
 from levelflow.theory.laws import theory_of, weights
 from levelflow.theory.networks.assignment import InconsistentError, assign
 from levelflow.theory.networks.maxmin import rates_and_bottlenecks
@@ -15,14 +18,6 @@ from levelflow.theory.record import MAX_MIN, NotSupported
 from levelflow.theory.references import equilibrium_of
 from levelflow.theory.units import room
 from levelflow.theory.verdict import Port, Verdict
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from levelflow.theory.arrays import Floats, Ints
-    from levelflow.theory.competition import Competition, Link
 
 #: A link that is loaded to its capacity but for this share is full.
 FULL = 1e-6

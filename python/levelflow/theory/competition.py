@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from levelflow.theory.arrays import Floats
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.units import base
 from levelflow.theory.validate import explained
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from levelflow.theory.arrays import Floats
-
-    Flow = dict[str, Any]
-    Link = dict[str, Any]
+Flow = dict[str, Any]
+Link = dict[str, Any]
 
 
 class CompetitionError(TheoryError):

@@ -8,20 +8,16 @@ whose equilibrium is not known, and several laws together.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from levelflow.theory.competition import competition
+from levelflow.theory.competition import Competition, competition
 from levelflow.theory.laws import theory_of, weights
+from levelflow.theory.networks.equilibrium import Equilibrium
 from levelflow.theory.networks.maxmin import maxmin
 from levelflow.theory.networks.utility import ConvergenceError
 from levelflow.theory.record import MAX_MIN, UTILITY, NotSupported
 from levelflow.theory.validate import explained
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from levelflow.theory.competition import Competition
-    from levelflow.theory.networks.equilibrium import Equilibrium
 
 
 class Reference(NamedTuple):

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Iterator
+from typing import NamedTuple
 
 import numpy as np
 
@@ -13,9 +14,6 @@ from levelflow.theory.networks.utility import optimum
 from levelflow.theory.stability.delay_batches import are_stable, experiment
 from levelflow.theory.stability.scaled_norm import scaled_norm
 from levelflow.theory.validate import explained, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 RUNS = 3
 SEED = 1

@@ -2,22 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from functools import wraps
 from inspect import signature
-from typing import TYPE_CHECKING, ParamSpec, TypeVar
+from typing import ParamSpec, TypeVar
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Bools, Floats, Ints
 from levelflow.theory.errors import ParameterError, TheoryError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection
-
-    from numpy.typing import ArrayLike, NDArray
-
-    Floats = NDArray[np.float64]
-    Ints = NDArray[np.int64]
 
 Given = ParamSpec("Given")
 Answer = TypeVar("Answer")
@@ -277,7 +271,7 @@ def _within(name: str, value: Floats, low: float, high: float, closed: bool) -> 
     return value
 
 
-def _refuse(name: str, value: Floats, fits: NDArray[np.bool_], allowed: str) -> None:
+def _refuse(name: str, value: Floats, fits: Bools, allowed: str) -> None:
     if not fits.all():
         where = np.argwhere(~fits)[0].tolist()
         place = f" {', '.join(map(str, where))}:" if where else ""

@@ -6,18 +6,14 @@ it limits (Zhang 2008, theorem 14), so this is asked link by link.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.arrays import Bools, Floats
 from levelflow.theory.units import base
 from levelflow.theory.validate import explained
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from levelflow.theory.arrays import Bools, Floats
 
 #: Factors of the gains that are tried where only a run tells.
 FACTORS = np.geomspace(0.25, 4, 80)

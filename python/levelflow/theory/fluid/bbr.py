@@ -10,14 +10,10 @@ depend on it.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from levelflow.theory.arrays import Bools, Floats
 from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law, number
-
-if TYPE_CHECKING:
-    from levelflow.theory.arrays import Bools, Floats
 
 CYCLE = np.array([1.25, 0.75, 1.0, 1.0, 1.0, 1.0, 1.0, 1.0])
 #: Round trips that the filter looks back; growth of bandwidth, and round trips without it, after which the pipe is

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from levelflow.theory.fluid.disciplines import DISCIPLINES
 from levelflow.theory.fluid.registry import model
-from levelflow.theory.fluid.topology import Flow, FluidError, Link, Network
+from levelflow.theory.fluid.topology import Flow, FluidError, Link, Network, Parameters, Value
 from levelflow.theory.units import base, room
-
-if TYPE_CHECKING:
-    from levelflow.theory.fluid.topology import Parameters, Value
 
 
 def from_scenario(scenario: dict[str, Any]) -> Network:

@@ -10,15 +10,11 @@ steps by what is missing, where the packet law steps by a whole one or not at al
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from levelflow.theory.arrays import Floats
 from levelflow.theory.fluid.law import Heard, number, reached
 from levelflow.theory.fluid.windows import SLOW, WINDOW, NewReno
-
-if TYPE_CHECKING:
-    from levelflow.theory.arrays import Floats
 
 #: Time of what has not happened, s before the start.
 LONG_AGO = 1e9

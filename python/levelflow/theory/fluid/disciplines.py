@@ -9,18 +9,14 @@ Srikant 2001, eq 2; 2003, section V). What they leave out: the chance of the sin
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
+from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.fluid.law import Parametrised, Table, flag, number, per_second, reached
-from levelflow.theory.fluid.topology import FluidError, read_parameters
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from levelflow.theory.arrays import Floats, Ints
-    from levelflow.theory.fluid.topology import Link, Parameters
+from levelflow.theory.fluid.topology import FluidError, Link, Parameters, read_parameters
 
 
 class Discipline(Parametrised, ABC):

@@ -12,18 +12,15 @@ knows all of its path), packets of other sizes, and silence.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
+from levelflow.theory.arrays import Bools, Floats, Ints
 from levelflow.theory.fluid.law import BEFORE, SIGNALS, Heard, Law, Load, Routers, Table, flag, number
+from levelflow.theory.fluid.topology import Flow, Parameters
 from levelflow.theory.laws import emkc, jetmax
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from levelflow.theory.arrays import Bools, Floats, Ints
-    from levelflow.theory.fluid.topology import Flow, Parameters
 
 #: So many intervals in a row convince a sender that hears nothing of its own bottleneck.
 PATIENCE = 8

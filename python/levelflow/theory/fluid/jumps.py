@@ -14,14 +14,12 @@ it ends slow start.
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from levelflow.theory.arrays import Bools, Floats
 from levelflow.theory.fluid.law import LOSSES, Heard, Law
-
-if TYPE_CHECKING:
-    from levelflow.theory.arrays import Bools, Floats
 
 #: Components of the state that all of them have: losses that have come together, packets, and until when a flow does
 #: not react to another, s; before the first reaction it is -1.

@@ -10,18 +10,15 @@ units, or a constant. A rate moves by the same with `d = 1` (eq 9, 10). Left out
 from __future__ import annotations
 
 import dataclasses
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
+from levelflow.theory.arrays import Floats
 from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law, number
+from levelflow.theory.fluid.topology import Flow, Parameters
 from levelflow.theory.laws import ks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.fluid.topology import Flow, Parameters
 
 LARGEST = 1e9
 

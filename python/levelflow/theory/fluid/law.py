@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar, Generic, TypeVar
+from typing import ClassVar, Generic, TypeVar
 
 import numpy as np
 
-from levelflow.theory.fluid.topology import FluidError, read_parameters
+from levelflow.theory.arrays import Bools, Floats, Ints
+from levelflow.theory.fluid.topology import Flow, FluidError, Parameters, Value, read_parameters
 from levelflow.theory.validate import explained, positive
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from levelflow.theory.arrays import Bools, Floats, Ints
-    from levelflow.theory.fluid.topology import Flow, Parameters, Value
 
 Column = TypeVar("Column")
 #: What senders may ask to hear; see `Heard`.

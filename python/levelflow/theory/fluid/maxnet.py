@@ -10,15 +10,13 @@ a line of two round trips (MaxStart). Left out: rounding to packets and to the f
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from levelflow.theory.arrays import Floats
 from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table, flag, number, reached
-
-if TYPE_CHECKING:
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.fluid.topology import Parameters
+from levelflow.theory.fluid.topology import Parameters
 
 LARGEST_PRICE = 16.0
 #: Round trips in which a new flow comes to the rate of its price.

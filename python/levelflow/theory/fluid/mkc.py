@@ -12,19 +12,16 @@ limit.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
+from levelflow.theory.arrays import Floats
 from levelflow.theory.fluid.law import BEFORE, SIGNALS, Heard, Law, Load, Routers, Table, number
+from levelflow.theory.fluid.topology import Parameters
 from levelflow.theory.laws import emkc, emkc_avq, kelly
 from levelflow.theory.laws.shared import mkc
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.fluid.topology import Parameters
 
 
 class LoadRouters(Routers):

@@ -7,19 +7,14 @@ Towsley 2018).
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
-from levelflow.theory.fluid.law import flag, number
+from levelflow.theory.arrays import Floats
+from levelflow.theory.fluid.law import Heard, flag, number
+from levelflow.theory.fluid.topology import Flow
 from levelflow.theory.fluid.windows import NEVER, WINDOW, Windows
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.fluid.law import Heard
-    from levelflow.theory.fluid.topology import Flow
 
 
 class Bic(Windows):

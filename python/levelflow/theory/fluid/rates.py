@@ -9,18 +9,15 @@ does in the packet law; the open interval counts if it makes the average larger.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
+from levelflow.theory.arrays import Floats
 from levelflow.theory.fluid.jumps import CALM, Jumps
 from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, Law, number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.fluid.topology import Flow, Parameters
+from levelflow.theory.fluid.topology import Flow, Parameters
 
 RATE = 2
 

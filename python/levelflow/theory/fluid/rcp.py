@@ -8,16 +8,14 @@ The interval `T` goes to 0, and the average of round trips does not lag.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from levelflow.theory.arrays import Floats
 from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table
+from levelflow.theory.fluid.topology import Parameters
 from levelflow.theory.laws import rcp
-
-if TYPE_CHECKING:
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.fluid.topology import Parameters
 
 #: Shorter round trips count as this, s.
 SHORTEST = 1e-6

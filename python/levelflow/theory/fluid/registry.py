@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, cast
+from typing import cast
 
+from levelflow.theory.fluid.law import Law
 from levelflow.theory.fluid.topology import FluidError
 from levelflow.theory.laws import supporting, theory_of
 from levelflow.theory.record import NotSupported
-
-if TYPE_CHECKING:
-    from levelflow.theory.fluid.law import Law
 
 
 @cache

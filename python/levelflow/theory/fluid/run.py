@@ -8,10 +8,10 @@ there moves them. So errors fall with the square of the step where nothing happe
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.fluid.law import (
     ACKS,
     BEFORE,
@@ -27,13 +27,9 @@ from levelflow.theory.fluid.law import (
     need_routers,
 )
 from levelflow.theory.fluid.registry import model
-from levelflow.theory.fluid.topology import FluidError, read_parameters
+from levelflow.theory.fluid.topology import FluidError, Network, Value, read_parameters
 from levelflow.theory.fluid.transport import Lines, Links, Passed, Paths
 from levelflow.theory.validate import explained, not_negative, positive, read_number
-
-if TYPE_CHECKING:
-    from levelflow.theory.arrays import Floats, Ints
-    from levelflow.theory.fluid.topology import Network, Value
 
 #: By default, so many steps in the shortest round trip.
 STEPS_PER_RTT = 20

@@ -8,16 +8,12 @@ waits. That keeps the order of bits only on average, and the books exactly.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
+from levelflow.theory.arrays import Bools, Floats, Ints
 from levelflow.theory.fluid.disciplines import Queues
-
-if TYPE_CHECKING:
-    from levelflow.theory.arrays import Bools, Floats, Ints
-    from levelflow.theory.fluid.topology import Network
-
+from levelflow.theory.fluid.topology import Network
 
 #: Fewer bits are none.
 NOTHING = 1e-300

@@ -9,18 +9,15 @@ trip after a loss in which a window does not grow, whole packets. A window stays
 from __future__ import annotations
 
 from abc import abstractmethod
-from typing import TYPE_CHECKING, ClassVar
+from collections.abc import Sequence
+from typing import ClassVar
 
 import numpy as np
 
+from levelflow.theory.arrays import Floats
 from levelflow.theory.fluid.jumps import Jumps
 from levelflow.theory.fluid.law import ACKS, LOSSES, WAITS, Heard, flag, number
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.fluid.topology import Flow, Parameters
+from levelflow.theory.fluid.topology import Flow, Parameters
 
 #: Components after those of `Jumps`: window in packets; whether it is in slow start; shortest round trip so far, s.
 WINDOW, SLOW, SHORTEST, OWN = 2, 3, 4, 5

@@ -11,16 +11,14 @@ between them.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
+from levelflow.theory.arrays import Floats
 from levelflow.theory.fluid.jumps import Jumps
 from levelflow.theory.fluid.law import LOSSES, SIGNALS, Heard, Load, Routers, Table
-
-if TYPE_CHECKING:
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.fluid.topology import Parameters
+from levelflow.theory.fluid.topology import Parameters
 
 #: Packets that a flow begins with.
 FIRST_WINDOW = 2.0

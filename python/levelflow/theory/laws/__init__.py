@@ -8,19 +8,16 @@ from __future__ import annotations
 import pkgutil
 from functools import cache
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
+from levelflow.theory.arrays import Floats
+from levelflow.theory.competition import Competition
 from levelflow.theory.errors import TheoryError
-from levelflow.theory.record import CAPABILITIES, NotSupported, Theory, unknown
+from levelflow.theory.record import CAPABILITIES, Capability, NotSupported, Theory, unknown
 from levelflow.theory.units import base
 from levelflow.theory.validate import explained
-
-if TYPE_CHECKING:
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.competition import Competition
-    from levelflow.theory.record import Capability
 
 #: Laws that have a record.
 LAWS = tuple(sorted(module.name for module in pkgutil.iter_modules(__path__) if not module.ispkg))

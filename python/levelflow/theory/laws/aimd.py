@@ -5,15 +5,11 @@ Rates and capacities are in any one unit. `cut` is the part that is removed, the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from levelflow.theory.arrays import Floats
 from levelflow.theory.record import Pairs, Theory
 from levelflow.theory.validate import explained, positive, read_number
-
-if TYPE_CHECKING:
-    from levelflow.theory.arrays import Floats
 
 
 @explained

@@ -9,34 +9,24 @@ per step. Virtual capacities may be negative, and prices above 1.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from levelflow.theory.competition import of_flows
+from levelflow.theory.arrays import Floats
+from levelflow.theory.competition import Competition, of_flows
 from levelflow.theory.laws import emkc
 from levelflow.theory.laws.shared import mkc
 from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
 from levelflow.theory.networks.maxmin import rates_and_bottlenecks
-from levelflow.theory.networks.paths import run
-from levelflow.theory.networks.routes import FixedPoint, read_capacities, read_crossings
+from levelflow.theory.networks.paths import Paths, Run, run
+from levelflow.theory.networks.routes import FixedPoint, Routes, read_capacities, read_crossings
 from levelflow.theory.record import MAX_MIN, Plane, Theory
 from levelflow.theory.region import Region
-from levelflow.theory.stability.conditions import between
+from levelflow.theory.stability.conditions import Condition, between
 from levelflow.theory.validate import explained, read_each, read_number, whole
-from levelflow.theory.verdict import FACTORS, NEAR, Verdict, each_port, margin_of, times_larger
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.competition import Competition
-    from levelflow.theory.networks.paths import Paths, Run
-    from levelflow.theory.networks.routes import Routes
-    from levelflow.theory.stability.conditions import Condition
-    from levelflow.theory.verdict import Port
+from levelflow.theory.verdict import FACTORS, NEAR, Port, Verdict, each_port, margin_of, times_larger
 
 #: Gains among which the first unstable one is sought: from, to, and how many.
 TRIED_GAINS = 1e-6, 1e3, 55

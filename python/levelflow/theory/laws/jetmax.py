@@ -10,29 +10,21 @@ With losses on the way, a link counts what survives (eq. 151-152). Rates are in 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats, Ints
+from levelflow.theory.competition import Competition
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import emkc
 from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
 from levelflow.theory.networks.filling import fill
-from levelflow.theory.networks.paths import run
-from levelflow.theory.networks.routes import FixedPoint, read_capacities, read_crossings
+from levelflow.theory.networks.paths import Paths, Run, run
+from levelflow.theory.networks.routes import FixedPoint, Routes, read_capacities, read_crossings
 from levelflow.theory.queues.marking import excess_share
 from levelflow.theory.record import MAX_MIN, NotSupported, Pairs, Theory
 from levelflow.theory.validate import explained, read_array, read_each, read_number, read_numbers, read_whole
-from levelflow.theory.verdict import NEAR, Verdict, each_port
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Ints
-    from levelflow.theory.competition import Competition
-    from levelflow.theory.networks.paths import Paths, Run
-    from levelflow.theory.networks.routes import Routes
-    from levelflow.theory.verdict import Port
+from levelflow.theory.verdict import NEAR, Port, Verdict, each_port
 
 #: A power of the gain that misses `eps` by this share of it for rounding reaches it.
 ROUNDING = 1e-12

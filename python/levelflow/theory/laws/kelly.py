@@ -10,33 +10,24 @@ Rates, capacities and `omega` are in any one unit.
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from levelflow.theory.competition import of_flows
+from levelflow.theory.arrays import Floats
+from levelflow.theory.competition import Competition, of_flows
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws.emkc import price
 from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
-from levelflow.theory.networks.paths import run
-from levelflow.theory.networks.routes import FixedPoint, crossing_matrix, read_capacities, read_crossings
+from levelflow.theory.networks.paths import Paths, Run, run
+from levelflow.theory.networks.routes import FixedPoint, Routes, crossing_matrix, read_capacities, read_crossings
 from levelflow.theory.record import UTILITY, Plane, Theory
 from levelflow.theory.region import Region
 from levelflow.theory.stability import equations
 from levelflow.theory.stability.delays import critical_gain, kelly_roots
 from levelflow.theory.validate import explained, read_each, read_number, read_whole, shown
-from levelflow.theory.verdict import FACTORS, NEAR, Verdict, each_port, margin_of, times_larger
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
-
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.competition import Competition
-    from levelflow.theory.networks.paths import Paths, Run
-    from levelflow.theory.networks.routes import Routes
-    from levelflow.theory.verdict import Port
+from levelflow.theory.verdict import FACTORS, NEAR, Port, Verdict, each_port, margin_of, times_larger
 
 #: Residual of a fixed point, and how many steps of Newton's method may be taken to them.
 TOLERANCE, MOST_STEPS = 1e-13, 200

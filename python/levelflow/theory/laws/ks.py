@@ -17,25 +17,20 @@ several losses halve several times (section III-A).
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from levelflow.theory.competition import delivered_shares, of_flows, packet_sizes
+from levelflow.theory.arrays import Floats, Numbers
+from levelflow.theory.competition import Competition, Link, delivered_shares, of_flows, packet_sizes
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
-from levelflow.theory.networks.routes import read_capacities
+from levelflow.theory.networks.routes import Routes, read_capacities
 from levelflow.theory.networks.utility import Optimum, optimum
 from levelflow.theory.record import UTILITY, Theory
 from levelflow.theory.units import base
 from levelflow.theory.validate import explained, not_negative, positive, read_each, read_number, share
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Numbers
-    from levelflow.theory.competition import Competition, Link
-    from levelflow.theory.networks.routes import Routes
 
 #: What TCP pays for a loss: halving once in a while, or as often as there are losses (eq 14, 16).
 TCP_BETA = 0.5

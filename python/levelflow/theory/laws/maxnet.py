@@ -7,24 +7,19 @@ from __future__ import annotations
 
 import math
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.theory.competition import of_flows
+from levelflow.theory.arrays import Floats
+from levelflow.theory.competition import Competition, of_flows
 from levelflow.theory.laws.shared.maxnet_model import equilibrium
 from levelflow.theory.laws.shared.maxnet_stability import Compensator, boundary, link_loop
+from levelflow.theory.networks.equilibrium import Equilibrium
 from levelflow.theory.record import MAX_MIN, Loops, Plane, Theory
 from levelflow.theory.region import POINTS, Region
+from levelflow.theory.stability.loops import Loop
 from levelflow.theory.validate import explained, read_number
-from levelflow.theory.verdict import FACTORS, NEAR, Verdict, each_port, margin_of, times_larger
-
-if TYPE_CHECKING:
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.competition import Competition
-    from levelflow.theory.networks.equilibrium import Equilibrium
-    from levelflow.theory.stability.loops import Loop
-    from levelflow.theory.verdict import Port
+from levelflow.theory.verdict import FACTORS, NEAR, Port, Verdict, each_port, margin_of, times_larger
 
 #: Values of eta for which the table of the region has a row.
 ETAS = (0.01, 0.06, 0.25, 0.5, 0.75, 1.0)

@@ -9,26 +9,22 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from levelflow.theory.arrays import Floats, Numbers
+from levelflow.theory.competition import Competition
 from levelflow.theory.laws.shared import explicit
 from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
+from levelflow.theory.networks.routes import Routes
 from levelflow.theory.record import MAX_MIN, Loops, Plane, Portrait, Theory, Trajectories
 from levelflow.theory.region import POINTS, Region
-from levelflow.theory.stability.equations import Trajectory, integrate
+from levelflow.theory.stability.equations import Past, Trajectory, integrate
 from levelflow.theory.stability.loops import Loop
 from levelflow.theory.stability.quasi import QuasiPolynomial
 from levelflow.theory.validate import explained, finite, not_negative, positive, read_number
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from levelflow.theory.arrays import Floats, Numbers
-    from levelflow.theory.competition import Competition
-    from levelflow.theory.networks.routes import Routes
-    from levelflow.theory.stability.equations import Past
 
 #: Padé's approximation of e^-s of order 2 over 2: numerator and denominator (Dukkipati 2005, footnote 11).
 PADE = (np.array([1 / 12, -1 / 2, 1.0]), np.array([1 / 12, 1 / 2, 1.0]))

@@ -2,22 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike
 
-from levelflow.theory.competition import delivered_shares, packet_sizes, round_trips
-from levelflow.theory.networks.equilibrium import RoutedFlows
+from levelflow.theory.competition import Competition, delivered_shares, packet_sizes, round_trips
+from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
+from levelflow.theory.networks.routes import Routes
 from levelflow.theory.networks.utility import optimum
 from levelflow.theory.record import UTILITY, Theory
 from levelflow.theory.validate import explained, read_each
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.competition import Competition
-    from levelflow.theory.networks.equilibrium import Equilibrium
-    from levelflow.theory.networks.routes import Routes
 
 #: Of `x = (s/d) sqrt(A/p)`, the rate of TCP and TFRC at a share of losses.
 SQUARE_ROOT = 1.5

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from levelflow.theory.competition import of_flows, packet_sizes
+from levelflow.theory.competition import Competition, of_flows, packet_sizes
 from levelflow.theory.laws.fast import equilibrium
+from levelflow.theory.networks.equilibrium import Equilibrium
 from levelflow.theory.record import UTILITY, Theory
-
-if TYPE_CHECKING:
-    from levelflow.theory.competition import Competition
-    from levelflow.theory.networks.equilibrium import Equilibrium
 
 
 def _in_scenario(found: Competition) -> Equilibrium:

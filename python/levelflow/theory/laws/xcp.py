@@ -18,30 +18,24 @@ from __future__ import annotations
 
 import math
 from dataclasses import replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats
+from levelflow.theory.competition import Competition
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.laws import rcp
 from levelflow.theory.laws.shared import explicit
 from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
 from levelflow.theory.networks.filling import fill
-from levelflow.theory.networks.routes import FixedPoint, read_capacities, read_crossings
+from levelflow.theory.networks.routes import FixedPoint, Routes, read_capacities, read_crossings
 from levelflow.theory.record import MAX_MIN, Loops, Plane, Theory
 from levelflow.theory.region import POINTS, Region
+from levelflow.theory.stability.loops import Loop
 from levelflow.theory.units import base
 from levelflow.theory.validate import explained, positive, read_each, read_number, read_numbers
-from levelflow.theory.verdict import NEAR, Verdict
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.competition import Competition
-    from levelflow.theory.networks.routes import Routes
-    from levelflow.theory.stability.loops import Loop
-    from levelflow.theory.verdict import Port
+from levelflow.theory.verdict import NEAR, Port, Verdict
 
 #: Gain of the spare bandwidth, and share of the load that is shuffled (Katabi et al., sections 3.5 and 3.6).
 ALPHA, GAMMA = 0.4, 0.1

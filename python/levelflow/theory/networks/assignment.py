@@ -12,23 +12,18 @@ Flows and links go by their index.
 from __future__ import annotations
 
 import itertools
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from levelflow.theory.arrays import Bools, Floats, Ints
 from levelflow.theory.errors import TheoryError
-from levelflow.theory.networks.routes import crossing_matrix, read_capacities, read_crossings
+from levelflow.theory.networks.routes import Routes, crossing_matrix, read_capacities, read_crossings
 from levelflow.theory.validate import LARGEST_WHOLE, explained, read_each, read_number, read_whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from levelflow.theory.arrays import Bools, Floats, Ints
-    from levelflow.theory.networks.routes import Routes
 
 
 class AssignmentError(TheoryError):

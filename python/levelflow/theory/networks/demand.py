@@ -5,17 +5,14 @@ Rates, prices and marginal utilities are logarithms here, of numbers in units th
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+from typing import NamedTuple, Protocol
 
 import numpy as np
+from numpy.typing import NDArray
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from levelflow.theory.arrays import Floats
+from levelflow.theory.arrays import Floats
 
 #: Rates are sought between these logarithms: what is wanted below the lower one counts as nothing.
 LOWEST, HIGHEST = -28.0, 28.0

@@ -8,20 +8,15 @@ rates, loads and signals. `theory/laws/<law>.py` says what the equilibrium of ea
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.networks.maxmin import rates_and_bottlenecks
-from levelflow.theory.networks.routes import CapacityError, read_capacities, read_crossings
+from levelflow.theory.networks.routes import CapacityError, Routes, read_capacities, read_crossings
 from levelflow.theory.queues.marking import excess_share
 from levelflow.theory.validate import read_each
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Ints
-    from levelflow.theory.networks.routes import Routes
 
 #: A link is overloaded beyond this share of its capacity.
 FULL = 1e-9

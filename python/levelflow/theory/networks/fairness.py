@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.validate import explained, positive, read_each, read_number, read_numbers, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats
 
 
 @explained

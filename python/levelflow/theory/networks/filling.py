@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable
+from typing import NamedTuple
 
 import numpy as np
 
+from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.validate import explained, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from levelflow.theory.arrays import Floats, Ints
 
 
 class Filled(NamedTuple):

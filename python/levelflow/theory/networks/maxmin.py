@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.networks.filling import fill
-from levelflow.theory.networks.routes import read_capacities, read_crossings
+from levelflow.theory.networks.routes import Routes, read_capacities, read_crossings
 from levelflow.theory.validate import explained, read_each
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Ints
-    from levelflow.theory.networks.routes import Routes
 
 
 @explained

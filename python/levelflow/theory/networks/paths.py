@@ -6,28 +6,23 @@ after the rest of the round trip: `D_i` steps in all, at least 1. `D_i = 1` is f
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.networks.routes import crossing_matrix, read_crossings
+from levelflow.theory.networks.routes import Routes, crossing_matrix, read_crossings
 from levelflow.theory.stability.equations import iterate
 from levelflow.theory.validate import explained, read_array, read_each, read_whole, whole
 
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Ints
-    from levelflow.theory.networks.routes import Routes
-
-    #: The next rates, from the last ones, those of a round trip ago, and what each flow hears of each link.
-    Sender = Callable[[Floats, Floats, Floats], Floats]
-    #: What links say and remember, from what each receives of each flow, and what they remembered.
-    Router = Callable[[Floats, Floats], tuple[Floats, Floats]]
+#: The next rates, from the last ones, those of a round trip ago, and what each flow hears of each link.
+Sender = Callable[[Floats, Floats, Floats], Floats]
+#: What links say and remember, from what each receives of each flow, and what they remembered.
+Router = Callable[[Floats, Floats], tuple[Floats, Floats]]
 
 
 @dataclass(frozen=True)

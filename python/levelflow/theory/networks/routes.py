@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from operator import index
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.validate import explained, read_array, read_number
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Ints
-
-    Routes = Sequence[Sequence[int]]
+Routes = Sequence[Sequence[int]]
 
 
 class NetworkError(TheoryError):

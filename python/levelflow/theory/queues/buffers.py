@@ -17,16 +17,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats
 from levelflow.theory.validate import not_negative, positive, read_numbers, share
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats
 
 #: Packets; any link and any number of flows.
 ENACHESCU = (10.0, 20.0)

@@ -11,21 +11,14 @@ their way only lower their rates (propositions 3 to 5). Rates and loads have the
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats, Ints, Numbers
 from levelflow.theory.errors import TheoryError
-from levelflow.theory.networks.routes import CapacityError, read_capacities, read_crossings
+from levelflow.theory.networks.routes import CapacityError, Routes, read_capacities, read_crossings
 from levelflow.theory.networks.utility import ConvergenceError
 from levelflow.theory.validate import explained, finite, positive, read_each, whole
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Ints, Numbers
-    from levelflow.theory.networks.routes import Routes
-
 
 #: Newton's steps, and the share of a price by which the last one changes it at most.
 MOST_STEPS, CLOSE = 100, 1e-12

@@ -6,17 +6,12 @@ Times are in s, capacities in bit/s, sizes in bytes. RTPD is the round-trip prop
 from __future__ import annotations
 
 import heapq
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats, Numbers
 from levelflow.theory.validate import explained, not_negative, positive, read_each, read_number
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Numbers
-
 
 #: Propagation part of a completion time in round trips: handshake 1, then one way.
 ROUND_TRIPS = 1.5

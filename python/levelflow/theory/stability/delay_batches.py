@@ -7,21 +7,16 @@ all lie inside the unit circle.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.stability.delays import roots
-from levelflow.theory.stability.matrices import MatrixError, read_matrices
+from levelflow.theory.stability.matrices import Matrix, MatrixError, read_matrices
 from levelflow.theory.stability.scaled_norm import scaled_norms
 from levelflow.theory.validate import explained, positive, read_array, read_number, read_whole, whole
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from levelflow.theory.arrays import Floats, Ints
-    from levelflow.theory.stability.matrices import Matrix
 
 #: A polynomial has a term per subset of the flows.
 LARGEST_SIZE = 12

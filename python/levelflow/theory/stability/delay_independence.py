@@ -4,24 +4,18 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Complexes, Ints
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.stability.delay_batches import LARGEST_SIZE, are_stable
-from levelflow.theory.stability.delays import read_delays, stability
-from levelflow.theory.stability.matrices import absolute_radius, norm, read_matrix, spectral_radius
+from levelflow.theory.stability.delays import Stability, read_delays, stability
+from levelflow.theory.stability.matrices import Matrix, absolute_radius, norm, read_matrix, spectral_radius
 from levelflow.theory.stability.matrix_classes import classify
 from levelflow.theory.stability.scaled_norm import scaled_norm
 from levelflow.theory.validate import explained, whole
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Complexes, Ints
-    from levelflow.theory.stability.delays import Stability
-    from levelflow.theory.stability.matrices import Matrix
 
 #: Parts of the circle to which phases are rounded, and turns that are added to all delays.
 _PARTS = (1, 2, 3, 4, 5, 6, 8, 10, 12, 16, 24, 32, 48, 64)

@@ -8,23 +8,17 @@ and only if all roots lie inside the unit circle.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Complexes, Floats, Ints
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.stability.matrices import blocks, read_matrix
+from levelflow.theory.stability.matrices import Matrix, blocks, read_matrix
 from levelflow.theory.validate import explained, read_array, read_number, read_whole, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Complexes, Floats, Ints
-    from levelflow.theory.stability.matrices import Matrix
 
 #: States up to which all roots are computed; beyond, the largest one is found by counting.
 LARGEST_STATE = 400

@@ -6,20 +6,16 @@ the start it was what it is at the start.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from functools import lru_cache
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.validate import explained, finite, not_negative, positive, shown, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Ints
 
 
 class Trajectory(NamedTuple):

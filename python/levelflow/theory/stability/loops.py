@@ -9,18 +9,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Complexes, Floats
 from levelflow.theory.stability.crossings import crossings
-from levelflow.theory.stability.quasi import AxisError, LoopError, Piece, QuasiPolynomial, turn, turns
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Complexes, Floats
-    from levelflow.theory.stability.quasi import Zero
+from levelflow.theory.stability.quasi import AxisError, LoopError, Piece, QuasiPolynomial, Zero, turn, turns
 
 #: A pole this near to the imaginary axis, over its size, is on it: as near as rounding leaves a double one.
 ON_AXIS = 1e-7

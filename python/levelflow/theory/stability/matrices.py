@@ -6,22 +6,18 @@ Weights `w` scale a matrix to `W A W^-1` with `W = diag(w)`, everywhere in this 
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.validate import explained, read_each
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from levelflow.theory.arrays import Floats, Ints
-
-    Matrix = NDArray[Any]  # of floats or complex numbers
+Matrix = NDArray[Any]  # of floats or complex numbers
 
 #: Couplings between blocks can be scaled away as far as floats reach; weights span at most e to this power.
 _SPAN = 600.0

@@ -3,18 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from levelflow.theory.stability.matrices import MatrixError, blocks, coupled, norm, read_matrix, spectral_radius
+from levelflow.theory.stability.matrices import Matrix, MatrixError, blocks, coupled, norm, read_matrix, spectral_radius
 from levelflow.theory.stability.scaled_norm import balance, scaled_norm
 from levelflow.theory.validate import explained, whole
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.stability.matrices import Matrix
 
 #: A residual up to this share of the matrix counts as none: the precision of `scaled_norm`.
 TOLERANCE = 2e-6

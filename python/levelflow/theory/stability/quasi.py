@@ -7,21 +7,16 @@ can be counted, from bounds on its slope that leave no doubt. Delays are exact t
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Iterable
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.polynomial import polynomial
+from numpy.typing import ArrayLike
 
+from levelflow.theory.arrays import Complexes, Floats
 from levelflow.theory.errors import TheoryError
 from levelflow.theory.validate import read_number
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Complexes, Floats
-
 
 #: Nodes of the spectral method per unit of |s| times delay, those besides, and the size of its matrix at most.
 NODES_EACH, NODES, LARGEST_MATRIX = 0.6, 20, 600

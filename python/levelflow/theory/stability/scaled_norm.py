@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from levelflow.theory.stability.matrices import Bound, blocks, decouple, norm, read_matrices, read_matrix
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Ints
-    from levelflow.theory.stability.matrices import Matrix
+from levelflow.theory.arrays import Floats, Ints
+from levelflow.theory.stability.matrices import Bound, Matrix, blocks, decouple, norm, read_matrices, read_matrix
 
 #: Parts of the norm that the barrier keeps away from it, one after the other. Below, rounding outweighs the gain.
 _STAGES = 10.0 ** -np.arange(10)

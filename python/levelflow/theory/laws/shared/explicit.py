@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from levelflow.theory.stability.equations import integrate
+from levelflow.theory.arrays import Bools, Floats
+from levelflow.theory.stability.equations import Past, integrate
 from levelflow.theory.stability.loops import Loop
-from levelflow.theory.verdict import FACTORS, NEAR, Verdict, margin_of, times_larger
-
-if TYPE_CHECKING:
-    from levelflow.theory.arrays import Bools, Floats
-    from levelflow.theory.stability.equations import Past
-    from levelflow.theory.verdict import Port
+from levelflow.theory.verdict import FACTORS, NEAR, Port, Verdict, margin_of, times_larger
 
 #: A run of the fluid: how long, and its step, in mean round trips.
 ROUND_TRIPS, STEP = 120.0, 0.025

@@ -16,20 +16,14 @@ bits.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from levelflow.theory.networks.equilibrium import RoutedFlows
-from levelflow.theory.networks.routes import CapacityError, read_capacities, read_crossings
+from levelflow.theory.arrays import Floats, Ints
+from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
+from levelflow.theory.networks.routes import CapacityError, Routes, read_capacities, read_crossings
 from levelflow.theory.validate import explained, read_each, read_number, read_numbers
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from levelflow.theory.arrays import Floats, Ints
-    from levelflow.theory.networks.equilibrium import Equilibrium
-    from levelflow.theory.networks.routes import Routes
 
 #: Prices of bottlenecks nearer to each other than this part of `T` count as equal; so do rates.
 EQUAL = 1e-9

@@ -9,23 +9,16 @@ and `p_j` a function of what arrives at link `j`. Rates are in any one unit; so 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
+from levelflow.theory.arrays import Floats
 from levelflow.theory.errors import ParameterError
-from levelflow.theory.networks.paths import run
-from levelflow.theory.stability.conditions import between
+from levelflow.theory.networks.paths import Paths, Run, run
+from levelflow.theory.stability.conditions import Condition, between
 from levelflow.theory.validate import explained, read_each, read_number, read_numbers, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike, NDArray
-
-    from levelflow.theory.arrays import Floats
-    from levelflow.theory.networks.paths import Paths, Run
-    from levelflow.theory.stability.conditions import Condition
 
 #: Points on the half circle per unit of the sum of delays at first, how far the phase may turn from one to the next,
 #: rad, and how often the way between them may be halved.
