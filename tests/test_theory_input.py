@@ -237,6 +237,7 @@ CALLED = {
     "of": ("norm",),
     "rtts": ("rtt",),
     "unresponsive": ("foreign",),
+    "buffer": ("text", "quantity"),
 }
 
 #: Types whose values others made, and that are not touched.
@@ -287,12 +288,14 @@ def functions():
     for module in found:
         if module.name.endswith((".validate", ".buffer_rows")):
             continue
-        # What draws on the axes of others is a part of a picture, and gets what the picture has read.
+        # What draws on the axes of others is a part of a picture, and gets what the picture has read; what declares a
+        # parameter of a law is a part of the law.
         for name, function in vars(importlib.import_module(module.name)).items():
             if (
                 inspect.isfunction(function)
                 and function.__module__ == module.name
                 and not name.startswith(("_", "draw_"))
+                and not str(function.__annotations__.get("return")).startswith("Parameter[")
             ):
                 yield f"{module.name.removeprefix('levelflow.theory.')}.{name}", function
 
