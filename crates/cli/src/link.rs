@@ -13,7 +13,7 @@ use serde::Serialize;
 use levelflow_host::clock::Clock;
 use levelflow_host::{Error, sys, terminal};
 use levelflow_link::control::{Change, Setting, schedule};
-use levelflow_link::{Link as Wires, Port, Report, run};
+use levelflow_link::{Link as Wires, Port, Report};
 use levelflow_path::{Propagation, Settings};
 
 /// Packets that wait at most where nothing is said.
@@ -136,28 +136,28 @@ impl Link {
                 .map_err(|e| Error::failed(format_args!("--realtime: {e}; run it as root, or do without")))?;
         }
         let lines = self.control.then(read_lines);
-        let mut links = [Wires::new(ports, self.settings(), self.seed)];
+        let mut wires = Wires::new(ports, self.settings(), self.seed);
         let clock = Clock::start();
         let mut live = Live::new(!self.json);
         let end = self.duration.map(|duration| Time::ZERO + duration);
-        let result = run(&mut links, &clock, None, |links, now| {
+        let result = wires.run(&clock, |wires, now| {
             while let Some((_, change)) = changes.next_if(|&(at, _)| at <= now) {
-                links[0].change(now, change);
+                wires.change(now, change);
             }
             for line in lines.iter().flat_map(mpsc::Receiver::try_iter) {
                 match line.parse() {
-                    Ok(change) => links[0].change(now, change),
+                    Ok(change) => wires.change(now, change),
                     Err(e) => terminal::warn(e),
                 }
             }
-            live.show(&mut links[0], now);
+            live.show(wires, now);
             Ok(stop.load(Ordering::Relaxed) || end.is_some_and(|end| now >= end))
         });
         live.clear();
         let now = clock.now();
         self.print(&Summary {
             seconds: now.as_secs_f64(),
-            directions: links[0].report(now),
+            directions: wires.report(now),
         })?;
         result
     }

@@ -3,13 +3,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
+use levelflow_net_testing::link::Running;
 use levelflow_net_testing::needs_kernel;
 use std::net::UdpSocket;
 use std::sync::Mutex;
 use std::thread::{self, sleep};
 use std::time::{Duration as Span, Instant};
 
-use levelflow_link::{Link, Port, Running};
+use levelflow_link::{Link, Port};
 use levelflow_net_testing::flows::{acks, arrivals, flow};
 use levelflow_net_testing::hosts::{Guard, Hosts, after, end, params, router};
 use levelflow_path::Settings;
@@ -95,14 +96,14 @@ fn link(middle: &Namespace) -> Running {
     let ports = || [Port::open("wa").unwrap(), Port::open("wb").unwrap()];
     let ports = middle.run(ports).unwrap();
     let link = Link::new(ports, [Settings::default(), Settings::default()], 1);
-    let mut running = Running::start(vec![link], true).unwrap();
+    let mut running = Running::start(link);
     for change in [
         "forward rate 20 Mb/s",
         "forward buffer 50 kB",
         "forward delay 5 ms",
         "reverse delay 5 ms",
     ] {
-        running.change(0, change.parse().unwrap()).unwrap();
+        running.change(change.parse().unwrap());
     }
     running
 }

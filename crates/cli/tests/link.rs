@@ -2,13 +2,15 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
+use levelflow_net_testing::hosts::address;
+use levelflow_net_testing::link::Running;
 use levelflow_net_testing::needs_root;
 use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use levelflow_link::control::{Change, Setting};
-use levelflow_link::{Link, Port, Report, Running};
+use levelflow_link::{Link, Port, Report};
 use levelflow_path::Settings;
 use levelflow_testbed::{End, Namespace, veth};
 use nix::sys::socket::{setsockopt, sockopt};
@@ -46,7 +48,7 @@ impl Pair {
                 1500,
             )
             .unwrap();
-            end.address(Ipv4Addr::new(10, 0, 0, last).into(), 24).unwrap();
+            address(end, [10, 0, 0, last]);
         }
         Self { a, b, middle }
     }
@@ -59,7 +61,7 @@ impl Pair {
 
     fn start(&self, forward: &[(&str, &str)], reverse: &[(&str, &str)]) -> Running {
         let settings = [settings(forward), settings(reverse)];
-        Running::start(vec![Link::new(self.ports(), settings, 1)], true).unwrap()
+        Running::start(Link::new(self.ports(), settings, 1))
     }
 
     fn sockets(&self) -> (UdpSocket, UdpSocket) {
@@ -88,7 +90,7 @@ fn settings(list: &[(&str, &str)]) -> Settings {
 }
 
 fn forward(running: &mut Running) -> Report {
-    running.report().unwrap()[0][0].clone()
+    running.report().unwrap()[0].clone()
 }
 
 fn one_way(a: &UdpSocket, b: &UdpSocket, size: usize) -> Duration {
@@ -158,9 +160,7 @@ fn packets_are_lost_as_often_as_asked_and_the_rest_keeps_its_order() {
     let pair = Pair::new();
     let mut running = pair.start(&[("jitter", "3 ms")], &[]);
     let (a, b) = pair.sockets();
-    running
-        .change(0, "forward loss 0.1".parse::<Change>().unwrap())
-        .unwrap();
+    running.change("forward loss 0.1".parse().unwrap());
     forward(&mut running);
     let sender = std::thread::spawn(move || {
         for number in 0..4000u32 {
@@ -189,7 +189,7 @@ fn a_change_holds_at_once() {
     let mut running = pair.start(&[("delay", "2 ms")], &[]);
     let (a, b) = pair.sockets();
     let before = median((0..9).map(|_| one_way(&a, &b, 100)).collect());
-    running.change(0, "forward delay 12 ms".parse().unwrap()).unwrap();
+    running.change("forward delay 12 ms".parse().unwrap());
     let after = median((0..9).map(|_| one_way(&a, &b, 100)).collect());
     assert!((9.0..11.0).contains(&(after - before)), "{before} ms, then {after} ms");
 }
@@ -227,13 +227,13 @@ fn a_device_may_go_down_and_come_back_but_not_vanish() {
     pair.middle.ip("link set dev wb down\n").unwrap();
     a.send(&[0]).unwrap();
     assert!(b.recv(&mut [0; 8]).is_err());
-    assert!(running.report().unwrap()[0][0].output.down > 0);
+    assert!(running.report().unwrap()[0].output.down > 0);
     pair.middle.ip("link set dev wb up\n").unwrap();
     a.send(&[0]).unwrap();
     assert!(b.recv(&mut [0; 8]).is_ok());
     pair.middle.ip("link del dev wb\n").unwrap();
     std::thread::sleep(Duration::from_millis(200));
-    let error = running.report().and_then(|_| running.stop()).unwrap_err().to_string();
+    let error = running.report().unwrap_err().to_string();
     assert_eq!(error, "device wb has vanished");
 }
 

@@ -1,6 +1,4 @@
-//! Links in real time: one thread that moves frames between devices when they are due.
-
-use std::os::fd::{AsFd, OwnedFd};
+//! A link in real time: one thread that moves frames between two devices when they are due.
 
 use hdrhistogram::Histogram;
 use levelflow_path::{Hop, Settings};
@@ -109,71 +107,49 @@ impl Link {
     fn due(&self) -> Option<Time> {
         self.hops.iter().filter_map(Hop::poll_timeout).min()
     }
-}
 
-/// Moves frames over these links until `step`, which is called between them, says that it is enough; `wake` is an
-/// event that calls for it at once.
-///
-/// # Errors
-/// If a device vanishes, or as `step` says.
-pub fn run(
-    links: &mut [Link],
-    clock: &Clock,
-    wake: Option<&OwnedFd>,
-    mut step: impl FnMut(&mut [Link], Time) -> Result<bool, Error>,
-) -> Result<(), Error> {
-    levelflow_host::sys::sharp_timers();
-    let begin = clock.now();
-    let mut spun = Duration::ZERO;
-    loop {
-        let mut more = false;
-        for link in links.iter_mut() {
-            more |= link.turn(clock)?;
-        }
-        let now = clock.now();
-        if step(links, now)? {
-            return Ok(());
-        }
-        if more {
-            continue;
-        }
-        let next = links
-            .iter()
-            .filter_map(Link::due)
-            .min()
-            .map_or(now + MAX_SLEEP, |due| due.min(now + MAX_SLEEP));
-        let may_spin = spun.as_ps() < now.since(begin).as_ps() / SPIN_BUDGET_DIVISOR;
-        let early = if may_spin { SPIN_BELOW } else { Duration::ZERO };
-        if !sleep(links, clock, wake, next, early)? && may_spin {
-            let woken = clock.now();
-            clock.wait(next);
-            spun = spun + clock.now().since(woken);
+    /// Moves frames until `step`, which is called between them, says that it is enough.
+    ///
+    /// # Errors
+    /// If a device vanishes, or as `step` says.
+    pub fn run(
+        &mut self,
+        clock: &Clock,
+        mut step: impl FnMut(&mut Self, Time) -> Result<bool, Error>,
+    ) -> Result<(), Error> {
+        levelflow_host::sys::sharp_timers();
+        let begin = clock.now();
+        let mut spun = Duration::ZERO;
+        loop {
+            let more = self.turn(clock)?;
+            let now = clock.now();
+            if step(self, now)? {
+                return Ok(());
+            }
+            if more {
+                continue;
+            }
+            let next = self.due().map_or(now + MAX_SLEEP, |due| due.min(now + MAX_SLEEP));
+            let may_spin = spun.as_ps() < now.since(begin).as_ps() / SPIN_BUDGET_DIVISOR;
+            let early = if may_spin { SPIN_BELOW } else { Duration::ZERO };
+            if !self.sleep(clock, next, early)? && may_spin {
+                let woken = clock.now();
+                clock.wait(next);
+                spun = spun + clock.now().since(woken);
+            }
         }
     }
-}
 
-/// Sleeps until a frame comes (`true`), or until shortly before a time.
-fn sleep(
-    links: &mut [Link],
-    clock: &Clock,
-    wake: Option<&OwnedFd>,
-    next: Time,
-    early: Duration,
-) -> Result<bool, Error> {
-    let sockets = links.iter().flat_map(|link| &link.ports).map(Port::socket);
-    let files = sockets.chain(wake.map(AsFd::as_fd));
-    let mut waits: Vec<_> = files
-        .map(|file| PollFd::from_borrowed_fd(file, PollFlags::IN))
-        .collect();
-    if !ready(&mut waits, clock.until(next).saturating_sub(span(early)))? {
-        return Ok(false);
+    /// Sleeps until a frame comes (`true`), or until shortly before a time.
+    fn sleep(&mut self, clock: &Clock, next: Time, early: Duration) -> Result<bool, Error> {
+        let devices = self.ports.iter().map(Port::socket);
+        let mut waits: Vec<_> = devices.map(|d| PollFd::from_borrowed_fd(d, PollFlags::IN)).collect();
+        if !ready(&mut waits, clock.until(next).saturating_sub(span(early)))? {
+            return Ok(false);
+        }
+        for (ready, wait) in self.ready.iter_mut().zip(&waits) {
+            *ready = !wait.revents().is_empty();
+        }
+        Ok(true)
     }
-    let came: Vec<bool> = waits.iter().map(|wait| !wait.revents().is_empty()).collect();
-    if let Some(wake) = wake.filter(|_| came.last() == Some(&true)) {
-        let _ = rustix::io::read(wake, &mut [0; 8]); // it has done its work
-    }
-    for (ready, came) in links.iter_mut().flat_map(|link| &mut link.ready).zip(came) {
-        *ready = came;
-    }
-    Ok(true)
 }

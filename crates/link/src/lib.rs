@@ -1,21 +1,19 @@
 //! Emulated links between two devices: rate, queue, delay, jitter and loss in each direction.
 //!
-//! [`levelflow_path::Hop`] is the model of a direction, without a clock; [`Port`] is a device; [`run`] moves frames between devices
-//! in real time, [`Running`] does so on a thread.
+//! [`levelflow_path::Hop`] is the model of a direction, without a clock; [`Port`] is a device; [`Link::run`] moves frames between devices
+//! in real time.
 
 pub mod control;
 mod drive;
 mod port;
 mod report;
-mod running;
 pub mod segment;
 
 use hdrhistogram::Histogram;
 
-pub use drive::{Link, run};
+pub use drive::Link;
 pub use port::{Port, Trouble};
 pub use report::{Percentiles, Report};
-pub use running::Running;
 pub use segment::PREFIX;
 
 /// Times in nanoseconds up to 100 s, to three digits.

@@ -1,6 +1,6 @@
 //! Two hosts in namespaces with a router of JetMax between them, as tests of hostile input want them.
 
-use std::net::UdpSocket;
+use std::net::{Ipv4Addr, UdpSocket};
 use std::process::{Command, Stdio};
 use std::thread::sleep;
 use std::time::{Duration as Span, Instant};
@@ -75,8 +75,8 @@ impl Hosts {
 
     /// Gives both ends their addresses.
     pub fn address(&self) {
-        end(&self.here, "lf0").address([10, 9, 8, 1].into(), 24).unwrap();
-        end(&self.there, "lf1").address([10, 9, 8, 2].into(), 24).unwrap();
+        address(end(&self.here, "lf0"), [10, 9, 8, 1]);
+        address(end(&self.there, "lf1"), [10, 9, 8, 2]);
     }
 
     /// Starts the router at `lf0` and waits until it is attached.
@@ -96,6 +96,13 @@ impl Hosts {
     pub fn server(&self) -> UdpSocket {
         self.there.run(|| UdpSocket::bind("10.9.8.2:0").unwrap()).unwrap()
     }
+}
+
+/// Gives a device an address in a network of 256.
+pub fn address(end: End<'_>, address: [u8; 4]) {
+    let (address, device) = (Ipv4Addr::from(address), end.device);
+    let line = format!("address add {address}/24 dev {device}");
+    end.namespace.ip(&line).unwrap();
 }
 
 /// A device of a namespace.

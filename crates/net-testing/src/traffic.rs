@@ -43,7 +43,7 @@ impl Path4 {
             (&router, "r1", [10, 0, 2, 1]),
             (&receiver, "b0", [10, 0, 2, 2]),
         ] {
-            end(namespace, device).address(address.into(), 24).unwrap();
+            crate::hosts::address(end(namespace, device), address);
         }
         sender.ip("route add default via 10.0.1.2").unwrap();
         receiver.ip("route add default via 10.0.2.1").unwrap();

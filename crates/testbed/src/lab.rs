@@ -15,7 +15,7 @@ use super::links::{Direction, Link as Worker};
 use super::netns::Namespace;
 use super::plan::{DirectionPlan, FlowPlan, Form, Plan, Setup, VethPair};
 use super::token_buckets::TokenBucket;
-use super::veth::{End, Queue, veth};
+use super::veth::{End, veth};
 use levelflow_host::Error;
 use levelflow_host::qdisc;
 use levelflow_link::Port as Device;
@@ -264,5 +264,5 @@ fn add_token_bucket(place: &Namespace, pair: usize, direction: &DirectionPlan) -
         namespace: place,
         device: &VethPair::device(pair),
     };
-    end.queue(Queue::Tbf { rate, burst, limit })
+    end.token_bucket(rate, burst, limit)
 }

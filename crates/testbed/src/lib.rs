@@ -24,4 +24,4 @@ pub use lab::Lab;
 pub use netns::Namespace;
 pub use plan::{DirectionPlan, FlowPlan, Form, Hop, NamespacePlan, Plan, Setup, VethPair, laws, plan};
 pub use run::{Outcome, run};
-pub use veth::{End, Queue, veth};
+pub use veth::{End, veth};

@@ -1,7 +1,5 @@
 //! Pairs of virtual Ethernet devices between namespaces, and queues on them.
 
-use std::net::IpAddr;
-
 use levelflow_units::{Buffer, Bytes, Rate};
 
 use super::Namespace;
@@ -14,25 +12,6 @@ pub struct End<'a> {
     pub namespace: &'a Namespace,
     /// The name of the device there, at most 15 letters.
     pub device: &'a str,
-}
-
-/// What waits in front of a device.
-#[derive(Debug, Clone, Copy)]
-pub enum Queue {
-    /// A token bucket with this limit of its queue, and this burst.
-    Tbf {
-        /// How fast it drains.
-        rate: Rate,
-        /// Bytes that may leave at once: at least a packet.
-        burst: Bytes,
-        /// What may wait.
-        limit: Buffer,
-    },
-    /// First in, first out, as fast as the device takes them.
-    Fifo {
-        /// Packets that may wait.
-        packets: u32,
-    },
 }
 
 /// Joins two namespaces. Both ends are up; neither makes super-packets, so that what the far end sees is what a wire
@@ -50,48 +29,19 @@ pub fn veth(a: End<'_>, b: End<'_>, mtu: u32) -> Result<(), Error> {
 }
 
 impl End<'_> {
-    /// Gives it an address in a network of so many bits.
+    /// Puts a token bucket in front of it, in place of the queue that was there: how fast it drains, how many bytes may leave at
+    /// once (at least a packet), and what may wait.
     ///
     /// # Errors
-    /// If there is no such device.
-    pub fn address(&self, address: IpAddr, bits: u8) -> Result<(), Error> {
-        let once = if address.is_ipv6() { " nodad" } else { "" };
+    /// If there is no such device, or the kernel lacks token buckets.
+    pub fn token_bucket(&self, rate: Rate, burst: Bytes, limit: Buffer) -> Result<(), Error> {
+        let (device, bits, burst) = (self.device, rate.bps().round(), burst.get());
+        let bucket = format!("handle 1: tbf rate {bits}bit burst {burst} limit {}", bytes(limit));
         self.namespace
-            .ip(&format!("address add {address}/{bits} dev {}{once}", self.device))
-    }
-
-    /// Sends a network by way of a neighbour behind this device.
-    ///
-    /// # Errors
-    /// If the neighbour cannot be reached from here.
-    pub fn route(&self, network: IpAddr, bits: u8, via: IpAddr) -> Result<(), Error> {
+            .tc(&format!("qdisc replace dev {device} root {bucket}"))?;
+        let Buffer::Packets(limit) = limit else { return Ok(()) };
         self.namespace
-            .ip(&format!("route add {network}/{bits} via {via} dev {}", self.device))
-    }
-
-    /// Puts a queue in front of it, in place of the one that was there.
-    ///
-    /// # Errors
-    /// If there is no such device, or the kernel lacks that kind of queue.
-    pub fn queue(&self, queue: Queue) -> Result<(), Error> {
-        let kind = match queue {
-            Queue::Tbf { rate, burst, limit } => {
-                let (bits, limit) = (rate.bps().round(), bytes(limit));
-                format!("handle 1: tbf rate {bits}bit burst {} limit {limit}", burst.get())
-            }
-            Queue::Fifo { packets } => format!("pfifo limit {packets}"),
-        };
-        let device = self.device;
-        self.namespace.tc(&format!("qdisc replace dev {device} root {kind}"))?;
-        match queue {
-            Queue::Tbf {
-                limit: Buffer::Packets(limit),
-                ..
-            } => self
-                .namespace
-                .tc(&format!("qdisc replace dev {device} parent 1:1 pfifo limit {limit}")),
-            _ => Ok(()),
-        }
+            .tc(&format!("qdisc replace dev {device} parent 1:1 pfifo limit {limit}"))
     }
 }
 

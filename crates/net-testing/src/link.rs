@@ -1,0 +1,73 @@
+//! A link on a thread, which the test changes and looks at.
+
+use std::sync::mpsc;
+use std::thread::JoinHandle;
+
+use levelflow_host::clock::Clock;
+use levelflow_host::{Error, sys};
+use levelflow_link::control::Change;
+use levelflow_link::{Link, Report};
+
+enum Request {
+    Change(Change),
+    Report(mpsc::Sender<[Report; 2]>),
+    Stop,
+}
+
+/// A link that runs until it is stopped or dropped.
+#[derive(Debug)]
+pub struct Running {
+    requests: mpsc::Sender<Request>,
+    thread: Option<JoinHandle<Result<(), Error>>>,
+}
+
+impl Running {
+    /// Starts it, before all ordinary programs if that is allowed.
+    #[must_use]
+    pub fn start(mut link: Link) -> Self {
+        let (requests, asked) = mpsc::channel();
+        let thread = std::thread::spawn(move || {
+            let _ = sys::realtime(); // without it, frames are later at times: reports say so
+            link.run(&Clock::start(), |link, now| {
+                for request in asked.try_iter() {
+                    match request {
+                        Request::Change(change) => link.change(now, change),
+                        Request::Report(answer) => drop(answer.send(link.report(now))),
+                        Request::Stop => return Ok(true),
+                    }
+                }
+                Ok(false)
+            })
+        });
+        let thread = Some(thread);
+        Self { requests, thread }
+    }
+
+    /// Changes a setting.
+    pub fn change(&mut self, change: Change) {
+        self.requests.send(Request::Change(change)).unwrap();
+    }
+
+    /// What happened so far, from the first device and from the second.
+    ///
+    /// # Errors
+    /// When the link has ended, why.
+    pub fn report(&mut self) -> Result<[Report; 2], Error> {
+        let (answer, answered) = mpsc::channel();
+        let _ = self.requests.send(Request::Report(answer)); // if the link has ended, there is no answer
+        answered.recv().map_err(|_| self.join().unwrap_err())
+    }
+
+    fn join(&mut self) -> Result<(), Error> {
+        self.thread.take().map_or(Ok(()), |thread| thread.join().unwrap())
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.requests.send(Request::Stop);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
