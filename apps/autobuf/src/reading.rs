@@ -7,7 +7,7 @@ use levelflow_host::limit::Unit;
 use levelflow_host::tc::Handle;
 
 /// One decision about one queue.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct Reading {
     /// Seconds since the start.
     pub time: f64,
@@ -53,9 +53,6 @@ impl Reading {
     pub fn of(measured: &Measured, unit: Unit) -> Self {
         let load = &measured.load;
         Self {
-            time: 0.0,
-            device: String::new(),
-            qdisc: Handle::ROOT,
             elapsed_ns: load.elapsed.as_ps() / 1000,
             admitted: load.admitted.get(),
             dropped: load.dropped.get(),
@@ -63,17 +60,12 @@ impl Reading {
             queue: load.queue.get(),
             packets: load.packets,
             drops: measured.drops,
-            utilisation: 0.0,
             loss: load.loss(),
-            wait: 0.0,
             unit: match unit {
                 Unit::Packets => "packets",
                 Unit::Bytes => "bytes",
             },
-            before: 0,
-            wanted: 0,
-            limit: 0,
-            set: false,
+            ..Self::default()
         }
     }
 

@@ -1,24 +1,24 @@
 //! Errors: one line that says what, where and what is allowed.
 
-use std::fmt;
+use derive_more::Display;
 
 /// What ends a command.
-#[derive(Debug)]
+#[derive(Debug, Display, derive_more::Error)]
 pub enum Error {
     /// The user asked for something that cannot be: exit status 2.
-    Input(String),
+    Input(#[error(not(source))] String),
     /// The work began and failed: exit status 1.
-    Failed(String),
+    Failed(#[error(not(source))] String),
 }
 
 impl Error {
     /// Bad input.
-    pub fn input(text: impl fmt::Display) -> Self {
+    pub fn input(text: impl std::fmt::Display) -> Self {
         Self::Input(text.to_string())
     }
 
     /// Work that failed.
-    pub fn failed(text: impl fmt::Display) -> Self {
+    pub fn failed(text: impl std::fmt::Display) -> Self {
         Self::Failed(text.to_string())
     }
 
@@ -31,12 +31,3 @@ impl Error {
         }
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (Self::Input(text) | Self::Failed(text)) = self;
-        f.write_str(text)
-    }
-}
-
-impl std::error::Error for Error {}

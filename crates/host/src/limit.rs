@@ -1,9 +1,9 @@
 //! The limits of queues in the kernel's own bytes: `struct tc_fifo_qopt` and `struct tc_tbf_qopt` of linux/pkt_sched.h.
 
-use std::fmt;
 use std::str::FromStr;
 
-use levelflow_units::{Buffer, Bytes, Packets};
+use derive_more::Display;
+use levelflow_units::{Buffer, Bytes, Packets, Rate};
 use netlink_packet_core::NlasIterator;
 
 /// Attributes of a token bucket filter.
@@ -59,21 +59,14 @@ pub fn spec_of(options: &[u8]) -> Spec {
 }
 
 /// Limit of a queue of the kernel.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
 pub enum Limit {
     /// In bytes.
+    #[display("{}", Bytes::new(*_0))]
     Bytes(u64),
     /// In packets.
+    #[display("{}", Packets::new(*_0))]
     Packets(u64),
-}
-
-impl fmt::Display for Limit {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Bytes(bytes) => Bytes::new(bytes).fmt(f),
-            Self::Packets(packets) => Packets::new(packets).fmt(f),
-        }
-    }
 }
 
 impl FromStr for Limit {
@@ -112,9 +105,15 @@ impl Unit {
     /// So many of them, in words.
     #[must_use]
     pub fn text(self, limit: u32) -> String {
+        self.size(limit).to_string()
+    }
+
+    /// A limit in this unit.
+    #[must_use]
+    pub fn size(self, limit: u32) -> Limit {
         match self {
-            Self::Packets => Packets::new(limit.into()).to_string(),
-            Self::Bytes => Bytes::new(limit.into()).to_string(),
+            Self::Packets => Limit::Packets(limit.into()),
+            Self::Bytes => Limit::Bytes(limit.into()),
         }
     }
 
@@ -134,8 +133,8 @@ fn word(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?))
 }
 
-/// The attributes of a token bucket filter: kind and value.
-fn attributes(options: &[u8]) -> Option<Vec<(u16, Vec<u8>)>> {
+/// The attributes of a queue or class: kind and value.
+pub(crate) fn attributes(options: &[u8]) -> Option<Vec<(u16, Vec<u8>)>> {
     let all = NlasIterator::new(options).map(|nla| nla.map(|nla| (nla.kind(), nla.value().to_vec())));
     all.collect::<Result<_, _>>().ok()
 }
@@ -149,6 +148,17 @@ fn parms(attributes: &[(u16, Vec<u8>)]) -> Option<&[u8]> {
 fn wide(attributes: &[(u16, Vec<u8>)], kind: u16) -> Option<u64> {
     let mut own = attributes.iter().filter(|(k, _)| *k == kind);
     own.find_map(|(_, value)| Some(u64::from_ne_bytes(value.as_slice().try_into().ok()?)))
+}
+
+/// Bytes per second of a rate in `struct tc_ratespec`, or of the attribute for those of more than 32 bits.
+pub(crate) fn speed(attributes: &[(u16, Vec<u8>)], parms: &[u8], rate: usize, wide_rate: u16) -> Option<u64> {
+    wide(attributes, wide_rate).or_else(|| word(parms, rate + SPEED).map(u64::from))
+}
+
+/// The rate of a token bucket filter.
+pub(crate) fn rate_of(options: &[u8]) -> Option<Rate> {
+    let all = attributes(options)?;
+    Rate::new(speed(&all, parms(&all)?, RATE, TBF_RATE64)? as f64 * 8.0)
 }
 
 /// The limit in the options of a queue of that kind.
@@ -225,7 +235,7 @@ fn burst(all: &[(u16, Vec<u8>)], bucket: &[u8], rate64: u16, rate: usize, ticks:
 }
 
 fn bytes_of(all: &[(u16, Vec<u8>)], bucket: &[u8], rate64: u16, rate: usize, ticks: usize) -> Option<u32> {
-    let speed = wide(all, rate64).unwrap_or(word(bucket, rate + SPEED)?.into());
+    let speed = speed(all, bucket, rate, rate64)?;
     if speed == 0 {
         return None;
     }

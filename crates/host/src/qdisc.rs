@@ -4,7 +4,7 @@ use std::path::Path;
 use std::{fs, io};
 
 use levelflow_units::{Bytes, Rate};
-use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, Nla as _, NlasIterator};
+use netlink_packet_core::{NLM_F_ACK, NLM_F_DUMP, NLM_F_ECHO, NLM_F_REQUEST, Nla as _};
 use netlink_packet_core::{NetlinkHeader, NetlinkMessage, NetlinkPayload};
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::link::{LinkFlags, LinkMessage};
@@ -13,13 +13,10 @@ use netlink_sys::protocols::NETLINK_ROUTE;
 use netlink_sys::{Socket, SocketAddr};
 
 use crate::Error;
-use crate::limit::Limit;
+use crate::limit::{Limit, Unit, limit_of, rate_of};
 
 /// Longest answer about one device or queue.
 const LONGEST: usize = 1 << 16;
-/// Attributes of a token bucket filter.
-const TBF_PARMS: u16 = 1;
-const TBF_RATE64: u16 = 4;
 
 /// One reading of a device's queue.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -238,29 +235,10 @@ pub fn raw(option: &TcOption) -> Option<Vec<u8>> {
 
 /// Limit and rate from the options of the disciplines that have one; `struct tc_fifo_qopt` and `struct tc_tbf_qopt` of the kernel.
 pub fn options_of(kind: &str, bytes: &[u8], queue: &mut Queue) {
-    let word = |bytes: &[u8], at: usize| Some(u32::from_ne_bytes(bytes.get(at..at + 4)?.try_into().ok()?));
-    match kind {
-        "pfifo" => queue.limit = word(bytes, 0).map(|n| Limit::Packets(n.into())),
-        "bfifo" => queue.limit = word(bytes, 0).map(|n| Limit::Bytes(n.into())),
-        "tbf" => {
-            for nla in NlasIterator::new(bytes).flatten() {
-                let value = nla.value();
-                let rate = |bytes_per_second: f64| Rate::new(bytes_per_second * 8.0);
-                match nla.kind() {
-                    TBF_PARMS => {
-                        let slow = word(value, 8).and_then(|r| rate(r.into()));
-                        queue.rate = queue.rate.or(slow);
-                        queue.limit = word(value, 24).map(|n| Limit::Bytes(n.into()));
-                    }
-                    TBF_RATE64 => {
-                        let exact = value.try_into().ok().map(u64::from_ne_bytes);
-                        queue.rate = exact.and_then(|r| rate(r as f64));
-                    }
-                    _ => {}
-                }
-            }
-        }
-        _ => {}
+    let limit = Unit::of(kind).zip(limit_of(kind, bytes));
+    queue.limit = limit.map(|(unit, limit)| unit.size(limit));
+    if kind == "tbf" {
+        queue.rate = rate_of(bytes);
     }
 }
 

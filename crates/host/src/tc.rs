@@ -5,23 +5,25 @@ use std::io;
 use std::str::FromStr;
 
 use levelflow_units::Rate;
-use netlink_packet_core::{DefaultNla, NlasIterator};
+use netlink_packet_core::DefaultNla;
 use netlink_packet_route::RouteNetlinkMessage;
 use netlink_packet_route::tc::{TcAttribute, TcHandle, TcMessage};
 use serde::{Deserialize, Serialize};
 
-use crate::limit::Spec;
+use crate::limit::{Spec, attributes, speed};
 use crate::qdisc::{Device, Queue, raw, read};
 
 /// Attribute of a traffic-control message.
 const TCA_OPTIONS: u16 = 2;
 /// Attributes of a class of HTB.
 const HTB_PARMS: u16 = 1;
+const HTB_RATE: usize = 0;
+const HTB_CEIL: usize = 12;
 const HTB_RATE64: u16 = 6;
 const HTB_CEIL64: u16 = 7;
 
 /// The name of a queue (`10:`) or a class (`1:10`), as `tc` writes it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
 pub struct Handle {
     /// Of the queue.
@@ -216,27 +218,13 @@ pub fn share(class: &Found) -> Option<Share> {
     if class.queue.kind != "htb" {
         return None;
     }
-    let (mut rate, mut ceil, mut spec) = (None, None, Spec::default());
-    for nla in NlasIterator::new(&class.options[..]).flatten() {
-        let value = nla.value();
-        let long = value.try_into().ok().map(u64::from_ne_bytes);
-        match nla.kind() {
-            HTB_PARMS => {
-                let word = |at: usize| Some(u32::from_ne_bytes(value.get(at..at + 4)?.try_into().ok()?));
-                rate = rate.or(word(8).map(u64::from));
-                ceil = ceil.or(word(20).map(u64::from));
-                spec = Spec::read(value);
-            }
-            HTB_RATE64 => rate = long,
-            HTB_CEIL64 => ceil = long,
-            _ => {}
-        }
-    }
-    let of = |bytes: Option<u64>| Rate::new(bytes? as f64 * 8.0);
+    let all = attributes(&class.options)?;
+    let (_, parms) = all.iter().find(|(kind, _)| *kind == HTB_PARMS)?;
+    let rate = |at, wide| Rate::new(speed(&all, parms, at, wide)? as f64 * 8.0);
     Some(Share {
-        rate: of(rate)?,
-        ceil: of(ceil)?,
-        spec,
+        rate: rate(HTB_RATE, HTB_RATE64)?,
+        ceil: rate(HTB_CEIL, HTB_CEIL64)?,
+        spec: Spec::read(parms),
     })
 }
 

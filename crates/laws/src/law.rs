@@ -67,6 +67,30 @@ pub struct LawInfo {
 }
 
 impl LawInfo {
+    /// Of a law that only hosts run, which writes nothing into packets.
+    #[must_use]
+    pub const fn of_hosts(
+        name: &'static str,
+        title: &'static str,
+        source: &'static str,
+        signal: Signal,
+        scale_invariant: bool,
+        params: &'static [ParamSpec],
+    ) -> Self {
+        Self {
+            name,
+            title,
+            source,
+            signal,
+            cost: "none",
+            number: 0,
+            header: Layout::NONE,
+            routers: RouterInfo::NONE,
+            scale_invariant,
+            params,
+        }
+    }
+
     /// Length of the header on the wire.
     #[must_use]
     pub const fn header_bytes(&self) -> usize {

@@ -53,7 +53,7 @@ pub struct Summary {
 }
 
 /// Watches a run.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub struct Report {
     law: &'static str,
     needs_router: bool,
@@ -89,13 +89,7 @@ impl Report {
             json,
             quiet,
             half: seconds.map(|s| s / 2.0),
-            at: 0.0,
-            before: HashMap::new(),
-            middle: HashMap::new(),
-            rates: Vec::new(),
-            completions: Vec::new(),
-            warned: false,
-            summary: Summary::default(),
+            ..Self::default()
         }
     }
 

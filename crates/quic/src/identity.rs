@@ -22,7 +22,7 @@ use rustls::{CertificateError, DigitallySignedStruct, DistinguishedName, Signatu
 use levelflow_host::Error;
 
 /// BLAKE3 of a public key (its SubjectPublicKeyInfo), printed as 64 hexadecimal digits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, derive_more::Display)]
 pub struct Fingerprint(blake3::Hash);
 
 impl Fingerprint {
@@ -30,12 +30,6 @@ impl Fingerprint {
     #[must_use]
     pub fn of(key: &[u8]) -> Self {
         Self(blake3::hash(key))
-    }
-}
-
-impl fmt::Display for Fingerprint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        self.0.fmt(f)
     }
 }
 

@@ -1,14 +1,17 @@
 //! Why results cannot be written.
 
+use std::io;
 use std::path::{Path, PathBuf};
-use std::{fmt, io};
+
+use derive_more::Display;
 
 /// Why a result directory cannot be written; prints as one line.
-#[derive(Debug)]
+#[derive(Debug, Display, derive_more::Error)]
 pub enum Error {
     /// The directory is not for results.
-    Refused(String),
+    Refused(#[error(not(source))] String),
     /// A file of it cannot be written.
+    #[display("{}: {}", path.display(), reason(source))]
     Failed {
         /// Which.
         path: PathBuf,
@@ -23,17 +26,6 @@ impl Error {
         move |source| Self::Failed { path, source }
     }
 }
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Refused(problem) => f.write_str(problem),
-            Self::Failed { path, source } => write!(f, "{}: {}", path.display(), reason(source)),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
 
 /// The reason of an error, without its number: `no such file or directory`.
 #[must_use]

@@ -3,7 +3,6 @@
 use std::collections::BTreeMap;
 
 use levelflow_laws::buffers::{AnyBufferParams, BUFFER_ALGORITHMS, algorithm_params};
-use levelflow_laws::params::Shown;
 use levelflow_laws::{Any, ParamSpec};
 use levelflow_units::{Buffer, Bytes, Duration};
 use serde_json::{Value, json};
@@ -12,7 +11,7 @@ use crate::choice::BufferChoice;
 use crate::context::{Fallible, LARGEST_PACKET, largest_packet, link_place, propagation};
 use crate::error::{ScenarioError, unknown_key};
 use crate::format::Scenario;
-use crate::laws::read_table;
+use crate::laws::{read_table, shown};
 use crate::network::{FlowSpec, LinkSpec};
 use crate::quantity::{BufferSize, Size};
 use crate::rules::{RULES, Rule, by_rule};
@@ -157,12 +156,7 @@ pub fn sized_in_force(choice: &BufferChoice) -> Option<Value> {
     };
     let (name, table, rows) = named("", tables).ok()?;
     let values = read_table("", rows, &[table]).ok()?;
-    let params: Value = rows
-        .iter()
-        .zip(values)
-        .map(|(row, value)| (row.name.to_owned(), Value::from(Shown(row.unit, value).to_string())))
-        .collect();
-    Some(json!({ name: params }))
+    Some(json!({ name: shown(rows, &values) }))
 }
 
 /// Longest base round trip of a flow, if there is one.

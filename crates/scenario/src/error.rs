@@ -1,14 +1,14 @@
 //! A line for each mistake, which says where, what, and what is allowed.
 
-use std::fmt;
-
+use derive_more::{Display, Error};
 use serde_json::Value;
 use toml::Spanned;
 use toml::de::{DeString, DeTable, DeValue};
 
 /// Why a scenario cannot be run; prints as a line for each mistake.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct ScenarioError(Vec<String>);
+#[derive(Debug, Clone, PartialEq, Eq, Display, Error)]
+#[display("{}", _0.join("\n"))]
+pub struct ScenarioError(#[error(not(source))] Vec<String>);
 
 impl ScenarioError {
     /// `problem` at `place`, such as "link 1 (R1->R2), capacity".
@@ -67,14 +67,6 @@ impl ScenarioError {
         Self::at(if place.is_empty() { "top level".into() } else { place }, problem)
     }
 }
-
-impl fmt::Display for ScenarioError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.join("\n"))
-    }
-}
-
-impl std::error::Error for ScenarioError {}
 
 /// The line of a scenario file that an error is about: for `link 1 (A->B), capacity: ...` that of the key, or of the entry
 /// where it lacks the key.

@@ -92,6 +92,12 @@ pub fn read_table(place: &str, rows: &[ParamSpec], layers: &[&BTreeMap<String, V
     Ok(values)
 }
 
+/// Values of these rows as scenarios write them, by name.
+pub fn shown(rows: &[ParamSpec], values: &[f64]) -> Value {
+    let row = |(row, value): (&ParamSpec, &f64)| (row.name.to_owned(), Shown(row.unit, *value).to_string());
+    rows.iter().zip(values).map(row).collect()
+}
+
 /// Values of a law's parameters.
 fn read_values(place: &str, law: &str, layers: &[&BTreeMap<String, Value>]) -> Fallible<(&'static LawInfo, Vec<f64>)> {
     let info = law_named(place, law)?;
@@ -112,36 +118,19 @@ pub struct InForce {
 impl InForce {
     /// Of a scenario that has been resolved.
     pub fn new(scenario: &Scenario, network: &Network<Any>) -> Self {
-        let text = |law: &str, own: Option<&BTreeMap<String, Value>>| {
-            let layers: Vec<_> = [scenario.law.get(law), own].into_iter().flatten().collect();
-            let Ok((info, values)) = read_values("", law, &layers) else {
-                return Value::Null;
+        let text = |law: &str, choice: Option<&LawChoice>| {
+            let own = match choice {
+                Some(LawChoice::Tables(tables)) => tables.get(law),
+                _ => None,
             };
-            let rows = info.params.iter().zip(values);
-            rows.map(|(p, value)| (p.name.to_owned(), Value::from(Shown(p.unit, value).to_string())))
-                .collect()
+            let layers: Vec<_> = [scenario.law.get(law), own].into_iter().flatten().collect();
+            read_values("", law, &layers).map_or(Value::Null, |(info, values)| shown(info.params, &values))
         };
-        let flows = scenario.flow.iter().zip(&network.flows).map(|(flow, spec)| {
-            let law = spec.params.law().name;
-            text(
-                law,
-                if let LawChoice::Tables(tables) = &flow.law {
-                    tables.get(law)
-                } else {
-                    None
-                },
-            )
-        });
+        let flows = scenario.flow.iter().zip(&network.flows);
+        let flows = flows.map(|(flow, spec)| text(spec.params.law().name, Some(&flow.law)));
         let links = scenario.link_choices().zip(&network.links).map(|((.., choice), spec)| {
             let names = spec.routers.iter().map(|p| p.law().name);
-            let own = |law| {
-                if let Some(LawChoice::Tables(tables)) = choice {
-                    tables.get(law)
-                } else {
-                    None
-                }
-            };
-            names.map(|law| (law.to_owned(), text(law, own(law)))).collect()
+            names.map(|law| (law.to_owned(), text(law, choice))).collect()
         });
         Self {
             flows: flows.collect(),

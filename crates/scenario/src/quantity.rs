@@ -1,7 +1,6 @@
 //! Values of scenarios that are more than one quantity with its unit.
 
-use std::fmt;
-
+use derive_more::Display;
 use levelflow_units::{Bytes, Duration, Packets};
 use schemars::JsonSchema;
 use serde::de::{DeserializeOwned, Error as _};
@@ -209,7 +208,7 @@ impl JsonSchema for Share {
 }
 
 /// A size in bytes or in packets of the flow's packet size.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
 pub enum Size {
     /// Bytes.
     Bytes(Bytes),
@@ -218,34 +217,17 @@ pub enum Size {
 }
 
 /// Room for waiting packets.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Default, Display)]
 pub enum BufferSize {
     /// No limit.
     #[default]
+    #[display("unlimited")]
     Unlimited,
     /// A fixed size.
     Fixed(Size),
     /// So many times capacity times the longest base round trip of the flows on the link.
+    #[display("{_0} BDP")]
     Bdp(f64),
-}
-
-impl fmt::Display for Size {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Bytes(b) => b.fmt(f),
-            Self::Packets(p) => p.fmt(f),
-        }
-    }
-}
-
-impl fmt::Display for BufferSize {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Unlimited => f.write_str("unlimited"),
-            Self::Fixed(size) => size.fmt(f),
-            Self::Bdp(times) => write!(f, "{times} BDP"),
-        }
-    }
 }
 
 fn read_size(text: &str) -> Result<Size, String> {

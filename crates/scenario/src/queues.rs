@@ -3,13 +3,12 @@
 use std::collections::BTreeMap;
 
 use levelflow_laws::aqm::{AnyQueueParams, QUEUES, QueueInfo, queue_params};
-use levelflow_laws::params::Shown;
 use serde_json::{Value, json};
 
 use crate::choice::QueueChoice;
 use crate::context::Fallible;
 use crate::error::{ScenarioError, unknown_key};
-use crate::laws::read_table;
+use crate::laws::{read_table, shown};
 
 /// Parameters of the discipline at a link; drop-tail without a choice.
 pub fn read_queue(place: &str, choice: Option<&QueueChoice>) -> Fallible<AnyQueueParams> {
@@ -24,11 +23,7 @@ pub fn queue_in_force(choice: Option<&QueueChoice>) -> Value {
     let Ok((info, values)) = read_values("", choice) else {
         return Value::Null;
     };
-    let rows = info.params.iter().zip(values);
-    let params: Value = rows
-        .map(|(p, value)| (p.name.to_owned(), Value::from(Shown(p.unit, value).to_string())))
-        .collect();
-    json!({ info.name: params })
+    json!({ info.name: shown(info.params, &values) })
 }
 
 fn read_values(place: &str, choice: Option<&QueueChoice>) -> Fallible<(&'static QueueInfo, Vec<f64>)> {

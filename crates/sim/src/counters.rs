@@ -1,7 +1,6 @@
 //! Exact counters, what is derived from them at the end of a run, and the books that must balance.
 
-use std::fmt;
-
+use derive_more::{Display, Error};
 use levelflow_results::{Books, FlowSummary, Histogram, LinkSummary};
 use levelflow_units::Duration;
 
@@ -152,7 +151,8 @@ impl LinkCounters {
 }
 
 /// Books that do not balance: a bug in the simulator.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Display, Error)]
+#[display("packet conservation fails at {whose}: {expected} packets should be in flight, {found} are")]
 pub struct Violation {
     /// The flow entry or link.
     pub whose: String,
@@ -161,15 +161,3 @@ pub struct Violation {
     /// Packets found on their way.
     pub found: u64,
 }
-
-impl fmt::Display for Violation {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { whose, expected, found } = self;
-        write!(
-            f,
-            "packet conservation fails at {whose}: {expected} packets should be in flight, {found} are"
-        )
-    }
-}
-
-impl std::error::Error for Violation {}

@@ -1,7 +1,6 @@
 //! How much memory a run may take: estimated before it begins, and watched while it goes on.
 
-use std::fmt;
-
+use derive_more::{Display, Error};
 use levelflow_laws::{FlowInfo, Protocol, SenderLaw};
 use levelflow_scenario::{Arrivals, FlowSpec, Network};
 use levelflow_units::{Bytes, Duration};
@@ -17,24 +16,13 @@ const PER_PACKET: u64 = 160;
 const PER_FLOW: u64 = 512;
 
 /// A run that needs more memory than it may take.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Display, Error)]
+#[display("flow {flow}: {needs}, and memory_limit is {limit}; ask for less, or raise it")]
 pub struct MemoryExceeded {
     flow: String,
     needs: String,
     limit: Bytes,
 }
-
-impl fmt::Display for MemoryExceeded {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { flow, needs, limit } = self;
-        write!(
-            f,
-            "flow {flow}: {needs}, and memory_limit is {limit}; ask for less, or raise it"
-        )
-    }
-}
-
-impl std::error::Error for MemoryExceeded {}
 
 /// Bytes of memory that flows and packets in flight take.
 const fn bytes_for<P: Protocol>(flows: u64, packets: u64) -> u64 {

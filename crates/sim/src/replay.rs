@@ -6,6 +6,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use derive_more::Error;
 use levelflow_laws::bytes::DecodeError;
 use levelflow_laws::offload::Offload;
 use levelflow_laws::params::Shown;
@@ -70,7 +71,7 @@ pub struct InstanceReport {
 }
 
 /// Why a log cannot be done again.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub struct BadLog {
     /// Number of the record, the first is 1; 0: the bytes are no log at all.
     pub record: u64,
@@ -88,8 +89,6 @@ impl fmt::Display for BadLog {
         }
     }
 }
-
-impl std::error::Error for BadLog {}
 
 /// Does a log again, up to the first difference.
 ///

@@ -92,7 +92,7 @@ pub struct VethPair {
 }
 
 /// One direction of a veth pair.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct DirectionPlan {
     /// Link of the scenario; none for an unused direction, and at hosts.
     pub link: Option<usize>,
@@ -126,13 +126,6 @@ impl FlowPlan {
 }
 
 impl DirectionPlan {
-    const PLAIN: Self = Self {
-        link: None,
-        queue: None,
-        delay: Duration::ZERO,
-        loss: 0.0,
-    };
-
     fn of(index: usize, link: &LinkSpec<Any>) -> Self {
         let buffer = match link.buffer {
             Buffer::Unlimited => Buffer::Bytes(Bytes::new(ROOM)),
@@ -391,7 +384,7 @@ impl<'a> Builder<'a> {
                 self.plan.pairs[pair].directions[1] = direction;
                 (pair, 1)
             } else {
-                let directions = [direction, DirectionPlan::PLAIN];
+                let directions = [direction, DirectionPlan::default()];
                 self.plan.pairs.push(VethPair { ends, directions });
                 (self.plan.pairs.len() - 1, 0)
             };
@@ -440,7 +433,7 @@ impl<'a> Builder<'a> {
         let place = self.place(name, false);
         let directions = [there, back].map(|delay| DirectionPlan {
             delay,
-            ..DirectionPlan::PLAIN
+            ..DirectionPlan::default()
         });
         self.plan.pairs.push(VethPair {
             ends: [node, place],

@@ -1,27 +1,32 @@
 //! The limit of a queue.
 
-use core::fmt;
 use core::str::FromStr;
+
+use derive_more::{Display, Error};
 
 use crate::{Bytes, Packets};
 
 /// How much a queue holds, the packet in service included; arrivals that do not fit are dropped.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display)]
 pub enum Buffer {
     /// No limit.
+    #[display("unlimited")]
     Unlimited,
     /// At most this many bytes.
     Bytes(Bytes),
     /// At most this many packets.
+    #[display("{}", Packets::new(*_0))]
     Packets(u64),
 }
 
 /// Why a text is not a buffer. Prints as one line that says what is allowed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, Error)]
 pub enum BufferError {
     /// It is no size.
+    #[display("must be a size such as \"64 kB\" or \"25 packets\", or \"unlimited\"")]
     Malformed,
     /// It holds no packet.
+    #[display("must have room for a packet")]
     Zero,
 }
 
@@ -34,16 +39,6 @@ impl Buffer {
             Self::Unlimited => true,
             Self::Bytes(limit) => bytes.saturating_add(size) <= limit.get(),
             Self::Packets(limit) => packets < limit,
-        }
-    }
-}
-
-impl fmt::Display for Buffer {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match *self {
-            Self::Unlimited => f.write_str("unlimited"),
-            Self::Bytes(bytes) => bytes.fmt(f),
-            Self::Packets(packets) => Packets::new(packets).fmt(f),
         }
     }
 }
@@ -62,17 +57,6 @@ impl FromStr for Buffer {
         }
     }
 }
-
-impl fmt::Display for BufferError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::Malformed => "must be a size such as \"64 kB\" or \"25 packets\", or \"unlimited\"",
-            Self::Zero => "must have room for a packet",
-        })
-    }
-}
-
-impl core::error::Error for BufferError {}
 
 #[cfg(test)]
 mod tests {

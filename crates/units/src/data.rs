@@ -3,9 +3,8 @@
 use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign, Sub, SubAssign};
-use core::str::FromStr;
 
-use crate::parse::{Kind, ParseError, Quantity, Unit};
+use crate::parse::{Kind, Quantity, Unit};
 use crate::print::write_decimal;
 use crate::{Duration, Rate};
 
@@ -23,11 +22,11 @@ const BYTE_UNITS: &[Unit] = &[
 
 /// An amount of data in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Bytes(u64);
+pub struct Bytes(pub(crate) u64);
 
 /// A number of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Packets(u64);
+pub struct Packets(pub(crate) u64);
 
 macro_rules! counter {
     ($type:ident, $what:literal) => {
@@ -49,20 +48,14 @@ macro_rules! counter {
 
             /// The sum, or `None` at 2^64 and above.
             #[inline]
-            pub const fn checked_add(self, other: $type) -> Option<$type> {
-                match self.0.checked_add(other.0) {
-                    Some(count) => Some($type(count)),
-                    None => None,
-                }
+            pub fn checked_add(self, other: $type) -> Option<$type> {
+                self.0.checked_add(other.0).map($type)
             }
 
             /// The difference, or `None` if `other` is larger.
             #[inline]
-            pub const fn checked_sub(self, other: $type) -> Option<$type> {
-                match self.0.checked_sub(other.0) {
-                    Some(count) => Some($type(count)),
-                    None => None,
-                }
+            pub fn checked_sub(self, other: $type) -> Option<$type> {
+                self.0.checked_sub(other.0).map($type)
             }
         }
 
@@ -108,14 +101,6 @@ macro_rules! counter {
                 iter.fold($type::ZERO, Add::add)
             }
         }
-
-        impl FromStr for $type {
-            type Err = ParseError;
-
-            fn from_str(text: &str) -> Result<$type, ParseError> {
-                Self::KIND.whole(text).map($type)
-            }
-        }
     };
 }
 
@@ -142,11 +127,8 @@ impl Packets {
     /// The amount of data in this many packets of `size`, or `None` at 2^64 bytes and above.
     #[inline]
     #[must_use]
-    pub const fn times(self, size: Bytes) -> Option<Bytes> {
-        match self.0.checked_mul(size.0) {
-            Some(bytes) => Some(Bytes(bytes)),
-            None => None,
-        }
+    pub fn times(self, size: Bytes) -> Option<Bytes> {
+        self.0.checked_mul(size.0).map(Bytes)
     }
 }
 

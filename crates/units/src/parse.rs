@@ -1,8 +1,10 @@
 //! Text to quantity: a decimal number, then a unit.
 
 use core::fmt;
+use core::str::FromStr;
 
 use crate::print::Buffer;
+use crate::{Bytes, Duration, Frequency, Packets, Rate, Time};
 
 /// Significant digits that a number may have; with the largest unit it still fits `u128`.
 const MAX_DIGITS: u32 = 22;
@@ -38,6 +40,19 @@ pub(crate) struct Kind {
 pub(crate) trait Quantity {
     const KIND: Kind;
 }
+
+macro_rules! parsed {
+    ($($type:ident $reader:ident),+) => {
+        $(impl FromStr for $type {
+            type Err = ParseError;
+
+            fn from_str(text: &str) -> Result<$type, ParseError> {
+                Self::KIND.$reader(text).map($type)
+            }
+        })+
+    };
+}
+parsed!(Bytes whole, Packets whole, Time whole, Duration whole, Rate real, Frequency positive);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Problem {

@@ -1,9 +1,8 @@
 //! How much per second: bits, or events.
 
 use core::fmt;
-use core::str::FromStr;
 
-use crate::parse::{Kind, ParseError, Quantity, Unit};
+use crate::parse::{Kind, Quantity, Unit};
 use crate::print::write_real;
 use crate::{Bytes, Duration};
 
@@ -11,7 +10,7 @@ const PS_PER_S: f64 = 1e12;
 
 /// A rate of data in bits per second: finite, and zero or more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
-pub struct Rate(f64);
+pub struct Rate(pub(crate) f64);
 
 impl Rate {
     /// Nothing per second.
@@ -69,7 +68,7 @@ impl Rate {
 
 /// How often something happens, in events per second: finite, and more than zero.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Frequency(f64);
+pub struct Frequency(pub(crate) f64);
 
 impl Frequency {
     /// `per_second` events per second, or `None` unless finite and more than zero.
@@ -147,22 +146,6 @@ impl Quantity for Frequency {
         aliases: &[],
         pitfalls: &[],
     };
-}
-
-impl FromStr for Rate {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Rate, ParseError> {
-        Self::KIND.real(text).map(Rate)
-    }
-}
-
-impl FromStr for Frequency {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Frequency, ParseError> {
-        Self::KIND.positive(text).map(Frequency)
-    }
 }
 
 impl fmt::Display for Rate {

@@ -2,9 +2,8 @@
 
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub};
-use core::str::FromStr;
 
-use crate::parse::{Kind, ParseError, Quantity, Unit};
+use crate::parse::{Kind, Quantity, Unit};
 use crate::print::write_decimal;
 
 const PS_PER_NS: u64 = 1_000;
@@ -29,7 +28,7 @@ const ALIASES: &[(&str, &str)] = &[("\u{b5}s", "us"), ("\u{3bc}s", "us")];
 
 /// A point in time: picoseconds since the start of a run, up to about 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Time(u64);
+pub struct Time(pub(crate) u64);
 
 impl Time {
     /// The start of the run.
@@ -62,11 +61,8 @@ impl Time {
     /// The point `after` later, or `None` past the last representable time.
     #[inline]
     #[must_use]
-    pub const fn checked_add(self, after: Duration) -> Option<Time> {
-        match self.0.checked_add(after.0) {
-            Some(ps) => Some(Time(ps)),
-            None => None,
-        }
+    pub fn checked_add(self, after: Duration) -> Option<Time> {
+        self.0.checked_add(after.0).map(Time)
     }
 
     /// The point `after` later, or [`NEVER`](Self::NEVER): the queue of a slow line can outlast the clock.
@@ -114,7 +110,7 @@ impl Sub for Time {
 
 /// A length of time in picoseconds, up to about 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Duration(u64);
+pub struct Duration(pub(crate) u64);
 
 impl Duration {
     /// No time at all.
@@ -198,31 +194,22 @@ impl Duration {
     /// The sum, or `None` above [`Duration::MAX`].
     #[inline]
     #[must_use]
-    pub const fn checked_add(self, other: Duration) -> Option<Duration> {
-        match self.0.checked_add(other.0) {
-            Some(ps) => Some(Duration(ps)),
-            None => None,
-        }
+    pub fn checked_add(self, other: Duration) -> Option<Duration> {
+        self.0.checked_add(other.0).map(Duration)
     }
 
     /// The difference, or `None` if `other` is longer.
     #[inline]
     #[must_use]
-    pub const fn checked_sub(self, other: Duration) -> Option<Duration> {
-        match self.0.checked_sub(other.0) {
-            Some(ps) => Some(Duration(ps)),
-            None => None,
-        }
+    pub fn checked_sub(self, other: Duration) -> Option<Duration> {
+        self.0.checked_sub(other.0).map(Duration)
     }
 
     /// `count` times this length, or `None` above [`Duration::MAX`].
     #[inline]
     #[must_use]
-    pub const fn checked_mul(self, count: u64) -> Option<Duration> {
-        match self.0.checked_mul(count) {
-            Some(ps) => Some(Duration(ps)),
-            None => None,
-        }
+    pub fn checked_mul(self, count: u64) -> Option<Duration> {
+        self.0.checked_mul(count).map(Duration)
     }
 
     /// The difference, or zero if `other` is longer.
@@ -285,22 +272,6 @@ impl Quantity for Time {
         aliases: ALIASES,
         pitfalls: &[],
     };
-}
-
-impl FromStr for Duration {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Duration, ParseError> {
-        Self::KIND.whole(text).map(Duration)
-    }
-}
-
-impl FromStr for Time {
-    type Err = ParseError;
-
-    fn from_str(text: &str) -> Result<Time, ParseError> {
-        Self::KIND.whole(text).map(Time)
-    }
 }
 
 impl fmt::Display for Duration {

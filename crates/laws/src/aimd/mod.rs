@@ -11,7 +11,7 @@ mod tests;
 pub use params::AimdParams;
 pub use sender::AimdSender;
 
-use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Protocol, RouterInfo, Signal, Transport};
+use crate::{Law, LawInfo, NoHeader, NoRouter, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,16 +34,12 @@ impl Protocol for Aimd {
 }
 
 impl Law for Aimd {
-    const INFO: LawInfo = LawInfo {
-        name: "aimd",
-        title: "AIMD on rates: a fixed increase per round-trip time, a fraction kept on loss",
-        source: "Zhang 2008, eq 19, 114",
-        signal: Signal::Loss,
-        cost: "none",
-        number: 0,
-        header: NoHeader::LAYOUT,
-        routers: RouterInfo::NONE,
-        scale_invariant: false,
-        params: &AimdParams::TABLE,
-    };
+    const INFO: LawInfo = LawInfo::of_hosts(
+        "aimd",
+        "AIMD on rates: a fixed increase per round-trip time, a fraction kept on loss",
+        "Zhang 2008, eq 19, 114",
+        Signal::Loss,
+        false,
+        &AimdParams::TABLE,
+    );
 }

@@ -7,7 +7,7 @@ use crate::bytes::before;
 use crate::{Feedback, FlowInfo, Loss, NoHeader, Outgoing, SenderLaw};
 
 /// One flow.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct AimdSender {
     packet_size: Bytes,
     rate: Rate,
@@ -35,9 +35,7 @@ impl SenderLaw for AimdSender {
         Self {
             packet_size: flow.packet_size,
             rate: params.initial_rate,
-            next: 0,
-            stepped: 0,
-            decreased: 0,
+            ..Self::default()
         }
     }
 

@@ -41,7 +41,7 @@ parameters! {
 }
 
 /// State of CoDel at one port.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Codel {
     /// Largest packet so far.
     largest: Bytes,
@@ -76,16 +76,7 @@ impl Queue for Codel {
     }
 
     fn new(_params: &CodelParams, _port: &PortInfo) -> Self {
-        Self {
-            largest: Bytes::ZERO,
-            waited: Duration::ZERO,
-            first_above: None,
-            dropping: false,
-            next_drop: Time::ZERO,
-            taken: false,
-            count: 0,
-            first_count: 0,
-        }
+        Self::default()
     }
 
     fn on_arrival(&mut self, _params: &CodelParams, packet: &Arriving, _draw: f64) -> Verdict {

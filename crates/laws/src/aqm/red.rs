@@ -76,7 +76,7 @@ parameters! {
 }
 
 /// State of RED at one port.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Red {
     capacity: Rate,
     /// `avg`, packets.
@@ -105,9 +105,7 @@ impl Queue for Red {
     fn new(_params: &RedParams, port: &PortInfo) -> Self {
         Self {
             capacity: port.capacity,
-            average: 0.0,
-            count: 0,
-            idle_from: Time::ZERO,
+            ..Self::default()
         }
     }
 

@@ -51,7 +51,7 @@ parameters! {
 }
 
 /// State of REM at one port.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Rem {
     price: f64,
     probability: f64,
@@ -75,11 +75,7 @@ impl Queue for Rem {
     }
 
     fn new(_params: &RemParams, _port: &PortInfo) -> Self {
-        Self {
-            price: 0.0,
-            probability: 0.0,
-            queue: 0.0,
-        }
+        Self::default()
     }
 
     fn on_arrival(&mut self, _params: &RemParams, _packet: &Arriving, draw: f64) -> Verdict {

@@ -48,7 +48,7 @@ parameters! {
 }
 
 /// A virtual queue at one port.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct VirtualQueue {
     /// `C`, bytes per second.
     capacity: f64,
@@ -111,11 +111,7 @@ impl Queue for VirtualQueue {
         Self {
             capacity,
             level: params.level * capacity,
-            virtual_bytes: 0.0,
-            last: Time::ZERO,
-            since: Time::ZERO,
-            bytes: 0.0,
-            packets: 0,
+            ..Self::default()
         }
     }
 

@@ -13,7 +13,7 @@ mod tests;
 pub use params::BbrParams;
 pub use sender::BbrSender;
 
-use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, RouterInfo, Signal, Transport};
+use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,16 +36,12 @@ impl Protocol for Bbr {
 }
 
 impl Law for Bbr {
-    const INFO: LawInfo = LawInfo {
-        name: "bbr",
-        title: "BBR version 1: paces at the measured delivery rate",
-        source: "Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00",
-        signal: Signal::Delivery,
-        cost: "none",
-        number: 0,
-        header: NoHeader::LAYOUT,
-        routers: RouterInfo::NONE,
-        scale_invariant: false,
-        params: &BbrParams::TABLE,
-    };
+    const INFO: LawInfo = LawInfo::of_hosts(
+        "bbr",
+        "BBR version 1: paces at the measured delivery rate",
+        "Cardwell et al. 2016; draft-cardwell-iccrg-bbr-congestion-control-00",
+        Signal::Delivery,
+        false,
+        &BbrParams::TABLE,
+    );
 }

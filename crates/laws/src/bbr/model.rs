@@ -9,7 +9,7 @@ use crate::bytes::before;
 const ROUNDS: usize = 10;
 
 /// Bandwidth, in packets per second, and round-trip time.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Path {
     /// Largest delivery rate in each of the last round trips, the present one included.
     recent: [f64; ROUNDS],
@@ -31,12 +31,8 @@ impl Path {
     pub fn new() -> Self {
         Self {
             recent: [0.0; ROUNDS],
-            place: 0,
-            bandwidth: 0.0,
             rtt: f64::INFINITY,
-            rtt_at: Time::ZERO,
-            delivered: 0,
-            round: 0,
+            ..Self::default()
         }
     }
 

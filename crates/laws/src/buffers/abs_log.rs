@@ -133,7 +133,7 @@ impl Scale {
 }
 
 /// One buffer, and what its target was missed by since it last changed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 struct Control {
     /// Packets.
     buffer: f64,
@@ -150,10 +150,8 @@ impl Control {
     fn new(buffer: f64) -> Self {
         Self {
             buffer,
-            missed: 0.0,
-            cycle: 0.0,
             haste: HASTE,
-            falls: false,
+            ..Self::default()
         }
     }
 

@@ -10,7 +10,7 @@ mod tests;
 pub use params::CbrParams;
 pub use sender::CbrSender;
 
-use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Protocol, RouterInfo, Signal, Transport};
+use crate::{Law, LawInfo, NoHeader, NoRouter, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,16 +29,12 @@ impl Protocol for Cbr {
 }
 
 impl Law for Cbr {
-    const INFO: LawInfo = LawInfo {
-        name: "cbr",
-        title: "CBR: constant bit rate, which listens to nothing",
-        source: "the UDP/CBR source of ns-2",
-        signal: Signal::Nothing,
-        cost: "none",
-        number: 0,
-        header: NoHeader::LAYOUT,
-        routers: RouterInfo::NONE,
-        scale_invariant: false,
-        params: &CbrParams::TABLE,
-    };
+    const INFO: LawInfo = LawInfo::of_hosts(
+        "cbr",
+        "CBR: constant bit rate, which listens to nothing",
+        "the UDP/CBR source of ns-2",
+        Signal::Nothing,
+        false,
+        &CbrParams::TABLE,
+    );
 }

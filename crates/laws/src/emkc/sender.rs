@@ -21,7 +21,7 @@ struct Heard {
 }
 
 /// One flow.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct EmkcSender {
     packet_size: Bytes,
     rate: Rate,
@@ -43,10 +43,7 @@ impl SenderLaw for EmkcSender {
         Self {
             packet_size,
             rate,
-            changed: Time::ZERO,
-            next: 0,
-            heard: None,
-            hold: Time::ZERO,
+            ..Self::default()
         }
     }
 

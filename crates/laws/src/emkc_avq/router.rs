@@ -10,7 +10,7 @@ use crate::{Arriving, PortInfo, PortView, RouterLaw};
 const SHORTEST_RTT: f64 = 1e-6;
 
 /// One output port. Per packet: one addition and two comparisons.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct EmkcAvqRouter {
     id: u32,
     /// `gamma C`, bit/s.
@@ -37,12 +37,8 @@ impl RouterLaw for EmkcAvqRouter {
             id: port.id,
             target,
             virtual_capacity: target,
-            arrived: Bytes::ZERO,
-            longest: 0.0,
-            rtt: None,
-            seq: 0,
             price: f32::MIN,
-            delta: 0.0,
+            ..Self::default()
         }
     }
 

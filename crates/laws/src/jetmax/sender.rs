@@ -24,7 +24,7 @@ pub fn step(tau: f64, rate: f64, share: f64) -> f64 {
 }
 
 /// Sender half of JetMax.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Sender {
     largest: Bytes,
     /// `x`, bit/s.
@@ -146,16 +146,7 @@ impl SenderLaw for Sender {
             largest: flow.packet_size,
             rate: params.initial_rate,
             proposal: params.initial_rate,
-            bottleneck: 0,
-            next: 0,
-            mark: 0,
-            acked: None,
-            mixed: false,
-            epoch: None,
-            suggestion: None,
-            share: None,
-            rtt: Duration::ZERO,
-            silent_at: None,
+            ..Self::default()
         }
     }
 

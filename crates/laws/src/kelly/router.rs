@@ -10,7 +10,7 @@ use crate::{Arriving, PortInfo, PortView, RouterLaw};
 const LOWEST: f64 = -1e30;
 
 /// One output port. Per packet: two additions and one comparison.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct KellyRouter {
     capacity: Rate,
     arrived: Bytes,
@@ -26,9 +26,7 @@ impl RouterLaw for KellyRouter {
     fn new(_params: &KellyParams, port: &PortInfo) -> Self {
         Self {
             capacity: port.capacity,
-            arrived: Bytes::ZERO,
-            price: 0.0,
-            seq: 0,
+            ..Self::default()
         }
     }
 

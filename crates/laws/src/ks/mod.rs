@@ -12,7 +12,7 @@ mod tests;
 pub use params::{Control, KsParams, Signals, Utility};
 pub use sender::KsSender;
 
-use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, RouterInfo, Signal as Told, Transport};
+use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Signal as Told, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -37,16 +37,12 @@ impl Protocol for Ks {
 }
 
 impl Law for Ks {
-    const INFO: LawInfo = LawInfo {
-        name: "ks",
-        title: "Kunniyur-Srikant: additive increase by utility, decrease per lost or marked packet",
-        source: "Kunniyur and Srikant 2003, eq 9-13, 20-21, 40-41",
-        signal: Told::Loss,
-        cost: "none",
-        number: 0,
-        header: NoHeader::LAYOUT,
-        routers: RouterInfo::NONE,
-        scale_invariant: true,
-        params: &KsParams::TABLE,
-    };
+    const INFO: LawInfo = LawInfo::of_hosts(
+        "ks",
+        "Kunniyur-Srikant: additive increase by utility, decrease per lost or marked packet",
+        "Kunniyur and Srikant 2003, eq 9-13, 20-21, 40-41",
+        Told::Loss,
+        true,
+        &KsParams::TABLE,
+    );
 }

@@ -22,7 +22,7 @@ const RAMP_RTTS: f64 = 2.0;
 const RTT_GAIN: f64 = 0.125;
 
 /// One flow.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct MaxNetSender {
     packet_size: Bytes,
     paced: bool,
@@ -137,12 +137,7 @@ impl SenderLaw for MaxNetSender {
         let mut new = Self {
             packet_size: flow.packet_size,
             paced: params.paced,
-            base_rtt: Duration::ZERO,
-            srtt: 0.0,
-            source: None,
-            price_rate: 0.0,
-            ramp: None,
-            rate: 0.0,
+            ..Self::default()
         };
         new.rate = new.slowest();
         new

@@ -21,7 +21,7 @@ pub use sender::TcpSender;
 pub use window::{Rtt, Window};
 
 use crate::params::Parameters;
-use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, ParamSpec, Protocol, RouterInfo, Signal, Transport};
+use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, ParamSpec, Protocol, Signal, Transport};
 
 /// What makes a TCP law: its state is a value of the type, before the first packet the default.
 ///
@@ -99,18 +99,7 @@ pub const fn info(
     source: &'static str,
     params: &'static [ParamSpec],
 ) -> LawInfo {
-    LawInfo {
-        name,
-        title,
-        source,
-        signal: Signal::Loss,
-        cost: "none",
-        number: 0,
-        header: NoHeader::LAYOUT,
-        routers: RouterInfo::NONE,
-        scale_invariant: true,
-        params,
-    }
+    LawInfo::of_hosts(name, title, source, Signal::Loss, true, params)
 }
 
 /// The law that a [`Variant`] makes.

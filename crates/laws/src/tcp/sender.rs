@@ -11,7 +11,7 @@ use crate::{Feedback, FlowInfo, Kind, Loss, NoHeader, Outgoing, SenderLaw};
 const ASSUMED_RTT: f64 = 1.0;
 
 /// One flow.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct TcpSender<V> {
     packet_size: Bytes,
     paced: bool,
@@ -37,9 +37,10 @@ pub struct TcpSender<V> {
 }
 
 /// What the sender is busy with.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Phase {
     /// Nothing special.
+    #[default]
     Open,
     /// The window was cut and does not grow until all that was on its way then has arrived.
     Reduced,
@@ -163,16 +164,8 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
                     MIN_SSTHRESH
                 },
             },
-            rtt: Rtt::default(),
-            acked: false,
-            phase: Phase::Open,
-            next: 0,
-            cut: 0,
-            round: 0,
-            holes: 0,
-            again: false,
             progress: true,
-            variant: V::default(),
+            ..Self::default()
         }
     }
 

@@ -12,7 +12,7 @@ const RTT_GAIN: f64 = 0.125;
 pub(super) const MIN_SSTHRESH: f64 = 2.0;
 
 /// Congestion window and threshold, in packets and fractions of them.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Window {
     /// Most packets on their way.
     pub size: f64,

@@ -12,7 +12,7 @@ const INTERVALS: usize = 8;
 const WEIGHTS: [f64; INTERVALS] = [1.0, 1.0, 1.0, 1.0, 0.8, 0.6, 0.4, 0.2];
 
 /// The loss events of a flow.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct LossHistory {
     /// Packets from one event to the next, newest first.
     closed: [f64; INTERVALS],
@@ -28,9 +28,7 @@ impl LossHistory {
     pub fn new() -> Self {
         Self {
             closed: [0.0; INTERVALS],
-            count: 0,
-            start: 0,
-            end: 0,
+            ..Self::default()
         }
     }
 

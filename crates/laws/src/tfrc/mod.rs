@@ -12,7 +12,7 @@ mod tests;
 pub use params::TfrcParams;
 pub use sender::TfrcSender;
 
-use crate::{Header, Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, RouterInfo, Signal, Transport};
+use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Signal, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,16 +36,12 @@ impl Protocol for Tfrc {
 }
 
 impl Law for Tfrc {
-    const INFO: LawInfo = LawInfo {
-        name: "tfrc",
-        title: "TFRC: TCP-friendly rate control",
-        source: "RFC 5348",
-        signal: Signal::Loss,
-        cost: "none",
-        number: 0,
-        header: NoHeader::LAYOUT,
-        routers: RouterInfo::NONE,
-        scale_invariant: false,
-        params: &TfrcParams::TABLE,
-    };
+    const INFO: LawInfo = LawInfo::of_hosts(
+        "tfrc",
+        "TFRC: TCP-friendly rate control",
+        "RFC 5348",
+        Signal::Loss,
+        false,
+        &TfrcParams::TABLE,
+    );
 }

@@ -18,7 +18,7 @@ const LONGEST_GAP: f64 = 64.0;
 const INITIAL_WINDOW: f64 = 4380.0;
 
 /// One flow. Rates are in bit/s.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct TfrcSender {
     packet_size: Bytes,
     /// `X`.
@@ -98,14 +98,9 @@ impl SenderLaw for TfrcSender {
         Self {
             packet_size: flow.packet_size,
             rate: flow.packet_size.as_bits_f64(),
-            rtt: 0.0,
             received: [f64::INFINITY; 2],
-            received_most: 0.0,
-            next: 0,
-            latest: 0,
-            round: 0,
-            since: None,
             losses: LossHistory::new(),
+            ..Self::default()
         }
     }
 
