@@ -187,7 +187,7 @@ fn flows_survive_a_path_that_changes() {
             (6500, "forward rate 20 Mb/s"),
         ] {
             wait_until(after(start, ms));
-            link.change(0, change.parse().unwrap()).unwrap();
+            link.change(change.parse().unwrap());
         }
     });
     let rates = |begin, end| rates(&all, after(start, begin), after(start, end));

@@ -5,11 +5,11 @@
 use levelflow_net_testing::hosts::address;
 use levelflow_net_testing::link::Running;
 use levelflow_net_testing::needs_root;
-use std::net::{Ipv4Addr, UdpSocket};
+use std::net::UdpSocket;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use levelflow_link::control::{Change, Setting};
+use levelflow_link::control::Setting;
 use levelflow_link::{Link, Port, Report};
 use levelflow_path::Settings;
 use levelflow_testbed::{End, Namespace, veth};
