@@ -8,7 +8,7 @@ use levelflow_units::{Duration, Time};
 use super::packets::{SIZE, laws, ours, port, thread_ns};
 use super::{Case, Effort, Row, Sample, in_turn};
 use levelflow_host::{Error, law};
-use levelflow_router::Port;
+use levelflow_router::{Backlog, Port};
 
 /// Packets that come in an interval, so that there is something to account for.
 const PACKETS: usize = 10;
@@ -25,6 +25,11 @@ fn cost(law: &str, intervals: u32) -> Result<Sample, Error> {
     let packet = ours(&params);
     let mut payload = packet.clone();
     let arriving = Arriving::alone(SIZE);
+    let waiting = Backlog {
+        bytes: SIZE,
+        packets: 1,
+        in_service: SIZE,
+    };
     let mut now = Time::ZERO;
     let mut ports: Vec<Port> = (0..PORTS).map(|_| Port::new(params.clone(), port(), now)).collect();
     let batches = (intervals as usize / PORTS).max(1);
@@ -40,7 +45,7 @@ fn cost(law: &str, intervals: u32) -> Result<Sample, Error> {
         now += Duration::from_ms(10);
         let (start, began) = (thread_ns(), Instant::now());
         for port in &mut ports {
-            port.close(now, SIZE, 1);
+            port.close(now, waiting);
         }
         seconds += began.elapsed().as_secs_f64();
         spent += thread_ns() - start;

@@ -198,6 +198,7 @@ impl Desk {
                 let port = PortView {
                     queue: size,
                     packets: outstanding,
+                    in_service: size,
                     dropped: Bytes::new(*choices.of(SIZES)),
                 };
                 self.router

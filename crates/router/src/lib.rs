@@ -13,5 +13,7 @@ pub mod relay;
 pub mod service;
 pub mod snapshot;
 
+pub use levelflow_path::Backlog;
+
 /// A port whose log goes to the file of `--journal`.
 pub type Port = levelflow_path::Port<levelflow_host::journal::Journal>;
