@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
+use levelflow_net_testing::hosts::address;
 use levelflow_net_testing::needs_root;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -9,7 +10,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use levelflow_testbed::{End, Namespace, Queue, veth};
+use levelflow_testbed::{End, Namespace, veth};
 use levelflow_units::{Buffer, Bytes, Rate};
 
 fn joined() -> (Namespace, Namespace) {
@@ -24,9 +25,9 @@ fn joined() -> (Namespace, Namespace) {
     };
     veth(left, right, 1500).unwrap();
     for (end, last) in [(left, 1), (right, 2)] {
-        end.address(Ipv4Addr::new(10, 0, 0, last).into(), 24).unwrap();
-        end.address(Ipv6Addr::new(0xfd00, 0, 0, 0, 0, 0, 0, last.into()).into(), 64)
-            .unwrap();
+        address(end, [10, 0, 0, last]);
+        let line = format!("address add fd00::{last}/64 dev {} nodad", end.device);
+        end.namespace.ip(&line).unwrap();
     }
     (a, b)
 }
@@ -86,15 +87,10 @@ fn a_router_forwards_and_namespaces_see_only_their_own_devices() {
         },
     );
     veth(from, to, 1500).unwrap();
-    from.address(Ipv4Addr::new(10, 0, 1, 1).into(), 24).unwrap();
-    to.address(Ipv4Addr::new(10, 0, 1, 2).into(), 24).unwrap();
+    address(from, [10, 0, 1, 1]);
+    address(to, [10, 0, 1, 2]);
     b.forward().unwrap();
-    let left = End {
-        namespace: &a,
-        device: "left",
-    };
-    left.route(Ipv4Addr::new(10, 0, 1, 0).into(), 24, Ipv4Addr::new(10, 0, 0, 2).into())
-        .unwrap();
+    a.ip("route add 10.0.1.0/24 via 10.0.0.2 dev left").unwrap();
     let receiver = listen(&c, Ipv4Addr::new(10, 0, 1, 2).into());
     let sender = a.run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
     sender.send_to(b"x", "10.0.1.2:7000").unwrap();
@@ -117,12 +113,8 @@ fn a_token_bucket_holds_its_rate_and_drops_what_does_not_fit() {
     // What a device that comes up with IPv6 says by itself would take room in the queue.
     a.sysctl("ipv6/conf/left/disable_ipv6", "1").unwrap();
     let rate = Rate::new(8e6).unwrap();
-    left.queue(Queue::Tbf {
-        rate,
-        burst: Bytes::new(3000),
-        limit: Buffer::Bytes(Bytes::new(20_000)),
-    })
-    .unwrap();
+    left.token_bucket(rate, Bytes::new(3000), Buffer::Bytes(Bytes::new(20_000)))
+        .unwrap();
     let receiver = listen(&b, Ipv4Addr::new(10, 0, 0, 2).into());
     let sender = a.run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
     sender.connect("10.0.0.2:7000").unwrap();
