@@ -164,13 +164,15 @@ impl Outgoing {
 
     /// Data is about to leave: begins anew after a pause, and lets the law count what it waits for in vain as lost.
     fn before_data(&mut self, now: Time) {
-        let trips = self.sender.rtt().and_then(|rtt| rtt.checked_mul(IDLE_RTTS));
-        let idle = IDLE.max(trips.unwrap_or(Duration::ZERO));
+        let rtt = self.sender.rtt().unwrap_or(Duration::ZERO);
+        let idle = IDLE.max(rtt.checked_mul(IDLE_RTTS).unwrap_or(Duration::MAX));
         if self.sent.is_some_and(|sent| now.since(sent) > idle) {
             self.sender = flow(&self.law_config);
             self.entry = self.entry.replaced_by(self.sender.flow());
+            self.selector.on_pause();
         }
         self.sender.handle_timeout(now);
+        self.selector.on_send(now, rtt);
         self.sent = Some(now);
     }
 
@@ -335,6 +337,9 @@ impl Peer {
             }
             _ => 0,
         };
+        if prefix > 0 {
+            self.publish(state);
+        }
         if prefix == 0 {
             if let Some(held) = ack {
                 held.write(out);
@@ -445,4 +450,36 @@ fn encode_data(outgoing: &mut Outgoing, now: Time, transmit: &Transmit<'_>, more
         out.extend_from_slice(segment);
     }
     prefix
+}
+
+#[cfg(test)]
+mod tests {
+    use levelflow_host::law;
+
+    use super::*;
+
+    #[tokio::test]
+    async fn a_flow_that_begins_anew_has_the_window_of_its_law_before_the_next_ack() {
+        let params = law::params("xcp", &[]).unwrap();
+        let law_config = LawConfig {
+            params,
+            values: Vec::new(),
+            journal: None,
+            max_rate: None,
+        };
+        let core = Core::new(std::net::UdpSocket::bind("127.0.0.1:0").unwrap()).unwrap();
+        let peer = Peer::new(Arc::new(core), Some(law_config.clone()));
+        peer.lock().outgoing.as_mut().unwrap().sent = Some(Time::ZERO);
+        tokio::time::sleep(span(IDLE + Duration::from_ms(100))).await;
+        peer.window.store(1 << 30, Ordering::Relaxed);
+        let data = Transmit {
+            destination: "127.0.0.1:9".parse().unwrap(),
+            ecn: None,
+            contents: &[0; 1200],
+            segment_size: None,
+            src_ip: None,
+        };
+        peer.encode(&data, &mut Vec::new());
+        assert_eq!(peer.window(), u64::from(flow(&law_config).window()) * 1200);
+    }
 }

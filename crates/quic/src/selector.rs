@@ -1,7 +1,7 @@
 //! Selects who sets the rate: the law, a standard controller, or the slower of both.
 //!
 //! A flow begins under the standard controller. The first ACK that a router of the law has written into hands it to the
-//! law. After a second without such an ACK, it is handed back. If packets get lost although the law is in charge, something on the path
+//! law. After a second of ACKs that no router has written into, or three without any, it is handed back. If packets get lost although the law is in charge, something on the path
 //! is full that no router of the law looks after: then both limit the flow, for a time that doubles whenever this repeats.
 
 use levelflow_units::{Duration, Time};
@@ -22,6 +22,9 @@ pub enum Control {
 /// path runs the law.
 const WINDOW: Duration = Duration::from_secs(1);
 const MIN_ACKS: u32 = 4;
+/// Data are sent for so long, and for so many round trips, without an ACK of the law, before it is taken for gone.
+const UNHEARD: Duration = Duration::from_secs(3);
+const UNHEARD_RTTS: u64 = 8;
 /// A loss rate above this in a window shows a queue that no router of the law controls.
 const LOSSY: f64 = 0.05;
 /// Number of such windows in a row; the law itself may overshoot once while it settles.
@@ -43,6 +46,8 @@ pub(super) struct ControllerSelector {
     lossy: u32,
     /// Since when ACKs have agreed, how many, and on what.
     alike: Option<(Time, u32, bool)>,
+    /// When something left for which no ACK of the law has come since.
+    unheard: Option<Time>,
     ever_fell: bool,
     hold: Duration,
     hold_until: Time,
@@ -57,6 +62,7 @@ impl ControllerSelector {
             lost: 0,
             lossy: 0,
             alike: None,
+            unheard: None,
             ever_fell: false,
             hold: FIRST_HOLD,
             hold_until: Time::ZERO,
@@ -74,14 +80,36 @@ impl ControllerSelector {
             _ => (now, 1),
         };
         self.alike = Some((since, count, routed));
+        self.unheard = None;
         let long = count >= MIN_ACKS && now.since(since) >= WINDOW;
         match (self.control, routed) {
-            (Control::Standard, true) if long || !self.ever_fell => self.control = Control::Law,
-            (Control::Law | Control::Both, false) if long => {
-                self.control = Control::Standard;
-                self.ever_fell = true;
+            (Control::Standard, true) if long || !self.ever_fell => {
+                self.control = Control::Law;
+                // What was lost before, the law did not cause.
+                (self.window, self.delivered, self.lost, self.lossy) = (now, 0, 0, 0);
             }
+            (Control::Law | Control::Both, false) if long => self.fall(),
             _ => {}
+        }
+    }
+
+    fn fall(&mut self) {
+        self.control = Control::Standard;
+        self.ever_fell = true;
+        self.alike = None;
+    }
+
+    /// Nothing has left for a while: no ACKs are missing.
+    pub fn on_pause(&mut self) {
+        self.unheard = None;
+    }
+
+    /// Data leaves, whose ACKs take `rtt`: after some time without any, the path no longer carries those of the law.
+    pub fn on_send(&mut self, now: Time, rtt: Duration) {
+        let since = *self.unheard.get_or_insert(now);
+        let patience = rtt.checked_mul(UNHEARD_RTTS).map_or(UNHEARD, |long| long.max(UNHEARD));
+        if self.control != Control::Standard && now.since(since) > patience {
+            self.fall();
         }
     }
 
@@ -150,6 +178,46 @@ mod tests {
             selector.on_ack(at(ms), ms % 10 != 0);
         }
         assert_eq!(selector.control(), Control::Law);
+    }
+
+    #[test]
+    fn a_path_that_loses_the_acks_of_the_law_gets_the_standard_controller_back() {
+        let mut selector = ControllerSelector::new();
+        selector.on_ack(at(0), true);
+        let rtt = Duration::from_ms(100);
+        for ms in (100..=3100).step_by(100) {
+            selector.on_send(at(ms), rtt);
+            assert_eq!(selector.control(), Control::Law, "at {ms} ms");
+        }
+        selector.on_send(at(3200), rtt);
+        assert_eq!(selector.control(), Control::Standard);
+        selector.on_ack(at(3300), true);
+        assert_eq!(selector.control(), Control::Standard, "one ACK is no proof");
+        selector.on_ack(at(3400), true);
+        selector.on_send(at(60_000), rtt);
+        selector.on_ack(at(60_100), true);
+        selector.on_ack(at(60_200), true);
+        assert_eq!(selector.control(), Control::Law);
+        selector.on_send(at(60_300), rtt);
+        selector.on_pause();
+        selector.on_send(at(90_000), rtt);
+        assert_eq!(selector.control(), Control::Law, "a pause is no loss of ACKs");
+    }
+
+    #[test]
+    fn what_is_lost_under_the_standard_controller_does_not_count_against_the_law() {
+        let mut selector = ControllerSelector::new();
+        lose(&mut selector, 0..5, 20);
+        selector.on_ack(at(5000), true);
+        lose(&mut selector, 5..6, 20);
+        lose(&mut selector, 6..9, 0);
+        assert_eq!(
+            selector.control(),
+            Control::Law,
+            "one window of the law's own is no reason"
+        );
+        lose(&mut selector, 9..12, 20);
+        assert_eq!(selector.control(), Control::Both);
     }
 
     /// Loss of a share of what is sent, from `from` to `to` seconds.
