@@ -22,7 +22,7 @@ use levelflow_autobuf::restore::{Outcome, SavedLimit, SavedState};
 use levelflow_host::format::rate;
 use levelflow_host::limit::Limit;
 use levelflow_host::metrics::Metrics;
-use levelflow_host::pid_file::{self, PidFile};
+use levelflow_host::pid_file::{self, PidFile, State};
 use levelflow_host::qdisc::Device;
 use levelflow_host::stop::Stop;
 use levelflow_host::tc::Handle;
@@ -138,7 +138,7 @@ impl Abs {
     /// As [`Error`] says.
     pub fn run(self) -> Result<(), Error> {
         match self.action {
-            Some(Action::Status { json }) => status(json),
+            Some(Action::Status { json }) => options::status(ABS, None, json, "no buffer is sized", status_line),
             None => self.run.start(),
         }
     }
@@ -347,28 +347,14 @@ fn restore(name: &str) -> Result<(), Error> {
     Ok(())
 }
 
-fn status(json: bool) -> Result<(), Error> {
-    let running = pid_file::running(&pid_file::directory(), ABS)?;
-    if json {
-        println!("{}", serde_json::to_string(&running).map_err(Error::failed)?);
-        return Ok(());
-    }
-    if running.is_empty() {
-        println!("no buffer is sized");
-    }
-    for state in running {
-        let (pid, place) = (state.owner.pid, state.owner.place);
-        let algorithm = state.reading["algorithm"].as_str().unwrap_or("starting").to_owned();
-        let queues = state.reading["queues"].as_array().cloned().unwrap_or_default();
-        let words: Vec<String> = queues.iter().map(queue_line).collect();
-        let memory = state.reading["memory"].as_str();
-        let memory = memory.map_or_else(String::new, |total| format!("memory {total}; "));
-        say(&format!(
-            "{place}: {algorithm} (process {pid}) {memory}{}",
-            words.join("; ")
-        ));
-    }
-    Ok(())
+fn status_line(state: &State) -> String {
+    let (pid, place, reading) = (state.owner.pid, &state.owner.place, &state.reading);
+    let algorithm = reading["algorithm"].as_str().unwrap_or("starting");
+    let queues = reading["queues"].as_array().into_iter().flatten();
+    let words: Vec<String> = queues.map(queue_line).collect();
+    let memory = reading["memory"].as_str();
+    let memory = memory.map_or_else(String::new, |total| format!("memory {total}; "));
+    format!("{place}: {algorithm} (process {pid}) {memory}{}", words.join("; "))
 }
 
 fn queue_line(queue: &serde_json::Value) -> String {

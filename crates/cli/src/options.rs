@@ -5,6 +5,8 @@ use std::net::{SocketAddr, ToSocketAddrs};
 use levelflow_units::Duration;
 
 use levelflow_host::Error;
+use levelflow_host::pid_file::{self, Service, State};
+use levelflow_host::terminal::plain;
 
 /// Refuses periods that would do nothing but read.
 pub(super) fn every(time: Duration) -> Result<(), Error> {
@@ -46,4 +48,24 @@ pub(super) fn address(option: &str, text: &str) -> Result<SocketAddr, Error> {
     };
     let found = full.to_socket_addrs().map_err(|e| wrong(&e.to_string()))?.next();
     found.ok_or_else(|| wrong("no such host"))
+}
+
+/// Shows what runs on this machine, or only at this device: as JSON, or in a line each, or that there is none.
+pub(super) fn status(
+    service: Service,
+    dev: Option<&str>,
+    json: bool,
+    none: &str,
+    line: fn(&State) -> String,
+) -> Result<(), Error> {
+    let mut running = pid_file::running(&pid_file::directory(), service)?;
+    running.retain(|state| dev.is_none_or(|dev| state.owner.place == dev));
+    if json {
+        println!("{}", serde_json::to_string(&running).map_err(Error::failed)?);
+    } else if running.is_empty() {
+        println!("{none}");
+    } else {
+        running.iter().for_each(|state| println!("{}", plain(&line(state))));
+    }
+    Ok(())
 }

@@ -17,7 +17,6 @@ use levelflow_host::metrics::Metrics;
 use levelflow_host::pid_file::{self, PidFile};
 use levelflow_host::qdisc::Device;
 use levelflow_host::stop::Stop;
-use levelflow_host::terminal::plain;
 use levelflow_host::{Error, law, sys};
 use levelflow_router::device::Attached;
 use levelflow_router::direction::Bottleneck;
@@ -143,7 +142,9 @@ impl Router {
     /// As [`Error`] says.
     pub fn run(self) -> Result<(), Error> {
         match self.action {
-            Some(Action::Status { dev, json }) => status(dev.as_deref(), json),
+            Some(Action::Status { dev, json }) => {
+                options::status(ROUTER, dev.as_deref(), json, "no router runs", service::line)
+            }
             Some(Action::Detach { dev: Some(dev), .. }) => detach_device(&dev),
             Some(Action::Detach { relay, .. }) => {
                 let place = address("--relay", &relay.unwrap_or_default())?.to_string();
@@ -372,22 +373,6 @@ impl Show {
 /// What a router calls itself in headers; two of one path that draw the same are one in four thousand million.
 fn identity() -> u32 {
     rand::random_range(1..=u32::MAX)
-}
-
-fn status(dev: Option<&str>, json: bool) -> Result<(), Error> {
-    let mut running = pid_file::running(&pid_file::directory(), ROUTER)?;
-    running.retain(|state| dev.is_none_or(|dev| state.owner.place == dev));
-    if json {
-        println!("{}", serde_json::to_string(&running).map_err(Error::failed)?);
-        return Ok(());
-    }
-    if running.is_empty() {
-        println!("no router runs");
-    }
-    for state in running {
-        println!("{}", plain(&service::line(&state)));
-    }
-    Ok(())
 }
 
 /// A program that outlived its router is removed, too.

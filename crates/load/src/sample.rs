@@ -24,15 +24,6 @@ pub struct Samples {
     name: String,
 }
 
-#[derive(Serialize)]
-struct Start<'a> {
-    kind: &'a str,
-    law: &'a str,
-    to: String,
-    /// [`clock::stamp`](levelflow_host::clock::stamp) at time 0.
-    stamp_ns: u64,
-}
-
 /// State of a flow at the end of a period.
 #[derive(Debug, Serialize)]
 pub struct Sample {
@@ -136,13 +127,7 @@ impl Samples {
     /// # Errors
     /// When the file cannot be written.
     pub fn start(&mut self, law: &str, to: &str, stamp_ns: u64) -> Result<(), Error> {
-        let (kind, to) = ("start", to.to_owned());
-        self.write(&Start {
-            kind,
-            law,
-            to,
-            stamp_ns,
-        })
+        self.write(&serde_json::json!({ "kind": "start", "law": law, "to": to, "stamp_ns": stamp_ns }))
     }
 
     /// One line.

@@ -8,7 +8,6 @@ use levelflow_host::Error;
 
 /// Most flows of an entry in a run.
 const MOST: usize = 100_000;
-const NEVER: Time = Time::from_ps(u64::MAX);
 
 /// A flow to come.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,7 +37,7 @@ pub fn starts(spec: &FlowSpec<Any>, seed: u64, end: Time) -> Result<Vec<Start>, 
             all.push(Start {
                 at: arrival.at,
                 size: flow.size,
-                stop: flow.stop.unwrap_or(NEVER),
+                stop: flow.stop.unwrap_or(Time::NEVER),
             });
         }
     }

@@ -121,7 +121,7 @@ impl Codel {
         if let Some(at) = self.first_above {
             now >= at
         } else {
-            self.first_above = Some(later(now, params.interval));
+            self.first_above = Some(now.saturating_add(params.interval));
             false
         }
     }
@@ -141,11 +141,7 @@ impl Codel {
 /// `control_law` of section 5.6.
 fn drop_after(t: Time, interval: Duration, count: u32) -> Time {
     let gap = interval.as_ps() as f64 / libm::sqrt(f64::from(count));
-    later(t, Duration::from_ps(gap as u64))
-}
-
-fn later(t: Time, after: Duration) -> Time {
-    t.checked_add(after).unwrap_or(Time::from_ps(u64::MAX))
+    t.saturating_add(Duration::from_ps(gap as u64))
 }
 
 #[cfg(test)]
