@@ -17,8 +17,8 @@ because ACKs to windows come back at the capacity, however long the queue. Each 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from dataclasses import astuple, dataclass
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -28,12 +28,27 @@ from levelflow.theory.stability.equations import Past, Trajectory, integrate, it
 from levelflow.theory.validate import explained, not_negative, positive, share
 
 
-class Law(Protocol):
-    """What all laws of this module have."""
+@dataclass(frozen=True)
+class Law(ABC):
+    """What all laws of this module have.
 
+    Attributes:
+        capacity: packets/s.
+
+    Raises:
+        ParameterError: if a number is not positive and finite.
+    """
+
+    capacity: float
+
+    def __post_init__(self) -> None:
+        positive(**vars(self))
+
+    @abstractmethod
     def start(self) -> Floats:
         """The state at time 0; its last component is the excess."""
 
+    @abstractmethod
     def change(self, time: float, state: Floats, past: Past) -> Floats:
         """The derivative of the state."""
 
@@ -63,37 +78,33 @@ def integrate_excess(law: Law, duration: float, *, step: float, longest: float =
 
 
 @dataclass(frozen=True)
-class WindowAimd:
-    """TCP in congestion avoidance: `W += 1/W` per ACK, eq. 12.
+class Windows(Law):
+    """A law that opens a window by each ACK.
 
     Attributes:
-        capacity: packets/s.
         window: when the link is full, packets.
-
-    Raises:
-        ParameterError: if a number is not positive and finite.
     """
 
-    capacity: float
     window: float
 
-    def __post_init__(self) -> None:
-        positive(capacity=self.capacity, window=self.window)
+    @abstractmethod
+    def per_ack(self, windows: Floats) -> Floats:
+        """What an ACK adds to each window, packets."""
 
+    @abstractmethod
     def windows(self, times: ArrayLike) -> Floats:
-        """The window, packets: `sqrt(2 C t + W0^2)`, eq. 14."""
-        return np.sqrt(2 * self.capacity * _times(times) + self.window**2)
+        """The window, packets."""
 
     def windows_per_ack(self, acks: int) -> Floats:
-        """The window after each ACK, the first one before any: the recurrence that eq. 14 makes a fluid of."""
-        return iterate(lambda _n, past: past(1) + 1 / past(1), self.window, acks, longest=1).states
+        """The window after each ACK, the first one before any: the recurrence that `windows` makes a fluid of."""
+        return iterate(lambda _n, past: past(1) + self.per_ack(past(1)), self.window, acks, longest=1).states
 
     def rates(self, times: ArrayLike) -> Floats:
-        """What is sent, packets/s: `C (1 + 1/W)`."""
-        return self.capacity * (1 + 1 / self.windows(times))
+        """What is sent, packets/s: a packet for each that leaves, and what ACKs add."""
+        return self.capacity * (1 + self.per_ack(self.windows(times)))
 
     def excess(self, times: ArrayLike) -> Floats:
-        """What was sent beyond the capacity, packets: eq. 18 between its limits; lemma 2 prints the upper one."""
+        """What was sent beyond the capacity, packets: by how much the window grew."""
         return self.windows(times) - self.window
 
     def start(self) -> Floats:
@@ -101,74 +112,60 @@ class WindowAimd:
         return np.array([self.window, 0.0])
 
     def change(self, time: float, state: Floats, past: Past) -> Floats:
-        """Eq. 13 and 16."""
-        return np.full(2, self.capacity / state[0])
+        """Eq. 13, 16 and 22, at ACKs that come at the capacity."""
+        return np.full(2, self.capacity * self.per_ack(state[0]))
+
+
+class WindowAimd(Windows):
+    """TCP in congestion avoidance: `W += 1/W` per ACK, eq. 12; the excess is eq. 18, lemma 2 prints a bound."""
+
+    def per_ack(self, windows: Floats) -> Floats:
+        """Eq. 12."""
+        return 1 / windows
+
+    def windows(self, times: ArrayLike) -> Floats:
+        """The window, packets: `sqrt(2 C t + W0^2)`, eq. 14."""
+        return np.sqrt(2 * self.capacity * _times(times) + self.window**2)
 
 
 @dataclass(frozen=True)
-class ScalableTcp:
+class ScalableTcp(Windows):
     """Scalable TCP: `W += step` per ACK, eq. 22.
 
     Attributes:
-        capacity: packets/s.
-        window: when the link is full, packets.
         step: packets per ACK.
-
-    Raises:
-        ParameterError: if a number is not positive and finite.
     """
 
-    capacity: float
-    window: float
     step: float = 0.01
 
-    def __post_init__(self) -> None:
-        positive(capacity=self.capacity, window=self.window, step=self.step)
+    def per_ack(self, windows: Floats) -> Floats:
+        """Always the same."""
+        return np.full_like(windows, self.step)
 
     def windows(self, times: ArrayLike) -> Floats:
-        """The window, packets."""
-        return self.window + self.excess(times)
-
-    def windows_per_ack(self, acks: int) -> Floats:
-        """The window after each ACK, the first one before any."""
-        return iterate(lambda _n, past: past(1) + self.step, self.window, acks, longest=1).states
-
-    def rates(self, times: ArrayLike) -> Floats:
-        """What is sent, packets/s: always `(1 + step) C`."""
-        return np.full_like(_times(times), self.capacity * (1 + self.step))
-
-    def excess(self, times: ArrayLike) -> Floats:
-        """What was sent beyond the capacity, packets: `step C t`, lemma 4."""
-        return self.step * self.capacity * _times(times)
-
-    def start(self) -> Floats:
-        """Window and excess at time 0."""
-        return np.array([self.window, 0.0])
-
-    def change(self, time: float, state: Floats, past: Past) -> Floats:
-        """Eq. 22 at ACKs that come at the capacity."""
-        return np.full(2, self.step * self.capacity)
+        """The window, packets: grown by `step C t`, lemma 4."""
+        return self.window + self.step * self.capacity * _times(times)
 
 
 @dataclass(frozen=True)
-class RateAimd:
-    """AIMD on a rate, by a sender who does not see its round trip grow: `r += gain` per `rtt`, eq. 19.
+class Rates(Law):
+    """AIMD on a rate: `r += gain` per `rtt`, eq. 19.
 
     Attributes:
-        capacity: packets/s.
         gain: packets/s per round trip.
-        rtt: what the sender takes for its round trip, s.
-
-    Raises:
-        ParameterError: if a number is not positive and finite.
+        rtt: of an empty queue, s.
     """
 
-    capacity: float
     gain: float
     rtt: float
 
-    def __post_init__(self) -> None:
-        positive(capacity=self.capacity, gain=self.gain, rtt=self.rtt)
+    def start(self) -> Floats:
+        """Rate and excess at time 0."""
+        return np.array([self.capacity, 0.0])
+
+
+class RateAimd(Rates):
+    """AIMD on a rate, by a sender who does not see its round trip grow."""
 
     def rates(self, times: ArrayLike) -> Floats:
         """What is sent, packets/s."""
@@ -178,43 +175,26 @@ class RateAimd:
         """What was sent beyond the capacity, packets: `gain t^2 / (2 rtt)`, lemma 3."""
         return self.gain * _times(times) ** 2 / (2 * self.rtt)
 
-    def start(self) -> Floats:
-        """Rate and excess at time 0."""
-        return np.array([self.capacity, 0.0])
-
     def change(self, time: float, state: Floats, past: Past) -> Floats:
         """Eq. 20 with a constant round trip, and eq. 21."""
         return np.array([self.gain / self.rtt, state[0] - self.capacity])
 
 
 @dataclass(frozen=True)
-class TrackedAimd:
+class TrackedAimd(Rates):
     """AIMD on a rate, by a sender who sees its round trip grow, perhaps later: eq. 20.
 
     The round trip is `rtt + q / C`; the text leaves out `rtt` and would divide by 0 at first.
 
     Attributes:
-        capacity: packets/s.
-        gain: packets/s per round trip.
-        rtt: of an empty queue, s.
-        lag: after which the sender knows it, s.
-
-    Raises:
-        ParameterError: if the lag is negative, another number not positive, or one not finite.
+        lag: after which the sender knows it, s; it may be 0.
     """
 
-    capacity: float
-    gain: float
-    rtt: float
     lag: float = 0.0
 
     def __post_init__(self) -> None:
         positive(capacity=self.capacity, gain=self.gain, rtt=self.rtt)
         not_negative(lag=self.lag)
-
-    def start(self) -> Floats:
-        """Rate and queue at time 0."""
-        return np.array([self.capacity, 0.0])
 
     def change(self, time: float, state: Floats, past: Past) -> Floats:
         """Eq. 20, and the queue."""
@@ -223,24 +203,16 @@ class TrackedAimd:
 
 
 @dataclass(frozen=True)
-class Tfrc:
+class Tfrc(Law):
     """TFRC until it hears of another loss: `r = omega / sqrt(p)`, where `p` is `lost / T` and `T` what was sent.
 
     Attributes:
-        capacity: packets/s.
         omega: packets/s: one over the round trip, which the sender takes for constant.
         lost: packets that were lost before time 0, `M` of eq. 24.
-
-    Raises:
-        ParameterError: if a number is not positive and finite.
     """
 
-    capacity: float
     omega: float
     lost: float
-
-    def __post_init__(self) -> None:
-        positive(capacity=self.capacity, omega=self.omega, lost=self.lost)
 
     def sent(self, times: ArrayLike) -> Floats:
         """All that was sent, packets; the square root of it grows linearly, eq. 26."""
