@@ -43,4 +43,3 @@ def plot(figure, canvas):
         means = rate.reshape(-1, 10).mean(axis=1)
         axes.step(t[9::10], means / 1e6, label=name)
     axes.set(xlabel="time (s)", ylabel="rate over 0.1 s (Mb/s)", title="Figure 9")
-    axes.legend()

@@ -190,10 +190,8 @@ def plot(figure, canvas):
         ylim=(0, 1.05),
         title="the flow that could have the other 10 %",
     )
-    shares.legend()
     for flows in EXISTING:
         times, queue = newcomer(flows, *RTTS[0])
         queues.plot(times, queue / bound(flows, max(RTTS[0])), label=f"to {flows}")
     queues.axhline(1, color="k", linewidth=0.8, linestyle="--")
     queues.set(xlabel="time (s)", ylabel="queue over the bound", title="one more flow comes (622 Mb/s, 29 ms)")
-    queues.legend()

@@ -51,4 +51,3 @@ def plot(figure, canvas):
         t, queue = column(result, "queue_bytes", (0.0, 1.0))
         axes.plot(t, 8 * queue / (C * TAU), label=name)
     axes.set(xlabel="time (s)", ylabel="queue / BDP", title="A window of 2 C tau")
-    axes.legend()

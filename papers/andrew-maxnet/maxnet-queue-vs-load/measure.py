@@ -27,4 +27,3 @@ def plot(figure, canvas):
         t, queue = series.link_series(result.links, LINK, "queue_max_bytes")
         axes.semilogy(t, np.maximum(8 * queue / (C * RTT), 1e-5), label=f"{flows} flows", linewidth=0.7)
     axes.set(xlabel="time (s)", ylabel="largest queue of 10 ms / BDP", title="MaxNet, 622 Mb/s, 29 ms")
-    axes.legend()

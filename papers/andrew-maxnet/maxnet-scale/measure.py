@@ -83,4 +83,3 @@ def plot(figure, canvas):
             axes.plot(DT * np.arange(load.size), load, label=f"{capacity / 1e6:g} Mb/s")
     axes.axhline(MU, linestyle="--", color="k")
     axes.set(xlabel="time (s)", ylabel="load / C", title="Round trip of 180 ms, fluid")
-    axes.legend()

@@ -140,4 +140,3 @@ def plot(figure, canvas):
         rates, q = stepped(tau, every, 400)
         axes.plot(np.arange(400) * every / constant(tau), rates / demand(q), label=f"tau = {1000 * tau:g} ms")
     axes.set(xlabel="time over tau^2/(alpha eta T)", ylabel="rate / D(q)", title="A step of the price by 10 ms")
-    axes.legend()

@@ -32,4 +32,3 @@ def plot(figure, canvas):
         axes.loglog(bins["bytes"] / 1000, bins["fct_s"], "o-", label=name)
     axes.loglog(bins["bytes"] / 1000, bins["ps_s"], "k--", label="processor sharing")
     axes.set(xlabel="flow size (packets)", ylabel="mean completion time (s)")
-    axes.legend()

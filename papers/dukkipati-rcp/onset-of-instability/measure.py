@@ -89,4 +89,3 @@ def plot(figure, canvas):
     axes.plot([1.6, 1.3, 1.2], PRINTED, "kx", label="printed")
     axes.plot(*rcp.boundary(np.linspace(0, rcp.right_angle(), 200)), "--", label="linear model")
     axes.set(xlabel="alpha", ylabel="beta", xlim=(0, 2), ylim=(0, 1.1), title="RCP: stable left of the curve")
-    axes.legend()

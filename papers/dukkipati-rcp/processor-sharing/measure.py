@@ -69,4 +69,3 @@ def plot(figure, canvas):
     for load in (0.0, 0.5, 0.9):
         axes.loglog(packets, fct_processor_sharing(0.1, packets * PACKET, 2.4e9, load), label=f"load {load:g}")
     axes.set(xlabel="flow size (packets)", ylabel="completion time (s)", title="Processor sharing, 2.4 Gb/s, 100 ms")
-    axes.legend()

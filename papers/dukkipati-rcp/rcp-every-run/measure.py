@@ -48,4 +48,3 @@ def plot(figure, canvas):
         axes.barh([row + 0.25 * shift for row in rows], losses(run(figure, law)), 0.25, label=name)
     axes.set_yticks(rows, list(SETTINGS), fontsize=6)
     axes.set(xlabel="dropped / arrived packets")
-    axes.legend()

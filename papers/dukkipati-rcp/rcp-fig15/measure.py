@@ -32,7 +32,5 @@ def plot(figure, canvas):
         right.plot(*completions.active_series(result.flows, [FLOWS]), label=law)
     left.loglog(bins["bytes"] / PACKET, bins["ps_s"], "k--", label="1.5 RTPD + L/C")
     left.set(xlabel="flow size (packets)", ylabel="mean completion time (s)", title="Figure 15")
-    left.legend()
     right.axhline(BOUND, color="k", linestyle="--", label="bound")
     right.set(xlabel="time (s)", ylabel="active flows", ylim=(0, None))
-    right.legend()

@@ -45,4 +45,3 @@ def plot(figure, canvas):
         ax.plot(seconds, series.window_means(t, counted(run)[1], WIDTH), label="flows with data")
         ax.plot(seconds, series.window_means(t, plan.capacity / rate, WIDTH), label="C/R")
         ax.set(xlabel="time (s)", ylim=(0, None), title=f"{plan.capacity / 1e6:g} Mb/s, {plan.arrivals:g} flows/s")
-        ax.legend()

@@ -46,4 +46,3 @@ def plot(figure, canvas):
         t, rate = series.link_series(run.links, LINK, "signal", (0, 2 * WARM_UP))
         right.semilogy(t, rate / PLAN.capacity, label=f"R(0) = {start:g} C")
     right.set(xlabel="time (s)", title="same arrivals, other R(0)")
-    right.legend()

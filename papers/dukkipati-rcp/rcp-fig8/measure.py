@@ -50,5 +50,3 @@ def plot(figure, canvas):
     left.loglog(bins["bytes"] / PACKET, bins["ps_s"], "k--", label="processor sharing")
     left.set(xlabel="flow size (packets)", ylabel="mean completion time (s)", title="Figure 8")
     right.set(xlabel="time (s)", ylabel="R/C", title="offered rate")
-    left.legend()
-    right.legend()

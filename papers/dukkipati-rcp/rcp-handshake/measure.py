@@ -60,4 +60,3 @@ def plot(figure, canvas):
     axes.semilogy(t, rate, "k--", label="sent by x")
     axes.axvline(START, color="grey", linestyle=":")
     axes.set(xlabel="time (s)", ylabel="bit/s", title="SYN at the dotted line")
-    axes.legend()

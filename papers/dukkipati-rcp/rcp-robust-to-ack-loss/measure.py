@@ -43,4 +43,3 @@ def plot(figure, canvas):
         t, rate = series.link_series(run.links, LINK, "signal")
         axes.plot(t, rate / FAIR, label=f"{100 * loss:g} % of the ACKs lost")
     axes.set(xlabel="time (s)", ylabel="R / (C/N)", ylim=(0, 2))
-    axes.legend()

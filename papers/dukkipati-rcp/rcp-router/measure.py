@@ -72,4 +72,3 @@ def plot(figure, canvas):
     axes.plot(averages([0.2] * 200), label="d0")
     axes.plot(0.2 - 0.1 * (1 - GAIN) ** np.arange(1, 201), "k--", label="0.2 - 0.1 (1 - 0.02)^n")
     axes.set(xlabel="packets", ylabel="d0 (s)", title="A step of the packets' round-trip time")
-    axes.legend()

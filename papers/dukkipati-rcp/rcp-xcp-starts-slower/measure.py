@@ -40,4 +40,3 @@ def plot(figure, canvas):
     for name, result in zip(("TCP", "XCP"), figure.results, strict=True):
         axes.plot(list(STARTS), counts(result), "o", label=name)
     axes.set(xlabel="start of the flow (s)", ylabel="packets sent in three round trips")
-    axes.legend()

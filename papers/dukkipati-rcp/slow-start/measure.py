@@ -49,5 +49,4 @@ def plot(figure, canvas):
         axes.set(
             xlabel="flow size (packets)", title=f"figure {name[3:]}: {plan.capacity / 1e9:g} Gb/s, {plan.rtpd:g} s"
         )
-        axes.legend()
     canvas.axes[0].set_ylabel("completion time (s)")

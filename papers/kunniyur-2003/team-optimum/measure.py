@@ -122,4 +122,3 @@ def plot(figure, canvas):
     right.set(
         xlabel="beta", ylabel="load of link 1 above its capacity, share", title="Corollary 1: capacities become hard"
     )
-    right.legend()

@@ -34,4 +34,3 @@ def plot(figure, canvas):
     axes.plot(loads, np.maximum(loads - LEVEL, 0) / loads, "k--", label="(x - C~)+/x")
     axes.plot(ABOVE + BELOW, [marked(result) for result in figure.results], "o", label="measured")
     axes.set(xlabel="load x/C", ylabel="marked", title="C~ = 0.9 C")
-    axes.legend()

@@ -135,10 +135,8 @@ def plot(figure, canvas):
         ]
         left.plot(list(WIRES.values()), rates, "o", color="black", label="Reno, packet by packet")
     left.set(xlabel="share of packets lost", ylabel="rate (packets/s)", title="TCP at 100 ms")
-    left.legend()
     capacity = np.geomspace(2, 500, 40)
     for kept in (1.0, 0.9999, 0.999, 0.99):
         rates = [best([[0]], [c], tcp_users(1.0, kept), TCP_BETA).rates[0] for c in capacity]
         right.semilogx(capacity, np.array(rates) / capacity, label=f"{1 - kept:.2%} lost at random")
     right.set(xlabel="d C (packets)", ylabel="rate over capacity", title="One TCP user on a link, beta = 0.5")
-    right.legend()

@@ -66,4 +66,3 @@ def plot(figure, canvas):
         right.plot(BUFFERS, [100 * point.utilisation for point in row], marker="o", markersize=3)
     left.set(xscale="log", xlabel="buffer (packets)", ylabel="loss (%)", title="fig 45(a)")
     right.set(xscale="log", xlabel="buffer (packets)", ylabel="utilisation (%)", title="fig 45(b)")
-    left.legend()

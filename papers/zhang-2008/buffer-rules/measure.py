@@ -95,9 +95,7 @@ def plot(figure, canvas):
     left.bar(("paced", "not paced"), (paced.utilisation, plain.utilisation))
     left.axhline(offered(), linestyle="--", color="black", label="offered")
     left.set(ylabel="utilisation", title="20 packets of buffer")
-    left.legend()
     across = [utilisation.use(result.links, LINK, MARKED_C, LAST) for result in figure.results[3:-2]]
     right.plot(sizes, [used.utilisation for used in across], marker="o", label="utilisation")
     right.plot(sizes, [used.loss for used in across], marker="o", label="loss")
     right.set(xscale="log", xlabel="buffer (packets)", title="REM with marks, 100 flows: between C R/sqrt(N) and 5000")
-    right.legend()

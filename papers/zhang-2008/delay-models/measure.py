@@ -73,4 +73,3 @@ def plot(figure, canvas):
     axes.barh(LINKS, forward, label="forward")
     axes.barh(LINKS, back, left=forward, label="backward")
     axes.set(xlabel="delay (ms)", title="one path, seen by its routers")
-    axes.legend()

@@ -37,6 +37,5 @@ def plot(figure, canvas):
     left.plot(t, rtt)
     left.plot(t[lost > 0], rtt[lost > 0], ".", label="loss")
     left.set(xlabel="time (s)", ylabel="round trip (s)")
-    left.legend()
     right.plot(t, sent / 1e3)
     right.set(xlabel="time (s)", ylabel="rate (kb/s)")

@@ -140,4 +140,3 @@ def plot(figure, canvas):
         total = one_link([1.0, 3.0], 8.0, (1.0, beta), steps=15).sum(axis=1)
         axes.plot(total / (8.0 + 2 / beta), marker="o", markersize=3, label=f"beta = {beta}")
     axes.set(xlabel="control step", ylabel="aggregate rate / X*", title="EMKC: convergence to efficiency")
-    axes.legend()

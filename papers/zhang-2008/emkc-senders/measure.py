@@ -63,4 +63,3 @@ def plot(figure, canvas):
             t, rate = rates.rate_series(result.flows, "x1", (0.0, 2.0))
             axes.plot(t, rate / 1e6, label=f"RTT {rtt} ms")
         axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
-        axes.legend()

@@ -54,4 +54,3 @@ def plot(figure, canvas):
     axes.plot(np.linspace(0, 1, len(consistent)), sorted(consistent), label="consistent assignments")
     axes.axhline(1, color="grey", linewidth=1)
     axes.set(xlabel="share of the assignments", ylabel="spectral radius", title="JetMax, tau = 0.6 (fig 32)")
-    axes.legend()

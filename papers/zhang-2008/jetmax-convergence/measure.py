@@ -107,10 +107,8 @@ def plot(figure, canvas):
                 t, rate / capacity, style, linewidth=1, label=f"{capacity / 1e6:.0f} Mb/s" if flow == "x1" else None
             )
     left.set(xlabel="time (s)", ylabel="rate / capacity", title="x1 alone, then with x2")
-    left.legend()
     many = {len(run.scenario["flows"]): run.flows for run in figure.results if len(run.scenario["flows"]) != 2}
     for number, flows in many.items():
         t, rate = matrix(flows)
         right.plot(t, rate.sum(axis=1) / C, linewidth=1, label=f"{number} flows")
     right.set(xlabel="time (s)", title="all rates, flows that start together")
-    right.legend()

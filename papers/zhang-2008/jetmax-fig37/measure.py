@@ -91,7 +91,6 @@ def plot(figure, canvas):
         long.plot(t, rate / 1e6, lw=0.8, label=name)
     long.plot(t, fair_rate(result, everything) / 1e6, lw=0.8, ls=":", color="black", label="C / (2 + mice)")
     long.set(xlabel="time (s)", ylabel="rate (Mb/s)", yscale="log", ylim=(0.5, 200), title="(b) long flows")
-    long.legend()
     t, rate = short_rate(result, everything)
     short.plot(t, rate / 1e6, lw=0.8)
     short.set(xlabel="time (s)", ylabel="rate (Mb/s)", yscale="log", title="(c) mean rate of short flows")

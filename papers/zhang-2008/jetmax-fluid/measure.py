@@ -120,4 +120,3 @@ def plot(figure, canvas):
     axes.semilogy(off[:, 0], color="black", label="joiner, any N")
     axes.axhline(EPS, color="grey", linewidth=1)
     axes.set(xlabel="control step", ylabel="relative distance from the fair rate", title="JetMax: eq 144")
-    axes.legend()

@@ -52,4 +52,3 @@ def plot(figure, canvas):
         axes.plot(t / rtt, rate / 1e6, label=f"RTT {1e3 * rtt:.0f} ms")
     axes.set(xlabel="time (RTTs)", ylabel="rate (Mb/s)", title="A flow alone: flat for three RTTs, then steps")
     axes.set_xlim(0, 15)
-    axes.legend()

@@ -138,4 +138,3 @@ def plot(figure, canvas):
         axes.plot(*points.T, mark, markersize=4, label=label)
     axes.plot([0, 2, 2, 0, 0], [0, 0, 2, 2, 0], color="black", linewidth=1, label="eq 66 and 67")
     axes.set(xlabel="beta p*", ylabel="beta p* + beta N x* p'", title="MKC under delays of 1 to 50 steps")
-    axes.legend()

@@ -122,17 +122,14 @@ def plot(figure, canvas):
         t, rate = sent(delayed, name, (0, 100))
         axes[0].plot(t, rate / 1e6, label=name)
     axes[0].set(xlabel="time (s)", ylabel="rate (Mb/s)", title="Figure 3")
-    axes[0].legend()
     for (x, y), label in ((rates(delayed), "TCP, delayed"), (immediate(), "AIMD, immediate")):
         axes[1].plot(x / 1e6, y / 1e6, ".", ms=2, label=label)
     axes[1].set(xlabel="x1 (Mb/s)", ylabel="x2 (Mb/s)", title="Figure 4")
-    axes[1].legend()
     t, w = windows(grows)
     after = t >= when_full(grows)
     axes[2].plot(t, w, label="window")
     axes[2].plot(t[after], eq_14(t[after]), "k--", label="eq 14")
     axes[2].set(xlabel="time (s)", ylabel="packets", title="Figure 5")
-    axes[2].legend()
     for ax, result, title in ((axes[3], from_one, "Figure 6(a)"), (axes[4], scalable, "Figure 7(a)")):
         ax.plot(*seconds(result))
         ax.axhline(FAST, color="k", ls="--", lw=1)

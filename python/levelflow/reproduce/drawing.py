@@ -29,4 +29,3 @@ def draw_rates(
             t, rate = rates.rate_series(result.flows, name, window)
             axes.plot(t, rate / 1e6, label=name, **style)
         axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
-        axes.legend()

@@ -26,11 +26,18 @@ _drawing = threading.Lock()  # matplotlib keeps its style in one place for all t
 
 
 def draw(figure: Figure, plot: Plot | None) -> tuple[bytes, ...]:
-    """PNG pictures: what ``plot(figure, canvas)`` draws, else rates and queues of the first run."""
+    """PNG pictures: what ``plot(figure, canvas)`` draws, else rates and queues of the first run.
+
+    Where it places no legend, each panel with labels has one.
+    """
     with _drawing, mpl.rc_context(STYLE):
         if plot is not None:
             canvas = Canvas(figsize=SIZE, layout="constrained")
             plot(figure, canvas)
+            if not any(axes.get_legend() for axes in canvas.axes):
+                for axes in canvas.axes:
+                    if axes.get_legend_handles_labels()[1]:
+                        axes.legend()
             return (_png(canvas),)
         first = figure.results[:1]
         return tuple(_png(drawn(result)) for result in first for drawn in (plots.rates, plots.queues))

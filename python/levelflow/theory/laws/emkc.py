@@ -39,8 +39,7 @@ def price(load: ArrayLike, capacity: ArrayLike) -> Floats:
     """Returns the price of links, the signed loss `1 - C/y` (eq 85): minus infinity where nothing arrives."""
     load, capacity = np.asarray(load, dtype=np.float64), np.asarray(capacity, dtype=np.float64)
     with np.errstate(divide="ignore", invalid="ignore"):
-        signed: Floats = np.where(load == 0, -np.inf, 1 - capacity / load)
-    return signed
+        return np.where(load == 0, -np.inf, 1 - capacity / load)
 
 
 @explained

@@ -36,8 +36,7 @@ price = emkc.price
 def fair_share(target: Floats, unresponsive: Floats, number: Floats) -> Floats:
     """Returns `g` of each link (eq 133): infinite where no flow responds, which lets no flow choose it."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        share: Floats = np.where(number > 0, (target - unresponsive) / number, np.inf)
-    return share
+        return np.where(number > 0, (target - unresponsive) / number, np.inf)
 
 
 def sender(reference: Floats, share: Floats, tau: Floats | float) -> Floats:
