@@ -46,4 +46,3 @@ def plot(figure, canvas):
         right.semilogy(t, rate / PLAN.capacity)
     left.set(xlabel="time (s)", ylabel="queue / bandwidth-delay product")
     right.set(xlabel="time (s)", ylabel="R/C")
-    left.legend()

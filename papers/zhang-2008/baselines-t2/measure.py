@@ -112,4 +112,3 @@ def plot(figure, canvas):
         t, rate = fast_mean(results[0])
         axes.plot(t, rate / 1e6, label="mean of x1..x99", color="C0")
         axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title, ylim=(0, None if "EMKC" in title else 0.3))
-        axes.legend()

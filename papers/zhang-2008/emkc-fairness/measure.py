@@ -103,5 +103,3 @@ def plot(figure, canvas):
     left.set(xlabel="eps", ylabel="steps to eps-fairness", title="fig 16(a), 17(a)")
     middle.set(xlabel="capacity (kb/s)", ylabel="steps to 0.1-fairness, EMKC", title="fig 16(b)")
     right.set(xlabel="capacity (kb/s)", ylabel="EMKC / AIMD", ylim=(0, 1.3 * expected), title="fig 17(b)")
-    for axes in canvas.axes:
-        axes.legend()

@@ -293,7 +293,6 @@ def plot(figure, canvas):
         errors = [abs(flows_counted(constant_rate(rates, at, per_interval, rng), at) - 50) for at in elapsed]
         axes.loglog(elapsed, errors, marker="o", label=f"{per_interval} packets of a flow in 100 ms")
     axes.set(xlabel="control interval (s)", ylabel="error of N", title="Counting 50 flows by their gaps")
-    axes.legend()
 
 
 if __name__ == "__main__":
