@@ -155,7 +155,8 @@ pub struct Totals {
 struct Recovery<T> {
     board: Scoreboard<T>,
     rtt: RttEstimator,
-    /// When the timer was started: at an ACK, or when a packet left while none was under way.
+    /// When the timer was started: at an ACK, or when a packet left while none was under way; of a law that need not hear of
+    /// losses, at each packet, since it waits only after the last.
     armed: Time,
     repair: Repair,
 }
@@ -381,8 +382,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     }
 
     fn has_unsent(&self) -> bool {
-        let again = self.recovery.as_ref().is_some_and(|r| !r.repair.queue.is_empty());
-        again || self.position < self.size
+        self.position < self.size || self.recovery.as_ref().is_some_and(|r| !r.repair.queue.is_empty())
     }
 
     /// Whether the window has room for a packet.
@@ -443,9 +443,11 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     /// waits for ACKs only when it has nothing else to send.
     #[inline]
     pub fn timeout(&self, transport: &Transport) -> Option<Time> {
+        if !transport.tracks_losses && self.has_unsent() && !self.is_full() {
+            return None;
+        }
         let recovery = self.recovery.as_ref().filter(|r| r.board.outstanding() > 0)?;
-        let waits = transport.tracks_losses || !self.has_unsent() || recovery.board.is_full();
-        waits.then(|| recovery.armed.saturating_add(recovery.rtt.timeout()))
+        Some(recovery.armed.saturating_add(recovery.rtt.timeout()))
     }
 
     /// When something is to be done, if no ACK comes before; it may be in the past.
@@ -532,6 +534,14 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         size: u16,
         tag: T,
     ) -> Transmit<P::Header> {
+        let number = self.next_number;
+        self.next_number = number.wrapping_add(1);
+        if number == 0 {
+            self.heard = now;
+            if self.law.paces() {
+                self.pacer = Pacer::new(now); // the time before its first packet was not missed
+            }
+        }
         let catch_up = rules.limits.catch_up;
         if catch_up == Duration::ZERO || !self.open {
             self.pacer.on_send(now, size);
@@ -539,13 +549,8 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             let (due, rate) = (self.departure(rules.limits), self.rate(rules.limits));
             self.pacer.on_send_due(now, size, due, rate, catch_up);
         }
-        let number = self.next_number;
-        self.next_number = number.wrapping_add(1);
-        if number == 0 {
-            self.heard = now;
-        }
         if let Some(recovery) = &mut self.recovery {
-            if recovery.board.outstanding() == 0 {
+            if !rules.transport.tracks_losses || recovery.board.outstanding() == 0 {
                 recovery.armed = now;
             }
             let forgotten = recovery.board.on_send(now, kind, chunk, tag);

@@ -506,3 +506,32 @@ fn without_a_handshake_of_its_own_a_law_paces_at_once() {
         assert_eq!(sender.departure() > now, sender.law().paces(), "{}", law.name);
     }
 }
+
+#[test]
+fn the_first_packet_leaves_alone() {
+    for law in on_the_wire() {
+        let mut sender = Sender::new(params(law.name), PACKET, 1).without_handshake();
+        let now = Time::ZERO + ms(5000);
+        sender.transmit_sized(now, 0, 1200, false, &mut [0; LONGEST]);
+        assert_eq!(sender.departure() > now, sender.law().paces(), "{}", law.name);
+    }
+}
+
+/// Four packets leave in 1.5 s; nothing is heard, and the first timeout is a second.
+#[test]
+fn the_last_packet_of_a_slow_flow_has_a_whole_timeout() {
+    let mut sender = Sender::new(params("cbr"), PACKET, 1)
+        .with_max_rate(rate("20 kb/s"))
+        .with_transfer(Some(4 * PACKET.get()), None, true);
+    let mut wire = [0; LONGEST];
+    let mut last = Time::ZERO;
+    while sender.counters().packets < 4 {
+        last = sender.poll_timeout().unwrap();
+        sender.poll_transmit(last, last.as_ps() / 1000, &mut wire).unwrap();
+    }
+    assert_eq!(sender.outstanding(), 4);
+    assert!(last > Time::ZERO + ms(1000), "{last:?}");
+    sender.handle_timeout(last);
+    assert_eq!((sender.counters().timeouts, sender.outstanding()), (0, 4));
+    assert_eq!(sender.poll_timeout(), Some(last + ms(1000)));
+}
