@@ -1,12 +1,11 @@
 //! Why bytes are refused, and arithmetic on what they hold.
 
-use derive_more::{Display, Error};
+use core::fmt;
 
 /// Why bytes are not a header.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Display, Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DecodeError {
     /// Fewer bytes than the header has.
-    #[display("header has {have} bytes; {need} are needed")]
     Short {
         /// Bytes there.
         have: usize,
@@ -14,7 +13,6 @@ pub enum DecodeError {
         need: usize,
     },
     /// A field holds a value that is never written.
-    #[display("header field {name} is out of range; allowed: {allowed}")]
     Field {
         /// Which one.
         name: &'static str,
@@ -22,6 +20,17 @@ pub enum DecodeError {
         allowed: &'static str,
     },
 }
+
+impl fmt::Display for DecodeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Short { have, need } => write!(f, "header has {have} bytes; {need} are needed"),
+            Self::Field { name, allowed } => write!(f, "header field {name} is out of range; allowed: {allowed}"),
+        }
+    }
+}
+
+impl core::error::Error for DecodeError {}
 
 /// Checks that `wire` holds at least `N` bytes and returns them.
 ///

@@ -1,10 +1,8 @@
 //! Text to quantity: a decimal number, then a unit.
 
 use core::fmt;
-use core::str::FromStr;
 
 use crate::print::Buffer;
-use crate::{Bytes, Duration, Frequency, Packets, Rate, Time};
 
 /// Significant digits that a number may have; with the largest unit it still fits `u128`.
 const MAX_DIGITS: u32 = 22;
@@ -41,18 +39,19 @@ pub(crate) trait Quantity {
     const KIND: Kind;
 }
 
+/// Reads these types from texts, by the reader of their kind.
 macro_rules! parsed {
     ($($type:ident $reader:ident),+) => {
-        $(impl FromStr for $type {
-            type Err = ParseError;
+        $(impl core::str::FromStr for $type {
+            type Err = $crate::ParseError;
 
-            fn from_str(text: &str) -> Result<$type, ParseError> {
-                Self::KIND.$reader(text).map($type)
+            fn from_str(text: &str) -> Result<$type, $crate::ParseError> {
+                <$type as $crate::parse::Quantity>::KIND.$reader(text).map($type)
             }
         })+
     };
 }
-parsed!(Bytes whole, Packets whole, Time whole, Duration whole, Rate real, Frequency positive);
+pub(crate) use parsed;
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Problem {
