@@ -17,7 +17,7 @@ INLINE void rcp_own(const struct job *job, u32 size, u32 *h)
 	const u64 *input = job->input->words;
 	struct state *s = job->state;
 	u32 rtt = BE32(h[1]);
-	u64 sample = f64_max(f64_of_f32(rtt), SHORTEST_RTT);
+	u64 sample = f64_min(f64_max(f64_of_f32(rtt), SHORTEST_RTT), input[5]);
 
 	s->sums[0] += size;
 	if (rtt << 1) {

@@ -55,7 +55,7 @@ INLINE void xcp_own(const struct job *job, u32 size, u32 *h)
 {
 	const u64 *input = job->input->words;
 	struct state *s = job->state;
-	u64 gap = f64_of_f32(BE32(h[1])), rtt, granted, reclaimed, own, asked;
+	u64 gap, rtt, granted, reclaimed, own, asked;
 	u64 *positive = &s->kept[3], *negative = &s->kept[5];
 
 	s->sums[0] += size;
@@ -64,8 +64,8 @@ INLINE void xcp_own(const struct job *job, u32 size, u32 *h)
 		h[4] = 0;
 		return;
 	}
-	gap = blur(s, gap);
 	rtt = blur(s, f64_min(f64_max(f64_of_f32(BE32(h[2])), SHORTEST_RTT), input[7]));
+	gap = blur(s, f64_min(f64_of_f32(BE32(h[1])), rtt));
 	s->sums[1] = f64_add(s->sums[1], gap);
 	if (input[6])
 		s->sums[2] = f64_max(s->sums[2], rtt);
@@ -79,6 +79,7 @@ INLINE void xcp_own(const struct job *job, u32 size, u32 *h)
 	if (f64_order(asked) >= f64_order(own)) {
 		h[4] = BE32(f32_of_f64(own));
 	} else {
+		asked = blur(s, f64_max(asked, reclaimed ^ F64_SIGN));
 		reclaimed = blur(s, f64_add(reclaimed, blur(s, f64_sub(own, asked))));
 		reclaimed = blur(s, f64_min(reclaimed, negative[0]));
 		granted = blur(s, f64_add(asked, reclaimed));

@@ -97,20 +97,27 @@ impl DataPath {
     fn jetmax(&mut self, size: u64, header: Option<&mut [u8]>) {
         let header = match header {
             Some(header) if header[4] & 0x80 == 0 => header,
-            _ => return self.add(2, size << 8),
+            _ => {
+                self.count[7] += size;
+                return self.add(2, size << 8);
+            }
         };
         let proposed = fixed(get(header, 20), 8);
         if header[6] == 255 {
+            self.count[7] += size;
             return self.add(2, proposed);
         }
         header[6] += 1;
+        let longest = self.words[4];
         let [price, share, epoch, zero, ..] = self.words.map(|word| word as u32);
         let is_zero = |bits: u32| bits & 0x7fff_ffff <= zero;
         if header[6] == header[5] {
             self.add(0, proposed);
-            self.add(4, fixed(get(header, 24), 44));
+            self.count[6] += size;
+            self.add(4, fixed(get(header, 24), 44).min(longest));
             header[4] |= if is_zero(price) { 0x40 } else { 0 };
         } else {
+            self.count[7] += size;
             self.add(2, proposed);
         }
         let (their_price, their_share) = (get(header, 12), get(header, 16));
@@ -163,9 +170,9 @@ impl DataPath {
         self.count[0] += size;
         let Some(header) = header else { return };
         let rtt = f32::from_bits(get(header, 4));
-        let [rate, max, gain, rest, ..] = self.words;
+        let [rate, max, gain, rest, _, longest, ..] = self.words;
         if rtt > 0.0 {
-            let sample = f64::from(rtt).max(1e-6);
+            let sample = f64::from(rtt).clamp(1e-6, f64::from_bits(longest));
             if max == 1 {
                 self.count[1] = self.count[1].max(sample.to_bits());
             } else {
@@ -191,6 +198,7 @@ impl DataPath {
             return put(header, 16, 0);
         }
         let clamped = rtt.clamp(1e-6, f64::from_bits(longest));
+        let gap = gap.min(clamped);
         self.count[1] = (f64::from_bits(self.count[1]) + gap).to_bits();
         self.count[2] = if max == 1 {
             self.count[2].max(clamped.to_bits())
@@ -211,6 +219,7 @@ impl DataPath {
         let own = granted - reclaimed;
         let delta = (asked >= own).then(|| own.clamp(f32::MIN.into(), f32::MAX.into()) as f32);
         if delta.is_none() {
+            let asked = asked.max(-reclaimed);
             reclaimed = (reclaimed + (own - asked)).min(neg);
             granted = asked + reclaimed;
         }

@@ -1,5 +1,5 @@
 //! Words for a data path: rate (`f32`); 1 for the largest round-trip time, 0 for the mean; weight of a packet in the mean,
-//! weight of what was, and the mean to begin with. Counted: bytes; the largest round-trip time; the mean, which is kept from
+//! weight of what was, and the mean to begin with; the longest round-trip time that counts. Counted: bytes; the largest round-trip time; the mean, which is kept from
 //! interval to interval, 0 before any packet.
 
 use levelflow_units::Bytes;
@@ -10,12 +10,13 @@ use crate::offload::{Offload, Words};
 impl Offload for RcpRouter {
     fn words(&self, params: &RcpParams, _queue: Bytes) -> Words {
         let mut words = Words::default();
-        words[..5].copy_from_slice(&[
+        words[..6].copy_from_slice(&[
             (self.rate as f32).to_bits().into(),
             (params.rtt == RttEstimate::Max).into(),
             params.gain.to_bits(),
             (1.0 - params.gain).to_bits(),
             self.rtt.to_bits(),
+            params.longest_rtt.to_bits(),
         ]);
         words
     }

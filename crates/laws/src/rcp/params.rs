@@ -2,6 +2,7 @@
 
 use levelflow_units::{Bytes, Duration};
 
+use crate::header::LONGEST_TIME;
 use crate::params::{SWITCH, Unit, choices, parameters};
 
 choices! {
@@ -38,6 +39,9 @@ parameters! {
         gain: f64 = Unit::Number, 0.02, (1e-6, 1.0),
             "weight of one packet in the average round-trip time",
             "Dukkipati et al. 2005, section II-C.4";
+        longest_rtt: f64 = Unit::Duration, 10.0, (1e-6, LONGEST_TIME as f64),
+            "longer round-trip times count as this; 100 s for no limit",
+            "own choice: no packet says for sure how long its path is, and one that lies slows every flow down";
         min_per_rtt: Bytes = Unit::Size, 10.0, (1.0, 1e6),
             "floor of the offered rate: this much per round-trip time",
             "0.01 packet of 1000 B, as in a published ns-2 port";

@@ -47,7 +47,7 @@ impl RouterLaw for RcpRouter {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));
         let Some(header) = header else { return };
         if header.rtt > 0.0 {
-            let sample = f64::from(header.rtt).max(SHORTEST_RTT);
+            let sample = f64::from(header.rtt).clamp(SHORTEST_RTT, params.longest_rtt);
             match params.rtt {
                 RttEstimate::Mean => self.rtt = params.gain * sample + (1.0 - params.gain) * self.rtt,
                 RttEstimate::Max => self.longest = self.longest.max(sample),

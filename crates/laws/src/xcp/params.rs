@@ -37,7 +37,7 @@ parameters! {
             "shortest control interval",
             "code of draft-falk-xcp-spec in ns-2 2.35; the draft advises 5 to 10 ms";
         longest_interval: f64 = Unit::Duration, 1.0, (1e-6, LONGEST_TIME as f64),
-            "longest control interval: longer round-trip times count as this; 100 s for no limit",
+            "longest control interval: longer round-trip times and gaps count as this; 100 s for no limit",
             "draft-falk-xcp-spec-03, section 4.2.4, and its code in ns-2 2.35; the paper has no limit";
         rtt_gain: f64 = Unit::Number, 0.125, (0.001, 1.0),
             "weight of one sample in the smoothed round-trip time",

@@ -107,6 +107,12 @@ impl PersistentQueue {
     }
 }
 
+/// The round-trip time that a router computes with, and the longest gap: a window has at least one packet.
+#[inline]
+fn counted_rtt(params: &XcpParams, header: &XcpHeader) -> f64 {
+    f64::from(header.rtt).clamp(SHORTEST_RTT, params.longest_interval)
+}
+
 impl RouterLaw for XcpRouter {
     type Params = XcpParams;
     type Header = XcpHeader;
@@ -131,8 +137,8 @@ impl RouterLaw for XcpRouter {
         self.queue.see(packet, self.rtt, self.capacity);
         let Some(header) = header else { return };
         if header.rtt > 0.0 {
-            let gap = f64::from(header.gap);
-            let rtt = f64::from(header.rtt).clamp(SHORTEST_RTT, params.longest_interval);
+            let rtt = counted_rtt(params, header);
+            let gap = f64::from(header.gap).min(rtt);
             self.gaps += gap;
             match params.rtt {
                 RttEstimate::Mean => self.gap_rtts += gap * rtt,
@@ -146,19 +152,20 @@ impl RouterLaw for XcpRouter {
     }
 
     #[inline]
-    fn on_departure(&mut self, _params: &XcpParams, size: Bytes, header: &mut XcpHeader) {
+    fn on_departure(&mut self, params: &XcpParams, size: Bytes, header: &mut XcpHeader) {
         if header.rtt == 0.0 {
             header.delta_throughput = 0.0;
             return;
         }
         let Pools { positive, negative } = &mut self.pools;
-        let mut granted = positive.share(header.gap.into());
+        let mut granted = positive.share(f64::from(header.gap).min(counted_rtt(params, header)));
         let mut reclaimed = negative.share(size.get() as f64);
         let own = granted - reclaimed;
         let asked = f64::from(header.delta_throughput);
         if asked >= own {
             header.delta_throughput = own.clamp(f32::MIN.into(), f32::MAX.into()) as f32;
         } else {
+            let asked = asked.max(-reclaimed);
             reclaimed = (reclaimed + (own - asked)).min(negative.left);
             granted = asked + reclaimed;
         }
