@@ -70,7 +70,7 @@ pub struct World {
 pub fn params(law: &str) -> AnyParams {
     let sets: &[&str] = match law {
         // Defaults wait long for small flows; this is what a user of a link of 20 Mb/s asks for.
-        "jetmax" => &["gamma=0.95", "interval=50 ms", "longest_rtt=1 s"],
+        "jetmax" => &["gamma=0.95", "interval=50 ms"],
         _ => &[],
     };
     law::params(law, &sets.iter().map(|s| (*s).to_owned()).collect::<Vec<_>>()).unwrap()

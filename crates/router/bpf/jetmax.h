@@ -19,7 +19,6 @@ INLINE int jetmax_limits(const u64 *input, u32 price, u32 share, u32 suggested)
 INLINE void jetmax_foreign(const struct job *job, u64 bytes)
 {
 	add_halves(&job->count->words[2], bytes << 8);
-	job->count->words[7] += bytes;
 }
 
 INLINE void jetmax_own(const struct job *job, u32 size, u32 *h)
@@ -27,28 +26,25 @@ INLINE void jetmax_own(const struct job *job, u32 size, u32 *h)
 	const u64 *input = job->input->words;
 	u64 *count = job->count->words;
 	u8 *b = (u8 *)h;
-	u64 proposed = f32_fixed(BE32(h[5]), 8), gap = f32_fixed(BE32(h[6]), 44);
+	u64 proposed = f32_fixed(BE32(h[5]), 8);
 	u32 price = BE32(h[3]), limits;
 
 	if (b[4] & 0x80) {
-		jetmax_foreign(job, size);
+		add_halves(&count[2], (u64)size << 8);
 		return;
 	}
 	if (b[6] == 255) {
 		add_halves(&count[2], proposed);
-		count[7] += size;
 		return;
 	}
 	b[6]++;
 	if (b[6] == b[5]) {
 		add_halves(&count[0], proposed);
-		count[6] += size;
-		add_halves(&count[4], gap < input[4] ? gap : input[4]);
+		add_halves(&count[4], f32_fixed(BE32(h[6]), 44));
 		if (((u32)input[0] & 0x7fffffff) <= (u32)input[3])
 			b[4] |= 0x40;
 	} else {
 		add_halves(&count[2], proposed);
-		count[7] += size;
 	}
 	limits = jetmax_limits(input, price, BE32(h[4]), b[7]);
 	if (f32_above(input[0], price))

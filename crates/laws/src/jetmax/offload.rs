@@ -1,8 +1,8 @@
 //! Words for a data path, and its counts.
 //!
-//! Told: price; share; epoch; the largest magnitude of a price that counts as zero; the longest gap that counts. Counted:
-//! proposals of responsive flows, other ones, gaps, each as two words that add up the low and the high half of what packets bring,
-//! since headers lie, and a sum must saturate rather than wrap; then bytes of responsive flows and other bytes.
+//! Told: price; share; epoch; the largest magnitude of a price that counts as zero. Counted: bytes of responsive flows,
+//! other bytes, gaps, each as two words that add up the low and the high half of what packets bring: headers lie, and a
+//! sum must saturate rather than wrap.
 
 use levelflow_units::Bytes;
 
@@ -12,23 +12,20 @@ use crate::offload::{Offload, Words};
 impl Offload for Router {
     fn words(&self, params: &Params, _queue: Bytes) -> Words {
         let mut words = Words::default();
-        words[..5].copy_from_slice(&[
+        words[..4].copy_from_slice(&[
             self.price.to_bits().into(),
             self.share.to_bits().into(),
             self.epoch.into(),
             largest_zero(params.eps_p).to_bits().into(),
-            params.longest_gap,
         ]);
         words
     }
 
     fn absorb(&mut self, _params: &Params, counted: &Words) {
-        let &[r_low, r_high, u_low, u_high, g_low, g_high, sent, sent_unresponsive] = counted;
+        let &[r_low, r_high, u_low, u_high, g_low, g_high, ..] = counted;
         self.responsive = self.responsive.saturating_add(joined(r_low, r_high));
         self.unresponsive = self.unresponsive.saturating_add(joined(u_low, u_high));
         self.gaps = self.gaps.saturating_add(joined(g_low, g_high));
-        self.sent = self.sent.saturating_add(sent);
-        self.sent_unresponsive = self.sent_unresponsive.saturating_add(sent_unresponsive);
     }
 }
 

@@ -2,13 +2,10 @@
 
 use levelflow_units::{Bytes, Duration};
 
-use super::router::GAP_BITS;
-use crate::bytes::fixed;
 use crate::params::{RATES, SWITCH, Unit, choices, parameters};
 
 parameters! {
-    /// Parameters of JetMax. A link may have its own: routers read `gamma`, `interval`, `packets_per_interval`, `eps_p`, `longest_rtt` and
-    /// `clamp_n`.
+    /// Parameters of JetMax. A link may have its own: routers read `gamma`, `interval`, `eps_p` and `clamp_n`.
     pub struct Params {
         gamma: f64 = Unit::Number, 1.0, (0.01, 1.0),
             "share of the capacity that a router aims to fill",
@@ -40,9 +37,6 @@ parameters! {
         eps_a: f64 = Unit::Number, 0.0, (0.0, 1.0),
             "largest price at which a proposal counts as approved",
             "Zhang 2008, section VI.6.4, with equality accepted";
-        longest_rtt: f64 = Unit::Duration, 10.0, (1e-6, 100.0),
-            "a router that has refused proposals for ten times this, though it had room, counts what is sent until they fit",
-            "Levelflow: honest proposals end within some round-trip times; the paper trusts senders";
         settle: Settle = Settle::UNIT, 0.0, Settle::RANGE,
             "after what a sender skips the interval that mixes old and new packets",
             "Zhang 2008, section VI.6.5 and VI.7.5 (per-adjustment), VI.6.3 and VI.8 (per-switch)";
@@ -58,13 +52,6 @@ parameters! {
         confirm: bool = Unit::Switch, 0.0, SWITCH,
             "whether a suggested bottleneck must be seen in two intervals before a sender accepts it",
             "Levelflow: intervals of routers are not aligned, so single suggestions can be false; the paper does not ask";
-    } also {
-        /// Longest gap that counts, seconds in 2^-44: a packet shows at most one flow in an interval, where senders send more
-        /// than one.
-        pub(super) longest_gap: u64 = match packets_per_interval {
-            0.0 => u64::MAX,
-            _ => fixed(interval.as_secs_f64() as f32, GAP_BITS),
-        };
     } where {
         initial_rate: initial_rate >= min_rate, "must be at least min_rate";
     }

@@ -1,6 +1,6 @@
 //! The router half: counts load and flows, feeds back price and fair share.
 
-use levelflow_units::{Bytes, Duration, Rate};
+use levelflow_units::{Duration, Rate};
 
 use super::{Header, Params};
 use crate::bytes::fixed;
@@ -9,7 +9,7 @@ use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
 /// Fraction bits of the byte counts.
 const BYTE_BITS: u32 = 8;
 /// Fraction bits of the sum of gaps, in seconds.
-pub(super) const GAP_BITS: u32 = 44;
+const GAP_BITS: u32 = 44;
 
 /// Price of a link: signed loss, `1 - target/load` (Zhang 2008, eq 135 and 150); minus infinity without load. Both
 /// arguments in the same unit.
@@ -35,10 +35,7 @@ pub fn fair_share(target: f64, unresponsive: f64, flows: f64) -> f64 {
     }
 }
 
-/// Proposals may be refused for so many round-trip times: flows that join links whose flows have yet to make room take several.
-const PATIENCE: f64 = 10.0;
-
-/// Router half of JetMax. All it keeps is five sums and what the last interval gave.
+/// Router half of JetMax. All it keeps is three sums and what the last interval gave.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Router {
     target: f64,
@@ -48,15 +45,9 @@ pub struct Router {
     pub(super) unresponsive: u64,
     /// Sum of the gaps of responsive packets, seconds in 2^-44.
     pub(super) gaps: u64,
-    /// Bytes of responsive flows.
-    pub(super) sent: u64,
-    /// Bytes of other flows, and of other traffic.
-    pub(super) sent_unresponsive: u64,
     pub(super) price: f32,
     pub(super) share: f32,
     pub(super) epoch: u8,
-    /// For how long proposals have been refused though the port had room, less for how long they have fitted; seconds.
-    refusing: f32,
 }
 
 impl Router {
@@ -81,23 +72,8 @@ impl Router {
         }
     }
 
-    #[inline]
-    fn count_unresponsive(&mut self, proposed: u64, size: Bytes) {
-        self.unresponsive = self.unresponsive.saturating_add(proposed);
-        self.sent_unresponsive = self.sent_unresponsive.saturating_add(size.get());
-    }
-
-    /// Whether proposals count no more, but what is sent: none that is meant is refused for ever.
-    fn doubts(&mut self, params: &Params, secs: f64, asked: f64, load: f64) -> bool {
-        let (secs, patience) = (secs as f32, (PATIENCE * params.longest_rtt) as f32);
-        self.refusing = if asked <= 0.0 {
-            (self.refusing - secs).max(0.0)
-        } else if load < -params.eps_p || self.refusing > patience {
-            (self.refusing + secs).min(2.0 * patience)
-        } else {
-            0.0
-        };
-        self.refusing > patience
+    fn count_unresponsive(&mut self, bytes: u64) {
+        self.unresponsive = self.unresponsive.saturating_add(bytes);
     }
 }
 
@@ -114,9 +90,6 @@ impl RouterLaw for Router {
             price: -f32::MAX,
             share: f32::MAX,
             epoch: 0,
-            sent: 0,
-            sent_unresponsive: 0,
-            refusing: 0.0,
         }
     }
 
@@ -125,24 +98,21 @@ impl RouterLaw for Router {
     fn on_arrival(&mut self, params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         let header = match header {
             Some(header) if !header.is_ack() => header,
-            _ => return self.count_unresponsive(packet.size.get().saturating_mul(1 << BYTE_BITS), packet.size),
+            _ => return self.count_unresponsive(packet.size.get().saturating_mul(1 << BYTE_BITS)),
         };
         let proposed = fixed(header.virtual_size, BYTE_BITS);
         let Some(hop) = header.hop.checked_add(1) else {
-            return self.count_unresponsive(proposed, packet.size);
+            return self.count_unresponsive(proposed);
         };
         header.hop = hop;
         if hop == header.bottleneck {
             self.responsive = self.responsive.saturating_add(proposed);
-            self.sent = self.sent.saturating_add(packet.size.get());
-            self.gaps = self
-                .gaps
-                .saturating_add(fixed(header.gap, GAP_BITS).min(params.longest_gap));
+            self.gaps = self.gaps.saturating_add(fixed(header.gap, GAP_BITS));
             if Self::is_zero(params, self.price) {
                 header.mark_own_zero();
             }
         } else {
-            self.count_unresponsive(proposed, packet.size);
+            self.count_unresponsive(proposed);
         }
         let limits = self.limits(params, header);
         // Not f32::max, which leaves open which of 0 and -0 it gives.
@@ -166,23 +136,16 @@ impl RouterLaw for Router {
             return;
         }
         let secs = elapsed.as_secs_f64();
-        let rate = |bytes: u64, bits: u32| 8.0 * bytes as f64 / (1_u64 << bits) as f64 / secs;
-        let (responsive, mut unresponsive) = (rate(self.responsive, BYTE_BITS), rate(self.unresponsive, BYTE_BITS));
-        let (sent, sent_unresponsive) = (rate(self.sent, 0), rate(self.sent_unresponsive, 0));
-        let mut asked = price(responsive + unresponsive, self.target);
-        let load = price(sent + sent_unresponsive, self.target);
-        if self.doubts(params, secs, asked, load) {
-            (asked, unresponsive) = (load, sent_unresponsive);
-        }
+        let rate = |bytes: u64| 8.0 * bytes as f64 / f64::from(1 << BYTE_BITS) / secs;
+        let (responsive, unresponsive) = (rate(self.responsive), rate(self.unresponsive));
         let mut flows = self.gaps as f64 / (1_u64 << GAP_BITS) as f64 / secs;
         if params.clamp_n && flows > 0.0 {
             flows = flows.max(1.0);
         }
-        self.price = narrow(asked);
+        self.price = narrow(price(responsive + unresponsive, self.target));
         self.share = narrow(fair_share(self.target, unresponsive, flows));
         self.epoch = self.epoch.wrapping_add(1);
         (self.responsive, self.unresponsive, self.gaps) = (0, 0, 0);
-        (self.sent, self.sent_unresponsive) = (0, 0);
     }
 
     fn target(&self) -> Rate {

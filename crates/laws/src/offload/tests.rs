@@ -97,27 +97,20 @@ impl DataPath {
     fn jetmax(&mut self, size: u64, header: Option<&mut [u8]>) {
         let header = match header {
             Some(header) if header[4] & 0x80 == 0 => header,
-            _ => {
-                self.count[7] += size;
-                return self.add(2, size << 8);
-            }
+            _ => return self.add(2, size << 8),
         };
         let proposed = fixed(get(header, 20), 8);
         if header[6] == 255 {
-            self.count[7] += size;
             return self.add(2, proposed);
         }
         header[6] += 1;
-        let longest = self.words[4];
         let [price, share, epoch, zero, ..] = self.words.map(|word| word as u32);
         let is_zero = |bits: u32| bits & 0x7fff_ffff <= zero;
         if header[6] == header[5] {
             self.add(0, proposed);
-            self.count[6] += size;
-            self.add(4, fixed(get(header, 24), 44).min(longest));
+            self.add(4, fixed(get(header, 24), 44));
             header[4] |= if is_zero(price) { 0x40 } else { 0 };
         } else {
-            self.count[7] += size;
             self.add(2, proposed);
         }
         let (their_price, their_share) = (get(header, 12), get(header, 16));
