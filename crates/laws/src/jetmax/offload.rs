@@ -1,6 +1,6 @@
 //! Words for a data path, and its counts.
 //!
-//! Told: price; share; epoch; the largest magnitude of a price that counts as zero. Counted: bytes of responsive flows,
+//! Given: price; share; epoch; the largest magnitude of a price that counts as zero. Counted: bytes of responsive flows,
 //! other bytes, gaps, each as two words that add up the low and the high half of what packets bring: headers lie, and a
 //! sum must saturate rather than wrap.
 
