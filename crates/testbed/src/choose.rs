@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use levelflow_scenario::{Resolved, Scenario, assign, scale};
+use levelflow_scenario::{Resolved, Scenario, ScenarioError, assign, scale};
 use serde_json::{Value, json};
 
 use levelflow_host::Error;
@@ -28,10 +28,10 @@ pub fn choose(path: &Path, changes: &[String], seed: Option<u64>, factor: f64) -
     let shown = path.display();
     let text = std::fs::read_to_string(path)
         .map_err(|e| Error::input(format!("{shown}: {}", levelflow_results::reason(&e))))?;
-    let here = |problem: &dyn std::fmt::Display| Error::input(format!("{shown}: {problem}"));
-    let mut raw = Scenario::parse(&text).map_err(|e| here(&e))?;
+    let here = |mistakes: ScenarioError| Error::input(format!("{shown}: {}", mistakes.to_string().replace('\n', "; ")));
+    let mut raw = Scenario::parse(&text).map_err(here)?;
     for change in changes {
-        assign(&mut raw, change).map_err(|e| here(&e))?;
+        assign(&mut raw, change).map_err(here)?;
     }
     if let Some(seed) = seed {
         raw["seed"] = json!(seed);
@@ -41,12 +41,12 @@ pub fn choose(path: &Path, changes: &[String], seed: Option<u64>, factor: f64) -
             "--scale {factor} is out of range; allowed: above 0 to 1000"
         )));
     }
-    let mut scenario = Scenario::from_value(&raw).map_err(|e| here(&e))?;
+    let mut scenario = Scenario::from_value(&raw).map_err(here)?;
     if factor != 1.0 {
         scale(&mut raw, factor);
-        scenario = Scenario::from_value(&raw).map_err(|e| here(&e))?;
+        scenario = Scenario::from_value(&raw).map_err(here)?;
     }
-    let resolved = scenario.resolve().map_err(|e| here(&e))?;
+    let resolved = scenario.resolve().map_err(here)?;
     Ok(Chosen {
         raw,
         scenario,
@@ -74,11 +74,12 @@ mod tests {
         to = "R2"
     "#;
 
-    fn chosen(change: &str, factor: f64) -> Result<Chosen, Error> {
+    fn chosen(changes: &str, factor: f64) -> Result<Chosen, Error> {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("two.toml");
         std::fs::write(&path, TWO).unwrap();
-        choose(&path, &[change.to_owned()], Some(7), factor)
+        let changes: Vec<_> = changes.split(';').map(str::to_owned).collect();
+        choose(&path, &changes, Some(7), factor)
     }
 
     #[test]
@@ -90,7 +91,7 @@ mod tests {
 
     #[test]
     fn bad_input_is_one_line() {
-        for (change, factor, part) in [
+        for (changes, factor, part) in [
             (
                 "flow.x9.start=1 s",
                 1.0,
@@ -98,8 +99,9 @@ mod tests {
             ),
             ("flow.x1.strat=1 s", 1.0, "did you mean \"start\""),
             ("seed=1", 0.0, "allowed: above 0"),
+            ("flow.x1.strat=1 s;link.1.delay=3", 1.0, "not 3; flow 1 (x1)"),
         ] {
-            let text = chosen(change, factor).unwrap_err().to_string();
+            let text = chosen(changes, factor).unwrap_err().to_string();
             assert!(text.contains(part) && text.lines().count() == 1, "{text}");
         }
     }
