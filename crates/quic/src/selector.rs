@@ -1,8 +1,9 @@
 //! Selects who sets the rate: the law, a standard controller, or the slower of both.
 //!
 //! A flow begins under the standard controller. The first ACK that a router of the law has written into hands it to the
-//! law. After a second of ACKs that no router has written into, or three without any, it is handed back. If packets get lost although the law is in charge, something on the path
-//! is full that no router of the law looks after: then both limit the flow, for a time that doubles whenever this repeats.
+//! law. After a second of ACKs that no router has written into, or three without any, it is handed back. If packets get
+//! lost although the law is in charge, something on the path is full that no router of the law looks after: then both
+//! limit the flow, for a time that doubles whenever this repeats.
 
 use levelflow_units::{Duration, Time};
 

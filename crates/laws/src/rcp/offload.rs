@@ -1,6 +1,6 @@
 //! Words for a data path: rate (`f32`); 1 for the largest round-trip time, 0 for the mean; weight of a packet in the mean,
-//! weight of what was, and the mean to begin with; the longest round-trip time that counts. Counted: bytes; the
-//! largest round-trip time; the mean, which is kept from interval to interval, 0 before any packet.
+//! weight of what was, and the mean to begin with; the longest round-trip time that counts. Counted: bytes; the largest
+//! round-trip time; the mean, which is kept from interval to interval, 0 before any packet.
 
 use levelflow_units::Bytes;
 
