@@ -124,96 +124,110 @@ macro_rules! lie {
     };
 }
 
-/// Lies of senders, and whether honest flows keep their shares beside them.
-fn lies(law: &str) -> Vec<(&'static str, bool, Rewrite)> {
+/// What a sender says that is not so, and whether honest flows keep their shares beside it.
+type Lie = (&'static str, bool, Rewrite);
+
+fn lies(law: &str) -> Vec<Lie> {
     match law {
-        "jetmax" => vec![
-            ("gap infinite", true, lie!("jetmax", JetMax, |h| h.gap = f32::INFINITY)),
-            ("gap negative", true, lie!("jetmax", JetMax, |h| h.gap = -1.0)),
-            ("gap NaN", true, lie!("jetmax", JetMax, |h| h.gap = f32::NAN)),
-            ("gap 0", true, lie!("jetmax", JetMax, |h| h.gap = 0.0)),
-            ("gap times 1000", false, lie!("jetmax", JetMax, |h| h.gap *= 1000.0)),
-            (
-                "size infinite",
-                true,
-                lie!("jetmax", JetMax, |h| h.virtual_size = f32::INFINITY),
-            ),
-            ("size 0", true, lie!("jetmax", JetMax, |h| h.virtual_size = 0.0)),
-            (
-                "size times 1000",
-                false,
-                lie!("jetmax", JetMax, |h| h.virtual_size *= 1000.0),
-            ),
-            (
-                "size of 10 Mb/s",
-                false,
-                lie!("jetmax", JetMax, |h| h.virtual_size = 10e6 / 8.0 * h.gap),
-            ),
-            ("R_T never ours", true, lie!("jetmax", JetMax, |h| h.bottleneck = 9)),
-            (
-                "and 1000 sizes",
-                false,
-                lie!("jetmax", JetMax, |h| {
-                    h.bottleneck = 9;
-                    h.virtual_size *= 1000.0;
-                }),
-            ),
-            ("hop 255", true, lie!("jetmax", JetMax, |h| h.hop = 255)),
-        ],
+        "jetmax" => jetmax_lies(),
         "emkc" => vec![(
             "price and delta",
             true,
             lie!("emkc", Emkc, |h| (h.price, h.delta) = (0.9, 1e9)),
         )],
-        "rcp" => vec![
-            ("rtt infinite", true, lie!("rcp", Rcp, |h| h.rtt = f32::INFINITY)),
-            ("rtt negative", true, lie!("rcp", Rcp, |h| h.rtt = -1.0)),
-            ("rtt NaN", true, lie!("rcp", Rcp, |h| h.rtt = f32::NAN)),
-            ("rtt 1 us", true, lie!("rcp", Rcp, |h| h.rtt = 1e-6)),
-            ("rtt 100 s", false, lie!("rcp", Rcp, |h| h.rtt = 100.0)),
-            ("rtt 10 s", false, lie!("rcp", Rcp, |h| h.rtt = 10.0)),
-            ("rtt 1 s", true, lie!("rcp", Rcp, |h| h.rtt = 1.0)),
-            ("rate 1 b/s", true, lie!("rcp", Rcp, |h| h.rate = 1.0)),
-        ],
+        "rcp" => rcp_lies(),
         "maxnet" => vec![("price", true, lie!("maxnet", MaxNet, |h| h.price = 1 << 22))],
-        _ => vec![
-            ("gap infinite", true, lie!("xcp", Xcp, |h| h.gap = f32::INFINITY)),
-            ("gap NaN", true, lie!("xcp", Xcp, |h| h.gap = f32::NAN)),
-            (
-                "gap times 10",
-                false,
-                lie!("xcp", Xcp, |h| h.gap = (10.0 * h.gap).min(100.0)),
-            ),
-            ("gap 1 rtt", false, lie!("xcp", Xcp, |h| h.gap = h.rtt)),
-            (
-                "gap, rtt 100 s",
-                false,
-                lie!("xcp", Xcp, |h| (h.gap, h.rtt) =
-                    if h.rtt > 0.0 { (100.0, 100.0) } else { (0.0, 0.0) }),
-            ),
-            (
-                "gap, rtt 10 s",
-                false,
-                lie!("xcp", Xcp, |h| (h.gap, h.rtt) =
-                    if h.rtt > 0.0 { (10.0, 10.0) } else { (0.0, 0.0) }),
-            ),
-            (
-                "rtt 1 us",
-                true,
-                lie!("xcp", Xcp, |h| h.rtt = if h.rtt > 0.0 { 1e-6 } else { 0.0 }),
-            ),
-            (
-                "rtt 100 s",
-                true,
-                lie!("xcp", Xcp, |h| h.rtt = if h.rtt > 0.0 { 100.0 } else { 0.0 }),
-            ),
-            (
-                "asks for less",
-                true,
-                lie!("xcp", Xcp, |h| h.delta_throughput = f32::MIN),
-            ),
-        ],
+        _ => xcp_lies(),
     }
+}
+
+fn jetmax_lies() -> Vec<Lie> {
+    vec![
+        ("gap infinite", true, lie!("jetmax", JetMax, |h| h.gap = f32::INFINITY)),
+        ("gap negative", true, lie!("jetmax", JetMax, |h| h.gap = -1.0)),
+        ("gap NaN", true, lie!("jetmax", JetMax, |h| h.gap = f32::NAN)),
+        ("gap 0", true, lie!("jetmax", JetMax, |h| h.gap = 0.0)),
+        ("gap times 1000", false, lie!("jetmax", JetMax, |h| h.gap *= 1000.0)),
+        (
+            "size infinite",
+            true,
+            lie!("jetmax", JetMax, |h| h.virtual_size = f32::INFINITY),
+        ),
+        ("size 0", true, lie!("jetmax", JetMax, |h| h.virtual_size = 0.0)),
+        (
+            "size times 1000",
+            false,
+            lie!("jetmax", JetMax, |h| h.virtual_size *= 1000.0),
+        ),
+        (
+            "size of 10 Mb/s",
+            false,
+            lie!("jetmax", JetMax, |h| h.virtual_size = 10e6 / 8.0 * h.gap),
+        ),
+        ("R_T never ours", true, lie!("jetmax", JetMax, |h| h.bottleneck = 9)),
+        (
+            "and 1000 sizes",
+            false,
+            lie!("jetmax", JetMax, |h| {
+                h.bottleneck = 9;
+                h.virtual_size *= 1000.0;
+            }),
+        ),
+        ("hop 255", true, lie!("jetmax", JetMax, |h| h.hop = 255)),
+    ]
+}
+
+fn rcp_lies() -> Vec<Lie> {
+    vec![
+        ("rtt infinite", true, lie!("rcp", Rcp, |h| h.rtt = f32::INFINITY)),
+        ("rtt negative", true, lie!("rcp", Rcp, |h| h.rtt = -1.0)),
+        ("rtt NaN", true, lie!("rcp", Rcp, |h| h.rtt = f32::NAN)),
+        ("rtt 1 us", true, lie!("rcp", Rcp, |h| h.rtt = 1e-6)),
+        ("rtt 100 s", false, lie!("rcp", Rcp, |h| h.rtt = 100.0)),
+        ("rtt 10 s", false, lie!("rcp", Rcp, |h| h.rtt = 10.0)),
+        ("rtt 1 s", true, lie!("rcp", Rcp, |h| h.rtt = 1.0)),
+        ("rate 1 b/s", true, lie!("rcp", Rcp, |h| h.rate = 1.0)),
+    ]
+}
+
+fn xcp_lies() -> Vec<Lie> {
+    vec![
+        ("gap infinite", true, lie!("xcp", Xcp, |h| h.gap = f32::INFINITY)),
+        ("gap NaN", true, lie!("xcp", Xcp, |h| h.gap = f32::NAN)),
+        (
+            "gap times 10",
+            false,
+            lie!("xcp", Xcp, |h| h.gap = (10.0 * h.gap).min(100.0)),
+        ),
+        ("gap 1 rtt", false, lie!("xcp", Xcp, |h| h.gap = h.rtt)),
+        (
+            "gap, rtt 100 s",
+            false,
+            lie!("xcp", Xcp, |h| (h.gap, h.rtt) =
+                if h.rtt > 0.0 { (100.0, 100.0) } else { (0.0, 0.0) }),
+        ),
+        (
+            "gap, rtt 10 s",
+            false,
+            lie!("xcp", Xcp, |h| (h.gap, h.rtt) =
+                if h.rtt > 0.0 { (10.0, 10.0) } else { (0.0, 0.0) }),
+        ),
+        (
+            "rtt 1 us",
+            true,
+            lie!("xcp", Xcp, |h| h.rtt = if h.rtt > 0.0 { 1e-6 } else { 0.0 }),
+        ),
+        (
+            "rtt 100 s",
+            true,
+            lie!("xcp", Xcp, |h| h.rtt = if h.rtt > 0.0 { 100.0 } else { 0.0 }),
+        ),
+        (
+            "asks for less",
+            true,
+            lie!("xcp", Xcp, |h| h.delta_throughput = f32::MIN),
+        ),
+    ]
 }
 
 #[test]
@@ -239,8 +253,10 @@ fn lies_of_senders_cost_others_what_the_documents_say() {
     }
 }
 
-/// Lies of a flow that sends a few packets a second, and up to how many honest flows keep their shares beside it.
-fn small_lies() -> Vec<(&'static str, &'static str, f64, fn() -> Rewrite)> {
+/// The law, a lie of a flow that sends a few packets a second, and up to how many of them honest flows keep their shares.
+type SmallLie = (&'static str, &'static str, f64, fn() -> Rewrite);
+
+fn small_lies() -> Vec<SmallLie> {
     vec![
         ("rcp", "rtt 100 s", 10.0, || lie!("rcp", Rcp, |h| h.rtt = 100.0)),
         ("xcp", "gap, rtt 100 s", 0.0, || {
