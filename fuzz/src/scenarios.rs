@@ -258,18 +258,18 @@ fn value(text: &str) -> Value {
     table["x"].take()
 }
 
-/// Text is refused in one line, or can be simulated for a thousand events.
+/// Text is refused in a line per mistake, or can be simulated for a thousand events.
 ///
 /// # Panics
 /// When it does not.
 pub fn text(bytes: &[u8]) {
     match Scenario::parse(&String::from_utf8_lossy(bytes)) {
         Ok(value) => structure(&value),
-        Err(error) => assert_one_line(&error.to_string()),
+        Err(error) => assert_line_per_mistake(&error.to_string()),
     }
 }
 
-/// A scenario is refused in one line, or can be described and simulated for a thousand events, and its packets are conserved.
+/// A scenario is refused in a line per mistake, or can be described and simulated for a thousand events, and its packets are conserved.
 ///
 /// # Panics
 /// When it does not.
@@ -277,7 +277,7 @@ pub fn structure(value: &Value) {
     let resolved = Scenario::from_value(value).and_then(|scenario| Ok((scenario.resolve()?, scenario)));
     let (resolved, scenario) = match resolved {
         Ok(both) => both,
-        Err(error) => return assert_one_line(&error.to_string()),
+        Err(error) => return assert_line_per_mistake(&error.to_string()),
     };
     assert!(resolved.describe(&scenario).is_object());
     let many = |arrivals: &Arrivals| match arrivals {
@@ -298,6 +298,7 @@ pub fn structure(value: &Value) {
     }
 }
 
-fn assert_one_line(message: &str) {
-    assert!(!message.is_empty() && !message.contains(['\n', '\r']), "{message:?}");
+fn assert_line_per_mistake(message: &str) {
+    let is_line = |line: &str| !line.is_empty() && !line.contains('\r');
+    assert!(message.split('\n').all(is_line), "{message:?}");
 }
