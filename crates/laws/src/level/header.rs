@@ -1,4 +1,4 @@
-//! The 32-byte header of Level.
+//! The 28-byte header of Level.
 
 use crate::header::{Bits, Values, header};
 
@@ -31,7 +31,6 @@ header! {
         new_second: f32 = Values::MAGNITUDE, Router, "lowest level of the other hops so far, bit/s; 3.4e38 without any";
         proposal: f32 = Values::MAGNITUDE, Sender, "rate that the sender asks for, or has, bit/s";
         gap: f32 = Values::MAGNITUDE, Sender, "packet size over rate, s";
-        interval: f32 = Values::MAGNITUDE, Router, "longest interval of the routers so far, s";
     }
 
     fn seen_by_router(&self) -> Option<bool> {

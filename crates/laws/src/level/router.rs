@@ -147,7 +147,7 @@ impl RouterLaw for Router {
 
     /// Hops beyond the 255th count as other traffic.
     #[inline]
-    fn on_arrival(&mut self, params: &Params, packet: &Arriving, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         let start = *self.sums.start.get_or_insert(packet.now);
         let hop = match &header {
             Some(header) if !header.is_ack() => header.hop.checked_add(1),
@@ -168,10 +168,6 @@ impl RouterLaw for Router {
             self.last.count(header.gap - gap, header.proposal, elsewhere);
         }
         header.report(hop, self.level);
-        let interval = params.interval.as_secs_f64() as f32;
-        if interval > header.interval {
-            header.interval = interval;
-        }
         if self.refuses {
             header.refuse();
         }

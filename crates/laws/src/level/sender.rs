@@ -10,7 +10,7 @@ use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
 const SILENCE: Duration = Duration::from_secs(1);
 /// See [`SILENCE`].
 const SILENT_RTTS: u64 = 3;
-/// After so many intervals of the slowest router, each has closed one that saw nothing but the proposal; clocks may
+/// After so many intervals of routers, each has closed one that saw nothing but the proposal; clocks may
 /// close them late.
 const INTERVALS: f64 = 3.1;
 
@@ -48,9 +48,9 @@ impl Sender {
 
     /// Whether each router has closed an interval in which it saw nothing but the proposal, when the packet that is
     /// acknowledged passed it.
-    fn is_decided(&self, now: Time, interval: f32) -> bool {
-        let closed =
-            Duration::from_secs_f64(INTERVALS * f64::from(interval)).and_then(|wait| wait.checked_add(self.rtt));
+    fn is_decided(&self, params: &Params, now: Time) -> bool {
+        let closed = Duration::from_secs_f64(INTERVALS * params.interval.as_secs_f64())
+            .and_then(|wait| wait.checked_add(self.rtt));
         let at = self
             .since
             .zip(closed)
@@ -108,7 +108,6 @@ impl SenderLaw for Sender {
             new_second: f32::MAX,
             proposal: self.proposal.min(f32::MAX.into()) as f32,
             gap: (packet.size.as_bits_f64() / self.rate).min(f32::MAX.into()) as f32,
-            interval: 0.0,
         }
     }
 
@@ -129,7 +128,7 @@ impl SenderLaw for Sender {
         self.acked = Some(number);
         (self.limit, self.lowest, self.second) = (header.new_limit, header.new_lowest, header.new_second);
         let wanted = f64::from(self.lowest).max(params.floor());
-        let decided = self.is_decided(now, header.interval);
+        let decided = self.is_decided(params, now);
         if decided && !header.is_refused() {
             self.rate = self.proposal;
         }

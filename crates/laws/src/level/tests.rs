@@ -188,7 +188,6 @@ fn unsent() -> Header {
         new_second: f32::MAX,
         proposal: 0.0,
         gap: 0.0,
-        interval: 0.0,
     }
 }
 
@@ -303,7 +302,7 @@ fn other_traffic_and_acks_are_no_flows_and_take_their_part() {
 }
 
 #[test]
-fn a_path_brings_its_two_lowest_levels_the_hop_of_the_lowest_and_the_longest_interval() {
+fn a_path_brings_its_two_lowest_levels_and_the_hop_of_the_lowest() {
     let mut header = unsent();
     let params = params();
     for (hop, capacity) in [4e6, 2e6, 9e6, 3e6].into_iter().enumerate() {
@@ -313,7 +312,6 @@ fn a_path_brings_its_two_lowest_levels_the_hop_of_the_lowest_and_the_longest_int
     assert_eq!((header.hop, header.new_limit, header.is_refused()), (4, 2, false));
     close(header.new_lowest.into(), 1.9e6, 1e-6);
     close(header.new_second.into(), 2.85e6, 1e-6);
-    close(header.interval.into(), 0.1, 1e-6);
 }
 
 /// A sender, and the ACKs of its path.
@@ -343,7 +341,6 @@ impl Desk {
         };
         let mut header = self.sender.on_send(&self.params, at(seconds), &packet);
         header.report(1, level);
-        header.interval = 0.1;
         if refused {
             header.refuse();
         }
@@ -422,5 +419,5 @@ fn the_wire_layout_is_that_of_the_readme() {
     .encode(&mut wire);
     assert_eq!(wire[..4], [0x40, 2, 3, 1]);
     assert_eq!(wire[24..28], 1.0_f32.to_be_bytes());
-    assert_eq!(wire.len(), 32);
+    assert_eq!(wire.len(), 28);
 }
