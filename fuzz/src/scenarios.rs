@@ -269,7 +269,8 @@ pub fn text(bytes: &[u8]) {
     }
 }
 
-/// A scenario is refused in a line per mistake, or can be described and simulated for a thousand events, and its packets are conserved.
+/// A scenario is refused in a line per mistake, or can be described and simulated for a thousand events, with packets
+/// conserved.
 ///
 /// # Panics
 /// When it does not.

@@ -49,17 +49,20 @@ def _exists(path: Path) -> bool:
 
 def laws() -> list[dict[str, Any]]:
     """Returns the control laws with their parameter tables."""
-    return json.loads(_core.laws())
+    tables: list[dict[str, Any]] = json.loads(_core.laws())
+    return tables
 
 
 def queues() -> list[dict[str, Any]]:
     """Returns the queue disciplines with their parameter tables."""
-    return json.loads(_core.queues())
+    tables: list[dict[str, Any]] = json.loads(_core.queues())
+    return tables
 
 
 def algorithms() -> list[dict[str, Any]]:
     """Returns buffer rules and buffer-sizing algorithms with their parameter tables."""
-    return json.loads(_core.buffer_algorithms())
+    tables: list[dict[str, Any]] = json.loads(_core.buffer_algorithms())
+    return tables
 
 
 def of_algorithm(algorithm: str, name: str) -> dict[str, Any]:

@@ -74,7 +74,8 @@ class Result:
     @property
     def scenario(self) -> dict[str, Any]:
         """The resolved scenario: links and flows with numbers in base units."""
-        return self.manifest["scenario"]
+        resolved: dict[str, Any] = self.manifest["scenario"]
+        return resolved
 
 
 class Recording:

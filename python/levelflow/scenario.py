@@ -117,7 +117,8 @@ class Scenario:
         Raises:
             ScenarioError: a line per mistake that says what, where and what is allowed.
         """
-        return json.loads(self._checked(_core.resolve, self.to_json()))
+        resolved: dict[str, Any] = json.loads(self._checked(_core.resolve, self.to_json()))
+        return resolved
 
     def run(
         self,

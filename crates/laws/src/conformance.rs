@@ -569,14 +569,14 @@ fn flow_inputs<L: Law>() -> impl Strategy<Value = Vec<Flow<L::Header>>> {
 }
 
 /// What can be seen of a sender: the header it wrote, if any, its rate, proposal and bottleneck.
-type Told<H> = (Option<H>, Rate, Rate, Bottleneck);
+type Observed<H> = (Option<H>, Rate, Rate, Bottleneck);
 
 /// Sends from number `*next` on, at times from `*now` on.
 fn drive_flow<L: Law>(
     (sender, next, now): &mut (L::Sender, u32, Time),
     params: &L::Params,
     inputs: &[Flow<L::Header>],
-) -> Vec<Told<L::Header>> {
+) -> Vec<Observed<L::Header>> {
     let opens = L::transport(params).opening == Opening::Handshake;
     let kind = |number| if opens && number == 0 { Kind::Syn } else { Kind::Data };
     let step = |input: &Flow<L::Header>| {

@@ -32,7 +32,7 @@ impl Running {
                 for request in asked.try_iter() {
                     match request {
                         Request::Change(change) => link.change(now, change),
-                        Request::Report(answer) => drop(answer.send(link.report(now))),
+                        Request::Report(reply) => drop(reply.send(link.report(now))),
                         Request::Stop => return Ok(true),
                     }
                 }
@@ -53,9 +53,9 @@ impl Running {
     /// # Errors
     /// When the link has ended, why.
     pub fn report(&mut self) -> Result<[Report; 2], Error> {
-        let (answer, answered) = mpsc::channel();
-        let _ = self.requests.send(Request::Report(answer)); // if the link has ended, there is no answer
-        answered.recv().map_err(|_| self.join().unwrap_err())
+        let (reply, replies) = mpsc::channel();
+        let _ = self.requests.send(Request::Report(reply)); // if the link has ended, `recv` fails
+        replies.recv().map_err(|_| self.join().unwrap_err())
     }
 
     fn join(&mut self) -> Result<(), Error> {

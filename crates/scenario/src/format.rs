@@ -302,13 +302,16 @@ impl Scenario {
         if let Ok(scenario) = Self::deserialize(value) {
             return Ok(scenario);
         }
-        let (mut rest, mut mistakes) = (value.clone(), Vec::new());
-        mistakes.append(&mut take_broken::<Link>(&mut rest, "link"));
-        mistakes.append(&mut take_broken::<Memory>(&mut rest, "memory"));
-        mistakes.append(&mut take_broken::<NextHop>(&mut rest, "route"));
-        mistakes.append(&mut take_broken::<Flow>(&mut rest, "flow"));
+        let mut rest = value.clone();
+        let mistakes = [
+            take_broken::<Link>(&mut rest, "link"),
+            take_broken::<Memory>(&mut rest, "memory"),
+            take_broken::<NextHop>(&mut rest, "route"),
+            take_broken::<Flow>(&mut rest, "flow"),
+        ];
         let rest = serde_path_to_error::deserialize(&rest).map_err(|e| ScenarioError::structure("", &rest, &e));
-        let mut scenario = ScenarioError::collect(std::iter::once(rest).chain(mistakes.into_iter().map(Err)))?;
+        let mut scenario =
+            ScenarioError::collect(std::iter::once(rest).chain(mistakes.into_iter().flatten().map(Err)))?;
         Ok(scenario.swap_remove(0))
     }
 

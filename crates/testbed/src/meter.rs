@@ -200,9 +200,9 @@ pub type Counted<T> = Result<Vec<(usize, T)>, Error>;
 pub struct Task {
     /// The time since the start.
     pub clock: Clock,
-    /// When it is to tell.
+    /// When it reports.
     pub samples: Samples,
-    /// Whom.
+    /// To whom.
     pub reports: Reports,
     /// Whether it is over.
     pub stop: Arc<AtomicBool>,
@@ -224,7 +224,7 @@ impl Task {
     /// Tells this part of a sample, if one is due.
     pub fn sample(&mut self, now: Time, part: impl FnOnce() -> Part) {
         if self.due().is_some_and(|due| due <= now) {
-            let _ = self.reports.send((self.samples.take(), part())); // nobody listens: the end
+            let _ = self.reports.send((self.samples.take(), part())); // the receiver is gone at the end
         }
     }
 }

@@ -4,9 +4,11 @@ use core::fmt;
 use core::iter::Sum;
 use core::ops::{Add, AddAssign, Sub, SubAssign};
 
-use crate::parse::{Kind, Quantity, Unit};
+use crate::parse::{Kind, Quantity, Unit, parsed};
 use crate::print::write_decimal;
 use crate::{Duration, Rate};
+
+parsed!(Bytes whole, Packets whole);
 
 const DECIMAL: usize = 5;
 const BYTE_UNITS: &[Unit] = &[
@@ -22,11 +24,11 @@ const BYTE_UNITS: &[Unit] = &[
 
 /// An amount of data in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Bytes(pub(crate) u64);
+pub struct Bytes(u64);
 
 /// A number of packets.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Packets(pub(crate) u64);
+pub struct Packets(u64);
 
 macro_rules! counter {
     ($type:ident, $what:literal) => {

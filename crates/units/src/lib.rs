@@ -40,5 +40,3 @@ pub use data::{Bytes, Packets};
 pub use parse::ParseError;
 pub use rate::{Frequency, Rate};
 pub use time::{Duration, Time};
-
-parse::parsed!(Bytes whole, Packets whole, Time whole, Duration whole, Rate real, Frequency positive);

@@ -2,15 +2,17 @@
 
 use core::fmt;
 
-use crate::parse::{Kind, Quantity, Unit};
+use crate::parse::{Kind, Quantity, Unit, parsed};
 use crate::print::write_real;
 use crate::{Bytes, Duration};
+
+parsed!(Rate real, Frequency positive);
 
 const PS_PER_S: f64 = 1e12;
 
 /// A rate of data in bits per second: finite, and zero or more.
 #[derive(Clone, Copy, Debug, Default, PartialEq, PartialOrd)]
-pub struct Rate(pub(crate) f64);
+pub struct Rate(f64);
 
 impl Rate {
     /// Nothing per second.
@@ -68,7 +70,7 @@ impl Rate {
 
 /// How often something happens, in events per second: finite, and more than zero.
 #[derive(Clone, Copy, Debug, PartialEq, PartialOrd)]
-pub struct Frequency(pub(crate) f64);
+pub struct Frequency(f64);
 
 impl Frequency {
     /// `per_second` events per second, or `None` unless finite and more than zero.

@@ -3,8 +3,10 @@
 use core::fmt;
 use core::ops::{Add, AddAssign, Mul, Sub};
 
-use crate::parse::{Kind, Quantity, Unit};
+use crate::parse::{Kind, Quantity, Unit, parsed};
 use crate::print::write_decimal;
+
+parsed!(Time whole, Duration whole);
 
 const PS_PER_NS: u64 = 1_000;
 const PS_PER_US: u64 = 1_000_000;
@@ -28,7 +30,7 @@ const ALIASES: &[(&str, &str)] = &[("\u{b5}s", "us"), ("\u{3bc}s", "us")];
 
 /// A point in time: picoseconds since the start of a run, up to about 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Time(pub(crate) u64);
+pub struct Time(u64);
 
 impl Time {
     /// The start of the run.
@@ -110,7 +112,7 @@ impl Sub for Time {
 
 /// A length of time in picoseconds, up to about 213 days.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Duration(pub(crate) u64);
+pub struct Duration(u64);
 
 impl Duration {
     /// No time at all.

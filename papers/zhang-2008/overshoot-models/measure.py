@@ -168,7 +168,7 @@ def plot(figure, canvas):
 
 
 def draw_excess(left, right):
-    """What senders send beyond the capacity until they hear of it, and what they send meanwhile."""
+    """What senders send beyond the capacity until they hear of it, and all that they send until then."""
     laws = {
         "TCP": WindowAimd(CAPACITY, PIPE),
         "Scalable TCP": ScalableTcp(CAPACITY, PIPE),

@@ -62,7 +62,8 @@ def summarise(
         "random": scenario.get("random", True),
         "warnings": scenario.get("warnings", []),
     }
-    return _rounded(summary)
+    rounded: dict[str, Any] = _rounded(summary)
+    return rounded
 
 
 def last_event(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> float:

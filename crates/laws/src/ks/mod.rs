@@ -12,7 +12,7 @@ mod tests;
 pub use params::{Control, KsParams, Signals, Utility};
 pub use sender::KsSender;
 
-use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Signal as Told, Transport};
+use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, Protocol, Transport};
 
 /// The law; see the [module](self).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,7 +41,7 @@ impl Law for Ks {
         "ks",
         "Kunniyur-Srikant: additive increase by utility, decrease per lost or marked packet",
         "Kunniyur and Srikant 2003, eq 9-13, 20-21, 40-41",
-        Told::Loss,
+        crate::Signal::Loss,
         true,
         &KsParams::TABLE,
     );

@@ -34,7 +34,7 @@ parameters! {
             "first offered rate as a fraction of the capacity",
             "Dukkipati et al. 2005, fig 5";
         initial_rtt: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
-            "round-trip time assumed before a packet has told one",
+            "round-trip time assumed before a packet has brought one",
             "own choice; set it to the scenario's round-trip time";
         gain: f64 = Unit::Number, 0.02, (1e-6, 1.0),
             "weight of one packet in the average round-trip time",

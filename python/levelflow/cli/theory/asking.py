@@ -24,7 +24,7 @@ At = Annotated[
 Out = Annotated[Path | None, typer.Option("--out", metavar="FILE.png", help="Draw it into this file.")]
 #: How options describe laws; which ones have what is known once they are asked for.
 HAVE = "A law; `levelflow theory laws` lists those that have a"
-AsJson = Annotated[bool, typer.Option("--json", help="Print the answer as JSON and nothing else.")]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON and nothing else.")]
 
 
 def ask(name: str, changes: list[str] | None, at: str | None) -> Competition:
@@ -44,16 +44,16 @@ def ask(name: str, changes: list[str] | None, at: str | None) -> Competition:
 
 def reply(
     as_json: bool,
-    answer: dict[str, Any],
+    data: dict[str, Any],
     show: Callable[[], None],
     out: Path | None = None,
     draw: Callable[[], Figure] | None = None,
 ) -> None:
-    """Writes the picture that is wanted and prints the answer: as JSON, or as it is shown, and where the picture is."""
+    """Writes the picture that is wanted and prints the data, as JSON or as `show` does, and the path of the picture."""
     if out is not None and draw is not None:
         save(draw(), out)
     if as_json:
-        typer.echo(json.dumps(answer, indent=2))
+        typer.echo(json.dumps(data, indent=2))
         return
     show()
     if out is not None:
@@ -70,7 +70,8 @@ def paper(width: float, height: float) -> Figure:
     from levelflow.style import drawn_on
 
     with drawn_on(None, width, height) as figure:
-        return figure
+        empty: Figure = figure
+    return empty
 
 
 def panels(figure: Figure, rows: int, columns: int) -> list[SubFigure]:

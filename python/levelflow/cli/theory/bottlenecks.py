@@ -36,7 +36,7 @@ def bottlenecks(
     # Where several links limit a flow, all flows agree on which counts: the first.
     assignment = assign(found.routes, [own[0] for own in sets], len(found.links))
     flows, links = [flow["name"] for flow in found.entries], [link["name"] for link in found.links]
-    answer = {
+    data = {
         "flows": [
             {"name": name, "bottlenecks": [links[link] for link in own]} for name, own in zip(flows, sets, strict=True)
         ],
@@ -49,7 +49,7 @@ def bottlenecks(
 
         return dependency_graph(assignment, flows, links)
 
-    reply(as_json, answer, lambda: _show(assignment, sets, flows, links), out, draw)
+    reply(as_json, data, lambda: _show(assignment, sets, flows, links), out, draw)
 
 
 def _show(assignment: Assignment, sets: list[list[int]], flows: list[str], links: list[str]) -> None:

@@ -59,14 +59,14 @@ def fluid(
     run = simulate(network, duration, None if step is None else time(step), every=every, each_loss=each_loss)
     result = None if beside is None else _load(beside, resolved)
     entries = _by_entry(resolved, run)
-    answer = _answer(resolved, entries, _window(resolved, duration), result)
+    data = _data(resolved, entries, _window(resolved, duration), result)
 
     def draw() -> Figure:
         from levelflow.theory.pictures.fluid import rates_and_queues
 
         return rates_and_queues(entries, None if result is None else _packets(result), resolved["name"])
 
-    reply(as_json, answer, lambda: _show(answer), out, draw)
+    reply(as_json, data, lambda: _show(data), out, draw)
 
 
 def _load(path: Path, resolved: dict[str, Any]) -> Result:
@@ -111,7 +111,7 @@ def _window(resolved: dict[str, Any], duration: float) -> tuple[float, float]:
     return steady_window(max((time for time in changes if time < duration), default=0.0), duration)
 
 
-def _answer(
+def _data(
     resolved: dict[str, Any], run: FluidRun, window: tuple[float, float], result: Result | None
 ) -> dict[str, Any]:
     rates, loads = run.mean(run.delivered, *window), run.mean(run.loads, *window)
@@ -155,19 +155,19 @@ def _compare(
             row[f"packets_{column}"] = means.get(row["name"])
 
 
-def _show(answer: dict[str, Any]) -> None:
+def _show(data: dict[str, Any]) -> None:
     from levelflow.cli.show import show_table
     from levelflow.report.tables import percent, rate, size
 
-    start, end = answer["window_s"]
-    beside = "packets_delivered_bps" in answer["flows"][0]
+    start, end = data["window_s"]
+    beside = "packets_delivered_bps" in data["flows"][0]
     head, rows = ["flow", "law", "flows", "arrives", "of packets"], []
-    for row in answer["flows"]:
+    for row in data["flows"]:
         cells = [row["name"], row["law"], str(row["flows"]), rate(row["delivered_bps"])]
         rows.append([*cells, rate(row["packets_delivered_bps"])] if beside else cells)
     show_table(f"Flows, {start:.4g} to {end:.4g} s", head[: 5 if beside else 4], rows)
     head, rows = ["link", "load", "utilisation", "lost", "signalled", "queue", "of packets"], []
-    for row in answer["links"]:
+    for row in data["links"]:
         shares = [percent(row[key]) for key in ("utilisation", "loss", "signalled")]
         cells = [row["name"], rate(row["load_bps"]), *shares, size(row["queue_bytes"])]
         rows.append([*cells, size(row["packets_queue_bytes"])] if beside else cells)

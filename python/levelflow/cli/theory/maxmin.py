@@ -20,6 +20,6 @@ def maxmin(scenario: ScenarioName, changes: Changes = None, at: At = None, as_js
     flows, links = flow_rows(found, totals), link_rows(found, totals)
     for row, own in zip(flows, bottleneck_sets(*problem, totals, counted), strict=True):
         row["bottlenecks"] = [found.links[link]["name"] for link in own]
-    answer = {"flows": flows, "links": links, "unfairness": float(unfairness(*problem, totals, counted).max())}
+    data = {"flows": flows, "links": links, "unfairness": float(unfairness(*problem, totals, counted).max())}
     limits = [", ".join(row["bottlenecks"]) for row in flows]
-    reply(as_json, answer, lambda: show_rates(flows, links, "bottleneck", limits))
+    reply(as_json, data, lambda: show_rates(flows, links, "bottleneck", limits))

@@ -48,7 +48,7 @@ def norms(
         }
         for key, name in NORMS.items()
     }
-    answer = {"drawn": found.drawn, "kept": kept, "stable": stable, "unstable": kept - stable, "norms": rows}
+    data = {"drawn": found.drawn, "kept": kept, "stable": stable, "unstable": kept - stable, "norms": rows}
 
     def show() -> None:
         typer.echo(
@@ -58,7 +58,7 @@ def norms(
         head = ["norm", "unstable with norm < 1", "stable with norm >= 1"]
         show_table("Norms", head, [[name, *map(str, row.values())] for name, row in rows.items()])
 
-    reply(as_json, answer, show, out, lambda: picture(found))
+    reply(as_json, data, show, out, lambda: picture(found))
 
 
 def picture(found: Experiment) -> Figure:

@@ -46,8 +46,8 @@ def num(
         row["price"] = float(prices[route].sum())
     for row in links:
         row["price"] = float(prices[row["link"]])
-    answer = {"flows": flows, "links": links, "residual": residual}
-    reply(as_json, answer, lambda: show_rates(flows, links, "pays", [f"{row['price']:.4g}" for row in flows]))
+    data = {"flows": flows, "links": links, "residual": residual}
+    reply(as_json, data, lambda: show_rates(flows, links, "pays", [f"{row['price']:.4g}" for row in flows]))
 
 
 def _best(found: Competition, exponent: float | None, penalty: float | None) -> tuple[Floats, Floats, float]:

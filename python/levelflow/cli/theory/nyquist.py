@@ -56,8 +56,8 @@ def nyquist(
         name, loop = _loop(law, {key: value for key, value in given.items() if value is not None}, rtt, averaged)
     else:
         name, loop = _fraction(law, num, den, delay)
-    answer = {"loop": name, **_plain(loop)}
-    reply(as_json, answer, lambda: _show(name, answer), out, lambda: _picture(loop))
+    data = {"loop": name, **_plain(loop)}
+    reply(as_json, data, lambda: _show(name, data), out, lambda: _picture(loop))
 
 
 def _loop(law: str | None, given: dict[str, float], rtt: str, averaged: bool) -> tuple[str, Loop]:
@@ -121,26 +121,24 @@ def _plain(loop: Loop) -> dict[str, Any]:
     }
 
 
-def _show(name: str, answer: dict[str, Any]) -> None:
+def _show(name: str, data: dict[str, Any]) -> None:
     from levelflow.cli.show import show_table
 
     typer.echo(f"Loop: {name}.")
-    times = answer["encirclements"]
+    times = data["encirclements"]
     around = (
         "passes through -1" if times is None else f"goes {times} times around -1" if times else "does not go around -1"
     )
-    word = "Stable" if answer["stable"] else "On the boundary" if times is None else "Unstable"
-    typer.echo(
-        f"{word}: its Nyquist curve {around}, and the open loop has {answer['unstable_poles']} unstable poles.\n"
-    )
+    word = "Stable" if data["stable"] else "On the boundary" if times is None else "Unstable"
+    typer.echo(f"{word}: its Nyquist curve {around}, and the open loop has {data['unstable_poles']} unstable poles.\n")
     units = {"gain_margin": "times", "phase_margin_degrees": "degrees", "delay_margin_s": "s more"}
     rows = [
-        [key.split("_")[0], "any" if answer[key] is None else f"{answer[key]:.6g}", unit] for key, unit in units.items()
+        [key.split("_")[0], "any" if data[key] is None else f"{data[key]:.6g}", unit] for key, unit in units.items()
     ]
-    if answer["gain_margin_down"]:
-        rows.insert(1, ["gain, downwards", f"{answer['gain_margin_down']:.6g}", "times"])
+    if data["gain_margin_down"]:
+        rows.insert(1, ["gain, downwards", f"{data['gain_margin_down']:.6g}", "times"])
     show_table("What brings a root to the axis", ["margin", "value", ""], rows, numbers=False)
-    rows = [[f"{root['re']:.6g}", f"{root['im']:.6g}", f"{root['residual']:.1e}"] for root in answer["roots"]]
+    rows = [[f"{root['re']:.6g}", f"{root['im']:.6g}", f"{root['residual']:.1e}"] for root in data["roots"]]
     show_table("Rightmost roots of 1 + L, and their mirror images", ["real, 1/s", "imaginary", "residual"], rows)
 
 

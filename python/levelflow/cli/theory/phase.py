@@ -53,15 +53,15 @@ def phase(
     if strange := sorted(set(given) - set(known.gains)):
         raise TheoryError(f"{law} has no {strange[0]}; it has {', '.join(known.gains)}")
     gains = known.gains | given
-    answer, draw = _portrait(known, gains, duration) if isinstance(known, Portrait) else _pairs(known, gains)
+    data, draw = _portrait(known, gains, duration) if isinstance(known, Portrait) else _pairs(known, gains)
 
     def show() -> None:
-        typer.echo(f"{law} with {_shown(gains)}. {answer['verdict']}\n")
-        rows = [[*(f"{value:.4g}" for value in (*row["start"], *row["end"])), row["word"]] for row in answer["starts"]]
-        first, second = answer["axes"]
+        typer.echo(f"{law} with {_shown(gains)}. {data['verdict']}\n")
+        rows = [[*(f"{value:.4g}" for value in (*row["start"], *row["end"])), row["word"]] for row in data["starts"]]
+        first, second = data["axes"]
         show_table("Starts and ends", [first, second, f"{first} at the end", second, ""], rows)
 
-    reply(as_json, {"law": law, "gains": gains, **answer}, show, out, draw)
+    reply(as_json, {"law": law, "gains": gains, **data}, show, out, draw)
 
 
 def _portrait(known: Portrait, gains: dict[str, float], duration: float) -> Drawn:
@@ -70,7 +70,7 @@ def _portrait(known: Portrait, gains: dict[str, float], duration: float) -> Draw
     read_number("duration", duration, high=LONGEST)
     found = known.run(gains, duration)
     linear = "stable" if found.linear else "unstable"
-    answer = {
+    data = {
         "axes": found.axes,
         "linear": linear,
         "settles": all(found.settles),
@@ -95,7 +95,7 @@ def _portrait(known: Portrait, gains: dict[str, float], duration: float) -> Draw
         figure.axes[0].set_title(_shown(gains), loc="left")
         return figure
 
-    return answer, draw
+    return data, draw
 
 
 def _pairs(known: Pairs, gains: dict[str, float]) -> Drawn:
@@ -117,14 +117,14 @@ def _pairs(known: Pairs, gains: dict[str, float]) -> Drawn:
             rates = step(rates)
         fair = fairness(rates) > 1 - FAIR
         starts.append({"start": list(pair), "end": rates.tolist(), "word": "fair" if fair else "unfair"})
-    answer = {"axes": ("x1", "x2"), "verdict": f"{STEPS} steps, capacity {CAPACITY:g}.", "starts": starts}
+    data = {"axes": ("x1", "x2"), "verdict": f"{STEPS} steps, capacity {CAPACITY:g}.", "starts": starts}
 
     def draw() -> Figure:
         from levelflow.theory.pictures.convergence import phase_plane
 
         return phase_plane(step, CAPACITY, PAIRS, STEPS)
 
-    return answer, draw
+    return data, draw
 
 
 def _shown(gains: dict[str, float]) -> str:

@@ -47,8 +47,8 @@ def region(
     tried = _tried(law, fluid)
     rows = [dict(zip(found.head, map(finite, row), strict=True)) for row in found.rows]
     settles = None if tried is None else {"alpha": tried.x, "beta": tried.y, "settles": _listed(tried)}
-    answer = {"law": law, "rows": rows, "note": found.note, "fluid": settles}
-    reply(as_json, answer, lambda: _show(law, found, tried), out, lambda: _picture(law, found, tried))
+    data = {"law": law, "rows": rows, "note": found.note, "fluid": settles}
+    reply(as_json, data, lambda: _show(law, found, tried), out, lambda: _picture(law, found, tried))
 
 
 def _show(law: str, found: Region, tried: Tried | None) -> None:
