@@ -130,6 +130,24 @@ local laws = {
             { name = "seq", doc = "intervals that the first router of the path has finished; 0 while none has", bytes = 4, writer = "router" },
         },
     },
+    [8] = {
+        name = "level",
+        fields = {
+            { name = "flags", doc = "bits 5 to 0 are sent as 0 and kept as received", bytes = 1, writer = "router", bits = {
+                { name = "ack", mask = 128, doc = "an ACK (written by the receiver)" },
+                { name = "refused", mask = 64, doc = "the proposals of an interval exceeded the capacity of a link" },
+            } },
+            { name = "hop", doc = "routers passed so far", bytes = 1, writer = "router" },
+            { name = "limit", doc = "hop of lowest", bytes = 1, writer = "sender" },
+            { name = "new_limit", doc = "hop of new_lowest", bytes = 1, writer = "router" },
+            { name = "lowest", doc = "lowest level on the path, as last acknowledged, bit/s; 3.4e38 before", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "second", doc = "lowest level of the other hops, bit/s; 3.4e38 without any", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "new_lowest", doc = "lowest level so far, bit/s; 3.4e38 before any router", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "new_second", doc = "lowest level of the other hops so far, bit/s; 3.4e38 without any", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "proposal", doc = "rate that the sender asks for, or has, bit/s", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "gap", doc = "packet size over rate, s", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
+        },
+    },
     -- to here.
 }
 

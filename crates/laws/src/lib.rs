@@ -30,6 +30,7 @@ pub mod jetmax;
 pub mod kelly;
 pub mod ks;
 mod law;
+pub mod level;
 pub mod lp;
 pub mod maxnet;
 pub mod newreno;
@@ -59,6 +60,7 @@ pub use params::{ParamError, ParamSpec, Parameters, Unit};
 
 registry::laws! {
     jetmax => JetMax,
+    level => Level,
     emkc => Emkc,
     emkc_avq => EmkcAvq,
     kelly => Kelly,

@@ -1,0 +1,84 @@
+//! The 28-byte header of Level.
+
+use crate::header::{Bits, Values, header};
+
+const ACK: u8 = 1 << 7;
+const REFUSED: u8 = 1 << 6;
+
+const FLAGS: Values = Values::Bits(&[
+    Bits {
+        name: "ack",
+        mask: ACK as u32,
+        doc: "an ACK (written by the receiver)",
+    },
+    Bits {
+        name: "refused",
+        mask: REFUSED as u32,
+        doc: "the proposals of an interval exceeded the capacity of a link",
+    },
+]);
+
+header! {
+    /// What a Level packet carries. Hops count Level routers from the sender, from 1; 0 is none.
+    pub struct Header {
+        flags: u8 = FLAGS, Router, "bits 5 to 0 are sent as 0 and kept as received";
+        hop: u8 = Values::Number, Router, "routers passed so far";
+        limit: u8 = Values::Number, Sender, "hop of `lowest`";
+        new_limit: u8 = Values::Number, Router, "hop of `new_lowest`";
+        lowest: f32 = Values::MAGNITUDE, Sender, "lowest level on the path, as last acknowledged, bit/s; 3.4e38 before";
+        second: f32 = Values::MAGNITUDE, Sender, "lowest level of the other hops, bit/s; 3.4e38 without any";
+        new_lowest: f32 = Values::MAGNITUDE, Router, "lowest level so far, bit/s; 3.4e38 before any router";
+        new_second: f32 = Values::MAGNITUDE, Router, "lowest level of the other hops so far, bit/s; 3.4e38 without any";
+        proposal: f32 = Values::MAGNITUDE, Sender, "rate that the sender asks for, or has, bit/s";
+        gap: f32 = Values::MAGNITUDE, Sender, "packet size over rate, s";
+    }
+
+    fn seen_by_router(&self) -> Option<bool> {
+        Some(self.new_limit != 0)
+    }
+}
+
+impl Header {
+    /// Whether this is an ACK.
+    #[inline]
+    #[must_use]
+    pub fn is_ack(&self) -> bool {
+        self.flags & ACK != 0
+    }
+
+    /// Whether a link could not carry what its flows proposed.
+    #[inline]
+    #[must_use]
+    pub fn is_refused(&self) -> bool {
+        self.flags & REFUSED != 0
+    }
+
+    #[inline]
+    pub(super) fn refuse(&mut self) {
+        self.flags |= REFUSED;
+    }
+
+    /// What the hops other than this one allow, bit/s.
+    #[inline]
+    pub(super) fn elsewhere(&self, hop: u8) -> f32 {
+        if hop == self.limit { self.second } else { self.lowest }
+    }
+
+    /// Takes the level of a hop into account.
+    #[inline]
+    pub(super) fn report(&mut self, hop: u8, level: f32) {
+        if level < self.new_lowest || self.new_limit == 0 {
+            self.new_second = self.new_lowest;
+            self.new_lowest = level;
+            self.new_limit = hop;
+        } else if level < self.new_second {
+            self.new_second = level;
+        }
+    }
+
+    #[inline]
+    pub(super) fn reflected(mut self) -> Self {
+        self.flags |= ACK;
+        self
+    }
+}

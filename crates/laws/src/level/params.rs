@@ -1,0 +1,43 @@
+//! The parameter table of Level.
+
+use levelflow_units::{Bytes, Duration};
+
+use crate::params::{RATES, Unit, parameters};
+
+parameters! {
+    /// Parameters of Level. A link may have its own: routers read `gamma` and `interval`.
+    pub struct Params {
+        gamma: f64 = Unit::Number, 0.95, (0.01, 1.0),
+            "share of the capacity that a router aims to fill; what is beyond it takes flows that come unannounced",
+            "Levelflow";
+        interval: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
+            "control interval of routers; senders size packets by it",
+            "that of JetMax, Zhang 2008, section VI.6.1";
+        initial_rate: f64 = Unit::Rate, 40e3, RATES,
+            "rate of a flow before its first approved proposal",
+            "as JetMax";
+        min_rate: f64 = Unit::Rate, 1e3, RATES,
+            "smallest rate, reached when other traffic fills the link; two of the smallest packets per interval if that is more",
+            "as JetMax";
+        min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
+            "smallest sized packet, headers included",
+            "an IP header and the header of Level";
+        packets_per_interval: f64 = Unit::Number, 10.0, (0.0, 1e6),
+            "packets a slow sender tries to send per interval by making them smaller; 0 keeps full size",
+            "as JetMax";
+    } where {
+        initial_rate: initial_rate >= min_rate, "must be at least min_rate";
+    }
+}
+
+impl Params {
+    /// The rate below which a sender does not fall, bit/s; see [`crate::jetmax::Params::floor`].
+    #[must_use]
+    pub fn floor(&self) -> f64 {
+        if self.packets_per_interval == 0.0 {
+            return self.min_rate;
+        }
+        self.min_rate
+            .max(2.0 * self.min_packet.as_bits_f64() / self.interval.as_secs_f64())
+    }
+}

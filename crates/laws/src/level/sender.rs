@@ -1,0 +1,154 @@
+//! The sender half: follows the lowest level of its path, proposes before it increases.
+
+use levelflow_units::{Bytes, Duration, Rate, Time};
+
+use super::{Header, Params};
+use crate::bytes::before;
+use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
+
+/// Without an ACK for this long, and for [`SILENT_RTTS`], the path counts as lost.
+const SILENCE: Duration = Duration::from_secs(1);
+/// See [`SILENCE`].
+const SILENT_RTTS: u64 = 3;
+/// After so many intervals of routers, each has closed one that saw nothing but the proposal; clocks may
+/// close them late.
+const INTERVALS: f64 = 3.1;
+
+/// Sender half of Level.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sender {
+    largest: Bytes,
+    /// Sending rate, bit/s.
+    rate: f64,
+    /// Rate asked for, bit/s; at least `rate`.
+    proposal: f64,
+    /// When the proposal was last raised; `None` before it has been sent.
+    since: Option<Time>,
+    /// As last acknowledged.
+    limit: u8,
+    lowest: f32,
+    second: f32,
+    /// Newest packet that was acknowledged.
+    acked: Option<u32>,
+    rtt: Duration,
+    silent_at: Option<Time>,
+}
+
+impl Sender {
+    fn notice_silence(&mut self, params: &Params, now: Time) {
+        if self.silent_at.is_none_or(|at| now < at) {
+            return;
+        }
+        self.rate = self.rate.min((self.rate / 2.0).max(params.initial_rate));
+        self.proposal = self.rate;
+        self.since = None;
+        (self.limit, self.lowest, self.second) = (0, f32::MAX, f32::MAX);
+        self.silent_at = now.checked_add(self.rtt);
+    }
+
+    /// Whether each router has closed an interval in which it saw nothing but the proposal, when the packet that is
+    /// acknowledged passed it.
+    fn is_decided(&self, params: &Params, now: Time) -> bool {
+        let closed = Duration::from_secs_f64(INTERVALS * params.interval.as_secs_f64())
+            .and_then(|wait| wait.checked_add(self.rtt));
+        let at = self
+            .since
+            .zip(closed)
+            .and_then(|(since, closed)| since.checked_add(closed));
+        at.is_some_and(|at| now >= at)
+    }
+}
+
+impl SenderLaw for Sender {
+    type Params = Params;
+    type Header = Header;
+
+    fn new(params: &Params, flow: &FlowInfo) -> Self {
+        Self {
+            largest: flow.packet_size,
+            rate: params.initial_rate,
+            proposal: params.initial_rate,
+            since: None,
+            limit: 0,
+            lowest: f32::MAX,
+            second: f32::MAX,
+            acked: None,
+            rtt: Duration::ZERO,
+            silent_at: None,
+        }
+    }
+
+    #[inline]
+    fn rate(&self) -> Rate {
+        Rate::clamped(self.rate)
+    }
+
+    /// Small at a low rate, so that routers see enough packets in an interval to count flows.
+    #[inline]
+    fn packet_size(&self, params: &Params) -> Bytes {
+        if params.packets_per_interval == 0.0 {
+            return self.largest;
+        }
+        let share = self.rate().bytes_in(params.interval) / params.packets_per_interval;
+        self.largest.min(params.min_packet.max(Bytes::new(share as u64)))
+    }
+
+    #[inline]
+    fn on_send(&mut self, params: &Params, now: Time, packet: &Outgoing) -> Header {
+        self.notice_silence(params, now);
+        self.since.get_or_insert(now);
+        Header {
+            flags: 0,
+            hop: 0,
+            limit: self.limit,
+            new_limit: 0,
+            lowest: self.lowest,
+            second: self.second,
+            new_lowest: f32::MAX,
+            new_second: f32::MAX,
+            proposal: self.proposal.min(f32::MAX.into()) as f32,
+            gap: (packet.size.as_bits_f64() / self.rate).min(f32::MAX.into()) as f32,
+        }
+    }
+
+    fn on_feedback(&mut self, params: &Params, now: Time, feedback: &Feedback<Header>) {
+        let Feedback {
+            number,
+            rtt,
+            ref header,
+            ..
+        } = *feedback;
+        self.rtt = rtt;
+        self.silent_at = rtt
+            .checked_mul(SILENT_RTTS)
+            .and_then(|rtts| now.checked_add(rtts.max(SILENCE)));
+        if self.acked.is_some_and(|newest| before(number, newest)) || header.new_limit == 0 {
+            return;
+        }
+        self.acked = Some(number);
+        (self.limit, self.lowest, self.second) = (header.new_limit, header.new_lowest, header.new_second);
+        let wanted = f64::from(self.lowest).max(params.floor());
+        let decided = self.is_decided(params, now);
+        if decided && !header.is_refused() {
+            self.rate = self.proposal;
+        }
+        if wanted < self.proposal {
+            self.proposal = wanted;
+        } else if wanted > self.proposal && (decided || self.proposal <= self.rate) {
+            self.proposal = wanted;
+            self.since = None;
+        }
+        self.rate = self.rate.min(self.proposal);
+    }
+
+    fn proposal(&self) -> Rate {
+        Rate::clamped(self.proposal)
+    }
+
+    fn bottleneck(&self) -> Bottleneck {
+        match self.limit {
+            0 => Bottleneck::Unknown,
+            hop => Bottleneck::Hop(hop),
+        }
+    }
+}

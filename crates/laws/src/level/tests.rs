@@ -1,0 +1,423 @@
+use std::vec::Vec;
+
+use levelflow_units::{Bytes, Duration};
+use proptest::prelude::*;
+
+use super::*;
+use crate::law::{Arriving, Feedback, FlowInfo, Kind, Outgoing, PortView, RouterLaw, SenderLaw};
+use crate::testing::{Network, at, close, ms, port};
+use crate::{Header as _, Parameters};
+
+const DATA: Bytes = Bytes::new(1000);
+
+fn params() -> Params {
+    let defaults: Vec<f64> = Params::TABLE.iter().map(|row| row.default).collect();
+    Params::read(&defaults).unwrap()
+}
+
+/// The level at which a link is full, by sorting; `None` where it never is.
+fn full_at(target: f64, others: &[f64]) -> Option<f64> {
+    let mut sorted = others.to_vec();
+    sorted.sort_by(f64::total_cmp);
+    let mut left = target;
+    for (i, e) in sorted.iter().enumerate() {
+        let equal = left / (sorted.len() - i) as f64;
+        if *e >= equal {
+            return Some(equal);
+        }
+        left -= e;
+    }
+    None
+}
+
+/// What a router does at the end of an interval: the next threshold, and what it announces.
+fn update(target: f64, others: &[f64], threshold: f64) -> (f64, f64) {
+    let (below, above): (Vec<f64>, Vec<f64>) = others.iter().copied().partition(|e| *e < threshold);
+    let census = Census {
+        flows: others.len() as f64,
+        few: below.len() as f64,
+        below: below.iter().sum(),
+        largest: below.iter().copied().fold(0.0, f64::max),
+        least_above: above.iter().copied().fold(f64::INFINITY, f64::min),
+    };
+    fill(target, &census)
+}
+
+proptest! {
+    #[test]
+    fn steps_end_where_the_link_is_full_and_announce_no_less(
+        others in prop::collection::vec(0.01..10.0, 1..20),
+        target in 0.1..50.0,
+        start in 0.0..100.0,
+    ) {
+        let Some(exact) = full_at(target, &others) else { return Ok(()) };
+        let mut threshold = start;
+        for step in 0..others.len() + 2 {
+            let (next, announced) = update(target, &others, threshold);
+            prop_assert!(next <= exact * (1.0 + 1e-9), "step {step}: {next} is above {exact}");
+            prop_assert!(step == 0 || next >= threshold * (1.0 - 1e-9), "step {step}: {next} is below {threshold}");
+            prop_assert!(announced >= exact * (1.0 - 1e-9), "step {step}: {announced} is below {exact}");
+            threshold = next;
+        }
+        close(threshold, exact, 1e-9);
+    }
+}
+
+/// A network of links that hear of each other late.
+#[derive(Debug, Clone)]
+struct Links {
+    targets: Vec<f64>,
+    /// Links of each flow, in order.
+    paths: Vec<Vec<usize>>,
+    /// Steps from one link to another on each path, which is also what ACKs take back.
+    delay: usize,
+}
+
+impl Links {
+    /// Rates by progressive filling, and how many levels there are.
+    fn max_min(&self) -> (Vec<f64>, usize) {
+        let mut rates = std::vec![f64::NAN; self.paths.len()];
+        let mut levels = 0;
+        loop {
+            let equal = |link: usize| {
+                let here = || self.paths.iter().zip(&rates).filter(|(path, _)| path.contains(&link));
+                let open = here().filter(|(_, rate)| rate.is_nan()).count();
+                let taken: f64 = here().map(|(_, rate)| rate).filter(|rate| !rate.is_nan()).sum();
+                if open == 0 {
+                    f64::INFINITY
+                } else {
+                    (self.targets[link] - taken) / open as f64
+                }
+            };
+            let parts: Vec<f64> = (0..self.targets.len()).map(equal).collect();
+            let least = parts.iter().copied().fold(f64::INFINITY, f64::min);
+            if least == f64::INFINITY {
+                return (rates, levels);
+            }
+            levels += 1;
+            for (path, rate) in self.paths.iter().zip(&mut rates) {
+                if rate.is_nan() && path.iter().any(|link| parts[*link] <= least * (1.0 + 1e-12)) {
+                    *rate = least;
+                }
+            }
+        }
+    }
+
+    /// Rates after some steps from any levels and thresholds; a link that sleeps in a step keeps its level.
+    fn run(&self, steps: usize, start: &[f64], sleeps: impl Fn(usize, usize) -> bool) -> Vec<f64> {
+        let links = self.targets.len();
+        let mut thresholds: Vec<f64> = (0..links)
+            .map(|l| self.targets[l] * start[(l + 1) % start.len()])
+            .collect();
+        let mut levels = std::vec![
+            (0..links)
+                .map(|l| self.targets[l] * start[l % start.len()])
+                .collect::<Vec<f64>>()
+        ];
+        let age =
+            |history: &[Vec<f64>], steps: usize, link: usize| history[history.len().saturating_sub(1 + steps)][link];
+        for step in 0..steps {
+            let mut next = levels[step].clone();
+            for link in 0..links {
+                let crossing = self
+                    .paths
+                    .iter()
+                    .filter_map(|path| Some((path, path.iter().position(|l| *l == link)?)));
+                let round = |path: &[usize], i: usize, j: usize| self.delay * (path.len() + i - j + path.len());
+                let elsewhere = |(path, i): (&Vec<usize>, usize)| {
+                    let others = path.iter().enumerate().filter(|(j, _)| *j != i);
+                    others
+                        .map(|(j, l)| age(&levels, round(path, i, j), *l))
+                        .fold(f64::INFINITY, f64::min)
+                };
+                let others: Vec<f64> = crossing.map(elsewhere).collect();
+                if !others.is_empty() && !sleeps(step, link) {
+                    (thresholds[link], next[link]) = update(self.targets[link], &others, thresholds[link]);
+                }
+            }
+            levels.push(next);
+        }
+        let lowest = |path: &Vec<usize>| path.iter().map(|l| levels[steps][*l]).fold(f64::INFINITY, f64::min);
+        self.paths.iter().map(lowest).collect()
+    }
+}
+
+fn networks() -> impl Strategy<Value = Links> {
+    (2_usize..9).prop_flat_map(|links| {
+        let path = prop::collection::vec(0..links, 1..5).prop_map(|mut path| {
+            path.sort_unstable();
+            path.dedup();
+            path
+        });
+        (
+            prop::collection::vec(1.0..20.0, links),
+            prop::collection::vec(path, 1..25),
+            0_usize..4,
+        )
+            .prop_map(|(targets, paths, delay)| Links { targets, paths, delay })
+    })
+}
+
+proptest! {
+    #[test]
+    fn levels_end_at_max_min_fairness_from_anywhere(
+        network in networks(),
+        start in prop::collection::vec(0.001..3.0, 9),
+        sleepy in 0_usize..4,
+    ) {
+        let (fair, depth) = network.max_min();
+        // README.md: a round trip, and at most k + 2 updates, for each level k; a link misses no two updates in a row.
+        let round_trip = 2 * network.delay * 4;
+        let steps: usize = (0..=depth).map(|k| round_trip + 1 + 2 * (k + 2)).sum();
+        let rates = network.run(steps, &start, |step, link| sleepy > 0 && step % 2 == 0 && (step + link) % (sleepy + 1) == 0);
+        for (rate, fair) in rates.iter().zip(&fair) {
+            prop_assert!((rate / fair - 1.0).abs() < 1e-6, "{rates:?}, not {fair:?}");
+        }
+    }
+}
+
+fn unsent() -> Header {
+    Header {
+        flags: 0,
+        hop: 0,
+        limit: 0,
+        new_limit: 0,
+        lowest: f32::MAX,
+        second: f32::MAX,
+        new_lowest: f32::MAX,
+        new_second: f32::MAX,
+        proposal: 0.0,
+        gap: 0.0,
+    }
+}
+
+/// Packets of some flows at a constant pace for some intervals: first packet, gap in seconds, header.
+fn pass(router: &mut Router, params: &Params, flows: &[(f64, f64, Header)], intervals: usize) {
+    let length = params.interval.as_secs_f64();
+    for n in 0..intervals {
+        let mut arrivals: Vec<(f64, Header)> = Vec::new();
+        for (first, gap, header) in flows {
+            let header = Header {
+                gap: *gap as f32,
+                ..*header
+            };
+            let times = (0..)
+                .map(|k| first + f64::from(k) * gap)
+                .skip_while(|t| *t < n as f64 * length);
+            arrivals.extend(times.take_while(|t| *t < (n + 1) as f64 * length).map(|t| (t, header)));
+        }
+        arrivals.sort_by(|a, b| a.0.total_cmp(&b.0));
+        for (time, mut header) in arrivals {
+            let packet = Arriving {
+                now: at(time),
+                ..Arriving::alone(DATA)
+            };
+            router.on_arrival(params, &packet, Some(&mut header));
+        }
+        router.on_interval(params, params.interval, &PortView::IDLE);
+    }
+}
+
+/// A count of packets in an interval would be off by up to a tenth here.
+#[test]
+fn flows_at_a_constant_pace_are_counted_exactly() {
+    let params = params();
+    let mut router = Router::new(&params, &port(1, 7e6));
+    let flows: Vec<_> = (1..=7)
+        .map(|i| (0.0017 * f64::from(i), 0.0113 * f64::from(i % 3 + 1), unsent()))
+        .collect();
+    for _ in 0..5 {
+        pass(&mut router, &params, &flows, 3);
+        close(router.signal(), 0.95e6, 1e-5);
+    }
+}
+
+#[test]
+fn a_router_gives_what_flows_with_less_elsewhere_leave() {
+    let params = params();
+    let mut router = Router::new(&params, &port(1, 10e6));
+    let limited = Header {
+        limit: 3,
+        lowest: 1e6,
+        second: 4e6,
+        ..unsent()
+    };
+    let here = Header {
+        limit: 1,
+        lowest: 2e6,
+        second: f32::MAX,
+        ..unsent()
+    };
+    pass(
+        &mut router,
+        &params,
+        &[(0.0, 0.008, limited), (0.001, 0.007, here), (0.002, 0.009, here)],
+        6,
+    );
+    close(router.signal(), (9.5e6 - 1e6) / 2.0, 1e-5);
+    // The hop that the last ACK names hears of the second level, which is above its own.
+    let own = Header {
+        limit: 1,
+        lowest: 1e6,
+        second: 4e6,
+        ..unsent()
+    };
+    let mut router = Router::new(&params, &port(1, 10e6));
+    pass(
+        &mut router,
+        &params,
+        &[(0.0, 0.008, own), (0.001, 0.007, here), (0.002, 0.009, here)],
+        6,
+    );
+    close(router.signal(), 9.5e6 / 3.0, 1e-5);
+}
+
+#[test]
+fn other_traffic_and_acks_are_no_flows_and_take_their_part() {
+    let params = params();
+    let mut router = Router::new(&params, &port(1, 10e6));
+    for n in 0..4 {
+        let mut ack = unsent().reflected();
+        let now = at(0.1 * f64::from(n));
+        router.on_arrival(
+            &params,
+            &Arriving {
+                now,
+                ..Arriving::alone(Bytes::new(25_000))
+            },
+            Some(&mut ack),
+        );
+        assert_eq!(ack, unsent().reflected());
+        router.on_arrival(
+            &params,
+            &Arriving {
+                now,
+                ..Arriving::alone(Bytes::new(25_000))
+            },
+            None,
+        );
+        router.on_interval(&params, params.interval, &PortView::IDLE);
+    }
+    close(router.signal(), 9.5e6 - 4e6, 1e-5);
+}
+
+#[test]
+fn a_path_brings_its_two_lowest_levels_and_the_hop_of_the_lowest() {
+    let mut header = unsent();
+    let params = params();
+    for (hop, capacity) in [4e6, 2e6, 9e6, 3e6].into_iter().enumerate() {
+        let mut router = Router::new(&params, &port(hop as u32 + 1, capacity));
+        router.on_arrival(&params, &Arriving::alone(DATA), Some(&mut header));
+    }
+    assert_eq!((header.hop, header.new_limit, header.is_refused()), (4, 2, false));
+    close(header.new_lowest.into(), 1.9e6, 1e-6);
+    close(header.new_second.into(), 2.85e6, 1e-6);
+}
+
+/// A sender, and the ACKs of its path.
+struct Desk {
+    params: Params,
+    sender: Sender,
+    number: u32,
+}
+
+impl Desk {
+    fn new() -> Self {
+        let params = params();
+        let sender = Sender::new(&params, &FlowInfo { packet_size: DATA });
+        Self {
+            params,
+            sender,
+            number: 0,
+        }
+    }
+
+    /// Sends at a time and hears of it 10 ms later; returns rate and proposal.
+    fn ask(&mut self, seconds: f64, level: f32, refused: bool) -> (f64, f64) {
+        let packet = Outgoing {
+            number: self.number,
+            size: DATA,
+            kind: Kind::Data,
+        };
+        let mut header = self.sender.on_send(&self.params, at(seconds), &packet);
+        header.report(1, level);
+        if refused {
+            header.refuse();
+        }
+        let rtt = Duration::from_ms(10);
+        let feedback = Feedback::plain(self.number, Kind::Data, rtt, header.reflected());
+        self.sender.on_feedback(&self.params, at(seconds) + rtt, &feedback);
+        self.number += 1;
+        (self.sender.rate().bps(), self.sender.proposal().bps())
+    }
+}
+
+#[test]
+fn a_sender_rises_when_every_router_has_seen_its_proposal_and_falls_at_once() {
+    let mut desk = Desk::new();
+    assert_eq!(desk.ask(0.0, 2e6, false), (40e3, 2e6));
+    assert_eq!(desk.ask(0.1, 2e6, false), (40e3, 2e6), "first sent here");
+    assert_eq!(desk.ask(0.3, 3e6, false), (40e3, 2e6), "one proposal at a time");
+    assert_eq!(
+        desk.ask(0.42, 3e6, true),
+        (40e3, 3e6),
+        "refused, so it may ask for another"
+    );
+    assert_eq!(desk.ask(0.5, 3e6, false), (40e3, 3e6));
+    assert_eq!(desk.ask(0.85, 3e6, false), (3e6, 3e6));
+    assert_eq!(desk.ask(0.9, 1e6, true), (1e6, 1e6));
+}
+
+#[test]
+fn a_sender_takes_back_what_it_was_not_given() {
+    let mut desk = Desk::new();
+    desk.ask(0.0, 5e6, false);
+    desk.ask(0.1, 5e6, false);
+    assert_eq!(desk.ask(0.2, 1e6, false), (40e3, 1e6));
+    assert_eq!(
+        desk.ask(0.45, 4e6, false),
+        (1e6, 4e6),
+        "what was seen as 5 Mb/s holds for 1 Mb/s"
+    );
+}
+
+#[test]
+fn two_bottlenecks_are_shared_fairly_and_never_overloaded() {
+    let mut net = Network::<Level>::new(params(), &[10e6, 4e6]);
+    for (path, start) in [(&[0][..], 0), (&[0, 1], 300), (&[1], 900)] {
+        net.flow(DATA, path, Duration::from_ms(30), ms(start));
+    }
+    let mut worst = [0.0_f64; 2];
+    net.watch(ms(12_000), |net| {
+        let rate = |flow: usize| {
+            if net.flows[flow].next > 0 {
+                net.flows[flow].rate()
+            } else {
+                0.0
+            }
+        };
+        worst[0] = worst[0].max((rate(0) + rate(1)) / 10e6);
+        worst[1] = worst[1].max((rate(1) + rate(2)) / 4e6);
+    });
+    for (flow, fair) in [7.6e6, 1.9e6, 1.9e6].into_iter().enumerate() {
+        close(net.flows[flow].rate(), fair, 0.01);
+    }
+    assert!(worst[0] <= 1.0 && worst[1] <= 1.0, "{worst:?}");
+}
+
+#[test]
+fn the_wire_layout_is_that_of_the_readme() {
+    let mut wire = [0xff; Header::WIRE];
+    Header {
+        flags: 0x40,
+        hop: 2,
+        limit: 3,
+        new_limit: 1,
+        gap: 1.0,
+        ..unsent()
+    }
+    .encode(&mut wire);
+    assert_eq!(wire[..4], [0x40, 2, 3, 1]);
+    assert_eq!(wire[24..28], 1.0_f32.to_be_bytes());
+    assert_eq!(wire.len(), 28);
+}
