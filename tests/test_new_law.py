@@ -58,7 +58,9 @@ def add_law(checkout):
     shutil.copytree(laws / MODEL, laws / NEW)
     for path in (laws / NEW).iterdir():
         text = path.read_text(encoding="utf-8").replace(MODEL, NEW).replace(MODEL.title(), NEW.title())
-        path.write_text(text.replace(f"number: {numbers[MODEL]}", f"number: {max(numbers.values()) + 1}"), encoding="utf-8")
+        path.write_text(
+            text.replace(f"number: {numbers[MODEL]}", f"number: {max(numbers.values()) + 1}"), encoding="utf-8"
+        )
     registry = (laws / "lib.rs").read_text(encoding="utf-8")
     registry = registry.replace("pub mod offload;\n", "pub mod novel;\npub mod offload;\n")
     registry = registry.replace("    ks => Ks,\n", "    ks => Ks,\n    novel => Novel,\n")
