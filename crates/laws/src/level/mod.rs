@@ -5,6 +5,8 @@
 //! what the *others* allow. Senders follow the lowest level, and propose an increase before they make it.
 
 mod header;
+#[cfg(test)]
+mod interleavings;
 mod params;
 mod router;
 mod sender;

@@ -30,17 +30,18 @@ fn full_at(target: f64, others: &[f64]) -> Option<f64> {
     None
 }
 
-/// What a router does at the end of an interval: the next threshold, and what it announces.
-fn update(target: f64, others: &[f64], threshold: f64) -> (f64, f64) {
-    let (below, above): (Vec<f64>, Vec<f64>) = others.iter().copied().partition(|e| *e < threshold);
-    let census = Census {
-        flows: others.len() as f64,
-        few: below.len() as f64,
-        below: below.iter().sum(),
-        largest: below.iter().copied().fold(0.0, f64::max),
-        least_above: above.iter().copied().fold(f64::INFINITY, f64::min),
-    };
-    fill(target, &census)
+impl Census {
+    /// Of flows whose other links allow them so much.
+    pub(super) fn of(others: &[f64], threshold: f64) -> Self {
+        let (below, above): (Vec<f64>, Vec<f64>) = others.iter().copied().partition(|e| *e < threshold);
+        Self {
+            flows: others.len() as f64,
+            few: below.len() as f64,
+            below: below.iter().sum(),
+            largest: below.iter().copied().fold(0.0, f64::max),
+            least_above: above.iter().copied().fold(f64::INFINITY, f64::min),
+        }
+    }
 }
 
 proptest! {
@@ -53,7 +54,7 @@ proptest! {
         let Some(exact) = full_at(target, &others) else { return Ok(()) };
         let mut threshold = start;
         for step in 0..others.len() + 2 {
-            let (next, announced) = update(target, &others, threshold);
+            let (next, announced) = fill(target, &Census::of(&others, threshold));
             prop_assert!(next <= exact * (1.0 + 1e-9), "step {step}: {next} is above {exact}");
             prop_assert!(step == 0 || next >= threshold * (1.0 - 1e-9), "step {step}: {next} is below {threshold}");
             prop_assert!(announced >= exact * (1.0 - 1e-9), "step {step}: {announced} is below {exact}");
@@ -65,17 +66,17 @@ proptest! {
 
 /// A network of links that hear of each other late.
 #[derive(Debug, Clone)]
-struct Links {
-    targets: Vec<f64>,
+pub(super) struct Links {
+    pub(super) targets: Vec<f64>,
     /// Links of each flow, in order.
-    paths: Vec<Vec<usize>>,
+    pub(super) paths: Vec<Vec<usize>>,
     /// Steps from one link to another on each path, which is also what ACKs take back.
-    delay: usize,
+    pub(super) delay: usize,
 }
 
 impl Links {
     /// Rates by progressive filling, and how many levels there are.
-    fn max_min(&self) -> (Vec<f64>, usize) {
+    pub(super) fn max_min(&self) -> (Vec<f64>, usize) {
         let mut rates = std::vec![f64::NAN; self.paths.len()];
         let mut levels = 0;
         loop {
@@ -132,7 +133,7 @@ impl Links {
                 };
                 let others: Vec<f64> = crossing.map(elsewhere).collect();
                 if !others.is_empty() && !sleeps(step, link) {
-                    (thresholds[link], next[link]) = update(self.targets[link], &others, thresholds[link]);
+                    (thresholds[link], next[link]) = fill(self.targets[link], &Census::of(&others, thresholds[link]));
                 }
             }
             levels.push(next);
@@ -176,7 +177,7 @@ proptest! {
     }
 }
 
-fn unsent() -> Header {
+pub(super) fn unsent() -> Header {
     Header {
         flags: 0,
         hop: 0,

@@ -1,0 +1,276 @@
+//! Every order in which routers close intervals and packets pass hops, on networks small enough to enumerate.
+//!
+//! A state holds the threshold and level of each link, and for each flow what its sender knows, its packet under way and
+//! what each router last read from it. Each link and each flow can act in every state: the link takes a step of [`fill`];
+//! the packet of the flow passes its next hop or, after the last one, comes back as an ACK and leaves anew. A schedule
+//! in which everyone acts again and again ends in a strongly connected component of the graph of states that has an edge
+//! of each actor inside. So levels end at max-min fairness in any order exactly if each such component is there.
+
+use std::collections::HashMap;
+use std::vec::Vec;
+
+use super::tests::{Links, unsent};
+use super::{Census, Header, fill};
+
+/// Of the values that routers write, so that rounding splits no state in two.
+const KEPT_BITS: u32 = 8;
+
+/// What an act of a flow is.
+#[derive(Debug, Clone, Copy)]
+enum Packets {
+    /// Its packet passes a hop, or comes back.
+    PassHop,
+    /// Its packet passes the whole path and comes back. Far fewer states.
+    PassPath,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct Flow {
+    packet: Header,
+    /// Hops that the packet has passed; one more than there are if the ACK is on its way.
+    passed: usize,
+    /// What the other links of the path allow, as each router read it.
+    elsewhere: Vec<f32>,
+}
+
+#[derive(Debug, Clone, PartialEq)]
+struct State {
+    thresholds: Vec<f32>,
+    levels: Vec<f32>,
+    flows: Vec<Flow>,
+}
+
+impl State {
+    fn new(network: &Links, levels: &[f32], thresholds: &[f32]) -> Self {
+        let flow = |path: &Vec<usize>| Flow {
+            packet: unsent(),
+            passed: 0,
+            elsewhere: std::vec![f32::MAX; path.len()],
+        };
+        Self {
+            thresholds: thresholds.to_vec(),
+            levels: levels.to_vec(),
+            flows: network.paths.iter().map(flow).collect(),
+        }
+    }
+
+    fn key(&self) -> Vec<u32> {
+        let flow = |flow: &Flow| {
+            let Header { limit, new_limit, lowest, second, new_lowest, new_second, .. } = flow.packet;
+            let small = u32::from(limit) << 16 | u32::from(new_limit) << 8 | flow.passed as u32;
+            let seen = [lowest, second, new_lowest, new_second];
+            let values = seen.into_iter().chain(flow.elsewhere.iter().copied()).map(f32::to_bits);
+            std::iter::once(small).chain(values).collect::<Vec<u32>>()
+        };
+        let links = self.thresholds.iter().chain(&self.levels).map(|value| value.to_bits());
+        links.chain(self.flows.iter().flat_map(flow)).collect()
+    }
+
+    /// The state after an act of a link or, beyond these, of a flow.
+    fn after(&self, network: &Links, actor: usize, packets: Packets) -> Self {
+        let mut next = self.clone();
+        match actor.checked_sub(self.levels.len()) {
+            None => next.close(network, actor),
+            Some(flow) => {
+                let path = &network.paths[flow];
+                let hops = match packets {
+                    Packets::PassHop => 1,
+                    Packets::PassPath => path.len() + 1,
+                };
+                (0..hops).for_each(|_| next.advance(path, flow));
+            }
+        }
+        next
+    }
+
+    fn close(&mut self, network: &Links, link: usize) {
+        let hops = network.paths.iter().zip(&self.flows);
+        let others: Vec<f64> = hops
+            .filter_map(|(path, flow)| Some(flow.elsewhere[path.iter().position(|l| *l == link)?].into()))
+            .collect();
+        let (threshold, level) = fill(
+            network.targets[link],
+            &Census::of(&others, self.thresholds[link].into()),
+        );
+        (self.thresholds[link], self.levels[link]) = (kept(threshold), kept(level));
+    }
+
+    fn advance(&mut self, path: &[usize], flow: usize) {
+        let Flow { packet, passed, elsewhere } = &mut self.flows[flow];
+        let Some(link) = path.get(*passed) else {
+            *packet = Header {
+                limit: packet.new_limit,
+                lowest: packet.new_lowest,
+                second: packet.new_second,
+                ..unsent()
+            };
+            *passed = 0;
+            return;
+        };
+        let hop = *passed as u8 + 1;
+        elsewhere[*passed] = packet.elsewhere(hop);
+        packet.report(hop, self.levels[*link]);
+        *passed += 1;
+    }
+
+    fn rates(&self, network: &Links) -> Vec<f64> {
+        let lowest = |path: &Vec<usize>| path.iter().map(|l| f64::from(self.levels[*l])).fold(f64::INFINITY, f64::min);
+        network.paths.iter().map(lowest).collect()
+    }
+}
+
+fn kept(value: f64) -> f32 {
+    let bits = (value as f32).to_bits();
+    let drop = 24 - KEPT_BITS;
+    f32::from_bits((bits + (1 << (drop - 1))) >> drop << drop)
+}
+
+/// The graph of all states: the next one of each actor.
+struct Graph {
+    states: Vec<State>,
+    next: Vec<Vec<usize>>,
+}
+
+impl Graph {
+    fn explore(network: &Links, packets: Packets, starts: impl Iterator<Item = State>) -> Self {
+        let actors = network.targets.len() + network.paths.len();
+        let mut number = HashMap::new();
+        let mut graph = Self { states: Vec::new(), next: Vec::new() };
+        let mut add = |states: &mut Vec<State>, state: State| {
+            *number.entry(state.key()).or_insert_with(|| {
+                states.push(state);
+                states.len() - 1
+            })
+        };
+        for state in starts {
+            add(&mut graph.states, state);
+        }
+        while graph.next.len() < graph.states.len() {
+            let state = graph.states[graph.next.len()].clone();
+            let next = (0..actors).map(|actor| add(&mut graph.states, state.after(network, actor, packets))).collect();
+            graph.next.push(next);
+        }
+        graph
+    }
+
+    /// The strongly connected component of each state (Tarjan).
+    fn components(&self) -> Vec<usize> {
+        const NONE: usize = usize::MAX;
+        let count = self.states.len();
+        let (mut index, mut low, mut component) = (std::vec![NONE; count], std::vec![0; count], std::vec![NONE; count]);
+        let (mut open, mut path, mut seen, mut found) = (Vec::new(), Vec::new(), 0, 0);
+        for root in 0..count {
+            if index[root] == NONE {
+                path.push((root, 0));
+            }
+            while let Some((state, edge)) = path.pop() {
+                if edge == 0 {
+                    (index[state], low[state]) = (seen, seen);
+                    seen += 1;
+                    open.push(state);
+                } else {
+                    let child = self.next[state][edge - 1];
+                    if component[child] == NONE {
+                        low[state] = low[state].min(low[child]);
+                    }
+                }
+                let rest = (edge..self.next[state].len()).find(|e| {
+                    let child = self.next[state][*e];
+                    if index[child] != NONE && component[child] == NONE {
+                        low[state] = low[state].min(index[child]);
+                    }
+                    index[child] == NONE
+                });
+                if let Some(e) = rest {
+                    path.push((state, e + 1));
+                    path.push((self.next[state][e], 0));
+                } else if low[state] == index[state] {
+                    while let Some(member) = open.pop() {
+                        component[member] = found;
+                        if member == state {
+                            break;
+                        }
+                    }
+                    found += 1;
+                }
+            }
+        }
+        component
+    }
+
+    /// States in which a fair schedule can stay for ever.
+    fn last(&self) -> Vec<usize> {
+        let component = self.components();
+        let actors = self.next[0].len();
+        let mut inside = std::vec![std::vec![false; actors]; self.states.len()];
+        for (state, next) in self.next.iter().enumerate() {
+            for (actor, to) in next.iter().enumerate() {
+                inside[component[state]][actor] |= component[*to] == component[state];
+            }
+        }
+        let fair = |state: &usize| inside[component[*state]].iter().all(|in_it| *in_it);
+        (0..self.states.len()).filter(fair).collect()
+    }
+}
+
+/// Checks all interleavings from levels and thresholds of a tenth of the target or all of it; returns the number of states.
+fn check(network: &Links, packets: Packets) -> usize {
+    let links = network.targets.len();
+    let starts = (0..1_usize << (2 * links)).map(|choice| {
+        let value = |bit: usize| {
+            let target = network.targets[bit % links];
+            kept(if choice >> bit & 1 == 0 { target } else { target / 10.0 })
+        };
+        let (levels, thresholds): (Vec<f32>, Vec<f32>) = (0..links).map(|l| (value(l), value(l + links))).unzip();
+        State::new(network, &levels, &thresholds)
+    });
+    let graph = Graph::explore(network, packets, starts);
+    let (fair, _) = network.max_min();
+    let last = graph.last();
+    assert!(!last.is_empty());
+    for state in last {
+        let rates = graph.states[state].rates(network);
+        let there = rates.iter().zip(&fair).all(|(rate, fair)| (rate / fair - 1.0).abs() < 0.02);
+        assert!(there, "{network:?} can stay at {rates:?}, not {fair:?}: {:?}", graph.states[state]);
+    }
+    graph.states.len()
+}
+
+/// All paths over so many links, and all sets of so many of them, with repetition.
+fn networks(links: usize, flows: usize, targets: &[f64]) -> Vec<Links> {
+    let paths: Vec<Vec<usize>> =
+        (1..1_usize << links).map(|set| (0..links).filter(|l| set >> l & 1 == 1).collect()).collect();
+    let mut chosen = std::vec![Vec::new()];
+    for _ in 0..flows {
+        let longer = |set: &Vec<usize>| (set.last().copied().unwrap_or(0)..paths.len()).map(|p| [&set[..], &[p]].concat()).collect::<Vec<_>>();
+        chosen = chosen.iter().flat_map(longer).collect();
+    }
+    let mut drawn = std::vec![Vec::new()];
+    for _ in 0..links {
+        drawn = drawn.iter().flat_map(|set: &Vec<f64>| targets.iter().map(|t| [&set[..], &[*t]].concat()).collect::<Vec<_>>()).collect();
+    }
+    let network = |set: &Vec<usize>, targets: &Vec<f64>| Links {
+        targets: targets.clone(),
+        paths: set.iter().map(|p| paths[*p].clone()).collect(),
+        delay: 0,
+    };
+    drawn.iter().flat_map(|targets| chosen.iter().map(|set| network(set, targets)).collect::<Vec<_>>()).collect()
+}
+
+#[test]
+fn any_order_of_two_links_and_two_flows_ends_at_max_min_fairness() {
+    for network in networks(2, 2, &[1.0, 3.0]) {
+        check(&network, Packets::PassHop);
+    }
+}
+
+#[test]
+fn any_order_of_three_links_and_three_flows_ends_at_max_min_fairness() {
+    let t = std::time::Instant::now();
+    let mut most = 0;
+    for network in networks(3, 3, &[1.0, 3.0]) {
+        let n = check(&network, Packets::PassPath);
+        if n > most { most = n; std::println!("{n} {network:?} {:?}", t.elapsed()); }
+    }
+    std::println!("{:?}", t.elapsed());
+}
