@@ -15,7 +15,7 @@ mod tests;
 
 pub use header::Header;
 pub use params::Params;
-pub use router::{Census, Router, fill};
+pub use router::{Census, Router, fill, smoothed};
 pub use sender::Sender;
 
 use crate::law::{Arrived, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};

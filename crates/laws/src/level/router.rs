@@ -12,6 +12,12 @@ const BIT_BITS: u32 = 8;
 /// Fraction bits of the sums of gaps, in seconds.
 const GAP_BITS: u32 = 44;
 
+/// A level that comes nearer to the last one than this, as a part of it, makes only a part of the way, as it may be noise: arrivals jitter, and the
+/// level of a few flows is what many others leave.
+const NEAR: f64 = 0.125;
+/// The part of the way.
+const GAIN: f64 = 0.25;
+
 /// What a router knows of its flows at the end of an interval. A flow is *below* if the other links of its path allow it less
 /// than the last threshold. Rates in the same unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -55,6 +61,18 @@ pub fn fill(target: f64, census: &Census) -> (f64, f64) {
         threshold
     };
     (threshold, announced.max(threshold).min(target))
+}
+
+/// The level that a router announces, given the last one and what the step says. Far ones are announced at once.
+#[inline]
+#[must_use]
+pub fn smoothed(last: f64, announced: f64) -> f64 {
+    let change = announced - last;
+    if change.abs() < NEAR * last {
+        last + GAIN * change
+    } else {
+        announced
+    }
 }
 
 /// Router half of Level.
@@ -219,7 +237,7 @@ impl Router {
             least_above: sums.least_above.into(),
         };
         let (threshold, level) = fill((self.target - other).max(0.0), &census);
-        self.level = level.min(f32::MAX.into()) as f32;
+        self.level = smoothed(self.level.into(), level).min(f32::MAX.into()) as f32;
         self.refuses = rate(sums.proposed) + other > self.capacity;
         threshold.min(f32::MAX.into()) as f32
     }
