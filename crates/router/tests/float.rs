@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use levelflow_units::Time;
+
 const MAIN: &str = r#"
 typedef unsigned char u8;
 typedef unsigned int u32;
@@ -16,8 +18,9 @@ int main(void)
 	u64 a, b;
 
 	while (scanf("%llx %llx", &a, &b) == 2)
-		printf("%llx %llx %llx %x %llx %llx %d %llx %llx\n", f64_add(a, b), f64_sub(a, b), f64_mul(a, b), f32_of_f64(a),
-		       f32_is_nan(a) ? 0 : f64_of_f32(a), f64_of_u32(a), f32_above(a, b), f32_fixed(a, 8), f32_fixed(a, 44));
+		printf("%llx %llx %llx %x %llx %llx %llx %x %d %llx %llx\n", f64_add(a, b), f64_sub(a, b), f64_mul(a, b),
+		       f32_of_f64(a), f32_is_nan(a) ? 0 : f64_of_f32(a), f64_of_u32(a), f64_seconds(a), f32_mul(a, b),
+		       f32_above(a, b), f32_fixed(a, 8), f32_fixed(a, 44));
 	return 0;
 }
 "#;
@@ -95,9 +98,16 @@ fn floats_in_integers_are_those_of_the_processor() {
         );
         assert_eq!(word(), u64::from(narrowed), "{a:e}");
         assert_eq!([word(), word()], [widened, f64::from(low).to_bits()], "{low:x}");
-        let compared = word();
+        let ps = a.to_bits();
+        assert_eq!(word(), Time::from_ps(ps).as_secs_f64().to_bits(), "{ps} ps");
+        let (product, compared) = (word(), word());
         if !single.is_nan() && !f32::from_bits(other).is_nan() {
             assert_eq!(compared, u64::from(above), "{low:x} {other:x}");
+        }
+        let magnitudes = [low, other].map(|bits| f32::from_bits(bits & 0x7fff_ffff));
+        if magnitudes.iter().all(|value| value.is_finite()) {
+            let expected = (magnitudes[0] * magnitudes[1]).min(f32::MAX);
+            assert_eq!(product, u64::from(expected.to_bits()), "{magnitudes:?}");
         }
         if !single.is_nan() {
             assert_eq!([word(), word()], [fixed(low, 8), fixed(low, 44)], "{low:x}");
