@@ -19,7 +19,7 @@ use crate::law::{NoRouter, RouterLaw};
 /// Words for the data path. Those that a law does not use are 0.
 pub type Words = [u64; 8];
 
-/// What the data path has counted; words that a law does not use are 0. The last is the number of times that it was told words
+/// What the data path has counted; words that a law does not use are 0. The last is the number of times that it was given words
 /// for a new interval since the newest packet.
 pub type Counts = [u64; 18];
 

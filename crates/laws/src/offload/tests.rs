@@ -41,7 +41,7 @@ struct DataPath {
     kept: usize,
     /// What is left of XCP's pools and what a packet gets.
     pools: [f64; 4],
-    /// Intervals of which it was told since the one of the newest packet.
+    /// Intervals that began since the one of the newest packet.
     idle: u64,
     /// Level's, of the interval of the newest packet and of the one before.
     thresholds: [f32; 2],
