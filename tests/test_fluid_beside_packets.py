@@ -36,6 +36,7 @@ STEP = {"queue": {"red": {"weight": 1.0, "min": "50 packets", "max": "50 packets
         ("jetmax", {}, 0.01, None),  # joiners of the fluid leave a queue that nobody drains
         ({"emkc_avq": {"alpha": "1 Mb/s"}}, {}, 0.02, 0.02),
         ({"kelly": {"kappa": 0.1, "omega": "200 kb/s"}}, {}, 0.02, 0.01),
+        ("level", {}, 0.001, None),
         ("rcp", {"capacity": "100 Mb/s"}, 0.02, None),
         ("maxnet", {}, 0.02, None),
         ("xcp", {}, 0.01, None),
@@ -79,7 +80,7 @@ def test_many_flows_under_red_leave_the_same_queue():
     assert waiting[0] == pytest.approx(queues[0], rel=0.2)
 
 
-@pytest.mark.parametrize("law", ["jetmax", "rcp", "maxnet"])
+@pytest.mark.parametrize("law", ["jetmax", "level", "rcp", "maxnet"])
 def test_a_parking_lot_comes_to_the_same_rates(law):
     scenario = Scenario("lot", "60 s")
     for number, capacity in enumerate(("50 Mb/s", "30 Mb/s", "40 Mb/s")):

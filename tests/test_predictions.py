@@ -22,8 +22,8 @@ AGREE = 0.95
 #: How near rates must come to those predicted.
 NEAR = 0.02
 #: Laws and numbers of scenarios.
-LINKS = {"rcp": 20, "xcp": 10, "maxnet": 12, "kelly": 12, "jetmax": 8, "emkc": 8}
-NETWORKS = {"jetmax": 14, "rcp": 14, "maxnet": 13, "emkc": 13}
+LINKS = {"rcp": 20, "xcp": 10, "maxnet": 12, "kelly": 12, "jetmax": 8, "level": 8, "emkc": 8}
+NETWORKS = {"jetmax": 14, "level": 13, "rcp": 14, "maxnet": 13, "emkc": 13}
 #: Networks whose rates converge further away than that, up to `FARTHEST`, and why.
 FURTHER = {
     "jetmax": ({0, 5, 6, 10}, "prices up to eps_p are ties: links rest up to a few percent below what they carry"),

@@ -122,6 +122,7 @@ OWN = {
     "laws.emkc_avq.iterate": {"gains": (0.1, 0.5, 0.2)},
     "networks.fairness.steps_to_fairness": {"step": lambda x: (x + x.mean()) / 2, "start": [0.0, 1.0], "most": 100},
     "laws.jetmax.steps": {"start": 1.0},
+    "laws.level.iterate": {"levels": 1.0, "thresholds": 1.0},
     "laws.kelly.alone": {"start": 1.0},
     "laws.kelly.iterate": {"price": lambda load: 0.1 * load},
     "laws.ks.rate_change": {"acks": None},

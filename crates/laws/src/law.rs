@@ -115,7 +115,7 @@ pub struct RouterInfo {
 pub enum Counting {
     /// In integers, per processor, since they add up in any order.
     PerProcessor,
-    /// In one state under a lock: sums of floats depend on their order.
+    /// In one state under a lock, where the order of packets counts: sums of floats depend on it.
     Locked,
 }
 

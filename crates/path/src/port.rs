@@ -1,6 +1,6 @@
 //! One output port: the router half of a law, its intervals, and counters for people. It stamps datagrams.
 
-use levelflow_laws::offload::Words;
+use levelflow_laws::offload::Counts;
 use levelflow_laws::{Any, AnyHeader, AnyParams, AnyRouter, Arriving, Kind, PortInfo, PortView, Protocol, RouterLaw};
 use levelflow_units::{Bytes, Duration, Time};
 use levelflow_wire::journal::{Log, LoggedRouter, Sink};
@@ -147,7 +147,7 @@ impl<S: Sink> Port<S> {
 
     /// A data path has done the work of [`arrive`](Self::arrive) and [`depart`](Self::depart) for these packets. The interval
     /// must be closed next.
-    pub fn absorb(&mut self, counted: &Words, traffic: &Traffic) {
+    pub fn absorb(&mut self, counted: &Counts, traffic: &Traffic) {
         self.law.absorb(&self.params, counted);
         let known = traffic.stamped + traffic.acks + traffic.refused;
         let c = &mut self.counters;

@@ -217,12 +217,11 @@ INLINE u64 f64_of_f32(u32 a)
 	return sign | ((u64)(937 - zeros) << 52) - F64_ONE + (fraction << (zeros & 63) >> 11);
 }
 
-/* To the nearest that is finite. */
-INLINE u32 f32_of_f64(u64 a)
+/* To the nearest that is finite; the mantissa has three bits more than fit. */
+INLINE u32 f32_round(u32 sign, s64 exponent, u64 mantissa)
 {
-	u32 sign = a >> 63 << 31, bits;
-	s64 exponent = (s64)((a & ~F64_SIGN) >> 52) - 896;
-	u64 mantissa = shift_sticky((a & F64_FRACTION) | F64_ONE, 26), rest;
+	u64 rest;
+	u32 bits;
 
 	if (exponent < -30)
 		return sign;
@@ -237,4 +236,54 @@ INLINE u32 f32_of_f64(u64 a)
 	mantissa += rest > 4 || (rest == 4 && (mantissa & 1));
 	bits = ((u32)(exponent - 1) << 23) + (u32)mantissa;
 	return sign | (bits > F32_LARGEST ? F32_LARGEST : bits);
+}
+
+/* To the nearest that is finite. */
+INLINE u32 f32_of_f64(u64 a)
+{
+	s64 exponent = (s64)((a & ~F64_SIGN) >> 52) - 896;
+
+	return f32_round(a >> 63 << 31, exponent, shift_sticky((a & F64_FRACTION) | F64_ONE, 26));
+}
+
+/* Of magnitudes, to the nearest that is finite. */
+INLINE u32 f32_mul(u32 a, u32 b)
+{
+	s64 ea = a >> 23 & 0xff, eb = b >> 23 & 0xff;
+	u64 m = a & 0x7fffff, n = b & 0x7fffff, product;
+	u32 zeros;
+
+	if (ea)
+		m |= 0x800000;
+	else
+		ea = 1;
+	if (eb)
+		n |= 0x800000;
+	else
+		eb = 1;
+	product = m * n;
+	if (!product)
+		return 0;
+	zeros = leading_zeros(product);
+	return f32_round(0, ea + eb - 110 - zeros, shift_sticky(product << (zeros & 63), 37));
+}
+
+/* Picoseconds in seconds: a division by 2^12 5^12. */
+INLINE u64 f64_seconds(u64 ps)
+{
+	const u64 divisor = 244140625;
+	u64 a, high, rest, quotient;
+	u32 zeros = leading_zeros(ps);
+	s64 exponent;
+
+	if (!ps)
+		return 0;
+	a = f64_round(0, 1086 - (s64)zeros, shift_sticky(ps << (zeros & 63), 8));
+	exponent = a >> 52;
+	a = ((a & F64_FRACTION) | F64_ONE) << 11;
+	high = a / divisor;
+	rest = a % divisor << 27;
+	quotient = high << 27 | rest / divisor;
+	zeros = leading_zeros(quotient);
+	return f64_round(0, exponent - 39 - (s64)zeros, shift_sticky(quotient << (zeros & 63), 8) | (rest % divisor != 0));
 }

@@ -8,7 +8,7 @@
  *   LAW_turn(job)               a new interval begins, of a law whose sums are under the lock
  *
  * crates/laws/src/LAW/offload.rs says what the words are. A law that counts in integers counts per processor, in `count`; one that
- * computes with floats has one state under a lock, since float sums depend on their order.
+ * computes with floats, or divides intervals at a packet, has one state under a lock, since the order of packets counts.
  */
 #pragma once
 
@@ -31,9 +31,10 @@ struct state {
 	struct bpf_spin_lock lock;
 	u32 bank;
 	u64 serial;
+	u64 now; /* never goes back: the order of packets is that under the lock */
 	u64 sums[3]; /* since bank changed */
 	u64 done[3]; /* before that */
-	u64 kept[8];
+	u64 kept[16];
 	u64 blurred;
 };
 
@@ -71,12 +72,23 @@ INLINE void add_halves(u64 *low_high, u64 amount)
 	low_high[1] += amount >> 32;
 }
 
+/* The same number, of which the verifier knows nothing more: else it follows each way in which it may have come about. */
+INLINE u64 blur(struct state *s, u64 a)
+{
+	volatile u64 *place = &s->blurred;
+
+	*place = a;
+	return *place;
+}
+
 /* Takes the lock and enters a new bank, if user space says so. Whether a new interval begins, too. */
 INLINE int lock(const struct job *job)
 {
 	struct state *s = job->state;
 
 	bpf_spin_lock(&s->lock);
+	if (s->now < job->now)
+		s->now = job->now;
 	if (s->bank != job->control->bank) {
 		s->bank = job->control->bank;
 		s->done[0] = s->sums[0];

@@ -33,15 +33,6 @@ INLINE void xcp_foreign(const struct job *job, u64 bytes)
 	xcp_queue(job);
 }
 
-/* The same number, of which the verifier knows nothing more: else it follows each way in which it may have come about. */
-INLINE u64 blur(struct state *s, u64 a)
-{
-	volatile u64 *place = &s->blurred;
-
-	*place = a;
-	return *place;
-}
-
 INLINE void xcp_take(struct state *s, u64 *pool, u64 amount)
 {
 	u64 left = blur(s, f64_max(blur(s, f64_sub(pool[0], amount)), 0));

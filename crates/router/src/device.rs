@@ -2,7 +2,7 @@
 //!
 //! The queue is that of the device's own discipline; nothing here delays or drops packets.
 
-use levelflow_laws::offload::{Offload, Words};
+use levelflow_laws::offload::{Counts, Offload, Words};
 use levelflow_laws::{AnyParams, PortInfo};
 use levelflow_path::Backlog;
 use levelflow_path::port::Traffic;
@@ -41,7 +41,7 @@ pub trait DataPath {
     ///
     /// # Errors
     /// When the kernel refuses.
-    fn collect(&mut self) -> Result<(Words, Traffic), Error>;
+    fn collect(&mut self) -> Result<(Counts, Traffic), Error>;
 }
 
 /// A router at a device.

@@ -2,6 +2,8 @@
 
 use std::process::Command;
 
+use levelflow_units::Time;
+
 const MAIN: &str = r#"
 typedef unsigned char u8;
 typedef unsigned int u32;
@@ -16,8 +18,9 @@ int main(void)
 	u64 a, b;
 
 	while (scanf("%llx %llx", &a, &b) == 2)
-		printf("%llx %llx %llx %x %llx %llx %d %llx %llx\n", f64_add(a, b), f64_sub(a, b), f64_mul(a, b), f32_of_f64(a),
-		       f32_is_nan(a) ? 0 : f64_of_f32(a), f64_of_u32(a), f32_above(a, b), f32_fixed(a, 8), f32_fixed(a, 44));
+		printf("%llx %llx %llx %x %llx %llx %llx %x %d %llx %llx\n", f64_add(a, b), f64_sub(a, b), f64_mul(a, b),
+		       f32_of_f64(a), f32_is_nan(a) ? 0 : f64_of_f32(a), f64_of_u32(a), f64_seconds(a), f32_mul(a, b),
+		       f32_above(a, b), f32_fixed(a, 8), f32_fixed(a, 44));
 	return 0;
 }
 "#;
@@ -77,30 +80,42 @@ fn floats_in_integers_are_those_of_the_processor() {
     let printed = String::from_utf8(output.stdout).unwrap();
     assert_eq!(printed.lines().count(), pairs.len());
     for (&(a, b), line) in pairs.iter().zip(printed.lines()) {
-        let [low, other] = [a, b].map(|number| number.to_bits() as u32);
-        let single = f32::from_bits(low);
-        let widened = if single.is_nan() {
-            0
-        } else {
-            f64::from(single).to_bits()
-        };
-        let above = single > f32::from_bits(other);
-        let narrowed = (a.clamp(f32::MIN.into(), f32::MAX.into()) as f32).to_bits();
-        let mut words = line.split(' ');
-        let mut word = || u64::from_str_radix(words.next().unwrap(), 16).unwrap();
-        assert_eq!(
-            [word(), word(), word()],
-            [a + b, a - b, a * b].map(f64::to_bits),
-            "{a:e} {b:e}"
-        );
-        assert_eq!(word(), u64::from(narrowed), "{a:e}");
-        assert_eq!([word(), word()], [widened, f64::from(low).to_bits()], "{low:x}");
-        let compared = word();
-        if !single.is_nan() && !f32::from_bits(other).is_nan() {
-            assert_eq!(compared, u64::from(above), "{low:x} {other:x}");
-        }
-        if !single.is_nan() {
-            assert_eq!([word(), word()], [fixed(low, 8), fixed(low, 44)], "{low:x}");
-        }
+        compare(a, b, line);
+    }
+}
+
+/// Whether the program says of two numbers what the processor does.
+fn compare(a: f64, b: f64, line: &str) {
+    let [low, other] = [a, b].map(|number| number.to_bits() as u32);
+    let single = f32::from_bits(low);
+    let widened = if single.is_nan() {
+        0
+    } else {
+        f64::from(single).to_bits()
+    };
+    let above = single > f32::from_bits(other);
+    let narrowed = (a.clamp(f32::MIN.into(), f32::MAX.into()) as f32).to_bits();
+    let mut words = line.split(' ');
+    let mut word = || u64::from_str_radix(words.next().expect("a word"), 16).expect("a number");
+    assert_eq!(
+        [word(), word(), word()],
+        [a + b, a - b, a * b].map(f64::to_bits),
+        "{a:e} {b:e}"
+    );
+    assert_eq!(word(), u64::from(narrowed), "{a:e}");
+    assert_eq!([word(), word()], [widened, f64::from(low).to_bits()], "{low:x}");
+    let ps = a.to_bits();
+    assert_eq!(word(), Time::from_ps(ps).as_secs_f64().to_bits(), "{ps} ps");
+    let (product, compared) = (word(), word());
+    if !single.is_nan() && !f32::from_bits(other).is_nan() {
+        assert_eq!(compared, u64::from(above), "{low:x} {other:x}");
+    }
+    let magnitudes = [low, other].map(|bits| f32::from_bits(bits & 0x7fff_ffff));
+    if magnitudes.iter().all(|value| value.is_finite()) {
+        let expected = (magnitudes[0] * magnitudes[1]).min(f32::MAX);
+        assert_eq!(product, u64::from(expected.to_bits()), "{magnitudes:?}");
+    }
+    if !single.is_nan() {
+        assert_eq!([word(), word()], [fixed(low, 8), fixed(low, 44)], "{low:x}");
     }
 }

@@ -14,7 +14,7 @@ use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 
-const LAWS: [&str; 5] = ["jetmax", "emkc", "rcp", "maxnet", "xcp"];
+const LAWS: [&str; 6] = ["jetmax", "level", "emkc", "rcp", "maxnet", "xcp"];
 /// Flows 0 to 3 are honest, the last one is what a test makes of it.
 const LIAR: usize = 4;
 /// Honest flows keep at least this much of what the law leaves them, where it protects them.
@@ -135,6 +135,7 @@ fn lies(law: &str) -> Vec<Lie> {
             true,
             lie!("emkc", Emkc, |h| (h.price, h.delta) = (0.9, 1e9)),
         )],
+        "level" => level_lies(),
         "rcp" => rcp_lies(),
         "maxnet" => vec![("price", true, lie!("maxnet", MaxNet, |h| h.price = 1 << 22))],
         _ => xcp_lies(),
@@ -174,6 +175,30 @@ fn jetmax_lies() -> Vec<Lie> {
             }),
         ),
         ("hop 255", true, lie!("jetmax", JetMax, |h| h.hop = 255)),
+    ]
+}
+
+fn level_lies() -> Vec<Lie> {
+    vec![
+        ("gap infinite", true, lie!("level", Level, |h| h.gap = f32::INFINITY)),
+        ("gap negative", true, lie!("level", Level, |h| h.gap = -1.0)),
+        ("gap NaN", true, lie!("level", Level, |h| h.gap = f32::NAN)),
+        ("gap 0", true, lie!("level", Level, |h| h.gap = 0.0)),
+        ("gap times 1000", false, lie!("level", Level, |h| h.gap *= 1000.0)),
+        ("proposal 1000", false, lie!("level", Level, |h| h.proposal *= 1000.0)),
+        ("proposal 10 Mb/s", false, lie!("level", Level, |h| h.proposal = 10e6)),
+        ("proposal 0", true, lie!("level", Level, |h| h.proposal = 0.0)),
+        (
+            "nothing elsewhere",
+            false,
+            lie!("level", Level, |h| (h.lowest, h.second) = (0.0, 0.0)),
+        ),
+        (
+            "all elsewhere",
+            true,
+            lie!("level", Level, |h| (h.lowest, h.second) = (f32::MAX, f32::MAX)),
+        ),
+        ("hop 255", true, lie!("level", Level, |h| h.hop = 255)),
     ]
 }
 
@@ -297,6 +322,7 @@ fn flattery(law: &str) -> Rewrite {
     match law {
         "jetmax" => lie!("jetmax", JetMax, |h| (h.price, h.share) = (-1.0, 1e12)),
         "emkc" => lie!("emkc", Emkc, |h| (h.price, h.seq) = (-1e6, h.seq.wrapping_add(1))),
+        "level" => lie!("level", Level, |h| (h.new_lowest, h.new_second) = (1e12, 1e12)),
         "rcp" => lie!("rcp", Rcp, |h| h.rate = 1e12),
         "maxnet" => lie!("maxnet", MaxNet, |h| h.echo = 1),
         _ => lie!("xcp", Xcp, |h| h.reverse_feedback = h.reverse_feedback.abs().max(1e6)),
@@ -347,7 +373,7 @@ fn a_receiver_that_invents_feedback_is_bounded_by_the_largest_rate() {
             100.0 * kept
         );
         assert!(rates[LIAR] <= 1.01 * largest, "{law}: {rates:?}");
-        surprises.judge(law, kept, law != "jetmax");
+        surprises.judge(law, kept, !matches!(law, "jetmax" | "level"));
     }
 }
 
@@ -406,7 +432,7 @@ fn nine_acks_of_ten_may_be_lost() {
         let kept = kept(&base, &rates, base[..LIAR].iter().sum());
         println!("{law:8} {:3.0} %", 100.0 * kept);
         match law {
-            "jetmax" | "rcp" => surprises.judge(law, kept, true),
+            "jetmax" | "level" | "rcp" => surprises.judge(law, kept, true),
             // EMKC learns its own rate from ACKs of two successive intervals, and mostly lacks them.
             "emkc" => {
                 surprises.judge(law, kept, false);

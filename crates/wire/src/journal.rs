@@ -18,7 +18,7 @@ use codec::Out;
 pub use logged::{Log, Logged, LoggedReceiver, LoggedRouter, LoggedSender, Sink};
 pub use reader::Reader;
 
-use levelflow_laws::offload::Words;
+use levelflow_laws::offload::Counts;
 use levelflow_laws::{Arrived, Arriving, Feedback, FlowInfo, LawInfo, Loss, Outgoing, PortInfo, PortView};
 
 /// "LVJ", then the version of the format.
@@ -142,7 +142,7 @@ pub enum Record<'a> {
     /// [`Offload::absorb`](levelflow_laws::offload::Offload::absorb).
     Absorb {
         /// What a data path without Rust has counted.
-        counted: Words,
+        counted: Counts,
     },
     /// [`Protocol::reflect`](levelflow_laws::Protocol::reflect).
     Reflect {

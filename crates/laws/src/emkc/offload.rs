@@ -3,7 +3,7 @@
 use levelflow_units::Bytes;
 
 use super::{EmkcParams, EmkcRouter};
-use crate::offload::{Offload, Words};
+use crate::offload::{Counts, Offload, Words};
 
 impl Offload for EmkcRouter {
     fn words(&self, _params: &EmkcParams, _queue: Bytes) -> Words {
@@ -17,7 +17,7 @@ impl Offload for EmkcRouter {
         words
     }
 
-    fn absorb(&mut self, _params: &EmkcParams, counted: &Words) {
+    fn absorb(&mut self, _params: &EmkcParams, counted: &Counts) {
         self.arrived = Bytes::new(self.arrived.get().saturating_add(counted[0]));
     }
 }

@@ -7,7 +7,7 @@
 use levelflow_units::Bytes;
 
 use super::{Params, Router};
-use crate::offload::{Offload, Words};
+use crate::offload::{Counts, Offload, Words};
 
 impl Offload for Router {
     fn words(&self, params: &Params, _queue: Bytes) -> Words {
@@ -21,7 +21,7 @@ impl Offload for Router {
         words
     }
 
-    fn absorb(&mut self, _params: &Params, counted: &Words) {
+    fn absorb(&mut self, _params: &Params, counted: &Counts) {
         let &[r_low, r_high, u_low, u_high, g_low, g_high, ..] = counted;
         self.responsive = self.responsive.saturating_add(joined(r_low, r_high));
         self.unresponsive = self.unresponsive.saturating_add(joined(u_low, u_high));

@@ -7,6 +7,7 @@
 mod header;
 #[cfg(test)]
 mod interleavings;
+mod offload;
 mod params;
 mod router;
 mod sender;
@@ -18,7 +19,7 @@ pub use params::Params;
 pub use router::{Census, Router, fill, smoothed};
 pub use sender::Sender;
 
-use crate::law::{Arrived, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
+use crate::law::{Arrived, Counting, Law, LawInfo, Protocol, RouterInfo, Signal, Transport};
 
 /// The Level law.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,7 +52,7 @@ impl Law for Level {
         number: 8,
         header: <Header as crate::Header>::LAYOUT,
         routers: RouterInfo {
-            kernel: None,
+            kernel: Some(Counting::Locked),
             interval: Some("interval"),
             utilisation: Some("gamma"),
         },

@@ -5,7 +5,6 @@ use levelflow_units::{Duration, Rate, Time};
 use super::{Header, Params};
 use crate::bytes::fixed;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
-use crate::offload::Offload;
 
 /// Fraction bits of the sums of bits.
 const BIT_BITS: u32 = 8;
@@ -80,34 +79,34 @@ pub fn smoothed(last: f64, announced: f64) -> f64 {
 pub struct Router {
     capacity: f64,
     target: f64,
-    sums: Sums,
+    pub(super) sums: Sums,
     /// Of the interval before, which packets of this one complete.
-    last: Sums,
+    pub(super) last: Sums,
     pub(super) level: f32,
-    refuses: bool,
+    pub(super) refuses: bool,
 }
 
 /// What an interval counts: integers, which add up in any order.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Sums {
+pub(super) struct Sums {
     /// Arrival of the first packet, which is where one interval is divided from the next.
-    start: Option<Time>,
+    pub(super) start: Option<Time>,
     /// Flows that may have less elsewhere are below, bit/s.
-    threshold: f32,
+    pub(super) threshold: f32,
     /// Other traffic, bits in 2^-8.
-    other: u64,
+    pub(super) other: u64,
     /// Bits proposed, in 2^-8.
-    proposed: u64,
+    pub(super) proposed: u64,
     /// Gaps of all packets, seconds in 2^-44.
-    gaps: u64,
+    pub(super) gaps: u64,
     /// Gaps of the flows below, seconds in 2^-44.
-    gaps_below: u64,
+    pub(super) gaps_below: u64,
     /// What the flows below may send, bits in 2^-8.
-    below: u64,
+    pub(super) below: u64,
     /// The most that one of them may send, bit/s.
-    largest: f32,
+    pub(super) largest: f32,
     /// The least that one of the others may send elsewhere, bit/s.
-    least_above: f32,
+    pub(super) least_above: f32,
 }
 
 impl Sums {
@@ -242,5 +241,3 @@ impl Router {
         threshold.min(f32::MAX.into()) as f32
     }
 }
-
-impl Offload for Router {}

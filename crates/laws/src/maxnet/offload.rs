@@ -3,7 +3,7 @@
 use levelflow_units::Bytes;
 
 use super::{MaxNetParams, MaxNetRouter};
-use crate::offload::{Offload, Words};
+use crate::offload::{Counts, Offload, Words};
 
 impl Offload for MaxNetRouter {
     fn words(&self, _params: &MaxNetParams, _queue: Bytes) -> Words {
@@ -12,7 +12,7 @@ impl Offload for MaxNetRouter {
         words
     }
 
-    fn absorb(&mut self, _params: &MaxNetParams, counted: &Words) {
+    fn absorb(&mut self, _params: &MaxNetParams, counted: &Counts) {
         self.arrived = Bytes::new(self.arrived.get().saturating_add(counted[0]));
     }
 }

@@ -8,7 +8,7 @@ use levelflow_units::{Duration, Rate, Time};
 
 use super::*;
 use crate::law::{Arriving, Law, PortInfo, PortView};
-use crate::{AnyHeader, AnyParams, AnyRouter, emkc, jetmax, maxnet, rcp, xcp};
+use crate::{AnyHeader, AnyParams, AnyRouter, emkc, jetmax, level, maxnet, rcp, xcp};
 
 /// Compares as floats do: 0 and -0 are the same.
 fn order(bits: u32) -> u32 {
@@ -36,11 +36,15 @@ fn fixed(bits: u32, shift: i32) -> u64 {
 struct DataPath {
     law: u8,
     words: Words,
-    count: Words,
+    count: Counts,
     /// What of `count` outlives an interval.
     kept: usize,
     /// What is left of XCP's pools and what a packet gets.
     pools: [f64; 4],
+    /// Intervals that began since the one of the newest packet.
+    idle: u64,
+    /// Level's, of the interval of the newest packet and of the one before.
+    thresholds: [f32; 2],
 }
 
 fn get(header: &[u8], at: usize) -> u32 {
@@ -56,9 +60,11 @@ impl DataPath {
         let mut path = Self {
             law,
             words,
-            count: [0; 8],
+            count: Counts::default(),
             kept: 3,
             pools: [0.0; 4],
+            idle: 0,
+            thresholds: [0.0; 2],
         };
         if law == 3 {
             path.count[3] = words[4];
@@ -69,12 +75,18 @@ impl DataPath {
 
     fn tell(&mut self, words: Words) {
         self.words = words;
+        self.idle += 1;
         self.pools = [0, 1, 2, 3].map(|i| f64::from_bits(words[i]));
     }
 
-    fn collect(&mut self) -> Words {
-        let counted = self.count;
-        let end = if matches!(self.law, 3 | 5) { self.kept } else { 8 };
+    fn collect(&mut self) -> Counts {
+        let mut counted = self.count;
+        counted[17] = self.idle;
+        let end = match self.law {
+            3 | 5 => self.kept,
+            8 => 0,
+            _ => 8,
+        };
         self.count[..end].fill(0);
         counted
     }
@@ -85,8 +97,10 @@ impl DataPath {
             2 => self.emkc(size, header),
             3 => self.rcp(size, header),
             4 => self.maxnet(size, header),
+            8 => self.level(now, size, header),
             _ => self.xcp(now.as_ps(), size, header),
         }
+        self.idle = 0;
     }
 
     fn add(&mut self, at: usize, value: u64) {
@@ -174,6 +188,59 @@ impl DataPath {
             }
         }
         put(header, 0, rate.min(get(header, 0).into()));
+    }
+
+    fn level(&mut self, now: Time, size: u64, header: Option<&mut [u8]>) {
+        if self.idle > 0 {
+            let before: [u64; 7] = self.count[3..10].try_into().unwrap();
+            self.count[10..17].copy_from_slice(&if self.idle == 1 { before } else { [0; 7] });
+            self.count[3..10].fill(0);
+            self.thresholds = [2, 3].map(|i| f32::from_bits(self.words[i] as u32));
+        }
+        if self.count[3] == 0 {
+            self.count[3] = !now.as_ps();
+        }
+        let header = match header {
+            Some(header) if header[0] & 0x80 == 0 && header[1] < 255 => header,
+            _ => return self.count[4] += size << 11,
+        };
+        header[1] += 1;
+        let [lowest, second, new_lowest, new_second, proposal, gap] =
+            [4, 8, 12, 16, 20, 24].map(|at| f32::from_bits(get(header, at)));
+        let elsewhere = if header[1] == header[2] { second } else { lowest };
+        let into = now.since(Time::from_ps(!self.count[3])).as_secs_f64() as f32;
+        self.level_flow(3, self.thresholds[0], gap.min(into), proposal, elsewhere);
+        if gap > into {
+            self.level_flow(10, self.thresholds[1], gap - into, proposal, elsewhere);
+        }
+        let level = f32::from_bits(self.words[0] as u32);
+        if level < new_lowest || header[3] == 0 {
+            put(header, 16, new_lowest.to_bits().into());
+            put(header, 12, level.to_bits().into());
+            header[3] = header[1];
+        } else if level < new_second {
+            put(header, 16, level.to_bits().into());
+        }
+        header[0] |= (self.words[1] as u8) << 6;
+    }
+
+    fn level_flow(&mut self, at: usize, threshold: f32, gap: f32, proposal: f32, elsewhere: f32) {
+        let add = |sum: &mut u64, value: f32, shift| *sum = sum.saturating_add(fixed(value.to_bits(), shift));
+        let [_, _, proposed, gaps, gaps_below, below, extremes] = &mut self.count[at..at + 7] else {
+            unreachable!()
+        };
+        let mut largest = f32::from_bits(*extremes as u32);
+        let mut least = f32::from_bits((*extremes >> 32) as u32 ^ f32::MAX.to_bits());
+        add(proposed, proposal * gap, 8);
+        add(gaps, gap, 44);
+        if elsewhere < threshold {
+            add(gaps_below, gap, 44);
+            add(below, elsewhere * gap, 8);
+            largest = if elsewhere > largest { elsewhere } else { largest };
+        } else if elsewhere < least {
+            least = elsewhere;
+        }
+        *extremes = u64::from(least.to_bits() ^ f32::MAX.to_bits()) << 32 | u64::from(largest.to_bits());
     }
 
     fn xcp(&mut self, now: u64, size: u64, header: Option<&mut [u8]>) {
@@ -277,6 +344,7 @@ fn packets(law: u8) -> impl Strategy<Value = Packet> {
             1 => bytes[4..8].copy_from_slice(&[small[0] << 6 | small[1], small[1], small[2], small[3]]),
             4 => bytes[..2].copy_from_slice(&[42, 8]),
             5 => bytes[..4].copy_from_slice(&[0, 20, 0x33, 0]),
+            8 => bytes[..4].copy_from_slice(&[small[0] << 6, small[1], small[2], small[3]]),
             _ => {}
         }
         if law == 1 && small == [3; 4] {
@@ -390,6 +458,7 @@ a_data_path_leaves_the_state_of_the_law! {
     rcp_in_a_data_path: rcp::Rcp, &[];
     rcp_by_the_longest_in_a_data_path: rcp::Rcp, &[("rtt", 1.0)];
     maxnet_in_a_data_path: maxnet::MaxNet, &[];
+    level_in_a_data_path: level::Level, &[];
     xcp_in_a_data_path: xcp::Xcp, &[];
     xcp_by_the_longest_in_a_data_path: xcp::Xcp, &[("rtt", 1.0)];
 }

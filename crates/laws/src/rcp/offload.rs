@@ -5,7 +5,7 @@
 use levelflow_units::Bytes;
 
 use super::{RcpParams, RcpRouter, RttEstimate};
-use crate::offload::{Offload, Words};
+use crate::offload::{Counts, Offload, Words};
 
 impl Offload for RcpRouter {
     fn words(&self, params: &RcpParams, _queue: Bytes) -> Words {
@@ -21,7 +21,7 @@ impl Offload for RcpRouter {
         words
     }
 
-    fn absorb(&mut self, params: &RcpParams, counted: &Words) {
+    fn absorb(&mut self, params: &RcpParams, counted: &Counts) {
         let &[bytes, longest, _, mean, ..] = counted;
         self.arrived = Bytes::new(self.arrived.get().saturating_add(bytes));
         match params.rtt {

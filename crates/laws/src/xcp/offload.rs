@@ -9,7 +9,7 @@ use levelflow_units::{Bytes, Time};
 
 use super::router::PersistentQueue;
 use super::{RttEstimate, XcpParams, XcpRouter};
-use crate::offload::{Offload, Words};
+use crate::offload::{Counts, Offload, Words};
 
 impl Offload for XcpRouter {
     fn words(&self, params: &XcpParams, queue: Bytes) -> Words {
@@ -25,7 +25,7 @@ impl Offload for XcpRouter {
         ]
     }
 
-    fn absorb(&mut self, params: &XcpParams, counted: &Words) {
+    fn absorb(&mut self, params: &XcpParams, counted: &Counts) {
         let &[bytes, gaps, third, last, least, until, ..] = counted;
         self.arrived = Bytes::new(bytes);
         self.gaps = f64::from_bits(gaps);

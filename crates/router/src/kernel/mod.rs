@@ -13,7 +13,7 @@ mod tests;
 use aya::maps::{Array, PerCpuArray};
 use aya::programs::SchedClassifier;
 use aya::{Ebpf, EbpfLoader};
-use levelflow_laws::offload::{Offload, Words};
+use levelflow_laws::offload::{Counts, Offload, Words};
 use levelflow_laws::{AnyParams, AnyRouter, Counting, PortInfo, RouterLaw};
 use levelflow_units::Bytes;
 
@@ -38,6 +38,7 @@ pub const COMPILED: bool = OBJECT.is_some();
 const F_LOCK: u64 = 4;
 /// `struct count`: this many counters for people, then the law's words.
 const COUNTERS: usize = 5;
+type Counted = [u64; COUNTERS + 8];
 
 /// The program at work on a device; it leaves the device when this is dropped.
 #[derive(Debug)]
@@ -47,7 +48,7 @@ pub struct Program {
     serial: u64,
     slot: u8,
     bank: u8,
-    seen: [u64; COUNTERS + 8],
+    seen: Counted,
     hook: Option<Hook>,
 }
 
@@ -102,10 +103,10 @@ impl Program {
     }
 
     /// The sum over processors of what they count.
-    fn counted(&self) -> Result<[u64; COUNTERS + 8], Error> {
-        let map: PerCpuArray<_, [u64; COUNTERS + 8]> = self.map("COUNT")?;
+    fn counted(&self) -> Result<Counted, Error> {
+        let map: PerCpuArray<_, Counted> = self.map("COUNT")?;
         let each = map.get(&0, 0).map_err(|e| failed("collect", &e))?;
-        let mut sum = [0_u64; COUNTERS + 8];
+        let mut sum: Counted = [0; COUNTERS + 8];
         for counts in each.iter() {
             for (sum, count) in sum.iter_mut().zip(counts) {
                 *sum = sum.wrapping_add(*count);
@@ -114,9 +115,9 @@ impl Program {
         Ok(sum)
     }
 
-    /// Sums since the last call, and what is kept. If no packet has come since then, the program still has to turn, and its sums
+    /// Sums since the last call, what is kept, and how many intervals have no packet yet. If no packet has come since then, the program still has to turn, and its sums
     /// are those that were taken: there is nothing new.
-    fn banked(&mut self) -> Result<Words, Error> {
+    fn banked(&mut self) -> Result<Counts, Error> {
         let mut state = self.state()?;
         let sums = if state.bank == self.bank {
             self.bank ^= 1;
@@ -130,19 +131,21 @@ impl Program {
         } else {
             [0; 3]
         };
-        let mut words = Words::default();
-        words[..3].copy_from_slice(&sums);
-        words[3..6].copy_from_slice(&state.kept[..3]);
-        Ok(words)
+        let mut counts = Counts::default();
+        counts[..3].copy_from_slice(&sums);
+        counts[3..17].copy_from_slice(&state.kept[..14]);
+        counts[17] = self.serial - state.serial;
+        Ok(counts)
     }
 
     fn state(&self) -> Result<State, Error> {
-        let map: Array<_, [u64; 17]> = self.map("STATE")?;
-        let [first, _serial, s0, s1, s2, d0, d1, d2, kept @ ..] =
+        let map: Array<_, [u64; 26]> = self.map("STATE")?;
+        let [first, serial, _now, s0, s1, s2, d0, d1, d2, kept @ ..] =
             map.get(&0, F_LOCK).map_err(|e| failed("collect", &e))?;
         let [_, _, _, _, bank @ ..] = first.to_ne_bytes();
         Ok(State {
             bank: u32::from_ne_bytes(bank) as u8,
+            serial,
             sums: [s0, s1, s2],
             done: [d0, d1, d2],
             kept,
@@ -195,7 +198,7 @@ impl DataPath for Program {
         self.control()
     }
 
-    fn collect(&mut self) -> Result<(Words, Traffic), Error> {
+    fn collect(&mut self) -> Result<(Counts, Traffic), Error> {
         let now = self.counted()?;
         let mut since = now;
         for (count, seen) in since.iter_mut().zip(self.seen) {
@@ -210,11 +213,15 @@ impl DataPath for Program {
             acks,
             refused,
         };
-        let words = match self.counting {
-            Counting::PerProcessor => words,
+        let counts = match self.counting {
+            Counting::PerProcessor => {
+                let mut counts = Counts::default();
+                counts[..8].copy_from_slice(&words);
+                counts
+            }
             Counting::Locked => self.banked()?,
         };
-        Ok((words, traffic))
+        Ok((counts, traffic))
     }
 }
 
@@ -222,7 +229,8 @@ impl DataPath for Program {
 #[derive(Debug)]
 struct State {
     bank: u8,
+    serial: u64,
     sums: [u64; 3],
     done: [u64; 3],
-    kept: [u64; 9],
+    kept: [u64; 17],
 }

@@ -5,7 +5,7 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use super::{LONGEST, MOST_PARAMS, Record, Role, Stamped, Start};
 use levelflow_laws::LAWS;
 use levelflow_laws::bytes::DecodeError;
-use levelflow_laws::offload::Words;
+use levelflow_laws::offload::Counts;
 use levelflow_laws::{
     Arrived, Arriving, Delivery, Feedback, FlowInfo, Kind, LawInfo, Loss, Outgoing, PortInfo, PortView,
 };
@@ -195,7 +195,7 @@ impl<'a> Coded<'a> for Option<Stamped<'a>> {
     }
 }
 
-impl Coded<'_> for Words {
+impl Coded<'_> for Counts {
     fn put(&self, out: &mut Out<'_>) {
         self.iter().for_each(|sum| sum.put(out));
     }

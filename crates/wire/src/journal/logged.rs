@@ -6,7 +6,7 @@ use core::ops::Deref;
 use levelflow_units::{Bytes, Duration, Time};
 
 use super::{LONGEST, Record, Stamped, Start, digest};
-use levelflow_laws::offload::{Offload, Words};
+use levelflow_laws::offload::{Counts, Offload};
 use levelflow_laws::{Any, AnyHeader, AnyParams, AnyReceiver, AnyRouter, AnySender};
 use levelflow_laws::{Arrived, Arriving, Feedback, FlowInfo, Loss, Outgoing, PortInfo, PortView};
 use levelflow_laws::{Protocol, RouterLaw, SenderLaw};
@@ -201,7 +201,7 @@ impl<S: Sink> Logged<AnyRouter, S> {
     }
 
     /// As [`Offload::absorb`].
-    pub fn absorb(&mut self, params: &AnyParams, counted: &Words) {
+    pub fn absorb(&mut self, params: &AnyParams, counted: &Counts) {
         self.law.absorb(params, counted);
         if let Some(log) = &mut self.log {
             log.put(&Record::Absorb { counted: *counted });

@@ -23,7 +23,7 @@ from levelflow.theory.networks.paths import Paths, Run, run
 from levelflow.theory.networks.routes import FixedPoint, Routes, read_capacities, read_crossings
 from levelflow.theory.queues.marking import excess_share
 from levelflow.theory.record import MAX_MIN, NotSupported, Pairs, Theory
-from levelflow.theory.validate import explained, read_array, read_each, read_number, read_numbers, read_whole
+from levelflow.theory.validate import explained, read_array, read_each, read_number, read_numbers, read_whole, whole
 from levelflow.theory.verdict import NEAR, Port, Verdict, each_port
 
 #: A power of the gain that misses `eps` by this share of it for rounding reaches it.
@@ -72,7 +72,7 @@ def iterate(
             not above 0 and at most 1, or another number is not allowed.
     """
     target = read_capacities(targets)
-    arriving, chosen = _survival(survival, network.crossings.shape), _chosen(network, bottlenecks)
+    arriving, chosen = read_survival(survival, *network.crossings.shape), _chosen(network, bottlenecks)
     who = np.arange(chosen.size)
     responds = np.zeros(arriving.shape, dtype=bool)
     responds[who, chosen] = True
@@ -113,7 +113,7 @@ def fixed_point(routes: Routes, targets: ArrayLike, survival: ArrayLike = 1.0, c
     target = read_capacities(targets)
     crossings = read_crossings(routes, target.size)
     flow, link, _ = crossings
-    arriving = _survival(survival, (len(routes), target.size))[flow, link]
+    arriving = read_survival(survival, len(routes), target.size)[flow, link]
     counted = arriving * read_each("count", counts, len(routes))[flow]
     rates, limits = fill(
         crossings, target.size, counted, lambda rising, taken: np.maximum(target - taken, 0.0) / rising
@@ -149,8 +149,15 @@ def steps(tau: float, eps: float, start: float = 1.0) -> int:
     return 1 if factor <= wanted else int(np.ceil(np.log(wanted) / np.log(factor)))
 
 
-def _survival(survival: ArrayLike, shape: tuple[int, ...]) -> Floats:
-    array = read_array("survival", survival)
+@explained
+def read_survival(survival: ArrayLike, flows: int, links: int) -> Floats:
+    """Returns what share of the packets of each flow gets as far as each link.
+
+    Raises:
+        ParameterError: if one is not above 0 and at most 1, or there are not as many.
+    """
+    whole(0, flows=flows, links=links)
+    array, shape = read_array("survival", survival), (flows, links)
     if array.shape not in {(), shape}:
         raise ParameterError(f"survival of shape {array.shape} is not allowed; needs one number, or {shape}")
     return np.broadcast_to(read_numbers("survival", array, high=1.0), shape)
@@ -197,15 +204,20 @@ def equilibrium(
     return Equilibrium(point.rates, loads, point.signals, point.bottlenecks, empty, empty, float(missing.max()))
 
 
-def _in_scenario(found: Competition) -> Equilibrium:
-    """A router counts what the wires before it deliver."""
+def survival_of(found: Competition) -> Floats:
+    """Returns what share of the packets of each entry the wires before each link deliver."""
     survival = np.ones((len(found.routes), len(found.links)))
     for entry, route in enumerate(found.routes):
         passed = 1.0
         for link in route:
             survival[entry, link] = passed
             passed *= 1 - found.links[link]["loss"]
-    return equilibrium(found.routes, found.available, counts=found.counts, survival=survival)
+    return survival
+
+
+def _in_scenario(found: Competition) -> Equilibrium:
+    """A router counts what the wires before it deliver."""
+    return equilibrium(found.routes, found.available, counts=found.counts, survival=survival_of(found))
 
 
 def _judge(port: Port) -> Verdict:

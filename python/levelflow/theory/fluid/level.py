@@ -1,0 +1,155 @@
+"""Level: routers count flows over an interval and announce the level that fills the link (`theory.laws.level`).
+
+    h <- max((C - sum of e below h) / (flows not below h), C / flows),  b = h or a bound of it
+
+An interval is closed when the next one ends. A sender lowers its rate at once; it goes up to what it proposed when
+routers have closed an interval that saw the proposal, and none refused. Routers know at once which levels a sender
+has heard of. Left out: packets, so that flows are counted exactly, and silence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import ClassVar
+
+import numpy as np
+
+from levelflow.theory.arrays import Bools, Floats
+from levelflow.theory.fluid.law import SIGNALS, Heard, Law, Load, Routers, Table, number
+from levelflow.theory.fluid.topology import Flow, Parameters
+from levelflow.theory.laws import level
+
+#: Levels that differ by more between two steps are about to change.
+SAME = 1e-9
+
+
+class LevelRouters(Routers):
+    """Tell the level, and 1 where proposals exceed the capacity."""
+
+    SAYS = 2
+
+    def __init__(self, parameters: Table, capacity: Floats) -> None:
+        super().__init__(parameters, capacity)
+        self.target = parameters["gamma"] * capacity
+        self.interval = parameters["interval"]
+        self.level, self.refuses = self.target.copy(), np.zeros(capacity.size)
+        self.sums = _Sums(self.target)
+        #: Of the interval before.
+        self.last = _Sums(self.target)
+        self.elapsed = np.zeros(capacity.size)
+
+    def first(self) -> Floats:
+        """Returns what a link says that has counted nothing."""
+        return np.array([self.level, self.refuses])
+
+    def advance(self, load: Load) -> Floats:
+        """Counts for a step; closes the intervals that end with it."""
+        assert isinstance(load.senders, Level)
+        told = np.array([self.level, self.refuses])
+        present = (load.own > 0).astype(np.float64)
+        seen = level.census(load.senders.elsewhere, self.sums.threshold, load.path.link, present)
+        self.sums.add(seen, load.step, load.rate - load.sum(load.own), load.sum(load.proposed))
+        self.elapsed += load.step
+        self._close(self.elapsed > self.interval - load.step / 2)
+        return told
+
+    def _close(self, ends: Bools) -> None:
+        seen, other, proposed = self.last.means()
+        threshold, announced = level.update(np.maximum(self.target - other, 0.0), seen)
+        counted = self.last.time > 0
+        self.level = np.where(ends & counted, announced, self.level)
+        self.refuses = np.where(ends & counted, proposed + other > self.capacity, self.refuses)
+        self.last.take(self.sums, ends)
+        self.sums.clear(ends, np.where(counted, threshold, self.target))
+        self.elapsed = np.where(ends, 0.0, self.elapsed)
+
+
+class _Sums:
+    """What links have counted in an interval, integrated over time."""
+
+    def __init__(self, threshold: Floats) -> None:
+        self.threshold = threshold.copy()
+        #: Of time, flows, flows below, what these may send, other traffic, proposals.
+        self.totals = np.zeros((6, threshold.size))
+        self.largest, self.least = np.zeros(threshold.size), np.full(threshold.size, np.inf)
+
+    @property
+    def time(self) -> Floats:
+        """How long has been counted, s."""
+        return self.totals[0]
+
+    def add(self, seen: level.Census, step: float, other: Floats, proposed: Floats) -> None:
+        """Counts for a step."""
+        self.totals += step * np.array([np.ones_like(other), seen.flows, seen.few, seen.below, other, proposed])
+        self.largest, self.least = np.maximum(self.largest, seen.largest), np.minimum(self.least, seen.least)
+
+    def means(self) -> tuple[level.Census, Floats, Floats]:
+        """Returns what was counted, other traffic and proposals, both in bit/s."""
+        flows, few, below, other, proposed = self.totals[1:] / np.maximum(self.time, 1e-300)
+        return level.Census(flows, few, below, self.largest, self.least), other, proposed
+
+    def take(self, other: _Sums, where: Bools) -> None:
+        """Becomes another one at some links."""
+        self.threshold = np.where(where, other.threshold, self.threshold)
+        self.totals = np.where(where, other.totals, self.totals)
+        self.largest = np.where(where, other.largest, self.largest)
+        self.least = np.where(where, other.least, self.least)
+
+    def clear(self, where: Bools, threshold: Floats) -> None:
+        """Begins anew at some links."""
+        fresh = _Sums(threshold)
+        self.take(fresh, where)
+
+
+class Level(Law):
+    """The sender: its rate, what it proposes, and since when."""
+
+    PARAMETERS: ClassVar[Parameters] = {"gamma": 0.95, "interval": 0.1, "min_packet": 52.0}
+    initial = number(40e3, "initial_rate")
+    least = number(1e3, "min_rate")
+    smallest = number(52.0, "min_packet")
+    many = number(10.0, "packets_per_interval")
+    HEARS = frozenset({SIGNALS})
+    ROUTERS = LevelRouters
+    PROPOSES = True
+
+    def __init__(self, flows: Sequence[Flow], each_loss: bool) -> None:
+        super().__init__(flows, each_loss)
+        self.sent, self.wanted = self.initial.copy(), self.initial.copy()
+        self.since = np.full(self.base.size, np.nan)
+        #: Levels as last heard, per crossing, and what the other crossings of each path allow.
+        self.told = self.elsewhere = np.zeros(0)
+
+    def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
+        """Returns no lag; proposals are read as they come."""
+        self.interval = intervals
+        return np.zeros(self.base.size), (np.zeros(self.base.size),)
+
+    def rate(self, state: Floats, heard: Heard) -> Floats:
+        """Falls at once; rises when what was proposed has been seen, and not refused."""
+        levels = self._levels(heard)
+        floor = np.where(self.many > 0, np.maximum(self.least, 16 * self.smallest / self.interval), self.least)
+        lowest = np.maximum(heard.path.least(levels), floor)
+        self.since = np.where(np.isnan(self.since) & (heard.age > 0), heard.now, self.since)
+        knows = heard.age > heard.rtt
+        decided = knows & (heard.now >= self.since + level.DECIDED * self.interval + heard.rtt)
+        accepted = decided & (heard.path.most(heard.signals[1]) < 0.5)
+        self.sent = np.where(accepted, self.wanted, self.sent)
+        rises = knows & (lowest > self.wanted) & (decided | (self.wanted <= self.sent))
+        self.wanted = np.where(rises | (knows & (lowest < self.wanted)), lowest, self.wanted)
+        self.since = np.where(rises, heard.now, self.since)
+        self.sent = np.minimum(self.sent, self.wanted)
+        self.proposals = self.wanted
+        return self.sent
+
+    def _levels(self, heard: Heard) -> Floats:
+        """Returns levels as heard; those between an old and a new one, which no packet brings, are left out."""
+        now, path = heard.signals[0], heard.path
+        if not self.told.size:
+            self.told, self.before = now.copy(), now
+        steady = np.abs(now - self.before) <= SAME * np.abs(now)
+        self.told, self.before = np.where(steady & path.runs, now, self.told), now
+        levels = np.where(path.runs, self.told, np.inf)
+        knows = (heard.age > heard.rtt)[path.flow]
+        self.elsewhere = np.where(knows, level.elsewhere(levels, path.flow, path.starts), np.inf)
+        return levels

@@ -1,0 +1,244 @@
+"""Level (crates/laws/src/level): a link tells the level at which flows fill it, each up to what its other links allow.
+
+    e_fl = min b_k over the other links k of the path                           (1)
+    x_f  = min b_k over the path                                                (2)
+    h <- max((C - sum of e below h) / (flows not below h), C / flows)           (3)
+    b  = h, or an upper bound of the solution while flows are on the wrong side (4)
+
+`target` is `C`, `gamma` times the capacity less other traffic. Rates are in any one unit; a step is an update of all
+links.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from levelflow.theory.arrays import Floats, Ints
+from levelflow.theory.competition import Competition
+from levelflow.theory.laws import jetmax
+from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
+from levelflow.theory.networks.filling import fill
+from levelflow.theory.networks.maxmin import maxmin
+from levelflow.theory.networks.paths import Paths
+from levelflow.theory.networks.routes import Routes, read_capacities
+from levelflow.theory.queues.marking import excess_share
+from levelflow.theory.record import MAX_MIN, NotSupported, Theory
+from levelflow.theory.validate import explained, read_each, whole
+from levelflow.theory.verdict import Port, Verdict, each_port
+
+#: Rates that differ by this share are of one level of bottlenecks.
+SAME = 1e-9
+#: A sender goes up after so many intervals and a round trip (crates/laws/src/level/sender.rs).
+DECIDED = 3.1
+
+
+class Census(NamedTuple):
+    """What routers know of their flows, per link. A flow is below if its other links allow it less than the threshold.
+
+    Attributes:
+        flows: how many there are.
+        few: how many of these are below.
+        below: what these may send in all.
+        largest: the most that one of them may send; 0 without any.
+        least: the least that one of the others may send elsewhere; infinite without any.
+    """
+
+    flows: Floats
+    few: Floats
+    below: Floats
+    largest: Floats
+    least: Floats
+
+
+def elsewhere(levels: Floats, flow: Ints, starts: Ints) -> Floats:
+    """Returns what the other crossings of its path allow a flow, per crossing (eq 1); infinite without any."""
+    least = np.minimum.reduceat(levels, starts)[flow]
+    at = np.arange(flow.size)
+    lowest = np.minimum.reduceat(np.where(levels == least, at, flow.size), starts)[flow]
+    second = np.minimum.reduceat(np.where(at == lowest, np.inf, levels), starts)[flow]
+    return np.where(at == lowest, second, least)
+
+
+def census(others: Floats, threshold: Floats, link: Ints, counts: Floats) -> Census:
+    """Counts flows by what their other links allow them, per crossing; a crossing stands for `counts` flows."""
+    size = threshold.size
+    below = others < threshold[link]
+    largest, least = np.zeros(size), np.full(size, np.inf)
+
+    def total(values: Floats) -> Floats:
+        return np.bincount(link, values, size).astype(np.float64)
+
+    np.maximum.at(largest, link, np.where(below, others, 0.0))
+    np.minimum.at(least, link, np.where(below | (counts == 0), np.inf, others))
+    return Census(
+        flows=total(counts),
+        few=total(np.where(below, counts, 0.0)),
+        below=total(np.where(below, others, 0.0) * counts),
+        largest=largest,
+        least=least,
+    )
+
+
+def update(target: Floats, seen: Census) -> tuple[Floats, Floats]:
+    """Returns the next thresholds (eq 3), and the levels that are announced (eq 4)."""
+    above, left = seen.flows - seen.few, target - seen.below
+    with np.errstate(divide="ignore", invalid="ignore"):
+        filled = np.where(above > 0, left / above, left + seen.largest)
+        threshold = np.where(seen.flows > 0, np.minimum(np.maximum(filled, target / seen.flows), target), target)
+        bound = left - np.maximum(above - 1, 0.0) * seen.least
+    bound = np.where(seen.least < threshold, bound, threshold)
+    announced = np.where(seen.largest > threshold, seen.largest, bound)
+    announced = np.where(seen.flows > 0, announced, threshold)
+    return threshold, np.minimum(np.maximum(announced, threshold), target)
+
+
+class Run(NamedTuple):
+    """How levels went; the first axis is time.
+
+    Attributes:
+        rates: by step and flow.
+        levels: by step and link.
+        thresholds: by step and link.
+    """
+
+    rates: Floats
+    levels: Floats
+    thresholds: Floats
+
+
+@explained
+def iterate(network: Paths, targets: ArrayLike, steps: int, levels: ArrayLike, thresholds: ArrayLike) -> Run:
+    """Iterates levels and thresholds of a network; rates follow levels at once, proposals are left out.
+
+    Args:
+        network: paths and delays; only round trips count.
+        targets: `C`, per link.
+        steps: updates of all links.
+        levels: at step 0 and before, for all links or each.
+        thresholds: at step 0.
+
+    Raises:
+        CapacityError: if a target is negative, infinite or NaN.
+        ParameterError: if another number is not allowed.
+    """
+    target = read_capacities(targets)
+    size = target.size
+    flow, link = np.nonzero(network.crossings)
+    starts = np.searchsorted(flow, np.arange(network.delays.size))
+    whole(0, steps=steps)
+    went = np.empty((steps + 1, size))
+    kept = np.empty_like(went)
+    went[0] = read_each("level", levels, size)
+    kept[0] = read_each("threshold", thresholds, size)
+    for n in range(steps):
+        heard = went[np.maximum(n + 1 - network.delays[flow], 0), link]
+        seen = census(elsewhere(heard, flow, starts), kept[n], link, network.crossings[flow, link])
+        kept[n + 1], went[n + 1] = update(target, seen)
+    return Run(np.minimum.reduceat(went[:, link], starts, axis=1), went, kept)
+
+
+@explained
+def steps(routes: Routes, targets: ArrayLike, delay: int = 1) -> int:
+    """Returns after how many updates all levels are those of max-min fairness, whatever they were.
+
+    Where `k` levels of bottlenecks are settled, the next takes a round trip and `k + 2` updates.
+
+    Args:
+        routes: per flow, the indices of the links that it crosses.
+        targets: `C`, per link.
+        delay: of the longest round trip, in updates, at least 1.
+
+    Raises:
+        CapacityError: if a target is negative, infinite or NaN.
+        RouteError: if a flow crosses no link or an unknown one.
+        ParameterError: if the delay is not a whole number above 0.
+
+    >>> steps([[0, 1], [0], [1]], [10.0, 4.0])
+    7
+    """
+    whole(1, delay=delay)
+    rates = np.sort(maxmin(routes, targets))
+    depth = 1 + int((np.diff(rates) > SAME * rates[1:]).sum())
+    return sum(delay + k + 2 for k in range(depth))
+
+
+@explained
+def equilibrium(
+    routes: Routes, targets: ArrayLike, *, counts: ArrayLike = 1.0, survival: ArrayLike = 1.0
+) -> Equilibrium:
+    """Level: max-min fair rates, where links count what survives on the way to them; signals are levels.
+
+    Args:
+        routes: per entry, the indices of the links that it crosses.
+        targets: `C`, per link.
+        counts: how many flows each route stands for.
+        survival: what share of a flow's packets gets as far as a link; one number, or routes by links. Loads are what
+            arrives then.
+
+    Raises:
+        NetworkError: if a target or route is not allowed.
+        ParameterError: if another number is not.
+
+    >>> equilibrium([[0, 1], [0], [1]], [10.0, 4.0], counts=[1, 3, 1]).rates.round(6).tolist()
+    [2.0, 2.666667, 2.0]
+    """
+    found = RoutedFlows(routes, targets, counts)
+    crossings, target = (found.flow, found.link, found.starts), found.capacity
+    arriving = jetmax.read_survival(survival, len(routes), target.size)
+    counted = found.counts[found.flow] * arriving[found.flow, found.link]
+
+    def stops(rising: Floats, taken: Floats) -> Floats:
+        """A level is at most the target, however few flows are counted."""
+        return np.minimum(np.maximum(target - taken, 0.0) / rising, target)
+
+    rates, limits = fill(crossings, target.size, counted, stops)
+    loads = found.sums(rates[found.flow] * counted)
+    # The level of a link that limits nobody is above all rates: what is left, and the largest.
+    most = np.zeros(loads.size)
+    np.maximum.at(most, found.link, rates[found.flow])
+    levels = np.maximum(target - loads, 0.0) + most
+    levels[limits] = rates
+    others = elsewhere(levels[found.link], found.flow, found.starts[:-1])
+    _, again = update(target, census(others, levels * (1 - SAME), found.link, counted))
+    lowest = np.minimum.reduceat(levels[found.link], found.starts[:-1])
+    crossed = np.unique(found.link)
+    over = np.max(excess_share(target, loads), initial=0.0)
+    missing = np.concatenate((np.abs(again / levels - 1)[crossed], np.abs(lowest / rates - 1), [over]))
+    empty = np.zeros(loads.size)
+    return Equilibrium(rates, loads, levels, limits, empty, empty, float(missing.max()))
+
+
+def _in_scenario(found: Competition) -> Equilibrium:
+    """A router counts what the wires before it deliver."""
+    return equilibrium(found.routes, found.available, counts=found.counts, survival=jetmax.survival_of(found))
+
+
+def _judge(port: Port) -> Verdict:
+    """Newton's steps on a concave function: they reach the level from anywhere, whatever the delays."""
+    interval = port.of_router("interval")
+    heard = float(port.delays.max()) + 4 * interval
+    raised = float(port.delays.max()) + DECIDED * interval
+    return Verdict(
+        True,
+        np.inf,
+        heard + raised,
+        "Newton's steps reach the level at which flows fill the link, whatever the delays: a round trip, and k + 2 "
+        "updates of two intervals after k other levels of bottlenecks (crates/laws/src/level/README.md)",
+        "flows that send less than a packet in an interval",
+    )
+
+
+THEORY = Theory(
+    fluid="level:Level",
+    reference=MAX_MIN,
+    equilibrium=equilibrium,
+    in_scenario=_in_scenario,
+    signal="rate",
+    judge=each_port(_judge),
+    region=NotSupported("it has no gain, and delays do not matter"),
+    nyquist=NotSupported("routers compute the level anew, without a gain"),
+    phase=NotSupported("both rates are at the fair share after one step"),
+)
