@@ -2,17 +2,21 @@ import json
 import math
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
+import polars as pl
 import pytest
 from test_cli_bad_input import runner
 
-from levelflow import ScenarioError, cli, library
+from levelflow import Scenario, ScenarioError, cli, library
 from levelflow.convergence import benchmark, families, pictures, search, shrink, table, trial
 from levelflow.convergence.network import Flow, Link, Network
 from levelflow.theory.networks.assignment import assign
 from levelflow.theory.networks.maxmin import bottlenecks, maxmin
 
+FAILING = sorted((Path(search.__file__).parent / "failing").glob("*.toml"))
+MOST_PACKET_HOPS = 1e6
 DRAWN = [(family, seed) for family in families.FAMILIES for seed in range(6)]
 
 
@@ -121,6 +125,27 @@ def test_pictures_are_drawn(tmp_path):
     assert all(path.stat().st_size > 1000 for path in pictures.draw(found, tmp_path))
 
 
+def test_settling_is_judged_step_by_step():
+    _, found = families.network("chain", 0)
+    result = found.scenario("n", "level", 1).run()
+    flows, shares = result.flows, {row["name"]: row["share_bps"] for row in result.summary["flows"]}
+    start, end = result.summary["window_s"]
+    own = trial.judge(result)
+    swung = flows.with_columns(
+        rate_bps=pl.when(pl.col("flow").cast(pl.String) == "x1", pl.col("t").is_between(start + 1.21, start + 1.29))
+        .then(shares["x1"] * 1.2)
+        .otherwise("rate_bps")
+    )
+    worse = trial.judge(replace(result, flows=swung))
+    assert worse.settling_s is None
+    assert worse.worst == pytest.approx(0.1, abs=0.01)  # the mean of two samples, one of them 20 % off
+    assert own.settling_s < start < end
+    late = flows.with_columns(
+        rate_bps=pl.when(pl.col("t").is_between(start - 1.01, start - 0.99)).then(0.0).otherwise("rate_bps")
+    )
+    assert trial.judge(replace(result, flows=late)).settling_s == pytest.approx(start - 1.0, abs=own.step_s)
+
+
 def test_laws_are_those_whose_routers_write_headers():
     known = {"jetmax", "level", "emkc", "emkc_avq", "rcp", "maxnet", "xcp", "kelly"}
     assert known <= set(trial.laws())
@@ -129,9 +154,9 @@ def test_laws_are_those_whose_routers_write_headers():
 
 def planted(found):
     """Fails where two flows cross a link of less than 5 Mb/s, one of them over another link, too."""
-    slow = {way for link in found.links if link.mbps < 5 for way in (link.ends, link.ends[::-1])}
-    crossing = [flow for flow in found.flows if slow & set(flow.hops)]
-    bad = len(crossing) > 1 and any(len(flow.route) > 2 for flow in crossing)
+    slow = [{link.ends, link.ends[::-1]} for link in found.links if link.mbps < 5]
+    meeting = [[flow for flow in found.flows if ways & set(flow.hops)] for ways in slow]
+    bad = any(len(flows) > 1 and max(len(flow.route) for flow in flows) > 2 for flows in meeting)
     return trial.Outcome("max-min fair", 0.1, settling_s=None if bad else 1.0, worst=0.5 if bad else 0.0, distance=0.5)
 
 
@@ -172,6 +197,25 @@ def test_routes_of_the_search_are_along_its_links():
         assert found.scenario("n", "level", 1).resolve()
 
 
+@pytest.mark.parametrize("path", FAILING, ids=lambda path: path.stem)
+def test_the_smallest_networks_still_fail_as_recorded(path):
+    scenario = Scenario.load(path)
+    law, _, kind = path.stem.rpartition("-")
+    outcome = trial.attempt(scenario, MOST_PACKET_HOPS)
+    assert trial.failure(law, outcome) == kind
+    assert scenario.raw["description"] == f"{law}: {search.told(outcome)}"
+
+
+def test_a_network_of_the_benchmark_is_shrunk():
+    found = search.Search("rcp", planted, runs=3000, workers=1)
+    mode, given = families.network("mesh", 5)
+    slow = replace(given, links=tuple(replace(link, mbps=4.0) for link in given.links))
+    found.shrink(slow)
+    least, _ = found.smallest["rates"]
+    assert (mode, len(least.flows), len(least.links)) == ("come and go", 2, 2)
+    assert all(flow.start_s == 0 and flow.stop_s is None for flow in least.flows)
+
+
 def test_a_run_that_sends_many_times_what_it_should_is_stopped():
     _, found = families.network("line", 0)
     outcome = trial.attempt(found.scenario("n", "kelly", 1), 0.0)
@@ -197,6 +241,11 @@ def test_a_stopped_search_stops_its_runs():
         (["run", "jetmix"], "law 'jetmix': none of that name here; did you mean 'jetmax'?"),
         (["run", "reno"], "law 'reno': none of that name here; "),
         (["run", "--family", "lines"], "family 'lines': none of that name here; did you mean 'line'?"),
+        (
+            ["search", "level", "--start", "ties"],
+            "--start 'ties': needs a family and a seed, as in ties-5; families: line",
+        ),
+        (["search", "level", "--start", "tie-5"], "--start 'tie-5': needs a family and a seed"),
         (["search", "cubic"], "law 'cubic': none of that name here; "),
         (["run", "rcp", "--json", "nowhere/runs.jsonl"], "--json nowhere/runs.jsonl: no such directory"),
         (["run", "rcp", "--out", __file__], f"--out {__file__}: file exists"),

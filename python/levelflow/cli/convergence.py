@@ -10,6 +10,7 @@ import typer
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
+    from levelflow.convergence.network import Network
     from levelflow.convergence.records import Record
 
 app = typer.Typer(
@@ -67,6 +68,12 @@ def search(
     runs: Annotated[int, typer.Option(min=1, max=100_000_000, help="Runs at most.")] = 1000,
     minutes: Annotated[float | None, typer.Option(min=0, help="Minutes at most.", show_default=False)] = None,
     seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the search.")] = 1,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FAMILY-SEED", help="Shrink this network of `run`, as in ties-5, in place of random ones."
+        ),
+    ] = None,
     workers: Side = None,
     out: Annotated[
         Path | None, typer.Option(metavar="DIR", help="Write the smallest networks as scenarios into this directory.")
@@ -85,19 +92,35 @@ def search(
     from levelflow.workers import Bar
 
     _known("law", [law], _laws())
+    given = None if start is None else _network(start)
     _directory(out)
     until_s = np.inf if minutes is None else time.monotonic() + 60 * minutes
 
     def made() -> None:
         with Bar("runs at most") as bar:
             found.tell = bar
-            found.run(seed)
+            if given is None:
+                found.run(seed)
+            else:
+                found.shrink(given)
 
     found = Search(law, trial(law), runs, until_s, workers)
     _until_stopped(made)
     typer.echo("\n".join(report(found)))
     for path in write(found, out) if out else []:
         typer.echo(path)
+
+
+def _network(name: str) -> Network:
+    from levelflow import ScenarioError
+    from levelflow.convergence.families import FAMILIES, network
+
+    family, _, seed = name.partition("-")
+    if family not in FAMILIES or not (seed.isascii() and seed.isdigit() and len(seed) < 10):
+        raise ScenarioError(
+            f"--start {name!r}: needs a family and a seed, as in ties-5; families: {', '.join(FAMILIES)}"
+        )
+    return network(family, int(seed))[1]
 
 
 def _laws() -> list[str]:

@@ -81,9 +81,7 @@ def chain(draw: Draw) -> Drawn:
 def ties(draw: Draw) -> Drawn:
     """A line whose links have nearly the same share for each flow that crosses them: within 1 %."""
     edges, flows, _ = line(draw)
-    count = crossings([list(pairwise(flow)) for flow in flows])
-    share = spread(draw, *SHARE)
-    return edges, flows, [max(count[edge], 1) * share * float(draw.uniform(0.99, 1.01)) for edge in edges]
+    return edges, flows, tied(draw, edges, flows)
 
 
 def lot(draw: Draw) -> Drawn:
@@ -102,6 +100,13 @@ FAMILIES: dict[str, Callable[[Draw], Drawn]] = {
     "ties": ties,
     "lot": lot,
 }
+
+
+def tied(draw: Draw, edges: list[Edge], flows: list[tuple[int, ...]]) -> list[float]:
+    """Capacities that are the same for each flow that crosses a link, within 1 %."""
+    count = crossings([list(pairwise(flow)) for flow in flows])
+    share = spread(draw, *SHARE)
+    return [max(count[edge], 1) * share * float(draw.uniform(0.99, 1.01)) for edge in edges]
 
 
 def stretch(draw: Draw, links: int, most: int) -> tuple[int, ...]:

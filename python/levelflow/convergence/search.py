@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.convergence.families import Draw, placed, spread
+from levelflow.convergence.families import Draw, placed, spread, tied, whole
 from levelflow.convergence.network import Flow, Network
 from levelflow.convergence.pool import side_by_side
 from levelflow.convergence.shrink import shrunk, size
@@ -23,9 +23,11 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 #: Most links and flows of a network that the search begins with.
-LINKS, FLOWS = 6, 8
+LINKS, FLOWS = (2, 6), (2, 24)
 #: Round trips of these, s.
-ROUND_TRIP_S = (0.02, 0.4)
+ROUND_TRIP_S = (0.002, 0.4)
+#: Which share of networks have links with nearly the same share for each flow.
+TIED = 0.5
 #: Changed networks that are tried at once, and how often in vain before the search begins anew.
 CHANGES, PATIENCE = 4, 4
 #: Which share of its flows begin later, and until how many steps.
@@ -63,6 +65,13 @@ class Search:
     made: int = 0
     known: dict[Network, Outcome] = field(default_factory=dict)
 
+    def shrink(self, network: Network) -> None:
+        """Shrinks a network if the law fails on it."""
+        try:
+            self.reduce(network)
+        except SpentError:
+            return
+
     def run(self, seed: int) -> None:
         """Searches until all runs are made."""
         draw = np.random.default_rng(seed)
@@ -83,9 +92,13 @@ class Search:
             vain = 0 if values[best] > worst else vain + 1
             if values[best] >= worst:
                 here, worst = others[best], values[best]
-        if kind := self.failed(here):
+        self.reduce(here)
+
+    def reduce(self, network: Network) -> None:
+        """Shrinks a network while the law fails on it in the same way."""
+        if kind := self.failed(network):
             self.failures += 1
-            shrunk(here, lambda other: self.failed(other) == kind)
+            shrunk(network, lambda other: self.failed(other) == kind)
 
     def failed(self, network: Network) -> str | None:
         """What the law does not keep on a network; the smallest such is kept."""
@@ -120,12 +133,13 @@ def trial(law: str) -> Callable[[Network], Outcome]:
 
 
 def start(draw: Draw) -> Network:
-    """A random tree, and flows from any node to any other; some begin later."""
-    nodes = int(draw.integers(2, LINKS + 1)) + 1
+    """A random tree, and flows from any node to any other; some begin later, and half of the networks are tied."""
+    nodes = whole(draw, *LINKS) + 1
     edges = [(int(draw.integers(max(0, node - 2), node)), node) for node in range(1, nodes)]
-    ends = [draw.choice(nodes, 2, replace=False) for _ in range(int(draw.integers(2, FLOWS + 1)))]
+    ends = [draw.choice(nodes, 2, replace=False) for _ in range(whole(draw, *FLOWS))]
     flows = [path(edges, int(here), int(there)) for here, there in ends]
-    network = placed(draw, (edges, flows, None), ROUND_TRIP_S)
+    capacities = tied(draw, edges, flows) if draw.uniform() < TIED else None
+    network = placed(draw, (edges, flows, capacities), ROUND_TRIP_S)
     links = (replace(link, ms=rounded(link.ms, 2), mbps=rounded(link.mbps, 3)) for link in network.links)
     late = draw.uniform(size=len(flows)) < LATE
     starts = np.where(late, draw.uniform(0, LATE_STEPS * network.step_s, len(flows)), 0).round(2).tolist()

@@ -22,18 +22,20 @@ def size(network: Network) -> tuple[float, ...]:
 
 def smaller(network: Network) -> Iterator[Network]:
     """Gives networks that are smaller by one step, those first that are smaller by most."""
-    for number in range(len(network.flows)):
-        yield from _without(network, number, None)
+    part = len(network.flows)
+    while part := part // 2:
+        for first in range(0, len(network.flows), part):
+            yield from _with(network, (*network.flows[:first], *network.flows[first + part :]))
     for link in network.links:
         yield from _contracted(network, link)
     for number, flow in enumerate(network.flows):
         if len(flow.route) > 2:
-            yield from _without(network, number, replace(flow, route=flow.route[1:]))
-            yield from _without(network, number, replace(flow, route=flow.route[:-1]))
+            yield from _instead(network, number, replace(flow, route=flow.route[1:]))
+            yield from _instead(network, number, replace(flow, route=flow.route[:-1]))
     yield replace(network, flows=tuple(replace(flow, start_s=0.0) for flow in network.flows))
     for number, flow in enumerate(network.flows):
-        yield from _without(network, number, replace(flow, start_s=0.0))
-        yield from _without(network, number, replace(flow, stop_s=None))
+        yield from _instead(network, number, replace(flow, start_s=0.0))
+        yield from _instead(network, number, replace(flow, stop_s=None))
     yield replace(network, links=tuple(replace(link, ms=PLAIN_MS) for link in network.links))
     for number, link in enumerate(network.links):
         for other in (replace(link, ms=PLAIN_MS), *(replace(link, mbps=mbps) for mbps in rounder(link.mbps))):
@@ -66,29 +68,35 @@ def shrunk(network: Network, fails: Callable[[Network], bool]) -> Network:
             return network
 
 
-def _without(network: Network, number: int, instead: Flow | None) -> Iterator[Network]:
-    """The network with another flow in place of one, or none, and without links that nobody crosses then."""
-    flows = (*network.flows[:number], *([instead] if instead else []), *network.flows[number + 1 :])
+def _instead(network: Network, number: int, flow: Flow) -> Iterator[Network]:
+    """The network with another flow in place of one."""
+    return _with(network, (*network.flows[:number], flow, *network.flows[number + 1 :]))
+
+
+def _with(network: Network, flows: tuple[Flow, ...]) -> Iterator[Network]:
+    """The network with these flows, and without links that none of them crosses."""
     if any(flow.stop_s is None for flow in flows):
         crossed = {frozenset(hop) for flow in flows for hop in flow.hops}
         yield Network(tuple(link for link in network.links if frozenset(link.ends) in crossed), flows)
 
 
 def _contracted(network: Network, gone: Link) -> Iterator[Network]:
-    """The network in which the ends of a link are one node; flows that crossed nothing else go with it."""
+    """The network in which the ends of a link are one node; flows that crossed nothing else go with it.
+
+    Of links that then have the same ends, one stays. There is none where a flow would pass a node twice.
+    """
     kept, merged = gone.ends
 
-    def renamed(node: int) -> int:
-        return kept if node == merged else node
+    def renamed(nodes: tuple[int, ...]) -> tuple[int, ...]:
+        names = [kept if node == merged else node for node in nodes]
+        return tuple(name for number, name in enumerate(names) if number == 0 or name != names[number - 1])
 
-    links = [
-        replace(link, ends=(renamed(link.ends[0]), renamed(link.ends[1]))) for link in network.links if link != gone
-    ]
-    flows = []
-    for flow in network.flows:
-        nodes = [renamed(node) for node in flow.route]
-        route = tuple(node for number, node in enumerate(nodes) if number == 0 or node != nodes[number - 1])
-        if len(route) > 1:
-            flows.append(replace(flow, route=route))
-    if any(flow.stop_s is None for flow in flows):
-        yield Network(tuple(links), tuple(flows))
+    links: dict[frozenset[int], Link] = {}
+    for link in network.links:
+        here, *there = renamed(link.ends)
+        if there:
+            links.setdefault(frozenset((here, *there)), replace(link, ends=(here, there[0])))
+    flows = [replace(flow, route=renamed(flow.route)) for flow in network.flows]
+    flows = [flow for flow in flows if len(flow.route) > 1]
+    if all(len(set(flow.route)) == len(flow.route) for flow in flows):
+        yield from _with(replace(network, links=tuple(links.values())), tuple(flows))

@@ -1,7 +1,8 @@
 """One law on one network: runs it and judges it.
 
-A law *settles* if, from some moment before the last fifth of the run on, each flow that stays has its rate within 5 %
-of its reference (`levelflow.theory.references`): the mean over each step. A *step* is the longest round trip of the
+A law *settles* if in each step of the last fifth of the run each flow that stays has its rate, in the mean of the step,
+within 5 % of its reference (`levelflow.theory.references`); it has settled when the last step before that ends in which
+one has not. A *step* is the longest round trip of the
 network, or 100 ms if that is more. Time counts from the last arrival or departure.
 """
 
@@ -125,12 +126,13 @@ def judge(result: Result) -> Outcome:
         .with_columns(end=event_s + (pl.col("number") + 1) * step_s)
     )
     away = ratios.filter(pl.col("distance") > SETTLED_WITHIN)["end"].max()
-    settling_s = float(away) - event_s if isinstance(away, float) else 0.0
+    worst = ratios.filter(pl.col("end") > window_s + 1e-6)["distance"].max()
+    settled = isinstance(worst, float) and worst <= SETTLED_WITHIN
     return Outcome(
         reference=summary["reference"],
         step_s=step_s,
-        settling_s=settling_s if event_s + settling_s < window_s else None,
-        worst=_number(ratios.filter(pl.col("end") > window_s)["distance"].max()),
+        settling_s=(away - event_s if isinstance(away, float) else 0.0) if settled else None,
+        worst=worst if isinstance(worst, float) else None,
         distance=summary["distance_max"],
         distance_own=_from_equilibrium(resolved, summary),
         drops=sum(link["dropped_packets"] for link in summary["links"]),
@@ -145,7 +147,3 @@ def _from_equilibrium(resolved: dict[str, Any], summary: dict[str, Any]) -> floa
         return None
     rates = np.array([rows[number]["rate_bps"] for number in found.numbers])
     return float(np.abs(rates / np.asarray(known.rates) - 1).max())
-
-
-def _number(value: object) -> float | None:
-    return value if isinstance(value, float) else None
