@@ -92,7 +92,7 @@ def search(
     from levelflow.workers import Bar
 
     _known("law", [law], _laws())
-    given = None if start is None else _network(start)
+    given, run_seed = (None, 1) if start is None else _network(start)
     _directory(out)
     until_s = np.inf if minutes is None else time.monotonic() + 60 * minutes
 
@@ -104,14 +104,14 @@ def search(
             else:
                 found.shrink(given)
 
-    found = Search(law, trial(law), runs, until_s, workers)
+    found = Search(law, trial(law, run_seed), runs, run_seed, until_s, workers)
     _until_stopped(made)
     typer.echo("\n".join(report(found)))
     for path in write(found, out) if out else []:
         typer.echo(path)
 
 
-def _network(name: str) -> Network:
+def _network(name: str) -> tuple[Network, int]:
     from levelflow import ScenarioError
     from levelflow.convergence.families import FAMILIES, network
 
@@ -120,7 +120,7 @@ def _network(name: str) -> Network:
         raise ScenarioError(
             f"--start {name!r}: needs a family and a seed, as in ties-5; families: {', '.join(FAMILIES)}"
         )
-    return network(family, int(seed))[1]
+    return network(family, int(seed))[1], int(seed) + 1
 
 
 def _laws() -> list[str]:

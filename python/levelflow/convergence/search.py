@@ -46,6 +46,7 @@ class Search:
         law: its name.
         trial: what a law comes to on a network; `levelflow.convergence.trial.attempt` unless a test has another one.
         runs: so many at most.
+        run_seed: that of each run.
         until_s: when it ends, by `time.monotonic`.
         tell: receives how many runs are made.
         smallest: by what the law did not keep, the smallest network, and what the law came to on it.
@@ -57,6 +58,7 @@ class Search:
     law: str
     trial: Callable[[Network], Outcome]
     runs: int
+    run_seed: int = 1
     until_s: float = np.inf
     workers: int | None = None
     tell: Callable[[float, float], None] = lambda _done, _of: None
@@ -127,9 +129,9 @@ def badness(law: str, outcome: Outcome) -> float:
     return (outcome.settling_s or 0.0) / (1e3 * outcome.step_s)
 
 
-def trial(law: str) -> Callable[[Network], Outcome]:
-    """Returns what runs a law on a network."""
-    return lambda network: attempt(network.scenario(f"smallest-{law}", law, 1), network.packet_hops)
+def trial(law: str, seed: int) -> Callable[[Network], Outcome]:
+    """Returns what runs a law on a network, with a seed of the run."""
+    return lambda network: attempt(network.scenario(law, law, seed), network.packet_hops)
 
 
 def start(draw: Draw) -> Network:
@@ -197,7 +199,7 @@ def write(search: Search, folder: Path) -> list[Path]:
     """Writes the smallest networks as scenarios, `LAW-rates.toml` and `LAW-drops.toml`; returns their paths."""
     paths = []
     for kind, (network, outcome) in sorted(search.smallest.items()):
-        scenario = network.scenario(f"{search.law}-{kind}", search.law, 1)
+        scenario = network.scenario(f"{search.law}-{kind}", search.law, search.run_seed)
         scenario.raw = {"name": scenario.raw["name"], "description": f"{search.law}: {told(outcome)}", **scenario.raw}
         paths.append(folder / f"{search.law}-{kind}.toml")
         replace_file(paths[-1], scenario.to_toml())
