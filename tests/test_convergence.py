@@ -235,6 +235,25 @@ def test_a_stopped_search_stops_its_runs():
         list(benchmark.side_by_side(2, work, [1, 2, 3]))
 
 
+def test_ctrl_c_keeps_what_was_found(tmp_path, monkeypatch):
+    made = []
+
+    def trial_of(law, seed):
+        def run(found):
+            made.append(found)
+            if len(made) > 300:
+                raise KeyboardInterrupt
+            return planted(found)
+
+        return run
+
+    monkeypatch.setattr(search, "trial", trial_of)
+    done = convergence("search", "rcp", "--workers", 1, "--out", tmp_path)
+    assert done.return_value == 130
+    assert done.stderr == "levelflow: interrupted\n"
+    assert Scenario.load(tmp_path / "rcp-rates.toml").resolve()
+
+
 @pytest.mark.parametrize(
     ("words", "line"),
     [

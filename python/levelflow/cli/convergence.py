@@ -53,7 +53,7 @@ def run(
             records.extend(compare(keys, workers, json, bar))
 
     records: list[Record] = []
-    _until_stopped(made)
+    _leave(_stopped(made))
     typer.echo("\n".join(table(records)))
     if out is not None:
         from levelflow.convergence.pictures import draw
@@ -105,10 +105,11 @@ def search(
                 found.shrink(given)
 
     found = Search(law, trial(law, run_seed), runs, run_seed, until_s, workers)
-    _until_stopped(made)
+    stopped = _stopped(made)
     typer.echo("\n".join(report(found)))
     for path in write(found, out) if out else []:
         typer.echo(path)
+    _leave(stopped)
 
 
 def _network(name: str) -> tuple[Network, int]:
@@ -158,10 +159,18 @@ def _directory(target: Path | None) -> None:
         raise ScenarioError(f"--out {target}: {(error.strerror or str(error)).lower()}") from None
 
 
-def _until_stopped(work: Callable[[], None]) -> None:
+def _stopped(work: Callable[[], None]) -> bool:
+    """Works, and says whether Ctrl-C put an end to it."""
     try:
         work()
     except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _leave(stopped: bool) -> None:
+    if stopped:
         from levelflow.status import INTERRUPTED
 
-        raise typer.Exit(INTERRUPTED) from None
+        typer.echo("levelflow: interrupted", err=True)
+        raise typer.Exit(INTERRUPTED)
