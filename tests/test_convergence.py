@@ -157,7 +157,7 @@ def planted(found):
     slow = [{link.ends, link.ends[::-1]} for link in found.links if link.mbps < 5]
     meeting = [[flow for flow in found.flows if ways & set(flow.hops)] for ways in slow]
     bad = any(len(flows) > 1 and max(len(flow.route) for flow in flows) > 2 for flows in meeting)
-    return trial.Outcome("max-min fair", 0.1, settling_s=None if bad else 1.0, worst=0.5 if bad else 0.0, distance=0.5)
+    return trial.Outcome("max-min fair", 0.1, settling_s=None if bad else 1.0, distance=0.5 if bad else 0.0)
 
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
@@ -184,6 +184,15 @@ def test_a_search_is_the_same_for_a_seed():
     for one in both:
         one.run(7)
     assert both[0].known == both[1].known
+
+
+def test_failures_have_their_kind():
+    settled = trial.Outcome("max-min fair", 0.1, settling_s=1.0, worst=0.04, distance=0.01, drops=3)
+    assert [trial.failure(law, settled) for law in ("jetmax", "level", "rcp")] == ["drops", "drops", None]
+    assert trial.failure("jetmax", replace(settled, drops=0)) is None
+    assert trial.failure("jetmax", replace(settled, settling_s=None, worst=0.2)) == "swings"
+    assert trial.failure("rcp", replace(settled, settling_s=None, worst=0.2, distance=0.1)) == "rates"
+    assert trial.failure("rcp", trial.Outcome("max-min fair", 0.1, runaway=True)) == "rates"
 
 
 def test_routes_of_the_search_are_along_its_links():

@@ -196,7 +196,7 @@ def report(search: Search) -> list[str]:
 
 
 def write(search: Search, folder: Path) -> list[Path]:
-    """Writes the smallest networks as scenarios, `LAW-rates.toml` and `LAW-drops.toml`; returns their paths."""
+    """Writes the smallest networks as scenarios, `LAW-rates.toml` and so on; returns their paths."""
     paths = []
     for kind, (network, outcome) in sorted(search.smallest.items()):
         scenario = network.scenario(f"{search.law}-{kind}", search.law, search.run_seed)

@@ -73,10 +73,15 @@ def laws() -> list[str]:
 
 
 def failure(law: str, outcome: Outcome) -> str | None:
-    """Says what a law does not keep: `rates`, or, where it promises that no packet is dropped, `drops`."""
-    if not outcome.settles:
-        return "rates"
-    return "drops" if law in LOSSLESS and outcome.drops else None
+    """Says how a law fails, if it does.
+
+    `rates`: a flow has another one than its reference, in the mean over the last fifth. `swings`: in single steps only.
+    `drops`: packets are dropped, and the law promises that none is.
+    """
+    if outcome.settles:
+        return "drops" if law in LOSSLESS and outcome.drops else None
+    near = outcome.distance is not None and outcome.distance <= SETTLED_WITHIN
+    return "swings" if near else "rates"
 
 
 def attempt(scenario: Scenario, packet_hops: float, tell: Callable[[float], None] = lambda _: None) -> Outcome:
