@@ -234,7 +234,7 @@ LAYERS = (
     {"report"},
     {"capture", "cdf", "dataplane", "laws", "library", "results", "running", "scenario", "workers"},
     {"measure"},
-    {"buffers"},
+    {"buffers", "convergence"},
     {"reproduce"},
     {"cli"},
 )

@@ -11,6 +11,7 @@ import typer
 
 from levelflow.cli.buffers import app as buffers
 from levelflow.cli.comparing import app as comparing
+from levelflow.cli.convergence import app as convergence
 from levelflow.cli.inspecting import app as inspecting
 from levelflow.cli.replaying import app as replaying
 from levelflow.cli.running import app as running
@@ -41,6 +42,7 @@ app.add_typer(comparing)
 app.add_typer(buffers)
 app.add_typer(replaying)
 app.add_typer(inspecting)
+app.add_typer(convergence, name="convergence")
 app.add_typer(theory, name="theory")
 
 

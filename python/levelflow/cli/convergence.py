@@ -1,0 +1,176 @@
+"""The group `levelflow convergence`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from levelflow.convergence.network import Network
+    from levelflow.convergence.records import Record
+
+app = typer.Typer(
+    help="Find out which laws come to their rates on networks at large.", no_args_is_help=True, rich_markup_mode=None
+)
+Side = Annotated[int | None, typer.Option(min=1, help="Runs side by side; one per processor.")]
+
+
+@app.command(epilog="Example: levelflow convergence run level jetmax --networks 2 --family chain")
+def run(
+    laws: Annotated[
+        list[str] | None, typer.Argument(metavar="[LAW]...", help="All laws whose routers write headers by default.")
+    ] = None,
+    networks: Annotated[int, typer.Option(min=1, max=1_000_000, help="Networks of each family.")] = 10,
+    first: Annotated[int, typer.Option(min=0, max=2**31, help="Seed of the first network.")] = 0,
+    family: Annotated[list[str] | None, typer.Option(help="Only this one; may be given again.")] = None,
+    workers: Side = None,
+    json: Annotated[
+        Path | None, typer.Option(metavar="FILE.jsonl", help="Add a line per run; runs that it has are not made again.")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="Draw the pictures into this directory.")] = None,
+) -> None:
+    """Run laws on random networks and print, as Markdown, how many settle, how soon, and what is dropped.
+
+    A law settles if each flow comes within 5 % of its reference and stays there. Flows of even seeds begin at once;
+    under odd seeds they begin at random, and others come and go before time counts.
+    """
+    from levelflow.convergence.benchmark import compare, keys_of
+    from levelflow.convergence.families import FAMILIES
+    from levelflow.convergence.table import table
+    from levelflow.workers import Bar
+
+    chosen = _known("law", laws, _laws())
+    keys = keys_of(chosen, _known("family", family, list(FAMILIES)), range(first, first + networks))
+    _writable(json)
+    _directory(out)
+
+    def made() -> None:
+        with Bar("runs") as bar:
+            records.extend(compare(keys, workers, json, bar))
+
+    records: list[Record] = []
+    _leave(_stopped(made))
+    typer.echo("\n".join(table(records)))
+    if out is not None:
+        from levelflow.convergence.pictures import draw
+
+        for path in draw(records, out):
+            typer.echo(path)
+
+
+@app.command(epilog="Example: levelflow convergence search jetmax --runs 200 --out smallest")
+def search(
+    law: Annotated[str, typer.Argument(help="The law.", show_default=False)],
+    runs: Annotated[int, typer.Option(min=1, max=100_000_000, help="Runs at most.")] = 1000,
+    minutes: Annotated[float | None, typer.Option(min=0, help="Minutes at most.", show_default=False)] = None,
+    seed: Annotated[int, typer.Option(min=0, max=2**31, help="Of the search.")] = 1,
+    start: Annotated[
+        str | None,
+        typer.Option(
+            metavar="FAMILY-SEED", help="Shrink this network of `run`, as in ties-5, in place of random ones."
+        ),
+    ] = None,
+    workers: Side = None,
+    out: Annotated[
+        Path | None, typer.Option(metavar="DIR", help="Write the smallest networks as scenarios into this directory.")
+    ] = None,
+) -> None:
+    """Look for the smallest network on which a law fails.
+
+    Small random trees are changed as long as the law gets worse on them. One on which a flow is not within 5 % of its
+    reference, or a law that promises no loss drops a packet, is shrunk while it still fails.
+    """
+    import time
+
+    import numpy as np
+
+    from levelflow.convergence.search import Search, report, trial, write
+    from levelflow.workers import Bar
+
+    _known("law", [law], _laws())
+    given, run_seed = (None, 1) if start is None else _network(start)
+    _directory(out)
+    until_s = np.inf if minutes is None else time.monotonic() + 60 * minutes
+
+    def made() -> None:
+        with Bar("runs at most") as bar:
+            found.tell = bar
+            if given is None:
+                found.run(seed)
+            else:
+                found.shrink(given)
+
+    found = Search(law, trial(law, run_seed), runs, run_seed, until_s, workers)
+    stopped = _stopped(made)
+    typer.echo("\n".join(report(found)))
+    for path in write(found, out) if out else []:
+        typer.echo(path)
+    _leave(stopped)
+
+
+def _network(name: str) -> tuple[Network, int]:
+    from levelflow import ScenarioError
+    from levelflow.convergence.families import FAMILIES, network
+
+    family, _, seed = name.partition("-")
+    if family not in FAMILIES or not (seed.isascii() and seed.isdigit() and len(seed) < 10):
+        raise ScenarioError(
+            f"--start {name!r}: needs a family and a seed, as in ties-5; families: {', '.join(FAMILIES)}"
+        )
+    return network(family, int(seed))[1], int(seed) + 1
+
+
+def _laws() -> list[str]:
+    from levelflow.convergence.trial import laws
+
+    return laws()
+
+
+def _known(kind: str, asked: Sequence[str] | None, known: list[str]) -> list[str]:
+    from levelflow import ScenarioError
+    from levelflow.scenario import nearest
+
+    for name in asked or []:
+        if name not in known:
+            raise ScenarioError(f"{kind} {name!r}: none of that name here; {nearest(name, known)}")
+    return list(dict.fromkeys(asked or known))
+
+
+def _writable(target: Path | None) -> None:
+    """Refuses a file that could not be written, before the work begins."""
+    from levelflow import ScenarioError
+
+    if target is not None and (target.is_dir() or not target.parent.is_dir()):
+        raise ScenarioError(f"--json {target}: {'is a directory' if target.is_dir() else 'no such directory'}")
+
+
+def _directory(target: Path | None) -> None:
+    """Refuses a directory into which nothing could be written, before the work begins."""
+    from levelflow import ScenarioError
+
+    try:
+        if target is not None:
+            target.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise ScenarioError(f"--out {target}: {(error.strerror or str(error)).lower()}") from None
+
+
+def _stopped(work: Callable[[], None]) -> bool:
+    """Works, and says whether Ctrl-C put an end to it."""
+    try:
+        work()
+    except KeyboardInterrupt:
+        return True
+    return False
+
+
+def _leave(stopped: bool) -> None:
+    if stopped:
+        from levelflow.status import INTERRUPTED
+
+        typer.echo("levelflow: interrupted", err=True)
+        raise typer.Exit(INTERRUPTED)
