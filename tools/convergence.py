@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from levelflow.results import Result
 
-LAWS = ("level", "jetmax", "rcp", "maxnet")
+LAWS = ("level", "sperc", "jetmax", "rcp", "maxnet")
 SETTLED_WITHIN = 0.05
 
 

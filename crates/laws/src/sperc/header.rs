@@ -56,7 +56,7 @@ header! {
         allocation: f32 = Values::MAGNITUDE, Sender, "what the target last allocated, bit/s";
         elsewhere: f32 = Values::MAGNITUDE, Sender, "least limit of the other hops, without those to be ignored, bit/s; 3.4e38 without any";
         limit: f32 = Values::MAGNITUDE, Router, "what the target allows the flow, bit/s";
-        period: f32 = Values::TIME, Sender, "time between two updates of a hop, s; 0 before it is known";
+        period: f32 = Values::TIME, Sender, "time between two updates of a hop, s; 0 before it is known; of a finished flow, time since its last round began";
         leaving: u32 = Values::Number, Sender, "labels of a finished flow at hops 16 to 1, two bits each; 0 otherwise";
         epochs: u32 = Values::Number, Sender, "of a finished flow at hops 16 to 1, mod 4, two bits each; 0 otherwise";
     }

@@ -16,11 +16,11 @@ parameters! {
         window: Duration = Unit::Duration, 0.5, (1e-6, 100.0),
             "time over which a router looks for the longest round, or two timeouts if that is longer",
             "Jose 2019, wide area; the authors have no lower end";
-        initial_rate: f64 = Unit::Rate, 40e3, RATES,
-            "rate of a flow until each hop has allocated one",
-            "as JetMax; the authors send nothing before";
+        initial_rate: f64 = Unit::Rate, 400e3, RATES,
+            "rate of the smallest packets that ask each hop for a first allocation",
+            "Levelflow: hops in the milliseconds that a packet takes; the authors ask all of them by one packet";
         min_rate: f64 = Unit::Rate, 1e3, RATES,
-            "smallest rate, whatever is allocated; two of the smallest packets per timeout if that is more",
+            "smallest rate, whatever is allocated, and while first allocations are under way; two of the smallest packets per timeout if that is more",
             "as JetMax; the authors have 100 kb/s";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
             "smallest sized packet, headers included",

@@ -1,6 +1,6 @@
 //! The router half: sums over the flows of a link, and what they leave for one more.
 
-use levelflow_units::{Duration, Rate};
+use levelflow_units::{Duration, Rate, Time};
 
 use super::{Header, Label, Params};
 use crate::bytes::fixed;
@@ -69,6 +69,10 @@ pub struct Router {
     /// Of the flows counted in this epoch.
     recent: Sums,
     pub(super) epoch: u8,
+    /// Last packet before this epoch began.
+    began: Time,
+    /// Last packet.
+    seen: Time,
     /// Of MaxSat, in this epoch.
     resets: u8,
     /// Bit/s.
@@ -97,6 +101,8 @@ impl RouterLaw for Router {
             sums: Sums::default(),
             recent: Sums::default(),
             epoch: 0,
+            began: Time::ZERO,
+            seen: Time::ZERO,
             resets: 0,
             max_sat: 0.0,
             next_max_sat: 0.0,
@@ -110,18 +116,17 @@ impl RouterLaw for Router {
 
     /// Hops beyond the 255th say nothing.
     #[inline]
-    fn on_arrival(&mut self, _params: &Params, _packet: &Arriving, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         let Some(header) = header else { return };
         let Some(hop) = header.hop.checked_add(1) else {
             return;
         };
         header.hop = hop;
+        self.seen = packet.now;
         if hop == header.target {
             self.update(header);
         } else if header.label() == Label::Finished {
-            let (label, epoch) = header.left_behind(hop);
-            let age = self.epoch.wrapping_sub(epoch) & 3;
-            self.remove(label, header.allocation, age);
+            self.finish(packet.now, hop, header);
         }
     }
 
@@ -143,6 +148,7 @@ impl RouterLaw for Router {
         if self.resets == RESETS {
             self.resets = 0;
             self.epoch = self.epoch.wrapping_add(1);
+            self.began = self.seen;
             self.sums = core::mem::take(&mut self.recent);
         }
         if self.window >= params.window && self.window.checked_sub(self.timeout) >= Some(self.timeout) {
@@ -191,6 +197,17 @@ impl Router {
                 self.next_max_sat = elsewhere;
             }
         }
+    }
+
+    /// The answer to the last update of the flow may still be on its way, so that the sender knows of an epoch too early.
+    fn finish(&mut self, now: Time, hop: u8, header: &Header) {
+        let (label, epoch) = header.left_behind(hop);
+        let mut age = self.epoch.wrapping_sub(epoch) & 3;
+        let updated = f64::from(header.period) * (1.0 + f64::from(f32::EPSILON));
+        if age == 1 && now.since(self.began).as_secs_f64() > updated {
+            age = 0;
+        }
+        self.remove(label, header.allocation, age);
     }
 
     /// Takes a flow out of the sums that still have it.

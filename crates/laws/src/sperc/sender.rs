@@ -7,7 +7,7 @@ use crate::bytes::before;
 use crate::header::LONGEST_TIME;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Kind, Outgoing, SenderLaw};
 
-/// Longest path whose rate a sender follows; on a longer one, it stays at its initial rate.
+/// Longest path whose rate a sender follows; on a longer one, it stays at its smallest rate.
 pub const HOPS: usize = 16;
 /// Without an ACK for this long, and for [`SILENT_RTTS`], the path counts as lost.
 const SILENCE: Duration = Duration::from_secs(1);
@@ -33,7 +33,7 @@ fn seconds(time: Duration) -> f32 {
 /// What a hop has said of the flow.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Hop {
-    /// Bit/s.
+    /// Bit/s; 0 before it has said one.
     allocation: f32,
     /// Bit/s; [`f32::MAX`] where the other hops ignore it.
     limit: f32,
@@ -51,14 +51,12 @@ struct Path {
 }
 
 impl Path {
-    fn unknown(params: &Params) -> Self {
-        Self {
-            allocation: [narrow(params.initial_rate); HOPS],
-            limit: [f32::MAX; HOPS],
-            label: [Label::New; HOPS],
-            epoch: [0; HOPS],
-        }
-    }
+    const UNKNOWN: Self = Self {
+        allocation: [0.0; HOPS],
+        limit: [f32::MAX; HOPS],
+        label: [Label::New; HOPS],
+        epoch: [0; HOPS],
+    };
 
     fn hop(&self, index: usize) -> Hop {
         Hop {
@@ -86,7 +84,7 @@ pub struct Sender {
     path: Path,
     /// Routers on the path; 0 before the first ACK.
     length: u8,
-    /// Hop that limits the rate; 0 for none.
+    /// Hop that limits the rate; 0 while one has not said what it allocates.
     slowest: u8,
     /// Number of the packet that opened the running round: the one for hop 1.
     first: u32,
@@ -94,6 +92,8 @@ pub struct Sender {
     told: u8,
     /// Of these, bit `i` for hop `i + 1`, those that have not answered.
     open: u16,
+    /// In the same way, those whose last answer was that of the round before.
+    steady: u16,
     /// When the round began; [`Time::NEVER`] before the first.
     began: Time,
     /// How long the round before it took, s.
@@ -108,9 +108,9 @@ pub struct Sender {
 
 impl Sender {
     /// Nothing is known of a path of this length.
-    fn forget(&mut self, params: &Params, length: u8) {
-        self.path = Path::unknown(params);
-        self.length = length;
+    fn forget(&mut self, length: u8) {
+        self.path = Path::UNKNOWN;
+        (self.length, self.slowest, self.steady) = (length, 0, 0);
         (self.told, self.open) = (u8::MAX, 0);
     }
 
@@ -151,17 +151,19 @@ impl Sender {
         header
     }
 
-    /// Tells all hops that the flow ends. Where a hop allocated something else than most do, it forgets the flow by itself.
-    fn finish(&self) -> Header {
+    /// Tells all hops of the round that the flow ends. Where a hop allocated something else than the others, it forgets the
+    /// flow by itself.
+    fn finish(&self, now: Time) -> Header {
         let hops = || (0..self.known()).map(|index| self.path.hop(index));
         let satisfied = hops().filter(|hop| hop.label == Label::Satisfied);
         let allocation = satisfied.map(|hop| hop.allocation).fold(f32::MAX, lesser);
         let mut header = Header {
             allocation,
+            period: seconds(now.since(self.began)),
             ..Header::PLAIN
         };
         header.mark(Label::Finished, false);
-        for (number, hop) in (1..).zip(hops()) {
+        for (number, hop) in (1..=self.told).zip(hops()) {
             if hop.label != Label::Satisfied || hop.allocation == allocation {
                 header.leave_behind(number, hop.label, hop.epoch);
             }
@@ -183,36 +185,59 @@ impl Sender {
             label,
             epoch: header.epoch,
         };
+        let before = self.path.hop(index);
+        self.steady &= !(1 << index);
+        if (before.label, before.allocation) == (label, allocation) {
+            self.steady |= 1 << index;
+        }
         self.path.set(index, hop);
     }
 
-    /// Hops of which it is not known whether an update changed their sums count the flow anew, and forget what they had.
+    /// It is not known whether a lost update changed the sums of its hop. One that was steady will have left them as they were;
+    /// another one counts the flow anew, and forgets what it had.
     fn give_up(&mut self, newest: u32) {
         for index in 0..u32::from(self.told.min(HOPS as u8)) {
             let lost = self.first.wrapping_add(index).wrapping_add(REORDERING);
             if self.open & 1 << index != 0 && !before(newest, lost) {
                 self.open &= !(1 << index);
-                self.path.label[index as usize] = Label::New;
+                if self.steady & 1 << index == 0 {
+                    self.path.label[index as usize] = Label::New;
+                }
             }
         }
     }
 
+    /// Of equal allocations, that of an unsatisfied hop is the one from which the others follow.
     fn follow(&mut self, params: &Params) {
-        let beyond = if usize::from(self.length) > HOPS {
-            narrow(params.initial_rate)
-        } else {
-            f32::MAX
-        };
-        (self.slowest, self.rate) = (0, beyond);
+        let (mut slowest, mut least) = (0, f32::MAX);
         for (number, index) in (1..).zip(0..self.known()) {
             let hop = self.path.hop(index);
-            // Of equal allocations, all but one follow from the others.
-            let own = hop.label == Label::Unsatisfied && hop.allocation <= self.rate;
-            if hop.allocation < self.rate || own {
-                (self.slowest, self.rate) = (number, hop.allocation);
+            if hop.allocation < least || (hop.label == Label::Unsatisfied && hop.allocation <= least) {
+                (slowest, least) = (number, hop.allocation);
             }
         }
-        self.rate = self.rate.max(narrow(params.floor()));
+        self.slowest = slowest;
+        if least == 0.0 || usize::from(self.length) > HOPS {
+            self.slowest = 0;
+        }
+        self.rate = least;
+        self.keep_pace(params);
+    }
+
+    /// Before each hop has allocated a rate, packets that ask for one leave at the initial rate, and others at the smallest.
+    fn keep_pace(&mut self, params: &Params) {
+        let floor = narrow(params.floor());
+        if self.slowest > 0 {
+            self.rate = self.rate.max(floor);
+            return;
+        }
+        let asks = self.open == 0 || self.told < self.round();
+        let opens = asks && usize::from(self.length) <= HOPS;
+        self.rate = if opens {
+            narrow(params.initial_rate).max(floor)
+        } else {
+            floor
+        };
     }
 
     fn notice_silence(&mut self, params: &Params, now: Time) {
@@ -220,7 +245,7 @@ impl Sender {
         if now < self.silent_at || u32::from(self.unheard) <= REORDERING {
             return;
         }
-        self.rate = self.rate.min((self.rate / 2.0).max(narrow(params.initial_rate)));
+        self.rate = (self.rate / 2.0).max(narrow(params.floor()));
         let rtt = Duration::from_secs_f64(self.rtt.into()).unwrap_or(Duration::MAX);
         self.silent_at = now.saturating_add(rtt);
     }
@@ -234,12 +259,13 @@ impl SenderLaw for Sender {
         Self {
             largest: flow.packet_size,
             rate: narrow(params.initial_rate),
-            path: Path::unknown(params),
+            path: Path::UNKNOWN,
             length: 0,
             slowest: 0,
             first: 0,
             told: u8::MAX,
             open: 0,
+            steady: 0,
             began: Time::NEVER,
             period: 0.0,
             rtt: 0.0,
@@ -259,6 +285,9 @@ impl SenderLaw for Sender {
         if params.packets_per_timeout == 0.0 {
             return self.largest;
         }
+        if self.slowest == 0 {
+            return self.largest.min(params.min_packet);
+        }
         let share = self.rate().bytes_in(params.timeout) / params.packets_per_timeout;
         self.largest.min(params.min_packet.max(Bytes::new(share as u64)))
     }
@@ -267,8 +296,8 @@ impl SenderLaw for Sender {
     fn on_send(&mut self, params: &Params, now: Time, packet: &Outgoing) -> Header {
         self.notice_silence(params, now);
         match packet.kind {
-            Kind::Fin => return self.finish(),
-            Kind::Syn => self.forget(params, 0),
+            Kind::Fin => return self.finish(now),
+            Kind::Syn => self.forget(0),
             Kind::Data | Kind::Ack => {}
         }
         if self.told >= self.round() {
@@ -277,7 +306,11 @@ impl SenderLaw for Sender {
             }
             self.begin_round(now, packet.number);
         }
-        self.tell()
+        let header = self.tell();
+        if self.slowest == 0 {
+            self.keep_pace(params);
+        }
+        header
     }
 
     #[inline]
@@ -297,7 +330,7 @@ impl SenderLaw for Sender {
         }
         if header.hop != self.length {
             let first = (self.length == 0).then_some((self.open, self.told));
-            self.forget(params, header.hop);
+            self.forget(header.hop);
             if let Some((open, told)) = first {
                 (self.open, self.told) = (open, told.max(self.round()));
             }

@@ -174,7 +174,11 @@ impl Desk {
         self.number += 1;
         let mut header = self.sender.on_send(&self.params, at(self.seconds), &packet);
         for router in &mut self.routers[..reach] {
-            router.on_arrival(&self.params, &Arriving::alone(DATA), Some(&mut header));
+            let arriving = Arriving {
+                now: at(self.seconds),
+                ..Arriving::alone(DATA)
+            };
+            router.on_arrival(&self.params, &arriving, Some(&mut header));
         }
         Feedback::plain(packet.number, kind, Duration::from_ms(5), header)
     }
@@ -196,7 +200,7 @@ impl Desk {
 fn a_sender_rises_when_every_hop_has_allocated_a_rate() {
     let mut desk = Desk::new(&[10e6, 4e6, 8e6]);
     let rates: Vec<f64> = (0..8).map(|_| desk.exchange()).collect();
-    assert_eq!(rates[..3], [40e3; 3], "the opening packet and two of three updates");
+    assert_eq!(rates[..3], [400e3; 3], "the opening packet and two of three updates");
     assert_eq!(rates[3..], [4e6; 5]);
     assert_eq!(desk.sender.bottleneck(), Bottleneck::Hop(2));
     assert_eq!(sums(&desk.routers[0]), (1, 1, 4e6));
@@ -226,13 +230,34 @@ fn the_end_of_a_flow_frees_its_part_of_every_hop() {
 }
 
 #[test]
-fn a_flow_whose_update_is_lost_counts_twice_until_the_old_count_is_forgotten() {
+fn the_end_of_a_flow_whose_last_answer_is_under_way_frees_its_part_whatever_the_epoch() {
+    for late in [false, true] {
+        let mut desk = Desk::new(&[10e6, 4e6, 8e6]);
+        (0..10).for_each(|_| drop(desk.exchange()));
+        if !late {
+            desk.routers.iter_mut().for_each(|router| tick(router, 4));
+        }
+        let acks: Vec<_> = (0..6).map(|_| desk.send(Kind::Data, 3)).collect();
+        assert_eq!(acks.iter().map(|ack| ack.header.target).max(), Some(3));
+        if late {
+            desk.routers.iter_mut().for_each(|router| tick(router, 4));
+        }
+        desk.send(Kind::Fin, 3);
+        desk.routers.iter_mut().for_each(|router| tick(router, 4));
+        for router in &desk.routers {
+            assert_eq!(sums(router), (0, 0, 0.0));
+        }
+    }
+}
+
+#[test]
+fn a_flow_whose_first_update_is_lost_counts_twice_until_the_old_count_is_forgotten() {
     let mut desk = Desk::new(&[10e6, 4e6]);
-    (0..5).for_each(|_| drop(desk.exchange()));
-    desk.send(Kind::Data, 1);
-    (0..5).for_each(|_| drop(desk.exchange()));
-    assert!(desk.routers.iter().map(|router| router.sums.flows).sum::<u32>() == 3);
-    assert!(desk.sender.rate().bps() <= 4e6, "never more than there is");
+    (0..2).for_each(|_| drop(desk.exchange()));
+    desk.send(Kind::Data, 2);
+    (0..8).for_each(|_| drop(desk.exchange()));
+    assert_eq!(desk.routers[1].sums.flows, 2);
+    assert_eq!(desk.sender.rate().bps(), 2e6, "never more than there is");
     for _ in 0..8 {
         desk.routers.iter_mut().for_each(|router| tick(router, 1));
         (0..4).for_each(|_| drop(desk.exchange()));
@@ -242,17 +267,31 @@ fn a_flow_whose_update_is_lost_counts_twice_until_the_old_count_is_forgotten() {
 }
 
 #[test]
-fn on_a_path_of_more_hops_than_it_keeps_a_sender_stays_at_its_first_rate() {
+fn at_rest_a_lost_update_or_answer_changes_nothing() {
+    for reach in 0..=2 {
+        let mut desk = Desk::new(&[10e6, 4e6]);
+        (0..9).for_each(|_| drop(desk.exchange()));
+        desk.send(Kind::Data, reach);
+        for _ in 0..8 {
+            assert_eq!(desk.exchange(), 4e6);
+        }
+        assert_eq!(sums(&desk.routers[0]), (1, 1, 4e6));
+        assert_eq!(sums(&desk.routers[1]), (1, 0, 0.0));
+    }
+}
+
+#[test]
+fn on_a_path_of_more_hops_than_it_keeps_a_sender_stays_at_its_smallest_rate() {
     let rate = |hops| {
         let mut desk = Desk::new(&std::vec![1e6; hops]);
         (0..4 * hops).map(|_| desk.exchange()).last()
     };
     assert_eq!(rate(HOPS), Some(1e6));
-    assert_eq!(rate(HOPS + 1), Some(40e3));
+    assert_eq!(rate(HOPS + 1), Some(8320.0), "two packets of 52 B in 100 ms");
 }
 
 #[test]
-fn a_sender_that_hears_nothing_slows_down_to_its_first_rate() {
+fn a_sender_that_hears_nothing_slows_down_to_its_smallest_rate() {
     let mut desk = Desk::new(&[10e6]);
     (0..5).for_each(|_| drop(desk.exchange()));
     assert_eq!(desk.sender.rate().bps(), 10e6);
@@ -263,7 +302,22 @@ fn a_sender_that_hears_nothing_slows_down_to_its_first_rate() {
     for _ in 0..90 {
         desk.send(Kind::Data, 0);
     }
-    assert_eq!(desk.sender.rate().bps(), 40e3);
+    assert_eq!(desk.sender.rate().bps(), 8320.0);
+}
+
+#[test]
+fn until_each_hop_has_answered_a_sender_sends_little_more_than_what_asks_them() {
+    let mut desk = Desk::new(&[10e6, 4e6, 8e6]);
+    desk.exchange();
+    let mut sent = |desk: &mut Desk| {
+        let before = (desk.sender.rate().bps(), desk.sender.packet_size(&desk.params));
+        desk.send(Kind::Data, 3);
+        before
+    };
+    let asks: Vec<_> = (0..5).map(|_| sent(&mut desk)).collect();
+    let small = Bytes::new(52);
+    assert_eq!(asks[..3], [(400e3, small); 3]);
+    assert_eq!(asks[3..], [(8320.0, small); 2], "nobody is left to ask");
 }
 
 #[test]
