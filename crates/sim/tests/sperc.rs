@@ -32,7 +32,7 @@ fn drops(run: &Run) -> u64 {
     run.summary.links.iter().map(|link| link.dropped_packets).sum()
 }
 
-/// With `gamma` of 0.94. The updates of x2 are stamped at two hops a round.
+/// With `gamma` of 0.94. A round of x2 has two updates.
 #[test]
 fn flows_over_two_bottlenecks_have_max_min_fair_rates_and_a_departure_frees_its_part() {
     let run = two_bottlenecks(0.0, "10 s");
@@ -49,9 +49,9 @@ fn flows_over_two_bottlenecks_have_max_min_fair_rates_and_a_departure_frees_its_
     assert_eq!(drops(&run), 0);
 }
 
-/// Flows whose updates are lost count twice for a while, which gives less to everyone and never too much.
+/// 1 % of the packets and ACKs of the wider link. A flow that counts twice for a while leaves less to everyone.
 #[test]
-fn lost_packets_cost_rate_and_overload_nothing() {
+fn lost_packets_cost_little_rate_and_overload_nothing() {
     let run = two_bottlenecks(0.01, "30 s");
     assert_eq!(drops(&run), 0);
     let long = |flow| rates(&run, flow, 4.0, 20.0);
@@ -60,7 +60,7 @@ fn lost_packets_cost_rate_and_overload_nothing() {
         assert!(a + b <= 9.4e6 * 1.1, "{a} and {b}");
     }
     let mean = common::mean(&x1);
-    assert!((0.5 * 7.52e6..1.2 * 7.52e6).contains(&mean), "{mean}");
+    assert!((0.9 * 7.52e6..=1.01 * 7.52e6).contains(&mean), "{mean}");
 }
 
 /// A thousand transfers leave no trace: a flow alone then has what there is.

@@ -1,8 +1,8 @@
-//! s-PERC: max-min fair rates from routers that keep a few sums, and senders that keep what each router last gave them.
+//! s-PERC: max-min fair rates from routers that keep a few sums, and senders that keep what each router last gave.
 //!
-//! Source: L. Jose, S. Ibanez, M. Alizadeh, N. McKeown, "A distributed algorithm to calculate max-min fair rates without
-//! per-flow state", SIGMETRICS 2019. Their control packet carries the state of a flow at each hop; here that state stays at the
-//! sender, and a packet brings the part of one hop.
+//! Source: L. Jose, S. Ibanez, M. Alizadeh, N. McKeown, "A distributed algorithm to calculate max-min fair rates
+//! without per-flow state", SIGMETRICS 2019. Their control packet carries the state of a flow at each hop; here that
+//! state stays at the sender, and a packet brings the part of one hop.
 
 mod header;
 mod params;
@@ -43,7 +43,7 @@ impl Law for Sperc {
         title: "s-PERC: stateless proactive explicit rate control",
         source: "Jose, Ibanez, Alizadeh, McKeown 2019",
         signal: Signal::Rate,
-        cost: "an update: 8 additions, 2 multiplications, 1 division, 7 comparisons; other packets: 1 addition, 2 comparisons",
+        cost: "update: 8 additions, 1 division, 7 comparisons; else 2 comparisons",
         number: 9,
         header: <Header as crate::Header>::LAYOUT,
         routers: RouterInfo {

@@ -9,19 +9,19 @@ parameters! {
     pub struct Params {
         gamma: f64 = Unit::Number, 0.94, (0.01, 1.0),
             "share of the capacity that a router allocates; the rest is for ACKs and headroom",
-            "Jose 2019, wide area: 4 % for control packets, 2 % headroom";
+            "the authors' ns-2 scripts, wide area: 4 % for control packets, 2 % headroom";
         timeout: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
             "first time between two resets of MaxSat; it then doubles and halves with the longest round; senders size packets by it",
-            "Jose 2019, wide area";
+            "the authors' ns-2 scripts, wide area";
         window: Duration = Unit::Duration, 0.5, (1e-6, 100.0),
             "time over which a router looks for the longest round, or two timeouts if that is longer",
-            "Jose 2019, wide area; the authors have no lower end";
+            "the authors' ns-2 scripts, wide area; they have no lower end";
         initial_rate: f64 = Unit::Rate, 400e3, RATES,
             "rate of the smallest packets that ask each hop for a first allocation",
             "Levelflow: hops in the milliseconds that a packet takes; the authors ask all of them by one packet";
         min_rate: f64 = Unit::Rate, 1e3, RATES,
             "smallest rate, whatever is allocated, and while first allocations are under way; two of the smallest packets per timeout if that is more",
-            "as JetMax; the authors have 100 kb/s";
+            "as JetMax; the authors' ns-2 code has 100 kb/s";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
             "smallest sized packet, headers included",
             "an IP header and the header of s-PERC";

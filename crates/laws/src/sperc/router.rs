@@ -199,7 +199,7 @@ impl Router {
         }
     }
 
-    /// The answer to the last update of the flow may still be on its way, so that the sender knows of an epoch too early.
+    /// The ACK of the last update of the flow may still be on its way, so that the sender knows of an epoch too early.
     fn finish(&mut self, now: Time, hop: u8, header: &Header) {
         let (label, epoch) = header.left_behind(hop);
         let mut age = self.epoch.wrapping_sub(epoch) & 3;

@@ -88,11 +88,11 @@ pub struct Sender {
     slowest: u8,
     /// Number of the packet that opened the running round: the one for hop 1.
     first: u32,
-    /// Hops that have been told in this round.
+    /// Hops that this round has updated.
     told: u8,
-    /// Of these, bit `i` for hop `i + 1`, those that have not answered.
+    /// Of these, bit `i` for hop `i + 1`, those without an ACK.
     open: u16,
-    /// In the same way, those whose last answer was that of the round before.
+    /// In the same way, those that last said the same as in the round before.
     steady: u16,
     /// When the round began; [`Time::NEVER`] before the first.
     began: Time,
@@ -119,7 +119,7 @@ impl Sender {
         HOPS.min(self.length.into())
     }
 
-    /// Hops that a round tells: the first one is there, as far as is known.
+    /// Hops that a round updates: the first one is there, as far as is known.
     fn round(&self) -> u8 {
         self.length.clamp(1, HOPS as u8)
     }
@@ -151,7 +151,7 @@ impl Sender {
         header
     }
 
-    /// Tells all hops of the round that the flow ends. Where a hop allocated something else than the others, it forgets the
+    /// Signals to all hops of the round that the flow ends. Where a hop allocated something else than the others, it forgets the
     /// flow by itself.
     fn finish(&self, now: Time) -> Header {
         let hops = || (0..self.known()).map(|index| self.path.hop(index));
@@ -171,7 +171,7 @@ impl Sender {
         header
     }
 
-    /// Takes the answer of a hop.
+    /// Takes what a hop says.
     fn hear(&mut self, index: usize, header: &Header) {
         let label = header.label();
         let allocation = match label {

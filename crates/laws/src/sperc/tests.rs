@@ -26,7 +26,7 @@ fn update(elsewhere: f32) -> Header {
     }
 }
 
-/// What the router at the first hop answers; the header becomes the next question.
+/// What the router at the first hop says; the header becomes the next update.
 fn ask(router: &mut Router, header: &mut Header) -> (Label, f64, bool) {
     header.hop = 0;
     router.on_arrival(&params(), &Arriving::alone(DATA), Some(header));
@@ -194,6 +194,12 @@ impl Desk {
         let ack = self.send(kind, self.routers.len());
         self.hear(&ack)
     }
+
+    fn exchanges(&mut self, count: usize) {
+        for _ in 0..count {
+            self.exchange();
+        }
+    }
 }
 
 #[test]
@@ -211,18 +217,20 @@ fn a_sender_rises_when_every_hop_has_allocated_a_rate() {
 #[test]
 fn one_update_at_a_time_is_under_way_to_a_hop() {
     let mut desk = Desk::new(&[10e6, 4e6]);
-    (0..6).for_each(|_| drop(desk.exchange()));
+    desk.exchanges(6);
     let acks: Vec<_> = (0..5).map(|_| desk.send(Kind::Data, 2)).collect();
     let targets: Vec<u8> = acks.iter().map(|ack| ack.header.target).collect();
     assert_eq!(targets, [2, 0, 0, 0, 0], "hop 1 had its turn, then the round is over");
-    acks.iter().for_each(|ack| drop(desk.hear(ack)));
+    for ack in &acks {
+        desk.hear(ack);
+    }
     assert_eq!(desk.send(Kind::Data, 2).header.target, 1);
 }
 
 #[test]
 fn the_end_of_a_flow_frees_its_part_of_every_hop() {
     let mut desk = Desk::new(&[10e6, 4e6, 8e6]);
-    (0..10).for_each(|_| drop(desk.exchange()));
+    desk.exchanges(10);
     desk.send(Kind::Fin, 3);
     for router in &desk.routers {
         assert_eq!(sums(router), (0, 0, 0.0));
@@ -230,10 +238,10 @@ fn the_end_of_a_flow_frees_its_part_of_every_hop() {
 }
 
 #[test]
-fn the_end_of_a_flow_whose_last_answer_is_under_way_frees_its_part_whatever_the_epoch() {
+fn the_end_of_a_flow_whose_last_ack_is_under_way_frees_its_part_whatever_the_epoch() {
     for late in [false, true] {
         let mut desk = Desk::new(&[10e6, 4e6, 8e6]);
-        (0..10).for_each(|_| drop(desk.exchange()));
+        desk.exchanges(10);
         if !late {
             desk.routers.iter_mut().for_each(|router| tick(router, 4));
         }
@@ -253,24 +261,24 @@ fn the_end_of_a_flow_whose_last_answer_is_under_way_frees_its_part_whatever_the_
 #[test]
 fn a_flow_whose_first_update_is_lost_counts_twice_until_the_old_count_is_forgotten() {
     let mut desk = Desk::new(&[10e6, 4e6]);
-    (0..2).for_each(|_| drop(desk.exchange()));
+    desk.exchanges(2);
     desk.send(Kind::Data, 2);
-    (0..8).for_each(|_| drop(desk.exchange()));
+    desk.exchanges(8);
     assert_eq!(desk.routers[1].sums.flows, 2);
     assert_eq!(desk.sender.rate().bps(), 2e6, "never more than there is");
     for _ in 0..8 {
         desk.routers.iter_mut().for_each(|router| tick(router, 1));
-        (0..4).for_each(|_| drop(desk.exchange()));
+        desk.exchanges(4);
     }
     assert!(desk.routers.iter().all(|router| router.sums.flows == 1));
     assert_eq!(desk.exchange(), 4e6);
 }
 
 #[test]
-fn at_rest_a_lost_update_or_answer_changes_nothing() {
+fn in_equilibrium_a_lost_update_or_ack_changes_nothing() {
     for reach in 0..=2 {
         let mut desk = Desk::new(&[10e6, 4e6]);
-        (0..9).for_each(|_| drop(desk.exchange()));
+        desk.exchanges(9);
         desk.send(Kind::Data, reach);
         for _ in 0..8 {
             assert_eq!(desk.exchange(), 4e6);
@@ -293,7 +301,7 @@ fn on_a_path_of_more_hops_than_it_keeps_a_sender_stays_at_its_smallest_rate() {
 #[test]
 fn a_sender_that_hears_nothing_slows_down_to_its_smallest_rate() {
     let mut desk = Desk::new(&[10e6]);
-    (0..5).for_each(|_| drop(desk.exchange()));
+    desk.exchanges(5);
     assert_eq!(desk.sender.rate().bps(), 10e6);
     for _ in 0..90 {
         desk.send(Kind::Data, 0);
@@ -306,10 +314,10 @@ fn a_sender_that_hears_nothing_slows_down_to_its_smallest_rate() {
 }
 
 #[test]
-fn until_each_hop_has_answered_a_sender_sends_little_more_than_what_asks_them() {
+fn until_each_hop_has_allocated_a_rate_a_sender_sends_little_more_than_updates() {
     let mut desk = Desk::new(&[10e6, 4e6, 8e6]);
     desk.exchange();
-    let mut sent = |desk: &mut Desk| {
+    let sent = |desk: &mut Desk| {
         let before = (desk.sender.rate().bps(), desk.sender.packet_size(&desk.params));
         desk.send(Kind::Data, 3);
         before
