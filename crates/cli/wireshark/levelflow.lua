@@ -148,6 +148,24 @@ local laws = {
             { name = "gap", doc = "packet size over rate, s", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
         },
     },
+    [9] = {
+        name = "sperc",
+        fields = {
+            { name = "flags", doc = "of the flow at the target; bits 4 to 0 are sent as 0 and kept as received", bytes = 1, writer = "router", bits = {
+                { name = "label", mask = 192, doc = "0: new, 1: unsatisfied, 2: satisfied, 3: finished" },
+                { name = "ignore", mask = 32, doc = "the other hops ignore the limit of this one" },
+            } },
+            { name = "hop", doc = "routers passed so far", bytes = 1, writer = "router" },
+            { name = "target", doc = "hop that this packet is an update for; 0 for none", bytes = 1, writer = "sender" },
+            { name = "epoch", doc = "epoch, mod 256, in which the target last counted the flow", bytes = 1, writer = "router" },
+            { name = "allocation", doc = "what the target last allocated, bit/s", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "elsewhere", doc = "least limit of the other hops, without those to be ignored, bit/s; 3.4e38 without any", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "limit", doc = "what the target allows the flow, bit/s", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },
+            { name = "period", doc = "time between two updates of a hop, s; 0 before it is known; of a finished flow, time since its last round began", bytes = 4, writer = "sender", low = 0.0, high = 100.0 },
+            { name = "leaving", doc = "labels of a finished flow at hops 16 to 1, two bits each; 0 otherwise", bytes = 4, writer = "sender" },
+            { name = "epochs", doc = "of a finished flow at hops 16 to 1, mod 4, two bits each; 0 otherwise", bytes = 4, writer = "sender" },
+        },
+    },
     -- to here.
 }
 

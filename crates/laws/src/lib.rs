@@ -40,6 +40,7 @@ pub mod rcp;
 mod registry;
 pub mod reno;
 pub mod scalable;
+pub mod sperc;
 pub mod tcp;
 pub mod tfrc;
 pub mod vegas;
@@ -61,6 +62,7 @@ pub use params::{ParamError, ParamSpec, Parameters, Unit};
 registry::laws! {
     jetmax => JetMax,
     level => Level,
+    sperc => Sperc,
     emkc => Emkc,
     emkc_avq => EmkcAvq,
     kelly => Kelly,

@@ -1,0 +1,118 @@
+//! The 28-byte header of s-PERC: the state of a flow at one hop, on its way there and back.
+
+use crate::header::{Bits, Values, header};
+
+const LABEL: u8 = 3 << 6;
+const LABEL_SHIFT: u32 = LABEL.trailing_zeros();
+const IGNORE: u8 = 1 << 5;
+
+const FLAGS: Values = Values::Bits(&[
+    Bits {
+        name: "label",
+        mask: LABEL as u32,
+        doc: "0: new, 1: unsatisfied, 2: satisfied, 3: finished",
+    },
+    Bits {
+        name: "ignore",
+        mask: IGNORE as u32,
+        doc: "the other hops ignore the limit of this one",
+    },
+]);
+
+/// What a hop takes a flow for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Label {
+    /// It has not counted the flow.
+    New,
+    /// The flow takes an equal part of what the satisfied ones leave.
+    Unsatisfied,
+    /// Another hop allows the flow less.
+    Satisfied,
+    /// The flow ends; said to all hops at once.
+    Finished,
+}
+
+impl Label {
+    /// From its lowest two bits.
+    #[inline]
+    pub(super) const fn of(bits: u8) -> Self {
+        match bits & 3 {
+            0 => Self::New,
+            1 => Self::Unsatisfied,
+            2 => Self::Satisfied,
+            _ => Self::Finished,
+        }
+    }
+}
+
+header! {
+    /// What an s-PERC packet carries. Hops count s-PERC routers from the sender, from 1; 0 is none.
+    pub struct Header {
+        flags: u8 = FLAGS, Router, "of the flow at the target; bits 4 to 0 are sent as 0 and kept as received";
+        hop: u8 = Values::Number, Router, "routers passed so far";
+        target: u8 = Values::Number, Sender, "hop that this packet is an update for; 0 for none";
+        epoch: u8 = Values::Number, Router, "epoch, mod 256, in which the target last counted the flow";
+        allocation: f32 = Values::MAGNITUDE, Sender, "what the target last allocated, bit/s";
+        elsewhere: f32 = Values::MAGNITUDE, Sender, "least limit of the other hops, without those to be ignored, bit/s; 3.4e38 without any";
+        limit: f32 = Values::MAGNITUDE, Router, "what the target allows the flow, bit/s";
+        period: f32 = Values::TIME, Sender, "time between two updates of a hop, s; 0 before it is known; of a finished flow, time since its last round began";
+        leaving: u32 = Values::Number, Sender, "labels of a finished flow at hops 16 to 1, two bits each; 0 otherwise";
+        epochs: u32 = Values::Number, Sender, "of a finished flow at hops 16 to 1, mod 4, two bits each; 0 otherwise";
+    }
+
+    fn seen_by_router(&self) -> Option<bool> {
+        Some(self.hop != 0)
+    }
+}
+
+impl Header {
+    /// Of a packet that tells no hop anything.
+    pub(super) const PLAIN: Self = Self {
+        flags: 0,
+        hop: 0,
+        target: 0,
+        epoch: 0,
+        allocation: 0.0,
+        elsewhere: f32::MAX,
+        limit: 0.0,
+        period: 0.0,
+        leaving: 0,
+        epochs: 0,
+    };
+
+    /// What the target takes the flow for.
+    #[inline]
+    #[must_use]
+    pub fn label(&self) -> Label {
+        Label::of(self.flags >> LABEL_SHIFT)
+    }
+
+    /// Whether the other hops are to ignore the limit of this one.
+    #[inline]
+    #[must_use]
+    pub fn is_ignored(&self) -> bool {
+        self.flags & IGNORE != 0
+    }
+
+    #[inline]
+    pub(super) fn mark(&mut self, label: Label, ignored: bool) {
+        let rest = self.flags & !(LABEL | IGNORE);
+        self.flags = rest | (label as u8) << LABEL_SHIFT | if ignored { IGNORE } else { 0 };
+    }
+
+    /// Label and epoch, mod 4, of a finished flow at a hop.
+    #[inline]
+    pub(super) fn left_behind(&self, hop: u8) -> (Label, u8) {
+        let shift = 2 * u32::from(hop - 1);
+        let at = |pairs: u32| pairs.checked_shr(shift).unwrap_or(0) as u8 & 3;
+        (Label::of(at(self.leaving)), at(self.epochs))
+    }
+
+    #[inline]
+    pub(super) fn leave_behind(&mut self, hop: u8, label: Label, epoch: u8) {
+        let shift = 2 * u32::from(hop - 1);
+        self.leaving |= (label as u32) << shift;
+        self.epochs |= u32::from(epoch & 3) << shift;
+    }
+}

@@ -1,0 +1,57 @@
+//! s-PERC: max-min fair rates from routers that keep a few sums, and senders that keep what each router last gave.
+//!
+//! Source: L. Jose, S. Ibanez, M. Alizadeh, N. McKeown, "A distributed algorithm to calculate max-min fair rates
+//! without per-flow state", SIGMETRICS 2019. Their control packet carries the state of a flow at each hop; here that
+//! state stays at the sender, and a packet brings the part of one hop.
+
+mod header;
+mod params;
+mod router;
+mod sender;
+#[cfg(test)]
+mod tests;
+
+pub use header::{Header, Label};
+pub use params::Params;
+pub use router::{Router, Sums};
+pub use sender::{HOPS, Sender};
+
+use crate::law::{Law, LawInfo, Opening, Protocol, RouterInfo, Signal, Transport};
+
+/// The law; see the [module](self).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sperc;
+
+impl Protocol for Sperc {
+    type Params = Params;
+    type Header = Header;
+    type Sender = Sender;
+    type Router = Router;
+    type Receiver = ();
+
+    fn transport(_params: &Params) -> Transport {
+        Transport {
+            opening: Opening::Handshake,
+            ..Transport::PLAIN
+        }
+    }
+}
+
+impl Law for Sperc {
+    const INFO: LawInfo = LawInfo {
+        name: "sperc",
+        title: "s-PERC: stateless proactive explicit rate control",
+        source: "Jose, Ibanez, Alizadeh, McKeown 2019",
+        signal: Signal::Rate,
+        cost: "update: 8 additions, 1 division, 7 comparisons; else 2 comparisons",
+        number: 9,
+        header: <Header as crate::Header>::LAYOUT,
+        routers: RouterInfo {
+            kernel: None,
+            interval: Some("timeout"),
+            utilisation: Some("gamma"),
+        },
+        scale_invariant: true,
+        params: &Params::TABLE,
+    };
+}

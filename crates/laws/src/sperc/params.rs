@@ -1,0 +1,46 @@
+//! The parameter table of s-PERC.
+
+use levelflow_units::{Bytes, Duration};
+
+use crate::params::{RATES, Unit, parameters};
+
+parameters! {
+    /// Parameters of s-PERC. A link may have its own: routers read `gamma`, `timeout` and `window`.
+    pub struct Params {
+        gamma: f64 = Unit::Number, 0.94, (0.01, 1.0),
+            "share of the capacity that a router allocates; the rest is for ACKs and headroom",
+            "the authors' ns-2 scripts, wide area: 4 % for control packets, 2 % headroom";
+        timeout: Duration = Unit::Duration, 0.1, (1e-6, 100.0),
+            "first time between two resets of MaxSat; it then doubles and halves with the longest round; senders size packets by it",
+            "the authors' ns-2 scripts, wide area";
+        window: Duration = Unit::Duration, 0.5, (1e-6, 100.0),
+            "time over which a router looks for the longest round, or two timeouts if that is longer",
+            "the authors' ns-2 scripts, wide area; they have no lower end";
+        initial_rate: f64 = Unit::Rate, 400e3, RATES,
+            "rate of the smallest packets that ask each hop for a first allocation",
+            "Levelflow: hops in the milliseconds that a packet takes; the authors ask all of them by one packet";
+        min_rate: f64 = Unit::Rate, 1e3, RATES,
+            "smallest rate, whatever is allocated, and while first allocations are under way; two of the smallest packets per timeout if that is more",
+            "as JetMax; the authors' ns-2 code has 100 kb/s";
+        min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
+            "smallest sized packet, headers included",
+            "an IP header and the header of s-PERC";
+        packets_per_timeout: f64 = Unit::Number, 10.0, (0.0, 1e6),
+            "packets a slow sender tries to send in the first timeout by making them smaller; 0 keeps full size",
+            "as JetMax";
+    } where {
+        initial_rate: initial_rate >= min_rate, "must be at least min_rate";
+    }
+}
+
+impl Params {
+    /// The rate below which a sender does not fall, bit/s; see [`crate::jetmax::Params::floor`].
+    #[must_use]
+    pub fn floor(&self) -> f64 {
+        if self.packets_per_timeout == 0.0 {
+            return self.min_rate;
+        }
+        self.min_rate
+            .max(2.0 * self.min_packet.as_bits_f64() / self.timeout.as_secs_f64())
+    }
+}

@@ -1,0 +1,253 @@
+//! The router half: sums over the flows of a link, and what they leave for one more.
+
+use levelflow_units::{Duration, Rate, Time};
+
+use super::{Header, Label, Params};
+use crate::bytes::fixed;
+use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
+use crate::offload::Offload;
+
+/// Fraction bits of the sum of rates.
+const RATE_BITS: u32 = 8;
+/// Resets of MaxSat in an epoch.
+const RESETS: u8 = 4;
+
+/// What a link knows of its flows.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Sums {
+    /// `NumFlows`.
+    pub flows: u32,
+    /// `NumSat`.
+    pub satisfied: u32,
+    /// `SumSat`, bit/s in 2^-8.
+    allocated: u64,
+}
+
+impl Sums {
+    /// `SumSat`, bit/s.
+    #[must_use]
+    pub fn allocated(&self) -> f64 {
+        self.allocated as f64 / f64::from(1 << RATE_BITS)
+    }
+
+    /// Counts a flow with this label and allocation, bit/s.
+    #[inline]
+    pub fn add(&mut self, label: Label, allocation: f32) {
+        self.flows = self.flows.saturating_add(1);
+        if label == Label::Satisfied {
+            self.satisfied = self.satisfied.saturating_add(1);
+            self.allocated = self.allocated.saturating_add(fixed(allocation, RATE_BITS));
+        }
+    }
+
+    /// Undoes [`add`](Self::add).
+    #[inline]
+    pub fn remove(&mut self, label: Label, allocation: f32) {
+        self.flows = self.flows.saturating_sub(1);
+        if label == Label::Satisfied {
+            self.satisfied = self.satisfied.saturating_sub(1);
+            self.allocated = self.allocated.saturating_sub(fixed(allocation, RATE_BITS));
+        }
+    }
+
+    /// What is left of `target` for each of the flows that are not satisfied and of `more` that are not counted yet, bit/s.
+    #[inline]
+    #[must_use]
+    pub fn limit(&self, target: f64, more: u32) -> f64 {
+        let unsatisfied = self.flows.saturating_add(more).saturating_sub(self.satisfied);
+        (target - self.allocated()).max(0.0) / f64::from(unsatisfied.max(1))
+    }
+}
+
+/// Router half of s-PERC.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Router {
+    /// Bit/s.
+    target: f64,
+    /// Of the flows counted in this epoch or the one before.
+    pub(super) sums: Sums,
+    /// Of the flows counted in this epoch.
+    recent: Sums,
+    pub(super) epoch: u8,
+    /// Last packet before this epoch began.
+    began: Time,
+    /// Last packet.
+    seen: Time,
+    /// Of MaxSat, in this epoch.
+    resets: u8,
+    /// Bit/s.
+    pub(super) max_sat: f32,
+    /// Bit/s.
+    next_max_sat: f32,
+    /// Between two resets of MaxSat.
+    pub(super) timeout: Duration,
+    /// Since the last one.
+    since: Duration,
+    /// Longest round in this window or the one before, s.
+    longest: f32,
+    /// Longest round in this window, s.
+    next_longest: f32,
+    /// How long the window has lasted.
+    window: Duration,
+}
+
+impl RouterLaw for Router {
+    type Params = Params;
+    type Header = Header;
+
+    fn new(params: &Params, port: &PortInfo) -> Self {
+        Self {
+            target: params.gamma * port.capacity.bps(),
+            sums: Sums::default(),
+            recent: Sums::default(),
+            epoch: 0,
+            began: Time::ZERO,
+            seen: Time::ZERO,
+            resets: 0,
+            max_sat: 0.0,
+            next_max_sat: 0.0,
+            timeout: params.timeout,
+            since: Duration::ZERO,
+            longest: 0.0,
+            next_longest: 0.0,
+            window: Duration::ZERO,
+        }
+    }
+
+    /// Hops beyond the 255th say nothing.
+    #[inline]
+    fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
+        let Some(header) = header else { return };
+        let Some(hop) = header.hop.checked_add(1) else {
+            return;
+        };
+        header.hop = hop;
+        self.seen = packet.now;
+        if hop == header.target {
+            self.update(header);
+        } else if header.label() == Label::Finished {
+            self.finish(packet.now, hop, header);
+        }
+    }
+
+    /// Until the next reset.
+    fn interval(&self, _params: &Params) -> Duration {
+        self.timeout.saturating_sub(self.since)
+    }
+
+    /// The timeout may have grown since this interval began.
+    fn on_interval(&mut self, params: &Params, elapsed: Duration, _port: &PortView) {
+        self.since = self.since.checked_add(elapsed).unwrap_or(Duration::MAX);
+        self.window = self.window.checked_add(elapsed).unwrap_or(Duration::MAX);
+        if self.since < self.timeout {
+            return;
+        }
+        self.since = Duration::ZERO;
+        (self.max_sat, self.next_max_sat) = (self.next_max_sat, 0.0);
+        self.resets += 1;
+        if self.resets == RESETS {
+            self.resets = 0;
+            self.epoch = self.epoch.wrapping_add(1);
+            self.began = self.seen;
+            self.sums = core::mem::take(&mut self.recent);
+        }
+        if self.window >= params.window && self.window.checked_sub(self.timeout) >= Some(self.timeout) {
+            self.close_window();
+        }
+    }
+
+    fn target(&self) -> Rate {
+        Rate::clamped(self.target)
+    }
+
+    /// What one of the flows that are not satisfied gets, bit/s.
+    fn signal(&self) -> f64 {
+        self.sums.limit(self.target, 0)
+    }
+
+    fn share(&self) -> Option<Rate> {
+        Some(Rate::clamped(self.signal()))
+    }
+}
+
+impl Router {
+    /// Takes the flow for one that is not satisfied, and looks whether another hop allows it less than that.
+    #[inline]
+    fn update(&mut self, header: &mut Header) {
+        self.see_period(header.period);
+        let age = self.epoch.wrapping_sub(header.epoch);
+        self.remove(header.label(), header.allocation, age);
+        let limit = self.sums.limit(self.target, 1).min(f32::MAX.into()) as f32;
+        let elsewhere = header.elsewhere;
+        let label = if limit > elsewhere {
+            Label::Satisfied
+        } else {
+            Label::Unsatisfied
+        };
+        self.sums.add(label, elsewhere);
+        self.recent.add(label, elsewhere);
+        header.mark(label, self.max_sat > limit);
+        header.limit = limit;
+        header.epoch = self.epoch;
+        if label == Label::Satisfied {
+            if elsewhere > self.max_sat {
+                self.max_sat = elsewhere;
+            }
+            if elsewhere > self.next_max_sat {
+                self.next_max_sat = elsewhere;
+            }
+        }
+    }
+
+    /// The ACK of the last update of the flow may still be on its way, so that the sender knows of an epoch too early.
+    fn finish(&mut self, now: Time, hop: u8, header: &Header) {
+        let (label, epoch) = header.left_behind(hop);
+        let mut age = self.epoch.wrapping_sub(epoch) & 3;
+        let updated = f64::from(header.period) * (1.0 + f64::from(f32::EPSILON));
+        if age == 1 && now.since(self.began).as_secs_f64() > updated {
+            age = 0;
+        }
+        self.remove(label, header.allocation, age);
+    }
+
+    /// Takes a flow out of the sums that still have it.
+    #[inline]
+    fn remove(&mut self, label: Label, allocation: f32, age: u8) {
+        if !matches!(label, Label::Unsatisfied | Label::Satisfied) || age > 1 {
+            return;
+        }
+        self.sums.remove(label, allocation);
+        if age == 0 {
+            self.recent.remove(label, allocation);
+        }
+    }
+
+    /// The timeout is at least the longest round.
+    #[inline]
+    fn see_period(&mut self, period: f32) {
+        if period <= self.next_longest {
+            return;
+        }
+        self.next_longest = period;
+        if period > self.longest {
+            self.longest = period;
+            while self.timeout.as_secs_f64() < f64::from(period) {
+                self.timeout = self.timeout.checked_mul(2).unwrap_or(Duration::MAX);
+            }
+        }
+    }
+
+    /// The timeout is at most twice the longest round.
+    fn close_window(&mut self) {
+        self.window = Duration::ZERO;
+        (self.longest, self.next_longest) = (self.next_longest, 0.0);
+        if self.longest == 0.0 {
+            return;
+        }
+        while self.timeout.as_secs_f64() > 2.0 * f64::from(self.longest) && self.timeout.as_ps() >= 2_000_000 {
+            self.timeout = Duration::from_ps(self.timeout.as_ps() / 2);
+        }
+    }
+}
+
+impl Offload for Router {}

@@ -1,0 +1,198 @@
+//! Networks drawn at random, in rounds: in each, every flow asks each of its hops once.
+
+use std::vec;
+use std::vec::Vec;
+
+use levelflow_units::{Duration, Time};
+use proptest::prelude::*;
+
+use super::{DATA, params};
+use crate::law::{Arriving, Feedback, FlowInfo, Kind, Outgoing, PortView, RouterLaw, SenderLaw};
+use crate::sperc::{Header, Params, Router, Sender};
+use crate::testing::port;
+
+const ROUND: Duration = Duration::from_ms(10);
+/// Rounds until all flows count everywhere: the opening packet asks one hop.
+const OPENING: usize = 2;
+
+/// Rates by progressive filling, and how many levels there are.
+fn max_min(targets: &[f64], paths: &[Vec<usize>]) -> (Vec<f64>, usize) {
+    let mut rates = vec![f64::NAN; paths.len()];
+    let mut levels = 0;
+    loop {
+        let equal = |link: usize| {
+            let here = || paths.iter().zip(&rates).filter(|(path, _)| path.contains(&link));
+            let open = here().filter(|(_, rate)| rate.is_nan()).count();
+            let taken: f64 = here().map(|(_, rate)| rate).filter(|rate| !rate.is_nan()).sum();
+            if open == 0 {
+                f64::INFINITY
+            } else {
+                (targets[link] - taken) / open as f64
+            }
+        };
+        let parts: Vec<f64> = (0..targets.len()).map(equal).collect();
+        let least = parts.iter().copied().fold(f64::INFINITY, f64::min);
+        if least == f64::INFINITY {
+            return (rates, levels);
+        }
+        levels += 1;
+        for (path, rate) in paths.iter().zip(&mut rates) {
+            if rate.is_nan() && path.iter().any(|link| parts[*link] <= least * (1.0 + 1e-12)) {
+                *rate = least;
+            }
+        }
+    }
+}
+
+struct Flow {
+    sender: Sender,
+    path: Vec<usize>,
+    number: u32,
+}
+
+struct Rounds {
+    params: Params,
+    routers: Vec<Router>,
+    flows: Vec<Flow>,
+    now: Time,
+    /// Whether ACKs wait for the end of the round.
+    late: bool,
+}
+
+impl Rounds {
+    fn new(targets: &[f64], paths: &[Vec<usize>], timeout: u64, late: bool) -> Self {
+        let params = Params {
+            timeout: ROUND * timeout,
+            window: Duration::from_secs(1),
+            initial_rate: 1e3,
+            min_rate: 1.0,
+            packets_per_timeout: 0.0,
+            ..params()
+        };
+        let flow = |path: &Vec<usize>| Flow {
+            sender: Sender::new(&params, &FlowInfo { packet_size: DATA }),
+            path: path.clone(),
+            number: 0,
+        };
+        Self {
+            routers: targets
+                .iter()
+                .map(|target| Router::new(&params, &port(1, *target)))
+                .collect(),
+            flows: paths.iter().map(flow).collect(),
+            params,
+            now: Time::ZERO,
+            late,
+        }
+    }
+
+    /// A round; `loses` draws whether the next packet is lost behind a hop of its path, or its ACK.
+    fn round(&mut self, mut loses: impl FnMut() -> Option<usize>) {
+        let mut acks: Vec<(usize, Feedback<Header>)> = Vec::new();
+        for index in 0..self.flows.len() {
+            let opened = self.flows[index].number > 0;
+            let packets = if opened { self.flows[index].path.len() } else { 1 };
+            for _ in 0..packets {
+                let kind = if opened { Kind::Data } else { Kind::Syn };
+                let Some(ack) = self.send(index, kind, loses()) else {
+                    continue;
+                };
+                if self.late {
+                    acks.push((index, ack));
+                } else {
+                    self.flows[index].sender.on_feedback(&self.params, self.now, &ack);
+                }
+            }
+        }
+        for (index, ack) in acks {
+            self.flows[index].sender.on_feedback(&self.params, self.now, &ack);
+        }
+        for router in &mut self.routers {
+            router.on_interval(&self.params, ROUND, &PortView::IDLE);
+        }
+        self.now += ROUND;
+    }
+
+    fn send(&mut self, index: usize, kind: Kind, lost: Option<usize>) -> Option<Feedback<Header>> {
+        let flow = &mut self.flows[index];
+        let packet = Outgoing {
+            number: flow.number,
+            size: DATA,
+            kind,
+        };
+        flow.number += 1;
+        let mut header = flow.sender.on_send(&self.params, self.now, &packet);
+        for (hop, link) in flow.path.iter().enumerate() {
+            self.routers[*link].on_arrival(&self.params, &Arriving::alone(DATA), Some(&mut header));
+            if lost == Some(hop) {
+                return None;
+            }
+        }
+        let ack = Feedback::plain(packet.number, kind, Duration::from_ms(1), header);
+        lost.is_none().then_some(ack)
+    }
+
+    /// Largest relative distance of a rate.
+    fn distance(&self, fair: &[f64]) -> f64 {
+        let rates = self.flows.iter().map(|flow| flow.sender.rate().bps());
+        rates
+            .zip(fair)
+            .map(|(rate, fair)| (rate / fair - 1.0).abs())
+            .fold(0.0, f64::max)
+    }
+}
+
+fn networks() -> impl Strategy<Value = (Vec<f64>, Vec<Vec<usize>>)> {
+    (2_usize..9).prop_flat_map(|links| {
+        let path = prop::collection::vec(0..links, 1..6).prop_map(|mut path| {
+            path.sort_unstable();
+            path.dedup();
+            path
+        });
+        (
+            prop::collection::vec(1e6..20e6, links),
+            prop::collection::vec(path, 1..25),
+        )
+    })
+}
+
+proptest! {
+    #[test]
+    fn rates_are_max_min_fair_after_six_rounds_for_each_level(
+        (targets, paths) in networks(),
+        timeout in 1_u64..4,
+        late in any::<bool>(),
+    ) {
+        let (fair, levels) = max_min(&targets, &paths);
+        let mut net = Rounds::new(&targets, &paths, timeout, late);
+        for _ in 0..OPENING + 6 * levels {
+            net.round(|| None);
+        }
+        for _ in 0..20 {
+            prop_assert!(net.distance(&fair) < 1e-5, "{} after {} rounds", net.distance(&fair), OPENING + 6 * levels);
+            net.round(|| None);
+        }
+    }
+
+    /// Sums are right two epochs of four timeouts after the last loss, and MaxSat two timeouts later. Rounds with losses are long,
+    /// and timeouts with them.
+    #[test]
+    fn losses_leave_nothing_behind(
+        (targets, paths) in networks(),
+        late in any::<bool>(),
+        losses in prop::collection::vec((any::<bool>(), 0_usize..6), 1..40),
+    ) {
+        let (fair, levels) = max_min(&targets, &paths);
+        let mut net = Rounds::new(&targets, &paths, 3, late);
+        let mut draws = losses.iter().cycle();
+        for _ in 0..30 {
+            net.round(|| draws.next().and_then(|(lost, at)| lost.then_some(*at)));
+        }
+        (0..10).for_each(|_| net.round(|| None));
+        let timeouts = net.routers.iter().map(|router| router.timeout.as_ps() / ROUND.as_ps());
+        for _ in 0..10 * timeouts.max().unwrap() as usize + 6 * levels {
+            net.round(|| None);
+        }
+        prop_assert!(net.distance(&fair) < 1e-5, "{}", net.distance(&fair));
+    }
+}
