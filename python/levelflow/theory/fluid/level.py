@@ -57,7 +57,7 @@ class LevelRouters(Routers):
         seen, other, proposed = self.last.means()
         threshold, announced = level.update(np.maximum(self.target - other, 0.0), seen)
         counted = self.last.time > 0
-        self.level = np.where(ends & counted, announced, self.level)
+        self.level = np.where(ends & counted, level.smoothed(self.level, announced), self.level)
         self.refuses = np.where(ends & counted, proposed + other > self.capacity, self.refuses)
         self.last.take(self.sums, ends)
         self.sums.clear(ends, np.where(counted, threshold, self.target))
