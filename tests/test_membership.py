@@ -106,7 +106,7 @@ def test_rounds_are_drawn():
 
 
 def test_first_rates_that_come_unannounced_are_lost():
-    """T5: what fifty flows of 1 Mb/s bring before anybody yields is more than the buffer; of 40 kb/s it is not."""
+    """T5: what fifty flows of 1 Mb/s bring before others make room is more than the buffer; of 40 kb/s it is not."""
     one = {name: condition for name, *condition in no_loss.CONDITIONS}
     lost = {}
     for name in ("defaults", "first rate 1 Mb/s"):

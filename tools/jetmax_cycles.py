@@ -1,8 +1,8 @@
 """On which of the smallest networks JetMax fails, rule by rule: `python -m tools.jetmax_cycles`.
 
 All networks of two or three links of capacities 2, 3 and 5, every choice of routes, flows that start at once; once
-with all flows in step, and once with paces of 1, 2, 3 and so on. A network fails if a rate stays 2 % or more from max-min
-fairness.
+with all flows in step, and once with paces of 1, 2, 3 and so on. A network fails if a rate stays 2 % or more from
+max-min fairness.
 """
 
 from __future__ import annotations

@@ -25,13 +25,15 @@ def main() -> None:
 def draw(page: Path) -> None:
     """Runs what writes pictures in an empty folder, and keeps those that the page shows, in few colours."""
     text = page.read_text(encoding="utf-8")
-    commands = [shlex.split(line.lstrip("$ ")) for line in text.splitlines() if "--out" in line]
+    lines = [line.lstrip("$ ") for line in text.splitlines() if "--out" in line]
     checkout = os.environ | {"PYTHONPATH": f"{FOLDER.parents[1]}{os.pathsep}{FOLDER.parents[1] / 'python'}"}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
-        for program, *words in commands:
+        for line in lines:
+            program, _, words = line.partition(" ")
             if program in PROGRAMS:
-                subprocess.run([PROGRAMS[program], *words], check=True, stdout=subprocess.DEVNULL, env=checkout)
+                command = [PROGRAMS[program], *shlex.split(words)]
+                subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=checkout)
         for code in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
             exec(compile(code, page.name, "exec"), {})
         made = {"-".join(path.relative_to(folder).parts): path for path in Path(folder).rglob("*.png")}
