@@ -11,8 +11,9 @@ from pathlib import Path
 from PIL import Image
 
 FOLDER = Path(__file__).parent
-PAGES = ("why-delay-breaks-controllers.md", "fluid-models.md", "adaptive-buffers.md")
-LEVELFLOW = Path(sys.executable).with_name("levelflow")
+PAGES = ("why-delay-breaks-controllers.md", "fluid-models.md", "adaptive-buffers.md", "why-jetmax-starves.md")
+#: What runs a program on a page.
+PROGRAMS = {"levelflow": Path(sys.executable).with_name("levelflow"), "python": Path(sys.executable)}
 
 
 def main() -> None:
@@ -24,11 +25,15 @@ def main() -> None:
 def draw(page: Path) -> None:
     """Runs what writes pictures in an empty folder, and keeps those that the page shows, in few colours."""
     text = page.read_text(encoding="utf-8")
-    lines = [line for line in text.splitlines() if "--out" in line and line.lstrip("$ ").startswith("levelflow")]
+    lines = [line.lstrip("$ ") for line in text.splitlines() if "--out" in line]
+    checkout = os.environ | {"PYTHONPATH": f"{FOLDER.parents[1]}{os.pathsep}{FOLDER.parents[1] / 'python'}"}
     with tempfile.TemporaryDirectory() as folder:
         os.chdir(folder)
         for line in lines:
-            subprocess.run([LEVELFLOW, *shlex.split(line.lstrip("$ "))[1:]], check=True, stdout=subprocess.DEVNULL)
+            program, _, words = line.partition(" ")
+            if program in PROGRAMS:
+                command = [PROGRAMS[program], *shlex.split(words)]
+                subprocess.run(command, check=True, stdout=subprocess.DEVNULL, env=checkout)
         for code in re.findall(r"^```python\n(.*?)^```", text, re.MULTILINE | re.DOTALL):
             exec(compile(code, page.name, "exec"), {})
         made = {"-".join(path.relative_to(folder).parts): path for path in Path(folder).rglob("*.png")}

@@ -1,12 +1,29 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #pragma once
 
-INLINE int jetmax_limits(const u64 *input, u32 price, u32 share, u32 suggested)
+INLINE int jetmax_overrules(u32 zero, u32 price, u32 share, u32 own_price, u32 own_share)
+{
+	int fuller = f32_above(price, own_price);
+	int tie = (price & 0x7fffffff) <= zero && (own_price & 0x7fffffff) <= zero;
+
+	if (fuller && f32_above(price, zero))
+		return 1;
+	if ((fuller || tie) && f32_above(own_share, share))
+		return 1;
+	return !f32_above(F32_LARGEST, share) && f32_above(price, 0) && !f32_above(own_price, 0);
+}
+
+/* b: flags, R_T, R_C, R_S from the fifth byte on. */
+INLINE int jetmax_limits(const u64 *input, u32 price, u32 share, const u8 *b)
 {
 	u32 own_price = input[0], own_share = input[1], zero = input[3];
 
-	if (!suggested)
+	if (!b[7])
 		return 1;
+	if (input[4] && b[6] == b[5])
+		return !jetmax_overrules(zero, price, share, own_price, own_share);
+	if (input[4] && b[7] == b[5])
+		return jetmax_overrules(zero, own_price, own_share, price, share);
 	if ((own_price & 0x7fffffff) > zero || (price & 0x7fffffff) > zero)
 		return f32_above(own_price, price);
 	if (!f32_above(F32_LARGEST, own_share))
@@ -46,7 +63,7 @@ INLINE void jetmax_own(const struct job *job, u32 size, u32 *h)
 	} else {
 		add_halves(&count[2], proposed);
 	}
-	limits = jetmax_limits(input, price, BE32(h[4]), b[7]);
+	limits = jetmax_limits(input, price, BE32(h[4]), b);
 	if (f32_above(input[0], price))
 		h[3] = BE32((u32)input[0]);
 	if (limits) {

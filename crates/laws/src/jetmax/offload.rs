@@ -1,6 +1,6 @@
 //! Words for a data path, and its counts.
 //!
-//! Given: price; share; epoch; the largest magnitude of a price that counts as zero. Counted: bytes of responsive flows,
+//! Given: price; share; epoch; the largest magnitude of a price that counts as zero; 1 with `hysteresis`. Counted: bytes of responsive flows,
 //! other bytes, gaps, each as two words that add up the low and the high half of what packets bring: headers lie, and a
 //! sum must saturate rather than wrap.
 
@@ -12,11 +12,12 @@ use crate::offload::{Counts, Offload, Words};
 impl Offload for Router {
     fn words(&self, params: &Params, _queue: Bytes) -> Words {
         let mut words = Words::default();
-        words[..4].copy_from_slice(&[
+        words[..5].copy_from_slice(&[
             self.price.to_bits().into(),
             self.share.to_bits().into(),
             self.epoch.into(),
             largest_zero(params.eps_p).to_bits().into(),
+            params.hysteresis.into(),
         ]);
         words
     }

@@ -52,6 +52,9 @@ parameters! {
         confirm: bool = Unit::Switch, 0.0, SWITCH,
             "whether a suggested bottleneck must be seen in two intervals before a sender accepts it",
             "Levelflow: intervals of routers are not aligned, so single suggestions can be false; the paper does not ask";
+        hysteresis: bool = Unit::Switch, 0.0, SWITCH,
+            "whether the bottleneck keeps reporting until another router is overloaded, or fuller and of a smaller share",
+            "Levelflow: by eq 135 alone the fullest router reports, whatever its share; the paper does not ask";
     } where {
         initial_rate: initial_rate >= min_rate, "must be at least min_rate";
     }

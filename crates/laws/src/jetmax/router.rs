@@ -62,6 +62,15 @@ impl Router {
         if header.suggested == 0 {
             return true;
         }
+        if params.hysteresis {
+            let (price, share) = (header.price, header.share);
+            if header.hop == header.bottleneck {
+                return !Self::overrules(params, (price, share), (self.price, self.share));
+            }
+            if header.suggested == header.bottleneck {
+                return Self::overrules(params, (self.price, self.share), (price, share));
+            }
+        }
         if !(Self::is_zero(params, self.price) && Self::is_zero(params, header.price)) {
             return self.price > header.price;
         }
@@ -70,6 +79,15 @@ impl Router {
             (true, false) => self.price > 0.0 || header.price <= 0.0,
             (true, true) => self.share < header.share,
         }
+    }
+
+    /// Whether a router takes a flow from its bottleneck; both by price and share. It is overloaded; or it is the fuller of
+    /// the two and has the smaller share, too; or it has no share and alone refuses what the flow proposes.
+    fn overrules(params: &Params, (price, share): (f32, f32), (own_price, own_share): (f32, f32)) -> bool {
+        let fuller = price > own_price;
+        let tie = Self::is_zero(params, price) && Self::is_zero(params, own_price);
+        let refuses_alone = share >= f32::MAX && price > 0.0 && own_price <= 0.0;
+        (fuller && f64::from(price) > params.eps_p) || ((fuller || tie) && share < own_share) || refuses_alone
     }
 
     fn count_unresponsive(&mut self, bytes: u64) {

@@ -304,6 +304,39 @@ fn a_link_that_alone_refuses_names_itself_though_it_has_no_share() {
     assert_eq!(named([(other, 1.02), (own, 1.01)]), 2, "the bottleneck refuses, too");
 }
 
+/// With `hysteresis` the bottleneck reports although another link is fuller, until that is overloaded, or has the smaller
+/// share, too. Bottleneck: hop 2 of price -0.25, share 8 Mb/s.
+#[test]
+fn hysteresis_asks_the_fuller_link_for_the_smaller_share() {
+    let named = |switch: f64, price: f32, share: f32, first: bool| {
+        let params = params(&[("hysteresis", switch)]);
+        let mut packet = header(if first { 2 } else { 1 }, 1000.0, 0.01);
+        let (mut other, mut own) = (router(&params, 1e7), router(&params, 1e7));
+        (other.price, other.share) = (price, share);
+        (own.price, own.share) = (-0.25, 8e6);
+        for one in if first {
+            [&mut other, &mut own]
+        } else {
+            [&mut own, &mut other]
+        } {
+            one.on_arrival(&params, &Arriving::alone(Bytes::new(1000)), Some(&mut packet));
+        }
+        assert!(packet.price >= price, "approval speaks for the whole path");
+        packet.suggested == packet.bottleneck
+    };
+    for first in [true, false] {
+        assert!(!named(0.0, -0.02, 9e6, first), "as printed, the fuller link reports");
+        assert!(named(1.0, -0.02, 9e6, first), "fuller, but not of the smaller share");
+        assert!(!named(1.0, -0.02, 7e6, first), "fuller and of the smaller share");
+        assert!(!named(1.0, 0.1, 9e6, first), "overloaded");
+        assert!(
+            !named(1.0, 0.01, f32::MAX, first),
+            "without a share, and it alone refuses"
+        );
+        assert!(named(1.0, -0.3, 7e6, first), "emptier");
+    }
+}
+
 #[test]
 fn a_link_without_a_share_takes_eight_reports() {
     let mut desk = stationary(&[]);

@@ -403,7 +403,7 @@ fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: us
     true
 }
 
-/// Of a law with words to choose from, with each.
+/// Of a law with words to choose from, with each; of one with switches, with each the other way.
 #[test]
 fn a_law_in_the_kernel_is_the_law() {
     for law in levelflow_laws::on_the_wire().filter(|law| law.routers.kernel.is_some()) {
@@ -411,10 +411,13 @@ fn a_law_in_the_kernel_is_the_law() {
             return;
         }
         for row in law.params {
-            if let Unit::Choice(words) = row.unit {
-                for word in words {
-                    agree(law.name, &BTreeMap::from([(row.name.to_owned(), (*word).into())]), 40);
-                }
+            let values: Vec<serde_json::Value> = match row.unit {
+                Unit::Choice(words) => words.iter().map(|word| (*word).into()).collect(),
+                Unit::Switch => vec![(row.default == 0.0).into()],
+                _ => Vec::new(),
+            };
+            for value in values {
+                agree(law.name, &BTreeMap::from([(row.name.to_owned(), value)]), 40);
             }
         }
     }
