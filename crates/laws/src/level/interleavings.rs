@@ -15,8 +15,8 @@ use super::{Census, Header, fill, smoothed};
 /// Of the values that routers write, so that rounding splits no state in two.
 const KEPT_BITS: u32 = 8;
 
-/// The level that a link announces, given the last one and what the step says.
-type Announce = fn(f64, f64) -> f64;
+/// The level that a link announces, given the last one and the bounds that the last two steps gave.
+type Announce = fn(f64, [f64; 2]) -> f64;
 
 #[derive(Debug, Clone, PartialEq)]
 struct Flow {
@@ -31,6 +31,7 @@ struct Flow {
 struct State {
     thresholds: Vec<f32>,
     levels: Vec<f32>,
+    bounds: Vec<f32>,
     flows: Vec<Flow>,
 }
 
@@ -44,6 +45,7 @@ impl State {
         Self {
             thresholds: thresholds.to_vec(),
             levels: levels.to_vec(),
+            bounds: levels.to_vec(),
             flows: network.paths.iter().map(flow).collect(),
         }
     }
@@ -64,7 +66,12 @@ impl State {
             let values = seen.into_iter().chain(flow.elsewhere.iter().copied()).map(f32::to_bits);
             std::iter::once(small).chain(values).collect::<Vec<u32>>()
         };
-        let links = self.thresholds.iter().chain(&self.levels).map(|value| value.to_bits());
+        let links = self
+            .thresholds
+            .iter()
+            .chain(&self.levels)
+            .chain(&self.bounds)
+            .map(|value| value.to_bits());
         links.chain(self.flows.iter().flat_map(flow)).collect()
     }
 
@@ -83,12 +90,12 @@ impl State {
         let others: Vec<f64> = hops
             .filter_map(|(path, flow)| Some(flow.elsewhere[path.iter().position(|l| *l == link)?].into()))
             .collect();
-        let (threshold, level) = fill(
+        let (threshold, bound) = fill(
             network.targets[link],
             &Census::of(&others, self.thresholds[link].into()),
         );
-        let level = announce(self.levels[link].into(), level);
-        (self.thresholds[link], self.levels[link]) = (kept(threshold), kept(level));
+        let level = announce(self.levels[link].into(), [self.bounds[link].into(), bound]);
+        (self.thresholds[link], self.levels[link], self.bounds[link]) = (kept(threshold), kept(level), kept(bound));
     }
 
     fn advance(&mut self, path: &[usize], flow: usize) {
@@ -286,7 +293,7 @@ fn networks(links: usize, flows: usize, targets: &[f64]) -> Vec<Links> {
 #[test]
 fn steps_in_any_order_end_at_max_min_fairness() {
     for network in networks(2, 2, &[1.0, 3.0]) {
-        check(&network, |_, level| level);
+        check(&network, |_, [_, bound]| bound);
     }
 }
 

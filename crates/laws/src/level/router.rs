@@ -11,8 +11,8 @@ const BIT_BITS: u32 = 8;
 /// Fraction bits of the sums of gaps, in seconds.
 const GAP_BITS: u32 = 44;
 
-/// A level that comes nearer to the last one than this, as a part of it, makes only a part of the way, as it may be noise: arrivals jitter, and the
-/// level of a few flows is what many others leave.
+/// A level nearer to the last one than this, as a part of it, makes only a part of the way. It may be noise: arrivals
+/// jitter, and the level of a few flows is what many others leave.
 const NEAR: f64 = 0.125;
 /// The part of the way.
 const GAIN: f64 = 0.25;
@@ -33,11 +33,11 @@ pub struct Census {
     pub least_above: f64,
 }
 
-/// One step towards the level at which flows fill a link to `target`: the next threshold, and what to announce.
+/// One step towards the level at which flows fill a link to `target`: the next threshold, and an upper bound of the solution.
 ///
 /// From any threshold the first step ends at or below the solution of `sum min(e, level) = target`, and the next ones
-/// rise to it: they are Newton's on a concave function. Where the step shows that flows were on the wrong side, it is below the
-/// solution, and an upper bound is announced: an announcement is never below the solution.
+/// rise to it: they are Newton's on a concave function. Where the step shows that flows were on the wrong side, it may be
+/// below the solution; otherwise it is the bound, too.
 #[inline]
 #[must_use]
 pub fn fill(target: f64, census: &Census) -> (f64, f64) {
@@ -52,25 +52,27 @@ pub fn fill(target: f64, census: &Census) -> (f64, f64) {
         left + census.largest
     };
     let threshold = filled.max(target / census.flows).min(target);
-    let announced = if census.largest > threshold {
+    let bound = if census.largest > threshold {
         census.largest
     } else if census.least_above < threshold {
         left - (above - 1.0).max(0.0) * census.least_above
     } else {
         threshold
     };
-    (threshold, announced.max(threshold).min(target))
+    (threshold, bound.max(threshold).min(target))
 }
 
-/// The level that a router announces, given the last one and what the step says. Far ones are announced at once.
+/// The level that a router announces, given the last one and the bounds that the last two steps gave: each bounds the
+/// solution from above, and noise raises them one at a time.
 #[inline]
 #[must_use]
-pub fn smoothed(last: f64, announced: f64) -> f64 {
-    let change = announced - last;
+pub fn smoothed(last: f64, bounds: [f64; 2]) -> f64 {
+    let bound = bounds[0].min(bounds[1]);
+    let change = bound - last;
     if change.abs() < NEAR * last {
         last + GAIN * change
     } else {
-        announced
+        bound
     }
 }
 
@@ -84,6 +86,8 @@ pub struct Router {
     pub(super) last: Sums,
     pub(super) level: f32,
     pub(super) refuses: bool,
+    /// The bound that the last step gave, bit/s.
+    bound: f64,
 }
 
 /// What an interval counts: integers, which add up in any order.
@@ -159,6 +163,7 @@ impl RouterLaw for Router {
             last: Sums::new(level),
             level,
             refuses: false,
+            bound: target,
         }
     }
 
@@ -235,8 +240,9 @@ impl Router {
             largest: sums.largest.into(),
             least_above: sums.least_above.into(),
         };
-        let (threshold, level) = fill((self.target - other).max(0.0), &census);
-        self.level = smoothed(self.level.into(), level).min(f32::MAX.into()) as f32;
+        let (threshold, bound) = fill((self.target - other).max(0.0), &census);
+        self.level = smoothed(self.level.into(), [self.bound, bound]).min(f32::MAX.into()) as f32;
+        self.bound = bound;
         self.refuses = rate(sums.proposed) + other > self.capacity;
         threshold.min(f32::MAX.into()) as f32
     }

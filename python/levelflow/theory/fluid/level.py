@@ -33,6 +33,7 @@ class LevelRouters(Routers):
         self.target = parameters["gamma"] * capacity
         self.interval = parameters["interval"]
         self.level, self.refuses = self.target.copy(), np.zeros(capacity.size)
+        self.bound = self.target.copy()
         self.sums = _Sums(self.target)
         #: Of the interval before.
         self.last = _Sums(self.target)
@@ -55,9 +56,10 @@ class LevelRouters(Routers):
 
     def _close(self, ends: Bools) -> None:
         seen, other, proposed = self.last.means()
-        threshold, announced = level.update(np.maximum(self.target - other, 0.0), seen)
+        threshold, bound = level.update(np.maximum(self.target - other, 0.0), seen)
         counted = self.last.time > 0
-        self.level = np.where(ends & counted, level.smoothed(self.level, announced), self.level)
+        self.level = np.where(ends & counted, level.smoothed(self.level, self.bound, bound), self.level)
+        self.bound = np.where(ends & counted, bound, self.bound)
         self.refuses = np.where(ends & counted, proposed + other > self.capacity, self.refuses)
         self.last.take(self.sums, ends)
         self.sums.clear(ends, np.where(counted, threshold, self.target))

@@ -3,8 +3,8 @@
     e_fl = min b_k over the other links k of the path                           (1)
     x_f  = min b_k over the path                                                (2)
     h <- max((C - sum of e below h) / (flows not below h), C / flows)           (3)
-    b  = h, or an upper bound of the solution while flows are on the wrong side (4)
-    b that is within an eighth of the last one makes a quarter of the way       (5)
+    u  = h, or an upper bound of the solution while flows are on the wrong side (4)
+    b  = the smaller of the last two u, or a quarter of the way to it if that is within an eighth of the last b (5)
 
 `target` is `C`, `gamma` times the capacity less other traffic. Rates are in any one unit; a step is an update of all
 links.
@@ -88,22 +88,23 @@ def census(others: Floats, threshold: Floats, link: Ints, counts: Floats) -> Cen
 
 
 def update(target: Floats, seen: Census) -> tuple[Floats, Floats]:
-    """Returns the next thresholds (eq 3), and the levels that are announced (eq 4)."""
+    """Returns the next thresholds (eq 3), and upper bounds of the levels (eq 4)."""
     above, left = seen.flows - seen.few, target - seen.below
     with np.errstate(divide="ignore", invalid="ignore"):
         filled = np.where(above > 0, left / above, left + seen.largest)
         threshold = np.where(seen.flows > 0, np.minimum(np.maximum(filled, target / seen.flows), target), target)
         bound = left - np.maximum(above - 1, 0.0) * seen.least
     bound = np.where(seen.least < threshold, bound, threshold)
-    announced = np.where(seen.largest > threshold, seen.largest, bound)
-    announced = np.where(seen.flows > 0, announced, threshold)
-    return threshold, np.minimum(np.maximum(announced, threshold), target)
+    bound = np.where(seen.largest > threshold, seen.largest, bound)
+    bound = np.where(seen.flows > 0, bound, threshold)
+    return threshold, np.minimum(np.maximum(bound, threshold), target)
 
 
-def smoothed(last: Floats, announced: Floats) -> Floats:
-    """Returns the levels that are announced, given the last ones (eq 5)."""
-    change = announced - last
-    return np.where(np.abs(change) < NEAR * last, last + GAIN * change, announced)
+def smoothed(last: Floats, before: Floats, bound: Floats) -> Floats:
+    """Returns the levels that are announced, given the last ones and the bounds that the last two steps gave (eq 5)."""
+    least = np.minimum(before, bound)
+    change = least - last
+    return np.where(np.abs(change) < NEAR * last, last + GAIN * change, least)
 
 
 class Run(NamedTuple):
@@ -144,11 +145,13 @@ def iterate(network: Paths, targets: ArrayLike, steps: int, levels: ArrayLike, t
     kept = np.empty_like(went)
     went[0] = read_each("level", levels, size)
     kept[0] = read_each("threshold", thresholds, size)
+    bound = went[0]
     for n in range(steps):
         heard = went[np.maximum(n + 1 - network.delays[flow], 0), link]
         seen = census(elsewhere(heard, flow, starts), kept[n], link, network.crossings[flow, link])
-        kept[n + 1], announced = update(target, seen)
-        went[n + 1] = smoothed(went[n], announced)
+        kept[n + 1], after = update(target, seen)
+        went[n + 1] = smoothed(went[n], bound, after)
+        bound = after
     return Run(np.minimum.reduceat(went[:, link], starts, axis=1), went, kept)
 
 
@@ -156,7 +159,7 @@ def iterate(network: Paths, targets: ArrayLike, steps: int, levels: ArrayLike, t
 def steps(routes: Routes, targets: ArrayLike, delay: int = 1) -> int:
     """Returns after how many updates all levels are those of max-min fairness, but for the last 1e-6, whatever they were.
 
-    Where `k` levels of bottlenecks are settled, the next takes a round trip and `k + 2` updates, and those of the last
+    Where `k` levels of bottlenecks are settled, the next takes a round trip and `k + 3` updates, and those of the last
     eighth.
 
     Args:
@@ -170,12 +173,12 @@ def steps(routes: Routes, targets: ArrayLike, delay: int = 1) -> int:
         ParameterError: if the delay is not a whole number above 0.
 
     >>> steps([[0, 1], [0], [1]], [10.0, 4.0])
-    89
+    91
     """
     whole(1, delay=delay)
     rates = np.sort(maxmin(routes, targets))
     depth = 1 + int((np.diff(rates) > SAME * rates[1:]).sum())
-    return sum(delay + k + 2 + LAST_EIGHTH for k in range(depth))
+    return sum(delay + k + 3 + LAST_EIGHTH for k in range(depth))
 
 
 @explained
@@ -238,7 +241,7 @@ def _judge(port: Port) -> Verdict:
         True,
         np.inf,
         heard + raised,
-        "Newton's steps reach the level at which flows fill the link, whatever the delays: a round trip, and k + 2 "
+        "Newton's steps reach the level at which flows fill the link, whatever the delays: a round trip, and k + 3 "
         "updates of two intervals after k other levels of bottlenecks, and 9 to the last 1 % (crates/laws/src/level/README.md)",
         "flows that send less than a packet in an interval",
     )
