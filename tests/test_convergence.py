@@ -93,7 +93,7 @@ def test_intervals_are_those_of_their_definitions():
 
 @pytest.mark.parametrize("seed", range(3))
 def test_level_settles_where_bottlenecks_hang_on_each_other(seed):
-    record = benchmark.run(("level", "chain", seed), lambda _: None)
+    record = benchmark.run(("level", "chain", seed, ()), lambda _: None)
     assert record.outcome.settles
     assert record.outcome.worst < 0.02
     assert record.outcome.drops == 0
@@ -119,7 +119,7 @@ def test_a_comparison_goes_on_where_it_was_stopped(tmp_path):
 
 
 def test_pictures_are_drawn(tmp_path):
-    found = [benchmark.run((law, "chain", 0), lambda _: None) for law in ("level", "rcp")]
+    found = [benchmark.run((law, "chain", 0, ()), lambda _: None) for law in ("level", "rcp")]
     figure = pictures.settled(found)
     assert [text.get_text().split("\n")[0] for text in figure.axes[0].texts] == ["100 %", "100 %", "0 %", "0 %"]
     assert all(path.stat().st_size > 1000 for path in pictures.draw(found, tmp_path))
@@ -242,6 +242,16 @@ def test_a_stopped_search_stops_its_runs():
 
     with pytest.raises(KeyboardInterrupt):
         list(benchmark.side_by_side(2, work, [1, 2, 3]))
+
+
+def test_a_change_is_a_run_of_its_own(tmp_path):
+    file = tmp_path / "runs.jsonl"
+    words = ["run", "jetmax", "--family", "chain", "--networks", 1, "--workers", 1, "--json", file]
+    for changes in ([], ["--set", "law.jetmax.tau=0.3"], []):
+        assert convergence(*words, *changes).exit_code == 0
+    first, second = (json.loads(line) for line in file.read_text().splitlines())
+    assert (first["changes"], second["changes"]) == ([], [["law.jetmax.tau", 0.3]])
+    assert first["outcome"] != second["outcome"]
 
 
 def test_ctrl_c_keeps_what_was_found(tmp_path, monkeypatch):

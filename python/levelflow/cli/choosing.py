@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -24,13 +24,27 @@ def choose(name: str, changes: list[str] | None, seed: int | None = None) -> Sce
     Raises:
         ScenarioError: if there is none, or a change is not allowed.
     """
-    from levelflow import Scenario, ScenarioError
-    from levelflow.scenario import value_of
+    from levelflow import Scenario
 
     chosen = Scenario.load(name)
+    for path, value in read_changes(changes):
+        chosen.set(path, value)
+    return chosen if seed is None else chosen.set("seed", seed)
+
+
+def read_changes(changes: list[str] | None) -> list[tuple[str, Any]]:
+    """Returns paths and values.
+
+    Raises:
+        ScenarioError: if a change has no value.
+    """
+    from levelflow import ScenarioError
+    from levelflow.scenario import value_of
+
+    read = []
     for change in changes or []:
         path, equals, text = change.partition("=")
         if not equals:
             raise ScenarioError(f"--set {change}: needs PATH=VALUE, as in --set duration='10 s'")
-        chosen.set(path.strip(), value_of(text.strip()))
-    return chosen if seed is None else chosen.set("seed", seed)
+        read.append((path.strip(), value_of(text.strip())))
+    return read

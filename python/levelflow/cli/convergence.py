@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from levelflow.cli.choosing import Changes, read_changes
+
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
@@ -27,6 +29,7 @@ def run(
     networks: Annotated[int, typer.Option(min=1, max=1_000_000, help="Networks of each family.")] = 10,
     first: Annotated[int, typer.Option(min=0, max=2**31, help="Seed of the first network.")] = 0,
     family: Annotated[list[str] | None, typer.Option(help="Only this one; may be given again.")] = None,
+    changes: Changes = None,
     workers: Side = None,
     json: Annotated[
         Path | None, typer.Option(metavar="FILE.jsonl", help="Add a line per run; runs that it has are not made again.")
@@ -44,7 +47,7 @@ def run(
     from levelflow.workers import Bar
 
     chosen = _known("law", laws, _laws())
-    keys = keys_of(chosen, _known("family", family, list(FAMILIES)), range(first, first + networks))
+    keys = keys_of(chosen, _known("family", family, list(FAMILIES)), range(first, first + networks), read_changes(changes))
     _writable(json)
     _directory(out)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from levelflow.convergence.families import network
 from levelflow.convergence.pool import side_by_side
@@ -14,7 +14,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-Key = tuple[str, str, int]
+#: Law, family, seed, and changes of the scenario: paths and values.
+Key = tuple[str, str, int, tuple[tuple[str, Any], ...]]
 
 
 def compare(
@@ -23,7 +24,7 @@ def compare(
     """Runs what a file does not have yet.
 
     Args:
-        keys: laws, families and seeds of the runs.
+        keys: of the runs.
         workers: runs side by side.
         file: receives a line after each run.
         tell: receives how many runs are done, and how many there are.
@@ -44,15 +45,20 @@ def compare(
     return [done[key] for key in keys]
 
 
-def keys_of(laws: Sequence[str], families: Sequence[str], seeds: Sequence[int]) -> list[Key]:
+def keys_of(
+    laws: Sequence[str], families: Sequence[str], seeds: Sequence[int], changes: Sequence[tuple[str, Any]] = ()
+) -> list[Key]:
     """Returns the runs in the order in which they are to be made: an interrupted comparison has some of each law."""
-    return [(law, family, seed) for seed, family, law in product(seeds, families, laws)]
+    return [(law, family, seed, tuple(changes)) for seed, family, law in product(seeds, families, laws)]
 
 
 def run(key: Key, tell: Callable[[float], None]) -> Record:
     """Runs a law on a network."""
-    law, family, seed = key
+    law, family, seed, changes = key
     mode, found = network(family, seed)
-    outcome = attempt(found.scenario(f"{family}-{seed}-{law}", law, seed + 1), found.packet_hops, tell)
+    scenario = found.scenario(f"{family}-{seed}-{law}", law, seed + 1)
+    for path, value in changes:
+        scenario.set(path, value)
+    outcome = attempt(scenario, found.packet_hops, tell)
     sizes = len(found.links), len(found.flows), found.levels
-    return Record(law, family, seed, mode, *sizes, found.round_trip_s, outcome)
+    return Record(law, family, seed, mode, *sizes, found.round_trip_s, outcome, changes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import asdict, dataclass
 from pathlib import Path
+from typing import Any
 
 from levelflow import ScenarioError
 from levelflow.convergence.trial import Outcome
@@ -23,11 +24,12 @@ class Record:
     levels: int
     round_trip_s: float
     outcome: Outcome
+    changes: tuple[tuple[str, Any], ...] = ()
 
     @property
-    def key(self) -> tuple[str, str, int]:
+    def key(self) -> tuple[str, str, int, tuple[tuple[str, Any], ...]]:
         """Which run this is."""
-        return self.law, self.family, self.seed
+        return self.law, self.family, self.seed, self.changes
 
     @property
     def steps(self) -> float | None:
@@ -68,4 +70,5 @@ def append(path: Path, record: Record) -> None:
 def _record(line: str) -> Record:
     data = json.loads(line)
     del data["settles"]
-    return Record(**data | {"outcome": Outcome(**data["outcome"])})
+    changes = tuple((path, value) for path, value in data["changes"])
+    return Record(**data | {"outcome": Outcome(**data["outcome"]), "changes": changes})

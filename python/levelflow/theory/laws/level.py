@@ -32,7 +32,7 @@ from levelflow.theory.verdict import Port, Verdict, each_port
 
 #: Rates that differ by this share are of one level of bottlenecks.
 SAME = 1e-9
-#: A level nearer to the last one than this, as a part of it, makes only a part of the way (crates/laws/src/level/router.rs).
+#: A level nearer to the last one than this, as a part of it, makes only a part of the way.
 NEAR, GAIN = 0.125, 0.25
 #: Updates in which a level comes from an eighth to 1e-6 of its end.
 LAST_EIGHTH = 41
@@ -157,7 +157,7 @@ def iterate(network: Paths, targets: ArrayLike, steps: int, levels: ArrayLike, t
 
 @explained
 def steps(routes: Routes, targets: ArrayLike, delay: int = 1) -> int:
-    """Returns after how many updates all levels are those of max-min fairness, but for the last 1e-6, whatever they were.
+    """Returns after how many updates all levels are those of max-min fairness but for 1e-6, whatever they were.
 
     Where `k` levels of bottlenecks are settled, the next takes a round trip and `k + 3` updates, and those of the last
     eighth.
@@ -242,7 +242,8 @@ def _judge(port: Port) -> Verdict:
         np.inf,
         heard + raised,
         "Newton's steps reach the level at which flows fill the link, whatever the delays: a round trip, and k + 3 "
-        "updates of two intervals after k other levels of bottlenecks, and 9 to the last 1 % (crates/laws/src/level/README.md)",
+        "updates of two intervals after k other levels of bottlenecks, and 9 to the last 1 % "
+        "(crates/laws/src/level/README.md)",
         "flows that send less than a packet in an interval",
     )
 

@@ -47,7 +47,9 @@ THEORY = Theory(
     equilibrium=equilibrium,
     in_scenario=_in_scenario,
     signal="rate",
-    judge=NotSupported("it has no gain; its paper bounds the rounds to the equilibrium, six for each level of bottlenecks"),
+    judge=NotSupported(
+        "it has no gain; its paper bounds the rounds to the equilibrium, six for each level of bottlenecks"
+    ),
     region=NotSupported("it has no gain"),
     nyquist=NotSupported("it has no linear loop: allocations change by labels"),
 )
