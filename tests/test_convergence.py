@@ -244,6 +244,13 @@ def test_a_stopped_search_stops_its_runs():
         list(benchmark.side_by_side(2, work, [1, 2, 3]))
 
 
+def test_a_flow_may_leave_at_once():
+    _, found = families.network("lot", 2067)
+    brief = min((flow for flow in found.flows if flow.stop_s is not None), key=lambda flow: flow.stop_s - flow.start_s)
+    assert brief.stop_s - brief.start_s < 1e-5
+    found.scenario("brief", "level", 1).resolve()
+
+
 def test_a_change_is_a_run_of_its_own(tmp_path):
     file = tmp_path / "runs.jsonl"
     words = ["run", "jetmax", "--family", "chain", "--networks", 1, "--workers", 1, "--json", file]

@@ -165,7 +165,7 @@ def busy(draw: Draw, network: Network) -> Network:
     leaving = []
     for number in draw.choice(len(staying), (len(staying) + 1) // 2, replace=False):
         start, stop = sorted(draw.uniform(0, end, 2).tolist())
-        leaving.append(Flow(staying[number].route, round(start, 6), round(stop, 6)))
+        leaving.append(Flow(staying[number].route, round(start, 6), round(stop + 1e-6, 6)))
     return replace(network, flows=(*staying, *leaving))
 
 
