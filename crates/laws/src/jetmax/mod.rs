@@ -43,7 +43,7 @@ impl Protocol for JetMax {
 impl Law for JetMax {
     const INFO: LawInfo = LawInfo {
         name: "jetmax",
-        title: "JetMax: max-min fairness in a fixed number of steps",
+        title: "JetMax: fair rates in a fixed number of steps",
         source: "Zhang 2008, chapter VI, eq 133-136, 149-150",
         signal: Signal::Price,
         cost: "3 additions, 3 comparisons",

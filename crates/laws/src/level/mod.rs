@@ -1,4 +1,4 @@
-//! Level: max-min fair rates on any network, without state per flow at routers and without loss (Levelflow).
+//! Level: max-min fair rates on networks, without state per flow at routers and without loss (Levelflow).
 //!
 //! A router fills its link with the flows like a vessel with water: each flow takes what the other links of its path
 //! leave it, or else the level of this one. Headers carry the two lowest levels of a path, so that a router knows
@@ -45,7 +45,7 @@ impl Protocol for Level {
 impl Law for Level {
     const INFO: LawInfo = LawInfo {
         name: "level",
-        title: "Level: max-min fairness on any network, without loss",
+        title: "Level: max-min fairness on networks, without loss",
         source: "Levelflow, crates/laws/src/level/README.md",
         signal: Signal::Rate,
         cost: "5 additions, 1 multiplication, 5 comparisons",
