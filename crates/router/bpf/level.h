@@ -72,6 +72,8 @@ INLINE void level_report(const u64 *input, u32 *h)
 	} else if (f32_above(BE32(h[4]), level)) {
 		h[4] = BE32(level);
 	}
+	if ((u8)input[4] > (b[0] & 0x3f))
+		b[0] = (b[0] & 0xc0) | (u8)input[4];
 	if (input[1])
 		b[0] |= 0x40;
 }

@@ -4,6 +4,9 @@ use crate::header::{Bits, Values, header};
 
 const ACK: u8 = 1 << 7;
 const REFUSED: u8 = 1 << 6;
+const INTERVAL: u8 = REFUSED - 1;
+/// What says 100 ms.
+const TENTH: i32 = 34;
 
 const FLAGS: Values = Values::Bits(&[
     Bits {
@@ -16,12 +19,17 @@ const FLAGS: Values = Values::Bits(&[
         mask: REFUSED as u32,
         doc: "the proposals of an interval exceeded the capacity of a link",
     },
+    Bits {
+        name: "interval",
+        mask: INTERVAL as u32,
+        doc: "longest interval so far: n is 100 ms times 2 to the power of (n - 34)/2, or less",
+    },
 ]);
 
 header! {
     /// What a Level packet carries. Hops count Level routers from the sender, from 1; 0 is none.
     pub struct Header {
-        flags: u8 = FLAGS, Router, "bits 5 to 0 are sent as 0 and kept as received";
+        flags: u8 = FLAGS, Router, "as below";
         hop: u8 = Values::Number, Router, "routers passed so far";
         limit: u8 = Values::Number, Sender, "hop of `lowest`";
         new_limit: u8 = Values::Number, Router, "hop of `new_lowest`";
@@ -53,6 +61,20 @@ impl Header {
         self.flags & REFUSED != 0
     }
 
+    /// The longest interval of the routers so far, s, rounded up.
+    #[inline]
+    pub(super) fn interval(&self) -> f64 {
+        interval(self.flags & INTERVAL)
+    }
+
+    /// Takes the interval of a router into account, see [`shortest_above`].
+    #[inline]
+    pub(super) fn lengthen(&mut self, code: u8) {
+        if code > self.flags & INTERVAL {
+            self.flags = self.flags & !INTERVAL | code;
+        }
+    }
+
     #[inline]
     pub(super) fn refuse(&mut self) {
         self.flags |= REFUSED;
@@ -81,4 +103,23 @@ impl Header {
         self.flags |= ACK;
         self
     }
+}
+
+/// The interval that six bits say, s.
+fn interval(code: u8) -> f64 {
+    let halves = i32::from(code) - TENTH;
+    let power = f64::from_bits(((1023 + (halves >> 1)) as u64) << 52);
+    0.1 * power
+        * if halves & 1 == 1 {
+            core::f64::consts::SQRT_2
+        } else {
+            1.0
+        }
+}
+
+/// What says this interval, or the next longer one that can be said.
+pub(super) fn shortest_above(seconds: f64) -> u8 {
+    (0..INTERVAL)
+        .find(|code| interval(*code) >= seconds)
+        .unwrap_or(INTERVAL)
 }

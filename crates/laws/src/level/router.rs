@@ -2,6 +2,7 @@
 
 use levelflow_units::{Duration, Rate, Time};
 
+use super::header::shortest_above;
 use super::{Header, Params};
 use crate::bytes::fixed;
 use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
@@ -86,6 +87,8 @@ pub struct Router {
     pub(super) last: Sums,
     pub(super) level: f32,
     pub(super) refuses: bool,
+    /// Its interval, as headers say it.
+    pub(super) interval: u8,
     /// The bound that the last step gave, bit/s.
     bound: f64,
 }
@@ -163,6 +166,7 @@ impl RouterLaw for Router {
             last: Sums::new(level),
             level,
             refuses: false,
+            interval: shortest_above(params.interval.as_secs_f64()),
             bound: target,
         }
     }
@@ -190,6 +194,7 @@ impl RouterLaw for Router {
             self.last.count(header.gap - gap, header.proposal, elsewhere);
         }
         header.report(hop, self.level);
+        header.lengthen(self.interval);
         if self.refuses {
             header.refuse();
         }

@@ -28,6 +28,8 @@ pub struct Sender {
     limit: u8,
     lowest: f32,
     second: f32,
+    /// The longest interval of the routers, s.
+    interval: f64,
     /// Newest packet that was acknowledged.
     acked: Option<u32>,
     rtt: Duration,
@@ -49,7 +51,7 @@ impl Sender {
     /// Whether each router has closed an interval in which it saw nothing but the proposal, when the packet that is
     /// acknowledged passed it.
     fn is_decided(&self, params: &Params, now: Time) -> bool {
-        let closed = Duration::from_secs_f64(INTERVALS * params.interval.as_secs_f64())
+        let closed = Duration::from_secs_f64(INTERVALS * params.interval.as_secs_f64().max(self.interval))
             .and_then(|wait| wait.checked_add(self.rtt));
         let at = self
             .since
@@ -72,6 +74,7 @@ impl SenderLaw for Sender {
             limit: 0,
             lowest: f32::MAX,
             second: f32::MAX,
+            interval: 0.0,
             acked: None,
             rtt: Duration::ZERO,
             silent_at: None,
@@ -127,6 +130,7 @@ impl SenderLaw for Sender {
         }
         self.acked = Some(number);
         (self.limit, self.lowest, self.second) = (header.new_limit, header.new_lowest, header.new_second);
+        self.interval = header.interval();
         let wanted = f64::from(self.lowest).max(params.floor());
         let decided = self.is_decided(params, now);
         if decided && !header.is_refused() {

@@ -339,6 +339,22 @@ impl Desk {
         }
     }
 
+    /// Sends through a router at a time, and hears of it 10 ms later; returns the rate.
+    fn pass(&mut self, seconds: f64, router: &mut Router) -> f64 {
+        let packet = Outgoing {
+            number: self.number,
+            size: DATA,
+            kind: Kind::Data,
+        };
+        let mut header = self.sender.on_send(&self.params, at(seconds), &packet);
+        router.on_arrival(&self.params, &Arriving::alone(DATA), Some(&mut header));
+        let rtt = Duration::from_ms(10);
+        let feedback = Feedback::plain(self.number, Kind::Data, rtt, header.reflected());
+        self.sender.on_feedback(&self.params, at(seconds) + rtt, &feedback);
+        self.number += 1;
+        self.sender.rate().bps()
+    }
+
     /// Sends at a time and hears of it 10 ms later; returns rate and proposal.
     fn ask(&mut self, seconds: f64, level: f32, refused: bool) -> (f64, f64) {
         let packet = Outgoing {
@@ -386,6 +402,27 @@ fn a_sender_takes_back_what_it_was_not_given() {
         (1e6, 4e6),
         "what was seen as 5 Mb/s holds for 1 Mb/s"
     );
+}
+
+#[test]
+fn a_sender_waits_for_the_longest_interval_of_the_path() {
+    let rises_at = |interval: f64| {
+        let values: Vec<f64> = Params::TABLE
+            .iter()
+            .map(|row| if row.name == "interval" { interval } else { row.default })
+            .collect();
+        let slow = Params::read(&values).unwrap();
+        let mut desk = Desk::new();
+        let mut router = Router::new(&slow, &port(1, 10e6));
+        (0..)
+            .map(|n| 0.05 * f64::from(n))
+            .find(|now| desk.pass(*now, &mut router) > 40e3)
+            .unwrap()
+    };
+    for (interval, least, most) in [(0.01, 0.31, 0.46), (0.1, 0.31, 0.46), (0.13, 0.4, 0.6), (2.0, 6.2, 8.9)] {
+        let at = rises_at(interval);
+        assert!((least..most).contains(&at), "{interval} s: {at} s");
+    }
 }
 
 #[test]

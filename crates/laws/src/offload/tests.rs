@@ -213,6 +213,7 @@ impl DataPath {
         if gap > into {
             self.level_flow(10, self.thresholds[1], gap - into, proposal, elsewhere);
         }
+        header[0] = header[0] & 0xc0 | (header[0] & 0x3f).max(self.words[4] as u8);
         let level = f32::from_bits(self.words[0] as u32);
         if level < new_lowest || header[3] == 0 {
             put(header, 16, new_lowest.to_bits().into());
@@ -344,7 +345,7 @@ fn packets(law: u8) -> impl Strategy<Value = Packet> {
             1 => bytes[4..8].copy_from_slice(&[small[0] << 6 | small[1], small[1], small[2], small[3]]),
             4 => bytes[..2].copy_from_slice(&[42, 8]),
             5 => bytes[..4].copy_from_slice(&[0, 20, 0x33, 0]),
-            8 => bytes[..4].copy_from_slice(&[small[0] << 6, small[1], small[2], small[3]]),
+            8 => bytes[..4].copy_from_slice(&[small[0] << 6 | small[1] * 17, small[1], small[2], small[3]]),
             _ => {}
         }
         if law == 1 && small == [3; 4] {
