@@ -29,9 +29,23 @@ def test_levels_come_to_max_min_fairness_within_the_bound_from_anywhere(seed):
     delay = int(rng.integers(1, 6))
     steps = level.steps(routes, targets, delay)
     first = targets * 10 ** rng.uniform(-3, 1, (2, targets.size))
-    run = level.iterate(scattered(routes, targets.size, delay, rng), targets, steps, *first)
-    assert run.rates[-1] == pytest.approx(maxmin(routes, targets), rel=1e-4)
+    network_of = scattered(routes, targets.size, delay, rng)
+    run = level.iterate(network_of, targets, steps, *first, smooth=False)
+    assert run.rates[-1] == pytest.approx(maxmin(routes, targets), rel=1e-6)
     assert run.rates.shape == (steps + 1, len(routes))
+    smooth = level.iterate(network_of, targets, steps + 400, *first)
+    assert smooth.rates[-1] == pytest.approx(maxmin(routes, targets), rel=1e-6)
+
+
+@pytest.mark.parametrize("flows", [10, 100, 1000])
+def test_ties_of_many_flows_take_longer_by_the_logarithm_of_their_number(flows):
+    routes = [[0, 1]] * (flows - 1) + [[0], [1]]
+    targets = np.full(2, float(flows))
+    run = level.iterate(paths(routes, 2), targets, 100, [0.9, 1.0], targets / flows)
+    away = np.abs(run.rates - 1).max(axis=1)
+    last = int(np.flatnonzero(away > 0.01)[-1])
+    assert last == pytest.approx(16 + np.log(flows) / np.log(4 / 3), abs=3)
+    assert away[-1] < 1e-6
 
 
 @settings(deadline=None)
@@ -56,7 +70,7 @@ def test_a_chain_takes_a_level_after_the_other():
     """Each link has one flow of its own, and one that goes on to the next."""
     targets = np.array([2.0, 5.0, 11.0, 23.0])
     routes = [[0]] + [[n, n + 1] for n in range(3)] + [[3]]
-    run = level.iterate(paths(routes, 4), targets, level.steps(routes, targets), targets, targets)
+    run = level.iterate(paths(routes, 4), targets, level.steps(routes, targets) + 100, targets, targets)
     fair = maxmin(routes, targets)
     assert fair.tolist() == [1.0, 1.0, 4.0, 7.0, 16.0]
     settled = [

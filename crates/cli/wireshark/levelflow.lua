@@ -133,9 +133,10 @@ local laws = {
     [8] = {
         name = "level",
         fields = {
-            { name = "flags", doc = "bits 5 to 0 are sent as 0 and kept as received", bytes = 1, writer = "router", bits = {
+            { name = "flags", doc = "as below", bytes = 1, writer = "router", bits = {
                 { name = "ack", mask = 128, doc = "an ACK (written by the receiver)" },
                 { name = "refused", mask = 64, doc = "the proposals of an interval exceeded the capacity of a link" },
+                { name = "interval", mask = 63, doc = "longest interval so far: n is 100 ms times 2 to the power of (n - 34)/2, or less" },
             } },
             { name = "hop", doc = "routers passed so far", bytes = 1, writer = "router" },
             { name = "limit", doc = "hop of lowest", bytes = 1, writer = "sender" },

@@ -47,7 +47,9 @@ def run(
     from levelflow.workers import Bar
 
     chosen = _known("law", laws, _laws())
-    keys = keys_of(chosen, _known("family", family, list(FAMILIES)), range(first, first + networks), read_changes(changes))
+    keys = keys_of(
+        chosen, _known("family", family, list(FAMILIES)), range(first, first + networks), read_changes(changes)
+    )
     _writable(json)
     _directory(out)
 

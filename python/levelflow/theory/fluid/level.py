@@ -1,6 +1,7 @@
 """Level: routers count flows over an interval and announce the level that fills the link (`theory.laws.level`).
 
-    h <- max((C - sum of e below h) / (flows not below h), C / flows),  b = h or a bound of it
+    h <- max((C - sum of e below h) / (flows not below h), C / flows),  u = h or a bound of it
+    b <- the smaller of the last two u; near b, a quarter of the way
 
 An interval is closed when the next one ends. A sender lowers its rate at once; it goes up to what it proposed when
 routers have closed an interval that saw the proposal, and none refused. Routers know at once which levels a sender

@@ -34,8 +34,6 @@ from levelflow.theory.verdict import Port, Verdict, each_port
 SAME = 1e-9
 #: A level nearer to the last one than this, as a part of it, makes only a part of the way.
 NEAR, GAIN = 0.125, 0.25
-#: Updates in which a level comes from an eighth to 1e-6 of its end.
-LAST_EIGHTH = 41
 #: A sender goes up after so many intervals and a round trip (crates/laws/src/level/sender.rs).
 DECIDED = 3.1
 
@@ -122,7 +120,9 @@ class Run(NamedTuple):
 
 
 @explained
-def iterate(network: Paths, targets: ArrayLike, steps: int, levels: ArrayLike, thresholds: ArrayLike) -> Run:
+def iterate(
+    network: Paths, targets: ArrayLike, steps: int, levels: ArrayLike, thresholds: ArrayLike, smooth: bool = True
+) -> Run:
     """Iterates levels and thresholds of a network; rates follow levels at once, proposals are left out.
 
     Args:
@@ -131,6 +131,7 @@ def iterate(network: Paths, targets: ArrayLike, steps: int, levels: ArrayLike, t
         steps: updates of all links.
         levels: at step 0 and before, for all links or each.
         thresholds: at step 0.
+        smooth: whether routers follow eq 5; otherwise `b` is `u`.
 
     Raises:
         CapacityError: if a target is negative, infinite or NaN.
@@ -150,17 +151,16 @@ def iterate(network: Paths, targets: ArrayLike, steps: int, levels: ArrayLike, t
         heard = went[np.maximum(n + 1 - network.delays[flow], 0), link]
         seen = census(elsewhere(heard, flow, starts), kept[n], link, network.crossings[flow, link])
         kept[n + 1], after = update(target, seen)
-        went[n + 1] = smoothed(went[n], bound, after)
+        went[n + 1] = smoothed(went[n], bound, after) if smooth else after
         bound = after
     return Run(np.minimum.reduceat(went[:, link], starts, axis=1), went, kept)
 
 
 @explained
 def steps(routes: Routes, targets: ArrayLike, delay: int = 1) -> int:
-    """Returns after how many updates all levels are those of max-min fairness but for 1e-6, whatever they were.
+    """Returns after how many updates without eq 5 all levels are those of max-min fairness, whatever they were.
 
-    Where `k` levels of bottlenecks are settled, the next takes a round trip and `k + 3` updates, and those of the last
-    eighth.
+    Where `k` levels of bottlenecks are settled, the next takes a round trip and `k + 2` updates.
 
     Args:
         routes: per flow, the indices of the links that it crosses.
@@ -173,12 +173,12 @@ def steps(routes: Routes, targets: ArrayLike, delay: int = 1) -> int:
         ParameterError: if the delay is not a whole number above 0.
 
     >>> steps([[0, 1], [0], [1]], [10.0, 4.0])
-    91
+    7
     """
     whole(1, delay=delay)
     rates = np.sort(maxmin(routes, targets))
     depth = 1 + int((np.diff(rates) > SAME * rates[1:]).sum())
-    return sum(delay + k + 3 + LAST_EIGHTH for k in range(depth))
+    return sum(delay + k + 2 for k in range(depth))
 
 
 @explained
@@ -242,7 +242,7 @@ def _judge(port: Port) -> Verdict:
         np.inf,
         heard + raised,
         "Newton's steps reach the level at which flows fill the link, whatever the delays: a round trip, and k + 3 "
-        "updates of two intervals after k other levels of bottlenecks, and 9 to the last 1 % "
+        "updates of two intervals after k other levels of bottlenecks, and some tens to the last 1 % "
         "(crates/laws/src/level/README.md)",
         "flows that send less than a packet in an interval",
     )
@@ -255,7 +255,7 @@ THEORY = Theory(
     in_scenario=_in_scenario,
     signal="rate",
     judge=each_port(_judge),
-    region=NotSupported("it has no gain, and delays do not matter"),
-    nyquist=NotSupported("routers compute the level anew, without a gain"),
-    phase=NotSupported("both rates are at the fair share after one step"),
+    region=NotSupported("its gain is fixed, and delays do not matter"),
+    nyquist=NotSupported("its steps are not linear"),
+    phase=NotSupported("both rates are at the fair share within a few steps"),
 )

@@ -48,7 +48,8 @@ THEORY = Theory(
     in_scenario=_in_scenario,
     signal="rate",
     judge=NotSupported(
-        "it has no gain; its paper bounds the rounds to the equilibrium, six for each level of bottlenecks"
+        "it has no gain; the paper bounds the rounds to the equilibrium, six for each level of bottlenecks, for control "
+        "packets that update all hops, which is not proven for updates hop by hop"
     ),
     region=NotSupported("it has no gain"),
     nyquist=NotSupported("it has no linear loop: allocations change by labels"),
