@@ -22,7 +22,7 @@ Side = Annotated[int | None, typer.Option(min=1, help="Runs side by side; one pe
 
 
 @app.command(epilog="Example: levelflow convergence run level jetmax --networks 2 --family chain")
-def run(
+def run(  # noqa: PLR0913, PLR0917 - options of the command line
     laws: Annotated[
         list[str] | None, typer.Argument(metavar="[LAW]...", help="All laws whose routers write headers by default.")
     ] = None,

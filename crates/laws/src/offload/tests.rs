@@ -345,7 +345,7 @@ fn packets(law: u8) -> impl Strategy<Value = Packet> {
             1 => bytes[4..8].copy_from_slice(&[small[0] << 6 | small[1], small[1], small[2], small[3]]),
             4 => bytes[..2].copy_from_slice(&[42, 8]),
             5 => bytes[..4].copy_from_slice(&[0, 20, 0x33, 0]),
-            8 => bytes[..4].copy_from_slice(&[small[0] << 6 | small[1] * 17, small[1], small[2], small[3]]),
+            8 => bytes[..4].copy_from_slice(&[(small[0] << 6) | (small[1] * 17), small[1], small[2], small[3]]),
             _ => {}
         }
         if law == 1 && small == [3; 4] {

@@ -48,8 +48,8 @@ THEORY = Theory(
     in_scenario=_in_scenario,
     signal="rate",
     judge=NotSupported(
-        "it has no gain; the paper bounds the rounds to the equilibrium, six for each level of bottlenecks, for control "
-        "packets that update all hops, which is not proven for updates hop by hop"
+        "it has no gain; the paper bounds the rounds to the equilibrium, six for each level of bottlenecks, for "
+        "control packets that update all hops, which is not proven for updates hop by hop"
     ),
     region=NotSupported("it has no gain"),
     nyquist=NotSupported("it has no linear loop: allocations change by labels"),
