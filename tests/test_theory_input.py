@@ -28,6 +28,7 @@ from levelflow.theory.laws.shared import maxnet_model as maxnet
 from levelflow.theory.laws.shared.maxnet_stability import Compensator
 from levelflow.theory.networks import paths
 from levelflow.theory.networks.assignment import assign
+from levelflow.theory.networks.membership import LEVELFLOW, networks
 from levelflow.theory.networks.routes import read_crossings
 from levelflow.theory.stability import delay_batches, quasi
 from levelflow.theory.stability.loops import Loop
@@ -52,7 +53,8 @@ SETTINGS = adaptive_buffer.Settings(utilisation=0.9, loss=0.02)
 #: What is passed for a parameter of a name, where a function has no value of its own.
 USUAL = {
     "acks": 10, "active": [1.0], "admitted": 5.0, "after": [0.5, 0.6], "alpha": 0.5, "alpha_over_beta": 0.5,
-    "among": 0.1, "arrivals": 1.0, "assignment": FIG, "at": 0.0, "backlogs": 10.0, "backward": [1, 2],
+    "among": 0.1, "arrivals": 1.0, "assignment": FIG,
+    "batch": networks(2, 2, [2.0, 3.0], [1, 1]), "at": 0.0, "backlogs": 10.0, "backward": [1, 2],
     "before": 0.9, "beta": 0.5, "bottlenecks": [0, 1], "buffer": 20, "burdens": [1.0, 1.0], "capacities": [1.0, 2.0],
     "capacity": 10.0, "chance": 0.1, "compensator": Compensator(0.1, 0.3), "completions": COMPLETIONS, "count": 2,
     "counts": 1.0, "cut": 0.5, "damping": "signed", "delay": 2, "delays": [1, 2], "draws": 3, "dropped": 1.0,
@@ -64,7 +66,8 @@ USUAL = {
     "moves": [[0.9, 0.1], [0.3, 0.7]], "mu": 0.9, "nacks": 0.1, "network": PATHS, "off": 0.08, "omega": 0.5,
     "on": 0.02, "packets": 10.0, "phi": 1.0, "pipe": 100.0, "places": 4, "price": 0.1, "prices": [1.0, 2.0],
     "queue": 1.0, "random": np.random.default_rng(1), "rate": 1.0, "rates": [0.5, 0.5], "ratio": 0.5,
-    "rng": np.random.default_rng(1), "rounds": 3, "routes": ROUTES, "rtpd": 0.1, "rtt": 0.1, "rtts": 0.1, "s": 1j,
+    "rng": np.random.default_rng(1), "rounds": 3,
+    "rules": LEVELFLOW, "pace": [1, 2], "routes": ROUTES, "rtpd": 0.1, "rtt": 0.1, "rtts": 0.1, "s": 1j,
     "scale": 0.4, "scenario": SCENARIO, "seed": 1, "settings": SETTINGS, "share": 0.5, "shares": [0.5, 0.4],
     "size": 3, "slope": 0.1, "sources": 3, "spread": 1.5, "start": [1.0, 1.0], "starts": [0.0, 1.0], "step": 0.1,
     "steps": 3, "survival": 1.0, "target": 0.9, "targets": [1.0, 2.0], "tau": 0.5,
@@ -83,9 +86,11 @@ OWN = {
     "zhang_models.adaptive_buffer.update": {"state": adaptive_buffer.start(SETTINGS, 20.0)},
     "zhang_models.adaptive_buffer.start": {"buffer": 20.0},
     "zhang_models.adaptive_buffer.run": {"plant": adaptive_buffer.Plant()},
+    "networks.membership.networks": {"pace": [1, 2, 3]},
+    "networks.membership.read_pace": {"flows": 2},
     "networks.assignment.settle": {"rates_on": lambda link, flows, rest: np.ones(len(flows))},
     "networks.assignment.random_routes": {"shortest": 1, "longest": 2},
-    "networks.assignment.jacobian": {"own": [0.5] * 4, "among": [0.1] * 4, "others": [0.1] * 4},
+    "networks.assignment.jacobian": {"pace": [1, 2], "own": [0.5] * 4, "among": [0.1] * 4, "others": [0.1] * 4},
     "networks.assignment.spectrum": {"matrix": np.eye(4)},
     "networks.assignment.spectral_radius": {"matrix": np.eye(4)},
     "timing.fastest": {"work": int, "runs": 1},

@@ -18,9 +18,12 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from levelflow.theory.arrays import Bools, Floats, Ints
+from levelflow.theory.errors import ParameterError
 from levelflow.theory.networks.maxmin import maxmin
+from levelflow.theory.validate import explained, read_numbers, read_whole, whole
 
 #: Prices and distances of this size are rounding errors.
 ROUNDING = 1e-9
@@ -251,8 +254,14 @@ class Rest:
     distance: Floats
 
 
+@explained
 def rest(rules: Rules, batch: Batch, rounds: int = 600, longest: int = 240) -> Rest:
-    """Runs networks from `begin`, then watches them for the longest period that counts."""
+    """Runs networks from `begin`, then watches them for the longest period that counts.
+
+    Raises:
+        ParameterError: if a number is not whole and above 0.
+    """
+    whole(1, rounds=rounds, longest=longest)
     state = begin(batch)
     for _ in range(rounds):
         state = step(rules, batch, state)
@@ -272,14 +281,35 @@ def rest(rules: Rules, batch: Batch, rounds: int = 600, longest: int = 240) -> R
     return Rest(period, moves, lowest, highest, distance)
 
 
-def networks(links: int, flows: int, capacities: Sequence[float], pace: Sequence[int]) -> Batch:
-    """Returns all networks of a size: every choice of routes, up to the order of flows, and of capacities."""
+@explained
+def networks(links: int, flows: int, capacities: ArrayLike, pace: ArrayLike) -> Batch:
+    """Returns all networks of a size: every choice of routes, up to the order of flows, and of capacities.
+
+    Raises:
+        ParameterError: if a number is not allowed.
+    """
+    whole(1, links=links, flows=flows)
     every = [route for size in range(1, links + 1) for route in itertools.combinations(range(links), size)]
     chosen = itertools.combinations_with_replacement(every, flows)
     routes = [own for own in chosen if len({link for route in own for link in route}) == links]
-    rows = list(itertools.product(capacities, repeat=links))
+    rows = list(itertools.product(read_numbers("capacities", capacities).ravel(), repeat=links))
     pairs = list(itertools.product(routes, rows))
-    return Batch([own for own, _ in pairs], np.array([row for _, row in pairs], dtype=np.float64), np.array(pace))
+    return Batch(
+        [own for own, _ in pairs], np.array([row for _, row in pairs], dtype=np.float64), read_pace(pace, flows)
+    )
+
+
+@explained
+def read_pace(pace: ArrayLike, flows: int) -> Ints:
+    """Returns how many rounds each flow waits after a change.
+
+    Raises:
+        ParameterError: if these are not whole numbers above 0, one for each flow.
+    """
+    read = read_whole("pace", pace, 1)
+    if read.shape != (flows,):
+        raise ParameterError(f"pace: needs one number for each of {flows} flows")
+    return read
 
 
 def failures(rules: Rules, batch: Batch, within: float = 0.02) -> Iterator[dict[str, Any]]:

@@ -7,9 +7,14 @@ from typing import TYPE_CHECKING
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure
+from numpy.typing import ArrayLike
 
 from levelflow.style import COLOURS, STYLE
-from levelflow.theory.networks.membership import Batch, Rules, begin, report, step
+from levelflow.theory.errors import ParameterError
+from levelflow.theory.networks.maxmin import maxmin
+from levelflow.theory.networks.membership import Batch, Rules, begin, read_pace, report, step
+from levelflow.theory.networks.routes import Routes
+from levelflow.theory.validate import explained, whole
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,11 +22,12 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 
+@explained
 def rounds(
     rules: Rules,
-    routes: Sequence[Sequence[int]],
-    capacities: Sequence[float],
-    pace: Sequence[int],
+    routes: Routes,
+    capacities: ArrayLike,
+    pace: ArrayLike,
     first: int = 0,
     last: int = 40,
 ) -> Figure:
@@ -29,8 +35,18 @@ def rounds(
 
     Lines are rates, dots proposals, dashes max-min fair rates; a strip has the colour of the link that flows listen to,
     which is that of its price.
+
+    Raises:
+        CapacityError: if a capacity is not a finite number above 0.
+        RouteError: if a flow crosses no link or an unknown one.
+        ParameterError: if another number is not allowed.
     """
-    batch = Batch([routes], np.array([capacities], dtype=np.float64), np.array(pace))
+    whole(0, first=first, last=last)
+    if first > last:
+        raise ParameterError(f"first: {first} is after the last round, {last}")
+    maxmin(routes, capacities)
+    batch = Batch([routes], np.array([capacities], dtype=np.float64), read_pace(pace, len(routes)))
+    links = batch.capacity.shape[1]
     state, states, prices = begin(batch), [], []
     for number in range(last + 1):
         if number >= first:
@@ -42,7 +58,7 @@ def rounds(
         figure = Figure(figsize=(7.5, 4.6), layout="constrained")
         upper, strip, lower = figure.subplots(3, 1, sharex=True, height_ratios=[3, 0.35 * len(routes), 2])
         for flow in range(len(routes)):
-            colour = COLOURS[flow + len(capacities)]
+            colour = COLOURS[flow + links]
             name = chr(ord("a") + flow)
             upper.step(x, [one.rate[0, flow] for one in states], where="post", color=colour, label=name)
             upper.plot(x + 0.5, [one.proposal[0, flow] for one in states], ".", color=colour, markersize=4)
@@ -53,7 +69,7 @@ def rounds(
         strip.set_yticks(range(len(routes)), [chr(ord("a") + flow) for flow in range(len(routes))])
         strip.set_ylabel("listens\nto")
         strip.invert_yaxis()
-        for link in range(len(capacities)):
+        for link in range(links):
             label = f"link {link + 1}"
             lower.step(x, [max(price[link], -1.0) for price in prices], where="post", color=COLOURS[link], label=label)
         lower.axhline(0, color="black", linewidth=0.6)
