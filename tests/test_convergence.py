@@ -212,7 +212,7 @@ def test_the_smallest_networks_still_fail_as_recorded(path):
     law, _, kind = path.stem.rpartition("-")
     outcome = trial.attempt(scenario, MOST_PACKET_HOPS)
     assert trial.failure(law, outcome) == kind
-    assert scenario.raw["description"] == f"{law}: {search.told(outcome)}"
+    assert scenario.raw["description"] == f"{law}: {search.reason(outcome)}"
 
 
 def test_a_network_of_the_benchmark_is_shrunk():

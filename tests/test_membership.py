@@ -95,7 +95,7 @@ def test_the_engine_starves_the_same_flow():
     assert maxmin([[1], [0, 1], [0, 1]], [20e6, 88e6]).tolist() == list(fair.values())
     rates = {flow["name"]: flow["rate_bps"] for flow in scenario.run().summary["flows"]}
     assert rates["far"] <= 40e3
-    assert rates["wide"] < 0.9 * fair["wide"], "and nobody has what it leaves"
+    assert rates["wide"] < 0.9 * fair["wide"], "and no flow has what it leaves"
     mended = scenario.law("jetmax", hysteresis=True).run().summary["flows"]
     assert {flow["name"]: flow["rate_bps"] for flow in mended} == pytest.approx(fair, rel=0.01)
 

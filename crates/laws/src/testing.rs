@@ -29,6 +29,35 @@ pub fn at(seconds: f64) -> Time {
     Time::ZERO + Duration::from_secs_f64(seconds).expect("a time")
 }
 
+/// Max-min fair rates by progressive filling, and how many levels there are: of links with these targets, and flows over these links.
+pub fn max_min(targets: &[f64], paths: &[Vec<usize>]) -> (Vec<f64>, usize) {
+    let mut rates = std::vec![f64::NAN; paths.len()];
+    let mut levels = 0;
+    loop {
+        let equal = |link: usize| {
+            let here = || paths.iter().zip(&rates).filter(|(path, _)| path.contains(&link));
+            let open = here().filter(|(_, rate)| rate.is_nan()).count();
+            let taken: f64 = here().map(|(_, rate)| rate).filter(|rate| !rate.is_nan()).sum();
+            if open == 0 {
+                f64::INFINITY
+            } else {
+                (targets[link] - taken) / open as f64
+            }
+        };
+        let parts: Vec<f64> = (0..targets.len()).map(equal).collect();
+        let least = parts.iter().copied().fold(f64::INFINITY, f64::min);
+        if least == f64::INFINITY {
+            return (rates, levels);
+        }
+        levels += 1;
+        for (path, rate) in paths.iter().zip(&mut rates) {
+            if rate.is_nan() && path.iter().any(|link| parts[*link] <= least * (1.0 + 1e-12)) {
+                *rate = least;
+            }
+        }
+    }
+}
+
 pub fn close(measured: f64, expected: f64, relative: f64) {
     assert!(
         (measured / expected - 1.0).abs() <= relative,

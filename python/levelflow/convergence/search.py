@@ -1,6 +1,6 @@
 """An adversarial search: small random trees, changed as long as a law gets worse on them; what fails is shrunk.
 
-As property tests do: any failure will do to begin with, and the smallest that is left of it tells why.
+As property tests do: any failure will do to begin with, and the smallest that is left of it shows why.
 """
 
 from __future__ import annotations
@@ -191,7 +191,7 @@ def report(search: Search) -> list[str]:
     lines = [f"{search.law}: {search.made} runs, {search.failures} {_some('failure', search.failures)} shrunk"]
     for kind, (network, outcome) in sorted(search.smallest.items()):
         links, flows = len(network.links), len(network.flows)
-        lines.append(f"{kind}: {links} {_some('link', links)}, {flows} {_some('flow', flows)}; {told(outcome)}")
+        lines.append(f"{kind}: {links} {_some('link', links)}, {flows} {_some('flow', flows)}; {reason(outcome)}")
     return lines if search.smallest else [*lines, "no network failed"]
 
 
@@ -200,13 +200,13 @@ def write(search: Search, folder: Path) -> list[Path]:
     paths = []
     for kind, (network, outcome) in sorted(search.smallest.items()):
         scenario = network.scenario(f"{search.law}-{kind}", search.law, search.run_seed)
-        scenario.raw = {"name": scenario.raw["name"], "description": f"{search.law}: {told(outcome)}", **scenario.raw}
+        scenario.raw = {"name": scenario.raw["name"], "description": f"{search.law}: {reason(outcome)}", **scenario.raw}
         paths.append(folder / f"{search.law}-{kind}.toml")
         replace_file(paths[-1], scenario.to_toml())
     return paths
 
 
-def told(outcome: Outcome) -> str:
+def reason(outcome: Outcome) -> str:
     """Says how a law failed."""
     if outcome.runaway:
         return "sends many times what links carry"

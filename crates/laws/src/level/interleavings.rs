@@ -11,6 +11,7 @@ use std::vec::Vec;
 
 use super::tests::{Links, unsent};
 use super::{Census, Header, fill, smoothed};
+use crate::testing::max_min;
 
 /// Of the values that routers write, so that rounding splits no state in two.
 const KEPT_BITS: u32 = 8;
@@ -241,7 +242,7 @@ fn check(network: &Links, announce: Announce) {
         State::new(network, &levels, &thresholds)
     });
     let graph = Graph::explore(network, announce, starts);
-    let (fair, _) = network.max_min();
+    let (fair, _) = max_min(&network.targets, &network.paths);
     let last = graph.last();
     assert!(!last.is_empty());
     for state in last {

@@ -67,7 +67,7 @@ header! {
 }
 
 impl Header {
-    /// Of a packet that tells no hop anything.
+    /// Of a packet that updates no hop.
     pub(super) const PLAIN: Self = Self {
         flags: 0,
         hop: 0,

@@ -1,4 +1,4 @@
-//! The sender half: keeps what each hop last said, and tells each of them about the others.
+//! The sender half: keeps what each hop last reported, and passes to each of them what the others allow.
 
 use levelflow_units::{Bytes, Duration, Rate, Time};
 
@@ -89,7 +89,7 @@ pub struct Sender {
     /// Number of the packet that opened the running round: the one for hop 1.
     first: u32,
     /// Hops that this round has updated.
-    told: u8,
+    updated: u8,
     /// Of these, bit `i` for hop `i + 1`, those without an ACK.
     open: u16,
     /// In the same way, those that last said the same as in the round before.
@@ -111,7 +111,7 @@ impl Sender {
     fn forget(&mut self, length: u8) {
         self.path = Path::UNKNOWN;
         (self.length, self.slowest, self.steady) = (length, 0, 0);
-        (self.told, self.open) = (u8::MAX, 0);
+        (self.updated, self.open) = (u8::MAX, 0);
     }
 
     /// Hops that the sender keeps.
@@ -127,20 +127,20 @@ impl Sender {
     fn begin_round(&mut self, now: Time, number: u32) {
         self.period = seconds(now.since(self.began));
         self.began = now;
-        (self.first, self.told, self.open) = (number, 0, 0);
+        (self.first, self.updated, self.open) = (number, 0, 0);
     }
 
     /// The update for the next hop of the round.
-    fn tell(&mut self) -> Header {
-        let index = usize::from(self.told);
+    fn update(&mut self) -> Header {
+        let index = usize::from(self.updated);
         self.open |= 1 << index;
-        self.told += 1;
+        self.updated += 1;
         let limits = self.path.limit[..self.known()].iter().enumerate();
         let others = limits.filter(|(i, _)| *i != index);
         let elsewhere = others.map(|(_, limit)| *limit).fold(f32::MAX, lesser);
         let hop = self.path.hop(index);
         let mut header = Header {
-            target: self.told,
+            target: self.updated,
             epoch: hop.epoch,
             allocation: hop.allocation,
             elsewhere,
@@ -163,7 +163,7 @@ impl Sender {
             ..Header::PLAIN
         };
         header.mark(Label::Finished, false);
-        for (number, hop) in (1..=self.told).zip(hops()) {
+        for (number, hop) in (1..=self.updated).zip(hops()) {
             if hop.label != Label::Satisfied || hop.allocation == allocation {
                 header.leave_behind(number, hop.label, hop.epoch);
             }
@@ -196,7 +196,7 @@ impl Sender {
     /// It is not known whether a lost update changed the sums of its hop. One that was steady will have left them as they were;
     /// another one counts the flow anew, and forgets what it had.
     fn give_up(&mut self, newest: u32) {
-        for index in 0..u32::from(self.told.min(HOPS as u8)) {
+        for index in 0..u32::from(self.updated.min(HOPS as u8)) {
             let lost = self.first.wrapping_add(index).wrapping_add(REORDERING);
             if self.open & 1 << index != 0 && !before(newest, lost) {
                 self.open &= !(1 << index);
@@ -231,7 +231,7 @@ impl Sender {
             self.rate = self.rate.max(floor);
             return;
         }
-        let asks = self.open == 0 || self.told < self.round();
+        let asks = self.open == 0 || self.updated < self.round();
         let opens = asks && usize::from(self.length) <= HOPS;
         self.rate = if opens {
             narrow(params.initial_rate).max(floor)
@@ -263,7 +263,7 @@ impl SenderLaw for Sender {
             length: 0,
             slowest: 0,
             first: 0,
-            told: u8::MAX,
+            updated: u8::MAX,
             open: 0,
             steady: 0,
             began: Time::NEVER,
@@ -300,13 +300,13 @@ impl SenderLaw for Sender {
             Kind::Syn => self.forget(0),
             Kind::Data | Kind::Ack => {}
         }
-        if self.told >= self.round() {
+        if self.updated >= self.round() {
             if self.open != 0 {
                 return Header::PLAIN;
             }
             self.begin_round(now, packet.number);
         }
-        let header = self.tell();
+        let header = self.update();
         if self.slowest == 0 {
             self.keep_pace(params);
         }
@@ -329,17 +329,17 @@ impl SenderLaw for Sender {
             return;
         }
         if header.hop != self.length {
-            let first = (self.length == 0).then_some((self.open, self.told));
+            let first = (self.length == 0).then_some((self.open, self.updated));
             self.forget(header.hop);
-            if let Some((open, told)) = first {
-                (self.open, self.told) = (open, told.max(self.round()));
+            if let Some((open, updated)) = first {
+                (self.open, self.updated) = (open, updated.max(self.round()));
             }
         }
         if self.open == 0 {
             return;
         }
         let index = number.wrapping_sub(self.first);
-        if index < u32::from(self.told) && index < HOPS as u32 && self.open & 1 << index != 0 {
+        if index < u32::from(self.updated) && index < HOPS as u32 && self.open & 1 << index != 0 {
             self.open &= !(1 << index);
             if u32::from(header.target) == index + 1 {
                 self.hear(index as usize, header);

@@ -112,7 +112,7 @@ fn the_timeout_is_one_to_two_of_the_longest_rounds() {
         Duration::from_ms(300),
         "of which 100 ms have passed"
     );
-    // Two windows later, nobody has a round of 350 ms.
+    // Two windows later, no flow has a round of 350 ms.
     header.period = 0.03;
     for _ in 0..40 {
         ask(&mut router, &mut header);
@@ -325,7 +325,7 @@ fn until_each_hop_has_allocated_a_rate_a_sender_sends_little_more_than_updates()
     let asks: Vec<_> = (0..5).map(|_| sent(&mut desk)).collect();
     let small = Bytes::new(52);
     assert_eq!(asks[..3], [(400e3, small); 3]);
-    assert_eq!(asks[3..], [(8320.0, small); 2], "nobody is left to ask");
+    assert_eq!(asks[3..], [(8320.0, small); 2], "no hop is left to ask");
 }
 
 #[test]

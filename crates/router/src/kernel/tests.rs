@@ -235,7 +235,7 @@ fn frames(law: u8, header_bytes: u8) -> impl Strategy<Value = Frame> {
     prop_oneof![8 => one, 2 => many, 3 => broken, 1 => noise]
 }
 
-/// The law itself, told of each packet.
+/// The law itself, which sees each packet.
 struct Exact {
     params: AnyParams,
     law: AnyRouter,
@@ -357,10 +357,10 @@ fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: us
         }
     };
     let number = params.law().number;
-    let mut told = AnyRouter::new(&params, &info);
+    let mut offloaded = AnyRouter::new(&params, &info);
     let mut exact = Exact {
         params: params.clone(),
-        law: told.clone(),
+        law: offloaded.clone(),
         queue: 0,
         traffic: Traffic::default(),
     };
@@ -375,7 +375,7 @@ fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: us
         for packet in 0..count {
             if packet == 30 {
                 exact.queue = exact.queue * 7919 % 100_003;
-                let words = told.words(&params, Bytes::new(exact.queue));
+                let words = offloaded.words(&params, Bytes::new(exact.queue));
                 program.refresh(&words).unwrap();
             }
             let frame = one.new_tree(&mut runner).unwrap().current();
@@ -386,18 +386,20 @@ fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: us
         }
         let (counted, traffic) = program.collect().unwrap();
         assert_eq!(traffic, std::mem::take(&mut exact.traffic));
-        told.absorb(&params, &counted);
+        offloaded.absorb(&params, &counted);
         let view = PortView {
             queue: Bytes::new(exact.queue),
             packets: (exact.queue / 1000) as u32,
             ..PortView::IDLE
         };
-        for router in [&mut told, &mut exact.law] {
+        for router in [&mut offloaded, &mut exact.law] {
             router.on_interval(&params, Duration::from_ms(5 + interval as u64 % 7), &view);
         }
-        assert_eq!(format!("{told:?}"), format!("{:?}", exact.law));
+        assert_eq!(format!("{offloaded:?}"), format!("{:?}", exact.law));
         exact.queue = 1000 + 991 * interval as u64;
-        program.tell(&told.words(&params, Bytes::new(exact.queue))).unwrap();
+        program
+            .tell(&offloaded.words(&params, Bytes::new(exact.queue)))
+            .unwrap();
     }
     assert!(changed > 10 * intervals, "{law}: only {changed} packets were stamped");
     true
@@ -434,10 +436,10 @@ fn between_two_sets_of_words_packets_count_in_the_interval_before() {
     let Ok(mut program) = Program::load(&params, &info) else {
         return levelflow_net_testing::skip("level in the kernel", "root", "the program can't be loaded");
     };
-    let mut told = AnyRouter::new(&params, &info);
+    let mut offloaded = AnyRouter::new(&params, &info);
     let mut exact = Exact {
         params: params.clone(),
-        law: told.clone(),
+        law: offloaded.clone(),
         queue: 0,
         traffic: Traffic::default(),
     };
@@ -453,16 +455,16 @@ fn between_two_sets_of_words_packets_count_in_the_interval_before() {
     };
     for (count, late) in [(3, 2), (1, 3), (0, 0), (2, 0), (5, 1), (0, 0), (1, 2), (1, 0)] {
         send(&mut program, &mut exact, count);
-        told.absorb(&params, &program.collect().unwrap().0);
+        offloaded.absorb(&params, &program.collect().unwrap().0);
         send(&mut program, &mut exact, late);
-        for router in [&mut told, &mut exact.law] {
+        for router in [&mut offloaded, &mut exact.law] {
             router.on_interval(&params, Duration::from_ms(7), &PortView::IDLE);
         }
         assert_eq!(
-            (told.signal(), told.words(&params, Bytes::ZERO)),
+            (offloaded.signal(), offloaded.words(&params, Bytes::ZERO)),
             (exact.law.signal(), exact.law.words(&params, Bytes::ZERO))
         );
-        program.tell(&told.words(&params, Bytes::ZERO)).unwrap();
+        program.tell(&offloaded.words(&params, Bytes::ZERO)).unwrap();
     }
 }
 

@@ -25,7 +25,7 @@ SAME = 1e-9
 
 
 class LevelRouters(Routers):
-    """Tell the level, and 1 where proposals exceed the capacity."""
+    """Announce the level, and 1 where proposals exceed the capacity."""
 
     SAYS = 2
 
@@ -47,13 +47,13 @@ class LevelRouters(Routers):
     def advance(self, load: Load) -> Floats:
         """Counts for a step; closes the intervals that end with it."""
         assert isinstance(load.senders, Level)
-        told = np.array([self.level, self.refuses])
+        signals = np.array([self.level, self.refuses])
         present = (load.own > 0).astype(np.float64)
         seen = level.census(load.senders.elsewhere, self.sums.threshold, load.path.link, present)
         self.sums.add(seen, load.step, load.rate - load.sum(load.own), load.sum(load.proposed))
         self.elapsed += load.step
         self._close(self.elapsed > self.interval - load.step / 2)
-        return told
+        return signals
 
     def _close(self, ends: Bools) -> None:
         seen, other, proposed = self.last.means()
@@ -120,8 +120,8 @@ class Level(Law):
         super().__init__(flows, each_loss)
         self.sent, self.wanted = self.initial.copy(), self.initial.copy()
         self.since = np.full(self.base.size, np.nan)
-        #: Levels as last heard, per crossing, and what the other crossings of each path allow.
-        self.told = self.elsewhere = np.zeros(0)
+        #: Levels as last known, per crossing, and what the other crossings of each path allow.
+        self.known = self.elsewhere = np.zeros(0)
 
     def lags(self, intervals: Floats) -> tuple[Floats, Sequence[Floats]]:
         """Returns no lag; proposals are read as they come."""
@@ -148,11 +148,11 @@ class Level(Law):
     def _levels(self, heard: Heard) -> Floats:
         """Returns levels as heard; those between an old and a new one, which no packet brings, are left out."""
         now, path = heard.signals[0], heard.path
-        if not self.told.size:
-            self.told, self.before = now.copy(), now
+        if not self.known.size:
+            self.known, self.before = now.copy(), now
         steady = np.abs(now - self.before) <= SAME * np.abs(now)
-        self.told, self.before = np.where(steady & path.runs, now, self.told), now
-        levels = np.where(path.runs, self.told, np.inf)
+        self.known, self.before = np.where(steady & path.runs, now, self.known), now
+        levels = np.where(path.runs, self.known, np.inf)
         knows = (heard.age > heard.rtt)[path.flow]
         self.elsewhere = np.where(knows, level.elsewhere(levels, path.flow, path.starts), np.inf)
         return levels

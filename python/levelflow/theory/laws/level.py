@@ -1,4 +1,4 @@
-"""Level (crates/laws/src/level): a link tells the level at which flows fill it, each up to what its other links allow.
+"""Level (crates/laws/src/level): a link announces the level at which flows fill it, each up to what its other links allow.
 
     e_fl = min b_k over the other links k of the path                           (1)
     x_f  = min b_k over the path                                                (2)
@@ -212,7 +212,7 @@ def equilibrium(
 
     rates, limits = fill(crossings, target.size, counted, stops)
     loads = found.sums(rates[found.flow] * counted)
-    # The level of a link that limits nobody is above all rates: what is left, and the largest.
+    # The level of a link that limits no flow is above all rates: what is left, and the largest.
     most = np.zeros(loads.size)
     np.maximum.at(most, found.link, rates[found.flow])
     levels = np.maximum(target - loads, 0.0) + most

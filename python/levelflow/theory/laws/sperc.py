@@ -20,7 +20,7 @@ from levelflow.theory.validate import explained
 
 @explained
 def equilibrium(routes: Routes, targets: ArrayLike, *, counts: ArrayLike = 1.0) -> Equilibrium:
-    """s-PERC: max-min fair; a link that limits nobody allows what is left.
+    """s-PERC: max-min fair; a link that limits no flow allows what is left.
 
     >>> equilibrium([[0, 1], [0], [1]], [10.0, 4.0]).signals.tolist()
     [8.0, 2.0]

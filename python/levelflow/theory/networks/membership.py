@@ -105,7 +105,7 @@ class State:
         rate: what they send.
         proposal: what they ask for.
         bottleneck: the link that they listen to; -1 for none.
-        share: what it told last; NaN for nothing.
+        share: what it reported last; NaN for nothing.
         named: another link that was named since; -1 for none.
         reports: how often in a row.
         wait: rounds until the next report counts.
@@ -134,7 +134,7 @@ def begin(batch: Batch) -> State:
 
 
 def report(batch: Batch, state: State) -> tuple[Floats, Floats]:
-    """Returns price and share of each link, networks by links; an infinite share where nobody listens."""
+    """Returns price and share of each link, networks by links; an infinite share where no flow listens."""
     responsive = state.bottleneck[..., None] == np.arange(batch.capacity.shape[1])
     load = (batch.crosses * state.proposal[..., None]).sum(axis=1)
     others = ((batch.crosses & ~responsive) * state.proposal[..., None]).sum(axis=1)
@@ -198,7 +198,7 @@ def step(rules: Rules, batch: Batch, state: State) -> State:
     shape = state.rate.shape
     head = _Header(np.full(shape, -np.inf), np.full(shape, np.inf), np.full(shape, -1), np.zeros(shape, dtype=bool))
     for link in range(prices.shape[1]):
-        price, share = (np.broadcast_to(told[:, link, None], shape) for told in (prices, shares))
+        price, share = (np.broadcast_to(values[:, link, None], shape) for values in (prices, shares))
         head.pass_link(rules, link, price, share, batch.crosses[:, :, link], state.bottleneck)
     ready = state.wait == 0
     own = ready & (head.named == state.bottleneck)
@@ -241,7 +241,7 @@ class Rest:
 
     Attributes:
         period: rounds after which the state comes back to itself; 0 where it was not seen to.
-        moves: whether bottlenecks change meanwhile.
+        moves: whether bottlenecks change within it.
         lowest: networks by flows, the least rate in the last rounds.
         highest: the largest.
         distance: the largest relative distance of a flow from max-min fairness in them.

@@ -1,6 +1,5 @@
 //! Networks drawn at random, in rounds: in each, every flow asks each of its hops once.
 
-use std::vec;
 use std::vec::Vec;
 
 use levelflow_units::{Duration, Time};
@@ -9,40 +8,11 @@ use proptest::prelude::*;
 use super::{DATA, params};
 use crate::law::{Arriving, Feedback, FlowInfo, Kind, Outgoing, PortView, RouterLaw, SenderLaw};
 use crate::sperc::{Header, Params, Router, Sender};
-use crate::testing::port;
+use crate::testing::{max_min, port};
 
 const ROUND: Duration = Duration::from_ms(10);
 /// Rounds until all flows count everywhere: the opening packet asks one hop.
 const OPENING: usize = 2;
-
-/// Rates by progressive filling, and how many levels there are.
-fn max_min(targets: &[f64], paths: &[Vec<usize>]) -> (Vec<f64>, usize) {
-    let mut rates = vec![f64::NAN; paths.len()];
-    let mut levels = 0;
-    loop {
-        let equal = |link: usize| {
-            let here = || paths.iter().zip(&rates).filter(|(path, _)| path.contains(&link));
-            let open = here().filter(|(_, rate)| rate.is_nan()).count();
-            let taken: f64 = here().map(|(_, rate)| rate).filter(|rate| !rate.is_nan()).sum();
-            if open == 0 {
-                f64::INFINITY
-            } else {
-                (targets[link] - taken) / open as f64
-            }
-        };
-        let parts: Vec<f64> = (0..targets.len()).map(equal).collect();
-        let least = parts.iter().copied().fold(f64::INFINITY, f64::min);
-        if least == f64::INFINITY {
-            return (rates, levels);
-        }
-        levels += 1;
-        for (path, rate) in paths.iter().zip(&mut rates) {
-            if rate.is_nan() && path.iter().any(|link| parts[*link] <= least * (1.0 + 1e-12)) {
-                *rate = least;
-            }
-        }
-    }
-}
 
 struct Flow {
     sender: Sender,
