@@ -35,6 +35,7 @@ pub mod lp;
 pub mod maxnet;
 pub mod newreno;
 pub mod offload;
+mod paced;
 pub mod params;
 pub mod rcp;
 mod registry;

@@ -8,6 +8,7 @@ longest round trip is drawn, and delays of links are parts of it. A network whos
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable
 from dataclasses import replace
 from itertools import pairwise
@@ -118,10 +119,7 @@ def stretch(draw: Draw, links: int, most: int) -> tuple[int, ...]:
 
 def routes(draw: Draw, edges: list[Edge], nodes: int) -> list[tuple[int, ...]]:
     """Shortest routes between random pairs of nodes."""
-    beside: dict[int, list[int]] = {node: [] for node in range(nodes)}
-    for here, there in edges:
-        beside[here].append(there)
-        beside[there].append(here)
+    beside = neighbours(edges)
     found: dict[int, dict[int, tuple[int, ...]]] = {}
     flows = []
     for _ in range(whole(draw, *FLOWS)):
@@ -130,6 +128,15 @@ def routes(draw: Draw, edges: list[Edge], nodes: int) -> list[tuple[int, ...]]:
             found.setdefault(here, {}).get(there) or found[here].setdefault(there, shortest(beside, here, there))
         )
     return flows
+
+
+def neighbours(edges: list[Edge]) -> dict[int, list[int]]:
+    """The nodes that links join to each node."""
+    beside = defaultdict(list)
+    for here, there in edges:
+        beside[here].append(there)
+        beside[there].append(here)
+    return beside
 
 
 def shortest(beside: dict[int, list[int]], here: int, there: int) -> tuple[int, ...]:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from levelflow.convergence.families import Draw, placed, spread, tied, whole
+from levelflow.convergence.families import Draw, neighbours, placed, shortest, spread, tied, whole
 from levelflow.convergence.network import Flow, Network
 from levelflow.convergence.pool import side_by_side
 from levelflow.convergence.shrink import shrunk, size
@@ -139,7 +139,8 @@ def start(draw: Draw) -> Network:
     nodes = whole(draw, *LINKS) + 1
     edges = [(int(draw.integers(max(0, node - 2), node)), node) for node in range(1, nodes)]
     ends = [draw.choice(nodes, 2, replace=False) for _ in range(whole(draw, *FLOWS))]
-    flows = [path(edges, int(here), int(there)) for here, there in ends]
+    beside = neighbours(edges)
+    flows = [shortest(beside, int(here), int(there)) for here, there in ends]
     capacities = tied(draw, edges, flows) if draw.uniform() < TIED else None
     network = placed(draw, (edges, flows, capacities), ROUND_TRIP_S)
     links = (replace(link, ms=rounded(link.ms, 2), mbps=rounded(link.mbps, 3)) for link in network.links)
@@ -152,16 +153,6 @@ def start(draw: Draw) -> Network:
 def rounded(value: float, digits: int) -> float:
     """A number with so many digits."""
     return float(f"{value:.{digits}g}")
-
-
-def path(edges: list[tuple[int, int]], here: int, there: int) -> tuple[int, ...]:
-    """The route in a tree whose links lead from parents to children, numbered in ascending order."""
-    parents = {child: parent for parent, child in edges}
-    up, down = [here], [there]
-    while up[-1] != down[-1]:
-        side = up if up[-1] > down[-1] else down
-        side.append(parents[side[-1]])
-    return (*up, *down[-2::-1])
 
 
 def changed(draw: Draw, network: Network) -> Network:
@@ -180,7 +171,7 @@ def changed(draw: Draw, network: Network) -> Network:
     elif kind == 3 or len(flows) == 1:
         nodes = sorted({node for link in network.links for node in link.ends})
         here, there = (int(node) for node in draw.choice(nodes, 2, replace=False))
-        flows.append(Flow(path([link.ends for link in network.links], here, there)))
+        flows.append(Flow(shortest(neighbours([link.ends for link in network.links]), here, there)))
     else:
         del flows[flow]
     return replace(network, flows=tuple(flows))

@@ -1,16 +1,11 @@
 //! The sender half: follows the fair share of its bottleneck, proposes before it increases.
 
-use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_units::{Bytes, Rate, Time};
 
 use super::{Header, Params, Settle};
 use crate::bytes::before;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
-
-/// Without an ACK for this long, and for [`SILENT_RTTS`], the path counts as lost. (Levelflow; the paper has no
-/// timeout.)
-const SILENCE: Duration = Duration::from_secs(1);
-/// See [`SILENCE`].
-const SILENT_RTTS: u64 = 3;
+use crate::paced::{self, Silence};
 
 /// So many reports in a row convince a sender that hears nothing of its own bottleneck. (Levelflow; without this, a
 /// sender far from its share would wait for ever for the stationarity that the tie rule asks for.)
@@ -46,9 +41,7 @@ pub struct Sender {
     suggestion: Option<Suggestion>,
     /// Last share that the bottleneck reported, bit/s.
     share: Option<f64>,
-    rtt: Duration,
-    /// When the rate falls unless an ACK arrives.
-    silent_at: Option<Time>,
+    silence: Silence,
 }
 
 /// An unbroken run of ACKs that name another bottleneck.
@@ -125,7 +118,7 @@ impl Sender {
 
     /// Halves the rate and forgets the bottleneck when no ACKs arrive.
     fn notice_silence(&mut self, params: &Params, now: Time) {
-        if self.silent_at.is_none_or(|at| now < at) {
+        if !self.silence.expires(now) {
             return;
         }
         self.rate = self.rate.min((self.rate / 2.0).max(params.initial_rate));
@@ -133,7 +126,6 @@ impl Sender {
         self.bottleneck = 0;
         self.suggestion = None;
         self.share = None;
-        self.silent_at = now.checked_add(self.rtt);
     }
 }
 
@@ -158,11 +150,13 @@ impl SenderLaw for Sender {
     /// Small at a low rate, so that routers see enough packets in an interval to tell rate and number of flows.
     #[inline]
     fn packet_size(&self, params: &Params) -> Bytes {
-        if params.packets_per_interval == 0.0 {
-            return self.largest;
-        }
-        let share = self.rate().bytes_in(params.interval) / params.packets_per_interval;
-        self.largest.min(params.min_packet.max(Bytes::new(share as u64)))
+        paced::size(
+            self.largest,
+            params.min_packet,
+            self.rate(),
+            params.interval,
+            params.packets_per_interval,
+        )
     }
 
     #[inline]
@@ -192,10 +186,7 @@ impl SenderLaw for Sender {
             ref header,
             ..
         } = *feedback;
-        self.rtt = rtt;
-        self.silent_at = rtt
-            .checked_mul(SILENT_RTTS)
-            .and_then(|rtts| now.checked_add(rtts.max(SILENCE)));
+        self.silence.end(now, rtt);
         if self.acked.is_some_and(|newest| before(number, newest)) || header.suggested == 0 {
             return;
         }

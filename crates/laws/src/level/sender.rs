@@ -5,11 +5,8 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use super::{Header, Params};
 use crate::bytes::before;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
+use crate::paced::{self, Silence};
 
-/// Without an ACK for this long, and for [`SILENT_RTTS`], the path counts as lost.
-const SILENCE: Duration = Duration::from_secs(1);
-/// See [`SILENCE`].
-const SILENT_RTTS: u64 = 3;
 /// After so many intervals of routers, each has closed one that saw nothing but the proposal; clocks may
 /// close them late.
 const INTERVALS: f64 = 3.1;
@@ -32,27 +29,25 @@ pub struct Sender {
     interval: f64,
     /// Newest packet that was acknowledged.
     acked: Option<u32>,
-    rtt: Duration,
-    silent_at: Option<Time>,
+    silence: Silence,
 }
 
 impl Sender {
     fn notice_silence(&mut self, params: &Params, now: Time) {
-        if self.silent_at.is_none_or(|at| now < at) {
+        if !self.silence.expires(now) {
             return;
         }
         self.rate = self.rate.min((self.rate / 2.0).max(params.initial_rate));
         self.proposal = self.rate;
         self.since = None;
         (self.limit, self.lowest, self.second) = (0, f32::MAX, f32::MAX);
-        self.silent_at = now.checked_add(self.rtt);
     }
 
     /// Whether each router has closed an interval in which it saw nothing but the proposal, when the packet that is
     /// acknowledged passed it.
     fn is_decided(&self, params: &Params, now: Time) -> bool {
         let closed = Duration::from_secs_f64(INTERVALS * params.interval.as_secs_f64().max(self.interval))
-            .and_then(|wait| wait.checked_add(self.rtt));
+            .and_then(|wait| wait.checked_add(self.silence.rtt));
         let at = self
             .since
             .zip(closed)
@@ -76,8 +71,7 @@ impl SenderLaw for Sender {
             second: f32::MAX,
             interval: 0.0,
             acked: None,
-            rtt: Duration::ZERO,
-            silent_at: None,
+            silence: Silence::default(),
         }
     }
 
@@ -89,11 +83,13 @@ impl SenderLaw for Sender {
     /// Small at a low rate, so that routers see enough packets in an interval to count flows.
     #[inline]
     fn packet_size(&self, params: &Params) -> Bytes {
-        if params.packets_per_interval == 0.0 {
-            return self.largest;
-        }
-        let share = self.rate().bytes_in(params.interval) / params.packets_per_interval;
-        self.largest.min(params.min_packet.max(Bytes::new(share as u64)))
+        paced::size(
+            self.largest,
+            params.min_packet,
+            self.rate(),
+            params.interval,
+            params.packets_per_interval,
+        )
     }
 
     #[inline]
@@ -121,10 +117,7 @@ impl SenderLaw for Sender {
             ref header,
             ..
         } = *feedback;
-        self.rtt = rtt;
-        self.silent_at = rtt
-            .checked_mul(SILENT_RTTS)
-            .and_then(|rtts| now.checked_add(rtts.max(SILENCE)));
+        self.silence.end(now, rtt);
         if self.acked.is_some_and(|newest| before(number, newest)) || header.new_limit == 0 {
             return;
         }

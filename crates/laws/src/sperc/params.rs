@@ -2,6 +2,7 @@
 
 use levelflow_units::{Bytes, Duration};
 
+use crate::paced;
 use crate::params::{RATES, Unit, parameters};
 
 parameters! {
@@ -34,13 +35,9 @@ parameters! {
 }
 
 impl Params {
-    /// The rate below which a sender does not fall, bit/s; see [`crate::jetmax::Params::floor`].
+    /// The rate below which a sender does not fall, bit/s.
     #[must_use]
     pub fn floor(&self) -> f64 {
-        if self.packets_per_timeout == 0.0 {
-            return self.min_rate;
-        }
-        self.min_rate
-            .max(2.0 * self.min_packet.as_bits_f64() / self.timeout.as_secs_f64())
+        paced::floor(self.min_rate, self.min_packet, self.timeout, self.packets_per_timeout)
     }
 }

@@ -6,6 +6,7 @@ use super::{Header, Label, Params};
 use crate::bytes::before;
 use crate::header::LONGEST_TIME;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Kind, Outgoing, SenderLaw};
+use crate::paced;
 
 /// Longest path whose rate a sender follows; on a longer one, it stays at its smallest rate.
 pub const HOPS: usize = 16;
@@ -282,14 +283,16 @@ impl SenderLaw for Sender {
     /// Small at a low rate, so that rounds stay short.
     #[inline]
     fn packet_size(&self, params: &Params) -> Bytes {
-        if params.packets_per_timeout == 0.0 {
-            return self.largest;
-        }
-        if self.slowest == 0 {
+        if self.slowest == 0 && params.packets_per_timeout > 0.0 {
             return self.largest.min(params.min_packet);
         }
-        let share = self.rate().bytes_in(params.timeout) / params.packets_per_timeout;
-        self.largest.min(params.min_packet.max(Bytes::new(share as u64)))
+        paced::size(
+            self.largest,
+            params.min_packet,
+            self.rate(),
+            params.timeout,
+            params.packets_per_timeout,
+        )
     }
 
     #[inline]

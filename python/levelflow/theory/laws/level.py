@@ -1,4 +1,4 @@
-"""Level (crates/laws/src/level): a link announces the level at which flows fill it, each up to what its other links allow.
+"""Level (crates/laws/src/level): a link announces the level to which flows fill it, as far as other links allow.
 
     e_fl = min b_k over the other links k of the path                           (1)
     x_f  = min b_k over the path                                                (2)
