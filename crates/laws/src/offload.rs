@@ -21,7 +21,7 @@ pub type Words = [u64; 8];
 
 /// What the data path has counted; words that a law does not use are 0. The last is the number of times that it was given words
 /// for a new interval since the newest packet.
-pub type Counts = [u64; 18];
+pub type Counts = [u64; 19];
 
 /// A router whose work on each packet something else may do. Laws of which [`RouterInfo::kernel`](crate::RouterInfo::kernel) is
 /// `None` leave both methods as they are.

@@ -1,8 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 */
 #pragma once
 
-/* Where `kept` has the sums of an interval; those of the one before follow, then the thresholds of both. */
-enum { START, OTHER, PROPOSED, GAPS, GAPS_BELOW, BELOW, EXTREMES, LAST, THRESHOLDS = 2 * LAST };
+/*
+ * Where `kept` has the sums of an interval; those of the one before follow, then when the transmitter will be free, and the thresholds
+ * of both, that of the one before in the high half.
+ */
+enum { START, OTHER, PROPOSED, GAPS, GAPS_BELOW, BELOW, EXTREMES, LAST, FREE_AT = 2 * LAST, THRESHOLDS };
+
+#define PS_PER_NS 1000
+#define U32_LARGEST 0xffffffffU
 
 INLINE void level_turn(const struct job *job)
 {
@@ -15,8 +21,7 @@ INLINE void level_turn(const struct job *job)
 		kept[LAST + i] = follows ? kept[i] : 0;
 		kept[i] = 0;
 	}
-	kept[THRESHOLDS] = words[2];
-	kept[THRESHOLDS + 1] = words[3];
+	kept[THRESHOLDS] = words[3] << 32 | words[2];
 }
 
 INLINE void add_saturating(u64 *sum, u64 amount)
@@ -26,17 +31,25 @@ INLINE void add_saturating(u64 *sum, u64 amount)
 		*sum = ~0ULL;
 }
 
-INLINE void level_begin(const struct job *job)
+/* A packet, or many, come to the queue; returns how long the first waits, ps. */
+INLINE u64 level_arrive(const struct job *job, u64 bytes)
 {
 	struct state *s = job->state;
+	u64 wait = 0;
 
 	if (!s->kept[START])
 		s->kept[START] = ~s->now;
+	if (s->kept[FREE_AT] > s->now)
+		wait = s->kept[FREE_AT] - s->now;
+	else
+		s->kept[FREE_AT] = s->now;
+	add_saturating(&s->kept[FREE_AT], bytes * job->input->words[5]);
+	return wait;
 }
 
 INLINE void level_foreign(const struct job *job, u64 bytes)
 {
-	level_begin(job);
+	level_arrive(job, bytes);
 	add_saturating(&job->state->kept[OTHER], bytes << 11);
 }
 
@@ -81,21 +94,24 @@ INLINE void level_report(const u64 *input, u32 *h)
 INLINE void level_own(const struct job *job, u32 size, u32 *h)
 {
 	struct state *s = job->state;
-	u32 gap = BE32(h[6]), into, elsewhere;
+	u32 gap = BE32(h[6]), queued = BE32(h[7]), into, elsewhere;
+	u64 wait, start;
 	u8 *b = (u8 *)h;
 
 	if (b[0] & 0x80 || b[1] == 255) {
 		level_foreign(job, size);
 		return;
 	}
-	level_begin(job);
+	wait = level_arrive(job, size) / PS_PER_NS;
+	h[7] = BE32(wait > U32_LARGEST - queued ? U32_LARGEST : queued + (u32)wait);
 	b[1]++;
 	elsewhere = BE32(b[1] == b[2] ? h[2] : h[1]);
-	into = blur(s, f32_of_f64(blur(s, f64_seconds(s->now - ~s->kept[START]))));
+	start = ~s->kept[START] + (u64)queued * PS_PER_NS;
+	into = blur(s, f32_of_f64(blur(s, f64_seconds(s->now > start ? s->now - start : 0))));
 	if (f32_above(gap, into)) {
 		u32 before = blur(s, f32_of_f64(blur(s, f64_sub(f64_of_f32(gap), f64_of_f32(into)))));
 
-		level_count(s, &s->kept[LAST], s->kept[THRESHOLDS + 1], before, h, elsewhere);
+		level_count(s, &s->kept[LAST], s->kept[THRESHOLDS] >> 32, before, h, elsewhere);
 		gap = into;
 	}
 	level_count(s, s->kept, s->kept[THRESHOLDS], gap, h, elsewhere);

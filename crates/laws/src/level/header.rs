@@ -1,4 +1,6 @@
-//! The 28-byte header of Level.
+//! The 32-byte header of Level.
+
+use levelflow_units::{Duration, Time};
 
 use crate::header::{Bits, Values, header};
 
@@ -7,6 +9,7 @@ const REFUSED: u8 = 1 << 6;
 const INTERVAL: u8 = REFUSED - 1;
 /// What says 100 ms.
 const TENTH: i32 = 34;
+const PS_PER_NS: u64 = 1000;
 
 const FLAGS: Values = Values::Bits(&[
     Bits {
@@ -39,6 +42,7 @@ header! {
         new_second: f32 = Values::MAGNITUDE, Router, "lowest level of the other hops so far, bit/s; 3.4e38 without any";
         proposal: f32 = Values::MAGNITUDE, Sender, "rate that the sender asks for, or has, bit/s";
         gap: f32 = Values::MAGNITUDE, Sender, "packet size over rate, s";
+        queued: u32 = Values::Number, Router, "time in the queues of Level routers so far, ns";
     }
 
     fn seen_by_router(&self) -> Option<bool> {
@@ -96,6 +100,19 @@ impl Header {
         } else if level < self.new_second {
             self.new_second = level;
         }
+    }
+
+    /// When a packet that arrives now would have, without queues.
+    #[inline]
+    pub(super) fn unqueued(&self, now: Time) -> Time {
+        Time::from_ps(now.as_ps().saturating_sub(u64::from(self.queued) * PS_PER_NS))
+    }
+
+    /// Adds a wait in a queue.
+    #[inline]
+    pub(super) fn wait(&mut self, wait: Duration) {
+        let ns = wait.as_ps() / PS_PER_NS;
+        self.queued = self.queued.saturating_add(ns.min(u32::MAX.into()) as u32);
     }
 
     #[inline]

@@ -48,7 +48,7 @@ impl Law for Level {
         title: "Level: max-min fairness on networks, without loss",
         source: "Levelflow, crates/laws/src/level/README.md",
         signal: Signal::Rate,
-        cost: "5 additions, 2 multiplications, 7 comparisons",
+        cost: "9 additions, 4 multiplications, 1 division, 10 comparisons",
         number: 8,
         header: <Header as crate::Header>::LAYOUT,
         routers: RouterInfo {

@@ -1,9 +1,10 @@
 //! Words for a data path: level; 1 where proposals exceed the capacity; thresholds of the interval and of the one
-//! before; the interval, as headers say it.
+//! before; the interval, as headers say it; ps to transmit a byte.
 //!
 //! Counted, of the interval that runs and then of the one before, from their begin: the first packet, as the complement of
 //! its time in ps; other bits; bits proposed; gaps; gaps below; bits below; in the low half the largest below, in the high
-//! half the least above, as what differs from the largest number. An interval without a packet has zeros.
+//! half the least above, as what differs from the largest number. An interval without a packet has zeros. Then when the
+//! transmitter has sent all that has arrived, ps.
 //!
 //! Packets that come between two sets of words belong to the interval before, which is closed one interval later.
 
@@ -19,18 +20,19 @@ const EACH: usize = 7;
 impl Offload for Router {
     fn words(&self, _params: &Params, _queue: Bytes) -> Words {
         let mut words = Words::default();
-        words[..5].copy_from_slice(&[
+        words[..6].copy_from_slice(&[
             self.level.to_bits().into(),
             self.refuses.into(),
             self.sums.threshold.to_bits().into(),
             self.last.threshold.to_bits().into(),
             self.interval.into(),
+            self.ps_per_byte,
         ]);
         words
     }
 
     fn absorb(&mut self, _params: &Params, counted: &Counts) {
-        let &[_, _, _, ref sums @ .., idle] = counted;
+        let &[_, _, _, ref sums @ .., free_at, idle] = counted;
         let ([newest, before], _) = sums.as_chunks() else {
             unreachable!("two intervals")
         };
@@ -42,6 +44,7 @@ impl Offload for Router {
         };
         self.sums = counted_sums(self.sums.threshold, running);
         self.last = counted_sums(self.last.threshold, last);
+        self.free_at = Time::from_ps(free_at);
     }
 }
 

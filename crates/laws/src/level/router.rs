@@ -11,6 +11,7 @@ use crate::law::{Arriving, PortInfo, PortView, RouterLaw};
 const BIT_BITS: u32 = 8;
 /// Fraction bits of the sums of gaps, in seconds.
 const GAP_BITS: u32 = 44;
+const PS_PER_SEC: f64 = 1e12;
 
 /// A level nearer to the last one than this, as a part of it, makes only a part of the way. It may be noise: arrivals
 /// jitter, and the level of a few flows is what many others leave.
@@ -18,8 +19,8 @@ const NEAR: f64 = 0.125;
 /// The part of the way.
 const GAIN: f64 = 0.25;
 
-/// What a router knows of its flows at the end of an interval. A flow is *below* if the other links of its path allow it less
-/// than the last threshold. Rates in the same unit.
+/// What a router knows of its flows at the end of an interval. A flow is *below* if the other links of its path allow
+/// it less than the last threshold. Rates in the same unit.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Census {
     /// Flows.
@@ -34,11 +35,12 @@ pub struct Census {
     pub least_above: f64,
 }
 
-/// One step towards the level at which flows fill a link to `target`: the next threshold, and an upper bound of the solution.
+/// One step towards the level at which flows fill a link to `target`: the next threshold, and an upper bound of the
+/// solution.
 ///
 /// From any threshold the first step ends at or below the solution of `sum min(e, level) = target`, and the next ones
-/// rise to it: they are Newton's on a concave function. Where the step shows that flows were on the wrong side, it may be
-/// below the solution; otherwise it is the bound, too.
+/// rise to it: they are Newton's on a concave function. Where the step shows that flows were on the wrong side, it may
+/// be below the solution; otherwise it is the bound, too.
 #[inline]
 #[must_use]
 pub fn fill(target: f64, census: &Census) -> (f64, f64) {
@@ -91,6 +93,10 @@ pub struct Router {
     pub(super) interval: u8,
     /// The bound that the last step gave, bit/s.
     bound: f64,
+    /// To transmit a byte.
+    pub(super) ps_per_byte: u64,
+    /// When the transmitter has sent all that has arrived.
+    pub(super) free_at: Time,
 }
 
 /// What an interval counts: integers, which add up in any order.
@@ -168,6 +174,8 @@ impl RouterLaw for Router {
             refuses: false,
             interval: shortest_above(params.interval.as_secs_f64()),
             bound: target,
+            ps_per_byte: (8.0 / capacity * PS_PER_SEC) as u64,
+            free_at: Time::ZERO,
         }
     }
 
@@ -175,6 +183,7 @@ impl RouterLaw for Router {
     #[inline]
     fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         let start = *self.sums.start.get_or_insert(packet.now);
+        let wait = self.queue(packet);
         let hop = match &header {
             Some(header) if !header.is_ack() => header.hop.checked_add(1),
             _ => None,
@@ -186,8 +195,9 @@ impl RouterLaw for Router {
         };
         header.hop = hop;
         let elsewhere = header.elsewhere(hop);
-        // A packet stands for the time since the one before it, part of which may lie in the interval before.
-        let into = packet.now.since(start).as_secs_f64() as f32;
+        // A packet stands for the time since the one before it, part of which may lie in the interval before. The pace is
+        // that of the sender: what queues have added is taken off.
+        let into = header.unqueued(packet.now).since(start).as_secs_f64() as f32;
         let gap = if header.gap <= into { header.gap } else { into };
         self.sums.count(gap, header.proposal, elsewhere);
         if gap < header.gap {
@@ -195,6 +205,7 @@ impl RouterLaw for Router {
         }
         header.report(hop, self.level);
         header.lengthen(self.interval);
+        header.wait(wait);
         if self.refuses {
             header.refuse();
         }
@@ -233,6 +244,18 @@ impl RouterLaw for Router {
 }
 
 impl Router {
+    /// Queues a packet at a transmitter of the link's capacity; returns how long it waits.
+    #[inline]
+    fn queue(&mut self, packet: &Arriving) -> Duration {
+        let wait = self.free_at.since(packet.now);
+        let transmission = self.ps_per_byte.saturating_mul(packet.size.get());
+        self.free_at = self
+            .free_at
+            .max(packet.now)
+            .saturating_add(Duration::from_ps(transmission));
+        wait
+    }
+
     /// Takes what an interval of this length, in seconds, counted; returns the next threshold.
     fn close(&mut self, sums: &Sums, secs: f64) -> f32 {
         let rate = |bits: u64| bits as f64 / f64::from(1 << BIT_BITS) / secs;

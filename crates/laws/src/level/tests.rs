@@ -166,6 +166,7 @@ pub(super) fn unsent() -> Header {
         new_second: f32::MAX,
         proposal: 0.0,
         gap: 0.0,
+        queued: 0,
     }
 }
 
@@ -208,6 +209,49 @@ fn flows_at_a_constant_pace_are_counted_exactly() {
         pass(&mut router, &params, &flows, intervals);
         close(router.signal(), 0.95e6, 1e-5);
     }
+}
+
+/// Flows at a constant pace whose packets wait at a link before; returns the level of the one behind it.
+fn level_behind_a_queue(told: bool) -> f64 {
+    let (params, capacity) = (params(), 3.2e6);
+    let [mut first, mut second] = [capacity, 7e6].map(|capacity| Router::new(&params, &port(1, capacity)));
+    let pace = |flow: i32| {
+        let gap = 0.0113 * f64::from(flow % 3 + 1);
+        (0..170).map(move |packet| (0.0001 * f64::from(flow) + gap * f64::from(packet), gap))
+    };
+    let mut sent: Vec<(f64, f64)> = (1..=7).flat_map(pace).filter(|(time, _)| *time < 1.9).collect();
+    sent.sort_by(|a, b| a.0.total_cmp(&b.0));
+    let arrive = |router: &mut Router, now: f64, header: &mut Header| {
+        let packet = Arriving {
+            now: at(now),
+            ..Arriving::alone(DATA)
+        };
+        router.on_arrival(&params, &packet, Some(header));
+    };
+    let (mut free, mut end) = (0.0_f64, 0.1);
+    for (time, gap) in sent {
+        let mut header = Header {
+            gap: gap as f32,
+            ..unsent()
+        };
+        arrive(&mut first, time, &mut header);
+        let begin = free.max(time);
+        free = begin + DATA.as_bits_f64() / capacity;
+        header.queued = if told { header.queued } else { 0 };
+        if begin >= end {
+            second.on_interval(&params, params.interval, &PortView::IDLE);
+            end += 0.1;
+        }
+        arrive(&mut second, begin, &mut header);
+    }
+    second.signal()
+}
+
+#[test]
+fn queues_on_the_way_leave_counts_exact() {
+    close(level_behind_a_queue(true), 0.95e6, 1e-5);
+    let error = level_behind_a_queue(false) / 0.95e6 - 1.0;
+    assert!(error.abs() > 1e-3, "nothing waited: {error}");
 }
 
 #[test]
@@ -449,10 +493,12 @@ fn the_wire_layout_is_that_of_the_readme() {
         limit: 3,
         new_limit: 1,
         gap: 1.0,
+        queued: 256,
         ..unsent()
     }
     .encode(&mut wire);
     assert_eq!(wire[..4], [0x40, 2, 3, 1]);
     assert_eq!(wire[24..28], 1.0_f32.to_be_bytes());
-    assert_eq!(wire.len(), 28);
+    assert_eq!(wire[28..], [0, 0, 1, 0]);
+    assert_eq!(wire.len(), 32);
 }

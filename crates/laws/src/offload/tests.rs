@@ -81,7 +81,7 @@ impl DataPath {
 
     fn collect(&mut self) -> Counts {
         let mut counted = self.count;
-        counted[17] = self.idle;
+        counted[18] = self.idle;
         let end = match self.law {
             3 | 5 => self.kept,
             8 => 0,
@@ -200,6 +200,8 @@ impl DataPath {
         if self.count[3] == 0 {
             self.count[3] = !now.as_ps();
         }
+        let wait = self.count[17].saturating_sub(now.as_ps());
+        self.count[17] = now.as_ps() + wait + size * self.words[5];
         let header = match header {
             Some(header) if header[0] & 0x80 == 0 && header[1] < 255 => header,
             _ => return self.count[4] += size << 11,
@@ -208,7 +210,10 @@ impl DataPath {
         let [lowest, second, new_lowest, new_second, proposal, gap] =
             [4, 8, 12, 16, 20, 24].map(|at| f32::from_bits(get(header, at)));
         let elsewhere = if header[1] == header[2] { second } else { lowest };
-        let into = now.since(Time::from_ps(!self.count[3])).as_secs_f64() as f32;
+        let queued = get(header, 28);
+        put(header, 28, (u64::from(queued) + wait / 1000).min(u32::MAX.into()));
+        let unqueued = Time::from_ps(now.as_ps().saturating_sub(u64::from(queued) * 1000));
+        let into = unqueued.since(Time::from_ps(!self.count[3])).as_secs_f64() as f32;
         self.level_flow(3, self.thresholds[0], gap.min(into), proposal, elsewhere);
         if gap > into {
             self.level_flow(10, self.thresholds[1], gap - into, proposal, elsewhere);

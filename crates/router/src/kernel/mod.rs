@@ -133,8 +133,8 @@ impl Program {
         };
         let mut counts = Counts::default();
         counts[..3].copy_from_slice(&sums);
-        counts[3..17].copy_from_slice(&state.kept[..14]);
-        counts[17] = self.serial - state.serial;
+        counts[3..18].copy_from_slice(&state.kept[..15]);
+        counts[18] = self.serial - state.serial;
         Ok(counts)
     }
 

@@ -22,7 +22,7 @@ from levelflow.theory.competition import Competition
 from levelflow.theory.laws import jetmax
 from levelflow.theory.networks.equilibrium import Equilibrium, RoutedFlows
 from levelflow.theory.networks.filling import fill
-from levelflow.theory.networks.maxmin import maxmin
+from levelflow.theory.networks.maxmin import SAME, depth, maxmin
 from levelflow.theory.networks.paths import Paths
 from levelflow.theory.networks.routes import Routes, read_capacities
 from levelflow.theory.queues.marking import excess_share
@@ -30,8 +30,6 @@ from levelflow.theory.record import MAX_MIN, NotSupported, Theory
 from levelflow.theory.validate import explained, read_each, whole
 from levelflow.theory.verdict import Port, Verdict, each_port
 
-#: Rates that differ by this share are of one level of bottlenecks.
-SAME = 1e-9
 #: A level nearer to the last one than this, as a part of it, makes only a part of the way.
 NEAR, GAIN = 0.125, 0.25
 #: A sender goes up after so many intervals and a round trip (crates/laws/src/level/sender.rs).
@@ -176,9 +174,7 @@ def steps(routes: Routes, targets: ArrayLike, delay: int = 1) -> int:
     7
     """
     whole(1, delay=delay)
-    rates = np.sort(maxmin(routes, targets))
-    depth = 1 + int((np.diff(rates) > SAME * rates[1:]).sum())
-    return sum(delay + k + 2 for k in range(depth))
+    return sum(delay + k + 2 for k in range(depth(maxmin(routes, targets))))
 
 
 @explained

@@ -10,6 +10,9 @@ from levelflow.theory.networks.filling import fill
 from levelflow.theory.networks.routes import Routes, read_capacities, read_crossings
 from levelflow.theory.validate import explained, read_each
 
+#: Rates that differ by this share are of one level of bottlenecks.
+SAME = 1e-9
+
 
 @explained
 def maxmin(routes: Routes, capacities: ArrayLike, weights: ArrayLike = 1.0) -> Floats:
@@ -56,6 +59,16 @@ def rates_and_bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayL
 
     levels, limits = fill(crossings, capacity.size, weight[crossings[0]], level)
     return levels * weight, limits
+
+
+def depth(rates: ArrayLike) -> int:
+    """Returns how many levels of bottlenecks max-min fair rates have: how many different ones.
+
+    >>> depth([2.0, 8.0, 2.0])
+    2
+    """
+    ascending = np.sort(np.asarray(rates, dtype=float))
+    return ascending.size and 1 + int((np.diff(ascending) > SAME * ascending[1:]).sum())
 
 
 @explained
