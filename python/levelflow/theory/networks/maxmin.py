@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 from levelflow.theory.arrays import Floats, Ints
 from levelflow.theory.networks.filling import fill
 from levelflow.theory.networks.routes import Routes, read_capacities, read_crossings
-from levelflow.theory.validate import explained, read_each
+from levelflow.theory.validate import explained, read_each, read_numbers
 
 #: Rates that differ by this share are of one level of bottlenecks.
 SAME = 1e-9
@@ -61,14 +61,18 @@ def rates_and_bottlenecks(routes: Routes, capacities: ArrayLike, weights: ArrayL
     return levels * weight, limits
 
 
+@explained
 def depth(rates: ArrayLike) -> int:
     """Returns how many levels of bottlenecks max-min fair rates have: how many different ones.
+
+    Raises:
+        ParameterError: if there is none, or one is negative, infinite or NaN.
 
     >>> depth([2.0, 8.0, 2.0])
     2
     """
-    ascending = np.sort(np.asarray(rates, dtype=float))
-    return ascending.size and 1 + int((np.diff(ascending) > SAME * ascending[1:]).sum())
+    ascending = np.sort(read_numbers("rate", rates, closed=True), axis=None)
+    return 1 + int((np.diff(ascending) > SAME * ascending[1:]).sum())
 
 
 @explained
