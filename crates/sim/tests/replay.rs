@@ -141,9 +141,9 @@ fn what_a_data_path_counted_is_done_again() {
         let log = Log::start(page.clone(), instance, &Start::new(law, Role::Router(port), &values), 1);
         let mut router = LoggedRouter::new(&params, &port, Some(log));
         for i in 1..20 {
-            let mut counted = [i; 18];
+            let mut counted = [i; 19];
             counted[..7].copy_from_slice(&[i * 1000, i, 77 * i, 3, 2, 1, 0]);
-            counted[17] = i % 3;
+            counted[18] = i % 3;
             router.absorb(&params, &counted);
             router.on_interval(&params, Duration::from_us(10_000 + i), &PortView::IDLE);
         }

@@ -114,7 +114,7 @@ fn records() -> impl Strategy<Value = Record<'static>> {
                 }
             }
         ),
-        any::<[u64; 18]>().prop_map(|counted| Record::Absorb { counted }),
+        any::<[u64; 19]>().prop_map(|counted| Record::Absorb { counted }),
         (times(), kinds(), sizes()).prop_map(move |(now, kind, size)| Record::Reflect {
             arrived: Arrived { now, kind, size },
             header,
