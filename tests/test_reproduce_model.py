@@ -73,6 +73,22 @@ def test_checks_of_one_metric_have_the_place_in_their_key_and_equal_ones_share_i
         ('title = "Full JetMax on T1"', "title = 3", "title: a text is needed"),
         ("[[entry.check]]", "[[entry.cheque]]", "'cheque'; the nearest is check"),
         ("[[entry]]", "[[entry]", "line 2"),
+        ('kind = "packet-sim"', 'kind = "guess"', "'guess' is not one of packet-sim"),
+        ("tol_abs = 0", 'revised = { quote = "q", reason = "r", was = { value = 0 } }', "value is 0 now, too"),
+        ("tol_abs = 0", 'revised = { quote = "q", was = { value = 1 } }', "revised, reason: a text is needed"),
+        ("tol_abs = 0", 'revised = { quote = "q", reason = "r" }', "was: a table of the values before"),
+        ("tol_abs = 0", 'erratum = { verdict = "wrong", quote = "q", proof = "p" }', "'wrong' is not one of corrected"),
+        (
+            "tol_abs = 0",
+            'erratum = { verdict = "corrected", quote = "q", proof = "p" }',
+            "needs a correction, and shown_by",
+        ),
+        (
+            "tol_abs = 0",
+            'erratum = { verdict = "refuted", quote = "q", proof = "p", shown_by = ["jetmax-fig35a[2]"] }',
+            "no check of this figure is named 'jetmax-fig35a[2]'",
+        ),
+        ("tol_abs = 0", 'reason = "ours"\nundecidable = "lost"', "at most one of reason, undecidable and erratum"),
     ],
 )
 def test_a_claim_that_is_not_allowed_is_one_line(tmp_path, old, new, says):

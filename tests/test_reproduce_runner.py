@@ -122,6 +122,66 @@ def test_values_meet_checks_by_name_in_any_order(tmp_path):
     assert runner.scorecard([plain]) == runner.scorecard([other])
 
 
+ERRATUM = """
+[entry.check.erratum]
+verdict = "{}"
+quote = "at most one"
+proof = "three"
+correction = "half"
+shown_by = ["one[{}]"]
+"""
+
+
+@pytest.mark.parametrize(
+    ("said", "verdict", "note"),
+    [
+        (ERRATUM.format("corrected", 0), "corrected", "half"),
+        (ERRATUM.format("refuted", 0), "refuted", "half"),
+        (ERRATUM.format("corrected", 1), "not reproduced", "its erratum is not shown, since one[1] does not hold"),
+        ('undecidable = "the plot is lost"', "undecidable", "the plot is lost"),
+    ],
+)
+def test_an_erratum_counts_as_long_as_what_shows_it_holds(tmp_path, said, verdict, note):
+    folder = folder_at(tmp_path)
+    text = (folder / "claim.toml").read_text()
+    (folder / "claim.toml").write_text(text.replace('reason = "the paper\'s own arithmetic"', said))
+    figure = measured(folder)
+    assert [(figure.outcomes[1].verdict, figure.outcomes[1].note)] == [(verdict, note)]
+    assert figure.outcomes[0].verdict == "reproduced"
+    (record,) = [one for one in runner.scorecard([figure]) if one["check"] == 1]
+    assert record["verdict"] == verdict
+    assert ("erratum" in record) is ("erratum" in said)
+    page = report.page([figure], "build")
+    assert verdict.replace(" ", "-") in page
+
+
+def test_a_check_that_holds_is_reproduced_whatever_its_erratum_says(tmp_path):
+    folder = folder_at(tmp_path, MEASURE.replace("np.int64(3)", "0.5"))
+    text = (folder / "claim.toml").read_text()
+    (folder / "claim.toml").write_text(text.replace('reason = "the paper\'s own arithmetic"', 'undecidable = "lost"'))
+    assert measured(folder).outcomes[1].verdict == "reproduced"
+
+
+def test_a_revised_check_says_what_was_read_first(tmp_path):
+    folder = folder_at(tmp_path)
+    text = (folder / "claim.toml").read_text()
+    revised = '[entry.check.revised]\nquote = "as a rule"\nreason = "too sharp"\nwas = { value = 0.5 }'
+    text = text.replace("value = 1.0", "value = 5.0").replace('reason = "the paper\'s own arithmetic"', revised)
+    (folder / "claim.toml").write_text(text)
+    figure = measured(folder)
+    (record,) = [one for one in runner.scorecard([figure]) if one["check"] == 1]
+    assert (record["verdict"], record["expected"]) == ("reproduced", 5.0)
+    assert record["revised"] == {"quote": "as a rule", "reason": "too sharp", "was": {"value": 0.5}}
+    assert "Read at first as ≤ 0.5: too sharp" in report.page([figure], "build")
+
+
+def test_verdicts_are_counted_by_paper_by_who_says_it_and_by_what_they_stand_on(tmp_path):
+    counts = report.counted([measured(folder_at(tmp_path))])
+    assert counts["paper"]["all"] == {"reproduced": 2, "not reproduced": 1, "missing": 1}
+    assert list(counts["says"]) == ["the paper"]
+    assert list(counts["measured on"]) == ["theory"]
+
+
 def fake_result(scenario):
     empty = pl.DataFrame({"t": [0.0]})
     return Result(empty, empty, empty, summary={}, manifest={"raw": scenario.raw, "scenario": scenario.raw})

@@ -19,7 +19,7 @@ import typer
 from levelflow import _core
 from levelflow.buffers import candidates
 from levelflow.library import algorithms, allowed, laws, queues
-from tools import CHECKOUT
+from tools import CHECKOUT, errata
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -67,6 +67,7 @@ def pages() -> dict[Path, str]:
     """Returns the text of every page that is written in full or in part, by its path."""
     whole = {"scenario.md": _scenario(), "queues.md": _queues(), "buffers.md": _buffers(), "cli.md": _commands()}
     made = {REFERENCE / name: f"{ORIGIN}\n" + "\n".join(lines) + "\n" for name, lines in whole.items()}
+    made |= {CHECKOUT / "docs" / "errata.md": f"{ORIGIN}\n" + "\n".join(errata.lines()) + "\n"}
     partly = {LAWS / f"{law['name']}.md": _law(law) for law in laws()}
     partly |= {LAWS / "README.md": _index(), REFERENCE / "wire-format.md": _headers(), DISSECTOR: _dissector()}
     return made | {page: _filled(page, lines) for page, lines in partly.items()}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as json_format
-from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -17,13 +16,13 @@ from levelflow.report.files import part, replace
 from levelflow.reproduce import model, report, runner
 from levelflow.reproduce import testbed as testbed_runs
 from levelflow.reproduce.model import ClaimError
+from levelflow.reproduce.verdict import FAILED
 from levelflow.status import BAD_INPUT, INTERRUPTED
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from levelflow.reproduce.runner import FigureOutcome, Outcome
-    from levelflow.reproduce.verdict import Verdict
 
 
 def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
@@ -66,7 +65,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
     if interrupted:
         typer.echo(f"levelflow: interrupted; {len(figures)} of {len(claims)} figures were measured", err=True)
         raise typer.Exit(INTERRUPTED)
-    failed = any(o.verdict in ("not reproduced", "error") for figure in figures for o in figure.outcomes)
+    failed = any(o.verdict in FAILED for figure in figures for o in figure.outcomes)
     raise typer.Exit(1 if failed else 0)
 
 
@@ -117,19 +116,19 @@ def _measure(measured: Iterator[FigureOutcome], count: int, json: Path | None) -
 
 def _print(figures: list[FigureOutcome], page: Path) -> None:
     console = Console()
-    by_paper: dict[str, Counter[Verdict]] = {}
-    for figure in sorted(figures, key=lambda figure: figure.claim.name):
-        by_paper.setdefault(figure.claim.paper, Counter()).update(o.verdict for o in figure.outcomes)
+    figures = sorted(figures, key=lambda figure: figure.claim.name)
+    for figure in figures:
         for outcome in figure.outcomes:
-            if outcome.verdict in ("not reproduced", "error"):
+            if outcome.verdict in FAILED:
                 console.print(_line(outcome), markup=False, highlight=False, soft_wrap=True)
-    table = Table(box=None)
-    table.add_column("paper")
-    for verdict in report.VERDICTS:
-        table.add_column(verdict, justify="right")
-    for paper, count in by_paper.items():
-        table.add_row(paper, *(str(count[verdict]) for verdict in report.VERDICTS))
-    console.print(table)
+    for head, counts in report.counted(figures).items():
+        table = Table(box=None)
+        table.add_column(head)
+        for verdict in report.VERDICTS:
+            table.add_column(verdict, justify="right")
+        for label, count in counts.items():
+            table.add_row(label, *(str(count[verdict]) for verdict in report.VERDICTS))
+        console.print(table)
     console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
 
 

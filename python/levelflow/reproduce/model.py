@@ -15,11 +15,62 @@ from levelflow.reproduce.verdict import OPERATORS, Value
 CLAIM_FILE = "claim.toml"
 MEASURE_FILE = "measure.py"
 SCENARIO_FILE = "scenario.toml"
-BASES = ("text", "derived", "inferred")
+#: The paper prints it; it follows from the paper's equations; we read it into the text; or we say it in its place.
+BASES = ("text", "derived", "inferred", "correction")
+#: What verdicts of a kind of entry stand on.
+GROUNDS = {
+    "packet-sim": "packets",
+    "linux-testbed": "packets in place of Linux",
+    "fluid-model": "theory",
+    "theory": "theory",
+    "implementation": "code",
+}
+
+
+#: Verdicts of an erratum.
+ERRATA = ("corrected", "refuted")
+#: What of a check is a reading of the paper.
+READ = ("metric", "at", "op", "value", "tol_rel", "tol_abs", "basis")
 
 
 class ClaimError(ValueError):
     """A claim file that cannot be used, or an id that no figure has: one line, what, where and what is allowed."""
+
+
+@dataclass(frozen=True)
+class Revised:
+    """Why a check is read otherwise than at first.
+
+    Attributes:
+        quote: the sentence of the paper that the new reading rests on.
+        reason: why the first one was wrong or too sharp.
+        was: the first reading, as far as it differs: `op`, `value`, `tol_rel`, `tol_abs`, `metric`, `at`.
+    """
+
+    quote: str
+    reason: str
+    was: Mapping[str, Any]
+
+
+@dataclass(frozen=True)
+class Erratum:
+    """What is false, inconsistent or incomplete as the paper prints it.
+
+    Attributes:
+        verdict: "corrected" or "refuted".
+        quote: what is printed.
+        proof: why it is false; the measured value is the counterexample.
+        correction: what holds instead.
+        stands: what of the paper stands regardless.
+        shown_by: checks of the same figure, as `entry[0]`, that must hold for the verdict.
+    """
+
+    verdict: str
+    quote: str
+    proof: str
+    correction: str = ""
+    stands: str = ""
+    shown_by: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -36,6 +87,12 @@ class Check:
     note: str = ""
     #: Why it does not reproduce here; shown only when it does not.
     reason: str = ""
+    #: What decides it and cannot be had; shown only when it does not reproduce.
+    undecidable: str = ""
+    #: What was chosen after a first result was seen, where that may decide the verdict.
+    after_looking: str = ""
+    revised: Revised | None = None
+    erratum: Erratum | None = None
     #: Laws, or other parts, without which it cannot be measured.
     needs: tuple[str, ...] = ()
 
@@ -56,6 +113,11 @@ class Entry:
     check: tuple[Check, ...]
     #: Readings that we chose where the paper leaves something open.
     deviations: tuple[str, ...] = ()
+
+    @property
+    def ground(self) -> str:
+        """What its verdicts stand on, in the simulator."""
+        return GROUNDS[self.kind]
 
     @property
     def keys(self) -> tuple[str, ...]:
@@ -105,6 +167,13 @@ def load(folder: Path) -> Claim:
     entries = tuple(_entry(item, f"{path}: entry {i + 1}") for i, item in enumerate(raw.get("entry", [])))
     if not entries:
         raise ClaimError(f"{path}: no [[entry]]")
+    named = {f"{entry.id}[{i}]" for entry in entries for i in range(len(entry.check))}
+    for entry in entries:
+        for i, check in enumerate(entry.check):
+            for shown in check.erratum.shown_by if check.erratum else ():
+                if shown not in named:
+                    problem = _unknown("check of this figure", shown, sorted(named))
+                    raise ClaimError(f"{path} ({entry.id}), check {i}, erratum, shown_by: {problem}")
     return Claim(folder, entries, scale)
 
 
@@ -161,6 +230,8 @@ def _entry(raw: Any, where: str) -> Entry:
     where = f"{where} ({item.get('id', '?')})"
     for key in ("id", "source", "kind", "title", "setup"):
         _text(item, key, where)
+    if item["kind"] not in GROUNDS:
+        raise ClaimError(f"{where}, kind: {item['kind']!r} is not one of {', '.join(GROUNDS)}")
     return Entry(
         **{**item, "deviations": _texts(item, "deviations", where)},
         check=tuple(_check(check, f"{where}, check {i}") for i, check in enumerate(checks)),
@@ -171,7 +242,7 @@ def _check(raw: Any, where: str) -> Check:
     item = _table(raw, Check, where)
     for key in ("metric", "op"):
         _text(item, key, where)
-    for key in ("at", "note", "reason", "basis"):
+    for key in ("at", "note", "reason", "basis", "undecidable", "after_looking"):
         if key in item:
             _text(item, key, where)
     if item["op"] not in OPERATORS:
@@ -184,7 +255,40 @@ def _check(raw: Any, where: str) -> Check:
         tolerance = item.get(key, 0)
         if isinstance(tolerance, bool) or not isinstance(tolerance, int | float) or tolerance < 0:
             raise ClaimError(f"{where}, {key}: a number of at least 0 is needed, not {tolerance!r}")
-    return Check(**{**item, "needs": _texts(item, "needs", where)})
+    if sum(key in item for key in ("reason", "undecidable", "erratum")) > 1:
+        raise ClaimError(f"{where}: at most one of reason, undecidable and erratum says why it is not reproduced")
+    revised, erratum = item.pop("revised", None), item.pop("erratum", None)
+    return Check(
+        **{**item, "needs": _texts(item, "needs", where)},
+        revised=None if revised is None else _revised(revised, item, f"{where}, revised"),
+        erratum=None if erratum is None else _erratum(erratum, f"{where}, erratum"),
+    )
+
+
+def _revised(raw: Any, check: Mapping[str, Any], where: str) -> Revised:
+    item = _table(raw, Revised, where)
+    for key in ("quote", "reason"):
+        _text(item, key, where)
+    was = item.get("was")
+    if not isinstance(was, dict) or not was:
+        raise ClaimError(f"{where}, was: a table of the values before is needed")
+    _known(was, READ, f"{where}, was")
+    for key, value in was.items():
+        if check.get(key) == value:
+            raise ClaimError(f"{where}, was: {key} is {value!r} now, too")
+    return Revised(**item)
+
+
+def _erratum(raw: Any, where: str) -> Erratum:
+    item = _table(raw, Erratum, where)
+    for key in ("verdict", "quote", "proof", *(key for key in ("correction", "stands") if key in item)):
+        _text(item, key, where)
+    if item["verdict"] not in ERRATA:
+        raise ClaimError(f"{where}, verdict: {item['verdict']!r} is not one of {', '.join(ERRATA)}")
+    shown = _texts(item, "shown_by", where)
+    if item["verdict"] == "corrected" and not (shown and item.get("correction")):
+        raise ClaimError(f"{where}: corrected needs a correction, and shown_by, the checks that show it")
+    return Erratum(**{**item, "shown_by": shown})
 
 
 def _table(raw: Any, shape: type, where: str) -> dict[str, Any]:

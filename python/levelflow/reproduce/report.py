@@ -5,15 +5,16 @@ from __future__ import annotations
 import base64
 import importlib.resources
 from collections import Counter
+from dataclasses import replace
 from html import escape
 from itertools import groupby
 from typing import TYPE_CHECKING, Any, get_args
 
-from levelflow.report.files import replace
-from levelflow.reproduce.verdict import Verdict
+from levelflow.report import files
+from levelflow.reproduce.verdict import FAILED, Verdict
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
     from pathlib import Path
 
     from levelflow.reproduce.model import Check
@@ -21,6 +22,13 @@ if TYPE_CHECKING:
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 SIGNS = {"==": "=", "~=": "≈", "<=": "≤", ">=": "≥", "<": "<", ">": ">", "->": "→", "between": "between"}
+#: Who says what a check expects, by its basis.
+SAYS = {
+    "text": "the paper",
+    "derived": "we, from its equations",
+    "inferred": "we, as we read it",
+    "correction": "we, in its place",
+}
 STYLE = "report.css"
 #: Scenarios of a figure that are shown in full.
 LISTED = 3
@@ -31,15 +39,14 @@ def page(figures: Sequence[FigureOutcome], build: str) -> str:
     figures = sorted(figures, key=lambda figure: figure.claim.name)
     style = importlib.resources.files("levelflow.reproduce").joinpath(STYLE).read_text(encoding="utf-8")
     tier = _tier({figure.tier for figure in figures})
-    by_paper = [(paper, list(group)) for paper, group in groupby(figures, key=lambda f: f.claim.paper)]
     body = [
         "<h1>Claims of the papers, measured again</h1>",
         f"<p class=meta>Levelflow {escape(build)} · {tier} · figures: {len(figures)} · "
         f"checks: {sum(len(f.outcomes) for f in figures)}</p>",
-        _summary(by_paper),
+        *(_summary(head, counts) for head, counts in counted(figures).items()),
         _attention(figures),
     ]
-    for paper, group in by_paper:
+    for paper, group in groupby(figures, key=lambda figure: figure.claim.paper):
         body.append(f"<h2 id='{escape(paper)}'>{escape(paper)}</h2>")
         body.extend(_figure(figure) for figure in group)
     return (
@@ -55,7 +62,7 @@ def write(path: Path, figures: Sequence[FigureOutcome], build: str) -> None:
     Raises:
         OSError: when the file cannot be written.
     """
-    replace(path, page(figures, build))
+    files.replace(path, page(figures, build))
 
 
 def _tier(tiers: set[str]) -> str:
@@ -64,16 +71,22 @@ def _tier(tiers: set[str]) -> str:
     return "printed durations (--full)" if "full" in tiers else "quick tier"
 
 
-def _summary(by_paper: Iterable[tuple[str, list[FigureOutcome]]]) -> str:
-    rows = []
-    total: Counter[Verdict] = Counter()
-    for paper, group in by_paper:
-        count = Counter(outcome.verdict for figure in group for outcome in figure.outcomes)
-        total += count
-        rows.append(_count_row(f"<a href='#{escape(paper)}'>{escape(paper)}</a>", count))
-    rows.append(_count_row("<b>all</b>", total))
-    head = "".join(f"<th class=n>{verdict}" for verdict in VERDICTS)
-    return f"<table class=summary><thead><tr><th>paper<th class=n>checks{head}<tbody>{''.join(rows)}</table>"
+def counted(figures: Sequence[FigureOutcome]) -> dict[str, dict[str, Counter[Verdict]]]:
+    """Counts verdicts by paper, by basis, by what they stand on, and of all: by the head of a table, and row."""
+    tables: dict[str, dict[str, Counter[Verdict]]] = {"paper": {}, "says": {}, "measured on": {}}
+    for figure in figures:
+        for outcome in figure.outcomes:
+            rows = figure.claim.paper, SAYS[outcome.check.basis], outcome.ground
+            for table, row in zip(tables.values(), rows, strict=True):
+                table.setdefault(row, Counter())[outcome.verdict] += 1
+    tables["paper"]["all"] = sum(tables["paper"].values(), Counter())
+    return tables
+
+
+def _summary(head: str, counts: Mapping[str, Counter[Verdict]]) -> str:
+    heads = "".join(f"<th class=n>{verdict}" for verdict in VERDICTS)
+    rows = "".join(_count_row(escape(label), count) for label, count in counts.items())
+    return f"<table class=summary><thead><tr><th>{head}<th class=n>checks{heads}<tbody>{rows}</table>"
 
 
 def _count_row(label: str, count: Counter[Verdict]) -> str:
@@ -85,7 +98,7 @@ def _attention(figures: Sequence[FigureOutcome]) -> str:
     """Links to every figure with a check that was measured and did not come out."""
     items = []
     for figure in figures:
-        bad = Counter(o.verdict for o in figure.outcomes if o.verdict in ("not reproduced", "error"))
+        bad = Counter(o.verdict for o in figure.outcomes if o.verdict in FAILED)
         if bad:
             counts = ", ".join(f"{n} {_badge(verdict)}" for verdict, n in bad.items())
             items.append(f"<li><a href='#{_anchor(figure)}'>{escape(figure.claim.name)}</a>: {counts}")
@@ -135,7 +148,7 @@ def _row(outcome: Outcome) -> str:
     check = outcome.check
     at = f" <span class=meta>{escape(check.at)}</span>" if check.at else ""
     target = "" if outcome.target is None else f" <span class=meta>against {_shown(outcome.target)}</span>"
-    remark = "<br>".join(escape(text) for text in (outcome.note, check.note) if text)
+    remark = "<br>".join(escape(text) for text in (outcome.note, check.note, *_said(check)) if text)
     measured = "" if outcome.measured is None else _shown(outcome.measured)
     if twin := outcome.beside:
         measured += f"<br><span class=meta>simulator: {_shown(twin.measured)}, {twin.verdict}</span>"
@@ -143,6 +156,17 @@ def _row(outcome: Outcome) -> str:
         f"<tr><td><code>{escape(check.metric)}</code>{at}<td>{escape(expected(outcome.check))}"
         f"<td>{measured}{target}<td>{_badge(outcome.verdict)}<td class=remark>{remark}"
     )
+
+
+def _said(check: Check) -> Iterator[str]:
+    if (erratum := check.erratum) is not None:
+        yield f"Printed: “{erratum.quote}”"
+        yield erratum.proof
+    if (revised := check.revised) is not None:
+        was = expected(replace(check, **revised.was))
+        yield f"Read at first as {was}: {revised.reason} The text: “{revised.quote}”"
+    if check.after_looking:
+        yield f"Chosen after looking: {check.after_looking}"
 
 
 def expected(check: Check) -> str:

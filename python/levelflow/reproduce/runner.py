@@ -8,11 +8,11 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from types import ModuleType
-from typing import Any
+from typing import Any, cast
 
 from levelflow import _core, dataplane
 from levelflow.reproduce.figure import CancelledError, Figure, Runs
@@ -41,6 +41,11 @@ class Outcome:
     def check(self) -> Check:
         """The check that was judged."""
         return self.entry.check[self.index]
+
+    @property
+    def ground(self) -> str:
+        """What the verdict stands on."""
+        return "a real network" if self.beside else self.entry.ground
 
 
 @dataclass(frozen=True)
@@ -101,8 +106,8 @@ def measure(claim: Claim, runs: Runs, laws: frozenset[str], *, full: bool) -> Fi
             raise
         except Exception as error:  # the figure's own code: any failure is its verdict, not ours
             failure = f"{type(error).__name__}: {error}"
-    outcomes = tuple(
-        outcome for entry in claim.entries for outcome in judge(entry, values.get(entry.id, {}), laws, failure)
+    outcomes = explain(
+        [outcome for entry in claim.entries for outcome in judge(entry, values.get(entry.id, {}), laws, failure)]
     )
     tier = "full" if full else "quick"
     return FigureOutcome(claim, outcomes, images, figure.listings(), time.monotonic() - begin, tier)
@@ -144,6 +149,27 @@ def judge(entry: Entry, values: Values, laws: frozenset[str], failure: str = "")
     return outcomes
 
 
+def explain(outcomes: Sequence[Outcome]) -> tuple[Outcome, ...]:
+    """Says of what did not come out whether the paper errs, as long as its proof holds, or nobody can tell."""
+    held = {f"{outcome.entry.id}[{outcome.index}]" for outcome in outcomes if outcome.verdict == "reproduced"}
+    return tuple(outcome if outcome.verdict != "not reproduced" else _explained(outcome, held) for outcome in outcomes)
+
+
+def _explained(outcome: Outcome, held: Set[str]) -> Outcome:
+    check = outcome.check
+    if check.undecidable:
+        return _with(outcome, "undecidable", check.undecidable)
+    if (erratum := check.erratum) is None:
+        return _with(outcome, outcome.verdict, check.reason)
+    if lacking := [shown for shown in erratum.shown_by if shown not in held]:
+        return _with(outcome, outcome.verdict, f"its erratum is not shown, since {', '.join(lacking)} does not hold")
+    return _with(outcome, cast("Verdict", erratum.verdict), erratum.correction or erratum.proof)
+
+
+def _with(outcome: Outcome, verdict: Verdict, text: str) -> Outcome:
+    return replace(outcome, verdict=verdict, note="; ".join(note for note in (text, outcome.note) if note))
+
+
 def _judge(entry: Entry, index: int, value: Measured | Noted) -> Outcome:
     check = entry.check[index]
     target, aside = None, ""
@@ -159,8 +185,7 @@ def _judge(entry: Entry, index: int, value: Measured | Noted) -> Outcome:
         met = meets(check.op, check.value, plain, check.tol_rel or 0.0, check.tol_abs or 0.0)
     except (TypeError, ValueError) as error:
         return Outcome(entry, index, "error", note=str(error))
-    note = "; ".join(text for text in ("" if met else check.reason, aside) if text)
-    return Outcome(entry, index, "reproduced" if met else "not reproduced", shown, target, note)
+    return Outcome(entry, index, "reproduced" if met else "not reproduced", shown, target, aside)
 
 
 def _plain(value: Any) -> Any:
@@ -195,9 +220,16 @@ def _record(figure: FigureOutcome, outcome: Outcome) -> dict[str, Any]:
         "tol_abs": outcome.check.tol_abs,
         "measured": _finite(outcome.measured),
         "verdict": outcome.verdict,
+        "basis": outcome.check.basis,
+        "ground": outcome.ground,
         "tier": figure.tier,
         "note": _note(outcome),
     }
+    if outcome.check.after_looking:
+        record["after_looking"] = outcome.check.after_looking
+    for name in ("revised", "erratum"):
+        if (said := getattr(outcome.check, name)) is not None:
+            record[name] = asdict(said)
     if twin := outcome.beside:
         record["simulator"] = {"measured": _finite(twin.measured), "verdict": twin.verdict}
     return record

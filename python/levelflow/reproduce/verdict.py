@@ -9,7 +9,11 @@ from typing import Literal
 
 Scalar = bool | int | float | str
 Value = Scalar | Sequence[Scalar]
-Verdict = Literal["reproduced", "not reproduced", "error", "missing"]
+#: `corrected`: false or inconsistent as printed, and a corrected statement holds. `refuted`: false, and what was
+#: measured is the counterexample. `undecidable`: what decides it is lost or was never published.
+Verdict = Literal["reproduced", "corrected", "refuted", "undecidable", "not reproduced", "error", "missing"]
+#: What is a failure of ours.
+FAILED: tuple[Verdict, ...] = ("not reproduced", "error")
 
 OPERATORS = ("==", "~=", "<=", ">=", "<", ">", "between", "true", "false", "->")
 #: Share of the seeds of a stochastic run for which a bound must hold, besides the median.

@@ -1,0 +1,73 @@
+"""The errata of the papers, from the claims: `docs/errata.md`, which `python -m tools.reference` writes."""
+
+from __future__ import annotations
+
+from itertools import groupby
+from typing import TYPE_CHECKING
+
+from levelflow.library import PAPERS
+from levelflow.reproduce.model import Check, Claim, Entry, Erratum, discover
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+#: The texts, by folder: how a reader cites them.
+TEXTS = {
+    "andrew-maxnet": "Andrew et al., MaxNet: Theory and Implementation",
+    "dukkipati-rcp": "Dukkipati and McKeown 2005, Processor Sharing Flows in the Internet",
+    "kunniyur-2003": "Kunniyur and Srikant 2003, End-to-End Congestion Control Schemes",
+    "zhang-2008": "Zhang 2008, Stable and Scalable Congestion Control",
+}
+INTRODUCTION = (
+    "Statements of the five papers that are false, inconsistent or incomplete as printed. For each: the sentence, why it",
+    "does not hold, what holds instead, what stands regardless, and the command that shows it. [Sources] has full",
+    "references. What else was not reproduced is open, or our problem: `levelflow reproduce` says so.\n",
+    "*Corrected*: a corrected statement holds, and the command checks that, too. *Refuted*: the measured value is a",
+    "counterexample, and we know no correction.\n",
+    "[Sources]: ../papers/SOURCES.md",
+)
+Found = tuple[Entry, int, Check]
+
+
+def lines() -> Iterator[str]:
+    """Yields the page, line by line."""
+    claims = discover(PAPERS)
+    yield "# Errata"
+    yield from INTRODUCTION
+    for paper, group in groupby(claims, key=lambda claim: claim.paper):
+        found = list(_checks(group))
+        errata = [(entry, i, check) for entry, i, check in found if check.erratum]
+        lost = [(entry, i, check) for entry, i, check in found if check.undecidable]
+        if errata or lost:
+            yield f"\n## {TEXTS[paper]}"
+        for erratum, same in groupby(errata, key=lambda one: one[2].erratum):
+            yield from _erratum(erratum, list(same))
+        if lost:
+            yield "\n### What the text does not decide"
+            for why, same in groupby(lost, key=lambda one: one[2].undecidable):
+                yield f"- {_names(list(same))}: {why}"
+
+
+def _checks(claims: Iterable[Claim]) -> Iterator[Found]:
+    for claim in claims:
+        for entry in claim.entries:
+            for i, check in enumerate(entry.check):
+                yield entry, i, check
+
+
+def _erratum(erratum: Erratum, found: list[Found]) -> Iterator[str]:
+    entry = found[0][0]
+    yield f"\n### {entry.source}: {entry.title}"
+    yield f"*{erratum.verdict.capitalize()}.* Printed: “{erratum.quote}”\n"
+    yield f"- **Why.** {erratum.proof}"
+    if erratum.correction:
+        yield f"- **Instead.** {erratum.correction}"
+    if erratum.stands:
+        yield f"- **What stands.** {erratum.stands}"
+    shown = f"; the correction: {', '.join(f'`{name}`' for name in erratum.shown_by)}" if erratum.shown_by else ""
+    entries = dict.fromkeys(one.id for one, _, _ in found)
+    yield f"- **Shown by** `levelflow reproduce {' '.join(entries)}`: {_names(found)}{shown}."
+
+
+def _names(found: list[Found]) -> str:
+    return ", ".join(f"`{entry.id}[{i}]`" for entry, i, _ in found)
