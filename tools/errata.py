@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from itertools import groupby
 from typing import TYPE_CHECKING
 
@@ -18,22 +19,20 @@ TEXTS = {
     "kunniyur-2003": "Kunniyur and Srikant 2003, End-to-End Congestion Control Schemes",
     "zhang-2008": "Zhang 2008, Stable and Scalable Congestion Control",
 }
-INTRODUCTION = (
-    "Statements of the five papers that are false, inconsistent or incomplete as printed. For each: the sentence, why it",
-    "does not hold, what holds instead, what stands regardless, and the command that shows it. [Sources] has full",
-    "references. What else was not reproduced is open, or our problem: `levelflow reproduce` says so.\n",
-    "*Corrected*: a corrected statement holds, and the command checks that, too. *Refuted*: the measured value is a",
-    "counterexample, and we know no correction.\n",
-    "[Sources]: ../papers/SOURCES.md",
-)
+INTRODUCTION = """
+Statements of the five papers that are false, inconsistent or incomplete as printed. For each: the sentence, why it does
+not hold, what holds instead, what stands regardless, and the command that shows it. [Sources](../papers/SOURCES.md) has
+full references. What else was not reproduced is open, or our problem: `levelflow reproduce` says so.
+
+*Corrected*: a corrected statement holds, and the command checks that, too. *Refuted*: the measured value is a
+counterexample, and we know no correction."""
 Found = tuple[Entry, int, Check]
 
 
 def lines() -> Iterator[str]:
     """Yields the page, line by line."""
     claims = discover(PAPERS)
-    yield "# Errata"
-    yield from INTRODUCTION
+    yield f"# Errata{INTRODUCTION}"
     for paper, group in groupby(claims, key=lambda claim: claim.paper):
         found = list(_checks(group))
         errata = [(entry, i, check) for entry, i, check in found if check.erratum]
@@ -45,7 +44,7 @@ def lines() -> Iterator[str]:
         if lost:
             yield "\n### What the text does not decide"
             for why, same in groupby(lost, key=lambda one: one[2].undecidable):
-                yield f"- {_names(list(same))}: {why}"
+                yield from _item(f"{_names(list(same))}: {why}")
 
 
 def _checks(claims: Iterable[Claim]) -> Iterator[Found]:
@@ -58,16 +57,25 @@ def _checks(claims: Iterable[Claim]) -> Iterator[Found]:
 def _erratum(erratum: Erratum, found: list[Found]) -> Iterator[str]:
     entry = found[0][0]
     yield f"\n### {entry.source}: {entry.title}"
-    yield f"*{erratum.verdict.capitalize()}.* Printed: “{erratum.quote}”\n"
-    yield f"- **Why.** {erratum.proof}"
+    yield from _wrapped(f"*{erratum.verdict.capitalize()}.* Printed: “{erratum.quote}”")
+    yield ""
+    yield from _item(f"**Why.** {erratum.proof}")
     if erratum.correction:
-        yield f"- **Instead.** {erratum.correction}"
+        yield from _item(f"**Instead.** {erratum.correction}")
     if erratum.stands:
-        yield f"- **What stands.** {erratum.stands}"
+        yield from _item(f"**What stands.** {erratum.stands}")
     shown = f"; the correction: {', '.join(f'`{name}`' for name in erratum.shown_by)}" if erratum.shown_by else ""
     entries = dict.fromkeys(one.id for one, _, _ in found)
-    yield f"- **Shown by** `levelflow reproduce {' '.join(entries)}`: {_names(found)}{shown}."
+    yield from _item(f"**Shown by** `levelflow reproduce {' '.join(entries)}`: {_names(found)}{shown}.")
 
 
 def _names(found: list[Found]) -> str:
     return ", ".join(f"`{entry.id}[{i}]`" for entry, i, _ in found)
+
+
+def _item(text: str) -> list[str]:
+    return _wrapped(f"- {text}", "  ")
+
+
+def _wrapped(text: str, indent: str = "") -> list[str]:
+    return textwrap.wrap(text, 118, subsequent_indent=indent, break_long_words=False, break_on_hyphens=False)
