@@ -183,6 +183,26 @@ def test_completion_ratio_counts_only_arrivals_that_both_finished():
         completions.afct_ratio(a, completions_of([9.0], [1.0], [1]))
 
 
+def test_sharing_of_the_same_arrivals_takes_all_of_them_and_1_5_round_trips_each():
+    """8 Mb in 1 s alone; from 1 s on the second has half of the link, until the first ends at 3 s."""
+    table = completions_of([0.0, 1.0], [3.15 * 2, 3.0], [2_000_000, 1_500_000])
+    assert completions.afct_ratio_to_sharing(table, 8e6, (1_600_000, math.inf)) == pytest.approx(2)
+    assert completions.afct_ratio_to_sharing(table, 8e6, (0, 1_600_000)) == pytest.approx(3.0 / 2.65)
+
+
+def test_means_know_over_how_many_flows_they_are():
+    table = completions_of(np.arange(30.0), [1.0] * 30, [1_000] * 25 + [500_000] * 5)
+    for mean in (
+        completions.afct(table, (0, 2_000)),
+        completions.afct_ratio_to_ps(table, 1e8, 0.5, (0, 2_000)),
+        completions.afct_ratio_to_sharing(table, 1e8, (0, 2_000)),
+        completions.afct_ratio(table, table.head(28), (0, 2_000)),
+        completions.worst_ratio_to_ps(table, 1e8, 0.5, (0, 2_000)),
+    ):
+        assert mean.flows == 25
+    assert completions.afct_ratio(table, table.head(28)).flows == 28
+
+
 def test_spread_is_the_median_over_size_bins():
     fct = [1.0] * 19 + [20.0] + [1.0] * 20 + [1.0] * 20
     size = [1_000] * 20 + [100_000] * 20 + [10_000_000] * 20

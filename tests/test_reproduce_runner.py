@@ -81,6 +81,23 @@ def test_every_check_gets_its_verdict_and_missing_ones_stay_out_of_the_scorecard
     json.dumps(records, allow_nan=False)
 
 
+@pytest.mark.parametrize(
+    ("flows", "verdict", "note"),
+    [
+        ("[20]", "reproduced", "over 20 flows"),
+        ("[20, 80]", "reproduced", "over 20 to 80 flows"),
+        ("[19, 80]", "error", "rests on 19 flows; needs 20"),
+    ],
+)
+def test_a_mean_over_few_flows_gets_no_verdict(tmp_path, flows, verdict, note):
+    means = f"Seeds([OverFlows(0.5, n) for n in {flows}])"
+    text = MEASURE.replace("import Against", "import Against, Seeds").replace("np.float64(0.501)", means)
+    text = "from levelflow.measure.completions import OverFlows\n" + text
+    figure = measured(folder_at(tmp_path, text))
+    assert (figure.outcomes[0].verdict, figure.outcomes[0].note) == (verdict, note)
+    json.dumps(runner.scorecard([figure]), allow_nan=False)
+
+
 def test_what_is_noted_stands_beside_the_verdict_and_changes_none(tmp_path):
     noted = MEASURE.replace("import Against", "import Against, Noted")
     noted = noted.replace("np.int64(3)", "Noted(np.int64(3), 'two with care')").replace(

@@ -6,13 +6,14 @@ Times in s, capacities in bit/s, sizes in bytes; a size class is ``(low, high)``
 from __future__ import annotations
 
 import math
+from typing import Self
 
 import numpy as np
 import polars as pl
 
 from levelflow.measure import series
 from levelflow.measure.series import ALL, Array, Window
-from levelflow.theory.queues.sharing import fct_processor_sharing
+from levelflow.theory.queues.sharing import completion_times, fct_processor_sharing
 
 SizeClass = tuple[float, float]
 ANY_SIZE: SizeClass = (0, math.inf)
@@ -22,6 +23,22 @@ BINS_PER_DECADE = 5
 FEWEST_IN_BIN = 10
 #: The same for a mean (Dukkipati 2005, fig 7).
 FEWEST_IN_MEAN = 20
+
+
+class OverFlows(float):
+    """A number that rests on so many flows.
+
+    Attributes:
+        flows: how many.
+    """
+
+    flows: int
+
+    def __new__(cls, value: float, flows: int) -> Self:
+        """Makes one."""
+        number = super().__new__(cls, value)
+        number.flows = flows
+        return number
 
 
 def select(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> pl.DataFrame:
@@ -43,7 +60,8 @@ def select(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Windo
 
 def afct(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> float:
     """Mean completion time of a size class, s."""
-    return series.mean(select(completions, sizes, window)["fct_s"].to_numpy())
+    rows = select(completions, sizes, window)
+    return OverFlows(series.mean(rows["fct_s"].to_numpy()), rows.height)
 
 
 def afct_ratio_to_ps(
@@ -51,7 +69,24 @@ def afct_ratio_to_ps(
 ) -> float:
     """Mean completion time of a size class over its mean under processor sharing, same flows."""
     rows = select(completions, sizes, window)
-    return series.mean(rows["fct_s"].to_numpy()) / series.mean(_processor_sharing(rows, capacity, load))
+    ratio = series.mean(rows["fct_s"].to_numpy()) / series.mean(_processor_sharing(rows, capacity, load))
+    return OverFlows(ratio, rows.height)
+
+
+def afct_ratio_to_sharing(
+    completions: pl.DataFrame, capacity: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
+) -> float:
+    """Mean completion time of a size class over its mean if the same arrivals had shared the link at any moment.
+
+    All flows that were completed count as arrivals, also those outside the class and the window; each gets 1.5 round
+    trips more, as in the formula of `fct_processor_sharing`. Where flows were not completed, the link carries less than
+    was offered, so let arrivals end before the run does.
+    """
+    columns = (completions[name].to_numpy() for name in ("start_s", "bytes", "rtt_s"))
+    starts, carried, round_trips = columns
+    shared = completion_times(starts, carried, capacity, delays=1.5 * round_trips)
+    rows = select(completions.with_columns(pl.Series("sharing_s", shared)), sizes, window)
+    return OverFlows(float(rows["fct_s"].to_numpy().mean() / rows["sharing_s"].to_numpy().mean()), rows.height)
 
 
 def afct_ratio_to_bound(
@@ -67,7 +102,7 @@ def afct_ratio(a: pl.DataFrame, b: pl.DataFrame, sizes: SizeClass = ANY_SIZE, wi
     both = select(a, sizes, window).join(b, on=keys, suffix="_b")
     if both.is_empty():
         raise ValueError("the two runs share no arrival that both completed")
-    return series.mean(both["fct_s"].to_numpy()) / series.mean(both["fct_s_b"].to_numpy())
+    return OverFlows(series.mean(both["fct_s"].to_numpy()) / series.mean(both["fct_s_b"].to_numpy()), both.height)
 
 
 def fct_max_ratio_to_ps(
@@ -112,7 +147,9 @@ def worst_ratio_to_ps(
     completions: pl.DataFrame, capacity: float, load: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
 ) -> float:
     """Largest ratio over size bins of the mean completion time to its mean under processor sharing."""
-    return float(by_size(completions, capacity, load, sizes, window)["ratio"].to_numpy().max())
+    table = by_size(completions, capacity, load, sizes, window)
+    worst = table.row(int(table["ratio"].arg_max() or 0), named=True)
+    return OverFlows(worst["ratio"], worst["flows"])
 
 
 def fct_max_over_mean(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> float:

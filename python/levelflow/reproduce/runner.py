@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any, cast
 
 from levelflow import _core, dataplane
+from levelflow.measure.completions import FEWEST_IN_MEAN, OverFlows
 from levelflow.reproduce.figure import CancelledError, Figure, Runs
 from levelflow.reproduce.images import draw
 from levelflow.reproduce.model import CLAIM_FILE, MEASURE_FILE, Check, Claim, ClaimError, Entry
@@ -175,6 +176,12 @@ def _judge(entry: Entry, index: int, value: Measured | Noted) -> Outcome:
     target, aside = None, ""
     if isinstance(value, Noted):
         aside, value = value.note, value.value
+    flows = sorted(set(_flows(value)))
+    if flows and flows[0] < FEWEST_IN_MEAN:
+        return Outcome(entry, index, "error", note=f"rests on {flows[0]} flows; needs {FEWEST_IN_MEAN}")
+    if flows:
+        span = f"{flows[0]} to {flows[-1]}" if len(flows) > 1 else f"{flows[0]}"
+        aside = "; ".join(text for text in (aside, f"over {span} flows") if text)
     try:
         plain = _plain(value)
         shown = plain
@@ -188,14 +195,32 @@ def _judge(entry: Entry, index: int, value: Measured | Noted) -> Outcome:
     return Outcome(entry, index, "reproduced" if met else "not reproduced", shown, target, aside)
 
 
+def _flows(value: Any) -> Iterator[int]:
+    """On how many flows each number of a value rests, where it says so."""
+    if isinstance(value, OverFlows):
+        yield value.flows
+    for part in _parts(value):
+        yield from _flows(part)
+
+
+def _parts(value: Any) -> Sequence[Any]:
+    if isinstance(value, Against):
+        return value.measured, value.target
+    if isinstance(value, Seeds):
+        return value.values
+    return value if isinstance(value, list | tuple) else ()
+
+
 def _plain(value: Any) -> Any:
-    """The value with NumPy scalars and arrays as Python ones."""
+    """The value with NumPy scalars and arrays, and what knows its flows, as Python ones."""
     if isinstance(value, Against):
         return Against(_plain(value.measured), _plain(value.target))
     if isinstance(value, Seeds):
         return Seeds([_plain(item) for item in value.values])
     if isinstance(value, list | tuple):
         return [_plain(item) for item in value]
+    if isinstance(value, OverFlows):
+        return float(value)
     return value.tolist() if hasattr(value, "tolist") else value
 
 
