@@ -96,8 +96,8 @@ def test_a_network_and_the_simulator_at_the_same_scale_are_in_the_units_of_the_p
     ("args", "says"),
     [
         (["two"], "paper/formula: no testbed_scale in claim.toml"),
-        (["--full"], "leave out --full and --workers"),
-        (["--workers", "2"], "leave out --full and --workers"),
+        (["--full"], "leave out --full, --workers and --resume"),
+        (["--workers", "2"], "leave out --full, --workers and --resume"),
         (["one"], "name it in LEVELFLOW_NET"),
     ],
 )

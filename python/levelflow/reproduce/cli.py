@@ -15,6 +15,7 @@ from levelflow import _core, dataplane, library
 from levelflow.report.files import part, replace
 from levelflow.reproduce import model, report, runner
 from levelflow.reproduce import testbed as testbed_runs
+from levelflow.reproduce.kept import Figures
 from levelflow.reproduce.model import ClaimError
 from levelflow.reproduce.verdict import FAILED
 from levelflow.status import BAD_INPUT, INTERRUPTED
@@ -29,7 +30,12 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims or figures; all if none.")] = None,
     paper: Annotated[str | None, typer.Option(help="Only the figures of this paper.")] = None,
     all_: Annotated[bool, typer.Option("--all", help="Every figure; the default.")] = False,
-    full: Annotated[bool, typer.Option(help="Run the printed durations rather than the quick tier.")] = False,
+    full: Annotated[
+        bool, typer.Option(help="Also run the printed durations; of both tiers, the worse verdict counts.")
+    ] = False,
+    resume: Annotated[
+        bool, typer.Option(help="Keep what an interrupted run into the same directory has measured.")
+    ] = False,
     json: Annotated[Path | None, typer.Option(help="Also write the verdicts to this file.")] = None,
     out: Annotated[Path, typer.Option(help="Directory of the report.")] = Path("results/claims"),
     workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side; one per processor.")] = None,
@@ -41,8 +47,8 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
     try:
         if all_ and (ids or paper):
             raise ClaimError("--all cannot be combined with ids or --paper")
-        if testbed and (full or workers):
-            raise ClaimError("--testbed runs one figure at a time, as it is; leave out --full and --workers")
+        if testbed and (full or workers or resume):
+            raise ClaimError("--testbed runs one figure at a time, as it is; leave out --full, --workers and --resume")
         claims = model.select(model.discover(library.PAPERS), ids or [], paper)
         if testbed:
             claims = testbed_runs.chosen(claims, named=bool(ids))
@@ -52,7 +58,10 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
         if testbed:
             measured = testbed_runs.measure_all(claims, program)
         else:
-            measured = runner.measure_all(claims, full=full, workers=workers)
+            kept = Figures(out / "figures", _core.build(), full)
+            if not resume:
+                kept.forget()
+            measured = runner.measure_all(claims, full=full, workers=workers, kept=kept)
         figures, interrupted = _measure(measured, len(claims), json)
     except (ClaimError, dataplane.DataPlaneError) as error:
         typer.echo(f"levelflow: {error}", err=True)

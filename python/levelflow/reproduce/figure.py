@@ -89,11 +89,18 @@ class Figure:
 
     def __init__(self, claim: Claim, runs: Runs, *, full: bool) -> None:
         self.claim = claim
-        #: Whether to run what the paper ran, rather than what suffices in minutes.
-        self.full = full
+        #: Whether this figure has other runs in the other tier: whether it has asked for `full`.
+        self.has_tiers = False
+        self._full = full
         #: Results of this figure, in the order in which they were asked for.
         self.results: list[Result] = []
         self._runs = runs
+
+    @property
+    def full(self) -> bool:
+        """Whether to run what the paper ran, rather than what suffices in minutes."""
+        self.has_tiers = True
+        return self._full
 
     def scenario(
         self, overrides: Overrides | None = None, *, seed: int | None = None, name: str = SCENARIO_FILE

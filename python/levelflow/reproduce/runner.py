@@ -12,7 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from types import ModuleType
-from typing import Any, cast
+from typing import Any, Protocol, cast, get_args
 
 from levelflow import _core, dataplane
 from levelflow.measure.completions import FEWEST_IN_MEAN, OverFlows
@@ -23,6 +23,9 @@ from levelflow.reproduce.verdict import Against, Measured, Noted, Seeds, Verdict
 
 #: One measured value per check of an entry, by the key of the check.
 Values = Mapping[str, Measured | Noted]
+
+
+QUICK, FULL = "quick", "full"
 
 
 @dataclass(frozen=True)
@@ -37,6 +40,10 @@ class Outcome:
     note: str = ""
     #: The same check measured in the simulator at the same scale, where a network was measured.
     beside: Outcome | None = None
+    #: The tier that was measured; of both, the one with the worse verdict.
+    tier: str = QUICK
+    #: The same check in the other tier, where both were measured.
+    other: Outcome | None = None
 
     @property
     def check(self) -> Check:
@@ -60,6 +67,8 @@ class FigureOutcome:
     scenarios: tuple[str, ...]
     seconds: float
     tier: str
+    #: Whether the figure has other runs in the other tier.
+    has_tiers: bool = False
 
 
 def available() -> frozenset[str]:
@@ -68,20 +77,61 @@ def available() -> frozenset[str]:
     return laws | {dataplane.NEED} if dataplane.has_kernel_router() else laws
 
 
-def measure_all(claims: Sequence[Claim], *, full: bool = False, workers: int | None = None) -> Iterator[FigureOutcome]:
+def measure_all(
+    claims: Sequence[Claim], *, full: bool = False, workers: int | None = None, kept: Kept | None = None
+) -> Iterator[FigureOutcome]:
     """Measures the figures, ``workers`` at a time (one per processor by default); yields each when it is done.
 
-    An interruption ends the runs under way; what was yielded before stands.
+    With ``full``, in both tiers: of each check, the worse verdict counts. What is ``kept`` is not measured again, and
+    what is measured is kept. An interruption ends the runs under way; what was yielded before stands.
     """
     workers = workers or os.cpu_count() or 1
     runs, laws = Runs(workers), available()
+
+    def one(claim: Claim) -> FigureOutcome:
+        known = kept and kept.load(claim)
+        if known:
+            return known
+        found = measure_tiers(claim, runs, laws) if full else measure(claim, runs, laws, full=False)
+        if kept:
+            kept.save(found)
+        return found
+
     pool = ThreadPoolExecutor(workers)
     try:
-        for done in as_completed([pool.submit(measure, claim, runs, laws, full=full) for claim in claims]):
+        for done in as_completed([pool.submit(one, claim) for claim in claims]):
             yield done.result()
     finally:
         runs.stop()
         pool.shutdown(wait=True, cancel_futures=True)
+
+
+class Kept(Protocol):
+    """Keeps figures that were measured."""
+
+    def load(self, claim: Claim) -> FigureOutcome | None:
+        """What was kept of a figure."""
+
+    def save(self, figure: FigureOutcome) -> None:
+        """Keeps a figure."""
+
+
+def measure_tiers(claim: Claim, runs: Runs, laws: frozenset[str]) -> FigureOutcome:
+    """Measures one figure with the printed durations, and in the quick tier where that differs; the worse counts."""
+    full = measure(claim, runs, laws, full=True)
+    if not full.has_tiers:
+        return full
+    quick = measure(claim, runs, laws, full=False)
+    outcomes = tuple(worse(*pair) for pair in zip(full.outcomes, quick.outcomes, strict=True))
+    return replace(full, outcomes=outcomes, seconds=full.seconds + quick.seconds)
+
+
+def worse(one: Outcome, other: Outcome) -> Outcome:
+    """Returns the outcome with the worse verdict, the first of equal ones, with the other beside it."""
+    order = get_args(Verdict)
+    if order.index(other.verdict) > order.index(one.verdict):
+        one, other = other, one
+    return replace(one, other=other)
 
 
 def measure(claim: Claim, runs: Runs, laws: frozenset[str], *, full: bool) -> FigureOutcome:
@@ -110,8 +160,10 @@ def measure(claim: Claim, runs: Runs, laws: frozenset[str], *, full: bool) -> Fi
     outcomes = explain(
         [outcome for entry in claim.entries for outcome in judge(entry, values.get(entry.id, {}), laws, failure)]
     )
-    tier = "full" if full else "quick"
-    return FigureOutcome(claim, outcomes, images, figure.listings(), time.monotonic() - begin, tier)
+    tier = FULL if full else QUICK
+    outcomes = tuple(replace(outcome, tier=tier) for outcome in outcomes)
+    seconds = time.monotonic() - begin
+    return FigureOutcome(claim, outcomes, images, figure.listings(), seconds, tier, figure.has_tiers)
 
 
 def _check_names(claim: Claim, values: Mapping[str, Values], laws: frozenset[str]) -> None:
@@ -247,9 +299,16 @@ def _record(figure: FigureOutcome, outcome: Outcome) -> dict[str, Any]:
         "verdict": outcome.verdict,
         "basis": outcome.check.basis,
         "ground": outcome.ground,
-        "tier": figure.tier,
+        "tier": outcome.tier if figure.tier in (QUICK, FULL) else figure.tier,
         "note": _note(outcome),
     }
+    if (other := outcome.other) is not None:
+        record["other_tier"] = {
+            "tier": other.tier,
+            "measured": _finite(other.measured),
+            "verdict": other.verdict,
+            "note": _note(other),
+        }
     if outcome.check.after_looking:
         record["after_looking"] = outcome.check.after_looking
     for name in ("revised", "erratum"):

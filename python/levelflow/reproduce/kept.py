@@ -1,0 +1,85 @@
+"""Keeps what was measured of figures, so that a run that was interrupted need not measure them again."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from levelflow.report import files
+from levelflow.reproduce.runner import FigureOutcome, Outcome
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from levelflow.reproduce.model import Claim, Entry
+
+#: What of an outcome its claim does not say.
+MADE = ("index", "verdict", "measured", "target", "note", "tier")
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Figures that one build measured, a file each.
+
+    Attributes:
+        folder: where the files are.
+        build: which Levelflow measures.
+        full: whether it measures both tiers.
+    """
+
+    folder: Path
+    build: str
+    full: bool
+
+    def load(self, claim: Claim) -> FigureOutcome | None:
+        """Returns what this build measured of a figure from the same files; None where nothing is kept of that."""
+        try:
+            record = json.loads(self._file(claim).read_text(encoding="utf-8"))
+        except FileNotFoundError:
+            return None
+        if record.pop("key") != self._key(claim):
+            return None
+        entries = {entry.id: entry for entry in claim.entries}
+        outcomes = tuple(_outcome(entries[made["id"]], made) for made in record.pop("outcomes"))
+        images = tuple(base64.b64decode(image) for image in record.pop("images"))
+        return FigureOutcome(claim, outcomes, images, tuple(record.pop("scenarios")), **record)
+
+    def save(self, figure: FigureOutcome) -> None:
+        """Keeps a figure, in place of what was kept of it before."""
+        record = {
+            "key": self._key(figure.claim),
+            "outcomes": [_made(outcome) for outcome in figure.outcomes],
+            "images": [base64.b64encode(image).decode() for image in figure.images],
+            **{name: getattr(figure, name) for name in ("scenarios", "seconds", "tier", "has_tiers")},
+        }
+        files.replace(self._file(figure.claim), json.dumps(record))
+
+    def forget(self) -> None:
+        """Removes all that is kept."""
+        for path in self.folder.glob("*--*.json"):
+            path.unlink()
+
+    def _file(self, claim: Claim) -> Path:
+        return self.folder / f"{claim.paper}--{claim.folder.name}.json"
+
+    def _key(self, claim: Claim) -> str:
+        """Hash of what decides what is measured: the build, the tier, and the files of the figure and its models."""
+        digest = hashlib.sha256(f"{self.build} {self.full}".encode())
+        for path in sorted([*claim.folder.iterdir(), *claim.folder.parent.glob("*_models/*.py")]):
+            if path.is_file():
+                digest.update(path.name.encode() + path.read_bytes())
+        return digest.hexdigest()
+
+
+def _made(outcome: Outcome) -> dict[str, Any]:
+    made = {"id": outcome.entry.id} | {name: getattr(outcome, name) for name in MADE}
+    return made if outcome.other is None else made | {"other": _made(outcome.other)}
+
+
+def _outcome(entry: Entry, made: Mapping[str, Any]) -> Outcome:
+    outcome = Outcome(entry, **{name: made[name] for name in MADE})
+    return replace(outcome, other=_outcome(entry, made["other"])) if "other" in made else outcome
