@@ -5,6 +5,7 @@
 use std::io::{BufRead as _, BufReader};
 use std::net::UdpSocket;
 use std::process::{Command, Output, Stdio};
+use std::sync::atomic::{AtomicU16, Ordering};
 use std::time::{Duration, Instant};
 
 use levelflow_laws::{LAWS, LawInfo};
@@ -54,13 +55,20 @@ fn send(to: &str, args: &[&str]) -> Value {
     serde_json::from_str(text.lines().last().unwrap()).unwrap()
 }
 
+/// An address below the ports that the kernel hands out, so that no process that starts beside this one is given it.
+fn free(host: &str) -> String {
+    static NEXT: AtomicU16 = AtomicU16::new(20_000);
+    loop {
+        let at = format!("{host}:{}", NEXT.fetch_add(1, Ordering::Relaxed));
+        if UdpSocket::bind(&at).is_ok() {
+            return at;
+        }
+    }
+}
+
 /// A relay before `to` under a law; gives it with its address.
 fn relay(host: &str, to: &str, law: &str, capacity: &str) -> (Guard, String) {
-    let free = UdpSocket::bind(format!("{host}:0"))
-        .unwrap()
-        .local_addr()
-        .unwrap()
-        .to_string();
+    let free = free(host);
     let mut args = vec![
         "router",
         "--relay",
