@@ -13,6 +13,7 @@ from typer.testing import CliRunner
 from levelflow import library
 from levelflow.reproduce import cli, figure, report, runner
 from levelflow.reproduce.figure import CancelledError, Figure, Runs, scenario_key
+from levelflow.reproduce.kept import Figures
 from levelflow.reproduce.model import Claim, discover, load
 from levelflow.results import Result
 from levelflow.scenario import Scenario
@@ -90,12 +91,20 @@ def test_every_check_gets_its_verdict_and_missing_ones_stay_out_of_the_scorecard
     ],
 )
 def test_a_mean_over_few_flows_gets_no_verdict(tmp_path, flows, verdict, note):
-    means = f"Seeds([OverFlows(0.5, n) for n in {flows}])"
+    means = f"Seeds([OverFlows(0.5 + n / 1e6, n) for n in {flows}])"
     text = MEASURE.replace("import Against", "import Against, Seeds").replace("np.float64(0.501)", means)
     text = "from levelflow.measure.completions import OverFlows\n" + text
     figure = measured(folder_at(tmp_path, text))
     assert (figure.outcomes[0].verdict, figure.outcomes[0].note) == (verdict, note)
     json.dumps(runner.scorecard([figure]), allow_nan=False)
+
+
+@pytest.mark.parametrize(("values", "warns"), [([0.5, 0.5], True), ([0.5, 0.501], False), ([0.5], False)])
+def test_seeds_that_change_nothing_are_said_to(tmp_path, values, warns):
+    text = MEASURE.replace("import Against", "import Against, Seeds").replace("np.float64(0.501)", f"Seeds({values})")
+    figure = measured(folder_at(tmp_path, text))
+    assert ("all seeds give the same" in figure.outcomes[0].note) is warns
+    assert figure.outcomes[0].verdict == "reproduced"
 
 
 def test_what_is_noted_stands_beside_the_verdict_and_changes_none(tmp_path):
@@ -388,6 +397,60 @@ def test_figures_are_measured_side_by_side_and_all_come_back(tmp_path, monkeypat
     monkeypatch.setattr(runner, "available", lambda: LAWS)
     figures = list(runner.measure_all(discover(tmp_path / "papers"), workers=2))
     assert sorted(figure.claim.folder.name for figure in figures) == [f"figure{i}" for i in range(5)]
+
+
+TIERS = """
+def measure(figure):
+    wrong = {} if figure.full else {}
+    return {{"one": {{"half": 0.5, "wrong": wrong, "target": 1.0}}}}
+"""
+
+
+@pytest.mark.parametrize(("full", "quick", "worse"), [(3, 1, "full"), (1, 3, "quick"), (1, 1, "full"), (3, 4, "full")])
+def test_of_both_tiers_the_worse_verdict_counts(tmp_path, full, quick, worse):
+    figure = runner.measure_tiers(load(folder_at(tmp_path, TIERS.format(full, quick))), Runs(1), LAWS)
+    record = next(one for one in runner.scorecard([figure]) if one["check"] == 1)
+    values = {"full": full, "quick": quick}
+    assert (record["tier"], record["measured"]) == (worse, values[worse])
+    assert record["verdict"] == ("reproduced" if max(full, quick) == 1 else "not reproduced")
+    other = "full" if worse == "quick" else "quick"
+    assert (record["other_tier"]["tier"], record["other_tier"]["measured"]) == (other, values[other])
+
+
+def test_a_figure_without_tiers_is_measured_once(tmp_path):
+    figure = runner.measure_tiers(load(folder_at(tmp_path)), Runs(1), LAWS)
+    assert all(outcome.other is None for outcome in figure.outcomes)
+    assert {record["tier"] for record in runner.scorecard([figure])} == {"full"}
+
+
+def test_what_was_measured_is_kept_until_the_figure_or_the_build_changes(tmp_path):
+    folder = folder_at(tmp_path, TIERS.format(3, 1))
+    claim = load(folder)
+    kept = Figures(tmp_path / "figures", "build", full=True)
+    assert kept.load(claim) is None
+    figure = runner.measure_tiers(claim, Runs(1), LAWS)
+    kept.save(figure)
+    assert kept.load(claim) == figure
+    assert Figures(kept.folder, "another build", full=True).load(claim) is None
+    assert Figures(kept.folder, "build", full=False).load(claim) is None
+    (folder / "measure.py").write_text(TIERS.format(2, 1))
+    assert kept.load(claim) is None
+    kept.save(figure)
+    next(kept.folder.iterdir()).write_text("{")
+    assert kept.load(claim) is None
+
+
+def test_a_run_that_resumes_measures_only_what_is_missing(tmp_path, checkout, monkeypatch):
+    folder_at(tmp_path)
+    assert checkout("--out", "out").exit_code == 1
+    folder_at(tmp_path, where="papers/paper/other", entry="two")
+    measured, again = [], runner.measure
+    monkeypatch.setattr(runner, "measure", lambda claim, *a, **k: measured.append(claim.name) or again(claim, *a, **k))
+    assert checkout("--out", "out", "--resume", "--json", "claims.json").exit_code == 1
+    assert measured == ["paper/other"]
+    assert len(json.loads((tmp_path / "claims.json").read_text())) == 6
+    checkout("--out", "out")
+    assert sorted(measured[1:]) == ["paper/figure", "paper/other"]
 
 
 def test_results_that_are_kept_for_other_figures_do_not_grow_with_their_number(monkeypatch):

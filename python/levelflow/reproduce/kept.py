@@ -39,7 +39,7 @@ class Figures:
         """Returns what this build measured of a figure from the same files; None where nothing is kept of that."""
         try:
             record = json.loads(self._file(claim).read_text(encoding="utf-8"))
-        except FileNotFoundError:
+        except (FileNotFoundError, ValueError):
             return None
         if record.pop("key") != self._key(claim):
             return None

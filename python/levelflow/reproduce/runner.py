@@ -220,7 +220,7 @@ def _explained(outcome: Outcome, held: Set[str]) -> Outcome:
 
 
 def _with(outcome: Outcome, verdict: Verdict, text: str) -> Outcome:
-    return replace(outcome, verdict=verdict, note="; ".join(note for note in (text, outcome.note) if note))
+    return replace(outcome, verdict=verdict, note=_joined(text, outcome.note))
 
 
 def _judge(entry: Entry, index: int, value: Measured | Noted) -> Outcome:
@@ -233,7 +233,9 @@ def _judge(entry: Entry, index: int, value: Measured | Noted) -> Outcome:
         return Outcome(entry, index, "error", note=f"rests on {flows[0]} flows; needs {FEWEST_IN_MEAN}")
     if flows:
         span = f"{flows[0]} to {flows[-1]}" if len(flows) > 1 else f"{flows[0]}"
-        aside = "; ".join(text for text in (aside, f"over {span} flows") if text)
+        aside = _joined(aside, f"over {span} flows")
+    if isinstance(value, Seeds) and _same(value):
+        aside = _joined(aside, "all seeds give the same: nothing in these runs is random")
     try:
         plain = _plain(value)
         shown = plain
@@ -245,6 +247,16 @@ def _judge(entry: Entry, index: int, value: Measured | Noted) -> Outcome:
     except (TypeError, ValueError) as error:
         return Outcome(entry, index, "error", note=str(error))
     return Outcome(entry, index, "reproduced" if met else "not reproduced", shown, target, aside)
+
+
+def _joined(*texts: str) -> str:
+    return "; ".join(text for text in texts if text)
+
+
+def _same(seeds: Seeds) -> bool:
+    """Whether seeds change nothing, in a number that would tell: no loss is no loss with any seed."""
+    first, *others = _plain(seeds).values
+    return bool(others) and isinstance(first, float) and not first.is_integer() and others == [first] * len(others)
 
 
 def _flows(value: Any) -> Iterator[int]:
@@ -321,7 +333,7 @@ def _record(figure: FigureOutcome, outcome: Outcome) -> dict[str, Any]:
 
 def _note(outcome: Outcome) -> str:
     against = "" if outcome.target is None else f"against {_finite(outcome.target)}"
-    return "; ".join(text for text in (against, outcome.note) if text)
+    return _joined(against, outcome.note)
 
 
 def _finite(value: Any) -> Any:
