@@ -204,7 +204,7 @@ def test_a_revised_check_says_what_was_read_first(tmp_path):
 def test_verdicts_are_counted_by_paper_by_who_says_it_and_by_what_they_stand_on(tmp_path):
     counts = report.counted([measured(folder_at(tmp_path))])
     assert counts["paper"]["all"] == {"reproduced": 2, "not reproduced": 1, "missing": 1}
-    assert list(counts["says"]) == ["the paper"]
+    assert list(counts["expected"]) == ["printed"]
     assert list(counts["measured on"]) == ["theory"]
 
 
@@ -275,7 +275,7 @@ def test_the_report_is_one_page_that_fetches_nothing(tmp_path):
     assert "0.1.0 &lt;test&gt;" in page
     assert "the paper&#x27;s own arithmetic" in page
     assert "needs xcp" in page
-    assert page.count("badge reproduced") == 2
+    assert page.count("<td><span class='badge reproduced'>") == 2
 
 
 def test_the_report_lists_the_first_scenarios_that_were_run(tmp_path, monkeypatch):

@@ -130,14 +130,17 @@ def _print(figures: list[FigureOutcome], page: Path) -> None:
         for outcome in figure.outcomes:
             if outcome.verdict in FAILED:
                 console.print(_line(outcome), markup=False, highlight=False, soft_wrap=True)
-    for head, counts in report.counted(figures).items():
-        table = Table(box=None)
-        table.add_column(head)
-        for verdict in report.VERDICTS:
-            table.add_column(verdict, justify="right")
+    tables = report.counted(figures)
+    total = tables["paper"]["all"]
+    verdicts = [verdict for verdict in report.VERDICTS if total[verdict] or verdict == "reproduced"]
+    table = Table(box=None)
+    for head in ("checks", *verdicts):
+        table.add_column(head, justify="left" if head == "checks" else "right", no_wrap=True)
+    for head, counts in tables.items():
+        table.add_row(head, style="dim")
         for label, count in counts.items():
-            table.add_row(label, *(str(count[verdict]) for verdict in report.VERDICTS))
-        console.print(table)
+            table.add_row(f"  {label}", *(str(count[verdict]) for verdict in verdicts))
+    console.print(table)
     console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
 
 

@@ -11,7 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, get_args
 
 from levelflow.report import files
-from levelflow.reproduce.verdict import FAILED, Verdict
+from levelflow.reproduce.verdict import Verdict
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -22,14 +22,14 @@ if TYPE_CHECKING:
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
 SIGNS = {"==": "=", "~=": "≈", "<=": "≤", ">=": "≥", "<": "<", ">": ">", "->": "→", "between": "between"}
-#: Who says what a check expects, by its basis.
+#: Where what a check expects comes from, by its basis.
 SAYS = {
-    "text": "the paper",
-    "derived": "we, from its equations",
-    "inferred": "we, as we read it",
-    "correction": "we, in its place",
+    "text": "printed",
+    "derived": "from its equations",
+    "inferred": "our reading",
+    "correction": "our correction",
 }
-STYLE = "report.css"
+STYLE, SCRIPT = "report.css", "report.js"
 #: Scenarios of a figure that are shown in full.
 LISTED = 3
 
@@ -37,14 +37,16 @@ LISTED = 3
 def page(figures: Sequence[FigureOutcome], build: str) -> str:
     """The report of the measured figures as one HTML text; ``build`` says which Levelflow measured them."""
     figures = sorted(figures, key=lambda figure: figure.claim.name)
-    style = importlib.resources.files("levelflow.reproduce").joinpath(STYLE).read_text(encoding="utf-8")
+    style, script = (_file(name) for name in (STYLE, SCRIPT))
     tier = _tier({figure.tier for figure in figures})
     body = [
-        "<h1>Claims of the papers, measured again</h1>",
+        "<header><h1>Claims of the papers, measured again</h1>",
         f"<p class=meta>Levelflow {escape(build)} · {tier} · figures: {len(figures)} · "
         f"checks: {sum(len(f.outcomes) for f in figures)}</p>",
+        "</header>",
         *(_summary(head, counts) for head, counts in counted(figures).items()),
-        _attention(figures),
+        _contents(figures),
+        _filters(figures),
     ]
     for paper, group in groupby(figures, key=lambda figure: figure.claim.paper):
         body.append(f"<h2 id='{escape(paper)}'>{escape(paper)}</h2>")
@@ -52,8 +54,13 @@ def page(figures: Sequence[FigureOutcome], build: str) -> str:
     return (
         "<!doctype html><html lang=en><meta charset=utf-8>"
         "<meta name=viewport content='width=device-width'>"
-        f"<title>Levelflow: claims</title><style>{style}</style><main>{''.join(body)}</main></html>\n"
+        f"<title>Levelflow: claims</title><style>{style}</style><main>{''.join(body)}</main>"
+        f"<script>{script}</script></html>\n"
     )
+
+
+def _file(name: str) -> str:
+    return importlib.resources.files("levelflow.reproduce").joinpath(name).read_text(encoding="utf-8")
 
 
 def write(path: Path, figures: Sequence[FigureOutcome], build: str) -> None:
@@ -73,7 +80,7 @@ def _tier(tiers: set[str]) -> str:
 
 def counted(figures: Sequence[FigureOutcome]) -> dict[str, dict[str, Counter[Verdict]]]:
     """Counts verdicts by paper, by basis, by what they stand on, and of all: by the head of a table, and row."""
-    tables: dict[str, dict[str, Counter[Verdict]]] = {"paper": {}, "says": {}, "measured on": {}}
+    tables: dict[str, dict[str, Counter[Verdict]]] = {"paper": {}, "expected": {}, "measured on": {}}
     for figure in figures:
         for outcome in figure.outcomes:
             rows = figure.claim.paper, SAYS[outcome.check.basis], outcome.ground
@@ -86,7 +93,8 @@ def counted(figures: Sequence[FigureOutcome]) -> dict[str, dict[str, Counter[Ver
 def _summary(head: str, counts: Mapping[str, Counter[Verdict]]) -> str:
     heads = "".join(f"<th class=n>{verdict}" for verdict in VERDICTS)
     rows = "".join(_count_row(escape(label), count) for label, count in counts.items())
-    return f"<table class=summary><thead><tr><th>{head}<th class=n>checks{heads}<tbody>{rows}</table>"
+    table = f"<table class=summary><thead><tr><th>{head}<th class=n>checks{heads}<tbody>{rows}</table>"
+    return f"<div class=scroll>{table}</div>"
 
 
 def _count_row(label: str, count: Counter[Verdict]) -> str:
@@ -94,15 +102,34 @@ def _count_row(label: str, count: Counter[Verdict]) -> str:
     return f"<tr><td>{label}<td class=n>{count.total()}{cells}"
 
 
-def _attention(figures: Sequence[FigureOutcome]) -> str:
-    """Links to every figure with a check that was measured and did not come out."""
-    items = []
-    for figure in figures:
-        bad = Counter(o.verdict for o in figure.outcomes if o.verdict in FAILED)
-        if bad:
-            counts = ", ".join(f"{n} {_badge(verdict)}" for verdict, n in bad.items())
-            items.append(f"<li><a href='#{_anchor(figure)}'>{escape(figure.claim.name)}</a>: {counts}")
-    return f"<h2>Not reproduced</h2><ul class=attention>{''.join(items)}</ul>" if items else ""
+def _contents(figures: Sequence[FigureOutcome]) -> str:
+    """Links to all figures, by paper, with what did not come out in each."""
+    parts = []
+    for paper, group in groupby(figures, key=lambda figure: figure.claim.paper):
+        items = "".join(f"<li>{_link(figure)}" for figure in group)
+        parts.append(f"<details open><summary>{escape(paper)}</summary><ul class=contents>{items}</ul></details>")
+    return f"<nav aria-label=Figures><h2>Figures</h2>{''.join(parts)}</nav>"
+
+
+def _link(figure: FigureOutcome) -> str:
+    count = Counter(outcome.verdict for outcome in figure.outcomes if outcome.verdict != "reproduced")
+    badges = " ".join(f"{n} {_badge(verdict)}" for verdict, n in sorted(count.items(), key=_order))
+    return f"<a href='#{_anchor(figure)}'>{escape(figure.claim.folder.name)}</a> {badges}"
+
+
+def _order(item: tuple[Verdict, int]) -> int:
+    return VERDICTS.index(item[0])
+
+
+def _filters(figures: Sequence[FigureOutcome]) -> str:
+    """Boxes by which a script shows and hides checks; without one, all are shown."""
+    count = Counter(outcome.verdict for figure in figures for outcome in figure.outcomes)
+    boxes = "".join(
+        f"<label><input type=checkbox checked value='{_class(verdict)}'> {_badge(verdict)} {n}</label> "
+        for verdict, n in sorted(count.items(), key=_order)
+    )
+    search = "<label>Search <input type=search placeholder='metric, figure, equation'></label>"
+    return f"<form id=filter hidden><fieldset><legend>Show</legend>{boxes}{search}</fieldset></form>"
 
 
 def _figure(figure: FigureOutcome) -> str:
@@ -116,7 +143,8 @@ def _figure(figure: FigureOutcome) -> str:
     )
     return (
         f"<section id='{_anchor(figure)}'><h3>{escape(figure.claim.name)}"
-        f"<span class=meta> {figure.seconds:.1f} s, {escape(figure.tier)}</span></h3>{entries}"
+        f"<span class=meta> {figure.seconds:.1f} s, {escape(figure.tier)}</span></h3>"
+        f"<p class=meta><code>levelflow reproduce {escape(figure.claim.folder.name)}</code></p>{entries}"
         f"<div class=plots>{images}</div>{_scenarios(figure.scenarios)}</section>"
     )
 
@@ -136,16 +164,19 @@ def _entry(outcomes: Sequence[Outcome]) -> str:
     deviations = "".join(f"<li>{escape(text)}" for text in entry.deviations)
     rows = "".join(_row(outcome) for outcome in outcomes)
     return (
-        f"<h4>{escape(entry.title)}</h4>"
+        f"<article><h4>{escape(entry.title)}</h4>"
         f"<p class=meta><code>{escape(entry.id)}</code> · {escape(entry.source)} · {escape(entry.kind)}</p>"
         f"<p>{escape(entry.setup)}</p>"
-        f"<table><thead><tr><th>metric<th>expected<th>measured<th>verdict<th>remark<tbody>{rows}</table>"
+        "<div class=scroll><table><thead><tr><th>metric<th>expected<th>measured<th>verdict<th>remark"
+        f"<tbody>{rows}</table></div>"
         + (f"<p>Readings chosen:</p><ul>{deviations}</ul>" if deviations else "")
+        + "</article>"
     )
 
 
 def _row(outcome: Outcome) -> str:
     check = outcome.check
+    name = escape(f"{outcome.entry.id}-{outcome.index}")
     at = f" <span class=meta>{escape(check.at)}</span>" if check.at else ""
     target = "" if outcome.target is None else f" <span class=meta>against {_shown(outcome.target)}</span>"
     remark = "<br>".join(escape(text) for text in (outcome.note, check.note, *_said(check)) if text)
@@ -153,7 +184,8 @@ def _row(outcome: Outcome) -> str:
     if twin := outcome.beside:
         measured += f"<br><span class=meta>simulator: {_shown(twin.measured)}, {twin.verdict}</span>"
     return (
-        f"<tr><td><code>{escape(check.metric)}</code>{at}<td>{escape(expected(outcome.check))}"
+        f"<tr id='{name}' data-verdict='{_class(outcome.verdict)}'><td><a href='#{name}'>{outcome.index}</a> "
+        f"<code>{escape(check.metric)}</code>{at}<td>{escape(expected(check))}"
         f"<td>{measured}{target}<td>{_badge(outcome.verdict)}<td class=remark>{remark}"
     )
 
@@ -194,7 +226,11 @@ def shown(value: Any) -> str:
 
 
 def _badge(verdict: str) -> str:
-    return f"<span class='badge {verdict.replace(' ', '-')}'>{verdict}</span>"
+    return f"<span class='badge {_class(verdict)}'>{verdict}</span>"
+
+
+def _class(verdict: str) -> str:
+    return verdict.replace(" ", "-")
 
 
 def _anchor(figure: FigureOutcome) -> str:
