@@ -131,8 +131,7 @@ def _print(figures: list[FigureOutcome], page: Path) -> None:
             if outcome.verdict in FAILED:
                 console.print(_line(outcome), markup=False, highlight=False, soft_wrap=True)
     tables = report.counted(figures)
-    total = tables["paper"]["all"]
-    verdicts = [verdict for verdict in report.VERDICTS if total[verdict] or verdict == "reproduced"]
+    verdicts = report.occurring(tables)
     table = Table(box=None)
     for head in ("checks", *verdicts):
         table.add_column(head, justify="left" if head == "checks" else "right", no_wrap=True)

@@ -44,7 +44,7 @@ def page(figures: Sequence[FigureOutcome], build: str) -> str:
         f"<p class=meta>Levelflow {escape(build)} · {tier} · figures: {len(figures)} · "
         f"checks: {sum(len(f.outcomes) for f in figures)}</p>",
         "</header>",
-        *(_summary(head, counts) for head, counts in counted(figures).items()),
+        _summary(figures),
         _contents(figures),
         _filters(figures),
     ]
@@ -90,16 +90,24 @@ def counted(figures: Sequence[FigureOutcome]) -> dict[str, dict[str, Counter[Ver
     return tables
 
 
-def _summary(head: str, counts: Mapping[str, Counter[Verdict]]) -> str:
-    heads = "".join(f"<th class=n>{verdict}" for verdict in VERDICTS)
-    rows = "".join(_count_row(escape(label), count) for label, count in counts.items())
-    table = f"<table class=summary><thead><tr><th>{head}<th class=n>checks{heads}<tbody>{rows}</table>"
-    return f"<div class=scroll>{table}</div>"
+def occurring(tables: Mapping[str, Mapping[str, Counter[Verdict]]]) -> list[Verdict]:
+    """The verdicts that tables have a column for: those that occur."""
+    return [verdict for verdict in VERDICTS if tables["paper"]["all"][verdict] or verdict == "reproduced"]
 
 
-def _count_row(label: str, count: Counter[Verdict]) -> str:
-    cells = "".join(f"<td class=n>{count[verdict]}" for verdict in VERDICTS)
-    return f"<tr><td>{label}<td class=n>{count.total()}{cells}"
+def _summary(figures: Sequence[FigureOutcome]) -> str:
+    tables = counted(figures)
+    verdicts = occurring(tables)
+    parts = []
+    for head, counts in tables.items():
+        heads = "".join(f"<th class=n>{verdict}" for verdict in verdicts)
+        rows = "".join(
+            f"<tr><td>{escape(label)}<td class=n>{count.total()}"
+            + "".join(f"<td class=n>{count[verdict]}" for verdict in verdicts)
+            for label, count in counts.items()
+        )
+        parts.append(f"<tbody><tr><th>{head}<th class=n>checks{heads}{rows}")
+    return f"<div class=scroll><table class=summary>{''.join(parts)}</table></div>"
 
 
 def _contents(figures: Sequence[FigureOutcome]) -> str:
