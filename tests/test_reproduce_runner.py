@@ -11,7 +11,8 @@ import typer
 from typer.testing import CliRunner
 
 from levelflow import library
-from levelflow.reproduce import cli, figure, report, runner
+from levelflow.cli import reproduce as cli
+from levelflow.reproduce import figure, report, runner
 from levelflow.reproduce.figure import CancelledError, Figure, Runs, scenario_key
 from levelflow.reproduce.kept import Figures
 from levelflow.reproduce.model import Claim, discover, load
@@ -461,6 +462,28 @@ def test_results_that_are_kept_for_other_figures_do_not_grow_with_their_number(m
         runs.get(scenario.flow("x", "jetmax", "A", "B").set("sample", "1 ms"))
     assert sum(figure._size(future) for future in runs._results.values()) <= 100_000
     assert len(runs._results) < 8
+
+
+def test_a_change_is_made_in_all_scenarios_of_a_figure_and_said(tmp_path, checkout, monkeypatch):
+    ran = []
+    monkeypatch.setattr(Scenario, "run", lambda self, **_options: ran.append(self.raw) or fake_result(self))
+    monkeypatch.setattr(runner, "draw", lambda *_args: ())
+    folder_at(
+        tmp_path,
+        """
+from levelflow.scenario import Scenario
+
+def measure(figure):
+    figure.runs([Scenario(name, "1 s", seed=seed) for seed, name in enumerate("ab")])
+    return {"one": dict.fromkeys(("half", "wrong", "target"), 1.0)}
+""",
+    )
+    assert checkout("--set", "law.jetmax.tau=0.3", "--out", "out").exit_code == 1
+    assert [raw["law"] for raw in ran] == [{"jetmax": {"tau": 0.3}}] * 2
+    assert "with law.jetmax.tau=0.3" in (tmp_path / "out/report.html").read_text()
+    refused = checkout("--set", "law.jetmax.tau")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert "needs PATH=VALUE" in refused.stderr
 
 
 def test_hosts_and_clocks_of_figures_are_ideal_unless_they_say_otherwise():

@@ -8,7 +8,8 @@ from conftest import lack
 from typer.testing import CliRunner
 
 from levelflow import dataplane, library
-from levelflow.reproduce import cli, runner
+from levelflow.cli import reproduce as cli
+from levelflow.reproduce import runner
 from levelflow.reproduce.model import ClaimError, discover, load, select
 
 pytestmark = pytest.mark.real_time
@@ -96,8 +97,8 @@ def test_a_network_and_the_simulator_at_the_same_scale_are_in_the_units_of_the_p
     ("args", "says"),
     [
         (["two"], "paper/formula: no testbed_scale in claim.toml"),
-        (["--full"], "leave out --full, --workers and --resume"),
-        (["--workers", "2"], "leave out --full, --workers and --resume"),
+        (["--full"], "leave out --full, --workers, --resume and --set"),
+        (["--workers", "2"], "leave out --full, --workers, --resume and --set"),
         (["one"], "name it in LEVELFLOW_NET"),
     ],
 )

@@ -335,7 +335,7 @@ def _parameters(table: list[dict[str, Any]]) -> Iterator[str]:
 
 def _commands() -> Iterator[str]:
     from levelflow.cli import app
-    from levelflow.reproduce.cli import reproduce
+    from levelflow.cli.reproduce import reproduce
 
     claims = typer.Typer(add_completion=False)
     claims.command()(reproduce)

@@ -69,7 +69,7 @@ def run(  # noqa: PLR0913, PLR0917 - options of the command line
 @app.command(context_settings={"allow_extra_args": True, "ignore_unknown_options": True, "help_option_names": []})
 def reproduce(context: typer.Context) -> None:
     """Check the numbers that the papers print."""
-    from levelflow.reproduce.cli import reproduce as command
+    from levelflow.cli.reproduce import reproduce as command
 
     short = {"help_option_names": ["--help", "-h"]}
     claims = typer.Typer(add_completion=False, rich_markup_mode=None, context_settings=short)

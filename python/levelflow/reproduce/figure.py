@@ -27,10 +27,11 @@ class CancelledError(Exception):
 
 
 class Runs:
-    """Runs scenarios, at most ``workers`` at a time, and each scenario once."""
+    """Runs scenarios, at most ``workers`` at a time, and each scenario once; ``changes`` are values by dotted path."""
 
-    def __init__(self, workers: int) -> None:
+    def __init__(self, workers: int, changes: Sequence[tuple[str, Any]] = ()) -> None:
         self.workers = workers
+        self.changes = changes
         self._slots = threading.Semaphore(workers)
         self._lock = threading.Lock()
         self._results: dict[str, Future[Result]] = {}
@@ -45,8 +46,11 @@ class Runs:
 
         Hosts and clocks are ideal unless the scenario says otherwise: no paper here gives its hosts processing times.
         """
+        scenario = copy.deepcopy(scenario)
         if "overhead" not in scenario.raw:
-            scenario = copy.deepcopy(scenario).set("overhead", "0 s")
+            scenario.set("overhead", "0 s")
+        for path, value in self.changes:
+            scenario.set(path, value)
         key = scenario_key(scenario)
         with self._lock:
             future = self._results.get(key)

@@ -78,15 +78,21 @@ def available() -> frozenset[str]:
 
 
 def measure_all(
-    claims: Sequence[Claim], *, full: bool = False, workers: int | None = None, kept: Kept | None = None
+    claims: Sequence[Claim],
+    *,
+    full: bool = False,
+    workers: int | None = None,
+    kept: Kept | None = None,
+    changes: Sequence[tuple[str, Any]] = (),
 ) -> Iterator[FigureOutcome]:
     """Measures the figures, ``workers`` at a time (one per processor by default); yields each when it is done.
 
     With ``full``, in both tiers: of each check, the worse verdict counts. What is ``kept`` is not measured again, and
-    what is measured is kept. An interruption ends the runs under way; what was yielded before stands.
+    what is measured is kept. ``changes`` are values by dotted path that all scenarios get. An interruption ends the
+    runs under way; what was yielded before stands.
     """
     workers = workers or os.cpu_count() or 1
-    runs, laws = Runs(workers), available()
+    runs, laws = Runs(workers, changes), available()
 
     def one(claim: Claim) -> FigureOutcome:
         known = kept and kept.load(claim)

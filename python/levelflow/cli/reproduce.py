@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from levelflow import _core, dataplane, library
+from levelflow import ScenarioError, _core, dataplane, library
+from levelflow.cli.choosing import Changes, read_changes
 from levelflow.report.files import part, replace
 from levelflow.reproduce import model, report, runner
 from levelflow.reproduce import testbed as testbed_runs
@@ -39,6 +40,7 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
     json: Annotated[Path | None, typer.Option(help="Also write the verdicts to this file.")] = None,
     out: Annotated[Path, typer.Option(help="Directory of the report.")] = Path("results/claims"),
     workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side; one per processor.")] = None,
+    changes: Changes = None,
     testbed: Annotated[
         bool, typer.Option(help="Run on a real network inside this machine, beside the simulator; needs root.")
     ] = False,
@@ -47,8 +49,11 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
     try:
         if all_ and (ids or paper):
             raise ClaimError("--all cannot be combined with ids or --paper")
-        if testbed and (full or workers or resume):
-            raise ClaimError("--testbed runs one figure at a time, as it is; leave out --full, --workers and --resume")
+        if testbed and (full or workers or resume or changes):
+            raise ClaimError(
+                "--testbed runs one figure at a time, as it is; leave out --full, --workers, --resume and --set"
+            )
+        other = read_changes(changes)
         claims = model.select(model.discover(library.PAPERS), ids or [], paper)
         if testbed:
             claims = testbed_runs.chosen(claims, named=bool(ids))
@@ -58,16 +63,16 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
         if testbed:
             measured = testbed_runs.measure_all(claims, program)
         else:
-            kept = Figures(out / "figures", _core.build(), full)
+            kept = Figures(out / "figures", f"{_core.build()} {other}", full)
             if not resume:
                 kept.forget()
-            measured = runner.measure_all(claims, full=full, workers=workers, kept=kept)
+            measured = runner.measure_all(claims, full=full, workers=workers, kept=kept, changes=other)
         figures, interrupted = _measure(measured, len(claims), json)
-    except (ClaimError, dataplane.DataPlaneError) as error:
+    except (ClaimError, ScenarioError, dataplane.DataPlaneError) as error:
         typer.echo(f"levelflow: {error}", err=True)
         raise typer.Exit(BAD_INPUT) from None
     page = out / "report.html"
-    report.write(page, figures, _core.build())
+    report.write(page, figures, " · ".join([_core.build(), *(f"with {change}" for change in changes or ())]))
     if testbed:
         _print_beside(figures)
     _print(figures, page)
