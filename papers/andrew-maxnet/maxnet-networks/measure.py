@@ -1,6 +1,7 @@
 """Networks of MaxNet: fairness, stability at random, what a new flow does, and how RCP and XCP compare."""
 
 from functools import cache
+from typing import NamedTuple
 
 import numpy as np
 
@@ -9,7 +10,7 @@ from levelflow.reproduce import Against
 from levelflow.theory.laws import xcp
 from levelflow.theory.laws.shared import maxnet_model as maxnet
 from levelflow.theory.laws.shared.maxnet_model import PAPER, Parameters
-from levelflow.theory.laws.shared.maxnet_stability import Compensator, network_roots
+from levelflow.theory.laws.shared.maxnet_stability import Compensator, network_roots, unstable_roots
 from levelflow.theory.networks.maxmin import maxmin
 
 RANDOM = 1  # seed of the networks, starts and loads
@@ -23,20 +24,21 @@ RTTS = ((0.029, 0.029), (0.179, 0.029), (0.029, 0.179))
 
 
 def measure(figure):
-    peaks = np.array([[newcomer(n, *rtts)[1].max() / 8 for n in EXISTING] for rtts in RTTS])
+    peaks = np.array([[newcomer(n, *rtts).queue.max() / 8 for n in EXISTING] for rtts in RTTS])
     bounds = [bound(n, max(rtts)) / 8 for rtts in RTTS for n in EXISTING]
     return {
         "maxnet-eq5-demand-static": static(),
         "maxnet-lemma1": {"counterexamples": lemma_1()},
         "maxnet-prop1": {"stable": [not roots_of(50), fluids_settle(50)]},
         "maxnet-overload-bound": {
-            "overload_over_c[N = 1, mu = 0.9]": maxnet.overload(1).item(),
-            "overload_over_c[N >= 9, mu = 0.9]": maxnet.overload([9, 10, 100, 1000]).tolist(),
+            "overload_over_c[N = 1, mu = 0.9]": newcomer(1, *RTTS[0]).overload,
+            "overload_over_c[N >= 9, mu = 0.9]": [newcomer(n, *RTTS[0]).overload for n in (9, 10, 100, 1000)],
             "queue_peak_bytes": Against(peaks.ravel().tolist(), bounds),
             "queue_peak_trend": np.diff(peaks, axis=1).ravel().tolist(),
         },
         "maxnet-rcp-equivalence": {
-            "rate_trace_rel_difference": [given_loads(), *(closed_loop(start) for start in (0.5, 2.0))]
+            "rate_trace_rel_difference": [given_loads()[0], *(closed_loop(start) for start in (0.5, 2.0))],
+            "log_difference_over_second_order": [given_loads(step)[1] for step in (1e-4, 1e-3, 1e-2)],
         },
         "maxnet-vs-xcp-maxmin": {
             "rate_over_maxmin[MaxNet, mu = 0.9, every flow]": at_least(300, 50),
@@ -46,7 +48,7 @@ def measure(figure):
 
 
 def static():
-    """Eq 4-5: the slope by a complex step."""
+    """Eq 4-5: the slope by a complex step, and whether lone flows with other slopes are stable."""
     price, delay = np.meshgrid(np.linspace(1, 7, 13), np.geomspace(0.01, 1, 9))
     step = 1e-20
     slope = maxnet.static_demand(price + 1j * step, delay).imag / step
@@ -55,7 +57,19 @@ def static():
     return {
         "demand_slope_times_tau_over_x": Against(shares.ravel().tolist(), [-PAPER.alpha] * shares.size),
         "rtt_fair": bool(np.isclose(short, long)),
+        "stable[slope -3 alpha x/tau, alpha = 0.66]": slope_is_stable(3 * PAPER.alpha),
+        "stable[slope from -alpha x/tau to 0, alpha < pi/2]": [
+            slope_is_stable(np.pi / 2 * part) for part in (0.999, 0.9, 0.5, 0.1, 0.01)
+        ],
     }
+
+
+def slope_is_stable(steepness):
+    """Whether lone flows are stable whose static demand has the slope `-steepness x/tau`, for RTTs of 1 ms to 10 s."""
+    # With alpha T = tau, F is alpha e^(-s tau)/(s tau), the loop of a static demand.
+    return not any(
+        unstable_roots([tau], [1.0], Compensator(PAPER.eta, tau), steepness) for tau in np.geomspace(1e-3, 10, 9)
+    )
 
 
 def some_network(random, links=20, flows=60, hops=5):
@@ -125,22 +139,38 @@ def bound(flows, longest):
     return (maxnet.overload(flows) * CAPACITY * longest).item()
 
 
+class Newcomer(NamedTuple):
+    """What one more flow does: times, the queue in bits, and by how much flows send more than the capacity, over it."""
+
+    times: np.ndarray
+    queue: np.ndarray
+    overload: float
+
+
+@cache
 def newcomer(flows, rtt, new_rtt):
-    """Times and queue, in bits, of a link where a flow joins others in equilibrium, 0.1 s after the start."""
+    """A link where a flow joins others in equilibrium, 0.1 s after the start."""
     share = PAPER.mu * CAPACITY / flows
     delays = [rtt] * flows + [new_rtt]
     network = Network([[0]] * len(delays), [CAPACITY], delays, [[delay / 2] for delay in delays])
     start = Start([share] * flows + [1.0], maxnet.price_of([share]), since=[0.0] * flows + [0.1])
     went = run(network, 1.0, step=0.0015, start=start)
-    return went.times, went.queues[:, 0]
+    return Newcomer(went.times, went.queues[:, 0], float(went.rates.sum(axis=1).max() / CAPACITY - 1))
 
 
-def given_loads(step=1e-3, gain=0.4, tau=0.1):
-    """Largest difference of the rates that RCP (16) and MaxNet (3) tell under the same loads."""
-    loads = np.random.default_rng(RANDOM + 3).uniform(0.5, 1.5, 5000)
-    rates = np.cumprod(1 + step * gain / tau * (1 - loads))
+def given_loads(step=1e-4, gain=0.4, tau=0.1, duration=5.0):
+    """How far the rates that RCP (16) and MaxNet (3) tell under the same loads come apart.
+
+    Returns:
+        the largest relative difference; that of the logarithms at the end, over the sum of `x^2/2`, the first term
+        that `log(1 + x) = x` leaves out.
+    """
+    loads = np.random.default_rng(RANDOM + 3).uniform(0.0, 2.0, round(duration / step))
+    changes = step * gain / tau * (1 - loads)
+    rates = np.cumprod(1 + changes)
     prices = np.cumsum(step * maxnet.price_change(loads, 0.0, 1.0, Parameters(mu=1.0)))
-    return float(np.abs(rates / maxnet.advertised(prices, tau, gain) - 1).max())
+    told = maxnet.advertised(prices, tau, gain)
+    return float(np.abs(rates / told - 1).max()), float(2 * np.log(told[-1] / rates[-1]) / (changes**2).sum())
 
 
 def closed_loop(begin, step=1e-3, gain=0.4, tau=0.1, flows=10):
@@ -191,7 +221,7 @@ def plot(figure, canvas):
         title="the flow that could have the other 10 %",
     )
     for flows in EXISTING:
-        times, queue = newcomer(flows, *RTTS[0])
+        times, queue, _ = newcomer(flows, *RTTS[0])
         queues.plot(times, queue / bound(flows, max(RTTS[0])), label=f"to {flows}")
     queues.axhline(1, color="k", linewidth=0.8, linestyle="--")
     queues.set(xlabel="time (s)", ylabel="queue over the bound", title="one more flow comes (622 Mb/s, 29 ms)")

@@ -18,6 +18,7 @@ TAU, PHI = np.geomspace(0.01, 1000, 200), np.geomspace(1e-4, 20, 1000)
 #: RTTs of the cross-traffic experiment and of the longest path, s.
 SHORT, LONG = 0.029, 0.179
 POINTS = 3000  # of a curve
+ETAS = (0.02, 0.06, 0.18, 0.5)
 
 
 def measure(figure):
@@ -33,7 +34,7 @@ def measure(figure):
         "maxnet-fig10": {"alpha_max": line_10.alpha_max, "omega_low": line_10.frequency, "gamma": line_10.gamma},
         "maxnet-fig11": {"points_above_line": above(line_10)},
         "maxnet-lemma2": lemma_2(),
-        "maxnet-prop2": {"alpha_max_rel_difference": [truncated(OWN, LONGEST), truncated(FIGURE_10, LONGEST_10)]},
+        "maxnet-prop2": proposition_2(),
         "maxnet-global-z-slow": {"time_constant_s": common_zero(1e-3)},
         "maxnet-tuning-rule": tuning(),
     }
@@ -89,40 +90,63 @@ def above(line):
 
 
 def lemma_2():
-    """Items 1, 2, 5 and 6; items 3 and 4 in the spiral, and wherever the lemma has them."""
+    """Each item on the whole grid; items 3 and 4 also where the phase falls with the frequency, and by phi alone."""
     found = []
     for own in (OWN, FIGURE_10):
         slopes, phase = own.slopes(PHI, TAU[:, None]), own.phase(PHI, TAU[:, None])
         turned = phase < -np.pi / 2
-        first = np.array([own.lowest_real(tau) for tau in TAU])
-        spiral = (first * TAU)[:, None] <= PHI
+        pole = own.eta * own.ratio(TAU[:, None])
+        falls = own.eta / (own.eta**2 + PHI**2) - pole / (pole**2 + PHI**2) < 1
         found.append(
             {
-                "omega_0 falls with tau": [np.diff(first) < 0],
-                "|F(theta, phi)| falls with phi for theta < -pi/2": [slopes.size_by_phi[turned] < 0],
-                "|F(theta, tau)| rises with tau for theta < -pi/2": [
-                    (slopes.size_by_delay > 0)[spiral & turned],
-                    (slopes.size_by_delay > 0)[turned],
-                ],
-                "|F(theta, omega)| falls with omega": [
-                    (slopes.size_by_frequency < 0)[spiral],
-                    slopes.size_by_frequency < 0,
-                ],
-                "arg F(phi, tau) falls with tau": [slopes.phase_by_delay < 0],
-                "|F(phi, tau)| rises with tau": [slopes.size_by_delay_alone > 0],
+                "omega_0 falls with tau": np.diff([own.lowest_real(tau) for tau in TAU]) < 0,
+                "|F(theta, phi)| falls with phi for theta < -pi/2": slopes.size_by_phi[turned] < 0,
+                "|F(theta, tau)| rises with tau for theta < -pi/2": slopes.size_by_delay[turned] > 0,
+                "|F(theta, omega)| falls with omega": slopes.size_by_frequency < 0,
+                "arg F(phi, tau) falls with tau": slopes.phase_by_delay < 0,
+                "|F(phi, tau)| rises with tau": slopes.size_by_delay_alone > 0,
+                "items 3 and 4 where arg F falls with omega at constant tau": (
+                    (slopes.size_by_delay > 0) & (slopes.size_by_frequency < 0)
+                )[falls],
+                "|F| falls with omega at constant tau": np.diff(np.abs(own.response(PHI / TAU[:, None], TAU[:, None]))) < 0,
             }
         )
     own, other = found
+    return {f"holds[{item}]": [bool(own[item].all()), bool(other[item].all())] for item in own}
+
+
+def proposition_2():
+    """By how much alpha_max changes if the tail is cut at the largest delay, as printed, or at the smallest."""
+    cases = ((OWN, LONGEST), (FIGURE_10, LONGEST_10))
+    full = [own.line(longest).alpha_max for own, longest in cases]
+    printed = [cut_at_largest(own, longest).alpha_max for own, longest in cases]
+    smallest = [own.line(longest, own.line(longest).needed_tail).alpha_max for own, longest in cases]
+    where = "full tail against truncated tail"
     return {
-        f"holds[{item}]": [bool(a.all() and b.all()) for a, b in zip(own[item], other[item], strict=True)]
-        for item in own
+        f"alpha_max_rel_difference[{where}]": [abs(a / b - 1) for a, b in zip(printed, full, strict=True)],
+        f"alpha_max_rel_difference[{where}, cut at the smallest such delay]": [
+            abs(a / b - 1) for a, b in zip(smallest, full, strict=True)
+        ],
     }
 
 
-def truncated(own, longest):
-    """By how much alpha_max changes if the tail is cut where it no longer matters."""
+def cut_at_largest(own, longest):
+    """The line of algorithm 3 with the tail cut where proposition 2 has it, for the slope of that line itself."""
     line = own.line(longest)
-    return abs(own.line(longest, line.needed_tail).alpha_max / line.alpha_max - 1)
+    for _ in range(2):
+        line = own.line(longest, largest_parallel(line))
+    return line
+
+
+def largest_parallel(line):
+    """The largest delay below the longest at which the tail is on the line through 0 that is parallel to L."""
+
+    def beyond(tau):
+        return line.compensator.phase(line.frequency * tau, tau) - np.arctan(line.gamma) + np.pi
+
+    delays = np.geomspace(line.longest * 1e-6, line.longest, POINTS)
+    last = np.flatnonzero(np.diff(np.sign(beyond(delays))))[-1]
+    return brentq(beyond, delays[last], delays[last + 1])
 
 
 def common_zero(zero):
@@ -148,14 +172,28 @@ def step_response(eta, tau):
 
 def tuning():
     """Section VIII-E: alpha for a margin of 45 degrees, and what eta does to a step."""
-    gains = [Compensator(eta, tau).gain(tau, np.pi / 4) for tau in (0.01, 0.1, 1.0, 10.0) for eta in (0.01, 0.1, 1.0)]
+    matched = [(Compensator(eta, tau), tau) for tau in (0.01, 0.1, 1.0, 10.0) for eta in (0.01, 0.1, 1.0)]
+    slower = [eta_slows(tau) for tau in (SHORT, 0.1)]
+    return {
+        "alpha": [own.gain(tau, np.pi / 4) for own, tau in matched],
+        "settling_vs_eta": said("smaller eta: smaller first rise, longer settling", all(slower)),
+        "stable": [not unstable_roots([tau], [1.0], own, 0.99 * printed_gain(own, tau)) for own, tau in matched],
+    }
+
+
+def eta_slows(tau):
+    """Whether, with a smaller eta, a step is half done earlier and done later."""
     rise, settled = [], []
-    for eta in (0.02, 0.06, 0.18, 0.5):
-        times, done = step_response(eta, SHORT)
+    for eta in ETAS:
+        times, done = step_response(eta, tau)
         rise.append(times[np.argmax(done >= 0.5)])
         settled.append(times[np.flatnonzero(np.abs(done - 1) > 0.02)[-1]])
-    slower = (np.diff(rise) > 0).all() and (np.diff(settled) < 0).all()
-    return {"alpha": gains, "settling_vs_eta": said("smaller eta: smaller first rise, longer settling", slower)}
+    return (np.diff(rise) > 0).all() and (np.diff(settled) < 0).all()
+
+
+def printed_gain(own, tau):
+    """The largest alpha with Arg F > -3 pi/2 wherever |F| > 1."""
+    return 1 / float(np.abs(own.response(own.frequency_at(tau, -1.5 * np.pi), tau)))
 
 
 def plot(figure, canvas):
@@ -175,7 +213,7 @@ def plot(figure, canvas):
         if line.frequency < low:
             draw_curve(tails, own.response(np.geomspace(line.frequency, low, POINTS), delay), color="C2", linewidth=0.7)
     tails.set_title("tails of shorter delays,\nw > w_low")
-    for eta in (0.02, 0.06, 0.18, 0.5):
+    for eta in ETAS:
         times, done = step_response(eta, SHORT)
         steps.plot(times, done, label=f"eta = {eta:g}")
     steps.set(xlim=(0, 5), xlabel="time (s)", ylabel="part of a step", title="step of the capacity,\nRTT 29 ms")
