@@ -1,7 +1,8 @@
 """The router's price and what packets carry, one interval or packet at a time."""
 
-import re
-from itertools import count, permutations
+import operator
+from collections import Counter
+from itertools import permutations
 
 import numpy as np
 
@@ -13,11 +14,10 @@ from levelflow.reproduce import Against
 X_MAX, X_MIN, T = 1e15, 32.0, 0.4  # bit/s, bit/s, s
 MU, DT, T0 = 0.9, 0.001, 0.13  # s
 GIGABIT = 1e9  # bit/s
-LSB = 2.0**-19  # s
+FRACTION_BITS = 19
+LSB = 2.0**-FRACTION_BITS  # s
 LINKS = (400e6, 10e6, 622e6)  # bit/s
 RATES = X_MIN * 10 ** np.arange(0, 13.5, 0.1)  # bit/s, to 0.8 Pb/s
-#: What MaxNet and XCP have in front of their fields, bytes: kind and length; protocol, length, version and format.
-PREAMBLE = {"maxnet": 2, "xcp": 4}
 
 
 def measure(figure):
@@ -44,25 +44,94 @@ def measure(figure):
             "price_step_s[saturated link with queue Q]": Against(
                 price_step(1.0, queue=10**6), DT * (1 - MU + 8e6 / (T0 * GIGABIT))
             ),
-            "per_packet_operations": operations("maxnet"),
+            "per_packet_operations": operations(maxnet_packet, MAXNET),
+            "virtual_load_over_c": Against(printed_load(10**6), 1 + 8e6 / (T0 * GIGABIT)),
         },
         "maxnet-price-encoding": encoding(),
         "maxnet-option-format": option(),
         "maxnet-overheads": {
-            "router_ops_per_packet[MaxNet]": operations("maxnet"),
-            "router_ops_per_packet[XCP]": operations("xcp"),
-            "header_bytes": [law(name)["header_bytes"] - preamble for name, preamble in PREAMBLE.items()],
+            "router_ops_per_packet[MaxNet]": operations(maxnet_packet, MAXNET),
+            "router_ops_per_packet[XCP, the router of 2002]": operations(xcp_packet, XCP),
+            "header_bytes": [signal_bytes(name) for name in ("maxnet", "xcp")],
         },
     }
 
 
-def law(name):
-    return next(law for law in laws() if law["name"] == name)
+class Counted:
+    """A number that counts what is done with it."""
+
+    done = Counter()
+
+    def __init__(self, value):
+        self.value = value
+
+    def _did(self, name, function, other):
+        Counted.done[name] += 1
+        return function(self.value, other.value)
+
+    def __add__(self, other):
+        return Counted(self._did("addition", operator.add, other))
+
+    def __sub__(self, other):
+        return Counted(self._did("addition", operator.sub, other))
+
+    def __mul__(self, other):
+        return Counted(self._did("multiplication", operator.mul, other))
+
+    def __gt__(self, other):
+        return self._did("comparison", operator.gt, other)
 
 
-def operations(name):
-    """Operations per packet at a router."""
-    return sum(int(number) for number in re.findall(r"\d+", law(name)["cost"]))
+#: A router that has a larger price than the packet.
+MAXNET = {"y_dt": 0.0, "p": 6.0, "size": 1500.0, "price": 5.5}
+#: A router that grants less than the packet asks for, and has something left to grant.
+XCP = {
+    **{"input_traffic": 0.0, "sum_gap": 0.0, "sum_rtt_by_gap": 0.0, "none": 0.0},
+    **{"positive": 40.0, "negative": 0.02, "left_to_give": 1e5, "left_to_take": 1e4},
+    **{"size": 1500.0, "rtt": 0.1, "gap": 0.01, "feedback": 1e9},
+}
+
+
+def maxnet_packet(at):
+    """Figure 3, step 2: what happens when a packet arrives."""
+    at["y_dt"] = at["y_dt"] + at["size"]
+    if at["p"] > at["price"]:
+        at["price"] = at["p"]
+
+
+def xcp_packet(at):
+    """Arrival and departure of a packet at XCP's router of 2002, with `gap = H_rtt s/H_cwnd` from the header."""
+    at["input_traffic"] = at["input_traffic"] + at["size"]
+    at["sum_gap"] = at["sum_gap"] + at["gap"]
+    at["sum_rtt_by_gap"] = at["sum_rtt_by_gap"] + at["rtt"] * at["gap"]
+    give, take = at["positive"] * at["gap"], at["negative"] * at["size"]
+    feedback = give - take
+    if at["feedback"] > feedback:
+        at["feedback"] = feedback
+        at["left_to_give"], at["left_to_take"] = at["left_to_give"] - give, at["left_to_take"] - take
+    for left, rate in (("left_to_give", "positive"), ("left_to_take", "negative")):
+        if not at[left] > at["none"]:
+            at[rate] = at["none"]
+
+
+def operations(packet, state):
+    """Additions, multiplications and comparisons of a router for one packet, as the printed pseudocode does them."""
+    Counted.done.clear()
+    packet({name: Counted(value) for name, value in state.items()})
+    return Counted.done.total()
+
+
+def printed_load(queue):
+    """Load over the capacity by figure 3, where the link is full and has a queue (bytes): y_dt + Q/T0."""
+    at = {"y_dt": 0.0, "p": 6.0, "size": GIGABIT * DT, "price": 5.5}
+    maxnet_packet(at)
+    return (at["y_dt"] + 8 * queue / T0) / (GIGABIT * DT)
+
+
+def signal_bytes(name):
+    """Bytes of the fields of a header that carry something: those that may have more than one value."""
+    header = next(law for law in laws() if law["name"] == name)["header"]
+    return sum(field["bytes"] for field in header if "only" not in field)
 
 
 def fresh():
@@ -109,12 +178,18 @@ def encoding():
     slowest = int.from_bytes(through([X_MIN])[5:], "big")
     steps = {code: demand(coded(code)) / demand(coded(code + 1)) - 1 for code in range(1, slowest, 9973)}
     errors = [abs(demand(through([rate])) / rate - 1) for rate in RATES]
+
+    def step(bits):
+        """Median step of rates where prices have so many fraction bits."""
+        codes = 2 ** (FRACTION_BITS - bits)
+        return float(np.median([demand(coded(code)) / demand(coded(code + codes)) - 1 for code in steps]))
+
     return {
         "integer_bits": int(slowest * LSB).bit_length(),
-        "fraction_bits": next(bits for bits in count() if np.expm1(2.0**-bits / T) <= 1e-5),
+        "fraction_bits": next(bits for bits in range(FRACTION_BITS) if step(bits) <= 1e-5),
         "price_at_32bps_s": slowest * LSB,
-        "relative_rate_step[18 fraction bits]": float(np.expm1(2.0**-18 / T)),
-        "relative_rate_step[19 fraction bits]": float(np.median(list(steps.values()))),
+        "relative_rate_step[18 fraction bits]": step(18),
+        "relative_rate_step[19 fraction bits]": step(19),
         "relative_rate_step[all rates from 32 b/s to 1 Pb/s]": max(steps.values()),
         "round_trip_rel_error": max(errors),
     }
@@ -126,6 +201,7 @@ def option():
     return {
         "option_bytes": len(after),
         "payload_bytes": len(after) - 2,
+        "option_length": after[1],
         "echo_changed_by_router": after[2:5] != before[2:5],
         "price_changed_by_router": after[5:] != before[5:],
     }

@@ -8,6 +8,7 @@ UNIT = 0.02  # s
 BITS = 256.0  # of a packet
 SETTLED = (20.0, np.inf)  # s
 LINKS = {"link1": 2e6, "link2": 1e6}  # bit/s
+DELAYS = (2.0, 1.0, 1.0)  # time units, of users in (12) and (13)
 USERS = {"user0": (0.5, ["link1", "link2"]), "user1": (0.0, ["link1"]), "user2": (1.0, ["link2"])}
 
 
@@ -16,11 +17,17 @@ def per_unit(bps):
     return bps * UNIT / BITS
 
 
-def program():
+def program(weights=1.0):
     """Optimal rates of (6) to (8), packets per time unit."""
     routes = [[list(LINKS).index(link) for link in links] for _, links in USERS.values()]
-    users = Users(exponents=[exponent for exponent, _ in USERS.values()])
+    users = Users(weights=weights, exponents=[exponent for exponent, _ in USERS.values()])
     return best(routes, [per_unit(c) for c in LINKS.values()], users).rates
+
+
+def felt_weights(result):
+    """Weights `(d/T)^(nu+1)` with which users rest whose constants have `d` while their round trip is `T`."""
+    trips = [float(np.nanmean(column(result, user, "rtt_s")[1])) / UNIT for user in USERS]
+    return [(d / trip) ** (nu + 1) for d, trip, (nu, _) in zip(DELAYS, trips, USERS.values(), strict=True)]
 
 
 def column(result, user, name, window=SETTLED):
@@ -31,8 +38,8 @@ def rates(result):
     return np.array([per_unit(series.mean(column(result, user, "sent_bps")[1])) for user in USERS])
 
 
-def errors(result):
-    return np.abs(rates(result) / program() - 1)
+def errors(result, weights=1.0):
+    return np.abs(rates(result) / program(weights) - 1)
 
 
 def transient(result, user):
@@ -60,11 +67,16 @@ def lost_over_proportional(result, user):
 
 def measure(figure):
     tail = {f"link.{link}.queue": "drop_tail" for link in LINKS}
-    front, tail = figure.runs([figure.scenario(), figure.scenario(tail)])
+    aware = {"law.ks.kappa": 0.3, **{f"flow.{user}.law.ks.delay": 0.0 for user in USERS}}
+    front, tail, aware = figure.runs([figure.scenario(), figure.scenario(tail), figure.scenario(aware)])
     return {
         "ks-exp1-sim": {
             **{f"rate_{user}": rate for user, rate in zip(USERS, rates(front), strict=True)},
-            "rate_rel_error_to_nlp": list(errors(front)),
+            "rate_rel_error_to_nlp[each user]": list(errors(front)),
+            "rate_rel_error_to_nlp[each user, d is the measured round trip]": list(errors(aware)),
+            "rate_rel_error_to_nlp[each user, weights (d/T)^(nu+1) in the program]": list(
+                errors(front, felt_weights(front))
+            ),
         },
         "ks-exp1-fig2": {
             "mean_window_pkts": series.mean(column(front, "user0", "window_packets")[1]),
@@ -79,7 +91,7 @@ def measure(figure):
 
 def plot(figure, canvas):
     for axes, (result, queue) in zip(
-        canvas.subplots(2, 1, sharex=True), zip(figure.results, ("drop-front", "drop-tail"), strict=True), strict=True
+        canvas.subplots(2, 1, sharex=True), zip(figure.results[:2], ("drop-front", "drop-tail"), strict=True), strict=True
     ):
         for user in USERS:
             t, window = column(result, user, "window_packets", (0.0, 100.0))

@@ -1,6 +1,7 @@
 import numpy as np
 
 from levelflow.measure import queues, series
+from levelflow.reproduce import over_seeds
 
 C = 1e6  # bit/s
 SETTLED = (20.0, np.inf)  # s
@@ -15,25 +16,28 @@ def delivered(result):
     return np.array([series.mean(series.flow_series(result.flows, u, "delivered_bps", SETTLED)[1]) for u in USERS])
 
 
-def measure(figure):
-    loss, ecn = figure.runs([figure.scenario(), figure.scenario(MARKS)])
+def compare(loss, ecn):
     node = series.select(ecn.links, "link", "node", SETTLED)
     return {
-        "ks-exp2-fig3": {
-            "throughput_ratio": list(delivered(ecn) / delivered(loss)),
-            "utilisation": queues.utilisation(ecn.links, "node", C, SETTLED)[0],
-            "congestion_loss_rate": float(
-                node["dropped"].sum() / (node["dropped"].sum() + node["throughput_bps"].sum() * 0.1 / 256)
-            ),
-            "jain_index": series.jain(delivered(ecn)),
-        }
+        "throughput_ratio": list(delivered(ecn) / delivered(loss)),
+        "utilisation": queues.utilisation(ecn.links, "node", C, SETTLED)[0],
+        "congestion_loss_rate": float(
+            node["dropped"].sum() / (node["dropped"].sum() + node["throughput_bps"].sum() * 0.1 / 256)
+        ),
+        "jain_index": series.jain(delivered(ecn)),
     }
+
+
+def measure(figure):
+    seeds = figure.seeds(5)
+    results = figure.runs([figure.scenario(signal, seed=seed) for seed in seeds for signal in ({}, MARKS)])
+    return {"ks-exp2-fig3": over_seeds(compare(*pair) for pair in zip(results[::2], results[1::2], strict=True))}
 
 
 def plot(figure, canvas):
     for axes, (result, title) in zip(
         canvas.subplots(2, 1, sharex=True),
-        zip(figure.results, ("fig 3: losses", "fig 3: marks"), strict=True),
+        zip(figure.results[:2], ("fig 3: losses", "fig 3: marks"), strict=True),
         strict=True,
     ):
         for user in USERS:
