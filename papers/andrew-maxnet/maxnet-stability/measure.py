@@ -108,7 +108,8 @@ def lemma_2():
                 "items 3 and 4 where arg F falls with omega at constant tau": (
                     (slopes.size_by_delay > 0) & (slopes.size_by_frequency < 0)
                 )[falls],
-                "|F| falls with omega at constant tau": np.diff(np.abs(own.response(PHI / TAU[:, None], TAU[:, None]))) < 0,
+                "|F| falls with omega at constant tau": np.diff(np.abs(own.response(PHI / TAU[:, None], TAU[:, None])))
+                < 0,
             }
         )
     own, other = found

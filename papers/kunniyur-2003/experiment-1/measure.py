@@ -91,7 +91,9 @@ def measure(figure):
 
 def plot(figure, canvas):
     for axes, (result, queue) in zip(
-        canvas.subplots(2, 1, sharex=True), zip(figure.results[:2], ("drop-front", "drop-tail"), strict=True), strict=True
+        canvas.subplots(2, 1, sharex=True),
+        zip(figure.results[:2], ("drop-front", "drop-tail"), strict=True),
+        strict=True,
     ):
         for user in USERS:
             t, window = column(result, user, "window_packets", (0.0, 100.0))

@@ -1,16 +1,17 @@
 """Levels at which links mark so that nothing is lost (section V)."""
 
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 
 from kunniyur_models.fluid import Network, random_network, run, run_adaptive
 from levelflow.reproduce import Against
 from levelflow.theory.laws.ks import Users, best
-from levelflow.theory.queues.marking import alone_on_a_link, excess_share, marking_levels
+from levelflow.theory.queues.marking import LevelError, alone_on_a_link, excess_share, marking_levels
 
 N, CAPACITY, SHORT = 10, 100.0, 20.0  # proposition 4: log users, link, short flows
 PERIOD = 200.0
+NETWORKS = 1200  # drawn for proposition 3, of which 105 have levels
 #: Propositions 5 and V-D: users of log x and -1/x over two links.
 ROUTES = [[0]] * 8 + [[1]] * 6 + [[0, 1]] * 6 + [[0]] * 5 + [[1]] * 5
 EXPONENTS = [0.0] * 20 + [1.0] * 10
@@ -30,28 +31,26 @@ def single_link():
     }
 
 
-def levels_of(network):
-    """Levels of proposition 3, for each network of a batch."""
-    levels = np.empty(network.capacities.shape)
-    for case in np.ndindex(levels.shape[:-1]):
-        routes = [np.flatnonzero(column).tolist() for column in network.crossings[case].T]
-        users = network.users
-        levels[case] = marking_levels(
-            routes,
-            network.capacities[case],
-            beta=network.beta,
-            weights=users.weights[case],
-            exponents=users.exponents[case],
-        )
-    return levels
+def levels_of(network, case):
+    """Levels of proposition 3 with equality, for one network of a batch; None where a link has none."""
+    routes = [np.flatnonzero(column).tolist() for column in network.crossings[case].T]
+    weights, exponents = network.users.weights[case], network.users.exponents[case]
+    try:
+        return marking_levels(routes, network.capacities[case], beta=network.beta, weights=weights, exponents=exponents)
+    except LevelError:
+        return None
 
 
 def no_loss():
-    networks = random_network(5, 8, seed=4, batch=(200,), marks=True)
-    users = replace(networks.users, kept=1.0)
-    networks = replace(networks, capacities=4 * networks.capacities, users=users, beta=4.0)
-    marked = replace(networks, capacities=levels_of(networks))
-    return (marked.loads(marked.rest()) / networks.capacities).max()
+    """Largest loads over capacities in the random networks that have levels: with equality in (27), and below it."""
+    networks = random_network(5, 8, seed=4, batch=(NETWORKS,), marks=True)
+    levels = {case: found for case in range(NETWORKS) if (found := levels_of(networks, case)) is not None}
+    cases, highest = list(levels), np.array(list(levels.values()))
+    own = {field.name: getattr(networks.users, field.name) for field in fields(Users)}
+    users = Users(**{name: values[cases] for name, values in own.items() if name != "kept"})
+    marked = replace(networks, crossings=networks.crossings[cases], capacities=highest, users=users)
+    lower = replace(marked, capacities=highest * np.random.default_rng(4).uniform(0.01, 1.0, highest.shape))
+    return [float((each.loads(each.rest()) / networks.capacities[cases]).max()) for each in (marked, lower)]
 
 
 def bound():
@@ -105,6 +104,7 @@ def short_flows():
         "limsup_load_over_capacity[corrected condition, constant and square-wave xi]": [*corrected, *corrected_half],
         "limsup_load_over_capacity[printed condition, beta = 1, square wave xi = 0/20]": printed[1],
         "limsup_load_over_capacity[printed condition, beta = 0.5, constant xi = 20]": printed_half[0],
+        "limsup_load_over_capacity[condition (35) as printed, both]": [printed[1], printed_half[0]],
     }
 
 
@@ -125,11 +125,22 @@ def poisson_flows():
     return (load[load.shape[0] // 3 :].mean(axis=0) / LINKS).tolist()
 
 
-def settled(control):
-    """Largest distance of users who answer to marks from the optimum of (42), or (43)."""
+def settled(control, *, capacity=1.0, received=False):
+    """Largest distance of users who answer to marks from the optimum of (42), or (43).
+
+    Args:
+        control: of the rate or of the window.
+        capacity: C in the optimum, over the level at which links mark.
+        received: whether `z` are the unmarked packets that are received.
+    """
     networks = random_network(4, 6, seed=7, batch=(20,), control=control, marks=True)
+    optimum = replace(networks, capacities=capacity * networks.capacities).rest()
+    if received:
+        # Then alpha (x - z) = alpha (1 - alpha + alpha share) x: (9) and (10) with w/alpha, losses included.
+        users = networks.users
+        networks = replace(networks, marks=False, users=replace(users, weights=users.weights / users.kept))
     start = np.random.default_rng(7).uniform(0.1, 5.0, (20, 6))
-    return np.abs(run(networks, start, 200.0, step=0.05, every=100).states[-1] / networks.rest() - 1).max()
+    return np.abs(run(networks, start, 200.0, step=0.05, every=100).states[-1] / optimum - 1).max()
 
 
 def change_by_losses():
@@ -172,8 +183,16 @@ def measure(figure):
         "ks-lemma1": {"bound_violations": bound()},
         "ks-prop4": short_flows(),
         "ks-prop5": {"mean_load_over_capacity": poisson_flows()},
-        "ks-prop6": {"solution_rel_difference": settled("rate"), "rate_change": change_by_losses()},
-        "ks-remark4": {"solution_rel_difference": settled("blind window")},
+        "ks-prop6": {
+            "solution_rel_difference[ODE against solver of (42) with C~]": settled("rate"),
+            "rate_change": change_by_losses(),
+            "solution_rel_difference[(42) as printed, with C; C~ = 0.9 C]": settled("rate", capacity=1 / 0.9),
+            "solution_rel_difference[z as printed: unmarked packets received]": settled("rate", received=True),
+        },
+        "ks-remark4": {
+            "solution_rel_difference": settled("blind window"),
+            "solution_rel_difference[(43) as printed, with C; C~ = 0.9 C]": settled("blind window", capacity=1 / 0.9),
+        },
         "ks-adaptive-marking": own_levels(),
     }
 
