@@ -3,6 +3,7 @@
 import operator
 from collections import Counter
 from itertools import permutations
+from typing import ClassVar
 
 import numpy as np
 
@@ -60,7 +61,7 @@ def measure(figure):
 class Counted:
     """A number that counts what is done with it."""
 
-    done = Counter()
+    done: ClassVar[Counter] = Counter()
 
     def __init__(self, value):
         self.value = value
@@ -86,16 +87,25 @@ class Counted:
 MAXNET = {"y_dt": 0.0, "p": 6.0, "size": 1500.0, "price": 5.5}
 #: A router that grants less than the packet asks for, and has something left to grant.
 XCP = {
-    **{"input_traffic": 0.0, "sum_gap": 0.0, "sum_rtt_by_gap": 0.0, "none": 0.0},
-    **{"positive": 40.0, "negative": 0.02, "left_to_give": 1e5, "left_to_take": 1e4},
-    **{"size": 1500.0, "rtt": 0.1, "gap": 0.01, "feedback": 1e9},
+    "input_traffic": 0.0,
+    "sum_gap": 0.0,
+    "sum_rtt_by_gap": 0.0,
+    "positive": 40.0,
+    "negative": 0.02,
+    "left_to_give": 1e5,
+    "left_to_take": 1e4,
+    "none": 0.0,
+    "size": 1500.0,
+    "rtt": 0.1,
+    "gap": 0.01,
+    "feedback": 1e9,
 }
 
 
 def maxnet_packet(at):
     """Figure 3, step 2: what happens when a packet arrives."""
     at["y_dt"] = at["y_dt"] + at["size"]
-    if at["p"] > at["price"]:
+    if at["p"] > at["price"]:  # noqa: PLR1730
         at["price"] = at["p"]
 
 
