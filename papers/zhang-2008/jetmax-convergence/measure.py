@@ -4,24 +4,48 @@ import numpy as np
 import polars as pl
 
 from levelflow.measure import rates, series
+from levelflow.reproduce.verdict import Noted
 from levelflow.scenario import Scenario
 
 JOIN, END = 4.5, 9.0  # s, of figure 41
 CAPACITIES = (10e6, 100e6, 1e9, 10e9)  # bit/s
 NUMBERS = (1, 16, 128, 1024)
+TIMES = ("time_to_99pct_efficiency_s[first_proposal]", "time_to_99pct_fairness_s[first_proposal_of_joiner]")
 C = 1e9  # bit/s, of figure 42
 
 
 def measure(figure):
     runs = {capacity: figure.runs(one_link(figure, capacity)) for capacity in CAPACITIES}
     groups = {n: figure.runs([together(n, seed) for seed in figure.seeds(3)]) for n in NUMBERS}
-    return {"jetmax-fig41": over_capacities(runs), "jetmax-fig42": over_numbers(groups)}
+    values, other = over_capacities(runs), over_capacities(crossed(figure))
+    beside = {
+        name: Noted(
+            values[name], f"with settle = per-switch, as in figure 43: {listed(other[name])} s at 10 and 100 Mb/s"
+        )
+        for name in TIMES
+    }
+    return {"jetmax-fig41": values | beside, "jetmax-fig42": over_numbers(groups)}
+
+
+def listed(times):
+    return ", ".join(f"{time:.2f}" for time in times)
+
+
+def crossed(figure):
+    """Runs at 10 and 100 Mb/s with the other mode of settling."""
+
+    def per_switch(capacity):
+        return [scenario.set("law.jetmax.settle", "per-switch") for scenario in one_link(figure, capacity)]
+
+    return {capacity: figure.runs(per_switch(capacity)) for capacity in CAPACITIES[:2]}
 
 
 def one_link(figure, capacity):
     """The scenario at a capacity, for several phases of the router; the dearest runs show one in the quick tier."""
     phases = 1 if capacity > 1e9 and not figure.full else 5
     changes = {"link.1.capacity": f"{capacity:.0f} b/s"}
+    if capacity == CAPACITIES[0]:
+        changes |= dict.fromkeys(("flow.x1.packet", "flow.x2.packet"), "100 B")
     return [figure.scenario(changes, seed=seed) for seed in figure.seeds(phases)]
 
 
