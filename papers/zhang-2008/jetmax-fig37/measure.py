@@ -8,6 +8,7 @@ LINK = "R1->R2"
 SIZES = (800, 900, 1000, 1100, 1200, 1300)  # B
 MICE = [f"mice{size}" for size in SIZES]
 PLATEAU = (35.0, 115.0)  # mice come and go at the same rate
+PRINTED = (30.0, 120.0)
 
 
 def population(result, window):
@@ -39,13 +40,16 @@ def long_flows(result):
     smoothed = series.window_means(t, long1, 1.0)
     fair = series.window_means(t, fair_rate(result, PLATEAU), 1.0)
     band = [rates.rate_series(flows, name, PLATEAU)[1] / 1e6 for name in ("long1", "long2")]
-    mean = np.mean([rates.mean_rate(flows, name, (30.0, 120.0)) for name in ("long1", "long2")])
+    mean = np.mean([rates.mean_rate(flows, name, PRINTED) for name in ("long1", "long2")])
+    exact = fair_rate(result, PRINTED)
     return {
         "steady_rate_mbps[long1_alone]": rates.steady_rate(flows, "long1", 0.0, 5.0) / 1e6,
         "steady_rate_mbps[long1,long2][5-15s]": [
             rates.steady_rate(flows, name, 5.0, 15.0) / 1e6 for name in ("long1", "long2")
         ],
         "mean_rate_mbps[long,_30-120_s]": float(mean) / 1e6,
+        "mean_rate_over_exact_fair_rate[long,_30-120_s]": float(mean / exact.mean()),
+        "time_share_of_exact_fair_rate_in_1.7_2.0_mbps[30-120s]": float(((exact >= 1.7e6) & (exact <= 2.0e6)).mean()),
         "corr_long_rate_vs_fair_rate": series.correlation(smoothed, fair),
         "time_share_in_band_1.5_2.4_mbps[35-115s]": float(
             np.mean([((rate >= 1.5) & (rate <= 2.4)).mean() for rate in band])

@@ -1,4 +1,7 @@
-from levelflow.measure import queues, rates, series
+import numpy as np
+from scipy.ndimage import maximum_filter1d, minimum_filter1d
+
+from levelflow.measure import queues, rates
 from levelflow.reproduce import over_seeds
 from levelflow.reproduce.drawing import draw_rates
 
@@ -8,6 +11,7 @@ FLOWS = ("x1", "x2")
 JOIN, END = 30.0, 70.0  # of lossy ACKs
 LATER, LAST = 50.0, 150.0  # of lossy data
 MEAN_OVER = 20.0  # s
+SHIFT = 1.01  # s, half the round trip of x2
 
 
 def measure(figure):
@@ -23,13 +27,24 @@ def measure(figure):
 
 
 def difference(free, lossy, flow):
-    """Largest distance of the rates of a flow, at equal instants, in percent of the capacity."""
-    return 100 * series.distance(rates.rate_series(free, flow), rates.rate_series(lossy, flow)) / C
+    """Largest distance of the rates of a flow from those of the other run up to SHIFT away, in percent of the capacity.
+
+    A curve lies between its extremes; either run is compared with the other.
+    """
+    (t, one), (_, other) = rates.rate_series(free, flow), rates.rate_series(lossy, flow)
+    reach = 2 * round(SHIFT / (t[1] - t[0])) + 1
+
+    def beyond(rate, near):
+        return np.maximum(rate - maximum_filter1d(near, reach), minimum_filter1d(near, reach) - rate).max()
+
+    return 100 * max(beyond(one, other), beyond(other, one)) / C
 
 
 def lossy_acks(free, lossy):
     return {
-        "max_rate_difference_vs_lossfree_pct": max(difference(free.flows, lossy.flows, x) for x in FLOWS),
+        "max_rate_difference_vs_lossfree_pct[curves_shifted_by_up_to_RTT/2]": max(
+            difference(free.flows, lossy.flows, x) for x in FLOWS
+        ),
         "steady_rate_mbps[x1,x2]": [rates.steady_rate(lossy.flows, x, JOIN, END) / 1e6 for x in FLOWS],
         "overshoot_pct": queues.overshoot_pct(lossy.links, LINK, C),
     }
