@@ -8,10 +8,11 @@ ALL = [*FAST, "x100"]
 JOIN, RCP_END, EMKC_END = 5.0, 150.0, 300.0  # s
 SHARE = 0.1e6  # bit/s
 EMKC_SHARES = {0.2: 0.5e6, 0.02: 0.14e6}  # alpha, Mb/s: C/N + alpha/beta, bit/s
+PACKETS = {0.2: "200 B", 0.02: "56 B"}  # as many in an interval of a flow
 
 
 def scenario(figure, law, packet="200 B", **params):
-    scenario = figure.scenario(name=f"{law}.toml").law(law, **params)
+    scenario = figure.scenario({"flow.x100.packet": packet}, name=f"{law}.toml").law(law, **params)
     jitter = {"uniform": ["0 s", "1 s"]}
     for x in FAST:
         scenario.flow(x, law, "R1", "R2", rtt="220 ms", packet=packet, start=jitter)
@@ -42,7 +43,10 @@ def variants(figure):
         "RCP": scenario(figure, "rcp"),
         "RCP, D_max": scenario(figure, "rcp", rtt="max"),
         "XCP, D_max": scenario(figure, "xcp", packet="1000 B", rtt="max"),
-        **{f"EMKC, alpha {1e3 * a:g} kb/s": scenario(figure, "emkc", alpha=f"{1e3 * a:g} kb/s") for a in EMKC_SHARES},
+        **{
+            f"EMKC, alpha {1e3 * a:g} kb/s": scenario(figure, "emkc", PACKETS[a], alpha=f"{1e3 * a:g} kb/s")
+            for a in EMKC_SHARES
+        },
     }
 
 

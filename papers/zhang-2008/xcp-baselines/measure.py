@@ -4,7 +4,7 @@ import numpy as np
 
 from levelflow.measure import rates, series
 from levelflow.reproduce.drawing import draw_rates
-from levelflow.reproduce.verdict import Seeds
+from levelflow.reproduce.verdict import Noted, Seeds
 
 PAIR = ("x1", "x2")
 FAST = [f"x{i}" for i in range(1, 100)]
@@ -14,6 +14,7 @@ FAIR = {"T1": 5e6, "T2": 0.1e6, "T4": 10e6}  # bit/s
 CALM = (30.0, 60.0)  # s: x2 of T1 has joined, the link is full
 JOINED, T4_END = 90.0, 400.0  # s: x4 joins
 GAMMA = 0.1
+LIMIT = "law.xcp.longest_interval", "1 s"  # of the other XCP
 # Links of the flows of T4 that cross two of them, with the flow they share the first with.
 CROSSED = {"x1": ("R1->R2", "R2->R4", "x2"), "x3": ("R4->R3", "R3->R1", "x4")}
 
@@ -64,6 +65,22 @@ def measure(figure):
             *(t2(figure, seed) for seed in figure.seeds(5)),
         ]
     )
+    limited = [figure.scenario(name="t1.toml"), figure.scenario(name="t4.toml"), t2(figure, 1)]
+    short_one, short_four, short_many = figure.runs([scenario.set(*LIMIT) for scenario in limited])
+    values, others = outcomes(one, four, many), outcomes(short_one, short_four, [short_many])
+    return {
+        entry: {name: beside(value, others[entry][name]) for name, value in checks.items()}
+        for entry, checks in values.items()
+    }
+
+
+def beside(value, other):
+    """A value with that of the other XCP."""
+    single = other.values[0] if isinstance(other, Seeds) else other
+    return Noted(value, f"with intervals of at most 1 s: {single}")
+
+
+def outcomes(one, four, many):
     return {
         "t1-xcp-fig24b": {
             "stable": [rates.stable(one.flows, x, FAIR["T1"], (JOIN, END)) for x in PAIR],
@@ -78,7 +95,7 @@ def measure(figure):
         },
         "t4-xcp-fig27b": {
             "oscillation_duration_s": oscillates_for(four.flows),
-            "starved[x3]": rates.mean_rate(four.flows, "x3", (JOINED, T4_END)) < FAIR["T4"],
+            "starved[x3]": rates.starved(four.flows, "x3", FAIR["T4"], (JOINED, T4_END)),
             "bottleneck_switches_of_x1_and_x3_per_minute": [switches(four, x) for x in CROSSED],
         },
     }
