@@ -79,14 +79,16 @@ def fairness():
         fair = 1e7 / flows
         off = np.abs(one_link(unfair(flows, 1e7), 1e7) / fair - 1)
         joiner, shrunk = off[:, 0] <= EPS, (off <= EPS * off[0]).all(axis=1)
-        return steps_until(joiner), steps_until(off[:, -1] <= EPS), steps_until(shrunk)
+        everyone = (off <= EPS).all(axis=1)
+        return steps_until(joiner), steps_until(off[:, -1] <= EPS), steps_until(shrunk), steps_until(everyone)
 
-    joiners, incumbents, shrunk = zip(*(steps(flows) for flows in (2, 16, 1024)), strict=True)
+    joiners, incumbents, shrunk, fair = zip(*(steps(flows) for flows in (2, 16, 1024)), strict=True)
     return {
         "steps[joiners,_any_N]": list(joiners),
         "steps[incumbent,_N=2]": incumbents[0],
         "steps[incumbent,_N=1024]": incumbents[-1],
         "steps_to_shrink_deviations_100fold": list(shrunk),
+        "steps_to_99pct_fairness[N=2,_16,_1024]": list(fair),
     }
 
 

@@ -11,6 +11,7 @@ FLOWS = ("x1", "x2")
 JOIN, END = 30.0, 70.0  # of lossy ACKs
 LATER, LAST = 50.0, 150.0  # of lossy data
 MEAN_OVER = 20.0  # s
+SURVIVE = (0.9, 0.8)  # shares of packets
 SHIFT = 1.01  # s, half the round trip of x2
 
 
@@ -58,6 +59,7 @@ def lossy_data(run):
         "steady_rate_mbps[x1,x2]": [rates.mean_rate(flows, x, (LAST - MEAN_OVER, LAST)) / 1e6 for x in FLOWS],
         "arrival_rate_over_C_mean": 1 + overshoot / 100,
         "drop_count_at_the_queue": queues.drop_count(links, [LINK]),
+        "share_by_eq_151_mbps": C / 2e6 / np.mean(SURVIVE),
     }
 
 

@@ -118,12 +118,17 @@ def theorem_8():
         system = rates, beta, price, slope
         scale = np.sqrt(beta * rates)
         printed = mkc.jacobian(*system) * scale[:, None] / scale
-        symmetric.append(is_symmetric(mkc.symmetric(*system)) and not is_symmetric(printed))
+        symmetric.append((is_symmetric(mkc.symmetric(*system)), is_symmetric(printed)))
         if mkc.theorem_8(*system).holds:
             admitted += 1
             delays = [np.ones(flows), *rng.integers(1, LONGEST + 1, (DRAWS, flows))]
             counterexamples += any(mkc.unstable_roots(several, *system) for several in delays)
-    return {"similar_matrix_symmetric[W=diag(beta_x)^-0.5]": all(symmetric), "counterexamples": counterexamples}
+    inverse, direct = zip(*symmetric, strict=True)
+    return {
+        "similar_matrix_symmetric[W=diag(beta_x)^-0.5]": all(inverse) and not any(direct),
+        "counterexamples": counterexamples,
+        "similar_matrix_symmetric[W=diag(beta_x)^0.5]": all(direct),
+    }
 
 
 def is_symmetric(matrix):
