@@ -56,8 +56,8 @@ def _checks(claims: Iterable[Claim]) -> Iterator[Found]:
 
 def _erratum(erratum: Erratum, found: list[Found]) -> Iterator[str]:
     entry = found[0][0]
-    yield f"\n### {entry.source}: {entry.title}"
-    yield from _wrapped(f"*{erratum.verdict.capitalize()}.* Printed: “{erratum.quote}”")
+    yield f"\n### {entry.source}"
+    yield from _wrapped(f"{entry.title}. *{erratum.verdict.capitalize()}.* Printed: “{erratum.quote}”")
     yield ""
     yield from _item(f"**Why.** {erratum.proof}")
     if erratum.correction:

@@ -22,7 +22,7 @@ from zhang_models import jetmax_choice, mkc_network
 
 RANDOM = 1
 NETWORKS, FLOWS, LINKS = 500, 50, 10
-SMALL = 10, 5  # flows and links of networks of which some come to rest by theorem 16's equations alone
+SMALL = 10, 5  # flows and links of networks of which some settle by theorem 16's equations alone
 LOOKS = 1000
 
 
@@ -181,7 +181,7 @@ def plainly(count=50, most=3000):
 
 
 def printed(flows, links, count=NETWORKS, **rules):
-    """Which networks come to rest by eq 133-136 as printed, all flows in step, and how far from max-min rates."""
+    """Which networks settle by eq 133-136 as printed, all flows in step, and how far from max-min rates."""
     drawn = [(routes, targets) for _, routes, targets in networks(count, flows, links)]
     routes, targets = zip(*drawn, strict=True)
     batch = Batch(routes, np.array(targets), np.ones(flows, dtype=np.int64))
@@ -196,7 +196,7 @@ def theorem_16():
     steps, added = settled()
     return {
         "max_rel_error_vs_waterfill": Noted(
-            errors[resting].max(), f"{resting.sum()} of {resting.size} networks come to rest; the others are left out"
+            errors[resting].max(), f"{resting.sum()} of {resting.size} networks settle; the others are left out"
         ),
         "share_that_comes_to_rest": Noted(
             [resting.mean(), many.mean()],
