@@ -4,12 +4,14 @@ import math
 
 import numpy as np
 
+from levelflow.reproduce.verdict import Against
 from levelflow.theory.laws import aimd, emkc
 from levelflow.theory.laws.shared import mkc
 from levelflow.theory.networks.fairness import steps_to_fairness, unfair
 
 ALPHA, BETA = 10.0, 0.5  # kb/s per step
 CAPACITIES = (1e3, 1e4, 1e5)  # kb/s
+LOADS = (0.002, 20.0, 2e3, 2e6, 2e9)  # N alpha / C
 EPSILONS = (0.1, 0.05, 0.02, 0.01, 0.005, 0.002, 0.001)
 
 
@@ -22,10 +24,6 @@ def by_aimd(x, capacity, alpha):
     return aimd.step(x, capacity, alpha, BETA, pause=True)
 
 
-def by_aimd_with_both(x, capacity, alpha):
-    return aimd.step(x, capacity, alpha, BETA, pause=False)
-
-
 def steps(law, capacity, flows, eps, alpha=ALPHA):
     return steps_to_fairness(lambda x: law(x, capacity, alpha), unfair(flows, capacity), eps)
 
@@ -36,7 +34,22 @@ def users(capacity):
 
 def ratio(capacity, flows, alpha=ALPHA, eps=1e-9):
     """Steps of EMKC over steps of AIMD; ``eps`` is so small that whole steps hardly round the ratio."""
-    return steps(by_emkc, capacity, flows, eps, alpha) / steps(by_aimd_with_both, capacity, flows, eps, alpha)
+    return steps(by_emkc, capacity, flows, eps, alpha) / steps(by_aimd, capacity, flows, eps, alpha)
+
+
+def ratio_of_decays(load, count=100_000):
+    """What `ratio` tends to for ever smaller eps, where N alpha / C is `load`: differences shrink at losses alone."""
+    total, losses = 1.0, 0
+    for _ in range(count):
+        losses += total > 1.0
+        total = (1 - BETA) * total if total > 1.0 else total + load
+    return losses / count * math.log1p(-BETA) / math.log1p(-load / (1 + load / BETA))
+
+
+def ratio_of_cycles(load):
+    """The same in closed form, for one increase per cycle: so many losses take the rates below the capacity again."""
+    losses = math.ceil(math.log(1 + load) / -math.log1p(-BETA))
+    return losses / (losses + 1) * math.log1p(-BETA) / math.log1p(-load / (1 + load / BETA))
 
 
 def model(law, eps):
@@ -47,7 +60,8 @@ def measure(figure):
     fixed = [steps(by_emkc, capacity, 2, 0.1) for capacity in CAPACITIES]
     growing = [steps(by_emkc, capacity, users(capacity), 0.1) for capacity in (*CAPACITIES, 1e6)]
     gaps = [abs(model(emkc, eps) / steps(by_emkc, 1e3, 2, eps) - 1) for eps in EPSILONS]
-    apart = [abs(ratio(1e4, 2, alpha) - 1) for alpha in (10.0, 1e5, 1e6, 1e7)]
+    ratios = [ratio_of_decays(load) for load in LOADS]
+    apart = [abs(value - 1) for value in ratios]
     doubled = steps(by_emkc, 2e4, 2, 0.1) / steps(by_emkc, 1e4, 2, 0.1)
     overshoot = []
     for capacity in (*CAPACITIES, 1e6):
@@ -76,7 +90,9 @@ def measure(figure):
         },
         "emkc-aimd-cor6-fig17b": {
             "ratio[beta=0.5]": [ratio(1e4, 2), ratio(1e4, users(1e4))],
-            "ratio_tends_to_1_as_Nalpha_over_C_grows": apart[0] > 0.3 and max(apart[1:]) < 0.1 and apart[-1] < 0.06,
+            "ratio_tends_to_1_as_Nalpha_over_C_grows": all(np.diff(apart) < 0) and apart[-1] < 0.05,
+            "ratio_for_large_Nalpha_over_C": Against(ratios[1:], [ratio_of_cycles(load) for load in LOADS[1:]]),
+            "ratio_below_1": max(ratio_of_decays(load) for load in (1.0, 2.0, 5.0)) < 1,
         },
         "emkc-convergence-theta": {
             "doubling_C_doubles_steps": abs(doubled - 2) < 0.02,

@@ -2,9 +2,11 @@
 
 from levelflow.laws import Router, Sender
 from levelflow.measure import rates, series
+from levelflow.reproduce.verdict import Noted
 
 FINAL = 10e6 + 100e3 / 0.9  # bit/s
 RTTS = (20, 30, 40, 50, 60)  # ms
+NAIVE_RTT = 28  # ms
 END = 5.0
 
 
@@ -14,6 +16,11 @@ def overshoot(result, window=series.ALL):
 
 def settled(result, within):
     return rates.time_to_fairness(result.flows, {"x1": FINAL}, 0.0, within=within)
+
+
+def transient(result):
+    """Overshoot in the first 0.3 s, per cent, and time to settle, s."""
+    return overshoot(result, (0.0, 0.3)), settled(result, 0.02)
 
 
 def reference_error(intervals=40):
@@ -38,14 +45,17 @@ def reference_error(intervals=40):
 
 def measure(figure):
     paths = [{"flow.x1.rtt": f"{rtt} ms"} for rtt in RTTS]
-    naive = figure.runs([figure.scenario({**path, "law.emkc.sender": "naive"}) for path in paths])
+    slow = {"flow.x1.rtt": f"{NAIVE_RTT} ms", "law.emkc.sender": "naive"}
+    naive = figure.runs([figure.scenario(slow, seed=seed) for seed in figure.seeds(5)])
     proper = figure.runs([figure.scenario(path) for path in paths])
-    steady = [rates.steady_rate(result.flows, "x1", 0.0, END) / 1e6 for result in naive]
+    rises, times = zip(*map(transient, naive), strict=True)
     return {
         "emkc-fig19a-naive": {
-            "overshoot_pct": max(overshoot(result, (0.0, 0.3)) for result in naive),
-            "settle_time_s[2_%_of_10.11_mb/s]": min(settled(result, 0.02) for result in naive),
-            "steady_rate_mbps[x1]": min(steady, key=lambda rate: abs(rate - FINAL / 1e6)),
+            "overshoot_pct": Noted(rises[0], f"in other phases {', '.join(f'{rise:.0f}' for rise in rises[1:])}"),
+            "settle_time_s[2_%_of_10.11_mb/s]": Noted(
+                times[0], f"in other phases {', '.join(f'{time:.2f}' for time in times[1:])}"
+            ),
+            "steady_rate_mbps[x1]": rates.steady_rate(naive[0].flows, "x1", 0.0, END) / 1e6,
         },
         "emkc-fig20-proper": {
             "overshoot_pct": max(map(overshoot, proper)),
@@ -58,8 +68,12 @@ def measure(figure):
 
 def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
-    for axes, results, title in ((left, figure.results[:5], "naive"), (right, figure.results[5:], "proper")):
-        for rtt, result in zip(RTTS, results, strict=True):
+    phases, paths = [f"phase {i}" for i in range(1, 6)], [f"RTT {rtt} ms" for rtt in RTTS]
+    for axes, results, labels, title in (
+        (left, figure.results[:5], phases, f"naive, RTT {NAIVE_RTT} ms"),
+        (right, figure.results[5:], paths, "proper"),
+    ):
+        for label, result in zip(labels, results, strict=True):
             t, rate = rates.rate_series(result.flows, "x1", (0.0, 2.0))
-            axes.plot(t, rate / 1e6, label=f"RTT {rtt} ms")
+            axes.plot(t, rate / 1e6, label=label)
         axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)

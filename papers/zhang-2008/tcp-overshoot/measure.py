@@ -50,7 +50,7 @@ def two(figure):
         scenario.set("link.A->B.capacity", f"{SLOW} b/s").set("link.A->B.delay", "10 ms")
         scenario.set("link.A->B.buffer", "20 packets")
         for name, start in (("x1", "0 s"), ("x2", "1 s")):
-            scenario.flow(name, "newreno", "A", "B", start=start)
+            scenario.flow(name, "newreno", "A", "B", start=start, packet="1040 B")
 
     return figure.run(edit)
 
@@ -65,13 +65,15 @@ def sent(result, flow, window=SETTLED):
 
 
 def rates(result):
-    return np.array([series.flow_series(result.flows, flow, "rate_bps", SETTLED)[1] for flow in ("x1", "x2")])
+    return np.array([sent(result, flow)[1] for flow in ("x1", "x2")])
 
 
 def unfairness(x):
-    """Median over the last nine tenths of the larger over the smaller rate."""
+    """Median over the last nine tenths of the larger over the smaller rate, where anything is sent."""
     x = x[:, x.shape[1] // 10 :]
-    return float(np.median(x.max(axis=0) / x.min(axis=0)))
+    x = x[:, x.max(axis=0) > 0]
+    with np.errstate(divide="ignore"):
+        return float(np.median(x.max(axis=0) / x.min(axis=0)))
 
 
 def windows(result):
