@@ -185,6 +185,8 @@ def measure(figure):
         "abs-counters": {
             "loss_rate_measured": loss_seen(9_000, 1_000),
             "utilisation_measured": use_seen(results[-2]),
+            "loss_rate_as_printed": 9_000 / (9_000 + 1_000),
+            "utilisation_as_printed": series.mean(series.link_series(results[-2].links, LINK, "arrival_bps")[1]) / C,
             "per_packet_operations": additions(results[-1]),
         },
         "abs-overhead": {"per_packet_operations": additions(results[-1]), "per_interval_operations": operations()},

@@ -9,6 +9,7 @@ C, LINK = 100e6, "R1->R2"
 BUFFERS = (1, 4, 16, 64, 256, 1024, 2500)  # packets
 FLOWS = 10
 FLAT = ("CUBIC", "STCP")
+FROM_64 = slice(3, 6)  # to 1024 packets
 QUICK, FULL = 60.0, 200.0  # s
 
 
@@ -36,7 +37,9 @@ def measure(figure):
     return {
         "abs-fig45-loss": {
             "loss_rate_monotone": ["decreasing in b" if falls(p) else "other" for p in losses.values()],
-            "loss_rate_flat": [losses[x][BUFFERS.index(64)] / losses[x][BUFFERS.index(1024)] for x in FLAT],
+            "loss_rate_flat": [
+                before / after for x in FLAT for before, after in itertools.pairwise(losses[x][FROM_64])
+            ],
             "access_drops": sum(queues.drop_count(result.links, access) for result in results),
         },
         "abs-fig45-util": {

@@ -61,6 +61,8 @@ def measure(figure):
             "utilisation[link 1, second half]": first,
             "utilisation[link 2, second half]": second,
             "interaction": moved,
+            "loss_rate": [used[name].loss for name in LINKS],
+            "utilisation[links 1 and 2, the loss binds]": [used[name].utilisation for name in LINKS],
         }
     }
 

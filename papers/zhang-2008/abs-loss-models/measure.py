@@ -92,7 +92,8 @@ def theorem_19():
         "loss_probability[(ii) AIMD, N = 10, C = 300: b = 0, 16, 128, 512, 1024]": chains(TEXT, reading="self-clocked"),
         "loss_probability[literal (154)-(155), same case: b = 0, 16, 128, 1024]": chains(LITERAL),
         "monotone_decreasing[(154)-(155) as printed, solved exactly, b = 0, 4, ..., 32]": Noted(
-            falls(printed), f"{100 * printed[0]:.2f} % at b = 0, {100 * printed[1]:.2f} % at 4, {100 * printed[-1]:.2f} % at 32"
+            falls(printed),
+            f"{100 * printed[0]:.2f} % at b = 0, {100 * printed[1]:.2f} % at 4, {100 * printed[-1]:.2f} % at 32",
         ),
     }
 

@@ -8,7 +8,7 @@ from zhang_models.linux import marking
 
 #: What the text does not give, otherwise: for Reno with 10 packets of buffer.
 OTHERWISE = {
-    "with delayed ACKs": {"law": marking({"newreno": {"delayed_ack": True}})},
+    "with an answer to each packet": {"law": marking({"newreno": {}})},
     "with round trips of 80 to 120 ms": {"rtt": {"uniform": ["80 ms", "120 ms"]}},
     "with packets of 500 B": {"packet": "500 B"},
 }

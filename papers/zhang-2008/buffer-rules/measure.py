@@ -11,7 +11,7 @@ END = 40.0  # s
 LAST = (END / 2, END)
 MANY, MANY_C = 400, 1e9
 HUNDRED, RTT, EQUAL = 100, (40, 120), (80, 80)
-CAP_C, OFFERED = 1e9, 0.8
+CAP_C, FAST_C, OFFERED = 100e6, 1e9, 0.8
 MARKED_C = 500e6
 
 
@@ -19,17 +19,17 @@ def stanford():
     return identical_flows(single_bottleneck(MANY_C / 1e6, {"stanford": {"times": 1}}, END), MANY, RTT)
 
 
-def capped(paced, rtt_ms=RTT):
+def capped(paced, capacity=CAP_C, rtt_ms=RTT):
     """A hundred Reno flows whose windows are capped so that together they offer 80 % of the link."""
-    law = {"reno": {"window_limit": window(rtt_ms), "paced": paced}}
+    law = {"reno": {"window_limit": window(capacity, rtt_ms), "paced": paced}}
     rtt = {"uniform": [f"{x} ms" for x in rtt_ms]}
-    network = single_bottleneck(CAP_C / 1e6, {"enachescu": {}}, END)
+    network = single_bottleneck(capacity / 1e6, {"enachescu": {}}, END)
     return network.flow("x", law, "A", "B", count=HUNDRED, packet="1500 B", rtt=rtt, start={"uniform": ["0 s", "5 s"]})
 
 
-def window(rtt_ms):
+def window(capacity, rtt_ms):
     """The cap, a whole number of packets."""
-    return max(int(OFFERED * CAP_C / HUNDRED * mean(rtt_ms) / 12_000), 1)
+    return max(int(OFFERED * capacity / HUNDRED * mean(rtt_ms) / 12_000), 1)
 
 
 def mean(rtt_ms):
@@ -38,9 +38,9 @@ def mean(rtt_ms):
     return float(harmonic_rtt(low, high)) if low < high else low
 
 
-def offered(rtt_ms=RTT):
+def offered(capacity=CAP_C, rtt_ms=RTT):
     """What the windows offer when nothing is lost, of the link."""
-    return HUNDRED * window(rtt_ms) * 12_000 / mean(rtt_ms) / CAP_C
+    return HUNDRED * window(capacity, rtt_ms) * 12_000 / mean(rtt_ms) / capacity
 
 
 def eun_wang_range():
@@ -64,21 +64,21 @@ def marked():
 def measure(figure):
     _sizes, networks = marked()
     results = figure.runs(
-        [stanford(), capped(True), capped(False), *networks, capped(True, EQUAL), capped(False, EQUAL)]
+        [stanford(), capped(True), capped(False), *networks]
+        + [capped(paced, FAST_C, rtt) for rtt in (RTT, EQUAL) for paced in (True, False)]
     )
     many = utilisation.use(results[0].links, LINK, MANY_C, LAST)
     paced, plain = (utilisation.use(result.links, LINK, CAP_C, LAST) for result in results[1:3])
-    across = [utilisation.use(result.links, LINK, MARKED_C, LAST) for result in results[3:-2]]
-    equal = [utilisation.use(result.links, LINK, CAP_C, LAST).utilisation for result in results[-2:]]
+    across = [utilisation.use(result.links, LINK, MARKED_C, LAST) for result in results[3:-4]]
+    fast = [100 * utilisation.use(result.links, LINK, FAST_C, LAST).utilisation for result in results[-4:]]
     return {
         "rule-stanford": {"utilisation": many.utilisation},
         "rule-enachescu": {
             "utilisation_over_offered": paced.utilisation / offered(),
             "utilisation": Noted(
                 Against(paced.utilisation, plain.utilisation),
-                f"not paced it loses {100 * plain.loss:.2f} %; with round trips of {EQUAL[0]} ms for all, "
-                f"paced and not paced use {100 * equal[0]:.2f} and {100 * equal[1]:.2f} %, and paced ones "
-                f"{equal[0] / offered(EQUAL):.3f} of what is offered",
+                f"not paced it loses {100 * plain.loss:.2f} %; at 1 Gb/s, paced and not paced use {fast[0]:.2f} and "
+                f"{fast[1]:.2f} %, with round trips of {EQUAL[0]} ms for all {fast[2]:.2f} and {fast[3]:.2f} %",
             ),
         },
         "rule-eun-wang": {
@@ -95,7 +95,7 @@ def plot(figure, canvas):
     left.bar(("paced", "not paced"), (paced.utilisation, plain.utilisation))
     left.axhline(offered(), linestyle="--", color="black", label="offered")
     left.set(ylabel="utilisation", title="20 packets of buffer")
-    across = [utilisation.use(result.links, LINK, MARKED_C, LAST) for result in figure.results[3:-2]]
+    across = [utilisation.use(result.links, LINK, MARKED_C, LAST) for result in figure.results[3:-4]]
     right.plot(sizes, [used.utilisation for used in across], marker="o", label="utilisation")
     right.plot(sizes, [used.loss for used in across], marker="o", label="loss")
     right.set(xscale="log", xlabel="buffer (packets)", title="REM with marks, 100 flows: between C R/sqrt(N) and 5000")

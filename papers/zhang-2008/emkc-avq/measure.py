@@ -81,7 +81,7 @@ def measure(figure):
         "t1-emkcavq-fig24e": {
             "steady_rate_mbps[x1,x2]": steady(slow),
             "virtual_capacity_steady_mbps": virtual_capacity(slow),
-            "time_to_95pct_fairness_s": rates.time_to_fairness(slow.flows, dict.fromkeys(T1, C / 2), JOIN, within=0.05),
+            "time_to_99pct_fairness_s": rates.time_to_fairness(slow.flows, dict.fromkeys(T1, C / 2), JOIN, within=0.01),
             "stable": [rates.stable(slow.flows, x, C / 2, (JOIN, END)) for x in T1],
         },
         "t2-emkcavq-fig25e": {

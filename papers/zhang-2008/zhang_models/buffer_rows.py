@@ -33,7 +33,7 @@ SLOW_SECONDS, FAST, FAST_SECONDS = (200, 400), 64, (100, 300)
 #: Table I: 20 flows at 10 Mb/s whose REM aims at 50 packets, in buffers above and below.
 REM_FLOWS, REM_CAPACITY, REM_TARGET, REM_BUFFERS = 20, 10, 50, (100, 10)
 REM_SECONDS = 200.0
-REM_PACKET, REM_RTT = "1000 B", {"uniform": ["30 ms", "50 ms"]}
+REM_PACKET, REM_RTT = "1000 B", {"uniform": ["40 ms", "60 ms"]}
 #: The TCP variants of table I.
 REM_VARIANTS = tuple(name for name in LINUX_2_6_16 if name != "TCP-LP")
 
@@ -114,5 +114,6 @@ def rem(buffer: int, variant: str, **words: Any) -> Scenario:
     """A run of table I; `words` are keys of its flow that are to be otherwise, such as `law` and `packet`."""
     network = single_bottleneck(REM_CAPACITY, f"{buffer} packets", REM_SECONDS, "20 ms")
     network.set("link.1.queue", {"rem": {"target": f"{REM_TARGET} packets"}})
-    keys = {"law": marking(LINUX_2_6_16[variant]), "packet": REM_PACKET, "rtt": REM_RTT} | words
+    law = marking(LINUX_2_6_16[variant], delayed_ack=True)
+    keys = {"law": law, "packet": REM_PACKET, "rtt": REM_RTT} | words
     return network.flow("x", keys.pop("law"), "A", "B", count=REM_FLOWS, **keys)

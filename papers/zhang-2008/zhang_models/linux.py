@@ -28,6 +28,6 @@ SESSION = {
 OBJECT = {"pareto": {"mean": "10 kB", "shape": 1.2}}
 
 
-def marking(law: Mapping[str, Mapping[str, Any]]) -> dict[str, dict[str, Any]]:
-    """The same law with senders that understand marks."""
-    return {name: {**params, "ecn": True} for name, params in law.items()}
+def marking(law: Mapping[str, Mapping[str, Any]], **words: Any) -> dict[str, dict[str, Any]]:
+    """The same law with senders that understand marks, and with these words."""
+    return {name: {**params, "ecn": True, **words} for name, params in law.items()}
