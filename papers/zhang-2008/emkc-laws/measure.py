@@ -71,6 +71,11 @@ def rcp_rate(queue_bytes):
     return router.signal
 
 
+def as_printed(queue, rate=0.5 * C, load=C, interval=0.01, rtt=0.1, alpha=0.4, beta=1.0):
+    """The rate after one interval by eq 126 with its signs; the queue in bits."""
+    return rate * (1 - interval / (rtt * C) * (alpha * (load - C) - beta * queue / rtt))
+
+
 def measure(figure):
     return {
         "mkc-fig18-header": {
@@ -82,7 +87,10 @@ def measure(figure):
             "per_packet_additions": additions_per_packet(),
             "state_variables_per_queue": variables_of_traffic(),
         },
-        "rcp-eq126": {"queue_reduces_rate": rcp_rate(10_000) < rcp_rate(0) and abs(rcp_rate(0) / (0.5 * C) - 1) < 1e-9},
+        "rcp-eq126": {
+            "queue_reduces_rate": rcp_rate(10_000) < rcp_rate(0) and abs(rcp_rate(0) / (0.5 * C) - 1) < 1e-9,
+            "queue_reduces_rate_as_printed": as_printed(80_000) < as_printed(0),
+        },
     }
 
 

@@ -52,6 +52,7 @@ def scalable():
     return {
         "steady_rate_over_C": sent / seconds / CAPACITY,
         "window_growth_per_rtt": full[-1] / full[0],
+        "excess_packets_per_ack": (after[-1] - after[0]) / (after.size - 1),
         "S_closed_form": lost(law, 10.0, 0.01),
         "loglog_slope_S_vs_D": slope(LATE, law.excess(LATE)),
     }

@@ -25,7 +25,7 @@ def measure(figure):
             "combined_rate_min_mbps": together.min() / 1e6,
         },
         "tcp2-fig4": {"median_unfairness_ratio[a_over_b]": unfairness(rates(delayed)) / unfairness(immediate())},
-        "tcp-fig5": {"rms_rel_error_W": error_of_eq_14(window_grows)},
+        "tcp-fig5": {"rms_rel_error_W": error_of_eq_14(window_grows), "capacity_packets_per_s": FAST / PACKET},
         "tcp-fig6a": {
             "steady_rate_over_C": steady(from_one, 60, 100),
             "growth_rate_drops_at_saturation": growth_drops(from_one),
