@@ -6,6 +6,7 @@ import shlex
 import subprocess
 import sys
 import tomllib
+from collections import Counter
 from graphlib import TopologicalSorter
 from pathlib import Path
 
@@ -175,20 +176,28 @@ def test_files_on_the_map_exist():
 
 def test_the_numbers_of_the_papers_add_up_in_the_readme():
     text = (CHECKOUT / "README.md").read_text(encoding="utf-8")
-    rows = re.findall(r"^ ([a-z-]+(?:-\d+)?) +(\d+) +(\d+) +(\d+) +(\d+)$", text, re.MULTILINE)
-    counts = {paper: [int(count) for count in counts] for paper, *counts in rows}
-    checks = {
-        paper.name: sum(len(entry["check"]) for path in paper.glob("*/claim.toml") for entry in entries(path))
+    block = next(part for part in text.split("```") if "checks " in part and "reproduced" in part)
+    head, *lines = [re.split(r"\s{2,}", line.strip()) for line in block.splitlines()[1:] if line.strip()]
+    counts = {name: dict(zip(head[1:], map(int, numbers), strict=True)) for name, *numbers in lines if numbers}
+    checks = Counter(
+        (paper.name, check.get("basis", "text") == "correction")
         for paper in (CHECKOUT / "papers").iterdir()
-        if paper.is_dir()
-    }
-    assert {paper: sum(row) for paper, row in counts.items()} == checks
-    reproduced, not_reproduced, errors, missing = map(sum, zip(*counts.values(), strict=True))
-    said = re.search(
-        r"print (\d+) numbers.*?\*\*(\d+) are reproduced, (\d+) are not.*?and (\d+) need root", text, re.DOTALL
+        for path in paper.glob("*/claim.toml")
+        for entry in entries(path)
+        for check in entry["check"]
     )
-    assert [int(number) for number in said.groups()] == [sum(checks.values()), reproduced, not_reproduced, missing]
-    assert errors == 0
+    papers = {name: number for (name, corrects), number in checks.items() if not corrects}
+    assert {name: sum(counts[name].values()) for name in papers} == papers
+    assert sum(counts["our correction"].values()) == sum(checks.values()) - sum(papers.values())
+    everything = counts["all"]
+    assert sum(everything.values()) == sum(papers.values())
+    assert not everything.get("error")
+    said = re.search(
+        r"(\d+) statements.*?\*\*(\d+) are reproduced, (\d+) are errors.*?(\d+) cannot.*?(\d+) are not", text, re.DOTALL
+    )
+    errors = everything["corrected"] + everything["refuted"]
+    expected = [everything["reproduced"], errors, everything["undecidable"], everything["not reproduced"]]
+    assert [int(number) for number in said.groups()] == [sum(everything.values()), *expected]
 
 
 def entries(claim):

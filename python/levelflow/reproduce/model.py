@@ -15,8 +15,9 @@ from levelflow.reproduce.verdict import OPERATORS, Value
 CLAIM_FILE = "claim.toml"
 MEASURE_FILE = "measure.py"
 SCENARIO_FILE = "scenario.toml"
+CORRECTION = "correction"
 #: The paper prints it; it follows from the paper's equations; we read it into the text; or we say it in its place.
-BASES = ("text", "derived", "inferred", "correction")
+BASES = ("text", "derived", "inferred", CORRECTION)
 #: What verdicts of a kind of entry stand on.
 GROUNDS = {
     "packet-sim": "packets",

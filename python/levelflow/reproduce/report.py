@@ -11,6 +11,7 @@ from itertools import groupby
 from typing import TYPE_CHECKING, Any, get_args
 
 from levelflow.report import files
+from levelflow.reproduce.model import CORRECTION
 from levelflow.reproduce.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -79,13 +80,19 @@ def _tier(tiers: set[str]) -> str:
 
 
 def counted(figures: Sequence[FigureOutcome]) -> dict[str, dict[str, Counter[Verdict]]]:
-    """Counts verdicts by paper, by basis, by what they stand on, and of all: by the head of a table, and row."""
+    """Counts verdicts by paper, by basis and by what they stand on: by the head of a table, and row.
+
+    Checks of corrections say what papers do not, so they have a row of their own among the bases, and count nowhere
+    else.
+    """
     tables: dict[str, dict[str, Counter[Verdict]]] = {"paper": {}, "expected": {}, "measured on": {}}
     for figure in figures:
         for outcome in figure.outcomes:
-            rows = figure.claim.paper, SAYS[outcome.check.basis], outcome.ground
-            for table, row in zip(tables.values(), rows, strict=True):
-                table.setdefault(row, Counter())[outcome.verdict] += 1
+            rows = {"paper": figure.claim.paper, "measured on": outcome.ground}
+            if outcome.check.basis == CORRECTION:
+                rows = {}
+            for table, row in {"expected": SAYS[outcome.check.basis], **rows}.items():
+                tables[table].setdefault(row, Counter())[outcome.verdict] += 1
     tables["paper"]["all"] = sum(tables["paper"].values(), Counter())
     return tables
 
