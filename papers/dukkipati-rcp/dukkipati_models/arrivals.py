@@ -5,22 +5,28 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from levelflow.measure import completions
+from levelflow.reproduce import Noted
 from levelflow.scenario import Scenario
 from levelflow.theory.queues.sharing import active_processor_sharing
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
 
+    from levelflow.measure.completions import SizeClass
     from levelflow.measure.series import Window
     from levelflow.reproduce.figure import Figure
+    from levelflow.reproduce.verdict import Measured
     from levelflow.results import Result
 
 #: Data packet, bytes.
 PACKET = 1000
 #: Laws that the paper compares, by its names for them.
 LAWS = {"RCP": "rcp", "TCP": "reno", "XCP": "xcp"}
-#: Share of a run, from its start, whose flows are left out.
+#: Share of the arrivals' time, from its start, whose flows are left out.
 WARM_UP = 0.2
+#: Share of the arrivals' time for which a run goes on without arrivals, so that large flows end.
+DRAIN = 0.5
 #: Names of the link and of the flow entry that every such scenario has.
 LINK, FLOWS = "A->B", "web"
 
@@ -52,7 +58,7 @@ class OneLink:
         return float(active)
 
     def scenario(
-        self, duration: float, seed: int = 1, *, law: str = "rcp", sample: float = 0.1, **options: Any
+        self, duration: float, seed: int = 1, *, law: str = "rcp", sample: float = 0.1, drain: float = 0.0, **options: Any
     ) -> Scenario:
         """The scenario; by default Poisson arrivals of Pareto-sized flows.
 
@@ -61,6 +67,7 @@ class OneLink:
             seed: of every random stream.
             law: of the flows and the routers.
             sample: recorder period, s.
+            drain: seconds that follow without arrivals.
             options: keys of the ``[[flow]]`` entry that differ, such as ``size`` and ``arrivals``.
         """
         keys = {
@@ -68,7 +75,9 @@ class OneLink:
             "arrivals": {"poisson": f"{self.arrivals} /s"},
             "packet": f"{PACKET} B",
         } | options
-        scenario = Scenario("transfers over one link", f"{duration} s", seed=seed, sample=f"{sample} s")
+        if drain:
+            keys["limit"] = round(self.arrivals * duration)
+        scenario = Scenario("transfers over one link", f"{duration + drain:g} s", seed=seed, sample=f"{sample} s")
         buffer = f"{round(self.capacity * self.rtpd / 8)} B"
         scenario.link("A", "B", f"{self.capacity} b/s", f"{self.rtpd / 2} s", buffer=buffer, duplex=True)
         scenario.flow(FLOWS, law, "A", "B", **keys)
@@ -87,19 +96,22 @@ class Setting:
     options: Mapping[str, Any] = field(default_factory=dict)
     #: Seeds that are run.
     seeds: int = 1
+    #: Share of the duration for which the run goes on without arrivals.
+    drain: float = DRAIN
 
     def duration(self, figure: Figure) -> float:
-        """Duration in the tier of a figure, s."""
+        """How long flows arrive in the tier of a figure, s."""
         return self.printed if figure.full else self.quick
 
     def window(self, figure: Figure) -> Window:
-        """The part of the run whose flows count."""
+        """The part of the run whose flows count: all arrivals but those of the first fifth."""
         return settled(self.duration(figure))
 
     def scenarios(self, figure: Figure, law: str = "rcp") -> list[Scenario]:
         """One scenario per seed; the arrivals are the same for all laws."""
         duration = self.duration(figure)
-        return [self.plan.scenario(duration, seed, law=law, **self.options) for seed in figure.seeds(self.seeds)]
+        keys = {"law": law, "drain": self.drain * duration, **self.options}
+        return [self.plan.scenario(duration, seed, **keys) for seed in figure.seeds(self.seeds)]
 
     def runs(self, figure: Figure, law: str = "rcp") -> list[Result]:
         """One result per seed."""
@@ -118,29 +130,41 @@ _BURSTY = OneLink(2.4e9, 0.5, 0.9, 30)
 #: The runs of figures 7 to 16; those with several points are named after the point.
 SETTINGS: dict[str, Setting] = {
     "fig1": Setting(OneLink(2.4e9, 0.1, 0.9, 30, shape=1.4), 40, 40),
-    "fig7": Setting(OneLink(2.4e9, 0.1, 0.9, 25), 100, 10, seeds=3),
+    "fig7": Setting(OneLink(2.4e9, 0.1, 0.9, 25), 100, 30, seeds=3),
     "fig8": Setting(OneLink(150e6, 1.6, 0.9, 25), 600, 200, seeds=3),
     **{
         f"fig10 mean {mean}": Setting(OneLink(2.4e9, 0.1, 0.8, mean), *durations)
         for means, durations in (((30, 100, 300, 1000, 3000), (100, 30)), ((10_000, 30_000), (300, 30)))
         for mean in means
     },
-    "fig12": Setting(_SHORT, 60, 12, {"size": {"uniform": ["20 kB", "40 kB"]}}),
-    "fig13": Setting(_SHORT, 60, 12, {"size": {"exponential": "30 kB"}}),
-    "fig14": Setting(replace(_SHORT, shape=1.8), 60, 12),
+    "fig12": Setting(_SHORT, 60, 12, {"size": {"uniform": ["20 kB", "40 kB"]}}, drain=0),
+    "fig13": Setting(_SHORT, 60, 12, {"size": {"exponential": "30 kB"}}, drain=0),
+    "fig14": Setting(replace(_SHORT, shape=1.8), 60, 12, drain=0),
     "fig15": Setting(
         _BURSTY,
         60,
         20,
         {"arrivals": {"interval": {"pareto": {"mean": f"{1e9 / _BURSTY.arrivals:.3f} ns", "shape": 1.2}}}},
+        drain=0,
     ),
     **{
-        f"fig16 load {load}": Setting(OneLink(150e6, 0.1, load, 25), 300, 100, seeds=3)
+        f"fig16 load {load}": Setting(OneLink(150e6, 0.1, load, 25), 300, 100 if load > 0.3 else 300, seeds=3)
         for load in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 0.95)
     },
 }
 
 
 def settled(duration: float) -> Window:
-    """The part of a run whose flows count: all but the first fifth, s."""
+    """The part of a run whose flows count: arrivals after the first fifth, s."""
     return (WARM_UP * duration, duration)
+
+
+def over_sharing(runs: Sequence[Result], plan: OneLink, sizes: SizeClass, window: Window) -> list[float]:
+    """Mean completion times of a size class over processor sharing of the same arrivals, one per run."""
+    return [completions.afct_ratio_to_sharing(run.completions, plan.capacity, sizes, window) for run in runs]
+
+
+def beside_sharing(value: Measured, ratios: Sequence[float]) -> Noted:
+    """A ratio to the paper's formula, and the ratios to processor sharing of the same arrivals in words."""
+    listed = ", ".join(f"{ratio:.2f} ({ratio.flows} flows)" for ratio in ratios)
+    return Noted(value, f"over processor sharing of the same arrivals: {listed}")

@@ -11,8 +11,8 @@ SMALL = (0, 500_000)  # bytes
 
 def measure(figure):
     rcp = SETTING.runs(figure)
-    plain = figure.runs([maxnet(figure, seed, max_start=False) for seed in figure.seeds(SETTING.seeds)])
-    (start,) = figure.runs([maxnet(figure, 1, max_start=True)])
+    plain = figure.runs(maxnet(figure, max_start=False))
+    (start,) = figure.runs(maxnet(figure, max_start=True)[:1])
     window = SETTING.window(figure)
     ratios = [
         completions.afct_ratio(a.completions, b.completions, SMALL, window) for a, b in zip(plain, rcp, strict=True)
@@ -21,8 +21,8 @@ def measure(figure):
     return {"rcp-related-maxnet-short-flows": {"afct_ratio": Seeds(ratios)}}
 
 
-def maxnet(figure, seed, *, max_start):
-    return PLAN.scenario(SETTING.duration(figure), seed, law="maxnet").law("maxnet", max_start=max_start)
+def maxnet(figure, *, max_start):
+    return [scenario.law("maxnet", max_start=max_start) for scenario in SETTING.scenarios(figure, "maxnet")]
 
 
 def plot(figure, canvas):
