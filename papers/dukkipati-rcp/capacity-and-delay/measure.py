@@ -1,29 +1,12 @@
 import numpy as np
 
-from dukkipati_models.arrivals import LAWS, LINK, OneLink, Setting
+from dukkipati_models.arrivals import CAPACITIES, LATER, LAWS, LINK, RTPDS
 from levelflow.measure import completions, queues
 from levelflow.reproduce.verdict import Against
 from levelflow.theory.queues.sharing import ROUND_TRIPS
 
-LOAD, MEAN = 0.9, 25
-SEEDS, MANY_FLOWS = 3, 1e9  # one seed from this capacity (bit/s) on
 SMALL, LARGE = (0, 500_000), (500_000, np.inf)  # bytes
-CAPACITIES = (0.1e9, 0.3e9, 0.6e9, 1.2e9, 2.4e9, 4.8e9, 9.6e9)  # bit/s
-RTPDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)  # s
-
-
-def over_capacity(capacity):
-    printed = round(300 * (capacity / 0.1e9) ** -0.593)  # 300 s at 0.1 Gb/s, 20 s at 9.6 Gb/s
-    seeds = SEEDS if capacity < MANY_FLOWS else 1
-    return Setting(OneLink(capacity, 0.1, LOAD, MEAN), printed, max(6, 9e9 / capacity), seeds=seeds)
-
-
-def over_delay(rtpd):
-    return Setting(OneLink(150e6, rtpd, LOAD, MEAN), max(200, 300 * rtpd), max(100, 100 * rtpd), seeds=SEEDS)
-
-
-FIG20 = [over_capacity(capacity) for capacity in CAPACITIES]
-FIG21 = [over_delay(rtpd) for rtpd in RTPDS]
+FIG20, FIG21 = ([LATER[name] for name in LATER if name.startswith(figure)] for figure in ("fig20", "fig21"))
 
 
 class Sweep:

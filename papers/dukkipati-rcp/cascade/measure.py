@@ -2,35 +2,17 @@ import numpy as np
 import polars as pl
 
 from dukkipati_models.arrivals import LAWS, PACKET, settled
+from dukkipati_models.networks import CASCADE, LINKS, THROUGH, cascade
 from levelflow.measure import completions
-from levelflow.reproduce.verdict import Against
-from levelflow.scenario import Scenario
+from levelflow.reproduce import Against
+from levelflow.theory.queues.bounds import fct_bound
+from levelflow.theory.queues.sharing import fct_processor_sharing
 
-C, RTPD, LOAD, MEAN = 640e6, 0.1, 0.9, 25_000  # bit/s, s, bytes
+C, RTPD, LOAD, _ = CASCADE  # bit/s, s
 INITIAL_WINDOW = 2  # packets
-LINKS = (1, 2, 4, 8)
-PRINTED, QUICK = 100.0, 10.0  # s
+PRINTED, QUICK = 100.0, 20.0  # s
 SMALL, LARGE = (0, 500_000), (500_000, np.inf)  # bytes
 MIDDLE = (100_000, 2_000_000)  # bytes
-THROUGH = "group 0"
-
-
-def cascade(links, duration, law):
-    """Group 0 crosses all links, group i link i; every link carries the load."""
-    scenario = Scenario(f"{links} bottlenecks", f"{duration} s")
-    if law == "rcp":
-        scenario.law(law, initial_rtt=f"{RTPD} s")
-    groups = [(THROUGH, 0, links)]
-    if links > 1:
-        groups += [(f"group {i + 1}", i, i + 1) for i in range(links)]
-    arrivals = LOAD * C / (8 * MEAN) / (1 if links == 1 else 2)
-    size = {"pareto": {"mean": f"{MEAN} B", "shape": 1.2}}
-    for i in range(links):
-        delay = f"{RTPD / 2 / links} s"
-        scenario.link(f"N{i}", f"N{i + 1}", f"{C} b/s", delay, buffer=f"{round(C * RTPD / 8)} B", duplex=True)
-    for name, start, end in groups:
-        scenario.flow(name, law, f"N{start}", f"N{end}", size=size, arrivals={"poisson": f"{arrivals} /s"})
-    return scenario
 
 
 def run_all(figure):
@@ -65,6 +47,12 @@ def over_slow_start(rows):
     return float(chosen["fct_s"].to_numpy().mean() / unloaded.mean())
 
 
+def sharing_over_bound(rows):
+    """Mean of the paper's processor-sharing formula over that of its lower bound, same flows."""
+    size, rtt = rows["bytes"].to_numpy(), rows["rtt_s"].to_numpy()
+    return float(fct_processor_sharing(rtt, size, C, LOAD).mean() / fct_bound(rtt, size, C).mean())
+
+
 def measure(figure):
     results = run_all(figure)
     done = figure.done = {law: [through(figure, result) for result in results[law]] for law in LAWS}
@@ -74,7 +62,9 @@ def measure(figure):
     slow_start = [over_slow_start(rows) for rows in tcp]
     return {
         "rcp-fig29-30": {
-            "afct_ratio_to_bound": [ratio for ratios in by_class for ratio in ratios],
+            "afct_ratio_to_bound[RCP, group 0, every n, both classes]": [ratio for ratios in by_class for ratio in ratios],
+            "afct_ratio_to_bound[RCP, group 0, every n, below 500 packets]": by_class[0],
+            "ps_ratio_to_bound": sharing_over_bound(completions.select(rcp[0], LARGE)),
             "afct_growth_with_n": completions.afct(tcp[-1]) / completions.afct(tcp[0]),
             "afct_ratio": [completions.afct_ratio(law[-1], rcp[-1], LARGE) for law in (tcp, xcp)],
             "loss_rate_growth_with_n": losses[-1] / losses[0],

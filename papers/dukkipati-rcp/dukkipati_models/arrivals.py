@@ -153,6 +153,31 @@ SETTINGS: dict[str, Setting] = {
     },
 }
 
+#: Capacities of figure 20, bit/s, and delays of figure 21, s.
+CAPACITIES = (0.1e9, 0.3e9, 0.6e9, 1.2e9, 2.4e9, 4.8e9, 9.6e9)
+RTPDS = (0.01, 0.02, 0.05, 0.1, 0.2, 0.4, 0.8, 1.6)
+
+
+def _over_capacity(capacity: float) -> Setting:
+    printed = round(300 * (capacity / 0.1e9) ** -0.593)  # 300 s at 0.1 Gb/s, 20 s at 9.6 Gb/s
+    seeds = 3 if capacity < 1e9 else 1
+    return Setting(OneLink(capacity, 0.1, 0.9, 25), printed, max(6, 9e9 / capacity), seeds=seeds)
+
+
+_HIGH = {"size": {"pareto": {"mean": "283350 B", "shape": 1.2}}}
+#: The runs over one link of the later figures.
+LATER: dict[str, Setting] = {
+    "fig17": Setting(OneLink(2.4e9, 0.1, 0.2, 300), 120, 120, seeds=3),
+    "fig18": Setting(OneLink(2.4e9, 0.1, 0.94, 283.35), 120, 30, _HIGH, seeds=3),
+    **{f"fig20 {capacity / 1e9:g} Gb/s": _over_capacity(capacity) for capacity in CAPACITIES},
+    **{
+        f"fig21 {rtpd:g} s": Setting(OneLink(150e6, rtpd, 0.9, 25), max(200, 300 * rtpd), max(100, 100 * rtpd), seeds=3)
+        for rtpd in RTPDS
+    },
+    "fig45": Setting(OneLink(2.4e9, 0.1, 0.4, 500), 120, 60, seeds=3),
+    "fig46": Setting(OneLink(2.4e9, 0.1, 0.8, 500), 120, 12, seeds=3),
+}
+
 
 def settled(duration: float) -> Window:
     """The part of a run whose flows count: arrivals after the first fifth, s."""

@@ -1,40 +1,29 @@
-from dukkipati_models.arrivals import FLOWS, LAWS, PACKET, OneLink, Setting
+from dukkipati_models.arrivals import FLOWS, LATER, LAWS, PACKET, beside_sharing, over_sharing
 from levelflow.measure import completions
 from levelflow.reproduce.verdict import Seeds
 
-C, RTPD = 2.4e9, 0.1  # bit/s, s
 SMALL = (0, 500_000)  # bytes
-SETTINGS = {
-    "rcp-fig17": Setting(OneLink(C, RTPD, 0.2, 300), 120, 40, seeds=3),
-    "rcp-fig18": Setting(
-        OneLink(C, RTPD, 0.94, 283.35), 120, 30, {"size": {"pareto": {"mean": "283350 B", "shape": 1.2}}}, seeds=3
-    ),
-    "rcp-fig45": Setting(OneLink(C, RTPD, 0.4, 500), 120, 12, seeds=3),
-    "rcp-fig46": Setting(OneLink(C, RTPD, 0.8, 500), 120, 12, seeds=3),
-}
+NAMES = ("rcp-fig17", "rcp-fig18", "rcp-fig45", "rcp-fig46")
 PER_SIZE = ("rcp-fig45", "rcp-fig46")
-
-
-def sizes(figure, setting):
-    """The size class tested: a tenth of the printed duration says nothing about the long flows."""
-    return completions.ANY_SIZE if setting.duration(figure) == setting.printed else SMALL
+#: Too many packets for the quick tier to run until large flows tell something.
+SHORTENED = ("rcp-fig18", "rcp-fig46")
 
 
 class Measured:
     """What the laws show in one setting, per seed."""
 
     def __init__(self, figure, name):
-        self.setting = SETTINGS[name]
-        self.sizes, self.window = sizes(figure, self.setting), self.setting.window(figure)
+        self.setting = LATER[name.removeprefix("rcp-")]
+        self.sizes = SMALL if name in SHORTENED and not figure.full else completions.ANY_SIZE
+        self.window = self.setting.window(figure)
         self.runs = self.setting.beside(figure)
         self.to_ps = completions.worst_ratio_to_ps if name in PER_SIZE else completions.afct_ratio_to_ps
         figure.shown = {**getattr(figure, "shown", {}), name: self}
 
     def ratios_to_ps(self):
-        plan = self.setting.plan
-        return Seeds(
-            [self.to_ps(run.completions, plan.capacity, plan.load, self.sizes, self.window) for run in self.runs["RCP"]]
-        )
+        plan, runs = self.setting.plan, self.runs["RCP"]
+        ratios = [self.to_ps(run.completions, plan.capacity, plan.load, self.sizes, self.window) for run in runs]
+        return beside_sharing(Seeds(ratios), over_sharing(runs, plan, self.sizes, self.window))
 
     def ratio(self, law, other):
         """Completion times of a law over those of another, per seed."""
@@ -57,7 +46,7 @@ class Measured:
 
 def measure(figure):
     values = {}
-    for name in SETTINGS:
+    for name in NAMES:
         found = Measured(figure, name)
         values[name] = {"afct_ratio_to_ps": found.ratios_to_ps(), "active_flows_mean": Seeds(found.active("RCP"))}
         if name in PER_SIZE:
@@ -69,7 +58,7 @@ def measure(figure):
 
 def plot(figure, canvas):
     canvas.set_size_inches(14, 6)
-    grid = canvas.subplots(2, len(SETTINGS))
+    grid = canvas.subplots(2, len(NAMES))
     for (above, below), (name, found) in zip(grid.T, figure.shown.items(), strict=True):
         plan = found.setting.plan
         for i, (law, runs) in enumerate(found.runs.items()):
@@ -78,7 +67,7 @@ def plot(figure, canvas):
                 above.loglog(rows["bytes"] / PACKET, rows["fct_s"], color=f"C{i}", label=law if seed == 0 else None)
                 if law == "RCP":
                     above.loglog(rows["bytes"] / PACKET, rows["ps_s"], "k--")
-            below.semilogy(*completions.active_series(runs[0].flows, [FLOWS]), color=f"C{i}")
+            below.semilogy(*completions.active_series(runs[0].flows, [FLOWS], found.window), color=f"C{i}")
         below.axhline(plan.active, color="k", linestyle="--")
         above.set(xlabel="flow size (packets)", title=f"{name}: load {plan.load:g}, mean {plan.mean:g}")
         below.set(xlabel="time (s)")

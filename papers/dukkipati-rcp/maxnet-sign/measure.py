@@ -22,7 +22,13 @@ def loop(sign):
 
 
 def measure(figure):
-    return {"rcp-related-maxnet-sign": {"price_direction": direction()}}
+    return {
+        "rcp-related-maxnet-sign": {
+            "price_direction": direction(),
+            "stable[as quoted: d <- d + a (C - y)]": loop(-1).stable,
+            "stable[d <- d + a (y - C)]": loop(1).stable,
+        }
+    }
 
 
 def plot(figure, canvas):

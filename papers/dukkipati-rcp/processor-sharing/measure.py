@@ -2,12 +2,13 @@
 
 import numpy as np
 
+from levelflow.reproduce import Seeds
 from levelflow.theory.queues.sharing import active_processor_sharing, completion_times, fct_processor_sharing
 
 PACKET = 1000  # bytes
 SERVED = 300_000  # flows of a server run
 LOAD = 0.5
-RANDOM = 1
+RANDOM = range(1, 6)  # seeds
 
 
 def exponential(rng, count):
@@ -57,7 +58,7 @@ def measure(figure):
                 active(2.4e9, 0.1, 0.2, 200, 300),
                 active(2.4e9, 0.1, 0.94, 995.24, 283.35),
             ],
-            "ps_simulation_ratio": [server(law, RANDOM) for law in (exponential, pareto)],
+            "ps_simulation_ratio": Seeds([[server(law, seed) for law in (exponential, pareto)] for seed in RANDOM]),
         },
         "rcp-footnote9-size-tail": {"fraction_below_500": flows_below, "byte_share_above_500": bytes_above},
     }

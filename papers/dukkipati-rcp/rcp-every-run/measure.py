@@ -1,9 +1,16 @@
 """No run of the other figures drops a packet, and no flow is faster than light and line allow."""
 
-from dukkipati_models.arrivals import LAWS, LINK, SETTINGS
+from dukkipati_models.arrivals import LATER, LAWS, LINK, SETTINGS
+from dukkipati_models.networks import LINKS, LOADS, cascade, groups, two_way
 from levelflow.measure import queues
+from levelflow.reproduce import Noted
 from levelflow.theory.queues.sharing import ROUND_TRIPS
 
+#: Runs of the appendix, which the text on drops precedes.
+APPENDIX = ("fig45", "fig46")
+#: Groups of different round trips: their scenario, and how long they arrive and drain, s.
+GROUPS, GROUPS_QUICK, GROUPS_DRAIN = "../mixed-rtt-groups/scenario.toml", 30.0, 15.0
+CASCADE_QUICK = 20.0  # s
 #: Loads at which the paper says that TCP drops packets.
 LOADED = 0.75
 
@@ -14,8 +21,9 @@ def measure(figure):
     return {
         "rcp-no-drops": {
             "loss_rate[RCP, buffer = C x max RTPD, every scenario listed]": losses(rcp),
-            "loss_rate[XCP, same]": losses(xcp),
-            "loss_rate[TCP Reno, rho >= 0.75]": losses(loaded),
+            "loss_rate[XCP, same]": losses(xcp) + losses_later(figure, LAWS["XCP"]),
+            "loss_rate[TCP Reno, rho >= 0.75, all runs together]": Noted(share(loaded), listed(loaded)),
+            "loss_rate[RCP, each of these runs]": losses(rcp),
         },
         "rcp-afct-lower-bound": {
             "afct_minus_bound_s": [
@@ -33,6 +41,27 @@ def run(figure, law):
 
 def losses(results):
     return [queues.loss_rate(result.summary, LINK) for result in results.values()]
+
+
+def losses_later(figure, law):
+    """Share of dropped packets, the worst link of each run of figures 17 to 30."""
+    scenarios = [setting.scenarios(figure, law)[0] for name, setting in LATER.items() if name not in APPENDIX]
+    scenarios += [two_way(name, run[3], 1, law) for name, run in LOADS.items()]
+    scenarios += [figure.scenario(groups(GROUPS_QUICK, law, GROUPS_DRAIN), seed=1, name=GROUPS)]
+    scenarios += [cascade(links, CASCADE_QUICK, law) for links in LINKS]
+    results = figure.runs(scenarios)
+    return [max(queues.loss_rate(result.summary, link["name"]) for link in result.summary["links"]) for result in results]
+
+
+def share(results):
+    """Dropped over arrived packets, all runs together."""
+    links = [row for result in results.values() for row in result.summary["links"] if row["name"] == LINK]
+    return sum(row["dropped_packets"] for row in links) / sum(row["arrived_packets"] for row in links)
+
+
+def listed(results):
+    lossless = [name for name, result in results.items() if queues.loss_rate(result.summary, LINK) == 0]
+    return f"no drop in {', '.join(lossless)}" if lossless else "drops in every run"
 
 
 def slack(result, plan):

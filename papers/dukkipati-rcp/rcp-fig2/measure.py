@@ -2,12 +2,14 @@
 
 import numpy as np
 
-from dukkipati_models.arrivals import LINK, OneLink
+from dukkipati_models.arrivals import LINK, PACKET, OneLink
 from levelflow.measure import completions, queues, series
 from levelflow.reproduce import Seeds
 
 #: The printed load of 8 is impossible: a tenth of the printed arrivals, or ten times the printed capacity.
 PLAN, OTHER = OneLink(10e6, 0.05, 0.8, 25), OneLink(100e6, 0.05, 0.8, 25)
+#: Of the caption.
+PRINTED_ARRIVALS = 400  # 1/s
 DURATION = 100  # s
 WIDTH = 1.0  # s
 
@@ -16,10 +18,9 @@ def measure(figure):
     runs = figure.runs([PLAN.scenario(DURATION, seed) for seed in figure.seeds(5)])
     return {
         "rcp-fig2": {
-            "n_estimate_rel_error": Seeds(
-                [queues.n_estimate_error(run.links, LINK, PLAN.capacity, counted(run), WIDTH) for run in runs]
-            ),
+            "n_estimate_rel_error": Seeds([error(run, PLAN) for run in runs]),
             "correlation_n_estimate": Seeds([correlation(run, PLAN) for run in runs]),
+            "offered_load": PRINTED_ARRIVALS * 8 * PACKET * PLAN.mean / PLAN.capacity,
         }
     }
 
@@ -28,6 +29,11 @@ def counted(run):
     """Times, and flows with data to send or in flight."""
     t, _ = series.link_series(run.links, LINK, "signal")
     return t, completions.transferring(run.completions, t)
+
+
+def error(run, plan):
+    """Mean distance of rho C/R from the number of flows, over that number."""
+    return queues.n_estimate_error(run.links, LINK, plan.load * plan.capacity, counted(run), WIDTH)
 
 
 def correlation(run, plan):

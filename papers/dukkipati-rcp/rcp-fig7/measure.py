@@ -5,9 +5,9 @@ import math
 import numpy as np
 import polars as pl
 
-from dukkipati_models.arrivals import FLOWS, LAWS, LINK, PACKET, SETTINGS, settled
+from dukkipati_models.arrivals import FLOWS, LAWS, LINK, PACKET, SETTINGS, beside_sharing, over_sharing, settled
 from levelflow.measure import completions, queues, series
-from levelflow.reproduce import Seeds
+from levelflow.reproduce import Noted, Seeds
 from levelflow.theory.queues.sharing import ROUND_TRIPS
 
 SETTING = SETTINGS["fig7"]
@@ -22,14 +22,30 @@ def measure(figure):
     def beside(other, packets):
         return Seeds([ratio(a, b, packets, window) for a, b in zip(other, runs, strict=True)])
 
-    finished = [[ended(rcp) / ended(t), ended(rcp) / ended(x)] for rcp, t, x in zip(runs, tcp, xcp, strict=True)]
+    def to_ps(packets):
+        ratios = [worst(run, packets, window) for run in runs]
+        return beside_sharing(Seeds(ratios), over_sharing(runs, PLAN, in_bytes(packets), window))
+
+    def beside_xcp(packets):
+        ended = [
+            [completions.select(run.completions, in_bytes(packets), window).height for run in pair]
+            for pair in zip(xcp, runs, strict=True)
+        ]
+        counts = ", ".join(f"{few} of {many}" for few, many in ended)
+        return Noted(beside(xcp, packets), f"over the flows that XCP ended by the end of the run: {counts}")
+
+    last = window[1]
+    finished = [
+        [ended(rcp, last) / ended(other, last) for other in others]
+        for rcp, *others in zip(runs, tcp, xcp, strict=True)
+    ]
     return {
         "rcp-fig7": {
-            "afct_ratio_to_ps[RCP, sizes 1-2000]": Seeds([worst(run, (1, 2000), window) for run in runs]),
-            "afct_ratio_to_ps[RCP, sizes 2000-10^4]": Seeds([worst(run, (2000, 10_000), window) for run in runs]),
+            "afct_ratio_to_ps[RCP, sizes 1-2000]": to_ps((1, 2000)),
+            "afct_ratio_to_ps[RCP, sizes 2000-10^4]": to_ps((2000, 10_000)),
             "afct_ratio[TCP/RCP, sizes 100-2000]": beside(tcp, (100, 2000)),
-            "afct_ratio[XCP/RCP near size 2000]": beside(xcp, (1500, 2500)),
-            "afct_ratio[XCP/RCP, sizes above 2000]": beside(xcp, (2000, math.inf)),
+            "afct_ratio[XCP/RCP near size 2000]": beside_xcp((1500, 2500)),
+            "afct_ratio[XCP/RCP, sizes above 2000]": beside_xcp((2000, math.inf)),
             "afct_ratio[TCP/RCP, sizes above 2000]": beside(tcp, (2000, math.inf)),
             "fct_max_ratio_to_ps": Seeds([max_ratio(run, (1, 10_000), window) for run in runs]),
             "fct_max_over_mean": Seeds([completions.fct_max_over_mean(run.completions, window=window) for run in tcp]),
@@ -40,7 +56,10 @@ def measure(figure):
         },
         "rcp-effective-n": {
             "c_over_r_over_n": Seeds([share_of_flows(run, window) for run in runs]),
-            "utilisation": Seeds([queues.utilisation(run.links, LINK, PLAN.capacity, window)[0] for run in runs]),
+            "utilisation": Noted(
+                Seeds([queues.utilisation(run.links, LINK, PLAN.capacity, window)[0] for run in runs]),
+                f"never idle while there is work: {', '.join(f'{carried(run, window):.2f}' for run in runs)}",
+            ),
         },
         "rcp-fig9": tagged(figure),
     }
@@ -58,8 +77,22 @@ def ratio(a, b, packets, window):
     return completions.afct_ratio(a.completions, b.completions, in_bytes(packets), window)
 
 
-def ended(run):
-    return len(run.completions)
+def ended(run, by):
+    """How many flows are over by a time, s."""
+    return run.completions.filter(pl.col("start_s") + pl.col("fct_s") <= by).height
+
+
+def carried(run, window):
+    """Share of the capacity that a link carries of the same arrivals if it sends whenever there is work."""
+    rows = run.completions.sort("start_s")
+    starts, work = rows["start_s"].to_numpy(), 8 * rows["bytes"].to_numpy() / PLAN.capacity
+    arrived = np.concatenate([[0.0], np.cumsum(work)])
+
+    def busy(t):
+        before = np.searchsorted(starts, t, "right")
+        return min(arrived[before], (arrived[:before] - starts[:before]).min() + t)
+
+    return (busy(window[1]) - busy(window[0])) / (window[1] - window[0])
 
 
 def in_bytes(packets):

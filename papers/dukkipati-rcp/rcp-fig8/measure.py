@@ -1,6 +1,6 @@
 """Figure 8: a 150 Mb/s link with a round trip of 1.6 s, load 0.9."""
 
-from dukkipati_models.arrivals import LAWS, LINK, PACKET, SETTINGS
+from dukkipati_models.arrivals import LAWS, LINK, PACKET, SETTINGS, beside_sharing, over_sharing
 from levelflow.measure import completions, series
 from levelflow.reproduce import Seeds
 
@@ -13,6 +13,7 @@ BESIDE = (100 * PACKET, 6000 * PACKET)  # where TCP and XCP are compared with RC
 def measure(figure):
     by_law, window = SETTING.beside(figure), SETTING.window(figure)
     runs, tcp, xcp = (by_law[law] for law in LAWS)
+    seeds = zip(runs, tcp, xcp, strict=True)
     ratios = [completions.worst_ratio_to_ps(run.completions, PLAN.capacity, PLAN.load, SIZES, window) for run in runs]
     spreads = [completions.fct_max_over_mean(run.completions, SIZES, window) for run in runs]
 
@@ -22,11 +23,11 @@ def measure(figure):
 
     return {
         "rcp-fig8": {
-            "afct_ratio_to_ps": Seeds(ratios),
+            "afct_ratio_to_ps": beside_sharing(Seeds(ratios), over_sharing(runs, PLAN, BESIDE, window)),
             "afct_ratio[TCP/RCP, sizes 100-6000]": over_rcp(tcp),
             "afct_ratio[XCP/RCP]": over_rcp(xcp),
             "fct_max_over_mean": Seeds(spreads),
-            "fct_variance_rank": variance_rank({law: by_law[law][0] for law in LAWS}, window),
+            "fct_variance_rank": Seeds([variance_rank(dict(zip(LAWS, seed, strict=True)), window) for seed in seeds]),
         }
     }
 

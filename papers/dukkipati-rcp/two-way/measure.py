@@ -1,41 +1,25 @@
 import numpy as np
 import polars as pl
 
-from dukkipati_models.arrivals import LAWS, OneLink, settled
+from dukkipati_models.arrivals import FLOWS, LAWS, OneLink, settled
+from dukkipati_models.networks import BACK, LOADS, TWO_WAY, two_way
 from levelflow.measure import completions
 from levelflow.reproduce.verdict import Against, Seeds
 
-C, RTPD, MEAN = 2.4e9, 0.2, 46  # bit/s, s, packets
-FORWARD, REVERSE = "web", "back"
-#: Loads forward and back; durations in s, printed and quick.
-RUNS = {
-    "fig24": (0.75, 0.75, 60, 6),
-    "fig25": (0.75, 0.0, 60, 6),
-    "fig26": (0.95, 0.95, 120, 12),
-    "fig27": (0.95, 0.2, 120, 12),
-}
-
-
-def scenario(loads, duration, seed, law):
-    forward, reverse = (OneLink(C, RTPD, load, MEAN) for load in loads)
-    both = forward.scenario(duration, seed, law=law)
-    if reverse.load:
-        size = {"pareto": {"mean": f"{MEAN} kB", "shape": 1.2}}
-        both.flow(REVERSE, law, "B", "A", size=size, arrivals={"poisson": f"{reverse.arrivals} /s"})
-    return both
+C, RTPD, MEAN = TWO_WAY  # bit/s, s, packets
 
 
 class Direction:
     """What one direction of one run shows under one law, per seed."""
 
-    def __init__(self, figure, run, law="RCP", flow=FORWARD):
-        forward, reverse, printed, quick = RUNS[run]
+    def __init__(self, figure, run, law="RCP", flow=FLOWS):
+        forward, reverse, printed, quick = LOADS[run]
         duration = printed if figure.full else quick
-        self.load = forward if flow == FORWARD else reverse
+        self.load = forward if flow == FLOWS else reverse
         self.flow = flow
         self.window = settled(duration)
         self.results = figure.runs(
-            [scenario((forward, reverse), duration, seed, LAWS[law]) for seed in figure.seeds(3 if figure.full else 2)]
+            [two_way(run, duration, seed, LAWS[law]) for seed in figure.seeds(3 if figure.full else 2)]
         )
         self.finished = [result.completions.filter(pl.col("flow").cast(pl.String) == flow) for result in self.results]
 
@@ -65,10 +49,10 @@ def over(a, b):
 
 
 def measure(figure):
-    two_way, one_way, heavy, mixed = ({law: Direction(figure, run, law) for law in LAWS} for run in RUNS)
-    back = {law: Direction(figure, "fig27", law, REVERSE) for law in LAWS}
+    both_ways, one_way, heavy, mixed = ({law: Direction(figure, run, law) for law in LAWS} for run in LOADS)
+    back = {law: Direction(figure, "fig27", law, BACK) for law in LAWS}
     figure.shown = {
-        "figure 24": two_way,
+        "figure 24": both_ways,
         "figure 25": one_way,
         "figure 26": heavy,
         "figure 27": mixed,
@@ -76,10 +60,10 @@ def measure(figure):
     }
     return {
         "rcp-fig24-25": {
-            **{f"afct_ratio[{law} two-way / one-way]": Seeds(two_way[law].ratios(one_way[law])) for law in LAWS},
-            "fct_cv_ratio": over(two_way["TCP"].spreads(), one_way["TCP"].spreads()),
-            "active_flows_std_ratio": over(two_way["TCP"].active_stds(), one_way["TCP"].active_stds()),
-            "afct_ratio_to_ps": [ratio for run in (two_way, one_way) for ratio in run["RCP"].ratios_to_ps()],
+            **{f"afct_ratio[{law} two-way / one-way]": Seeds(both_ways[law].ratios(one_way[law])) for law in LAWS},
+            "fct_cv_ratio": over(both_ways["TCP"].spreads(), one_way["TCP"].spreads()),
+            "active_flows_std_ratio": over(both_ways["TCP"].active_stds(), one_way["TCP"].active_stds()),
+            "afct_ratio_to_ps": [ratio for run in (both_ways, one_way) for ratio in run["RCP"].ratios_to_ps()],
         },
         "rcp-fig26": {
             "active_flows_trend[TCP and XCP: N still grows]": Seeds(

@@ -1,0 +1,72 @@
+"""Transfers over links in both directions, with different round trips and over several bottlenecks (section III-C)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from dukkipati_models.arrivals import OneLink
+from levelflow.scenario import Scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+#: Flow entry of the link back.
+BACK = "back"
+#: Figures 24 to 28: bit/s, s and packets; loads forward and back; seconds, as printed and quick.
+TWO_WAY = (2.4e9, 0.2, 46)
+LOADS = {
+    "fig24": (0.75, 0.75, 60, 6),
+    "fig25": (0.75, 0.0, 60, 6),
+    "fig26": (0.95, 0.95, 120, 12),
+    "fig27": (0.95, 0.2, 120, 12),
+}
+#: Groups of figures 22 and 23, ms.
+GROUP_RTPDS = (20, 40, 60, 80, 100, 120, 140, 160, 180, 200)
+#: Figures 29 to 31: bit/s, s, load, bytes; numbers of links; the flows that cross them all.
+CASCADE = (640e6, 0.1, 0.9, 25_000)
+LINKS = (1, 2, 4, 8)
+THROUGH = "group 0"
+
+
+def two_way(figure: str, duration: float, seed: int, law: str) -> Scenario:
+    """A link that is loaded in both directions, as in one of the figures 24 to 27."""
+    capacity, rtpd, mean = TWO_WAY
+    forward, back = (OneLink(capacity, rtpd, load, mean) for load in LOADS[figure][:2])
+    both = forward.scenario(duration, seed, law=law)
+    if back.load:
+        size = {"pareto": {"mean": f"{mean} kB", "shape": 1.2}}
+        both.flow(BACK, law, "B", "A", size=size, arrivals={"poisson": f"{back.arrivals} /s"})
+    return both
+
+
+def groups(duration: float, law: str, drain: float = 0.0) -> Callable[[Scenario], None]:
+    """Adds the groups of figures 22 and 23, which differ in their round trips."""
+
+    def edit(scenario: Scenario) -> None:
+        scenario.set("duration", f"{duration + drain:g} s")
+        size = {"pareto": {"mean": "25 kB", "shape": 1.2}}
+        limit = {"limit": round(288 * duration)} if drain else {}
+        for rtpd in GROUP_RTPDS:
+            arrivals = {"poisson": "288 /s"}
+            scenario.flow(f"{rtpd} ms", law, "A", "B", rtt=f"{rtpd} ms", size=size, arrivals=arrivals, **limit)
+
+    return edit
+
+
+def cascade(links: int, duration: float, law: str) -> Scenario:
+    """Group 0 crosses all links, group i link i; every link carries the load."""
+    capacity, rtpd, load, mean = CASCADE
+    scenario = Scenario(f"{links} bottlenecks", f"{duration} s")
+    if law == "rcp":
+        scenario.law(law, initial_rtt=f"{rtpd} s")
+    crossing = [(THROUGH, 0, links)]
+    if links > 1:
+        crossing += [(f"group {i + 1}", i, i + 1) for i in range(links)]
+    arrivals = load * capacity / (8 * mean) / (1 if links == 1 else 2)
+    size = {"pareto": {"mean": f"{mean} B", "shape": 1.2}}
+    for i in range(links):
+        delay, buffer = f"{rtpd / 2 / links} s", f"{round(capacity * rtpd / 8)} B"
+        scenario.link(f"N{i}", f"N{i + 1}", f"{capacity} b/s", delay, buffer=buffer, duplex=True)
+    for name, start, end in crossing:
+        scenario.flow(name, law, f"N{start}", f"N{end}", size=size, arrivals={"poisson": f"{arrivals} /s"})
+    return scenario
