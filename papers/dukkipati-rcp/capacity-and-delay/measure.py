@@ -2,11 +2,15 @@ import numpy as np
 
 from dukkipati_models.arrivals import CAPACITIES, LATER, LAWS, LINK, RTPDS
 from levelflow.measure import completions, queues
-from levelflow.reproduce.verdict import Against
+from levelflow.reproduce import Against, Noted
 from levelflow.theory.queues.sharing import ROUND_TRIPS
 
 SMALL, LARGE = (0, 500_000), (500_000, np.inf)  # bytes
 FIG20, FIG21 = ([LATER[name] for name in LATER if name.startswith(figure)] for figure in ("fig20", "fig21"))
+
+ALPHA, BETA = 0.1, 1.0
+#: How many of the points, the smallest ones, have few flows per bandwidth-delay product: to 0.3 Gb/s and to 0.1 s.
+FEW_FLOWS, SHORT_DELAYS = 2, 4
 
 
 class Sweep:
@@ -20,13 +24,9 @@ class Sweep:
     def over_seeds(self, metric):
         """For each setting the mean over seeds of ``metric(results by law, plan, window)``."""
         return [
-            float(
-                np.mean(
-                    [
-                        metric(dict(zip(runs, seed, strict=True)), setting.plan, window)
-                        for seed in zip(*runs.values(), strict=True)
-                    ]
-                )
+            mean_of(
+                metric(dict(zip(runs, seed, strict=True)), setting.plan, window)
+                for seed in zip(*runs.values(), strict=True)
             )
             for setting, runs, window in zip(self.settings, self.runs, self.windows, strict=True)
         ]
@@ -36,6 +36,14 @@ class Sweep:
         return self.over_seeds(
             lambda by_law, plan, window: completions.afct_ratio_to_ps(
                 by_law[law].completions, plan.capacity, plan.load, sizes, window
+            )
+        )
+
+    def to_sharing(self, law, sizes):
+        """Completion times of a size class over processor sharing of the same arrivals."""
+        return self.over_seeds(
+            lambda by_law, plan, window: completions.afct_ratio_to_sharing(
+                by_law[law].completions, plan.capacity, sizes, window
             )
         )
 
@@ -56,6 +64,39 @@ class Sweep:
         )
 
 
+    def balanced_queue(self, law):
+        """Queue over the bandwidth-delay product at which eq 2 leaves the rate as it is in the mean."""
+        return self.over_seeds(
+            lambda by_law, plan, window: (
+                ALPHA / BETA * (1 - queues.utilisation(by_law[law].links, LINK, plan.capacity, window)[0])
+            )
+        )
+
+
+def mean_of(found):
+    """Mean over seeds, which knows over how many flows in all."""
+    values = list(found)
+    flows = sum(value.flows for value in values if isinstance(value, completions.OverFlows))
+    return completions.OverFlows(float(np.mean(values)), flows) if flows else float(np.mean(values))
+
+
+def geometric_mean(ratios):
+    return float(np.exp(np.mean(np.log(ratios))))
+
+
+def beside(sweep, law, sizes):
+    """The geometric mean over the points of completion times over RCP's, and the points."""
+    ratios = sweep.to_rcp(law, sizes)
+    return Noted(geometric_mean(ratios), f"the points: {', '.join(f'{ratio:.1f}' for ratio in ratios)}")
+
+
+def to_formula(sweep):
+    """Completion times of RCP over processor sharing, small flows and then large ones."""
+    shared = ", ".join(f"{ratio:.2f}" for ratio in sweep.to_sharing("RCP", LARGE))
+    ratios = sweep.to_ps("RCP", SMALL) + sweep.to_ps("RCP", LARGE)
+    return Noted(ratios, f"from 500 packets on, over processor sharing of the same arrivals: {shared}")
+
+
 def afct_small(by_law, _plan, window):
     return completions.afct(by_law["RCP"].completions, SMALL, window)
 
@@ -67,22 +108,27 @@ def measure(figure):
     queue = {law: by_capacity.queue(law) for law in LAWS}
     return {
         "rcp-fig20": {
-            "afct_ratio_to_ps": by_capacity.to_ps("RCP", SMALL) + by_capacity.to_ps("RCP", LARGE),
+            "afct_ratio_to_ps[RCP, both classes, every C]": to_formula(by_capacity),
             "afct_ratio[XCP/RCP, below 500]": by_capacity.to_rcp("XCP", SMALL),
-            "afct_ratio[TCP/RCP, below 500]": by_capacity.to_rcp("TCP", SMALL),
-            "afct_ratio[XCP/RCP, 500 or more]": by_capacity.to_rcp("XCP", LARGE),
-            "afct_ratio[TCP/RCP, 500 or more]": by_capacity.to_rcp("TCP", LARGE),
+            "afct_ratio[TCP/RCP, below 500, geometric mean over C]": beside(by_capacity, "TCP", SMALL),
+            "afct_ratio[XCP/RCP, 500 or more, geometric mean over C]": beside(by_capacity, "XCP", LARGE),
+            "afct_ratio[TCP/RCP, 500 or more, geometric mean over C]": beside(by_capacity, "TCP", LARGE),
             "mean_queue_over_bdp[RCP, every C]": queue["RCP"],
             "mean_queue_over_bdp[XCP]": Against(queue["XCP"], queue["RCP"]),
             "mean_queue_over_bdp[TCP]": Against(queue["TCP"], queue["RCP"]),
+            "afct_ratio_to_ps[RCP, below 500, every C]": by_capacity.to_ps("RCP", SMALL),
+            "afct_ratio_to_sharing": by_capacity.to_sharing("RCP", LARGE)[:FEW_FLOWS],
         },
         "rcp-fig21": {
-            "afct_ratio_to_ps": by_delay.to_ps("RCP", SMALL) + by_delay.to_ps("RCP", LARGE),
+            "afct_ratio_to_ps[RCP]": to_formula(by_delay),
             "afct_ratio[TCP/RCP and XCP/RCP, below 500]": by_delay.to_rcp("TCP", SMALL) + by_delay.to_rcp("XCP", SMALL),
-            "afct_ratio[TCP/RCP, above 500]": by_delay.to_rcp("TCP", LARGE),
-            "afct_ratio[XCP/RCP, above 500]": by_delay.to_rcp("XCP", LARGE),
+            "afct_ratio[TCP/RCP, above 500, geometric mean over RTPD]": beside(by_delay, "TCP", LARGE),
+            "afct_ratio[XCP/RCP, above 500, geometric mean over RTPD]": beside(by_delay, "XCP", LARGE),
             "afct_slope_over_rtpd": float(np.polyfit(RTPDS, small, 1)[0]),
             "afct_minus_1.5rtpd_variation": float(np.ptp(excess) / excess.mean()),
+            "afct_ratio_to_ps[RCP, below 500, RTPD from 0.02 s on]": by_delay.to_ps("RCP", SMALL)[1:],
+            "afct_ratio_to_sharing": by_delay.to_sharing("RCP", LARGE)[:SHORT_DELAYS],
+            "mean_queue_over_bdp": Against(by_delay.queue("RCP"), by_delay.balanced_queue("RCP")),
         },
     }
 

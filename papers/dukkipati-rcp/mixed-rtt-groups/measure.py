@@ -1,36 +1,36 @@
 import numpy as np
 import polars as pl
 
-from dukkipati_models.arrivals import LAWS, settled
+from dukkipati_models.arrivals import DRAIN, LAWS, settled
+from dukkipati_models.networks import GROUP_RTPDS, groups
 from levelflow.measure import completions
+from levelflow.measure.completions import OverFlows
+from levelflow.reproduce import Noted
+from levelflow.theory.queues.bounds import fct_bound
+from levelflow.theory.queues.sharing import ROUND_TRIPS, completion_times, fct_processor_sharing
 
 C, LOAD = 640e6, 0.9  # bit/s
-RTPDS = (20, 40, 60, 80, 100, 120, 140, 160, 180, 200)  # ms
-GROUPS = [f"{rtpd} ms" for rtpd in RTPDS]
+GROUPS = [f"{rtpd} ms" for rtpd in GROUP_RTPDS]
 ENDS = (GROUPS[0], GROUPS[-1])
 CLASSES = {"up to 500 packets": (0, 500_001), "more than 500 packets": (500_001, np.inf)}  # bytes
-PRINTED, QUICK, SEEDS = 200.0, 30.0, 3  # s, s
+UP_TO, MORE = CLASSES.values()
+#: How long flows arrive, s; TCP and XCP are shorter in the quick tier.
+PRINTED, QUICK, SEEDS = 200.0, 30.0, 3
 
 
-def traffic(duration, law):
-    def edit(scenario):
-        scenario.set("duration", f"{duration} s")
-        size = {"pareto": {"mean": "25 kB", "shape": 1.2}}
-        for group in GROUPS:
-            scenario.flow(group, law, "A", "B", rtt=group, size=size, arrivals={"poisson": "288 /s"})
-
-    return edit
+def run(figure, law, duration):
+    """Completions of the flows after the first fifth, all seeds together, each beside its time under sharing."""
+    edit = groups(duration, LAWS[law], DRAIN * duration)
+    results = figure.runs([figure.scenario(edit, seed=seed) for seed in figure.seeds(SEEDS)])
+    rows = pl.concat([with_sharing(result.completions) for result in results])
+    return completions.select(rows, window=settled(duration))
 
 
-def completed(figure):
-    """Completions per law after the first fifth, all seeds together."""
-    duration = PRINTED if figure.full else QUICK
-    scenarios = [
-        figure.scenario(traffic(duration, law), seed=seed) for law in LAWS.values() for seed in figure.seeds(SEEDS)
-    ]
-    results = iter(figure.runs(scenarios))
-    pooled = {law: pl.concat([next(results).completions for _ in range(SEEDS)]) for law in LAWS}
-    return {law: completions.select(rows, window=settled(duration)) for law, rows in pooled.items()}
+def with_sharing(rows):
+    """Adds the completion times under processor sharing of the same arrivals."""
+    start, size, rtt = (rows[name].to_numpy() for name in ("start_s", "bytes", "rtt_s"))
+    shared = completion_times(start, size, C, delays=ROUND_TRIPS * rtt)
+    return rows.with_columns(pl.Series("sharing_s", shared))
 
 
 def of(group, rows):
@@ -42,25 +42,44 @@ def ratios(rows, sizes):
     return [completions.afct_ratio_to_ps(of(group, rows), C, LOAD, sizes) for group in GROUPS]
 
 
+def over_sharing(rows, sizes):
+    """Mean completion time over that of processor sharing of the same arrivals, per group."""
+    chosen = [completions.select(of(group, rows), sizes) for group in GROUPS]
+    return [OverFlows(rows["fct_s"].sum() / rows["sharing_s"].sum(), rows.height) for rows in chosen]
+
+
 def over_bound(rows):
     """Mean completion time over 1.5 RTPD + L/C, per size."""
     return completions.by_size(rows, C, 0.0)
 
 
+def sharing_over_bound(rows):
+    """Mean of the paper's processor-sharing formula over that of 1.5 RTPD + L/C, same flows."""
+    size, rtt = rows["bytes"].to_numpy(), rows["rtt_s"].to_numpy()
+    return float(fct_processor_sharing(rtt, size, C, LOAD).mean() / fct_bound(rtt, size, C).mean())
+
+
 def measure(figure):
-    done = figure.done = completed(figure)
-    rcp = done["RCP"]
+    rcp = run(figure, "RCP", PRINTED)
+    others = {law: run(figure, law, PRINTED if figure.full else QUICK) for law in ("TCP", "XCP")}
+    figure.done = {"RCP": rcp, **others}
     by_class = [ratios(rcp, sizes) for sizes in CLASSES.values()]
+    shared = over_sharing(rcp, MORE)
+    told = ", ".join(f"{ratio:.2f}" for ratio in shared)
     return {
         "rcp-fig22-23": {
-            "afct_ratio_to_ps": [ratio for group in by_class for ratio in group],
-            "afct_ratio_to_ps_spread": [max(group) / min(group) for group in by_class],
+            "afct_ratio_to_ps[RCP, each group, both classes]": Noted(
+                [ratio for group in by_class for ratio in group],
+                f"above 500 packets, over processor sharing of the same arrivals: {told}",
+            ),
+            "afct_ratio_to_ps_bias": [group[0] / group[-1] for group in by_class],
             "fct_ratio_to_bound": [float(over_bound(of(group, rcp))["ratio"].max()) for group in ENDS],
             "afct_ratio": [
-                completions.afct_ratio(of(group, done[law]), of(group, rcp))
-                for law in ("TCP", "XCP")
-                for group in GROUPS
+                completions.afct_ratio(of(group, rows), of(group, rcp)) for rows in others.values() for group in GROUPS
             ],
+            "afct_ratio_to_ps[RCP, each group, up to 500 packets]": by_class[0],
+            "afct_ratio_to_sharing": shared,
+            "ps_ratio_to_bound": sharing_over_bound(completions.select(of(GROUPS[0], rcp), MORE)),
         }
     }
 
@@ -70,7 +89,7 @@ def plot(figure, canvas):
     above, below = canvas.subplots(2, 2)
     for law, rows in figure.done.items():
         for axes, (name, sizes) in zip(above, CLASSES.items(), strict=True):
-            axes.semilogy(RTPDS, ratios(rows, sizes), "o-", label=law)
+            axes.semilogy(GROUP_RTPDS, ratios(rows, sizes), "o-", label=law)
             axes.set(xlabel="RTPD (ms)", ylabel="AFCT / processor sharing", title=name)
         for axes, group in zip(below, ENDS, strict=True):
             bins = over_bound(of(group, rows))

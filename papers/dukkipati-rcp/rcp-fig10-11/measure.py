@@ -2,12 +2,16 @@
 
 import math
 
-from dukkipati_models.arrivals import LAWS, PACKET, SETTINGS
+from dukkipati_models.arrivals import LAWS, PACKET, SETTINGS, over_sharing
 from levelflow.measure import completions
+from levelflow.reproduce import Noted
 
 POINTS = {setting.plan.mean: setting for name, setting in SETTINGS.items() if name.startswith("fig10 ")}
 #: The paper's classes, bytes.
 CLASSES = ((0, 7000 * PACKET), (7000 * PACKET, math.inf))
+
+#: How many of the means, the smallest ones, are small beside the bandwidth-delay product: to 1000 packets.
+SMALL_MEANS = 4
 
 
 def measure(figure):
@@ -24,11 +28,21 @@ def measure(figure):
 
     crossover = next((mean for mean in POINTS if between(mean) < 1), math.inf)
     large = [ratio(figure, 30_000, xcp[30_000], sizes) for sizes in CLASSES]
+    shared = [
+        over_sharing([rcp[mean]], setting.plan, CLASSES[1], setting.window(figure))[0]
+        for mean, setting in POINTS.items()
+    ]
+    told = ", ".join(f"{value:.2f}" for value in shared)
     return {
         "rcp-fig10": {
-            "afct_ratio_to_ps[RCP, both classes, every mean]": [
-                ratio(figure, mean, rcp[mean], sizes) for mean in POINTS for sizes in CLASSES
+            "afct_ratio_to_ps[RCP, both classes, every mean]": Noted(
+                [ratio(figure, mean, rcp[mean], sizes) for mean in POINTS for sizes in CLASSES],
+                f"from 7000 packets on, over processor sharing of the same arrivals: {told}",
+            ),
+            "afct_ratio_to_ps[RCP, below 7000, every mean]": [
+                ratio(figure, mean, rcp[mean], CLASSES[0]) for mean in POINTS
             ],
+            "afct_ratio_to_sharing": shared[:SMALL_MEANS],
             "afct_ratio[XCP/TCP, both classes, mean 30]": [between(30, sizes) for sizes in CLASSES],
             "afct_ratio[XCP/TCP, both classes, mean 30000]": [between(30_000, sizes) for sizes in CLASSES],
             "afct_ratio_to_ps[XCP, mean 30000]": large,

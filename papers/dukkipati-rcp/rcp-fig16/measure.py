@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from dukkipati_models.arrivals import LAWS, LINK, PACKET, SETTINGS
+from dukkipati_models.arrivals import LAWS, LINK, PACKET, SETTINGS, over_sharing
 from levelflow.measure import completions, queues
 from levelflow.reproduce import Seeds
 
@@ -17,18 +17,29 @@ LOW, HIGH = 0.3, 0.8  # low loads are at most, high loads at least
 
 def measure(figure):
     rcp, tcp, xcp = (run(figure, law) for law in LAWS.values())
-    both = [[r for sizes in CLASSES.values() for r in ratios(figure, runs, sizes)] for runs in by_seed(rcp)]
+    small, big = ([ratios(figure, runs, sizes) for runs in by_seed(rcp)] for sizes in CLASSES.values())
+    both = [below + above for below, above in zip(small, big, strict=True)]
+    shared = [
+        [
+            over_sharing([result], setting.plan, LARGE, setting.window(figure))[0]
+            for (load, setting), result in zip(POINTS.items(), runs, strict=True)
+            if load >= HIGH
+        ]
+        for runs in by_seed(rcp)
+    ]
     large = [ratios(figure, runs, LARGE) for runs in by_seed(tcp)]
     low = sum(load <= LOW for load in POINTS)
     return {
         "rcp-fig16": {
-            "afct_ratio_to_ps": Seeds(both),
+            "afct_ratio_to_ps[RCP, every load, both classes]": Seeds(both),
             "afct_ratio_to_ps_max": Seeds([max(values[:low]) for values in large]),
             "afct_ratio_to_ps_slope[TCP, large flows, over load]": Seeds([slope(values) for values in large]),
             "afct_ratio_to_ps_slope[XCP, over load]": Seeds(
                 [slope(ratios(figure, runs, completions.ANY_SIZE)) for runs in by_seed(xcp)]
             ),
-            "mean_queue_over_bdp_rank": rank({"RCP": rcp, "TCP": tcp, "XCP": xcp}),
+            "mean_queue_over_bdp_rank": rank(figure, {"RCP": rcp, "TCP": tcp, "XCP": xcp}),
+            "afct_ratio_to_ps[RCP, every load, below 500 packets]": Seeds(small),
+            "afct_ratio_to_sharing": Seeds(shared),
         }
     }
 
@@ -56,9 +67,9 @@ def slope(values):
     return float(np.polyfit(list(POINTS), values, 1)[0])
 
 
-def rank(results):
+def rank(figure, results):
     """Laws by their mean queue at high loads, largest first."""
-    mean = {law: np.mean([queue(s, r) for s, r in at_high_load(points)]) for law, points in results.items()}
+    mean = {law: np.mean([queue(figure, s, r) for s, r in at_high_load(points)]) for law, points in results.items()}
     return sorted(mean, key=mean.__getitem__, reverse=True)
 
 
@@ -67,8 +78,9 @@ def at_high_load(points):
     return [(setting, result) for (load, setting), results in pairs if load >= HIGH for result in results]
 
 
-def queue(setting, result):
-    return queues.mean_queue_over_bdp(result.links, LINK, setting.plan.capacity, setting.plan.rtpd)
+def queue(figure, setting, result):
+    plan, window = setting.plan, setting.window(figure)
+    return queues.mean_queue_over_bdp(result.links, LINK, plan.capacity, plan.rtpd, window)
 
 
 def plot(figure, canvas):
@@ -78,7 +90,7 @@ def plot(figure, canvas):
             label = None if seed else law
             for ax, sizes in zip(axes, CLASSES.values(), strict=False):
                 ax.semilogy(list(POINTS), ratios(figure, runs, sizes), "o-", color=color, ms=2, lw=1, label=label)
-            queued = [queue(*pair) for pair in zip(POINTS.values(), runs, strict=True)]
+            queued = [queue(figure, *pair) for pair in zip(POINTS.values(), runs, strict=True)]
             axes[2].plot(list(POINTS), queued, "o-", color=color, ms=2, lw=1, label=label)
     for ax, title in zip(axes, [*CLASSES, "queue"], strict=True):
         ax.set(xlabel="offered load", title=title)

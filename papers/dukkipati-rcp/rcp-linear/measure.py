@@ -67,6 +67,30 @@ def pade_loop_of_alpha(beta):
     return Loop.rational(np.polymul([1, 0], numerator), below)
 
 
+def polynomial_error(denominator):
+    """Relative distance of G1 with a denominator from G1 with the approximation put in, at s d0 = j."""
+    d = LINK.d0
+    numerator = np.array([d**3 / 12, -(d**2) / 2, d, 0])
+    approximated = pade_loop_of_alpha(BETA).response(np.array([1.0]))[0]
+    s = 1j / d
+    return float(abs(np.polyval(numerator, s) / np.polyval(denominator(d), s) / approximated - 1))
+
+
+def printed(d):
+    return [d**4 / 12, d**3 / 2, 0, d**2 + BETA * d**2 / 12 - d * BETA / 2, BETA]
+
+
+def corrected(d):
+    return [d**4 / 12, d**3 / 2, d**2 + BETA * d**2 / 12, -d * BETA / 2, BETA]
+
+
+def printed_rate_change():
+    """R' over R in equilibrium if it were f of eq 18."""
+    rate, queue = LINK.equilibrium
+    load = rcp.arrivals(rate, LINK)
+    return float((rate + rcp.rate_change(ALPHA, BETA, rate, load, queue, LINK)) / rate)
+
+
 def phase_peak(loop):
     """Where the phase's slope, the real part of G'/G, is 0."""
     parts = [(part, part.derivative()) for part in (loop.numerator, loop.denominator)]
@@ -86,7 +110,10 @@ def measure(figure):
     pairs = [zip(rcp.alpha_range(beta, pade=True), rcp.alpha_range(beta), strict=True) for beta in BETAS]
     independent = {"N": {"flows": 1000}, "C": {"capacity": 1e10}, "d0": {"d0": 1.0}}
     return {
-        "rcp-eq8-linearisation": {"jacobian_rel_error": jacobian_error()},
+        "rcp-eq8-linearisation": {
+            "jacobian_rel_error": jacobian_error(),
+            "rate_change_in_equilibrium": printed_rate_change(),
+        },
         "rcp-fig32": {
             "depends_on_N_or_C": not (unchanged(flows=1000) and unchanged(capacity=1e10)),
             "magnitude_rel_error": magnitude_error(),
@@ -105,6 +132,8 @@ def measure(figure):
             "nyquist_real_axis_crossings": [crossing.value.real for crossing in approximated.margins.phase_crossings],
             "alpha_range_exact": encircled(0.3),
             "plot_depends_on_d0": not unchanged(d0=1.0),
+            "polynomial_rel_error[as printed]": polynomial_error(printed),
+            "polynomial_rel_error[corrected]": polynomial_error(corrected),
         },
         "rcp-fig35": {
             "stable_alpha_exists": [rcp.alpha_range(0.6, pade=pade) is not None for pade in (False, True)],
