@@ -55,12 +55,12 @@ def last_stable(row):
 def unchanged(alphas, betas, stable, links):
     """Whether gains are as stable on each of some links."""
     columns = [np.array([getattr(link, name) for link in links])[:, None] for name in vars(LINK)]
-    return bool((settles(alphas, betas, rcp.Link(*columns)) == stable).all())
+    return bool((rcp.settles_from_anywhere(alphas, betas, rcp.Link(*columns)) == stable).all())
 
 
-def settles(alphas, betas, link=LINK, duration=SLOW):
+def settles(alphas, betas, duration=SLOW):
     """Whether the model settles from every start, with no limit to its queue."""
-    return rcp.settles_from_anywhere(alphas, betas, link, duration=duration, buffer=np.inf)
+    return rcp.settles_from_anywhere(alphas, betas, duration=duration, buffer=np.inf)
 
 
 def linear_unchanged(links):
@@ -90,7 +90,7 @@ def measure(figure):
         ends = {beta: last_stable(region[beta]) for beta in NAMED}
         probes = [(alpha, beta) for beta, end in ends.items() for alpha in (end, round(end + 0.1, 1))]
     a, b = np.array(probes).T
-    stable = np.array([region[beta][ALPHAS.index(alpha)] for alpha, beta in probes])
+    stable = rcp.settles_from_anywhere(a, b)
     # All links of a list at once; of the whole plane that would fill the memory.
     batches = {name: [[link] for link in links] if figure.full else [links] for name, links in OTHERS.items()}
     same = {name: all(unchanged(a, b, stable, links) for links in lists) for name, lists in batches.items()}
