@@ -19,11 +19,10 @@ PRINTED, QUICK, SEEDS = 200.0, 30.0, 3
 
 
 def run(figure, law, duration):
-    """Completions of the flows after the first fifth, all seeds together, each beside its time under sharing."""
+    """Completions of all seeds together, each beside its time under processor sharing."""
     edit = groups(duration, LAWS[law], DRAIN * duration)
     results = figure.runs([figure.scenario(edit, seed=seed) for seed in figure.seeds(SEEDS)])
-    rows = pl.concat([with_sharing(result.completions) for result in results])
-    return completions.select(rows, window=settled(duration))
+    return pl.concat([with_sharing(result.completions) for result in results])
 
 
 def with_sharing(rows):
@@ -60,8 +59,10 @@ def sharing_over_bound(rows):
 
 
 def measure(figure):
-    rcp = run(figure, "RCP", PRINTED)
-    others = {law: run(figure, law, PRINTED if figure.full else QUICK) for law in ("TCP", "XCP")}
+    shorter = PRINTED if figure.full else QUICK
+    begun = run(figure, "RCP", PRINTED)
+    rcp = completions.select(begun, window=settled(PRINTED))
+    others = {law: completions.select(run(figure, law, shorter), window=settled(shorter)) for law in ("TCP", "XCP")}
     figure.done = {"RCP": rcp, **others}
     by_class = [ratios(rcp, sizes) for sizes in CLASSES.values()]
     shared = over_sharing(rcp, MORE)
@@ -75,10 +76,9 @@ def measure(figure):
             "afct_ratio_to_ps_bias": [group[0] / group[-1] for group in by_class],
             "fct_ratio_to_bound": [float(over_bound(of(group, rcp))["ratio"].max()) for group in ENDS],
             "afct_ratio": [
-                completions.afct_ratio(of(group, rows), of(group, rcp)) for rows in others.values() for group in GROUPS
+                completions.afct_ratio(of(group, rows), of(group, begun)) for rows in others.values() for group in GROUPS
             ],
             "afct_ratio_to_ps[RCP, each group, up to 500 packets]": by_class[0],
-            "afct_ratio_to_sharing": shared,
             "ps_ratio_to_bound": sharing_over_bound(completions.select(of(GROUPS[0], rcp), MORE)),
         }
     }
