@@ -63,7 +63,6 @@ class Sweep:
             )
         )
 
-
     def balanced_queue(self, law):
         """Queue over the bandwidth-delay product at which eq 2 leaves the rate as it is in the mean."""
         return self.over_seeds(

@@ -62,7 +62,9 @@ def measure(figure):
     slow_start = [over_slow_start(rows) for rows in tcp]
     return {
         "rcp-fig29-30": {
-            "afct_ratio_to_bound[RCP, group 0, every n, both classes]": [ratio for ratios in by_class for ratio in ratios],
+            "afct_ratio_to_bound[RCP, group 0, every n, both classes]": [
+                ratio for ratios in by_class for ratio in ratios
+            ],
             "afct_ratio_to_bound[RCP, group 0, every n, below 500 packets]": by_class[0],
             "ps_ratio_to_bound": sharing_over_bound(completions.select(rcp[0], LARGE)),
             "afct_growth_with_n": completions.afct(tcp[-1]) / completions.afct(tcp[0]),

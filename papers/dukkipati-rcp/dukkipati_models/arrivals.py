@@ -58,7 +58,14 @@ class OneLink:
         return float(active)
 
     def scenario(
-        self, duration: float, seed: int = 1, *, law: str = "rcp", sample: float = 0.1, drain: float = 0.0, **options: Any
+        self,
+        duration: float,
+        seed: int = 1,
+        *,
+        law: str = "rcp",
+        sample: float = 0.1,
+        drain: float = 0.0,
+        **options: Any,
     ) -> Scenario:
         """The scenario; by default Poisson arrivals of Pareto-sized flows.
 

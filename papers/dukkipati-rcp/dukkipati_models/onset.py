@@ -38,9 +38,7 @@ def settles(result: Result) -> bool:
 def stability(figure: Figure, points: Iterable[tuple[float, float]]) -> dict[tuple[float, float], bool]:
     """Whether each (alpha, beta) is stable."""
     points = list(points)
-    runs = figure.runs(
-        [figure.scenario({"law.rcp.alpha": a, "law.rcp.beta": b}, name=SCENARIO) for a, b in points]
-    )
+    runs = figure.runs([figure.scenario({"law.rcp.alpha": a, "law.rcp.beta": b}, name=SCENARIO) for a, b in points])
     return {point: settles(result) for point, result in zip(points, runs, strict=True)}
 
 

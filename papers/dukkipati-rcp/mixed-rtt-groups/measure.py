@@ -76,7 +76,9 @@ def measure(figure):
             "afct_ratio_to_ps_bias": [group[0] / group[-1] for group in by_class],
             "fct_ratio_to_bound": [float(over_bound(of(group, rcp))["ratio"].max()) for group in ENDS],
             "afct_ratio": [
-                completions.afct_ratio(of(group, rows), of(group, begun)) for rows in others.values() for group in GROUPS
+                completions.afct_ratio(of(group, rows), of(group, begun))
+                for rows in others.values()
+                for group in GROUPS
             ],
             "afct_ratio_to_ps[RCP, each group, up to 500 packets]": by_class[0],
             "ps_ratio_to_bound": sharing_over_bound(completions.select(of(GROUPS[0], rcp), MORE)),

@@ -50,7 +50,9 @@ def losses_later(figure, law):
     scenarios += [figure.scenario(groups(GROUPS_QUICK, law, GROUPS_DRAIN), seed=1, name=GROUPS)]
     scenarios += [cascade(links, CASCADE_QUICK, law) for links in LINKS]
     results = figure.runs(scenarios)
-    return [max(queues.loss_rate(result.summary, link["name"]) for link in result.summary["links"]) for result in results]
+    return [
+        max(queues.loss_rate(result.summary, link["name"]) for link in result.summary["links"]) for result in results
+    ]
 
 
 def share(results):

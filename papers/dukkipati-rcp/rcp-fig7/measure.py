@@ -36,8 +36,7 @@ def measure(figure):
 
     last = window[1]
     finished = [
-        [ended(rcp, last) / ended(other, last) for other in others]
-        for rcp, *others in zip(runs, tcp, xcp, strict=True)
+        [ended(rcp, last) / ended(other, last) for other in others] for rcp, *others in zip(runs, tcp, xcp, strict=True)
     ]
     return {
         "rcp-fig7": {
