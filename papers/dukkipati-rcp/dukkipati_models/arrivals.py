@@ -13,7 +13,7 @@ from levelflow.theory.queues.sharing import active_processor_sharing
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from levelflow.measure.completions import SizeClass
+    from levelflow.measure.completions import OverFlows, SizeClass
     from levelflow.measure.series import Window
     from levelflow.reproduce.figure import Figure
     from levelflow.reproduce.verdict import Measured
@@ -191,12 +191,12 @@ def settled(duration: float) -> Window:
     return (WARM_UP * duration, duration)
 
 
-def over_sharing(runs: Sequence[Result], plan: OneLink, sizes: SizeClass, window: Window) -> list[float]:
+def over_sharing(runs: Sequence[Result], plan: OneLink, sizes: SizeClass, window: Window) -> list[OverFlows]:
     """Mean completion times of a size class over processor sharing of the same arrivals, one per run."""
     return [completions.afct_ratio_to_sharing(run.completions, plan.capacity, sizes, window) for run in runs]
 
 
-def beside_sharing(value: Measured, ratios: Sequence[float]) -> Noted:
+def beside_sharing(value: Measured, ratios: Sequence[OverFlows], sizes: str = "the same sizes") -> Noted:
     """A ratio to the paper's formula, and the ratios to processor sharing of the same arrivals in words."""
     listed = ", ".join(f"{ratio:.2f} ({ratio.flows} flows)" for ratio in ratios)
-    return Noted(value, f"over processor sharing of the same arrivals: {listed}")
+    return Noted(value, f"{sizes} over processor sharing of the same arrivals: {listed}")

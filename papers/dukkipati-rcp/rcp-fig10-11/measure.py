@@ -10,9 +10,6 @@ POINTS = {setting.plan.mean: setting for name, setting in SETTINGS.items() if na
 #: The paper's classes, bytes.
 CLASSES = ((0, 7000 * PACKET), (7000 * PACKET, math.inf))
 
-#: How many of the means, the smallest ones, are small beside the bandwidth-delay product: to 1000 packets.
-SMALL_MEANS = 4
-
 
 def measure(figure):
     results = run(figure)
@@ -42,7 +39,7 @@ def measure(figure):
             "afct_ratio_to_ps[RCP, below 7000, every mean]": [
                 ratio(figure, mean, rcp[mean], CLASSES[0]) for mean in POINTS
             ],
-            "afct_ratio_to_sharing": shared[:SMALL_MEANS],
+            "afct_ratio_to_sharing": shared,
             "afct_ratio[XCP/TCP, both classes, mean 30]": [between(30, sizes) for sizes in CLASSES],
             "afct_ratio[XCP/TCP, both classes, mean 30000]": [between(30_000, sizes) for sizes in CLASSES],
             "afct_ratio_to_ps[XCP, mean 30000]": large,
