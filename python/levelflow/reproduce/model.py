@@ -21,7 +21,7 @@ BASES = ("text", "derived", "inferred", CORRECTION)
 #: What verdicts of a kind of entry stand on.
 GROUNDS = {
     "packet-sim": "packets",
-    "linux-testbed": "packets in place of Linux",
+    "linux-testbed": "packets, not Linux",
     "fluid-model": "theory",
     "theory": "theory",
     "implementation": "code",
