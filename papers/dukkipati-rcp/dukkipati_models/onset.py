@@ -49,7 +49,7 @@ def onsets(figure: Figure) -> dict[float, float]:
 
 def _scanned(figure: Figure) -> dict[float, float]:
     stable = stability(figure, [(a, b) for b in BETAS for a in ALPHAS])
-    return {b: onset(ALPHAS, lambda a, b=b: stable[a, b]) for b in BETAS}
+    return {b: onset(ALPHAS, {a: stable[a, b] for a in ALPHAS}.__getitem__) for b in BETAS}
 
 
 def _bisected(figure: Figure) -> dict[float, float]:

@@ -27,6 +27,10 @@ if TYPE_CHECKING:
     from levelflow.reproduce.runner import FigureOutcome, Outcome
 
 
+#: Columns of the table of verdicts, also where a terminal has fewer: nothing is cut.
+WIDTH = 110
+
+
 def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
     ids: Annotated[list[str] | None, typer.Argument(metavar="[ID]...", help="Claims or figures; all if none.")] = None,
     paper: Annotated[str | None, typer.Option(help="Only the figures of this paper.")] = None,
@@ -144,7 +148,7 @@ def _print(figures: list[FigureOutcome], page: Path) -> None:
         table.add_row(head, style="dim")
         for label, count in counts.items():
             table.add_row(f"  {label}", *(str(count[verdict]) for verdict in verdicts))
-    console.print(table)
+    console.print(table, width=WIDTH, crop=False)
     console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
 
 

@@ -58,7 +58,7 @@ def select(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Windo
     return rows
 
 
-def afct(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> float:
+def afct(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> OverFlows:
     """Mean completion time of a size class, s."""
     rows = select(completions, sizes, window)
     return OverFlows(series.mean(rows["fct_s"].to_numpy()), rows.height)
@@ -66,7 +66,7 @@ def afct(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window 
 
 def afct_ratio_to_ps(
     completions: pl.DataFrame, capacity: float, load: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
-) -> float:
+) -> OverFlows:
     """Mean completion time of a size class over its mean under processor sharing, same flows."""
     rows = select(completions, sizes, window)
     ratio = series.mean(rows["fct_s"].to_numpy()) / series.mean(_processor_sharing(rows, capacity, load))
@@ -75,7 +75,7 @@ def afct_ratio_to_ps(
 
 def afct_ratio_to_sharing(
     completions: pl.DataFrame, capacity: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
-) -> float:
+) -> OverFlows:
     """Mean completion time of a size class over its mean if the same arrivals had shared the link at any moment.
 
     All flows that were completed count as arrivals, also those outside the class and the window; each gets 1.5 round
@@ -96,7 +96,7 @@ def afct_ratio_to_bound(
     return afct_ratio_to_ps(completions, capacity, 0.0, sizes, window)
 
 
-def afct_ratio(a: pl.DataFrame, b: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> float:
+def afct_ratio(a: pl.DataFrame, b: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> OverFlows:
     """Mean completion time in ``a`` over that in ``b``, over the arrivals that both completed."""
     keys = ["start_s", "bytes"]
     both = select(a, sizes, window).join(b, on=keys, suffix="_b")
@@ -145,7 +145,7 @@ def by_size(
 
 def worst_ratio_to_ps(
     completions: pl.DataFrame, capacity: float, load: float, sizes: SizeClass = ANY_SIZE, window: Window = ALL
-) -> float:
+) -> OverFlows:
     """Largest ratio over size bins of the mean completion time to its mean under processor sharing."""
     table = by_size(completions, capacity, load, sizes, window)
     worst = table.row(int(table["ratio"].arg_max() or 0), named=True)
