@@ -174,7 +174,7 @@ def step_response(eta, tau):
 def tuning():
     """Section VIII-E: alpha for a margin of 45 degrees, and what eta does to a step."""
     matched = [(Compensator(eta, tau), tau) for tau in (0.01, 0.1, 1.0, 10.0) for eta in (0.01, 0.1, 1.0)]
-    slower = [eta_slows(tau) for tau in (SHORT, 0.1)]
+    slower = [eta_slows(tau) for tau in (SHORT, LONG)]
     return {
         "alpha": [own.gain(tau, np.pi / 4) for own, tau in matched],
         "settling_vs_eta": said("smaller eta: smaller first rise, longer settling", all(slower)),

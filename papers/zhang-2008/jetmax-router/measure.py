@@ -85,7 +85,7 @@ def n_estimation():
         "error_tends_to_0_as_Delta_grows": sorted(errors.values(), reverse=True) == list(errors.values()),
         "additions_per_packet": round((two - one) * DELTA / 0.01, 4),
         "divisions_per_interval": round(float(np.log2(one / longer)), 4),
-        "mixed_packet_sizes_supported": abs(flows_counted(mixed, DELTA) - 3) <= 1.5,
+        "mixed_packet_sizes_supported": abs(flows_counted(mixed, DELTA) - 3) <= 0.02,
     }
 
 

@@ -13,6 +13,7 @@ JOIN, END = 5.0, 150.0  # s
 FAIR = {"T1": 5e6, "T2": 0.1e6, "T4": 10e6}  # bit/s
 CALM = (30.0, 60.0)  # s: x2 of T1 has joined, the link is full
 JOINED, T4_END = 90.0, 400.0  # s: x4 joins
+LAST = 300.0  # s: rates from here on have the means that they settle at, if they do
 GAMMA = 0.1
 LIMIT = "law.xcp.longest_interval", "1 s"  # of the other XCP
 # Links of the flows of T4 that cross two of them, with the flow they share the first with.
@@ -37,9 +38,13 @@ def fair_after(flows, within):
 
 
 def oscillates_for(flows):
-    """Seconds after the last join of T4 until all rates stay within a fifth of fair, or the rest of the run."""
-    settled = rates.time_to_fairness(flows, dict.fromkeys(FOUR, FAIR["T4"]), JOINED, within=0.2)
-    return min(settled, T4_END - JOINED)
+    """Seconds after the last join of T4 until all rates stay within a fifth of their own means, or the rest."""
+    settled = []
+    for x in FOUR:
+        times, rate = rates.rate_series(flows, x, (JOINED, T4_END))
+        mean = series.mean(rate[times > LAST])
+        settled.append(series.holds_from(times, np.abs(rate - mean) <= 0.2 * mean, JOINED))
+    return min(max(settled), T4_END - JOINED)
 
 
 def change(result, link, own, other):
