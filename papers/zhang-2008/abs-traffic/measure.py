@@ -11,7 +11,7 @@ C, FAST = 10e6, 100e6
 RTT = (30, 70)
 CHANGES, END_48 = (48, 96, 144, 192), 240
 END_50, END_51 = 400, 400
-SPAN = 20  # s, the control interval that the text states
+SPAN = 10  # s, over which loss is judged
 FIXED_49, FIXED_51 = (10, 100), (1, 20)  # packets, for comparison
 
 

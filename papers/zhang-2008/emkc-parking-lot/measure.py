@@ -1,5 +1,7 @@
 """EMKC on a parking lot: without and with handling of bottleneck switches, and with random ACK delays."""
 
+import math
+
 from levelflow.measure import rates, series
 from levelflow.reproduce import over_seeds
 from levelflow.reproduce.drawing import draw_rates
@@ -48,10 +50,12 @@ def naive(result):
 
 
 def oscillation(result):
-    """First and last time in the fourth phase at which x1 is more than a tenth off its fixed point, s."""
+    """When x1 is first and last more than a tenth off its fixed point in the fourth phase, s; never last, if it ends so."""
     t, rate = rates.rate_series(result.flows, "x1", phase(3))
     wild = t[abs(rate / 1e6 / X1[3] - 1) > 0.1]
-    return [float(wild.min()), float(wild.max())] if wild.size else []
+    if not wild.size:
+        return []
+    return [float(wild.min()), float(wild.max()) if wild.max() < t.max() else math.inf]
 
 
 def handled(result):
