@@ -50,7 +50,7 @@ def naive(result):
 
 
 def oscillation(result):
-    """When x1 is first and last more than a tenth off its fixed point in the fourth phase, s; never last, if it ends so."""
+    """First and last time in the fourth phase at which x1 is more than a tenth off, s; infinite if it ends so."""
     t, rate = rates.rate_series(result.flows, "x1", phase(3))
     wild = t[abs(rate / 1e6 / X1[3] - 1) > 0.1]
     if not wild.size:
