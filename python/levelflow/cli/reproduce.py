@@ -148,7 +148,7 @@ def _print(figures: list[FigureOutcome], page: Path) -> None:
         table.add_row(head, style="dim")
         for label, count in counts.items():
             table.add_row(f"  {label}", *(str(count[verdict]) for verdict in verdicts))
-    console.print(table, width=WIDTH, crop=False)
+    Console(width=max(console.width, WIDTH)).print(table)
     console.print(f"report: {page}", markup=False, highlight=False, soft_wrap=True)
 
 
