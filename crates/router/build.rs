@@ -41,7 +41,7 @@ fn laws() -> Result<String, fmt::Error> {
     let laws: Vec<&LawInfo> = LAWS.iter().filter(|law| law.routers.kernel.is_some()).collect();
     let mut text = String::new();
     let longest = laws.iter().map(|law| law.header_bytes()).max().unwrap_or(0);
-    writeln!(text, "enum {{ LONGEST = {longest} }};")?;
+    writeln!(text, "enum {{ LONGEST = {} }};", longest.next_multiple_of(4))?;
     for law in &laws {
         writeln!(text, "#include \"{}.h\"", law.name)?;
     }

@@ -172,16 +172,17 @@ impl Header for NoHeader {
 /// ```
 ///
 /// `as 3` behind the type keeps only that many bytes, the lowest. Bytes that are always the same come `after` the name of the
-/// struct, before the fields. Behind the struct stand `zero together: a, b;`, where that holds, and
+/// struct, before the fields; a `packed` one has no padding in memory. Behind the struct stand `zero together: a, b;`, where that holds, and
 /// [`Header::seen_by_router`].
 macro_rules! header {
-    ($(#[doc = $about:literal])+ $vis:vis struct $name:ident $(after [$($constant:ident: $value:literal $text:literal),+])? {
+    ($(#[doc = $about:literal])+ $(#[repr($repr:ident)])? $vis:vis struct $name:ident $(after [$($constant:ident: $value:literal $text:literal),+])? {
         $($field:ident: $type:ty $(as $bytes:literal)? = $values:expr, $writer:ident, $doc:literal;)+
     }
     $(zero together: $a:ident, $b:ident;)?
     fn seen_by_router(&$self:ident) -> Option<bool> $seen:block) => {
         $(#[doc = $about])+
         #[derive(Debug, Clone, Copy, PartialEq)]
+        $(#[repr($repr)])?
         $vis struct $name {
             $(#[doc = $doc] pub $field: $type,)+
         }
@@ -309,6 +310,24 @@ macro_rules! unsigned {
     };
 }
 unsigned!(u8 u16 u32);
+
+/// An unsigned number of three bytes, as on the wire.
+impl Wire for [u8; 3] {
+    #[inline]
+    fn put(self, out: &mut [u8]) {
+        out.copy_from_slice(&self);
+    }
+
+    #[inline]
+    fn get(wire: &[u8]) -> Self {
+        [wire[0], wire[1], wire[2]]
+    }
+
+    #[inline]
+    fn is_allowed(self, _values: &Values) -> bool {
+        true
+    }
+}
 
 impl Wire for f32 {
     #[inline]

@@ -7,8 +7,9 @@
  */
 enum { START, OTHER, PROPOSED, GAPS, GAPS_BELOW, BELOW, EXTREMES, LAST, FREE_AT = 2 * LAST, THRESHOLDS };
 
-#define PS_PER_NS 1000
-#define U32_LARGEST 0xffffffffU
+/* Of `queued`. */
+#define PS_PER_UNIT 8000
+#define LONGEST_QUEUED 0xffffff
 
 INLINE void level_turn(const struct job *job)
 {
@@ -43,7 +44,9 @@ INLINE u64 level_arrive(const struct job *job, u64 bytes)
 		wait = s->kept[FREE_AT] - s->now;
 	else
 		s->kept[FREE_AT] = s->now;
-	add_saturating(&s->kept[FREE_AT], bytes * job->input->words[5]);
+	add_saturating(&s->kept[FREE_AT], (bytes * job->input->words[5]) >> 10);
+	if (s->kept[FREE_AT] - s->now > job->input->words[6])
+		s->kept[FREE_AT] = s->now + job->input->words[6];
 	return wait;
 }
 
@@ -94,19 +97,19 @@ INLINE void level_report(const u64 *input, u32 *h)
 INLINE void level_own(const struct job *job, u32 size, u32 *h)
 {
 	struct state *s = job->state;
-	u32 gap = BE32(h[6]), queued = BE32(h[7]), into, elsewhere;
-	u64 wait, start;
+	u32 gap = BE32(h[6]), queued = BE32(h[7]) >> 8, into, elsewhere;
+	u64 sum, start;
 	u8 *b = (u8 *)h;
 
 	if (b[0] & 0x80 || b[1] == 255) {
 		level_foreign(job, size);
 		return;
 	}
-	wait = level_arrive(job, size) / PS_PER_NS;
-	h[7] = BE32(wait > U32_LARGEST - queued ? U32_LARGEST : queued + (u32)wait);
+	sum = queued + level_arrive(job, size) / PS_PER_UNIT;
+	h[7] = BE32((u32)(sum > LONGEST_QUEUED ? LONGEST_QUEUED : sum) << 8);
 	b[1]++;
 	elsewhere = BE32(b[1] == b[2] ? h[2] : h[1]);
-	start = ~s->kept[START] + (u64)queued * PS_PER_NS;
+	start = ~s->kept[START] + (u64)queued * PS_PER_UNIT;
 	into = blur(s, f32_of_f64(blur(s, f64_seconds(s->now > start ? s->now - start : 0))));
 	if (f32_above(gap, into)) {
 		u32 before = blur(s, f32_of_f64(blur(s, f64_sub(f64_of_f32(gap), f64_of_f32(into)))));

@@ -79,10 +79,10 @@ INLINE int is_own(const struct job *job, u32 at, u32 length, u32 *words)
 /* Writes the header back and mends the checksum; that of packets to be cut is made later. */
 INLINE void write(const struct job *job, u32 at, u32 *before, u32 *after)
 {
-	u32 length = header_bytes();
+	u32 length = header_bytes(), words = (length + 3) & ~3U;
 	s64 change;
 
-	change = bpf_csum_diff(before, length, after, length, 0);
+	change = bpf_csum_diff(before, words, after, words, 0);
 	if (!change)
 		return;
 	if (bpf_skb_store_bytes(job->skb, at, after, length, 0) < 0)

@@ -1,4 +1,4 @@
-//! The 32-byte header of Level.
+//! The 31-byte header of Level.
 
 use levelflow_units::{Duration, Time};
 
@@ -9,7 +9,9 @@ const REFUSED: u8 = 1 << 6;
 const INTERVAL: u8 = REFUSED - 1;
 /// What says 100 ms.
 const TENTH: i32 = 34;
-const PS_PER_NS: u64 = 1000;
+/// Of `queued`.
+const PS_PER_UNIT: u64 = 8000;
+const LONGEST: u64 = (1 << 24) - 1;
 
 const FLAGS: Values = Values::Bits(&[
     Bits {
@@ -31,6 +33,7 @@ const FLAGS: Values = Values::Bits(&[
 
 header! {
     /// What a Level packet carries. Hops count Level routers from the sender, from 1; 0 is none.
+    #[repr(packed)]
     pub struct Header {
         flags: u8 = FLAGS, Router, "as below";
         hop: u8 = Values::Number, Router, "routers passed so far";
@@ -42,7 +45,7 @@ header! {
         new_second: f32 = Values::MAGNITUDE, Router, "lowest level of the other hops so far, bit/s; 3.4e38 without any";
         proposal: f32 = Values::MAGNITUDE, Sender, "rate that the sender asks for, or has, bit/s";
         gap: f32 = Values::MAGNITUDE, Sender, "packet size over rate, s";
-        queued: u32 = Values::Number, Router, "time in the queues of Level routers so far, ns";
+        queued: [u8; 3] = Values::Number, Router, "time in the queues of Level routers so far, 8 ns; all ones: that or more";
     }
 
     fn seen_by_router(&self) -> Option<bool> {
@@ -105,14 +108,20 @@ impl Header {
     /// When a packet that arrives now would have, without queues.
     #[inline]
     pub(super) fn unqueued(&self, now: Time) -> Time {
-        Time::from_ps(now.as_ps().saturating_sub(u64::from(self.queued) * PS_PER_NS))
+        Time::from_ps(now.as_ps().saturating_sub(self.units() * PS_PER_UNIT))
     }
 
     /// Adds a wait in a queue.
     #[inline]
     pub(super) fn wait(&mut self, wait: Duration) {
-        let ns = wait.as_ps() / PS_PER_NS;
-        self.queued = self.queued.saturating_add(ns.min(u32::MAX.into()) as u32);
+        let units = (self.units() + wait.as_ps() / PS_PER_UNIT).min(LONGEST) as u32;
+        let [_, queued @ ..] = units.to_be_bytes();
+        self.queued = queued;
+    }
+
+    fn units(&self) -> u64 {
+        let [a, b, c] = self.queued;
+        u32::from_be_bytes([0, a, b, c]).into()
     }
 
     #[inline]

@@ -1,5 +1,5 @@
 //! Words for a data path: level; 1 where proposals exceed the capacity; thresholds of the interval and of the one
-//! before; the interval, as headers say it; ps to transmit a byte.
+//! before; the interval, as headers say it; ps in 2^-10 to transmit a byte; ps of the interval.
 //!
 //! Counted, of the interval that runs and then of the one before, from their begin: the first packet, as the complement of
 //! its time in ps; other bits; bits proposed; gaps; gaps below; bits below; in the low half the largest below, in the high
@@ -18,15 +18,16 @@ use crate::offload::{Counts, Offload, Words};
 const EACH: usize = 7;
 
 impl Offload for Router {
-    fn words(&self, _params: &Params, _queue: Bytes) -> Words {
+    fn words(&self, params: &Params, _queue: Bytes) -> Words {
         let mut words = Words::default();
-        words[..6].copy_from_slice(&[
+        words[..7].copy_from_slice(&[
             self.level.to_bits().into(),
             self.refuses.into(),
             self.sums.threshold.to_bits().into(),
             self.last.threshold.to_bits().into(),
             self.interval.into(),
-            self.ps_per_byte,
+            self.byte_time,
+            params.interval.as_ps(),
         ]);
         words
     }

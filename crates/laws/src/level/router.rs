@@ -12,6 +12,10 @@ const BIT_BITS: u32 = 8;
 /// Fraction bits of the sums of gaps, in seconds.
 const GAP_BITS: u32 = 44;
 const PS_PER_SEC: f64 = 1e12;
+/// Fraction bits of the time that a byte takes, in ps.
+const PS_BITS: u32 = 10;
+/// The longest of these times: a megabyte of it is still a number.
+const SLOWEST: u64 = u64::MAX >> 20;
 
 /// A level nearer to the last one than this, as a part of it, makes only a part of the way. It may be noise: arrivals
 /// jitter, and the level of a few flows is what many others leave.
@@ -93,8 +97,8 @@ pub struct Router {
     pub(super) interval: u8,
     /// The bound that the last step gave, bit/s.
     bound: f64,
-    /// To transmit a byte.
-    pub(super) ps_per_byte: u64,
+    /// To transmit a byte, ps in 2^-10.
+    pub(super) byte_time: u64,
     /// When the transmitter has sent all that has arrived.
     pub(super) free_at: Time,
 }
@@ -174,16 +178,16 @@ impl RouterLaw for Router {
             refuses: false,
             interval: shortest_above(params.interval.as_secs_f64()),
             bound: target,
-            ps_per_byte: (8.0 / capacity * PS_PER_SEC) as u64,
+            byte_time: ((8.0 / capacity * PS_PER_SEC * f64::from(1 << PS_BITS)) as u64).min(SLOWEST),
             free_at: Time::ZERO,
         }
     }
 
     /// Hops beyond the 255th count as other traffic.
     #[inline]
-    fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {
+    fn on_arrival(&mut self, params: &Params, packet: &Arriving, header: Option<&mut Header>) {
         let start = *self.sums.start.get_or_insert(packet.now);
-        let wait = self.queue(packet);
+        let wait = self.queue(params, packet);
         let hop = match &header {
             Some(header) if !header.is_ack() => header.hop.checked_add(1),
             _ => None,
@@ -244,15 +248,16 @@ impl RouterLaw for Router {
 }
 
 impl Router {
-    /// Queues a packet at a transmitter of the link's capacity; returns how long it waits.
+    /// Queues a packet at a transmitter of the link's capacity; returns how long it waits, at most an interval.
     #[inline]
-    fn queue(&mut self, packet: &Arriving) -> Duration {
+    fn queue(&mut self, params: &Params, packet: &Arriving) -> Duration {
         let wait = self.free_at.since(packet.now);
-        let transmission = self.ps_per_byte.saturating_mul(packet.size.get());
+        let transmission = self.byte_time.saturating_mul(packet.size.get()) >> PS_BITS;
         self.free_at = self
             .free_at
             .max(packet.now)
-            .saturating_add(Duration::from_ps(transmission));
+            .saturating_add(Duration::from_ps(transmission))
+            .min(packet.now.saturating_add(params.interval));
         wait
     }
 

@@ -107,7 +107,7 @@ impl SenderLaw for Sender {
             new_second: f32::MAX,
             proposal: self.proposal.min(f32::MAX.into()) as f32,
             gap: (packet.size.as_bits_f64() / self.rate).min(f32::MAX.into()) as f32,
-            queued: 0,
+            queued: [0; 3],
         }
     }
 

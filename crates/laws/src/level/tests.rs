@@ -166,7 +166,7 @@ pub(super) fn unsent() -> Header {
         new_second: f32::MAX,
         proposal: 0.0,
         gap: 0.0,
-        queued: 0,
+        queued: [0; 3],
     }
 }
 
@@ -212,7 +212,7 @@ fn flows_at_a_constant_pace_are_counted_exactly() {
 }
 
 /// Flows at a constant pace whose packets wait at a link before; returns the level of the one behind it.
-fn level_behind_a_queue(told: bool) -> f64 {
+fn level_behind_a_queue(timed: bool) -> f64 {
     let (params, capacity) = (params(), 3.2e6);
     let [mut first, mut second] = [capacity, 7e6].map(|capacity| Router::new(&params, &port(1, capacity)));
     let pace = |flow: i32| {
@@ -237,7 +237,9 @@ fn level_behind_a_queue(told: bool) -> f64 {
         arrive(&mut first, time, &mut header);
         let begin = free.max(time);
         free = begin + DATA.as_bits_f64() / capacity;
-        header.queued = if told { header.queued } else { 0 };
+        if !timed {
+            header.queued = [0; 3];
+        }
         if begin >= end {
             second.on_interval(&params, params.interval, &PortView::IDLE);
             end += 0.1;
@@ -493,12 +495,12 @@ fn the_wire_layout_is_that_of_the_readme() {
         limit: 3,
         new_limit: 1,
         gap: 1.0,
-        queued: 256,
+        queued: [0, 1, 0],
         ..unsent()
     }
     .encode(&mut wire);
     assert_eq!(wire[..4], [0x40, 2, 3, 1]);
     assert_eq!(wire[24..28], 1.0_f32.to_be_bytes());
-    assert_eq!(wire[28..], [0, 0, 1, 0]);
-    assert_eq!(wire.len(), 32);
+    assert_eq!(wire[28..], [0, 1, 0]);
+    assert_eq!(wire.len(), 31);
 }

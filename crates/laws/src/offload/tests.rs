@@ -201,7 +201,7 @@ impl DataPath {
             self.count[3] = !now.as_ps();
         }
         let wait = self.count[17].saturating_sub(now.as_ps());
-        self.count[17] = now.as_ps() + wait + size * self.words[5];
+        self.count[17] = now.as_ps() + (wait + size * self.words[5] / 1024).min(self.words[6]);
         let header = match header {
             Some(header) if header[0] & 0x80 == 0 && header[1] < 255 => header,
             _ => return self.count[4] += size << 11,
@@ -210,9 +210,10 @@ impl DataPath {
         let [lowest, second, new_lowest, new_second, proposal, gap] =
             [4, 8, 12, 16, 20, 24].map(|at| f32::from_bits(get(header, at)));
         let elsewhere = if header[1] == header[2] { second } else { lowest };
-        let queued = get(header, 28);
-        put(header, 28, (u64::from(queued) + wait / 1000).min(u32::MAX.into()));
-        let unqueued = Time::from_ps(now.as_ps().saturating_sub(u64::from(queued) * 1000));
+        let queued = u64::from(get(header, 27) & 0x00ff_ffff);
+        let after = (queued + wait / 8000).min(0x00ff_ffff) as u32;
+        header[28..31].copy_from_slice(&after.to_be_bytes()[1..]);
+        let unqueued = Time::from_ps(now.as_ps().saturating_sub(queued * 8000));
         let into = unqueued.since(Time::from_ps(!self.count[3])).as_secs_f64() as f32;
         self.level_flow(3, self.thresholds[0], gap.min(into), proposal, elsewhere);
         if gap > into {
@@ -344,13 +345,19 @@ fn floats() -> impl Strategy<Value = u32> {
 }
 
 fn packets(law: u8) -> impl Strategy<Value = Packet> {
-    let header = (prop::collection::vec(floats(), 7), prop::array::uniform4(0..4u8)).prop_map(move |(words, small)| {
+    let header = (prop::collection::vec(floats(), 8), prop::array::uniform4(0..4u8)).prop_map(move |(words, small)| {
         let mut bytes: Vec<u8> = words.iter().flat_map(|word| word.to_be_bytes()).collect();
         match law {
             1 => bytes[4..8].copy_from_slice(&[small[0] << 6 | small[1], small[1], small[2], small[3]]),
             4 => bytes[..2].copy_from_slice(&[42, 8]),
             5 => bytes[..4].copy_from_slice(&[0, 20, 0x33, 0]),
-            8 => bytes[..4].copy_from_slice(&[(small[0] << 6) | (small[1] * 17), small[1], small[2], small[3]]),
+            8 => {
+                bytes[..4].copy_from_slice(&[(small[0] << 6) | (small[1] * 17), small[1], small[2], small[3]]);
+                if small[3] > 0 {
+                    let queued = [0, 1, 125_000, 0x00ff_fffe_u32][usize::from(small[1])];
+                    bytes[28..31].copy_from_slice(&queued.to_be_bytes()[1..]);
+                }
+            }
             _ => {}
         }
         if law == 1 && small == [3; 4] {
@@ -399,6 +406,7 @@ fn agree<L: Law>(params: AnyParams, intervals: &[Interval]) -> Result<(), TestCa
     for interval in intervals {
         for packet in &interval.packets {
             now += Duration::from_ps(packet.after);
+            prop_assert!(packet.bytes.len() >= L::INFO.header_bytes());
             let header = AnyHeader::decode(&params, &packet.bytes).ok().filter(|_| !packet.ack);
             let arriving = Arriving {
                 now,

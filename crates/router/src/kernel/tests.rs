@@ -127,11 +127,11 @@ fn floats() -> impl Strategy<Value = u32> {
 }
 
 /// What the headers of a law may well hold, by four numbers between 0 and 1.
-fn usual(law: u8, [a, b, c, d]: [f32; 4]) -> [f32; 7] {
+fn usual(law: u8, [a, b, c, d]: [f32; 4]) -> [f32; 8] {
     match law {
-        1 => [0.0, 0.0, 0.0, a - b, 1e7 * c, 1500.0 * d, 0.1 * b],
-        2 => [a, b, 1.0 - 8.0 * c, d, a, 0.0, 0.0],
-        3 => [2e7 * a, b, 0.0, 0.0, 0.0, 0.0, 0.0],
+        1 => [0.0, 0.0, 0.0, a - b, 1e7 * c, 1500.0 * d, 0.1 * b, 0.0],
+        2 => [a, b, 1.0 - 8.0 * c, d, a, 0.0, 0.0, 0.0],
+        3 => [2e7 * a, b, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0],
         5 => [
             0.0,
             0.01 * a,
@@ -140,16 +140,17 @@ fn usual(law: u8, [a, b, c, d]: [f32; 4]) -> [f32; 7] {
             if c > 0.5 { f32::INFINITY } else { 1e4 * (d - 0.5) },
             0.0,
             0.0,
+            0.0,
         ],
-        8 => [0.0, 1e7 * a, 1e7 * b, 2e7 * c, 2e7 * d, 1e7 * c, 0.01 * d],
-        _ => [a; 7],
+        8 => [0.0, 1e7 * a, 1e7 * b, 2e7 * c, 2e7 * d, 1e7 * c, 0.01 * d, 0.0],
+        _ => [a; 8],
     }
 }
 
 /// Shim and header, mostly such as senders write, and something after it.
 fn payloads(law: u8, header_bytes: u8) -> impl Strategy<Value = Vec<u8>> {
     let parts = (
-        prop::collection::vec(floats(), 7),
+        prop::collection::vec(floats(), 8),
         prop::array::uniform4(0.0..1.0f32),
         prop::array::uniform4(0..4u8),
         prop::collection::vec(any::<u8>(), 16),
@@ -169,7 +170,13 @@ fn payloads(law: u8, header_bytes: u8) -> impl Strategy<Value = Vec<u8>> {
             1 => bytes[at + 4..at + 8].copy_from_slice(&[small[0] << 6 | small[1], small[1], small[2], small[3]]),
             4 => bytes[at..at + 2].copy_from_slice(&[42, 8]),
             5 => bytes[at..at + 4].copy_from_slice(&[0, 20, 0x33, 0]),
-            8 => bytes[at..at + 4].copy_from_slice(&[small[0] << 6, small[1], small[2], small[3]]),
+            8 => {
+                bytes[at..at + 4].copy_from_slice(&[small[0] << 6, small[1], small[2], small[3]]);
+                if small[2] > 0 {
+                    let queued = [0, 1, 125_000, 0x00ff_fffe_u32][usize::from(small[1])];
+                    bytes[at + 28..at + 31].copy_from_slice(&queued.to_be_bytes()[1..]);
+                }
+            }
             _ => {}
         }
         bytes.extend(vec![oddity; rest]);
