@@ -22,7 +22,8 @@ TEXTS = {
 INTRODUCTION = """
 Statements of the five papers that are false, inconsistent or incomplete as printed. For each: the sentence, why it does
 not hold, what holds instead, what stands regardless, and the command that shows it. [Sources](../papers/SOURCES.md) has
-full references. What else was not reproduced is open, or our problem: `levelflow reproduce` says so.
+full references; a few need `--full`, whose runs are as long as the papers'. What else was not reproduced is open, or
+our problem: `levelflow reproduce` says so.
 
 *Corrected*: a corrected statement holds, and the command checks that, too. *Refuted*: the measured value is a
 counterexample, and we know no correction."""

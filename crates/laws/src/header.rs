@@ -175,14 +175,14 @@ impl Header for NoHeader {
 /// struct, before the fields; a `packed` one has no padding in memory. Behind the struct stand `zero together: a, b;`, where that holds, and
 /// [`Header::seen_by_router`].
 macro_rules! header {
-    ($(#[doc = $about:literal])+ $(#[repr($repr:ident)])? $vis:vis struct $name:ident $(after [$($constant:ident: $value:literal $text:literal),+])? {
+    ($(#[doc = $about:literal])+ $(#[repr($($repr:ident),+)])? $vis:vis struct $name:ident $(after [$($constant:ident: $value:literal $text:literal),+])? {
         $($field:ident: $type:ty $(as $bytes:literal)? = $values:expr, $writer:ident, $doc:literal;)+
     }
     $(zero together: $a:ident, $b:ident;)?
     fn seen_by_router(&$self:ident) -> Option<bool> $seen:block) => {
         $(#[doc = $about])+
         #[derive(Debug, Clone, Copy, PartialEq)]
-        $(#[repr($repr)])?
+        $(#[repr($($repr),+)])?
         $vis struct $name {
             $(#[doc = $doc] pub $field: $type,)+
         }

@@ -37,24 +37,36 @@ impl Silence {
     }
 }
 
-/// Size of a packet: small at a low rate, so that routers see so many `packets` of a flow in an interval; `largest`
-/// where that is 0.
-#[inline]
-#[must_use]
-pub fn size(largest: Bytes, smallest: Bytes, rate: Rate, interval: Duration, packets: f64) -> Bytes {
-    if packets == 0.0 {
-        return largest;
-    }
-    let share = rate.bytes_in(interval) / packets;
-    largest.min(smallest.max(Bytes::new(share as u64)))
+/// How a sender sizes packets, so that routers see enough of them in an interval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Sizing {
+    /// Of routers.
+    pub interval: Duration,
+    /// Packets in an interval; 0 keeps them at their largest.
+    pub packets: f64,
+    /// Smallest packet.
+    pub smallest: Bytes,
 }
 
-/// The rate below which a sender does not fall, bit/s: `min_rate`, or two of the smallest sized packets in an interval.
-/// A packet brings back what the interval before it showed, so a sender needs one in each.
-#[must_use]
-pub fn floor(min_rate: f64, smallest: Bytes, interval: Duration, packets: f64) -> f64 {
-    if packets == 0.0 {
-        return min_rate;
+impl Sizing {
+    /// Size of a packet at a rate: small at a low one.
+    #[inline]
+    #[must_use]
+    pub fn size(&self, largest: Bytes, rate: Rate) -> Bytes {
+        if self.packets == 0.0 {
+            return largest;
+        }
+        let share = rate.bytes_in(self.interval) / self.packets;
+        largest.min(self.smallest.max(Bytes::new(share as u64)))
     }
-    min_rate.max(2.0 * smallest.as_bits_f64() / interval.as_secs_f64())
+
+    /// The rate below which a sender does not fall, bit/s: `min_rate`, or two of the smallest packets in an interval.
+    /// A packet brings back what the interval before it showed, so a sender needs one in each.
+    #[must_use]
+    pub fn floor(&self, min_rate: f64) -> f64 {
+        if self.packets == 0.0 {
+            return min_rate;
+        }
+        min_rate.max(2.0 * self.smallest.as_bits_f64() / self.interval.as_secs_f64())
+    }
 }

@@ -199,6 +199,7 @@ fn level_lies() -> Vec<Lie> {
             lie!("level", Level, |h| (h.lowest, h.second) = (f32::MAX, f32::MAX)),
         ),
         ("hop 255", true, lie!("level", Level, |h| h.hop = 255)),
+        ("queued 134 ms", true, lie!("level", Level, |h| h.queued = [u8::MAX; 3])),
     ]
 }
 

@@ -123,7 +123,7 @@ def run(
         step: s; a small part of the shortest delay.
         law: the parameters.
         start: how it begins.
-        cross: load of links that answers to nothing, bit/s, by time in s.
+        cross: unresponsive load of links, bit/s, by time in s.
         every: how many steps there are between two that are recorded.
 
     Raises:

@@ -126,7 +126,7 @@ def poisson_flows():
 
 
 def settled(control, *, capacity=1.0, received=False):
-    """Largest distance of users who answer to marks from the optimum of (42), or (43).
+    """Largest distance of users who respond to marks from the optimum of (42), or (43).
 
     Args:
         control: of the rate or of the window.

@@ -114,6 +114,8 @@ class Entry:
     check: tuple[Check, ...]
     #: Readings that we chose where the paper leaves something open.
     deviations: tuple[str, ...] = ()
+    #: That of checks that have none of their own.
+    after_looking: str = ""
 
     @property
     def ground(self) -> str:
@@ -229,13 +231,17 @@ def _entry(raw: Any, where: str) -> Entry:
     if not isinstance(checks, list) or not checks:
         raise ClaimError(f"{where}: at least one [[entry.check]] is needed")
     where = f"{where} ({item.get('id', '?')})"
-    for key in ("id", "source", "kind", "title", "setup"):
+    after = {key: item[key] for key in ("after_looking",) if key in item}
+    for key in ("id", "source", "kind", "title", "setup", *after):
         _text(item, key, where)
     if item["kind"] not in GROUNDS:
         raise ClaimError(f"{where}, kind: {item['kind']!r} is not one of {', '.join(GROUNDS)}")
     return Entry(
         **{**item, "deviations": _texts(item, "deviations", where)},
-        check=tuple(_check(check, f"{where}, check {i}") for i, check in enumerate(checks)),
+        check=tuple(
+            _check(after | check if isinstance(check, dict) else check, f"{where}, check {i}")
+            for i, check in enumerate(checks)
+        ),
     )
 
 

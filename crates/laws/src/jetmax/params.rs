@@ -2,7 +2,7 @@
 
 use levelflow_units::{Bytes, Duration};
 
-use crate::paced;
+use crate::paced::Sizing;
 use crate::params::{RATES, SWITCH, Unit, choices, parameters};
 
 parameters! {
@@ -62,10 +62,19 @@ parameters! {
 }
 
 impl Params {
+    #[inline]
+    pub(super) const fn sizing(&self) -> Sizing {
+        Sizing {
+            interval: self.interval,
+            packets: self.packets_per_interval,
+            smallest: self.min_packet,
+        }
+    }
+
     /// The rate below which a sender does not fall, bit/s.
     #[must_use]
     pub fn floor(&self) -> f64 {
-        paced::floor(self.min_rate, self.min_packet, self.interval, self.packets_per_interval)
+        self.sizing().floor(self.min_rate)
     }
 }
 

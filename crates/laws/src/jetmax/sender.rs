@@ -5,7 +5,7 @@ use levelflow_units::{Bytes, Rate, Time};
 use super::{Header, Params, Settle};
 use crate::bytes::before;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
-use crate::paced::{self, Silence};
+use crate::paced::Silence;
 
 /// So many reports in a row convince a sender that hears nothing of its own bottleneck. (Levelflow; without this, a
 /// sender far from its share would wait for ever for the stationarity that the tie rule asks for.)
@@ -150,13 +150,7 @@ impl SenderLaw for Sender {
     /// Small at a low rate, so that routers see enough packets in an interval to tell rate and number of flows.
     #[inline]
     fn packet_size(&self, params: &Params) -> Bytes {
-        paced::size(
-            self.largest,
-            params.min_packet,
-            self.rate(),
-            params.interval,
-            params.packets_per_interval,
-        )
+        params.sizing().size(self.largest, self.rate())
     }
 
     #[inline]

@@ -33,7 +33,7 @@ const FLAGS: Values = Values::Bits(&[
 
 header! {
     /// What a Level packet carries. Hops count Level routers from the sender, from 1; 0 is none.
-    #[repr(packed)]
+    #[repr(Rust, packed)]
     pub struct Header {
         flags: u8 = FLAGS, Router, "as below";
         hop: u8 = Values::Number, Router, "routers passed so far";

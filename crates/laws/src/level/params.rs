@@ -2,7 +2,7 @@
 
 use levelflow_units::{Bytes, Duration};
 
-use crate::paced;
+use crate::paced::Sizing;
 use crate::params::{RATES, Unit, parameters};
 
 parameters! {
@@ -22,7 +22,7 @@ parameters! {
             "as JetMax";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
             "smallest sized packet, headers included",
-            "an IP header and the header of Level";
+            "room for an IP header and the header of Level";
         packets_per_interval: f64 = Unit::Number, 10.0, (0.0, 1e6),
             "packets a slow sender tries to send per interval by making them smaller; 0 keeps full size",
             "as JetMax";
@@ -32,9 +32,18 @@ parameters! {
 }
 
 impl Params {
+    #[inline]
+    pub(super) const fn sizing(&self) -> Sizing {
+        Sizing {
+            interval: self.interval,
+            packets: self.packets_per_interval,
+            smallest: self.min_packet,
+        }
+    }
+
     /// The rate below which a sender does not fall, bit/s.
     #[must_use]
     pub fn floor(&self) -> f64 {
-        paced::floor(self.min_rate, self.min_packet, self.interval, self.packets_per_interval)
+        self.sizing().floor(self.min_rate)
     }
 }

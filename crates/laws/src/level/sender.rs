@@ -5,7 +5,7 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use super::{Header, Params};
 use crate::bytes::before;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Outgoing, SenderLaw};
-use crate::paced::{self, Silence};
+use crate::paced::Silence;
 
 /// After so many intervals of routers, each has closed one that saw nothing but the proposal; clocks may
 /// close them late.
@@ -83,13 +83,7 @@ impl SenderLaw for Sender {
     /// Small at a low rate, so that routers see enough packets in an interval to count flows.
     #[inline]
     fn packet_size(&self, params: &Params) -> Bytes {
-        paced::size(
-            self.largest,
-            params.min_packet,
-            self.rate(),
-            params.interval,
-            params.packets_per_interval,
-        )
+        params.sizing().size(self.largest, self.rate())
     }
 
     #[inline]

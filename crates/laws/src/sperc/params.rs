@@ -2,7 +2,7 @@
 
 use levelflow_units::{Bytes, Duration};
 
-use crate::paced;
+use crate::paced::Sizing;
 use crate::params::{RATES, Unit, parameters};
 
 parameters! {
@@ -25,7 +25,7 @@ parameters! {
             "as JetMax; the authors' ns-2 code has 100 kb/s";
         min_packet: Bytes = Unit::Size, 52.0, (1.0, 65_535.0),
             "smallest sized packet, headers included",
-            "an IP header and the header of s-PERC";
+            "room for an IP header and the header of s-PERC";
         packets_per_timeout: f64 = Unit::Number, 10.0, (0.0, 1e6),
             "packets a slow sender tries to send in the first timeout by making them smaller; 0 keeps full size",
             "as JetMax";
@@ -35,9 +35,18 @@ parameters! {
 }
 
 impl Params {
+    #[inline]
+    pub(super) const fn sizing(&self) -> Sizing {
+        Sizing {
+            interval: self.timeout,
+            packets: self.packets_per_timeout,
+            smallest: self.min_packet,
+        }
+    }
+
     /// The rate below which a sender does not fall, bit/s.
     #[must_use]
     pub fn floor(&self) -> f64 {
-        paced::floor(self.min_rate, self.min_packet, self.timeout, self.packets_per_timeout)
+        self.sizing().floor(self.min_rate)
     }
 }

@@ -6,7 +6,6 @@ use super::{Header, Label, Params};
 use crate::bytes::before;
 use crate::header::LONGEST_TIME;
 use crate::law::{Bottleneck, Feedback, FlowInfo, Kind, Outgoing, SenderLaw};
-use crate::paced;
 
 /// Longest path whose rate a sender follows; on a longer one, it stays at its smallest rate.
 pub const HOPS: usize = 16;
@@ -286,13 +285,7 @@ impl SenderLaw for Sender {
         if self.slowest == 0 && params.packets_per_timeout > 0.0 {
             return self.largest.min(params.min_packet);
         }
-        paced::size(
-            self.largest,
-            params.min_packet,
-            self.rate(),
-            params.timeout,
-            params.packets_per_timeout,
-        )
+        params.sizing().size(self.largest, self.rate())
     }
 
     #[inline]
