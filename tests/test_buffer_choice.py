@@ -247,6 +247,19 @@ def test_progress_grows_to_what_was_expected():
     assert of[-1] % 2 == 0
 
 
+def test_an_interruption_between_runs_leaves_the_code_there_alone():
+    usual = signal.getsignal(signal.SIGINT)
+    reached = []
+    with pytest.raises(KeyboardInterrupt), Workers(1, lambda _done, _of: None) as runs:
+        runs([scenario("1 s")])
+        signal.raise_signal(signal.SIGINT)
+        reached.append(True)
+        runs([scenario("1 s")])
+        reached.append(False)
+    assert reached == [True]
+    assert signal.getsignal(signal.SIGINT) is usual
+
+
 def test_the_other_direction_of_a_link_keeps_its_buffer():
     names = ("A->B", "B->A")
     for link, other in (names, names[::-1]):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Self
@@ -11,7 +12,7 @@ from rich.progress import BarColumn, Progress, TaskProgressColumn, TextColumn, T
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
-    from types import TracebackType
+    from types import FrameType, TracebackType
 
     from levelflow.results import Result
     from levelflow.scenario import Scenario
@@ -27,6 +28,9 @@ class StoppedError(Exception):
 class Workers:
     """Simulates scenarios side by side and tells how much of what is to be done is done.
 
+    Within the context, SIGINT stops the runs, and nothing else at once: Polars panics where Python raises in it.
+    `KeyboardInterrupt` comes out of the context, unless all was done.
+
     Args:
         count: so many at a time.
         tell: is called with what is done and what there is to do.
@@ -41,14 +45,29 @@ class Workers:
         self._work = work or (lambda _scenario: 1.0)
         self._lock = threading.Lock()
         self._stopped = threading.Event()
+        self._interrupted = False
+        self._before = signal.getsignal(signal.SIGINT)
         self._asked = self._expected = self._done = self._settled = 0.0
 
     def __enter__(self) -> Self:
+        if self._hears_signals():
+            signal.signal(signal.SIGINT, self._interrupt)
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
         self._stopped.set()
         self._pool.shutdown(cancel_futures=True)
+        if self._hears_signals():
+            signal.signal(signal.SIGINT, self._before)
+        if self._interrupted and kind is StoppedError:
+            raise KeyboardInterrupt from None
+
+    def _hears_signals(self) -> bool:
+        return self._before is signal.default_int_handler and threading.current_thread() is threading.main_thread()
+
+    def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
+        self._interrupted = True
+        self._stopped.set()
 
     def expect(self, work: float) -> None:
         """So much work will be asked for in all; 0 for no more than was."""

@@ -256,6 +256,28 @@ fn queues_on_the_way_leave_counts_exact() {
     assert!(error.abs() > 1e-3, "nothing waited: {error}");
 }
 
+/// A second packet waits for the first; at a slow link, no longer than an interval.
+#[test]
+fn headers_add_up_waits_as_far_as_they_can() {
+    let params = params();
+    let mut header = unsent();
+    let mut cross = |capacity: f64| {
+        let mut router = Router::new(&params, &port(1, capacity));
+        let packet = Arriving::alone(DATA);
+        router.on_arrival(&params, &packet, Some(&mut unsent()));
+        router.on_arrival(&params, &packet, Some(&mut header));
+        at(1.0).since(header.unqueued(at(1.0))).as_secs_f64()
+    };
+    let each = DATA.as_bits_f64() / 2e6;
+    for hops in 1..4 {
+        close(cross(2e6), f64::from(hops) * each, 1e-5);
+    }
+    close(cross(100.0), 3.0 * each + params.interval.as_secs_f64(), 1e-5);
+    for _ in 0..2 {
+        close(cross(100.0), 8e-9 * f64::from((1 << 24) - 1), 1e-9);
+    }
+}
+
 #[test]
 fn a_router_gives_what_flows_with_less_elsewhere_leave() {
     let params = params();
