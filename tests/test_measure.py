@@ -203,6 +203,19 @@ def test_means_know_over_how_many_flows_they_are():
     assert completions.afct_ratio(table, table.head(28)).flows == 28
 
 
+def test_a_mean_knows_the_median_and_what_nine_of_ten_flows_lie_between():
+    fct, size = np.arange(1.0, 102.0), [1_000] * 101
+    table = completions_of(np.arange(101.0), fct, size)
+    assert completions.afct(table).quantiles == pytest.approx((51, 6, 96))
+    ideal = fct_processor_sharing(0.1, 1_000, 1e8, 0.5)
+    for ratio in (completions.afct_ratio_to_ps(table, 1e8, 0.5), completions.worst_ratio_to_ps(table, 1e8, 0.5)):
+        assert ratio == pytest.approx(51 / ideal)
+        assert ratio.quantiles == pytest.approx(np.array([51, 6, 96]) / ideal)
+    other = table.with_columns(fct_s=pl.lit(2.0))
+    assert completions.afct_ratio(table, other).quantiles == pytest.approx((25.5, 3, 48))
+    assert completions.OverFlows(3.0, 40).quantiles == ()
+
+
 def test_spread_is_the_median_over_size_bins():
     fct = [1.0] * 19 + [20.0] + [1.0] * 20 + [1.0] * 20
     size = [1_000] * 20 + [100_000] * 20 + [10_000_000] * 20

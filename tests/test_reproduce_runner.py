@@ -100,6 +100,27 @@ def test_a_mean_over_few_flows_gets_no_verdict(tmp_path, flows, verdict, note):
     json.dumps(runner.scorecard([figure]), allow_nan=False)
 
 
+def test_what_single_flows_have_stands_beside_their_mean(tmp_path):
+    means = "Seeds([OverFlows(0.5, 21, range(21)), OverFlows(0.501, 41, [n / 40 for n in range(41)])])"
+    text = MEASURE.replace("import Against", "import Against, Seeds").replace("np.float64(0.501)", means)
+    figure = measured(folder_at(tmp_path, "from levelflow.measure.completions import OverFlows\n" + text))
+    assert figure.outcomes[0].note == "over 21 to 41 flows, median of flows 0.5 to 10, nine of ten from 0.05 to 19"
+
+
+def test_the_record_has_the_spread_of_seeds(tmp_path):
+    text = MEASURE.replace("import Against", "import Against, Seeds")
+    text = text.replace("np.int64(3)", "Seeds([3, 0, np.int64(2)])").replace("np.float64(0.501)", "Seeds([0.5])")
+    figure = measured(folder_at(tmp_path, text))
+    half, wrong, target = runner.scorecard([figure])
+    assert wrong["seeds"] == {"seeds": 3, "met": 1, "median": 2, "low": 0, "high": 3}
+    assert wrong["measured"] == [3, 0, 2]
+    assert half["seeds"]["median"] == 0.5
+    assert "seeds" not in target
+    kept = Figures(tmp_path / "figures", "build", full=False)
+    kept.save(figure)
+    assert kept.load(figure.claim) == figure
+
+
 @pytest.mark.parametrize(("values", "warns"), [([0.5, 0.5], True), ([0.5, 0.501], False), ([0.5], False)])
 def test_seeds_that_change_nothing_are_said_to(tmp_path, values, warns):
     text = MEASURE.replace("import Against", "import Against, Seeds").replace("np.float64(0.501)", f"Seeds({values})")

@@ -14,7 +14,7 @@ from rich.table import Table
 from levelflow import ScenarioError, _core, dataplane, library
 from levelflow.cli.choosing import Changes, read_changes
 from levelflow.report.files import part, replace
-from levelflow.reproduce import model, report, runner
+from levelflow.reproduce import model, report, runner, wording
 from levelflow.reproduce import testbed as testbed_runs
 from levelflow.reproduce.kept import Figures
 from levelflow.reproduce.model import ClaimError
@@ -159,16 +159,21 @@ def _print_beside(figures: list[FigureOutcome]) -> None:
         table.add_column(head, overflow="fold")
     for figure in figures:
         for outcome in figure.outcomes:
-            row = [f"{outcome.entry.id}[{outcome.index}] {outcome.check.metric}", report.expected(outcome.check)]
+            unit = wording.unit_of(outcome)
+            row = [
+                f"{outcome.entry.id}[{outcome.index}] {outcome.check.metric}",
+                wording.expected(outcome.check, unit),
+            ]
             for side in (outcome, outcome.beside):
-                row += [report.shown(side.measured), side.verdict] if side else ["", ""]
+                row += [wording.measured(side, unit)[0], side.verdict] if side else ["", ""]
             table.add_row(*row)
     Console().print(table, markup=False, highlight=False)
 
 
 def _line(outcome: Outcome) -> str:
-    check = outcome.check
+    check, unit = outcome.check, wording.unit_of(outcome)
     at = f" ({check.at})" if check.at else ""
-    measured = "" if outcome.measured is None else f", measured {outcome.measured}"
+    value, seeds = wording.measured(outcome, unit)
+    measured = f", measured {'; '.join(filter(None, (value, seeds)))}" if value else ""
     line = f"{outcome.verdict}: {outcome.entry.id}[{outcome.index}] {check.metric}{at}"
-    return f"{line} {report.expected(check)}{measured}" + (f"; {outcome.note}" if outcome.note else "")
+    return f"{line} {wording.expected(check, unit)}{measured}" + (f"; {outcome.note}" if outcome.note else "")

@@ -9,6 +9,7 @@ import math
 from typing import Self
 
 import numpy as np
+import numpy.typing as npt
 import polars as pl
 
 from levelflow.measure import series
@@ -23,21 +24,27 @@ BINS_PER_DECADE = 5
 FEWEST_IN_BIN = 10
 #: The same for a mean (Dukkipati 2005, fig 7).
 FEWEST_IN_MEAN = 20
+#: The quantiles that stand beside a mean: the median, and what nine of ten flows lie between.
+MEDIAN_AND_MOST = (0.5, 0.05, 0.95)
 
 
 class OverFlows(float):
-    """A number that rests on so many flows.
+    """A mean over so many flows, or a ratio of two.
 
     Attributes:
         flows: how many.
+        quantiles: of single flows, at `MEDIAN_AND_MOST`; empty where they are not known.
     """
 
     flows: int
+    quantiles: tuple[float, ...]
 
-    def __new__(cls, value: float, flows: int) -> Self:
-        """Makes one."""
+    def __new__(cls, value: float, flows: int, each: npt.ArrayLike = ()) -> Self:
+        """Makes one; ``each`` are the numbers of the single flows."""
         number = super().__new__(cls, value)
         number.flows = flows
+        known = np.asarray(each, dtype=np.float64)
+        number.quantiles = tuple(np.quantile(known, MEDIAN_AND_MOST).tolist()) if known.size else ()
         return number
 
 
@@ -60,8 +67,8 @@ def select(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Windo
 
 def afct(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> OverFlows:
     """Mean completion time of a size class, s."""
-    rows = select(completions, sizes, window)
-    return OverFlows(series.mean(rows["fct_s"].to_numpy()), rows.height)
+    times = select(completions, sizes, window)["fct_s"].to_numpy()
+    return OverFlows(series.mean(times), times.size, times)
 
 
 def afct_ratio_to_ps(
@@ -69,8 +76,7 @@ def afct_ratio_to_ps(
 ) -> OverFlows:
     """Mean completion time of a size class over its mean under processor sharing, same flows."""
     rows = select(completions, sizes, window)
-    ratio = series.mean(rows["fct_s"].to_numpy()) / series.mean(_processor_sharing(rows, capacity, load))
-    return OverFlows(ratio, rows.height)
+    return _ratio(rows["fct_s"].to_numpy(), _processor_sharing(rows, capacity, load))
 
 
 def afct_ratio_to_sharing(
@@ -86,7 +92,7 @@ def afct_ratio_to_sharing(
     starts, carried, round_trips = columns
     shared = completion_times(starts, carried, capacity, delays=1.5 * round_trips)
     rows = select(completions.with_columns(pl.Series("sharing_s", shared)), sizes, window)
-    return OverFlows(float(rows["fct_s"].to_numpy().mean() / rows["sharing_s"].to_numpy().mean()), rows.height)
+    return _ratio(rows["fct_s"].to_numpy(), rows["sharing_s"].to_numpy())
 
 
 def afct_ratio_to_bound(
@@ -102,7 +108,7 @@ def afct_ratio(a: pl.DataFrame, b: pl.DataFrame, sizes: SizeClass = ANY_SIZE, wi
     both = select(a, sizes, window).join(b, on=keys, suffix="_b")
     if both.is_empty():
         raise ValueError("the two runs share no arrival that both completed")
-    return OverFlows(series.mean(both["fct_s"].to_numpy()) / series.mean(both["fct_s_b"].to_numpy()), both.height)
+    return _ratio(both["fct_s"].to_numpy(), both["fct_s_b"].to_numpy())
 
 
 def fct_max_ratio_to_ps(
@@ -120,7 +126,7 @@ def by_size(
 
     The bins of the tail are pooled until they hold ``FEWEST_IN_MEAN`` flows; other bins with fewer are left out.
     Columns: ``bytes`` and ``fct_s`` (means), ``fct_max_s``, ``ps_s`` (mean under processor sharing, same flows),
-    ``flows`` and ``ratio`` (``fct_s`` / ``ps_s``).
+    ``flows``, ``ratio`` (``fct_s`` / ``ps_s``) and ``ratios`` (those of the single flows).
 
     Raises:
         ValueError: when no bin holds enough flows.
@@ -133,7 +139,12 @@ def by_size(
             pl.Series("bin", np.minimum(bins, largest)), pl.Series("ps_s", _processor_sharing(rows, capacity, load))
         )
         .group_by("bin")
-        .agg(pl.mean("bytes", "fct_s", "ps_s"), pl.max("fct_s").alias("fct_max_s"), pl.len().alias("flows"))
+        .agg(
+            pl.mean("bytes", "fct_s", "ps_s"),
+            pl.max("fct_s").alias("fct_max_s"),
+            pl.len().alias("flows"),
+            (pl.col("fct_s") / pl.col("ps_s")).alias("ratios"),
+        )
         .filter(pl.col("flows") >= FEWEST_IN_MEAN)
         .with_columns((pl.col("fct_s") / pl.col("ps_s")).alias("ratio"))
         .sort("bin")
@@ -149,7 +160,7 @@ def worst_ratio_to_ps(
     """Largest ratio over size bins of the mean completion time to its mean under processor sharing."""
     table = by_size(completions, capacity, load, sizes, window)
     worst = table.row(int(table["ratio"].arg_max() or 0), named=True)
-    return OverFlows(worst["ratio"], worst["flows"])
+    return OverFlows(worst["ratio"], worst["flows"], worst["ratios"])
 
 
 def fct_max_over_mean(completions: pl.DataFrame, sizes: SizeClass = ANY_SIZE, window: Window = ALL) -> float:
@@ -186,6 +197,11 @@ def transferring(completions: pl.DataFrame, t: Array) -> Array:
     begins = np.sort((completions["start_s"] + completions["rtt_s"]).to_numpy())
     ends = np.sort((completions["start_s"] + completions["fct_s"]).to_numpy())
     return (np.searchsorted(begins, t, "right") - np.searchsorted(ends, t, "right")).astype(np.float64)
+
+
+def _ratio(times: Array, others: Array) -> OverFlows:
+    """The ratio of two means over the same flows."""
+    return OverFlows(series.mean(times) / series.mean(others), times.size, times / others)
 
 
 def _processor_sharing(rows: pl.DataFrame, capacity: float, load: float) -> Array:

@@ -29,3 +29,13 @@ def draw_rates(
             t, rate = rates.rate_series(result.flows, name, window)
             axes.plot(t, rate / 1e6, label=name, **style)
         axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
+
+
+def draw_seeds(axes: Any, curves: Iterable[tuple[Any, Any]], label: str | None = None, **style: Any) -> None:
+    """Draws a curve per seed as their median and the band between the lowest and the highest."""
+    known = [(np.asarray(x, float), np.asarray(y, float)) for x, y in curves]
+    grid = np.unique(np.concatenate([x for x, _ in known]))
+    values = np.array([np.interp(grid, x, y, left=np.nan, right=np.nan) for x, y in known])
+    (line,) = axes.plot(grid, np.nanmedian(values, axis=0), label=label, **style)
+    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
+    axes.fill_between(grid, low, high, color=line.get_color(), alpha=0.25, linewidth=0)

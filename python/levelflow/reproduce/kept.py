@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from levelflow.report import files
+from levelflow.reproduce.images import Picture
 from levelflow.reproduce.runner import FigureOutcome, Outcome
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from levelflow.reproduce.model import Claim, Entry
 
 #: What of an outcome its claim does not say.
-MADE = ("index", "verdict", "measured", "target", "note", "tier")
+MADE = ("index", "verdict", "measured", "target", "note", "seeds", "tier")
 
 
 @dataclass(frozen=True)
@@ -45,7 +46,7 @@ class Figures:
             return None
         entries = {entry.id: entry for entry in claim.entries}
         outcomes = tuple(_outcome(entries[made["id"]], made) for made in record.pop("outcomes"))
-        images = tuple(base64.b64decode(image) for image in record.pop("images"))
+        images = tuple(Picture(base64.b64decode(png), alt) for png, alt in record.pop("images"))
         return FigureOutcome(claim, outcomes, images, tuple(record.pop("scenarios")), **record)
 
     def save(self, figure: FigureOutcome) -> None:
@@ -53,7 +54,7 @@ class Figures:
         record = {
             "key": self._key(figure.claim),
             "outcomes": [_made(outcome) for outcome in figure.outcomes],
-            "images": [base64.b64encode(image).decode() for image in figure.images],
+            "images": [(base64.b64encode(image.png).decode(), image.alt) for image in figure.images],
             **{name: getattr(figure, name) for name in ("scenarios", "seconds", "tier", "has_tiers")},
         }
         files.replace(self._file(figure.claim), json.dumps(record))

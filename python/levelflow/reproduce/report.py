@@ -8,11 +8,13 @@ from collections import Counter
 from dataclasses import replace
 from html import escape
 from itertools import groupby
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, get_args
 
 from levelflow.report import files
+from levelflow.reproduce import strip
 from levelflow.reproduce.model import CORRECTION
 from levelflow.reproduce.verdict import Verdict
+from levelflow.reproduce.wording import PLAIN, expected, measured, shown, unit_of
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -20,9 +22,9 @@ if TYPE_CHECKING:
 
     from levelflow.reproduce.model import Check
     from levelflow.reproduce.runner import FigureOutcome, Outcome
+    from levelflow.reproduce.wording import Unit
 
 VERDICTS: tuple[Verdict, ...] = get_args(Verdict)
-SIGNS = {"==": "=", "~=": "≈", "<=": "≤", ">=": "≥", "<": "<", ">": ">", "->": "→", "between": "between"}
 #: Where what a check expects comes from, by its basis.
 SAYS = {
     "text": "printed",
@@ -31,6 +33,13 @@ SAYS = {
     "correction": "our correction",
 }
 STYLE, SCRIPT = "report.css", "report.js"
+HEADS = "".join(f"<th scope=col>{head}" for head in ("metric", "expected", "measured", "verdict"))
+KEY = (
+    "In the strips, the shaded range meets the check; the tall line is the value that it names; a dot is a number "
+    "measured, one per seed where there are several, on the bar from the lowest to the highest, with their median as a "
+    "short line. A hollow dot does not meet the check, an arrow is an infinite number. Strips of several rows have a "
+    "row, and a scale, per number expected."
+)
 #: Scenarios of a figure that are shown in full.
 LISTED = 3
 
@@ -48,6 +57,7 @@ def page(figures: Sequence[FigureOutcome], build: str) -> str:
         _summary(figures),
         _contents(figures),
         _filters(figures),
+        f"<p class=meta>{KEY}</p>",
     ]
     for paper, group in groupby(figures, key=lambda figure: figure.claim.paper):
         body.append(f"<h2 id='{escape(paper)}'>{escape(paper)}</h2>")
@@ -107,14 +117,14 @@ def _summary(figures: Sequence[FigureOutcome]) -> str:
     verdicts = occurring(tables)
     parts = []
     for head, counts in tables.items():
-        heads = "".join(f"<th class=n>{verdict}" for verdict in verdicts)
+        heads = "".join(f"<th scope=col class=n>{verdict}" for verdict in verdicts)
         rows = "".join(
-            f"<tr><td>{escape(label)}<td class=n>{count.total()}"
+            f"<tr><th scope=row>{escape(label)}<td class=n>{count.total()}"
             + "".join(f"<td class=n>{count[verdict]}" for verdict in verdicts)
             for label, count in counts.items()
         )
-        parts.append(f"<tbody><tr><th>{head}<th class=n>checks{heads}{rows}")
-    return f"<div class=scroll><table class=summary>{''.join(parts)}</table></div>"
+        parts.append(f"<tbody><tr><th scope=col>{head}<th scope=col class=n>checks{heads}{rows}")
+    return f"<div class=scroll><table class=summary aria-label='Verdicts'>{''.join(parts)}</table></div>"
 
 
 def _contents(figures: Sequence[FigureOutcome]) -> str:
@@ -149,8 +159,8 @@ def _filters(figures: Sequence[FigureOutcome]) -> str:
 
 def _figure(figure: FigureOutcome) -> str:
     images = "".join(
-        f"<img alt='our plot of {escape(figure.claim.name)}' "
-        f"src='data:image/png;base64,{base64.b64encode(image).decode()}'>"
+        f"<img alt='our plot of {escape(figure.claim.name)}. {escape(image.alt)}' "
+        f"src='data:image/png;base64,{base64.b64encode(image.png).decode()}'>"
         for image in figure.images
     )
     entries = "".join(
@@ -182,62 +192,52 @@ def _entry(outcomes: Sequence[Outcome]) -> str:
         f"<article><h4>{escape(entry.title)}</h4>"
         f"<p class=meta><code>{escape(entry.id)}</code> · {escape(entry.source)} · {escape(entry.kind)}</p>"
         f"<p>{escape(entry.setup)}</p>"
-        "<div class=scroll><table><thead><tr><th>metric<th>expected<th>measured<th>verdict<th>remark"
-        f"<tbody>{rows}</table></div>"
+        f"<div class=scroll><table aria-label='Checks of {escape(entry.id)}'>"
+        f"<thead><tr>{HEADS}{rows}</table></div>"
         + (f"<p>Readings chosen:</p><ul>{deviations}</ul>" if deviations else "")
         + "</article>"
     )
 
 
 def _row(outcome: Outcome) -> str:
-    check = outcome.check
+    check, unit = outcome.check, unit_of(outcome)
     name = escape(f"{outcome.entry.id}-{outcome.index}")
     at = f" <span class=meta>{escape(check.at)}</span>" if check.at else ""
-    target = "" if outcome.target is None else f" <span class=meta>against {_shown(outcome.target)}</span>"
-    remark = "<br>".join(escape(text) for text in (outcome.note, check.note, *_said(check)) if text)
-    measured = "" if outcome.measured is None else _shown(outcome.measured)
-    if twin := outcome.beside:
-        measured += f"<br><span class=meta>simulator: {_shown(twin.measured)}, {twin.verdict}</span>"
+    target = "" if outcome.target is None else f" <span class=meta>against {escape(shown(outcome.target, unit))}</span>"
+    remark = "<br>".join(escape(text) for text in (outcome.note, check.note, *_said(check, unit)) if text)
+    wanted = escape(expected(check, unit)).replace(" %", "&nbsp;%")
     return (
-        f"<tr id='{name}' data-verdict='{_class(outcome.verdict)}'><td><a href='#{name}'>{outcome.index}</a> "
-        f"<code>{escape(check.metric)}</code>{at}<td>{escape(expected(check))}"
-        f"<td>{measured}{target}<td>{_badge(outcome.verdict)}<td class=remark>{remark}"
+        f"<tbody id='{name}' data-verdict='{_class(outcome.verdict)}'><tr><td><a href='#{name}'>{outcome.index}</a> "
+        f"<code>{escape(check.metric)}</code>{at}<td data-head=expected>{wanted}"
+        f"<td data-head=measured>{_measured(outcome, unit)}{target}{strip.svg(outcome)}{_beside(outcome, unit)}"
+        f"<td>{_badge(outcome.verdict)}" + (f"<tr><td colspan=4 class=remark>{remark}" if remark else "")
     )
 
 
-def _said(check: Check) -> Iterator[str]:
+def _measured(outcome: Outcome, unit: Unit) -> str:
+    text, seeds = map(escape, measured(outcome, unit))
+    return f"{text} <span class=meta>{seeds}</span>" if seeds else text
+
+
+def _beside(outcome: Outcome, unit: Unit) -> str:
+    """What the simulator has beside a network, and the other tier."""
+    others = [("simulator", outcome.beside)]
+    if outcome.other:
+        others.append((f"{outcome.other.tier} tier", outcome.other))
+    return "".join(
+        f"<p class=meta>{label}: {_measured(other, unit)}, {other.verdict}</p>" for label, other in others if other
+    )
+
+
+def _said(check: Check, unit: Unit) -> Iterator[str]:
     if (erratum := check.erratum) is not None:
         yield f"Printed: “{erratum.quote}”"
         yield erratum.proof
     if (revised := check.revised) is not None:
-        was = expected(replace(check, **revised.was))
+        was = expected(replace(check, **revised.was), PLAIN if "metric" in revised.was else unit)
         yield f"Read at first as {was}: {revised.reason} The text: “{revised.quote}”"
     if check.after_looking:
         yield f"Chosen after looking: {check.after_looking}"
-
-
-def expected(check: Check) -> str:
-    """What a check expects, such as "≈ 4 ± 50 %"."""
-    if check.op in ("true", "false"):
-        return check.op
-    tolerance = f" ± {100 * check.tol_rel:g} %" if check.tol_rel else ""
-    tolerance += f" ± {check.tol_abs:g}" if check.tol_abs else ""
-    return f"{SIGNS[check.op]} {shown(check.value)}{tolerance}"
-
-
-def _shown(value: Any) -> str:
-    return escape(shown(value))
-
-
-def shown(value: Any) -> str:
-    """A value, or several, to six digits; nothing for what was not measured."""
-    if value is None:
-        return ""
-    if isinstance(value, list | tuple):
-        return ", ".join(shown(item) for item in value)
-    if isinstance(value, bool):
-        return str(value).lower()
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _badge(verdict: str) -> str:

@@ -17,9 +17,9 @@ from typing import Any, Protocol, cast, get_args
 from levelflow import _core, dataplane
 from levelflow.measure.completions import FEWEST_IN_MEAN, OverFlows
 from levelflow.reproduce.figure import CancelledError, Figure, Runs
-from levelflow.reproduce.images import draw
+from levelflow.reproduce.images import Picture, draw
 from levelflow.reproduce.model import CLAIM_FILE, MEASURE_FILE, Check, Claim, ClaimError, Entry
-from levelflow.reproduce.verdict import Against, Measured, Noted, Seeds, Verdict, meets
+from levelflow.reproduce.verdict import Against, Measured, Noted, Seeds, Spread, Verdict, meets, spread
 
 #: One measured value per check of an entry, by the key of the check.
 Values = Mapping[str, Measured | Noted]
@@ -38,6 +38,8 @@ class Outcome:
     measured: Any = None
     target: Any = None
     note: str = ""
+    #: Of how many seeds `measured` has one value each; 0 where it is no list of seeds.
+    seeds: int = 0
     #: The same check measured in the simulator at the same scale, where a network was measured.
     beside: Outcome | None = None
     #: The tier that was measured; of both, the one with the worse verdict.
@@ -51,6 +53,15 @@ class Outcome:
         return self.entry.check[self.index]
 
     @property
+    def spread(self) -> Spread | None:
+        """What its seeds give together; None without seeds."""
+        if not self.seeds:
+            return None
+        check = self.check
+        slack = check.tol_rel or 0.0, check.tol_abs or 0.0
+        return spread(Seeds(self.measured), lambda value: meets(check.op, check.value, value, *slack))
+
+    @property
     def ground(self) -> str:
         """What the verdict stands on."""
         return "a real network" if self.beside else self.entry.ground
@@ -62,7 +73,7 @@ class FigureOutcome:
 
     claim: Claim
     outcomes: tuple[Outcome, ...]
-    images: tuple[bytes, ...]
+    images: tuple[Picture, ...]
     #: The scenarios that were run, as TOML, in the order in which they were asked for; equal ones once.
     scenarios: tuple[str, ...]
     seconds: float
@@ -150,7 +161,7 @@ def measure(claim: Claim, runs: Runs, laws: frozenset[str], *, full: bool) -> Fi
     begin = time.monotonic()
     figure = Figure(claim, runs, full=full)
     values: Mapping[str, Values] = {}
-    images: tuple[bytes, ...] = ()
+    images: tuple[Picture, ...] = ()
     failure = ""
     if any(not check.missing(laws) for entry in claim.entries for check in entry.check):
         try:
@@ -231,15 +242,14 @@ def _with(outcome: Outcome, verdict: Verdict, text: str) -> Outcome:
 
 def _judge(entry: Entry, index: int, value: Measured | Noted) -> Outcome:
     check = entry.check[index]
-    target, aside = None, ""
+    target, aside, seeds = None, "", 0
     if isinstance(value, Noted):
         aside, value = value.note, value.value
-    flows = sorted(set(_flows(value)))
-    if flows and flows[0] < FEWEST_IN_MEAN:
-        return Outcome(entry, index, "error", note=f"rests on {flows[0]} flows; needs {FEWEST_IN_MEAN}")
-    if flows:
-        span = f"{flows[0]} to {flows[-1]}" if len(flows) > 1 else f"{flows[0]}"
-        aside = _joined(aside, f"over {span} flows")
+    means = list(_means(value))
+    fewest = min((mean.flows for mean in means), default=FEWEST_IN_MEAN)
+    if fewest < FEWEST_IN_MEAN:
+        return Outcome(entry, index, "error", note=f"rests on {fewest} flows; needs {FEWEST_IN_MEAN}")
+    aside = _joined(aside, _of_flows(means))
     if isinstance(value, Seeds) and _same(value):
         aside = _joined(aside, "all seeds give the same: nothing in these runs is random")
     try:
@@ -248,11 +258,11 @@ def _judge(entry: Entry, index: int, value: Measured | Noted) -> Outcome:
         if isinstance(plain, Against):
             shown, target = plain.measured, plain.target
         elif isinstance(plain, Seeds):
-            shown = list(plain.values)
+            shown, seeds = list(plain.values), len(plain.values)
         met = meets(check.op, check.value, plain, check.tol_rel or 0.0, check.tol_abs or 0.0)
     except (TypeError, ValueError) as error:
         return Outcome(entry, index, "error", note=str(error))
-    return Outcome(entry, index, "reproduced" if met else "not reproduced", shown, target, aside)
+    return Outcome(entry, index, "reproduced" if met else "not reproduced", shown, target, aside, seeds)
 
 
 def _joined(*texts: str) -> str:
@@ -265,12 +275,30 @@ def _same(seeds: Seeds) -> bool:
     return bool(others) and isinstance(first, float) and not first.is_integer() and others == [first] * len(others)
 
 
-def _flows(value: Any) -> Iterator[int]:
-    """On how many flows each number of a value rests, where it says so."""
+def _means(value: Any) -> Iterator[OverFlows]:
+    """The numbers of a value that know on how many flows they rest."""
     if isinstance(value, OverFlows):
-        yield value.flows
+        yield value
     for part in _parts(value):
-        yield from _flows(part)
+        yield from _means(part)
+
+
+def _of_flows(means: Sequence[OverFlows]) -> str:
+    """On how many flows means rest, and what single flows have: the median, and what nine of ten lie between."""
+    known = [mean.quantiles for mean in means if mean.quantiles]
+    texts = [f"over {_span([mean.flows for mean in means])} flows"] if means else []
+    if known:
+        median, low, high = zip(*known, strict=True)
+        texts += [f"median of flows {_span(median)}", f"nine of ten from {min(low):.4g} to {max(high):.4g}"]
+    return ", ".join(texts)
+
+
+def _span(numbers: Sequence[float]) -> str:
+    """The numbers as one or as two bounds."""
+    least, most = (
+        f"{pick(numbers):.4g}" if isinstance(numbers[0], float) else f"{pick(numbers)}" for pick in (min, max)
+    )
+    return least if least == most else f"{least} to {most}"
 
 
 def _parts(value: Any) -> Sequence[Any]:
@@ -327,6 +355,8 @@ def _record(figure: FigureOutcome, outcome: Outcome) -> dict[str, Any]:
             "verdict": other.verdict,
             "note": _note(other),
         }
+    if (seeds := outcome.spread) is not None:
+        record["seeds"] = {name: _finite(part) for name, part in asdict(seeds).items()}
     if outcome.check.after_looking:
         record["after_looking"] = outcome.check.after_looking
     for name in ("revised", "erratum"):

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 Scalar = bool | int | float | str
 Value = Scalar | Sequence[Scalar]
@@ -48,6 +49,37 @@ Measured = Value | Against | Seeds
 
 
 @dataclass(frozen=True)
+class Spread:
+    """What seeds give together, element by element where each gives several values.
+
+    Attributes:
+        seeds: how many.
+        met: how many of them meet the check.
+        median: the value that must meet it, too.
+        low: the lowest value; of texts, the first in their order.
+        high: the highest value; of texts, the last.
+    """
+
+    seeds: int
+    met: int
+    median: Value
+    low: Value
+    high: Value
+
+
+def spread(seeds: Seeds, holds: Callable[[Value], bool]) -> Spread:
+    """The median and the range of seeds, and how many of them hold.
+
+    Raises:
+        ValueError: when there is none.
+    """
+    if not seeds.values:
+        raise ValueError("no seed was run")
+    low, median, high = (_by_element(seeds.values, pick) for pick in (min, _middle, max))
+    return Spread(len(seeds.values), sum(map(holds, seeds.values)), median, low, high)
+
+
+@dataclass(frozen=True)
 class Noted:
     """A measured value and what else was measured, in words: the report shows it, no check judges it."""
 
@@ -74,7 +106,7 @@ def meets(op: str, expected: Value | None, measured: Measured, tol_rel: float = 
         return meets(op, measured.target, measured.measured, tol_rel, tol_abs)
     if isinstance(measured, Seeds):
         return _seeds_meet(measured, lambda value: meets(op, expected, value, tol_rel, tol_abs))
-    values = _listed(measured)
+    values = listed(measured)
     if not values:
         raise ValueError("no value measured")
     if op in ("true", "false"):
@@ -99,28 +131,27 @@ def _all_compare(op: str, expected: Value | None, values: Sequence[Scalar], tol_
 
 
 def _seeds_meet(seeds: Seeds, holds: Callable[[Value], bool]) -> bool:
-    if not seeds.values:
-        raise ValueError("no seed was run")
-    return holds(_median(seeds.values)) and sum(map(holds, seeds.values)) >= SEEDS_SHARE * len(seeds.values)
+    found = spread(seeds, holds)
+    return holds(found.median) and found.met >= SEEDS_SHARE * found.seeds
 
 
-def _median(values: Sequence[Value]) -> Value:
-    """The median, element by element; of sequences of texts, which may differ in length, the middle one."""
-    lists = [_listed(value) for value in values]
-    if any(isinstance(item, str) for items in lists for item in items):
-        return sorted(values)[len(values) // 2]  # type: ignore[type-var]
-    medians = [_middle(column) for column in zip(*lists, strict=True)]
-    return medians if isinstance(values[0], list | tuple) else medians[0]
+def _by_element(values: Sequence[Value], pick: Callable[[Any], Any]) -> Any:
+    """What is picked element by element; of the values as a whole where they are texts, whose numbers may differ."""
+    if any(isinstance(item, str) for value in values for item in listed(value)):
+        return pick(values)
+    picked = [pick(column) for column in zip(*map(listed, values), strict=True)]
+    return picked if isinstance(values[0], list | tuple) else picked[0]
 
 
-def _middle(values: Sequence[Scalar]) -> Scalar:
-    """The median; of truth values, the one in the middle of their order."""
-    if any(isinstance(value, bool) for value in values):
-        return sorted(values)[len(values) // 2]
-    return statistics.median(values)  # type: ignore[type-var]
+def _middle(values: Sequence[Any]) -> Any:
+    """The median; of truth values and texts, the one in the middle of their order."""
+    if all(isinstance(value, int | float) and not isinstance(value, bool) for value in values):
+        return statistics.median(values)
+    return sorted(values)[len(values) // 2]
 
 
-def _listed(value: Value) -> list[Scalar]:
+def listed(value: Value) -> list[Scalar]:
+    """The value as a list."""
     return [value] if isinstance(value, bool | int | float | str) else list(value)
 
 
@@ -141,13 +172,15 @@ def _compare(op: str, expected: Scalar, measured: Scalar, tol_rel: float, tol_ab
         if type(expected) is not type(measured) or op not in ("==", "~="):
             raise TypeError(f"{measured!r} cannot be compared with {expected!r} by {op}")
         return expected == measured
+    low, high = allowed(op, expected, tol_rel, tol_abs)
+    if measured in {"<": (high,), ">": (low,)}.get(op, ()):
+        return False
+    return low <= measured <= high
+
+
+def allowed(op: str, expected: float, tol_rel: float = 0.0, tol_abs: float = 0.0) -> tuple[float, float]:
+    """The lowest and the highest number that meet a check; of `<` and `>`, the bound itself does not."""
     slack = max(tol_abs, tol_rel * abs(expected))
-    low, high = expected - slack, expected + slack
-    holds = {
-        "==": low <= measured <= high,
-        "<=": measured <= high,
-        ">=": measured >= low,
-        "<": measured < high,
-        ">": measured > low,
-    }
-    return holds["==" if op in ("~=", "->") else op]
+    low = -math.inf if op in ("<", "<=") else expected - slack
+    high = math.inf if op in (">", ">=") else expected + slack
+    return low, high

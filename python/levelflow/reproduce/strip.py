@@ -1,0 +1,123 @@
+"""A strip per check: the range that it allows, the value that it names, and a dot for each number measured."""
+
+from __future__ import annotations
+
+import math
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from levelflow.reproduce.verdict import allowed, listed, meets
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from levelflow.reproduce.model import Check
+    from levelflow.reproduce.runner import Outcome
+
+#: Size of a strip, and its room at either end as a share of what it shows.
+WIDTH, HEIGHT = 180, 16
+ROOM = 0.08
+#: Where a number beyond all bounds stands, from the end of the strip.
+EDGE = 4
+
+
+@dataclass(frozen=True)
+class Strip:
+    """One scale.
+
+    Attributes:
+        low: the lowest number allowed.
+        high: the highest one.
+        named: what the check names: one number, or two bounds.
+        dots: the numbers measured.
+        inside: whether each of them meets the check.
+        seeds: whether they are those of seeds, one each.
+    """
+
+    low: float
+    high: float
+    named: tuple[float, ...]
+    dots: tuple[float, ...]
+    inside: tuple[bool, ...]
+    seeds: bool
+
+    def place(self, value: float) -> float:
+        """Where a number stands from left to right; infinite ones at the ends."""
+        shown = [number for number in (self.low, self.high, *self.named, *self.dots) if math.isfinite(number)]
+        least, most = min(shown), max(shown)
+        room = ROOM * (most - least) or 0.1 * abs(most) or 1.0
+        if math.isinf(value):
+            return EDGE if value < 0 else WIDTH - EDGE
+        return WIDTH * (value - least + room) / (most - least + 2 * room)
+
+
+def strips(outcome: Outcome) -> list[Strip]:
+    """The strips of a check: one, or one per element where each has its own expected value; none without numbers."""
+    check = outcome.check
+    target = check.value if outcome.target is None else outcome.target
+    if outcome.measured is None or target is None:
+        return []
+    values = [listed(value) for value in (outcome.measured if outcome.seeds else [outcome.measured])]
+    if not all(_is_number(item) for item in [*listed(target), *(item for value in values for item in value)]):
+        return []
+    if check.op == "between" or not isinstance(target, list | tuple):
+        dots = [item for value in values for item in value]
+        return [_strip(check, target, dots, 1 < len(dots) == outcome.seeds)]
+    columns = zip(target, zip(*values, strict=True), strict=True)
+    return [_strip(check, element, column, outcome.seeds > 1) for element, column in columns]
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
+
+
+def _strip(check: Check, target: Any, dots: Sequence[Any], seeds: bool) -> Strip:
+    slack = (check.tol_rel or 0.0, check.tol_abs or 0.0)
+    sides = (">=", "<=") if check.op == "between" else (check.op, check.op)
+    named = tuple(float(number) for number in listed(target))
+    low, high = allowed(sides[0], named[0], *slack)[0], allowed(sides[1], named[-1], *slack)[1]
+    inside = tuple(meets(check.op, target, dot, *slack) for dot in dots)
+    return Strip(low, high, named, tuple(dots), inside, seeds)
+
+
+def svg(outcome: Outcome) -> str:
+    """The strips of a check as one SVG element that says in words what it shows; nothing where there is none."""
+    rows = strips(outcome)
+    if not rows or not all(any(map(math.isfinite, row.named + row.dots)) for row in rows):
+        return ""
+    height = HEIGHT * len(rows)
+    inside = [dot for row in rows for dot in row.inside]
+    label = f"{sum(inside)} of {len(inside)} measured inside what is expected"
+    parts = "".join(f"<g transform='translate(0 {HEIGHT * i})'>{_drawn(row)}</g>" for i, row in enumerate(rows))
+    return (
+        f"<svg class=strip role=img aria-label='{label}' viewBox='0 0 {WIDTH} {height}' width={WIDTH} height={height}>"
+        f"{parts}</svg>"
+    )
+
+
+def _drawn(strip: Strip) -> str:
+    middle = HEIGHT / 2
+    left = 0.0 if math.isinf(strip.low) else strip.place(strip.low)
+    right = float(WIDTH) if math.isinf(strip.high) else strip.place(strip.high)
+    places = [strip.place(dot) for dot in strip.dots]
+    parts = [
+        f"<line class=axis x1=0 x2={WIDTH} y1={middle} y2={middle} />",
+        f"<rect class=band x={left:.2f} width={max(right - left, 1.0):.2f} y=1 height={HEIGHT - 2} />",
+        *(_upright("named", strip.place(number), 1) for number in strip.named if math.isfinite(number)),
+        f"<line class=range x1={min(places):.2f} x2={max(places):.2f} y1={middle} y2={middle} />",
+    ]
+    if strip.seeds:
+        parts.append(_upright("median", statistics.median(places), 4))
+    for dot, place, inside in zip(strip.dots, places, strip.inside, strict=True):
+        kind = "in" if inside else "out"
+        if math.isfinite(dot):
+            parts.append(f"<circle class={kind} cx={place:.2f} cy={middle} r=2.5 />")
+        else:
+            tip = math.copysign(EDGE, dot)
+            parts.append(f"<path class={kind} d='M{place:.2f} {middle - EDGE}l{tip} {EDGE}l{-tip} {EDGE}z' />")
+    return "".join(parts)
+
+
+def _upright(kind: str, place: float, margin: int) -> str:
+    return f"<line class={kind} x1={place:.2f} x2={place:.2f} y1={margin} y2={HEIGHT - margin} />"

@@ -1,0 +1,146 @@
+"""What checks expect and what was measured, as people write it: numbers with units, seeds as a median and a range."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from levelflow.reproduce.verdict import listed
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from levelflow.reproduce.model import Check
+    from levelflow.reproduce.runner import Outcome
+
+SIGNS = {"==": "=", "~=": "≈", "<=": "≤", ">=": "≥", "<": "<", ">": ">", "->": "→", "between": "between"}
+#: By the ending of a metric: the unit, and how many of it one is.
+ENDINGS = {
+    "bps": ("b/s", 1.0),
+    "kbps": ("b/s", 1e3),
+    "mbps": ("b/s", 1e6),
+    "s": ("s", 1.0),
+    "us": ("s", 1e-6),
+    "bytes": ("bytes", 1.0),
+    "pct": ("%", 1.0),
+    "pkts": ("packets", 1.0),
+    "packets": ("packets", 1.0),
+    "rtts": ("round trips", 1.0),
+}
+#: What people write for many of a unit, or for parts of it, the largest first.
+MULTIPLES = {
+    "b/s": ((1e9, "Gb/s"), (1e6, "Mb/s"), (1e3, "kb/s"), (1.0, "b/s")),
+    "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
+    "bytes": ((1e6, "MB"), (1e3, "kB"), (1.0, "bytes")),
+}
+#: A unit at the end of a name, before any `[...]`. After a number it is that number's: `monotonic_until_120_s`.
+ENDING = re.compile(rf"(?<!\d)(?<!_per)_({'|'.join(ENDINGS)})(?:\[|$)")
+
+
+@dataclass(frozen=True)
+class Unit:
+    """A unit to print numbers in.
+
+    Attributes:
+        name: what stands behind the number; empty of plain numbers.
+        factor: how many of it one of the metric is.
+    """
+
+    name: str = ""
+    factor: float = 1.0
+
+    def number(self, value: float) -> str:
+        """A number in this unit to six digits, without its name."""
+        scaled = value if self.factor == 1 else value * self.factor
+        return f"{scaled:.6g}" if isinstance(scaled, float) else str(scaled)
+
+
+PLAIN = Unit()
+
+
+def unit_of(outcome: Outcome) -> Unit:
+    """The unit of a metric in which the largest of the numbers expected and measured is at least 1."""
+    found = ENDING.search(outcome.check.metric)
+    if found is None:
+        return PLAIN
+    name, factor = ENDINGS[found[1]]
+    numbers = _numbers([outcome.check.value, outcome.check.tol_abs, outcome.target, outcome.measured])
+    largest = factor * max(map(abs, numbers), default=0.0)
+    multiples = MULTIPLES.get(name, ((1.0, name),))
+    size, name = next((one for one in multiples if 0 < one[0] <= largest), multiples[-1] if largest else (1.0, name))
+    return Unit(name, factor / size)
+
+
+def _numbers(values: Sequence[Any]) -> list[float]:
+    """The finite numbers among values and lists of them."""
+    found = []
+    for value in values:
+        if isinstance(value, list | tuple):
+            found += _numbers(value)
+        elif isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value):
+            found.append(float(value))
+    return found
+
+
+def shown(value: Any, unit: Unit = PLAIN) -> str:
+    """A value, or several, to six digits and with their unit; nothing for what was not measured."""
+    if value is None:
+        return ""
+    values = listed(value)
+    texts = [_text(item, unit) for item in values]
+    alike = len(texts) > 2 and len(set(texts)) == 1
+    text = texts[0] if alike else ", ".join(texts)
+    if any(_is_number(item) for item in values):
+        text = _with(text, unit)
+    return f"{text} (each of {len(texts)})" if alike else text
+
+
+def _text(value: Any, unit: Unit) -> str:
+    if isinstance(value, list | tuple):
+        return f"({', '.join(_text(item, unit) for item in value)})"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return unit.number(value) if _is_number(value) else str(value)
+
+
+def _is_number(value: Any) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def _with(text: str, unit: Unit) -> str:
+    return f"{text} {unit.name}".rstrip()
+
+
+def expected(check: Check, unit: Unit = PLAIN) -> str:
+    """What a check expects, such as "≈ 4 ± 50 %"."""
+    if check.op in ("true", "false"):
+        return check.op
+    value = shown(check.value, unit)
+    if check.op == "between":
+        low, high = listed(check.value)  # type: ignore[arg-type]
+        value = f"{_text(low, unit)} and {shown(high, unit)}"
+    share = " % of it" if unit.name == "%" else " %"
+    tolerances = [f"{100 * check.tol_rel:g}{share}"] if check.tol_rel else []
+    tolerances += [shown(check.tol_abs, unit)] if check.tol_abs else []
+    return f"{SIGNS[check.op]} {value}" + (f" ± {' or '.join(tolerances)}" if tolerances else "")
+
+
+def measured(outcome: Outcome, unit: Unit) -> tuple[str, str]:
+    """What was measured, and what seeds have to do with it; of several, the median and the range."""
+    spread = outcome.spread
+    if spread is None:
+        return shown(outcome.measured, unit), ""
+    if spread.seeds == 1:
+        return shown(spread.median, unit), "one seed"
+    counts = Counter(shown(value, unit) for value in outcome.measured)
+    if len(counts) == 1:
+        return shown(spread.median, unit), f"the same in {spread.seeds} seeds"
+    met = f"{spread.met} of {spread.seeds} seeds meet it"
+    if not all(_is_number(item) for item in listed(spread.median)):
+        return "; ".join(f"{text} ({n})" for text, n in counts.most_common()), met
+    columns = zip(*map(listed, (spread.median, spread.low, spread.high)), strict=True)
+    texts = [f"{_text(mid, unit)} ({_text(low, unit)} to {_text(high, unit)})" for mid, low, high in columns]
+    return _with(", ".join(texts), unit), f"median, lowest and highest; {met}"
