@@ -4,9 +4,11 @@ import html.parser
 import math
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import matplotlib as mpl
 import numpy as np
+import polars as pl
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -17,6 +19,7 @@ from levelflow.reproduce.images import Picture
 from levelflow.reproduce.model import Check, Claim, Entry
 from levelflow.reproduce.runner import FigureOutcome, Outcome
 from levelflow.reproduce.verdict import Seeds, meets, spread
+from levelflow.results import Result
 
 numbers = st.floats(-1e6, 1e6)
 tolerances = st.sampled_from([0.0, 0.01, 0.3])
@@ -152,7 +155,7 @@ def test_seeds_are_drawn_as_their_median_and_the_band_that_holds_them_all():
     curves = [(x, x), (x, x + 1), (x[1:], x[1:] + 5)]
     drawing.draw_seeds(axes, curves, "rate")
     (line,), (band,) = axes.lines, axes.collections
-    assert line.get_ydata().tolist() == [0.5, 2, 3, 4, 5]
+    np.testing.assert_equal(line.get_ydata(), [np.nan, 2, 3, 4, 5])
     corners = band.get_paths()[0].vertices
     for at, low, high in ((0, 0, 1), (1, 1, 6), (4, 4, 9)):
         ends = corners[corners[:, 0] == at][:, 1]
@@ -171,6 +174,39 @@ def test_a_picture_says_what_its_panels_show():
     assert picture.alt == "Figure 8; rate (Mb/s) against time (s); curves: RCP, TCP. R/C"
     assert picture.png.startswith(b"\x89PNG")
     assert mpl.rcParams["axes.grid"] is False
+
+
+def result_of(seed, rate, **raw):
+    raw = {"seed": seed, **raw}
+    flows = pl.DataFrame({"t": [0.0, 1.0], "rate": rate})
+    return Result(flows, flows, flows, summary={}, manifest={"raw": raw, "scenario": raw})
+
+
+def test_a_plot_of_the_first_run_has_the_band_of_the_same_run_with_other_seeds(monkeypatch):
+    made = []
+
+    def curve(result):
+        canvas = Canvas()
+        axes = canvas.subplots()
+        axes.plot(result.flows["t"], result.flows["rate"], label="x1")
+        axes.plot([], [], label="fair")
+        axes.set_ylim(top=result.flows["rate"].max())
+        made.append(axes)
+        return canvas
+
+    monkeypatch.setattr(images.plots, "rates", curve)
+    monkeypatch.setattr(images.plots, "queues", curve)
+    runs = [result_of(1, [2.0, 2.0]), result_of(1, [7.0, 7.0], law="rcp"), result_of(2, [1.0, 5.0])]
+    images.draw(SimpleNamespace(results=runs), None)
+    axes = made[0]
+    (band,) = axes.collections
+    assert (band.get_paths()[0].vertices[:, 1].min(), band.get_paths()[0].vertices[:, 1].max()) == (1, 5)
+    assert axes.get_lines()[0].get_ydata().tolist() == [2, 2]
+    assert axes.get_ylim()[1] == 5
+    assert axes.get_title("left").endswith("band: 2 seeds")
+    images.draw(SimpleNamespace(results=runs[:2]), None)
+    assert not made[-1].collections
+    assert images.draw(SimpleNamespace(results=[]), None) == ()
 
 
 class Tags(html.parser.HTMLParser):

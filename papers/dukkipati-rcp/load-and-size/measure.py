@@ -1,5 +1,6 @@
 from dukkipati_models.arrivals import FLOWS, LATER, LAWS, PACKET, beside_sharing, over_sharing
 from levelflow.measure import completions
+from levelflow.reproduce.drawing import draw_seeds
 from levelflow.reproduce.verdict import Seeds
 
 SMALL = (0, 500_000)  # bytes
@@ -62,14 +63,17 @@ def plot(figure, canvas):
     for (above, below), (name, found) in zip(grid.T, figure.shown.items(), strict=True):
         plan = found.setting.plan
         for i, (law, runs) in enumerate(found.runs.items()):
-            for seed, run in enumerate(runs):
-                rows = completions.by_size(run.completions, plan.capacity, plan.load, window=found.window)
-                above.loglog(rows["bytes"] / PACKET, rows["fct_s"], color=f"C{i}", label=law if seed == 0 else None)
-                if law == "RCP":
-                    above.loglog(rows["bytes"] / PACKET, rows["ps_s"], "k--")
+            tables = [
+                completions.by_size(run.completions, plan.capacity, plan.load, window=found.window) for run in runs
+            ]
+            draw_seeds(above, [(rows["bytes"] / PACKET, rows["fct_s"]) for rows in tables], law, color=f"C{i}")
+            if law == "RCP":
+                for rows in tables:
+                    above.plot(rows["bytes"] / PACKET, rows["ps_s"], "k--")
             below.semilogy(*completions.active_series(runs[0].flows, [FLOWS], found.window), color=f"C{i}")
         below.axhline(plan.active, color="k", linestyle="--")
-        above.set(xlabel="flow size (packets)", title=f"{name}: load {plan.load:g}, mean {plan.mean:g}")
+        above.set(xlabel="flow size (packets)", xscale="log", yscale="log")
+        above.set(title=f"{name}: load {plan.load:g}, mean {plan.mean:g}")
         below.set(xlabel="time (s)")
     grid[0, 0].set(ylabel="AFCT (s); dashed: processor sharing")
     grid[1, 0].set(ylabel="active flows")

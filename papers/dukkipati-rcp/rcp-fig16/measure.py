@@ -7,6 +7,7 @@ import numpy as np
 from dukkipati_models.arrivals import LAWS, LINK, PACKET, SETTINGS, over_sharing
 from levelflow.measure import completions, queues
 from levelflow.reproduce import Seeds
+from levelflow.reproduce.drawing import draw_seeds
 
 POINTS = {setting.plan.load: setting for name, setting in SETTINGS.items() if name.startswith("fig16 ")}
 LIMIT = 500 * PACKET
@@ -86,12 +87,12 @@ def queue(figure, setting, result):
 def plot(figure, canvas):
     axes = canvas.subplots(1, 3)
     for law, color in zip(LAWS, ("C0", "C1", "C2"), strict=True):
-        for seed, runs in enumerate(by_seed(run(figure, LAWS[law]))):
-            label = None if seed else law
-            for ax, sizes in zip(axes, CLASSES.values(), strict=False):
-                ax.semilogy(list(POINTS), ratios(figure, runs, sizes), "o-", color=color, ms=2, lw=1, label=label)
-            queued = [queue(figure, *pair) for pair in zip(POINTS.values(), runs, strict=True)]
-            axes[2].plot(list(POINTS), queued, "o-", color=color, ms=2, lw=1, label=label)
+        seeds = list(by_seed(run(figure, LAWS[law])))
+        for ax, sizes in zip(axes, CLASSES.values(), strict=False):
+            draw_seeds(ax, [(list(POINTS), ratios(figure, runs, sizes)) for runs in seeds], law, color=color)
+            ax.set_yscale("log")
+        queued = [[queue(figure, *pair) for pair in zip(POINTS.values(), runs, strict=True)] for runs in seeds]
+        draw_seeds(axes[2], [(list(POINTS), means) for means in queued], law, color=color)
     for ax, title in zip(axes, [*CLASSES, "queue"], strict=True):
         ax.set(xlabel="offered load", title=title)
     axes[0].set_ylabel("mean completion time / processor sharing")

@@ -3,6 +3,7 @@
 from dukkipati_models.arrivals import LAWS, LINK, PACKET, SETTINGS, beside_sharing, over_sharing
 from levelflow.measure import completions, series
 from levelflow.reproduce import Seeds
+from levelflow.reproduce.drawing import draw_seeds
 
 SETTING = SETTINGS["fig8"]
 PLAN = SETTING.plan
@@ -42,14 +43,16 @@ def variance_rank(runs, window):
 
 def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
-    for seed, result in enumerate(figure.results[: SETTING.seeds], 1):
-        bins = completions.by_size(result.completions, PLAN.capacity, PLAN.load, window=SETTING.window(figure))
-        left.loglog(bins["bytes"] / PACKET, bins["fct_s"], "o-", label=f"RCP, seed {seed}")
-        t, rate = series.link_series(result.links, LINK, "signal")
-        right.semilogy(t, rate / PLAN.capacity, label=f"seed {seed}")
-    for name, other in zip(("TCP", "XCP"), figure.results[SETTING.seeds :: SETTING.seeds], strict=True):
-        others = completions.by_size(other.completions, PLAN.capacity, PLAN.load, window=SETTING.window(figure))
-        left.loglog(others["bytes"] / PACKET, others["fct_s"], ".-", label=name)
-    left.loglog(bins["bytes"] / PACKET, bins["ps_s"], "k--", label="processor sharing")
-    left.set(xlabel="flow size (packets)", ylabel="mean completion time (s)", title="Figure 8")
-    right.set(xlabel="time (s)", ylabel="R/C", title="offered rate")
+    window = SETTING.window(figure)
+    for i, law in enumerate(LAWS):
+        runs = figure.results[i * SETTING.seeds :][: SETTING.seeds]
+        tables = [completions.by_size(run.completions, PLAN.capacity, PLAN.load, window=window) for run in runs]
+        draw_seeds(left, [(table["bytes"] / PACKET, table["fct_s"]) for table in tables], law)
+        if law == "RCP":
+            left.plot(tables[0]["bytes"] / PACKET, tables[0]["ps_s"], "k--", label="processor sharing")
+            offered = [series.link_series(run.links, LINK, "signal") for run in runs]
+            draw_seeds(right, [(t, rate / PLAN.capacity) for t, rate in offered], f"RCP, {len(runs)} seeds")
+    left.set(
+        xlabel="flow size (packets)", ylabel="mean completion time (s)", title="Figure 8", xscale="log", yscale="log"
+    )
+    right.set(xlabel="time (s)", ylabel="R/C", title="offered rate", yscale="log")

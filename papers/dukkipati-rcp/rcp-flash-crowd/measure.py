@@ -5,6 +5,7 @@ import numpy as np
 from dukkipati_models.arrivals import LINK, OneLink
 from levelflow.measure import series
 from levelflow.reproduce import Seeds
+from levelflow.reproduce.drawing import draw_seeds
 
 PLAN = OneLink(150e6, 0.1, 0.5, 25)
 DURATION = 60  # s
@@ -40,9 +41,9 @@ def over_bdp(run, window):
 def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
     window = (BURST - 1, BURST + 6)
-    for seed, run in enumerate(figure.results, 1):
-        left.plot(*over_bdp(run, window), label=f"seed {seed}")
-        t, rate = series.link_series(run.links, LINK, "signal", window)
-        right.semilogy(t, rate / PLAN.capacity)
+    rates = [series.link_series(run.links, LINK, "signal", window) for run in figure.results]
+    draw_seeds(left, [over_bdp(run, window) for run in figure.results], f"median and band of {len(rates)} seeds")
+    draw_seeds(right, [(t, rate / PLAN.capacity) for t, rate in rates])
+    right.set_yscale("log")
     left.set(xlabel="time (s)", ylabel="queue / bandwidth-delay product")
     right.set(xlabel="time (s)", ylabel="R/C")

@@ -4,6 +4,7 @@ import polars as pl
 from dukkipati_models.arrivals import FLOWS, LAWS, OneLink, settled
 from dukkipati_models.networks import BACK, LOADS, TWO_WAY, two_way
 from levelflow.measure import completions
+from levelflow.reproduce.drawing import draw_seeds
 from levelflow.reproduce.verdict import Against, Seeds
 
 C, RTPD, MEAN = TWO_WAY  # bit/s, s, packets
@@ -89,12 +90,15 @@ def plot(figure, canvas):
     grid = canvas.subplots(2, len(figure.shown))
     for (above, below), (title, by_law) in zip(grid.T, figure.shown.items(), strict=True):
         for i, (law, direction) in enumerate(by_law.items()):
-            for rows, result in zip(direction.finished, direction.results, strict=True):
-                sizes = completions.by_size(rows, C, direction.load, window=direction.window)
-                above.loglog(sizes["bytes"] / 1000, sizes["fct_s"], color=f"C{i}")
-                below.semilogy(*completions.active_series(result.flows, [direction.flow]), color=f"C{i}")
-            below.lines[-1].set_label(law)
-        above.loglog(sizes["bytes"] / 1000, sizes["ps_s"], "k--")
+            tables = [
+                completions.by_size(rows, C, direction.load, window=direction.window) for rows in direction.finished
+            ]
+            draw_seeds(above, [(sizes["bytes"] / 1000, sizes["fct_s"]) for sizes in tables], color=f"C{i}")
+            active = [completions.active_series(result.flows, [direction.flow]) for result in direction.results]
+            draw_seeds(below, active, law, color=f"C{i}")
+        above.plot(tables[-1]["bytes"] / 1000, tables[-1]["ps_s"], "k--")
+        above.set(xscale="log", yscale="log")
+        below.set_yscale("log")
         above.set(xlabel="flow size (packets)", title=f"{title}: load {direction.load:g}")
         below.axhline(OneLink(C, RTPD, direction.load, MEAN).active, color="k", linestyle="--")
         below.set(xlabel="time (s)")

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from levelflow.measure import rates
-from levelflow.measure.series import ALL, Window
+from levelflow.measure.series import ALL, Array, Window
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -32,10 +32,23 @@ def draw_rates(
 
 
 def draw_seeds(axes: Any, curves: Iterable[tuple[Any, Any]], label: str | None = None, **style: Any) -> None:
-    """Draws a curve per seed as their median and the band between the lowest and the highest."""
+    """Draws a curve per seed as their median, where all have values, and the band from the lowest to the highest."""
+    x, values = _on_one_grid(curves)
+    (line,) = axes.plot(x, np.median(values, axis=0), label=label, **style)
+    _fill(axes, x, values, line.get_color())
+
+
+def draw_band(axes: Any, curves: Iterable[tuple[Any, Any]], color: Any) -> None:
+    """Draws the band between the lowest and the highest of curves, one per seed."""
+    _fill(axes, *_on_one_grid(curves), color)
+
+
+def _on_one_grid(curves: Iterable[tuple[Any, Any]]) -> tuple[Array, Array]:
+    """All places where a curve has a value, and the values of each curve there; NaN beyond its ends."""
     known = [(np.asarray(x, float), np.asarray(y, float)) for x, y in curves]
     grid = np.unique(np.concatenate([x for x, _ in known]))
-    values = np.array([np.interp(grid, x, y, left=np.nan, right=np.nan) for x, y in known])
-    (line,) = axes.plot(grid, np.nanmedian(values, axis=0), label=label, **style)
-    low, high = np.nanmin(values, axis=0), np.nanmax(values, axis=0)
-    axes.fill_between(grid, low, high, color=line.get_color(), alpha=0.25, linewidth=0)
+    return grid, np.array([np.interp(grid, x, y, left=np.nan, right=np.nan) for x, y in known])
+
+
+def _fill(axes: Any, x: Array, values: Array, color: Any) -> None:
+    axes.fill_between(x, np.nanmin(values, axis=0), np.nanmax(values, axis=0), color=color, alpha=0.25, linewidth=0)

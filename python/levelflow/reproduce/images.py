@@ -5,20 +5,24 @@ from __future__ import annotations
 import io
 import threading
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
+import numpy as np
 from matplotlib.figure import Figure as Canvas
 
 from levelflow import style
 from levelflow.report import plots
+from levelflow.reproduce.drawing import draw_band
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
+    from matplotlib.lines import Line2D
 
     from levelflow.reproduce.figure import Figure
+    from levelflow.results import Result
 
     Plot = Callable[[Figure, Canvas], None]
 
@@ -42,7 +46,7 @@ _drawing = threading.Lock()  # matplotlib keeps its style in one place for all t
 
 
 def draw(figure: Figure, plot: Plot | None) -> tuple[Picture, ...]:
-    """Pictures: what ``plot(figure, canvas)`` draws, else rates and queues of the first run.
+    """Pictures: what ``plot(figure, canvas)`` draws, else rates and queues of the first run with the band of its seeds.
 
     Where it places no legend, each panel with labels has one.
     """
@@ -55,8 +59,41 @@ def draw(figure: Figure, plot: Plot | None) -> tuple[Picture, ...]:
                     if axes.get_legend_handles_labels()[1]:
                         axes.legend()
             return (_picture(canvas),)
-        first = figure.results[:1]
-        return tuple(_picture(drawn(result)) for result in first for drawn in (plots.rates, plots.queues))
+        seeds = _seeds(figure.results)
+        return tuple(_picture(_over_seeds(drawn, seeds)) for drawn in (plots.rates, plots.queues) if seeds)
+
+
+def _seeds(results: Sequence[Result]) -> list[Result]:
+    """The first result, and those of the same scenario with other seeds."""
+    by_seed: dict[Any, Result] = {}
+    for result in results:
+        if _without_seed(result) == _without_seed(results[0]):
+            by_seed.setdefault(result.manifest["raw"].get("seed"), result)
+    return list(by_seed.values())
+
+
+def _without_seed(result: Result) -> dict[str, Any]:
+    return {key: value for key, value in result.manifest["raw"].items() if key != "seed"}
+
+
+def _over_seeds(drawn: Callable[[Result], Canvas], seeds: Sequence[Result]) -> Canvas:
+    """The picture of the first result, with the band that holds the curves of the same name of all seeds."""
+    canvas, *others = map(drawn, seeds)
+    if others:
+        axes = canvas.axes[0]
+        for line in axes.get_lines():
+            same = [other for each in others for other in each.axes[0].get_lines() if _name(other) == _name(line)]
+            if _name(line) and same:
+                draw_band(axes, [one.get_data() for one in (line, *same)], line.get_color())
+        axes.set_ylim(top=max(each.axes[0].get_ylim()[1] for each in (canvas, *others)))
+        axes.set_title(f"{axes.get_title('left')}; band: {len(seeds)} seeds", loc="left")
+    return canvas
+
+
+def _name(line: Line2D) -> str:
+    """The name of a curve; empty of one without a name or without points."""
+    name = str(line.get_label())
+    return "" if name.startswith("_") or not np.size(line.get_xdata()) else name
 
 
 def _picture(canvas: Canvas) -> Picture:
