@@ -3,6 +3,7 @@
 import html.parser
 import math
 import re
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -50,6 +51,17 @@ def test_a_dot_lies_in_the_band_if_its_number_meets_the_check(op, value, measure
     for kind, place in dots:
         if min(abs(place - left), abs(place - right)) > 1.1:  # a band without a width is drawn as wide as a line
             assert (left <= place <= right) is (kind == "in")
+
+
+@given(st.lists(numbers, min_size=3, max_size=7))
+def test_the_bar_joins_the_lowest_to_the_highest_seed_and_the_short_line_is_their_median(measured):
+    case = outcome("<=", 0.0, measured, seeds=len(measured))
+    (one,) = strip.strips(case)
+    svg = strip.svg(case)
+    left, right = map(float, re.search(r"<line class=range x1=(\S+) x2=(\S+)", svg).groups())
+    assert (left, right) == pytest.approx((one.place(min(measured)), one.place(max(measured))), abs=0.01)
+    middle = float(re.search(r"<line class=median x1=(\S+)", svg)[1])
+    assert middle == pytest.approx(one.place(float(np.median(measured))), abs=0.02)
 
 
 @given(measured=st.lists(numbers, min_size=3, max_size=6), value=numbers)
@@ -232,3 +244,11 @@ def test_a_screen_reader_finds_words_for_pictures_strips_and_tables():
     assert (svg["role"], svg["aria-label"]) == ("img", "1 of 2 measured inside what is expected")
     assert all("aria-label" in attrs for tag, attrs in tags if tag in ("table", "nav"))
     assert all(attrs.get("scope") in ("col", "row") for tag, attrs in tags if tag == "th")
+
+
+def test_the_other_tier_stands_beside_the_one_that_counts():
+    quick = outcome("<=", 1.0, 0.5)
+    full = replace(quick, verdict="not reproduced", measured=2.5, tier="full", other=quick)
+    claim = Claim(Path("papers/paper/figure"), (quick.entry,))
+    page = report.page([FigureOutcome(claim, (full,), (), (), 0.1, "full")], "b")
+    assert "<p class=meta>quick tier: 0.5, reproduced</p>" in page
