@@ -83,6 +83,8 @@ def test_a_strip_is_to_scale(measured, value):
         (outcome("<=", 0.5, [[0.1, 0.2], [0.1, 0.3]], seeds=2), 1, [4]),
         (outcome("between", [1.0, 2.0], [1.5, 1.7, 1.8]), 1, [3]),
         (outcome("<", "RCP value", 1.0, target=2.0), 1, [1]),
+        (outcome("->", "a", [1.0] * 9, target=[1.0] * 8 + [2.0]), 2, [8, 1]),
+        (outcome("->", "a", [1.0] * 9, target=list(range(9))), 0, []),
         (outcome("true", None, [True, False]), 0, []),
         (outcome("==", ["TCP", "XCP"], ["TCP", "XCP"]), 0, []),
         (outcome("<", "RCP value", 1.0), 0, []),
@@ -119,6 +121,7 @@ def test_an_infinite_number_is_an_arrow_at_the_end_and_counts():
         ("packets_sent_in_first_3_rtts", "TCP value", 7, "≈ TCP value ± 3 %; 7"),
         ("time_to_fair_s", 0.0, math.inf, "≈ 0 s ± 3 %; inf s"),
         ("x_over_c", 1.0, 1.0, "≈ 1 ± 3 %; 1"),
+        ("rate_kbps", 1.0, [0.25 * n for n in range(1, 10)], "≈ 1 kb/s ± 3 %; 0.25 to 2.25 kb/s (9 numbers)"),
     ],
 )
 def test_numbers_have_the_unit_that_people_write(metric, value, measured, says):
@@ -143,6 +146,9 @@ def test_a_rate_in_any_unit_is_the_same_rate(bps):
         ("<=", 3.0, [[1.0, 8.0], [2.0, 9.0]], ("1.5 (1 to 2), 8.5 (8 to 9)", "median, lowest and highest; 0 of 2")),
         ("<=", 3.0, [1.0], ("1", "one seed")),
         ("<=", 3.0, [1.0, 1.0], ("1", "the same in 2 seeds")),
+        ("<=", 3.0, [[float(n) for n in range(9)]] * 2, ("0 to 8 (9 numbers)", "the same in 2 seeds")),
+        ("<=", 3.0, [[n + i for n in range(9)] for i in (0, 1)], ("0.5 to 8.5 (9 numbers)", "medians; 0 of 2 seeds")),
+        ("<=", 3.0, [[*range(9), math.inf]] * 2, ("0 to inf (10 numbers)", "the same in 2 seeds")),
         ("true", None, [True, True, False], ("true (2); false (1)", "2 of 3 seeds meet it")),
         ("==", ["a", "b"], [["a", "b"], ["b", "a"], ["a", "b"]], ("a, b (2); b, a (1)", "2 of 3 seeds meet it")),
     ],

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
 #: Size of a strip, and its room at either end as a share of what it shows.
 WIDTH, HEIGHT = 180, 16
 ROOM = 0.08
+#: The most strips that a check has: more say less than the numbers.
+MOST = 8
 #: Where a number beyond all bounds stands, from the end of the strip.
 EDGE = 4
 
@@ -53,7 +55,7 @@ class Strip:
 
 
 def strips(outcome: Outcome) -> list[Strip]:
-    """The strips of a check: one, or one per element where each has its own expected value; none without numbers."""
+    """The strips of a check: one, or one per number expected; none where that are many, or not numbers."""
     check = outcome.check
     target = check.value if outcome.target is None else outcome.target
     if outcome.measured is None or target is None:
@@ -61,24 +63,27 @@ def strips(outcome: Outcome) -> list[Strip]:
     values = [listed(value) for value in (outcome.measured if outcome.seeds else [outcome.measured])]
     if not all(_is_number(item) for item in [*listed(target), *(item for value in values for item in value)]):
         return []
-    if check.op == "between" or not isinstance(target, list | tuple):
-        dots = [item for value in values for item in value]
-        return [_strip(check, target, dots, 1 < len(dots) == outcome.seeds)]
-    columns = zip(target, zip(*values, strict=True), strict=True)
-    return [_strip(check, element, column, outcome.seeds > 1) for element, column in columns]
+    many = isinstance(target, list | tuple) and check.op != "between"
+    dots: dict[tuple[Any, ...], list[Any]] = {}
+    for value in values:
+        wanted = [(number,) for number in listed(target)] if many else [tuple(listed(target))] * len(value)
+        for named, number in zip(wanted, value, strict=True):
+            dots.setdefault(named, []).append(number)
+    rows = [_strip(check, named, numbers, 1 < len(numbers) == outcome.seeds) for named, numbers in dots.items()]
+    return rows if len(rows) <= MOST else []
 
 
 def _is_number(value: Any) -> bool:
     return isinstance(value, int | float) and not isinstance(value, bool) and not math.isnan(value)
 
 
-def _strip(check: Check, target: Any, dots: Sequence[Any], seeds: bool) -> Strip:
+def _strip(check: Check, named: Sequence[float], dots: Sequence[float], seeds: bool) -> Strip:
     slack = (check.tol_rel or 0.0, check.tol_abs or 0.0)
     sides = (">=", "<=") if check.op == "between" else (check.op, check.op)
-    named = tuple(float(number) for number in listed(target))
     low, high = allowed(sides[0], named[0], *slack)[0], allowed(sides[1], named[-1], *slack)[1]
-    inside = tuple(meets(check.op, target, dot, *slack) for dot in dots)
-    return Strip(low, high, named, tuple(dots), inside, seeds)
+    wanted = named if check.op == "between" else named[0]
+    inside = tuple(meets(check.op, wanted, dot, *slack) for dot in dots)
+    return Strip(low, high, tuple(map(float, named)), tuple(dots), inside, seeds)
 
 
 def svg(outcome: Outcome) -> str:

@@ -36,6 +36,8 @@ MULTIPLES = {
     "s": ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")),
     "bytes": ((1e6, "MB"), (1e3, "kB"), (1.0, "bytes")),
 }
+#: The most numbers that are listed.
+MOST = 8
 #: A unit at the end of a name, before any `[...]`. After a number it is that number's: `monotonic_until_120_s`.
 ENDING = re.compile(rf"(?<!\d)(?<!_per)_({'|'.join(ENDINGS)})(?:\[|$)")
 
@@ -92,8 +94,11 @@ def shown(value: Any, unit: Unit = PLAIN) -> str:
     values = listed(value)
     texts = [_text(item, unit) for item in values]
     alike = len(texts) > 2 and len(set(texts)) == 1
+    if len(values) > MOST and not alike and all(map(_is_number, values)):
+        low, high = (_text(pick(values), unit) for pick in (min, max))
+        return f"{_with(f'{low} to {high}', unit)} ({len(values)} numbers)"
     text = texts[0] if alike else ", ".join(texts)
-    if any(_is_number(item) for item in values):
+    if any(map(_is_number, values)):
         text = _with(text, unit)
     return f"{text} (each of {len(texts)})" if alike else text
 
@@ -141,6 +146,8 @@ def measured(outcome: Outcome, unit: Unit) -> tuple[str, str]:
     met = f"{spread.met} of {spread.seeds} seeds meet it"
     if not all(_is_number(item) for item in listed(spread.median)):
         return "; ".join(f"{text} ({n})" for text, n in counts.most_common()), met
+    if len(listed(spread.median)) > MOST:
+        return shown(spread.median, unit), f"medians; {met}"
     columns = zip(*map(listed, (spread.median, spread.low, spread.high)), strict=True)
     texts = [f"{_text(mid, unit)} ({_text(low, unit)} to {_text(high, unit)})" for mid, low, high in columns]
     return _with(", ".join(texts), unit), f"median, lowest and highest; {met}"
