@@ -35,9 +35,9 @@ def measure(figure):
             "equilibrium_load": Against(series.mean(link), MU * 100e6),
         },
         "maxnet-pmin": {
-            "p_min_s[1 Gb/s]": Router("maxnet", GIGABIT).signal,
-            "p_min_s[622 Mb/s]": Router("maxnet", 622e6).signal,
-            "p_min_s[400 Mb/s]": Router("maxnet", 400e6).signal,
+            "p_min_s[1 Gb/s]": idle_price(GIGABIT),
+            "p_min_s[622 Mb/s]": idle_price(622e6),
+            "p_min_s[400 Mb/s]": idle_price(400e6),
             "rate_at_floor_over_c": demand(idle) / GIGABIT,
         },
         "maxnet-router-pseudocode": {
@@ -172,6 +172,13 @@ def demand(header):
 def price(header):
     """The price that a sender sees, s."""
     return T * np.log(X_MAX / demand(header))
+
+
+def idle_price(capacity):
+    """The price of a link to which nothing came for a second."""
+    router = Router("maxnet", capacity)
+    router.close(1.0)
+    return router.signal
 
 
 def price_step(load, queue=0, mu=MU):

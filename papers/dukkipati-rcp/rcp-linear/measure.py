@@ -50,7 +50,7 @@ def unchanged(**other):
 
 def magnitude_error():
     x = np.geomspace(0.01, 100, 400)
-    g = rcp.loop(ALPHA, BETA).response(x)
+    g = np.array([rcp.loop(ALPHA, BETA, delay).response(x / delay) for delay in (1.0, LINK.d0)])
     return float(np.abs(np.abs(g) / rcp.magnitude(x, ALPHA, BETA) - 1).max())
 
 

@@ -98,7 +98,7 @@ for name in ("__add__", "__radd__", "__sub__", "__rsub__", "__mul__", "__rmul__"
 
 def watched():
     """A link whose algorithm drops packets, sampled so often that no sample holds two of them."""
-    words = {"damping": "absolute", "initial": "30 packets"}
+    words = {"damping": "none", "initial": "30 packets"}
     return single_bottleneck(C / 1e6, {"abs": words}, 4, "100 us").flow("x", {"cbr": {"rate": "11.3 Mb/s"}}, "A", "B")
 
 
@@ -109,7 +109,7 @@ def additions(result):
     """
     rows = series.select(result.links, "link", LINK)
     columns = (rows[name].to_list() for name in ("t", "arrival_bps", "dropped", "queue_bytes", "buffer_packets"))
-    setup = Settings(0.98, 0.02, damping="absolute")
+    setup = Settings(0.98, 0.02, damping="none")
     state, end, queued = start(setup, 30.0), INTERVAL, 0
     s1, s2, done = Counted(0), Counted(0), {False: [], True: []}
     for t, came, dropped, queue, packets in zip(*columns, strict=True):

@@ -48,6 +48,8 @@ def theorem_7():
         # Differences in the imaginary direction lose no digits.
         moved = [rates + 1e-20j * unit for unit in np.eye(flows)]
         differences = np.array([(x + ratio * beta - beta * price(x.sum()) * x).imag / 1e-20 for x in moved]).T
+        if not np.allclose(differences, mkc.jacobian(rates, beta, p, slope), rtol=1e-9, atol=0):
+            raise ValueError("the Jacobian is not the derivative")
         symmetric.append(np.allclose(differences, differences.T, rtol=1e-12, atol=0))
         expected = sorted([1 - beta * p] * (flows - 1) + [1 - beta * p - beta * flows * rates[0] * slope])
         eigenvalues.append((np.linalg.eigvalsh(differences), expected))

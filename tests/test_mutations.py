@@ -1,0 +1,166 @@
+"""`python -m tools.mutations`: its table fits the tree, verdicts are compared, and what was found is kept."""
+
+import os
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from tools import CHECKOUT, mutations
+from tools.mutations import Kept, Mutation, RunError, TableError, Tree
+
+TABLE = mutations.read()
+#: Those of the papers that checks are run on, and the disciplines of their queues.
+LAWS = {"jetmax", "emkc", "emkc_avq", "kelly", "rcp", "xcp", "maxnet", "ks", "abs", "reno", "rem", "virtual_queue"}
+PRICE = Mutation("l", "price", "sign", "python/law.py", "price = 1", "price = -1", ("fig",))
+GAIN = replace(PRICE, name="gain", before="gain = 2", after="gain = 3")
+LAW = "price = 1\ngain = 2\n"
+
+
+class Measured(Tree):
+    """A tree whose only figure has a check that holds as long as the price is positive."""
+
+    def __init__(self, folder, interrupted_at=99):
+        super().__init__(folder)
+        self.measured, self.interrupted_at = 0, interrupted_at
+
+    def copy(self):
+        (self.root / "python").mkdir(parents=True, exist_ok=True)
+        (self.root / "python/law.py").write_text(LAW, encoding="utf-8")
+
+    def digest(self, _figures):
+        return "tree"
+
+    def borrow(self):
+        return "module"
+
+    def measure(self, _figure, _longest=None):
+        self.measured += 1
+        if self.measured == self.interrupted_at:
+            raise KeyboardInterrupt
+        text = (self.root / "python/law.py").read_text(encoding="utf-8")
+        return {"fig[0]": "not reproduced" if "-" in text else "reproduced"}, 1.0
+
+
+def outcomes(tree, table):
+    return {mutation.name: found for mutation, found in mutations.run(table, tree, Kept(tree.folder / "found"))}
+
+
+def test_each_text_occurs_once_and_each_figure_exists():
+    mutations.check(TABLE)
+
+
+def test_each_law_of_the_papers_is_changed_in_three_ways_or_more():
+    changes = Counter(mutation.law for mutation in TABLE)
+    assert {law for law in LAWS if changes[law] < 3} == set()
+    assert {mutation.kind for mutation in TABLE} == set(mutations.KINDS)
+
+
+def test_a_text_that_moved_is_one_line_and_status_2(monkeypatch, capsys):
+    monkeypatch.setattr(mutations, "read", lambda: [replace(TABLE[0], before="no such text")])
+    assert mutations.main([]) == 2
+    said = f"mutations.toml, {TABLE[0].name}: 'no such text' occurs 0 times in {TABLE[0].file}; needs one"
+    assert capsys.readouterr().err == f"tools.mutations: {said}\n"
+
+
+def test_a_text_that_occurs_twice_is_refused(tmp_path):
+    (tmp_path / "python").mkdir()
+    (tmp_path / "python/law.py").write_text(LAW + LAW, encoding="utf-8")
+    with pytest.raises(TableError, match="occurs 2 times"):
+        PRICE.changed(tmp_path)
+
+
+def test_an_unknown_law_is_one_line_and_status_2(capsys):
+    assert mutations.main(["--only", "jetmx"]) == 2
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "--only jetmx: no such law or change; laws are abs, " in line
+
+
+@pytest.mark.parametrize(
+    ("row", "problem"),
+    [
+        ({"law": "l", "name": "n"}, "'kind' is missing"),
+        ({**vars(PRICE), "kind": "typo"}, "the kind 'typo' is not allowed"),
+        ({**vars(PRICE), "figure": "f"}, "'figure' is missing or unknown"),
+    ],
+)
+def test_a_mistake_in_the_table_is_named(row, problem):
+    with pytest.raises(TableError, match=problem):
+        mutations._mutation(row)
+
+
+def test_a_check_turns_if_its_verdict_is_worse_or_gone():
+    before = {"a[0]": "reproduced", "a[1]": "not reproduced", "a[2]": "corrected", "a[3]": "reproduced"}
+    after = {"a[0]": "corrected", "a[1]": "reproduced", "a[2]": "corrected"}
+    assert mutations.turned(before, after) == ["a[0]: reproduced -> corrected", "a[3]: reproduced -> gone"]
+    assert mutations.turned(before, before) == []
+
+
+def test_what_turns_a_check_is_noticed_and_what_does_not_survives(tmp_path):
+    tree = Measured(tmp_path)
+    assert outcomes(tree, [PRICE, GAIN]) == {"price": ["fig[0]: reproduced -> not reproduced"], "gain": []}
+    assert (tree.root / "python/law.py").read_text(encoding="utf-8") == LAW
+
+
+def test_a_figure_that_fails_under_a_change_notices_it(tmp_path):
+    class Failing(Measured):
+        def measure(self, figure, longest=None):
+            if longest is not None:
+                raise RunError("fig takes more than 80 s")
+            return super().measure(figure)
+
+    assert outcomes(Failing(tmp_path), [GAIN]) == {"gain": ["fig takes more than 80 s"]}
+
+
+def test_an_interrupted_run_goes_on_where_it_was(tmp_path):
+    tree = Measured(tmp_path, interrupted_at=3)  # as it is, PRICE, GAIN
+    with pytest.raises(KeyboardInterrupt):
+        outcomes(tree, [PRICE, GAIN])
+    assert (tree.root / "python/law.py").read_text(encoding="utf-8") == LAW
+    again = Measured(tmp_path)
+    assert outcomes(again, [PRICE, GAIN])["gain"] == []
+    assert again.measured == 1
+    other = Measured(tmp_path)
+    outcomes(other, [PRICE, replace(GAIN, after="gain = 4")])
+    assert other.measured == 1
+
+
+@pytest.mark.parametrize(("open_", "found", "status"), [("", ["a"], 0), ("", [], 1), ("b", [], 0), ("b", ["a"], 1)])
+def test_a_survivor_fails_unless_it_is_open_and_an_open_change_must_survive(monkeypatch, open_, found, status):
+    monkeypatch.setattr(mutations, "run", lambda table, *_: [(replace(table[0], open=open_), found)])
+    assert mutations.main([]) == status
+
+
+def test_a_row_says_what_turned_or_what_is_missing():
+    assert "**survives** |" in mutations.row(GAIN, [])
+    assert "**survives**; open: no figure |" in mutations.row(replace(GAIN, open="no figure"), [])
+    assert mutations.row(PRICE, ["a", "b", "c"]) == "| l | price | sign | a, b and 1 more |"
+
+
+def test_the_copy_is_the_working_tree_and_keeps_the_times_of_files(tmp_path):
+    tree = Tree(tmp_path)
+    tree.copy()
+    law = Path("crates/laws/src/jetmax/router.rs")
+    assert (tree.root / law).read_bytes() == (CHECKOUT / law).read_bytes()
+    assert os.readlink(tree.root / "python/levelflow/papers") == os.readlink(CHECKOUT / "python/levelflow/papers")
+    time = (tree.root / law).stat().st_mtime_ns
+    (tree.root / "crates/laws/src/new.rs").touch()
+    (tree.root / "Cargo.toml").write_text("changed", encoding="utf-8")
+    tree.copy()
+    assert (tree.root / law).stat().st_mtime_ns == time
+    assert not (tree.root / "crates/laws/src/new.rs").exists()
+    assert (tree.root / "Cargo.toml").read_bytes() == (CHECKOUT / "Cargo.toml").read_bytes()
+
+
+def test_what_was_found_holds_until_what_decides_it_changes(tmp_path):
+    def digest(change=None):
+        tree = Tree(tmp_path)
+        tree.copy()
+        if change:
+            with (tree.root / change).open("a", encoding="utf-8") as file:
+                file.write("#")
+        return tree.digest(["rcp-router"])
+
+    assert digest() == digest("papers/dukkipati-rcp/rcp-fig3/measure.py")
+    for change in ("crates/laws/src/rcp/router.rs", "papers/dukkipati-rcp/rcp-router/measure.py"):
+        assert digest() != digest(change)

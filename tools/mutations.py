@@ -1,0 +1,413 @@
+"""Does a check turn if a law is changed? `python -m tools.mutations [--only LAW]`.
+
+Each change of `tools/mutations.toml` is made in a copy of the working tree, and the figures that should notice are
+measured there, with it and without. A change that turns no check for the worse survives: a check is missing. Tools that
+mutate all of a program (cargo-mutants) ask which unit tests notice; here checks of papers must, in Rust and in Python.
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import time
+import tomllib
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from functools import cache, cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, get_args
+
+from levelflow import _core
+from levelflow.library import PAPERS
+from levelflow.report import files
+from levelflow.reproduce import model
+from levelflow.reproduce.verdict import Verdict
+from levelflow.status import BAD_INPUT, INTERRUPTED
+from tools import CHECKOUT
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping, Sequence
+
+TABLE = Path(__file__).with_suffix(".toml")
+KINDS = ("threshold", "gain", "sign", "rounding", "dropped term")
+#: What a build and a measurement need of the working tree.
+COPIED = ("Cargo.toml", "Cargo.lock", "crates", "apps", "benches", "fuzz", "papers", "python", "scenarios")
+MODULE = Path("python/levelflow/_core.abi3.so")
+BUILD = ("cargo", "build", "--quiet", "--release", "-p", "levelflow-py", "--features", "extension-module")
+#: A build after a change takes seconds instead of half a minute; what is computed is the same.
+PROFILE = {"lto": "off", "incremental": "true", "codegen_units": "256", "debug": "false"}
+REPRODUCE = (sys.executable, "-c", "from levelflow.cli import main; main()", "reproduce")
+#: A changed law may send packets without end: so many times as long as the law itself, and so much more, s.
+LONGEST_TIMES, LONGEST_MORE = 20, 60
+SHOWN = 2
+
+#: Verdicts of the checks of a figure, by `entry[check]`.
+Verdicts = dict[str, str]
+
+
+class TableError(ValueError):
+    """The table of changes cannot be used."""
+
+
+class RunError(RuntimeError):
+    """A build or a measurement gave no verdicts."""
+
+
+@dataclass(frozen=True)
+class Mutation:
+    """One change of one law.
+
+    Attributes:
+        law: whose it is, or the queue discipline.
+        name: of the change, one word.
+        kind: one of `KINDS`.
+        file: below the checkout; Rust is built anew, Python is not.
+        before: text of the file that occurs once.
+        after: what takes its place.
+        figures: entries or folders of `papers/` that should notice, in the order in which they are measured.
+        open: of a change that survives, which check is missing.
+    """
+
+    law: str
+    name: str
+    kind: str
+    file: str
+    before: str
+    after: str
+    figures: tuple[str, ...]
+    open: str = ""
+
+    @property
+    def compiled(self) -> bool:
+        """Whether it needs a build."""
+        return self.file.endswith(".rs")
+
+    def changed(self, root: Path) -> str:
+        """Returns the text of the file below a root, with the change.
+
+        Raises:
+            TableError: if there is no such file, or the text does not occur once.
+        """
+        path = root / self.file
+        if not path.is_file():
+            raise TableError(f"{TABLE.name}, {self.name}: there is no file {self.file}")
+        text = path.read_text(encoding="utf-8")
+        if (count := text.count(self.before)) != 1:
+            raise TableError(
+                f"{TABLE.name}, {self.name}: {self.before!r} occurs {count} times in {self.file}; needs one"
+            )
+        return text.replace(self.before, self.after)
+
+
+def read(path: Path = TABLE) -> list[Mutation]:
+    """Reads the table of changes.
+
+    Raises:
+        TableError: if it has a mistake.
+    """
+    rows = tomllib.loads(path.read_text(encoding="utf-8"))["mutation"]
+    mutations = [_mutation(row) for row in rows]
+    names = [mutation.name for mutation in mutations]
+    if twice := [name for name in names if names.count(name) > 1]:
+        raise TableError(f"{path.name}: {twice[0]} occurs {names.count(twice[0])} times; needs a name of its own")
+    return mutations
+
+
+def _mutation(row: Mapping[str, Any]) -> Mutation:
+    where = f"{TABLE.name}, {row.get('name', row)}"
+    allowed = [field.name for field in fields(Mutation)]
+    wrong = [key for key in row if key not in allowed] + [key for key in allowed[:-1] if not row.get(key)]
+    if wrong:
+        raise TableError(f"{where}: {wrong[0]!r} is missing or unknown; needs {', '.join(allowed[:-1])}, may have open")
+    if row["kind"] not in KINDS:
+        raise TableError(f"{where}: the kind {row['kind']!r} is not allowed; needs one of {', '.join(KINDS)}")
+    return Mutation(**{**row, "figures": tuple(row["figures"])})
+
+
+def check(mutations: Sequence[Mutation]) -> None:
+    """Makes sure that each change can be made in the checkout, and that its figures exist.
+
+    Raises:
+        TableError: if a text does not occur once, or changes nothing.
+        ClaimError: if a figure is unknown.
+    """
+    claims = model.discover(PAPERS)
+    for mutation in mutations:
+        mutation.changed(CHECKOUT)
+        if mutation.before == mutation.after:
+            raise TableError(f"{TABLE.name}, {mutation.name}: changes nothing")
+        model.select(claims, mutation.figures)
+
+
+class Tree:
+    """A copy of the working tree in which laws are changed; what it is a copy of is never touched.
+
+    Args:
+        folder: has the copy, what is built and what was found.
+        workers: runs side by side; one per processor if none.
+    """
+
+    def __init__(self, folder: Path, workers: int | None = None) -> None:
+        self.folder = folder.resolve()
+        self.root = self.folder / "tree"
+        self._words = ["--workers", str(workers)] if workers else []
+        self._target = Path(os.environ.get("CARGO_TARGET_DIR", self.folder / "target"))
+
+    def copy(self) -> None:
+        """Makes the copy equal to the working tree; files that are equal keep their time, so that no build is lost."""
+        command = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard", "--", *COPIED]
+        listed = subprocess.run(command, cwd=CHECKOUT, capture_output=True, text=True, check=True).stdout
+        names = [name for name in listed.split("\0") if name and os.path.lexists(CHECKOUT / name)]
+        for old in [path for path in self.root.rglob("*") if path.is_symlink() or path.is_file()]:
+            if str(old.relative_to(self.root)) not in names and old.suffix != ".pyc":
+                old.unlink()
+        for name in names:
+            source, target = CHECKOUT / name, self.root / name
+            if not (os.path.lexists(target) and _content(source) == _content(target)):
+                target.parent.mkdir(parents=True, exist_ok=True)
+                target.unlink(missing_ok=True)
+                shutil.copyfile(source, target, follow_symlinks=False)
+        self._names = sorted(names)
+
+    def digest(self, figures: Sequence[str]) -> str:
+        """Hash of what decides the verdicts of figures: the copy as it is, but for other figures."""
+        own = {claim.folder.name for claim in model.select(self._claims, figures)}
+        digest = hashlib.sha256()
+        for name in self._names:
+            top, *below = Path(name).parts
+            folder = below[1] if top == "papers" and len(below) > 2 else ""
+            if not folder or folder in own or folder.endswith("_models"):
+                digest.update(self._contents(name))
+        return digest.hexdigest()
+
+    @cached_property
+    def _claims(self) -> list[model.Claim]:
+        return model.discover(PAPERS)
+
+    @cache  # noqa: B019 - as long as the tree, of which a run has one
+    def _contents(self, name: str) -> bytes:
+        return hashlib.sha256(name.encode() + _content(self.root / name)).digest()
+
+    def build(self) -> None:
+        """Builds the compiled module of the tree.
+
+        Raises:
+            RunError: if it does not build.
+        """
+        profile = {f"CARGO_PROFILE_RELEASE_{name.upper()}": value for name, value in PROFILE.items()}
+        environment = os.environ | profile | {"CARGO_TARGET_DIR": str(self._target)}
+        done = subprocess.run(BUILD, cwd=self.root, env=environment, capture_output=True, text=True, check=False)
+        if done.returncode:
+            raise RunError(f"does not build: {_first(done.stderr, 'error')}")
+        shutil.copyfile(self._target / "release" / "lib_core.so", self.root / MODULE)
+
+    def borrow(self) -> str:
+        """Takes the compiled module of the checkout; returns its hash."""
+        shutil.copyfile(_core.__file__, self.root / MODULE)
+        return hashlib.sha256((self.root / MODULE).read_bytes()).hexdigest()
+
+    @contextmanager
+    def with_change(self, mutation: Mutation) -> Iterator[None]:
+        """Changes a law; afterwards, it is as it was."""
+        path = self.root / mutation.file
+        text = path.read_text(encoding="utf-8")
+        path.write_text(mutation.changed(self.root), encoding="utf-8")
+        try:
+            yield
+        finally:
+            path.write_text(text, encoding="utf-8")
+
+    def measure(self, figure: str, longest: float | None = None) -> tuple[Verdicts, float]:
+        """Returns the verdicts of a figure, and how many seconds it took.
+
+        Raises:
+            RunError: if there are none, or not within the longest time, s, which changed laws have.
+        """
+        found = self.folder / "verdicts.json"
+        found.unlink(missing_ok=True)
+        command = [*REPRODUCE, figure, "--json", str(found), "--out", str(self.folder / "report"), *self._words]
+        python = {"PYTHONPATH": str(self.root / "python")}
+        if longest:  # bytecode goes by the seconds of a file's time: that of a change may pass for that of the next
+            python["PYTHONDONTWRITEBYTECODE"] = "1"
+        begin = time.monotonic()
+        try:
+            done = subprocess.run(
+                command,
+                cwd=self.root,
+                env=os.environ | python,
+                capture_output=True,
+                text=True,
+                timeout=longest,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise RunError(f"{figure} takes more than {longest:.0f} s") from None
+        rows = json.loads(found.read_text(encoding="utf-8")) if found.exists() else []
+        if not rows:
+            raise RunError(f"{figure} fails: {_first(done.stderr, 'panicked')}")
+        return {f"{row['id']}[{row['check']}]": row["verdict"] for row in rows}, time.monotonic() - begin
+
+
+def _content(path: Path) -> bytes:
+    return os.readlink(path).encode() if path.is_symlink() else path.read_bytes()
+
+
+def _first(text: str, word: str) -> str:
+    """The first line that has a word, or the last one."""
+    lines = text.strip().splitlines() or ["no message"]
+    return next((line for line in lines if word in line), lines[-1])
+
+
+def turned(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Returns which checks have a worse verdict than before, or none any more, and what became of them."""
+    order = get_args(Verdict)
+    return [
+        f"{check}: {verdict} -> {after.get(check, 'gone')}"
+        for check, verdict in before.items()
+        if check not in after or order.index(after[check]) > order.index(verdict)
+    ]
+
+
+class Kept:
+    """What was found out, a file each: an interrupted run need not find it out again."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+
+    def load(self, name: str, key: object) -> Any:
+        """Returns what was found by this name, if it was for the same key; else none."""
+        try:
+            record = json.loads(self._file(name).read_text(encoding="utf-8"))
+        except (FileNotFoundError, ValueError):
+            return None
+        return record["found"] if record["key"] == repr(key) else None
+
+    def save(self, name: str, key: object, found: Any) -> None:
+        """Keeps what was found, in place of what was kept by this name."""
+        files.replace(self._file(name), json.dumps({"key": repr(key), "found": found}))
+
+    def _file(self, name: str) -> Path:
+        return self._folder / f"{name.replace('/', '--')}.json"
+
+
+def run(mutations: Sequence[Mutation], tree: Tree, kept: Kept) -> Iterator[tuple[Mutation, list[str]]]:
+    """Yields each change and what noticed it, nothing if it survives: those of Python first, which need no build.
+
+    Raises:
+        RunError: if a figure has no verdicts without any change.
+    """
+    tree.copy()
+    for compiled in (False, True):
+        group = [mutation for mutation in mutations if mutation.compiled is compiled]
+        module = "built" if compiled else tree.borrow()
+        keys = {mutation: (tree.digest(mutation.figures), module, *_what(mutation)) for mutation in group}
+        found = {mutation: kept.load(mutation.name, key) for mutation, key in keys.items()}
+        missing = [mutation for mutation in group if found[mutation] is None]
+        usual = _usual(missing, tree, kept, module)
+        for mutation, key in keys.items():
+            if mutation in missing:
+                found[mutation] = _noticed(mutation, tree, usual)
+                kept.save(mutation.name, key, found[mutation])
+            yield mutation, found[mutation]
+
+
+def _what(mutation: Mutation) -> tuple[object, ...]:
+    """What of a change decides what is found."""
+    return mutation.file, mutation.before, mutation.after, mutation.figures
+
+
+def _usual(mutations: Sequence[Mutation], tree: Tree, kept: Kept, module: str) -> dict[str, tuple[Verdicts, float]]:
+    """Measures all their figures without any change."""
+    names = dict.fromkeys(figure for mutation in mutations for figure in mutation.figures)
+    keys = {name: (tree.digest([name]), module) for name in names}
+    usual = {name: kept.load(f"usual-{name}", key) for name, key in keys.items()}
+    missing = [name for name, found in usual.items() if found is None]
+    if missing and module == "built":
+        tree.build()
+    for name in missing:
+        usual[name] = tree.measure(name)
+        kept.save(f"usual-{name}", keys[name], usual[name])
+    return usual
+
+
+def _noticed(mutation: Mutation, tree: Tree, usual: Mapping[str, tuple[Verdicts, float]]) -> list[str]:
+    """What the first figure that notices says; nothing if none does."""
+    with tree.with_change(mutation):
+        if mutation.compiled:
+            try:
+                tree.build()
+            except RunError as error:
+                raise TableError(f"{TABLE.name}, {mutation.name}: {error}") from None
+        for figure in mutation.figures:
+            before, seconds = usual[figure]
+            try:
+                after, _ = tree.measure(figure, LONGEST_TIMES * seconds + LONGEST_MORE)
+            except RunError as error:
+                return [str(error)]
+            if found := turned(before, after):
+                return found
+    return []
+
+
+def row(mutation: Mutation, found: Sequence[str]) -> str:
+    """Returns a row of the table."""
+    if found:
+        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
+        said = f"{', '.join(found[:SHOWN])}{more}" + ("; listed as open" if mutation.open else "")
+    else:
+        said = f"**survives**{'; open: ' if mutation.open else ''}{mutation.open}"
+    return f"| {mutation.law} | {mutation.name} | {mutation.kind} | {said} |"
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Makes the changes and prints what noticed them; 1 if one survives that is not open, or an open one does not."""
+    parser = argparse.ArgumentParser(prog="python -m tools.mutations", description=__doc__)
+    parser.add_argument("--only", action="append", metavar="LAW", help="changes of this law, or the one of this name")
+    parser.add_argument("--no-build", action="store_true", help="only changes of Python")
+    parser.add_argument(
+        "--out", type=Path, default=CHECKOUT / "results/mutations", help="copy, build and what was found"
+    )
+    parser.add_argument("--workers", type=int, help="runs side by side; one per processor")
+    options = parser.parse_args(arguments)
+    try:
+        mutations = _chosen(read(), options.only, python=options.no_build)
+        check(mutations)
+        done = _print(run(mutations, Tree(options.out, options.workers), Kept(options.out / "found")))
+    except (TableError, model.ClaimError, RunError) as error:
+        print(f"tools.mutations: {error}", file=sys.stderr)
+        return BAD_INPUT
+    except KeyboardInterrupt:
+        print("tools.mutations: interrupted; what was found is kept for the next run", file=sys.stderr)
+        return INTERRUPTED
+    survive = [mutation for mutation, found in done if not found]
+    known = sum(bool(mutation.open) for mutation in survive)
+    print(f"\n{len(done)} changes: {len(done) - len(survive)} noticed, {len(survive)} survive, {known} of them open")
+    return int(any(bool(mutation.open) == bool(found) for mutation, found in done))
+
+
+def _chosen(mutations: list[Mutation], only: list[str] | None, *, python: bool) -> list[Mutation]:
+    laws = sorted({mutation.law for mutation in mutations})
+    for wanted in only or []:
+        if wanted not in {*laws, *(mutation.name for mutation in mutations)}:
+            raise TableError(f"--only {wanted}: no such law or change; laws are {', '.join(laws)}")
+    named = [m for m in mutations if not only or m.law in only or m.name in only]
+    return [mutation for mutation in named if not (python and mutation.compiled)]
+
+
+def _print(found: Iterator[tuple[Mutation, list[str]]]) -> list[tuple[Mutation, list[str]]]:
+    """Prints a row as each is found; gives all."""
+    print("| law | change | kind | noticed by |\n|---|---|---|---|")
+    done = []
+    for mutation, checks in found:
+        done.append((mutation, checks))
+        print(row(mutation, checks), flush=True)
+    return done
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
