@@ -1,40 +1,161 @@
-"""`python -m tools.peers`: our half of the comparison; the other half needs ns-3."""
+"""`python -m tools.peers`: our halves of the comparisons, what is read from peers, and the tables; needs no peer."""
 
 import sys
 
+import numpy as np
 import pytest
-from tools import peers
+from tools.peers import __main__ as peers
+from tools.peers import ns2, rcp, reno, tcp, xcp
+
+CASE = rcp.Case(10, 0.5, 25)
 
 
-def test_without_ns3_it_says_how_to_get_it(capsys):
-    if peers.has_ns3(sys.executable):
+def test_a_comparison_without_its_peer_is_skipped_in_one_line(capsys):
+    if tcp.lacks(sys.executable) is None:
         pytest.skip("this interpreter has ns-3")
-    assert peers.main([]) == 0
-    assert "pip install ns3" in capsys.readouterr().out
+    assert peers.main(["--ns2", "/no/such/ns"]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert [line.split(", ")[0] for line in lines] == [f"{name}: skipped" for name in peers.COMPARISONS]
+    assert "pip install ns3" in lines[0]
+    assert "/no/such/ns is no program" in lines[-1]
+
+
+def test_an_unknown_comparison_is_refused(capsys):
+    with pytest.raises(SystemExit) as exit_:
+        peers.main(["vegas"])
+    assert exit_.value.code == 2
+    assert "vegas: unknown; allowed: tcp, reno, xcp, rcp" in capsys.readouterr().err
 
 
 def test_an_interpreter_that_does_not_exist_has_no_ns3():
-    assert not peers.has_ns3("/no/such/python")
+    assert "pip install ns3" in tcp.lacks("/no/such/python")
+
+
+def test_a_program_that_fails_on_the_agent_lacks_it():
+    assert ns2.lacks("Agent/RCP")("false") == "false has no Agent/RCP: --ns2 names an ns-2 with it"
+    assert ns2.lacks("Agent/RCP")("true") is None
+
+
+def test_a_script_that_fails_says_which_one():
+    with pytest.raises(RuntimeError, match=r"has\.tcl failed in false"):
+        ns2.run("false", "has.tcl")
 
 
 def test_a_lone_newreno_flow_has_the_sawtooth_of_its_path():
     """From half of what path and buffer hold to all of it, one packet more per round trip (RFC 5681)."""
-    newreno = next(pair for pair in peers.PAIRS if pair.law == "newreno")
-    outcome = peers.ours(newreno, 1)
-    packet_s = peers.WIRE * 8 / (peers.MBPS * 1e6)
-    path = (2 * peers.DELAY_S + 4 * peers.ACCESS_S) / packet_s + 1
-    peak = path + peers.BUFFER + 1
+    newreno = next(pair for pair in tcp.PAIRS if pair.law == "newreno")
+    outcome = tcp.ours(newreno, 1)
+    packet_s = tcp.WIRE * 8 / (tcp.MBPS * 1e6)
+    path = (2 * tcp.DELAY_S + 4 * tcp.ACCESS_S) / packet_s + 1
+    peak = path + tcp.BUFFER + 1
     assert outcome.window == pytest.approx(0.75 * peak, rel=0.03)
     assert outcome.loss == pytest.approx(8 / (3 * peak**2), rel=0.1)
     assert 0.95 / packet_s < sum(outcome.flows) <= 1 / packet_s * 1.001
 
 
 def test_differences_that_count_are_set_in_bold():
-    newreno = next(pair for pair in peers.PAIRS if pair.law == "newreno")
-    here = peers.Outcome([100.0, 100.0], 20.0, 5.0, 0.01, 0.0)
-    there = peers.Outcome([95.0, 105.0], 10.0, 5.0, 0.01, 0.0)
-    *_, row = peers.table([(newreno, 2)], [here], [there])
+    newreno = next(pair for pair in tcp.PAIRS if pair.law == "newreno")
+    here = tcp.Outcome([100.0, 100.0], 20.0, 5.0, 0.01, 0.0)
+    there = tcp.Outcome([95.0, 105.0], 10.0, 5.0, 0.01, 0.0)
+    *_, row = tcp.table([(newreno, 2)], [here], [there])
     assert row == (
         "| newreno | TcpNewReno | 2 | 200, 200, +0% | 0.500, 0.475, +5% | 20.0, 10.0, **+100%** | 5.0, 5.0, +0% "
         "| 1.000, 1.000, +0% |"
     )
+
+
+def test_a_full_link_has_a_packet_in_service():
+    """80 s at 1200 packets of 1042 B a second fill 10 Mb/s but for 3 parts in 10^4."""
+    outcome = reno.read("80.5 12.25 96100 100 95000 1000\n")
+    assert outcome.flows == [1187.5, 12.5]
+    assert outcome.window == 80.5
+    assert outcome.queue == pytest.approx(12.25 + 1200 * 1042 * 8 / 1e7)
+    assert outcome.loss == pytest.approx(100 / 96100)
+
+
+def test_rates_of_xcp_are_of_the_data_of_full_seconds():
+    """x1 alternates between 100 and 300 packets a second, x2 has 125; the queue's largest value is early."""
+    steps = np.where(np.arange(300) % 2, 300, 100)
+    lines = [
+        f"{acked} {125 * second} {99 if second == 3 else 7}"
+        for second, acked in enumerate(np.cumsum(steps).tolist(), start=1)
+    ]
+    outcome = xcp.read("\n".join(lines))
+    assert outcome.means == pytest.approx([1.6, 1.0])
+    assert outcome.deviations == pytest.approx([0.8 * np.sqrt(200 / 199), 0.0])
+    assert outcome.queue == 99
+
+
+def test_what_the_authors_router_writes_is_read_by_column():
+    bdp = 10e6 / 8 * CASE.rtpd
+    row = "_o12 {t} {q} 9 {rate} {bytes} 0.1 0.2 0.3 0.4 5 6 M"
+    status = "\n".join(
+        row.format(t=t, q=q, rate=rate, bytes=load)
+        for t, q, rate, load in [(1, 9e9, 9, 9e9), (20, bdp, 0.25, 0), (30, 0, 1, 1.25e6), (80, 9e9, 9, 9e9)]
+    )
+    outcome = rcp.read(CASE, np.array([15.0, 16.0, 17.0]), "2 17.25\n0 16.0\n", status)
+    assert outcome.took[[0, 2]] == pytest.approx([1.0, 0.25])
+    assert np.isnan(outcome.took[1])
+    assert (outcome.rate, outcome.queue, outcome.arriving) == pytest.approx((0.5, 0.5, 0.5))
+
+
+def test_anything_but_numbers_is_refused():
+    with pytest.raises(ValueError, match="warning"):
+        ns2.numbers("1 2\nwarning: 3\n")
+
+
+def test_sharing_is_exact_where_it_can_be_worked_by_hand():
+    """At 1000 packets a second: 1000 alone for 0.5 s, then shared until the 250 are through at 1.0 s, then alone."""
+    shared = rcp.sharing(rcp.Case(8, 0.5, 25), np.array([0.0, 0.5]), np.array([1000.0, 250.0]))
+    assert shared == pytest.approx([1.25 + 0.15, 0.5 + 0.15])
+
+
+def test_sharing_is_what_small_steps_of_a_fluid_give():
+    random = np.random.default_rng(5)
+    starts, packets = np.sort(random.uniform(0, 2, 12)), random.integers(1, 300, 12).astype(float)
+    case, step = rcp.Case(8, 0.5, 25), 1e-5
+    left, took = packets.copy(), np.zeros(12)
+    for tick in range(int(6 / step)):
+        now = tick * step
+        active = (starts <= now) & (left > 0)
+        left[active] -= 1000 * step / max(active.sum(), 1)
+        took[active] = now + step - starts[active]
+    assert rcp.sharing(case, starts, packets) == pytest.approx(took + 1.5 * case.rtpd, abs=1e-3)
+
+
+def test_arrivals_offer_the_load():
+    case = rcp.Case(1000, 0.5, 25)
+    starts, packets = case.arrivals(1)
+    assert starts.size == pytest.approx(0.5 * 1e9 / (8000 * 25) * case.seconds, rel=0.01)
+    assert (np.diff(starts) > 0).all()
+    assert packets.min() == np.ceil(25 / 6)
+    for size in (50, 500):
+        assert (packets > size).mean() == pytest.approx((25 / 6 / size) ** 1.2, rel=0.1)
+
+
+def test_a_lone_flow_under_rcp_takes_a_handshake_and_its_packets_at_the_first_rate():
+    """4 packets at 0.05 of 8 Mb/s, 20 ms apart: `R` hardly moves meanwhile. Of two flows each has its own time."""
+    case = rcp.Case(8, 0.5, 25, seconds=4 / 3)
+    outcome = rcp.ours(case, np.array([0.1, 0.9, 1.99]), np.array([4.0, 1.0, 1.0]), {"alpha": 1e-6})
+    assert outcome.took[0] == pytest.approx(0.15 + 3 * 0.02, abs=2e-3)
+    assert outcome.took[1] == pytest.approx(0.15, abs=2e-3)
+    assert np.isnan(outcome.took[2])
+    assert outcome.rate == pytest.approx(0.05, rel=0.01)
+
+
+def made_up(times):
+    """Thirty flows of a packet in a row under simulators that take so long for each, and one that nobody ends."""
+    starts, packets = np.arange(31.0) + 20, np.ones(31)
+    outcomes = {name: rcp.Outcome(np.append(np.full(30, took), np.nan), 0.5, 0.1, 0.4) for name, took in times.items()}
+    return rcp.Run(CASE, starts, packets, np.full(31, 0.2), outcomes)
+
+
+def test_the_table_has_ratios_to_sharing_over_flows_that_ended_everywhere():
+    runs = [made_up({"ns-2": took, "here": 0.2, "here, theirs": 0.2}) for took in (0.4, 0.6)]
+    assert rcp.ratio(runs, "ns-2", (1, 50)) == pytest.approx(2.5)
+    assert np.isnan(rcp.ratio(runs, "ns-2", (50, 500)))
+    lines = list(rcp.table(CASE, runs))
+    assert "60 s, 2 seeds, 2 flows unfinished" in lines[0]
+    assert "| 1 to 49 packets | 60 | 2.50 (2.00 to 3.00) | 1.00 (1.00 to 1.00) | 1.00 (1.00 to 1.00) |" in lines
+    assert "| 50 to 499 packets | 0 | too few | too few | too few |" in lines
+    assert "| R/C | | 0.500 | 0.500 | 0.500 |" in lines

@@ -24,8 +24,13 @@ pub type Words = [u64; 8];
 pub type Counts = [u64; 19];
 
 /// A router whose work on each packet something else may do. Laws of which [`RouterInfo::kernel`](crate::RouterInfo::kernel) is
-/// `None` leave both methods as they are.
+/// `None` leave the methods as they are.
 pub trait Offload: RouterLaw {
+    /// A value of a parameter that the data path does not know, as it stands in a scenario.
+    fn lacks(&self, _params: &Self::Params) -> Option<&'static str> {
+        None
+    }
+
     /// What the data path must know until the next interval ends. `queue`: what packets find waiting, as far as is known; laws
     /// that do not look at it on arrival ignore it.
     fn words(&self, _params: &Self::Params, _queue: Bytes) -> Words {

@@ -238,6 +238,7 @@ macro_rules! laws {
         }
 
         impl offload::Offload for AnyRouter {
+            both! { [$($law)+] self r p: fn lacks(&self) -> Option<&'static str> }
             both! { [$($law)+] self r p: fn words(&self, queue: B) -> offload::Words }
             both! { [$($law)+] self r p: fn absorb(&mut self, counted: &offload::Counts) -> () }
         }

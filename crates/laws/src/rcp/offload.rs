@@ -8,6 +8,10 @@ use super::{RcpParams, RcpRouter, RttEstimate};
 use crate::offload::{Counts, Offload, Words};
 
 impl Offload for RcpRouter {
+    fn lacks(&self, params: &RcpParams) -> Option<&'static str> {
+        (params.rtt == RttEstimate::Interval).then_some("rtt = \"interval\"")
+    }
+
     fn words(&self, params: &RcpParams, _queue: Bytes) -> Words {
         let mut words = Words::default();
         words[..6].copy_from_slice(&[
@@ -26,7 +30,7 @@ impl Offload for RcpRouter {
         self.arrived = Bytes::new(self.arrived.get().saturating_add(bytes));
         match params.rtt {
             RttEstimate::Mean if mean != 0 => self.rtt = f64::from_bits(mean),
-            RttEstimate::Mean => {}
+            RttEstimate::Mean | RttEstimate::Interval => {}
             RttEstimate::Max => self.longest = self.longest.max(f64::from_bits(longest)),
         }
     }

@@ -12,6 +12,8 @@ choices! {
         Mean = "mean",
         /// `D_max`, the largest within the last control interval of eq 1.
         Max = "max",
+        /// The authors' later average, once per interval and by bytes: quick up, slow down.
+        Interval = "interval",
     }
 }
 
@@ -46,8 +48,8 @@ parameters! {
             "floor of the offered rate: this much per round-trip time",
             "0.01 packet of 1000 B, as in a published ns-2 port";
         rtt: RttEstimate = RttEstimate::UNIT, 0.0, RttEstimate::RANGE,
-            "round-trip time in the update: average over packets, or the largest seen",
-            "Dukkipati et al. 2005, section II; max: Zhang 2008, section VI.3.4";
+            "round-trip time in the update: average over packets, the largest seen, or an average per interval",
+            "Dukkipati et al. 2005, section II; max: Zhang 2008, section VI.3.4; interval: the authors' ns-2 code";
         loss_aware: bool = Unit::Switch, 0.0, SWITCH,
             "count dropped bytes as queue",
             "Dukkipati et al. 2005, section II-C.2";

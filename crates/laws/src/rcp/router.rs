@@ -19,6 +19,11 @@ pub struct RcpRouter {
     pub(super) rtt: f64,
     /// `R`, bit/s.
     pub(super) rate: f64,
+    /// Bytes that carried a round-trip time since the last update, and that time summed over them, byte seconds.
+    stamped: f64,
+    weighed: f64,
+    /// Mean over the bytes of the last interval that had any, seconds.
+    recent: f64,
     /// Largest round-trip time seen in the running window, seconds.
     pub(super) longest: f64,
     /// How long that window has lasted, seconds.
@@ -37,6 +42,9 @@ impl RouterLaw for RcpRouter {
             arrived: Bytes::ZERO,
             rtt,
             rate,
+            stamped: 0.0,
+            weighed: 0.0,
+            recent: 0.0,
             longest: 0.0,
             window: 0.0,
         }
@@ -51,6 +59,11 @@ impl RouterLaw for RcpRouter {
             match params.rtt {
                 RttEstimate::Mean => self.rtt = params.gain * sample + (1.0 - params.gain) * self.rtt,
                 RttEstimate::Max => self.longest = self.longest.max(sample),
+                RttEstimate::Interval => {
+                    let bytes = packet.size.as_bits_f64() / 8.0;
+                    self.stamped += bytes;
+                    self.weighed += bytes * sample;
+                }
             }
         }
     }
@@ -74,8 +87,10 @@ impl RouterLaw for RcpRouter {
             return;
         }
         let t = elapsed.as_secs_f64();
-        if params.rtt == RttEstimate::Max {
-            self.close_window(t);
+        match params.rtt {
+            RttEstimate::Mean => {}
+            RttEstimate::Max => self.close_window(t),
+            RttEstimate::Interval => self.average_interval(t),
         }
         let (c, d) = (self.capacity, self.rtt);
         let y = self.arrived.as_bits_f64() / t;
@@ -101,6 +116,22 @@ impl RouterLaw for RcpRouter {
 }
 
 impl RcpRouter {
+    /// Moves `d_0` towards the mean `s` of the interval with gain `T/d_0`, downwards with `(R/C) (s/d_0) (T/d_0)`. An
+    /// interval without a round-trip time repeats the last `s`.
+    fn average_interval(&mut self, elapsed: f64) {
+        if self.stamped > 0.0 {
+            self.recent = self.weighed / self.stamped;
+        }
+        (self.stamped, self.weighed) = (0.0, 0.0);
+        let up = (elapsed / self.rtt).min(1.0);
+        let gain = if self.recent >= self.rtt {
+            up
+        } else {
+            up * self.rate / self.capacity * self.recent / self.rtt
+        };
+        self.rtt += gain * (self.recent - self.rtt);
+    }
+
     /// Moves `D_max` up at once, and down only after a window of its own length: a flow that sends one packet per
     /// round-trip time is seen in every window. An empty window keeps the last value.
     fn close_window(&mut self, elapsed: f64) {

@@ -151,6 +151,37 @@ fn the_largest_rtt_is_adopted_at_once_and_forgotten_after_a_window() {
     }
 }
 
+/// `d_0` after intervals of 10 ms whose packets say `rtt`, worked by hand from the authors' rule.
+#[test]
+fn the_average_of_intervals_rises_within_a_round_trip_and_falls_with_the_rate() {
+    let params = params(&[("rtt", 2.0), ("initial", 0.25)]);
+    let mut router = router(&params, C);
+    let mut tick = |packets: &[(u64, f32)]| {
+        let (before, share) = (router.rtt, router.rate / C);
+        for &(size, rtt) in packets {
+            let mut header = RcpHeader {
+                rate: f32::INFINITY,
+                rtt,
+            };
+            router.on_arrival(&params, &Arriving::alone(Bytes::new(size)), Some(&mut header));
+        }
+        router.on_interval(&params, Duration::from_ms(10), &IDLE);
+        (before, share, router.rtt)
+    };
+    let (_, _, silent) = tick(&[(1000, 0.0)]);
+    close(silent, 0.1, 0.0);
+    let (_, _, up) = tick(&[(3000, 0.2), (1000, 0.6)]);
+    close(up, 0.1 + 0.1 * (0.3 - 0.1), 1e-8);
+    let (_, _, again) = tick(&[]);
+    close(again, up + 0.01 / up * (0.3 - up), 1e-8);
+    let (before, share, down) = tick(&[(1000, 0.05)]);
+    close(
+        down,
+        before + share * 0.05 / before * 0.01 / before * (0.05 - before),
+        1e-8,
+    );
+}
+
 #[test]
 fn the_interval_never_exceeds_the_rtt_and_never_vanishes() {
     let params = params(&[("gain", 1.0)]);

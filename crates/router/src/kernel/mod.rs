@@ -74,6 +74,13 @@ impl Program {
                 law.name
             )));
         };
+        let router = AnyRouter::new(params, info);
+        if let Some(value) = router.lacks(params) {
+            return Err(Error::input(format!(
+                "law {}: {value} has no kernel form; allowed: other values, or a relay",
+                law.name
+            )));
+        }
         let object = OBJECT.ok_or_else(|| {
             Error::failed("this build has no kernel router: install clang and build levelflow-net again")
         })?;
@@ -91,7 +98,7 @@ impl Program {
             seen: [0; COUNTERS + 8],
             hook: None,
         };
-        path.tell(&AnyRouter::new(params, info).words(params, Bytes::ZERO))?;
+        path.tell(&router.words(params, Bytes::ZERO))?;
         path.classifier()?.load().map_err(|e| failed("load", &e))?;
         Ok(path)
     }

@@ -1,14 +1,9 @@
-"""TCP laws beside ns-3: the same dumbbells in both, what they came to, and where they differ.
-
-`python -m tools.peers --ns3 PYTHON` runs it, where PYTHON is an interpreter that has the package `ns3` from PyPI.
-"""
+"""TCP laws beside ns-3: the same dumbbells in both, what they came to, and where they differ."""
 
 from __future__ import annotations
 
-import argparse
 import json
 import subprocess
-import sys
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -134,13 +129,15 @@ def theirs(python: str, cases: list[tuple[Pair, int]]) -> Iterator[Outcome]:
         yield outcome
 
 
-def has_ns3(python: str) -> bool:
-    """Whether this interpreter has ns-3."""
+def lacks(python: str) -> str | None:
+    """What this interpreter lacks to run ns-3, in half a sentence; None if nothing."""
     find = "import importlib.util as u; raise SystemExit(not (u.find_spec('ns') and u.find_spec('cppyy')))"
     try:
-        return subprocess.run([python, "-c", find], capture_output=True, check=False).returncode == 0
+        found = subprocess.run([python, "-c", find], capture_output=True, check=False).returncode == 0
     except OSError:
-        return False
+        found = False
+    hint = "`python3 -m venv ns3 && ns3/bin/pip install ns3`, then --ns3 ns3/bin/python"
+    return None if found else f"{python} has no ns-3: {hint}"
 
 
 def table(cases: list[tuple[Pair, int]], here: list[Outcome], there: list[Outcome]) -> Iterator[str]:
@@ -165,25 +162,7 @@ def _cell(here: float, there: float, digits: int) -> str:
     return f"{here:.{digits}f}, {there:.{digits}f}, {difference}"
 
 
-def main(arguments: list[str] | None = None) -> int:
-    """Runs every pair with one flow and with two, and prints the table."""
-    parser = argparse.ArgumentParser(prog="python -m tools.peers", description=__doc__)
-    parser.add_argument("--ns3", default=sys.executable, metavar="PYTHON", help="interpreter that has ns-3")
-    parser.add_argument("--law", action="append", choices=sorted(pair.law for pair in PAIRS), help="only this law")
-    options = parser.parse_args(arguments)
-    if not has_ns3(options.ns3):
-        print(
-            f"{options.ns3} has no ns-3: nothing to compare with; "
-            "`python3 -m venv ns3 && ns3/bin/pip install ns3`, then --ns3 ns3/bin/python"
-        )
-        return 0
-    wanted = options.law or [pair.law for pair in PAIRS]
-    cases = [(pair, flows) for pair in PAIRS if pair.law in wanted for flows in (1, 2)]
-    here = [ours(*case) for case in cases]
-    for line in table(cases, here, list(theirs(options.ns3, cases))):
-        print(line)
-    return 0
-
-
-if __name__ == "__main__":
-    raise SystemExit(main())
+def compare(python: str) -> Iterator[str]:
+    """The table: every pair with one flow and with two."""
+    cases = [(pair, flows) for pair in PAIRS for flows in (1, 2)]
+    return table(cases, [ours(*case) for case in cases], list(theirs(python, cases)))

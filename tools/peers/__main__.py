@@ -1,0 +1,48 @@
+"""Laws beside other simulators, on the same networks and arrivals: `python -m tools.peers [COMPARISON ...]`.
+
+A comparison whose peer is not installed says so in one line, and the others go on.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+
+from tools.peers import ns2, rcp, reno, tcp, xcp
+
+Compare = Callable[[str], Iterator[str]]
+
+#: What each comparison needs: the option that names the peer, what that peer lacks, and the lines of the comparison.
+COMPARISONS: dict[str, tuple[str, Callable[[str], str | None], Compare]] = {
+    "tcp": ("ns3", tcp.lacks, tcp.compare),
+    "reno": ("ns2", ns2.lacks("Agent/TCP/Sack1"), reno.compare),
+    "xcp": ("ns2", ns2.lacks("Agent/TCP/Reno/XCP"), xcp.compare),
+    "rcp": ("ns2", ns2.lacks("Agent/RCP"), rcp.compare),
+}
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Runs the comparisons whose peers are there, and prints their tables."""
+    parser = argparse.ArgumentParser(prog="python -m tools.peers", description=__doc__)
+    parser.add_argument("comparison", nargs="*", metavar="COMPARISON", help=f"{', '.join(COMPARISONS)}; default: all")
+    parser.add_argument("--ns3", default=sys.executable, metavar="PYTHON", help="interpreter that has ns-3")
+    parser.add_argument("--ns2", default="ns", metavar="BINARY", help="ns-2, for rcp with the code of RCP's authors")
+    options = parser.parse_args(arguments)
+    if unknown := [name for name in options.comparison if name not in COMPARISONS]:
+        parser.error(f"comparison {unknown[0]}: unknown; allowed: {', '.join(COMPARISONS)}")
+    for name in options.comparison or COMPARISONS:
+        option, lacks, compare = COMPARISONS[name]
+        peer = getattr(options, option)
+        if lack := lacks(peer):
+            print(f"{name}: skipped, {lack}")
+            continue
+        print(f"{name}, beside {peer}\n")
+        for line in compare(peer):
+            print(line, flush=True)
+        print()
+    return 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
