@@ -100,7 +100,7 @@ def test_there_is_a_strip_per_expected_number(case, rows, dots):
 
 def test_an_infinite_number_is_an_arrow_at_the_end_and_counts():
     svg = strip.svg(outcome("<=", 3.0, [1.0, math.inf], seeds=2))
-    assert "1 of 2 measured inside what is expected" in svg
+    assert "1 of 2 measured values meet the check" in svg
     assert svg.count("<circle class=in") == 1
     assert f"<path class=out d='M{strip.WIDTH - strip.EDGE:.2f}" in svg
     assert strip.svg(outcome("<=", "formula", math.inf, target=math.inf)) == ""
@@ -248,7 +248,7 @@ def test_a_screen_reader_finds_words_for_pictures_strips_and_tables():
     (image,) = [attrs for tag, attrs in tags if tag == "img"]
     assert image["alt"] == "our plot of paper/figure. R/C against 'time'"
     (svg,) = [attrs for tag, attrs in tags if tag == "svg"]
-    assert (svg["role"], svg["aria-label"]) == ("img", "1 of 2 measured inside what is expected")
+    assert (svg["role"], svg["aria-label"]) == ("img", "1 of 2 measured values meet the check")
     assert all("aria-label" in attrs for tag, attrs in tags if tag in ("table", "nav"))
     assert all(attrs.get("scope") in ("col", "row") for tag, attrs in tags if tag == "th")
 

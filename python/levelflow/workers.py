@@ -44,7 +44,7 @@ class Workers:
         self._tell = tell
         self._work = work or (lambda _scenario: 1.0)
         self._lock = threading.Lock()
-        self._stopped = threading.Event()
+        self._stopped = False  # no Event: its lock is not for signal handlers
         self._interrupted = False
         self._before = signal.getsignal(signal.SIGINT)
         self._asked = self._expected = self._done = self._settled = 0.0
@@ -55,7 +55,7 @@ class Workers:
         return self
 
     def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, at: TracebackType | None) -> None:
-        self._stopped.set()
+        self._stopped = True
         self._pool.shutdown(cancel_futures=True)
         if self._hears_signals():
             signal.signal(signal.SIGINT, self._before)
@@ -67,7 +67,7 @@ class Workers:
 
     def _interrupt(self, _signal: int, _frame: FrameType | None) -> None:
         self._interrupted = True
-        self._stopped.set()
+        self._stopped = True
 
     def expect(self, work: float) -> None:
         """So much work will be asked for in all; 0 for no more than was."""
@@ -91,7 +91,7 @@ class Workers:
         weighed = [(scenario, self._work(scenario)) for scenario in scenarios]
         with self._lock:
             self._asked += sum(work for _, work in weighed)
-            if self._stopped.is_set():
+            if self._stopped:
                 raise StoppedError
             futures = [self._pool.submit(self._run, *one) for one in weighed]
         return [future.result() for future in futures]
@@ -101,7 +101,7 @@ class Workers:
 
         def tell(share: float) -> None:
             nonlocal before
-            if self._stopped.is_set():
+            if self._stopped:
                 raise StoppedError
             with self._lock:
                 self._done += work * (share - before)

@@ -147,7 +147,7 @@ local laws = {
             { name = "new_second", doc = "lowest level of the other hops so far, bit/s; 3.4e38 without any", bytes = 4, writer = "router", low = 0.0, high = 3.4028234663852886e+38 },
             { name = "proposal", doc = "rate that the sender asks for, or has, bit/s", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
             { name = "gap", doc = "packet size over rate, s", bytes = 4, writer = "sender", low = 0.0, high = 3.4028234663852886e+38 },
-            { name = "queued", doc = "time in the queues of Level routers so far, 8 ns; all ones: that or more", bytes = 3, writer = "router" },
+            { name = "queued", doc = "time in the queues of Level routers so far, in units of 8 ns; all ones mean that or more", bytes = 3, writer = "router" },
         },
     },
     [9] = {

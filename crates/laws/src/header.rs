@@ -172,7 +172,7 @@ impl Header for NoHeader {
 /// ```
 ///
 /// `as 3` behind the type keeps only that many bytes, the lowest. Bytes that are always the same come `after` the name of the
-/// struct, before the fields; a `packed` one has no padding in memory. Behind the struct stand `zero together: a, b;`, where that holds, and
+/// struct, before the fields. `#[repr(Rust, packed)]` leaves out padding in memory. Behind the struct stand `zero together: a, b;`, where that holds, and
 /// [`Header::seen_by_router`].
 macro_rules! header {
     ($(#[doc = $about:literal])+ $(#[repr($($repr:ident),+)])? $vis:vis struct $name:ident $(after [$($constant:ident: $value:literal $text:literal),+])? {

@@ -81,12 +81,15 @@ def _over_seeds(drawn: Callable[[Result], Canvas], seeds: Sequence[Result]) -> C
     canvas, *others = map(drawn, seeds)
     if others:
         axes = canvas.axes[0]
+        banded = False
         for line in axes.get_lines():
             same = [other for each in others for other in each.axes[0].get_lines() if _name(other) == _name(line)]
             if _name(line) and same:
                 draw_band(axes, [one.get_data() for one in (line, *same)], line.get_color())
+                banded = True
         axes.set_ylim(top=max(each.axes[0].get_ylim()[1] for each in (canvas, *others)))
-        axes.set_title(f"{axes.get_title('left')}; band: {len(seeds)} seeds", loc="left")
+        if banded:
+            axes.set_title(f"{axes.get_title('left')}; band: {len(seeds)} seeds", loc="left")
     return canvas
 
 

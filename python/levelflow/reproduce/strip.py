@@ -93,7 +93,7 @@ def svg(outcome: Outcome) -> str:
         return ""
     height = HEIGHT * len(rows)
     inside = [dot for row in rows for dot in row.inside]
-    label = f"{sum(inside)} of {len(inside)} measured inside what is expected"
+    label = f"{sum(inside)} of {len(inside)} measured values meet the check"
     parts = "".join(f"<g transform='translate(0 {HEIGHT * i})'>{_drawn(row)}</g>" for i, row in enumerate(rows))
     return (
         f"<svg class=strip role=img aria-label='{label}' viewBox='0 0 {WIDTH} {height}' width={WIDTH} height={height}>"

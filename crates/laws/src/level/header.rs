@@ -45,7 +45,7 @@ header! {
         new_second: f32 = Values::MAGNITUDE, Router, "lowest level of the other hops so far, bit/s; 3.4e38 without any";
         proposal: f32 = Values::MAGNITUDE, Sender, "rate that the sender asks for, or has, bit/s";
         gap: f32 = Values::MAGNITUDE, Sender, "packet size over rate, s";
-        queued: [u8; 3] = Values::Number, Router, "time in the queues of Level routers so far, 8 ns; all ones: that or more";
+        queued: [u8; 3] = Values::Number, Router, "time in the queues of Level routers so far, in units of 8 ns; all ones mean that or more";
     }
 
     fn seen_by_router(&self) -> Option<bool> {

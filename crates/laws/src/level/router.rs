@@ -14,7 +14,7 @@ const GAP_BITS: u32 = 44;
 const PS_PER_SEC: f64 = 1e12;
 /// Fraction bits of the time that a byte takes, in ps.
 const PS_BITS: u32 = 10;
-/// The longest of these times: a megabyte of it is still a number.
+/// The longest of these times, that of 466 bit/s: a megabyte of it is still a number. Waits end at an interval anyway.
 const SLOWEST: u64 = u64::MAX >> 20;
 
 /// A level nearer to the last one than this, as a part of it, makes only a part of the way. It may be noise: arrivals
