@@ -7,21 +7,28 @@ export CARGO_TARGET_DIR
 PYTEST := env LEVELFLOW_NET=$(CARGO_TARGET_DIR)/debug/levelflow-net $(BIN)/python -m pytest
 RUST := $(shell find crates apps -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
-.PHONY: help demo net test alone beside check bench tables gen
+.PHONY: help demo net lab test alone beside check bench tables gen site wheel deny
 .DEFAULT_GOAL := help
 
 help: ## show this list
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 demo: $(VENV)/installed ## set up, compare JetMax, EMKC and RCP on one bottleneck, draw pictures
-	@$(BIN)/python -m tools.demo
+	@$(BIN)/levelflow demo
+	@echo "  (after: source $(VENV)/bin/activate)"
 
 net: $(VENV)/created ## build levelflow-net and put it beside levelflow
 	cargo build --release -p levelflow-net
 	@install $(CARGO_TARGET_DIR)/release/levelflow-net $(BIN)/levelflow-net
 	@echo "$(BIN)/levelflow-net --help"
 
+lab: apps/lab/page/engine.wasm ## build the page of `levelflow lab`; needs npm
+
+apps/lab/page/engine.wasm: $(RUST) apps/lab/build apps/lab/package-lock.json
+	apps/lab/build
+
 test: $(VENV)/installed ## set up, run every test
+	@$(MAKE) --no-print-directory lab || echo "tests of the lab are skipped, or fail where they must not be"
 	cargo test --workspace --no-run
 	@$(MAKE) --no-print-directory -j2 alone beside
 
@@ -48,8 +55,21 @@ bench: $(VENV)/installed ## packet-hops per second, beside the reference simulat
 tables: $(VENV)/installed ## tables of adaptive buffers in full, which fail if abs_log misses a target: ten minutes
 	@$(BIN)/python -m tools.buffer_tables --full
 
-gen: $(VENV)/installed ## write docs/reference and the tables of docs/laws from what the program says about itself
+gen: $(VENV)/installed ## write docs/reference, the tables of docs/laws and types of keys from the program; run notebooks
 	@$(BIN)/python -m tools.reference
+	@$(BIN)/python -m tools.notebooks
+
+site: $(VENV)/created lab ## build the documentation into target/site/html, strictly
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check "mkdocs-material>=9.7,<10" "mkdocstrings[python]>=1,<2"
+	cargo doc --workspace --no-deps --quiet
+	@NO_MKDOCS_2_WARNING=1 $(BIN)/python -m tools.site
+
+wheel: $(VENV)/installed lab ## build the wheel with the licences of what it holds, into target/wheels
+	$(BIN)/python tools/licences.py
+	$(BIN)/maturin build --release
+
+deny: ## licences, sources and known faults of the crates; needs cargo-deny
+	cargo deny check
 
 $(VENV)/created:
 	@command -v cargo >/dev/null || { echo "levelflow needs a Rust toolchain (cargo): https://rustup.rs" >&2; exit 2; }

@@ -2,7 +2,7 @@ import polars as pl
 import pytest
 
 from levelflow import Result, Scenario
-from levelflow.report import plots
+from levelflow.report import series
 
 GOOD = """
 name = "n"
@@ -95,7 +95,7 @@ def test_a_bad_command_line_gets_one_line_and_no_results(levelflow, tmp_path, ar
     assert_refused(levelflow("run", *arguments), tmp_path, *words)
 
 
-@pytest.mark.parametrize("arguments", [["--nonsense"], ["--workers", "0"], ["no-such-claim"], ["--testbed", "--full"]])
+@pytest.mark.parametrize("arguments", [["--nonsense"], ["--workers", "0"], ["no-such-claim"], ["--repeats", "0"]])
 def test_bad_arguments_of_reproduce_get_one_line(levelflow, tmp_path, arguments):
     assert_refused(levelflow("reproduce", *arguments), tmp_path)
 
@@ -154,5 +154,5 @@ def test_a_link_without_a_router_says_what_it_dropped(tmp_path):
     assert link["dropped"].sum() > 0
     assert ((link["peak_loss"] > 0) == (link["dropped"] > 0)).all()
     assert 0 < result.summary["links"][0]["loss_max"] <= 1
-    (axes,) = plots.losses(result).axes
-    assert not axes.texts
+    (curve,) = series.losses(result).curves
+    assert (curve.name, max(curve.y) > 0) == ("R1->R2", True)

@@ -103,15 +103,18 @@ def test_every_way_has_a_row_and_rules_have_the_packets_of_theory(tmp_path):
     assert "seeds 1 to 2" in done.stdout
 
 
-def test_the_picture_has_every_way_that_has_packets(tmp_path):
+def test_the_picture_has_every_way(tmp_path):
     wanted = question(scenario("4 s"), Targets(0.9, 0.05))
     with Workers(2, lambda _done, _of: None) as runs:
         rows = list(compared(wanted, runs))
     panels = picture(wanted, rows).axes
-    shown = {text.get_text() for text in panels[-1].get_legend().get_texts()}
-    assert shown == set(NAMES) - {"as written"}
-    titles = [axes.get_title() or axes.get_title("left") for axes in panels]
-    assert titles == ["utilisation (%)", "loss (%)", "mean queueing delay (ms)"]
+    ways = [text.get_text() for text in panels[0].get_yticklabels()]
+    assert set(ways) == set(NAMES)
+    labels = [axes.get_xlabel() for axes in panels]
+    assert labels == ["buffer (packets)", "unused (%)", "loss (%)", "mean queueing delay (ms)"]
+    loss = next(row.line.used.loss for row in rows if row.name == "C R")
+    drawn = panels[2].containers[ways.index("C R")].lines[0].get_xydata()[0]
+    assert drawn == pytest.approx((100 * loss, ways.index("C R")))
     asked(tmp_path, "--seeds", "1", "--set", "duration=2 s", "--out", str(tmp_path / "x.png"))
     assert (tmp_path / "x.png").read_bytes().startswith(b"\x89PNG")
 

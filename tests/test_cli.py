@@ -1,7 +1,9 @@
 import json
+import os
 import re
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 from hypothesis import given
@@ -23,7 +25,7 @@ def test_a_run_ends_with_tables_and_pictures(process, tmp_path):
     folder = tmp_path / "results" / "two-flows-duration=5s,flow.x1.start=1s-seed1"
     assert re.search(r"^x1 +jetmax +1 ", done.stdout, re.MULTILINE)
     assert re.search(r"^R1->R2 +\d", done.stdout, re.MULTILINE)
-    assert {path.name for path in folder.glob("*.png")} == {"rates.png", "queues.png", "losses.png"}
+    assert {path.name for path in folder.glob("*.png")} == {"rates.png", "queues.png"}
     assert f"{folder.relative_to(tmp_path)}/report.html" in done.stdout
     assert Result.load(folder).scenario["flows"][0]["start_s"] == 1
 
@@ -165,3 +167,25 @@ def test_an_old_name_works_with_a_note(process, old, new):
     done = [process("list", kind) for kind in (old, new)]
     assert done[0].stdout == done[1].stdout
     assert [run.stderr for run in done] == [f"levelflow: list {old} is now list {new}\n", ""]
+
+
+@pytest.mark.parametrize(
+    ("words", "offered"),
+    [
+        ("levelflow the", {"theory"}),
+        ("levelflow run t1-j", {"t1-jetmax"}),
+        ("levelflow run two-flows --no-p", {"--no-plots"}),
+        ("levelflow list q", {"queues"}),
+    ],
+)
+def test_bash_completes_commands_scenarios_and_options(tmp_path, words, offered):
+    command = Path(sys.executable).with_name("levelflow")
+    environment = os.environ | {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}  # tests may run without a shell
+    shown = [command, "--show-completion", "bash"]
+    script = subprocess.run(shown, env=environment, capture_output=True, text=True, check=True).stdout
+    shell = f"""{script}
+COMP_WORDS=({words}) COMP_CWORD=$((${{#COMP_WORDS[@]}} - 1))
+_levelflow_completion {command}
+printf '%s\\n' "${{COMPREPLY[@]}}" """
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert set(done.stdout.split()) == offered

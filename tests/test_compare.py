@@ -39,42 +39,103 @@ def test_counters_of_a_network_become_the_summary_of_a_simulation(finished, meas
 
 
 def test_a_run_beside_itself_differs_in_nothing(finished, measured):
-    both = compare.pair(finished, Result.load(measured))
+    both = compare.beside([finished, Result.load(measured)])
     assert both.names == ("simulator", "network")
-    for row in compare.flow_table(both)[1]:
-        assert row[4] == "1.000"
-        assert [row[2], *row[5::2]] == [row[3], *row[6::2]]
-    for row in compare.link_table(both)[1]:
-        assert row[1::2] == row[2::2]
+    for table in (compare.flow_table(both), compare.link_table(both)):
+        rows = table[1]
+        assert [row[1] for row in rows] == ["simulator", "network"] * 2
+        assert all(one[2:] == other[2:] for one, other in zip(rows[::2], rows[1::2], strict=True))
+    assert {row[4] for row in compare.flow_table(both)[1]} == {"1.000"}
 
 
 def test_ratios_and_waits_are_those_of_the_summaries(finished):
     other = network(duration="20 s").set("link.1.capacity", "20 Mb/s").run()
-    both = compare.pair(finished, other)
-    assert both.names == ("simulator 1", "simulator 2")
+    both = compare.beside([finished, other])
+    one, two = both.names
+    assert (one, two) == ("link.1.capacity 10 Mb/s", "link.1.capacity 20 Mb/s")
     first = compare.data(both)["flows"][0]
-    assert first["simulator 2"]["delivered_bps"] / first["simulator 1"]["delivered_bps"] == pytest.approx(2, rel=0.02)
+    assert first[two]["delivered_bps"] / first[one]["delivered_bps"] == pytest.approx(2, rel=0.02)
+    assert float(compare.flow_table(both)[1][1][4]) == pytest.approx(2, rel=0.02)
     rtt = next(flow["rtt_s"]["p99"] for flow in other.summary["flows"] if flow["name"] == "x1")
-    assert first["simulator 2"]["wait_p99_s"] == pytest.approx(rtt - 0.1)
+    assert first[two]["wait_p99_s"] == pytest.approx(rtt - 0.1)
 
 
-def test_two_simulations_go_by_their_directories(finished, tmp_path):
+def short(**changes):
+    scenario = network(duration="1 s", seed=changes.pop("seed", 1))
+    for path, value in changes.items():
+        scenario.set(path.replace("__", "."), value)
+    return scenario.run()
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ([{"seed": 1}, {"seed": 2}, {"seed": 7}], ("seed 1", "seed 2", "seed 7")),
+        (
+            [{"flow__x1__law": law, "flow__x2__law": law} for law in ("rcp", "xcp")],
+            ("rcp", "xcp"),
+        ),
+        ([{"flow__x2__law": law} for law in ("rcp", "xcp")], ("flow.x2.law rcp", "flow.x2.law xcp")),
+        ([{}, {"flow__x1__stop": "0.5 s"}], ("flow.x1.stop default", "flow.x1.stop 0.5 s")),
+        ([{}, {}], ("run 1", "run 2")),
+    ],
+)
+def test_results_go_by_what_differs(changes, names):
+    assert compare.beside([short(**change) for change in changes]).names == names
+
+
+def test_equal_scenarios_go_by_their_directories(finished, tmp_path):
     other = dataclasses.replace(finished, path=tmp_path / "other")
-    assert compare.pair(finished, other).names == (finished.path.name, "other")
+    assert compare.beside([finished, other]).names == (finished.path.name, "other")
 
 
-def test_different_flows_are_refused_in_one_line(finished):
+def test_flows_that_one_result_lacks_are_left_out_there(finished):
     other = network(duration="1 s")
     other.raw["flow"][1]["name"] = "x9"
-    with pytest.raises(ScenarioError, match="x1, x2 and x1, x9") as refused:
-        compare.pair(finished, other.run())
+    both = compare.beside([finished, other.run()])
+    assert [row[0] for row in compare.flow_table(both)[1]] == ["x1", "", "x2", "x9"]
+    assert [set(row) - {"name"} for row in compare.data(both)["flows"]] == [
+        set(both.names),
+        {both.names[0]},
+        {both.names[1]},
+    ]
+
+
+def test_no_flow_in_common_is_refused_in_one_line(finished):
+    other = network(duration="1 s")
+    for flow, name in zip(other.raw["flow"], ("x8", "x9"), strict=True):
+        flow["name"] = name
+    with pytest.raises(ScenarioError, match="x1, x2 and x8, x9") as refused:
+        compare.beside([finished, other.run()])
     assert "\n" not in str(refused.value)
+
+
+def test_a_picture_has_a_panel_per_flow_and_a_curve_per_result(finished):
+    both = compare.beside([finished, network(duration="20 s", seed=2).run(), network(duration="20 s", seed=3).run()])
+    axes = compare.picture(both).axes
+    assert [each.get_title("left") for each in axes] == ["x1", "x2", "queue of R1->R2"]
+    assert [text.get_text() for text in axes[0].get_legend().get_texts()] == ["seed 1", "seed 2", "seed 3"]
+    for each in axes:
+        assert len({str(line._dash_pattern) for line in each.get_lines()}) == len(each.get_lines()) == 3  # as drawn
+
+
+def test_tables_fit_100_columns(levelflow, finished):
+    done = levelflow("compare", *[str(finished.path)] * 4, "--out", "x.png")
+    assert max(len(line.rstrip()) for line in done.stdout.splitlines()) <= 100
+
+
+def test_one_result_is_none_to_compare(levelflow, finished):
+    done = levelflow("compare", str(finished.path))
+    assert done.returncode == 2
+    assert done.stderr == (
+        "levelflow: invalid value for RESULT: needs at least two result directories; see 'levelflow compare --help'\n"
+    )
 
 
 def test_the_command_prints_tables_and_draws_a_picture(levelflow, finished, measured, tmp_path):
     done = levelflow("compare", str(finished.path), str(measured))
     assert done.returncode == 0, done.stderr
-    assert "network/simulator" in done.stdout
+    assert re.search(r"^ +network +jetmax ", done.stdout, re.MULTILINE)
     assert "Jain's index" in done.stdout
     assert (measured / "compare.png").stat().st_size > 10_000
     done = levelflow("compare", str(finished.path), str(measured), "--json", "--out", str(tmp_path / "x.png"))
@@ -93,7 +154,7 @@ def test_what_is_no_result_gets_one_line(levelflow, finished, second):
 def test_a_summary_of_an_older_version_is_refused(finished):
     old = dataclasses.replace(finished, summary={"jain": 1.0})
     with pytest.raises(ScenarioError, match="its summary is that of an older version; run it again"):
-        compare.pair(finished, old)
+        compare.beside([finished, old])
 
 
 @pytest.mark.parametrize("name", ["x", "x.doc"])

@@ -35,8 +35,12 @@ def documents():
     return [name for name in names if name not in ELSEWHERE]
 
 
-UNTRACKED = {".venv", "target", "results"}
-PAGES = [path for path in CHECKOUT.rglob("*.md") if not UNTRACKED & set(path.relative_to(CHECKOUT).parts)]
+UNTRACKED = {".venv", "node_modules", "target", "results"}
+PAGES = [
+    path
+    for path in (*CHECKOUT.rglob("*.md"), *CHECKOUT.rglob("*.ipynb"))
+    if not UNTRACKED & set(path.relative_to(CHECKOUT).parts)
+]
 LAWS = sorted(path for path in reference.LAWS.glob("*.md") if path.stem != "README")
 FILE = re.compile(r"# (\S+\.toml)\n")
 #: A value in a comment; what follows a colon explains it.
@@ -49,8 +53,7 @@ def run(levelflow, line):
     if words[0] == "levelflow":
         return levelflow(*words[1:])
     assert line == "make demo"
-    demo = [sys.executable, "-c", f"import sys; sys.path.append({str(CHECKOUT)!r}); import tools.demo as d; d.main()"]
-    return subprocess.run(demo, capture_output=True, text=True, timeout=300, check=False)
+    return levelflow("demo")
 
 
 def check_console(levelflow, text):
@@ -238,13 +241,13 @@ def test_theory_depends_one_way():
 
 
 LAYERS = (
-    {"_core", "status", "style"},
+    {"_core", "keywords", "picture", "status", "style"},
     {"theory"},
     {"report"},
     {"capture", "cdf", "dataplane", "laws", "library", "results", "running", "scenario", "workers"},
     {"measure"},
     {"buffers", "convergence"},
-    {"reproduce"},
+    {"reproduce", "lab"},
     {"cli"},
 )
 
@@ -290,3 +293,9 @@ def test_to_import_theory_imports_neither_scipy_nor_networkx():
     code = f"import sys; import {', '.join(modules)}; sys.exit(str({{'scipy', 'networkx'}} & set(sys.modules) or ''))"
     done = subprocess.run([sys.executable, "-c", code], check=False, timeout=60, capture_output=True, text=True)
     assert done.stderr.strip() == ""
+
+
+def test_nothing_that_git_ignores_is_tracked():
+    listed = ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"]
+    done = subprocess.run(listed, cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    assert done.stdout == ""

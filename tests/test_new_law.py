@@ -33,7 +33,12 @@ levelflow run joining --set flow.x1.law=novel --set flow.x2.law=novel
 <!-- Written by `make gen` from here, -->
 <!-- to here. -->
 """
-PAGES = {"docs/laws/novel.md", "docs/laws/README.md", "docs/reference/wire-format.md"}
+PAGES = {
+    "docs/laws/novel.md",
+    "docs/laws/README.md",
+    "docs/reference/wire-format.md",
+    "python/levelflow/keywords.py",
+}
 #: Tests of Python that read the list of laws, and of them those that are about the new law or about files.
 ASKED = ("docs", "theory_records", "references", "replay", "fluid", "crates", "wireshark")
 CHOSEN = "novel or each_law or each_picture or links or current or depend or circles or invariants or guide_names"

@@ -53,6 +53,15 @@ def test_a_lone_newreno_flow_has_the_sawtooth_of_its_path():
     assert 0.95 / packet_s < sum(outcome.flows) <= 1 / packet_s * 1.001
 
 
+@pytest.mark.parametrize(("law", "seconds"), [("reno", 3.498), ("newreno", 3.398)])
+def test_a_lone_transfer_without_sack_takes_what_it_takes_in_ns2(law, seconds):
+    """Times of ns-2 2.35. Both wait for one timeout, from 1.59 s on: ns-2 for its least time of 0.2 s, since it times
+    one packet per round trip, we for 0.29 to 0.37 s, since we time them all, through the growing queue."""
+    took, sent_again = reno.transfer(law, sack=False)
+    assert 0 < took - seconds < 0.25
+    assert sent_again == pytest.approx(2499, rel=0.01)
+
+
 def test_differences_that_count_are_set_in_bold():
     newreno = next(pair for pair in tcp.PAIRS if pair.law == "newreno")
     here = tcp.Outcome([100.0, 100.0], 20.0, 5.0, 0.01, 0.0)

@@ -23,5 +23,10 @@ def test_round_trip_and_buffer_follow_from_the_plan():
     scenario = OneLink(50e6, 0.02, 0.6, 10).scenario(1)
     resolved = scenario.resolve()
     assert resolved["links"][0]["delay_s"] == pytest.approx(0.01)
-    assert scenario.raw["link"][0]["buffer"] == "125000 B"
+    assert scenario.raw["link"][0]["buffer"] == "125 packets"
     assert resolved["flows"][0]["base_rtt_s"] == pytest.approx(0.02)
+
+
+def test_tcp_alone_runs_without_selective_acks():
+    laws = [OneLink(50e6, 0.02, 0.6, 10).scenario(1, law=law).raw.get("law", {}) for law in ("reno", "xcp")]
+    assert laws == [{"reno": {"sack": False}}, {}]

@@ -174,23 +174,68 @@ def test_seeds_are_drawn_as_their_median_and_the_band_that_holds_them_all():
     curves = [(x, x), (x, x + 1), (x[1:], x[1:] + 5)]
     drawing.draw_seeds(axes, curves, "rate")
     (line,), (band,) = axes.lines, axes.collections
-    np.testing.assert_equal(line.get_ydata(), [np.nan, 2, 3, 4, 5])
+    np.testing.assert_equal(line.get_ydata(), [0.5, 2, 3, 4, 5])  # at 0 the last one has no value
     corners = band.get_paths()[0].vertices
     for at, low, high in ((0, 0, 1), (1, 1, 6), (4, 4, 9)):
         ends = corners[corners[:, 0] == at][:, 1]
         assert (ends.min(), ends.max()) == (low, high)
 
 
+@pytest.mark.parametrize("along", ["y", "x"])
+@pytest.mark.parametrize(
+    ("check", "lines", "band"),
+    [
+        (Check("m", "~=", 50.0, tol_rel=0.1), [51], (46, 56)),
+        (Check("m", "<=", 50.0, tol_abs=2.0), [51], (51, 53)),
+        (Check("m", ">=", 50.0), [51], (51, 51)),
+        (Check("m", "between", [20.0, 50.0], tol_abs=1.0), [21, 51], (20, 52)),
+    ],
+)
+def test_what_a_check_expects_is_drawn_where_its_numbers_stand(along, check, lines, band):
+    axes = Canvas().subplots()
+    drawing.draw_expected(axes, drawn_from(check), "one[0]", (3.0, 7.0), shift=1, along=along)
+    shade, line = axes.collections
+    own, other = (0, 1) if along == "x" else (1, 0)
+    corners = shade.get_paths()[0].vertices
+    assert (corners[:, own].min(), corners[:, own].max()) == pytest.approx(band)
+    assert (corners[:, other].min(), corners[:, other].max()) == (3, 7)
+    np.testing.assert_allclose([segment[:, own] for segment in line.get_segments()], [[at, at] for at in lines])
+
+
+def test_each_number_of_a_check_is_drawn_in_its_window_and_derived_ones_are_dashed():
+    axes = Canvas().subplots()
+    check = Check("m", "==", [1.0, 2.0], basis="derived")
+    drawing.draw_expected(axes, drawn_from(check), "one[0]", [(0, 1), (5, 5)], scale=1000)
+    first, second = axes.collections[1], axes.collections[2]
+    np.testing.assert_equal(first.get_segments(), [[[0, 1000], [1, 1000]]])
+    np.testing.assert_equal(second.get_segments(), [[[5, 2000], [5, 2000]]])
+    assert first.get_linestyle()[0][1] is not None
+    assert [text.get_text() for text in axes.texts] == ["one[0]: = 1000, 2000"]
+
+
+def test_a_check_that_is_not_there_cannot_be_drawn():
+    with pytest.raises(KeyError, match=r"one\[1\]"):
+        drawing.draw_expected(Canvas().subplots(), drawn_from(Check("m", "<", 1.0)), "one[1]")
+
+
+def drawn_from(check):
+    """A figure whose only check this is."""
+    entry = Entry("one", "Zhang 2008, eq 1", "theory", "title", "setup", (check,))
+    return SimpleNamespace(claim=Claim(Path(), (entry,)))
+
+
 def test_a_picture_says_what_its_panels_show():
-    def plot(_figure, canvas):
+    def plot(figure, canvas):
         left, right = canvas.subplots(1, 2)
         left.plot([1, 2], label="RCP")
         left.plot([2, 3], label="TCP")
         left.set(xlabel="time (s)", ylabel="rate (Mb/s)", title="Figure 8")
         right.set(ylabel="R/C")
+        drawing.draw_expected(right, figure, "one[0]")
+        right.text(0, 0.5, "a remark")
 
-    (picture,) = images.draw(None, plot)
-    assert picture.alt == "Figure 8; rate (Mb/s) against time (s); curves: RCP, TCP. R/C"
+    (picture,) = images.draw(drawn_from(Check("m", "<=", 0.5)), plot)
+    assert picture.alt == ("Figure 8; rate (Mb/s) against time (s); curves: RCP, TCP. R/C; expected: one[0]: ≤ 0.5")
     assert picture.png.startswith(b"\x89PNG")
     assert mpl.rcParams["axes.grid"] is False
 
@@ -204,12 +249,13 @@ def result_of(seed, rate, **raw):
 def test_a_plot_of_the_first_run_has_the_band_of_the_same_run_with_other_seeds(monkeypatch):
     made = []
 
-    def curve(result):
+    def curve(result, unit):
         canvas = Canvas()
+        assert unit in {("Mb/s", 1e6), ("ms", 1e-3)}  # those of the papers, and the same for all seeds
         axes = canvas.subplots()
         axes.plot(result.flows["t"], result.flows["rate"], label="x1")
         axes.plot([], [], label="fair")
-        axes.set_ylim(top=result.flows["rate"].max())
+        axes.set(title="rates", ylim=(0, result.flows["rate"].max()))
         made.append(axes)
         return canvas
 

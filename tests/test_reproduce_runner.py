@@ -69,7 +69,7 @@ def folder_at(tmp_path, measure=MEASURE, where="papers/paper/figure", entry="one
 
 
 def measured(folder):
-    return runner.measure(load(folder), Runs(2), LAWS, full=False)
+    return runner.measure(load(folder), [Runs(2)], LAWS, full=False)
 
 
 def test_every_check_gets_its_verdict_and_missing_ones_stay_out_of_the_scorecard(tmp_path):
@@ -100,11 +100,29 @@ def test_a_mean_over_few_flows_gets_no_verdict(tmp_path, flows, verdict, note):
     json.dumps(runner.scorecard([figure]), allow_nan=False)
 
 
-def test_what_single_flows_have_stands_beside_their_mean(tmp_path):
-    means = "Seeds([OverFlows(0.5, 21, range(21)), OverFlows(0.501, 41, [n / 40 for n in range(41)])])"
-    text = MEASURE.replace("import Against", "import Against, Seeds").replace("np.float64(0.501)", means)
+@pytest.mark.parametrize(
+    ("means", "note"),
+    [
+        ("0.5, 21, range(21)", "over 21 flows, median of flows 10, nine of ten between 1 and 19"),
+        (
+            "0.5, 21, range(21)), OverFlows(0.501, 41, [n / 40 for n in range(41)]",
+            "over 21 to 41 flows, medians of flows 0.5 to 10, nine of ten of each between 0.05 and 19",
+        ),
+    ],
+)
+def test_what_single_flows_have_stands_beside_their_mean(tmp_path, means, note):
+    text = MEASURE.replace("import Against", "import Against, Seeds")
+    text = text.replace("np.float64(0.501)", f"Seeds([OverFlows({means})])")
     figure = measured(folder_at(tmp_path, "from levelflow.measure.completions import OverFlows\n" + text))
-    assert figure.outcomes[0].note == "over 21 to 41 flows, median of flows 0.5 to 10, nine of ten from 0.05 to 19"
+    assert figure.outcomes[0].note == note
+
+
+def test_a_plot_that_fails_is_said_to_beside_its_verdicts(tmp_path):
+    text = MEASURE + "\n\ndef plot(figure, canvas):\n    raise KeyError('x9')\n"
+    kept, failed = measured(folder_at(tmp_path / "kept")), measured(folder_at(tmp_path / "failed", text))
+    assert failed.images == ()
+    assert [o.verdict for o in failed.outcomes] == [o.verdict for o in kept.outcomes]
+    assert failed.outcomes[0].note.endswith("no plot: KeyError: 'x9'")
 
 
 def test_the_record_has_the_spread_of_seeds(tmp_path):
@@ -119,6 +137,16 @@ def test_the_record_has_the_spread_of_seeds(tmp_path):
     kept = Figures(tmp_path / "figures", "build", full=False)
     kept.save(figure)
     assert kept.load(figure.claim) == figure
+
+
+def test_repeats_are_judged_as_seeds_are(tmp_path):
+    text = MEASURE.replace("import Against", "import Against, Noted, Seeds")
+    text = text.replace("np.float64(0.501)", "Noted(next(halves), 'aside')").replace("np.int64(3)", "Seeds([3, 4])")
+    figure = load(folder_at(tmp_path, "halves = iter([0.5, 0.501, 0.7])\n" + text))
+    half, wrong, _, target = runner.measure(figure, [Runs(1)] * 3, LAWS, full=False).outcomes
+    assert (half.measured, half.verdict, half.note) == ([0.5, 0.501, 0.7], "not reproduced", "aside")
+    assert wrong.measured == [3, 4] * 3
+    assert (target.measured, target.target, target.verdict) == ([1.0] * 3, [float("inf")] * 3, "reproduced")
 
 
 @pytest.mark.parametrize(("values", "warns"), [([0.5, 0.5], True), ([0.5, 0.501], False), ([0.5], False)])

@@ -22,7 +22,7 @@ def test_two_runs_leave_equal_bytes(tmp_path):
         plots.write(network().run(out=tmp_path / name))
     first, second = files(tmp_path / "a"), files(tmp_path / "b")
     assert sorted(first) == sorted(second)
-    assert len(first) == 10
+    assert len(first) == 9
     assert [name for name in first if first[name] != second[name]] == []
 
 

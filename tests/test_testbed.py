@@ -75,7 +75,7 @@ def test_jetmax_on_a_real_path_keeps_queues_at_a_packet_per_flow(run, link, flow
 
 
 def test_it_stands_beside_the_simulator(scenario, run):
-    both = compare.pair(scenario.run(), run)
+    both = compare.beside([scenario.run(), run])
     assert both.names == ("simulator", "network")
     for flow in compare.data(both)["flows"]:
         delivered = [flow[side]["delivered_bps"] for side in both.names]

@@ -1,4 +1,4 @@
-"""A wheel holds what the program needs: scenarios and papers, too."""
+"""A wheel is all that a user needs: from an empty environment it runs in an empty directory, without Rust."""
 
 import os
 import subprocess
@@ -8,27 +8,41 @@ import zipfile
 import pytest
 from tools import CHECKOUT
 
-from levelflow import library
+from levelflow import lab, library
 
 
 @pytest.fixture(scope="module")
 def installed(tmp_path_factory):
-    """A folder into which the wheel was unpacked, which is what installing it without its dependencies comes to."""
+    """The `bin` of a new environment that holds the wheel and what it depends on."""
     folder = tmp_path_factory.mktemp("wheel")
+    subprocess.run([sys.executable, "tools/licences.py"], cwd=CHECKOUT, check=True, timeout=300)
     build = [sys.executable, "-m", "maturin", "build", "--release", "--quiet", "--auditwheel", "skip", "--out", folder]
     subprocess.run(build, cwd=CHECKOUT, check=True, timeout=1200)
     (wheel,) = folder.glob("*.whl")
-    zipfile.ZipFile(wheel).extractall(folder / "site")
-    return folder / "site"
+    assert "-cp311-abi3-" in wheel.name
+    assert [name for name in zipfile.ZipFile(wheel).namelist() if "__pycache__" in name] == []
+    subprocess.run([sys.executable, "-m", "venv", folder / "new"], check=True, timeout=300)
+    programs = folder / "new" / "bin"
+    install = [programs / "python", "-m", "pip", "install", "--quiet", "--only-binary", ":all:", wheel]
+    subprocess.run(install, env=without_checkout(), check=True, timeout=600)
+    return programs
+
+
+def without_checkout():
+    """The environment less what leads back to this checkout."""
+    return {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
 
 
 def levelflow(installed, folder, *words):
-    """Runs the command of the wheel, of which no checkout is in sight."""
-    code = "import sys; from levelflow.cli import main; sys.argv[0] = 'levelflow'; main()"
-    environment = os.environ | {"PYTHONPATH": str(installed), "COLUMNS": "200"}
-    command = [sys.executable, "-c", code, *words]
+    """Runs the command of the wheel, with no other program on its path."""
     return subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False
+        [installed / "levelflow", *words],
+        cwd=folder,
+        env=without_checkout() | {"PATH": str(installed), "COLUMNS": "200"},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
     )
 
 
@@ -41,6 +55,12 @@ def test_a_wheel_lists_and_runs_scenarios(installed, tmp_path):
     assert (tmp_path / "results" / "t1-jetmax-seed1" / "summary.json").is_file()
 
 
+def test_a_wheel_runs_the_demo(installed, tmp_path):
+    done = levelflow(installed, tmp_path, "demo")
+    assert done.returncode == 0, done.stderr
+    assert len(list(tmp_path.glob("results/demo-*/report.html"))) == 3
+
+
 def test_a_wheel_reproduces_a_figure(installed, tmp_path):
     done = levelflow(installed, tmp_path, "reproduce", "rcp-router")
     assert done.returncode == 0, done.stdout + done.stderr
@@ -48,11 +68,18 @@ def test_a_wheel_reproduces_a_figure(installed, tmp_path):
 
 
 def test_a_wheel_holds_what_the_checkout_holds(installed):
+    (site,) = installed.parent.glob("lib/python*/site-packages")
     for folder in ("papers", "scenarios"):
         tracked = subprocess.run(["git", "ls-files", folder], cwd=CHECKOUT, capture_output=True, text=True, check=True)
-        assert [name for name in tracked.stdout.split() if not (installed / "levelflow" / name).is_file()] == []
-    assert not list(installed.rglob("*.pyc"))
-    assert not (installed / "tools").exists()
+        assert [name for name in tracked.stdout.split() if not (site / "levelflow" / name).is_file()] == []
+    if lab.ENGINE.is_file():
+        page = {path.relative_to(lab.PAGE) for path in lab.PAGE.rglob("*") if path.is_file()}
+        assert [name for name in page if not (site / "levelflow" / "page" / name).is_file()] == []
+    assert not (site / "tools").exists()
+    licences = (site / "levelflow" / "third-party.txt").read_text(encoding="utf-8")
+    for crate in ("parquet", "pyo3", "serde", "toml"):
+        assert f"\n{crate} " in licences
+    assert "Permission is hereby granted" in licences
 
 
 def test_bench_says_that_it_needs_a_checkout(installed, tmp_path):

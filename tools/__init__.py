@@ -1,4 +1,4 @@
-"""Programs of the checkout that are not part of the package: run them from its root, as ``python -m tools.demo``."""
+"""Programs of the checkout that are not part of the package: run them from its root, as ``python -m tools.bench``."""
 
 import sys
 from pathlib import Path

@@ -1,8 +1,9 @@
 """Does a check turn if a law is changed? `python -m tools.mutations [--only LAW]`.
 
 Each change of `tools/mutations.toml` is made in a copy of the working tree, and the figures that should notice are
-measured there, with it and without. A change that turns no check for the worse survives: a check is missing. Tools that
-mutate all of a program (cargo-mutants) ask which unit tests notice; here checks of papers must, in Rust and in Python.
+measured there, with it and without. A change that turns no check for the worse survives: a check is missing; one under
+which a figure has no values fails: nothing was judged. Tools that mutate all of a program (cargo-mutants) ask which
+unit tests notice; here checks of papers must, in Rust and in Python.
 """
 
 from __future__ import annotations
@@ -70,7 +71,7 @@ class Mutation:
         before: text of the file that occurs once.
         after: what takes its place.
         figures: entries or folders of `papers/` that should notice, in the order in which they are measured.
-        open: of a change that survives, which check is missing.
+        open: of a change that no check notices, which one is missing.
     """
 
     law: str
@@ -142,6 +143,29 @@ def check(mutations: Sequence[Mutation]) -> None:
         if mutation.before == mutation.after:
             raise TableError(f"{TABLE.name}, {mutation.name}: changes nothing")
         model.select(claims, mutation.figures)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What became of a change: it is noticed if checks turned, fails if a figure has no values, and else survives.
+
+    Attributes:
+        turned: checks of the first figure that notices.
+        failed: why figures, of those before it or of all, have none.
+    """
+
+    turned: list[str]
+    failed: str = ""
+
+    @property
+    def noticed(self) -> bool:
+        """Whether checks turned."""
+        return bool(self.turned)
+
+    @property
+    def survives(self) -> bool:
+        """Whether all figures were judged, and no check turned."""
+        return not self.turned and not self.failed
 
 
 class Tree:
@@ -264,13 +288,18 @@ def _first(text: str, word: str) -> str:
 
 
 def turned(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """Returns which checks have a worse verdict than before, or none any more, and what became of them."""
+    """Returns which checks have a worse verdict than before, and which."""
     order = get_args(Verdict)
     return [
-        f"{check}: {verdict} -> {after.get(check, 'gone')}"
+        f"{check}: {verdict} -> {after[check]}"
         for check, verdict in before.items()
-        if check not in after or order.index(after[check]) > order.index(verdict)
+        if check not in unjudged(before, after) and order.index(after[check]) > order.index(verdict)
     ]
+
+
+def unjudged(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
+    """Returns which checks have no value any more: their figure raised before they had one."""
+    return [check for check, verdict in before.items() if verdict != "error" == after.get(check, "error")]
 
 
 class Kept:
@@ -295,8 +324,8 @@ class Kept:
         return self._folder / f"{name.replace('/', '--')}.json"
 
 
-def run(mutations: Sequence[Mutation], tree: Tree, kept: Kept) -> Iterator[tuple[Mutation, list[str]]]:
-    """Yields each change and what noticed it, nothing if it survives: those of Python first, which need no build.
+def run(mutations: Sequence[Mutation], tree: Tree, kept: Kept) -> Iterator[tuple[Mutation, Outcome]]:
+    """Yields each change and what became of it: those of Python first, which need no build. Failures are not kept.
 
     Raises:
         RunError: if a figure has no verdicts without any change.
@@ -310,10 +339,10 @@ def run(mutations: Sequence[Mutation], tree: Tree, kept: Kept) -> Iterator[tuple
         missing = [mutation for mutation in group if found[mutation] is None]
         usual = _usual(missing, tree, kept, module)
         for mutation, key in keys.items():
-            if mutation in missing:
-                found[mutation] = _noticed(mutation, tree, usual)
-                kept.save(mutation.name, key, found[mutation])
-            yield mutation, found[mutation]
+            outcome = Outcome(found[mutation]) if mutation not in missing else _outcome(mutation, tree, usual)
+            if not outcome.failed:
+                kept.save(mutation.name, key, outcome.turned)
+            yield mutation, outcome
 
 
 def _what(mutation: Mutation) -> tuple[object, ...]:
@@ -335,8 +364,9 @@ def _usual(mutations: Sequence[Mutation], tree: Tree, kept: Kept, module: str) -
     return usual
 
 
-def _noticed(mutation: Mutation, tree: Tree, usual: Mapping[str, tuple[Verdicts, float]]) -> list[str]:
-    """What the first figure that notices says; nothing if none does."""
+def _outcome(mutation: Mutation, tree: Tree, usual: Mapping[str, tuple[Verdicts, float]]) -> Outcome:
+    """Measures the figures until one notices."""
+    failed = []
     with tree.with_change(mutation):
         if mutation.compiled:
             try:
@@ -348,24 +378,28 @@ def _noticed(mutation: Mutation, tree: Tree, usual: Mapping[str, tuple[Verdicts,
             try:
                 after, _ = tree.measure(figure, LONGEST_TIMES * seconds + LONGEST_MORE)
             except RunError as error:
-                return [str(error)]
+                failed.append(str(error))
+                continue
             if found := turned(before, after):
-                return found
-    return []
+                return Outcome(found, "; ".join(failed))
+            if lost := unjudged(before, after):
+                failed.append(f"{figure} has no value for {len(lost)} of {len(before)} checks")
+    return Outcome([], "; ".join(failed))
 
 
-def row(mutation: Mutation, found: Sequence[str]) -> str:
+def row(mutation: Mutation, outcome: Outcome) -> str:
     """Returns a row of the table."""
-    if found:
-        more = f" and {len(found) - SHOWN} more" if len(found) > SHOWN else ""
-        said = f"{', '.join(found[:SHOWN])}{more}" + ("; listed as open" if mutation.open else "")
+    if outcome.noticed:
+        more = f" and {len(outcome.turned) - SHOWN} more" if len(outcome.turned) > SHOWN else ""
+        said = f"{', '.join(outcome.turned[:SHOWN])}{more}" + ("; listed as open" if mutation.open else "")
     else:
-        said = f"**survives**{'; open: ' if mutation.open else ''}{mutation.open}"
+        what = "**survives**" if outcome.survives else f"**fails**: {outcome.failed}"
+        said = f"{what}{'; open: ' if mutation.open else ''}{mutation.open}"
     return f"| {mutation.law} | {mutation.name} | {mutation.kind} | {said} |"
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Makes the changes and prints what noticed them; 1 if one survives that is not open, or an open one does not."""
+    """Makes the changes and prints what noticed them; 1 if nothing noticed one that is not open, or an open one was."""
     parser = argparse.ArgumentParser(prog="python -m tools.mutations", description=__doc__)
     parser.add_argument("--only", action="append", metavar="LAW", help="changes of this law, or the one of this name")
     parser.add_argument("--no-build", action="store_true", help="only changes of Python")
@@ -384,10 +418,12 @@ def main(arguments: list[str] | None = None) -> int:
     except KeyboardInterrupt:
         print("tools.mutations: interrupted; what was found is kept for the next run", file=sys.stderr)
         return INTERRUPTED
-    survive = [mutation for mutation, found in done if not found]
+    noticed = sum(outcome.noticed for _, outcome in done)
+    survive = [mutation for mutation, outcome in done if outcome.survives]
     known = sum(bool(mutation.open) for mutation in survive)
-    print(f"\n{len(done)} changes: {len(done) - len(survive)} noticed, {len(survive)} survive, {known} of them open")
-    return int(any(bool(mutation.open) == bool(found) for mutation, found in done))
+    fail = f"{len(done) - noticed - len(survive)} fail"
+    print(f"\n{len(done)} changes: {noticed} noticed, {len(survive)} survive, {known} of them open, {fail}")
+    return int(any(bool(mutation.open) == outcome.noticed for mutation, outcome in done))
 
 
 def _chosen(mutations: list[Mutation], only: list[str] | None, *, python: bool) -> list[Mutation]:
@@ -399,13 +435,13 @@ def _chosen(mutations: list[Mutation], only: list[str] | None, *, python: bool) 
     return [mutation for mutation in named if not (python and mutation.compiled)]
 
 
-def _print(found: Iterator[tuple[Mutation, list[str]]]) -> list[tuple[Mutation, list[str]]]:
+def _print(found: Iterator[tuple[Mutation, Outcome]]) -> list[tuple[Mutation, Outcome]]:
     """Prints a row as each is found; gives all."""
     print("| law | change | kind | noticed by |\n|---|---|---|---|")
     done = []
-    for mutation, checks in found:
-        done.append((mutation, checks))
-        print(row(mutation, checks), flush=True)
+    for mutation, outcome in found:
+        done.append((mutation, outcome))
+        print(row(mutation, outcome), flush=True)
     return done
 
 

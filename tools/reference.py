@@ -1,4 +1,4 @@
-"""Writes what the program says about itself into `docs`: `python -m tools.reference`.
+"""Writes what the program says about itself into `docs` and `levelflow.keywords`: `python -m tools.reference`.
 
 Most pages of `docs/reference` as a whole; those of `docs/laws`, the wire format and the dissector between two marks.
 """
@@ -19,7 +19,7 @@ import typer
 from levelflow import _core
 from levelflow.buffers import candidates
 from levelflow.library import algorithms, allowed, laws, queues
-from tools import CHECKOUT, errata
+from tools import CHECKOUT, errata, keywords
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -45,6 +45,7 @@ KINDS = {
     "LawChoice": "law",
     "LawTables": "table by law",
     "QueueChoice": "queue",
+    "Changes": "list of changes, or a file of them",
     "Varying": "time or distribution",
     "Varying2": "size or distribution",
     "Varying3": "whole number or distribution",
@@ -53,6 +54,8 @@ PLAIN = {"string": "text", "integer": "whole number", "number": "number", "boole
 TABLES = (
     ("[[link]]", "Link"),
     ("reverse", "Reverse"),
+    ("changes", "Change"),
+    ("changes from a file", "Trace"),
     ("[[memory]]", "Memory"),
     ("[[route]]", "NextHop"),
     ("[[flow]]", "Flow"),
@@ -68,6 +71,7 @@ def pages() -> dict[Path, str]:
     whole = {"scenario.md": _scenario(), "queues.md": _queues(), "buffers.md": _buffers(), "cli.md": _commands()}
     made = {REFERENCE / name: f"{ORIGIN}\n" + "\n".join(lines) + "\n" for name, lines in whole.items()}
     made |= {CHECKOUT / "docs" / "errata.md": f"{ORIGIN}\n" + "\n".join(errata.lines()) + "\n"}
+    made[keywords.PAGE] = keywords.text()
     partly = {LAWS / f"{law['name']}.md": _law(law) for law in laws()}
     partly |= {LAWS / "README.md": _index(), REFERENCE / "wire-format.md": _headers(), DISSECTOR: _dissector()}
     return made | {page: _filled(page, lines) for page, lines in partly.items()}
@@ -341,7 +345,10 @@ def _commands() -> Iterator[str]:
     claims.command()(reproduce)
     group: Any = typer.main.get_command(app)
     yield "# Command line"
-    yield "Exit status: 0 done; 1 the work ran and a claim was not reproduced; 2 bad input, reported in one line."
+    yield (
+        "Exit status: 0 done; 1 the work ran and a claim was not reproduced; 2 bad input, reported in one line;\n"
+        "130 stopped by Ctrl-C: what was finished is kept."
+    )
     for name, command in _leaves("levelflow", group):
         described: Any = typer.main.get_command(claims) if name == "levelflow reproduce" else command
         arguments = [_metavar(p) for p in described.params if p.param_type_name == "argument"]

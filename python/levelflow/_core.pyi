@@ -13,6 +13,9 @@ def parse(text: str, /) -> str:
 def line(text: str, error: str, /) -> int | None:
     """Returns the line of a scenario file that an error is about."""
 
+def read_traces(json: str, folder: str, /) -> str:
+    """Returns the JSON of a scenario with changes in place of traces that its links name, as paths from a folder."""
+
 def locate(json: str, path: str, /) -> str:
     """Returns the JSON list of steps along a path such as `flow.x1.start`: keys of tables and indices of lists."""
 
@@ -78,7 +81,9 @@ class Router:
     def __new__(cls, law: str, capacity_bps: float, params_json: str, id: int, logged: bool = False) -> Router: ...
     def arrive(self, size: int, header: bytes | None = None) -> bytes | None: ...
     def depart(self, header: bytes) -> bytes: ...
-    def close(self, elapsed_s: float, queue_bytes: int = 0, dropped_bytes: int = 0) -> None: ...
+    def close(
+        self, elapsed_s: float, queue_bytes: int = 0, dropped_bytes: int = 0, in_service_bytes: int = 0
+    ) -> None: ...
     @property
     def journal(self) -> bytes | None: ...
     @property

@@ -34,9 +34,18 @@ def find(name: str) -> Path:
     path = Path(name)
     if path.suffix or len(path.parts) > 1 or _exists(path):
         return path
+    return named(name, "file or scenario")
+
+
+def named(name: str, kind: str = "scenario") -> Path:
+    """Returns the file of the scenario of that name, in the folder `scenarios` here or in this package.
+
+    Raises:
+        ScenarioError: if there is none; names the nearest.
+    """
     known = _scenario_files()
     if name not in known:
-        raise ScenarioError(f"{name}: no such file or scenario; {nearest(name, list(known))}")
+        raise ScenarioError(f"{name}: no such {kind}; {nearest(str(name), list(known))}")
     return known[name]
 
 
@@ -45,6 +54,11 @@ def _exists(path: Path) -> bool:
         return path.exists()
     except OSError:  # no file can have such a name
         return False
+
+
+def names() -> list[str]:
+    """Returns the names of scenarios that `find` knows."""
+    return list(_scenario_files())
 
 
 def laws() -> list[dict[str, Any]]:

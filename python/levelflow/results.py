@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import html
 import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 import polars as pl
@@ -18,6 +19,7 @@ from levelflow._core import ScenarioError
 from levelflow.report.summary import summarise
 
 if TYPE_CHECKING:
+    from levelflow.picture import Picture
     from levelflow.scenario import Scenario
 
 TABLES = ("flows", "links", "completions", "members")
@@ -52,6 +54,46 @@ class Result:
         seconds, status = (self.manifest.get(key) for key in ("simulated_s", "status"))
         where = "in memory" if self.path is None else f"in {self.path}"
         return f"<Result of {self.scenario['name']!r}: {seconds:g} s, {status}; rows: {rows}; {where}>"
+
+    def _repr_html_(self) -> str:
+        """Shows the tables that `levelflow run` prints, in the colours of the notebook."""
+        from levelflow.report.tables import flow_table, html_table, link_table, verdict
+
+        tables = [flow_table(self.summary), link_table(self.summary)] if self.summary else []
+        shown = "".join(html_table(*table) for table in tables)
+        said = verdict(self.summary) if self.summary else "No summary: the run did not end."
+        about, said = html.escape(repr(self)[1:-1]), html.escape(said)
+        return f'<div style="overflow: auto; max-height: 40em"><p>{about}</p>{shown}<p>{said}</p></div>'
+
+    def plot(
+        self,
+        what: Literal["rates", "queues", "losses", "round-trips", "utilisation", "transfers", "overview"] = "rates",
+        width: Literal["screen", "column", "page"] = "screen",
+        *,
+        log: bool = False,
+    ) -> Picture:
+        """Draws a picture of the run: a figure of matplotlib.
+
+        A notebook shows it; `result.plot("queues", width="column").savefig("queues.pdf")` keeps it for a paper.
+
+        Args:
+            what: rates or round trips of flows; queues, losses or utilisation of links; completion times of transfers;
+                or an overview, with rates, round trips, queues and losses above each other.
+            width: for a screen, or for a column (3.4 in) or page (7 in) of a paper: letters of 8 pt and no title.
+            log: makes the axis of values logarithmic.
+
+        Raises:
+            ScenarioError: if it is none of these, or no transfer ended.
+        """
+        from levelflow.report import plots
+        from levelflow.scenario import nearest
+        from levelflow.style import WIDTHS
+
+        if what not in plots.NAMES:
+            raise ScenarioError(f"plot: no picture {what!r}; {nearest(str(what), list(plots.NAMES))}")
+        if width not in WIDTHS:
+            raise ScenarioError(f"plot: no width {width!r}; {nearest(str(width), list(WIDTHS))}")
+        return plots.draw(self, what, width, log=log)
 
     @classmethod
     def load(cls, path: Path | str) -> Self:

@@ -4,21 +4,42 @@ from __future__ import annotations
 
 import copy
 import difflib
+import inspect
 import json
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar, Unpack
 
 from levelflow import _core
 from levelflow._core import ScenarioError
+from levelflow.keywords import FlowKeys, LinkKeys, ScenarioKeys
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from levelflow.capture import Capture
+    from levelflow.keywords import Law, Table
     from levelflow.results import Result
 
 __all__ = ["Scenario", "ScenarioError"]
+
+Method = TypeVar("Method", bound="Callable[..., Any]")
+
+
+def _spelled(keys: type) -> Callable[[Method], Method]:
+    """Names the keywords of a method in its signature, where notebooks look for what they complete."""
+
+    def spell(method: Method) -> Method:
+        signature = inspect.signature(method)
+        *others, _ = signature.parameters.values()
+        named = [
+            inspect.Parameter(key, inspect.Parameter.KEYWORD_ONLY, default=..., annotation=kind.__forward_arg__)
+            for key, kind in keys.__annotations__.items()
+        ]
+        method.__signature__ = signature.replace(parameters=[*others, *named])  # type: ignore[attr-defined]
+        return method
+
+    return spell
 
 
 class Scenario:
@@ -29,7 +50,8 @@ class Scenario:
     [{'name': 'x1', 'law': 'jetmax', 'from': 'R1', 'to': 'R2', 'rtt': '220 ms', 'start': '3 s'}]
     """
 
-    def __init__(self, name: str, duration: str, **options: Any) -> None:
+    @_spelled(ScenarioKeys)
+    def __init__(self, name: str, duration: str, **options: Unpack[ScenarioKeys]) -> None:
         """Starts an empty network; `options` are the other top-level keys, such as `seed` and `sample`."""
         self.raw: dict[str, Any] = {"name": name, "duration": duration, **options}
         self.origin: str | None = None
@@ -71,11 +93,24 @@ class Scenario:
         scenario._file = text
         return scenario
 
-    def link(self, source: str, to: str, capacity: str, delay: str, **options: Any) -> Self:
+    @classmethod
+    def named(cls, name: str) -> Self:
+        """Reads one of the examples, such as `t1-jetmax`, or of the folder `scenarios` of the working directory.
+
+        Raises:
+            ScenarioError: if there is none of that name; names the nearest one.
+        """
+        from levelflow.library import named
+
+        return cls.load(named(name))
+
+    @_spelled(LinkKeys)
+    def link(self, source: str, to: str, capacity: str, delay: str, **options: Unpack[LinkKeys]) -> Self:
         """Adds a link; `options` are the other keys of `[[link]]`, such as `buffer` and `duplex`."""
         return self._add("link", {"from": source, "to": to, "capacity": capacity, "delay": delay, **options})
 
-    def flow(self, name: str, law: str | dict[str, Any], source: str, to: str, **options: Any) -> Self:
+    @_spelled(FlowKeys)
+    def flow(self, name: str, law: Law | str | Table, source: str, to: str, **options: Unpack[FlowKeys]) -> Self:
         """Adds a flow or a family of flows; `options` are the other keys of `[[flow]]`, such as `rtt` and `start`."""
         return self._add("flow", {"name": name, "law": law, "from": source, "to": to, **options})
 
@@ -87,7 +122,7 @@ class Scenario:
         """Lets buffers of links with buffer-sizing algorithms share a memory, such as `"1 MB"` or `"500 packets"`."""
         return self._add("memory", {"total": total, "links": list(links)})
 
-    def law(self, name: str, **parameters: Any) -> Self:
+    def law(self, name: Law | str, **parameters: Any) -> Self:
         """Changes defaults of a law for every link and flow."""
         self.raw.setdefault("law", {}).setdefault(name, {}).update(parameters)
         return self
@@ -142,15 +177,23 @@ class Scenario:
         return run(self, out, progress, capture)
 
     def complete(self) -> dict[str, Any]:
-        """Returns the scenario as written, with the points of a file in place of each `size = { cdf = ... }`.
+        """Returns the scenario as written, with what files say in place of each `cdf` of sizes and trace of a link.
 
         Raises:
-            ScenarioError: if there is no such file, or it holds no distribution.
+            ScenarioError: if there is no such file, or it holds no distribution or trace.
         """
         from levelflow.cdf import expand
 
+        beside = Path(self.origin or "").parent
+        raw: dict[str, Any] = self._allowed(expand, self.raw, beside)
+        links = raw.get("link")
+        if isinstance(links, list) and any(map(_names_a_trace, links)):
+            raw = json.loads(self._allowed(_core.read_traces, self._text(raw), str(beside)))
+        return raw
+
+    def _allowed(self, read: Callable[..., Any], *arguments: Any) -> Any:
         try:
-            return expand(self.raw, Path(self.origin or "").parent)
+            return read(*arguments)
         except ScenarioError as error:
             raise self._error(str(error)) from None
 
@@ -197,6 +240,11 @@ class Scenario:
         number = _core.line(self._file, line) if as_written else None
         where = f"line {number}, " if number else ""
         return f"{self.origin}: {where}{line}" if self.origin else line
+
+
+def _names_a_trace(link: Any) -> bool:
+    ends = (link, link.get("reverse")) if isinstance(link, dict) else ()
+    return any(isinstance(end, dict) and isinstance(end.get("changes"), dict) for end in ends)
 
 
 def _plain(value: Any) -> Any:

@@ -38,6 +38,11 @@ class Pair:
     theirs: dict[str, Any] = field(default_factory=dict)
     marks: bool = False
 
+    @property
+    def name(self) -> str:
+        """The law, as tables have it."""
+        return self.law if self.ours.get("sack", True) else f"{self.law} without SACK"
+
 
 PAIRS = (
     Pair("reno", "TcpNewReno"),
@@ -148,13 +153,14 @@ def table(cases: list[tuple[Pair, int]], here: list[Outcome], there: list[Outcom
         values = [
             (sum(o.flows), o.flows[0] / sum(o.flows), o.window, o.queue, 1e2 * (o.loss + o.marked)) for o in (a, b)
         ]
-        cells = [_cell(x, y, digits) for x, y, digits in zip(*values, (0, 3, 1, 1, 3), strict=True)]
+        cells = [cell(x, y, digits) for x, y, digits in zip(*values, (0, 3, 1, 1, 3), strict=True)]
         if flows == 1:
             cells[1] = ""
-        yield f"| {pair.law} | {pair.peer} | {flows} | {' | '.join(cells)} |"
+        yield f"| {pair.name} | {pair.peer} | {flows} | {' | '.join(cells)} |"
 
 
-def _cell(here: float, there: float, digits: int) -> str:
+def cell(here: float, there: float, digits: int) -> str:
+    """Two values and their difference."""
     apart = (here - there) / there if there else 0.0
     difference = f"{apart:+.0%}"
     if abs(apart) > NOTICEABLE:

@@ -1,10 +1,10 @@
 //! The command line: one file per command.
 
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
 use levelflow_host::Error;
 
-use crate::{abs, copy, dissector, gone, link, recv, router, send, serve, testbed};
+use crate::{abs, completion, copy, dissector, gone, link, recv, router, send, serve, testbed};
 
 /// Levelflow on real networks: routers that say what they can carry, senders that listen.
 #[derive(Debug, Parser)]
@@ -20,6 +20,8 @@ enum Command {
     Abs(abs::Abs),
     #[command(hide = true)]
     Bench(gone::Bench),
+    /// Prints a script with which a shell completes commands and options.
+    Completion(completion::Completion),
     /// Copies files to or from a server, at the rate that the network sets.
     Copy(copy::Copy),
     /// Prints the dissector for Wireshark and tshark, a script in Lua, which shows shims and headers.
@@ -46,6 +48,7 @@ impl Cli {
         match self.command {
             Command::Abs(command) => command.run(),
             Command::Bench(command) => command.run(),
+            Command::Completion(command) => command.run(Cli::command()),
             Command::Copy(command) => command.run(),
             Command::Dissector(command) => command.run(),
             Command::Link(command) => command.run(),

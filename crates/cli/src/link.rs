@@ -1,7 +1,8 @@
 //! `levelflow-net link`.
 
+use std::fmt::Display;
 use std::io::{BufRead, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc;
@@ -15,8 +16,11 @@ use levelflow_host::{Error, sys, terminal};
 use levelflow_link::control::{Change, Setting, schedule};
 use levelflow_link::{Link as Wires, Port, Report};
 use levelflow_path::{Propagation, Settings};
+use levelflow_scenario::{Trace, read_trace};
 
 /// Packets that wait at most where nothing is said.
+/// How long a trace of Mahimahi goes on where nothing says when to stop.
+const LONGEST_TRACE: Duration = Duration::from_secs(3600);
 const BUFFER: Buffer = Buffer::Packets(1000);
 
 const EXAMPLES: &str = "Examples:
@@ -89,6 +93,12 @@ pub struct Link {
     /// Changes while it runs: lines such as "5 s: forward rate 10 Mb/s" or "8 s: delay 30 ms"
     #[arg(long, value_name = "FILE")]
     schedule: Option<PathBuf>,
+    /// Rate, delay and loss from DEV1 to DEV2 as recorded: a time series (*.csv), or a trace of Mahimahi
+    #[arg(long, value_name = "FILE")]
+    trace: Option<PathBuf>,
+    /// The same from DEV2 to DEV1
+    #[arg(long, value_name = "FILE")]
+    reverse_trace: Option<PathBuf>,
     /// Take changes from standard input while it runs: lines such as "reverse loss 0.01"
     #[arg(long)]
     control: bool,
@@ -128,7 +138,7 @@ impl Link {
                 self.dev1
             )));
         }
-        let mut changes = self.schedule()?.into_iter().peekable();
+        let mut changes = self.changes()?.into_iter().peekable();
         let stop = signals()?;
         let ports = [Port::open(&self.dev1)?, Port::open(&self.dev2)?];
         if self.realtime {
@@ -191,13 +201,49 @@ impl Link {
         [forward, reverse]
     }
 
-    fn schedule(&self) -> Result<Vec<(Time, Change)>, Error> {
-        let Some(path) = &self.schedule else {
-            return Ok(Vec::new());
+    /// What changes when: as the schedule says, and as recorded.
+    fn changes(&self) -> Result<Vec<(Time, Change)>, Error> {
+        let mut changes = Vec::new();
+        if let Some(path) = &self.schedule {
+            let wrong = |e: &dyn Display| Error::input(format_args!("schedule {}: {e}", path.display()));
+            let text = std::fs::read_to_string(path).map_err(|e| wrong(&e))?;
+            changes = schedule(&text).map_err(|e| wrong(&e))?;
+        }
+        for (path, forward) in [(&self.trace, true), (&self.reverse_trace, false)] {
+            let Some(path) = path else { continue };
+            changes.extend(self.recorded(path, forward)?);
+        }
+        changes.sort_by_key(|&(at, _)| at);
+        Ok(changes)
+    }
+
+    fn recorded(&self, path: &Path, forward: bool) -> Result<Vec<(Time, Change)>, Error> {
+        let name = path.to_string_lossy().into_owned();
+        let series = path.extension().is_some_and(|ending| ending == "csv");
+        let trace = if series {
+            Trace::Csv(name)
+        } else {
+            Trace::Mahimahi(name)
         };
-        let text = std::fs::read_to_string(path)
-            .map_err(|e| Error::input(format_args!("schedule {}: {e}", path.display())))?;
-        schedule(&text).map_err(|e| Error::input(format_args!("schedule {}: {e}", path.display())))
+        let duration = self.duration.unwrap_or(LONGEST_TRACE);
+        let read = |path: &str| std::fs::read_to_string(path).map_err(|e| e.to_string());
+        let states = read_trace(&trace, duration, read).map_err(|e| Error::input(format_args!("trace {e}")))?;
+        let settings = states.into_iter().flat_map(|state| {
+            let rate = state.capacity.map(|rate| Setting::Rate(Some(rate)));
+            let loss = state.loss.map(|loss| Setting::Loss(loss.0));
+            let all = [rate, state.delay.map(Setting::Delay), loss].into_iter().flatten();
+            all.map(move |setting| (Time::ZERO + state.at, setting))
+        });
+        let to = |(at, setting): (Time, Setting)| {
+            let change = Change {
+                setting,
+                forward,
+                reverse: !forward,
+            };
+            let problem = |e| Error::input(format_args!("trace {}: at {}: {e}", path.display(), at - Time::ZERO));
+            setting.check().map_err(problem).map(|()| (at, change))
+        };
+        settings.map(to).collect()
     }
 
     fn print(&self, summary: &Summary) -> Result<(), Error> {

@@ -2,6 +2,7 @@
 
 mod abs;
 mod command;
+mod completion;
 mod copy;
 mod dissector;
 mod gone;

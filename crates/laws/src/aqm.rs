@@ -4,7 +4,7 @@
 
 use core::fmt::Debug;
 
-use levelflow_units::{Duration, Time};
+use levelflow_units::{Duration, Rate, Time};
 
 use crate::law::{Arriving, PortInfo, PortView};
 use crate::params::{ParamError, ParamSpec, Parameters};
@@ -93,6 +93,8 @@ pub trait Queue: Clone + Debug + PartialEq {
     }
     /// State before the first packet.
     fn new(params: &Self::Params, port: &PortInfo) -> Self;
+    /// The line rate is another from now on, above zero.
+    fn on_capacity(&mut self, _params: &Self::Params, _capacity: Rate) {}
     /// A packet arrives and there is room for it. `draw` is uniform on [0, 1).
     fn on_arrival(&mut self, _params: &Self::Params, _packet: &Arriving, _draw: f64) -> Verdict {
         Verdict::Pass

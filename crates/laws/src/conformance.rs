@@ -112,6 +112,12 @@ fn routers<L: Law<Router: Offload>>() {
     router.on_arrival(&params, &Arriving::alone(Bytes::new(1000)), None);
     router.on_interval(&params, Duration::from_ms(10), &PortView::IDLE);
     let words = router.words(&params, Bytes::new(1000));
+    let other = PortInfo {
+        id: 7,
+        capacity: Rate::clamped(3e6),
+    };
+    router.on_capacity(&params, other.capacity);
+    assert_eq!(router.target(), L::Router::new(&params, &other).target());
     assert_eq!(
         info.kernel.is_some(),
         words != Words::default(),

@@ -175,6 +175,19 @@ pub struct Transport {
     pub ack_delay: Duration,
     /// Shortest time to wait for an ACK before everything outstanding counts as lost.
     pub min_timeout: Duration,
+    /// How lost data are found and sent again, where they are.
+    pub recovery: Recovery,
+}
+
+/// How a sender finds what was lost and sends it again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Recovery {
+    /// By selective ACKs (SACK, RFC 6675).
+    Selective,
+    /// By cumulative and duplicate ACKs. The first new ACK ends a recovery (RFC 5681).
+    Reno,
+    /// The same, but an ACK for part of what was on its way has the next piece sent again (RFC 6582).
+    NewReno,
 }
 
 impl Transport {
@@ -187,6 +200,7 @@ impl Transport {
         ack_every: 1,
         ack_delay: Duration::ZERO,
         min_timeout: Duration::from_ms(200),
+        recovery: Recovery::Selective,
     };
 }
 
@@ -448,6 +462,8 @@ pub trait RouterLaw: Clone + Debug + PartialEq {
 
     /// State before the first packet.
     fn new(params: &Self::Params, port: &PortInfo) -> Self;
+    /// The line rate is another from now on, above zero.
+    fn on_capacity(&mut self, params: &Self::Params, capacity: Rate);
     /// A packet arrives, whether or not the queue then has room for it. `header` is `None` for packets that are not
     /// this law's, and for ACKs, which routers only count.
     fn on_arrival(&mut self, params: &Self::Params, packet: &Arriving, header: Option<&mut Self::Header>);
@@ -482,6 +498,8 @@ impl<P: Clone + Debug + PartialEq, H: Copy + Debug + PartialEq> RouterLaw for No
     fn new(_params: &P, _port: &PortInfo) -> Self {
         Self(core::marker::PhantomData)
     }
+
+    fn on_capacity(&mut self, _params: &P, _capacity: Rate) {}
 
     fn on_arrival(&mut self, _params: &P, _packet: &Arriving, _header: Option<&mut H>) {}
 

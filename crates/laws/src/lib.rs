@@ -56,7 +56,7 @@ mod testing;
 pub use header::{Header, NoHeader};
 pub use law::{
     Arrived, Arriving, Bottleneck, Counting, Delivery, Feedback, FlowInfo, Kind, Law, LawInfo, Loss, NoRouter, Opening,
-    Outgoing, PortInfo, PortView, Protocol, RouterInfo, RouterLaw, SenderLaw, Signal, Transport,
+    Outgoing, PortInfo, PortView, Protocol, Recovery, RouterInfo, RouterLaw, SenderLaw, Signal, Transport,
 };
 pub use params::{ParamError, ParamSpec, Parameters, Unit};
 

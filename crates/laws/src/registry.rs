@@ -212,6 +212,7 @@ macro_rules! laws {
             each! { [$($law)+] self r: fn target() -> R }
             each! { [$($law)+] self r: fn signal() -> f64 }
             each! { [$($law)+] self r: fn share() -> Option<R> }
+            both! { [$($law)+] self r p: fn on_capacity(&mut self, capacity: R) -> () }
             both! { [$($law)+] self r p: fn interval(&self) -> D }
             both! { [$($law)+] self r p: fn on_interval(&mut self, elapsed: D, port: &PortView) -> () }
 

@@ -44,23 +44,38 @@ impl Setting {
     /// One line: what is wrong, and what is allowed.
     pub fn read(name: &str, value: &str) -> Result<Self, String> {
         let problem = |e: &dyn std::fmt::Display| format!("{name} {value}: {e}");
-        match name {
-            "rate" if value == "unlimited" => Ok(Self::Rate(None)),
-            "rate" => match value.parse::<Rate>() {
-                Ok(rate) if rate.bps() < SLOWEST => Err(problem(&"must be at least 10 kb/s, or unlimited")),
-                Ok(rate) => Ok(Self::Rate(Some(rate))),
-                Err(e) => Err(problem(&e)),
-            },
-            "delay" => time(value).map(Self::Delay).map_err(|e| problem(&e)),
-            "jitter" => time(value).map(Self::Jitter).map_err(|e| problem(&e)),
-            "buffer" => value.parse().map(Self::Buffer).map_err(|e: BufferError| problem(&e)),
-            "loss" => match value.parse::<f64>() {
-                Ok(loss) if (0.0..=1.0).contains(&loss) => Ok(Self::Loss(loss)),
-                _ => Err(problem(&"must be a probability from 0 to 1")),
-            },
-            _ => Err(format!(
-                "\"{name}\" is not known; allowed: rate, delay, jitter, buffer, loss"
+        let time = || value.parse::<Duration>().map_err(|e| problem(&e));
+        let setting = match name {
+            "rate" if value == "unlimited" => Self::Rate(None),
+            "rate" => Self::Rate(Some(
+                value.parse().map_err(|e: levelflow_units::ParseError| problem(&e))?,
             )),
+            "delay" => Self::Delay(time()?),
+            "jitter" => Self::Jitter(time()?),
+            "buffer" => Self::Buffer(value.parse().map_err(|e: BufferError| problem(&e))?),
+            "loss" => Self::Loss(value.parse().unwrap_or(f64::NAN)),
+            _ => {
+                return Err(format!(
+                    "\"{name}\" is not known; allowed: rate, delay, jitter, buffer, loss"
+                ));
+            }
+        };
+        setting.check().map_err(|e| problem(&e))?;
+        Ok(setting)
+    }
+
+    /// Whether a link may have it.
+    ///
+    /// # Errors
+    /// What is allowed.
+    pub fn check(self) -> Result<(), &'static str> {
+        match self {
+            Self::Rate(Some(rate)) if rate > Rate::ZERO && rate.bps() < SLOWEST => {
+                Err("must be at least 10 kb/s, or 0 b/s for an outage, or unlimited")
+            }
+            Self::Delay(time) | Self::Jitter(time) if time > LONGEST => Err("must be at most 100 s"),
+            Self::Loss(loss) if !(0.0..=1.0).contains(&loss) => Err("must be a probability from 0 to 1"),
+            _ => Ok(()),
         }
     }
 
@@ -73,14 +88,6 @@ impl Setting {
             Self::Buffer(buffer) => settings.buffer = buffer,
             Self::Loss(loss) => settings.wire.loss = loss,
         }
-    }
-}
-
-fn time(value: &str) -> Result<Duration, String> {
-    match value.parse::<Duration>() {
-        Ok(time) if time > LONGEST => Err("must be at most 100 s".into()),
-        Ok(time) => Ok(time),
-        Err(e) => Err(e.to_string()),
     }
 }
 
@@ -171,7 +178,7 @@ mod tests {
     #[test]
     fn what_cannot_be_gets_one_line() {
         for (line, part) in [
-            ("rate 0 b/s", "at least 10 kb/s"),
+            ("rate 1 b/s", "at least 10 kb/s"),
             ("rate fast", "rate fast"),
             ("rate", "NAME VALUE"),
             ("", "NAME VALUE"),

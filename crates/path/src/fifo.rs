@@ -28,7 +28,7 @@ pub struct Backlog {
 
 /// A line of finite rate behind a queue that drops arrivals once it is full.
 ///
-/// The departure of a packet is known when it arrives, so nothing has to happen at that time. Packets that have left take no
+/// At rate zero the line is dead, and what it holds waits. The departure of a packet is known when it arrives, so nothing has to happen at that time. Packets that have left take no
 /// space: callers poll all output up to now before they hand in more.
 #[derive(Debug)]
 pub struct Fifo<T> {
@@ -38,6 +38,8 @@ pub struct Fifo<T> {
     pace: f64,
     /// When the transmitter is done with what it has.
     free_at: Time,
+    /// Bytes that were left of the packet in service when the line died.
+    stalled: Option<f64>,
     bytes: u64,
     waiting: VecDeque<Departure<T>>,
 }
@@ -51,6 +53,7 @@ impl<T> Fifo<T> {
             limit,
             pace: pace(rate),
             free_at: Time::ZERO,
+            stalled: None,
             bytes: 0,
             waiting: VecDeque::new(),
         }
@@ -100,9 +103,11 @@ impl<T> Fifo<T> {
             return;
         }
         let mut left = match (self.waiting.front(), self.rate) {
+            (Some(head), Some(Rate::ZERO)) => self.stalled.unwrap_or(head.size.get() as f64),
             (Some(head), Some(rate)) => rate.bytes_in(head.at.since(now)).min(head.size.get() as f64),
             _ => 0.0,
         };
+        self.stalled = (rate == Some(Rate::ZERO) && !self.waiting.is_empty()).then_some(left);
         (self.rate, self.pace) = (rate, pace(rate));
         self.free_at = now;
         for place in 0..self.waiting.len() {

@@ -133,7 +133,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
 
     fn depart(&mut self, now: Time) {
         while let Some(mut left) = self.queue.poll_output(now) {
-            self.law.handle_departure(left.size, &mut left.packet);
+            self.law.handle_departure(left.at, left.size, &mut left.packet);
             self.counters.sent += 1;
             self.counters.sent_bytes += left.size.get();
             let taken = self.wire.handle_input(left.at, (left.size, left.packet));

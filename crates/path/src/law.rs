@@ -10,8 +10,8 @@ pub trait HopLaw<T> {
     /// A packet comes, and may be stamped; it may not fit into the queue.
     fn handle_arrival(&mut self, arriving: &Arriving, packet: &mut T);
 
-    /// A packet leaves the queue, and may be stamped.
-    fn handle_departure(&mut self, size: Bytes, packet: &mut T);
+    /// A packet left the queue at `at`, and may be stamped.
+    fn handle_departure(&mut self, at: Time, size: Bytes, packet: &mut T);
 
     /// A packet that came did not fit.
     fn handle_drop(&mut self, size: Bytes);
@@ -27,7 +27,7 @@ pub trait HopLaw<T> {
 impl<T> HopLaw<T> for () {
     fn handle_arrival(&mut self, _: &Arriving, _: &mut T) {}
 
-    fn handle_departure(&mut self, _: Bytes, _: &mut T) {}
+    fn handle_departure(&mut self, _: Time, _: Bytes, _: &mut T) {}
 
     fn handle_drop(&mut self, _: Bytes) {}
 
@@ -46,9 +46,9 @@ impl<T, L: HopLaw<T>> HopLaw<T> for Option<L> {
         }
     }
 
-    fn handle_departure(&mut self, size: Bytes, packet: &mut T) {
+    fn handle_departure(&mut self, at: Time, size: Bytes, packet: &mut T) {
         if let Some(law) = self {
-            law.handle_departure(size, packet);
+            law.handle_departure(at, size, packet);
         }
     }
 

@@ -2,7 +2,7 @@
 
 use levelflow_laws::offload::Counts;
 use levelflow_laws::{Any, AnyHeader, AnyParams, AnyRouter, Arriving, Kind, PortInfo, PortView, Protocol, RouterLaw};
-use levelflow_units::{Bytes, Duration, Time};
+use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::{Log, LoggedRouter, Sink};
 use levelflow_wire::shim::{LENGTH, Shim};
 use serde::Serialize;
@@ -101,6 +101,12 @@ impl<S: Sink> Port<S> {
     /// Logs the input of the law from now on, which must be before the first packet.
     pub fn log(&mut self, log: Log<S>) {
         self.law = LoggedRouter::new(&self.params, &self.info, Some(log));
+    }
+
+    /// The line has another rate from now on, above zero.
+    pub fn set_capacity(&mut self, capacity: Rate) {
+        self.info.capacity = capacity;
+        self.law.on_capacity(&self.params, capacity);
     }
 
     /// A packet of this size comes, and its payload begins with these bytes. The law counts it, and stamps it if it is one of
@@ -240,7 +246,7 @@ impl<S: Sink, T: Datagram> HopLaw<T> for Port<S> {
         }
     }
 
-    fn handle_departure(&mut self, size: Bytes, packet: &mut T) {
+    fn handle_departure(&mut self, _: Time, size: Bytes, packet: &mut T) {
         if *packet.ours() {
             self.depart(size, packet.payload());
             packet.fix_checksum();

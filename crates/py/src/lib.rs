@@ -5,6 +5,9 @@ mod files;
 mod simulation;
 mod stepping;
 
+use std::path::PathBuf;
+
+use levelflow_results::reason;
 use levelflow_scenario::{self as scenario, Scenario, Step};
 use pyo3::exceptions::{PyRuntimeError, PyValueError};
 use pyo3::prelude::*;
@@ -17,6 +20,15 @@ use simulation::{Simulation, read};
 #[pyfunction]
 fn parse(text: &str) -> PyResult<String> {
     Ok(Scenario::parse(text).map_err(refuse)?.to_string())
+}
+
+/// A scenario in JSON with changes in place of the traces that links name, by their paths from a folder.
+#[pyfunction]
+fn read_traces(json: &str, folder: PathBuf) -> PyResult<String> {
+    let mut raw = serde_json::from_str(json).map_err(|e| PyValueError::new_err(e.to_string()))?;
+    let read = |path: &str| std::fs::read_to_string(folder.join(path)).map_err(|e| reason(&e));
+    scenario::read_traces(&mut raw, read).map_err(refuse)?;
+    Ok(raw.to_string())
 }
 
 /// The line of a scenario file that an error is about.
@@ -101,6 +113,7 @@ fn _core(module: &Bound<'_, PyModule>) -> PyResult<()> {
     for function in [
         wrap_pyfunction!(parse, module)?,
         wrap_pyfunction!(line, module)?,
+        wrap_pyfunction!(read_traces, module)?,
         wrap_pyfunction!(locate, module)?,
         wrap_pyfunction!(value_of, module)?,
         wrap_pyfunction!(resolve, module)?,

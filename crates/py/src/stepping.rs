@@ -143,13 +143,18 @@ impl Router {
         Ok(encode(py, &header))
     }
 
-    /// The interval that lasted `elapsed_s` ends.
-    #[pyo3(signature = (elapsed_s, queue_bytes=0, dropped_bytes=0))]
-    fn close(&mut self, elapsed_s: f64, queue_bytes: u64, dropped_bytes: u64) -> PyResult<()> {
+    /// The interval that lasted `elapsed_s` ends. Of the queue, `in_service_bytes` are being sent.
+    #[pyo3(signature = (elapsed_s, queue_bytes=0, dropped_bytes=0, in_service_bytes=0))]
+    fn close(&mut self, elapsed_s: f64, queue_bytes: u64, dropped_bytes: u64, in_service_bytes: u64) -> PyResult<()> {
+        if in_service_bytes > queue_bytes {
+            return Err(PyValueError::new_err(format!(
+                "in_service_bytes must be at most queue_bytes, {queue_bytes}; is {in_service_bytes}"
+            )));
+        }
         let port = PortView {
             queue: Bytes::new(queue_bytes),
             packets: 0,
-            in_service: Bytes::ZERO,
+            in_service: Bytes::new(in_service_bytes),
             dropped: Bytes::new(dropped_bytes),
         };
         self.law

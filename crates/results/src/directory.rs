@@ -15,13 +15,23 @@ use crate::table::{Recorder, Table};
 pub const FORMAT: &str = "levelflow result 1";
 const TABLES: [&str; 4] = ["flows", "members", "links", "completions"];
 /// Files of a run before this one, beside its tables.
-const LEFT: [&str; 7] = [
+const LEFT: [&str; 17] = [
     "manifest.json",
     "summary.json",
     "counters.json",
     "rates.png",
     "queues.png",
     "losses.png",
+    "transfers.png",
+    "overview.png",
+    "rates.pdf",
+    "queues.pdf",
+    "losses.pdf",
+    "transfers.pdf",
+    "rates.svg",
+    "queues.svg",
+    "losses.svg",
+    "transfers.svg",
     "report.html",
 ];
 /// Of a run of the testbed, whose manifest has a `network`; otherwise it is the user's.

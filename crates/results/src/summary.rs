@@ -73,4 +73,6 @@ pub struct LinkSummary {
     pub in_flight: u64,
     pub utilisation: f64,
     pub queue_bytes: Option<Quantiles>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wait_s: Option<Quantiles>,
 }

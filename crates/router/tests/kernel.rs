@@ -10,25 +10,117 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-use levelflow_laws::{AnyHeader, AnyParams, Kind, PortInfo, rcp};
+use levelflow_laws::{
+    AnyHeader, AnyParams, AnyRouter, AnySender, Arriving, FlowInfo, Kind, Outgoing, PortInfo, RouterLaw, SenderLaw,
+};
 use levelflow_router::device::DataPath;
 use levelflow_router::kernel::{Hook, Program, attached, detach};
 use levelflow_testbed::Namespace;
-use levelflow_units::Rate;
+use levelflow_units::{Bytes, Rate, Time};
 use levelflow_wire::shim::{LENGTH, Shim};
 
-/// Payload of a datagram; of that part of a super-packet.
-const PART: usize = 1000;
+/// Datagrams of a super-packet.
 const PARTS: usize = 16;
 /// Set for the process that a test starts to kill it, to the hook by which it attaches its router.
 const VICTIM: &str = "LEVELFLOW_VICTIM";
 
 fn params() -> (AnyParams, PortInfo) {
-    let capacity = Rate::new(10e6).unwrap();
-    (
-        levelflow_scenario::law_params("rcp", &BTreeMap::new()).unwrap(),
-        PortInfo { id: 3, capacity },
-    )
+    (law("rcp"), port())
+}
+
+fn law(name: &str) -> AnyParams {
+    levelflow_scenario::law_params(name, &BTreeMap::new()).unwrap()
+}
+
+fn port() -> PortInfo {
+    PortInfo {
+        id: 3,
+        capacity: Rate::new(10e6).unwrap(),
+    }
+}
+
+/// The packets of a test.
+#[derive(Clone)]
+struct Packets {
+    params: AnyParams,
+    /// Payload of a datagram.
+    part: usize,
+    /// Bytes of the header that do not depend on when a packet comes.
+    timeless: usize,
+}
+
+impl Packets {
+    fn rcp() -> Self {
+        Self {
+            params: law("rcp"),
+            part: 1000,
+            timeless: 8,
+        }
+    }
+
+    /// Of odd length, header and payload. The last field is the wait in queues.
+    fn level() -> Self {
+        Self {
+            params: law("level"),
+            part: 999,
+            timeless: 28,
+        }
+    }
+
+    /// The header of a sender that has heard nothing.
+    fn header(&self) -> AnyHeader {
+        let packet = Outgoing {
+            number: 0,
+            size: Bytes::new(self.part as u64),
+            kind: Kind::Data,
+        };
+        let flow = FlowInfo {
+            packet_size: packet.size,
+        };
+        AnySender::new(&self.params, &flow).on_send(&self.params, Time::ZERO, &packet)
+    }
+
+    /// The same, stamped by a router that is new, too.
+    fn stamped(&self) -> AnyHeader {
+        let mut header = self.header();
+        let mut router = AnyRouter::new(&self.params, &port());
+        let arriving = Arriving::alone(Bytes::new(self.part as u64));
+        router.on_arrival(&self.params, &arriving, Some(&mut header));
+        if router.stamps_departures() {
+            router.on_departure(&self.params, arriving.size, &mut header);
+        }
+        header
+    }
+
+    fn wire(&self, header: &AnyHeader) -> Vec<u8> {
+        let mut wire = vec![0; self.params.law().header_bytes()];
+        header.encode(&mut wire);
+        wire.truncate(self.timeless);
+        wire
+    }
+
+    /// A super-packet.
+    fn datagrams(&self) -> Vec<u8> {
+        let law = self.params.law();
+        let mut all = Vec::new();
+        for number in 0..PARTS as u32 {
+            let mut bytes = vec![number as u8; self.part];
+            let shim = Shim {
+                kind: Kind::Data,
+                marked: false,
+                more: false,
+                law: law.number,
+                header: law.header_bytes() as u8,
+                flow: 1,
+                number,
+                time: 0,
+            };
+            shim.encode(&mut bytes);
+            self.header().encode(&mut bytes[LENGTH..]);
+            all.extend(bytes);
+        }
+        all
+    }
 }
 
 /// Sender, router, receiver, one behind the other.
@@ -68,8 +160,8 @@ impl Path {
         }
     }
 
-    /// Sends super-packets to the receiver and gives what rates the headers hold that arrive.
-    fn rates(&self, receiver: IpAddr, sends: usize) -> Vec<f32> {
+    /// Sends super-packets to the receiver and gives what of the headers that arrive does not depend on time.
+    fn headers(&self, packets: &Packets, receiver: IpAddr, sends: usize) -> Vec<Vec<u8>> {
         let any: IpAddr = match receiver {
             IpAddr::V4(_) => Ipv4Addr::UNSPECIFIED.into(),
             IpAddr::V6(_) => Ipv6Addr::UNSPECIFIED.into(),
@@ -81,55 +173,35 @@ impl Path {
             .unwrap();
         socket.set_read_timeout(Some(Duration::from_secs(2))).unwrap();
         let sender = self.sender.run(move || UdpSocket::bind((any, 0))).unwrap().unwrap();
-        nix::sys::socket::setsockopt(&sender, nix::sys::socket::sockopt::UdpGsoSegment, &(PART as i32)).unwrap();
-        let (params, _) = params();
-        let mut rates = Vec::new();
+        nix::sys::socket::setsockopt(
+            &sender,
+            nix::sys::socket::sockopt::UdpGsoSegment,
+            &(packets.part as i32),
+        )
+        .unwrap();
+        let super_packet = packets.datagrams();
+        let mut headers = Vec::new();
         for _ in 0..sends {
-            assert_eq!(sender.send_to(&datagrams(), (receiver, 7700)).unwrap(), PART * PARTS);
+            assert_eq!(
+                sender.send_to(&super_packet, (receiver, 7700)).unwrap(),
+                super_packet.len()
+            );
             for part in 0..PARTS {
-                let mut bytes = [0; 2 * PART];
+                let mut bytes = vec![0; 2 * packets.part];
                 let Ok(length) = socket.recv(&mut bytes) else {
-                    return rates;
+                    return headers;
                 };
                 let (shim, header, rest) = Shim::decode(&bytes[..length]).unwrap();
-                assert_eq!((length, shim.number), (PART, part as u32));
+                assert_eq!((length, shim.number), (packets.part, part as u32));
                 assert!(rest.iter().all(|byte| *byte == part as u8), "payload was touched");
-                let AnyHeader::Rcp(header) = AnyHeader::decode(&params, header).unwrap() else {
-                    unreachable!()
-                };
-                rates.push(header.rate);
+                headers.push(packets.wire(&AnyHeader::decode(&packets.params, header).unwrap()));
             }
         }
-        rates
+        headers
     }
 }
 
-fn datagrams() -> Vec<u8> {
-    let header = AnyHeader::Rcp(rcp::RcpHeader {
-        rate: f32::INFINITY,
-        rtt: 0.05,
-    });
-    let mut all = Vec::new();
-    for number in 0..PARTS as u32 {
-        let mut bytes = vec![number as u8; PART];
-        let shim = Shim {
-            kind: Kind::Data,
-            marked: false,
-            more: false,
-            law: 3,
-            header: 8,
-            flow: 1,
-            number,
-            time: 0,
-        };
-        shim.encode(&mut bytes);
-        header.encode(&mut bytes[LENGTH..]);
-        all.extend(bytes);
-    }
-    all
-}
-
-fn crosses(offloads: &str, hook: Hook) {
+fn crosses(packets: &Packets, offloads: &str, hook: Hook) {
     if Command::new("ethtool").arg("--version").output().is_err() {
         let test = format!("packets across a router, offloads {offloads}");
         return levelflow_net_testing::skip(&test, "ethtool", "it is not installed");
@@ -145,26 +217,28 @@ fn crosses(offloads: &str, hook: Hook) {
     };
     offload(&path.sender, "lf0");
     offload(&path.router, "out");
-    let (params, info) = params();
+    let (params, part) = (packets.params.clone(), packets.part as u64);
     let mut program = path
         .router
-        .run(move || Program::attach("out", &params, &info, Some(hook)).unwrap())
+        .run(move || Program::attach("out", &params, &port(), Some(hook)).unwrap())
         .unwrap();
+    let stamped = packets.wire(&packets.stamped());
     let mut sent = 0;
     for address in ["10.77.2.1", "fd77:2::1"] {
-        let rates = path.rates(address.parse().unwrap(), 20);
-        sent += rates.len() as u64;
+        let headers = path.headers(packets, address.parse().unwrap(), 20);
+        sent += headers.len() as u64;
         assert_eq!(
-            rates.len(),
+            headers.len(),
             20 * PARTS,
             "{address}: packets were lost, offloads {offloads}"
         );
-        assert!(rates.iter().all(|rate| *rate == 5e5), "{address}: {rates:?}");
+        for header in headers {
+            assert_eq!(header, stamped, "{address}");
+        }
     }
     let (_, traffic) = program.collect().unwrap();
     assert_eq!((traffic.stamped, traffic.refused), (sent, 0));
-    let headers = [42, 62].map(|headers| sent / 2 * (PART as u64 + headers));
-    let ours: u64 = headers.iter().sum();
+    let ours: u64 = [42, 62].map(|headers| sent / 2 * (part + headers)).iter().sum();
     // Neighbour discovery is all that is not ours.
     assert!(
         traffic.bytes >= ours && traffic.bytes - ours < 2000,
@@ -172,23 +246,32 @@ fn crosses(offloads: &str, hook: Hook) {
     );
     // A filter is removed in the namespace of the calling process.
     path.router.run(move || drop(program)).unwrap();
+    let untouched = packets.wire(&packets.header());
+    assert_ne!(untouched, stamped);
     assert!(
-        path.rates("10.77.2.1".parse().unwrap(), 1)
+        path.headers(packets, "10.77.2.1".parse().unwrap(), 1)
             .iter()
-            .all(|rate| rate.is_infinite())
+            .all(|header| *header == untouched)
     );
 }
 
 #[test]
 fn every_part_of_a_super_packet_is_stamped() {
     needs_kernel!("every_part_of_a_super_packet_is_stamped");
-    crosses("on", Hook::Tcx);
+    crosses(&Packets::rcp(), "on", Hook::Tcx);
 }
 
 #[test]
 fn checksums_hold_where_nobody_else_fills_them_in() {
     needs_kernel!("checksums_hold_where_nobody_else_fills_them_in");
-    crosses("off", Hook::Clsact);
+    crosses(&Packets::rcp(), "off", Hook::Clsact);
+}
+
+#[test]
+fn headers_and_payloads_of_odd_length_cross() {
+    needs_kernel!("headers_and_payloads_of_odd_length_cross");
+    crosses(&Packets::level(), "on", Hook::Tcx);
+    crosses(&Packets::level(), "off", Hook::Clsact);
 }
 
 #[test]
@@ -250,7 +333,8 @@ fn no_packet_is_counted_twice_or_not_at_all_while_intervals_end() {
 fn send_for_a_while() {
     let sink = UdpSocket::bind("127.0.0.1:0").unwrap();
     let socket = UdpSocket::bind("127.0.0.1:0").unwrap();
-    let datagram = &datagrams()[..PART];
+    let packets = Packets::rcp();
+    let datagram = &packets.datagrams()[..packets.part];
     for _ in 0..20_000 {
         let _ = socket.send_to(datagram, sink.local_addr().unwrap());
     }

@@ -50,7 +50,7 @@ impl Resolved {
     /// Links without a limit of their buffers at which a law that listens to losses would wait for them in vain.
     fn unlimited(&self) -> Vec<String> {
         let links = &self.network.links;
-        let slowest = |flow: &&FlowSpec<Any>| {
+        let slowest = |flow: &FlowSpec<Any>| {
             let capacity = |&l: &u32| links[l as usize].capacity.bps();
             flow.route
                 .forward
@@ -59,9 +59,14 @@ impl Resolved {
                 .min_by(|a, b| capacity(a).total_cmp(&capacity(b)))
         };
         let fills = |flow: &&FlowSpec<Any>| flow.params.law().signal == Signal::Loss && flow.size.is_none();
-        let warning = |(l, link): (usize, &LinkSpec<Any>)| {
-            let mut flows = self.network.flows.iter().filter(fills);
-            let flow = flows.find(|flow| slowest(flow) == Some(l as u32))?;
+        let mut first: Vec<Option<&FlowSpec<Any>>> = vec![None; links.len()];
+        for flow in self.network.flows.iter().filter(fills) {
+            if let Some(l) = slowest(flow) {
+                first[l as usize].get_or_insert(flow);
+            }
+        }
+        let warning = |(flow, link): (Option<&FlowSpec<Any>>, &LinkSpec<Any>)| {
+            let flow = flow?;
             let drops = link.algorithm.is_some() || link.loss > 0.0 || !link.queue.discipline().params.is_empty();
             (link.buffer == Buffer::Unlimited && !drops).then(|| {
                 format!(
@@ -73,7 +78,7 @@ impl Resolved {
                 )
             })
         };
-        links.iter().enumerate().filter_map(warning).collect()
+        first.into_iter().zip(links).filter_map(warning).collect()
     }
 
     /// Whether anything in the run depends on its seed.

@@ -1,6 +1,6 @@
 //! How large a buffer is: as written, by a published rule from the flows on the link, or by a buffer-sizing algorithm during the run.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use levelflow_laws::buffers::{AnyBufferParams, BUFFER_ALGORITHMS, algorithm_params};
 use levelflow_laws::{Any, ParamSpec};
@@ -23,19 +23,27 @@ impl Scenario {
     /// Works out every buffer; those in bandwidth-delay products, or by a rule, need the flows' round trips.
     pub(crate) fn size_buffers(&self, links: &mut [LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<()> {
         let longest: Vec<Option<f64>> = flows.iter().map(|f| longest_rtt(f, links)).collect();
-        for (index, (i, link, choice)) in self.buffer_choices().enumerate() {
+        let mut crossing: Vec<Vec<Crossing<'_>>> = vec![Vec::new(); links.len()];
+        for (flow, rtt) in flows.iter().zip(longest.iter().copied()) {
+            let there_and_back = flow.route.forward.iter().chain(&flow.route.reverse);
+            for &l in there_and_back.collect::<BTreeSet<_>>() {
+                crossing[l as usize].push((flow, rtt));
+            }
+        }
+        for ((index, crossing), (i, link, choice)) in crossing.iter().enumerate().zip(self.buffer_choices()) {
             let place = format!("{}, buffer", link_place(i, link));
-            let all = flows.iter().zip(longest.iter().copied());
-            let crossing: Vec<Crossing<'_>> = all
-                .filter(|(flow, _)| largest_packet(flow, index as u32).is_some())
-                .collect();
             let link = &mut links[index];
             match choice {
-                BufferChoice::Size(size) => link.buffer = fixed(&place, *size, link, &crossing, &longest)?,
+                BufferChoice::Size(size) => link.buffer = fixed(&place, *size, link, crossing, &longest)?,
                 BufferChoice::Tables(tables) => match read_sized(&place, tables)? {
+                    Sized::Algorithm(_) if !link.changes.is_empty() => {
+                        let problem =
+                            "algorithms need a link that does not change; give it a size, or take changes away";
+                        return Err(ScenarioError::at(place, problem));
+                    }
                     Sized::Algorithm(params) => link.algorithm = Some(params),
                     Sized::Rule(rule, values) => {
-                        link.buffer = Buffer::Packets(by_rule(&place, rule, &values, link, &crossing)?);
+                        link.buffer = Buffer::Packets(by_rule(&place, rule, &values, link, crossing)?);
                     }
                 },
             }

@@ -12,8 +12,6 @@ pub type Fallible<T> = Result<T, ScenarioError>;
 
 /// That of IP, bytes.
 pub const LARGEST_PACKET: u64 = 65_535;
-/// Of a link, and of a path there and back.
-pub const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
 
 /// How error messages name a link: `link 1 (R1->R2)`.
 pub fn link_place(i: usize, link: &Link) -> String {
@@ -23,16 +21,15 @@ pub fn link_place(i: usize, link: &Link) -> String {
     }
 }
 
-/// The router half of a law at a link, as it starts.
-pub fn router(link: &LinkSpec<Any>, params: &AnyParams) -> AnyRouter {
-    let capacity = link.capacity;
+/// The router half of a law at a link of this capacity, as it starts.
+pub fn router(capacity: Rate, params: &AnyParams) -> AnyRouter {
     AnyRouter::new(params, &PortInfo { id: 1, capacity })
 }
 
-/// The largest load that a link's routers aim at: the smallest of their targets, or its capacity.
-pub fn target(link: &LinkSpec<Any>) -> Rate {
-    let targets = link.routers.iter().map(|p| router(link, p).target());
-    targets.fold(link.capacity, |least, t| if t < least { t } else { least })
+/// The largest load that a link's routers aim at when it has this capacity: the smallest of their targets, or the capacity.
+pub fn target(link: &LinkSpec<Any>, capacity: Rate) -> Rate {
+    let targets = link.routers.iter().map(|params| router(capacity, params).target());
+    targets.fold(capacity, |least, t| if t < least { t } else { least })
 }
 
 /// Propagation delay there and back; `None` beyond what a duration holds.

@@ -5,14 +5,14 @@ use levelflow_laws::buffers::BUFFER_ALGORITHMS;
 use levelflow_laws::header::{Field, Values, Writer};
 use levelflow_laws::params::Shown;
 use levelflow_laws::{Any, LAWS, LawInfo, Opening, ParamSpec, Protocol, Signal, Unit};
-use levelflow_units::{Buffer, Time};
+use levelflow_units::{Buffer, Rate, Time};
 use serde_json::{Map, Value, json};
 
 use crate::buffers::sized_in_force;
 use crate::context::target;
 use crate::format::Scenario;
 use crate::laws::InForce;
-use crate::network::FlowSpec;
+use crate::network::{FlowSpec, LinkSpec, LinkState};
 use crate::queues::queue_in_force;
 use crate::resolve::Resolved;
 use crate::rules::RULES;
@@ -45,7 +45,9 @@ impl Resolved {
                     "queue": queue_in_force(queue),
                     "loss": link.loss,
                     "laws": laws,
-                    "target_bps": target(link).bps(),
+                    "target_bps": target(link, link.capacity).bps(),
+                    "changes": link.changes.iter().map(|state| describe_state(link, state)).collect::<Value>(),
+                    "measured": link.measured,
                 })
             });
         let flows = network
@@ -88,6 +90,17 @@ impl Resolved {
             "ack_bytes": flow.control.get(),
         })
     }
+}
+
+fn describe_state(link: &LinkSpec<Any>, state: &LinkState) -> Value {
+    let none = state.capacity == Rate::ZERO;
+    json!({
+        "at_s": state.at.as_secs_f64(),
+        "capacity_bps": state.capacity.bps(),
+        "target_bps": if none { 0.0 } else { target(link, state.capacity).bps() },
+        "delay_s": state.delay.as_secs_f64(),
+        "loss": state.loss,
+    })
 }
 
 /// Every law with its parameter table.

@@ -4,11 +4,11 @@ use levelflow_laws::{Any, AnyParams, Protocol};
 use levelflow_units::{Bytes, Duration, Time};
 
 use crate::choice::{LawChoice, LawTables};
-use crate::context::{Fallible, LARGEST_PACKET, LONGEST_DELAY, propagation};
+use crate::context::{Fallible, LARGEST_PACKET, propagation};
 use crate::error::ScenarioError;
 use crate::format::{ArrivalProcess, Flow};
 use crate::laws::{law_named, read_params};
-use crate::network::{AckDelaySpec, FlowSpec, LinkSpec, RouteSpec, SessionSpec};
+use crate::network::{AckDelaySpec, FlowSpec, LONGEST_DELAY, LinkSpec, RouteSpec, SessionSpec};
 use crate::quantity::{Base, Count, Size, Varying};
 use crate::routing::Topology;
 use crate::traffic::{Arrivals, Dist};
@@ -19,6 +19,16 @@ const MOST_FLOWS: u64 = 10_000_000;
 const MOST_OBJECTS: f64 = 1e5;
 /// A thousand picoseconds, the unit of the clock, between two arrivals.
 const FASTEST_ARRIVALS: f64 = 1e9;
+
+impl Flow {
+    /// Where its packets begin and end, if it says so.
+    pub(crate) fn ends(&self) -> Option<(&str, &str)> {
+        let path = self.path.as_ref();
+        let first = self.from.as_ref().or_else(|| path?.first());
+        let last = self.to.as_ref().or_else(|| path?.last());
+        Some((first?, last?))
+    }
+}
 
 /// Reads one entry.
 pub struct FlowReader<'a> {

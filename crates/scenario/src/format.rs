@@ -8,6 +8,7 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::changes::Changes;
 use crate::choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
 use crate::error::{ScenarioError, nickname};
 use crate::quantity::{Count, Share, Size, Varying};
@@ -92,6 +93,12 @@ pub struct Link {
     /// Probability that the wire loses a packet.
     #[serde(default)]
     pub loss: Share,
+    /// What changes while the run goes on, in order of time.
+    #[serde(default, skip_serializing_if = "Changes::is_empty")]
+    pub changes: Changes,
+    /// Whether routers measure a changed capacity from the packets that they send; by default, they are notified.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub measured: bool,
     /// "none" for a plain queue, or parameters of laws at this link. By default every law whose data crosses the
     /// link runs there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -120,6 +127,8 @@ pub struct Reverse {
     pub queue: Option<QueueChoice>,
     /// Probability that the wire loses a packet.
     pub loss: Option<Share>,
+    /// What changes while the run goes on.
+    pub changes: Option<Changes>,
     /// See the link's `law`.
     pub law: Option<LawChoice>,
 }

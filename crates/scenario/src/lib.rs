@@ -6,6 +6,7 @@
 
 mod advice;
 mod buffers;
+mod changes;
 mod choice;
 mod context;
 mod describe;
@@ -23,18 +24,21 @@ mod routing;
 mod rules;
 mod scale;
 mod schedule;
+mod trace;
 mod traffic;
 
 pub use buffers::buffer_algorithm_named;
+pub use changes::{Change, Changes, Trace};
 pub use choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
 pub use describe::{describe_buffer_algorithms, describe_laws, describe_queues, schema};
 pub use edit::{Step, assign, locate, value_of};
 pub use error::{ScenarioError, line, unknown_key};
 pub use format::{AckDelay, ArrivalProcess, Flow, Link, Memory, NextHop, Reverse, Scenario, Session};
 pub use laws::{law_params, law_values};
-pub use network::{AckDelaySpec, FlowSpec, LinkSpec, MemorySpec, Network, RouteSpec, SessionSpec};
+pub use network::{AckDelaySpec, FlowSpec, LinkSpec, LinkState, MemorySpec, Network, RouteSpec, SessionSpec};
 pub use quantity::{BufferSize, Count, Random, Share, Size, Varying};
 pub use resolve::Resolved;
 pub use scale::scale;
 pub use schedule::{Arrival, RoundTrip, Schedule, Transfer};
+pub use trace::{read_trace, read_traces};
 pub use traffic::{Arrivals, Dist};

@@ -7,6 +7,13 @@ use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use crate::traffic::{Arrivals, Dist};
 
+/// Of a link, and of a path there and back.
+pub const LONGEST_DELAY: Duration = Duration::from_secs(24 * 3600);
+/// Line rates, b/s.
+pub const SLOWEST: f64 = 1.0;
+/// See [`SLOWEST`].
+pub const FASTEST: f64 = 1e15;
+
 /// A network and its traffic.
 #[derive(Debug, Clone)]
 pub struct Network<P: Protocol> {
@@ -52,10 +59,40 @@ pub struct LinkSpec<P: Protocol> {
     pub algorithm: Option<AnyBufferParams>,
     /// Probability that a packet is lost on the wire.
     pub loss: f64,
+    /// What it becomes while the run goes on, in order of time.
+    pub changes: Vec<LinkState>,
+    /// Whether its routers have to measure a changed capacity, from the packets that it sends; otherwise they are notified.
+    pub measured: bool,
     /// Which packets the queue drops or marks.
     pub queue: AnyQueueParams,
     /// The router halves that run here.
     pub routers: Vec<P::Params>,
+}
+
+impl<P: Protocol> LinkSpec<P> {
+    /// What the line can send from the beginning to a time in seconds, bits.
+    #[must_use]
+    pub fn offered_bits(&self, until: f64) -> f64 {
+        let (mut offered, mut since, mut capacity) = (0.0, 0.0, self.capacity);
+        for state in self.changes.iter().take_while(|state| state.at.as_secs_f64() < until) {
+            offered += capacity.bps() * (state.at.as_secs_f64() - since);
+            (since, capacity) = (state.at.as_secs_f64(), state.capacity);
+        }
+        offered + capacity.bps() * (until - since)
+    }
+}
+
+/// What a link is from some time on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct LinkState {
+    /// From then on.
+    pub at: Time,
+    /// Line rate; zero during an outage.
+    pub capacity: Rate,
+    /// Propagation delay of packets that leave the queue then.
+    pub delay: Duration,
+    /// Probability that a packet which reaches the far end then was lost on the wire.
+    pub loss: f64,
 }
 
 /// The way of a flow's packets, as indices of links.

@@ -4,15 +4,16 @@ use std::collections::BTreeSet;
 
 use levelflow_laws::{Any, AnySender, FlowInfo, Opening, Protocol, RouterLaw, SenderLaw};
 use levelflow_random::Stream;
-use levelflow_units::{Buffer, Duration};
+use levelflow_units::{Buffer, Duration, Time};
 
+use crate::changes::read_changes;
 use crate::choice::LawTables;
-use crate::context::{Fallible, LONGEST_DELAY, link_place, router};
+use crate::context::{Fallible, link_place, router};
 use crate::error::ScenarioError;
 use crate::flows::FlowReader;
 use crate::format::{Flow, Link, Reverse, Scenario};
 use crate::laws::{link_tables, read_params};
-use crate::network::{FlowSpec, LinkSpec, Network};
+use crate::network::{FASTEST, FlowSpec, LONGEST_DELAY, LinkSpec, LinkState, Network, SLOWEST};
 use crate::queues::read_queue;
 use crate::routing::Topology;
 
@@ -133,6 +134,8 @@ impl Scenario {
         for (i, hop) in self.route.iter().enumerate() {
             topology.add_override(&format!("route {}", i + 1), &hop.at, &hop.to, &hop.via)?;
         }
+        let ends = self.flow.iter().filter_map(Flow::ends);
+        topology.search(ends.flat_map(|(from, to)| [(from, to), (to, from)]));
         let mut names = BTreeSet::new();
         let read = |(i, flow): (usize, &Flow)| {
             let place = format!("flow {} ({})", i + 1, flow.name);
@@ -155,9 +158,9 @@ impl Scenario {
     /// No two clocks agree. Where senders are clocked by packets, each link is a little slow, by a share of its own: a stream
     /// that an equal link before has shaped would fit a full queue for ever, and no other packet with it.
     fn set_clocks(&self, links: &mut [LinkSpec<Any>], flows: &[FlowSpec<Any>]) {
-        for (index, link) in links.iter_mut().enumerate() {
-            let crosses = |flow: &FlowSpec<Any>| flow.route.forward.contains(&(index as u32));
-            if flows.iter().any(|flow| flow.overhead > Duration::ZERO && crosses(flow)) {
+        for flow in flows.iter().filter(|flow| flow.overhead > Duration::ZERO) {
+            for &index in &flow.route.forward {
+                let link = &mut links[index as usize];
                 link.slow = CLOCK_TOLERANCE * Stream::new(self.seed, "clock", &link.name).unit();
             }
         }
@@ -170,22 +173,20 @@ impl Scenario {
         flows: &mut [FlowSpec<Any>],
         defaults: &LawTables,
     ) -> Fallible<()> {
-        for (index, (i, link, choice)) in self.link_choices().enumerate() {
+        let mut crossing = vec![BTreeSet::new(); links.len()];
+        for flow in flows.iter().filter(|flow| flow.params.law().signal.is_explicit()) {
+            for &l in &flow.route.forward {
+                crossing[l as usize].insert(flow.params.law().name);
+            }
+        }
+        for ((spec, laws), (i, link, choice)) in links.iter_mut().zip(crossing).zip(self.link_choices()) {
             let place = link_place(i, link);
-            let tables = link_tables(&place, choice)?;
-            let Some(tables) = tables else { continue };
-            let index = index as u32;
-            let crossing = flows
-                .iter()
-                .filter(|f| f.route.forward.contains(&index))
-                .map(|f| f.params.law())
-                .filter(|law| law.signal.is_explicit())
-                .map(|law| law.name);
-            for name in crossing.collect::<BTreeSet<_>>() {
+            let Some(tables) = link_tables(&place, choice)? else {
+                continue;
+            };
+            for name in laws {
                 let layers: Vec<_> = [defaults.get(name), tables.get(name)].into_iter().flatten().collect();
-                links[index as usize]
-                    .routers
-                    .push(read_params(&format!("{place}, law"), name, &layers)?);
+                spec.routers.push(read_params(&format!("{place}, law"), name, &layers)?);
             }
         }
         for (i, flow) in flows.iter_mut().enumerate() {
@@ -270,8 +271,7 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
     if link.from == link.to {
         return Err(ScenarioError::at(place, "a link needs two different nodes"));
     }
-    let (slowest, fastest) = (1.0, 1e15);
-    if !(slowest..=fastest).contains(&capacity.bps()) {
+    if !(SLOWEST..=FASTEST).contains(&capacity.bps()) {
         let problem = format!("{capacity} is out of range; allowed: 1 b/s to 1000 Tb/s");
         return Err(ScenarioError::at(format!("{place}, capacity"), problem));
     }
@@ -283,7 +283,16 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
         let problem = format!("{loss} is out of range; allowed: 0 to less than 1");
         return Err(ScenarioError::at(format!("{place}, loss"), problem));
     }
+    let first = LinkState {
+        at: Time::ZERO,
+        capacity,
+        delay,
+        loss,
+    };
+    let changes = reverse.and_then(|r| r.changes.as_ref()).unwrap_or(&link.changes);
     Ok(LinkSpec {
+        changes: read_changes(place, first, changes)?,
+        measured: link.measured,
         name,
         capacity,
         slow: 0.0,
@@ -313,7 +322,7 @@ fn too_slow_to_measure(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<
     let on_path = flow.route.routers.iter().map(|&l| &links[l as usize]);
     let mut routers = on_path.flat_map(|link| link.routers.iter().map(move |params| (link, params)));
     let (link, interval) = routers.find_map(|(link, params)| {
-        let interval = router(link, params).interval(params);
+        let interval = router(link.capacity, params).interval(params);
         (params.law().name == law && interval + interval <= gap).then_some((link, interval))
     })?;
     Some(format!(

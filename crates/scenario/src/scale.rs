@@ -46,6 +46,16 @@ fn scale_link(link: &mut Value, factor: f64) {
     if let Some(rate) = table.get_mut("capacity") {
         *rate = rate_times(rate, factor);
     }
+    for change in table
+        .get_mut("changes")
+        .and_then(Value::as_array_mut)
+        .into_iter()
+        .flatten()
+    {
+        if let Some(rate) = change.get_mut("capacity") {
+            *rate = rate_times(rate, factor);
+        }
+    }
     // "1 BDP" grows by itself.
     if let Some(Value::String(buffer)) = table.get_mut("buffer") {
         let bytes = buffer.parse::<Bytes>().ok();

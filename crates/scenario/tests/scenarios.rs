@@ -89,6 +89,14 @@ fn unknown_names_get_the_nearest_known_one() {
         &[("/flow/0/law", json!({ "jetmax": { "tua": 1 } }))],
         &["flow 1 (x), law", "did you mean \"tau\"?"],
     );
+    refused(
+        &[("/flow/0/law", json!({ "cubic": { "sack": false } }))],
+        &["flow 1 (x), law, cubic: \"sack\" is not known here", "delayed_ack"],
+    );
+    refused(
+        &[("/flow/0/law", json!({ "reno": { "sack": "no" } }))],
+        &["flow 1 (x), law, reno, sack", "true or false"],
+    );
     refused(&[("/law", json!({ "rpc": {} }))], &["law", "did you mean \"rcp\"?"]);
     refused(
         &[("/law", json!({ "rcp": { "alhpa": 1 } }))],

@@ -1,7 +1,7 @@
 //! Exact counters, what is derived from them at the end of a run, and the books that must balance.
 
 use derive_more::{Display, Error};
-use levelflow_results::{Books, FlowSummary, Histogram, LinkSummary};
+use levelflow_results::{Books, FlowSummary, Histogram, LinkSummary, Quantiles};
 use levelflow_units::Duration;
 
 /// Counters of one link; those that every packet changes come first.
@@ -133,7 +133,13 @@ impl EntryCounters {
 }
 
 impl LinkCounters {
-    pub(crate) fn summary(&self, name: &str, in_flight: u64, utilisation: f64) -> LinkSummary {
+    pub(crate) fn summary(
+        &self,
+        name: &str,
+        in_flight: u64,
+        utilisation: f64,
+        wait_s: Option<Quantiles>,
+    ) -> LinkSummary {
         LinkSummary {
             name: name.to_owned(),
             arrived_packets: self.arrived,
@@ -146,6 +152,7 @@ impl LinkCounters {
             in_flight,
             utilisation,
             queue_bytes: self.queue.quantiles(1.0),
+            wait_s,
         }
     }
 }

@@ -36,6 +36,8 @@ pub enum Target {
     Ack(u32),
     /// The user of this session asks for the next page.
     Session(u32),
+    /// Capacity, delay or loss of this link change.
+    Change(u32),
     /// Results are sampled.
     Sample,
 }
@@ -59,7 +61,8 @@ impl Target {
             Self::Transmitter(i) => (10, i),
             Self::Ack(i) => (11, i),
             Self::Session(i) => (12, i),
-            Self::Sample => (13, 0),
+            Self::Change(i) => (13, i),
+            Self::Sample => (14, 0),
         };
         debug_assert!(index <= INDEX);
         kind << INDEX_BITS | index
@@ -82,6 +85,7 @@ impl Target {
             10 => Self::Transmitter(index),
             11 => Self::Ack(index),
             12 => Self::Session(index),
+            13 => Self::Change(index),
             _ => Self::Sample,
         }
     }

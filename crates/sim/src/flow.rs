@@ -77,12 +77,13 @@ pub struct Flow<P: Protocol> {
 }
 
 impl<P: Protocol> Flow<P> {
-    /// A flow of this entry that has sent nothing; it keeps track of packets if `recovery` gives a least timeout.
-    pub fn new(entry: u32, params: &P::Params, info: &FlowInfo, now: Time, recovery: Option<Duration>) -> Self {
+    /// A flow of this entry that has sent nothing; it keeps track of packets if it `recovers`.
+    pub fn new(entry: u32, params: &P::Params, info: &FlowInfo, now: Time, recovers: bool) -> Self {
         let law = Bare(P::Sender::new(params, info));
-        let mut sender = Sender::new(law, P::transport(params).opening, now);
-        if let Some(min_timeout) = recovery {
-            sender = sender.with_recovery(min_timeout, true, usize::MAX);
+        let transport = P::transport(params);
+        let mut sender = Sender::new(law, transport.opening, now);
+        if recovers {
+            sender = sender.with_recovery(&transport, true, usize::MAX);
         }
         Self {
             sender,
@@ -90,7 +91,7 @@ impl<P: Protocol> Flow<P> {
             entry,
             pipe: NO_PIPE,
             ack_delay: u32::MAX,
-            incoming: recovery.map(|_| Box::default()),
+            incoming: recovers.then(Box::default),
             phase: Phase::Live,
             active: true,
             in_flight: 0,

@@ -6,6 +6,7 @@
 mod ackdelay;
 mod alarm;
 mod capture;
+mod changing;
 mod counters;
 mod engine;
 mod events;
@@ -17,6 +18,7 @@ mod packet;
 mod pipe;
 pub mod replay;
 mod sizing;
+mod trace;
 mod watch;
 
 pub use levelflow_laws::Any;
@@ -25,3 +27,4 @@ pub use capture::{Capture, Watched, Wire};
 pub use counters::{EntryCounters, LinkCounters, Violation};
 pub use engine::Sim;
 pub use limit::{MemoryExceeded, check_memory};
+pub use trace::{Fate, Stay, Trace};

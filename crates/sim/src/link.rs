@@ -10,12 +10,14 @@ use std::collections::VecDeque;
 
 use levelflow_laws::aqm::{AnyQueue, AnyQueueParams, Overflow, Verdict};
 use levelflow_laws::{Arriving, PortInfo, PortView, Protocol, RouterLaw};
-use levelflow_units::{Buffer, Bytes, Duration, Time};
+use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
+use crate::changing::Changing;
 use crate::counters::{LinkCounters, LinkWindow};
 use crate::packet::{Packet, PacketId, Slab};
 use crate::sizing::Sizing;
 use levelflow_random::Stream;
+use levelflow_results::Quantiles;
 use levelflow_scenario::LinkSpec;
 
 #[derive(Debug, Clone, Copy)]
@@ -99,6 +101,9 @@ pub struct Link<P: Protocol> {
     arrived_before: u64,
     /// Packets that hosts at this end have sent and that have not come to the queue, in the order in which they will.
     entering: VecDeque<(Time, PacketId)>,
+    /// By what share its clock is slow.
+    slow: f64,
+    changing: Option<Box<Changing>>,
 }
 
 /// What became of a packet that came to a link.
@@ -124,6 +129,11 @@ pub struct Delivery {
     pub next: Option<(Time, PacketId)>,
 }
 
+/// Picoseconds per byte.
+fn pace(capacity: Rate, slow: f64) -> f64 {
+    8e12 / (capacity.bps() * (1.0 - slow))
+}
+
 impl<P: Protocol> Link<P> {
     /// An idle link; `id` is what its routers call themselves.
     pub fn new(spec: &LinkSpec<P>, id: u32, seed: u64) -> Self {
@@ -138,7 +148,9 @@ impl<P: Protocol> Link<P> {
         };
         let ports: Vec<Port<P>> = spec.routers.iter().map(port).collect();
         let overflow = spec.queue.overflow();
-        let served = overflow == Overflow::Front || spec.queue.acts_on_departure();
+        let changes = !spec.changes.is_empty();
+        let served = overflow == Overflow::Front || spec.queue.acts_on_departure() || changes;
+        let changing = || Box::new(Changing::new(spec.capacity, &spec.changes, spec.measured, ports.len()));
         let aqm = Aqm {
             law: AnyQueue::new(&spec.queue, &info),
             ecn: spec.queue.ecn(),
@@ -162,9 +174,11 @@ impl<P: Protocol> Link<P> {
         Self {
             sizing,
             aqm: (!spec.queue.discipline().params.is_empty()).then(|| Box::new(aqm)),
+            changing: changes.then(changing),
             served: served.then(Box::default),
             overflow,
-            pace: 8e12 / (spec.capacity.bps() * (1.0 - spec.slow)),
+            pace: pace(spec.capacity, spec.slow),
+            slow: spec.slow,
             delay: spec.delay,
             buffer,
             free_at: Time::ZERO,
@@ -174,7 +188,7 @@ impl<P: Protocol> Link<P> {
             entering: VecDeque::new(),
             queue_bytes: 0,
             stamps: ports.iter().any(|p| p.law.stamps_departures()),
-            loss: (spec.loss > 0.0).then(|| Box::new(loss)),
+            loss: (spec.loss > 0.0 || spec.changes.iter().any(|state| state.loss > 0.0)).then(|| Box::new(loss)),
             ports,
             counters: LinkCounters::default(),
             window: LinkWindow::default(),
@@ -322,7 +336,7 @@ impl<P: Protocol> Link<P> {
     /// Lets the transmitter take the next packet, if it is free; gives the time when it will be done with it.
     fn serve(&mut self, now: Time, packets: &mut Slab<P::Header>) -> Option<Time> {
         let served = self.served.as_mut()?;
-        if served.in_service.is_some() {
+        if served.in_service.is_some() || self.changing.as_ref().is_some_and(|changing| changing.is_dead()) {
             return None;
         }
         loop {
@@ -350,7 +364,11 @@ impl<P: Protocol> Link<P> {
                 }
             }
             served.in_service = Some(next);
-            return Some(now.saturating_add(self.transmission(next.size)));
+            let done = now.saturating_add(self.transmission(next.size));
+            if let Some(changing) = &mut self.changing {
+                changing.begins(now, next.since, done);
+            }
+            return Some(done);
         }
     }
 
@@ -359,11 +377,65 @@ impl<P: Protocol> Link<P> {
     pub fn transmitted(&mut self, now: Time, packets: &mut Slab<P::Header>) -> (Option<Time>, Option<Time>) {
         let served = self.served.as_mut().expect("only such a link has this event");
         let Waiting { packet, size, .. } = served.in_service.take().expect("an event per packet");
-        let deliver = now.saturating_add(self.delay);
+        let mut deliver = now.saturating_add(self.delay);
+        if let Some(changing) = &mut self.changing {
+            changing.sends(now, size);
+            // No packet overtakes another on a wire that has become shorter.
+            deliver = self.transit.back().map_or(deliver, |last| last.deliver.max(deliver));
+        }
         self.transit.push_back(Transit { deliver, packet, size });
         let first = self.transit.len() == 1;
         self.depart(packets);
         (first.then_some(deliver), self.serve(now, packets))
+    }
+
+    /// Whether the packet in service has been sent: a link that changes may have put that off.
+    pub fn has_sent(&self, now: Time) -> bool {
+        let serves = || self.served.as_ref().is_some_and(|served| served.in_service.is_some());
+        self.changing
+            .as_ref()
+            .is_none_or(|changing| changing.is_done(now) && serves())
+    }
+
+    /// When capacity, delay or loss change next.
+    pub fn next_change(&self) -> Option<Time> {
+        self.changing.as_ref().and_then(|changing| changing.due())
+    }
+
+    /// Capacity, delay and loss change; gives the time when the transmitter will be done with what it has or now takes.
+    pub fn change(&mut self, now: Time, packets: &mut Slab<P::Header>) -> Option<Time> {
+        let changing = self.changing.as_mut()?;
+        let (same, notified) = (changing.capacity(), changing.notifies());
+        let state = changing.enter();
+        self.delay = state.delay;
+        if let Some(loss) = &mut self.loss {
+            loss.probability = state.loss;
+        }
+        if state.capacity == same {
+            return None;
+        }
+        let before = self.pace;
+        if state.capacity > Rate::ZERO {
+            self.pace = pace(state.capacity, self.slow);
+            if notified {
+                self.notify(state.capacity);
+            }
+        }
+        let served = self.served.as_ref().expect("a link that changes serves packets");
+        match served.in_service {
+            Some(_) => self.changing.as_mut()?.repace(now, before, self.pace),
+            None => self.serve(now, packets),
+        }
+    }
+
+    /// Router laws and the queue discipline learn of another capacity.
+    fn notify(&mut self, capacity: Rate) {
+        for port in &mut self.ports {
+            port.law.on_capacity(&port.params, capacity);
+        }
+        if let Some(aqm) = &mut self.aqm {
+            aqm.law.on_capacity(&aqm.params, capacity);
+        }
     }
 
     /// A packet that was dropped after it had joined the queue, to be discarded.
@@ -491,7 +563,11 @@ impl<P: Protocol> Link<P> {
     /// The interval of one port ends; the departures up to now have been caught up with.
     pub fn close_interval(&mut self, port: usize, elapsed: Duration) {
         let (packets, in_service) = (self.queue_packets() as u32, self.in_service());
+        let measured = self.changing.as_mut().and_then(|changing| changing.measured(port));
         let Port { law, params, dropped } = &mut self.ports[port];
+        if let Some(capacity) = measured {
+            law.on_capacity(params, capacity);
+        }
         let dropped = std::mem::take(dropped);
         let view = PortView {
             queue: Bytes::new(self.queue_bytes),
@@ -560,6 +636,11 @@ impl<P: Protocol> Link<P> {
         }
     }
 
+    /// How long packets waited, s, if the link changes.
+    pub fn waits(&self) -> Option<Quantiles> {
+        self.changing.as_ref().and_then(|changing| changing.waits())
+    }
+
     /// Packets that fit the buffer; NaN if it is in bytes or has no limit.
     pub fn buffer_packets(&self) -> f64 {
         match self.buffer {
@@ -619,6 +700,18 @@ impl<P: Protocol> Link<P> {
     pub fn packets(&self) -> impl Iterator<Item = PacketId> + '_ {
         let waiting = self.served.iter().flat_map(|s| s.waiting.iter().chain(&s.in_service));
         self.transit.iter().map(|t| t.packet).chain(waiting.map(|w| w.packet))
+    }
+
+    /// Propagation delay.
+    pub fn delay(&self) -> Duration {
+        self.delay
+    }
+
+    /// Packets here, and when each reaches the far end, if that is known.
+    pub fn stays(&self) -> impl Iterator<Item = (PacketId, Option<Time>)> + '_ {
+        let waiting = self.served.iter().flat_map(|s| s.in_service.iter().chain(&s.waiting));
+        let on_wire = self.transit.iter().map(|t| (t.packet, Some(t.deliver)));
+        on_wire.chain(waiting.map(|w| (w.packet, None)))
     }
 
     /// Bytes of memory held.

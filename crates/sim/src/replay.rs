@@ -307,6 +307,7 @@ impl Instance {
                 self.router()?.on_departure(&params, *size, &mut header);
                 return self.compare(after, &header);
             }
+            Record::Capacity { capacity } => self.router()?.on_capacity(&params, *capacity),
             Record::Absorb { counted } => self.router()?.absorb(&params, counted),
             Record::Interval { elapsed, port } => {
                 if *elapsed == Duration::ZERO {

@@ -281,6 +281,18 @@ fn acks_load_the_links_that_lead_back() {
     assert_close(mean(&series(&run.links, "link", 1, "throughput_bps", 1.0)), 0.8e6, 0.01);
 }
 
+/// 1 Mb/s back carries 3125 ACKs of 40 B a second of the 25,000 that 200 Mb/s of data bring: a queue of 7 packets is full with 280 B.
+#[test]
+fn a_buffer_in_packets_counts_small_ones_as_whole() {
+    let link = r#"{ from = "A", to = "B", capacity = "1 Gb/s", delay = "1 ms", duplex = true,
+                    reverse = { capacity = "1 Mb/s", buffer = "7 packets" } }"#;
+    let run = constant_rate("200 Mb/s", link);
+    let most = |name| series(&run.links, "link", 1, name, 1.0).into_iter().fold(0.0, f64::max);
+    assert_eq!((most("queue_max_bytes"), most("queue_packets")), (280.0, 7.0));
+    let back = &run.summary.links[1];
+    assert_close(back.dropped_packets as f64 / back.arrived_packets as f64, 0.875, 0.01);
+}
+
 /// Twice as much as the link carries: half is dropped, the queue is full and never more than that.
 #[test]
 fn a_queue_never_holds_more_than_its_buffer() {

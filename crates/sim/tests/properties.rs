@@ -30,6 +30,12 @@ fn laws() -> Vec<&'static str> {
     LAWS.iter().filter(plain).map(|law| law.name).collect()
 }
 
+/// The same as scenarios write them, and those that can do without selective ACKs also without.
+fn written() -> Vec<String> {
+    let without = ["reno", "newreno"].map(|law| format!("{{ {law} = {{ sack = false }} }}"));
+    laws().iter().map(|law| format!("{law:?}")).chain(without).collect()
+}
+
 fn tracks_losses(law: &str) -> bool {
     Any::transport(&defaults(law)).tracks_losses
 }
@@ -41,6 +47,23 @@ fn named(law: &Value) -> &str {
 
 fn text(unit: &'static str, range: std::ops::Range<u32>) -> impl Strategy<Value = String> {
     range.prop_map(move |x| format!("{x} {unit}"))
+}
+
+/// Steps, ramps and outages of a link, in order of time.
+fn changes() -> impl Strategy<Value = Value> {
+    let capacity = prop_oneof![1 => Just("0 b/s".to_owned()), 4 => text("kb/s", 50..5000)];
+    let change = (1..500u32, 0..3u32, capacity, text("us", 0..60_000), 0.0..0.3);
+    let changes = prop::collection::vec(change, 1..6).prop_map(|all| {
+        let mut at = 0;
+        let next = |(gap, ramp, capacity, delay, loss): (u32, u32, String, String, f64)| {
+            let (begin, over) = (at + gap, 20 * ramp);
+            at = begin + over;
+            json!({ "at": format!("{begin} ms"), "over": format!("{over} ms"), "capacity": capacity, "delay": delay,
+                    "loss": loss })
+        };
+        all.into_iter().map(next).collect()
+    });
+    prop_oneof![2 => Just(json!([])), 1 => changes]
 }
 
 /// A duplex link between these nodes.
@@ -56,10 +79,11 @@ fn link(from: String, to: String) -> impl Strategy<Value = Value> {
         prop_oneof![1 => Just("0 s".to_owned()), 4 => text("us", 1..30_000)],
         (buffer, prop::sample::select(QUEUES).prop_map(|queue| queue.name)),
         (loss.clone(), loss),
+        (changes(), any::<bool>()),
     )
-        .prop_map(move |(capacity, delay, (buffer, queue), (there, back))| {
+        .prop_map(move |(capacity, delay, (buffer, queue), (there, back), (changes, measured))| {
             json!({ "from": from, "to": to, "capacity": capacity, "delay": delay, "buffer": buffer, "queue": queue, "loss": there,
-                    "duplex": true, "reverse": { "loss": back } })
+                    "duplex": true, "reverse": { "loss": back }, "changes": changes, "measured": measured })
         })
 }
 
@@ -77,6 +101,18 @@ fn size() -> impl Strategy<Value = Value> {
         text("B", 1..30_000).prop_map(Value::from),
         text("packets", 1..30).prop_map(|m| json!({ "pareto": { "mean": m, "shape": 1.3 } })),
     ]
+}
+
+/// Every option of the transport gets its turn.
+fn with_options(law: &str, turn: u8) -> Value {
+    match (law, turn) {
+        ("newreno", 0) => json!({ "newreno": { "delayed_ack": true } }),
+        ("newreno", 1) => json!({ "newreno": { "sack": false } }),
+        ("reno", 0) => json!({ "reno": { "delayed_ack": true, "sack": false } }),
+        ("reno", 1) => json!({ "reno": { "sack": false } }),
+        ("cubic", 0) => json!({ "cubic": { "paced": true, "delayed_ack": true } }),
+        _ => json!(law),
+    }
 }
 
 /// What a flow may have beside a law and two ends; keys that cannot go together are taken out afterwards.
@@ -106,12 +142,7 @@ fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value
         .prop_map(
             move |((law, (from, to), unreliable), size, begin, life, arrivals, ack_delay, session, (count, packet))| {
                 let node = |i: usize| format!("{prefix}{}", NODES[i]);
-                // Every option of the transport gets its turn.
-                let law = match (law, unreliable) {
-                    ("newreno", 0) => json!({ "newreno": { "delayed_ack": true } }),
-                    ("cubic", 0) => json!({ "cubic": { "paced": true, "delayed_ack": true } }),
-                    _ => json!(law),
-                };
+                let law = with_options(law, unreliable);
                 let mut flow =
                     json!({ "name": name, "law": law, "from": node(from), "to": node(to), "packet": packet });
                 match arrivals {
@@ -252,7 +283,7 @@ proptest! {
     /// receiver has it once.
     #[test]
     fn reliable_transfers_arrive_over_lossy_wires(
-        law in prop::sample::select(laws()), seed in any::<u32>(), there in 0.0..0.6, back in 0.0..0.6,
+        law in prop::sample::select(written()), seed in any::<u32>(), there in 0.0..0.6, back in 0.0..0.6,
         packets in 1..60u32, packet in 40..1500u32, delayed in any::<bool>(),
     ) {
         let ack_delay = if delayed { "ack_delay = { every = 2, hold = \"30 ms\" }" } else { "" };
@@ -265,7 +296,7 @@ proptest! {
                        duplex = true, reverse = {{ loss = {back} }} }}]
             [[flow]]
             name = "x"
-            law = "{law}"
+            law = {law}
             from = "A"
             to = "B"
             count = 5

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use levelflow_scenario::{Resolved, Scenario, ScenarioError, assign, scale};
+use levelflow_scenario::{Resolved, Scenario, ScenarioError, assign, read_traces, scale};
 use serde_json::{Value, json};
 
 use levelflow_host::Error;
@@ -33,6 +33,9 @@ pub fn choose(path: &Path, changes: &[String], seed: Option<u64>, factor: f64) -
     for change in changes {
         assign(&mut raw, change).map_err(here)?;
     }
+    let folder = path.parent().unwrap_or(Path::new(""));
+    let read = |trace: &str| std::fs::read_to_string(folder.join(trace)).map_err(|e| levelflow_results::reason(&e));
+    read_traces(&mut raw, read).map_err(here)?;
     if let Some(seed) = seed {
         raw["seed"] = json!(seed);
     }

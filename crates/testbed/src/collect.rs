@@ -226,8 +226,9 @@ impl Totals {
                 marked_packets: 0,
                 lost_packets: seen.lost,
                 in_flight: seen.arrived.saturating_sub(gone),
-                utilisation: seen.sent_bytes as f64 * 8.0 / (spec.capacity.bps() * end_s.max(f64::MIN_POSITIVE)),
+                utilisation: seen.sent_bytes as f64 * 8.0 / spec.offered_bits(end_s).max(f64::MIN_POSITIVE),
                 queue_bytes: seen.queue.quantiles(1.0),
+                wait_s: seen.waits.as_ref().and_then(|waits| waits.quantiles(1e-9)),
             }
         });
         links.collect()

@@ -1,9 +1,12 @@
 //! All links of a testbed in one thread: laws, queues, delays and losses of each direction, between packet sockets.
 
-use levelflow_laws::{Arriving, PortInfo, RouterLaw};
+use std::collections::VecDeque;
+
+use levelflow_laws::{AnyParams, Arriving, PortInfo, RouterLaw};
 use levelflow_path::{Backlog, Counters, Datagram, Hop, HopLaw, Propagation, Settings};
-use levelflow_scenario::LinkSpec;
-use levelflow_units::{Bytes, Duration, Time};
+use levelflow_results::Histogram;
+use levelflow_scenario::{LinkSpec, LinkState};
+use levelflow_units::{Bytes, Duration, Rate, Time};
 use rustix::event::{PollFd, PollFlags};
 
 use super::frame;
@@ -23,6 +26,8 @@ struct Frame {
     /// Where the payload begins; `None` if it is not that of UDP.
     payload: Option<usize>,
     ours: bool,
+    /// When it came to the queue.
+    came: Time,
 }
 
 impl Datagram for Frame {
@@ -41,37 +46,50 @@ impl Datagram for Frame {
     }
 }
 
-/// A law's port, which notes its worst intervals.
+/// A law's port, if there is a law, and what is noted beside it.
 #[derive(Debug)]
 struct Watched {
-    port: Port,
+    port: Option<Port>,
     /// Bytes that came in the interval and were dropped, and when it began.
     interval: (Bytes, Bytes, Time),
     /// Only its peaks.
     peaks: LinkSample,
+    /// Of a link that changes: its rate, and from arrival to transmission, nanoseconds.
+    waits: Option<(Rate, Histogram)>,
 }
 
 impl HopLaw<Frame> for Watched {
     fn handle_arrival(&mut self, arriving: &Arriving, frame: &mut Frame) {
         self.interval.0 += arriving.size;
-        self.port.handle_arrival(arriving, frame);
+        if let Some(port) = &mut self.port {
+            port.handle_arrival(arriving, frame);
+        }
     }
 
-    fn handle_departure(&mut self, size: Bytes, frame: &mut Frame) {
-        self.port.handle_departure(size, frame);
+    fn handle_departure(&mut self, at: Time, size: Bytes, frame: &mut Frame) {
+        if let Some((rate, waits)) = &mut self.waits {
+            let sending = rate.time_to_send(size).unwrap_or(Duration::ZERO);
+            waits.record(at.since(frame.came).saturating_sub(sending).as_ps() / 1000);
+        }
+        if let Some(port) = &mut self.port {
+            port.handle_departure(at, size, frame);
+        }
     }
 
     fn handle_drop(&mut self, size: Bytes) {
         self.interval.1 += size;
-        self.port.lose(1, size);
+        if let Some(port) = &mut self.port {
+            port.lose(1, size);
+        }
     }
 
     fn poll_timeout(&self) -> Option<Time> {
-        Some(self.port.due())
+        self.port.as_ref().map(Port::due)
     }
 
     fn handle_timeout(&mut self, now: Time, backlog: Backlog) {
-        self.port.close(now, backlog);
+        let Some(port) = &mut self.port else { return };
+        port.close(now, backlog);
         let (arrived, dropped, since) = std::mem::replace(&mut self.interval, (Bytes::ZERO, Bytes::ZERO, now));
         self.peaks.end_interval(now.since(since), arrived, dropped);
     }
@@ -83,7 +101,9 @@ pub struct Direction {
     link: Option<usize>,
     /// Its queue is here.
     sampled: bool,
-    hop: Hop<Frame, Option<Watched>>,
+    hop: Hop<Frame, Watched>,
+    /// States of the link to come.
+    changes: VecDeque<LinkState>,
     /// Most bytes in the queue since the last sample.
     most: u64,
     /// Counters at the last sample.
@@ -118,15 +138,22 @@ impl Direction {
         let ours = spec.filter(|_| form == Form::User);
         let law = ours.and_then(|s| Some((s.routers.first()?, s.capacity)));
         let id = plan.link.map_or(0, |l| l as u32) + 1;
-        let law = law.map(|(params, capacity)| Watched {
-            port: Port::new(params.clone(), PortInfo { id, capacity }, Time::ZERO),
+        let port =
+            |(params, capacity): (&AnyParams, _)| Port::new(params.clone(), PortInfo { id, capacity }, Time::ZERO);
+        let watched = Watched {
+            port: law.map(port),
             interval: (Bytes::ZERO, Bytes::ZERO, Time::ZERO),
             peaks: LinkSample::default(),
-        });
+            waits: settings
+                .rate
+                .filter(|_| !plan.changes.is_empty())
+                .map(|rate| (rate, Histogram::default())),
+        };
         Self {
             link: plan.link,
             sampled: form == Form::User,
-            hop: Hop::under(law, settings, seed, name),
+            hop: Hop::under(watched, settings, seed, name),
+            changes: plan.changes.clone().into(),
             most: 0,
             before: Counters::default(),
             total: LinkTotal {
@@ -143,8 +170,13 @@ impl Direction {
         self.total.queue.record(self.hop.backlog(now).0.get());
         let payload = frame::payload(&bytes);
         let size = Bytes::new((frame.len() - PREFIX) as u64);
-        let ours = false;
-        if let Err(dropped) = self.hop.handle_input(now, size, Frame { bytes, payload, ours }) {
+        let came = Frame {
+            bytes,
+            payload,
+            ours: false,
+            came: now,
+        };
+        if let Err(dropped) = self.hop.handle_input(now, size, came) {
             let to = frame::entry(&dropped.bytes);
             if let Some(count) = to.and_then(|entry| self.total.dropped_of.get_mut(entry)) {
                 *count += 1;
@@ -161,6 +193,12 @@ impl Direction {
         mut out: impl FnMut(&[u8]) -> Result<(), Error>,
         spare: &mut Vec<Vec<u8>>,
     ) -> Result<(), Error> {
+        while self.changes.front().is_some_and(|state| state.at <= now) {
+            self.changes
+                .pop_front()
+                .into_iter()
+                .for_each(|state| self.change(state));
+        }
         self.hop.handle_timeout(now);
         while let Some((due, frame)) = self.hop.poll_output(now) {
             self.total.late.record(now.since(due).as_ps() / 1000);
@@ -170,11 +208,33 @@ impl Direction {
         Ok(())
     }
 
+    /// The link is another from that time on; an outage is no news for the law.
+    fn change(&mut self, state: LinkState) {
+        let mut settings = self.hop.settings();
+        settings.rate = Some(state.capacity);
+        settings.wire.delay = state.delay;
+        settings.wire.loss = state.loss;
+        self.hop.set(state.at, settings);
+        let watched = self.hop.law_mut();
+        if let Some((rate, _)) = &mut watched.waits {
+            *rate = state.capacity;
+        }
+        if let Some(port) = watched.port.as_mut().filter(|_| state.capacity > Rate::ZERO) {
+            port.set_capacity(state.capacity);
+        }
+    }
+
+    /// When something is due here.
+    fn due(&self) -> Option<Time> {
+        let change = self.changes.front().map(|state| state.at);
+        self.hop.poll_timeout().into_iter().chain(change).min()
+    }
+
     fn sample(&mut self, now: Time) -> Option<(usize, LinkSample)> {
         let (queue, packets) = self.hop.backlog(now);
         let counters = self.hop.counters();
         let before = std::mem::replace(&mut self.before, counters);
-        let law = self.hop.law_mut().as_mut();
+        let watched = self.hop.law_mut();
         let sample = LinkSample {
             arrived: counters.arrived_bytes - before.arrived_bytes,
             sent: counters.sent_bytes - before.sent_bytes,
@@ -183,13 +243,14 @@ impl Direction {
             most: std::mem::take(&mut self.most).max(queue.get()),
             dropped: counters.dropped - before.dropped,
             dropped_bytes: counters.dropped_bytes - before.dropped_bytes,
-            signal: law.as_ref().map_or(f64::NAN, |law| law.port.law().signal()),
-            ..law.map_or_else(LinkSample::default, |law| std::mem::take(&mut law.peaks))
+            signal: watched.port.as_ref().map_or(f64::NAN, |port| port.law().signal()),
+            ..std::mem::take(&mut watched.peaks)
         };
         self.link.filter(|_| self.sampled).map(|link| (link, sample))
     }
 
-    fn total(self) -> LinkTotal {
+    fn total(mut self) -> LinkTotal {
+        let waits = self.hop.law_mut().waits.take();
         let counters = self.hop.counters();
         LinkTotal {
             arrived: counters.arrived,
@@ -199,6 +260,7 @@ impl Direction {
             dropped_bytes: counters.dropped_bytes,
             lost: counters.lost,
             sent_bytes: counters.sent_bytes,
+            waits: waits.map(|(_, waits)| waits),
             ..self.total
         }
     }
@@ -235,7 +297,7 @@ pub fn run(mut links: Vec<Link>, mut task: Task) -> Counted<LinkTotal> {
             let dues = links
                 .iter()
                 .flat_map(|link| &link.directions)
-                .filter_map(|direction| direction.hop.poll_timeout());
+                .filter_map(Direction::due);
             let next = dues.chain(task.due()).fold(now + MAX_SLEEP, Time::min);
             let devices = links.iter().flat_map(|link| &link.ends);
             let mut watched: Vec<_> = devices

@@ -130,6 +130,8 @@ pub struct LinkTotal {
     pub sent_bytes: u64,
     /// Bytes that arriving packets found.
     pub queue: Histogram,
+    /// Nanoseconds from arrival to transmission, of a link that changes.
+    pub waits: Option<Histogram>,
     /// Data packets dropped, by flow entry; empty where that is not known.
     pub dropped_of: Vec<u64>,
     /// Nanoseconds by which packets left later than they should have.

@@ -9,7 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use levelflow_laws::aqm::AnyQueueParams;
 use levelflow_laws::{Any, AnyParams, LawInfo, Opening, Protocol};
-use levelflow_scenario::{FlowSpec, LinkSpec, Resolved, RoundTrip, law_params};
+use levelflow_scenario::{FlowSpec, LinkSpec, LinkState, Resolved, RoundTrip, law_params};
 use levelflow_units::{Buffer, Bytes, Duration, Rate};
 
 use levelflow_host::{Error, law};
@@ -102,6 +102,8 @@ pub struct DirectionPlan {
     pub delay: Duration,
     /// Probability that a packet is lost.
     pub loss: f64,
+    /// What it becomes during the run.
+    pub changes: Vec<LinkState>,
 }
 
 /// A flow entry of the scenario.
@@ -136,13 +138,17 @@ impl DirectionPlan {
             queue: Some((link.capacity, buffer)),
             delay: link.delay,
             loss: link.loss,
+            changes: link.changes.clone(),
         }
     }
 
     /// Whether a worker emulates it: for delay, loss, or a queue outside the kernel.
     #[must_use]
     pub fn needs_worker(&self, form: Form) -> bool {
-        self.delay > Duration::ZERO || self.loss > 0.0 || (self.queue.is_some() && form == Form::User)
+        self.delay > Duration::ZERO
+            || !self.changes.is_empty()
+            || self.loss > 0.0
+            || (self.queue.is_some() && form == Form::User)
     }
 }
 
@@ -265,6 +271,12 @@ fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
         .filter(|law| form == Form::Kernel && law.law().routers.kernel.is_none());
     if !matches!(link.queue, AnyQueueParams::DropTail(())) {
         return refuse("the testbed has drop-tail queues only");
+    }
+    if !link.changes.is_empty() && form == Form::Kernel {
+        return refuse("the kernel's token bucket keeps its rate; links that change need --form user");
+    }
+    if link.measured && !link.changes.is_empty() {
+        return refuse("routers of the testbed are notified of changes; measured needs the simulator");
     }
     if link.algorithm.is_some() {
         return refuse("buffers in the testbed keep their size");

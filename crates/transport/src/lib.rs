@@ -14,6 +14,7 @@
 //! stays at the rate at which its law begins: JetMax and EMKC at `initial_rate`, RCP at a packet in 10 s, MaxNet at one and
 //! XCP at two packets per round-trip time. Where no ACKs come at all, see [`starvation`].
 
+mod cumulative;
 mod history;
 mod pacer;
 mod receiver;

@@ -81,6 +81,8 @@ pub enum Change {
     },
     /// It had been taken for lost, and arrived after all.
     Returned(Chunk),
+    /// It arrived, whatever it had been taken for.
+    Arrived(Chunk),
 }
 
 /// Packets of one flow, by number; numbers are consecutive and never reused.
@@ -184,8 +186,15 @@ impl<T: Copy> Scoreboard<T> {
         Some((sent.kind, sent.tag, sent.state == State::Acked))
     }
 
+    /// Number of the latest packet with this piece, if it is remembered.
+    #[must_use]
+    pub fn last_sent(&self, chunk: Chunk) -> Option<u32> {
+        let index = self.sent.iter().rposition(|sent| sent.chunk == chunk)?;
+        Some(self.first.wrapping_add(index as u32))
+    }
+
     /// An ACK of packet `number`; bit `i` of `history` says that packet `number - 1 - i` arrived, too. Calls `changed` for
-    /// packets that are now taken for lost, or are no longer. Nothing changes where nothing is remembered of the packet.
+    /// packets that arrived, and for those that are now taken for lost, or are no longer. Nothing changes where nothing is remembered of the packet.
     pub fn on_ack(&mut self, now: Time, number: u32, history: u128, mut changed: impl FnMut(Change)) -> Acked {
         let mut acked = Acked::default();
         let index = self.index(number);
@@ -223,6 +232,7 @@ impl<T: Copy> Scoreboard<T> {
         }
         acked.packets += 1;
         acked.bytes += u64::from(sent.chunk.length);
+        changed(Change::Arrived(sent.chunk));
         if was == State::Lost {
             acked.returned += 1;
             changed(Change::Returned(sent.chunk));

@@ -10,6 +10,7 @@ use levelflow_laws::{Protocol, SenderLaw, Transport};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::{LoggedSender, Sink};
 
+use crate::cumulative::{Cumulative, Step};
 use crate::pacer::{Limits, Pacer};
 use crate::rtt::RttEstimator;
 #[cfg(test)]
@@ -159,6 +160,34 @@ struct Recovery<T> {
     /// losses, at each packet, since it waits only after the last.
     armed: Time,
     repair: Repair,
+    /// What recovery without selective ACKs keeps; none for flows that have them.
+    cumulative: Option<Box<Cumulative>>,
+}
+
+impl<T: Copy> Recovery<T> {
+    /// Data packets under way, as far as is known.
+    #[inline]
+    fn outstanding(&self) -> u32 {
+        match &self.cumulative {
+            None => self.board.outstanding(),
+            Some(cumulative) => cumulative.outstanding(self.repair.queue.len()),
+        }
+    }
+
+    /// Whether an ACK of data is to come.
+    #[inline]
+    fn waits(&self) -> bool {
+        match &self.cumulative {
+            None => self.board.outstanding() > 0,
+            Some(cumulative) => cumulative.waits(),
+        }
+    }
+
+    /// Whether a piece is to be sent again at once, whatever the window.
+    fn must_resend(&self) -> bool {
+        let recovers = self.cumulative.as_ref().is_some_and(|c| c.is_recovering());
+        recovers && !self.repair.queue.is_empty()
+    }
 }
 
 /// Lost data on their way to be sent again.
@@ -179,6 +208,7 @@ struct Repair {
 impl Repair {
     fn take(&mut self, change: Change) {
         match change {
+            Change::Arrived(_) => {}
             Change::Lost { chunk, .. } => self.lose(chunk),
             Change::Returned(chunk) => {
                 self.totals.returned += 1;
@@ -198,6 +228,13 @@ impl Repair {
         self.totals.lost_bytes += u64::from(chunk.length);
         if self.retransmits {
             self.queue.push_back(chunk);
+        }
+    }
+
+    /// What came before this byte has arrived.
+    fn forget_before(&mut self, acked: u64) {
+        while self.queue.front().is_some_and(|chunk| chunk.offset < acked) {
+            self.queue.pop_front();
         }
     }
 
@@ -277,17 +314,20 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         self
     }
 
-    /// It keeps track of packets under way, at most `most`; `retransmits`: lost data are sent again.
+    /// It keeps track of packets under way, at most `most`; `retransmits`: lost data are sent again, as they always are without
+    /// selective ACKs.
     #[must_use]
-    pub fn with_recovery(mut self, min_timeout: Duration, retransmits: bool, most: usize) -> Self {
+    pub fn with_recovery(mut self, transport: &Transport, retransmits: bool, most: usize) -> Self {
+        let cumulative = Cumulative::new(transport.recovery);
         self.recovery = Some(Box::new(Recovery {
             board: Scoreboard::new(self.next_number, most),
-            rtt: RttEstimator::new(min_timeout),
+            rtt: RttEstimator::new(transport.min_timeout),
             armed: Time::ZERO,
             repair: Repair {
-                retransmits,
+                retransmits: retransmits || cumulative.is_some(),
                 ..Repair::default()
             },
+            cumulative,
         }));
         self
     }
@@ -356,7 +396,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     /// Data packets under way, as far as is known; 0 without recovery.
     #[inline]
     pub fn outstanding(&self) -> u32 {
-        self.recovery.as_ref().map_or(0, |r| r.board.outstanding())
+        self.recovery.as_ref().map_or(0, |r| r.outstanding())
     }
 
     /// What was heard of data in all; nothing without recovery.
@@ -390,9 +430,13 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     pub fn may_send(&self) -> bool {
         let window = match self.law.window() {
             u32::MAX => true,
-            window => self.outstanding() < window,
+            window => self.outstanding() < window || self.must_resend(),
         };
         window && !self.is_full()
+    }
+
+    fn must_resend(&self) -> bool {
+        self.recovery.as_ref().is_some_and(|r| r.must_resend())
     }
 
     /// Whether as many packets are remembered as may be.
@@ -403,7 +447,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
 
     /// Whether everything has been sent and, as far as that is known, has arrived, or the flow has stopped.
     pub fn is_done(&self, now: Time) -> bool {
-        let waits = self.recovery.as_ref().is_some_and(|r| r.board.outstanding() > 0);
+        let waits = self.recovery.as_ref().is_some_and(|r| r.waits());
         now >= self.stop || (self.open && !waits && !self.has_unsent())
     }
 
@@ -446,7 +490,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         if !transport.tracks_losses && self.has_unsent() && !self.is_full() {
             return None;
         }
-        let recovery = self.recovery.as_ref().filter(|r| r.board.outstanding() > 0)?;
+        let recovery = self.recovery.as_ref().filter(|r| r.waits())?;
         Some(recovery.armed.saturating_add(recovery.rtt.timeout()))
     }
 
@@ -550,8 +594,11 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             self.pacer.on_send_due(now, size, due, rate, catch_up);
         }
         if let Some(recovery) = &mut self.recovery {
-            if !rules.transport.tracks_losses || recovery.board.outstanding() == 0 {
+            if !rules.transport.tracks_losses || !recovery.waits() {
                 recovery.armed = now;
+            }
+            if let Some(cumulative) = recovery.cumulative.as_mut().filter(|_| kind == Kind::Data) {
+                cumulative.on_send(chunk);
             }
             let forgotten = recovery.board.on_send(now, kind, chunk, tag);
             if let Some(change) = forgotten {
@@ -598,14 +645,18 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         (self.heard, self.rtt) = (now, ack.rtt);
         let mut acked = Acked::default();
         if let Some(recovery) = self.recovery.as_deref_mut() {
-            acked = Self::recover(recovery, &mut self.law, rules, now, *ack, self.next_number);
+            acked = if recovery.cumulative.is_none() {
+                Self::recover(recovery, &mut self.law, rules, now, *ack, self.next_number)
+            } else {
+                Self::recover_in_order(recovery, &mut self.law, rules, now, *ack, self.next_number)
+            };
             let spared = std::mem::take(&mut recovery.repair.spared);
             if ack.kind == Kind::Data {
                 // What was neither in flight nor sent again says nothing about the window.
                 feedback.acked = acked.packets.saturating_sub(spared);
                 (feedback.gap, feedback.delivery) = (acked.gap, acked.delivery);
             }
-            feedback.outstanding = recovery.board.outstanding();
+            feedback.outstanding = recovery.outstanding();
         }
         self.law.on_feedback(rules.params, now, &feedback);
         if !self.open {
@@ -646,6 +697,69 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
         acked
     }
 
+    /// The same without selective ACKs: the law hears of a loss at a fast retransmit, and an ACK is progress if the cumulative one
+    /// moves.
+    #[inline(never)]
+    fn recover_in_order(
+        recovery: &mut Recovery<T>,
+        law: &mut C,
+        rules: &Rules<'_, P>,
+        now: Time,
+        ack: Ack<P::Header>,
+        next: u32,
+    ) -> Acked {
+        recovery.rtt.on_sample(ack.rtt);
+        let (board, repair) = (&mut recovery.board, &mut recovery.repair);
+        let Some(cumulative) = &mut recovery.cumulative else {
+            return Acked::default();
+        };
+        let heard = board.on_ack(now, ack.number, ack.history, |change| {
+            if let Change::Arrived(chunk) = change {
+                cumulative.arrive(chunk);
+            }
+        });
+        repair.totals.delivered += u64::from(heard.packets);
+        repair.totals.delivered_bytes += heard.bytes;
+        if ack.kind != Kind::Data {
+            return Acked::default();
+        }
+        let (step, packets) = cumulative.on_ack(repair.queue.len());
+        repair.forget_before(cumulative.acked());
+        if matches!(
+            step,
+            Step::FastRetransmit | Step::Advance | Step::Partial { first: true }
+        ) {
+            recovery.armed = now;
+        }
+        let missing = cumulative.unacked().next();
+        if let (Step::FastRetransmit | Step::Partial { .. }, Some(chunk)) = (step, missing) {
+            repair.totals.lost += 1;
+            repair.totals.lost_bytes += u64::from(chunk.length);
+            if step == Step::FastRetransmit {
+                let number = board.last_sent(chunk).unwrap_or(ack.number);
+                let outstanding = cumulative.outstanding(repair.queue.len());
+                Self::tell(
+                    law,
+                    rules,
+                    now,
+                    Change::Lost {
+                        number,
+                        chunk,
+                        outstanding,
+                    },
+                    next,
+                );
+            }
+            repair.queue.push_front(chunk);
+        }
+        Acked {
+            packets,
+            gap: step != Step::Advance,
+            delivery: heard.delivery,
+            ..Acked::default()
+        }
+    }
+
     /// Whether a packet that could have left has not.
     fn is_late(&self, rules: &Rules<'_, P>, now: Time) -> bool {
         self.may_send() && self.departure(rules.limits) <= now
@@ -660,8 +774,16 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             return;
         };
         let repair = &mut recovery.repair;
-        recovery.board.on_timeout(|chunk| repair.lose(chunk));
-        repair.begin(self.next_number);
+        if let Some(cumulative) = &mut recovery.cumulative {
+            recovery.board.on_timeout(|_| {});
+            recovery.armed = now;
+            repair.queue.clear();
+            cumulative.on_timeout();
+            cumulative.unacked().for_each(|chunk| repair.lose(chunk));
+        } else {
+            recovery.board.on_timeout(|chunk| repair.lose(chunk));
+            repair.begin(self.next_number);
+        }
         repair.totals.timeouts += 1;
         recovery.rtt.on_timeout();
         if rules.transport.tracks_losses {

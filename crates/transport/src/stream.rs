@@ -15,8 +15,10 @@ impl Chunk {
     /// What packets carry that have no data.
     pub const NONE: Self = Self { offset: 0, length: 0 };
 
+    /// The byte after its last.
     #[inline]
-    fn end(self) -> u64 {
+    #[must_use]
+    pub fn end(self) -> u64 {
         self.offset + u64::from(self.length)
     }
 }

@@ -12,7 +12,6 @@ use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::journal::Sink;
 use levelflow_wire::shim::{LENGTH, LONGEST, Shim};
 
-use crate::receiver::default_params;
 use crate::{LONGEST_ACK, MAX_PACKETS, Received, Receiver, Rejected};
 
 type Sender = crate::WireSender<NoLog>;
@@ -28,7 +27,20 @@ impl Sink for NoLog {
 const PACKET: Bytes = Bytes::new(1250);
 
 fn params(law: &str) -> AnyParams {
-    default_params(LAWS.iter().find(|info| info.name == law).unwrap()).unwrap()
+    with(law, &[])
+}
+
+/// Parameters of a law, but for these at their defaults.
+pub(crate) fn with(law: &str, changes: &[(&str, f64)]) -> AnyParams {
+    let table = LAWS.iter().find(|info| info.name == law).unwrap().params;
+    assert!(
+        changes
+            .iter()
+            .all(|(name, _)| table.iter().any(|row| row.name == *name))
+    );
+    let value = |name| changes.iter().find(|(n, _)| *n == name).map(|(_, value)| *value);
+    let values: Vec<f64> = table.iter().map(|row| value(row.name).unwrap_or(row.default)).collect();
+    levelflow_laws::params(law, &values).unwrap()
 }
 
 fn rate(text: &str) -> Rate {

@@ -82,11 +82,7 @@ impl<S: Sink> WireSender<S> {
         let law = LoggedSender::new(&params, &FlowInfo { packet_size: packet }, None);
         let least = (LENGTH + params.law().header_bytes()) as u16;
         Self {
-            sender: Sender::new(law, transport.opening, Time::ZERO).with_recovery(
-                transport.min_timeout,
-                true,
-                MAX_PACKETS,
-            ),
+            sender: Sender::new(law, transport.opening, Time::ZERO).with_recovery(&transport, true, MAX_PACKETS),
             limits: Limits {
                 max_rate: Some(Rate::clamped(Limits::MAX_RATE)),
                 catch_up: Limits::OWN_THREAD,
@@ -121,9 +117,7 @@ impl<S: Sink> WireSender<S> {
     /// It carries so many bytes on the wire, and stops at a time; `retransmits`: lost data are sent again.
     #[must_use]
     pub fn with_transfer(mut self, size: Option<u64>, stop: Option<Time>, retransmits: bool) -> Self {
-        let mut sender = self
-            .sender
-            .with_recovery(self.transport.min_timeout, retransmits, MAX_PACKETS);
+        let mut sender = self.sender.with_recovery(&self.transport, retransmits, MAX_PACKETS);
         if let Some(size) = size {
             sender = sender.with_size(size);
         }

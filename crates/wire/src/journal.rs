@@ -12,7 +12,7 @@ mod tests;
 
 use core::fmt::{self, Debug, Write};
 
-use levelflow_units::{Bytes, Duration, Time};
+use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use codec::Out;
 pub use logged::{Log, Logged, LoggedReceiver, LoggedRouter, LoggedSender, Sink};
@@ -138,6 +138,11 @@ pub enum Record<'a> {
         elapsed: Duration,
         /// What the port looked like.
         port: PortView,
+    },
+    /// [`RouterLaw::on_capacity`](levelflow_laws::RouterLaw::on_capacity).
+    Capacity {
+        /// Above zero.
+        capacity: Rate,
     },
     /// [`Offload::absorb`](levelflow_laws::offload::Offload::absorb).
     Absorb {

@@ -3,6 +3,7 @@
 import numpy as np
 
 from levelflow.measure import rates, series
+from levelflow.reproduce.drawing import draw_expected
 
 L1 = 155e6  # bit/s
 FLOWS = (1, 9, 49)
@@ -84,3 +85,9 @@ def plot(figure, canvas):
         axes.set(title=title)
     grid[1, 1].set(xlabel="time (s)")
     grid[0, 0].set(ylabel="rate of flow 1 (Mb/s)")
+    draw_expected(grid[0, 0], figure, "maxnet-fig12-rcp-n1[0]", along="x")
+    draw_expected(grid[0, 0], figure, "maxnet-fig12-rcp-n1[2]", LAST, scale=1e-06)
+    draw_expected(grid[0, 1], figure, "maxnet-fig12-rcp-n9[0]", (1, 10), scale=1e-06)
+    draw_expected(grid[0, 1], figure, "maxnet-fig12-rcp-n9[1]", (1, 10), scale=1e-06)
+    for axes in grid[1, 1:]:
+        draw_expected(axes, figure, "maxnet-fig12-maxnet[1]", LAST, scale=1e-06)

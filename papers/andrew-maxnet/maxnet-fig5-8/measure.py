@@ -4,6 +4,7 @@ import numpy as np
 
 from levelflow.measure import queues, series
 from levelflow.reproduce import Seeds
+from levelflow.reproduce.drawing import draw_expected
 
 LINK1, LINK2 = "Edge->Core", "Core->Yellow"
 C1, RTT1, RTT2 = 622e6, 0.029, 0.15  # bit/s, s
@@ -155,3 +156,12 @@ def plot(figure, canvas):
     below.set(xlabel="time (s)", ylabel="queue (MB)", title="Figure 8")
     above.legend(fontsize="small")
     below.legend()
+    for check, end in (
+        ("maxnet-fig7-interval2[1]", 40),
+        ("maxnet-fig7-interval3[1]", 60),
+        ("maxnet-fig7-interval3[3]", 60),
+        ("maxnet-fig7-interval4[1]", 80),
+    ):
+        draw_expected(above, figure, check, (end - 5, end), scale=1e-6)
+    draw_expected(below, figure, "maxnet-fig8-queues[1]", (40, 45), scale=1e-06)
+    draw_expected(below, figure, "maxnet-fig8-queues[3]", along="x")

@@ -3,6 +3,7 @@
 import numpy as np
 
 from levelflow.measure import series
+from levelflow.reproduce.drawing import draw_expected
 
 C, TARGET = 1e9, 940e6  # bit/s
 STOP, END, LATER, RTT = 20.0, 30.0, 0.3, 0.029  # s
@@ -43,3 +44,6 @@ def plot(figure, canvas):
         means = rate.reshape(-1, 10).mean(axis=1)
         axes.step(t[9::10], means / 1e6, label=name)
     axes.set(xlabel="time (s)", ylabel="rate over 0.1 s (Mb/s)", title="Figure 9")
+    draw_expected(axes, figure, "maxnet-fig9[0]", (3, 10), scale=1e-06)
+    draw_expected(axes, figure, "maxnet-fig9[1]", (10.2, 11.5), scale=1e-06)
+    draw_expected(axes, figure, "maxnet-fig9[2]", (14, 20), scale=1e-06)

@@ -7,6 +7,7 @@ import numpy as np
 
 from andrew_models.maxnet_fluid import Network, Start, run
 from levelflow.reproduce import Against
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.laws import xcp
 from levelflow.theory.laws.shared import maxnet_model as maxnet
 from levelflow.theory.laws.shared.maxnet_model import PAPER, Parameters
@@ -225,3 +226,5 @@ def plot(figure, canvas):
         queues.plot(times, queue / bound(flows, max(RTTS[0])), label=f"to {flows}")
     queues.axhline(1, color="k", linewidth=0.8, linestyle="--")
     queues.set(xlabel="time (s)", ylabel="queue over the bound", title="one more flow comes (622 Mb/s, 29 ms)")
+    draw_expected(shares, figure, "maxnet-vs-xcp-maxmin[0]")
+    draw_expected(shares, figure, "maxnet-vs-xcp-maxmin[1]")

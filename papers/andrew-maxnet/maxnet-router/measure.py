@@ -11,6 +11,7 @@ from levelflow.laws import Router, Sender
 from levelflow.library import laws
 from levelflow.measure import series
 from levelflow.reproduce import Against
+from levelflow.reproduce.drawing import draw_expected
 
 X_MAX, X_MIN, T = 1e15, 32.0, 0.4  # bit/s, bit/s, s
 MU, DT, T0 = 0.9, 0.001, 0.13  # s
@@ -227,5 +228,5 @@ def option():
 def plot(figure, canvas):
     axes = canvas.subplots()
     axes.loglog(RATES, [abs(demand(through([rate])) / rate - 1) for rate in RATES], ".")
-    axes.axhline(1e-5, linestyle="--", color="k")
     axes.set(xlabel="rate (b/s)", ylabel="relative error of the coded rate", title="24-bit prices")
+    draw_expected(axes, figure, "maxnet-price-encoding[5]")

@@ -3,14 +3,17 @@ import numpy as np
 from dukkipati_models.arrivals import CAPACITIES, LATER, LAWS, LINK, RTPDS
 from levelflow.measure import completions, queues
 from levelflow.reproduce import Against, Noted
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.queues.sharing import ROUND_TRIPS
 
-SMALL, LARGE = (0, 500_000), (500_000, np.inf)  # bytes
+SMALL, MIDDLE, LARGE = (0, 500_000), (50_000, 500_000), (500_000, np.inf)  # bytes
 FIG20, FIG21 = ([LATER[name] for name in LATER if name.startswith(figure)] for figure in ("fig20", "fig21"))
 
 ALPHA, BETA = 0.1, 1.0
 #: How many of the points, the smallest ones, have few flows per bandwidth-delay product: to 0.3 Gb/s and to 0.1 s.
 FEW_FLOWS, SHORT_DELAYS = 2, 4
+#: How checks name the comparison.
+SAME = "processor sharing of the same arrivals"
 
 
 class Sweep:
@@ -105,6 +108,7 @@ def measure(figure):
     small = np.array(by_delay.over_seeds(afct_small))
     excess = small - ROUND_TRIPS * np.array(RTPDS)
     queue = {law: by_capacity.queue(law) for law in LAWS}
+    large = by_capacity.to_sharing("RCP", LARGE)
     return {
         "rcp-fig20": {
             "afct_ratio_to_ps[RCP, both classes, every C]": to_formula(by_capacity),
@@ -116,7 +120,8 @@ def measure(figure):
             "mean_queue_over_bdp[XCP]": Against(queue["XCP"], queue["RCP"]),
             "mean_queue_over_bdp[TCP]": Against(queue["TCP"], queue["RCP"]),
             "afct_ratio_to_ps[RCP, below 500, every C]": by_capacity.to_ps("RCP", SMALL),
-            "afct_ratio_to_sharing": by_capacity.to_sharing("RCP", LARGE)[:FEW_FLOWS],
+            f"afct_ratio_to_sharing[RCP, 500 or more, 0.1 and 0.3 Gb/s, {SAME}]": large[:FEW_FLOWS],
+            f"afct_ratio_to_sharing[RCP, 50 to 499, every C, {SAME}]": by_capacity.to_sharing("RCP", MIDDLE),
         },
         "rcp-fig21": {
             "afct_ratio_to_ps[RCP]": to_formula(by_delay),
@@ -148,3 +153,8 @@ def plot(figure, canvas):
         large.set(title="500 packets or more", ylabel="AFCT / processor sharing")
         below.set(xlabel=label, ylabel="queue / BDP")
     grid[0, 0].legend()
+    for axes in grid[:2, 0]:
+        draw_expected(axes, figure, "rcp-fig20[0]")
+    for axes in grid[:2, 1]:
+        draw_expected(axes, figure, "rcp-fig21[0]")
+    draw_expected(grid[2, 0], figure, "rcp-fig20[5]")

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from dukkipati_models.arrivals import OneLink
+from dukkipati_models.arrivals import OneLink, as_in_ns2, bandwidth_delay_product
 from levelflow.scenario import Scenario
 
 if TYPE_CHECKING:
@@ -45,10 +45,11 @@ def groups(duration: float, law: str, drain: float = 0.0) -> Callable[[Scenario]
     def edit(scenario: Scenario) -> None:
         scenario.set("duration", f"{duration + drain:g} s")
         size = {"pareto": {"mean": "25 kB", "shape": 1.2}}
-        limit = {"limit": round(288 * duration)} if drain else {}
+        limit: dict[str, Any] = {"limit": round(288 * duration)} if drain else {}
         for rtpd in GROUP_RTPDS:
             arrivals = {"poisson": "288 /s"}
             scenario.flow(f"{rtpd} ms", law, "A", "B", rtt=f"{rtpd} ms", size=size, arrivals=arrivals, **limit)
+        as_in_ns2(scenario, law)
 
     return edit
 
@@ -65,8 +66,8 @@ def cascade(links: int, duration: float, law: str) -> Scenario:
     arrivals = load * capacity / (8 * mean) / (1 if links == 1 else 2)
     size = {"pareto": {"mean": f"{mean} B", "shape": 1.2}}
     for i in range(links):
-        delay, buffer = f"{rtpd / 2 / links} s", f"{round(capacity * rtpd / 8)} B"
+        delay, buffer = f"{rtpd / 2 / links} s", bandwidth_delay_product(capacity, rtpd)
         scenario.link(f"N{i}", f"N{i + 1}", f"{capacity} b/s", delay, buffer=buffer, duplex=True)
     for name, start, end in crossing:
         scenario.flow(name, law, f"N{start}", f"N{end}", size=size, arrivals={"poisson": f"{arrivals} /s"})
-    return scenario
+    return as_in_ns2(scenario, law)

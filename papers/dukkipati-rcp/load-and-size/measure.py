@@ -1,6 +1,6 @@
 from dukkipati_models.arrivals import FLOWS, LATER, LAWS, PACKET, beside_sharing, over_sharing
 from levelflow.measure import completions
-from levelflow.reproduce.drawing import draw_seeds
+from levelflow.reproduce.drawing import draw_expected, draw_seeds
 from levelflow.reproduce.verdict import Seeds
 
 SMALL = (0, 500_000)  # bytes
@@ -71,10 +71,12 @@ def plot(figure, canvas):
                 for rows in tables:
                     above.plot(rows["bytes"] / PACKET, rows["ps_s"], "k--")
             below.semilogy(*completions.active_series(runs[0].flows, [FLOWS], found.window), color=f"C{i}")
-        below.axhline(plan.active, color="k", linestyle="--")
         above.set(xlabel="flow size (packets)", xscale="log", yscale="log")
         above.set(title=f"{name}: load {plan.load:g}, mean {plan.mean:g}")
         below.set(xlabel="time (s)")
     grid[0, 0].set(ylabel="AFCT (s); dashed: processor sharing")
     grid[1, 0].set(ylabel="active flows")
     grid[0, 0].legend()
+    checks = ("rcp-fig17[2]", "rcp-fig18[2]", "rcp-fig45[1]", "rcp-fig46[1]")
+    for axes, check, found in zip(grid[1], checks, figure.shown.values(), strict=True):
+        draw_expected(axes, figure, check, found.window)

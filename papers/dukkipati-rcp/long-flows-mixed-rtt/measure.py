@@ -1,6 +1,7 @@
 import numpy as np
 
 from levelflow.measure import queues, series
+from levelflow.reproduce.drawing import draw_expected
 
 LINK = "R1->R2"
 C = 150e6  # bit/s
@@ -44,3 +45,6 @@ def plot(figure, canvas):
     _, throughput = series.link_series(links, LINK, "throughput_bps")
     below.plot(t, np.asarray(throughput) / C)
     below.set(xlabel="time (s)", ylabel="utilisation", ylim=(0, 1.1))
+    for number, window in enumerate(WINDOWS):
+        draw_expected(above, figure, f"rcp-fig19[{number}]", window)
+    draw_expected(below, figure, "rcp-fig19[3]", WINDOWS)

@@ -6,6 +6,7 @@ from dukkipati_models.networks import GROUP_RTPDS, groups
 from levelflow.measure import completions
 from levelflow.measure.completions import OverFlows
 from levelflow.reproduce import Noted
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.queues.bounds import fct_bound
 from levelflow.theory.queues.sharing import ROUND_TRIPS, completion_times, fct_processor_sharing
 
@@ -100,3 +101,5 @@ def plot(figure, canvas):
             if law == "RCP":
                 axes.loglog(bins["bytes"] / 1000, bins["ps_s"], "k--")
     above[0].legend()
+    for axes in above:
+        draw_expected(axes, figure, "rcp-fig22-23[0]")

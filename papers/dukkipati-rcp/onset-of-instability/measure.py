@@ -3,6 +3,7 @@ from itertools import pairwise
 import numpy as np
 
 from dukkipati_models.onset import ALPHAS, onsets, stability
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.laws import rcp
 
 PRINTED = (0.1, 0.4, 0.6)
@@ -42,6 +43,7 @@ def measure(figure):
 def plot(figure, canvas):
     axes = canvas.subplots()
     axes.plot(list(figure.onsets.values()), list(figure.onsets), "o-", label="onset in packet runs")
-    axes.plot([1.6, 1.3, 1.2], PRINTED, "kx", label="printed")
     axes.plot(*rcp.boundary(np.linspace(0, rcp.right_angle(), 200)), "--", label="linear model")
     axes.set(xlabel="alpha", ylabel="beta", xlim=(0, 2), ylim=(0, 1.1), title="RCP: stable left of the curve")
+    for check, beta in zip(("rcp-fig37[0]", "rcp-fig38[0]", "rcp-fig39[0]"), PRINTED, strict=True):
+        draw_expected(axes, figure, check, (beta, beta), along="x")

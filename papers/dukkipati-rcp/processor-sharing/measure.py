@@ -3,6 +3,7 @@
 import numpy as np
 
 from levelflow.reproduce import Seeds
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.queues.sharing import active_processor_sharing, completion_times, fct_processor_sharing
 
 PACKET = 1000  # bytes
@@ -70,3 +71,4 @@ def plot(figure, canvas):
     for load in (0.0, 0.5, 0.9):
         axes.loglog(packets, fct_processor_sharing(0.1, packets * PACKET, 2.4e9, load), label=f"load {load:g}")
     axes.set(xlabel="flow size (packets)", ylabel="completion time (s)", title="Processor sharing, 2.4 Gb/s, 100 ms")
+    draw_expected(axes, figure, "ps-fct-formula[0]", (2000, 2000))

@@ -4,6 +4,7 @@ from dukkipati_models.arrivals import LATER, LAWS, LINK, SETTINGS
 from dukkipati_models.networks import LINKS, LOADS, cascade, groups, two_way
 from levelflow.measure import queues
 from levelflow.reproduce import Noted
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.queues.sharing import ROUND_TRIPS
 
 #: Runs of the appendix, which the text on drops precedes.
@@ -79,3 +80,4 @@ def plot(figure, canvas):
         axes.barh([row + 0.25 * shift for row in rows], losses(run(figure, law)), 0.25, label=name)
     axes.set_yticks(rows, list(SETTINGS), fontsize=6)
     axes.set(xlabel="dropped / arrived packets")
+    draw_expected(axes, figure, "rcp-no-drops[3]", along="x")

@@ -4,6 +4,8 @@ import numpy as np
 
 from dukkipati_models.arrivals import FLOWS, PACKET, SETTINGS
 from levelflow.measure import completions
+from levelflow.reproduce import Seeds
+from levelflow.reproduce.drawing import draw_expected, draw_seeds
 from levelflow.theory.queues.sharing import fct_processor_sharing
 
 SETTING = SETTINGS["fig1"]
@@ -14,18 +16,20 @@ LATE = (20, 40)
 
 
 def measure(figure):
-    tcp, xcp = (SETTING.runs(figure, law)[0] for law in LAWS.values())
+    figure.by_law = {name: SETTING.runs(figure, law) for name, law in LAWS.items()}
 
-    def to_ps(run):
-        return completions.afct_ratio_to_ps(run.completions, PLAN.capacity, PLAN.load, SIZES, SETTING.window(figure))
+    def to_ps(name):
+        return Seeds(
+            completions.afct_ratio_to_ps(run.completions, PLAN.capacity, PLAN.load, SIZES, SETTING.window(figure))
+            for run in figure.by_law[name]
+        )
 
+    active = [[completions.active_mean(run.flows, [FLOWS], LATE) for run in runs] for runs in figure.by_law.values()]
     return {
         "rcp-fig1": {
-            "afct_ratio_to_ps[TCP, sizes 100-2000]": to_ps(tcp),
-            "afct_ratio_to_ps[XCP, sizes 100-2000]": to_ps(xcp),
-            "active_flows_ratio_to_ps": [
-                completions.active_mean(run.flows, [FLOWS], LATE) / PLAN.active for run in (tcp, xcp)
-            ],
+            "afct_ratio_to_ps[TCP, sizes 100-2000]": to_ps("TCP"),
+            "afct_ratio_to_ps[XCP, sizes 100-2000]": to_ps("XCP"),
+            "active_flows_ratio_to_ps": Seeds([n / PLAN.active for n in seed] for seed in zip(*active, strict=True)),
             "active_flows_ps": PLAN.active,
         }
     }
@@ -33,15 +37,16 @@ def measure(figure):
 
 def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
-    for name, result in zip(LAWS, figure.results, strict=True):
-        bins = completions.by_size(result.completions, PLAN.capacity, PLAN.load, window=SETTING.window(figure))
-        left.loglog(bins["bytes"] / PACKET, bins["fct_s"], "o-", label=name)
-        right.semilogy(*completions.active_series(result.flows, [FLOWS]), label=name)
+    for name, runs in figure.by_law.items():
+        tables = [
+            completions.by_size(run.completions, PLAN.capacity, PLAN.load, window=SETTING.window(figure))
+            for run in runs
+        ]
+        draw_seeds(left, [(bins["bytes"] / PACKET, bins["fct_s"]) for bins in tables], name)
+        draw_seeds(right, [completions.active_series(run.flows, [FLOWS]) for run in runs], name)
     packets = np.geomspace(1, 1e5, 100)
-    left.loglog(
-        packets, fct_processor_sharing(PLAN.rtpd, packets * PACKET, PLAN.capacity, PLAN.load), "k--", label="PS"
-    )
-    left.set(xlabel="flow size (packets)", ylabel="mean completion time (s)")
+    left.plot(packets, fct_processor_sharing(PLAN.rtpd, packets * PACKET, PLAN.capacity, PLAN.load), "k--", label="PS")
+    left.set(xlabel="flow size (packets)", ylabel="mean completion time (s)", xscale="log", yscale="log")
     left.legend()
-    right.axhline(PLAN.active, color="k", ls="--")
-    right.set(xlabel="time (s)", ylabel="active flows")
+    right.set(xlabel="time (s)", ylabel="active flows", yscale="log")
+    draw_expected(right, figure, "rcp-fig1[3]")

@@ -2,9 +2,10 @@
 
 import math
 
-from dukkipati_models.arrivals import LAWS, PACKET, SETTINGS, over_sharing
+from dukkipati_models.arrivals import LAWS, PACKET, SETTINGS, beside_sharing, over_sharing
 from levelflow.measure import completions
 from levelflow.reproduce import Noted
+from levelflow.reproduce.drawing import draw_expected
 
 POINTS = {setting.plan.mean: setting for name, setting in SETTINGS.items() if name.startswith("fig10 ")}
 #: The paper's classes, bytes.
@@ -46,7 +47,9 @@ def measure(figure):
             "crossover_mean_size": crossover,
         },
         "rcp-fig11": {
-            "afct_ratio_to_ps[RCP, both means]": [worst(30), worst(30_000)],
+            "afct_ratio_to_ps[RCP, both means]": beside_sharing(
+                [worst(30), worst(30_000)], [shared[0], shared[-1]], "7000 packets and more"
+            ),
             "afct_ratio_to_ps[TCP, mean 30000, sizes up to 10^5]": ratio(
                 figure, 30_000, tcp[30_000], (0, 1e5 * PACKET)
             ),
@@ -87,3 +90,5 @@ def plot(figure, canvas):
     axes[1].set(xlabel="flow size (packets)", ylabel="mean completion time (s)", title="Figure 11")
     for ax in axes:
         ax.legend(fontsize=6)
+    draw_expected(axes[0], figure, "rcp-fig10[0]")
+    draw_expected(axes[0], figure, "rcp-fig10[3]", (30_000, 30_000))

@@ -7,27 +7,26 @@ import numpy as np
 from dukkipati_models.arrivals import LAWS, LINK, PACKET, SETTINGS, over_sharing
 from levelflow.measure import completions, queues
 from levelflow.reproduce import Seeds
-from levelflow.reproduce.drawing import draw_seeds
+from levelflow.reproduce.drawing import draw_expected, draw_seeds
 
 POINTS = {setting.plan.load: setting for name, setting in SETTINGS.items() if name.startswith("fig16 ")}
 LIMIT = 500 * PACKET
 CLASSES = {"below 500 packets": (0, LIMIT), "500 packets and more": (LIMIT, math.inf)}
 LARGE = CLASSES["500 packets and more"]
 LOW, HIGH = 0.3, 0.8  # low loads are at most, high loads at least
+#: Size classes that are compared with processor sharing of the same arrivals, and from which to which load.
+SHARED = {
+    "500 packets and more, load 0.8, 0.9 and 0.95": (LARGE, (HIGH, 0.95)),
+    "below 50 packets, every load": ((0, 50 * PACKET), (0.0, 0.95)),
+    "50 to 499 packets, loads up to 0.9": ((50 * PACKET, LIMIT), (0.0, 0.9)),
+    "500 to 1999 packets, load 0.5": ((LIMIT, 2000 * PACKET), (0.5, 0.5)),
+}
 
 
 def measure(figure):
     rcp, tcp, xcp = (run(figure, law) for law in LAWS.values())
     small, big = ([ratios(figure, runs, sizes) for runs in by_seed(rcp)] for sizes in CLASSES.values())
     both = [below + above for below, above in zip(small, big, strict=True)]
-    shared = [
-        [
-            over_sharing([result], setting.plan, LARGE, setting.window(figure))[0]
-            for (load, setting), result in zip(POINTS.items(), runs, strict=True)
-            if load >= HIGH
-        ]
-        for runs in by_seed(rcp)
-    ]
     large = [ratios(figure, runs, LARGE) for runs in by_seed(tcp)]
     low = sum(load <= LOW for load in POINTS)
     return {
@@ -40,9 +39,23 @@ def measure(figure):
             ),
             "mean_queue_over_bdp_rank": rank(figure, {"RCP": rcp, "TCP": tcp, "XCP": xcp}),
             "afct_ratio_to_ps[RCP, every load, below 500 packets]": Seeds(small),
-            "afct_ratio_to_sharing": Seeds(shared),
+            **{
+                f"afct_ratio_to_sharing[RCP, {where}, processor sharing of the same arrivals]": Seeds(
+                    to_sharing(figure, runs, sizes, loads) for runs in by_seed(rcp)
+                )
+                for where, (sizes, loads) in SHARED.items()
+            },
         }
     }
+
+
+def to_sharing(figure, results, sizes, loads):
+    """Completion times of a size class over processor sharing of the same arrivals, at the loads of a range."""
+    return [
+        over_sharing([result], setting.plan, sizes, setting.window(figure))[0]
+        for (load, setting), result in zip(POINTS.items(), results, strict=True)
+        if loads[0] <= load <= loads[1]
+    ]
 
 
 def run(figure, law):
@@ -98,3 +111,6 @@ def plot(figure, canvas):
     axes[0].set_ylabel("mean completion time / processor sharing")
     axes[2].set_ylabel("mean queue / bandwidth-delay product")
     axes[0].legend()
+    for ax in axes[:2]:
+        draw_expected(ax, figure, "rcp-fig16[0]")
+    draw_expected(axes[1], figure, "rcp-fig16[1]", (0.1, LOW))

@@ -1,5 +1,5 @@
 from levelflow.measure import queues, rates, series
-from levelflow.reproduce.drawing import draw_rates
+from levelflow.reproduce.drawing import draw_expected, draw_rates
 
 C = 400e6  # bit/s, Link C
 SHARED = (70.0, 100.0)
@@ -27,3 +27,7 @@ def plot(figure, canvas):
     t, rate = series.link_series(figure.results[0].links, "C", "signal")
     right.plot(t, C / rate)
     right.set(xlabel="time (s)", ylabel="C/R at Link C", ylim=(0, None))
+    draw_expected(left, figure, "rcp-fig3[0]", [(20, 40), (120, 150)], scale=1e-06)
+    draw_expected(left, figure, "rcp-fig3[1]", (70, 100), scale=1e-06)
+    draw_expected(left, figure, "rcp-fig3[2]", (70, 100), scale=1e-06)
+    draw_expected(right, figure, "rcp-fig3[3]", (70, 100))

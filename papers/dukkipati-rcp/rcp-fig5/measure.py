@@ -6,6 +6,7 @@ from itertools import combinations
 from dukkipati_models.arrivals import LINK, OneLink
 from levelflow.measure import completions, series
 from levelflow.reproduce import Noted, Seeds
+from levelflow.reproduce.drawing import draw_expected, draw_seeds
 
 PLAN = OneLink(150e6, 0.1, 0.7, 30)
 PRINTED = 0.05  # R(0)/C
@@ -54,10 +55,12 @@ def offered(run):
 
 def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
-    t, rate = series.link_series(figure.results[0].links, LINK, "signal")
-    left.semilogy(t, rate / PLAN.capacity)
-    left.set(xlabel="time (s)", ylabel="R/C", title="Figure 5")
+    offered = [series.link_series(run.links, LINK, "signal") for run in figure.results[:SEEDS]]
+    draw_seeds(left, [(t, rate / PLAN.capacity) for t, rate in offered], linewidth=0.8)
+    left.set(xlabel="time (s)", ylabel="R/C", yscale="log", title=f"Figure 5; band: {SEEDS} seeds")
     for start, run in zip(STARTS, figure.results[SEEDS:], strict=False):
         t, rate = series.link_series(run.links, LINK, "signal", (0, 2 * WARM_UP))
         right.semilogy(t, rate / PLAN.capacity, label=f"R(0) = {start:g} C")
     right.set(xlabel="time (s)", title="same arrivals, other R(0)")
+    draw_expected(left, figure, "rcp-fig5[0]")
+    draw_expected(left, figure, "rcp-fig5[1]")

@@ -8,6 +8,7 @@ import polars as pl
 from dukkipati_models.arrivals import FLOWS, LAWS, LINK, PACKET, SETTINGS, beside_sharing, over_sharing, settled
 from levelflow.measure import completions, queues, series
 from levelflow.reproduce import Noted, Seeds
+from levelflow.reproduce.drawing import draw_seeds
 from levelflow.theory.queues.sharing import ROUND_TRIPS
 
 SETTING = SETTINGS["fig7"]
@@ -142,17 +143,18 @@ def median(completed, packets):
 
 def plot(figure, canvas):
     left, right = canvas.subplots(1, 2)
-    result = figure.results[0]
-    bins = completions.by_size(result.completions, PLAN.capacity, PLAN.load, window=SETTING.window(figure))
-    packets = bins["bytes"] / PACKET
-    left.loglog(packets, bins["fct_s"], "o-", label="RCP, mean")
-    left.loglog(packets, bins["fct_max_s"], "^:", label="RCP, largest")
-    for name, other in zip(("TCP", "XCP"), figure.results[SETTING.seeds :: SETTING.seeds], strict=False):
-        others = completions.by_size(other.completions, PLAN.capacity, PLAN.load, window=SETTING.window(figure))
-        left.loglog(others["bytes"] / PACKET, others["fct_s"], ".-", label=f"{name}, mean")
-    left.loglog(packets, bins["ps_s"], "k--", label="processor sharing")
-    left.set(xlabel="flow size (packets)", ylabel="completion time (s)", title="Figure 7")
-    right.semilogy(*completions.active_series(result.flows, [FLOWS]), label="active flows")
-    t, rate = series.link_series(result.links, LINK, "signal")
-    right.semilogy(t, PLAN.capacity / rate, label="C/R")
-    right.set(xlabel="time (s)", title="C/R counts flows with much to send")
+    by_law = SETTING.beside(figure)
+    for law, runs in by_law.items():
+        tables = [
+            completions.by_size(run.completions, PLAN.capacity, PLAN.load, window=SETTING.window(figure))
+            for run in runs
+        ]
+        draw_seeds(left, [(bins["bytes"] / PACKET, bins["fct_s"]) for bins in tables], f"{law}, mean")
+        if law == "RCP":
+            draw_seeds(left, [(bins["bytes"] / PACKET, bins["fct_max_s"]) for bins in tables], "RCP, largest", ls=":")
+            left.plot(tables[0]["bytes"] / PACKET, tables[0]["ps_s"], "k--", label="processor sharing", zorder=3)
+    left.set(xlabel="flow size (packets)", ylabel="completion time (s)", title="Figure 7", xscale="log", yscale="log")
+    draw_seeds(right, [completions.active_series(run.flows, [FLOWS]) for run in by_law["RCP"]], "active flows")
+    offered = [series.link_series(run.links, LINK, "signal") for run in by_law["RCP"]]
+    draw_seeds(right, [(t, PLAN.capacity / rate) for t, rate in offered], "C/R")
+    right.set(xlabel="time (s)", yscale="log", title=f"C/R counts flows with much to send; {len(offered)} seeds")

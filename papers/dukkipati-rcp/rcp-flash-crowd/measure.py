@@ -5,7 +5,7 @@ import numpy as np
 from dukkipati_models.arrivals import LINK, OneLink
 from levelflow.measure import series
 from levelflow.reproduce import Seeds
-from levelflow.reproduce.drawing import draw_seeds
+from levelflow.reproduce.drawing import draw_expected, draw_seeds
 
 PLAN = OneLink(150e6, 0.1, 0.5, 25)
 DURATION = 60  # s
@@ -47,3 +47,4 @@ def plot(figure, canvas):
     right.set_yscale("log")
     left.set(xlabel="time (s)", ylabel="queue / bandwidth-delay product")
     right.set(xlabel="time (s)", ylabel="R/C")
+    draw_expected(left, figure, "rcp-flash-crowd[0]", scale=PLAN.rtpd, shift=BURST + SPREAD, along="x")

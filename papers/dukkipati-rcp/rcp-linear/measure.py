@@ -4,6 +4,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from levelflow.measure import grid
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.laws import rcp
 from levelflow.theory.pictures import nyquist, regions
 from levelflow.theory.stability.loops import Loop
@@ -155,7 +156,11 @@ def measure(figure):
 
 
 def plot(figure, canvas):
-    left, middle, right = canvas.subfigures(1, 3)
+    left, middle, right = canvas.subfigures(1, 3, width_ratios=(1.5, 1, 1))
     regions.rcp_region(canvas=left)
     nyquist.nyquist(rcp.loop_of_alpha(0.3), canvas=middle)
     nyquist.bode(rcp.loop(0.4, 0.2), canvas=right)
+    draw_expected(left.axes[0], figure, "rcp-fig33[0]")
+    draw_expected(left.axes[0], figure, "rcp-fig33[1]", along="x")
+    for check, beta in (("rcp-fig33[2]", 0.3), ("rcp-fig33[3]", 0.1), ("rcp-fig33[4]", 0.5)):
+        draw_expected(left.axes[0], figure, check, (beta, beta), along="x")

@@ -4,6 +4,7 @@ import numpy as np
 
 from dukkipati_models.onset import onsets
 from levelflow.measure import grid
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.laws import rcp
 from levelflow.theory.pictures.phase import phase_portrait
 from levelflow.theory.pictures.regions import Tried, rcp_region
@@ -147,3 +148,4 @@ def plot(figure, canvas):
     for part, case in ((middle, 1), (right, 2)):
         phase_portrait(rates[:, case], queues[:, case], rcp.EQUILIBRIUM, ("R / C", "q / (C d0)"), canvas=part)
         part.axes[0].set_title("alpha {}, beta {}".format(*list(PORTRAITS.values())[case]))
+    draw_expected(left.axes[0], figure, "rcp-fig44[0]", [(beta, beta) for beta in NAMED], along="x")

@@ -8,6 +8,7 @@ from levelflow.reproduce import Against
 C = 100e6  # bit/s
 D0, T = 0.1, 0.01  # s
 GAIN = 0.02
+PACKET = 1000  # bytes
 TURN = [0.1, 0.1, 0.1, 0.3]  # round-trip times of the packets of two groups of flows, again and again, s
 
 
@@ -33,11 +34,11 @@ def measure(figure):
 
 
 def step(arrived=0, queue=0, dropped=0, d0=D0, **params):
-    """R after one interval over R before; sizes in bytes."""
+    """R after one interval over R before; sizes in bytes. Beside the queue, a packet is in service."""
     router = Router("rcp", C, {"initial": 0.5, "initial_rtt": f"{d0} s", **params})
     before = router.signal
     router.arrive(arrived)
-    router.close(T, queue, dropped)
+    router.close(T, queue + PACKET, dropped, PACKET)
     return router.signal / before
 
 

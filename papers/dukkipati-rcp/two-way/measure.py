@@ -1,11 +1,11 @@
 import numpy as np
 import polars as pl
 
-from dukkipati_models.arrivals import FLOWS, LAWS, OneLink, settled
+from dukkipati_models.arrivals import FLOWS, LAWS, OneLink, beside_sharing, settled
 from dukkipati_models.networks import BACK, LOADS, TWO_WAY, two_way
 from levelflow.measure import completions
-from levelflow.reproduce.drawing import draw_seeds
-from levelflow.reproduce.verdict import Against, Seeds
+from levelflow.reproduce.drawing import draw_expected, draw_seeds
+from levelflow.reproduce.verdict import Against, Noted, Seeds
 
 C, RTPD, MEAN = TWO_WAY  # bit/s, s, packets
 
@@ -26,6 +26,11 @@ class Direction:
 
     def ratios_to_ps(self):
         return [completions.afct_ratio_to_ps(rows, C, self.load, window=self.window) for rows in self.finished]
+
+    def beside_sharing(self):
+        """The same, and beside them the ratios to processor sharing of the same arrivals."""
+        shared = [completions.afct_ratio_to_sharing(rows, C, window=self.window) for rows in self.finished]
+        return beside_sharing(Seeds(self.ratios_to_ps()), shared, "all sizes")
 
     def ratios(self, other):
         """Completion times over those of another run with the same arrivals."""
@@ -64,23 +69,26 @@ def measure(figure):
             **{f"afct_ratio[{law} two-way / one-way]": Seeds(both_ways[law].ratios(one_way[law])) for law in LAWS},
             "fct_cv_ratio": over(both_ways["TCP"].spreads(), one_way["TCP"].spreads()),
             "active_flows_std_ratio": over(both_ways["TCP"].active_stds(), one_way["TCP"].active_stds()),
-            "afct_ratio_to_ps": [ratio for run in (both_ways, one_way) for ratio in run["RCP"].ratios_to_ps()],
+            "afct_ratio_to_ps": Noted(
+                Seeds(map(list, zip(*(run["RCP"].ratios_to_ps() for run in (both_ways, one_way)), strict=True))),
+                "; ".join(run["RCP"].beside_sharing().note for run in (both_ways, one_way)),
+            ),
         },
         "rcp-fig26": {
             "active_flows_trend[TCP and XCP: N still grows]": Seeds(
                 [list(pair) for pair in zip(heavy["TCP"].trends(), heavy["XCP"].trends(), strict=True)]
             ),
             "active_flows_trend[RCP]": Seeds(heavy["RCP"].trends()),
-            "afct_ratio_to_ps": Seeds(heavy["RCP"].ratios_to_ps()),
+            "afct_ratio_to_ps": heavy["RCP"].beside_sharing(),
             "active_flows_ps": OneLink(C, RTPD, 0.95, MEAN).active,
             "afct_ratio": Seeds(heavy["TCP"].ratios(heavy["XCP"])),
         },
         "rcp-fig27-28": {
             "active_flows_trend": Seeds(mixed["XCP"].trends()),
             "fct_cv": Against(mixed["TCP"].spreads(), mixed["RCP"].spreads()),
-            "afct_ratio_to_ps[RCP, forward]": Seeds(mixed["RCP"].ratios_to_ps()),
+            "afct_ratio_to_ps[RCP, forward]": mixed["RCP"].beside_sharing(),
             "afct_ratio": Seeds(back["XCP"].ratios(back["TCP"])),
-            "afct_ratio_to_ps[RCP, reverse]": Seeds(back["RCP"].ratios_to_ps()),
+            "afct_ratio_to_ps[RCP, reverse]": back["RCP"].beside_sharing(),
         },
     }
 
@@ -105,3 +113,4 @@ def plot(figure, canvas):
     grid[0, 0].set(ylabel="AFCT (s); dashed: processor sharing")
     grid[1, 0].set(ylabel="active flows")
     grid[1, 0].legend()
+    draw_expected(grid[1, 2], figure, "rcp-fig26[3]")

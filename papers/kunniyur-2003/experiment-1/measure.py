@@ -2,6 +2,7 @@ import numpy as np
 
 from levelflow.measure import series
 from levelflow.reproduce import Against
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.laws.ks import Users, best
 
 UNIT = 0.02  # s
@@ -101,3 +102,4 @@ def plot(figure, canvas):
         axes.set(ylabel="window (packets)", title=f"fig 2: {queue}")
         axes.legend(loc="upper right", ncols=3)
     axes.set(xlabel="time (s)")
+    draw_expected(canvas.axes[0], figure, "ks-exp1-fig2[0]", (20, 100))

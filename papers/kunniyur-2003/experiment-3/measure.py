@@ -2,6 +2,7 @@ import numpy as np
 
 from levelflow.measure import queues, series
 from levelflow.reproduce import Against, Seeds, over_seeds
+from levelflow.reproduce.drawing import draw_expected
 
 LINKS = {"link1": 2e6, "link2": 1e6}  # bit/s
 CLASSES = {1: ("n0", "n2"), 2: ("n0", "n1"), 3: ("n1", "n2")}
@@ -123,3 +124,5 @@ def plot(figure, canvas):
     below.set(xlabel="time (s)", ylabel="mean window (packets)", title="fig 6")
     above.legend()
     below.legend(ncols=3)
+    draw_expected(above, figure, "ks-exp3-fig4-5[0]", along="x")
+    draw_expected(above, figure, "ks-exp3-fig4-5[2]", (HALF, END))

@@ -7,6 +7,7 @@ import numpy as np
 
 from kunniyur_models.fluid import random_windows
 from levelflow.reproduce import Against
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.laws.ks import TCP_BETA, Users, best, equilibrium_rate, utility_exponent
 
 CAPACITY, EACH = 300.0, 50
@@ -61,3 +62,7 @@ def plot(figure, canvas):
     right.set(xlabel="e", ylabel="rate", title="beside TCP; dots: weights of 1")
     left.legend()
     right.legend(right.lines[:2], ["users of rate 1/(d p^e)", "TCP users"])
+    for check in ("ks-friendly-log[0]", "ks-friendly-log[1]"):
+        draw_expected(right, figure, check, (1, 1))
+    for check in ("ks-friendly-nu2[0]", "ks-friendly-nu2[1]"):
+        draw_expected(right, figure, check, (1 / 3, 1 / 3))

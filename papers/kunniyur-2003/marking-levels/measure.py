@@ -6,6 +6,7 @@ import numpy as np
 
 from kunniyur_models.fluid import Network, random_network, run, run_adaptive
 from levelflow.reproduce import Against
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.laws.ks import Users, best
 from levelflow.theory.queues.marking import LevelError, alone_on_a_link, excess_share, marking_levels
 
@@ -203,7 +204,6 @@ def plot(figure, canvas):
     last = times > 2 * PERIOD
     for number, label in enumerate(("level of eq 35 as printed", "corrected")):
         left.plot(times[last] - 2 * PERIOD, loads[last, number, 1], label=label)
-    left.axhline(1.0, color="black", lw=0.8, ls="--")
     left.set(xlabel="time", ylabel="load over capacity", title="Proposition 4: short flows come and go")
     left.legend(loc="lower right")
     counts = np.array([1, 12, 24, 49])
@@ -217,3 +217,5 @@ def plot(figure, canvas):
     right.set(xlabel="log users on a link of 100", ylabel="marking level")
     right.set_title("Proposition 3; dots: links on their own")
     right.legend(loc="lower left")
+    draw_expected(left, figure, "ks-prop4[0]")
+    draw_expected(left, figure, "ks-prop4[1]")

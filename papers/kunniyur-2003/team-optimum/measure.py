@@ -7,6 +7,7 @@ from scipy.optimize import linprog, minimize
 
 from kunniyur_models.fluid import nash, random_network, run
 from levelflow.reproduce import Against
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.laws.ks import Users, best
 from levelflow.theory.queues.marking import excess_share, mm1b_loss
 
@@ -122,3 +123,4 @@ def plot(figure, canvas):
     right.set(
         xlabel="beta", ylabel="load of link 1 above its capacity, share", title="Corollary 1: capacities become hard"
     )
+    draw_expected(right, figure, "ks-corollary1[0]", (BETA, BETA))

@@ -3,6 +3,7 @@
 import itertools
 
 from levelflow.measure import queues, utilisation
+from levelflow.reproduce.drawing import draw_expected
 from zhang_models.linux import LINUX_2_6_16
 
 C, LINK = 100e6, "R1->R2"
@@ -69,3 +70,4 @@ def plot(figure, canvas):
         right.plot(BUFFERS, [100 * point.utilisation for point in row], marker="o", markersize=3)
     left.set(xscale="log", xlabel="buffer (packets)", ylabel="loss (%)", title="fig 45(a)")
     right.set(xscale="log", xlabel="buffer (packets)", ylabel="utilisation (%)", title="fig 45(b)")
+    draw_expected(right, figure, "abs-fig45-util[1]", (1024, 1024), scale=100)

@@ -4,7 +4,8 @@ import numpy as np
 
 from levelflow.measure import series, utilisation
 from levelflow.measure.bottleneck import LINK, identical_flows, single_bottleneck
-from levelflow.reproduce.verdict import Noted, Seeds
+from levelflow.reproduce import Noted, over_seeds
+from levelflow.reproduce.drawing import draw_expected
 from zhang_models.adaptive_buffer import Settings, start, update
 
 C, FLOWS, RTT = 10e6, 20, (30, 70)
@@ -25,16 +26,17 @@ def network(targets, training="none", algorithm="abs", end=END, seed=1, **words)
     return identical_flows(scenario, FLOWS, RTT)
 
 
-def runs(figure):
+def runs(figure, seed):
+    """Results of a seed by case: as printed, trained, with other damping, in logarithms, and with the other T."""
     ways = ({}, {"training": "percent"}, {"damping": "absolute"}, {"algorithm": "abs_log"})
-    networks = [network(targets, **way) for targets in TARGETS.values() for way in ways]
-    slow = [network(targets, end=SLOW_END, interval=SLOW) for targets in TARGETS.values()]
+    networks = [network(targets, seed=seed, **way) for targets in TARGETS.values() for way in ways]
+    slow = [network(targets, end=SLOW_END, seed=seed, interval=SLOW) for targets in TARGETS.values()]
     results = figure.runs([*networks, *slow])
     return dict(zip(TARGETS, ((*results[:4], results[8]), (*results[4:8], results[9])), strict=True))
 
 
 def slowly(result):
-    """What the buffer does with the interval that the text states, in words."""
+    """What the buffer does with the interval that the text states, in words; of the first seed."""
     window = (SLOW_END / 2, SLOW_END)
     b = buffers(result, window)[1]
     cv = utilisation.variation(result.links, LINK, window)
@@ -84,53 +86,57 @@ def cycles(result):
     return [float(part.min()) for part in parts], [float(part.max()) for part in parts]
 
 
-def untrained_b(went):
-    low, high = cycles(went[0])
-    late = buffers(went[4], (SLOW_END / 2, SLOW_END))[1]
-    swings = bool(np.mean(high) > 2 * max(np.mean(low), 1.0))
-    slow = slowly(went[4])
+def untrained_a(plain, *_, slow):
+    used = utilisation.use(plain.links, LINK, C, LAST)
     return {
-        "buffer_min_pkts": Noted(low, slow),
-        "buffer_max_pkts[each cycle]": Noted(high, slow),
-        "buffer_max_pkts[T = 20 s]": float(late.max()),
-        "buffer_max_over_min": float(late.max() / late.min()),
-        "oscillates": Noted(swings, slow),
+        "buffer_mean_pkts[last half]": used.buffer,
+        "buffer_mean_pkts[T = 20 s]": float(late(slow).mean()),
+        "buffer_cv": utilisation.variation(plain.links, LINK, LAST),
+        "loss_rate": used.loss,
     }
 
 
-def faster(figure):
-    """How long the buffer of case (a) takes to settle with training, over how long without, for each seed."""
-    pairs = [
-        figure.runs([network(TARGETS["a"], training, seed=seed) for training in ("percent", "none")])
-        for seed in figure.seeds(5)
-    ]
-    return Seeds([float(settling(trained) / settling(plain)) for trained, plain in pairs])
+def untrained_b(plain, *_, slow):
+    low, high = cycles(plain)
+    return {
+        "buffer_min_pkts": low,
+        "buffer_max_pkts[each cycle]": high,
+        "buffer_max_pkts[T = 20 s]": float(late(slow).max()),
+        "buffer_max_over_min": float(late(slow).max() / late(slow).min()),
+        "oscillates": bool(np.mean(high) > 2 * max(np.mean(low), 1.0)),
+    }
 
 
-def trained(figure, name, went):
-    result = went[name][1]
+def late(slow):
+    """Buffers of the second half of a run with the interval that the text states, packets."""
+    return buffers(slow, (SLOW_END / 2, SLOW_END))[1]
+
+
+def trained(name, plain, result):
+    """With training; how long the buffer takes to settle is over how long without, or over the run."""
     return {
         "buffer_cv": utilisation.variation(result.links, LINK, LAST),
-        "settling_time_ratio": faster(figure) if name == "a" else settling(result) / END,
+        "settling_time_ratio": float(settling(result) / (settling(plain) if name == "a" else END)),
         "gains_converge": converge(result, TARGETS[name]),
         "loss_rate": utilisation.use(result.links, LINK, C, LAST).loss,
     }
 
 
 def measure(figure):
-    went = runs(figure)
-    plain, slow = went["a"][0], slowly(went["a"][4])
-    used = utilisation.use(plain.links, LINK, C, LAST)
-    return {
-        "abs-fig46a": {
-            "buffer_mean_pkts[last half]": Noted(used.buffer, slow),
-            "buffer_mean_pkts[T = 20 s]": float(buffers(went["a"][4], (SLOW_END / 2, SLOW_END))[1].mean()),
-            "buffer_cv": Noted(utilisation.variation(plain.links, LINK, LAST), slow),
-            "loss_rate": used.loss,
-        },
-        "abs-fig46b": untrained_b(went["b"]),
-        "abs-fig47a": trained(figure, "a", went),
-        "abs-fig47b": trained(figure, "b", went),
+    went = [runs(figure, seed) for seed in figure.seeds(5)]
+    values = {
+        f"abs-fig46{name}": over_seeds(one(*seed[name][:4], slow=seed[name][4]) for seed in went)
+        for name, one in (("a", untrained_a), ("b", untrained_b))
+    }
+    beside = {
+        "abs-fig46a": ("buffer_mean_pkts[last half]", "buffer_cv"),
+        "abs-fig46b": ("buffer_min_pkts", "buffer_max_pkts[each cycle]", "oscillates"),
+    }
+    for entry, metrics in beside.items():
+        told = slowly(went[0][entry[-1]][4])
+        values[entry] |= {metric: Noted(values[entry][metric], told) for metric in metrics}
+    return values | {
+        f"abs-fig47{name}": over_seeds(trained(name, *seed[name][:2]) for seed in went) for name in TARGETS
     }
 
 
@@ -149,3 +155,6 @@ def plot(figure, canvas):
         grid[1, column].set(xlabel="time (s)", ylabel="trained gains (packets/s)")
         grid[1, column].legend()
     grid[0, 0].legend()
+    draw_expected(grid[0, 0], figure, "abs-fig46a[0]", LAST)
+    draw_expected(grid[0, 1], figure, "abs-fig46b[0]", LAST)
+    draw_expected(grid[0, 1], figure, "abs-fig46b[1]", LAST)

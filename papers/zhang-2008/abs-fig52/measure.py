@@ -2,6 +2,7 @@
 
 from levelflow import Scenario
 from levelflow.measure import series, utilisation
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.reproduce.verdict import Noted
 from zhang_models.linux import OBJECT, SESSION
 
@@ -84,7 +85,8 @@ def plot(figure, canvas):
             t, bps = series.link_series(result.links, name, "throughput_bps")
             smooth = series.window_means(t, bps / LINKS[name], 2.0)
             grid[1, column].plot([last * (i + 0.5) / len(smooth) for i in range(len(smooth))], smooth, linewidth=1)
-        grid[1, column].axhline(TARGETS[name][0], color="grey")
         grid[0, column].set(title=name, ylabel="buffer (packets)", yscale="log")
         grid[1, column].set(xlabel="time (s)", ylabel="utilisation")
     grid[0, 0].legend()
+    for column in (0, 1):
+        draw_expected(grid[1, column], figure, f"abs-fig52[{column}]", (last / 2, last))

@@ -3,6 +3,7 @@
 from levelflow.buffers.candidates import BDP, BEST, BSCL, OURS, PRINTED, STANFORD, with_buffer
 from levelflow.measure import series, utilisation
 from levelflow.measure.bottleneck import LINK
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.reproduce.verdict import Against, Noted, Seeds
 from levelflow.theory.queues.buffers import bscl, harmonic_rtt, pipe, stanford
 from zhang_models import buffer_rows
@@ -149,3 +150,11 @@ def plot(figure, canvas):
         for axes, target in ((grid[1, column], TARGETS.utilisation), (grid[2, column], TARGETS.loss)):
             axes.axhline(100 * target, color="grey", linewidth=1)
     grid[0, 0].legend(fontsize=7)
+    draw_expected(grid[0, 0], figure, "abs-table2[7]", (1024, 1024))
+    draw_expected(grid[0, 0], figure, "abs-table2[9]", (1024, 1024))
+    draw_expected(grid[2, 0], figure, "abs-table2[1]", (1024, 1024), scale=100)
+    draw_expected(grid[1, 0], figure, "abs-table2[2]", (128, 1024), scale=100)
+    draw_expected(grid[1, 1], figure, "abs-table3[6]", scale=100)
+    draw_expected(grid[2, 1], figure, "abs-table3[0]", (1, 4), scale=100)
+    draw_expected(grid[2, 1], figure, "abs-table3[1]", (256, 1024), scale=100)
+    draw_expected(grid[2, 1], figure, "abs-table3[5]", scale=100)

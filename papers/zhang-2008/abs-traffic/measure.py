@@ -4,6 +4,7 @@ import numpy as np
 
 from levelflow.measure import series, utilisation
 from levelflow.measure.bottleneck import LINK, identical_flows, single_bottleneck
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.reproduce.verdict import Noted
 from zhang_models.linux import LINUX_2_6_16, OBJECT, SESSION
 
@@ -181,3 +182,6 @@ def plot(figure, canvas):
             axes.plot(*buffers(result), linewidth=1, label=label)
         axes.set(xlabel="time (s)", ylabel="buffer (packets)", title=title)
     canvas.axes[0].legend()
+    end, _ = ends(figure)
+    for check in ("abs-fig49[0]", "abs-fig49[1]"):
+        draw_expected(canvas.axes[1], figure, check, (end / 2, end))

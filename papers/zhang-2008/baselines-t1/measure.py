@@ -1,7 +1,7 @@
 """RCP and EMKC on T1: a path of 220 ms joined by one of 2020 ms."""
 
 from levelflow.measure import queues, rates, series
-from levelflow.reproduce.drawing import draw_rates
+from levelflow.reproduce.drawing import draw_expected, draw_rates
 from levelflow.reproduce.verdict import Noted
 
 C, LINK = 10e6, "R1->R2"
@@ -47,3 +47,7 @@ def measure(figure):
 
 def plot(figure, canvas):
     draw_rates(canvas.subplots(1, 2), figure.results, ("fig 24(c): RCP", "fig 24(d): EMKC"), FLOWS)
+    draw_expected(canvas.axes[0], figure, "t1-rcp-fig24c[0]", series.steady(JOIN, RCP_END))
+    draw_expected(canvas.axes[0], figure, "t1-rcp-fig24c[1]", shift=JOIN, along="x")
+    draw_expected(canvas.axes[1], figure, "t1-emkc-fig24d[0]", series.steady(JOIN, EMKC_END))
+    draw_expected(canvas.axes[1], figure, "t1-emkc-fig24d[3]", shift=JOIN, along="x")

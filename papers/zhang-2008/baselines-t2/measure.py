@@ -1,6 +1,7 @@
 """RCP, XCP and EMKC on T2: 99 paths of 220 ms and one of 2020 ms."""
 
 from levelflow.measure import rates, series
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.reproduce.verdict import Seeds
 
 FAST = [f"x{i}" for i in range(1, 100)]
@@ -116,3 +117,5 @@ def plot(figure, canvas):
         t, rate = fast_mean(results[0])
         axes.plot(t, rate / 1e6, label="mean of x1..x99", color="C0")
         axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title, ylim=(0, None if "EMKC" in title else 0.3))
+    for axes, check in zip(canvas.axes[3:5], ("t2-emkc-fig25d[0]", "t2-emkc-fig25d[1]"), strict=True):
+        draw_expected(axes, figure, check, series.steady(JOIN, EMKC_END))

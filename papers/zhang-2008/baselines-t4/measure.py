@@ -1,7 +1,7 @@
 """RCP, EMKC and EMKC-AVQ on T4: four bottlenecks in a square, ACKs beside the data."""
 
-from levelflow.measure import rates
-from levelflow.reproduce.drawing import draw_rates
+from levelflow.measure import rates, series
+from levelflow.reproduce.drawing import draw_expected, draw_rates
 from levelflow.reproduce.verdict import Noted
 
 FLOWS = ("x1", "x2", "x3", "x4")
@@ -52,3 +52,8 @@ def measure(figure):
 def plot(figure, canvas):
     titles = ("fig 27(c): RCP", "fig 27(d): EMKC", "fig 27(e): EMKC-AVQ")
     draw_rates(canvas.subplots(1, 3), figure.results, titles, FLOWS)
+    alone = series.steady(0, ALONE)
+    draw_expected(canvas.axes[0], figure, "t4-others-fig27cde[0]", [alone, series.steady(LAST, RCP_END)])
+    draw_expected(canvas.axes[0], figure, "t4-others-fig27cde[3]", shift=LAST, along="x")
+    draw_expected(canvas.axes[1], figure, "t4-others-fig27cde[2]", [alone, series.steady(LAST, EMKC_END)])
+    draw_expected(canvas.axes[2], figure, "t4-others-fig27cde[1]", series.steady(LAST, EMKC_END))

@@ -3,6 +3,7 @@
 import numpy as np
 
 from levelflow.measure import series
+from levelflow.reproduce.drawing import draw_expected
 
 SECOND = 10  # samples
 SPAN = 20  # s
@@ -39,3 +40,5 @@ def plot(figure, canvas):
     left.set(xlabel="time (s)", ylabel="round trip (s)")
     right.plot(t, sent / 1e3)
     right.set(xlabel="time (s)", ylabel="rate (kb/s)")
+    draw_expected(right, figure, "dsl-fig2[0]")
+    draw_expected(right, figure, "dsl-fig2[1]")

@@ -3,7 +3,7 @@
 import numpy as np
 
 from levelflow.measure import queues, rates, series
-from levelflow.reproduce.drawing import draw_rates
+from levelflow.reproduce.drawing import draw_expected, draw_rates
 from levelflow.reproduce.verdict import Seeds
 
 LAW, LINK = "emkc_avq", "R1->R2"
@@ -110,3 +110,9 @@ def plot(figure, canvas):
     for axes, (title, (t, rate)) in zip(panels[:, 1], figure.sums.items(), strict=True):
         axes.plot(t, rate / 1e6)
         axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
+    late = series.steady(JOIN, END)
+    draw_expected(panels[0, 0], figure, "t1-emkcavq-fig24e[0]", late)
+    draw_expected(panels[0, 0], figure, "t1-emkcavq-fig24e[2]", shift=JOIN, along="x")
+    draw_expected(panels[1, 0], figure, "emkcavq-fig28a[2]", late)
+    draw_expected(panels[0, 1], figure, "t2-emkcavq-fig25e[0]", late)
+    draw_expected(panels[1, 1], figure, "emkcavq-fig28b[0]", scale=0.1, shift=10)

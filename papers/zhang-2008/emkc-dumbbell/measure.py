@@ -5,8 +5,8 @@ import math
 
 import numpy as np
 
-from levelflow.measure import rates
-from levelflow.reproduce.drawing import draw_rates
+from levelflow.measure import rates, series
+from levelflow.reproduce.drawing import draw_expected, draw_rates
 from levelflow.reproduce.verdict import Against
 
 FLOWS = ("x1", "x2", "x3", "x4")
@@ -57,3 +57,6 @@ def measure(figure):
 
 def plot(figure, canvas):
     draw_rates(canvas.subplots(1, 2), figure.results, ("fig 21(b)", "fig 12 of the SIGCOMM paper"), FLOWS)
+    for number, window in enumerate(itertools.pairwise(EVENTS), 1):
+        draw_expected(canvas.axes[0], figure, f"emkc-fig21[{number}]", series.steady(*window))
+    draw_expected(canvas.axes[0], figure, "emkc-fig21[5]", shift=EVENTS[1], along="x")

@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.reproduce.verdict import Against
 from levelflow.theory.laws import aimd, emkc
 from levelflow.theory.laws.shared import mkc
@@ -115,7 +116,12 @@ def plot(figure, canvas):
         middle.loglog(CAPACITIES, counts, mark, color=colour, markersize=5, label=label)
         right.semilogx(CAPACITIES, counts / others, mark, color=colour, markersize=5, label=label)
     expected = -math.log1p(-BETA) / BETA
-    right.axhline(expected, color="black", linewidth=1, label="corollary 6")
     left.set(xlabel="eps", ylabel="steps to eps-fairness", title="fig 16(a), 17(a)")
     middle.set(xlabel="capacity (kb/s)", ylabel="steps to 0.1-fairness, EMKC", title="fig 16(b)")
     right.set(xlabel="capacity (kb/s)", ylabel="EMKC / AIMD", ylim=(0, 1.3 * expected), title="fig 17(b)")
+    for name in ("emkc-thm12-fig16a", "aimd-thm13-fig17a"):
+        for number, share in enumerate((0.1, 0.01)):
+            draw_expected(left, figure, f"{name}[{number}]", (share, share))
+    draw_expected(middle, figure, "emkc-fig16b[0]", [(c, c) for c in (1e3, 1e4, 1e5)])
+    draw_expected(middle, figure, "emkc-fig16b[1]", [(c, c) for c in (1e3, 1e4, 1e5, 1e6)])
+    draw_expected(right, figure, "emkc-aimd-cor6-fig17b[0]")

@@ -4,7 +4,7 @@ import math
 
 from levelflow.measure import rates, series
 from levelflow.reproduce import over_seeds
-from levelflow.reproduce.drawing import draw_rates
+from levelflow.reproduce.drawing import draw_expected, draw_rates
 from levelflow.reproduce.verdict import Noted
 
 PHASE, PHASES = 40.0, 7  # x2, x3, x4 join in the second to fourth, and leave in the fifth to seventh
@@ -107,3 +107,8 @@ def plot(figure, canvas):
     draw_rates(canvas.subplots(1, 3), (figure.results[i] for i in (0, 5, -1)), titles, list(LIVES))
     for axes, top in zip(canvas.axes, (300, 800, 300), strict=True):
         axes.set_ylim(0, top)
+    phases = [series.steady(*phase(k)) for k in range(PHASES)]
+    draw_expected(canvas.axes[0], figure, "emkc-fig23a[0]", phases)
+    draw_expected(canvas.axes[1], figure, "emkc-fig22b-naive-switch[1]", phases[:3])
+    draw_expected(canvas.axes[1], figure, "emkc-fig22b-naive-switch[4]", phase(3))
+    draw_expected(canvas.axes[1], figure, "emkc-fig22b-naive-switch[5]", along="x")

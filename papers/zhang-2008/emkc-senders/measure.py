@@ -2,6 +2,7 @@
 
 from levelflow.laws import Router, Sender
 from levelflow.measure import rates, series
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.reproduce.verdict import Noted
 
 FINAL = 10e6 + 100e3 / 0.9  # bit/s
@@ -77,3 +78,8 @@ def plot(figure, canvas):
             t, rate = rates.rate_series(result.flows, "x1", (0.0, 2.0))
             axes.plot(t, rate / 1e6, label=label)
         axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
+    above = {"scale": FINAL / 1e8, "shift": FINAL / 1e6}  # of per cent
+    draw_expected(left, figure, "emkc-fig19a-naive[0]", **above)
+    draw_expected(left, figure, "emkc-fig19a-naive[1]", along="x")
+    draw_expected(right, figure, "emkc-fig20-proper[0]", **above)
+    draw_expected(right, figure, "emkc-fig20-proper[2]", along="x")

@@ -4,6 +4,7 @@ from itertools import combinations, product
 
 import numpy as np
 
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.networks.assignment import (
     assign,
     bottleneck_sets,
@@ -75,3 +76,5 @@ def plot(figure, canvas):
     axes.plot(np.linspace(0, 1, len(consistent)), sorted(consistent), label="consistent assignments")
     axes.axhline(1, color="grey", linewidth=1)
     axes.set(xlabel="share of the assignments", ylabel="spectral radius", title="JetMax, tau = 0.6 (fig 32)")
+    draw_expected(axes, figure, "jetmax-fig32[0]")
+    draw_expected(axes, figure, "jetmax-fig32[2]")

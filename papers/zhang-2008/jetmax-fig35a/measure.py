@@ -1,4 +1,5 @@
-from levelflow.measure import queues, rates
+from levelflow.measure import queues, rates, series
+from levelflow.reproduce.drawing import draw_expected
 
 C = 10e6  # bit/s
 JOIN, END = 30.0, 70.0
@@ -19,3 +20,9 @@ def measure(figure):
             "time_to_98pct_fairness_s[after_x1_joins]": rates.time_to_fairness(flows, SHARES, JOIN, within=0.02),
         }
     }
+
+
+def mark(figure, axes):
+    draw_expected(axes, figure, "jetmax-fig35a[2]", series.steady(0, JOIN))
+    draw_expected(axes, figure, "jetmax-fig35a[3]", series.steady(JOIN, END))
+    draw_expected(axes, figure, "jetmax-fig35a[5]", shift=JOIN, along="x")

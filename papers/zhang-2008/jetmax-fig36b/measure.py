@@ -1,5 +1,6 @@
-from levelflow.measure import queues, rates
+from levelflow.measure import queues, rates, series
 from levelflow.reproduce import over_seeds
+from levelflow.reproduce.drawing import draw_expected
 
 C = 10e6  # bit/s
 JOIN, END = 5.0, 70.0
@@ -19,3 +20,7 @@ def one(run):
 def measure(figure):
     runs = figure.runs([figure.scenario(seed=seed) for seed in figure.seeds(5)])
     return {"jetmax-fig36b-t3": over_seeds(map(one, runs))}
+
+
+def mark(figure, axes):
+    draw_expected(axes, figure, "jetmax-fig36b-t3[2]", series.steady(JOIN, END))

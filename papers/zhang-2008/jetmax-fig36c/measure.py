@@ -1,5 +1,6 @@
-from levelflow.measure import queues, rates
+from levelflow.measure import queues, rates, series
 from levelflow.reproduce import over_seeds
+from levelflow.reproduce.drawing import draw_expected
 
 CAPACITY = {"R1->R2": 20e6, "R2->R4": 17e6, "R4->R3": 20e6, "R3->R1": 17e6}  # bit/s
 SHARED = {"x1": (30.0, 60.0), "x2": (30.0, 60.0)}
@@ -35,3 +36,8 @@ def one(run):
 def measure(figure):
     runs = figure.runs([figure.scenario(seed=seed) for seed in figure.seeds(5)])
     return {"jetmax-fig36c-t4": over_seeds(map(one, runs))}
+
+
+def mark(figure, axes):
+    windows = [series.steady(start, end) for start, end in ((0, 30), (30, 60), (60, 90), (90, 150))]
+    draw_expected(axes, figure, "jetmax-fig36c-t4[0]", windows)

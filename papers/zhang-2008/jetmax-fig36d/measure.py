@@ -1,5 +1,6 @@
-from levelflow.measure import queues, rates
+from levelflow.measure import queues, rates, series
 from levelflow.reproduce import over_seeds
+from levelflow.reproduce.drawing import draw_expected
 
 C = 100e6  # bit/s
 SHARE = C / 51
@@ -27,3 +28,8 @@ def one(run):
 def measure(figure):
     runs = figure.runs([figure.scenario(fifty, seed=seed) for seed in figure.seeds(5)])
     return {"jetmax-fig36d-t5": over_seeds(map(one, runs))}
+
+
+def mark(figure, axes):
+    draw_expected(axes, figure, "jetmax-fig36d-t5[2]", series.steady(JOIN, END))
+    draw_expected(axes, figure, "jetmax-fig36d-t5[3]", shift=JOIN, along="x")

@@ -2,6 +2,7 @@ import numpy as np
 
 from levelflow.measure import queues, rates, series
 from levelflow.reproduce import over_seeds
+from levelflow.reproduce.drawing import draw_expected
 
 C = 100e6  # bit/s
 LINK = "R1->R2"
@@ -101,3 +102,8 @@ def plot(figure, canvas):
     _, packets = series.link_series(result.links, LINK, "queue_packets")
     queue.hist(packets, bins=np.arange(-0.5, 21.5), density=True)
     queue.set(xlabel="packets queued", ylabel="share of the time", title="(d) queue")
+    draw_expected(mice, figure, "jetmax-fig37a-population[0]", PLATEAU)
+    draw_expected(long, figure, "jetmax-fig37b-long[0]", series.steady(0, 5))
+    draw_expected(long, figure, "jetmax-fig37b-long[1]", series.steady(5, 15))
+    draw_expected(long, figure, "jetmax-fig37b-long[2]", PRINTED)
+    draw_expected(short, figure, "jetmax-fig37c-short[0]", (30, 115))

@@ -2,6 +2,7 @@ import random
 
 from levelflow.measure import rates, series
 from levelflow.reproduce import over_seeds
+from levelflow.reproduce.drawing import draw_expected
 
 END = 260.0
 RTT = 0.1  # s, of the long flow
@@ -69,3 +70,6 @@ def plot(figure, canvas):
         axes.set(ylabel="rate (Mb/s)", yscale="log", ylim=(0.5, 500), title=title)
         axes.legend(loc="lower center", ncols=3)
     axes.set(xlabel="time (s)")
+    for number, window in ((0, series.steady(5, 15)), (1, (35, 80)), (2, (100, 180)), (3, LONELY)):
+        draw_expected(canvas.axes[0], figure, f"jetmax-fig38[{number}]", window)
+    draw_expected(canvas.axes[1], figure, "jetmax-fig39b[2]", LONELY)

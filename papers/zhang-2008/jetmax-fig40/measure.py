@@ -1,4 +1,5 @@
 from levelflow.measure import queues
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.reproduce.verdict import Seeds
 
 LINK = "R1->R2"
@@ -81,3 +82,5 @@ def plot(figure, canvas):
         [1e3 * d for d, _ in over_rtt], [utilisation(result, FIXED, after(d))[0] for d, result in over_rtt], "o-"
     )
     right.set(xscale="log", xlabel="round trip (ms)", title="(b) 1024 Mb/s")
+    draw_expected(left, figure, "jetmax-fig40a[0]")
+    draw_expected(right, figure, "jetmax-fig40b[0]")

@@ -67,11 +67,14 @@ def stability():
 
 
 def efficiency():
-    """Theorem 17, eq 142: ceil(log eps / log |1 - tau|) steps from an empty link, whatever its capacity."""
+    """Theorem 17, eq 142: ceil(log eps / log |1 - tau|) steps from an empty link, whatever its capacity: iterated, and
+    by the formula.
+    """
     steps = [steps_until(one_link([0.0] * 4, c).sum(axis=1) >= (1 - EPS) * c) for c in CAPACITIES]
-    if steps[0] != jetmax.steps(TAU, EPS):
-        raise ValueError("eq 142 does not give the steps of the iteration")
-    return {"steps[eps=0.01,_tau=0.6]": steps[0], "steps_independent_of_C[up_to_1e100]": len(set(steps)) == 1}
+    return {
+        "steps[eps=0.01,_tau=0.6]": [steps[0], jetmax.steps(TAU, EPS)],
+        "steps_independent_of_C[up_to_1e100]": len(set(steps)) == 1,
+    }
 
 
 def fairness():

@@ -1,5 +1,5 @@
 from levelflow.measure import queues, rates, series
-from levelflow.reproduce.drawing import draw_rates
+from levelflow.reproduce.drawing import draw_expected, draw_rates
 from levelflow.reproduce.verdict import Noted
 
 TARGET = 940e6  # bit/s, of R2
@@ -96,4 +96,12 @@ def routers(flows):
 
 def plot(figure, canvas):
     titles = ("Five flows", "One change of bottleneck", "Two changes of bottleneck")
-    draw_rates(canvas.subplots(1, 3, sharey=True), figure.results, titles)
+    draw_rates(canvas.subplots(1, 3, sharey=True), figure.results[:3], titles)
+    five, once, twice = canvas.axes
+    draw_expected(five, figure, "jetmax-fig43b[3]", [series.steady(APART * k, APART * (k + 1)) for k in range(5)])
+    draw_expected(once, figure, "jetmax-fig44a[0]", series.steady(10, 20))
+    draw_expected(once, figure, "jetmax-fig44a[1]", series.steady(30, 40))
+    draw_expected(once, figure, "jetmax-fig44a[2]", series.steady(50, 60))
+    draw_expected(twice, figure, "jetmax-fig44b[0]", series.steady(30, 40))
+    draw_expected(twice, figure, "jetmax-fig44b[1]", series.steady(50, 60))
+    draw_expected(twice, figure, "jetmax-fig44b[2]", series.steady(70, 80))

@@ -1,9 +1,9 @@
 import numpy as np
 from scipy.ndimage import maximum_filter1d, minimum_filter1d
 
-from levelflow.measure import queues, rates
+from levelflow.measure import queues, rates, series
 from levelflow.reproduce import over_seeds
-from levelflow.reproduce.drawing import draw_rates
+from levelflow.reproduce.drawing import draw_expected, draw_rates
 
 C = 10e6  # bit/s
 LINK = "R1->R2"
@@ -67,3 +67,6 @@ def plot(figure, canvas):
     titles = ("no loss", "ACKs lost, 90 %", "data lost, 10 % and 20 %")
     shown = figure.results[:: len(figure.results) // 3]
     draw_rates(canvas.subplots(1, 3, sharey=True), shown, titles, ("x2", "x1"))
+    draw_expected(canvas.axes[1], figure, "jetmax-return-loss-90[1]", series.steady(JOIN, END))
+    draw_expected(canvas.axes[2], figure, "jetmax-fig39a[0]", (LATER - MEAN_OVER, LATER))
+    draw_expected(canvas.axes[2], figure, "jetmax-fig39a[1]", (LAST - MEAN_OVER, LAST))

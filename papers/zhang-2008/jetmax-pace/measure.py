@@ -3,6 +3,7 @@ import statistics
 import numpy as np
 
 from levelflow.measure import rates
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.reproduce.verdict import Against
 
 C = 10e6  # bit/s
@@ -52,3 +53,4 @@ def plot(figure, canvas):
         axes.plot(t / rtt, rate / 1e6, label=f"RTT {1e3 * rtt:.0f} ms")
     axes.set(xlabel="time (RTTs)", ylabel="rate (Mb/s)", title="A flow alone: flat for three RTTs, then steps")
     axes.set_xlim(0, 15)
+    draw_expected(axes, figure, "jetmax-startup-3rtt[0]", along="x")

@@ -1,5 +1,6 @@
 """The critical gain of Kelly control under equal delays, against the roots of z^D - z^(D-1) + G."""
 
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.theory.pictures import norms
 from levelflow.theory.stability.delays import critical_gain, kelly_roots
 
@@ -25,3 +26,5 @@ def measure(figure):
 
 def plot(figure, canvas):
     norms.gains(canvas=canvas)
+    for number in range(4):
+        draw_expected(canvas.axes[0], figure, f"kelly-eq3-homogeneous[{number}]", (number + 1, number + 1))

@@ -6,6 +6,7 @@ import numpy as np
 from scipy.optimize import brentq
 
 from levelflow.reproduce import Against
+from levelflow.reproduce.drawing import draw_expected
 from zhang_models.overshoot import MarkedTfrc, RateAimd, ScalableTcp, Tfrc, TrackedAimd, WindowAimd, integrate_excess
 
 CAPACITY, RTT = 244.0, 0.06  # packets/s, s
@@ -161,11 +162,12 @@ def plot(figure, canvas):
         law = map_of(MTU / trip)
         orbit = law.orbit(off * law.rest, 300)
         axes.plot(orbit, linewidth=0.7)
-        axes.axhline(law.rest, color="grey", linestyle="--", linewidth=1)
         axes.axhline(LINK, color="grey", linestyle=":", linewidth=1)
         reach = 1.2 * np.abs(orbit[orbit < 2 * law.rest] - law.rest).max()  # but for what leaves the domain
         axes.set(xlabel="step", ylabel="rate (kb/s)", xlim=(0, 300), ylim=(law.rest - reach, law.rest + reach))
         axes.set_title(f"RTT {1e3 * trip:g} ms: rest at {law.rest:.0f} kb/s, loss {1 - LINK / law.rest:.1%}")
+    for axes, check in zip(below, ("tfrc-fig8a[0]", "tfrc-fig8b[0]"), strict=True):
+        draw_expected(axes, figure, check)
 
 
 def draw_excess(left, right):

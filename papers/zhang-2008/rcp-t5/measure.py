@@ -3,6 +3,7 @@
 import numpy as np
 
 from levelflow.measure import queues, series
+from levelflow.reproduce.drawing import draw_expected
 from levelflow.reproduce.verdict import Noted, Seeds
 
 LINK = "R1->R2"
@@ -50,3 +51,5 @@ def plot(figure, canvas):
         t, loss = series.link_series(result.links, LINK, "peak_loss")
         axes.plot(t, 100 * loss)
         axes.set(xlabel="time (s)", ylabel="loss over 10 ms (%)", title=title)
+    draw_expected(canvas.axes[0], figure, "rcp-fig29a[0]", scale=100)
+    draw_expected(canvas.axes[1], figure, "rcp-fig29b[0]", scale=100)

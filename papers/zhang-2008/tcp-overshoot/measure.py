@@ -3,6 +3,7 @@
 import numpy as np
 
 from levelflow.measure import series
+from levelflow.reproduce.drawing import draw_expected
 from zhang_models.overshoot import WindowAimd, immediate_aimd
 
 SLOW, FAST = 0.2e6, 2e6  # bit/s
@@ -137,3 +138,5 @@ def plot(figure, canvas):
         ax.axhline(FAST, color="k", ls="--", lw=1)
         ax.set(xlabel="time (s)", ylabel="rate (bit/s)", title=title)
     axes[5].axis("off")
+    draw_expected(axes[3], figure, "tcp-fig6a[0]", (60, 100), scale=FAST)
+    draw_expected(axes[4], figure, "stcp-fig7a[0]", (20, 60), scale=FAST)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from levelflow.measure import rates, series
-from levelflow.reproduce.drawing import draw_rates
+from levelflow.reproduce.drawing import draw_expected, draw_rates
 from levelflow.reproduce.verdict import Noted, Seeds
 
 PAIR = ("x1", "x2")
@@ -124,3 +124,4 @@ def plot(figure, canvas):
         strict=True,
     ):
         draw_rates(axes, [result], [title], names, linewidth=0.8)
+    draw_expected(canvas.axes[0], figure, "t1-xcp-fig24b[1]", shift=JOIN, along="x")

@@ -1,4 +1,4 @@
-"""What `levelflow buffers` draws: utilisation, loss and queueing delay of every way against its buffer."""
+"""What `levelflow buffers` draws: a row for every way, with its buffer, what it leaves unused, its loss and delay."""
 
 from __future__ import annotations
 
@@ -6,54 +6,86 @@ import math
 from typing import TYPE_CHECKING
 
 import matplotlib as mpl
-from matplotlib.figure import Figure
+from matplotlib.ticker import LogLocator
 
 from levelflow.buffers.candidates import BEST, BUFFER_ALGORITHMS
 from levelflow.buffers.choice import order
+from levelflow.picture import Picture
+from levelflow.report.plots import logarithmic
 from levelflow.style import COLOURS, STYLE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from matplotlib.axes import Axes
 
+    from levelflow.buffers.candidates import Targets
     from levelflow.buffers.choice import Question, Row
 
-#: What is drawn: its key in `Use` and in `Targets`, its label, and its unit in parts of what is measured.
-PANELS = (
-    ("utilisation", "utilisation", "utilisation (%)", 100.0),
-    ("loss", "loss", "loss (%)", 100.0),
-    ("wait", "delay", "mean queueing delay (ms)", 1e3),
+#: What is drawn: its label, the attribute of `Use`, what is shown of it, and of the targets.
+PANELS: tuple[tuple[str, str, Callable[[float], float], Callable[[Targets], float | None]], ...] = (
+    ("buffer (packets)", "buffer", lambda x: x, lambda _: None),
+    ("unused (%)", "utilisation", lambda x: 100 * (1 - x), lambda t: t.utilisation and 100 * (1 - t.utilisation)),
+    ("loss (%)", "loss", lambda x: 100 * x, lambda t: t.loss and 100 * t.loss),
+    ("mean queueing delay (ms)", "wait", lambda x: 1e3 * x, lambda t: t.delay and 1e3 * t.delay),
 )
+#: Inches: of a row, of the rest, and the width.
+ROW, REST, WIDTH = 0.26, 1.3, 10.0
+#: Decades that a panel shows below its largest value; what is less stands at its left edge, hollow.
+DECADES = 4.0
 
 
 @mpl.rc_context(STYLE)
-def picture(asked: Question, rows: Sequence[Row]) -> Figure:
-    """Draws a point with its 95 % intervals for each way that has a buffer in packets, and the targets as lines."""
-    shown = [row for row in order(rows) if row.line and not math.isnan(row.line.used.buffer)]
-    figure = Figure(figsize=(10, 3.6), layout="constrained")
-    panels = figure.subplots(1, len(PANELS), sharex=True)
-    for axes, (key, target, label, unit) in zip(panels, PANELS, strict=True):
-        for number, row in enumerate(shown):
-            _point(axes, row, key, unit, COLOURS[number % len(COLOURS)])
-        wanted = unit * getattr(asked.targets, target)
+def picture(asked: Question, rows: Sequence[Row]) -> Picture:
+    """Draws a point with its 95 % interval for each way that was run; where a target is met is shaded.
+
+    All axes are logarithmic. The best fixed buffer is a star, algorithms are squares, rules dots.
+    """
+    shown = [row for row in order(rows) if row.line]
+    figure = Picture(figsize=(WIDTH, REST + ROW * len(shown)), layout="constrained")
+    panels = figure.subplots(1, len(PANELS), sharey=True)
+    for axes, (label, key, show, target) in zip(panels, PANELS, strict=True):
+        values = [show(getattr(row.line.used, key)) for row in shown if row.line]
+        wanted = target(asked.targets)
+        edge = _edge([value for value in (*values, wanted or 0.0) if not math.isnan(value)])
+        logarithmic(axes, "x")
+        axes.xaxis.set_major_locator(LogLocator(numticks=3))
+        for place, (row, value) in enumerate(zip(shown, values, strict=True)):
+            half = abs(show(getattr(row.line.half, key)) - show(0.0)) if row.line else 0.0
+            if not math.isnan(value):  # no limit, or one in bytes
+                _point(axes, row, place, (value, half), edge)
         if wanted:
-            axes.axhline(wanted, color="black", linewidth=1, linestyle=(0, (4, 2)))
-        axes.set(xscale="log", xlabel="buffer (packets)", title=label)
-        axes.set_ylim(bottom=0)
-    figure.suptitle(f"{asked.link}: targets dashed")
-    panels[-1].legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0, fontsize=8)
+            axes.axvspan(edge / 2, wanted, color=COLOURS[2], alpha=0.12, linewidth=0)
+            axes.axvline(wanted, color=COLOURS[2], linewidth=1, linestyle=(0, (4, 2)))
+        axes.set(xlabel=label, xlim=(edge / 1.3, None), ylim=(len(shown) - 0.4, -0.6))
+        axes.grid(visible=True, axis="y", alpha=0.25)
+    panels[0].set_yticks(range(len(shown)), [row.name for row in shown])
+    kinds = "Star: best fixed buffer; squares: algorithms; dots: rules; hollow: less than that"
+    title = f"{asked.link}: targets are met where it is green. {kinds}"
+    figure.suptitle(title, x=0.01, ha="left", fontsize=11)
     return figure
 
 
-def _point(axes: Axes, row: Row, key: str, unit: float, colour: str) -> None:
-    if row.line is None:
-        return
-    used, half = row.line.used, row.line.half
-    marker = "*" if row.name == BEST else "s" if row.name in BUFFER_ALGORITHMS else "o"
-    x, y = used.buffer, unit * getattr(used, key)
-    dx, dy = min(half.buffer, 0.9 * x), unit * getattr(half, key)
-    size = 10 if row.name == BEST else 5
+def _edge(values: Sequence[float]) -> float:
+    """The least value that a panel shows."""
+    most = max(values, default=0.0) or 1.0
+    least = min((value for value in values if value > 0), default=most)
+    return max(least, most / 10**DECADES) / 2
+
+
+def _point(axes: Axes, row: Row, place: int, measured: tuple[float, float], edge: float) -> None:
+    value, half = measured
+    kind = 0 if row.name == BEST else 1 if row.name in BUFFER_ALGORITHMS else 2
+    seen = value >= edge
+    low, high = min(half, value - edge) if seen else 0.0, half if seen else 0.0
     axes.errorbar(
-        x, y, dy, dx, marker=marker, markersize=size, color=colour, linestyle="", label=row.name, elinewidth=1
+        [value if seen else edge],
+        [place],
+        xerr=[[max(low, 0.0)], [high]],
+        marker="*so"[kind],
+        markersize=(11, 5, 5)[kind],
+        color=COLOURS[(1, 3, 0)[kind]],
+        fillstyle="full" if seen else "none",
+        elinewidth=1,
+        linestyle="",
     )

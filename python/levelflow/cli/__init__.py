@@ -12,7 +12,9 @@ import typer
 from levelflow.cli.buffers import app as buffers
 from levelflow.cli.comparing import app as comparing
 from levelflow.cli.convergence import app as convergence
+from levelflow.cli.demo import app as demo
 from levelflow.cli.inspecting import app as inspecting
+from levelflow.cli.lab import app as lab
 from levelflow.cli.replaying import app as replaying
 from levelflow.cli.running import app as running
 from levelflow.cli.theory import app as theory
@@ -32,14 +34,15 @@ PARSER = re.compile(r"Value error, |, unable to parse string as an? \w+")
 app = typer.Typer(
     help="Explicit-rate congestion control that you can prove, simulate and deploy.",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,  # plain help starts three times as fast
     context_settings={"help_option_names": ["--help", "-h"]},
 )
+app.add_typer(demo)
 app.add_typer(running)
 app.add_typer(comparing)
 app.add_typer(buffers)
+app.add_typer(lab)
 app.add_typer(replaying)
 app.add_typer(inspecting)
 app.add_typer(convergence, name="convergence")

@@ -1,7 +1,8 @@
-"""Which scenario a command is about."""
+"""Which scenario a command is about, and what its pictures are for."""
 
 from __future__ import annotations
 
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,13 +10,34 @@ import typer
 if TYPE_CHECKING:
     from levelflow.scenario import Scenario
 
+
+def _names(begun: str) -> list[str]:
+    """Returns the names of scenarios that a shell offers."""
+    from levelflow.library import names
+
+    return [name for name in names() if name.startswith(begun)]
+
+
 ScenarioName = Annotated[
-    str, typer.Argument(help="A scenario file, or a name that `levelflow list scenarios` shows.", show_default=False)
+    str,
+    typer.Argument(
+        help="A scenario file, or a name that `levelflow list scenarios` shows.",
+        show_default=False,
+        autocompletion=_names,
+    ),
 ]
 Changes = Annotated[
     list[str] | None,
     typer.Option("--set", metavar="PATH=VALUE", help='Change a value, as in flow.x1.start="3 s".'),
 ]
+
+
+class Width(StrEnum):
+    """What a picture is drawn for."""
+
+    SCREEN = "screen"
+    COLUMN = "column"
+    PAGE = "page"
 
 
 def choose(name: str, changes: list[str] | None, seed: int | None = None) -> Scenario:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json as json_format
+from contextlib import closing
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -22,7 +23,7 @@ from levelflow.reproduce.verdict import FAILED
 from levelflow.status import BAD_INPUT, INTERRUPTED
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Generator
 
     from levelflow.reproduce.runner import FigureOutcome, Outcome
 
@@ -46,45 +47,51 @@ def reproduce(  # noqa: PLR0913, PLR0917 - options of the command line
     workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side; one per processor.")] = None,
     changes: Changes = None,
     testbed: Annotated[
-        bool, typer.Option(help="Run on a real network inside this machine, beside the simulator; needs root.")
+        bool,
+        typer.Option(
+            help="Run figures that were measured on Linux on a real network inside this machine, too; needs root."
+        ),
     ] = False,
+    repeats: Annotated[int, typer.Option(min=1, help="Times that a real network runs each figure.")] = 3,
 ) -> None:
     """Measures what the papers claim and says what was reproduced."""
     try:
         if all_ and (ids or paper):
             raise ClaimError("--all cannot be combined with ids or --paper")
-        if testbed and (full or workers or resume or changes):
-            raise ClaimError(
-                "--testbed runs one figure at a time, as it is; leave out --full, --workers, --resume and --set"
-            )
         other = read_changes(changes)
         claims = model.select(model.discover(library.PAPERS), ids or [], paper)
-        if testbed:
-            claims = testbed_runs.chosen(claims, named=bool(ids))
-            program = dataplane.usable()
+        real, simulated = testbed_runs.split(claims) if testbed else ([], claims)
+        program = dataplane.usable() if real else None
         for target in (json, out / "report.html"):
             _writable(target)
-        if testbed:
-            measured = testbed_runs.measure_all(claims, program)
-        else:
-            kept = Figures(out / "figures", f"{_core.build()} {other}", full)
-            if not resume:
-                kept.forget()
-            measured = runner.measure_all(claims, full=full, workers=workers, kept=kept, changes=other)
+        made = f"{_core.build()} {other}"
+        kept = Figures(out / "figures", made, full)
+        if not resume:
+            kept.forget()
+        measured = runner.measure_all(simulated, full=full, workers=workers, kept=kept, changes=other)
+        if program:
+            on_network = Figures(out / "figures", f"{made}, {repeats} on a network", full)
+            networks = testbed_runs.measure_all(real, program, repeats, kept=on_network, changes=other)
+            measured = _in_turn(measured, networks)
         figures, interrupted = _measure(measured, len(claims), json)
     except (ClaimError, ScenarioError, dataplane.DataPlaneError) as error:
         typer.echo(f"levelflow: {error}", err=True)
         raise typer.Exit(BAD_INPUT) from None
     page = out / "report.html"
     report.write(page, figures, " · ".join([_core.build(), *(f"with {change}" for change in changes or ())]))
-    if testbed:
-        _print_beside(figures)
+    if real:
+        _print_beside([figure for figure in figures if figure.claim in real])
     _print(figures, page)
     if interrupted:
-        typer.echo(f"levelflow: interrupted; {len(figures)} of {len(claims)} figures were measured", err=True)
         raise typer.Exit(INTERRUPTED)
     failed = any(o.verdict in FAILED for figure in figures for o in figure.outcomes)
     raise typer.Exit(1 if failed else 0)
+
+
+def _in_turn(*parts: Generator[FigureOutcome, None, None]) -> Generator[FigureOutcome, None, None]:
+    """Like ``itertools.chain``, but closing it closes the part under way."""
+    for one in parts:
+        yield from one
 
 
 def _writable(target: Path | None) -> None:
@@ -107,7 +114,9 @@ def _save(json: Path | None, figures: list[FigureOutcome]) -> None:
         replace(json, json_format.dumps(runner.scorecard(figures), indent=1, allow_nan=False) + "\n")
 
 
-def _measure(measured: Iterator[FigureOutcome], count: int, json: Path | None) -> tuple[list[FigureOutcome], bool]:
+def _measure(
+    measured: Generator[FigureOutcome, None, None], count: int, json: Path | None
+) -> tuple[list[FigureOutcome], bool]:
     """Measures the figures, saving the verdicts after each; the second value says whether it was interrupted."""
     figures: list[FigureOutcome] = []
     _save(json, figures)
@@ -120,16 +129,20 @@ def _measure(measured: Iterator[FigureOutcome], count: int, json: Path | None) -
         TimeRemainingColumn(),
     )
     console = Console(stderr=True)
+    interrupted = False
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as progress:
         task = progress.add_task("figures", total=count)
         try:
-            for figure in measured:
-                figures.append(figure)
-                _save(json, figures)
-                progress.update(task, advance=1, description=figure.claim.name)
+            with closing(measured):  # which ends the runs under way, wherever the interruption comes
+                for figure in measured:
+                    figures.append(figure)
+                    _save(json, figures)
+                    progress.update(task, advance=1, description=figure.claim.name)
         except KeyboardInterrupt:
-            return figures, True
-    return figures, False
+            interrupted = True
+    if interrupted:  # said before the report is written: Ctrl-C may come again
+        typer.echo(f"levelflow: interrupted; {len(figures)} of {count} figures were measured", err=True)
+    return figures, interrupted
 
 
 def _print(figures: list[FigureOutcome], page: Path) -> None:

@@ -5,17 +5,20 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+import shlex
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from levelflow.cli.choosing import Changes, ScenarioName, choose
+from levelflow.cli.choosing import Changes, ScenarioName, Width, choose
 
 if TYPE_CHECKING:
     from levelflow.results import Result
     from levelflow.scenario import Scenario
 
+#: Kinds of pictures.
+KINDS = ("png", "pdf", "svg")
 #: Letters of `--set` in the name of a directory.
 LONGEST_CHANGES = 80
 
@@ -30,12 +33,21 @@ def run(  # noqa: PLR0913, PLR0917 - options of the command line
     out: Annotated[Path | None, typer.Option(help="Result directory [default: results/NAME-CHANGES-seedSEED].")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON and nothing else.")] = False,
     no_plots: Annotated[bool, typer.Option("--no-plots", help="Write no pictures.")] = False,
+    formats: Annotated[
+        str,
+        typer.Option("--format", metavar="KINDS", help="Kinds of pictures: png, pdf, svg, or several, as in pdf,svg."),
+    ] = "png",
+    width: Annotated[
+        Width, typer.Option(help="For a screen, or for a column (3.4 in) or a page (7 in) of a paper.")
+    ] = Width.SCREEN,
+    log: Annotated[bool, typer.Option("--log", help="Draw rates, queues and losses on logarithmic axes.")] = False,
     pcap: Annotated[Path | None, typer.Option(help="Write the headers of packets to this file, for Wireshark.")] = None,
     pcap_link: Annotated[
         list[str] | None, typer.Option("--pcap-link", metavar="NAME", help="Only those of this link; may be repeated.")
     ] = None,
 ) -> None:
     """Simulate a scenario; print and draw what came out."""
+    kinds = _kinds(formats)
     if pcap_link and not pcap:
         raise typer.BadParameter("needs --pcap FILE", param_hint="--pcap-link")
     chosen = choose(scenario, changes, seed)
@@ -57,7 +69,7 @@ def run(  # noqa: PLR0913, PLR0917 - options of the command line
         typer.echo(
             "levelflow: warning: --seed: nothing here is drawn at random, so that all seeds come out the same", err=True
         )
-    pictures = [] if no_plots else _draw(result)
+    pictures = [] if no_plots else _draw(result, kinds, width, log, _command(scenario, changes, seed))
     if as_json:
         typer.echo(json.dumps(result.summary, indent=2, sort_keys=True))
         return
@@ -121,11 +133,26 @@ def _replaced(target: Path, chosen: Scenario, resolved: dict[str, Any]) -> str |
     return f"a result of {name}{' with other values' if name == resolved['name'] else ''}, seed {seed}"
 
 
-def _draw(result: Result) -> list[Path]:
+def _kinds(formats: str) -> list[str]:
+    """Reads kinds of pictures, such as `pdf,svg`."""
+    kinds = [kind.strip() for kind in formats.split(",")]
+    for kind in kinds:
+        if kind not in KINDS:
+            raise typer.BadParameter(f"{kind!r} is not one of {', '.join(KINDS)}", param_hint="--format")
+    return kinds
+
+
+def _command(scenario: str, changes: list[str] | None, seed: int | None) -> str:
+    """The command of a run, wherever it left its result."""
+    chosen = [word for change in changes or [] for word in ("--set", change)]
+    return shlex.join(["levelflow", "run", str(scenario), *chosen, *([] if seed is None else ["--seed", str(seed)])])
+
+
+def _draw(result: Result, kinds: list[str], width: Width, log: bool, command: str) -> list[Path]:
     from matplotlib import artist
 
     # Help texts for each kind of artist, a fifth of the time that matplotlib takes to load.
     artist.kwdoc = lambda artist: ""  # noqa: ARG005 - the library gives it by name
     from levelflow.report import plots
 
-    return plots.write(result)
+    return plots.write(result, kinds, width.value, log=log, command=command)

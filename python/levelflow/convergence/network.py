@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
@@ -114,10 +115,10 @@ class Network:
             buffer = f"{1e6 * link.mbps * buffer_s / 8:.0f} B"
             scenario.link(here, there, f"{link.mbps:g} Mb/s", f"{link.ms:g} ms", buffer=buffer, duplex=True)
         for number, flow in enumerate(self.flows, 1):
-            ends = {"start": f"{flow.start_s:.6f} s"} if flow.start_s else {}
+            ends: dict[str, Any] = {"start": f"{flow.start_s:.6f} s"} if flow.start_s else {}
             ends |= {} if flow.stop_s is None else {"stop": f"{flow.stop_s:.6f} s"}
             nodes = [f"R{node}" for node in flow.route]
-            there_and_back = {} if self.is_tree else {"path": nodes, "reverse_path": nodes[::-1]}
+            there_and_back: dict[str, Any] = {} if self.is_tree else {"path": nodes, "reverse_path": nodes[::-1]}
             scenario.flow(f"x{number}", law, nodes[0], nodes[-1], ack="1 B", **there_and_back, **ends)
         return scenario
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.figure import Figure
 
 from levelflow.convergence.table import median, share
+from levelflow.picture import Picture
 from levelflow.style import COLOURS, GREY, STYLE
 
 if TYPE_CHECKING:
@@ -20,18 +20,18 @@ if TYPE_CHECKING:
 
 def draw(records: Sequence[Record], folder: Path) -> list[Path]:
     """Draws both pictures into a directory; returns their paths."""
-    pictures: dict[str, Callable[[Sequence[Record]], Figure]] = {"settled.png": settled, "steps.png": steps}
+    pictures: dict[str, Callable[[Sequence[Record]], Picture]] = {"settled.png": settled, "steps.png": steps}
     for name, picture in pictures.items():
         picture(records).savefig(folder / name, metadata={"Software": None})
     return [folder / name for name in pictures]
 
 
 @mpl.rc_context(STYLE)
-def settled(records: Sequence[Record]) -> Figure:
+def settled(records: Sequence[Record]) -> Picture:
     """Draws which share of the networks of each family each law settles on: a strip per law, a cell per family."""
     laws = list(dict.fromkeys(record.law for record in records))
     families = ["all", *dict.fromkeys(record.family for record in records)]
-    figure = Figure(figsize=(1.6 + 1.15 * len(families), 1.1 + 0.55 * len(laws)), layout="constrained")
+    figure = Picture(figsize=(1.6 + 1.15 * len(families), 1.1 + 0.55 * len(laws)), layout="constrained")
     axes: Any = figure.subplots()
     shares = np.full((len(laws), len(families)), np.nan)
     for (row, law), (column, family) in ((x, y) for x in enumerate(laws) for y in enumerate(families)):
@@ -57,11 +57,11 @@ def settled(records: Sequence[Record]) -> Figure:
 
 
 @mpl.rc_context(STYLE)
-def steps(records: Sequence[Record]) -> Figure:
+def steps(records: Sequence[Record]) -> Picture:
     """Draws how many steps each law needs to settle, against the levels of bottlenecks; above, where it does not."""
     laws = list(dict.fromkeys(record.law for record in records))
     rows = (len(laws) + 3) // 4
-    figure = Figure(figsize=(10, 0.6 + 2.4 * rows), layout="constrained")
+    figure = Picture(figsize=(10, 0.6 + 2.4 * rows), layout="constrained")
     panels: Any = figure.subplots(rows, 4, sharex=True, sharey=True, squeeze=False)
     most = max((record.steps for record in records if record.steps), default=1.0)
     never = 2 * most

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from levelflow.scenario import Scenario
+
+if TYPE_CHECKING:
+    from levelflow.keywords import ReverseKeys, Table
 
 LINK = "A->B"
 
 
 def single_bottleneck(
-    capacity_mbps: float, buffer: object, duration_s: float, sample: str = "1 s", seed: int = 1
+    capacity_mbps: float, buffer: str | Table, duration_s: float, sample: str = "1 s", seed: int = 1
 ) -> Scenario:
     """An empty network of one link `A->B`, with a fast way back, ideal hosts and ideal clocks."""
     scenario = Scenario("sized", f"{duration_s:g} s", seed=seed, sample=sample).set("overhead", "0 s")
-    back = {"buffer": "unlimited", "capacity": "10 Gb/s"}
+    back: ReverseKeys = {"buffer": "unlimited", "capacity": "10 Gb/s"}
     return scenario.link("A", "B", f"{capacity_mbps:g} Mb/s", "5 ms", buffer=buffer, duplex=True, reverse=back)
 
 

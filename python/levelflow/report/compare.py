@@ -1,4 +1,4 @@
-"""Two results of the same flows beside each other: a simulation and a real network, two laws, two seeds."""
+"""Results beside each other: a simulation and a real network, several laws, seeds or values of a parameter."""
 
 from __future__ import annotations
 
@@ -6,96 +6,142 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
-from matplotlib.figure import Figure
+import numpy as np
 
 from levelflow._core import ScenarioError
-from levelflow.report.plots import entries, of_links, rate_column
-from levelflow.report.summary import is_listed
+from levelflow.report import series
+from levelflow.report.plots import arranged, figure_of, look
 from levelflow.report.tables import Table, fairness_of, percent, rate, settling, size, time
-from levelflow.style import COLOURS, GREY, STYLE
+from levelflow.style import style
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
+    from collections.abc import Iterator, Sequence
 
+    from levelflow.picture import Picture
+    from levelflow.report.series import Curve
     from levelflow.results import Result
 
 #: Facts of each flow in the output for programs.
 FACTS = ("law", "rate_bps", "delivered_bps", "share_bps", "distance", "loss")
-DASHES: dict[str, Any] = {"linestyle": (0, (4, 2)), "alpha": 0.75}
+#: Panels of a picture: flows, and links with the longest waits.
+MOST_FLOWS, MOST_LINKS = 4, 2
+#: What names a result has at most so many parts and letters; otherwise its directory does.
+PARTS, LETTERS = 3, 44
+#: What a scenario may say without being another experiment.
+ASIDE = ("name", "description", "seed")
+#: Links whose longest queue waits no longer than this share of the longest have no panel.
+QUIET = 0.1
 
 
 @dataclass(frozen=True)
-class Pair:
-    """Two results with the same flow entries.
+class Comparison:
+    """Results beside each other.
 
     Attributes:
-        results: the two.
+        results: at least two.
         names: what to call them.
     """
 
-    results: tuple[Result, Result]
-    names: tuple[str, str]
+    results: tuple[Result, ...]
+    names: tuple[str, ...]
 
-    @property
-    def flows(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """The summaries of each flow entry."""
-        first, second = ({flow["name"]: flow for flow in result.summary["flows"]} for result in self.results)
-        return [(flow, second[name]) for name, flow in first.items()]
-
-    @property
-    def links(self) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        """The summaries of each link that both have."""
-        first, second = ({link["name"]: link for link in result.summary["links"]} for result in self.results)
-        return [(link, second[name]) for name, link in first.items() if name in second]
+    def of(self, kind: str) -> dict[str, list[dict[str, Any] | None]]:
+        """The summaries of each flow entry or link in each result, in the order of the first that has it."""
+        tables = [{one["name"]: one for one in result.summary[kind]} for result in self.results]
+        every = dict.fromkeys(name for table in tables for name in table)
+        return {name: [table.get(name) for table in tables] for name in every}
 
 
-def pair(first: Result, second: Result) -> Pair:
-    """Puts two results beside each other.
+def beside(results: Sequence[Result]) -> Comparison:
+    """Puts results beside each other.
 
     Raises:
-        ScenarioError: if they have different flow entries, or one was killed and has no summary.
+        ScenarioError: if they have no flow entry in common, or one was killed and has no summary.
     """
-    for result in (first, second):
+    for result in results:
         where = result.path or "a result"
         if not result.summary:
             raise ScenarioError(f"{where}: has no summary; its run was killed, let it end")
         if "settled" not in result.summary:
             raise ScenarioError(f"{where}: its summary is that of an older version; run it again")
-    flows = [sorted(flow["name"] for flow in result.scenario["flows"]) for result in (first, second)]
-    if flows[0] != flows[1]:
+    flows = [[flow["name"] for flow in result.scenario["flows"]] for result in results]
+    if not set(flows[0]).intersection(*flows[1:]):
         listed = " and ".join(", ".join(names) or "none" for names in flows)
-        raise ScenarioError(f"compare: the results have different flows, {listed}; both need the same names")
-    return Pair((first, second), _names(first, second))
+        raise ScenarioError(f"compare: the results have no flow in common: {listed}; give flows the same names")
+    return Comparison(tuple(results), names_of(results))
 
 
-def _names(first: Result, second: Result) -> tuple[str, str]:
-    """Returns what tells the results apart: where they ran, or else their directories."""
-    one, two = ("network" if "network" in result.manifest else "simulator" for result in (first, second))
-    if one != two:
-        return one, two
-    folders = [result.path.name for result in (first, second) if result.path]
-    return (folders[0], folders[1]) if len(set(folders)) == 2 else (f"{one} 1", f"{two} 2")
+def names_of(results: Sequence[Result]) -> tuple[str, ...]:
+    """What tells results apart: where they ran, what their scenarios say, or else their directories."""
+    where = ["network" if "network" in result.manifest else "simulator" for result in results]
+    said = [_said(result) for result in results]
+    differing = [key for key in dict.fromkeys(key for one in said for key in one) if _differs(said, key)]
+    laws = [key for key in differing if key.startswith("flow.") and key.endswith(".law")]
+    folders = [result.path.name if result.path else "" for result in results]
+    found = [where] if len(set(where)) > 1 else []
+    if len(laws) > 1 and all(len({one.get(key) for key in laws}) == 1 for one in said):
+        found.append([one.get(laws[0], "none") for one in said])
+        differing = [key for key in differing if key not in laws]
+    if not (found and _apart(found)):
+        found += [[f"{key} {one.get(key, 'default')}".strip() for one in said] for key in differing]
+    if _apart(found) and len(found) <= PARTS and max(map(len, _joined(found))) <= LETTERS:
+        return tuple(_joined(found))
+    if len(set(folders)) == len(folders):
+        return tuple(folders)
+    return tuple(f"run {number}" for number in range(1, len(results) + 1))
 
 
-def flow_table(both: Pair) -> Table:
+def _apart(parts: list[list[str]]) -> bool:
+    return bool(parts) and len(set(_joined(parts))) == len(parts[0])
+
+
+def _joined(parts: list[list[str]]) -> list[str]:
+    return [", ".join(words) for words in zip(*parts, strict=True)]
+
+
+def _differs(said: list[dict[str, str]], key: str) -> bool:
+    return len({one.get(key) for one in said}) > 1
+
+
+def _said(result: Result) -> dict[str, str]:
+    """What the scenario of a result says, by where `--set` finds it; the law of a flow by its name alone."""
+    raw, found = result.manifest["raw"], {}
+
+    def take(key: str, value: Any) -> None:
+        if isinstance(value, dict):
+            if key.endswith(".law"):
+                found[key] = next(iter(value), "")
+            for name, part in value.items():
+                take(f"{key}.{name}".lstrip("."), part)
+        elif isinstance(value, list):
+            for number, part in enumerate(value, 1):
+                name = part.get("name", number) if isinstance(part, dict) else number
+                take(f"{key}.{name}", part)
+        else:
+            found[key] = str(value)
+
+    take("", {key: value for key, value in raw.items() if key not in ASIDE})
+    return found | {"seed": str(result.manifest["seed"])}
+
+
+def flow_table(both: Comparison) -> Table:
     """Returns head and rows: what each flow got in the steady window of each result, and what its packets waited.
 
     The waits are round trips less the base round trip, so they hold both directions and the time of sending.
     """
-    one, two = both.names
-    head = ["flow", "law", f"delivered, {one}", two, f"{two}/{one}", f"wait p50, {one}", two]
-    head += [f"wait p99, {one}", two, f"lost, {one}", two]
+    head = ["flow", "run", "law", "delivered", "of the first", "wait p50", "p99", "lost"]
     rows = []
-    for first, second in both.flows:
-        got = [flow["delivered_bps"] for flow in (first, second)]
-        waits = [
-            [time(_wait(flow, result, key)) for flow, result in zip((first, second), both.results, strict=True)]
-            for key in ("p50", "p99")
-        ]
-        ratio = "-" if None in got or not got[0] else f"{got[1] / got[0]:.3f}"
-        laws = first["law"] if first["law"] == second["law"] else f"{first['law']}, {second['law']}"
-        losses = [percent(flow["loss"]) for flow in (first, second)]
-        rows.append([first["name"], laws, rate(got[0]), rate(got[1]), ratio, *waits[0], *waits[1], *losses])
+    for name, flows in both.of("flows").items():
+        first = flows[0]["delivered_bps"] if flows[0] else None
+        shown = name
+        for run, flow, result in zip(both.names, flows, both.results, strict=True):
+            if flow is None:
+                continue
+            got = flow["delivered_bps"]
+            ratio = "-" if got is None or not first else f"{got / first:.3f}"
+            waits = [time(_wait(flow, result, key)) for key in ("p50", "p99")]
+            rows.append([shown, run, flow["law"], rate(got), ratio, *waits, percent(flow["loss"])])
+            shown = ""
     return head, rows
 
 
@@ -104,35 +150,44 @@ def _wait(flow: dict[str, Any], result: Result, key: str) -> float | None:
     return None if flow["rtt_s"] is None or base is None else max(0.0, flow["rtt_s"][key] - base)
 
 
-def link_table(both: Pair) -> Table:
+def link_table(both: Comparison) -> Table:
     """Returns head and rows: utilisation, queues and drops of each link over the whole of each run."""
-    one, two = both.names
-    head = ["link", f"utilisation, {one}", two, f"queueing delay p50, {one}", two, f"queueing delay p99, {one}", two]
-    head += [f"longest queue, {one}", two, f"drops, {one}", two]
+    head = ["link", "run", "utilisation", "queueing delay p50", "p99", "longest queue", "drops"]
     rows = []
-    for links in both.links:
-        row = [links[0]["name"], *(percent(link["utilisation"]) for link in links)]
-        for key in ("p50", "p99"):
-            row += [time(link["queue_ms"][key] / 1e3) for link in links]
-        row += [size(link["queue_bytes"]["max"]) for link in links]
-        rows.append([*row, *(f"{link['dropped_packets']:,}" for link in links)])
+    for name, links in both.of("links").items():
+        shown = name
+        for run, link in zip(both.names, links, strict=True):
+            if link is None:
+                continue
+            delays = [time(link["queue_ms"][key] / 1e3) for key in ("p50", "p99")]
+            queue, drops = size(link["queue_bytes"]["max"]), f"{link['dropped_packets']:,}"
+            rows.append([shown, run, percent(link["utilisation"]), *delays, queue, drops])
+            shown = ""
     return head, rows
 
 
-def totals_table(both: Pair) -> Table:
-    """Returns head and rows: fairness, distance from the reference and settling of each result as a whole."""
-    first, second = (result.summary for result in both.results)
+def totals_table(both: Comparison) -> Table:
+    """Returns head and rows: fairness, distance from the reference, settling and drops of each result as a whole."""
+    summaries = [result.summary for result in both.results]
+    references = {summary["reference"] for summary in summaries}
+    reference = f" from {references.pop()}" if len(references) == 1 else ""
+    head = ["run", "fairness", f"distance{reference}", "settled after the last event", "drops"]
     rows = [
-        [fairness_of(first), *(_number(summary["jain_of_shares"]) for summary in (first, second))],
         [
-            f"distance from {first['reference']} at worst",
-            percent(first["distance_max"]),
-            percent(second["distance_max"]),
-        ],
-        ["settled after the last arrival or departure", *(settling(summary) for summary in (first, second))],
-        ["packets dropped at queues", *(f"{_drops(summary):,}" for summary in (first, second))],
+            name,
+            _number(summary["jain_of_shares"]),
+            percent(summary["distance_max"]),
+            settling(summary),
+            f"{_drops(summary):,}",
+        ]
+        for name, summary in zip(both.names, summaries, strict=True)
     ]
-    return ["", *both.names], rows
+    return head, rows
+
+
+def fairness(both: Comparison) -> str:
+    """Returns which index of fairness the totals have."""
+    return fairness_of(both.results[0].summary)
 
 
 def _number(value: float | None) -> str:
@@ -143,14 +198,15 @@ def _drops(summary: dict[str, Any]) -> int:
     return sum(link["dropped_packets"] for link in summary["links"])
 
 
-def data(both: Pair) -> dict[str, Any]:
+def data(both: Comparison) -> dict[str, Any]:
     """Returns what the tables say as plain data, for programs; rates in bit/s, times in seconds."""
     flows = []
-    for first, second in both.flows:
-        row: dict[str, Any] = {"name": first["name"]}
-        for name, flow, result in zip(both.names, (first, second), both.results, strict=True):
-            row[name] = {key: flow[key] for key in FACTS}
-            row[name] |= {f"wait_{key}_s": _wait(flow, result, key) for key in ("p50", "p99")}
+    for entry, summaries in both.of("flows").items():
+        row: dict[str, Any] = {"name": entry}
+        for name, flow, result in zip(both.names, summaries, both.results, strict=True):
+            if flow is not None:
+                row[name] = {key: flow[key] for key in FACTS}
+                row[name] |= {f"wait_{key}_s": _wait(flow, result, key) for key in ("p50", "p99")}
         flows.append(row)
     keys = ("jain", "jain_of_shares", "distance_max", "settling_s", "settled", "reference")
     whole = {
@@ -160,39 +216,67 @@ def data(both: Pair) -> dict[str, Any]:
     return {"flows": flows, "whole": whole}
 
 
-@mpl.rc_context(STYLE)
-def picture(both: Pair) -> Figure:
-    """Draws rates and queues of both against time: the first in lines, the second in dashes of the same colours."""
-    figure = Figure(figsize=(9, 7), layout="constrained")
-    rates, queues = figure.subplots(2, 1, sharex=True)
-    title = f"{both.results[0].scenario['name']}: {both.names[0]} in lines, {both.names[1]} in dashes"
-    rates.set(title=title, ylabel="rate per flow (Mb/s)")
-    colours = _colours([flow["name"] for flow, _ in both.flows])
-    for result, style in zip(both.results, ({"linestyle": "-"}, DASHES), strict=True):
-        for flow, own in entries(result):
-            column = rate_column(flow) if is_listed(flow) else "delivered_bps"
-            label = f"{flow['name']} ({flow['law']})"
-            _curve(rates, own["t"], own[column] / own["active"] / 1e6, label, colours[flow["name"]], style)
-    queues.set(ylabel="queue, largest in each sample (kB)", xlabel="time (s)")
-    shown = {name for result in both.results for name, _, _ in of_links(result, "queue_max_bytes", 1e-3)}
-    colours = _colours(sorted(shown))
-    for result, style in zip(both.results, ({"linestyle": "-"}, DASHES), strict=True):
-        for name, t, y in of_links(result, "queue_max_bytes", 1e-3):
-            _curve(queues, t, y, name, colours[name], style)
-    for axes in (rates, queues):
-        axes.margins(x=0.01)
-        axes.set_ylim(bottom=0)
-        if axes.get_legend_handles_labels()[1]:
-            axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
+def picture(both: Comparison, width: str = "screen") -> Picture:
+    """Draws each flow, and the links where packets wait longest, against time: a panel each, a curve for each result.
+
+    Of many flows, those are drawn that the results differ in most.
+    """
+    flows, links = list(_flows(both)), list(_links(both))
+    rates, times = (
+        series.unit_of(max((series.peak(curve.y) for _, own in some for _, curve in own), default=0), units)
+        for some, units in ((flows, series.RATES), (links, series.TIMES))
+    )
+    with mpl.rc_context(style(width)):
+        figure, panels = figure_of(len(flows) + len(links), width)
+        for axes, (name, own) in zip(panels, flows + links, strict=True):
+            is_flow = (name, own) in flows
+            unit = rates if is_flow else times
+            for number, curve in own:
+                axes.plot(
+                    curve.t, curve.y / unit[1], label=both.names[number] if axes is panels[0] else None, **look(number)
+                )
+            axes.set_ylabel(f"{'rate' if is_flow else 'queue'} ({unit[0]})")
+            axes.set_title(name)
+            axes.margins(x=0.01)
+            axes.set_ylim(bottom=0)
+        panels[-1].set_xlabel("time (s)")
+        arranged(figure, panels, width)
     return figure
 
 
-def _colours(names: list[str]) -> dict[str, str]:
-    few = len(names) <= len(COLOURS)
-    return {name: COLOURS[number] if few else GREY for number, name in enumerate(names)}
+Own = list[tuple[int, "Curve"]]
 
 
-def _curve(axes: Axes, t: Any, y: Any, label: str, colour: str, style: dict[str, Any]) -> None:
-    named = style["linestyle"] == "-" and colour != GREY
-    width = 0.5 if colour == GREY else 1.4
-    axes.plot(t, y, label=label if named else None, color=colour, linewidth=width, **style)
+def _flows(both: Comparison) -> Iterator[tuple[str, Own]]:
+    curves = [{curve.name: curve for curve in series.each_rate(result)} for result in both.results]
+    entries = both.of("flows")
+    names = [name for name in entries if any(name in own for own in curves)]
+    if len(names) > MOST_FLOWS:
+        names = sorted(names, key=lambda name: -_apart_by(entries[name]))[:MOST_FLOWS]
+    for name in names:
+        own = [(number, table[name]) for number, table in enumerate(curves) if name in table]
+        yield (
+            (
+                f"{name}, one of the {len(names)} of {len(entries)} that differ most"
+                if len(entries) > len(names)
+                else name
+            ),
+            own,
+        )
+
+
+def _apart_by(flows: list[dict[str, Any] | None]) -> float:
+    got = [flow["delivered_bps"] for flow in flows if flow and flow["delivered_bps"] is not None]
+    return (max(got) - min(got)) / max(got) if got and max(got) else 0.0
+
+
+def _links(both: Comparison) -> Iterator[tuple[str, Own]]:
+    curves = [{curve.name: curve for curve in series.each_queue(result)} for result in both.results]
+    longest: dict[str, float] = {}
+    for table in curves:
+        for name, curve in table.items():
+            longest[name] = max(longest.get(name, 0.0), float(np.nanmean(curve.y)))
+    waited = max(longest.values(), default=0.0)
+    names = [name for name in sorted(longest, key=lambda name: -longest[name]) if longest[name] > QUIET * waited]
+    for name in names[:MOST_LINKS]:
+        yield f"queue of {name}", [(number, table[name]) for number, table in enumerate(curves) if name in table]

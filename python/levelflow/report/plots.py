@@ -1,115 +1,315 @@
-"""Figures of a result: rates, queues and loss against time; as PNG files and one page that needs nothing else."""
+"""Figures of a result: rates, queues, losses and completion times, for the screen and for papers."""
 
 from __future__ import annotations
 
-import html
-import io
-import re
-import warnings
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
-import polars as pl
-from matplotlib.figure import Figure
+from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
-from levelflow.report.summary import is_listed
-from levelflow.style import COLOURS, GREY, STYLE
-from levelflow.theory.references import Reference, reference
+from levelflow._core import ScenarioError
+from levelflow.picture import Picture, any_sign
+from levelflow.report import series
+from levelflow.report.transfers import HIGH, LOW, transfers
+from levelflow.style import COLOURS, DASHES, GREY, STYLE, WIDTHS, style
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    import io
+    from collections.abc import Sequence
     from pathlib import Path
 
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
+    from levelflow.report.series import Curve, Panel, Unit
+    from levelflow.report.transfers import Transfers
     from levelflow.results import Result
 
-Curve = tuple[str, pl.Series, pl.Series]
-
-MOST_LINES = len(COLOURS)
 #: What leaves the time and the version of the library out of a picture, by its kind.
 UNDATED: dict[str, dict[str, None]] = {
     "pdf": {"CreationDate": None, "Creator": None, "Producer": None},
     "png": {"Software": None},
     "svg": {"Date": None, "Creator": None},
 }
-#: Size of a picture and the room around its axes, inches; a legend needs as much on the right as it is wide.
-SIZE = (9.0, 4.0)
-LEFT, RIGHT, BOTTOM, TOP = 0.85, 0.15, 0.55, 0.35
+PANELS = {
+    "rates": series.rates,
+    "queues": series.queues,
+    "losses": series.losses,
+    "round-trips": series.round_trips,
+    "utilisation": series.utilisation,
+}
+#: All pictures; `overview` has those of `STACK` above each other.
+NAMES = (*PANELS, "transfers", "overview")
+STACK = ("rates", "round-trips", "queues", "losses")
+#: Height over width of the axes, by the width of a picture; a column has less room for the same time.
+SHAPE = {"column": 0.52, "page": 0.34, "screen": 0.36}
+#: Room around axes, in sizes of the letters.
+LEFT, RIGHT, BOTTOM, TOP, BETWEEN = 5.6, 1.0, 3.4, 0.7, 1.4
+#: What a second axis takes, and what is between the columns of a legend.
+SECOND, GAP = 3.6, 1.5
+POINTS_PER_INCH = 72
 
 
-@mpl.rc_context(STYLE)
-def rates(result: Result) -> Figure:
-    """Draws the rate of one flow of each entry, and dashed that of the reference where it is to be had.
+def draw(result: Result, what: str, width: str = "screen", *, log: bool = False) -> Picture:
+    """Draws one of `NAMES`.
 
-    Of flows that come and go, many have nothing left to send: the rate is the one at which they are delivered.
+    Args:
+        result: the run.
+        what: the name of the picture.
+        width: "screen", or for a paper "column" (3.4 in) or "page" (7 in) with letters of 8 pt and no title.
+        log: whether the axis of values is logarithmic; those of completion times always are.
+
+    Raises:
+        ScenarioError: if there is no such picture, or nothing that it could show.
     """
-    figure, axes = _figure(f"{result.scenario['name']}: rate per flow", "rate (Mb/s)")
-    shown = list(entries(result))
-    _draw(axes, [(_label(flow), own["t"], own[rate_column(flow)] / own["active"] / 1e6) for flow, own in shown])
-    compared = [number for number, (flow, _) in enumerate(shown) if is_listed(flow)]
-    if compared and len(shown) <= MOST_LINES:
-        dashes: dict[str, Any] = {"linestyle": (0, (4, 3)), "linewidth": 1, "alpha": 0.7, "zorder": 1}
-        lines, (name, ideal) = list(axes.get_lines()), _ideal(result)
-        peaks = [np.max(line.get_ydata()) for line in lines]
-        for number in compared:
-            times, fair = ideal[shown[number][0]["name"]]
-            axes.plot(times, fair, color=lines[number].get_color(), **dashes)
-            peaks.append(fair[-1])
-        axes.plot([], [], color=GREY, label=name, **dashes)
-        axes.set_ylim(top=1.08 * np.nanmax(peaks))  # an early fair rate that nobody came near may leave the picture
-    return _finished(figure, axes)
+    if what == "transfers":
+        return completion_times(result, width)
+    panels = [PANELS[name](result) for name in (STACK if what == "overview" else (what,))]
+    if what == "overview":
+        panels = [panel for panel in panels if panel.curves] or panels[:1]
+    return stacked(panels, width, log=log, name=result.scenario["name"])
 
 
-@mpl.rc_context(STYLE)
-def queues(result: Result) -> Figure:
-    """Draws the largest queue of each sample, per link that ever had one."""
-    figure, axes = _figure(f"{result.scenario['name']}: queues, largest in each sample", "queue (kB)")
-    _draw(axes, of_links(result, "queue_max_bytes", 1e-3), "no queue ever formed")
-    return _finished(figure, axes)
+def rates(result: Result, unit: Unit | None = None, width: str = "screen") -> Picture:
+    """Draws the rate of one flow of each entry, and thin that of the reference where it is to be had."""
+    return stacked([series.rates(result, unit)], width, name=result.scenario["name"])
 
 
-@mpl.rc_context(STYLE)
-def losses(result: Result) -> Figure:
-    """Draws the largest share of arrivals that each queue dropped in an interval of its router, or in a sample."""
-    title = f"{result.scenario['name']}: dropped at the queue, largest share in each sample"
-    figure, axes = _figure(title, "loss (% of arrivals)")
-    _draw(axes, of_links(result, "peak_loss", 100), "no queue dropped a packet")
-    return _finished(figure, axes)
+def queues(result: Result, unit: Unit | None = None, width: str = "screen") -> Picture:
+    """Draws the longest queue of each sample, as time, and the buffers."""
+    return stacked([series.queues(result, unit)], width, name=result.scenario["name"])
 
 
-FIGURES = {"rates": rates, "queues": queues, "losses": losses}
+def stacked(panels: Sequence[Panel], width: str = "screen", *, log: bool = False, name: str = "") -> Picture:
+    """Draws panels above each other over one axis of time."""
+    with mpl.rc_context(style(width)):
+        figure, columns = figure_of(len(panels), width)
+        for axes, panel in zip(columns, panels, strict=True):
+            show(axes, panel, log=log)
+            if width == "screen":
+                axes.set_title(f"{name}: {panel.title}" if panel is panels[0] else panel.title)
+        columns[-1].set_xlabel("time (s)")
+        arranged(figure, columns, width)
+    return figure
 
 
-@mpl.rc_context(STYLE)
-def write(result: Result) -> list[Path]:
-    """Writes a PNG per figure and `report.html` into the result's directory; returns their paths."""
+def show(axes: Axes, panel: Panel, *, log: bool = False) -> None:
+    """Draws a panel: curves in colours and dashes, the others grey, thin steps of what does not move."""
+    axes.set_ylabel(f"{panel.quantity} ({panel.unit[0]})")
+    bars = panel.quantity == "loss"
+    for curve in panel.others:
+        if bars:
+            axes.vlines(curve.t, 0, curve.y, color=GREY, linewidth=0.7, alpha=0.4)
+        else:
+            axes.plot(curve.t, curve.y, color=GREY, linewidth=0.5, alpha=0.4)
+    for number, curve in enumerate(panel.curves):
+        (_stems if bars else _line)(axes, curve, number)
+    if panel.others:
+        axes.plot([], [], color=GREY, linewidth=0.8, label=panel.others_label)
+    colours = {curve.name: _colour(number) for number, curve in enumerate(panel.curves)}
+    thin: dict[str, Any] = {"linewidth": 0.8, "zorder": 1.5}
+    for curve in panel.steps:
+        axes.plot(curve.t, curve.y, color=colours.get(curve.name, GREY), **thin)
+    if any(np.isfinite(curve.y).any() for curve in panel.steps):
+        axes.plot([], [], color=GREY, label=f"thin: {panel.steps_label}{panel.above}", **thin)
+    if not panel.curves:
+        axes.text(0.5, 0.5, panel.nothing, transform=axes.transAxes, ha="center", color=GREY)
+        axes.set(yticks=[])
+        return
+    axes.margins(x=0.01)
+    if log:
+        logarithmic(axes, "y")
+    else:
+        axes.set_ylim(0, 1.08 * panel.top or 1)
+    if panel.bytes_per_unit and not log:
+        _bytes_beside(axes, panel)
+
+
+def logarithmic(axes: Axes, *along: str) -> None:
+    """Makes axes logarithmic, with plain numbers at their ticks."""
+    for name in along:
+        axes.set(**{f"{name}scale": "log"})
+        axis = getattr(axes, f"{name}axis")
+        axis.set_major_formatter(FuncFormatter(_plain))
+        axis.set_minor_formatter(NullFormatter())
+        axis.set_minor_locator(LogLocator(subs=range(2, 10)))
+
+
+def _plain(value: float, _place: int) -> str:
+    return f"{value:,.0f}" if value >= 1 else f"{value:g}"
+
+
+def look(number: int) -> dict[str, Any]:
+    """The colour and the dashes of a line; neighbours differ in both, so that they do in grey print too."""
+    return {"color": _colour(number), "linestyle": DASHES[number % len(DASHES)]}
+
+
+def _colour(number: int) -> str:
+    return COLOURS[number % len(COLOURS)]
+
+
+def _line(axes: Axes, curve: Curve, number: int) -> None:
+    axes.plot(curve.t, curve.y, label=curve.label, zorder=2 + number / 100, **look(number))
+    if curve.band:
+        t, low, high = curve.band
+        axes.fill_between(t, low, high, color=_colour(number), alpha=0.18, linewidth=0)
+
+
+def _stems(axes: Axes, curve: Curve, number: int) -> None:
+    colour = _colour(number)
+    axes.vlines(curve.t, 0, curve.y, color=colour, linewidth=0.7, alpha=0.6)
+    size = 1.6 * mpl.rcParams["lines.linewidth"]
+    axes.plot(curve.t, curve.y, "osD^vP*"[number % 7], color=colour, markersize=size, label=curve.label)
+
+
+def _bytes_beside(axes: Axes, panel: Panel) -> None:
+    each = panel.bytes_per_unit or 1.0
+    unit = series.unit_of(panel.top * each, series.SIZES)
+    per = each / unit[1]
+    right = axes.secondary_yaxis("right", functions=(lambda y: np.multiply(y, per), lambda y: np.divide(y, per)))
+    right.set_ylabel(f"queue ({unit[0]})")
+    right.spines["right"].set_visible(True)
+
+
+def figure_of(rows: int, width: str) -> tuple[Picture, list[Axes]]:
+    """Returns an empty figure with axes above each other, which share that of time."""
+    figure = Picture(figsize=(WIDTHS[width], WIDTHS[width] * SHAPE[width] * rows))
+    top = figure.add_subplot(rows, 1, 1)
+    columns = [top, *(figure.add_subplot(rows, 1, row, sharex=top) for row in range(2, rows + 1))]
+    for axes in columns[:-1]:
+        axes.tick_params(labelbottom=False)
+    return figure, columns
+
+
+def arranged(figure: Picture, columns: Sequence[Axes], width: str) -> None:
+    """Puts legends above their axes, and gives all axes of a width the same room, so that their times agree."""
+    letter = mpl.rcParams["font.size"] / POINTS_PER_INCH
+    wide = WIDTHS[width]
+    room = wide - (LEFT + _right(columns, width)) * letter
+    heads = [_legend(axes, room, figure) + (1.7 * letter if axes.get_title("left") else 0) for axes in columns]
+    plot = wide * SHAPE[width] - (BOTTOM + TOP) * letter
+    total = sum(heads) + plot * len(columns) + BETWEEN * letter * (len(columns) - 1) + (BOTTOM + TOP) * letter
+    figure.set_size_inches(wide, total)
+    edge = total - TOP * letter
+    for axes, head in zip(columns, heads, strict=True):
+        edge -= head + plot
+        axes.set_position((LEFT * letter / wide, edge / total, room / wide, plot / total))
+        if (legend := axes.get_legend()) is not None:
+            legend.set_bbox_to_anchor((0, 1 + 0.3 * letter / plot), axes.transAxes)
+            axes.set_title(axes.get_title("left"), y=1.0, pad=(head - 1.4 * letter) * POINTS_PER_INCH)
+        edge -= BETWEEN * letter
+
+
+def _right(columns: Sequence[Axes], width: str) -> float:
+    """Room on the right: on a screen, pictures without a second axis have it too, so that those in a row agree."""
+    return RIGHT + (SECOND if width == "screen" or any(axes.child_axes for axes in columns) else 0)
+
+
+def _legend(axes: Axes, room: float, figure: Picture) -> float:
+    """Places a legend above the axes in as many columns as fit; returns its height, inches."""
+    labels = axes.get_legend_handles_labels()[1]
+    if not labels:
+        return 0.0
+    letter = mpl.rcParams["font.size"] / POINTS_PER_INCH
+    place: dict[str, Any] = {"loc": "lower left", "borderaxespad": 0, "borderpad": 0, "labelspacing": 0.3}
+    with any_sign():
+        extent = axes.legend(**place).get_window_extent()  # cheaper than a layout, which draws all twice
+    columns = int((room + GAP * letter) / (extent.width / figure.dpi + GAP * letter))
+    columns = min(len(labels), max(1, columns))
+    axes.legend(ncols=columns, columnspacing=GAP, **place)
+    lines = -(-len(labels) // columns)
+    return float(extent.height / figure.dpi / len(labels) * lines + 0.5 * letter)
+
+
+def completion_times(result: Result, width: str = "screen") -> Picture:
+    """Draws completion times against size, and their distribution; a column has them above each other.
+
+    Raises:
+        ScenarioError: if no transfer ended.
+    """
+    shown = transfers(result)
+    if not shown:
+        raise ScenarioError("plot: no picture 'transfers'; no transfer ended in this run")
+    sized = [each for each in shown if np.ptp(each.size) > 0]
+    count = 1 + bool(sized)
+    with mpl.rc_context(style(width)):
+        wide, tall = WIDTHS[width], WIDTHS[width] * (0.72 if width == "column" else 0.44)
+        beside = count == 1 or width != "column"
+        figure = Picture(figsize=(wide, tall if beside else count * tall), layout="constrained")
+        panels = np.ravel(figure.subplots(*((1, count) if beside else (count, 1))))
+        unit = series.unit_of(max(float(np.median(each.times)) for each in shown), series.TIMES)
+        if sized:
+            _against_size(panels[0], sized, unit)
+        _distribution(panels[-1], shown, unit)
+        for axes in panels:
+            axes.legend(loc="lower left", bbox_to_anchor=(0, 1), borderaxespad=0.3, borderpad=0)
+        if width == "screen":
+            figure.suptitle(f"{result.scenario['name']}: completion times", x=0.01, ha="left", fontsize=11)
+    return figure
+
+
+def _against_size(axes: Axes, shown: Sequence[Transfers], unit: Unit) -> None:
+    sizes = series.unit_of(max(float(np.median(each.size)) for each in shown), series.SIZES)
+    for number, each in enumerate(shown):
+        x, drawn = each.size / sizes[1], look(number)
+        axes.plot(
+            each.points[0] / sizes[1], each.points[1] / unit[1], ".", color=drawn["color"], alpha=0.35, markersize=3
+        )
+        axes.plot(x, each.median / unit[1], label=f"{each.label}: median, {100 * LOW:g} to {100 * HIGH:g} %", **drawn)
+        axes.fill_between(x, each.low / unit[1], each.high / unit[1], color=drawn["color"], alpha=0.18, linewidth=0)
+        axes.plot(x, each.least / unit[1], color=drawn["color"], linewidth=0.8)
+        axes.plot(x, each.sharing / unit[1], color=drawn["color"], linewidth=0.8, linestyle=(0, (1, 1.5)))
+    axes.plot([], [], color=GREY, linewidth=0.8, label="least possible")
+    if any(np.isfinite(each.sharing).any() for each in shown):
+        axes.plot([], [], color=GREY, linewidth=0.8, linestyle=(0, (1, 1.5)), label="processor sharing")
+    logarithmic(axes, "x", "y")
+    axes.set(xlabel=f"size ({sizes[0]})", ylabel=f"completion time ({unit[0]})")
+
+
+def _distribution(axes: Axes, shown: Sequence[Transfers], unit: Unit) -> None:
+    for number, each in enumerate(shown):
+        axes.step(each.times / unit[1], 100 * each.shares, where="post", label=each.label, **look(number))
+    logarithmic(axes, "x")
+    axes.set(xlabel=f"completion time ({unit[0]})", ylabel="transfers that took no longer (%)", ylim=(0, 101))
+
+
+def names_of(result: Result) -> list[str]:
+    """The pictures that a run leaves: what was lost and what ended only where there is any."""
+    lost = any(True for _ in series.of_links(result, "dropped"))
+    return ["rates", "queues", *(["losses"] if lost else []), *([] if result.completions.is_empty() else ["transfers"])]
+
+
+def write(
+    result: Result, kinds: Sequence[str] = ("png",), width: str = "screen", *, log: bool = False, command: str = ""
+) -> list[Path]:
+    """Writes pictures of each kind and `report.html` into the result's directory, in place of older ones.
+
+    Args:
+        result: the run.
+        kinds: some of "png", "pdf" and "svg".
+        width: see `draw`.
+        log: see `draw`.
+        command: what made the result, for the page.
+
+    Returns:
+        Their paths.
+    """
+    from levelflow.report import page
+
     if result.path is None:
         raise ValueError("a result in memory has no directory for pictures; run with out=...")
-    written, drawings = [], []
-    for name, draw in FIGURES.items():
-        figure = draw(result)
-        target = result.path / f"{name}.png"
-        save(figure, target)
-        written.append(target)
-        drawings.append(svg(figure, name))
-    page = result.path / "report.html"
-    page.write_text(_page(result, drawings), encoding="utf-8")
-    return [*written, page]
-
-
-@mpl.rc_context(STYLE)
-def svg(figure: Figure, name: str) -> str:
-    """Returns a figure as an SVG element to put into a page; equal figures give equal text.
-
-    Its ids begin with the name, so that a page may hold several figures; its text is text.
-    """
-    buffer = io.StringIO()
-    _save(figure, buffer, format="svg", metadata=UNDATED["svg"])
-    text = buffer.getvalue()
-    return re.sub(r'(\bid="|="#|url\(#)', rf"\g<1>{name}-", text[text.index("<svg") :])
+    for old in (result.path / f"{name}.{kind}" for name in NAMES for kind in UNDATED):
+        old.unlink(missing_ok=True)
+    written = []
+    for name in names_of(result):
+        figure = draw(result, name, width, log=log)
+        for kind in kinds:
+            written.append(result.path / f"{name}.{kind}")
+            save(figure, written[-1])
+    whole = result.path / "report.html"
+    whole.write_text(page.page(result, command), encoding="utf-8")
+    return [*written, whole]
 
 
 def save(figure: Figure, target: Path) -> None:
@@ -126,133 +326,5 @@ def save(figure: Figure, target: Path) -> None:
 
 
 def _save(figure: Figure, target: Path | io.StringIO, **options: Any) -> None:
-    with _any_sign():
+    with any_sign():
         figure.savefig(target, **options)
-
-
-@contextmanager
-def _any_sign() -> Iterator[None]:
-    """Lets a name hold any sign; where no font has it, a box stands for it."""
-    with warnings.catch_warnings():
-        warnings.filterwarnings("ignore", "Glyph .* missing from font")
-        yield
-
-
-def _figure(title: str, label: str) -> tuple[Figure, Axes]:
-    figure = Figure(figsize=SIZE)
-    axes = figure.add_subplot()
-    axes.set(title=title, xlabel="time (s)", ylabel=label)
-    return figure, axes
-
-
-def _draw(axes: Axes, curves: list[Curve], nothing: str = "nothing was sent") -> None:
-    """Draws curves in colours with names, or, where they are many, in grey with their mean."""
-    if not curves:
-        axes.text(0.5, 0.5, nothing, transform=axes.transAxes, ha="center", color=GREY)
-        axes.set(xticks=[], yticks=[])
-    if len(curves) <= MOST_LINES:
-        for label, t, y in curves:
-            axes.plot(t, y, label=label)
-        return
-    for _, t, y in curves:
-        axes.plot(t, y, color=GREY, linewidth=0.5, alpha=0.35)
-    axes.plot([], [], color=GREY, linewidth=0.8, label=f"{len(curves)} curves")
-    times, place = np.unique(np.concatenate([t for _, t, _ in curves]), return_inverse=True)
-    total = np.bincount(place, weights=np.concatenate([y for _, _, y in curves]))
-    axes.plot(times, total / np.bincount(place), color=COLOURS[0], label="their mean")
-
-
-def _finished(figure: Figure, axes: Axes) -> Figure:
-    axes.margins(x=0.01)
-    axes.set_ylim(bottom=0)
-    width, height = SIZE
-    right = RIGHT
-    if axes.get_legend_handles_labels()[1]:
-        legend = axes.legend(loc="upper left", bbox_to_anchor=(1.01, 1), borderaxespad=0)
-        with _any_sign():
-            right += legend.get_window_extent().width / figure.dpi  # far cheaper than a layout, which draws all twice
-    figure.subplots_adjust(LEFT / width, BOTTOM / height, max(1 - right / width, 0.5), 1 - TOP / height)
-    return figure
-
-
-def entries(result: Result) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
-    """Yields each flow entry with its samples while flows of it were active."""
-    active = result.flows.filter(pl.col("active") > 0).partition_by("flow", as_dict=True)
-    for flow in result.scenario["flows"]:
-        own = active.get((flow["name"],))
-        if own is not None:
-            yield flow, own
-
-
-def rate_column(flow: dict[str, Any]) -> str:
-    """Returns the column that shows the rate of an entry's flows."""
-    return "rate_bps" if is_listed(flow) else "delivered_bps"
-
-
-def _label(flow: dict[str, Any]) -> str:
-    many = {None: ", mean", 1: ""}.get(flow["count"], f", mean of {flow['count']}")
-    return f"{flow['name']} ({flow['law']}{many}{'' if is_listed(flow) else ', delivered'})"
-
-
-def of_links(result: Result, column: str, factor: float) -> list[Curve]:
-    """Returns a curve per link whose column is ever above 0."""
-    return [
-        (name, own["t"], own[column] * factor)
-        for (name,), own in result.links.partition_by("link", as_dict=True, maintain_order=True).items()
-        if own[column].max()
-    ]
-
-
-def _ideal(result: Result) -> tuple[str, dict[str, tuple[list[float], list[float]]]]:
-    """Returns the reference of a run and each entry's rate in it, Mb/s, against time.
-
-    It is constant while the same flows are active. Where its name changes with them, it is called by the last.
-    """
-    names = [flow["name"] for flow in result.scenario["flows"]]
-    table = result.flows.pivot(on="flow", on_columns=names, index="t", values="active", aggregate_function="first")
-    table = table.sort("t").fill_null(0)
-    known: dict[tuple[float, ...], Reference] = {}
-    state: tuple[float, ...] = ()
-    curves: dict[str, tuple[list[float], list[float]]] = {name: ([], []) for name in names}
-    for t, *row in table.iter_rows():
-        state = tuple(row)
-        if state not in known:
-            known[state] = reference(result.scenario, state)
-        for name, share in zip(names, known[state].rates, strict=True):
-            curves[name][0].append(t)
-            curves[name][1].append(np.nan if share is None else share / 1e6)
-    return known[state].name, curves
-
-
-PAGE = """<!doctype html>
-<html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width">
-<title>{name}</title>
-<style>
-body {{ font: 16px/1.5 system-ui, sans-serif; max-width: 64rem; margin: 2rem auto; padding: 0 1rem; color: #222 }}
-svg {{ width: 100%; height: auto }} h1 {{ margin-bottom: 0 }} .quiet {{ color: #666; margin-top: 0 }}
-table {{ border-collapse: collapse; margin: 1rem 0; font-variant-numeric: tabular-nums }}
-th, td {{ padding: .25rem .8rem; text-align: right; border-bottom: 1px solid #ddd }}
-th:first-child, td:first-child {{ text-align: left }} .wide {{ overflow-x: auto }}
-</style>
-<h1>{name}</h1>
-<p class="quiet">{about}</p>
-{body}
-"""
-
-
-def _page(result: Result, drawings: list[str]) -> str:
-    from levelflow.report.tables import flow_table, link_table, verdict
-
-    scenario, manifest = result.scenario, result.manifest
-    about = (
-        f"{manifest['raw'].get('description', '')}. {manifest['simulated_s']:g} s simulated, seed {manifest['seed']}, "
-        f"levelflow {manifest['build']}, {manifest['status']}. {verdict(result.summary)}"
-    )
-    body = drawings + [_html_table(*table) for table in (flow_table(result.summary), link_table(result.summary))]
-    return PAGE.format(name=html.escape(scenario["name"]), about=html.escape(about.lstrip(". ")), body="\n".join(body))
-
-
-def _html_table(head: list[str], rows: list[list[str]]) -> str:
-    lines = ["".join(f"<td>{html.escape(cell)}</td>" for cell in row) for row in rows]
-    title = "".join(f"<th>{html.escape(cell)}</th>" for cell in head)
-    return f'<div class="wide"><table><tr>{title}</tr>' + "".join(f"<tr>{x}</tr>" for x in lines) + "</table></div>"

@@ -3,9 +3,10 @@
 A flow that a scenario lists by itself, neither arriving at random nor of finite size, has a rate to compare with a
 reference (`levelflow.theory.references`); the others have completion times to compare with the least ones
 (`levelflow.theory.queues.bounds`). The *steady window* of a run is the last fifth of the time between the last
-arrival or departure of a listed flow and the end. A run has *settled* if each listed flow keeps its rate before that
-window, and has that of the reference in it. Samples are sums over an entry; flows of a group count one by one where
-the result has its members, and with their mean otherwise.
+event and the end: an arrival or departure of a listed flow, or a change of a link after which a tenth of the run is
+left. The reference has the capacities of links in the mean over that window. A run has *settled* if each listed flow
+keeps its rate before the window, and has that of the reference in it. Samples are sums over an entry; flows of a group
+count one by one where the result has its members, and with their mean otherwise.
 """
 
 from __future__ import annotations
@@ -15,12 +16,15 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from levelflow.theory.competition import in_force
 from levelflow.theory.queues.bounds import slowdowns
 from levelflow.theory.references import reference
 
 Rates = np.ndarray[Any, np.dtype[np.float64]]
 
 SETTLED_WITHIN = 0.05
+#: Links that change after this share of a run never reach an equilibrium in it.
+MOST_OF_A_RUN = 0.9
 DIGITS = 12
 
 
@@ -39,7 +43,8 @@ def summarise(
         counters: the engine's exact counters.
     """
     flows, links, completions = (tables[name] for name in ("flows", "links", "completions"))
-    event_s = last_event(flows, scenario, end_s)
+    event_s, changed_s = last_event(flows, scenario, end_s), last_change(scenario, end_s)
+    event, event_s = ("change of a link", changed_s) if changed_s > event_s else ("arrival or departure", event_s)
     window = steady_window(event_s, end_s)
     members = _members(tables.get("members", pl.DataFrame()), window)
     per_flow, compared_with = _flows(flows, completions, scenario, window, counters, members)
@@ -50,6 +55,7 @@ def summarise(
     steady = settling(flows, scenario, event_s, window)
     summary = {
         "window_s": list(window),
+        "last_event": event,
         "last_event_s": event_s,
         "settling_s": steady,
         "settled": steady is not None and (distance is None or distance <= SETTLED_WITHIN),
@@ -79,6 +85,13 @@ def last_event(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> f
     last = float(sampled) if isinstance(sampled, float) else 0.0
     exact = [start for start in starts if last - 1.01 * scenario["sample_s"] <= start <= last]
     return max(exact, default=last)
+
+
+def last_change(scenario: dict[str, Any], end_s: float) -> float:
+    """Returns when a link changed last, in seconds, if a tenth of the run was left then; otherwise 0."""
+    changes = (change["at_s"] for link in scenario["links"] for change in link.get("changes", ()))
+    last = max((at for at in changes if at < end_s), default=0.0)
+    return last if last <= MOST_OF_A_RUN * end_s else 0.0
 
 
 def is_listed(flow: dict[str, Any]) -> bool:
@@ -139,7 +152,7 @@ def _flows(
     steady = within(flows, window).group_by("flow").agg(pl.col("active", "rate_bps", "delivered_bps").mean())
     means = {row["flow"]: row for row in steady.to_dicts()}
     active = [means[flow["name"]]["active"] if flow["name"] in means else 0.0 for flow in scenario["flows"]]
-    compared_with, shares = reference(scenario, active)
+    compared_with, shares = reference(in_force(scenario, *window), active)
     ended = completions.with_columns(slowdown=slowdowns(completions, scenario)).partition_by("flow", as_dict=True)
     rows = []
     for flow, count, share, exact in zip(scenario["flows"], active, shares, counters["flows"], strict=True):
@@ -189,11 +202,12 @@ def _links(links: pl.DataFrame, scenario: dict[str, Any], counters: dict[str, An
         most = largest.get(link["name"], found["max"])
         queue = {key: min(value, most) for key, value in found.items()} | {"max": most}
         to_ms = 8e3 / link["capacity_bps"]
+        waits = exact.pop("wait_s", None)  # of links that change
         rows.append(
             {
                 **exact,
                 "queue_bytes": queue,
-                "queue_ms": {key: value * to_ms for key, value in queue.items()},
+                "queue_ms": {key: 1e3 * waits[key] if waits else value * to_ms for key, value in queue.items()},
                 "loss_max": links.filter(pl.col("link") == link["name"])["peak_loss"].max(),
             }
         )

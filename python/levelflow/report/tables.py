@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from typing import Any
 
 Table = tuple[list[str], list[list[str]]]
@@ -56,7 +57,7 @@ def verdict(summary: dict[str, Any]) -> str:
     sentences = []
     if (fairness := summary["jain_of_shares"]) is not None:
         away = f"{percent(summary['distance_max'])} from {summary['reference']} at worst"
-        steady = f"{time(summary['settling_s'])} after the last arrival or departure"
+        steady = f"{time(summary['settling_s'])} after the last {summary['last_event']}"
         if summary["settling_s"] is None:
             away += ", not settled"
         elif summary["settled"]:
@@ -88,6 +89,25 @@ def settling(summary: dict[str, Any]) -> str:
     if summary["settled"] or summary["jain_of_shares"] is None:
         return took
     return "never" if summary["settling_s"] is None else f"no; steady after {took}"
+
+
+def html_table(head: list[str], rows: list[list[str]], caption: str = "") -> str:
+    """Returns a table as HTML, which takes the colours of where it stands.
+
+    >>> html_table(["flow"], [["<x>"]])
+    '<div class="wide"><table><thead><tr><th scope="col">flow</th></tr></thead><tbody><tr><th scope="row">&lt;x&gt;</th></tr></tbody></table></div>'
+    """  # noqa: E501 - what it prints is one line
+    title = "".join(f'<th scope="col">{html.escape(cell)}</th>' for cell in head)
+    lines = [
+        f'<tr><th scope="row">{html.escape(name)}</th>'
+        + "".join(f"<td>{html.escape(cell)}</td>" for cell in row)
+        + "</tr>"
+        for name, *row in rows
+    ]
+    said = f"<caption>{html.escape(caption)}</caption>" if caption else ""
+    return (
+        f'<div class="wide"><table>{said}<thead><tr>{title}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+    )
 
 
 def rate(bps: float | None) -> str:

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 
 from levelflow.measure import rates
 from levelflow.measure.series import ALL, Array, Window
+from levelflow.reproduce.verdict import allowed, listed
+from levelflow.reproduce.wording import Unit, expected, unit_named
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
+    from levelflow.reproduce.figure import Figure
+    from levelflow.reproduce.verdict import Value
     from levelflow.results import Result
+
+#: The colour of what checks expect, which no curve has, and the mark of the texts beside it.
+EXPECTED, EXPECTED_ID = "#B0126E", "expected"
+#: Where on a panel, from its start, a line is too near its end for a text after it.
+LATE = 0.5
 
 
 def draw_rates(
@@ -31,10 +40,100 @@ def draw_rates(
         axes.set(xlabel="time (s)", ylabel="rate (Mb/s)", title=title)
 
 
+def draw_expected(
+    axes: Any,
+    figure: Figure,
+    check: str,
+    over: Window | Sequence[Window] | None = None,
+    *,
+    scale: float = 1.0,
+    shift: float = 0.0,
+    along: str = "y",
+) -> None:
+    """Draws what a check expects: a line at each number, the band of its tolerance, and the check in words.
+
+    Lines are solid where the paper prints the number, and dashed where we derive or infer it.
+
+    Args:
+        axes: the panel, whose limits are settled where it sets any.
+        figure: the figure.
+        check: such as `"rcp-fig3[0]"`; it expects one number, or several.
+        over: where on the other axis the check looks: a window, or one for each number; all of it by default. A window
+            that ends where it starts is a point.
+        scale: what one of the metric is on the axis.
+        shift: what is added to that, such as the time from which a duration counts.
+        along: "y" or "x", the axis that shows the metric.
+    """
+    stated = figure.claim.checks[check]
+    numbers: list[Any] = listed(cast("Value", stated.value))
+    ranges: list[Any] = [tuple(numbers)] if stated.op == "between" else [(number,) for number in numbers]
+    windows: list[Any] = [over] if over is None or np.ndim(over) == 1 else list(over)
+    count = max(len(ranges), len(windows))
+    ranges, windows = (items * count if len(items) == 1 else items for items in (ranges, windows))
+    slack = stated.tol_rel or 0.0, stated.tol_abs or 0.0
+    for named, window in zip(ranges, windows, strict=True):
+        edges = [edge for number in named for edge in allowed(stated.op, number, *slack)]
+        if stated.op == "between":
+            edges = [allowed(">=", named[0], *slack)[0], allowed("<=", named[1], *slack)[1]]
+        lines = [shift + scale * number for number in named]
+        band = [shift + scale * edge for edge in edges if np.isfinite(edge)]
+        _mark(axes, lines, (min(lines + band), max(lines + band)), window, along, solid=stated.basis == "text")
+    first = shift + scale * max(ranges[0])
+    unit = unit_named(stated.metric) if shift or along == "x" else Unit("", scale)
+    _say(axes, f"{check}: {expected(stated, unit)}", first, windows[0], along)
+
+
+def _mark(
+    axes: Any, lines: Sequence[float], band: tuple[float, float], window: Window | None, along: str, *, solid: bool
+) -> None:
+    style: dict[str, Any] = {"color": EXPECTED, "linewidth": 1, "linestyle": "-" if solid else (0, (4, 2))}
+    shade: dict[str, Any] = {"color": EXPECTED, "alpha": 0.12, "linewidth": 0}
+    upright = along == "x"
+    if window is None:
+        (axes.axvspan if upright else axes.axhspan)(*band, **shade)
+        for line in lines:
+            (axes.axvline if upright else axes.axhline)(line, **style)
+    elif window[0] == window[1]:
+        places = [(line, window[0]) if upright else (window[0], line) for line in lines]
+        axes.plot(*zip(*places, strict=True), "D", color=EXPECTED, markersize=5, fillstyle="none")
+        (axes.hlines if upright else axes.vlines)(window[0], *band, **style)
+    else:
+        (axes.fill_betweenx if upright else axes.fill_between)(window, *band, **shade)
+        (axes.vlines if upright else axes.hlines)(lines, *window, **style)
+
+
+def _say(axes: Any, text: str, place: float, window: Window | None, along: str) -> None:
+    """Writes a text along a line from its start, or up to its end where that is near the end of the panel."""
+    upright = along == "x"
+    across = axes.get_xaxis_transform() if upright else axes.get_yaxis_transform()
+    start, end = (0.0, 1.0) if window is None else window
+    spot = (place, start) if upright else (start, place)
+    turned = upright and start != end
+    axes.autoscale_view()
+    shown = axes.transAxes.inverted().transform((across if window is None else axes.transData).transform(spot))
+    late = turned if window is None else shown[int(turned)] > LATE
+    inwards = -2 if late else 2
+    said = axes.annotate(
+        text,
+        ((place, end) if upright else (end, place)) if late else spot,
+        xytext=(2, inwards) if turned else (inwards, 1),
+        xycoords=across if window is None else "data",
+        textcoords="offset points",
+        rotation=90 if turned else 0,
+        horizontalalignment="right" if late and not turned else "left",
+        verticalalignment="top" if late and turned else "bottom",
+        annotation_clip=True,
+        color=EXPECTED,
+        fontsize=6.5,
+        gid=EXPECTED_ID,
+    )
+    said.set_in_layout(False)
+
+
 def draw_seeds(axes: Any, curves: Iterable[tuple[Any, Any]], label: str | None = None, **style: Any) -> None:
-    """Draws a curve per seed as their median, where all have values, and the band from the lowest to the highest."""
+    """Draws curves, one per seed, as the median of those that have a value and the band that holds them all."""
     x, values = _on_one_grid(curves)
-    (line,) = axes.plot(x, np.median(values, axis=0), label=label, **style)
+    (line,) = axes.plot(x, np.nanmedian(values, axis=0), label=label, **style)
     _fill(axes, x, values, line.get_color())
 
 

@@ -5,15 +5,18 @@ from __future__ import annotations
 import io
 import threading
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import numpy as np
 from matplotlib.figure import Figure as Canvas
+from matplotlib.text import Text
 
 from levelflow import style
 from levelflow.report import plots
-from levelflow.reproduce.drawing import draw_band
+from levelflow.report.series import MBPS, MS
+from levelflow.reproduce.drawing import EXPECTED_ID, draw_band
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -25,6 +28,7 @@ if TYPE_CHECKING:
     from levelflow.results import Result
 
     Plot = Callable[[Figure, Canvas], None]
+    Mark = Callable[[Figure, Axes], None]
 
 #: Size of a figure's own plot, inches, and the resolution of all.
 SIZE = (9.0, 4.0)
@@ -45,10 +49,11 @@ class Picture:
 _drawing = threading.Lock()  # matplotlib keeps its style in one place for all threads
 
 
-def draw(figure: Figure, plot: Plot | None) -> tuple[Picture, ...]:
+def draw(figure: Figure, plot: Plot | None, mark: Mark | None = None) -> tuple[Picture, ...]:
     """Pictures: what ``plot(figure, canvas)`` draws, else rates and queues of the first run with the band of its seeds.
 
-    Where it places no legend, each panel with labels has one.
+    Where it places no legend, each panel with labels has one. To the rates, ``mark(figure, axes)`` adds what checks
+    expect.
     """
     with _drawing, mpl.rc_context(STYLE):
         if plot is not None:
@@ -60,7 +65,13 @@ def draw(figure: Figure, plot: Plot | None) -> tuple[Picture, ...]:
                         axes.legend()
             return (_picture(canvas),)
         seeds = _seeds(figure.results)
-        return tuple(_picture(_over_seeds(drawn, seeds)) for drawn in (plots.rates, plots.queues) if seeds)
+        if not seeds:
+            return ()
+        rates = _over_seeds(partial(plots.rates, unit=MBPS), seeds)
+        queues = _over_seeds(partial(plots.queues, unit=MS), seeds)
+        if mark is not None:
+            mark(figure, rates.axes[0])
+        return (_picture(rates), _picture(queues))
 
 
 def _seeds(results: Sequence[Result]) -> list[Result]:
@@ -85,12 +96,25 @@ def _over_seeds(drawn: Callable[[Result], Canvas], seeds: Sequence[Result]) -> C
         for line in axes.get_lines():
             same = [other for each in others for other in each.axes[0].get_lines() if _name(other) == _name(line)]
             if _name(line) and same:
-                draw_band(axes, [one.get_data() for one in (line, *same)], line.get_color())
+                draw_band(axes, [_points(one) for one in (line, *same)], line.get_color())
                 banded = True
         axes.set_ylim(top=max(each.axes[0].get_ylim()[1] for each in (canvas, *others)))
         if banded:
-            axes.set_title(f"{axes.get_title('left')}; band: {len(seeds)} seeds", loc="left")
+            _retitle(axes, f"{axes.get_title('left')}; band: {len(seeds)} seeds")
     return canvas
+
+
+def _retitle(axes: Axes, title: str) -> None:
+    """Changes a title where it stands; `set_title` would put it down on the legend."""
+    old = axes.get_title("left")
+    next(part for part in axes.get_children() if isinstance(part, Text) and part.get_text() == old).set_text(title)
+
+
+def _points(line: Line2D) -> tuple[Any, Any]:
+    """Where a curve is, without its gaps."""
+    x, y = line.get_data()
+    known = np.isfinite(y)
+    return np.asarray(x)[known], np.asarray(y)[known]
 
 
 def _name(line: Line2D) -> str:
@@ -106,8 +130,10 @@ def _picture(canvas: Canvas) -> Picture:
 
 
 def _described(axes: Axes) -> str:
-    """A panel in words: its title, its axes and its labelled curves."""
+    """A panel in words: its title, its axes, its labelled curves and what checks expect."""
     against = f"{axes.get_ylabel() or 'values'} against {axes.get_xlabel()}" if axes.get_xlabel() else axes.get_ylabel()
     labels = axes.get_legend_handles_labels()[1]
     curves = f"curves: {', '.join(labels)}" if labels else ""
-    return "; ".join(filter(None, (axes.get_title("left") or axes.get_title(), against, curves)))
+    expected = ", ".join(text.get_text() for text in axes.texts if text.get_gid() == EXPECTED_ID)
+    expects = f"expected: {expected}" if expected else ""
+    return "; ".join(filter(None, (axes.get_title("left") or axes.get_title(), against, curves, expects)))

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: What of an outcome its claim does not say.
 MADE = ("index", "verdict", "measured", "target", "note", "seeds", "tier")
+#: The same check measured otherwise.
+OTHERS = ("other", "beside")
 
 
 @dataclass(frozen=True)
@@ -28,7 +30,7 @@ class Figures:
 
     Attributes:
         folder: where the files are.
-        build: which Levelflow measures.
+        build: which Levelflow measures, and with which changes.
         full: whether it measures both tiers.
     """
 
@@ -78,9 +80,11 @@ class Figures:
 
 def _made(outcome: Outcome) -> dict[str, Any]:
     made = {"id": outcome.entry.id} | {name: getattr(outcome, name) for name in MADE}
-    return made if outcome.other is None else made | {"other": _made(outcome.other)}
+    others = {name: getattr(outcome, name) for name in OTHERS}
+    return made | {name: _made(other) for name, other in others.items() if other}
 
 
 def _outcome(entry: Entry, made: Mapping[str, Any]) -> Outcome:
     outcome = Outcome(entry, **{name: made[name] for name in MADE})
-    return replace(outcome, other=_outcome(entry, made["other"])) if "other" in made else outcome
+    other, beside = (_outcome(entry, made[name]) if name in made else None for name in OTHERS)
+    return replace(outcome, other=other, beside=beside)

@@ -151,6 +151,11 @@ class Claim:
         """Paper and folder, such as ``zhang-2008/fig35a``."""
         return f"{self.paper}/{self.folder.name}"
 
+    @property
+    def checks(self) -> dict[str, Check]:
+        """The checks by their names, such as ``fig35a[0]``."""
+        return {f"{entry.id}[{i}]": check for entry in self.entries for i, check in enumerate(entry.check)}
+
 
 def load(folder: Path) -> Claim:
     """Reads and checks the claims of a folder.

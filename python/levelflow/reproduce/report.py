@@ -38,7 +38,9 @@ KEY = (
     "In the strips, the shaded range meets the check; the tall line is the value that it names; a dot is a number "
     "measured, one per seed where there are several, on the bar from the lowest to the highest, with their median as a "
     "short line. A hollow dot does not meet the check, an arrow is an infinite number. Strips of several rows have a "
-    "row, and a scale, per number expected."
+    "row, and a scale, per number expected. In plots, what checks expect is purple: a line at the number, solid where "
+    "the paper prints it and dashed where we derive it, over the time or the sizes that the check looks at, and the "
+    "band of its tolerance."
 )
 #: Scenarios of a figure that are shown in full.
 LISTED = 3
@@ -84,9 +86,9 @@ def write(path: Path, figures: Sequence[FigureOutcome], build: str) -> None:
 
 
 def _tier(tiers: set[str]) -> str:
-    if tiers - {"full", "quick"}:
-        return "on a real network (--testbed)"
-    return "printed durations (--full)" if "full" in tiers else "quick tier"
+    simulated = tiers & {"full", "quick"}
+    words = ["printed durations (--full)" if "full" in tiers else "quick tier"] if simulated else []
+    return ", ".join([*words, *(["on a real network (--testbed)"] if tiers - simulated else [])])
 
 
 def counted(figures: Sequence[FigureOutcome]) -> dict[str, dict[str, Counter[Verdict]]]:
@@ -206,9 +208,10 @@ def _row(outcome: Outcome) -> str:
     target = "" if outcome.target is None else f" <span class=meta>against {escape(shown(outcome.target, unit))}</span>"
     remark = "<br>".join(escape(text) for text in (outcome.note, check.note, *_said(check, unit)) if text)
     wanted = escape(expected(check, unit)).replace(" %", "&nbsp;%")
+    metric = escape(check.metric).replace("_", "_<wbr>").replace("[", "<wbr>[")
     return (
         f"<tbody id='{name}' data-verdict='{_class(outcome.verdict)}'><tr><td><a href='#{name}'>{outcome.index}</a> "
-        f"<code>{escape(check.metric)}</code>{at}<td data-head=expected>{wanted}"
+        f"<code>{metric}</code>{at}<td data-head=expected>{wanted}"
         f"<td data-head=measured>{_measured(outcome, unit)}{target}{strip.svg(outcome)}{_beside(outcome, unit)}"
         f"<td>{_badge(outcome.verdict)}" + (f"<tr><td colspan=4 class=remark>{remark}" if remark else "")
     )

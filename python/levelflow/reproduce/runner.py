@@ -8,7 +8,7 @@ import math
 import os
 import sys
 import time
-from collections.abc import Iterator, Mapping, Sequence, Set
+from collections.abc import Generator, Iterable, Iterator, Mapping, Sequence, Set
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from dataclasses import asdict, dataclass, replace
 from types import ModuleType
@@ -19,7 +19,19 @@ from levelflow.measure.completions import FEWEST_IN_MEAN, OverFlows
 from levelflow.reproduce.figure import CancelledError, Figure, Runs
 from levelflow.reproduce.images import Picture, draw
 from levelflow.reproduce.model import CLAIM_FILE, MEASURE_FILE, Check, Claim, ClaimError, Entry
-from levelflow.reproduce.verdict import Against, Measured, Noted, Seeds, Spread, Verdict, meets, spread
+from levelflow.reproduce.verdict import (
+    Against,
+    Measured,
+    Noted,
+    Scalar,
+    Seeds,
+    Spread,
+    Value,
+    Verdict,
+    listed,
+    meets,
+    spread,
+)
 
 #: One measured value per check of an entry, by the key of the check.
 Values = Mapping[str, Measured | Noted]
@@ -95,7 +107,7 @@ def measure_all(
     workers: int | None = None,
     kept: Kept | None = None,
     changes: Sequence[tuple[str, Any]] = (),
-) -> Iterator[FigureOutcome]:
+) -> Generator[FigureOutcome, None, None]:
     """Measures the figures, ``workers`` at a time (one per processor by default); yields each when it is done.
 
     With ``full``, in both tiers: of each check, the worse verdict counts. What is ``kept`` is not measured again, and
@@ -109,7 +121,7 @@ def measure_all(
         known = kept and kept.load(claim)
         if known:
             return known
-        found = measure_tiers(claim, runs, laws) if full else measure(claim, runs, laws, full=False)
+        found = measure_tiers(claim, runs, laws) if full else measure(claim, [runs], laws, full=False)
         if kept:
             kept.save(found)
         return found
@@ -135,10 +147,10 @@ class Kept(Protocol):
 
 def measure_tiers(claim: Claim, runs: Runs, laws: frozenset[str]) -> FigureOutcome:
     """Measures one figure with the printed durations, and in the quick tier where that differs; the worse counts."""
-    full = measure(claim, runs, laws, full=True)
+    full = measure(claim, [runs], laws, full=True)
     if not full.has_tiers:
         return full
-    quick = measure(claim, runs, laws, full=False)
+    quick = measure(claim, [runs], laws, full=False)
     outcomes = tuple(worse(*pair) for pair in zip(full.outcomes, quick.outcomes, strict=True))
     return replace(full, outcomes=outcomes, seconds=full.seconds + quick.seconds)
 
@@ -151,25 +163,28 @@ def worse(one: Outcome, other: Outcome) -> Outcome:
     return replace(one, other=other)
 
 
-def measure(claim: Claim, runs: Runs, laws: frozenset[str], *, full: bool) -> FigureOutcome:
+def measure(claim: Claim, repeats: Sequence[Runs], laws: frozenset[str], *, full: bool) -> FigureOutcome:
     """Measures one figure; whatever its code raises becomes the verdict "error" of its checks.
+
+    Where there are several ``repeats``, each measures it, and the checks are judged over them as over seeds.
 
     Raises:
         CancelledError: when the session was interrupted.
         ClaimError: when the names of its values are not those of its checks.
     """
     begin = time.monotonic()
-    figure = Figure(claim, runs, full=full)
+    figures = [Figure(claim, runs, full=full) for runs in repeats]
     values: Mapping[str, Values] = {}
     images: tuple[Picture, ...] = ()
     failure = ""
     if any(not check.missing(laws) for entry in claim.entries for check in entry.check):
         try:
             module = _module(claim)
-            found = module.measure(figure)
-            _check_names(claim, found, laws)
-            values = found
-            images = draw(figure, getattr(module, "plot", None))
+            found = [module.measure(figure) for figure in figures]
+            for table in found:
+                _check_names(claim, table, laws)
+            values = found[0] if len(found) == 1 else _repeated(found)
+            images = draw(figures[0], getattr(module, "plot", None), getattr(module, "mark", None))
         except (CancelledError, ClaimError):
             raise
         except Exception as error:  # the figure's own code: any failure is its verdict, not ours
@@ -177,10 +192,43 @@ def measure(claim: Claim, runs: Runs, laws: frozenset[str], *, full: bool) -> Fi
     outcomes = explain(
         [outcome for entry in claim.entries for outcome in judge(entry, values.get(entry.id, {}), laws, failure)]
     )
+    if failure and not any(outcome.verdict == "error" for outcome in outcomes):
+        outcomes = (replace(outcomes[0], note=_joined(outcomes[0].note, f"no plot: {failure}")), *outcomes[1:])
     tier = FULL if full else QUICK
     outcomes = tuple(replace(outcome, tier=tier) for outcome in outcomes)
     seconds = time.monotonic() - begin
-    return FigureOutcome(claim, outcomes, images, figure.listings(), seconds, tier, figure.has_tiers)
+    first = figures[0]
+    return FigureOutcome(claim, outcomes, images, first.listings(), seconds, tier, first.has_tiers)
+
+
+def _repeated(found: Sequence[Mapping[str, Values]]) -> dict[str, dict[str, Measured | Noted]]:
+    """The values of repeats as those of seeds."""
+    first = found[0]
+    return {
+        entry: {name: over_repeats([table[entry][name] for table in found]) for name in values}
+        for entry, values in first.items()
+    }
+
+
+def over_repeats(values: Sequence[Measured | Noted]) -> Measured | Noted:
+    """The values of one check as those of seeds; with targets of their own, as lists that must agree throughout."""
+    notes = dict.fromkeys(value.note for value in values if isinstance(value, Noted))
+    plain = [value.value if isinstance(value, Noted) else value for value in values]
+    against = [value for value in plain if isinstance(value, Against)]
+    seeds = [part for value in plain for part in _seeds(value)]
+    both = (_flat(value.measured for value in against), _flat(value.target for value in against))
+    joined = Against(*both) if against else Seeds(seeds)
+    return Noted(joined, " | ".join(notes)) if notes else joined
+
+
+def _seeds(value: Measured) -> Sequence[Value]:
+    if isinstance(value, Against):
+        return ()
+    return value.values if isinstance(value, Seeds) else (value,)
+
+
+def _flat(values: Iterable[Value]) -> list[Scalar]:
+    return [scalar for value in values for scalar in listed(_plain(value))]
 
 
 def _check_names(claim: Claim, values: Mapping[str, Values], laws: frozenset[str]) -> None:
@@ -289,7 +337,8 @@ def _of_flows(means: Sequence[OverFlows]) -> str:
     texts = [f"over {_span([mean.flows for mean in means])} flows"] if means else []
     if known:
         median, low, high = zip(*known, strict=True)
-        texts += [f"median of flows {_span(median)}", f"nine of ten from {min(low):.4g} to {max(high):.4g}"]
+        medians, most = ("medians", "nine of ten of each") if len(known) > 1 else ("median", "nine of ten")
+        texts += [f"{medians} of flows {_span(median)}", f"{most} between {min(low):.4g} and {max(high):.4g}"]
     return ", ".join(texts)
 
 

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import subprocess
 import tempfile
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 import tomli_w
@@ -18,7 +19,7 @@ import tomli_w
 from levelflow.dataplane import PROGRAM
 from levelflow.reproduce.figure import CancelledError, Runs, scenario_key
 from levelflow.reproduce.model import Claim, ClaimError
-from levelflow.reproduce.runner import FigureOutcome, available, measure
+from levelflow.reproduce.runner import FigureOutcome, Kept, available, measure
 from levelflow.results import Result
 from levelflow.scenario import Scenario
 
@@ -27,29 +28,28 @@ LOOK_EVERY = 0.2
 SCALED = ("_bps", "_bytes")
 
 
-def chosen(claims: Sequence[Claim], *, named: bool) -> list[Claim]:
-    """The claims that say at what scale a testbed runs them.
+def split(claims: Sequence[Claim]) -> tuple[list[Claim], list[Claim]]:
+    """The claims that say at what scale a testbed runs them, and the others.
 
     Raises:
-        ClaimError: when one was ``named`` and does not, or none does.
+        ClaimError: when none does.
     """
     fit = [claim for claim in claims if claim.testbed_scale is not None]
-    lacking = [claim.name for claim in claims if claim.testbed_scale is None]
-    if not fit or (named and lacking):
-        raise ClaimError(
-            f"{', '.join(lacking[:3])}: no testbed_scale in claim.toml; --testbed runs those that have one"
-        )
-    return fit
+    if not fit:
+        names = ", ".join(claim.name for claim in claims[:3])
+        raise ClaimError(f"{names}: no testbed_scale in claim.toml; --testbed runs those that have one")
+    return fit, [claim for claim in claims if claim.testbed_scale is None]
 
 
 class Network(Runs):
     """Runs scenarios on the testbed, one after the other, at a scale, and keeps what ran in a folder."""
 
-    def __init__(self, program: Path, scale: float, folder: Path) -> None:
-        super().__init__(workers=1)
+    def __init__(self, program: Path, scale: float, folder: Path, changes: Sequence[tuple[str, Any]]) -> None:
+        super().__init__(1, changes)
         self.scale = scale
         self._program = program
         self._folder = folder
+        folder.mkdir()
 
     def ran(self, scenario: Scenario) -> Scenario:
         """What became of a scenario at that scale."""
@@ -86,7 +86,7 @@ class Twin(Runs):
     """Runs in the simulator what a network ran."""
 
     def __init__(self, network: Network) -> None:
-        super().__init__(workers=1)
+        super().__init__(1, network.changes)
         self._network = network
 
     def _simulate(self, scenario: Scenario) -> Result:
@@ -102,26 +102,46 @@ def in_units_of_the_paper(result: Result, scale: float) -> Result:
     return replace(result, flows=flows, links=links)
 
 
-def measure_all(claims: Sequence[Claim], program: Path) -> Iterator[FigureOutcome]:
+def measure_all(
+    claims: Sequence[Claim],
+    program: Path,
+    repeats: int,
+    *,
+    kept: Kept | None = None,
+    changes: Sequence[tuple[str, Any]] = (),
+) -> Generator[FigureOutcome, None, None]:
     """Measures figures on a network, one after the other, each outcome beside that of the simulator.
 
+    Each runs ``repeats`` times, with the seeds 1, 2, and so on; the check must hold over them as over seeds.
     An interruption ends the run under way; what was yielded before stands.
     """
     for claim in claims:
-        assert claim.testbed_scale is not None
-        with tempfile.TemporaryDirectory(prefix="levelflow-") as folder, ThreadPoolExecutor(1) as pool:
-            network = Network(program, claim.testbed_scale, Path(folder))
-            twin = Twin(network)
-            try:
-                yield pool.submit(_both, claim, network, twin).result()
-            finally:
-                network.stop()
-                twin.stop()
+        found = kept and kept.load(claim)
+        if not found:
+            found = _measured(claim, program, repeats, changes)
+            if kept:
+                kept.save(found)
+        yield found
 
 
-def _both(claim: Claim, network: Network, twin: Twin) -> FigureOutcome:
-    real = measure(claim, network, available(), full=False)
-    simulated = measure(claim, twin, available(), full=False)
+def _measured(claim: Claim, program: Path, repeats: int, changes: Sequence[tuple[str, Any]]) -> FigureOutcome:
+    assert claim.testbed_scale is not None
+    with tempfile.TemporaryDirectory(prefix="levelflow-") as folder, ThreadPoolExecutor(1) as pool:
+        networks = [
+            Network(program, claim.testbed_scale, Path(folder, str(seed)), [*changes, ("seed", seed)])
+            for seed in range(1, repeats + 1)
+        ]
+        twins = [Twin(network) for network in networks]
+        try:
+            return pool.submit(_both, claim, networks, twins).result()
+        finally:
+            for runs in (*networks, *twins):
+                runs.stop()
+
+
+def _both(claim: Claim, networks: Sequence[Network], twins: Sequence[Twin]) -> FigureOutcome:
+    laws = available()
+    real, simulated = (measure(claim, runs, laws, full=False) for runs in (networks, twins))
     outcomes = tuple(replace(one, beside=two) for one, two in zip(real.outcomes, simulated.outcomes, strict=True))
-    tier = f"testbed, rates times {network.scale:g}"
+    tier = f"testbed, rates times {claim.testbed_scale:g}"
     return replace(real, outcomes=outcomes, images=real.images + simulated.images, tier=tier)

@@ -63,12 +63,18 @@ class Unit:
 PLAIN = Unit()
 
 
+def unit_named(metric: str) -> Unit:
+    """The unit that the name of a metric ends in."""
+    found = ENDING.search(metric)
+    return Unit(*ENDINGS[found[1]]) if found else PLAIN
+
+
 def unit_of(outcome: Outcome) -> Unit:
     """The unit of a metric in which the largest of the numbers expected and measured is at least 1."""
-    found = ENDING.search(outcome.check.metric)
-    if found is None:
+    own = unit_named(outcome.check.metric)
+    if own is PLAIN:
         return PLAIN
-    name, factor = ENDINGS[found[1]]
+    name, factor = own.name, own.factor
     numbers = _numbers([outcome.check.value, outcome.check.tol_abs, outcome.target, outcome.measured])
     largest = factor * max(map(abs, numbers), default=0.0)
     multiples = MULTIPLES.get(name, ((1.0, name),))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
@@ -10,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from levelflow.theory.arrays import Floats, Ints
-from levelflow.theory.competition import Competition, Link, competition, listed
+from levelflow.theory.competition import Competition, CompetitionError, Link, competition, in_force, listed
 from levelflow.theory.laws import theory_of, weights
 from levelflow.theory.networks.assignment import InconsistentError, assign
 from levelflow.theory.networks.maxmin import rates_and_bottlenecks
@@ -96,13 +97,51 @@ def check(scenario: dict[str, Any], at: float | None = None) -> Prediction:
     Raises:
         CompetitionError: if nobody competes.
     """
-    found = competition(scenario, listed(scenario, at))
+    found = competition(in_force(scenario, 0.0 if at is None else at), listed(scenario, at))
+    if not found.entries:
+        raise CompetitionError(f"{scenario['name']}: no flow listens to the network; needs one whose law does")
     rates, limits, prices = rates_of(found)
     loads = np.zeros(len(found.links))
     for route, total in zip(found.routes, rates * found.counts, strict=True):
         np.add.at(loads, route, total)
     judgements = tuple(_judgements(found, rates, limits, loads))
     return Prediction(found, rates, limits, loads, prices, judgements, _time(found, limits, judgements))
+
+
+def as_plain(found: Prediction) -> dict[str, Any]:
+    """Returns a prediction as JSON has it: names, numbers and texts."""
+    links = found.competition.links
+    names = [flow["name"] for flow in found.competition.entries]
+    return {
+        "stable": found.stable,
+        "time_s": found.time,
+        "flows": [
+            {"name": flow["name"], "law": flow["law"], "rate_bps": float(rate), "bottleneck": links[link]["name"]}
+            for flow, rate, link in zip(found.competition.entries, found.rates, found.bottlenecks, strict=True)
+        ],
+        "links": [
+            {
+                "name": link["name"],
+                "load_bps": float(load),
+                "queue_s": wait if wait is None or math.isfinite(wait) else "full",
+            }
+            for link, load, wait in zip(links, found.loads, found.queues, strict=True)
+            if load > 0
+        ],
+        "bottlenecks": [
+            {
+                "link": links[own.link]["name"],
+                "law": own.law,
+                "flows": [names[number] for number in own.entries],
+                "stable": own.verdict.stable,
+                "margin": own.verdict.margin if own.verdict.margin != math.inf else None,
+                "time_s": own.verdict.time,
+                "why": own.verdict.why,
+                "breaks": own.verdict.breaks,
+            }
+            for own in found.judgements
+        ],
+    }
 
 
 def rates_of(found: Competition) -> tuple[Floats, Ints, Floats]:

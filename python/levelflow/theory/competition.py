@@ -72,6 +72,30 @@ def competition(scenario: dict[str, Any], active: Sequence[float]) -> Competitio
     )
 
 
+def in_force(scenario: dict[str, Any], start: float, end: float | None = None) -> dict[str, Any]:
+    """Returns a resolved scenario whose links do not change: they are as at a time, or as in the mean over a window.
+
+    Args:
+        scenario: resolved.
+        start: when, or when the window begins, s.
+        end: when the window ends, s; by default there is none.
+    """
+    if not any(link.get("changes", ()) for link in scenario["links"]):
+        return scenario
+    return scenario | {"links": [_in_force(link, start, end) for link in scenario["links"]]}
+
+
+def _in_force(link: Link, start: float, end: float | None) -> Link:
+    states = [{key: link[key] for key in ("capacity_bps", "target_bps", "delay_s", "loss")}, *link.get("changes", ())]
+    times = np.array([-np.inf, *(state["at_s"] for state in link.get("changes", ())), np.inf])
+    if end is None or end <= start:
+        weights = (times[:-1] <= start) & (start < times[1:])
+    else:
+        weights = np.diff(np.clip(times, start, end)) / (end - start)
+    mean = {key: float(np.dot([state[key] for state in states], weights)) for key in states[0] if key != "at_s"}
+    return link | mean | {"changes": []}
+
+
 @explained
 def listed(scenario: dict[str, Any], at: float | None = None) -> list[float]:
     """Returns how many flows of each entry are under way.

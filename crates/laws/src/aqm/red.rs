@@ -109,6 +109,10 @@ impl Queue for Red {
         }
     }
 
+    fn on_capacity(&mut self, _params: &RedParams, capacity: Rate) {
+        self.capacity = capacity;
+    }
+
     fn on_arrival(&mut self, params: &RedParams, packet: &Arriving, draw: f64) -> Verdict {
         self.update_average(params, packet);
         if self.average < params.min {

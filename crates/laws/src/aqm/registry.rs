@@ -72,6 +72,13 @@ macro_rules! queues {
                 match params { $(AnyQueueParams::$queue(p) => Self::$queue(Queue::new(p, port))),+ }
             }
 
+            pub fn on_capacity(&mut self, params: &AnyQueueParams, capacity: Rate) {
+                match (self, params) {
+                    $((Self::$queue(q), AnyQueueParams::$queue(p)) => q.on_capacity(p, capacity),)+
+                    _ => unreachable!("{MIXED}"),
+                }
+            }
+
             #[inline]
             pub fn on_arrival(&mut self, params: &AnyQueueParams, packet: &Arriving, draw: f64) -> Verdict {
                 match (self, params) {

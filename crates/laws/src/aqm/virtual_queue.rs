@@ -1,7 +1,7 @@
 //! Virtual queue: counts each packet into a queue that only exists on paper and drains at `C~`, below the capacity, and
 //! tells senders when that one overflows, so that the real one need not.
 
-use levelflow_units::{Bytes, Time};
+use levelflow_units::{Bytes, Rate, Time};
 
 use super::{Overflow, Queue, QueueInfo, Verdict};
 use crate::law::{Arriving, PortInfo};
@@ -113,6 +113,13 @@ impl Queue for VirtualQueue {
             level: params.level * capacity,
             ..Self::default()
         }
+    }
+
+    /// The level keeps its share of the capacity.
+    fn on_capacity(&mut self, _params: &VirtualQueueParams, capacity: Rate) {
+        let new = capacity.bps() / 8.0;
+        self.level *= new / self.capacity;
+        self.capacity = new;
     }
 
     #[inline]

@@ -31,6 +31,10 @@ impl RouterLaw for EmkcRouter {
         }
     }
 
+    fn on_capacity(&mut self, _params: &EmkcParams, capacity: Rate) {
+        self.capacity = capacity;
+    }
+
     #[inline]
     fn on_arrival(&mut self, _params: &EmkcParams, packet: &Arriving, header: Option<&mut EmkcHeader>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));

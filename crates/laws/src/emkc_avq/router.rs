@@ -42,6 +42,12 @@ impl RouterLaw for EmkcAvqRouter {
         }
     }
 
+    fn on_capacity(&mut self, params: &EmkcAvqParams, capacity: Rate) {
+        let target = params.adaptive.gamma * capacity.bps();
+        self.virtual_capacity += target - self.target;
+        self.target = target;
+    }
+
     #[inline]
     fn on_arrival(&mut self, _params: &EmkcAvqParams, packet: &Arriving, header: Option<&mut EmkcAvqHeader>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));

@@ -111,6 +111,10 @@ impl RouterLaw for Router {
         }
     }
 
+    fn on_capacity(&mut self, params: &Params, capacity: Rate) {
+        self.target = params.gamma * capacity.bps();
+    }
+
     /// Hops beyond the 255th count the load and say nothing.
     #[inline]
     fn on_arrival(&mut self, params: &Params, packet: &Arriving, header: Option<&mut Header>) {

@@ -30,6 +30,10 @@ impl RouterLaw for KellyRouter {
         }
     }
 
+    fn on_capacity(&mut self, _params: &KellyParams, capacity: Rate) {
+        self.capacity = capacity;
+    }
+
     #[inline]
     fn on_arrival(&mut self, _params: &KellyParams, packet: &Arriving, header: Option<&mut KellyHeader>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));

@@ -161,6 +161,11 @@ impl Sums {
     }
 }
 
+/// Time to send a byte, in 2^-10 ps.
+fn byte_time(capacity: f64) -> u64 {
+    ((8.0 / capacity * PS_PER_SEC * f64::from(1 << PS_BITS)) as u64).min(SLOWEST)
+}
+
 impl RouterLaw for Router {
     type Params = Params;
     type Header = Header;
@@ -178,9 +183,15 @@ impl RouterLaw for Router {
             refuses: false,
             interval: shortest_above(params.interval.as_secs_f64()),
             bound: target,
-            byte_time: ((8.0 / capacity * PS_PER_SEC * f64::from(1 << PS_BITS)) as u64).min(SLOWEST),
+            byte_time: byte_time(capacity),
             free_at: Time::ZERO,
         }
+    }
+
+    fn on_capacity(&mut self, params: &Params, capacity: Rate) {
+        self.capacity = capacity.bps();
+        self.target = params.gamma * self.capacity;
+        self.byte_time = byte_time(self.capacity);
     }
 
     /// Hops beyond the 255th count as other traffic.

@@ -59,6 +59,15 @@ impl RouterLaw for MaxNetRouter {
         }
     }
 
+    fn on_capacity(&mut self, params: &MaxNetParams, capacity: Rate) {
+        self.capacity = capacity;
+        self.target = Rate::clamped(params.mu * capacity.bps());
+        self.floor = params.price_of(capacity.bps());
+        self.price = self.price.max(self.floor);
+        self.price_code = header::code(self.price);
+        self.spare_code = spare_code(params, capacity, capacity.bps());
+    }
+
     #[inline]
     fn on_arrival(&mut self, _params: &MaxNetParams, packet: &Arriving, header: Option<&mut MaxNetHeader>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));

@@ -257,3 +257,9 @@ fn a_gap_longer_than_a_round_trip_time_forgets() {
     let averages = averaged([(0.0, 100), (0.05, 200), (0.2, 500)].into_iter());
     assert_eq!(averages, [100.0, 150.0, 500.0]);
 }
+
+#[test]
+fn an_average_between_two_codes_is_rounded_to_the_nearer() {
+    let after = |last| *averaged([(0.0, 100), (0.075, last)].into_iter()).last().unwrap();
+    assert_eq!([101, 102, 103].map(after), [101.0, 102.0, 102.0]);
+}

@@ -6,20 +6,20 @@
 mod tests;
 
 use crate::reno::{additive_increase, half};
-use crate::tcp::{Ack, Congestion, ROWS, Tcp, Variant, Window, info, table};
-use crate::{LawInfo, ParamSpec};
+use crate::tcp::{Ack, Congestion, ROWS, SackParams, Tcp, Variant, Window, info, table};
+use crate::{LawInfo, ParamSpec, Recovery};
 
 /// The law; see the [module](self).
 pub type NewReno = Tcp<NewRenoState>;
 
-const TABLE: [ParamSpec; ROWS] = table([]);
+const TABLE: [ParamSpec; ROWS + SackParams::TABLE.len()] = table(SackParams::TABLE);
 
 /// NewReno remembers nothing but its window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct NewRenoState;
 
 impl Variant for NewRenoState {
-    type Params = ();
+    type Params = SackParams;
     const INFO: LawInfo = info(
         "newreno",
         "TCP NewReno: as Reno, but one reduction per window",
@@ -27,12 +27,20 @@ impl Variant for NewRenoState {
         &TABLE,
     );
 
+    fn recovery(params: &SackParams) -> Recovery {
+        if params.sack {
+            Recovery::Selective
+        } else {
+            Recovery::NewReno
+        }
+    }
+
     #[inline]
-    fn avoid(&mut self, _params: &(), ack: &Ack, window: &mut Window) {
+    fn avoid(&mut self, _params: &SackParams, ack: &Ack, window: &mut Window) {
         additive_increase(ack.acked, window);
     }
 
-    fn reduce(&mut self, _params: &(), congestion: &Congestion) -> f64 {
+    fn reduce(&mut self, _params: &SackParams, congestion: &Congestion) -> f64 {
         half(congestion)
     }
 }

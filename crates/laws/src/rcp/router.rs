@@ -50,6 +50,11 @@ impl RouterLaw for RcpRouter {
         }
     }
 
+    fn on_capacity(&mut self, _params: &RcpParams, capacity: Rate) {
+        self.capacity = capacity.bps();
+        self.rate = self.rate.min(self.capacity);
+    }
+
     #[inline]
     fn on_arrival(&mut self, params: &RcpParams, packet: &Arriving, header: Option<&mut RcpHeader>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));

@@ -5,13 +5,13 @@
 #[cfg(test)]
 mod tests;
 
-use crate::tcp::{Ack, Congestion, ROWS, Tcp, Variant, Window, info, table};
-use crate::{LawInfo, ParamSpec};
+use crate::tcp::{Ack, Congestion, ROWS, SackParams, Tcp, Variant, Window, info, table};
+use crate::{LawInfo, ParamSpec, Recovery};
 
 /// The law; see the [module](self).
 pub type Reno = Tcp<RenoState>;
 
-const TABLE: [ParamSpec; ROWS] = table([]);
+const TABLE: [ParamSpec; ROWS + SackParams::TABLE.len()] = table(SackParams::TABLE);
 
 /// Reno remembers nothing but its window.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub fn half(congestion: &Congestion) -> f64 {
 }
 
 impl Variant for RenoState {
-    type Params = ();
+    type Params = SackParams;
     const INFO: LawInfo = info(
         "reno",
         "TCP Reno: one packet more per round trip, half after a loss",
@@ -43,12 +43,20 @@ impl Variant for RenoState {
     );
     const REDUCES_PER_HOLE: bool = true;
 
+    fn recovery(params: &SackParams) -> Recovery {
+        if params.sack {
+            Recovery::Selective
+        } else {
+            Recovery::Reno
+        }
+    }
+
     #[inline]
-    fn avoid(&mut self, _params: &(), ack: &Ack, window: &mut Window) {
+    fn avoid(&mut self, _params: &SackParams, ack: &Ack, window: &mut Window) {
         additive_increase(ack.acked, window);
     }
 
-    fn reduce(&mut self, _params: &(), congestion: &Congestion) -> f64 {
+    fn reduce(&mut self, _params: &SackParams, congestion: &Congestion) -> f64 {
         half(congestion)
     }
 }

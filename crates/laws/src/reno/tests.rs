@@ -1,6 +1,6 @@
 use super::RenoState;
 use crate::tcp::testing::{Path, ack, at, close};
-use crate::tcp::{Variant, Window};
+use crate::tcp::{SackParams, Variant, Window};
 
 #[test]
 fn an_ack_adds_its_share_of_a_packet() {
@@ -8,7 +8,7 @@ fn an_ack_adds_its_share_of_a_packet() {
         size: 8.0,
         ssthresh: 8.0,
     };
-    RenoState.avoid(&(), &ack(0.0, 0.1), &mut window);
+    RenoState.avoid(&SackParams { sack: true }, &ack(0.0, 0.1), &mut window);
     close(window.size, 8.125, 0.0);
 }
 

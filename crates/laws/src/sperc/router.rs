@@ -114,6 +114,10 @@ impl RouterLaw for Router {
         }
     }
 
+    fn on_capacity(&mut self, params: &Params, capacity: Rate) {
+        self.target = params.gamma * capacity.bps();
+    }
+
     /// Hops beyond the 255th say nothing.
     #[inline]
     fn on_arrival(&mut self, _params: &Params, packet: &Arriving, header: Option<&mut Header>) {

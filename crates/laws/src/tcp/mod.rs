@@ -16,12 +16,12 @@ use core::marker::PhantomData;
 
 use levelflow_units::Time;
 
-pub use params::{Common, ECN, ROWS, TcpParams, table};
+pub use params::{Common, ECN, ROWS, SackParams, TcpParams, table};
 pub use sender::TcpSender;
 pub use window::{Rtt, Window};
 
 use crate::params::Parameters;
-use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, ParamSpec, Protocol, Signal, Transport};
+use crate::{Law, LawInfo, NoHeader, NoRouter, Opening, ParamSpec, Protocol, Recovery, Signal, Transport};
 
 /// What makes a TCP law: its state is a value of the type, before the first packet the default.
 ///
@@ -37,6 +37,10 @@ pub trait Variant: Clone + Debug + Default + PartialEq + 'static {
     /// Whether each packet lost in one window is a reason of its own to reduce, one per round trip.
     const REDUCES_PER_HOLE: bool = false;
 
+    /// How the transport repairs losses.
+    fn recovery(_params: &Self::Params) -> Recovery {
+        Recovery::Selective
+    }
     /// An ACK arrives, in whatever state the sender is.
     fn on_ack(&mut self, _params: &Self::Params, _ack: &Ack, _window: &mut Window) {}
     /// The window below the threshold grows.
@@ -123,6 +127,7 @@ impl<V: Variant> Protocol for Tcp<V> {
             ack_every: if common.delayed_ack { 2 } else { 1 },
             ack_delay: params::ACK_DELAY,
             min_timeout: common.min_timeout,
+            recovery: V::recovery(&params.own),
         }
     }
 }

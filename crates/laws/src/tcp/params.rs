@@ -60,6 +60,15 @@ parameters! {
     }
 }
 
+parameters! {
+    /// Validated parameters of a law that can do without selective ACKs, and has no others.
+    pub struct SackParams {
+        sack: bool = Unit::Switch, 1.0, SWITCH,
+            "receivers acknowledge selectively; without, losses show in duplicate ACKs",
+            "RFC 2018; off as in the ns-2 runs of Dukkipati et al. 2005";
+    }
+}
+
 /// Number of shared rows; a law's own follow them.
 pub const ROWS: usize = Common::TABLE.len();
 

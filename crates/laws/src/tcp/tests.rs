@@ -3,14 +3,15 @@ use proptest::prelude::*;
 
 use super::testing::{PACKET, Path, at, close, params};
 use super::{ECN, Tcp, TcpSender};
+use crate::newreno::NewRenoState;
 use crate::reno::RenoState;
-use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Opening, Outgoing, Protocol, SenderLaw};
+use crate::{Feedback, FlowInfo, Kind, Law, Loss, NoHeader, Opening, Outgoing, Protocol, Recovery, SenderLaw};
 
 const RTT: Duration = Duration::from_ms(100);
 
 /// A sender whose packets and ACKs the test invents.
 struct Hand {
-    params: super::TcpParams<()>,
+    params: super::TcpParams<super::SackParams>,
     sender: TcpSender<RenoState>,
     next: u32,
 }
@@ -207,6 +208,14 @@ fn the_transport_is_as_the_parameters_say() {
     assert_eq!(changed.ack_delay, Duration::from_ms(100));
     assert_eq!(changed.min_timeout, Duration::from_secs(1));
     assert_eq!(Tcp::<RenoState>::INFO.params[ECN].name, "ecn");
+    let without = [("sack", 0.0)];
+    assert_eq!(plain.recovery, Recovery::Selective);
+    assert_eq!(
+        Tcp::<RenoState>::transport(&params::<RenoState>(&without)).recovery,
+        Recovery::Reno
+    );
+    let newreno = Tcp::<NewRenoState>::transport(&params::<NewRenoState>(&without));
+    assert_eq!(newreno.recovery, Recovery::NewReno);
 }
 
 /// What happens to a sender next.

@@ -131,6 +131,10 @@ impl RouterLaw for XcpRouter {
         }
     }
 
+    fn on_capacity(&mut self, _params: &XcpParams, capacity: Rate) {
+        self.capacity = capacity.bps() / 8.0;
+    }
+
     #[inline]
     fn on_arrival(&mut self, params: &XcpParams, packet: &Arriving, header: Option<&mut XcpHeader>) {
         self.arrived = self.arrived.checked_add(packet.size).unwrap_or(Bytes::new(u64::MAX));

@@ -66,7 +66,7 @@ struct Look(Option<Time>, Backlog);
 impl HopLaw<u32> for Look {
     fn handle_arrival(&mut self, _: &Arriving, _: &mut u32) {}
 
-    fn handle_departure(&mut self, _: Bytes, _: &mut u32) {}
+    fn handle_departure(&mut self, _: Time, _: Bytes, _: &mut u32) {}
 
     fn handle_drop(&mut self, _: Bytes) {}
 

@@ -3,9 +3,9 @@
 use std::collections::BTreeMap;
 
 use aya::programs::{TestRun, TestRunOptions};
-use levelflow_laws::{Arriving, PortView, Unit};
+use levelflow_laws::{AnySender, Arriving, FlowInfo, Kind, Outgoing, PortView, SenderLaw, Unit};
 use levelflow_units::{Duration, Rate, Time};
-use levelflow_wire::shim::LENGTH;
+use levelflow_wire::shim::{LENGTH, Shim};
 use proptest::prelude::*;
 use proptest::strategy::ValueTree;
 use proptest::test_runner::{RngAlgorithm, TestRng, TestRunner};
@@ -251,6 +251,15 @@ struct Exact {
 }
 
 impl Exact {
+    fn new(params: &AnyParams, info: &PortInfo) -> Self {
+        Self {
+            params: params.clone(),
+            law: AnyRouter::new(params, info),
+            queue: 0,
+            traffic: Traffic::default(),
+        }
+    }
+
     fn packet(&mut self, now: Time, size: usize, payload: &mut [u8]) {
         let arriving = Arriving {
             now,
@@ -351,7 +360,6 @@ fn port(bps: f64) -> PortInfo {
 }
 
 /// Whether the program does what the law does, over so many intervals; false where the program can't be loaded.
-#[expect(clippy::too_many_lines, reason = "two routers, step by step")]
 fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: usize) -> bool {
     let params = levelflow_scenario::law_params(law, changes).unwrap();
     let info = port(10e6);
@@ -369,12 +377,7 @@ fn agree(law: &str, changes: &BTreeMap<String, serde_json::Value>, intervals: us
     };
     let number = params.law().number;
     let mut offloaded = AnyRouter::new(&params, &info);
-    let mut exact = Exact {
-        params: params.clone(),
-        law: offloaded.clone(),
-        queue: 0,
-        traffic: Traffic::default(),
-    };
+    let mut exact = Exact::new(&params, &info);
     let mut runner = TestRunner::new_with_rng(
         ProptestConfig::default(),
         TestRng::from_seed(RngAlgorithm::ChaCha, &[number; 32]),
@@ -449,12 +452,7 @@ fn between_two_sets_of_words_packets_count_in_the_interval_before() {
         return levelflow_net_testing::skip("level in the kernel", "root", "the program can't be loaded");
     };
     let mut offloaded = AnyRouter::new(&params, &info);
-    let mut exact = Exact {
-        params: params.clone(),
-        law: offloaded.clone(),
-        queue: 0,
-        traffic: Traffic::default(),
-    };
+    let mut exact = Exact::new(&params, &info);
     let send = |program: &mut Program, exact: &mut Exact, count: usize| {
         let frame = Frame {
             bytes: vec![7; 1000],
@@ -477,6 +475,67 @@ fn between_two_sets_of_words_packets_count_in_the_interval_before() {
             (exact.law.signal(), exact.law.words(&params, Bytes::ZERO))
         );
         program.tell(&offloaded.words(&params, Bytes::ZERO)).unwrap();
+    }
+}
+
+/// Shim and header of a sender that has heard nothing, and nothing after them.
+fn bare(params: &AnyParams) -> Vec<u8> {
+    let law = params.law();
+    let packet = Outgoing {
+        number: 0,
+        size: Bytes::new(1000),
+        kind: Kind::Data,
+    };
+    let flow = FlowInfo {
+        packet_size: packet.size,
+    };
+    let header = AnySender::new(params, &flow).on_send(params, Time::ZERO, &packet);
+    let mut bytes = vec![0; LENGTH + law.header_bytes()];
+    let shim = Shim {
+        kind: packet.kind,
+        marked: false,
+        more: false,
+        law: law.number,
+        header: law.header_bytes() as u8,
+        flow: 1,
+        number: 0,
+        time: 0,
+    };
+    shim.encode(&mut bytes);
+    header.encode(&mut bytes[LENGTH..]);
+    bytes
+}
+
+/// Where a header ends, its datagram does, or the part of one that the device cuts off: with a header of odd length,
+/// every other part then begins at an odd byte.
+#[test]
+fn a_header_with_nothing_behind_it_is_stamped() {
+    for law in levelflow_laws::on_the_wire().filter(|law| law.routers.kernel.is_some()) {
+        let params = levelflow_scenario::law_params(law.name, &BTreeMap::new()).unwrap();
+        let info = port(10e6);
+        let Ok(mut program) = Program::load(&params, &info) else {
+            return levelflow_net_testing::skip("bare headers in the kernel", "root", "the program can't be loaded");
+        };
+        let mut exact = Exact::new(&params, &info);
+        let bare = bare(&params);
+        for (six, checksum, parts) in [
+            (false, false, 1),
+            (false, true, 1),
+            (true, true, 1),
+            (false, true, 3),
+            (true, true, 5),
+        ] {
+            let frame = Frame {
+                bytes: frame(six, 0, checksum, &bare.repeat(parts)),
+                segment: if parts > 1 { bare.len() } else { 0 },
+            };
+            let passed = pass(&mut program, &frame);
+            let expected = exact.frame(seen(&program), &frame);
+            compare(&frame, &expected, passed);
+        }
+        let traffic = program.collect().unwrap().1;
+        assert_eq!((traffic.stamped, traffic.packets), (11, 11), "{}", law.name);
+        assert_eq!(traffic, exact.traffic, "{}", law.name);
     }
 }
 

@@ -185,8 +185,7 @@ impl<P: Protocol> Sim<P> {
         let drawn = schedule.flow(spec, self.now);
         let rtt = RoundTrip::new(drawn.rtt, entry.delays);
         let recovers = spec.reliable || entry.transport.tracks_losses;
-        let recovery = recovers.then_some(entry.transport.min_timeout);
-        let mut flow = Flow::new(e, &spec.params, &entry.info, self.now, recovery);
+        let mut flow = Flow::new(e, &spec.params, &entry.info, self.now, recovers);
         let size = drawn.size.map_or(ENDLESS, |size| size.min(ENDLESS - 1));
         flow.sender = flow.sender.with_size(size).with_stop(drawn.stop.unwrap_or(Time::NEVER));
         flow.session = session;

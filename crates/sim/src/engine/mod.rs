@@ -6,6 +6,7 @@ mod receiver;
 mod report;
 mod sessions;
 mod setup;
+mod tracing;
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -24,6 +25,7 @@ use crate::limit::{MemoryExceeded, packets_beside};
 use crate::link::{Admission, Link};
 use crate::packet::{Label, Packet, PacketId, Slab};
 use crate::pipe::{NO_PIPE, Pipes};
+use crate::trace::{Fate, Trace};
 use levelflow_random::Stream;
 use levelflow_results::{Books, CompletionRow, Recorder};
 use levelflow_scenario::{FlowSpec, LinkSpec, MemorySpec, Network, Schedule};
@@ -108,6 +110,8 @@ pub struct Sim<P: Protocol> {
     last_sample: Time,
     /// What is to be captured on the way.
     pub capture: Option<Box<Capture<P>>>,
+    /// The stays of packets at links, if they are to be recorded.
+    pub trace: Option<Box<Trace>>,
     /// What has been recorded and not yet taken.
     pub recorder: Recorder,
 }
@@ -153,6 +157,7 @@ impl<P: Protocol> Sim<P> {
             sessions: Vec::new(),
             last_sample: Time::ZERO,
             capture: None,
+            trace: None,
             recorder: Recorder::default(),
         };
         sim.start_routers();
@@ -290,6 +295,7 @@ impl<P: Protocol> Sim<P> {
                     Some(Fired::Stale) | None => {}
                 }
             }
+            Target::Change(i) => self.change(i),
             Target::Session(i) => {
                 self.events.pop();
                 self.next_page(i);
@@ -330,10 +336,13 @@ impl<P: Protocol> Sim<P> {
             self.packets.touch(next);
         }
         if delivery.lost {
-            self.discard(delivery.packet, |books| &mut books.lost);
+            self.discard(i, delivery.packet, Fate::Lost);
         } else {
             if self.capture.is_some() {
                 self.captured(i, delivery.packet);
+            }
+            if self.trace.is_some() {
+                self.traced(i, delivery.packet, Fate::Delivered);
             }
             self.packets[delivery.packet].hop += 1;
             self.forward(delivery.packet);
@@ -380,11 +389,14 @@ impl<P: Protocol> Sim<P> {
     /// A packet comes to a link.
     #[inline(always)]
     fn offer(&mut self, link: u32, at: Time, id: PacketId) {
+        if let Some(trace) = &mut self.trace {
+            trace.arrives(at, id);
+        }
         match self.links[link as usize].offer(at, id, &mut self.packets) {
             Admission::First(at) => self.events.push(at, Target::Link(link)),
             Admission::Served(at) => self.events.push(at, Target::Transmitter(link)),
             Admission::Follows => {}
-            Admission::Dropped => self.discard(id, |books| &mut books.dropped),
+            Admission::Dropped => self.discard(link, id, Fate::Dropped),
         }
         self.drop_evicted(link);
     }
@@ -405,8 +417,25 @@ impl<P: Protocol> Sim<P> {
         }
     }
 
+    /// A link changes.
+    #[cold]
+    fn change(&mut self, i: u32) {
+        self.let_in(i);
+        let link = &mut self.links[i as usize];
+        let (done, next) = (link.change(self.now, &mut self.packets), link.next_change());
+        self.reschedule(next, Target::Change(i));
+        if let Some(at) = done {
+            self.schedule(at, Target::Transmitter(i));
+        }
+        self.drop_evicted(i);
+        self.enter(i);
+    }
+
     /// A transmitter is done with a packet.
     fn transmitted(&mut self, i: u32) {
+        if !self.links[i as usize].has_sent(self.now) {
+            return self.events.pop();
+        }
         self.let_in(i);
         let (first, done) = self.links[i as usize].transmitted(self.now, &mut self.packets);
         self.reschedule(done, Target::Transmitter(i));
@@ -421,20 +450,27 @@ impl<P: Protocol> Sim<P> {
     #[inline]
     fn drop_evicted(&mut self, link: u32) {
         while let Some(packet) = self.links[link as usize].next_evicted() {
-            self.discard(packet, |books| &mut books.dropped);
+            self.discard(link, packet, Fate::Dropped);
         }
     }
 
-    /// A packet is dropped or lost.
+    /// A packet is dropped or lost at a link.
     #[cold]
-    fn discard(&mut self, id: PacketId, cause: impl Fn(&mut Books) -> &mut u64) {
+    fn discard(&mut self, link: u32, id: PacketId, fate: Fate) {
+        if self.trace.is_some() {
+            self.traced(link, id, fate);
+        }
+        let count = |books: &mut Books| match fate {
+            Fate::Lost => books.lost += 1,
+            _ => books.dropped += 1,
+        };
         let packet = &self.packets[id];
         let (flow, ack) = (packet.flow, packet.label.is_ack());
         let entry = &mut self.entries[self.flows[flow as usize].entry as usize];
         if ack {
-            *cause(&mut entry.counters.acks) += 1;
+            count(&mut entry.counters.acks);
         } else {
-            *cause(&mut entry.counters.data) += 1;
+            count(&mut entry.counters.data);
             entry.window.lost += 1;
         }
         self.packets.remove(id);

@@ -143,8 +143,8 @@ impl<P: Protocol> Sim<P> {
             let found = link.packets().count() as u64;
             balance(&spec.name, c.arrived - c.dropped - c.delivered - c.lost, found)?;
             let sent = (c.arrived_bytes - c.dropped_bytes - link.queue_bytes()) as f64 * 8.0;
-            let utilisation = sent / (spec.capacity.bps() * self.now.as_secs_f64().max(f64::MIN_POSITIVE));
-            links.push(c.summary(&spec.name, found, utilisation));
+            let utilisation = sent / spec.offered_bits(self.now.as_secs_f64()).max(f64::MIN_POSITIVE);
+            links.push(c.summary(&spec.name, found, utilisation, link.waits()));
         }
         Ok(Summary {
             simulated_s: self.now.as_secs_f64(),

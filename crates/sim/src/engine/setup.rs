@@ -34,6 +34,9 @@ impl<P: Protocol> Sim<P> {
             if let Some(interval) = link.queue_interval() {
                 self.events.push(Time::ZERO + interval, Target::Queue(i as u32));
             }
+            if let Some(at) = link.next_change().filter(|&at| at <= self.end) {
+                self.events.push(at, Target::Change(i as u32));
+            }
             if let Some(interval) = link.sizing_interval() {
                 self.events.push(Time::ZERO + interval, Target::Buffer(i as u32));
             }

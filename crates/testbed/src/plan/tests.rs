@@ -198,6 +198,23 @@ fn what_cannot_be_built_is_refused_in_one_line() {
         let text = plan(&network(&link, &flows)).unwrap_err().to_string();
         assert!(text.contains(part) && text.lines().count() == 1, "{text}");
     }
+    let mut changing = duplex("A", "B");
+    changing["changes"] = json!([{ "at": "1 s", "capacity": "5 Mb/s" }]);
+    let planned = |link: &Value, form| {
+        let resolved = network(&json!([link]), &json!([flow("x", "jetmax", "A", "B")]));
+        super::plan(&resolved, setup(form)).map_err(|e| e.to_string())
+    };
+    let changes = planned(&changing, Form::User).unwrap().pairs[0].directions[0]
+        .changes
+        .len();
+    assert_eq!(changes, 1);
+    assert!(planned(&changing, Form::Kernel).unwrap_err().contains("--form user"));
+    changing["measured"] = json!(true);
+    assert!(
+        planned(&changing, Form::User)
+            .unwrap_err()
+            .contains("measured needs the simulator")
+    );
     let mut red = duplex("A", "B");
     red["queue"] = json!("red");
     let text = plan(&network(&json!([red]), &json!([flow("x", "cubic", "A", "B")])))

@@ -1,12 +1,13 @@
-//! Loss recovery of a sender whose law sets no window, so that tests decide what leaves when.
+//! Loss recovery: of a sender whose law sets no window, so that tests decide what leaves when, and of Reno and NewReno without
+//! selective ACKs.
 
-use levelflow_laws::{AnySender, FlowInfo, LAWS};
+use levelflow_laws::{AnySender, FlowInfo};
 use proptest::prelude::*;
 
 use super::*;
 use crate::history::History;
-use crate::receiver::default_params;
 use crate::stream::Assembly;
+use crate::tests::with;
 
 const LIMITS: Limits = Limits {
     max_rate: None,
@@ -27,16 +28,20 @@ struct Transfer {
 
 impl Transfer {
     fn new(packets: u64) -> Self {
-        let law = LAWS.iter().find(|law| law.name == "cbr").unwrap();
-        let params = default_params(law).unwrap();
+        Self::under(with("cbr", &[]), packets)
+    }
+
+    fn under(params: AnyParams, packets: u64) -> Self {
         let info = FlowInfo {
             packet_size: Bytes::new(100),
         };
         let transport = Any::transport(&params);
         let law = Bare(AnySender::new(&params, &info));
-        let sender = Sender::new(law, transport.opening, Time::ZERO).with_size(packets * 100);
+        let sender = Sender::new(law, transport.opening, Time::ZERO)
+            .without_handshake()
+            .with_size(packets * 100);
         Self {
-            sender: sender.with_recovery(Duration::from_ms(200), true, MAX_PACKETS),
+            sender: sender.with_recovery(&transport, true, MAX_PACKETS),
             params,
             transport,
             header: None,
@@ -162,8 +167,9 @@ fn what_arrives_after_the_timeout_is_not_sent_again() {
 proptest! {
     /// Whatever is lost, the sender sends what is missing until the receiver has it all.
     #[test]
-    fn a_lossy_channel_delivers_everything(losses in prop::collection::vec(any::<bool>(), 400)) {
-        let mut t = Transfer::new(30);
+    fn a_lossy_channel_delivers_everything(losses in prop::collection::vec(any::<bool>(), 400), law in 0..3_usize) {
+        let params = [with("cbr", &[]), without_sack("reno"), without_sack("newreno")];
+        let mut t = Transfer::under(params[law].clone(), 30);
         let mut lost = losses.into_iter().chain(std::iter::repeat(false));
         for _ in 0..2000 {
             let Some(packet) = t.send() else {
@@ -189,7 +195,7 @@ proptest! {
 #[test]
 fn a_full_scoreboard_holds_packets_back_until_acks_or_the_timer_make_room() {
     let mut transfer = Transfer::new(1000);
-    transfer.sender = transfer.sender.with_recovery(Duration::from_ms(200), true, 8);
+    transfer.sender = transfer.sender.with_recovery(&transfer.transport, true, 8);
     let packets: Vec<_> = std::iter::from_fn(|| transfer.sender.may_send().then(|| transfer.send().unwrap())).collect();
     assert_eq!(packets.len(), 8);
     assert_eq!(transfer.sender.totals(), Totals::default());
@@ -199,4 +205,113 @@ fn a_full_scoreboard_holds_packets_back_until_acks_or_the_timer_make_room() {
     assert!(transfer.sender.may_send());
     assert_eq!(transfer.send(), Some((8, 8)));
     assert!(!transfer.sender.may_send());
+}
+
+fn without_sack(law: &str) -> AnyParams {
+    with(
+        law,
+        &[("sack", 0.0), ("initial_window", 8.0), ("initial_ssthresh", 8.0)],
+    )
+}
+
+/// What an ACK brought, or `None` the timer: the place of its packet, the window in thousandths, the places of packets that left.
+type Heard = (Option<u64>, u32, Vec<u64>);
+
+/// A window of 8 packets from the start, above the threshold, over a path that keeps order and loses the first packets with these
+/// places, without selective ACKs.
+fn heard(law: &str, mut lost: Vec<u64>, acks: usize) -> Vec<Heard> {
+    let (mut t, mut path) = (Transfer::under(without_sack(law), 1000), VecDeque::new());
+    let mut send = |t: &mut Transfer, path: &mut VecDeque<(u32, u64)>| {
+        let sent: Vec<_> = std::iter::from_fn(|| t.sender.may_send().then(|| t.send().unwrap())).collect();
+        for packet in &sent {
+            match lost.iter().position(|place| *place == packet.1) {
+                Some(i) => _ = lost.remove(i),
+                None => path.push_back(*packet),
+            }
+        }
+        sent.iter().map(|packet| packet.1).collect::<Vec<_>>()
+    };
+    assert_eq!(send(&mut t, &mut path), (0..8).collect::<Vec<_>>());
+    let ack = |_| {
+        let packet = path.pop_front();
+        match packet {
+            Some(packet) => _ = t.deliver(packet),
+            None => t.time_out(),
+        }
+        let sent = send(&mut t, &mut path);
+        let window = t.sender.law().rate().bps() * 1e-3 / 800.0; // packets of 800 bits in 1 ms
+        (packet.map(|(_, place)| place), (window * 1e3).round() as u32, sent)
+    };
+    (0..acks).map(ack).collect()
+}
+
+fn steps(list: &[(u64, u32, &[u64])]) -> Vec<Heard> {
+    let step = |&(place, window, sent): &(u64, u32, &[u64])| (Some(place), window, sent.to_vec());
+    list.iter().map(step).collect()
+}
+
+/// Worked out by hand: RFC 5681, section 3.2. Two duplicates let new packets out, the third halves 8.248; with 4 + n packets for n
+/// duplicates, 10 on their way leave room from the seventh on; the new ACK ends it and grows the window by 1/4.124.
+#[test]
+fn one_loss_without_selective_acks_is_a_fast_retransmit() {
+    let by_hand = steps(&[
+        (0, 8125, &[8]),
+        (1, 8248, &[9]),
+        (3, 8248, &[10]),
+        (4, 8248, &[11]),
+        (5, 4124, &[2]),
+        (6, 4124, &[]),
+        (7, 4124, &[]),
+        (8, 4124, &[]),
+        (9, 4124, &[12]),
+        (10, 4124, &[13]),
+        (11, 4124, &[14]),
+        (2, 4367, &[15]),
+        (12, 4596, &[16]),
+    ]);
+    assert_eq!(heard("reno", vec![2], 13), by_hand);
+    assert_eq!(heard("newreno", vec![2], 13), by_hand);
+}
+
+const TWO_LOSSES: [(u64, u32, &[u64]); 9] = [
+    (0, 8125, &[8]),
+    (1, 8248, &[9]),
+    (3, 8248, &[10]),
+    (5, 8248, &[11]),
+    (6, 4124, &[2]),
+    (7, 4124, &[]),
+    (8, 4124, &[]),
+    (9, 4124, &[]),
+    (10, 4124, &[12]),
+];
+
+/// Likewise: the ACK of the first retransmission ends Reno's recovery. What was on its way at the loss allows no second fast
+/// retransmit, so the timer has to run out; then all is sent again from one packet on, but what has arrived is not.
+#[test]
+fn a_second_hole_is_left_to_the_timer_by_reno() {
+    let mut by_hand = steps(&TWO_LOSSES);
+    by_hand.extend(steps(&[
+        (11, 4124, &[13]),
+        (2, 4367, &[]),
+        (12, 4367, &[]),
+        (13, 4367, &[]),
+    ]));
+    by_hand.push((None, 1000, vec![4]));
+    by_hand.extend(steps(&[(4, 2000, &[14, 15]), (14, 2183, &[16])]));
+    assert_eq!(heard("reno", vec![2, 4], by_hand.len()), by_hand);
+}
+
+/// Likewise, RFC 6582, section 3.2: the ACK of the first retransmission is a partial one. It acknowledges two packets, so the window
+/// is inflated by one less, and has the next hole sent again at once; the ACK of that one ends the recovery.
+#[test]
+fn a_partial_ack_has_newreno_send_the_next_hole() {
+    let mut by_hand = steps(&TWO_LOSSES);
+    by_hand.extend(steps(&[
+        (11, 4124, &[13]),
+        (2, 4124, &[4, 14]),
+        (12, 4124, &[15]),
+        (13, 4124, &[16]),
+        (4, 4367, &[17]),
+    ]));
+    assert_eq!(heard("newreno", vec![2, 4], by_hand.len()), by_hand);
 }

@@ -285,6 +285,19 @@ fn parameter(input: &mut In<'_>, law: &LawInfo, values: &mut [f64; MOST_PARAMS])
     Ok(())
 }
 
+impl Coded<'_> for Rate {
+    fn put(&self, out: &mut Out<'_>) {
+        self.bps().put(out);
+    }
+
+    fn get(input: &mut In<'_>) -> Result<Self> {
+        match Rate::new(input.get()?) {
+            Some(rate) if rate.bps() > 0.0 => Ok(rate),
+            _ => refused("capacity", "a rate above 0"),
+        }
+    }
+}
+
 impl Coded<'_> for Role {
     fn put(&self, out: &mut Out<'_>) {
         match self {
@@ -295,7 +308,7 @@ impl Coded<'_> for Role {
             Self::Router(port) => {
                 1_u8.put(out);
                 port.id.put(out);
-                port.capacity.bps().put(out);
+                port.capacity.put(out);
             }
             Self::Receiver => 2_u8.put(out),
         }
@@ -311,10 +324,7 @@ impl Coded<'_> for Role {
             }),
             1 => Self::Router(PortInfo {
                 id: input.get()?,
-                capacity: match Rate::new(input.get()?) {
-                    Some(rate) if rate.bps() > 0.0 => rate,
-                    _ => return refused("capacity", "a rate above 0"),
-                },
+                capacity: input.get()?,
             }),
             2 => Self::Receiver,
             _ => return refused("role", "0 to 2"),
@@ -340,7 +350,7 @@ macro_rules! records {
                 let (tag, instance): (u8, u32) = (input.get()?, input.get()?);
                 let record = match tag {
                     $($tag => Self::$name { $($field: input.get()?),+ },)+
-                    _ => return refused("record", "0 to 10"),
+                    _ => return refused("record", "0 to 11"),
                 };
                 Ok((instance, record))
             }
@@ -361,4 +371,5 @@ records! {
     8 => Absorb { counted }
     9 => Reflect { arrived, header }
     10 => State { digest }
+    11 => Capacity { capacity }
 }

@@ -3,7 +3,7 @@
 use core::fmt::{self, Debug};
 use core::ops::Deref;
 
-use levelflow_units::{Bytes, Duration, Time};
+use levelflow_units::{Bytes, Duration, Rate, Time};
 
 use super::{LONGEST, Record, Stamped, Start, digest};
 use levelflow_laws::offload::{Counts, Offload};
@@ -205,6 +205,14 @@ impl<S: Sink> Logged<AnyRouter, S> {
         self.law.absorb(params, counted);
         if let Some(log) = &mut self.log {
             log.put(&Record::Absorb { counted: *counted });
+        }
+    }
+
+    /// As [`RouterLaw::on_capacity`].
+    pub fn on_capacity(&mut self, params: &AnyParams, capacity: Rate) {
+        self.law.on_capacity(params, capacity);
+        if let Some(log) = &mut self.log {
+            log.put(&Record::Capacity { capacity });
         }
     }
 

@@ -114,6 +114,9 @@ fn records() -> impl Strategy<Value = Record<'static>> {
                 }
             }
         ),
+        (1e-3..1e15).prop_map(|bps| Record::Capacity {
+            capacity: Rate::new(bps).unwrap(),
+        }),
         any::<[u64; 19]>().prop_map(|counted| Record::Absorb { counted }),
         (times(), kinds(), sizes()).prop_map(move |(now, kind, size)| Record::Reflect {
             arrived: Arrived { now, kind, size },

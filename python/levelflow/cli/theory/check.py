@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from levelflow.cli.choosing import Changes, ScenarioName
 from levelflow.cli.theory.asking import AsJson, At
@@ -19,46 +19,12 @@ def check(scenario: ScenarioName, changes: Changes = None, at: At = None, as_jso
     """
     from levelflow.cli.choosing import choose
     from levelflow.cli.theory.asking import reply
+    from levelflow.theory.check import as_plain
     from levelflow.theory.check import check as predict
     from levelflow.theory.units import time
 
     found = predict(choose(scenario, changes).resolve(), None if at is None else time(at))
-    reply(as_json, _plain(found), lambda: _show(found))
-
-
-def _plain(found: Prediction) -> dict[str, Any]:
-    links = found.competition.links
-    names = [flow["name"] for flow in found.competition.entries]
-    return {
-        "stable": found.stable,
-        "time_s": found.time,
-        "flows": [
-            {"name": flow["name"], "law": flow["law"], "rate_bps": float(rate), "bottleneck": links[link]["name"]}
-            for flow, rate, link in zip(found.competition.entries, found.rates, found.bottlenecks, strict=True)
-        ],
-        "links": [
-            {
-                "name": link["name"],
-                "load_bps": float(load),
-                "queue_s": wait if wait is None or math.isfinite(wait) else "full",
-            }
-            for link, load, wait in zip(links, found.loads, found.queues, strict=True)
-            if load > 0
-        ],
-        "bottlenecks": [
-            {
-                "link": links[own.link]["name"],
-                "law": own.law,
-                "flows": [names[number] for number in own.entries],
-                "stable": own.verdict.stable,
-                "margin": own.verdict.margin if own.verdict.margin != math.inf else None,
-                "time_s": own.verdict.time,
-                "why": own.verdict.why,
-                "breaks": own.verdict.breaks,
-            }
-            for own in found.judgements
-        ],
-    }
+    reply(as_json, as_plain(found), lambda: _show(found))
 
 
 def _show(found: Prediction) -> None:

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 #: Capacity and starts for two flows without delay, and steps that they get.
 CAPACITY, PAIRS, STEPS = 100.0, ((10.0, 90.0), (80.0, 70.0), (20.0, 5.0)), 200
+#: What the axes of a portrait mean.
+IN_WORDS = {"R N / C": "rate over fair share", "q / (C d0)": "queue in round trips"}
 #: How far the smaller rate may be below the larger.
 FAIR = 0.01
 #: The most round trips.
@@ -91,7 +93,8 @@ def _portrait(known: Portrait, gains: dict[str, float], duration: float) -> Draw
         from levelflow.theory.pictures.phase import phase_portrait
 
         figure = paper(5, 4)
-        phase_portrait(found.x, found.y, found.equilibrium, found.axes, figure)
+        words = tuple(f"{IN_WORDS[axis]}, {axis}" if axis in IN_WORDS else axis for axis in found.axes)
+        phase_portrait(found.x, found.y, found.equilibrium, (words[0], words[1]), figure)
         figure.axes[0].set_title(_shown(gains), loc="left")
         return figure
 

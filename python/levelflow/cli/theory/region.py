@@ -108,6 +108,7 @@ def _tried(law: str, points: int) -> Tried | None:
 
 def _picture(law: str, found: Region, tried: Tried | None) -> Figure:
     from levelflow.cli.theory.asking import paper
+    from levelflow.style import COLOURS
     from levelflow.theory.pictures.regions import region as draw
 
     figure = paper(6, 4.5)
@@ -116,6 +117,10 @@ def _picture(law: str, found: Region, tried: Tried | None) -> Figure:
     axes.set_title(f"{law}: {found.note.split('. ')[0].rstrip('.').lower()}", loc="left")
     if found.logarithmic:
         axes.set_yscale("log")
+    if "below the curve" in found.note.lower():
+        bottom = axes.get_ylim()[0] if found.logarithmic else 0.0
+        for (x, y), colour in zip(found.curves.values(), COLOURS, strict=False):
+            axes.fill_between(x, y, bottom, color=colour, alpha=0.09, linewidth=0)
     return figure
 
 

@@ -71,6 +71,8 @@ def _flow(entry: dict[str, Any], links: dict[str, Any], numbers: dict[str, int])
 
 
 def _link(link: dict[str, Any], flows: list[dict[str, Any]]) -> Link:
+    if link.get("changes", ()):
+        raise FluidError(f"link {link['name']}: links that change have no fluid model; needs one without changes")
     ((queue, given),) = link["queue"].items()
     if queue not in DISCIPLINES:
         known = ", ".join(DISCIPLINES)

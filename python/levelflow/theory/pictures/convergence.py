@@ -60,7 +60,8 @@ def phase_plane(step: Step, capacity: float, starts: ArrayLike, steps: int = 200
         for path in paths:
             axes.plot(*path.T, ".-", markersize=4, linewidth=1)
         axes.set(xlabel="rate of flow 1", ylabel="rate of flow 2", xlim=(0, top), ylim=(0, top), aspect="equal")
-        axes.legend(loc="upper right")
+        axes.set_title("rates of two flows, step by step")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
     return figure
 
 

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import matplotlib as mpl
 import networkx as nx
-from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, FancyBboxPatch
 
+from levelflow.picture import Picture
 from levelflow.style import COLOURS, GREY, STYLE
 
 if TYPE_CHECKING:
@@ -28,6 +28,13 @@ ROW, WIDTH, GAP, STEP = 1.0, 2.0, 0.9, 4.0
 INCHES = 0.42
 #: A box names at most so many flows.
 MOST_ROWS = 8
+#: Above a graph, its room in inches, and the least width that this takes.
+LEGEND = (
+    "Links, and the flows that each limits.\n"
+    "Arrow: that flow also crosses the other link, and disturbs its flows.\n"
+    "Blue: the left one settles first. Red: around a cycle."
+)
+HEAD, NARROWEST = 0.7, 5.0
 #: Points of text; a name with more letters than this is written smaller.
 SIZE, LETTERS = 10.0, 9
 
@@ -51,7 +58,7 @@ class _Box:
 
 def dependency_graph(
     assignment: Assignment, flows: Sequence[str] | None = None, links: Sequence[str] | None = None
-) -> Figure:
+) -> Picture:
     """Draws who disturbs whom.
 
     A box is a link with the flows that listen to it. An arrow leads from a flow to another link that it crosses: there
@@ -67,8 +74,13 @@ def dependency_graph(
     >>> figure = dependency_graph(assign([[0, 1], [1], [1, 2], [2]], [0, 1, 1, 2]))
     """
     width, height = _extent(_boxes(assignment))
-    figure = Figure(figsize=(width * INCHES, height * INCHES))
-    draw_dependencies(figure, assignment, flows, links)
+    wide, tall = max(width * INCHES, NARROWEST), height * INCHES
+    figure = Picture(figsize=(wide, tall + HEAD))
+    parts: Any = figure.subfigures(2, 1, height_ratios=(HEAD, tall))
+    head, graph = parts
+    with mpl.rc_context(STYLE):
+        head.text(0.1 / wide, 0.9, LEGEND, va="top", fontsize=9, linespacing=1.3)
+    draw_dependencies(graph, assignment, flows, links)
     return figure
 
 

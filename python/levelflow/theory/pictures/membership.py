@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import matplotlib as mpl
 import numpy as np
-from matplotlib.figure import Figure
 from numpy.typing import ArrayLike
 
+from levelflow.picture import Picture
 from levelflow.style import COLOURS, STYLE
 from levelflow.theory.errors import ParameterError
 from levelflow.theory.networks.maxmin import maxmin
@@ -30,7 +30,7 @@ def rounds(
     pace: ArrayLike,
     first: int = 0,
     last: int = 40,
-) -> Figure:
+) -> Picture:
     """Draws rates, proposals and prices of a small network from round `first` to `last`.
 
     Lines are rates, dots proposals, dashes max-min fair rates; a strip has the colour of the link that flows listen to,
@@ -55,7 +55,7 @@ def rounds(
         state = step(rules, batch, state)
     x = np.arange(first, last + 1)
     with mpl.rc_context(STYLE):
-        figure = Figure(figsize=(7.5, 4.6), layout="constrained")
+        figure = Picture(figsize=(7.5, 4.6), layout="constrained")
         upper, strip, lower = figure.subplots(3, 1, sharex=True, height_ratios=[3, 0.35 * len(routes), 2])
         for flow in range(len(routes)):
             colour = COLOURS[flow + links]

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 from matplotlib.colors import ListedColormap
+from matplotlib.patches import Patch
 
-from levelflow.style import COLOURS, GREY, LOG_STYLE, drawn_on
+from levelflow.style import COLOURS, DASHES, GREY, LOG_STYLE, drawn_on
 from levelflow.theory.stability.delay_batches import are_stable
 from levelflow.theory.stability.delays import critical_gain, roots
 from levelflow.theory.stability.matrices import MatrixError, absolute_radius, norm, read_matrix, spectral_radius
@@ -20,9 +21,11 @@ if TYPE_CHECKING:
 
     from levelflow.theory.stability.delay_batches import Experiment
 
+RHO = "\N{GREEK SMALL LETTER RHO}"
 STABLE, UNSTABLE = COLOURS[0], COLOURS[1]
-#: What an experiment knows of each matrix, and how it is written.
+#: What an experiment knows of each matrix, and how it is written in text and in pictures.
 NORMS = {"norm2": "||A||_2", "norm_inf": "||A||_inf", "norm_s": "||A||_s"}
+SIGNS = {"norm2": "‖A‖₂", "norm_inf": "‖A‖∞", "norm_s": "‖A‖ₛ"}
 _SPREAD = 100.0  # weights go from its reciprocal to this
 
 
@@ -54,8 +57,8 @@ def scatter(experiment: Experiment, of: str = "norm_s", canvas: FigureBase | Non
             axes.axhline(1, color=GREY, linestyle="--", linewidth=1)
             axes.plot(experiment.radius[shown], values[shown], ".", color=colour, markersize=3, alpha=0.6)
             title = f"{'stable' if stable else 'unstable'}: {shown.sum()}"
-            axes.set(xlabel="rho(A)", title=title, xlim=(0, 1), ylim=(0, top))
-        panels[0].set_ylabel(NORMS[of])
+            axes.set(xlabel=f"{RHO}(A)", title=title, xlim=(0, 1), ylim=(0, top))
+        panels[0].set_ylabel(SIGNS[of])
     return figure
 
 
@@ -71,8 +74,8 @@ def plane(matrix: ArrayLike, longest: int = 30, canvas: FigureBase | None = None
     Raises:
         MatrixError: if the matrix is not allowed or has not two rows.
 
-    >>> plane([[0.5, 0.7], [-0.7, -0.5]], 6).axes[0].get_title(loc="left")
-    'rho(A) 0.49, ||A||_s 1.20: 13 of 36 stable'
+    >>> plane([[0.5, 0.7], [-0.7, -0.5]], 6).axes[0].get_title(loc="left").split(", ")[1]
+    '‖A‖ₛ 1.20: 13 of 36 stable'
     """
     whole(1, longest=longest)
     a = read_matrix(matrix)
@@ -85,10 +88,12 @@ def plane(matrix: ArrayLike, longest: int = 30, canvas: FigureBase | None = None
         axes = figure.subplots()
         colours = ListedColormap([UNSTABLE, STABLE])
         axes.pcolormesh(steps, steps, stable.astype(float), cmap=colours, vmin=0, vmax=1, edgecolor="white", lw=0.4)
-        title = f"rho(A) {spectral_radius(a):.2f}, ||A||_s {scaled_norm(a).upper:.2f}"
+        title = f"{RHO}(A) {spectral_radius(a):.2f}, ‖A‖ₛ {scaled_norm(a).upper:.2f}"
         axes.set(xlabel="D1 (steps)", ylabel="D2 (steps)", title=f"{title}: {stable.sum()} of {stable.size} stable")
         axes.set_aspect("equal")
         axes.grid(visible=False)
+        boxes = [Patch(color=colour, label=name) for name, colour in (("stable", STABLE), ("unstable", UNSTABLE))]
+        axes.legend(handles=boxes, loc="upper center", bbox_to_anchor=(0.5, -0.12), ncols=2)
     return figure
 
 
@@ -103,7 +108,7 @@ def scalings(matrix: ArrayLike, canvas: FigureBase | None = None) -> FigureBase:
         MatrixError: if the matrix is not allowed or has not two rows.
 
     >>> [line.get_label() for line in scalings([[0.5, 2.0], [-0.1, 0.4]]).axes[0].lines][:2]
-    ['||W A W^-1||_2', '||W A W^-1||_inf']
+    ['‖W A W⁻¹‖₂', '‖W A W⁻¹‖∞']
     """
     a = read_matrix(matrix)
     if len(a) != 2:
@@ -111,15 +116,19 @@ def scalings(matrix: ArrayLike, canvas: FigureBase | None = None) -> FigureBase:
     ratios = np.geomspace(1 / _SPREAD, _SPREAD, 201)
     with drawn_on(canvas, 6, 4.2, LOG_STYLE) as figure:
         axes = figure.subplots()
-        for order, name in ((2, "2"), (np.inf, "inf")):
-            axes.plot(ratios, [norm(a, order, [ratio, 1.0]) for ratio in ratios], label=f"||W A W^-1||_{name}")
-        levels = {"||A||_s": scaled_norm(a).upper, "rho(|A|)": absolute_radius(a).upper, "rho(A)": spectral_radius(a)}
-        for (name, level), colour in zip(levels.items(), COLOURS[2:], strict=False):
-            axes.axhline(level, color=colour, linestyle="--", linewidth=1, label=name)
+        for order, name in ((2, "₂"), (np.inf, "∞")):
+            axes.plot(ratios, [norm(a, order, [ratio, 1.0]) for ratio in ratios], label=f"‖W A W⁻¹‖{name}")
+        levels = {
+            "‖A‖ₛ": scaled_norm(a).upper,
+            f"{RHO}(|A|)": absolute_radius(a).upper,
+            f"{RHO}(A)": spectral_radius(a),
+        }
+        for number, ((name, level), colour) in enumerate(zip(levels.items(), COLOURS[2:], strict=False), 1):
+            axes.axhline(level, color=colour, linestyle=DASHES[number], linewidth=1, label=name)
         axes.axhline(1, color=GREY, linewidth=1)
-        top = 3 * levels["rho(|A|)"]
+        top = 3 * levels[f"{RHO}(|A|)"]
         axes.set(xscale="log", xlabel="w1 / w2", ylabel="norm", title="Scaling lowers norms", ylim=(0, top))
-        axes.legend()
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.16), ncols=3, fontsize=9)
     return figure
 
 

@@ -20,6 +20,8 @@ ROOM, NARROWEST, WIDEST = 1.3, 1.5, 5.0
 #: Decades that a Bode plot shows on both sides of the crossings.
 DECADES = 1.0
 POINTS = 800
+#: What is nearer to 0 than this, in halves of the window, is not drawn.
+SMALL = 0.02
 
 
 def nyquist(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
@@ -40,14 +42,16 @@ def nyquist(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
         axes = figure.subplots()
         angle = np.linspace(0, 2 * np.pi, 200)
         axes.plot(np.cos(angle), np.sin(angle), color=GREY, linewidth=0.8)
-        axes.plot(values.real, values.imag, label="L(jw), w > 0")
-        axes.plot(values.real, -values.imag, "--", color=COLOURS[0], linewidth=0.8, label="w < 0")
-        axes.plot(-1, 0, "+", color=COLOURS[1], markersize=12, markeredgewidth=2)
+        seen = np.where(np.abs(values) < SMALL * half, np.nan, values)  # a delay winds the rest around 0 for ever
+        axes.plot(seen.real, seen.imag, label="L(jω), ω > 0")
+        axes.plot(seen.real, -seen.imag, "--", color=COLOURS[0], linewidth=0.8, label="ω < 0")
+        axes.plot(-1, 0, "+", color=COLOURS[1], markersize=12, markeredgewidth=2, linestyle="", label="-1")
+        axes.locator_params(nbins=6)
         axes.set(
             xlim=(-half, half / 2), ylim=(-0.75 * half, 0.75 * half), aspect="equal", xlabel="real", ylabel="imaginary"
         )
         axes.set_title(_verdict(loop))
-        axes.legend(loc="lower right")
+        axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.14), ncols=3)
     return figure
 
 
@@ -75,7 +79,7 @@ def bode(loop: Loop, canvas: FigureBase | None = None) -> FigureBase:
         below.set_ylim(max(-540.0, np.degrees(curve.phase.min())) - 20, np.degrees(curve.phase.max()) + 20)
         for axes in (above, below):
             _mark(axes, [c.frequency for c in margins.gain_crossings], COLOURS[2], "|L| = 1")
-            _mark(axes, [c.frequency for c in margins.phase_crossings[:1]], COLOURS[1], "phase -180 degrees")
+            _mark(axes, [c.frequency for c in margins.phase_crossings[:1]], COLOURS[1], "phase -180°")
         above.set_ylabel("magnitude")
         above.set_title(f"phase margin {np.degrees(margins.phase):.3g} degrees\ngain margin {margins.gain:.3g}")
         above.legend(loc="lower left")

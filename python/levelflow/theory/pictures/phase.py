@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from levelflow.style import drawn_on
+import numpy as np
+
+from levelflow.style import GREY, drawn_on
 from levelflow.theory.validate import explained
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import FigureBase
 
     from levelflow.theory.arrays import Floats
@@ -29,13 +32,25 @@ def phase_portrait(
     >>> import numpy as np
     >>> spiral = np.exp(-np.linspace(0, 9, 90))[:, None]
     >>> len(phase_portrait(spiral, -spiral, (0.0, 0.0), ("x", "y")).axes[0].lines)
-    3
+    4
     """
     with drawn_on(canvas, 5, 4) as figure:
         axes = figure.subplots()
         for index in range(x.shape[1]):
             (line,) = axes.plot(x[:, index], y[:, index], linewidth=1)
             axes.plot(x[0, index], y[0, index], "o", color=line.get_color(), markersize=4)
-        axes.plot(*equilibrium, "+", color="black", markersize=12, markeredgewidth=2)
+            _arrow(axes, x[:, index], y[:, index], line.get_color())
+        axes.plot(*equilibrium, "+", color="black", markersize=12, markeredgewidth=2, linestyle="", label="equilibrium")
+        axes.plot([], [], "o", color=GREY, markersize=4, label="start")
         axes.set(xlabel=labels[0], ylabel=labels[1])
+        axes.legend()
     return figure
+
+
+def _arrow(axes: Axes, x: Floats, y: Floats, colour: str) -> None:
+    """Shows which way time goes, in the middle of a curve."""
+    ways = np.hypot(np.diff(x) / max(float(np.ptp(x)), 1e-12), np.diff(y) / max(float(np.ptp(y)), 1e-12)).cumsum()
+    middle = int(np.searchsorted(ways, ways[-1] / 2))
+    if ways[-1] > 0 and middle + 1 < len(x):
+        arrow = {"arrowstyle": "-|>", "color": colour, "shrinkA": 0, "shrinkB": 0}
+        axes.annotate("", (x[middle + 1], y[middle + 1]), (x[middle], y[middle]), arrowprops=arrow)

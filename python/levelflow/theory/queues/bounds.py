@@ -31,7 +31,8 @@ def bounds(completions: pl.DataFrame, scenario: dict[str, Any]) -> Floats:
 
     Args:
         completions: with columns `flow`, `bytes` and `rtt_s`.
-        scenario: resolved; its flows say `path`, `reverse_path` and whether they `handshake`.
+        scenario: resolved; its flows say `path`, `reverse_path` and whether they `handshake`. Of a link that changes,
+            the largest capacity and the shortest delay count.
     """
     links = {link["name"]: link for link in scenario["links"]}
     least = np.empty(completions.height)
@@ -39,12 +40,20 @@ def bounds(completions: pl.DataFrame, scenario: dict[str, Any]) -> Floats:
     for flow in scenario["flows"]:
         own = names == flow["name"]
         size, rtt = (completions[column].to_numpy()[own] for column in ("bytes", "rtt_s"))
-        there, back = (sum(links[name]["delay_s"] for name in flow[path]) for path in ("path", "reverse_path"))
+        there, back = (sum(_shortest(links[name]) for name in flow[path]) for path in ("path", "reverse_path"))
         # Hosts add what the links lack of the round trip; the receiver is half of it away, where that can be.
         one_way = there + np.clip(rtt / 2 - there, 0.0, np.maximum(rtt - there - back, 0.0))
-        narrowest = min(links[name]["capacity_bps"] for name in flow["path"])
+        narrowest = min(_widest(links[name]) for name in flow["path"])
         least[own] = one_way + flow["handshake"] * rtt + 8 * size / narrowest
     return least
+
+
+def _widest(link: dict[str, Any]) -> float:
+    return max(state["capacity_bps"] for state in (link, *link.get("changes", ())))
+
+
+def _shortest(link: dict[str, Any]) -> float:
+    return min(state["delay_s"] for state in (link, *link.get("changes", ())))
 
 
 def slowdowns(completions: pl.DataFrame, scenario: dict[str, Any]) -> Floats:

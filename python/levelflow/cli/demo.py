@@ -1,17 +1,14 @@
-"""`make demo`: one bottleneck, one slow path, three control laws."""
+"""The command `demo`: one bottleneck, one slow path, three control laws."""
 
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from rich.console import Console
+import typer
 
-from levelflow import Result, Scenario
-from levelflow.cli.show import show_table
-from levelflow.library import find
-from levelflow.report import plots
-from levelflow.report.tables import percent, rate, settling, time
+if TYPE_CHECKING:
+    from levelflow.results import Result
 
 LAWS = ("jetmax", "emkc", "rcp")
 HEAD = ["law", "x1", "x2", "distance from max-min", "settled", "drops", "queueing delay, max", "utilisation"]
@@ -21,29 +18,31 @@ NEXT = (
     "levelflow list laws                                 # the laws and their parameters",
 )
 
+app = typer.Typer()
 
-def main() -> None:
-    """Runs topology T1 under each law and compares them."""
-    console = Console(highlight=False, markup=False)
-    console.print(
-        "T1: x1 (RTT 220 ms) and, from 5 s on, x2 (RTT 2020 ms) share 10 Mb/s; fair is 5 Mb/s each.\n", soft_wrap=True
-    )
+
+@app.command()
+def demo() -> None:
+    """Run topology T1 under three laws, compare them, and draw pictures into `results`."""
+    from levelflow.cli.show import show_table
+    from levelflow.report import plots
+    from levelflow.scenario import Scenario
+
+    typer.echo("T1: x1 (RTT 220 ms) and, from 5 s on, x2 (RTT 2020 ms) share 10 Mb/s; fair is 5 Mb/s each.\n")
     pictures: list[Path] = []
     rows = []
     for law in LAWS:
-        result = Scenario.load(find(f"t1-{law}")).run(out=Path("results") / f"demo-{law}", progress=True)
+        result = Scenario.named(f"t1-{law}").run(out=Path("results") / f"demo-{law}", progress=True)
         pictures += plots.write(result)
         rows.append(_row(law, result))
     show_table("Three laws on one bottleneck", HEAD, rows)
-    console.print("Pictures:")
-    for path in pictures:
-        console.print(f"  {path}", soft_wrap=True)
-    console.print("\nNext, after `source .venv/bin/activate`:")
-    for line in NEXT:
-        console.print(f"  {line}", soft_wrap=True)
+    for title, lines in (("Pictures:", map(str, pictures)), ("\nNext:", NEXT)):
+        typer.echo("\n  ".join([title, *lines]))
 
 
 def _row(law: str, result: Result) -> list[str]:
+    from levelflow.report.tables import percent, rate, settling, time
+
     x1, x2 = result.summary["flows"]
     link: dict[str, Any] = result.summary["links"][0]
     return [
@@ -56,7 +55,3 @@ def _row(law: str, result: Result) -> list[str]:
         time(link["queue_ms"]["max"] / 1e3),
         percent(link["utilisation"]),
     ]
-
-
-if __name__ == "__main__":
-    main()

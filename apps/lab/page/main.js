@@ -1,0 +1,737 @@
+/** The page: one scenario, its runs, and everything that shows or changes them. */
+
+import { Controls, named } from "./controls.js";
+import { LESSONS, Lessons } from "./lessons.js";
+import { Packets } from "./packets.js";
+import { panels } from "./panels.js";
+import { Plots } from "./plots.js";
+import { PRESETS, preset } from "./presets.js";
+import { catalogue, lineOf, parse, run } from "./runner.js";
+import { freeName, lawOf, nodes, place, removeNode, setLaw, toToml, withLaw } from "./scenario.js";
+import { flows as flowSeries, sampleAt } from "./series.js";
+import { decode, encode, isScenario } from "./share.js";
+import { arrange, Stage } from "./stage.js";
+import { fetchResult, offered, readCsv, sum } from "./stored.js";
+import { Theory } from "./theory.js";
+import { format, parse as quantityOf, short } from "./units.js";
+import { csv, png, save, svg } from "./vector.js";
+
+const $ = (id) => document.getElementById(id);
+const SPEEDS = [1 / 3000, 1 / 1000, 1 / 300, 1 / 100, 1 / 30, 1 / 10, 1 / 3, 1, 3, 10];
+const SETTLE_MS = 120; // after the last change, before packets are asked for anew
+const MOST_UNDO = 100;
+const MOST_TABLE_BYTES = 100_000_000;
+
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const still = window.matchMedia("(prefers-reduced-motion: reduce)");
+
+const lab = {
+  scenario: { name: "", duration: "1 s", link: [], flow: [] },
+  layout: {},
+  selected: { kind: "link", index: 0 },
+  compare: "",
+  stored: null,
+  catalogue: { laws: [], queues: [], buffers: [] },
+  get dark() { return dark.matches; },
+  change, select,
+};
+const clock = { time: 0, speed: 1 / 30, playing: false, dirty: true, last: 0 };
+const undo = [];
+let lastEdit = { key: null, at: 0 };
+let version = 0;
+let adding = null;
+
+const act = { select, move, pick };
+const sides = {
+  a: side("a", withPackets(new Stage($("stage-a"), act), "a")),
+  b: side("b", withPackets(new Stage($("stage-b"), act), "b")),
+};
+const controls = new Controls(lab);
+const theory = new Theory($("theory"));
+const lessons = new Lessons($("lesson"), {
+  open: openLesson, close: closeLesson, fields: (drag) => controls.forLesson(drag),
+});
+
+function withPackets(stage, name) {
+  return { stage, packets: new Packets(name, stage) };
+}
+
+function side(name, parts) {
+  return { name, ...parts, plots: new Plots($(`plots-${name}`), seek), result: null, drawn: 0 };
+}
+
+/* Changes of the scenario */
+
+/** Edits the scenario and runs it; edits of one drag are undone together. */
+function change(edit, dragging = false, key = null) {
+  const now = performance.now();
+  const same = dragging && key !== null && key === lastEdit.key && now - lastEdit.at < 1000;
+  if (!same) remember();
+  lastEdit = { key, at: now };
+  edit();
+  lab.stored = null;
+  rerun();
+}
+
+function remember() {
+  undo.push(JSON.stringify({ scenario: lab.scenario, layout: lab.layout }));
+  if (undo.length > MOST_UNDO) undo.shift();
+  $("undo").disabled = false;
+}
+
+function takeBack() {
+  const state = undo.pop();
+  $("undo").disabled = undo.length === 0;
+  if (!state) return;
+  Object.assign(lab, JSON.parse(state), { stored: null });
+  lastEdit = { key: null, at: 0 };
+  rerun();
+}
+
+/** Shows a scenario from elsewhere. */
+function load(scenario, layout = null, stored = null) {
+  lab.scenario = scenario;
+  lab.stored = stored;
+  lab.layout = layout ?? arrange(scenario);
+  lab.selected = { kind: "link", index: 0 };
+  undo.length = 0;
+  $("undo").disabled = true;
+  clock.time = 0.2 * (quantityOf("time", scenario.duration) || 0);
+  clock.speed = suitable(scenario);
+  $("speed").value = String(clock.speed);
+  notice("");
+  rerun();
+}
+
+/** A speed at which one sees packets cross the slowest of the usual links. */
+function suitable(scenario) {
+  const delays = scenario.link.map((link) => quantityOf("time", link.delay)).filter((x) => x > 0).sort((a, b) => a - b);
+  const wish = (delays[Math.floor(delays.length / 2)] ?? 0.01) / 1.2;
+  return SPEEDS.reduce((best, speed) => (Math.abs(Math.log(speed / wish)) < Math.abs(Math.log(best / wish)) ? speed : best));
+}
+
+/* Runs */
+
+function rerun() {
+  version += 1;
+  const mine = version;
+  const nobody = nodes(lab.scenario).filter((name) => !(name in lab.layout));
+  if (nobody.length) lab.layout = { ...arrange(lab.scenario), ...lab.layout };
+  const asked = performance.now();
+  const jobs = lab.stored ? [] : [["a", structuredClone(lab.scenario)]];
+  if (lab.compare) jobs.push(["b", withLaw(lab.scenario, lab.compare)]);
+  else sides.b.result = null;
+  for (const [name, scenario] of jobs) {
+    run(name, scenario, (result) => {
+      if (version - mine > 50 && !result.done) return;
+      arrived(sides[name], result, mine, asked);
+    });
+  }
+  if (lab.stored) showStored(mine);
+  $("stored").hidden = !lab.stored;
+  redraw();
+  if ($("text-box").open) writeToml();
+}
+
+/** Draws a result that is not run here; of its packets nothing is known. */
+function showStored(mine) {
+  const of = sides.a;
+  clearTimeout(of.timer);
+  of.drawn = mine;
+  of.result = { ...lab.stored, version: mine };
+  of.waits = false;
+  of.packets.reset(mine, null, null);
+  of.stage.clear();
+  $("stored-from").textContent = `Stored result ${lab.stored.stored.path}, ${lab.stored.stored.origin}.`;
+  blame(of, []);
+  draw(of);
+  tell();
+  theory.ask(lab.scenario);
+  document.body.dataset.redrawMs = "0";
+}
+
+/** A result, or a part of one, is there. */
+function arrived(of, result, mine, asked) {
+  if (mine < of.drawn) return;
+  if (result.wrong) {
+    if (mine === version) blame(of, result.wrong);
+    return;
+  }
+  if (of.name === "a" && of.drawn !== mine) document.body.dataset.firstMs = String(Math.round(performance.now() - asked));
+  of.drawn = mine;
+  of.result = { ...result, version: mine };
+  draw(of);
+  if (!result.done || mine !== version) return;
+  if (of.name === "a") {
+    blame(of, []);
+    lessons.show(of.result);
+    theory.ask(lab.scenario);
+    document.body.dataset.redrawMs = String(Math.round(performance.now() - asked));
+  }
+  if (sides.a.result?.done) tell();
+  clearTimeout(of.timer);
+  of.timer = setTimeout(() => {
+    of.packets.reset(mine, result.scenario, of.result);
+    clock.dirty = true;
+  }, SETTLE_MS);
+}
+
+function draw(of) {
+  const { resolved } = of.result;
+  const other = of.name === "a" ? sides.b : sides.a;
+  const own = panels(of.result, lab.dark);
+  const beside = lab.compare && other.result ? panels(other.result, lab.dark, peaksOf(own)) : [];
+  of.plots.show(beside.length ? panels(of.result, lab.dark, peaksOf(beside)) : own, resolved.duration_s);
+  if (beside.length) other.plots.show(beside, other.result.resolved.duration_s);
+  $(`title-${of.name}`).textContent = lab.compare ? [...new Set(resolved.flows.map((flow) => flow.law))].join(", ") : "";
+  $(`title-${of.name}`).hidden = !lab.compare;
+  clock.time = Math.min(clock.time, resolved.duration_s);
+  of.plots.mark(clock.time);
+  tellTime();
+}
+
+/** The largest values of panels, for axes that two sides share. */
+function peaksOf(all) {
+  return Object.fromEntries(all.map(({ key, peak }) => [key, peak]));
+}
+
+/** What the run was, in a line. */
+function tell() {
+  const { result } = sides.a;
+  if (result.stored) {
+    $("status").textContent = sum(result.summary);
+    return;
+  }
+  const dropped = result.summary.links.reduce((sum, link) => sum + link.dropped_packets, 0);
+  const parts = [
+    `${result.hops.toLocaleString("en")} packet-hops in ${Math.round(result.ms)} ms`,
+    `${dropped.toLocaleString("en")} packets dropped`,
+  ];
+  if (result.cut) parts.unshift(`Cut at ${format("time", result.now)}: a page simulates 30 million events; shorten the run or slow the links`);
+  $("status").textContent = `${parts.join(" · ")}${result.resolved.warnings.map((one) => ` · ${one}`).join("")}`;
+}
+
+/** Shows mistakes beside their fields, and those without one in a list on top. */
+function blame(of, lines) {
+  const found = lines.map((text) => {
+    const where = place(text);
+    const { list, index, key, law } = where;
+    const keys = list === "law" ? [`law.${law}.${key}`] : [`${list}.${index}.${key}`, ...(key === "rtt" ? ["all.rtt"] : [])];
+    return { line: text, keys, where };
+  });
+  const rest = controls.blame(found);
+  const box = $("mistakes");
+  box.hidden = rest.length === 0;
+  box.replaceChildren(...rest.map(({ line: text, where }) => {
+    const item = document.createElement("li");
+    item.textContent = of.name === "b" ? `Beside: ${text}` : text;
+    if (where.list === "link" || where.list === "flow") {
+      const button = document.createElement("button");
+      button.type = "button";
+      button.textContent = "Show";
+      button.addEventListener("click", () => select(where.list, where.index));
+      item.append(" ", button);
+    }
+    return item;
+  }));
+}
+
+/* The drawing */
+
+function redraw() {
+  const paths = lab.scenario.flow.map((flow, i) => {
+    if (Array.isArray(flow.path) && flow.path.length > 1) return flow.path;
+    return route(flow, i);
+  });
+  const view = { scenario: lab.scenario, layout: lab.layout, selected: lab.selected, picked: adding?.first, dark: lab.dark, paths };
+  sides.a.stage.show(view);
+  if (lab.compare) sides.b.stage.show(view);
+  $("stage-b").hidden = $("side-b").hidden = !lab.compare;
+  $("entry-title").textContent = "Link";
+  controls.show();
+  const laws = [...new Set(lab.scenario.flow.map(lawOf))];
+  $("law-all").value = laws.length === 1 ? laws[0] : "";
+  $("remove").disabled = !removable();
+  clock.dirty = true;
+}
+
+/** The first and last hops of a flow, from the last run that knew it. */
+function route(flow, i) {
+  const resolved = sides.a.result?.resolved;
+  const known = resolved?.flows[i];
+  if (known && known.name === flow.name) {
+    const ends = new Map(resolved.links.map((link) => [link.name, [link.from, link.to]]));
+    const path = [ends.get(known.path[0])[0], ...known.path.map((name) => ends.get(name)[1])];
+    if (path[0] === flow.from && path.at(-1) === flow.to) return path;
+  }
+  return flow.from && flow.to && flow.from !== flow.to ? [flow.from, flow.to] : null;
+}
+
+function select(kind, index) {
+  lab.selected = { kind, index };
+  redraw();
+}
+
+function move(node, x, y) {
+  lab.layout = { ...lab.layout, [node]: [x, y] };
+  redraw();
+}
+
+/** Somebody chose a node: to remove it, or as an end of what is being added. */
+function pick(name) {
+  if (!adding) {
+    select("node", name);
+    return;
+  }
+  if (adding.first === undefined) {
+    adding.first = name;
+    hint(`from ${name} to …? Choose the other node.`);
+    redraw();
+    return;
+  }
+  const { kind, first } = adding;
+  if (first === name) {
+    hint("A link or a flow needs two different nodes; choose another.");
+    return;
+  }
+  stopAdding();
+  if (kind === "link") addLink(first, name);
+  else addFlow(first, name);
+}
+
+function hint(text) {
+  $("hint").textContent = text;
+}
+
+function startAdding(kind) {
+  if (adding?.kind === kind) {
+    stopAdding();
+    return;
+  }
+  stopAdding();
+  adding = { kind };
+  $(`add-${kind}`).setAttribute("aria-pressed", "true");
+  hint(`Choose the node where the ${kind} begins (Escape stops).`);
+}
+
+function stopAdding() {
+  adding = null;
+  for (const kind of ["link", "flow"]) $(`add-${kind}`).removeAttribute("aria-pressed");
+  hint("");
+  redraw();
+}
+
+function newLink(from, to) {
+  return { from, to, capacity: "10 Mb/s", delay: "10 ms", buffer: "50 packets", duplex: true };
+}
+
+function addNode() {
+  change(() => {
+    const names = nodes(lab.scenario);
+    const from = lab.selected.kind === "node" && names.includes(lab.selected.index) ? lab.selected.index : names.at(-1) ?? "N1";
+    const name = freeName([...names, "N1"], "N");
+    const [x, y] = lab.layout[from] ?? [0.3, 0.5];
+    const spots = [[x + 0.3, y], [x, y + 0.45], [x, y - 0.45], [x - 0.3, y], [x + 0.2, y + 0.4], [x + 0.2, y - 0.4]].filter(([a, b]) => a >= 0 && a <= 1 && b >= 0 && b <= 1);
+    const room = ([a, b]) => Math.min(...Object.values(lab.layout).map(([c, d]) => Math.hypot(a - c, b - d)), 9);
+    lab.layout = { ...lab.layout, [name]: spots.reduce((best, spot) => (room(spot) > room(best) + 0.01 ? spot : best)) };
+    lab.scenario.link.push(newLink(from, name));
+    lab.selected = { kind: "node", index: name };
+  });
+}
+
+function addLink(from, to) {
+  const there = lab.scenario.link.some((link) => (link.from === from && link.to === to) || (link.duplex && link.from === to && link.to === from));
+  if (there) {
+    hint(`${from} and ${to} are linked already.`);
+    return;
+  }
+  change(() => {
+    lab.scenario.link.push(newLink(from, to));
+    lab.selected = { kind: "link", index: lab.scenario.link.length - 1 };
+  });
+}
+
+function addFlow(from, to) {
+  change(() => {
+    const law = lab.scenario.flow.length ? lawOf(lab.scenario.flow[0]) : "jetmax";
+    lab.scenario.flow.push({ name: freeName(lab.scenario.flow.map((flow) => flow.name), "x"), law, from, to });
+    lab.selected = { kind: "flow", index: lab.scenario.flow.length - 1 };
+  });
+}
+
+function removable() {
+  const { kind, index } = lab.selected;
+  if (kind === "flow") return lab.scenario.flow.length > 1 && Boolean(lab.scenario.flow[index]);
+  if (kind === "link") return lab.scenario.link.length > 1 && Boolean(lab.scenario.link[index]);
+  return nodes(lab.scenario).length > 2;
+}
+
+function remove() {
+  if (!removable()) return;
+  const { kind, index } = lab.selected;
+  change(() => {
+    if (kind === "flow") lab.scenario.flow.splice(index, 1);
+    else if (kind === "link") lab.scenario.link.splice(index, 1);
+    else removeNode(lab.scenario, index);
+    lab.selected = { kind: "link", index: 0 };
+  });
+}
+
+/* Time */
+
+function seek(time) {
+  clock.time = time;
+  clock.dirty = true;
+  for (const of of Object.values(sides)) of.plots.mark(time);
+  tellTime();
+}
+
+function tellTime() {
+  const { result } = sides.a;
+  const duration = result?.resolved?.duration_s ?? 1;
+  const scrub = $("scrub");
+  scrub.value = String(Math.round((clock.time / duration) * 1000));
+  const digits = Math.max(0, Math.min(4, Math.ceil(-Math.log10(clock.speed)) + 1));
+  const text = `${clock.time.toFixed(digits)} s`;
+  scrub.setAttribute("aria-valuetext", text);
+  $("clock").textContent = text;
+  const now = performance.now();
+  if (now - (tellTime.last ?? 0) < 90 && clock.playing) return;
+  tellTime.last = now;
+  tellRates();
+}
+
+/** The rates at the time that the packets show. */
+function tellRates() {
+  const { result } = sides.a;
+  if (!result?.tables.flows) return;
+  if (tellRates.of !== result) {
+    tellRates.of = result;
+    tellRates.series = flowSeries(result);
+  }
+  const { t, entries } = tellRates.series;
+  const sample = Math.max(sampleAt(t, clock.time), 0);
+  for (const cell of document.querySelectorAll("#flows [data-rate], #flows [data-fair]")) {
+    const entry = entries[Number(cell.dataset.rate ?? cell.dataset.fair)];
+    const value = (cell.dataset.rate !== undefined ? entry?.rate : entry?.fair)?.[sample];
+    cell.textContent = value === null || value === undefined ? "–" : format("rate", value);
+  }
+}
+
+function setPlaying(on) {
+  clock.playing = on;
+  clock.last = 0;
+  $("play").textContent = on ? "Pause" : "Play";
+  $("play").setAttribute("aria-pressed", String(on));
+}
+
+function frame(now) {
+  requestAnimationFrame(frame);
+  const { result } = sides.a;
+  if (!result?.resolved || !(clock.playing || clock.dirty)) return;
+  const duration = result.resolved.duration_s;
+  if (clock.playing) {
+    const passed = clock.last ? Math.min(now - clock.last, 100) / 1000 : 0;
+    clock.last = now;
+    const waits = sides.a.waits && passed > 0;
+    if (!waits) clock.time += passed * clock.speed;
+    if (clock.time >= duration) {
+      clock.time = duration;
+      setPlaying(false);
+    }
+    for (const of of Object.values(sides)) of.plots.mark(clock.time);
+    tellTime();
+  }
+  let drawn = true;
+  for (const of of Object.values(sides)) {
+    if (!of.result || of.result.stored || (of.name === "b" && !lab.compare)) continue;
+    const there = of.packets.draw(clock.time, clock.speed, lab.dark);
+    of.waits = !there;
+    drawn &&= there;
+  }
+  clock.dirty = !drawn;
+}
+
+/* Lessons */
+
+function openLesson(lesson) {
+  controls.forLesson([]);
+  lab.compare = "";
+  $("compare").value = "";
+  lessons.open(lesson);
+  load(structuredClone(lesson.scenario));
+  clock.speed = SPEEDS.reduce((best, speed) => (Math.abs(Math.log(speed / lesson.speed)) < Math.abs(Math.log(best / lesson.speed)) ? speed : best));
+  $("speed").value = String(clock.speed);
+  $("lessons-open").setAttribute("aria-expanded", "true");
+  history.replaceState(null, "", `#lesson=${lesson.id}`);
+  $("preset").value = "";
+}
+
+function closeLesson() {
+  lessons.close();
+  controls.forLesson([]);
+  $("lessons-open").setAttribute("aria-expanded", "false");
+  history.replaceState(null, "", location.pathname);
+}
+
+/* Files and links */
+
+function notice(text) {
+  $("notice").textContent = text;
+  $("notice").hidden = !text;
+}
+
+function writeToml() {
+  $("toml").value = toToml(lab.scenario);
+  wrongToml("");
+}
+
+function wrongToml(text) {
+  $("toml-wrong").textContent = text;
+  $("toml-wrong").hidden = !text;
+  $("toml").toggleAttribute("aria-invalid", Boolean(text));
+  if (text) $("toml").setAttribute("aria-invalid", "true");
+}
+
+/** Takes a scenario file; says what is wrong with it and where. */
+async function take(text, from) {
+  let scenario;
+  try {
+    scenario = await parse(text);
+  } catch (error) {
+    from(error.message);
+    return false;
+  }
+  if (!isScenario(scenario)) {
+    from("A scenario needs [[link]] entries with “from” and “to”, and [[flow]] entries.");
+    return false;
+  }
+  load(scenario);
+  return true;
+}
+
+async function apply() {
+  const text = $("toml").value;
+  wrongToml("");
+  if (!(await take(text, wrongToml))) return;
+  $("toml").value = text;
+  run("check", lab.scenario, async (result) => {
+    if (!result.wrong) return;
+    const lines = await Promise.all(result.wrong.map(async (mistake) => {
+      const line = await lineOf(mistake, text);
+      return line ? `line ${line}: ${mistake}` : mistake;
+    }));
+    wrongToml(lines.join("\n"));
+  });
+}
+
+/** Opens a scenario, tables that the page saved, or both; the tables are those of the scenario. */
+async function openFiles(files) {
+  const tables = files.filter((file) => /\.csv$/i.test(file.name));
+  const scenario = files.find((file) => !tables.includes(file));
+  if (scenario && !(await openFile(scenario))) return;
+  if (tables.length) await openTables(tables);
+}
+
+async function openTables(files) {
+  const resolved = (await finished()).resolved;
+  const tables = {};
+  for (const file of files) {
+    try {
+      if (file.size > MOST_TABLE_BYTES) throw new Error(`${format("size", file.size)}; a table has at most ${format("size", MOST_TABLE_BYTES)}.`);
+      const { kind, table } = readCsv(await file.text(), resolved);
+      tables[kind] = table;
+    } catch (error) {
+      notice(`${file.name}: ${error.message}`);
+      return;
+    }
+  }
+  const path = files.map(({ name }) => name).join(", ");
+  load(lab.scenario, lab.layout, {
+    resolved, tables, now: resolved.duration_s, summary: null, done: true, scenario: lab.scenario,
+    stored: { path, origin: "read from CSV tables" },
+  });
+}
+
+/** The result of the scenario as it stands, once it is there. */
+function finished() {
+  return new Promise((resolve, reject) => {
+    run("check", structuredClone(lab.scenario), (result) => {
+      if (result.wrong) reject(new Error(result.wrong[0]));
+      else if (result.done) resolve(result);
+    });
+  });
+}
+
+async function openFile(file) {
+  if (file.size > 1_000_000) {
+    notice(`${file.name} has ${format("size", file.size)}; a scenario file has at most 1 MB.`);
+    return false;
+  }
+  closeLesson();
+  const there = await take(await file.text(), (wrong) => notice(`${file.name}: ${wrong}`));
+  if (there) $("preset").value = "";
+  return there;
+}
+
+async function share() {
+  const state = { scenario: lab.scenario, layout: lab.layout, compare: lab.compare, speed: clock.speed, time: clock.time };
+  history.replaceState(null, "", await encode(state));
+  try {
+    await navigator.clipboard.writeText(location.href);
+    notice("The link is copied. Whoever opens it sees this network, with these values.");
+  } catch {
+    notice("The link stands in the address bar; copy it from there.");
+  }
+}
+
+function fileName() {
+  return String(lab.scenario.name || "scenario").replace(/[^\w.-]+/g, "-").slice(0, 80);
+}
+
+const SAVES = {
+  "save-toml": () => save(`${fileName()}.toml`, toToml(lab.scenario), "text/plain"),
+  "save-svg": () => save(`${fileName()}.svg`, svg(sides.a.result, lab.scenario.name), "image/svg+xml"),
+  "save-png": async () => save(`${fileName()}.png`, await png(svg(sides.a.result, lab.scenario.name))),
+  "save-flows": () => save(`${fileName()}-flows.csv`, csv(sides.a.result, "flows"), "text/csv"),
+  "save-links": () => save(`${fileName()}-links.csv`, csv(sides.a.result, "links"), "text/csv"),
+};
+
+/** Opens what the address asks for, or else the first network. */
+async function openAddress() {
+  const lesson = LESSONS.find(({ id }) => location.hash === `#lesson=${id}`);
+  if (lesson) {
+    openLesson(lesson);
+    return;
+  }
+  try {
+    if (offered && !location.hash) {
+      const stored = await fetchResult();
+      load(stored.scenario, null, stored);
+      $("preset").value = "";
+      return;
+    }
+    const state = await decode(location.hash);
+    if (state) {
+      lab.compare = lab.catalogue.laws.some((law) => law.name === state.compare) ? state.compare : "";
+      $("compare").value = lab.compare;
+      const names = nodes(state.scenario);
+      const layout = arrange(state.scenario);
+      for (const name of names) {
+        const spot = state.layout?.[name];
+        if (Array.isArray(spot) && spot.length === 2 && spot.every((x) => x >= 0 && x <= 1)) layout[name] = spot;
+      }
+      load(state.scenario, layout);
+      if (SPEEDS.includes(state.speed)) clock.speed = state.speed;
+      $("speed").value = String(clock.speed);
+      $("preset").value = "";
+      if (state.time > 0) clock.time = Number(state.time);
+      return;
+    }
+    await openPreset("t1");
+    if (/^#lesson=/.test(location.hash)) notice(`There is no lesson “${location.hash.slice(8)}”; there are ${LESSONS.map(({ id }) => id).join(", ")}.`);
+  } catch (error) {
+    await openPreset("t1");
+    notice(error.message);
+  }
+}
+
+async function openPreset(name) {
+  $("preset").value = name;
+  if (await take(await preset(name), notice)) $("preset").value = name;
+}
+
+/* Beginning */
+
+function fill(select, rows) {
+  select.replaceChildren(...rows.map(([value, text]) => new Option(text, value)));
+}
+
+function listen() {
+  $("preset").addEventListener("change", async ({ target }) => {
+    if (!target.value) return;
+    closeLesson();
+    openPreset(target.value);
+  });
+  $("law-all").addEventListener("change", ({ target }) => {
+    if (target.value) change(() => lab.scenario.flow.forEach((flow) => setLaw(flow, target.value)));
+  });
+  $("compare").addEventListener("change", ({ target }) => {
+    lab.compare = target.value;
+    rerun();
+  });
+  $("lessons-open").addEventListener("click", () => (lessons.lesson ? closeLesson() : openLesson(LESSONS[0])));
+  $("run-here").addEventListener("click", () => {
+    lab.stored = null;
+    rerun();
+  });
+  $("undo").addEventListener("click", takeBack);
+  $("share").addEventListener("click", share);
+  for (const [id, call] of Object.entries(SAVES)) {
+    $(id).addEventListener("click", () => {
+      $("files").open = false;
+      if (id === "save-toml" || sides.a.result?.done) call();
+      else notice("The run is not finished; try again in a moment.");
+    });
+  }
+  $("open-toml").addEventListener("click", () => $("file").click());
+  $("file").addEventListener("change", async ({ target }) => {
+    $("files").open = false;
+    await openFiles([...target.files]).catch((error) => notice(error.message));
+    target.value = "";
+  });
+  $("apply").addEventListener("click", apply);
+  $("text-box").addEventListener("toggle", () => $("text-box").open && writeToml());
+  $("add-node").addEventListener("click", addNode);
+  $("add-link").addEventListener("click", () => startAdding("link"));
+  $("add-flow").addEventListener("click", () => startAdding("flow"));
+  $("remove").addEventListener("click", remove);
+  $("play").addEventListener("click", () => {
+    if (!clock.playing && clock.time >= (sides.a.result?.resolved.duration_s ?? 0)) clock.time = 0;
+    setPlaying(!clock.playing);
+  });
+  $("scrub").addEventListener("input", ({ target }) => seek((target.value / 1000) * (sides.a.result?.resolved?.duration_s ?? 1)));
+  $("speed").addEventListener("change", ({ target }) => {
+    clock.speed = Number(target.value);
+    clock.dirty = true;
+  });
+  document.addEventListener("keydown", keys);
+  dark.addEventListener("change", () => {
+    for (const of of Object.values(sides)) {
+      of.plots.clear();
+      if (of.result) draw(of);
+    }
+    redraw();
+  });
+  window.addEventListener("hashchange", openAddress);
+}
+
+function keys(event) {
+  const typing = /^(INPUT|TEXTAREA|SELECT|BUTTON|SUMMARY)$/.test(event.target.tagName);
+  if (event.key === "Escape") {
+    if (adding) stopAdding();
+    $("files").open = false;
+  } else if (event.key === " " && !typing) {
+    event.preventDefault();
+    $("play").click();
+  } else if ((event.key === "Delete" || event.key === "Backspace") && !typing) remove();
+  else if (event.key === "z" && (event.ctrlKey || event.metaKey) && !/^(TEXTAREA)$/.test(event.target.tagName) && event.target.type !== "text") {
+    event.preventDefault();
+    takeBack();
+  }
+}
+
+async function begin() {
+  listen();
+  fill($("preset"), [["", "own network"], ...PRESETS]);
+  fill($("speed"), SPEEDS.map((speed) => [String(speed), speed < 1 ? `1/${Math.round(1 / speed)}` : `${short(speed)}×`]));
+  lab.catalogue = await catalogue();
+  const laws = lab.catalogue.laws.map(named);
+  fill($("law-all"), [["", "different laws"], ...laws]);
+  fill($("compare"), [["", "no second law"], ...laws]);
+  await openAddress();
+  setPlaying(!still.matches);
+  requestAnimationFrame(frame);
+}
+
+begin().catch((error) => notice(`The lab cannot start: ${error.message}`));

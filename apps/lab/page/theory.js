@@ -1,0 +1,71 @@
+/** What theory predicts of a scenario, from the server of `levelflow lab`. */
+
+import { element } from "./fields.js";
+import { format, short } from "./units.js";
+
+/** Whether the page was opened by `levelflow lab`, whose server says so in the document it sends. */
+export const served = document.querySelector("meta[name=levelflow-server]") !== null;
+
+const PATIENCE_MS = 250;
+
+/** The panel. */
+export class Theory {
+  #timer = 0;
+  #version = 0;
+
+  constructor(place) {
+    this.place = place;
+  }
+
+  /** Asks for the prediction of a scenario once it has stood still for a moment. */
+  ask(scenario) {
+    clearTimeout(this.#timer);
+    this.#version += 1;
+    const version = this.#version;
+    if (!served) {
+      this.place.replaceChildren(element("p", {
+        text: "Opened by the command “levelflow lab”, the page shows here what theory predicts: equilibrium, stability, settling time.",
+      }));
+      return;
+    }
+    this.place.classList.add("stale");
+    this.#timer = setTimeout(async () => {
+      const parts = await this.#answer(scenario);
+      if (version !== this.#version) return;
+      this.place.replaceChildren(...parts);
+      this.place.classList.remove("stale");
+    }, PATIENCE_MS);
+  }
+
+  async #answer(scenario) {
+    try {
+      const reply = await fetch("theory", {
+        method: "POST", headers: { "Content-Type": "application/json" }, body: JSON.stringify(scenario),
+      });
+      const found = await reply.json();
+      return found.wrong === undefined ? show(found) : [element("p", { class: "wrong", text: found.wrong })];
+    } catch {
+      return [element("p", { class: "wrong", text: "The server does not answer; is “levelflow lab” still running?" })];
+    }
+  }
+}
+
+const VERDICTS = { true: "stable", false: "unstable", null: "not known" };
+
+function show(found) {
+  const head = element("tr", {}, ...["flow", "equilibrium", "limited by"].map((text) => element("th", { scope: "col", text })));
+  const rows = found.flows.map((flow) => element("tr", {},
+    element("th", { scope: "row", text: flow.name }),
+    element("td", { text: format("rate", flow.rate_bps) }),
+    element("td", { text: flow.bottleneck })));
+  const verdict = VERDICTS[String(found.stable)];
+  const settling = found.time_s === null ? "not known" : `${format("time", found.time_s)} after the last start`;
+  const facts = element("dl", {},
+    element("dt", { text: "Stability" }), element("dd", { text: verdict, class: found.stable === false ? "bad" : "" }),
+    element("dt", { text: "Settles" }), element("dd", { text: settling }));
+  const reasons = found.bottlenecks.flatMap(({ link, law, margin, why, breaks }) => [
+    `${link}, ${law}: ${why || VERDICTS.null}${margin === null ? "" : `; margin ${short(margin)}`}`,
+    ...(breaks ? [`Would make it unstable: ${breaks}`] : []),
+  ]).map((text) => element("li", { text }));
+  return [facts, element("table", {}, element("thead", {}, head), element("tbody", {}, ...rows)), element("ul", { class: "reasons" }, ...reasons)];
+}

@@ -1,0 +1,216 @@
+//! A run of a scenario in a page.
+
+use levelflow_results::Table;
+use levelflow_scenario::Scenario;
+use levelflow_sim::{Any, Sim, Stay, Trace, check_memory};
+use levelflow_units::{Duration, Time};
+
+use crate::limits;
+
+/// How far a run is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Progress {
+    /// There is more to do.
+    More,
+    /// It is where it should be.
+    There,
+    /// It has taken all the events that it may.
+    Cut,
+}
+
+/// A run under way, and what it stands for.
+#[derive(Debug)]
+pub struct Run {
+    sim: Sim<Any>,
+    end: Time,
+    /// The scenario with every default filled in, in JSON.
+    pub resolved: String,
+}
+
+impl Run {
+    /// Begins the run of a scenario in JSON; with `trace`, the positions of packets can be asked for.
+    ///
+    /// # Errors
+    /// What is wrong with the scenario, a line per mistake; or why it is too large for a page.
+    pub fn new(json: &str, trace: bool) -> Result<Self, String> {
+        let value = serde_json::from_str(json).map_err(|e| e.to_string())?;
+        let scenario = Scenario::from_value(&value).map_err(|e| e.to_string())?;
+        let mut resolved = scenario.resolve().map_err(|e| e.to_string())?;
+        let described = resolved.describe(&scenario).to_string();
+        limits::apply(&mut resolved.network)?;
+        check_memory(&resolved.network).map_err(|e| e.to_string())?;
+        let end = Time::ZERO + resolved.network.duration;
+        let mut sim = Sim::new(resolved.network);
+        sim.trace = trace.then(Box::<Trace>::default);
+        Ok(Self {
+            sim,
+            end,
+            resolved: described,
+        })
+    }
+
+    /// Goes on until `until_s`, for at most so many events.
+    ///
+    /// # Errors
+    /// When flows and packets take more memory than they may.
+    pub fn advance(&mut self, until_s: f64, events: u64) -> Result<Progress, String> {
+        let until = Duration::from_secs_f64(until_s).map_or(self.end, |after| Time::ZERO + after);
+        let until = until.min(self.end);
+        let left = limits::EVENTS.saturating_sub(self.sim.events());
+        let over = self.sim.advance(until, events.min(left)).map_err(|e| e.to_string())?;
+        let there = over || (until < self.end && self.sim.now() == until);
+        Ok(if there {
+            Progress::There
+        } else if self.sim.events() >= limits::EVENTS {
+            Progress::Cut
+        } else {
+            Progress::More
+        })
+    }
+
+    /// Simulated time, s.
+    #[must_use]
+    pub fn now(&self) -> f64 {
+        self.sim.now().as_secs_f64()
+    }
+
+    /// Packets times links they crossed.
+    #[must_use]
+    pub fn packet_hops(&self) -> u64 {
+        self.sim.packet_hops()
+    }
+
+    /// What has been recorded since the last call.
+    pub fn take(&mut self) -> [(&'static str, Table); 4] {
+        self.sim.recorder.take()
+    }
+
+    /// Exact counters, in JSON.
+    ///
+    /// # Errors
+    /// When packets are not conserved.
+    pub fn summary(&mut self) -> Result<String, String> {
+        let summary = self.sim.summary().map_err(|e| e.to_string())?;
+        serde_json::to_string(&summary).map_err(|e| e.to_string())
+    }
+
+    /// The stays of packets at links that ended since the last call, and those that go on.
+    pub fn stays(&mut self) -> Vec<Stay> {
+        let mut stays = self.sim.trace.as_mut().map(|trace| trace.take()).unwrap_or_default();
+        stays.extend(self.sim.present());
+        stays
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use levelflow_sim::Fate;
+    use serde_json::{Value, json};
+
+    fn scenario(flow: Value, link: Value) -> String {
+        let mut first = json!({ "from": "A", "to": "B", "capacity": "1 Mb/s", "delay": "50 ms", "duplex": true });
+        let mut x = json!({ "name": "x", "law": "cbr", "from": "A", "to": "B" });
+        for (to, from) in [(&mut first, link), (&mut x, flow)] {
+            let more = from.as_object().cloned().unwrap_or_default();
+            to.as_object_mut().expect("a table").extend(more);
+        }
+        json!({ "name": "n", "duration": "10 s", "link": [first], "flow": [x] }).to_string()
+    }
+
+    fn finish(run: &mut Run) -> Progress {
+        loop {
+            match run.advance(1e9, 100_000).expect("it fits") {
+                Progress::More => {}
+                done => return done,
+            }
+        }
+    }
+
+    #[test]
+    fn stays_are_those_of_a_line() {
+        // 0.5 Mb/s of 1000 B: a packet each 16 ms, 8 ms on the transmitter and 50 ms on the wire.
+        let law = json!({ "law": { "cbr": { "rate": "0.5 Mb/s" } } });
+        let mut run = Run::new(&scenario(law, json!({})), true).expect("it is allowed");
+        assert_eq!(run.advance(2.0, 1_000_000), Ok(Progress::There));
+        let stays = run.stays();
+        let data = stays.iter().filter(|s| !s.ack);
+        for stay in data.clone() {
+            assert_eq!((stay.departed - stay.arrived).as_secs_f64(), 0.008);
+            assert_eq!((stay.ends - stay.departed).as_secs_f64(), 0.05);
+            assert_eq!(
+                stay.fate == Fate::Present,
+                stay.ends > Time::ZERO + Duration::from_ms(2000)
+            );
+        }
+        let sent = 2.0 / 0.016;
+        assert!((data.count() as f64 - sent).abs() <= 1.0);
+    }
+
+    #[test]
+    fn each_packet_that_came_delivered_dropped_or_is_there() {
+        let law = json!({ "law": { "cbr": { "rate": "2 Mb/s" } } });
+        let link = json!({ "buffer": "5 packets", "loss": 0.1, "queue": "codel" });
+        for (link, until) in [(json!({ "buffer": "5 packets" }), 1.0), (link, 3.0)] {
+            let mut run = Run::new(&scenario(law.clone(), link), true).expect("it is allowed");
+            run.advance(until, 1_000_000).expect("it fits");
+            let stays = run.stays();
+            let count = |fate| stays.iter().filter(|s| s.link == 0 && s.fate == fate).count() as u64;
+            let summary: Value = serde_json::from_str(&run.summary().expect("packets are conserved")).expect("JSON");
+            let of = |key: &str| summary["links"][0][key].as_u64().expect("a number");
+            assert_eq!(count(Fate::Dropped), of("dropped_packets"));
+            assert_eq!(count(Fate::Lost), of("lost_packets"));
+            assert_eq!(
+                stays.iter().filter(|s| s.link == 0).count() as u64,
+                of("arrived_packets")
+            );
+            assert!(count(Fate::Dropped) > 0 && count(Fate::Present) > 0);
+        }
+    }
+
+    #[test]
+    fn a_trace_changes_nothing() {
+        let law = json!({ "law": "cubic" });
+        let link = json!({ "buffer": "9 packets", "loss": 0.01 });
+        let ended = [true, false].map(|trace| {
+            let mut run = Run::new(&scenario(law.clone(), link.clone()), trace).expect("it is allowed");
+            assert_eq!(finish(&mut run), Progress::There);
+            (run.summary(), format!("{:?}", run.take()))
+        });
+        assert_eq!(ended[0], ended[1]);
+    }
+
+    #[test]
+    fn too_much_is_refused_or_cut_in_one_line() {
+        let refused = |json: &str| Run::new(json, false).expect_err("it is too much");
+        let fine = scenario(json!({}), json!({}));
+        let many = fine.replace("\"10 s\"", "\"10 s\",\"sample\":\"1 us\"");
+        assert!(refused(&many).starts_with("sample: 1 us makes"), "{}", refused(&many));
+        let crowd = scenario(json!({ "count": 5_000_000, "law": "jetmax" }), json!({}));
+        let slow = crowd.replace("\"10 s\"", "\"10 s\",\"sample\":\"10 s\"");
+        assert!(refused(&slow).contains("rows"), "{}", refused(&slow));
+        let window = scenario(json!({ "law": { "scalable": { "initial_window": 1e6 } } }), json!({}));
+        assert!(
+            refused(&window).contains("memory_limit is 256 MB"),
+            "{}",
+            refused(&window)
+        );
+        let busy = scenario(
+            json!({ "law": { "cbr": { "rate": "90 Gb/s" } } }),
+            json!({ "capacity": "100 Gb/s", "delay": "1 us" }),
+        );
+        let mut run = Run::new(&busy, false).expect("nobody knows how long it takes");
+        assert_eq!(finish(&mut run), Progress::Cut);
+        assert!(run.now() < 10.0 && run.summary().is_ok());
+    }
+
+    #[test]
+    fn mistakes_are_the_lines_of_the_command() {
+        let wrong = scenario(json!({}), json!({ "capacity": "10 apples" }));
+        let line = Run::new(&wrong, false).expect_err("it is no rate");
+        assert!(
+            line.starts_with("link 1 (A->B), capacity: \"10 apples\" is not a rate"),
+            "{line}"
+        );
+    }
+}

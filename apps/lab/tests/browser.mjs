@@ -1,0 +1,54 @@
+// A headless Chromium with the page of LAB_URL, which `levelflow lab --no-open` prints.
+import { chromium } from "playwright-core";
+
+const QUIET = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+  "--disable-component-update", "--disable-sync"];
+
+export const url = process.env.LAB_URL;
+
+export function launch() {
+  return chromium.launch({ executablePath: process.env.CHROMIUM ?? "/usr/bin/chromium", args: QUIET });
+}
+
+/** A page that has drawn its first run; `page.troubles` lists errors and requests to elsewhere. */
+export async function open(browser, { at = url, hash = "", width = 1440, height = 1000, ...more } = {}) {
+  const context = await browser.newContext({ viewport: { width, height }, reducedMotion: "reduce", acceptDownloads: true, ...more });
+  const page = await context.newPage();
+  page.setDefaultTimeout(120_000); // a busy machine is slow, not wrong
+  page.troubles = [];
+  page.on("pageerror", (error) => page.troubles.push(error.message));
+  page.on("console", (message) => message.type() === "error" && page.troubles.push(message.text()));
+  page.on("request", (request) => request.url().startsWith("http") && !request.url().startsWith(at) && page.troubles.push(request.url()));
+  await page.goto(at + hash);
+  await drawn(page);
+  return page;
+}
+
+/** Waits until the newest scenario has been run and drawn; afterwards, `mark` is gone. */
+export async function drawn(page) {
+  await page.waitForFunction(() => document.body.dataset.redrawMs !== undefined);
+}
+
+/** Does something that runs the scenario anew, and waits until that is drawn. */
+export async function redraws(page, act) {
+  await page.evaluate(() => delete document.body.dataset.redrawMs);
+  await act();
+  await drawn(page);
+}
+
+/** Opens one of the networks. */
+export function network(page, name) {
+  return redraws(page, () => page.selectOption("#preset", name));
+}
+
+/** Puts a text into the scenario file and applies it. */
+export async function applied(page, toml) {
+  if (!(await page.locator("#text-box").evaluate((box) => box.open))) await page.click("#text-box summary");
+  await page.fill("#toml", toml);
+  await page.click("#apply");
+}
+
+/** What the last values of a plot are, in words. */
+export function words(page, plot, side = "a") {
+  return page.locator(`#plots-${side} .${plot}`).getAttribute("aria-label");
+}

@@ -1,0 +1,85 @@
+// What lessons say is what the engine does.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { test } from "node:test";
+import { Engine } from "../page/engine.js";
+import { jain, LESSONS } from "../page/lessons.js";
+import { outcome } from "../page/series.js";
+
+const engine = new Engine(new WebAssembly.Module(readFileSync(new URL("../page/engine.wasm", import.meta.url))));
+
+function run(scenario) {
+  const resolved = engine.open(scenario);
+  assert.equal(engine.advance(Infinity, 1e9), "there");
+  return { resolved, tables: engine.take(), now: engine.now, summary: engine.summary() };
+}
+
+function lesson(id, change = () => {}) {
+  const scenario = structuredClone(LESSONS.find((one) => one.id === id).scenario);
+  change(scenario);
+  const result = run(scenario);
+  return { result, ...outcome(result) };
+}
+
+const tried = (id) => lesson(id, LESSONS.find((one) => one.id === id).tried);
+const near = (found, expected, share) => assert.ok(Math.abs(found / expected - 1) <= share, `${found}, not ${expected}`);
+
+/** The largest over the smallest rate of a flow in the last quarter. */
+function swing({ tables, resolved, now }) {
+  const rates = [...tables.flows.rate_bps].filter((_, row) => row % resolved.flows.length === 0 && tables.flows.t[row] > 0.75 * now);
+  return Math.max(...rates) / Math.min(...rates);
+}
+
+test("queue: it fills, an eighth is dropped, a full buffer is 114 ms", () => {
+  assert.ok(lesson("queue").links[0].longest < 0.002);
+  const { links, result } = tried("queue");
+  near(links[0].longest, 100 * 8000 / 7e6, 0.03);
+  const { tables: { links: { dropped_bytes: bytes, arrival_bps: arrived, t } } } = result;
+  const late = [...t].flatMap((at, row) => (at > 7.5 && arrived[row] > 1e6 ? [Number(bytes[row]) / (arrived[row] * 0.05 / 8)] : []));
+  near(late.reduce((a, b) => a + b) / late.length, 1 / 8, 0.05);
+});
+
+test("fairness: the near flow gets more under Reno, the same under JetMax", () => {
+  near(jain(lesson("fairness").flows), 1, 0.02);
+  const [close, far] = tried("fairness").flows;
+  assert.ok(close.rate > 2 * far.rate);
+  const fair = lesson("fairness", (scenario) => scenario.flow.forEach((flow, i) => Object.assign(flow, { law: "jetmax", rtt: i ? "80 ms" : "20 ms" })));
+  near(jain(fair.flows), 1, 1e-4);
+});
+
+test("delay: 200 ms make it swing, a gain of 0.05 ends that", () => {
+  assert.ok(swing(lesson("delay").result) < 1.3);
+  assert.ok(swing(tried("delay").result) > 2);
+  const calm = lesson("delay", (scenario) => {
+    scenario.flow.forEach((flow) => { flow.rtt = "200 ms"; });
+    scenario.law.kelly.kappa = 0.05;
+  });
+  assert.ok(swing(calm.result) < 1.3, `${swing(calm.result)}`);
+  assert.ok(jain(calm.flows) < jain(lesson("delay").flows));
+});
+
+test("buffers: four times the buffer, four times the wait; 25 packets keep 99 %, 5 keep 87 %", () => {
+  near(tried("buffers").links[0].longest, 4 * lesson("buffers").links[0].longest, 0.02);
+  for (const [packets, used] of [[25, 0.99], [5, 0.87]]) {
+    const { result, links } = lesson("buffers", (scenario) => { scenario.link[0].buffer = `${packets} packets`; });
+    near(result.summary.links[0].utilisation, used, 0.01);
+    near(links[0].longest, packets * 8000 / 1e7, 0.02);
+  }
+});
+
+test("explicit: five join, the wait stays below 10 ms and nothing is dropped; CUBIC fills the buffer", () => {
+  const { links, dropped } = tried("explicit");
+  assert.ok(links[0].longest < 0.01 && dropped === 0);
+  const cubic = lesson("explicit", (scenario) => { scenario.flow.forEach((flow) => { flow.law = "cubic"; }); });
+  near(cubic.links[0].longest, 0.08, 0.02);
+});
+
+test("maxmin: 9, 21, 11 and 9 Mb/s; from 20 Mb/s on, the third link does not matter for x1", () => {
+  lesson("maxmin").flows.forEach(({ rate, fair }, i) => {
+    near(fair, [9e6, 21e6, 11e6, 9e6][i], 1e-9);
+    near(rate, fair, 0.02);
+  });
+  for (const [capacity, rate] of [["20 Mb/s", 10e6], ["40 Mb/s", 10e6], ["19 Mb/s", 9.5e6]]) {
+    near(lesson("maxmin", (scenario) => { scenario.link[2].capacity = capacity; }).flows[0].rate, rate, 0.02);
+  }
+});

@@ -1,0 +1,354 @@
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import { after, before, test } from "node:test";
+import { applied, drawn, launch, network, open, redraws, url, words } from "./browser.mjs";
+
+let browser;
+before(async () => { browser = await launch(); });
+after(() => browser.close());
+
+async function saved(page, id) {
+  await page.click("#files summary");
+  const [download] = await Promise.all([page.waitForEvent("download"), page.click(id)]);
+  return readFile(await download.path());
+}
+
+const field = (page, key) => page.locator(`.controls [data-key="${key}"]`);
+
+/** Types into a field and leaves it. */
+async function type(page, key, text) {
+  await field(page, key).fill(text);
+  await field(page, key).press("Tab");
+}
+
+test("the page opens, asks nobody else, and shows the fair rates of T1", async () => {
+  const page = await open(browser);
+  assert.match(await words(page, "rates"), /x1 ends at 5 Mb\/s; x2 ends at 5\.\d+ Mb\/s|x1 ends at 5 Mb\/s; x2 ends at 5 Mb\/s|x1 ends at 4\.9\d Mb\/s/);
+  assert.equal(await page.locator("#plots-a canvas").count(), 4);
+  assert.deepEqual(page.troubles, []);
+  await page.context().close();
+});
+
+test("each control has a name that a screen reader can say", async () => {
+  const page = await open(browser);
+  await page.evaluate(() => document.querySelectorAll("details").forEach((one) => { one.open = true; }));
+  const nameless = await page.evaluate(() => [...document.querySelectorAll("input, select, textarea, button, [role=button], summary")]
+    .filter((one) => !one.hidden && !(one.ariaLabel || one.labels?.length || one.textContent.trim()))
+    .map((one) => one.outerHTML.slice(0, 120)));
+  assert.deepEqual(nameless, []);
+  const unnamed = await page.evaluate(() => [...document.querySelectorAll("figure, section, aside, svg.network")].filter((one) => !one.ariaLabel && !one.getAttribute("aria-labelledby") && !one.querySelector("h2")).length);
+  assert.equal(unnamed, 0);
+  await page.context().close();
+});
+
+test("dragging the capacity redraws rates and their reference", async () => {
+  const page = await open(browser);
+  const slider = page.getByRole("slider", { name: "capacity, slider" });
+  const box = await slider.boundingBox();
+  const before = await words(page, "rates");
+  await redraws(page, async () => {
+    await page.mouse.move(box.x + box.width * 0.67, box.y + box.height / 2);
+    await page.mouse.down();
+    for (let step = 1; step <= 8; step += 1) await page.mouse.move(box.x + box.width * (0.67 - 0.03 * step), box.y + box.height / 2);
+    await page.mouse.up();
+  });
+  const typed = parseFloat(await field(page, "link.0.capacity").inputValue());
+  assert.ok(typed > 1 && typed < 4, `${typed} Mb/s`);
+  assert.notEqual(await words(page, "rates"), before);
+  const share = async () => {
+    const [, number, unit] = /x1 ends at ([\d.]+) (.)b/.exec(await words(page, "rates"));
+    return (Number(number) * (unit === "M" ? 1 : 1e-3)) / typed;
+  };
+  for (let tries = 0; tries < 50 && Math.abs((await share()) - 0.5) > 0.03; tries += 1) await page.waitForTimeout(100);
+  assert.ok(Math.abs((await share()) - 0.5) < 0.03, `${await share()} of ${typed}`);
+  await page.click("#undo");
+  await page.waitForFunction(() => document.querySelector("[data-key='link.0.capacity']").value === "10 Mb/s");
+  assert.equal(await page.locator("#undo").isDisabled(), true); // the drag was one step
+  await page.context().close();
+});
+
+test("two laws stand side by side on equal axes", async () => {
+  const page = await open(browser);
+  await network(page, "pair");
+  await page.selectOption("#compare", "jetmax");
+  await page.waitForFunction(() => document.querySelectorAll("#plots-b canvas").length === 4);
+  await page.waitForFunction(() => /first ends at (5|4\.9)/.test(document.querySelector("#plots-b .rates").ariaLabel));
+  assert.equal(await page.locator("#title-a").textContent(), "cubic");
+  assert.equal(await page.locator("#title-b").textContent(), "jetmax");
+  await page.selectOption("#compare", "");
+  await page.waitForFunction(() => document.getElementById("side-b").hidden);
+  await page.context().close();
+});
+
+test("what is wrong stands beside the field, in every field", async () => {
+  const page = await open(browser);
+  await page.evaluate(() => document.querySelectorAll("details.card, details.more").forEach((one) => { one.open = true; }));
+  const keys = await page.locator(".controls input[type=text]").evaluateAll((all) => all.map((one) => one.dataset.key));
+  assert.ok(keys.length > 20, keys.join());
+  for (const key of keys) {
+    const was = await field(page, key).inputValue();
+    await type(page, key, key === "top.0.name" ? "a/b" : key.endsWith(".name") ? "" : "§§");
+    const message = page.locator(`.field:has([data-key="${key}"]) > .wrong`);
+    if (key.startsWith("flow") && key.endsWith("name")) {
+      await page.locator("#mistakes:not([hidden]), .controls .wrong:not([hidden])").first().waitFor();
+    } else {
+      await message.waitFor().catch(() => assert.fail(`nothing beside ${key}`));
+      assert.equal(await field(page, key).getAttribute("aria-invalid"), "true", key);
+      assert.equal(await field(page, key).getAttribute("aria-describedby"), await message.getAttribute("id"));
+    }
+    await type(page, key, was);
+    await page.waitForFunction(() => !document.querySelector(".controls .field .wrong:not([hidden])"));
+  }
+  assert.deepEqual(page.troubles, []);
+  await page.context().close();
+});
+
+test("a wrong scenario file is told with its line, a wrong link in words", async () => {
+  const page = await open(browser);
+  await applied(page, "name = ");
+  await page.locator("#toml-wrong", { hasText: "line 1, column" }).waitFor();
+  const toml = "name = 'n'\nduration = '5 s'\n[[link]]\nfrom = 'A'\nto = 'B'\ncapacity = '9 apples'\ndelay = '1 ms'\n[[flow]]\nname = 'x'\nlaw = 'jetmax'\nfrom = 'A'\nto = 'B'\n";
+  await applied(page, toml);
+  await page.locator("#toml-wrong", { hasText: "line 6: link 1 (A->B), capacity" }).waitFor();
+  await applied(page, "name = 'n'\nduration = '5 s'\nlink = 3\nflow = []\n");
+  await page.locator("#toml-wrong", { hasText: "[[link]]" }).waitFor();
+  for (const hash of ["#s=", "#s=AAAA", "#s=%%%", `#s=${"A".repeat(70_000)}`, "#s=q1bKSy1XslJQSkxMUqoFAA"]) {
+    const other = await open(browser, { hash });
+    await other.locator("#notice", { hasText: "damaged" }).waitFor();
+    assert.deepEqual(other.troubles, [], hash);
+    await other.context().close();
+  }
+  const lesson = await open(browser, { hash: "#lesson=nothing" });
+  await lesson.locator("#notice", { hasText: "no lesson “nothing”; there are queue" }).waitFor();
+  await lesson.context().close();
+  await page.context().close();
+});
+
+test("a file opens, a broken or large one is refused in words", async () => {
+  const page = await open(browser);
+  const give = (name, content) => page.setInputFiles("#file", { name, mimeType: "text/plain", buffer: Buffer.from(content) });
+  await give("x.toml", "no toml");
+  await page.locator("#notice", { hasText: "x.toml: line 1" }).waitFor();
+  await give("y.toml", "#".repeat(1_000_001));
+  await page.locator("#notice", { hasText: "at most 1 MB" }).waitFor();
+  await redraws(page, () => give("z.toml", "name = 'z'\nduration = '5 s'\n[[link]]\nfrom = 'A'\nto = 'Zürich'\ncapacity = '2 Mb/s'\ndelay = '1 ms'\nduplex = true\n[[flow]]\nname = 'lone'\nlaw = 'level'\nfrom = 'A'\nto = 'Zürich'\n"));
+  assert.match(await words(page, "rates"), /lone ends at 1\.9/);
+  await page.context().close();
+});
+
+test("a link brings the same network to somebody else", async () => {
+  const page = await open(browser);
+  await network(page, "parking-lot");
+  await redraws(page, () => type(page, "link.0.capacity", "25 Mb/s"));
+  await page.selectOption("#compare", "rcp");
+  await page.click("#share");
+  await page.waitForFunction(() => location.hash.startsWith("#s="));
+  const other = await open(browser, { hash: new URL(page.url()).hash });
+  for (const one of [page, other]) if (!(await one.locator("#text-box").evaluate((box) => box.open))) await one.click("#text-box summary");
+  assert.equal(await other.inputValue("#toml"), await page.inputValue("#toml"));
+  assert.match(await other.inputValue("#toml"), /capacity = "25 Mb\/s"/);
+  assert.equal(await other.inputValue("#compare"), "rcp");
+  await Promise.all([page, other].map((one) => one.context().close()));
+});
+
+test("files come out: scenario, picture, tables", async () => {
+  const page = await open(browser);
+  const toml = (await saved(page, "#save-toml")).toString();
+  await redraws(page, () => applied(page, toml));
+  assert.equal((await saved(page, "#save-toml")).toString(), toml);
+  const svg = (await saved(page, "#save-svg")).toString();
+  const parsed = await page.evaluate((text) => {
+    const document = new DOMParser().parseFromString(text, "image/svg+xml");
+    return [document.documentElement.localName, document.querySelectorAll("path title").length];
+  }, svg);
+  assert.equal(parsed[0], "svg");
+  assert.ok(parsed[1] >= 7);
+  const png = await saved(page, "#save-png");
+  assert.deepEqual([...png.subarray(0, 4)], [0x89, 0x50, 0x4e, 0x47]);
+  const rows = (await saved(page, "#save-flows")).toString().trim().split("\n");
+  assert.equal(rows[0], "t,flow,active,rate_bps,window_packets,proposal_bps,sent_bps,delivered_bps,rtt_s,lost,bottleneck");
+  assert.equal(rows.length, 1 + 2 * 700);
+  assert.match(rows[2], /^0\.1,x2,0,/);
+  const links = (await saved(page, "#save-links")).toString().trim().split("\n");
+  assert.equal(links.length, 1 + 2 * 700);
+  assert.match(links[1], /R1->R2/);
+  assert.deepEqual(page.troubles, []);
+  await page.context().close();
+});
+
+test("the keyboard reaches everything: play, choose, move, add, remove, undo", async () => {
+  const page = await open(browser);
+  await page.locator("h1").click();
+  await page.keyboard.press(" ");
+  assert.equal(await page.getAttribute("#play", "aria-pressed"), "true");
+  await page.keyboard.press(" ");
+  await page.locator("[data-key='node R1']").focus();
+  const at = () => page.locator("[data-key='node R1']").getAttribute("transform");
+  const was = await at();
+  await page.keyboard.press("ArrowRight");
+  assert.notEqual(await at(), was);
+  await page.keyboard.press("ArrowDown"); // the focus stayed
+  await page.locator("[data-key='flow 1']").focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await field(page, "flow.1.name").inputValue(), "x2");
+  await redraws(page, () => page.click("#add-node"));
+  assert.equal(await page.locator("[data-key='node N2']").count(), 1);
+  await page.click("#add-flow");
+  await page.locator("[data-key='node R1']").focus();
+  await page.keyboard.press("Enter");
+  await page.locator("[data-key='node N2']").focus();
+  await redraws(page, () => page.keyboard.press("Enter"));
+  assert.match(await words(page, "rates"), /x3 ends at/);
+  await page.locator("h1").click();
+  await redraws(page, () => page.keyboard.press("Delete"));
+  assert.doesNotMatch(await words(page, "rates"), /x3/);
+  await redraws(page, () => page.keyboard.press("Control+z"));
+  assert.match(await words(page, "rates"), /x3/);
+  await page.click("#add-link");
+  await page.keyboard.press("Escape");
+  assert.equal(await page.locator("#hint").textContent(), "");
+  assert.deepEqual(page.troubles, []);
+  await page.context().close();
+});
+
+test("packets move while it plays and stand while it does not", async () => {
+  const page = await open(browser);
+  const picture = () => page.locator("#stage-a canvas").evaluate((canvas) => canvas.toDataURL());
+  const painted = () => page.locator("#stage-a canvas").evaluate((canvas) => {
+    return canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((x) => x > 0);
+  });
+  await page.waitForFunction(() => {
+    const canvas = document.querySelector("#stage-a canvas");
+    return canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height).data.some((x) => x > 0);
+  });
+  const standing = await picture();
+  await page.waitForTimeout(200);
+  assert.equal(await picture(), standing);
+  await page.click("#play");
+  await page.waitForTimeout(1200);
+  assert.notEqual(await picture(), standing);
+  assert.ok(await painted());
+  const clock = parseFloat(await page.textContent("#clock"));
+  assert.ok(clock > 14 && clock < 14.05, `${clock}`); // slow motion
+  await page.locator("#scrub").fill("500");
+  assert.equal(parseFloat(await page.textContent("#clock")), 35);
+  await page.context().close();
+});
+
+test("large and endless ones: 200 links, 10,000 points, a run that is cut", async () => {
+  const page = await open(browser);
+  const links = Array.from({ length: 200 }, (_, i) => `[[link]]\nfrom = "N${i}"\nto = "N${i + 1}"\ncapacity = "10 Mb/s"\ndelay = "1 ms"\nduplex = true\n`);
+  const flow = (from, to) => `[[flow]]\nname = "${from}"\nlaw = "jetmax"\nfrom = "N${from}"\nto = "N${to}"\n`;
+  await redraws(page, () => applied(page, `name = "long"\nduration = "3 s"\n${links.join("")}${flow(0, 3)}${flow(100, 103)}`));
+  assert.equal(await page.locator("#stage-a .link").count(), 200);
+  const line = "[[link]]\nfrom = 'A'\nto = 'B'\ncapacity = '1 Mb/s'\ndelay = '1 ms'\nduplex = true\n";
+  await redraws(page, () => applied(page, `name = "fine"\nduration = "10 s"\nsample = "1 ms"\n${line}[[flow]]\nname = "x"\nlaw = "jetmax"\nfrom = "A"\nto = "B"\n`));
+  assert.equal((await saved(page, "#save-flows")).toString().trim().split("\n").length, 10_001);
+  await applied(page, `name = "fine"\nduration = "10 s"\nsample = "1 us"\n${line}[[flow]]\nname = "x"\nlaw = "jetmax"\nfrom = "A"\nto = "B"\n`);
+  await page.locator(".field:has([data-key='top.0.sample']) > .wrong", { hasText: "a page holds" }).waitFor({ state: "attached" });
+  assert.deepEqual(page.troubles, []);
+  await page.context().close();
+});
+
+test("what theory predicts comes from the server", async () => {
+  const page = await open(browser);
+  await page.locator("#theory", { hasText: "stable" }).waitFor();
+  await page.locator("#theory td", { hasText: "5 Mb/s" }).first().waitFor();
+  await type(page, "law.jetmax.tau", "1.5");
+  await page.locator("#theory dd.bad", { hasText: "unstable" }).waitFor();
+  await page.context().close();
+});
+
+for (const width of [390, 1440]) {
+  for (const colorScheme of ["light", "dark"]) {
+    test(`nothing sticks out and texts can be read at ${width} px, ${colorScheme}`, async () => {
+      const page = await open(browser, { width, height: 844, colorScheme });
+      assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= window.innerWidth));
+      const pairs = await page.evaluate(() => {
+        const style = getComputedStyle(document.documentElement);
+        const of = (name) => style.getPropertyValue(name).trim();
+        return ["--ink", "--quiet", "--wrong", "--good", "--accent"].flatMap((ink) => ["--card", "--back"].map((back) => [ink, of(ink), of(back)]));
+      });
+      for (const [name, ink, back] of pairs) assert.ok(contrast(ink, back) >= 4.5, `${name} ${ink} on ${back}: ${contrast(ink, back)}`);
+      const curves = await page.evaluate(async () => {
+        const { look } = await import(new URL("panels.js", location.href));
+        return [...Array(7).keys()].map((i) => look(i, matchMedia("(prefers-color-scheme: dark)").matches).colour);
+      });
+      for (const curve of curves) assert.ok(contrast(curve, pairs[0][2]) >= 3, curve);
+      const small = await page.evaluate(() => [...document.querySelectorAll(".top button, .transport button, .tools button")].filter((one) => one.getBoundingClientRect().height < 24).length);
+      assert.equal(small, 0);
+      await page.context().close();
+    });
+  }
+}
+
+/** Of WCAG 2. */
+function contrast(one, other) {
+  const light = (hex) => {
+    const parts = [1, 3, 5].map((at) => parseInt(hex.slice(at, at + 2), 16) / 255).map((x) => (x <= 0.03928 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4));
+    return 0.2126 * parts[0] + 0.7152 * parts[1] + 0.0722 * parts[2];
+  };
+  const [a, b] = [light(one), light(other)].sort((x, y) => y - x);
+  return (a + 0.05) / (b + 0.05);
+}
+
+test("lessons open in turn: first the prediction, then the dragging and the question", async () => {
+  const page = await open(browser);
+  await redraws(page, () => page.click("#lessons-open"));
+  for (let number = 1; number <= 6; number += 1) {
+    await page.locator("#lesson h2", { hasText: `Lesson ${number} of 6` }).waitFor();
+    assert.equal(await page.locator("#lesson input[type=range], #lesson input[type=text]").count(), 0);
+    await page.locator("#lesson input[type=radio]").first().check();
+    assert.ok((await page.textContent("#lesson .verdict")).length > 5);
+    await page.waitForFunction(() => document.querySelector("#lesson .measured")?.textContent.length > 10);
+    const slider = page.locator("#lesson input[type=range]").first();
+    const before = await page.textContent("#lesson .measured");
+    await slider.focus();
+    for (const key of ["PageUp", "PageUp", "PageUp", "PageUp"]) await redraws(page, () => page.keyboard.press(key));
+    assert.notEqual(await page.textContent("#lesson .measured"), before, `lesson ${number}`);
+    await page.locator("#lesson summary", { hasText: "Answer" }).click();
+    assert.ok((await page.locator("#lesson details p").textContent()).length > 40);
+    if (number < 6) await redraws(page, () => page.locator("#lesson button.main").click());
+  }
+  await page.getByRole("button", { name: "Close" }).click();
+  assert.ok(await page.locator("#lesson").isHidden());
+  assert.deepEqual(page.troubles, []);
+  assert.ok(url.startsWith("http://127.0.0.1"));
+  await drawn(page);
+  await page.context().close();
+});
+
+test("tables that the page saved open as a stored result, and only with their scenario", async () => {
+  const page = await open(browser);
+  const before = await words(page, "rates");
+  const flows = await saved(page, "#save-flows");
+  const links = await saved(page, "#save-links");
+  const give = (...tables) => page.setInputFiles("#file", tables.map(([name, buffer]) => ({ name, mimeType: "text/csv", buffer })));
+  await redraws(page, () => give(["f.csv", flows], ["l.csv", links]));
+  await page.locator("#stored", { hasText: "Stored result f.csv, l.csv" }).waitFor();
+  assert.equal(await words(page, "rates"), before);
+  const half = flows.toString().replaceAll(/,(\d{7}\.?\d*),/g, (_, rate) => `,${Number(rate) / 2},`);
+  await redraws(page, () => give(["half.csv", Buffer.from(half)]));
+  assert.notEqual(await words(page, "rates"), before); // the file is drawn, not a run
+  await redraws(page, () => page.click("#run-here"));
+  assert.ok(await page.locator("#stored").isHidden());
+  assert.equal(await words(page, "rates"), before);
+  for (const [text, said] of [["a,b\n1,2\n", "line 1: no column"], [flows.toString().replace("x2", "x9"), "open its scenario first"],
+    [flows.toString().replace("0.1,x1", "zero,x1"), "is not a number"]]) {
+    await give(["bad.csv", Buffer.from(text)]);
+    await page.locator("#notice", { hasText: said }).waitFor();
+  }
+  assert.deepEqual(page.troubles, []);
+  await page.context().close();
+});
+
+test("a result of the server is drawn as it was stored", { skip: !process.env.STORED_URL }, async () => {
+  const page = await open(browser, { at: process.env.STORED_URL });
+  await page.locator("#stored", { hasText: "measured on a network" }).waitFor();
+  assert.match(await words(page, "rates"), /x1 ends at 1\.23 Mb\/s/);
+  await page.locator("#status", { hasText: "utilisation" }).waitFor();
+  await redraws(page, () => page.click("#run-here"));
+  assert.doesNotMatch(await words(page, "rates"), /x1 ends at 1\.23 Mb\/s/);
+  assert.deepEqual(page.troubles, []);
+  await page.context().close();
+});

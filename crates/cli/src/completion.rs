@@ -1,0 +1,36 @@
+//! `levelflow-net completion`.
+
+use std::io::Write;
+
+use clap::{Args, Command};
+use clap_complete::Shell;
+
+use levelflow_host::Error;
+
+const EXAMPLES: &str = "Examples:
+  levelflow-net completion bash > ~/.local/share/bash-completion/completions/levelflow-net
+  levelflow-net completion fish > ~/.config/fish/completions/levelflow-net.fish";
+
+/// Options of `completion`.
+#[derive(Debug, Args)]
+#[command(after_help = EXAMPLES)]
+pub struct Completion {
+    /// The shell that is to complete commands and options.
+    shell: Shell,
+}
+
+impl Completion {
+    /// Prints the script for a command line.
+    ///
+    /// # Errors
+    /// When the output is closed.
+    pub fn run(&self, mut levelflow_net: Command) -> Result<(), Error> {
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut levelflow_net, "levelflow-net", &mut script);
+        // For bash, clap_complete 4.6 writes the hyphen in our name in two ways, so that no option would be found.
+        let script = String::from_utf8_lossy(&script).replace("levelflow__subcmd__net", "levelflow__net");
+        let mut out = std::io::stdout().lock();
+        let written = out.write_all(script.as_bytes()).and_then(|()| out.flush());
+        written.map_err(|e| Error::failed(format!("completion: {e}")))
+    }
+}

@@ -1,0 +1,40 @@
+//! Shells complete the commands and options of `levelflow-net`.
+
+use std::process::Command;
+
+/// What bash offers for the last of these words.
+fn offered(words: &[&str]) -> Vec<String> {
+    let program = env!("CARGO_BIN_EXE_levelflow-net");
+    let script = r#"source <("$0" completion bash)
+        COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
+        _levelflow__net levelflow-net "${@: -1}" "${@: -2:1}"
+        printf '%s\n' "${COMPREPLY[@]}""#;
+    let done = Command::new("bash")
+        .args(["-c", script, program])
+        .args(words)
+        .output()
+        .expect("bash runs");
+    assert!(done.status.success(), "{}", String::from_utf8_lossy(&done.stderr));
+    String::from_utf8(done.stdout)
+        .expect("text")
+        .lines()
+        .map(str::to_owned)
+        .collect()
+}
+
+#[test]
+fn bash_completes_commands_and_options() {
+    assert_eq!(offered(&["levelflow-net", "rou"]), ["router"]);
+    assert_eq!(offered(&["levelflow-net", "router", "--cap"]), ["--capacity"]);
+}
+
+#[test]
+fn a_shell_that_is_not_known_is_one_line() {
+    let done = Command::new(env!("CARGO_BIN_EXE_levelflow-net"))
+        .args(["completion", "csh"])
+        .output()
+        .expect("it runs");
+    let said = String::from_utf8(done.stderr).expect("text");
+    assert_eq!((done.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.contains("bash"), "{said}");
+}

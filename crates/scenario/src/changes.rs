@@ -1,0 +1,249 @@
+//! Links that change while the run goes on: steps and ramps of capacity, delay and loss.
+
+use levelflow_units::{Duration, Rate, Time};
+use schemars::JsonSchema;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
+
+use crate::error::ScenarioError;
+use crate::network::{FASTEST, LONGEST_DELAY, LinkState, SLOWEST};
+use crate::quantity::Share;
+
+/// Steps in place of a ramp.
+const STEPS: u32 = 100;
+/// No run lasts so long.
+const LATEST: Duration = Duration::from_secs(101 * 24 * 3600);
+/// Of one link, ramps counted as their steps.
+pub const MOST_CHANGES: usize = 1_000_000;
+
+/// The changes of a link as users write them: one by one, or a file that has them.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(untagged)]
+pub enum Changes {
+    /// `[{ at = "10 s", capacity = "5 Mb/s" }]`
+    List(Vec<Change>),
+    /// `{ csv = "line.csv" }`
+    Trace(Trace),
+}
+
+/// A file that says how a link changes, by its path from the scenario's own.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Trace {
+    /// A time series: columns `t_s` and some of `capacity_bps`, `delay_s`, `loss`, named in the first line.
+    Csv(String),
+    /// A trace of Mahimahi: per line the millisecond at which a packet of 1504 bytes may pass, again and again; the
+    /// capacity is their mean over 100 ms.
+    Mahimahi(String),
+}
+
+impl Default for Changes {
+    fn default() -> Self {
+        Self::List(Vec::new())
+    }
+}
+
+impl Changes {
+    /// Whether there are none.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+}
+
+impl<'de> Deserialize<'de> for Changes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Value::deserialize(deserializer)? {
+            trace @ Value::Object(_) => Trace::deserialize(trace).map(Self::Trace),
+            list => Vec::deserialize(list).map(Self::List),
+        }
+        .map_err(D::Error::custom)
+    }
+}
+
+/// A change of a link; what it does not name stays as it is.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table with at and what changes")]
+pub struct Change {
+    /// When.
+    pub at: Duration,
+    /// How long it takes to get there, evenly, in a hundred steps; by default, it is there at once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub over: Option<Duration>,
+    /// Line rate; zero is an outage, in which the packets wait.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<Rate>,
+    /// Propagation delay of packets that leave the queue from then on; none overtakes another.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delay: Option<Duration>,
+    /// Probability that the wire loses a packet which would reach the far end then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<Share>,
+}
+
+impl Change {
+    /// One that changes nothing.
+    #[must_use]
+    pub const fn nothing(at: Duration) -> Self {
+        Self {
+            at,
+            over: None,
+            capacity: None,
+            delay: None,
+            loss: None,
+        }
+    }
+}
+
+/// The states of a link after `first`, one for each change and a hundred for each ramp.
+pub fn read_changes(place: &str, first: LinkState, changes: &Changes) -> Result<Vec<LinkState>, ScenarioError> {
+    let changes = match changes {
+        Changes::List(changes) => changes,
+        // Who reads scenarios from files has put its changes in its place before.
+        Changes::Trace(_) => return Err(ScenarioError::at(place, "changes name a file, and there is none here")),
+    };
+    let (mut states, mut now) = (Vec::new(), first);
+    for (i, change) in changes.iter().enumerate() {
+        let place = format!("{place}, changes {}", i + 1);
+        let at = Time::ZERO + change.at;
+        if at <= now.at && i > 0 {
+            let before = now.at - Time::ZERO;
+            let problem = format!("{} is not after the change before, which ends at {before}", change.at);
+            return Err(ScenarioError::at(format!("{place}, at"), problem));
+        }
+        let then = target(&place, &now, change)?;
+        let over = change.over.unwrap_or(Duration::ZERO);
+        if over == Duration::ZERO {
+            states.push(LinkState { at, ..then });
+        } else {
+            let steps = (1..=STEPS).map(|step| between(&now, &then, at, over, step));
+            states.extend(steps);
+        }
+        if states.len() > MOST_CHANGES {
+            let problem = format!("more than {MOST_CHANGES} changes, a ramp counted as {STEPS}");
+            return Err(ScenarioError::at(place, problem));
+        }
+        now = states.last().copied().unwrap_or(now);
+    }
+    Ok(states)
+}
+
+/// Where a change leads.
+fn target(place: &str, now: &LinkState, change: &Change) -> Result<LinkState, ScenarioError> {
+    let wrong = |key: &str, problem: String| Err(ScenarioError::at(format!("{place}, {key}"), problem));
+    if change.capacity.is_none() && change.delay.is_none() && change.loss.is_none() {
+        return Err(ScenarioError::at(
+            place,
+            "changes nothing; give it a capacity, a delay or a loss",
+        ));
+    }
+    let capacity = change.capacity.unwrap_or(now.capacity);
+    if capacity != Rate::ZERO && !(SLOWEST..=FASTEST).contains(&capacity.bps()) {
+        let problem = format!("{capacity} is out of range; allowed: 0 b/s for an outage, or 1 b/s to 1000 Tb/s");
+        return wrong("capacity", problem);
+    }
+    let delay = change.delay.unwrap_or(now.delay);
+    if delay > LONGEST_DELAY {
+        let problem = format!("{delay} is out of range; allowed: 0 s to {LONGEST_DELAY}");
+        return wrong("delay", problem);
+    }
+    let loss = change.loss.map_or(now.loss, |share| share.0);
+    if !(0.0..=1.0).contains(&loss) {
+        return wrong("loss", format!("{loss} is out of range; allowed: 0 to 1"));
+    }
+    for (key, time) in [("at", Some(change.at)), ("over", change.over)] {
+        if time.is_some_and(|time| time > LATEST) {
+            return wrong(key, format!("allowed: up to {LATEST}"));
+        }
+    }
+    Ok(LinkState {
+        at: now.at,
+        capacity,
+        delay,
+        loss,
+    })
+}
+
+/// The state at a step of a ramp.
+fn between(from: &LinkState, to: &LinkState, at: Time, over: Duration, step: u32) -> LinkState {
+    let share = f64::from(step) / f64::from(STEPS);
+    let mix = |from: f64, to: f64| from + (to - from) * share;
+    let ps = |duration: Duration| duration.as_ps() as f64;
+    LinkState {
+        at: at + Duration::from_ps((ps(over) * share) as u64),
+        capacity: Rate::clamped(mix(from.capacity.bps(), to.capacity.bps())),
+        delay: Duration::from_ps(mix(ps(from.delay), ps(to.delay)) as u64),
+        loss: mix(from.loss, to.loss),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    const FIRST: LinkState = LinkState {
+        at: Time::ZERO,
+        capacity: Rate::ZERO,
+        delay: Duration::ZERO,
+        loss: 0.0,
+    };
+
+    fn states(changes: Value) -> Result<Vec<LinkState>, String> {
+        let changes = serde_json::from_value(changes).map_err(|e| e.to_string())?;
+        read_changes("link 1", FIRST, &changes).map_err(|e| e.to_string())
+    }
+
+    #[test]
+    fn what_a_change_does_not_name_stays() {
+        let changes = json!([{ "at": "1 s", "capacity": "5 Mb/s", "delay": "7 ms" }, { "at": "2 s", "loss": "10 %" }]);
+        let found = states(changes).unwrap();
+        assert_eq!(found[1].capacity, Rate::new(5e6).unwrap());
+        assert_eq!((found[1].delay, found[1].loss), (Duration::from_ms(7), 0.1));
+    }
+
+    #[test]
+    fn a_ramp_is_a_hundred_even_steps_and_ends_where_it_leads() {
+        let found = states(json!([{ "at": "1 s", "over": "10 s", "capacity": "5 Mb/s" }])).unwrap();
+        assert_eq!(found.len(), 100);
+        assert_eq!(found[99].at, Time::ZERO + Duration::from_secs(11));
+        assert_eq!(found[99].capacity, Rate::new(5e6).unwrap());
+        assert_eq!(found[49].capacity, Rate::new(2.5e6).unwrap());
+    }
+
+    #[test]
+    fn mistakes_say_which_change_and_what_is_allowed() {
+        for (changes, words) in [
+            (
+                json!([{ "at": "2 s", "loss": 0 }, { "at": "2 s", "loss": 0 }]),
+                "changes 2, at: 2 s is not after",
+            ),
+            (
+                json!([{ "at": "2 s", "over": "2 s", "loss": 0 }, { "at": "3 s", "loss": 0 }]),
+                "which ends at 4 s",
+            ),
+            (json!([{ "at": "2 s" }]), "changes nothing; give it a capacity"),
+            (
+                json!([{ "at": "2 s", "capacity": "1e-3 b/s" }]),
+                "allowed: 0 b/s for an outage",
+            ),
+            (
+                json!([{ "at": "2 s", "delay": "100000 s" }]),
+                "delay: 100000 s is out of range",
+            ),
+            (json!([{ "at": "2 s", "loss": 1.5 }]), "allowed: 0 to 1"),
+            (json!([{ "at": "2 s", "rate": "1 Mb/s" }]), "unknown field `rate`"),
+            (json!({ "csv": "x.csv" }), "name a file"),
+            (json!({ "pcap": "x" }), "unknown variant `pcap`"),
+            (json!(5), "invalid type"),
+        ] {
+            let problem = states(changes.clone()).unwrap_err();
+            assert!(
+                problem.contains(words) && !problem.contains('\n'),
+                "{changes}: {problem}"
+            );
+        }
+    }
+}

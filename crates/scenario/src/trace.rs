@@ -1,0 +1,245 @@
+//! Recorded links: what a file says of capacity, delay and loss over time, as [changes](Change).
+
+use levelflow_units::{Duration, Rate};
+use serde_json::{Value, json};
+
+use crate::changes::{Change, MOST_CHANGES, Trace};
+use crate::context::link_place;
+use crate::error::ScenarioError;
+use crate::format::Link;
+use crate::quantity::Share;
+
+/// What a line of a Mahimahi trace delivers, bytes.
+const OPPORTUNITY: f64 = 1504.0;
+/// Over which a Mahimahi trace is averaged by default.
+const STEP: Duration = Duration::from_ms(100);
+/// A hundred days.
+const LAST_MS: u64 = 8_640_000_000;
+const COLUMNS: [&str; 4] = ["t_s", "capacity_bps", "delay_s", "loss"];
+
+/// Puts changes in place of the files that links name.
+///
+/// # Errors
+/// When `read` gives an error for a path, or a file is no trace; with the link and the line.
+pub fn read_traces(raw: &mut Value, read: impl Fn(&str) -> Result<String, String>) -> Result<(), ScenarioError> {
+    let duration = raw["duration"].as_str().and_then(|text| text.parse().ok());
+    for (i, link) in raw["link"].as_array_mut().into_iter().flatten().enumerate() {
+        let place = serde_json::from_value::<Link>(link.clone())
+            .map_or_else(|_| format!("link {}", i + 1), |link| link_place(i, &link));
+        for (pointer, key) in [("/changes", "changes"), ("/reverse/changes", "reverse, changes")] {
+            let Some(changes) = link.pointer_mut(pointer).filter(|changes| changes.is_object()) else {
+                continue;
+            };
+            let wrong = |problem: String| ScenarioError::at(format!("{place}, {key}"), problem);
+            let trace: Trace = serde_json::from_value(changes.clone()).map_err(|e| wrong(e.to_string()))?;
+            let found = read_trace(&trace, duration.unwrap_or(Duration::ZERO), &read).map_err(wrong)?;
+            *changes = json!(found);
+        }
+    }
+    Ok(())
+}
+
+/// Reads a trace; that of Mahimahi is repeated for the `duration`.
+///
+/// # Errors
+/// When `read` gives an error for its path, or the file is no trace; with the path and the line.
+pub fn read_trace(
+    trace: &Trace,
+    duration: Duration,
+    read: impl Fn(&str) -> Result<String, String>,
+) -> Result<Vec<Change>, String> {
+    let (path, found) = match trace {
+        Trace::Csv(path) => (path, read(path).and_then(|text| series(&text))),
+        Trace::Mahimahi(path) => (path, read(path).and_then(|text| opportunities(&text, STEP, duration))),
+    };
+    found.map_err(|problem| format!("{path}: {problem}"))
+}
+
+/// Lines that are neither empty nor comments, with their numbers.
+fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let bare = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
+    (1..).zip(bare).filter(|(_, line)| !line.is_empty())
+}
+
+/// A time series: `t_s` and some of `capacity_bps`, `delay_s`, `loss`, named in the first line.
+fn series(text: &str) -> Result<Vec<Change>, String> {
+    let mut lines = lines(text);
+    let (_, head) = lines.next().ok_or("is empty; needs a line of columns, t_s first")?;
+    let columns: Vec<&str> = head.split(',').map(str::trim).collect();
+    let known = columns.iter().all(|column| COLUMNS.contains(column));
+    if columns.first() != Some(&COLUMNS[0]) || columns.len() < 2 || !known {
+        return Err(format!(
+            "columns {head:?}; allowed: t_s first, then some of {}",
+            COLUMNS[1..].join(", ")
+        ));
+    }
+    let mut changes: Vec<Change> = Vec::new();
+    for (number, line) in lines {
+        let change = row(&columns, line).map_err(|problem| format!("line {number}: {problem}"))?;
+        if changes.last().is_some_and(|last| last.at >= change.at) {
+            return Err(format!(
+                "line {number}: {} s is not after the line before",
+                change.at.as_secs_f64()
+            ));
+        }
+        changes.push(change);
+        check_length(changes.len())?;
+    }
+    Ok(changes)
+}
+
+fn row(columns: &[&str], line: &str) -> Result<Change, String> {
+    let mut change = Change::nothing(Duration::ZERO);
+    let cells: Vec<&str> = line.split(',').map(str::trim).collect();
+    if cells.len() != columns.len() {
+        return Err(format!("{} values for {} columns", cells.len(), columns.len()));
+    }
+    for (&column, &cell) in columns.iter().zip(&cells) {
+        let number: f64 = cell
+            .parse()
+            .map_err(|_| format!("{column} is {cell:?}; needs a number"))?;
+        let wrong = || format!("{column} is {cell}; needs a number from 0");
+        match column {
+            "t_s" => change.at = Duration::from_secs_f64(number).ok_or_else(wrong)?,
+            "capacity_bps" => change.capacity = Some(Rate::new(number).ok_or_else(wrong)?),
+            "delay_s" => change.delay = Some(Duration::from_secs_f64(number).ok_or_else(wrong)?),
+            _ => change.loss = Some(Share(number)),
+        }
+    }
+    Ok(change)
+}
+
+/// A trace of Mahimahi: per line the millisecond at which a packet of 1504 bytes may pass; again from the beginning when it
+/// is over. The capacity is their mean over each `step`.
+fn opportunities(text: &str, step: Duration, duration: Duration) -> Result<Vec<Change>, String> {
+    let mut times: Vec<u64> = Vec::new();
+    for (number, line) in lines(text) {
+        let time = line
+            .parse()
+            .map_err(|_| format!("line {number}: {line:?} is not a whole number of milliseconds"))?;
+        if time > LAST_MS {
+            return Err(format!(
+                "line {number}: {time} ms; allowed: up to {LAST_MS} ms, counted from the first line on"
+            ));
+        }
+        if times.last().is_some_and(|&last| last > time) {
+            return Err(format!("line {number}: {time} ms is before the line before"));
+        }
+        times.push(time);
+    }
+    let period = times.last().copied().filter(|&last| last > 0);
+    let period = Duration::from_ms(period.ok_or("needs lines of milliseconds, the last above 0")?);
+    let steps = duration.as_ps().div_ceil(step.as_ps());
+    check_length(steps as usize)?;
+    let mut changes: Vec<Change> = Vec::new();
+    for i in 0..steps {
+        let (from, to) = (step * i, step * (i + 1));
+        let count = passed(&times, period, to) - passed(&times, period, from);
+        let capacity = Rate::new(count as f64 * OPPORTUNITY * 8.0 / step.as_secs_f64());
+        if changes.last().is_none_or(|last| last.capacity != capacity) {
+            changes.push(Change {
+                capacity,
+                ..Change::nothing(from)
+            });
+        }
+    }
+    Ok(changes)
+}
+
+/// Opportunities up to a time, that time included, through as many rounds of the trace as it takes.
+fn passed(times: &[u64], period: Duration, until: Duration) -> u64 {
+    let rounds = until.as_ps() / period.as_ps();
+    let ms = (until.as_ps() % period.as_ps()) / Duration::from_ms(1).as_ps();
+    rounds * times.len() as u64 + times.partition_point(|&time| time <= ms) as u64
+}
+
+fn check_length(changes: usize) -> Result<(), String> {
+    if changes > MOST_CHANGES {
+        return Err(format!("more than {MOST_CHANGES} changes"));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn read(trace: Value, text: &str) -> Result<Value, String> {
+        let mut raw = json!({ "duration": "3 s", "link": [{ "from": "A", "to": "B", "capacity": "1 Mb/s", "delay": "1 ms",
+                              "changes": trace }] });
+        let file = |path: &str| {
+            if path == "f" {
+                Ok(text.to_owned())
+            } else {
+                Err("no such file".to_owned())
+            }
+        };
+        read_traces(&mut raw, file).map_err(|e| e.to_string())?;
+        Ok(raw["link"][0]["changes"].take())
+    }
+
+    #[test]
+    fn a_series_becomes_one_change_a_line() {
+        let found = read(
+            json!({ "csv": "f" }),
+            "# by hand\nt_s,capacity_bps,loss\n0, 1e6, 0\n1.5,2e6,0.5\n",
+        )
+        .unwrap();
+        let first = json!({ "at": "0 s", "capacity": "1 Mb/s", "loss": 0.0 });
+        let second = json!({ "at": "1.5 s", "capacity": "2 Mb/s", "loss": 0.5 });
+        assert_eq!(found, json!([first, second]));
+    }
+
+    #[test]
+    fn mistakes_name_link_file_and_line() {
+        for (kind, text, words) in [
+            ("csv", "", "is empty"),
+            ("csv", "capacity_bps,t_s\n", "t_s first"),
+            ("csv", "t_s,speed\n", "capacity_bps, delay_s, loss"),
+            ("csv", "t_s,loss\n1\n", "line 2: 1 values for 2 columns"),
+            ("csv", "t_s,loss\n1,x\n", "line 2: loss is \"x\""),
+            ("csv", "t_s,capacity_bps\n-1,1\n", "line 2: t_s is -1"),
+            ("csv", "t_s,capacity_bps\n1,inf\n", "line 2: capacity_bps is inf"),
+            ("csv", "t_s,loss\n1,0\n\n1,0\n", "line 4: 1 s is not after"),
+            ("mahimahi", "", "needs lines of milliseconds"),
+            ("mahimahi", "0\n", "the last above 0"),
+            ("mahimahi", "3\n2\n", "line 2: 2 ms is before"),
+            ("mahimahi", "1700000000000\n", "line 1: 1700000000000 ms; allowed"),
+            ("mahimahi", "1.5\n", "line 1: \"1.5\" is not a whole number"),
+        ] {
+            let problem = read(json!({ kind: "f" }), text).unwrap_err();
+            let place = "link 1 (A->B), changes: f: ";
+            assert!(
+                problem.starts_with(place) && problem.contains(words),
+                "{text:?}: {problem}"
+            );
+        }
+        assert!(read(json!({ "csv": "g" }), "").unwrap_err().contains("g: no such file"));
+    }
+
+    proptest! {
+        /// Every opportunity comes to 1504 bytes, in every round of the trace.
+        #[test]
+        fn opportunities_are_conserved(gaps in prop::collection::vec(0_u64..120, 1..200)) {
+            let times: Vec<u64> = gaps.iter().scan(1, |at, gap| { *at += gap; Some(*at) }).collect();
+            let text = times.iter().map(u64::to_string).collect::<Vec<_>>().join("\n");
+            let changes: Vec<Change> = serde_json::from_value(read(json!({ "mahimahi": "f" }), &text).unwrap()).unwrap();
+            let ends = changes.iter().skip(1).map(|change| change.at).chain([Duration::from_ms(3000)]);
+            let bits: f64 = changes.iter().zip(ends)
+                .map(|(change, end)| change.capacity.unwrap().bps() * (end - change.at).as_secs_f64())
+                .sum();
+            let period = times[times.len() - 1];
+            let passed = (0..3000).take_while(|round| round * period < 3000)
+                .map(|round| times.iter().filter(|&&time| round * period + time <= 3000).count())
+                .sum::<usize>();
+            prop_assert!((bits / 12032.0 - passed as f64).abs() < 1e-6, "{} of {passed}", bits / 12032.0);
+        }
+
+        #[test]
+        fn any_text_is_read_or_refused(text in ".{0,200}", kind in prop::sample::select(vec!["csv", "mahimahi"])) {
+            let _ = read(json!({ kind: "f" }), &text);
+        }
+    }
+}

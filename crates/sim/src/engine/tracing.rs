@@ -1,0 +1,55 @@
+//! Where packets are, if the page asks.
+
+use levelflow_laws::Protocol;
+use levelflow_units::Time;
+
+use super::Sim;
+use crate::packet::PacketId;
+use crate::trace::{Fate, Stay, Trace};
+
+impl<P: Protocol> Sim<P> {
+    /// The stay of a packet at a link ends now.
+    #[cold]
+    pub(super) fn traced(&mut self, link: u32, id: PacketId, fate: Fate) {
+        let Some(trace) = &self.trace else { return };
+        let mut stay = self.stay(trace, link, id, fate);
+        if fate == Fate::Dropped {
+            stay.ends = self.now;
+        } else {
+            stay = stay.on_wire(self.now, self.links[link as usize].delay());
+        }
+        if let Some(trace) = &mut self.trace {
+            trace.ended(stay);
+        }
+    }
+
+    /// The packets that are at links now, of those that came since the trace began.
+    #[must_use]
+    pub fn present(&self) -> Vec<Stay> {
+        let Some(trace) = &self.trace else { return Vec::new() };
+        let mut stays = Vec::new();
+        for (i, link) in self.links.iter().enumerate() {
+            for (id, due) in link.stays() {
+                let stay = self.stay(trace, i as u32, id, Fate::Present);
+                stays.push(match due {
+                    Some(at) => stay.on_wire(at, link.delay()),
+                    None => stay,
+                });
+            }
+        }
+        stays
+    }
+
+    fn stay(&self, trace: &Trace, link: u32, id: PacketId, fate: Fate) -> Stay {
+        let packet = &self.packets[id];
+        Stay {
+            link,
+            flow: self.flows[packet.flow as usize].entry,
+            ack: packet.label.is_ack(),
+            fate,
+            arrived: trace.arrival(id),
+            departed: Time::NEVER,
+            ends: Time::NEVER,
+        }
+    }
+}

@@ -1,0 +1,172 @@
+//! Links that change: another implementation of the queue, what a line can carry, and what laws make of it.
+
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
+mod common;
+
+use std::fmt::Write;
+
+use common::{Run, assert_close, column, mean, run, series};
+use levelflow_path::Fifo;
+use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
+use proptest::prelude::*;
+
+/// Flows over a line that changes.
+fn over(changes: &str, more: &str, flows: &str) -> Run {
+    run(&format!(
+        r#"
+        name = "changing"
+        duration = "20 s"
+        sample = "10 ms"
+        link = [{{ from = "A", to = "B", capacity = "10 Mb/s", delay = "5 ms", changes = [{changes}], {more} }},
+                {{ from = "B", to = "A", capacity = "1 Gb/s", delay = "5 ms" }}]
+        {flows}
+        "#
+    ))
+}
+
+fn flow(name: &str, law: &str, more: &str) -> String {
+    format!("[[flow]]\nname = '{name}'\nlaw = {law}\nfrom = 'A'\nto = 'B'\n{more}\n")
+}
+
+const OVERLOAD: &str = "{ cbr = { rate = '30 Mb/s' } }";
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(24))]
+
+    /// Single packets, far apart or in bursts, leave when they leave the queue of the data plane.
+    #[test]
+    fn packets_leave_as_from_the_queue_of_the_data_plane(
+        steps in prop::collection::vec((1_u64..400, prop_oneof![1 => Just(0_u64), 4 => 50_u64..5000]), 1..8),
+        sends in prop::collection::vec(0_u64..2000, 1..30),
+    ) {
+        let (mut changes, mut flows, mut now) = (String::new(), String::new(), 0);
+        let mut line = Vec::new();
+        for (gap, kbps) in steps {
+            now += gap;
+            write!(changes, "{{ at = '{now} ms', capacity = '{kbps} kb/s' }},").unwrap();
+            line.push((Time::ZERO + Duration::from_ms(now), Rate::new(kbps as f64 * 1e3).unwrap()));
+        }
+        write!(changes, "{{ at = '{} ms', capacity = '1 Mb/s' }}", now + 1).unwrap();
+        line.push((Time::ZERO + Duration::from_ms(now + 1), Rate::new(1e6).unwrap()));
+        let mut sends = sends;
+        sends.sort_unstable();
+        for (i, at) in sends.iter().enumerate() {
+            let more = format!("size = '1000 B'\nreliable = false\nstart = '{at} ms'");
+            flows += &flow(&format!("x{i}"), "{ cbr = { rate = '30 Mb/s' } }", &more);
+        }
+        let found = over(&changes, "", &flows);
+
+        let mut fifo = Fifo::new(Rate::new(10e6), Buffer::Unlimited);
+        let (mut left, mut line) = (vec![Time::ZERO; sends.len()], line.into_iter().peekable());
+        let mut advance = |fifo: &mut Fifo<usize>, until: Time| {
+            while let Some((at, rate)) = line.next_if(|&(at, _)| at <= until) {
+                while let Some(departure) = fifo.poll_output(at) {
+                    left[departure.packet] = departure.at;
+                }
+                fifo.set_rate(at, Some(rate));
+            }
+            while let Some(departure) = fifo.poll_output(until) {
+                left[departure.packet] = departure.at;
+            }
+        };
+        for (i, &at) in sends.iter().enumerate() {
+            let at = Time::ZERO + Duration::from_ms(at);
+            advance(&mut fifo, at);
+            fifo.handle_input(at, Bytes::new(1000), i).unwrap();
+        }
+        advance(&mut fifo, Time::ZERO + Duration::from_secs(20));
+        let (who, took) = (column(&found.completions, "flow"), column(&found.completions, "fct_s"));
+        prop_assert_eq!(who.len(), sends.len());
+        for (&i, took) in who.iter().zip(took) {
+            let expected = left[i as usize].as_secs_f64() + 0.005 - sends[i as usize] as f64 * 1e-3;
+            prop_assert!((took - expected).abs() < 1e-9, "packet {i}: {took} is not {expected}");
+        }
+    }
+}
+
+/// A change may put the end of a transmission where it was.
+#[test]
+fn a_change_that_ends_a_transmission_when_it_would_have_ended_is_one_end() {
+    let there_and_back = "{ at = '100.1 ms', capacity = '5 Mb/s' }, { at = '100.3 ms', capacity = '12 Mb/s' }";
+    for changes in ["{ at = '100.1 ms', capacity = '10000000.001 b/s' }", there_and_back] {
+        let once = "size = '1000 B'\npacket = '1000 B'\nreliable = false\nstart = '100 ms'";
+        assert_eq!(
+            over(changes, "", &flow("x", OVERLOAD, once)).summary.flows[0].delivered_packets,
+            1
+        );
+    }
+}
+
+/// The integral of the capacity passes, through steps, a ramp and an outage; and the line is full all the time.
+#[test]
+fn a_line_carries_what_its_capacity_comes_to() {
+    let changes = "{ at = '4 s', capacity = '2 Mb/s' }, { at = '8 s', capacity = '6 Mb/s', over = '4 s' }, \
+                   { at = '14 s', capacity = '0 b/s' }, { at = '15 s', capacity = '20 Mb/s' }";
+    let found = over(changes, "buffer = '50 packets'", &flow("x", OVERLOAD, ""));
+    let link = &found.summary.links[0];
+    let ramp = 4.0 * (2.0 + 4.0 * 0.495); // a hundred steps, each taken at its end
+    let expected = 1e6 * (4.0 * 10.0 + 4.0 * 2.0 + ramp + 2.0 * 6.0 + 5.0 * 20.0);
+    let sent = (link.arrived_bytes - link.dropped_bytes) as f64 * 8.0;
+    assert_close(sent, expected, 0.004); // and 50 packets wait at the end
+    assert!((0.996..=1.0).contains(&link.utilisation), "{}", link.utilisation);
+    let outage = series(&found.links, "link", 0, "throughput_bps", 14.01);
+    assert!(outage[..98].iter().all(|&rate| rate == 0.0));
+}
+
+/// A queue of 25 packets of 1000 bytes waits 20 ms at 10 Mb/s and 100 ms at 2 Mb/s, as far as the run had each.
+#[test]
+fn waits_are_those_at_the_capacity_of_their_time() {
+    let changes = "{ at = '10 s', capacity = '2 Mb/s' }";
+    let found = over(
+        changes,
+        "buffer = '25 packets'",
+        &flow("x", OVERLOAD, "packet = '1000 B'"),
+    );
+    let wait = found.summary.links[0].wait_s.as_ref().unwrap();
+    // Five of six packets leave in the first half; each waits for 24 others and a part of one.
+    assert_close(wait.p50, 0.0195, 0.03);
+    assert_close(wait.p90, 0.0975, 0.03);
+}
+
+/// A change to what is there already changes nothing but the way of the simulation. (Where XCP and RCP see the queue at the
+/// picosecond of a departure, that way shows.)
+#[test]
+fn a_change_that_changes_nothing_is_none() {
+    for law in ["'jetmax'", "'level'"] {
+        let flows = [flow("x", law, ""), flow("y", law, "start = '3 s'\nrtt = '80 ms'")].concat();
+        let [same, none] = ["{ at = '5 s', capacity = '10 Mb/s', delay = '5 ms' }", ""]
+            .map(|changes| over(changes, "buffer = '30 packets'", &flows))
+            .map(|run| format!("{:?} {:?}", run.flows, run.links));
+        assert!(same == none, "{law}");
+    }
+}
+
+/// Laws come to the new equilibrium, whether their routers are notified or measure.
+#[test]
+fn routers_learn_of_a_change() {
+    let step = "{ at = '6 s', capacity = '4 Mb/s' }, { at = '13 s', capacity = '8 Mb/s' }";
+    for (law, target) in [("jetmax", 1.0), ("level", 0.95), ("xcp", 1.0), ("maxnet", 0.9)] {
+        for measured in ["false", "true"] {
+            let flows = ["x", "y"].map(|name| flow(name, &format!("'{law}'"), "")).concat();
+            let found = over(step, &format!("measured = {measured}, buffer = '400 packets'"), &flows);
+            for (from, to, capacity) in [(11.5, 13.0, 4e6), (18.0, 20.0, 8e6)] {
+                let load = series(&found.links, "link", 0, "throughput_bps", from);
+                let window = &load[..((to - from) * 100.0) as usize];
+                let share = mean(window) / (target * capacity);
+                assert!(
+                    (0.95..1.05).contains(&share),
+                    "{law}, measured = {measured}: {share} at {from} s"
+                );
+            }
+        }
+    }
+}
+
+/// On a path that becomes shorter, packets keep their order.
+#[test]
+fn no_packet_overtakes_another() {
+    let changes = "{ at = '5 s', delay = '200 ms' }, { at = '10 s', delay = '1 ms' }";
+    let found = over(changes, "", &flow("x", "'newreno'", "size = '10 MB'\nstart = '4 s'"));
+    assert_eq!(column(&found.completions, "retransmitted"), [0.0]);
+}

@@ -1,0 +1,237 @@
+"""The lab: a web page that runs the simulator, and the server that hands it to a browser on this machine.
+
+The page is static and simulates by itself. Only what theory predicts and stored results come from here: the former is
+computed in Python, the latter lie in Parquet.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import threading
+from contextlib import suppress
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from levelflow.results import Result
+from levelflow.scenario import Scenario, ScenarioError
+
+PAGE = Path(__file__).with_name("page")
+#: What the build writes, and how.
+ENGINE = PAGE / "engine.wasm"
+BUILD = "run `make lab` in a checkout of Levelflow"
+
+TYPES = {
+    ".html": "text/html; charset=utf-8",
+    ".js": "text/javascript; charset=utf-8",
+    ".css": "text/css; charset=utf-8",
+    ".wasm": "application/wasm",
+    ".toml": "text/plain; charset=utf-8",
+    ".LICENSE": "text/plain; charset=utf-8",
+}
+LARGEST_REQUEST = 1_000_000
+IDLE_S = 10.0
+#: Says to the page that there is a server to ask, and for what.
+MARK = b'<meta name="levelflow-server" content="theory">'
+MARK_STORED = b'<meta name="levelflow-server" content="theory result">'
+#: Where the page finds the stored result.
+STORED = "result.json"
+MOST_STORED_ROWS = 500_000
+
+
+class LabError(ValueError):
+    """Why the lab cannot be served, in one line."""
+
+
+class Server(ThreadingHTTPServer):
+    """Serves the page on the loopback interface, to a browser that has the address with its token."""
+
+    daemon_threads = True
+
+    def __init__(self, port: int = 0, page: Path = PAGE, stored: Path | None = None) -> None:
+        """Listens.
+
+        Args:
+            port: 0 for any that is free.
+            page: the folder of the page.
+            stored: a result directory to show first.
+
+        Raises:
+            LabError: if the page was not built, the port cannot be had, or the result cannot be shown.
+        """
+        missing = [name for name in ("engine.wasm", "vendor/uPlot.js") if not (page / name).is_file()]
+        if missing:
+            raise LabError(f"the lab is not built here, {missing[0]} is missing; {BUILD}")
+        self.page = page.resolve()
+        self.stored = None if stored is None else json.dumps(read(stored)).encode()
+        self.token = secrets.token_urlsafe(24)
+        self.asking = threading.Lock()
+        try:
+            super().__init__(("127.0.0.1", port), Handler)
+        except (OSError, OverflowError) as error:
+            reason = getattr(error, "strerror", None) or str(error)
+            raise LabError(f"--port {port}: {reason.lower()}") from None
+
+    @property
+    def port(self) -> int:
+        """Where it listens."""
+        return int(self.server_address[1])
+
+    @property
+    def url(self) -> str:
+        """The address of the page, with the token."""
+        return f"http://127.0.0.1:{self.port}/{self.token}/"
+
+
+class Handler(BaseHTTPRequestHandler):
+    """Answers one browser."""
+
+    server: Server
+    protocol_version = "HTTP/1.1"
+    server_version = "levelflow"
+    sys_version = ""
+    timeout = IDLE_S
+
+    def do_GET(self) -> None:
+        """Sends a file of the page."""
+        name = self._inside()
+        if name is None:
+            return
+        if name == STORED and self.server.stored is not None:
+            self._send(HTTPStatus.OK, "application/json", self.server.stored)
+            return
+        path = (self.server.page / (name or "index.html")).resolve()
+        kind = TYPES.get(path.suffix)
+        if kind is None or not path.is_relative_to(self.server.page) or not path.is_file():
+            self._refuse(HTTPStatus.NOT_FOUND, "no such file")
+            return
+        content = path.read_bytes()
+        if path.name == "index.html":
+            mark = MARK if self.server.stored is None else MARK_STORED
+            content = content.replace(b"<head>", b"<head>\n" + mark, 1)
+        self._send(HTTPStatus.OK, kind, content)
+
+    def do_POST(self) -> None:
+        """Answers what theory predicts of a scenario."""
+        name = self._inside()
+        if name is None:
+            return
+        if name != "theory":
+            self._refuse(HTTPStatus.NOT_FOUND, "there is nothing to post to but theory")
+            return
+        length = self.headers.get("Content-Length", "")
+        if not length.isascii() or not length.isdigit():
+            self._refuse(HTTPStatus.LENGTH_REQUIRED, "the request has no length")
+        elif int(length) > LARGEST_REQUEST:
+            self._refuse(HTTPStatus.REQUEST_ENTITY_TOO_LARGE, f"a request has at most {LARGEST_REQUEST} bytes")
+        elif self.headers.get_content_type() != "application/json":
+            self._refuse(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "a request is application/json")
+        else:
+            with self.server.asking:
+                status, answer = predict(self.rfile.read(int(length)))
+            self._send(status, "application/json", json.dumps(answer).encode())
+
+    def _inside(self) -> str | None:
+        """Returns the path below the token; None after an answer to a request that is refused."""
+        own = {f"{host}:{self.server.port}" for host in ("127.0.0.1", "localhost")}
+        origin = self.headers.get("Origin")
+        foreign = self.headers.get("Sec-Fetch-Site", "none") not in ("none", "same-origin")
+        path = self.path.partition("?")[0]
+        token, slash, rest = path.removeprefix("/").partition("/")
+        if self.headers.get("Host") not in own:
+            self._refuse(HTTPStatus.FORBIDDEN, "this host is not served here")
+        elif not slash or not secrets.compare_digest(token.encode(), self.server.token.encode()):
+            self._refuse(HTTPStatus.NOT_FOUND, "nothing here; open the address that levelflow lab printed")
+        elif origin is not None and origin not in {f"http://{host}" for host in own}:
+            self._refuse(HTTPStatus.FORBIDDEN, "other origins are refused")
+        elif foreign and rest:
+            self._refuse(HTTPStatus.FORBIDDEN, "other sites are refused")
+        else:
+            return rest
+        return None
+
+    def _send(self, status: HTTPStatus, kind: str, content: bytes) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(content)))
+        self.send_header("Cache-Control", "no-store")
+        self.send_header("X-Content-Type-Options", "nosniff")
+        self.send_header("Referrer-Policy", "no-referrer")
+        self.send_header("Cross-Origin-Resource-Policy", "same-origin")
+        with suppress(ConnectionError):  # the browser has gone
+            self.end_headers()
+            self.wfile.write(content)
+
+    def _refuse(self, status: HTTPStatus, why: str) -> None:
+        self.close_connection = True
+        self._send(status, "application/json", json.dumps({"wrong": why}).encode())
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the name is that of the base class
+        """Says nothing: the token would stand in the log."""
+
+
+def predict(body: bytes) -> tuple[HTTPStatus, dict[str, Any]]:
+    """Returns what theory says of a scenario in JSON, or what is wrong with it."""
+    from levelflow.theory.check import as_plain, check
+    from levelflow.theory.errors import TheoryError
+
+    try:
+        raw = json.loads(body)
+        if not isinstance(raw, dict):
+            raise ScenarioError("a scenario is a table")
+        scenario = Scenario("", "")
+        scenario.raw = raw
+        return HTTPStatus.OK, as_plain(check(scenario.resolve()))
+    except (ScenarioError, TheoryError) as error:
+        return HTTPStatus.OK, {"wrong": str(error)}
+    except (ValueError, RecursionError):
+        return HTTPStatus.BAD_REQUEST, {"wrong": "the request is not JSON"}
+
+
+def read(path: Path) -> dict[str, Any]:
+    """Returns a result directory, of a simulation or of a testbed, as the page draws it.
+
+    Raises:
+        LabError: if it is no result directory, or one that a page cannot hold.
+    """
+    try:
+        result = Result.load(path)
+        tables = {name: _columns(getattr(result, f"{name}s"), name, result.scenario) for name in ("flow", "link")}
+    except ScenarioError as error:
+        raise LabError(f"--open {error}") from None
+    except (OSError, KeyError, TypeError, pl.exceptions.PolarsError) as error:
+        reason = (str(error).splitlines() or [type(error).__name__])[0]
+        raise LabError(f"--open {path}: the result is damaged: {reason}") from None
+    manifest = result.manifest
+    if not isinstance(manifest.get("raw"), dict):
+        raise LabError(f"--open {path}: manifest.json lacks the scenario as written (raw)")
+    return {
+        "path": str(path),
+        "by": str(manifest.get("build", "")),
+        "network": manifest.get("network"),
+        "status": manifest.get("status"),
+        "scenario": manifest["raw"],
+        "resolved": result.scenario | {"warnings": result.summary.get("warnings", [])},
+        "now": manifest.get("simulated_s"),
+        "summary": result.summary or None,
+        "tables": {f"{name}s": columns for name, columns in tables.items()},
+    }
+
+
+def _columns(table: pl.DataFrame, kind: str, resolved: dict[str, Any]) -> dict[str, list[Any]]:
+    """Returns the columns, sample by sample in the order of the scenario, with entries by their index."""
+    entries = len(resolved[f"{kind}s"])
+    if table.height > MOST_STORED_ROWS:
+        raise ScenarioError(f"{kind}s.parquet has {table.height} rows; a page holds {MOST_STORED_ROWS}")
+    if table.height % entries:
+        raise ScenarioError(
+            f"{kind}s.parquet has {table.height} rows, not the same number for each of {entries} {kind}s"
+        )
+    names = {"flow", "link", "bottleneck"} & set(table.columns)
+    table = table.sort("t", kind).with_columns(pl.col(name).to_physical().cast(pl.Int32) for name in names)
+    table = table.with_columns(pl.col(pl.Float64).fill_nan(None), pl.col(names - {kind}).fill_null(-1))
+    return {name: table[name].to_list() for name in ["t", kind, *table.drop("t", kind).columns]}

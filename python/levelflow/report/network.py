@@ -1,0 +1,161 @@
+"""The network of a run as a drawing of the page: links as wide as their load, bottlenecks in another colour."""
+
+from __future__ import annotations
+
+from html import escape
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from levelflow.report.tables import percent, rate, time
+
+if TYPE_CHECKING:
+    from levelflow.results import Result
+
+    Array = np.ndarray[Any, np.dtype[np.float64]]
+
+#: More nodes are not drawn, and more links have no numbers.
+MOST_NODES, MOST_LABELS = 150, 40
+#: With at most so many links, bottlenecks say what packets wait there.
+FEW = 12
+#: A link is a bottleneck from this utilisation on, if no other on the path of a flow has much more.
+BUSY, NEAR = 0.5, 0.9
+WIDE, TALLEST, FLATTEST, ROOM = 720.0, 460.0, 130.0, 60.0
+ROUNDS = 100
+
+
+def drawing(result: Result) -> str:
+    """Returns the figure, or a sentence where there are too many nodes for one."""
+    links = {link["name"]: link for link in result.scenario["links"]}
+    nodes = list(dict.fromkeys(node for link in links.values() for node in (link["from"], link["to"])))
+    if len(nodes) > MOST_NODES:
+        return f"<p>{len(nodes)} nodes and {len(links)} links: too many to draw; the table has them.</p>"
+    loads = {link["name"]: link for link in result.summary["links"]}
+    tight = bottlenecks(result)
+    places, height = placed(nodes, [(link["from"], link["to"]) for link in links.values()], result)
+    labelled = len(links) <= MOST_LABELS
+    scale = 1.0 if labelled else 0.55
+    lines, words = [], []
+    for name, link in links.items():
+        load = loads[name]
+        carries = " ".join(str(n) for n, flow in enumerate(result.scenario["flows"]) if name in flow["path"])
+        a, b = places[link["from"]], places[link["to"]]
+        about = f"{name}: {rate(link['capacity_bps'])}, utilisation {percent(load['utilisation'])}"
+        about += f", wait p99 {time(load['queue_ms']['p99'] / 1e3)}, {load['dropped_packets']:,} drops"
+        kind = "tight" if name in tight else "used" if load["utilisation"] > 0 else "idle"
+        lines.append(
+            f"<g class='{kind}' data-flows='{carries}'><title>{escape(about)}</title>"
+            f"{_arrow(a, b, load['utilisation'], scale)}</g>"
+        )
+        if name in tight or (labelled and load["utilisation"] >= 0.1):
+            wait = f", wait {time(load['queue_ms']['p99'] / 1e3)}" if name in tight and len(links) <= FEW else ""
+            words.append(_word((a + b) / 2, percent(load["utilisation"]) + wait, kind, height, _left(a, b)))
+    paths = [flow["path"] for flow in result.scenario["flows"] if flow["path"]]
+    ends = {node for path in paths for node in (links[path[0]]["from"], links[path[-1]]["to"])}
+    dots = "".join(f"<circle cx={x:.1f} cy={y:.1f} r={7 * scale:.1f} />" for x, y in places.values())
+    words += [
+        _word(places[node], node, "node", height, np.array([0.0, 1.0])) for node in nodes if labelled or node in ends
+    ]
+    said = f"{len(nodes)} nodes, {len(links)} links. Bottlenecks: {', '.join(tight) or 'none'}."
+    title = "Load of links" + (", and the wait of 99 % of packets at bottlenecks" if len(links) <= FEW else "")
+    return (
+        f"<figure class=network><figcaption><h3>{title}</h3>"
+        f"<p>{_unbroken(said)}</p></figcaption><div class=map style='aspect-ratio:{WIDE:g}/{height:.0f}'>"
+        f"<svg viewBox='0 0 {WIDE:g} {height:.0f}' role=img "
+        "aria-labelledby='net-t net-d'><title id=net-t>Network</title>"
+        f"<desc id=net-d>{escape(said)}</desc>{''.join(lines)}{dots}</svg>"
+        f"<div aria-hidden=true>{''.join(words)}</div></div></figure>"
+    )
+
+
+def _unbroken(text: str) -> str:
+    """A text whose words do not break, as names of links would at their arrows."""
+    return " ".join(
+        f"<span class=word>{escape(word)}</span>" if "->" in word else escape(word) for word in text.split()
+    )
+
+
+def bottlenecks(result: Result) -> list[str]:
+    """The busiest links of the path of each flow, if they are busy."""
+    load = {link["name"]: link["utilisation"] for link in result.summary["links"]}
+    tight = set()
+    for flow in result.scenario["flows"]:
+        most = max((load[name] for name in flow["path"]), default=0.0)
+        tight |= {name for name in flow["path"] if load[name] >= max(BUSY, NEAR * most)}
+    return [name for name in load if name in tight]
+
+
+def _left(a: Array, b: Array) -> Array:
+    """To the left of who goes from one place to another; down a page, y grows."""
+    dx, dy = (b - a) / max(float(np.hypot(*(b - a))), 1e-9)
+    return np.array([dy, -dx])
+
+
+def _arrow(a: Array, b: Array, load: float, scale: float) -> str:
+    shift, along = _left(a, b), (b - a) / max(float(np.hypot(*(b - a))), 1e-9)
+    start, end = a + scale * (9 * along + 3.5 * shift), b + scale * (3.5 * shift - 9 * along)
+    tip = start + 0.72 * (end - start)
+    half = scale * (4 + 3 * load)
+    corners = [tip + 2 * half * along, tip + half * shift, tip - half * shift]
+    points = " ".join(f"{x:.1f},{y:.1f}" for x, y in corners)
+    line = f"M{start[0]:.1f},{start[1]:.1f} {end[0]:.1f},{end[1]:.1f}"
+    return f"<path d='{line}' stroke-width='{scale * (1 + 5 * load):.1f}'/><polygon points='{points}'/>"
+
+
+def _word(place: Array, text: str, kind: str, height: float, away: Array) -> str:
+    """A text beside a place, in the direction of `away`: a unit vector."""
+    left, top = 100 * place[0] / WIDE, 100 * place[1] / height
+    x, y = (f"calc({50 * (shift - 1):.0f}% + {9 * shift:.0f}px)" for shift in away)
+    at = f"left:{left:.1f}%;top:{top:.1f}%;transform:translate({x},{y})"
+    return f"<span class='{kind}' style='{at}'>{escape(text)}</span>"
+
+
+def placed(nodes: list[str], pairs: list[tuple[str, str]], result: Result) -> tuple[dict[str, Array], float]:
+    """Places nodes so that their distances are those in hops (majorization of stress); returns the height too."""
+    number = {node: place for place, node in enumerate(nodes)}
+    hops = _hops(len(nodes), [(number[a], number[b]) for a, b in pairs])
+    at = _spread(hops)
+    first = next((flow for flow in result.scenario["flows"] if flow["path"]), None)
+    if first:
+        links = {link["name"]: link for link in result.scenario["links"]}
+        source, sink = number[links[first["path"][0]]["from"]], number[links[first["path"][-1]]["to"]]
+        if at[source, 0] > at[sink, 0]:
+            at[:, 0] *= -1
+    span = np.maximum(np.ptp(at, axis=0), 1e-9)
+    scale = (WIDE - 2 * ROOM) / span[0]
+    tall = span[1] * scale
+    height = float(np.clip(tall, FLATTEST - ROOM, TALLEST - ROOM))
+    squeeze = height / tall if tall > TALLEST - ROOM else 1.0
+    at = (at - at.min(axis=0)) * scale * (1.0, squeeze)
+    at += (ROOM, (height - np.ptp(at[:, 1])) / 2 + ROOM / 2)
+    return dict(zip(nodes, at, strict=True)), height + ROOM
+
+
+def _hops(count: int, pairs: list[tuple[int, int]]) -> Array:
+    """Distances in hops between all nodes; those of parts that do not meet are one more than any other."""
+    hops = np.full((count, count), np.inf)
+    np.fill_diagonal(hops, 0)
+    for a, b in pairs:
+        hops[a, b] = hops[b, a] = 1
+    for middle in range(count):
+        hops = np.minimum(hops, hops[:, [middle]] + hops[[middle], :])
+    hops[np.isinf(hops)] = hops[np.isfinite(hops)].max() + 1
+    return hops
+
+
+def _spread(hops: Array) -> Array:
+    """Places in the plane, the longer side across, of given distances."""
+    count = len(hops)
+    centre = np.eye(count) - 1 / count
+    values, vectors = np.linalg.eigh(-0.5 * centre @ hops**2 @ centre)
+    at = vectors[:, -2:][:, ::-1] * np.sqrt(np.maximum(values[-2:][::-1], 1e-6))
+    if count < 3:
+        return np.column_stack([at[:, 0], np.zeros(count)])
+    weights = np.where(hops > 0, 1 / np.maximum(hops, 1) ** 2, 0)
+    inverse = np.linalg.pinv(np.diag(weights.sum(axis=1)) - weights)
+    for _ in range(ROUNDS):
+        apart = np.maximum(np.hypot(*(at[:, None] - at[None]).transpose(2, 0, 1)), 1e-9)
+        ratio = weights * hops / apart
+        at = inverse @ ((np.diag(ratio.sum(axis=1)) - ratio) @ at)
+    turned: Array = (at - at.mean(axis=0)) @ np.linalg.svd(at - at.mean(axis=0), full_matrices=False)[2].T
+    return turned

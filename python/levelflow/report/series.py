@@ -1,0 +1,362 @@
+"""What the pictures of a result show, before anything is drawn: curves, limits and units, for figures and pages."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from levelflow.report.summary import is_listed
+from levelflow.style import COLOURS
+from levelflow.theory.competition import in_force
+from levelflow.theory.references import reference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator, Sequence
+
+    from levelflow.results import Result
+
+Array = np.ndarray[Any, np.dtype[np.float64]]
+Unit = tuple[str, float]
+
+#: More curves than these are grey; of links, the longest queues keep their names.
+MOST_LINES = len(COLOURS)
+NAMED_OF_MANY = 5
+#: A queue shorter than this share of the longest one is grey.
+SHORT = 0.02
+#: Bars of a picture of losses.
+BARS = 120
+#: Multiples of a unit, the largest first; a picture takes the largest of which its highest value is at least one.
+RATES: tuple[Unit, ...] = (("Tb/s", 1e12), ("Gb/s", 1e9), ("Mb/s", 1e6), ("kb/s", 1e3), ("b/s", 1.0))
+TIMES: tuple[Unit, ...] = (("s", 1.0), ("ms", 1e-3), ("µs", 1e-6), ("ns", 1e-9))
+SIZES: tuple[Unit, ...] = (("GB", 1e9), ("MB", 1e6), ("kB", 1e3), ("B", 1.0))
+MBPS, MS = ("Mb/s", 1e6), ("ms", 1e-3)
+AMOUNT = re.compile(r"([\d.]+) (packets?|[kMGT]?B)")
+BYTES = {"B": 1.0, "kB": 1e3, "MB": 1e6, "GB": 1e9, "TB": 1e12}
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values against time.
+
+    Attributes:
+        name: of the flow entry or link.
+        label: what a legend says.
+        t: s.
+        y: in the unit of the panel; NaN where there is nothing.
+        band: lowest and highest of several flows, if there are several.
+    """
+
+    name: str
+    label: str
+    t: Array
+    y: Array
+    band: tuple[Array, Array, Array] | None = None
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One picture against time.
+
+    Attributes:
+        title: what it shows.
+        quantity: what the axis is of.
+        unit: the name of the unit, and how many base units it is.
+        curves: those with names.
+        others: those drawn in grey, and what a legend calls them.
+        steps: constant between changes: the references of rates, the limits of queues, by the name of their curve.
+        steps_label: what a legend calls them.
+        bytes_per_unit: what one of the unit is in bytes, where all curves agree on it.
+        nothing: what to say where there are no curves.
+    """
+
+    title: str
+    quantity: str
+    unit: Unit
+    curves: list[Curve]
+    others: list[Curve] = field(default_factory=list)
+    others_label: str = ""
+    steps: list[Curve] = field(default_factory=list)
+    steps_label: str = ""
+    bytes_per_unit: float | None = None
+    nothing: str = ""
+
+    @property
+    def top(self) -> float:
+        """The highest value that has to be seen, in the unit."""
+        shown = [*self.curves, *self.others]
+        peaks = [peak(curve.y) for curve in shown] + [peak(curve.band[2]) for curve in shown if curve.band]
+        highest = max(peaks, default=0.0)
+        # An early fair rate that nobody came near, or a far buffer, may leave the picture.
+        ends = [curve.y[-1] for curve in self.steps if curve.y.size and curve.y[-1] <= 2 * highest]
+        return float(max([highest, *ends]))
+
+    @property
+    def above(self) -> str:
+        """Where the limits of queues are, if none can be seen."""
+        levels = sorted({float(np.nanmin(curve.y)) for curve in self.steps if np.isfinite(curve.y).any()})
+        if self.quantity != "queue" or not levels or levels[0] <= self.top:
+            return ""
+        low, high = (f"{level:.3g}" for level in (levels[0], levels[-1]))
+        return f" {low if low == high else f'{low} to {high}'} {self.unit[0]}, above"
+
+
+def peak(values: Array) -> float:
+    """The highest of some values; 0 of none."""
+    known = values[np.isfinite(values)]
+    return float(known.max()) if known.size else 0.0
+
+
+def unit_of(highest: float, units: Sequence[Unit]) -> Unit:
+    """The largest unit of which a value is at least one; the first one that is 1 of a value of 0."""
+    if highest <= 0:
+        return next(unit for unit in units if unit[1] == 1)
+    return next((unit for unit in units if highest >= unit[1] * (1 - 1e-9)), units[-1])
+
+
+def each_rate(result: Result) -> list[Curve]:
+    """The rate of each entry, bit/s: of one of its flows, or of all of its transfers together."""
+    return [_rate(result, flow, own) for flow, own in entries(result)]
+
+
+def each_queue(result: Result) -> list[Curve]:
+    """The longest queue of each sample of each link that ever had one, as the time to send it, s."""
+    links = {link["name"]: link for link in result.scenario["links"]}
+    return [
+        _curve(name, name, own["t"], own["queue_max_bytes"] * 8 / capacity(links[name], own["t"].to_numpy()))
+        for name, own in of_links(result, "queue_max_bytes")
+    ]
+
+
+def capacity(link: dict[str, Any], times: Array) -> Array:
+    """The mean capacity of a link in samples that end at these times, bit/s; NaN where it was zero throughout."""
+    if not link.get("changes", ()):
+        return np.full(len(times), float(link["capacity_bps"]))
+    begins = np.array([0.0, *(change["at_s"] for change in link.get("changes", ()))])
+    rates = np.array([link["capacity_bps"], *(change["capacity_bps"] for change in link.get("changes", ()))])
+    sent = np.concatenate([[0.0], np.cumsum(rates[:-1] * np.diff(begins))])
+
+    def until(t: Array) -> Array:
+        place = np.searchsorted(begins, t, side="right") - 1
+        return np.asarray(sent[place] + rates[place] * (t - begins[place]))
+
+    starts = np.concatenate([[0.0], times[:-1]])
+    mean = (until(times) - until(starts)) / np.maximum(times - starts, 1e-12)
+    return np.where(mean > 0, mean, np.nan)
+
+
+def rates(result: Result, unit: Unit | None = None) -> Panel:
+    """The rate of one flow of each entry, that of all of its transfers, and the reference where it is to be had."""
+    curves = each_rate(result)
+    listed = {flow["name"] for flow in result.scenario["flows"] if is_listed(flow)}
+    label = ""
+    steps: list[Curve] = []
+    if listed and len(curves) <= MOST_LINES:
+        label, steps = _ideal(result, {curve.name for curve in curves} & listed)
+    unit = unit or unit_of(max((peak(curve.y) for curve in curves), default=0), RATES)
+    curves, steps = (_in(unit, some) for some in (curves, steps))
+    title = "rate per flow" if listed else "rate of all transfers"
+    panel = Panel(title, "rate", unit, curves, steps=steps, steps_label=label, nothing="nothing was sent")
+    if len(curves) > MOST_LINES:
+        panel = replace(panel, curves=[_median(curves)], others=curves, others_label=f"{len(curves)} flows")
+    return panel
+
+
+def round_trips(result: Result) -> Panel:
+    """The mean round trip of the ACKs of each entry in each sample."""
+    curves = [_curve(flow["name"], _label(flow), own["t"], own["rtt_s"]) for flow, own in entries(result)]
+    curves = [curve for curve in curves if peak(curve.y)]
+    unit = unit_of(max((peak(curve.y) for curve in curves), default=0), TIMES)
+    curves = _in(unit, curves)
+    panel = Panel("round trips, mean in each sample", "round trip", unit, curves, nothing="no ACK came back")
+    if len(curves) > MOST_LINES:
+        panel = replace(panel, curves=[_median(curves)], others=curves, others_label=f"{len(curves)} flows")
+    return panel
+
+
+def queues(result: Result, unit: Unit | None = None) -> Panel:
+    """The longest queue of each sample, as time at the link's capacity, of each link that ever had one.
+
+    Of many links, the longest have names: those are the bottlenecks.
+    """
+    links = {link["name"]: link for link in result.scenario["links"]}
+    curves = each_queue(result)
+    longest = max((peak(curve.y) for curve in curves), default=0)
+    unit = unit or unit_of(longest, TIMES)
+    shown = {curve.name for curve in curves if peak(curve.y) >= SHORT * longest}
+    if len(shown) > MOST_LINES:
+        waits = {link["name"]: link["queue_ms"]["mean"] for link in result.summary.get("links", [])}
+        mean = {curve.name: waits.get(curve.name, float(np.nanmean(curve.y))) for curve in curves}
+        shown = set(sorted(shown, key=lambda name: -mean[name])[:NAMED_OF_MANY])
+    named = _in(unit, [curve for curve in curves if curve.name in shown])
+    others = _in(unit, [curve for curve in curves if curve.name not in shown])
+    many = "1 other link" if len(others) == 1 else f"{len(others)} other links"
+    changing = any(links[name].get("changes", ()) for name in shown)
+    capacities = set() if changing else {links[name]["capacity_bps"] for name in shown}
+    return Panel(
+        "queues, longest in each sample",
+        "queue",
+        unit,
+        named,
+        others=others,
+        others_label=many if others else "",
+        steps=_in(unit, [limit for name in links if name in shown if (limit := _buffer(result, links[name]))]),
+        steps_label="buffer",
+        bytes_per_unit=capacities.pop() * unit[1] / 8 if len(capacities) == 1 else None,
+        nothing="no queue ever formed",
+    )
+
+
+def utilisation(result: Result) -> Panel:
+    """What each link sent in each sample, as a share of its capacity."""
+    links = {link["name"]: link for link in result.scenario["links"]}
+    curves = [
+        _curve(name, name, own["t"], own["throughput_bps"] / capacity(links[name], own["t"].to_numpy()) * 100)
+        for name, own in of_links(result, "throughput_bps")
+    ]
+    busiest = sorted(curves, key=lambda curve: -float(np.nanmean(curve.y)))
+    named = busiest if len(curves) <= MOST_LINES else busiest[:NAMED_OF_MANY]
+    others = busiest[len(named) :]
+    label = f"{len(others)} other links" if others else ""
+    return Panel(
+        "utilisation of links", "utilisation", ("%", 0.01), named, others, label, nothing="no link sent anything"
+    )
+
+
+def losses(result: Result) -> Panel:
+    """The share of the bytes arriving at each queue that it dropped, over equal parts of the run; 0 is left out."""
+    span = max(float(result.manifest["simulated_s"]) / BARS, float(result.scenario["sample_s"]))
+    curves = []
+    for name, own in of_links(result, "dropped"):
+        t = own["t"].to_numpy()
+        place = np.minimum((t / span - 1e-9).astype(int), BARS)
+        arrived = np.bincount(place, own["arrival_bps"].to_numpy() * np.diff(t, prepend=0.0) / 8)
+        dropped = np.bincount(place, own["dropped_bytes"].to_numpy())
+        lossy = dropped > 0
+        middle = np.asarray((np.flatnonzero(lossy) + 0.5) * span, dtype=np.float64)
+        shares: Array = 100 * np.minimum(dropped[lossy] / np.maximum(arrived[lossy], dropped[lossy]), 1.0)
+        curves.append(Curve(name, name, middle, shares))
+    worst = sorted(curves, key=lambda curve: -float(curve.y.sum()))
+    named = worst if len(curves) <= MOST_LINES else worst[:NAMED_OF_MANY]
+    others = worst[len(named) :]
+    label = f"{len(others)} other links" if others else ""
+    title = f"dropped at the queue, share of what arrived in {span:.3g} s"
+    return Panel(title, "loss", ("%", 0.01), named, others, label, nothing="no queue dropped a packet")
+
+
+def entries(result: Result) -> Iterator[tuple[dict[str, Any], pl.DataFrame]]:
+    """Yields each flow entry with its samples while flows of it were active."""
+    active = result.flows.filter(pl.col("active") > 0).partition_by("flow", as_dict=True)
+    for flow in result.scenario["flows"]:
+        own = active.get((flow["name"],))
+        if own is not None:
+            yield flow, own
+
+
+def of_links(result: Result, column: str) -> Iterator[tuple[str, pl.DataFrame]]:
+    """Yields each link whose column is ever above 0, with its samples."""
+    for (name,), own in result.links.partition_by("link", as_dict=True, maintain_order=True).items():
+        if own[column].max():
+            yield str(name), own
+
+
+def _rate(result: Result, flow: dict[str, Any], own: pl.DataFrame) -> Curve:
+    if not is_listed(flow):
+        return _curve(flow["name"], f"{_label(flow)}, all delivered", own["t"], own["delivered_bps"])
+    label = _label(flow) if flow["count"] == 1 else f"{_label(flow)}, mean of {flow['count']}"
+    curve = _curve(flow["name"], label, own["t"], own["rate_bps"] / own["active"])
+    members = result.members
+    if members.is_empty() or flow["count"] == 1:
+        return curve
+    each = members.filter(pl.col("flow").cast(pl.String) == flow["name"], pl.col("rate_bps") > 0)
+    if each.is_empty():
+        return curve
+    span = each.group_by("t").agg(low=pl.col("rate_bps").min(), high=pl.col("rate_bps").max()).sort("t")
+    return replace(curve, band=(span["t"].to_numpy(), span["low"].to_numpy(), span["high"].to_numpy()))
+
+
+def _label(flow: dict[str, Any]) -> str:
+    return f"{flow['name']} ({flow['law']})"
+
+
+def _curve(name: str, label: str, t: pl.Series, y: pl.Series) -> Curve:
+    return Curve(name, label, *gaps(t.to_numpy(), y.cast(pl.Float64).to_numpy()))
+
+
+def gaps(t: Array, y: Array) -> tuple[Array, Array]:
+    """Puts a NaN where samples are missing, so that no line bridges them."""
+    if t.size < 3:
+        return t, y
+    steps = np.diff(t)
+    missing = np.flatnonzero(steps > 1.5 * np.median(steps)) + 1
+    return np.insert(t, missing, t[missing - 1]), np.insert(y, missing, np.nan)
+
+
+def _in(unit: Unit, curves: Iterable[Curve]) -> list[Curve]:
+    def scaled(curve: Curve) -> Curve:
+        band = curve.band and (curve.band[0], curve.band[1] / unit[1], curve.band[2] / unit[1])
+        return replace(curve, y=curve.y / unit[1], band=band)
+
+    return [scaled(curve) for curve in curves]
+
+
+def _median(curves: list[Curve]) -> Curve:
+    times = np.unique(np.concatenate([curve.t for curve in curves]))
+    table = np.full((len(curves), times.size), np.nan)
+    for row, curve in zip(table, curves, strict=True):
+        known = np.isfinite(curve.y)
+        row[np.searchsorted(times, curve.t[known])] = curve.y[known]
+    some = np.isfinite(table).any(axis=0)
+    return Curve("", "their median", *gaps(times[some], np.nanmedian(table[:, some], axis=0)))
+
+
+def _buffer(result: Result, link: dict[str, Any]) -> Curve | None:
+    """What fits the buffer of a link, as time; None if it has no limit, or packets of several sizes cross it."""
+    found = AMOUNT.fullmatch(str(link["buffer"]))
+    own = result.links.filter(pl.col("link").cast(pl.String) == link["name"])
+    limit = own["buffer_packets"].to_numpy() if "buffer_packets" in own.columns else np.full(own.height, np.nan)
+    sizes = {flow["packet_bytes"] for flow in result.scenario["flows"] if link["name"] in flow["path"]}
+    if np.isfinite(limit).any() and len(sizes) == 1:
+        limit = limit * sizes.pop()
+    elif found and found[2] in BYTES:
+        limit = np.full(own.height, float(found[1]) * BYTES[found[2]])
+    else:
+        return None
+    times = own["t"].to_numpy()
+    return _steps(link["name"], times, limit * 8 / capacity(link, times))
+
+
+def _steps(name: str, t: Array, y: Array) -> Curve:
+    """The corners of what is constant over each sample: `t` is the end of one."""
+    starts = np.concatenate([[0.0], t[:-1]])
+    same = (y[1:] == y[:-1]) | (np.isnan(y[1:]) & np.isnan(y[:-1]))
+    first = np.concatenate([[True], ~same])
+    last = np.concatenate([~same, [True]])
+    corners = np.column_stack([starts[first], t[last]]).ravel()
+    return Curve(name, "", corners, np.repeat(y[first], 2))
+
+
+def _ideal(result: Result, names: set[str]) -> tuple[str, list[Curve]]:
+    """The reference of a run, and the rate that each of some entries has in it, bit/s.
+
+    It is constant while the same flows are active and links stay as they are. Where its name changes with them, it is
+    called by the last.
+    """
+    every = [flow["name"] for flow in result.scenario["flows"]]
+    table = result.flows.pivot(on="flow", on_columns=every, index="t", values="active", aggregate_function="first")
+    table = table.sort("t").fill_null(0)
+    times = table["t"].to_numpy()
+    changes = {change["at_s"] for link in result.scenario["links"] for change in link.get("changes", ())}
+    begins = np.array([0.0, *sorted(changes - {0.0})])
+    phase = np.searchsorted(begins, times, side="left") - 1
+    states, which = np.unique(np.column_stack([phase, table.select(every)]), axis=0, return_inverse=True)
+    known = [reference(in_force(result.scenario, begins[int(number)]), active) for number, *active in states.tolist()]
+    steps = []
+    for number, name in enumerate(every):
+        shares = np.array([np.nan if one.rates[number] is None else one.rates[number] for one in known], float)
+        if name in names:
+            steps.append(_steps(name, times, shares[which.ravel()]))
+    return known[which.ravel()[-1]].name, steps

@@ -1,0 +1,113 @@
+"""Ctrl-C, once and again: what was finished is kept, the command says that it was interrupted and exits with 130."""
+
+import json
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from conftest import COMMAND
+
+from levelflow.library import PAPERS
+from levelflow.reproduce import model, report, runner
+
+#: The first is measured at once, the others take minutes; in the order of the catalogue.
+REPRODUCE = ["reproduce", "maxnet-start", "abs-table1", "emkc-parking-lot", "--workers", "1", "--json", "claims.json"]
+CONVERGENCE = ["convergence", "run", "jetmax", "rcp", "--workers", "1", "--json", "runs.jsonl", "--networks"]
+#: Seconds from one Ctrl-C to the next: by an impatient person, and by a key that sticks.
+AGAIN = pytest.mark.parametrize("pauses", [[], [0.2], [0.001] * 20], ids=["once", "twice", "many times"])
+
+
+def interrupted(words, folder, ready, pauses):
+    """Runs a command in a folder until it is ready, and interrupts it; what it printed, and what it said."""
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True, "cwd": folder}
+    with subprocess.Popen([COMMAND, *words], **pipes) as process:
+        deadline = time.monotonic() + 60
+        while not ready():
+            assert process.poll() is None, process.communicate()
+            assert time.monotonic() < deadline
+            time.sleep(0.02)
+        process.send_signal(signal.SIGINT)
+        for pause in pauses:
+            time.sleep(pause)
+            process.send_signal(signal.SIGINT)
+        printed, said = process.communicate(timeout=60)
+    # Python takes its handler away at the very end; then the signal ends the process, which a shell calls 130, too.
+    assert process.returncode in {130, -signal.SIGINT}
+    return printed, said
+
+
+@AGAIN
+def test_figures_that_were_measured_are_kept(tmp_path, levelflow, pauses):
+    verdicts = tmp_path / "claims.json"
+    (first,) = model.select(model.discover(PAPERS), ["maxnet-start"])
+
+    def ready():
+        return verdicts.exists() and json.loads(verdicts.read_text(encoding="utf-8"))
+
+    printed, said = interrupted(REPRODUCE, tmp_path, ready, pauses)
+    rows = json.loads(verdicts.read_text(encoding="utf-8"))
+    assert said == "levelflow: interrupted; 1 of 3 figures were measured\n"
+    assert [row["id"] for row in rows] == [entry.id for entry in first.entries for _ in entry.check]
+    assert printed.endswith("report: results/claims/report.html\n")
+    assert (tmp_path / "results/claims/report.html").exists()
+    kept = tmp_path.joinpath("results/claims/figures")
+    before = {path: path.stat().st_mtime_ns for path in kept.rglob("*")}
+    assert levelflow("reproduce", "maxnet-start", "--resume", "--json", "again.json").returncode == 0
+    assert {path: path.stat().st_mtime_ns for path in kept.rglob("*")} == before != {}
+    assert json.loads((tmp_path / "again.json").read_text(encoding="utf-8")) == rows
+
+
+@AGAIN
+def test_runs_of_laws_on_networks_that_were_made_are_kept(tmp_path, levelflow, pauses):
+    runs = tmp_path / "runs.jsonl"
+
+    def ready():
+        return runs.exists() and runs.read_text(encoding="utf-8").count("\n") >= 2
+
+    assert interrupted([*CONVERGENCE, "200"], tmp_path, ready, pauses) == ("", "levelflow: interrupted\n")
+    lines = runs.read_text(encoding="utf-8").splitlines()
+    assert all(json.loads(line)["law"] in {"jetmax", "rcp"} for line in lines)
+    assert len(lines) < 400
+    assert levelflow(*CONVERGENCE, "1").returncode == 0
+    assert runs.read_text(encoding="utf-8").splitlines()[: len(lines)] == lines
+
+
+def test_ctrl_c_again_while_the_report_is_written(tmp_path, levelflow, monkeypatch):
+    measure_all = runner.measure_all
+
+    def interrupted_at_the_end(*words, **options):
+        yield from measure_all(*words, **options)
+        raise KeyboardInterrupt
+
+    def write(*_words):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "measure_all", interrupted_at_the_end)
+    monkeypatch.setattr(report, "write", write)
+    done = levelflow("reproduce", "maxnet-start", "--json", "claims.json")
+    assert done.returncode == 130
+    assert done.stderr == "levelflow: interrupted; 1 of 1 figures were measured\n"
+    assert json.loads((tmp_path / "claims.json").read_text(encoding="utf-8"))
+
+
+def test_no_run_goes_on_behind_the_report_wherever_ctrl_c_comes(tmp_path, levelflow, monkeypatch):
+    ended = []
+
+    def measured(claims, **_options):
+        try:
+            for claim in claims:
+                yield runner.FigureOutcome(claim, (), (), (), 0.0, "quick")
+        finally:
+            ended.append("runs")
+
+    def save(_json, figures):
+        if figures:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(runner, "measure_all", measured)
+    monkeypatch.setattr(sys.modules["levelflow.cli.reproduce"], "_save", save)
+    monkeypatch.setattr(report, "write", lambda *_words: ended.append("report"))
+    assert levelflow("reproduce", "maxnet-start", "rcp-router").returncode == 130
+    assert ended == ["runs", "report"]

@@ -1,0 +1,225 @@
+"""The lab: its server lets in nobody else, its page works in a browser, and its reference is that of theory."""
+
+import http.client
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from contextlib import closing
+from threading import Thread
+
+import numpy as np
+import polars as pl
+import pytest
+from conftest import lack
+from tools import CHECKOUT
+
+from levelflow import Result, Scenario, lab
+from levelflow.theory.networks.maxmin import maxmin
+
+TESTS = CHECKOUT / "apps" / "lab" / "tests"
+T1_FILE = Scenario.load(CHECKOUT / "apps" / "lab" / "page" / "presets" / "t1.toml")
+T1 = T1_FILE.to_json()
+
+
+@pytest.fixture(scope="module")
+def page(tmp_path_factory):
+    """A folder that looks like the page, whether or not it was built here."""
+    folder = tmp_path_factory.mktemp("page")
+    (folder / "vendor").mkdir()
+    for name in ("engine.wasm", "vendor/uPlot.js", "index.html"):
+        (folder / name).write_text("<html><head></head>", encoding="utf-8")
+    (folder.parent / "secret.html").write_text("secret", encoding="utf-8")
+    return folder
+
+
+@pytest.fixture(scope="module")
+def server(page):
+    with lab.Server(page=page) as server:
+        Thread(target=server.serve_forever, daemon=True).start()
+        yield server
+        server.shutdown()
+
+
+def ask(server, path="/", method="GET", body=None, token=None, **headers):
+    where = f"/{server.token if token is None else token}{path}"
+    headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    with closing(http.client.HTTPConnection("127.0.0.1", server.port, timeout=10)) as connection:
+        connection.request(method, where, body, {"Content-Type": "application/json"} | headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+
+def test_the_address_with_its_token_opens_the_page(server):
+    status, content = ask(server)
+    assert (status, lab.MARK in content) == (200, True)
+    assert ask(server, "/engine.wasm")[0] == 200
+
+
+@pytest.mark.parametrize("token", ["", "x", "../", "%00", "%C3%84"])
+def test_nobody_comes_in_without_the_token(server, token):
+    status, content = ask(server, token=token)
+    assert status == 404
+    assert b"levelflow lab printed" in content
+
+
+@pytest.mark.parametrize(
+    "headers",
+    [
+        {"Origin": "https://example.org"},
+        {"Origin": "null"},
+        {"Origin": "http://127.0.0.1:1"},
+        {"Host": "example.org"},
+        {"Sec_Fetch_Site": "cross-site"},
+    ],
+)
+def test_other_origins_are_refused(server, headers):
+    assert ask(server, "/theory", "POST", T1, **headers)[0] == 403
+    own = {"Origin": server.url.removesuffix(f"/{server.token}/"), "Sec_Fetch_Site": "same-origin"}
+    assert ask(server, "/theory", "POST", T1, **own)[0] == 200
+
+
+@pytest.mark.parametrize("path", ["/../secret.html", "/%2e%2e/secret.html", "//etc/passwd", "/vendor", "/nothing.js"])
+def test_no_file_outside_the_page_is_sent(server, path):
+    status, content = ask(server, path)
+    assert status == 404
+    assert b"secret" not in content
+
+
+def test_malformed_and_oversized_requests_are_refused_in_a_line(server):
+    asked = [
+        ("{", {}, 400),
+        ("[" * 100_000, {}, 400),
+        ("[]", {}, 200),
+        ("x" * 10, {"Content_Length": str(10**9)}, 413),
+        ("x", {"Content_Length": "-1"}, 411),
+        (T1, {"Content_Type": "text/plain"}, 415),
+    ]
+    for body, headers, expected in asked:
+        status, content = ask(server, "/theory", "POST", body, **headers)
+        assert status == expected, body[:20]
+        assert len(json.loads(content)["wrong"].splitlines()) == 1
+    for garbage in (b"\0\0\0\r\n\r\n", b"GET\r\n\r\n", b"GET /" + b"x" * 100_000 + b" HTTP/1.1\r\n\r\n"):
+        with socket.create_connection(("127.0.0.1", server.port), timeout=10) as connection:
+            connection.sendall(garbage)
+            assert re.search(rb"Error code: 4|HTTP/1.1 4", connection.recv(1000))
+    assert ask(server)[0] == 200  # it is still there
+
+
+def test_theory_answers_or_says_why_not(server):
+    status, content = ask(server, "/theory", "POST", T1)
+    assert (status, json.loads(content)["stable"]) == (200, True)
+    wrong = T1.replace("10 Mb/s", "10 apples")
+    assert "not a rate" in json.loads(ask(server, "/theory", "POST", wrong)[1])["wrong"]
+    silent = Scenario("n", "1 s").link("A", "B", "1 Mb/s", "1 ms", duplex=True).flow("x", "cbr", "A", "B")
+    assert "no flow listens" in json.loads(ask(server, "/theory", "POST", silent.to_json())[1])["wrong"]
+
+
+def test_what_cannot_be_served_is_one_line(server, tmp_path):
+    with pytest.raises(lab.LabError, match=r"engine\.wasm is missing; run `make lab`"):
+        lab.Server(page=tmp_path)
+    with pytest.raises(lab.LabError, match=r"--port \d+: address already in use"):
+        lab.Server(server.port, server.page)
+
+
+@pytest.fixture
+def built():
+    """The page as it is served; what is not built cannot be tested."""
+    if not lab.ENGINE.is_file():
+        lack(["node"], "the lab is not built: `make lab`")
+
+
+def networks(number):
+    """Links of at most 4, flows of at most 6 entries: what they have, whom they cross, how many they are."""
+    random = np.random.default_rng(1)
+    for _ in range(number):
+        links = random.integers(1, 5)
+        routes = [
+            random.choice(links, random.integers(1, links + 1), replace=False) for _ in range(random.integers(1, 7))
+        ]
+        yield random.uniform(1, 1e9, links), [(set(route.tolist()), int(random.integers(1, 50))) for route in routes]
+
+
+@pytest.mark.needs("node")
+def test_fair_rates_of_the_page_are_those_of_theory():
+    found = list(networks(200))
+    texts = [
+        json.dumps(
+            {"room": room.tolist(), "routes": [sorted(route) for route, _ in flows], "counts": [n for _, n in flows]}
+        )
+        for room, flows in found
+    ]
+    command = ["node", TESTS / "rates.mjs"]
+    done = subprocess.run(command, input="\n".join(texts), capture_output=True, text=True, check=True, timeout=60)
+    for (room, flows), line in zip(found, done.stdout.splitlines(), strict=True):
+        counts = np.array([count for _, count in flows], dtype=float)
+        expected = maxmin([sorted(route) for route, _ in flows], room, counts) / counts
+        np.testing.assert_allclose(json.loads(line), expected, rtol=1e-6)
+
+
+@pytest.mark.needs("node")
+def test_lessons_say_what_the_engine_does(built):
+    command = ["node", "--test", TESTS / "lessons.test.mjs"]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+    assert done.returncode == 0, done.stdout
+
+
+@pytest.fixture
+def measured(tmp_path):
+    """A result like one of `levelflow-net testbed`, whose flows get 1.23 Mb/s, which no simulation gives."""
+    path = tmp_path / "measured"
+    T1_FILE.run(out=path)
+    manifest = json.loads((path / "manifest.json").read_text())
+    manifest |= {"network": {"form": "kernel", "kernel": "6.1", "ipv6": False, "processors": 2, "scale": 1.0}}
+    (path / "manifest.json").write_text(json.dumps(manifest))
+    flows = pl.read_parquet(path / "flows.parquet")
+    flows.with_columns(rate_bps=pl.lit(1.23e6)).write_parquet(path / "flows.parquet")
+    return path
+
+
+def test_a_result_directory_is_read_to_the_bit(measured):
+    stored = lab.read(measured)
+    result = Result.load(measured)
+    assert stored["network"]["form"] == "kernel"
+    assert stored["scenario"] == json.loads(T1)
+    for name in ("flows", "links"):
+        columns = json.loads(json.dumps(stored["tables"][name]))
+        entries = [entry["name"] for entry in stored["resolved"][name]]
+        assert [entries[i] for i in columns[name[:-1]]] == getattr(result, name)[name[:-1]].to_list()
+        for column in ("t", "rate_bps", "queue_max_bytes"):
+            if column in columns:
+                assert columns[column] == getattr(result, name)[column].to_list()
+
+
+def test_what_is_no_result_is_one_line(measured, page, tmp_path):
+    with pytest.raises(lab.LabError, match="not a result directory"):
+        lab.Server(page=page, stored=tmp_path)
+    flows = pl.read_parquet(measured / "flows.parquet")
+    flows.head(3).write_parquet(measured / "flows.parquet")
+    with pytest.raises(lab.LabError, match="3 rows, not the same number for each of 2 flows"):
+        lab.Server(page=page, stored=measured)
+    (measured / "flows.parquet").write_text("no table")
+    with pytest.raises(lab.LabError, match="the result is damaged") as error:
+        lab.Server(page=page, stored=measured)
+    assert "\n" not in str(error.value)
+
+
+@pytest.mark.needs("node", "chromium")
+def test_the_page_works_in_a_browser(built, measured):
+    code = "import sys; from levelflow.cli import main; sys.argv = ['levelflow', 'lab', '--no-open']; main()"
+    command = [sys.executable, "-uc", code]
+    with (
+        lab.Server(stored=measured) as opened,
+        subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process,
+    ):
+        Thread(target=opened.serve_forever, daemon=True).start()
+        environment = os.environ | {"LAB_URL": process.stdout.readline().strip(), "STORED_URL": opened.url}
+        command = ["node", "--test", TESTS / "page.test.mjs"]
+        done = subprocess.run(command, env=environment, capture_output=True, text=True, timeout=600, check=False)
+        process.send_signal(signal.SIGINT)
+        assert process.wait(10) == 0
+        opened.shutdown()
+    assert done.returncode == 0, done.stdout

@@ -1,0 +1,52 @@
+"""Runs the notebooks of `docs/notebooks` and keeps what they show: `python -m tools.notebooks`."""
+
+from __future__ import annotations
+
+import sys
+import tempfile
+from typing import TYPE_CHECKING, Any
+
+import nbformat
+from nbclient import NotebookClient
+
+from tools import CHECKOUT
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+NOTEBOOKS = sorted((CHECKOUT / "docs" / "notebooks").glob("*.ipynb"))
+SECONDS = 120
+
+
+def main() -> None:
+    """Runs each notebook, writes it back, and prints its path."""
+    for path in NOTEBOOKS:
+        nbformat.write(executed(path), path)
+        sys.stdout.write(f"{path}\n")
+
+
+def executed(path: Path) -> Any:
+    """Returns a notebook with what it shows when it runs in an empty directory, without dates and versions."""
+    notebook = nbformat.read(path, as_version=4)
+    with tempfile.TemporaryDirectory() as folder:
+        NotebookClient(
+            notebook, timeout=SECONDS, kernel_name="python3", resources={"metadata": {"path": folder}}
+        ).execute()
+    notebook.metadata = {"kernelspec": notebook.metadata["kernelspec"]}
+    for number, cell in enumerate(notebook.cells):
+        cell.id, cell.metadata = f"cell-{number}", {}
+    return notebook
+
+
+def words(notebook: Any) -> list[list[str]]:
+    """Returns what each cell shows, pictures aside: text as text, tables as HTML."""
+    return [[_words(output) for output in cell.get("outputs", [])] for cell in notebook.cells]
+
+
+def _words(output: Any) -> str:
+    shown = output.get("data", {})
+    return str(output.get("text") or shown.get("text/html") or shown.get("text/plain"))
+
+
+if __name__ == "__main__":
+    main()

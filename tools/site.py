@@ -1,0 +1,116 @@
+"""Builds the documentation as a site, strictly: `make site`. Every page and what it links to is copied as it lies."""
+
+from __future__ import annotations
+
+import base64
+import json
+import re
+import shutil
+import subprocess
+import sys
+import textwrap
+from pathlib import Path
+
+from tools import CHECKOUT
+
+SITE = CHECKOUT / "target" / "site"
+PAGES = SITE / "pages"
+LAB = CHECKOUT / "apps" / "lab" / "page"
+LINK = re.compile(r"\]\(([^)#:\s]+)")
+#: The public modules of Python, and what the page says of each beside its own documentation.
+API = {
+    "levelflow.scenario": ["Scenario"],
+    "levelflow.keywords": [],
+    "levelflow.results": ["Result"],
+    "levelflow.running": ["Interrupted"],
+    "levelflow.laws": ["Router", "Sender", "BufferAlgorithm"],
+    "levelflow.capture": [],
+    "levelflow.report.compare": [],
+    "levelflow.buffers.candidates": [],
+    "levelflow.measure": [],
+    "levelflow.theory": [],
+}
+
+
+def main() -> None:
+    """Copies, adds the API of Python, and builds; the API of Rust and the lab join it where they are built."""
+    shutil.rmtree(SITE, ignore_errors=True)
+    copy()
+    examples()
+    (PAGES / "docs" / "reference" / "python.md").write_text(python(), encoding="utf-8")
+    subprocess.run([sys.executable, "-m", "mkdocs", "build"], cwd=CHECKOUT, check=True)
+    rust = CHECKOUT / "target" / "doc"
+    if rust.is_dir():
+        shutil.copytree(rust, SITE / "html" / "rust")
+    if (LAB / "engine.wasm").is_file():
+        shutil.copytree(LAB, SITE / "html" / "lab")
+    sys.stdout.write(f"{SITE / 'html' / 'index.html'}\n")
+
+
+def copy() -> None:
+    """Copies the pages of the tree, their pictures, and the files that they link to."""
+    listed = subprocess.run(["git", "ls-files", "-z"], cwd=CHECKOUT, capture_output=True, text=True, check=True)
+    names = [Path(name) for name in listed.stdout.split("\0") if name.endswith((".md", ".ipynb")) and name[0] != "."]
+    wanted = {name for name in names if not (CHECKOUT / name).is_symlink()}
+    for name in list(wanted):
+        text = (CHECKOUT / name).read_text(encoding="utf-8")
+        targets = (CHECKOUT / name.parent / target for target in LINK.findall(text))
+        wanted |= {target.resolve().relative_to(CHECKOUT) for target in targets if target.is_file()}
+    for name in wanted:
+        (PAGES / name).parent.mkdir(parents=True, exist_ok=True)
+        if name.suffix == ".ipynb":
+            notebook(name)
+        elif name.suffix == ".md":
+            text = (CHECKOUT / name).read_text(encoding="utf-8").replace(".ipynb)", ".md)")
+            (PAGES / name).write_text(text, encoding="utf-8")
+        else:
+            shutil.copyfile(CHECKOUT / name, PAGES / name)
+
+
+def examples() -> None:
+    """Copies the package with a heading over examples in docstrings: mkdocstrings reads others as prose."""
+    block = re.compile(r"^( +)(>>> .*\n(?:(?! *\n| *\"\"\").*\n)*)", re.MULTILINE)
+    for path in (CHECKOUT / "python" / "levelflow").rglob("*.py"):
+        if {"papers", "scenarios"} & set(path.parts):
+            continue
+        copied = SITE / "python" / path.relative_to(CHECKOUT / "python")
+        copied.parent.mkdir(parents=True, exist_ok=True)
+        text = block.sub(_headed, path.read_text(encoding="utf-8"))
+        copied.write_text(text, encoding="utf-8")
+
+
+def _headed(found: re.Match[str]) -> str:
+    return f"{found[1]}Examples:\n{textwrap.indent(found[0], '    ')}"
+
+
+def notebook(name: Path) -> None:
+    """Writes a notebook as a page and its pictures: cells, and what they show."""
+    parts = []
+    for number, cell in enumerate(json.loads((CHECKOUT / name).read_text(encoding="utf-8"))["cells"]):
+        source = "".join(cell["source"])
+        parts.append(source if cell["cell_type"] == "markdown" else f"```python\n{source}\n```")
+        for output in cell.get("outputs", []):
+            shown = output.get("data", {})
+            if "image/png" in shown:
+                picture = name.with_name(f"{name.stem}-{number}.png")
+                (PAGES / picture).write_bytes(base64.b64decode(shown["image/png"]))
+                parts.append(f"![What the cell draws]({picture.name})")
+            elif "text/html" in shown:
+                parts.append("".join(shown["text/html"]))
+            else:
+                parts.append(f"```text\n{''.join(output.get('text') or shown['text/plain'])}\n```")
+    (PAGES / name).with_suffix(".md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+
+
+def python() -> str:
+    """Returns the page of the API of Python."""
+    lines = ["# Python", "", "The public names, from their docstrings.", ""]
+    for module, members in API.items():
+        lines += [f"::: {module}", "    options:", "      heading_level: 2"]
+        lines += [f"      members: [{', '.join(members)}]"] if members else []
+        lines.append("")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    main()
