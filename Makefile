@@ -7,7 +7,7 @@ export CARGO_TARGET_DIR
 PYTEST := env LEVELFLOW_NET=$(CARGO_TARGET_DIR)/debug/levelflow-net $(BIN)/python -m pytest
 RUST := $(shell find crates apps -name '*.rs' -o -name 'Cargo.toml') Cargo.toml Cargo.lock
 
-.PHONY: help demo net lab test alone beside check bench tables gen site wheel deny
+.PHONY: help demo net lab test virtual alone check bench tables gen site wheel deny
 .DEFAULT_GOAL := help
 
 help: ## show this list
@@ -30,16 +30,17 @@ apps/lab/page/engine.wasm: $(RUST) apps/lab/build apps/lab/package-lock.json
 test: $(VENV)/installed ## set up, run every test
 	@$(MAKE) --no-print-directory lab || echo "tests of the lab are skipped, or fail where they must not be"
 	cargo test --workspace --no-run
-	@$(MAKE) --no-print-directory -j2 alone beside
+	@$(MAKE) --no-print-directory virtual
+	@$(MAKE) --no-print-directory alone
 
-# Tests on real kernels and clocks, one at a time. Those of Rust are one build, so the others in Rust come with them.
+# Tests of Python in virtual time, on every core.
+virtual: $(VENV)/installed
+	$(PYTEST) -m "not real_time" -n auto --dist worksteal
+
+# Tests on real kernels and clocks, one at a time with nothing beside them. Those of Rust are one build, so its others come along.
 alone: $(VENV)/installed
 	cargo test --workspace -- --test-threads=1
 	$(PYTEST) -m real_time
-
-# Tests in virtual time, with what the former leave of the processors.
-beside: $(VENV)/installed
-	nice -n 19 $(PYTEST) -m "not real_time" -n auto --dist worksteal
 
 check: $(VENV)/installed ## format, lint, types, words
 	cargo fmt --all --check

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
 use levelflow_net_testing::hosts::address;
+use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::link::Running;
 use levelflow_net_testing::needs_root;
 use std::net::UdpSocket;
@@ -108,50 +109,54 @@ fn median(mut times: Vec<Duration>) -> f64 {
 #[test]
 fn each_direction_has_its_delay() {
     needs_root!("each_direction_has_its_delay");
-    let pair = Pair::new();
-    let _running = pair.start(&[("delay", "10 ms"), ("rate", "8 Mb/s")], &[("delay", "3 ms")]);
-    let (a, b) = pair.sockets();
-    // 10 ms, and 1 ms to send 1000 bytes.
-    let there = median((0..15).map(|_| one_way(&a, &b, PAYLOAD)).collect());
-    let back = median((0..15).map(|_| one_way(&b, &a, PAYLOAD)).collect());
-    assert!((11.0..12.0).contains(&there), "{there} ms");
-    assert!((3.0..4.0).contains(&back), "{back} ms");
+    on_time(|| {
+        let pair = Pair::new();
+        let _running = pair.start(&[("delay", "10 ms"), ("rate", "8 Mb/s")], &[("delay", "3 ms")]);
+        let (a, b) = pair.sockets();
+        // 10 ms, and 1 ms to send 1000 bytes.
+        let there = median((0..15).map(|_| one_way(&a, &b, PAYLOAD)).collect());
+        let back = median((0..15).map(|_| one_way(&b, &a, PAYLOAD)).collect());
+        assert!((11.0..12.0).contains(&there), "{there} ms");
+        assert!((3.0..4.0).contains(&back), "{back} ms");
+    });
 }
 
 #[test]
 fn an_overloaded_link_carries_its_rate_keeps_its_buffer_full_and_drops_the_rest() {
     needs_root!("an_overloaded_link_carries_its_rate_keeps_its_buffer_full_and_drops_the_rest");
-    let pair = Pair::new();
-    let mut running = pair.start(&[("rate", "20 Mb/s"), ("buffer", "50 kB"), ("delay", "1 ms")], &[]);
-    let (a, b) = pair.sockets();
-    // Bursts of 10 packets every 3 ms: 26.7 Mb/s.
-    let start = Instant::now();
-    let sender = std::thread::spawn(move || {
-        for burst in 1..=333u32 {
-            for _ in 0..10 {
-                a.send(&[0; PAYLOAD]).unwrap();
+    on_time(|| {
+        let pair = Pair::new();
+        let mut running = pair.start(&[("rate", "20 Mb/s"), ("buffer", "50 kB"), ("delay", "1 ms")], &[]);
+        let (a, b) = pair.sockets();
+        // Bursts of 10 packets every 3 ms: 26.7 Mb/s.
+        let start = Instant::now();
+        let sender = std::thread::spawn(move || {
+            for burst in 1..=333u32 {
+                for _ in 0..10 {
+                    a.send(&[0; PAYLOAD]).unwrap();
+                }
+                std::thread::sleep((burst * Duration::from_millis(3)).saturating_sub(start.elapsed()));
             }
-            std::thread::sleep((burst * Duration::from_millis(3)).saturating_sub(start.elapsed()));
+        });
+        let (mut count, mut first, mut last) = (0, None, start);
+        while b.recv(&mut [0; 2000]).is_ok() {
+            last = Instant::now();
+            first.get_or_insert(last);
+            count += 1;
         }
+        sender.join().unwrap();
+        let rate = f64::from(count - 1) * 8000.0 / (last - first.unwrap()).as_secs_f64();
+        assert!((rate / 20e6 - 1.0).abs() < 0.02, "{rate} b/s");
+        let report = forward(&mut running);
+        // Room for 50 packets: 49 wait for 0.4 ms each.
+        assert!((report.queueing.p99 * 1e3 - 19.8).abs() < 0.4, "{report:?}");
+        assert!(report.queue_peak <= 50_000 && report.queue_peak > 49_000, "{report:?}");
+        assert_eq!(report.arrived, report.delivered + report.dropped);
+        assert!(
+            report.dropped > 500 && !report.input.any() && !report.output.any(),
+            "{report:?}"
+        );
     });
-    let (mut count, mut first, mut last) = (0, None, start);
-    while b.recv(&mut [0; 2000]).is_ok() {
-        last = Instant::now();
-        first.get_or_insert(last);
-        count += 1;
-    }
-    sender.join().unwrap();
-    let rate = f64::from(count - 1) * 8000.0 / (last - first.unwrap()).as_secs_f64();
-    assert!((rate / 20e6 - 1.0).abs() < 0.02, "{rate} b/s");
-    let report = forward(&mut running);
-    // Room for 50 packets: 49 wait for 0.4 ms each.
-    assert!((report.queueing.p99 * 1e3 - 19.8).abs() < 0.4, "{report:?}");
-    assert!(report.queue_peak <= 50_000 && report.queue_peak > 49_000, "{report:?}");
-    assert_eq!(report.arrived, report.delivered + report.dropped);
-    assert!(
-        report.dropped > 500 && !report.input.any() && !report.output.any(),
-        "{report:?}"
-    );
 }
 
 #[test]
@@ -185,13 +190,15 @@ fn packets_are_lost_as_often_as_asked_and_the_rest_keeps_its_order() {
 #[test]
 fn a_change_holds_at_once() {
     needs_root!("a_change_holds_at_once");
-    let pair = Pair::new();
-    let mut running = pair.start(&[("delay", "2 ms")], &[]);
-    let (a, b) = pair.sockets();
-    let before = median((0..9).map(|_| one_way(&a, &b, 100)).collect());
-    running.change("forward delay 12 ms".parse().unwrap());
-    let after = median((0..9).map(|_| one_way(&a, &b, 100)).collect());
-    assert!((9.0..11.0).contains(&(after - before)), "{before} ms, then {after} ms");
+    on_time(|| {
+        let pair = Pair::new();
+        let mut running = pair.start(&[("delay", "2 ms")], &[]);
+        let (a, b) = pair.sockets();
+        let before = median((0..9).map(|_| one_way(&a, &b, 100)).collect());
+        running.change("forward delay 12 ms".parse().unwrap());
+        let after = median((0..9).map(|_| one_way(&a, &b, 100)).collect());
+        assert!((9.0..11.0).contains(&(after - before)), "{before} ms, then {after} ms");
+    });
 }
 
 #[test]
@@ -240,53 +247,55 @@ fn a_device_may_go_down_and_come_back_but_not_vanish() {
 #[test]
 fn kernel_tcp_fills_the_link_that_the_command_emulates() {
     needs_root!("kernel_tcp_fills_the_link_that_the_command_emulates");
-    let pair = Pair::new();
-    let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
-    command.args([
-        "link", "wa", "wb", "--rate", "20 Mb/s", "--delay", "5 ms", "--buffer", "50 kB",
-    ]);
-    command
-        .args(["--realtime", "--json", "--for", "20 s"])
-        .stdout(Stdio::piped());
-    let link = pair.middle.spawn(command).unwrap();
-    let listener = pair
-        .b
-        .run(|| std::net::TcpListener::bind("10.0.0.2:7000"))
-        .unwrap()
-        .unwrap();
-    let receiver = std::thread::spawn(move || {
-        let (mut stream, _) = listener.accept().unwrap();
-        let (mut bytes, mut buffer, mut begin) = (0, vec![0; 65536], None);
-        while let Ok(size @ 1..) = std::io::Read::read(&mut stream, &mut buffer) {
-            // Not what comes in slow start.
-            let now = Instant::now();
-            let begin = *begin.get_or_insert(now + Duration::from_millis(500));
-            bytes += if now >= begin { size } else { 0 };
-        }
-        bytes as f64 * 8.0 / begin.map_or(f64::INFINITY, |begin| begin.elapsed().as_secs_f64())
-    });
-    let send = || {
-        let mut stream = (0..50).find_map(|_| {
-            std::thread::sleep(Duration::from_millis(50));
-            std::net::TcpStream::connect("10.0.0.2:7000").ok()
+    on_time(|| {
+        let pair = Pair::new();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
+        command.args([
+            "link", "wa", "wb", "--rate", "20 Mb/s", "--delay", "5 ms", "--buffer", "50 kB",
+        ]);
+        command
+            .args(["--realtime", "--json", "--for", "20 s"])
+            .stdout(Stdio::piped());
+        let link = pair.middle.spawn(command).unwrap();
+        let listener = pair
+            .b
+            .run(|| std::net::TcpListener::bind("10.0.0.2:7000"))
+            .unwrap()
+            .unwrap();
+        let receiver = std::thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let (mut bytes, mut buffer, mut begin) = (0, vec![0; 65536], None);
+            while let Ok(size @ 1..) = std::io::Read::read(&mut stream, &mut buffer) {
+                // Not what comes in slow start.
+                let now = Instant::now();
+                let begin = *begin.get_or_insert(now + Duration::from_millis(500));
+                bytes += if now >= begin { size } else { 0 };
+            }
+            bytes as f64 * 8.0 / begin.map_or(f64::INFINITY, |begin| begin.elapsed().as_secs_f64())
         });
-        let stream = stream.as_mut().unwrap();
-        let start = Instant::now();
-        while start.elapsed() < Duration::from_secs(3) {
-            std::io::Write::write_all(stream, &[0; 16_384]).unwrap();
-        }
-    };
-    pair.a.run(send).unwrap();
-    let rate = receiver.join().unwrap();
-    // 1448 of 1514 bytes are payload.
-    let share = rate / (20e6 * 1448.0 / 1514.0);
-    assert!((0.9..1.01).contains(&share), "{rate} b/s");
-    let id = rustix::process::Pid::from_raw(link.id().cast_signed()).unwrap();
-    rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
-    let output = link.wait_with_output().unwrap();
-    assert!(output.status.success(), "{output:?}");
-    let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
-    let there = &summary["directions"][0];
-    assert_eq!((&there["from"], &there["to"]), (&"wa".into(), &"wb".into()));
-    assert!(there["delivered_bytes"].as_u64().unwrap() > 5_000_000, "{summary}");
+        let send = || {
+            let mut stream = (0..50).find_map(|_| {
+                std::thread::sleep(Duration::from_millis(50));
+                std::net::TcpStream::connect("10.0.0.2:7000").ok()
+            });
+            let stream = stream.as_mut().unwrap();
+            let start = Instant::now();
+            while start.elapsed() < Duration::from_secs(3) {
+                std::io::Write::write_all(stream, &[0; 16_384]).unwrap();
+            }
+        };
+        pair.a.run(send).unwrap();
+        let rate = receiver.join().unwrap();
+        // 1448 of 1514 bytes are payload.
+        let share = rate / (20e6 * 1448.0 / 1514.0);
+        assert!((0.9..1.01).contains(&share), "{rate} b/s");
+        let id = rustix::process::Pid::from_raw(link.id().cast_signed()).unwrap();
+        rustix::process::kill_process(id, rustix::process::Signal::TERM).unwrap();
+        let output = link.wait_with_output().unwrap();
+        assert!(output.status.success(), "{output:?}");
+        let summary: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let there = &summary["directions"][0];
+        assert_eq!((&there["from"], &there["to"]), (&"wa".into(), &"wb".into()));
+        assert!(there["delivered_bytes"].as_u64().unwrap() > 5_000_000, "{summary}");
+    });
 }

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
 use levelflow_net_testing::hosts::address;
+use levelflow_net_testing::late::on_time;
 use levelflow_net_testing::needs_root;
 use std::io::{BufRead, BufReader};
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, UdpSocket};
@@ -105,31 +106,33 @@ fn a_router_forwards_and_namespaces_see_only_their_own_devices() {
 #[test]
 fn a_token_bucket_holds_its_rate_and_drops_what_does_not_fit() {
     needs_root!("a_token_bucket_holds_its_rate_and_drops_what_does_not_fit");
-    let (a, b) = joined();
-    let left = End {
-        namespace: &a,
-        device: "left",
-    };
-    // What a device that comes up with IPv6 says by itself would take room in the queue.
-    a.sysctl("ipv6/conf/left/disable_ipv6", "1").unwrap();
-    let rate = Rate::new(8e6).unwrap();
-    left.token_bucket(rate, Bytes::new(3000), Buffer::Bytes(Bytes::new(20_000)))
-        .unwrap();
-    let receiver = listen(&b, Ipv4Addr::new(10, 0, 0, 2).into());
-    let sender = a.run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
-    sender.connect("10.0.0.2:7000").unwrap();
-    for _ in 0..100 {
-        let _ = sender.send(&[0; 958]); // 1000 bytes on the wire; some are dropped, and the socket may say so
-    }
-    receiver.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
-    let start = Instant::now();
-    let (mut count, mut last) = (0, start);
-    while receiver.recv(&mut [0; 1000]).is_ok() {
-        (count, last) = (count + 1, Instant::now());
-    }
-    // 3 from the bucket, 20 from the queue, and what left while the burst came in; 1 ms each.
-    assert!((22..40).contains(&count), "{count} packets");
-    assert!(last - start > Duration::from_millis(15), "{:?}", last - start);
+    on_time(|| {
+        let (a, b) = joined();
+        let left = End {
+            namespace: &a,
+            device: "left",
+        };
+        // What a device that comes up with IPv6 says by itself would take room in the queue.
+        a.sysctl("ipv6/conf/left/disable_ipv6", "1").unwrap();
+        let rate = Rate::new(8e6).unwrap();
+        left.token_bucket(rate, Bytes::new(3000), Buffer::Bytes(Bytes::new(20_000)))
+            .unwrap();
+        let receiver = listen(&b, Ipv4Addr::new(10, 0, 0, 2).into());
+        let sender = a.run(|| UdpSocket::bind("0.0.0.0:0")).unwrap().unwrap();
+        sender.connect("10.0.0.2:7000").unwrap();
+        for _ in 0..100 {
+            let _ = sender.send(&[0; 958]); // 1000 bytes on the wire; some are dropped, and the socket may say so
+        }
+        receiver.set_read_timeout(Some(Duration::from_millis(200))).unwrap();
+        let start = Instant::now();
+        let (mut count, mut last) = (0, start);
+        while receiver.recv(&mut [0; 1000]).is_ok() {
+            (count, last) = (count + 1, Instant::now());
+        }
+        // 3 from the bucket, 20 from the queue, and what left while the burst came in; 1 ms each.
+        assert!((22..40).contains(&count), "{count} packets");
+        assert!(last - start > Duration::from_millis(15), "{:?}", last - start);
+    });
 }
 
 #[test]
