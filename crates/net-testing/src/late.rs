@@ -41,7 +41,7 @@ fn watch(measure: impl Fn()) -> (Result<()>, Duration) {
             while !over.load(Ordering::Relaxed) {
                 let begun = Instant::now();
                 sleep(nap);
-                late = late.max(begun.elapsed() - nap);
+                late = late.max(begun.elapsed().saturating_sub(nap));
             }
             late
         });
