@@ -68,7 +68,7 @@ mod tests {
 
     #[test]
     fn only_what_fails_while_the_machine_is_late_is_measured_again() {
-        let prompt = LATE - Duration::from_nanos(1);
+        let prompt = LATE.saturating_sub(Duration::from_nanos(1));
         assert_eq!(repeated(&[(true, prompt)]), (true, 1));
         assert_eq!(repeated(&[(true, LATE)]), (true, 1));
         assert_eq!(repeated(&[(false, prompt)]), (false, 1));
