@@ -1,5 +1,6 @@
 import os
 import shutil
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -28,6 +29,11 @@ def lack(names, why):
     if required := REQUIRED & set(names):
         pytest.fail(f"LEVELFLOW_REQUIRE has {', '.join(sorted(required))}, but {why}")
     pytest.skip(why)
+
+
+def pytest_configure():
+    # A shell lets what it starts in the background ignore Ctrl-C, and so would the programs that tests interrupt.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_runtest_setup(item):
