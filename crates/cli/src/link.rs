@@ -2,6 +2,7 @@
 
 use std::fmt::Display;
 use std::io::{BufRead, IsTerminal, Write};
+use std::iter::Peekable;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,11 +17,9 @@ use levelflow_host::{Error, sys, terminal};
 use levelflow_link::control::{Change, Setting, schedule};
 use levelflow_link::{Link as Wires, Port, Report};
 use levelflow_path::{Propagation, Settings};
-use levelflow_scenario::{Trace, read_trace};
+use levelflow_scenario::{Change as Recorded, Recording, Trace, read_trace};
 
 /// Packets that wait at most where nothing is said.
-/// How long a trace of Mahimahi goes on where nothing says when to stop.
-const LONGEST_TRACE: Duration = Duration::from_secs(3600);
 const BUFFER: Buffer = Buffer::Packets(1000);
 
 const EXAMPLES: &str = "Examples:
@@ -110,6 +109,9 @@ pub struct Link {
     json: bool,
 }
 
+/// What changes when, in order of time.
+type Changes = Box<dyn Iterator<Item = (Time, Change)>>;
+
 fn setting(name: &'static str) -> impl Fn(&str) -> Result<Setting, String> + Clone {
     // clap says which option and which value.
     move |value| {
@@ -138,7 +140,7 @@ impl Link {
                 self.dev1
             )));
         }
-        let mut changes = self.changes()?.into_iter().peekable();
+        let mut sources = self.changes()?;
         let stop = signals()?;
         let ports = [Port::open(&self.dev1)?, Port::open(&self.dev2)?];
         if self.realtime {
@@ -151,8 +153,12 @@ impl Link {
         let mut live = Live::new(!self.json);
         let end = self.duration.map(|duration| Time::ZERO + duration);
         let result = wires.run(&clock, |wires, now| {
-            while let Some((_, change)) = changes.next_if(|&(at, _)| at <= now) {
-                wires.change(now, change);
+            let mut next = end.unwrap_or(Time::NEVER);
+            for source in &mut sources {
+                while let Some((at, change)) = source.next_if(|&(at, _)| at <= now) {
+                    wires.change(at, change);
+                }
+                next = source.peek().map_or(next, |&(at, _)| at.min(next));
             }
             for line in lines.iter().flat_map(mpsc::Receiver::try_iter) {
                 match line.parse() {
@@ -161,7 +167,8 @@ impl Link {
                 }
             }
             live.show(wires, now);
-            Ok(stop.load(Ordering::Relaxed) || end.is_some_and(|end| now >= end))
+            let over = stop.load(Ordering::Relaxed) || end.is_some_and(|end| now >= end);
+            Ok((!over).then_some(next))
         });
         live.clear();
         let now = clock.now();
@@ -202,48 +209,18 @@ impl Link {
     }
 
     /// What changes when: as the schedule says, and as recorded.
-    fn changes(&self) -> Result<Vec<(Time, Change)>, Error> {
-        let mut changes = Vec::new();
+    fn changes(&self) -> Result<Vec<Peekable<Changes>>, Error> {
+        let mut sources: Vec<Changes> = Vec::new();
         if let Some(path) = &self.schedule {
             let wrong = |e: &dyn Display| Error::input(format_args!("schedule {}: {e}", path.display()));
             let text = std::fs::read_to_string(path).map_err(|e| wrong(&e))?;
-            changes = schedule(&text).map_err(|e| wrong(&e))?;
+            sources.push(Box::new(schedule(&text).map_err(|e| wrong(&e))?.into_iter()));
         }
         for (path, forward) in [(&self.trace, true), (&self.reverse_trace, false)] {
             let Some(path) = path else { continue };
-            changes.extend(self.recorded(path, forward)?);
+            sources.push(recorded(path, forward)?);
         }
-        changes.sort_by_key(|&(at, _)| at);
-        Ok(changes)
-    }
-
-    fn recorded(&self, path: &Path, forward: bool) -> Result<Vec<(Time, Change)>, Error> {
-        let name = path.to_string_lossy().into_owned();
-        let series = path.extension().is_some_and(|ending| ending == "csv");
-        let trace = if series {
-            Trace::Csv(name)
-        } else {
-            Trace::Mahimahi(name)
-        };
-        let duration = self.duration.unwrap_or(LONGEST_TRACE);
-        let read = |path: &str| std::fs::read_to_string(path).map_err(|e| e.to_string());
-        let states = read_trace(&trace, duration, read).map_err(|e| Error::input(format_args!("trace {e}")))?;
-        let settings = states.into_iter().flat_map(|state| {
-            let rate = state.capacity.map(|rate| Setting::Rate(Some(rate)));
-            let loss = state.loss.map(|loss| Setting::Loss(loss.0));
-            let all = [rate, state.delay.map(Setting::Delay), loss].into_iter().flatten();
-            all.map(move |setting| (Time::ZERO + state.at, setting))
-        });
-        let to = |(at, setting): (Time, Setting)| {
-            let change = Change {
-                setting,
-                forward,
-                reverse: !forward,
-            };
-            let problem = |e| Error::input(format_args!("trace {}: at {}: {e}", path.display(), at - Time::ZERO));
-            setting.check().map_err(problem).map(|()| (at, change))
-        };
-        settings.map(to).collect()
+        Ok(sources.into_iter().map(Iterator::peekable).collect())
     }
 
     fn print(&self, summary: &Summary) -> Result<(), Error> {
@@ -257,6 +234,40 @@ impl Link {
             writeln!(out, "{forward}\n{reverse}")
         };
         written.map_err(|e| Error::failed(format_args!("standard output: {e}")))
+    }
+}
+
+fn recorded(path: &Path, forward: bool) -> Result<Changes, Error> {
+    let name = path.to_string_lossy().into_owned();
+    let series = path.extension().is_some_and(|ending| ending == "csv");
+    let trace = if series {
+        Trace::Csv(name)
+    } else {
+        Trace::Mahimahi(name)
+    };
+    let read = |path: &str| std::fs::read_to_string(path).map_err(|e| e.to_string());
+    let settings = move |state: Recorded| {
+        let rate = state.capacity.map(|rate| Setting::Rate(Some(rate)));
+        let loss = state.loss.map(|loss| Setting::Loss(loss.0));
+        let all = [rate, state.delay.map(Setting::Delay), loss].into_iter().flatten();
+        let reverse = !forward;
+        let change = move |setting| Change {
+            setting,
+            forward,
+            reverse,
+        };
+        all.map(move |setting| (Time::ZERO + state.at, change(setting)))
+    };
+    match read_trace(&trace, read).map_err(|e| Error::input(format_args!("trace {e}")))? {
+        Recording::Series(states) => {
+            let changes: Vec<_> = states.into_iter().flat_map(settings).collect();
+            for (at, change) in &changes {
+                let problem = |e| Error::input(format_args!("trace {}: at {}: {e}", path.display(), *at - Time::ZERO));
+                change.setting.check().map_err(problem)?;
+            }
+            Ok(Box::new(changes.into_iter()))
+        }
+        Recording::Opportunities(opportunities) => Ok(Box::new(opportunities.changes().flat_map(settings))),
     }
 }
 

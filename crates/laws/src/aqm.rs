@@ -94,7 +94,7 @@ pub trait Queue: Clone + Debug + PartialEq {
     /// State before the first packet.
     fn new(params: &Self::Params, port: &PortInfo) -> Self;
     /// The line rate is another from now on, above zero.
-    fn on_capacity(&mut self, _params: &Self::Params, _capacity: Rate) {}
+    fn on_capacity(&mut self, _params: &Self::Params, _now: Time, _capacity: Rate) {}
     /// A packet arrives and there is room for it. `draw` is uniform on [0, 1).
     fn on_arrival(&mut self, _params: &Self::Params, _packet: &Arriving, _draw: f64) -> Verdict {
         Verdict::Pass

@@ -1,7 +1,7 @@
 //! A link in real time: one thread that moves frames between two devices when they are due.
 
 use hdrhistogram::Histogram;
-use levelflow_path::{Hop, Settings};
+use levelflow_path::{Departure, Hop, HopLaw, Settings};
 use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 
@@ -19,14 +19,22 @@ const MAX_SLEEP: Duration = Duration::from_ms(20);
 /// Spin for at most one part in this many of wall time.
 const SPIN_BUDGET_DIVISOR: u64 = 10;
 
+/// How long frames waited for the transmitter, ns.
+#[derive(Debug)]
+pub struct Waits(pub Histogram<u64>);
+
+impl HopLaw<Vec<u8>> for Waits {
+    fn handle_departure(&mut self, departure: &mut Departure<Vec<u8>>) {
+        self.0.saturating_record(departure.waited.as_ps() / 1000);
+    }
+}
+
 /// Two devices and what is between them.
 #[derive(Debug)]
 pub struct Link {
     ports: [Port; 2],
     /// The first takes frames from the first device to the second.
-    hops: [Hop<Vec<u8>>; 2],
-    /// How long frames waited for the transmitter, ns.
-    waits: [Histogram<u64>; 2],
+    hops: [Hop<Vec<u8>, Waits>; 2],
     /// How much later than due they were handed on, ns.
     late: [Histogram<u64>; 2],
     /// Which devices may have frames for us.
@@ -38,15 +46,13 @@ impl Link {
     /// Joins two devices; the first of the settings are those of the way from the first to the second.
     #[must_use]
     pub fn new(ports: [Port; 2], settings: [Settings; 2], seed: u64) -> Self {
-        let name = |a: usize, b: usize| format!("{}->{}", ports[a].name(), ports[b].name());
-        let hops = [
-            Hop::new(settings[0], seed, &name(0, 1)),
-            Hop::new(settings[1], seed, &name(1, 0)),
-        ];
+        let hops = [0, 1].map(|way| {
+            let name = format!("{}->{}", ports[way].name(), ports[1 - way].name());
+            Hop::under(Waits(super::histogram()), settings[way], seed, &name)
+        });
         Self {
             ports,
             hops,
-            waits: [super::histogram(), super::histogram()],
             late: [super::histogram(), super::histogram()],
             ready: [true; 2],
             spare: Vec::new(),
@@ -68,14 +74,14 @@ impl Link {
     pub fn report(&mut self, now: Time) -> [Report; 2] {
         [0, 1].map(|way| {
             let (from, to) = (&self.ports[way], &self.ports[1 - way]);
-            Report::new(from, to, &mut self.hops[way], [&self.waits[way], &self.late[way]], now)
+            Report::new(from, to, &mut self.hops[way], &self.late[way], now)
         })
     }
 
     /// Takes what has come and sends what is due; `true`: more may have come.
     fn turn(&mut self, clock: &Clock) -> Result<bool, Error> {
         for end in 0..2 {
-            let (port, hop, waits) = (&mut self.ports[end], &mut self.hops[end], &mut self.waits[end]);
+            let (port, hop) = (&mut self.ports[end], &mut self.hops[end]);
             if !self.ready[end] && !port.suspect() {
                 continue;
             }
@@ -84,9 +90,9 @@ impl Link {
                 let mut copy = spare.pop().unwrap_or_default();
                 copy.clear();
                 copy.extend_from_slice(frame);
-                match hop.handle_input(arrived, Bytes::new((frame.len() - PREFIX) as u64), copy) {
-                    Ok(wait) => waits.saturating_record(wait.as_ps() / 1000),
-                    Err(dropped) => spare.push(dropped),
+                let size = Bytes::new((frame.len() - PREFIX) as u64);
+                if let Err(dropped) = hop.handle_input(arrived, size, copy) {
+                    spare.push(dropped);
                 }
             })?;
         }
@@ -108,28 +114,29 @@ impl Link {
         self.hops.iter().filter_map(Hop::poll_timeout).min()
     }
 
-    /// Moves frames until `step`, which is called between them, says that it is enough.
+    /// Moves frames. `step` is called between them, at the latest when it wants to be, and says when that is next; none: it
+    /// is enough.
     ///
     /// # Errors
     /// If a device vanishes, or as `step` says.
     pub fn run(
         &mut self,
         clock: &Clock,
-        mut step: impl FnMut(&mut Self, Time) -> Result<bool, Error>,
+        mut step: impl FnMut(&mut Self, Time) -> Result<Option<Time>, Error>,
     ) -> Result<(), Error> {
         levelflow_host::sys::sharp_timers();
         let begin = clock.now();
         let mut spun = Duration::ZERO;
         loop {
-            let more = self.turn(clock)?;
             let now = clock.now();
-            if step(self, now)? {
+            let Some(wanted) = step(self, now)? else {
                 return Ok(());
-            }
-            if more {
+            };
+            if self.turn(clock)? {
                 continue;
             }
-            let next = self.due().map_or(now + MAX_SLEEP, |due| due.min(now + MAX_SLEEP));
+            let latest = wanted.min(now + MAX_SLEEP);
+            let next = self.due().map_or(latest, |due| due.min(latest));
             let may_spin = spun.as_ps() < now.since(begin).as_ps() / SPIN_BUDGET_DIVISOR;
             let early = if may_spin { SPIN_BELOW } else { Duration::ZERO };
             if !self.sleep(clock, next, early)? && may_spin {

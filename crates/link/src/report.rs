@@ -7,6 +7,7 @@ use levelflow_path::Hop;
 use levelflow_units::{Rate, Time};
 use serde::Serialize;
 
+use super::drive::Waits;
 use super::port::{Port, Trouble};
 
 /// Percentiles of a time, seconds.
@@ -81,14 +82,8 @@ pub struct Report {
 }
 
 impl Report {
-    /// Waits and lateness are in nanoseconds.
-    pub(super) fn new<T>(
-        from: &Port,
-        to: &Port,
-        hop: &mut Hop<T>,
-        [waits, late]: [&Histogram<u64>; 2],
-        now: Time,
-    ) -> Self {
+    /// Lateness is in nanoseconds.
+    pub(super) fn new(from: &Port, to: &Port, hop: &mut Hop<Vec<u8>, Waits>, late: &Histogram<u64>, now: Time) -> Self {
         let (queue, packets) = hop.backlog(now);
         let counters = hop.counters();
         Self {
@@ -104,7 +99,7 @@ impl Report {
             queue_bytes: queue.get(),
             queue_packets: packets as u64,
             queue_peak: counters.peak,
-            queueing: Percentiles::of(waits),
+            queueing: Percentiles::of(&hop.law().0),
             lateness: Percentiles::of(late),
             input: from.trouble,
             output: to.trouble,

@@ -7,6 +7,7 @@ use levelflow_host::clock::Clock;
 use levelflow_host::{Error, sys};
 use levelflow_link::control::Change;
 use levelflow_link::{Link, Report};
+use levelflow_units::Time;
 
 enum Request {
     Change(Change),
@@ -33,10 +34,10 @@ impl Running {
                     match request {
                         Request::Change(change) => link.change(now, change),
                         Request::Report(reply) => drop(reply.send(link.report(now))),
-                        Request::Stop => return Ok(true),
+                        Request::Stop => return Ok(None),
                     }
                 }
-                Ok(false)
+                Ok(Some(Time::NEVER))
             })
         });
         let thread = Some(thread);

@@ -9,6 +9,8 @@ use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 pub struct Departure<T> {
     /// When it did.
     pub at: Time,
+    /// How long it waited for the transmitter.
+    pub waited: Duration,
     /// Its size.
     pub size: Bytes,
     /// The packet.
@@ -28,8 +30,8 @@ pub struct Backlog {
 
 /// A line of finite rate behind a queue that drops arrivals once it is full.
 ///
-/// At rate zero the line is dead, and what it holds waits. The departure of a packet is known when it arrives, so nothing has to happen at that time. Packets that have left take no
-/// space: callers poll all output up to now before they hand in more.
+/// The departure of a packet is known when it arrives, so nothing has to happen at that time. Packets that have left take no
+/// space: callers poll all output up to now before they hand in more. At rate zero the line is dead, and what it holds waits.
 #[derive(Debug)]
 pub struct Fifo<T> {
     rate: Option<Rate>,
@@ -41,7 +43,17 @@ pub struct Fifo<T> {
     /// Bytes that were left of the packet in service when the line died.
     stalled: Option<f64>,
     bytes: u64,
-    waiting: VecDeque<Departure<T>>,
+    waiting: VecDeque<Waiting<T>>,
+}
+
+#[derive(Debug)]
+struct Waiting<T> {
+    came: Time,
+    /// When the transmitter takes it, and is done with it.
+    begins: Time,
+    leaves: Time,
+    size: Bytes,
+    packet: T,
 }
 
 impl<T> Fifo<T> {
@@ -59,29 +71,31 @@ impl<T> Fifo<T> {
         }
     }
 
-    /// Takes a packet; gives how long it waits for the transmitter.
+    /// Takes a packet.
     ///
     /// # Errors
     /// Gives it back if it does not fit.
-    pub fn handle_input(&mut self, now: Time, size: Bytes, packet: T) -> Result<Duration, T> {
+    pub fn handle_input(&mut self, now: Time, size: Bytes, packet: T) -> Result<(), T> {
         if !self.limit.admits(self.bytes, self.waiting.len() as u64, size.get()) {
             return Err(packet);
         }
         let begins = now.max(self.free_at);
         self.free_at = begins.saturating_add(self.transmission(size.get() as f64));
         self.bytes += size.get();
-        self.waiting.push_back(Departure {
-            at: self.free_at,
+        self.waiting.push_back(Waiting {
+            came: now,
+            begins,
+            leaves: self.free_at,
             size,
             packet,
         });
-        Ok(begins.since(now))
+        Ok(())
     }
 
     /// When the next packet leaves.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
-        self.waiting.front().map(|head| head.at)
+        self.waiting.front().map(|head| head.leaves)
     }
 
     /// The next packet, if it has left by now.
@@ -89,7 +103,12 @@ impl<T> Fifo<T> {
         self.poll_timeout().filter(|&at| at <= now)?;
         let head = self.waiting.pop_front()?;
         self.bytes -= head.size.get();
-        Some(head)
+        Some(Departure {
+            at: head.leaves,
+            waited: head.begins.since(head.came),
+            size: head.size,
+            packet: head.packet,
+        })
     }
 
     /// Changes the limit; packets that no longer fit stay.
@@ -102,20 +121,23 @@ impl<T> Fifo<T> {
         if rate == self.rate {
             return;
         }
-        let mut left = match (self.waiting.front(), self.rate) {
-            (Some(head), Some(Rate::ZERO)) => self.stalled.unwrap_or(head.size.get() as f64),
-            (Some(head), Some(rate)) => rate.bytes_in(head.at.since(now)).min(head.size.get() as f64),
-            _ => 0.0,
+        let in_service = match (self.waiting.front(), self.rate) {
+            (_, Some(Rate::ZERO)) => self.stalled,
+            (Some(head), Some(rate)) => Some(rate.bytes_in(head.leaves.since(now)).min(head.size.get() as f64)),
+            _ => None,
         };
-        self.stalled = (rate == Some(Rate::ZERO) && !self.waiting.is_empty()).then_some(left);
+        self.stalled = in_service.filter(|_| rate == Some(Rate::ZERO));
         (self.rate, self.pace) = (rate, pace(rate));
         self.free_at = now;
         for place in 0..self.waiting.len() {
-            if place > 0 {
-                left = self.waiting[place].size.get() as f64;
+            let under_way = in_service.filter(|_| place == 0);
+            let waiting = &mut self.waiting[place];
+            if under_way.is_none() {
+                waiting.begins = self.free_at;
             }
+            let left = under_way.unwrap_or(waiting.size.get() as f64);
             self.free_at = self.free_at.saturating_add(self.transmission(left));
-            self.waiting[place].at = self.free_at;
+            self.waiting[place].leaves = self.free_at;
         }
     }
 
@@ -170,17 +192,35 @@ mod tests {
                 now += Duration::from_us(gap);
                 let wait = last.since(now);
                 last = last.max(now) + Duration::from_ps((size as f64 * 8e12 / rate.bps()).round() as u64);
-                due.push((last, size));
-                let waits = line.handle_input(now, Bytes::new(size), size).unwrap();
-                prop_assert!(waits.as_ps().abs_diff(wait.as_ps()) <= 60, "{waits} is not {wait}");
+                due.push((last, wait, size));
+                line.handle_input(now, Bytes::new(size), size).unwrap();
             }
             prop_assert_eq!(line.poll_output(Time::from_ps(due[0].0.as_ps() - 61)), None);
-            for (leaves, size) in due {
+            for (leaves, wait, size) in due {
                 let left = line.poll_output(Time::from_ps(u64::MAX)).unwrap();
+                prop_assert!(left.waited.as_ps().abs_diff(wait.as_ps()) <= 60, "{} is not {wait}", left.waited);
                 prop_assert!(left.at.as_ps().abs_diff(leaves.as_ps()) <= 60, "{} is not {leaves}", left.at);
                 prop_assert_eq!((left.size.get(), left.packet), (size, size));
             }
             prop_assert_eq!((line.bytes(), line.packets()), (Bytes::ZERO, 0));
+        }
+
+        /// The packet in service when the line dies does not wait for it to come back; the others do.
+        #[test]
+        fn a_packet_waits_until_the_transmitter_takes_it(dies in 0_u64..2_500, lasts in 1_u64..5_000) {
+            let mut line = Fifo::new(Rate::new(8e6), Buffer::Unlimited);
+            (0..2).for_each(|n| line.handle_input(Time::ZERO, Bytes::new(1000), n).unwrap());
+            let us = |us| Time::ZERO + Duration::from_us(us);
+            let mut left: Vec<_> = std::iter::from_fn(|| line.poll_output(us(dies))).collect();
+            line.set_rate(us(dies), Some(Rate::ZERO));
+            line.handle_input(us(dies), Bytes::new(1000), 2).unwrap();
+            prop_assert_eq!(line.poll_output(us(dies + lasts)), None);
+            line.set_rate(us(dies + lasts), Rate::new(8e6));
+            left.extend(std::iter::from_fn(|| line.poll_output(Time::from_ps(u64::MAX))));
+            let second = 1000 + if dies < 1000 { lasts } else { 0 };
+            let third = if dies < 2000 { 2000 + lasts } else { dies + lasts };
+            let waited: Vec<_> = left.iter().map(|left| (left.waited.as_ps() + 500_000) / 1_000_000).collect();
+            prop_assert_eq!(waited, [0, second, third - dies]);
         }
 
         #[test]

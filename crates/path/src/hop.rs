@@ -2,7 +2,7 @@
 
 use levelflow_laws::Arriving;
 use levelflow_random::Stream;
-use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
+use levelflow_units::{Buffer, Bytes, Rate, Time};
 
 use crate::delay::{DelayLine, Propagation};
 use crate::fifo::Fifo;
@@ -85,11 +85,11 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         }
     }
 
-    /// Takes a packet; gives how long it waits for the transmitter.
+    /// Takes a packet.
     ///
     /// # Errors
     /// Gives it back if it does not fit into the queue.
-    pub fn handle_input(&mut self, now: Time, size: Bytes, mut packet: T) -> Result<Duration, T> {
+    pub fn handle_input(&mut self, now: Time, size: Bytes, mut packet: T) -> Result<(), T> {
         self.handle_timeout(now);
         let arriving = Arriving {
             now,
@@ -133,7 +133,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
 
     fn depart(&mut self, now: Time) {
         while let Some(mut left) = self.queue.poll_output(now) {
-            self.law.handle_departure(left.at, left.size, &mut left.packet);
+            self.law.handle_departure(&mut left);
             self.counters.sent += 1;
             self.counters.sent_bytes += left.size.get();
             let taken = self.wire.handle_input(left.at, (left.size, left.packet));

@@ -3,40 +3,30 @@
 use levelflow_laws::Arriving;
 use levelflow_units::{Bytes, Time};
 
-use crate::fifo::Backlog;
+use crate::fifo::{Backlog, Departure};
 
 /// The router half of a law at a hop, which sees packets of type `T` come and go.
 pub trait HopLaw<T> {
     /// A packet comes, and may be stamped; it may not fit into the queue.
-    fn handle_arrival(&mut self, arriving: &Arriving, packet: &mut T);
+    fn handle_arrival(&mut self, _arriving: &Arriving, _packet: &mut T) {}
 
-    /// A packet left the queue at `at`, and may be stamped.
-    fn handle_departure(&mut self, at: Time, size: Bytes, packet: &mut T);
+    /// A packet left the queue, and may be stamped.
+    fn handle_departure(&mut self, _departure: &mut Departure<T>) {}
 
     /// A packet that came did not fit.
-    fn handle_drop(&mut self, size: Bytes);
+    fn handle_drop(&mut self, _size: Bytes) {}
 
     /// When the running interval ends.
-    fn poll_timeout(&self) -> Option<Time>;
-
-    /// The interval ends, with this much in the queue.
-    fn handle_timeout(&mut self, now: Time, backlog: Backlog);
-}
-
-/// A hop without a law.
-impl<T> HopLaw<T> for () {
-    fn handle_arrival(&mut self, _: &Arriving, _: &mut T) {}
-
-    fn handle_departure(&mut self, _: Time, _: Bytes, _: &mut T) {}
-
-    fn handle_drop(&mut self, _: Bytes) {}
-
     fn poll_timeout(&self) -> Option<Time> {
         None
     }
 
-    fn handle_timeout(&mut self, _: Time, _: Backlog) {}
+    /// The interval ends, with this much in the queue.
+    fn handle_timeout(&mut self, _now: Time, _backlog: Backlog) {}
 }
+
+/// A hop without a law.
+impl<T> HopLaw<T> for () {}
 
 /// A hop that may have a law.
 impl<T, L: HopLaw<T>> HopLaw<T> for Option<L> {
@@ -46,9 +36,9 @@ impl<T, L: HopLaw<T>> HopLaw<T> for Option<L> {
         }
     }
 
-    fn handle_departure(&mut self, at: Time, size: Bytes, packet: &mut T) {
+    fn handle_departure(&mut self, departure: &mut Departure<T>) {
         if let Some(law) = self {
-            law.handle_departure(at, size, packet);
+            law.handle_departure(departure);
         }
     }
 

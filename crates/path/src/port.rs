@@ -7,7 +7,7 @@ use levelflow_wire::journal::{Log, LoggedRouter, Sink};
 use levelflow_wire::shim::{LENGTH, Shim};
 use serde::Serialize;
 
-use crate::fifo::Backlog;
+use crate::fifo::{Backlog, Departure};
 use crate::law::HopLaw;
 
 /// Intervals are not closed more often than this, whatever round-trip times packets claim: a law divides by the time
@@ -246,10 +246,10 @@ impl<S: Sink, T: Datagram> HopLaw<T> for Port<S> {
         }
     }
 
-    fn handle_departure(&mut self, _: Time, size: Bytes, packet: &mut T) {
-        if *packet.ours() {
-            self.depart(size, packet.payload());
-            packet.fix_checksum();
+    fn handle_departure(&mut self, departure: &mut Departure<T>) {
+        if *departure.packet.ours() {
+            self.depart(departure.size, departure.packet.payload());
+            departure.packet.fix_checksum();
         }
     }
 

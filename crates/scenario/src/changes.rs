@@ -27,7 +27,7 @@ pub enum Changes {
     Trace(Trace),
 }
 
-/// A file that says how a link changes, by its path from the scenario's own.
+/// A file that says how a link changes. Its path is relative to the scenario file.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Trace {
@@ -49,6 +49,20 @@ impl Changes {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// Those of the opposite direction, which has a capacity, a delay or a loss of its own.
+    #[must_use]
+    pub(crate) fn without(&self, capacity: bool, delay: bool, loss: bool) -> Self {
+        let Self::List(changes) = self else { return self.clone() };
+        let left = changes.iter().map(|change| Change {
+            capacity: change.capacity.filter(|_| !capacity),
+            delay: change.delay.filter(|_| !delay),
+            loss: change.loss.filter(|_| !loss),
+            ..change.clone()
+        });
+        let names = |change: &Change| change.capacity.is_some() || change.delay.is_some() || change.loss.is_some();
+        Self::List(left.filter(names).collect())
     }
 }
 
@@ -77,7 +91,7 @@ pub struct Change {
     /// Propagation delay of packets that leave the queue from then on; none overtakes another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
-    /// Probability that the wire loses a packet which would reach the far end then.
+    /// Probability that the wire loses a packet, of those that leave the queue from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<Share>,
 }
@@ -93,6 +107,28 @@ impl Change {
             delay: None,
             loss: None,
         }
+    }
+
+    /// Whether a link can be so; otherwise, which key is wrong, and what is allowed.
+    pub(crate) fn check(&self) -> Result<(), (&'static str, String)> {
+        let capacity = self.capacity.filter(|&rate| rate != Rate::ZERO);
+        if let Some(capacity) = capacity.filter(|rate| !(SLOWEST..=FASTEST).contains(&rate.bps())) {
+            let allowed = "0 b/s for an outage, or 1 b/s to 1000 Tb/s";
+            return Err(("capacity", format!("{capacity} is out of range; allowed: {allowed}")));
+        }
+        if let Some(delay) = self.delay.filter(|&delay| delay > LONGEST_DELAY) {
+            let problem = format!("{delay} is out of range; allowed: 0 s to {LONGEST_DELAY}");
+            return Err(("delay", problem));
+        }
+        if let Some(Share(loss)) = self.loss.filter(|loss| !(0.0..=1.0).contains(&loss.0)) {
+            return Err(("loss", format!("{loss} is out of range; allowed: 0 to 1")));
+        }
+        for (key, time) in [("at", Some(self.at)), ("over", self.over)] {
+            if time.is_some_and(|time| time > LATEST) {
+                return Err((key, format!("allowed: up to {LATEST}")));
+            }
+        }
+        Ok(())
     }
 }
 
@@ -131,47 +167,33 @@ pub fn read_changes(place: &str, first: LinkState, changes: &Changes) -> Result<
 
 /// Where a change leads.
 fn target(place: &str, now: &LinkState, change: &Change) -> Result<LinkState, ScenarioError> {
-    let wrong = |key: &str, problem: String| Err(ScenarioError::at(format!("{place}, {key}"), problem));
     if change.capacity.is_none() && change.delay.is_none() && change.loss.is_none() {
         return Err(ScenarioError::at(
             place,
             "changes nothing; give it a capacity, a delay or a loss",
         ));
     }
-    let capacity = change.capacity.unwrap_or(now.capacity);
-    if capacity != Rate::ZERO && !(SLOWEST..=FASTEST).contains(&capacity.bps()) {
-        let problem = format!("{capacity} is out of range; allowed: 0 b/s for an outage, or 1 b/s to 1000 Tb/s");
-        return wrong("capacity", problem);
-    }
-    let delay = change.delay.unwrap_or(now.delay);
-    if delay > LONGEST_DELAY {
-        let problem = format!("{delay} is out of range; allowed: 0 s to {LONGEST_DELAY}");
-        return wrong("delay", problem);
-    }
-    let loss = change.loss.map_or(now.loss, |share| share.0);
-    if !(0.0..=1.0).contains(&loss) {
-        return wrong("loss", format!("{loss} is out of range; allowed: 0 to 1"));
-    }
-    for (key, time) in [("at", Some(change.at)), ("over", change.over)] {
-        if time.is_some_and(|time| time > LATEST) {
-            return wrong(key, format!("allowed: up to {LATEST}"));
-        }
-    }
+    let wrong = |(key, problem)| ScenarioError::at(format!("{place}, {key}"), problem);
+    change.check().map_err(wrong)?;
     Ok(LinkState {
         at: now.at,
-        capacity,
-        delay,
-        loss,
+        capacity: change.capacity.unwrap_or(now.capacity),
+        delay: change.delay.unwrap_or(now.delay),
+        loss: change.loss.map_or(now.loss, |share| share.0),
     })
 }
 
 /// The state at a step of a ramp.
 fn between(from: &LinkState, to: &LinkState, at: Time, over: Duration, step: u32) -> LinkState {
     let share = f64::from(step) / f64::from(STEPS);
+    let at = at + Duration::from_ps((over.as_ps() as f64 * share) as u64);
+    if step == STEPS {
+        return LinkState { at, ..*to };
+    }
     let mix = |from: f64, to: f64| from + (to - from) * share;
     let ps = |duration: Duration| duration.as_ps() as f64;
     LinkState {
-        at: at + Duration::from_ps((ps(over) * share) as u64),
+        at,
         capacity: Rate::clamped(mix(from.capacity.bps(), to.capacity.bps())),
         delay: Duration::from_ps(mix(ps(from.delay), ps(to.delay)) as u64),
         loss: mix(from.loss, to.loss),
@@ -210,6 +232,8 @@ mod tests {
         assert_eq!(found.len(), 100);
         assert_eq!(found[99].at, Time::ZERO + Duration::from_secs(11));
         assert_eq!(found[99].capacity, Rate::new(5e6).unwrap());
+        let down = states(json!([{ "at": "1 s", "loss": 0.3 }, { "at": "2 s", "over": "1 s", "loss": 0.1 }])).unwrap();
+        assert_eq!(down[100].loss, 0.1);
         assert_eq!(found[49].capacity, Rate::new(2.5e6).unwrap());
     }
 

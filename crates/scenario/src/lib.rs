@@ -40,5 +40,5 @@ pub use quantity::{BufferSize, Count, Random, Share, Size, Varying};
 pub use resolve::Resolved;
 pub use scale::scale;
 pub use schedule::{Arrival, RoundTrip, Schedule, Transfer};
-pub use trace::{read_trace, read_traces};
+pub use trace::{Recording, read_trace, read_traces};
 pub use traffic::{Arrivals, Dist};

@@ -91,7 +91,7 @@ pub struct LinkState {
     pub capacity: Rate,
     /// Propagation delay of packets that leave the queue then.
     pub delay: Duration,
-    /// Probability that a packet which reaches the far end then was lost on the wire.
+    /// Probability that the wire loses a packet, of those that leave the queue then.
     pub loss: f64,
 }
 

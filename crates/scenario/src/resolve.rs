@@ -6,7 +6,7 @@ use levelflow_laws::{Any, AnySender, FlowInfo, Opening, Protocol, RouterLaw, Sen
 use levelflow_random::Stream;
 use levelflow_units::{Buffer, Duration, Time};
 
-use crate::changes::read_changes;
+use crate::changes::{Changes, read_changes};
 use crate::choice::LawTables;
 use crate::context::{Fallible, link_place, router};
 use crate::error::ScenarioError;
@@ -289,9 +289,25 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
         delay,
         loss,
     };
-    let changes = reverse.and_then(|r| r.changes.as_ref()).unwrap_or(&link.changes);
+    let changes = match reverse {
+        Some(Reverse { changes: Some(own), .. }) => own,
+        Some(reverse) => &link.changes.without(
+            reverse.capacity.is_some(),
+            reverse.delay.is_some(),
+            reverse.loss.is_some(),
+        ),
+        None => &link.changes,
+    };
+    let changes = read_changes(place, first, changes)?;
+    let own = link.reverse.as_ref().and_then(|reverse| reverse.changes.as_ref());
+    if link.measured && link.changes.is_empty() && own.is_none_or(Changes::is_empty) {
+        return Err(ScenarioError::at(
+            format!("{place}, measured"),
+            "needs a link with changes",
+        ));
+    }
     Ok(LinkSpec {
-        changes: read_changes(place, first, changes)?,
+        changes,
         measured: link.measured,
         name,
         capacity,

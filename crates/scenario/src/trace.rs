@@ -17,13 +17,31 @@ const STEP: Duration = Duration::from_ms(100);
 const LAST_MS: u64 = 8_640_000_000;
 const COLUMNS: [&str; 4] = ["t_s", "capacity_bps", "delay_s", "loss"];
 
+/// What a trace says.
+#[derive(Debug)]
+pub enum Recording {
+    /// A time series, in order of time.
+    Series(Vec<Change>),
+    /// A trace of Mahimahi, which has no end.
+    Opportunities(Opportunities),
+}
+
+/// Milliseconds at which a packet of 1504 bytes may pass; again from the beginning when they are over.
+#[derive(Debug)]
+pub struct Opportunities {
+    times: Vec<u64>,
+    period: Duration,
+}
+
 /// Puts changes in place of the files that links name.
 ///
 /// # Errors
 /// When `read` gives an error for a path, or a file is no trace; with the link and the line.
 pub fn read_traces(raw: &mut Value, read: impl Fn(&str) -> Result<String, String>) -> Result<(), ScenarioError> {
-    let duration = raw["duration"].as_str().and_then(|text| text.parse().ok());
-    for (i, link) in raw["link"].as_array_mut().into_iter().flatten().enumerate() {
+    let duration = raw.get("duration").and_then(Value::as_str);
+    let duration = duration.and_then(|text| text.parse().ok()).unwrap_or(Duration::ZERO);
+    let links = raw.get_mut("link").and_then(Value::as_array_mut);
+    for (i, link) in links.into_iter().flatten().enumerate() {
         let place = serde_json::from_value::<Link>(link.clone())
             .map_or_else(|_| format!("link {}", i + 1), |link| link_place(i, &link));
         for (pointer, key) in [("/changes", "changes"), ("/reverse/changes", "reverse, changes")] {
@@ -32,31 +50,73 @@ pub fn read_traces(raw: &mut Value, read: impl Fn(&str) -> Result<String, String
             };
             let wrong = |problem: String| ScenarioError::at(format!("{place}, {key}"), problem);
             let trace: Trace = serde_json::from_value(changes.clone()).map_err(|e| wrong(e.to_string()))?;
-            let found = read_trace(&trace, duration.unwrap_or(Duration::ZERO), &read).map_err(wrong)?;
-            *changes = json!(found);
+            let found = read_trace(&trace, &read).and_then(|recording| recording.until(duration));
+            *changes = json!(found.map_err(wrong)?);
         }
     }
     Ok(())
 }
 
-/// Reads a trace; that of Mahimahi is repeated for the `duration`.
+/// Reads a trace.
 ///
 /// # Errors
 /// When `read` gives an error for its path, or the file is no trace; with the path and the line.
-pub fn read_trace(
-    trace: &Trace,
-    duration: Duration,
-    read: impl Fn(&str) -> Result<String, String>,
-) -> Result<Vec<Change>, String> {
+pub fn read_trace(trace: &Trace, read: impl Fn(&str) -> Result<String, String>) -> Result<Recording, String> {
     let (path, found) = match trace {
-        Trace::Csv(path) => (path, read(path).and_then(|text| series(&text))),
-        Trace::Mahimahi(path) => (path, read(path).and_then(|text| opportunities(&text, STEP, duration))),
+        Trace::Csv(path) => (path, read(path).and_then(|text| series(&text)).map(Recording::Series)),
+        Trace::Mahimahi(path) => (
+            path,
+            read(path)
+                .and_then(|text| opportunities(&text))
+                .map(Recording::Opportunities),
+        ),
     };
     found.map_err(|problem| format!("{path}: {problem}"))
 }
 
+impl Recording {
+    /// What changes when: all of a series, a trace of Mahimahi for as long as a run lasts.
+    fn until(self, duration: Duration) -> Result<Vec<Change>, String> {
+        let opportunities = match self {
+            Self::Series(changes) => return Ok(changes),
+            Self::Opportunities(opportunities) => opportunities,
+        };
+        check_length(duration.as_ps().div_ceil(STEP.as_ps()) as usize)?;
+        let mut changes: Vec<Change> = opportunities
+            .changes()
+            .take_while(|change| change.at < duration)
+            .collect();
+        changes.dedup_by(|next, last| next.capacity == last.capacity);
+        Ok(changes)
+    }
+}
+
+impl Opportunities {
+    /// A change per 100 ms, without end: the capacity is the mean over them.
+    pub fn changes(self) -> impl Iterator<Item = Change> {
+        (0..).map(move |i| {
+            let (from, to) = (STEP * i, STEP * (i + 1));
+            let count = self.passed(to) - self.passed(from);
+            Change {
+                capacity: Rate::new(count as f64 * OPPORTUNITY * 8.0 / STEP.as_secs_f64()),
+                ..Change::nothing(from)
+            }
+        })
+    }
+
+    /// Opportunities before a time, through as many rounds of the trace as it takes. The last of a round comes when the next
+    /// one begins.
+    fn passed(&self, until: Duration) -> u64 {
+        let over = until.as_ps().saturating_sub(1) / self.period.as_ps();
+        let within = until - self.period * over;
+        let passed = self.times.partition_point(|&time| Duration::from_ms(time) < within);
+        over * self.times.len() as u64 + passed as u64
+    }
+}
+
 /// Lines that are neither empty nor comments, with their numbers.
 fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
+    let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let bare = text.lines().map(|line| line.split('#').next().unwrap_or("").trim());
     (1..).zip(bare).filter(|(_, line)| !line.is_empty())
 }
@@ -66,10 +126,12 @@ fn series(text: &str) -> Result<Vec<Change>, String> {
     let mut lines = lines(text);
     let (_, head) = lines.next().ok_or("is empty; needs a line of columns, t_s first")?;
     let columns: Vec<&str> = head.split(',').map(str::trim).collect();
-    let known = columns.iter().all(|column| COLUMNS.contains(column));
+    let known = (1..)
+        .zip(&columns)
+        .all(|(next, column)| COLUMNS.contains(column) && !columns[next..].contains(column));
     if columns.first() != Some(&COLUMNS[0]) || columns.len() < 2 || !known {
         return Err(format!(
-            "columns {head:?}; allowed: t_s first, then some of {}",
+            "columns {head:?}; allowed: t_s first, then some of {}, each once",
             COLUMNS[1..].join(", ")
         ));
     }
@@ -84,6 +146,9 @@ fn series(text: &str) -> Result<Vec<Change>, String> {
         }
         changes.push(change);
         check_length(changes.len())?;
+    }
+    if changes.is_empty() {
+        return Err("has a line of columns and no other".to_owned());
     }
     Ok(changes)
 }
@@ -106,12 +171,12 @@ fn row(columns: &[&str], line: &str) -> Result<Change, String> {
             _ => change.loss = Some(Share(number)),
         }
     }
+    change.check().map_err(|(key, problem)| format!("{key}: {problem}"))?;
     Ok(change)
 }
 
-/// A trace of Mahimahi: per line the millisecond at which a packet of 1504 bytes may pass; again from the beginning when it
-/// is over. The capacity is their mean over each `step`.
-fn opportunities(text: &str, step: Duration, duration: Duration) -> Result<Vec<Change>, String> {
+/// A trace of Mahimahi: per line the millisecond at which a packet may pass.
+fn opportunities(text: &str) -> Result<Opportunities, String> {
     let mut times: Vec<u64> = Vec::new();
     for (number, line) in lines(text) {
         let time = line
@@ -129,28 +194,7 @@ fn opportunities(text: &str, step: Duration, duration: Duration) -> Result<Vec<C
     }
     let period = times.last().copied().filter(|&last| last > 0);
     let period = Duration::from_ms(period.ok_or("needs lines of milliseconds, the last above 0")?);
-    let steps = duration.as_ps().div_ceil(step.as_ps());
-    check_length(steps as usize)?;
-    let mut changes: Vec<Change> = Vec::new();
-    for i in 0..steps {
-        let (from, to) = (step * i, step * (i + 1));
-        let count = passed(&times, period, to) - passed(&times, period, from);
-        let capacity = Rate::new(count as f64 * OPPORTUNITY * 8.0 / step.as_secs_f64());
-        if changes.last().is_none_or(|last| last.capacity != capacity) {
-            changes.push(Change {
-                capacity,
-                ..Change::nothing(from)
-            });
-        }
-    }
-    Ok(changes)
-}
-
-/// Opportunities up to a time, that time included, through as many rounds of the trace as it takes.
-fn passed(times: &[u64], period: Duration, until: Duration) -> u64 {
-    let rounds = until.as_ps() / period.as_ps();
-    let ms = (until.as_ps() % period.as_ps()) / Duration::from_ms(1).as_ps();
-    rounds * times.len() as u64 + times.partition_point(|&time| time <= ms) as u64
+    Ok(Opportunities { times, period })
 }
 
 fn check_length(changes: usize) -> Result<(), String> {
@@ -193,11 +237,32 @@ mod tests {
     }
 
     #[test]
+    fn a_byte_order_mark_is_not_a_column() {
+        assert!(read(json!({ "csv": "f" }), "\u{feff}t_s,loss\r\n0,0\r\n").is_ok());
+    }
+
+    #[test]
+    fn what_a_scenario_lacks_stays_away() {
+        let mut raw = json!({ "name": "x" });
+        read_traces(&mut raw, |_| Err("no such file".to_owned())).unwrap();
+        assert_eq!(raw, json!({ "name": "x" }));
+    }
+
+    #[test]
     fn mistakes_name_link_file_and_line() {
         for (kind, text, words) in [
             ("csv", "", "is empty"),
             ("csv", "capacity_bps,t_s\n", "t_s first"),
             ("csv", "t_s,speed\n", "capacity_bps, delay_s, loss"),
+            ("csv", "t_s,loss\n", "no other"),
+            ("csv", "t_s,loss,loss\n1,0,0\n", "each once"),
+            ("csv", "t_s,loss\n1,nan\n", "line 2: loss: NaN is out of range"),
+            (
+                "csv",
+                "t_s,capacity_bps\n1,0.5\n",
+                "line 2: capacity: 0.5 b/s is out of range",
+            ),
+            ("csv", "t_s,delay_s\n1,1e5\n", "line 2: delay: 100000 s is out of range"),
             ("csv", "t_s,loss\n1\n", "line 2: 1 values for 2 columns"),
             ("csv", "t_s,loss\n1,x\n", "line 2: loss is \"x\""),
             ("csv", "t_s,capacity_bps\n-1,1\n", "line 2: t_s is -1"),
@@ -223,7 +288,8 @@ mod tests {
         /// Every opportunity comes to 1504 bytes, in every round of the trace.
         #[test]
         fn opportunities_are_conserved(gaps in prop::collection::vec(0_u64..120, 1..200)) {
-            let times: Vec<u64> = gaps.iter().scan(1, |at, gap| { *at += gap; Some(*at) }).collect();
+            let times: Vec<u64> = gaps.iter().scan(0, |at, gap| { *at += gap; Some(*at) }).collect();
+            prop_assume!(times[times.len() - 1] > 0);
             let text = times.iter().map(u64::to_string).collect::<Vec<_>>().join("\n");
             let changes: Vec<Change> = serde_json::from_value(read(json!({ "mahimahi": "f" }), &text).unwrap()).unwrap();
             let ends = changes.iter().skip(1).map(|change| change.at).chain([Duration::from_ms(3000)]);
@@ -232,7 +298,7 @@ mod tests {
                 .sum();
             let period = times[times.len() - 1];
             let passed = (0..3000).take_while(|round| round * period < 3000)
-                .map(|round| times.iter().filter(|&&time| round * period + time <= 3000).count())
+                .map(|round| times.iter().filter(|&&time| round * period + time < 3000).count())
                 .sum::<usize>();
             prop_assert!((bits / 12032.0 - passed as f64).abs() < 1e-6, "{} of {passed}", bits / 12032.0);
         }

@@ -12,7 +12,7 @@ pub struct Changing {
     next: usize,
     capacity: Rate,
     service: Service,
-    /// When it came into service.
+    /// When it came into service, later by its stalls.
     began: Time,
     /// Time from a packet's arrival to its transmission, nanoseconds.
     wait: Histogram,
@@ -26,8 +26,8 @@ pub struct Changing {
 enum Service {
     /// It will have been sent then.
     Until(Time),
-    /// The line is dead; these bytes are left.
-    Stalled(f64),
+    /// The line is dead since then; these bytes are left.
+    Stalled(Time, f64),
 }
 
 /// Packets that were sent, and the time that they were in service.
@@ -38,7 +38,7 @@ struct Sent {
 }
 
 impl Changing {
-    /// At time zero, with `ports` routers that measure if they are not told.
+    /// At time zero, with `ports` routers that measure if they are not notified.
     pub fn new(capacity: Rate, states: &[LinkState], measured: bool, ports: usize) -> Self {
         Self {
             states: states.to_vec(),
@@ -86,10 +86,13 @@ impl Changing {
     pub fn repace(&mut self, now: Time, before: f64, after: f64) -> Option<Time> {
         let left = match self.service {
             Service::Until(done) => (done.max(now) - now).as_ps() as f64 / before,
-            Service::Stalled(bytes) => bytes,
+            Service::Stalled(since, bytes) => {
+                self.began = self.began + (now - since);
+                bytes
+            }
         };
         if self.is_dead() {
-            self.service = Service::Stalled(left);
+            self.service = Service::Stalled(now, left);
             return None;
         }
         let done = now.saturating_add(Duration::from_ps((left * after + 0.5) as u64));

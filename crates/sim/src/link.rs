@@ -417,9 +417,7 @@ impl<P: Protocol> Link<P> {
         let before = self.pace;
         if state.capacity > Rate::ZERO {
             self.pace = pace(state.capacity, self.slow);
-            if notified {
-                self.notify(state.capacity);
-            }
+            self.notify(now, state.capacity, notified);
         }
         let served = self.served.as_ref().expect("a link that changes serves packets");
         match served.in_service {
@@ -428,13 +426,13 @@ impl<P: Protocol> Link<P> {
         }
     }
 
-    /// Router laws and the queue discipline learn of another capacity.
-    fn notify(&mut self, capacity: Rate) {
-        for port in &mut self.ports {
+    /// The queue discipline and, if they do not measure it, router laws learn of another capacity.
+    fn notify(&mut self, now: Time, capacity: Rate, laws: bool) {
+        for port in self.ports.iter_mut().filter(|_| laws) {
             port.law.on_capacity(&port.params, capacity);
         }
         if let Some(aqm) = &mut self.aqm {
-            aqm.law.on_capacity(&aqm.params, capacity);
+            aqm.law.on_capacity(&aqm.params, now, capacity);
         }
     }
 
@@ -511,10 +509,7 @@ impl<P: Protocol> Link<P> {
         }
         self.departed -= 1;
         let transit = self.transit.pop_front().expect("an event per packet");
-        let lost = self
-            .loss
-            .as_mut()
-            .is_some_and(|loss| loss.stream.unit() < loss.probability);
+        let lost = self.loss.is_some() && packets[transit.packet].label.is_lost();
         if lost {
             self.counters.lost += 1;
         } else {
@@ -546,6 +541,11 @@ impl<P: Protocol> Link<P> {
         self.window.sent_bytes += u64::from(size);
         if self.stamps {
             self.stamp(&mut packets[packet], size);
+        }
+        if let Some(loss) = &mut self.loss
+            && loss.stream.unit() < loss.probability
+        {
+            packets[packet].label.lose();
         }
     }
 

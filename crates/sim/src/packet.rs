@@ -35,6 +35,7 @@ impl Label {
     const ACK: u8 = 1 << 2;
     const CAPABLE: u8 = 1 << 3;
     const MARKED: u8 = 1 << 4;
+    const LOST: u8 = 1 << 5;
 
     /// A packet on its way to the receiver; `capable`: queues may mark it instead of dropping it.
     #[inline]
@@ -78,6 +79,18 @@ impl Label {
             self.0 |= Self::MARKED;
         }
         capable
+    }
+
+    /// The wire loses it.
+    #[inline]
+    pub fn lose(&mut self) {
+        self.0 |= Self::LOST;
+    }
+
+    /// Whether the wire that it is on loses it.
+    #[inline]
+    pub fn is_lost(self) -> bool {
+        self.0 & Self::LOST != 0
     }
 
     /// Its ACK, which queues cannot mark.

@@ -82,6 +82,7 @@ fn link(from: String, to: String) -> impl Strategy<Value = Value> {
         (changes(), any::<bool>()),
     )
         .prop_map(move |(capacity, delay, (buffer, queue), (there, back), (changes, measured))| {
+            let measured = measured && changes != json!([]);
             json!({ "from": from, "to": to, "capacity": capacity, "delay": delay, "buffer": buffer, "queue": queue, "loss": there,
                     "duplex": true, "reverse": { "loss": back }, "changes": changes, "measured": measured })
         })

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use levelflow_laws::{AnyParams, Arriving, PortInfo, RouterLaw};
-use levelflow_path::{Backlog, Counters, Datagram, Hop, HopLaw, Propagation, Settings};
+use levelflow_path::{Backlog, Counters, Datagram, Departure, Hop, HopLaw, Propagation, Settings};
 use levelflow_results::Histogram;
 use levelflow_scenario::{LinkSpec, LinkState};
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -26,8 +26,6 @@ struct Frame {
     /// Where the payload begins; `None` if it is not that of UDP.
     payload: Option<usize>,
     ours: bool,
-    /// When it came to the queue.
-    came: Time,
 }
 
 impl Datagram for Frame {
@@ -54,8 +52,8 @@ struct Watched {
     interval: (Bytes, Bytes, Time),
     /// Only its peaks.
     peaks: LinkSample,
-    /// Of a link that changes: its rate, and from arrival to transmission, nanoseconds.
-    waits: Option<(Rate, Histogram)>,
+    /// Of a link that changes: from arrival to transmission, nanoseconds.
+    waits: Option<Histogram>,
 }
 
 impl HopLaw<Frame> for Watched {
@@ -66,13 +64,12 @@ impl HopLaw<Frame> for Watched {
         }
     }
 
-    fn handle_departure(&mut self, at: Time, size: Bytes, frame: &mut Frame) {
-        if let Some((rate, waits)) = &mut self.waits {
-            let sending = rate.time_to_send(size).unwrap_or(Duration::ZERO);
-            waits.record(at.since(frame.came).saturating_sub(sending).as_ps() / 1000);
+    fn handle_departure(&mut self, departure: &mut Departure<Frame>) {
+        if let Some(waits) = &mut self.waits {
+            waits.record(departure.waited.as_ps() / 1000);
         }
         if let Some(port) = &mut self.port {
-            port.handle_departure(at, size, frame);
+            port.handle_departure(departure);
         }
     }
 
@@ -144,10 +141,7 @@ impl Direction {
             port: law.map(port),
             interval: (Bytes::ZERO, Bytes::ZERO, Time::ZERO),
             peaks: LinkSample::default(),
-            waits: settings
-                .rate
-                .filter(|_| !plan.changes.is_empty())
-                .map(|rate| (rate, Histogram::default())),
+            waits: (settings.rate.is_some() && !plan.changes.is_empty()).then(Histogram::default),
         };
         Self {
             link: plan.link,
@@ -167,6 +161,7 @@ impl Direction {
         let mut bytes = spare.pop().unwrap_or_default();
         bytes.clear();
         bytes.extend_from_slice(frame);
+        self.catch_up(now);
         self.total.queue.record(self.hop.backlog(now).0.get());
         let payload = frame::payload(&bytes);
         let size = Bytes::new((frame.len() - PREFIX) as u64);
@@ -174,7 +169,6 @@ impl Direction {
             bytes,
             payload,
             ours: false,
-            came: now,
         };
         if let Err(dropped) = self.hop.handle_input(now, size, came) {
             let to = frame::entry(&dropped.bytes);
@@ -193,12 +187,7 @@ impl Direction {
         mut out: impl FnMut(&[u8]) -> Result<(), Error>,
         spare: &mut Vec<Vec<u8>>,
     ) -> Result<(), Error> {
-        while self.changes.front().is_some_and(|state| state.at <= now) {
-            self.changes
-                .pop_front()
-                .into_iter()
-                .for_each(|state| self.change(state));
-        }
+        self.catch_up(now);
         self.hop.handle_timeout(now);
         while let Some((due, frame)) = self.hop.poll_output(now) {
             self.total.late.record(now.since(due).as_ps() / 1000);
@@ -208,6 +197,14 @@ impl Direction {
         Ok(())
     }
 
+    /// Changes up to now.
+    fn catch_up(&mut self, now: Time) {
+        while let Some(state) = self.changes.front().copied().filter(|state| state.at <= now) {
+            self.changes.pop_front();
+            self.change(state);
+        }
+    }
+
     /// The link is another from that time on; an outage is no news for the law.
     fn change(&mut self, state: LinkState) {
         let mut settings = self.hop.settings();
@@ -215,11 +212,7 @@ impl Direction {
         settings.wire.delay = state.delay;
         settings.wire.loss = state.loss;
         self.hop.set(state.at, settings);
-        let watched = self.hop.law_mut();
-        if let Some((rate, _)) = &mut watched.waits {
-            *rate = state.capacity;
-        }
-        if let Some(port) = watched.port.as_mut().filter(|_| state.capacity > Rate::ZERO) {
+        if let Some(port) = self.hop.law_mut().port.as_mut().filter(|_| state.capacity > Rate::ZERO) {
             port.set_capacity(state.capacity);
         }
     }
@@ -260,7 +253,7 @@ impl Direction {
             dropped_bytes: counters.dropped_bytes,
             lost: counters.lost,
             sent_bytes: counters.sent_bytes,
-            waits: waits.map(|(_, waits)| waits),
+            waits,
             ..self.total
         }
     }

@@ -109,7 +109,11 @@ impl Queue for Red {
         }
     }
 
-    fn on_capacity(&mut self, _params: &RedParams, capacity: Rate) {
+    fn on_capacity(&mut self, _params: &RedParams, now: Time, capacity: Rate) {
+        let left = self.idle_from.since(now).as_secs_f64() * self.capacity.bps() / capacity.bps();
+        if left > 0.0 {
+            self.idle_from = now.saturating_add(Duration::from_secs_f64(left).unwrap_or(Duration::MAX));
+        }
         self.capacity = capacity;
     }
 

@@ -72,9 +72,9 @@ macro_rules! queues {
                 match params { $(AnyQueueParams::$queue(p) => Self::$queue(Queue::new(p, port))),+ }
             }
 
-            pub fn on_capacity(&mut self, params: &AnyQueueParams, capacity: Rate) {
+            pub fn on_capacity(&mut self, params: &AnyQueueParams, now: Time, capacity: Rate) {
                 match (self, params) {
-                    $((Self::$queue(q), AnyQueueParams::$queue(p)) => q.on_capacity(p, capacity),)+
+                    $((Self::$queue(q), AnyQueueParams::$queue(p)) => q.on_capacity(p, now, capacity),)+
                     _ => unreachable!("{MIXED}"),
                 }
             }

@@ -71,6 +71,14 @@ impl VirtualQueue {
         self.level = (self.level + params.step * spare).clamp(0.0, highest);
     }
 
+    /// The virtual queue sends up to now; gives the seconds since it did so last.
+    fn drain(&mut self, now: Time) -> f64 {
+        let gap = now.since(self.last).as_secs_f64();
+        self.last = now;
+        self.virtual_bytes = (self.virtual_bytes - self.level * gap).max(0.0);
+        gap
+    }
+
     fn adapt(&mut self, params: &VirtualQueueParams, packet: &Arriving, gap: f64) {
         let size = packet.size.get() as f64;
         match params.adapt {
@@ -115,8 +123,12 @@ impl Queue for VirtualQueue {
         }
     }
 
-    /// The level keeps its share of the capacity.
-    fn on_capacity(&mut self, _params: &VirtualQueueParams, capacity: Rate) {
+    /// The level keeps its share of the capacity; what the virtual queue sent before, it sent at the old one.
+    fn on_capacity(&mut self, params: &VirtualQueueParams, now: Time, capacity: Rate) {
+        let gap = self.drain(now);
+        if params.adapt == Adaptation::Avq {
+            self.follow(params, gap, 0.0, self.capacity);
+        }
         let new = capacity.bps() / 8.0;
         self.level *= new / self.capacity;
         self.capacity = new;
@@ -125,9 +137,7 @@ impl Queue for VirtualQueue {
     #[inline]
     fn on_arrival(&mut self, params: &VirtualQueueParams, packet: &Arriving, _draw: f64) -> Verdict {
         let size = packet.size.get() as f64;
-        let gap = packet.now.since(self.last).as_secs_f64();
-        self.last = packet.now;
-        self.virtual_bytes = (self.virtual_bytes - self.level * gap).max(0.0);
+        let gap = self.drain(packet.now);
         let fits = self.virtual_bytes + size <= params.buffer.get() as f64;
         if fits {
             self.virtual_bytes += size;

@@ -25,6 +25,8 @@ pub struct MaxNetRouter {
     sent: f64,
     /// How long that window has lasted, seconds.
     lasted: f64,
+    /// Mean rate of the last window, bit/s.
+    sends: f64,
 }
 
 /// Feedback of MaxStart packets: `(mu + (1 - mu)/4) C` less the rate at which the link sends, as the price at which
@@ -56,6 +58,7 @@ impl RouterLaw for MaxNetRouter {
             waiting: 0.0,
             sent: 0.0,
             lasted: 0.0,
+            sends: 0.0,
         }
     }
 
@@ -65,7 +68,7 @@ impl RouterLaw for MaxNetRouter {
         self.floor = params.price_of(capacity.bps());
         self.price = self.price.max(self.floor);
         self.price_code = header::code(self.price);
-        self.spare_code = spare_code(params, capacity, capacity.bps());
+        self.spare_code = spare_code(params, capacity, self.sends);
     }
 
     #[inline]
@@ -96,7 +99,8 @@ impl RouterLaw for MaxNetRouter {
         self.waiting = queue;
         self.lasted += dt;
         if self.lasted >= params.load_window.as_secs_f64() {
-            self.spare_code = spare_code(params, self.capacity, self.sent / self.lasted);
+            self.sends = self.sent / self.lasted;
+            self.spare_code = spare_code(params, self.capacity, self.sends);
             (self.sent, self.lasted) = (0.0, 0.0);
         }
     }
