@@ -202,6 +202,42 @@ fn a_change_holds_at_once() {
 }
 
 #[test]
+fn a_trace_is_replayed_on_time() {
+    needs_root!("a_trace_is_replayed_on_time");
+    on_time(|| {
+        let pair = Pair::new();
+        let folder = std::env::temp_dir().join(format!("levelflow-trace-{}", std::process::id()));
+        std::fs::create_dir_all(&folder).unwrap();
+        std::fs::write(folder.join("line.csv"), "t_s,delay_s\n0,0.002\n2,0.022\n3,0.002\n").unwrap();
+        let mut command = Command::new(env!("CARGO_BIN_EXE_levelflow-net"));
+        command.args(["link", "wa", "wb", "--realtime", "--for", "20 s", "--trace"]);
+        command.arg(folder.join("line.csv"));
+        let mut link = pair.middle.spawn(command).unwrap();
+        std::thread::sleep(Duration::from_millis(300));
+        let (a, b) = pair.sockets();
+        // The line is idle but for a small packet each 20 ms.
+        let start = Instant::now();
+        let mut times = Vec::new();
+        while start.elapsed() < Duration::from_secs(4) {
+            times.push((start.elapsed(), one_way(&a, &b, 100)));
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        link.kill().unwrap();
+        link.wait().unwrap();
+        std::fs::remove_dir_all(folder).unwrap();
+        let slow: Vec<_> = times.iter().filter(|(_, took)| took.as_millis() >= 12).collect();
+        let (first, last) = (slow[0].0, slow[slow.len() - 1].0);
+        assert!(
+            (0.9..1.05).contains(&last.checked_sub(first).unwrap().as_secs_f64()),
+            "slow from {first:?} to {last:?}"
+        );
+        assert!(median(slow.iter().map(|(_, took)| *took).collect()) < 23.5);
+        let fast = times.iter().map(|(_, took)| *took).filter(|took| took.as_millis() < 12);
+        assert!((2.0..3.5).contains(&median(fast.collect())));
+    });
+}
+
+#[test]
 fn super_packets_become_what_a_wire_carries() {
     needs_root!("super_packets_become_what_a_wire_carries");
     let pair = Pair::new();

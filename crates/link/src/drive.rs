@@ -1,13 +1,13 @@
 //! A link in real time: one thread that moves frames between two devices when they are due.
 
 use hdrhistogram::Histogram;
-use levelflow_path::{Departure, Hop, HopLaw, Settings};
+use levelflow_path::{Hop, Settings};
 use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
 
 use super::control::Change;
 use super::port::Port;
-use super::report::Report;
+use super::report::{Report, Waits};
 use super::segment::PREFIX;
 use levelflow_host::Error;
 use levelflow_host::clock::{Clock, ready, span};
@@ -18,16 +18,6 @@ const SPIN_BELOW: Duration = Duration::from_us(25);
 const MAX_SLEEP: Duration = Duration::from_ms(20);
 /// Spin for at most one part in this many of wall time.
 const SPIN_BUDGET_DIVISOR: u64 = 10;
-
-/// How long frames waited for the transmitter, ns.
-#[derive(Debug)]
-pub struct Waits(pub Histogram<u64>);
-
-impl HopLaw<Vec<u8>> for Waits {
-    fn handle_departure(&mut self, departure: &mut Departure<Vec<u8>>) {
-        self.0.saturating_record(departure.waited.as_ps() / 1000);
-    }
-}
 
 /// Two devices and what is between them.
 #[derive(Debug)]

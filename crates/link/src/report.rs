@@ -3,12 +3,21 @@
 use std::fmt;
 
 use hdrhistogram::Histogram;
-use levelflow_path::Hop;
+use levelflow_path::{Departure, Hop, HopLaw};
 use levelflow_units::{Rate, Time};
 use serde::Serialize;
 
-use super::drive::Waits;
 use super::port::{Port, Trouble};
+
+/// How long frames waited for the transmitter, ns.
+#[derive(Debug)]
+pub struct Waits(pub Histogram<u64>);
+
+impl HopLaw<Vec<u8>> for Waits {
+    fn handle_departure(&mut self, departure: &mut Departure<Vec<u8>>) {
+        self.0.saturating_record(departure.waited.as_ps() / 1000);
+    }
+}
 
 /// Percentiles of a time, seconds.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize)]

@@ -1,5 +1,6 @@
 //! From what users write to what the simulator takes.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use levelflow_laws::{Any, AnySender, FlowInfo, Opening, Protocol, RouterLaw, SenderLaw};
@@ -110,6 +111,9 @@ impl Scenario {
             if link.duplex {
                 let other = link.reverse.clone().unwrap_or_default();
                 directions.push((read_link(&place, link, Some(&other))?, (to, from)));
+            }
+            if link.measured && directions.iter().all(|(spec, _)| spec.changes.is_empty()) {
+                return Err(ScenarioError::at(place, "measured needs changes"));
             }
             for (spec, _) in &directions {
                 if !names.insert(spec.name.clone()) {
@@ -242,6 +246,21 @@ fn printable(place: &str, name: &str) -> Fallible<()> {
     Ok(())
 }
 
+/// The changes of a direction: those of the link, but not in what the reverse has a value of its own for.
+fn own_changes<'a>(link: &'a Link, reverse: Option<&'a Reverse>) -> Cow<'a, Changes> {
+    let Some(reverse) = reverse else {
+        return Cow::Borrowed(&link.changes);
+    };
+    match &reverse.changes {
+        Some(own) => Cow::Borrowed(own),
+        None => Cow::Owned(link.changes.without(
+            reverse.capacity.is_some(),
+            reverse.delay.is_some(),
+            reverse.loss.is_some(),
+        )),
+    }
+}
+
 fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<LinkSpec<Any>> {
     let (name, capacity, delay, loss) = match reverse {
         None => (
@@ -289,23 +308,7 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
         delay,
         loss,
     };
-    let changes = match reverse {
-        Some(Reverse { changes: Some(own), .. }) => own,
-        Some(reverse) => &link.changes.without(
-            reverse.capacity.is_some(),
-            reverse.delay.is_some(),
-            reverse.loss.is_some(),
-        ),
-        None => &link.changes,
-    };
-    let changes = read_changes(place, first, changes)?;
-    let own = link.reverse.as_ref().and_then(|reverse| reverse.changes.as_ref());
-    if link.measured && link.changes.is_empty() && own.is_none_or(Changes::is_empty) {
-        return Err(ScenarioError::at(
-            format!("{place}, measured"),
-            "needs a link with changes",
-        ));
-    }
+    let changes = read_changes(place, first, &own_changes(link, reverse))?;
     Ok(LinkSpec {
         changes,
         measured: link.measured,

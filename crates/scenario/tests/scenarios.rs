@@ -267,6 +267,33 @@ fn topologies_must_hang_together() {
 }
 
 #[test]
+fn a_reverse_direction_changes_in_what_it_has_no_value_for() {
+    let changes = json!([{ "at": "1 s", "capacity": "1 Mb/s" }, { "at": "2 s", "delay": "40 ms", "loss": 0.1 }]);
+    let link = |reverse: Value| {
+        let link = [
+            ("/link/0/duplex", json!(true)),
+            ("/link/0/changes", changes.clone()),
+            ("/link/0/reverse", reverse),
+        ];
+        let directions: [_; 2] = resolve(&link).network.links[..2].to_vec().try_into().ok().unwrap();
+        directions.map(|link| link.changes)
+    };
+    let [there, back] = link(json!({}));
+    assert_eq!((there.len(), &there), (2, &back));
+    let [_, back] = link(json!({ "capacity": "7 Mb/s", "delay": "3 ms" }));
+    assert_eq!(back.len(), 1);
+    assert_eq!(
+        (back[0].capacity.bps(), back[0].delay.as_ms_f64(), back[0].loss),
+        (7e6, 3.0, 0.1)
+    );
+    assert_eq!(link(json!({ "changes": [] }))[1], []);
+    refused(
+        &[("/link/0/measured", json!(true))],
+        &["link 1", "measured needs changes"],
+    );
+}
+
+#[test]
 fn traffic_must_make_sense() {
     refused(&[("/flow", json!(["x"]))], &["flow 1", "a table with name, law"]);
     refused(&[("/flow", json!([{}]))], &["flow 1", "the key \"name\" is missing"]);

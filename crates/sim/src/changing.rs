@@ -87,7 +87,7 @@ impl Changing {
         let left = match self.service {
             Service::Until(done) => (done.max(now) - now).as_ps() as f64 / before,
             Service::Stalled(since, bytes) => {
-                self.began = self.began + (now - since);
+                self.began += now - since;
                 bytes
             }
         };

@@ -142,14 +142,25 @@ fn a_change_that_changes_nothing_is_none() {
     }
 }
 
-/// Laws come to the new equilibrium, whether their routers are notified or measure.
+/// Laws come to the new equilibrium after a step and after an outage, whether their routers are notified or measure.
 #[test]
 fn routers_learn_of_a_change() {
-    let step = "{ at = '6 s', capacity = '4 Mb/s' }, { at = '13 s', capacity = '8 Mb/s' }";
-    for (law, target) in [("jetmax", 1.0), ("level", 0.95), ("xcp", 1.0), ("maxnet", 0.9)] {
+    let changes = "{ at = '6 s', capacity = '4 Mb/s' }, { at = '13 s', capacity = '0 b/s' }, \
+                   { at = '13.2 s', capacity = '8 Mb/s' }";
+    for (law, target) in [
+        ("jetmax", 1.0),
+        ("level", 0.95),
+        ("emkc", 1.0),
+        ("xcp", 1.0),
+        ("maxnet", 0.9),
+    ] {
         for measured in ["false", "true"] {
             let flows = ["x", "y"].map(|name| flow(name, &format!("'{law}'"), "")).concat();
-            let found = over(step, &format!("measured = {measured}, buffer = '400 packets'"), &flows);
+            let found = over(
+                changes,
+                &format!("measured = {measured}, buffer = '400 packets'"),
+                &flows,
+            );
             for (from, to, capacity) in [(11.5, 13.0, 4e6), (18.0, 20.0, 8e6)] {
                 let load = series(&found.links, "link", 0, "throughput_bps", from);
                 let window = &load[..((to - from) * 100.0) as usize];

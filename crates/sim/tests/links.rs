@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Run, assert_close, column, mean, run};
-use levelflow_path::{Hop, Propagation, Settings};
+use levelflow_path::{Counters, Hop, Propagation, Settings};
 use levelflow_scenario::{Scenario, Schedule};
 use levelflow_units::{Bytes, Time};
 
@@ -36,56 +36,69 @@ fn one_queue_text(queue: &str, buffer: &str, rate: f64) -> String {
 }
 
 /// A link of the simulator and a hop of a real path are two programs for one thing: offered the same packets, they drop,
-/// lose and deliver the same ones at the same times.
+/// lose and deliver the same ones at the same times, whatever the link does meanwhile.
 #[test]
 fn a_link_and_a_hop_deliver_the_same_packets_at_the_same_times() {
-    let text = one_queue_text("drop_tail", "12 packets", 1400.0)
-        .replace("delay = \"5 ms\", buffer", "delay = \"5 ms\", loss = 0.01, buffer");
-    let network = Scenario::parse(&text)
+    let changes = "{ at = '4 s', capacity = '6 Mb/s', loss = 0.05 }, { at = '8 s', capacity = '0 b/s' }, \
+                   { at = '8.5 s', capacity = '12 Mb/s', delay = '2 ms' }, \
+                   { at = '12 s', over = '9 s', capacity = '8 Mb/s', delay = '30 ms', loss = 0 }";
+    for changes in ["", changes] {
+        let text = one_queue_text("drop_tail", "12 packets", 1400.0).replace(
+            "delay = \"5 ms\", buffer",
+            &format!("delay = '5 ms', loss = 0.01, changes = [{changes}], buffer"),
+        );
+        let (delivered, counters) = through_a_hop(&text);
+        let run = run(&text);
+        let columns = ["start_s", "fct_s", "bytes"].map(|name| column(&run.completions, name));
+        assert!(counters.dropped > 1000 && counters.lost > 100, "{counters:?}");
+        assert_eq!(run.summary.links[0].dropped_packets, counters.dropped);
+        assert_eq!(columns[0].len(), delivered.len());
+        for (i, (due, (sent, size))) in delivered.into_iter().enumerate() {
+            let expected = [sent.since(Time::ZERO), due.since(sent)].map(levelflow_units::Duration::as_secs_f64);
+            assert_eq!(
+                [columns[0][i], columns[1][i], columns[2][i]],
+                [expected[0], expected[1], size as f64],
+                "packet {i}"
+            );
+        }
+    }
+}
+
+/// When a packet was delivered, when it was sent, and how large it was.
+type Delivered = (Time, (Time, u64));
+
+/// What a hop of the data plane delivers of the first flow over the first link.
+fn through_a_hop(text: &str) -> (Vec<Delivered>, Counters) {
+    let network = Scenario::parse(text)
         .and_then(|value| Scenario::from_value(&value)?.resolve())
         .unwrap()
         .network;
     let link = &network.links[0];
-    let wire = Propagation {
-        delay: link.delay,
-        loss: link.loss,
-        ..Propagation::default()
-    };
-    let settings = Settings {
-        rate: Some(link.capacity),
+    let settings = |capacity, delay, loss| Settings {
+        rate: Some(capacity),
         buffer: link.buffer,
-        wire,
+        wire: Propagation {
+            delay,
+            loss,
+            ..Propagation::default()
+        },
     };
-    let mut hop = Hop::new(settings, network.seed, &link.name);
-    let end = Time::ZERO + network.duration;
-    let packets = &network.flows[0];
+    let mut hop = Hop::new(settings(link.capacity, link.delay, link.loss), network.seed, &link.name);
+    let (end, packets) = (Time::ZERO + network.duration, &network.flows[0]);
+    let mut changes = link.changes.iter().peekable();
     let mut schedule = Schedule::new(packets, network.seed);
     let mut delivered = Vec::new();
     while let Some(arrival) = schedule.next(packets).filter(|arrival| arrival.at <= end) {
+        while let Some(state) = changes.next_if(|state| state.at <= arrival.at) {
+            hop.set(state.at, settings(state.capacity, state.delay, state.loss));
+        }
         let size = schedule.flow(packets, arrival.at).size.unwrap();
         let _ = hop.handle_input(arrival.at, Bytes::new(size), (arrival.at, size));
     }
-    while let Some((due, packet)) = hop.poll_output(end) {
-        delivered.push((due, packet));
+    while let Some(packet) = hop.poll_output(end) {
+        delivered.push(packet);
     }
-
-    let run = run(&text);
-    let columns = ["start_s", "fct_s", "bytes"].map(|name| column(&run.completions, name));
-    assert!(
-        hop.counters().dropped > 1000 && hop.counters().lost > 100,
-        "{:?}",
-        hop.counters()
-    );
-    assert_eq!(run.summary.links[0].dropped_packets, hop.counters().dropped);
-    assert_eq!(columns[0].len(), delivered.len());
-    for (i, (due, (sent, size))) in delivered.into_iter().enumerate() {
-        let expected = [sent.since(Time::ZERO), due.since(sent)].map(levelflow_units::Duration::as_secs_f64);
-        assert_eq!(
-            [columns[0][i], columns[1][i], columns[2][i]],
-            [expected[0], expected[1], size as f64],
-            "packet {i}"
-        );
-    }
+    (delivered, hop.counters())
 }
 
 /// A link whose transmitter has an event of its own gives each packet the same time as one that computes it.

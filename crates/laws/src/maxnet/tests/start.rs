@@ -134,3 +134,28 @@ fn a_price_that_falls_below_the_ramp_ends_it() {
     }
     close(sender.proposal().bps() / params.demand(header::price(high)), 1.0, 1e-3);
 }
+
+/// Of a new capacity, a link spares what its load of before leaves.
+#[test]
+fn a_link_that_changes_spares_what_its_load_leaves() {
+    let params = params(&[]);
+    let mut router = router(&params, C);
+    for _ in 0..10 {
+        router.on_arrival(
+            &params,
+            &Arriving::alone(Bytes::new((C * 0.25 * 0.001 / 8.0) as u64)),
+            None,
+        );
+        router.on_interval(&params, seconds(0.001), &PortView::IDLE);
+    }
+    for (capacity, spare) in [(0.5, 0.2125), (0.2, 0.0), (2.0, 1.6)] {
+        router.on_capacity(&params, Rate::new(capacity * C).unwrap());
+        let found = header::price(router.spare_code & !MAX_START);
+        let found = if router.spare_code == MAX_START | LARGEST {
+            0.0
+        } else {
+            params.demand(found) / C
+        };
+        assert!((found - spare).abs() < 1e-3, "{found} of {capacity}");
+    }
+}
