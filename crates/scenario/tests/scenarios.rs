@@ -283,8 +283,8 @@ fn a_reverse_direction_changes_in_what_it_has_no_value_for() {
     let [_, back] = link(json!({ "capacity": "7 Mb/s", "delay": "3 ms" }));
     assert_eq!(back.len(), 1);
     assert_eq!(
-        (back[0].capacity.bps(), back[0].delay.as_ms_f64(), back[0].loss),
-        (7e6, 3.0, 0.1)
+        (back[0].capacity.bps(), back[0].delay, back[0].loss),
+        (7e6, Duration::from_ms(3), 0.1)
     );
     assert_eq!(link(json!({ "changes": [] }))[1], []);
     refused(
