@@ -35,6 +35,8 @@ MARKS = {
 }
 
 KINDS = {
+    "LossChoice": "share, or table",
+    "Share": "share",
     "Duration": "time",
     "Rate": "rate",
     "Bytes": "bytes",
@@ -56,6 +58,7 @@ TABLES = (
     ("reverse", "Reverse"),
     ("changes", "Change"),
     ("changes from a file", "Trace"),
+    ("loss.gilbert_elliott", "Bursts"),
     ("[[memory]]", "Memory"),
     ("[[route]]", "NextHop"),
     ("[[flow]]", "Flow"),

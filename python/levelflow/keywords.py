@@ -61,14 +61,18 @@ class ReverseKeys(TypedDict, total=False):
     """What changes while the run goes on."""
     delay: str
     """Propagation delay."""
+    jitter: str
+    """Random further delay of each packet."""
     law: Law | Literal["none"] | Table
     """See the link's `law`."""
-    loss: Number | str
-    """Probability that the wire loses a packet."""
+    loss: Number | str | Table
+    """Which packets the wire loses."""
     name: str
     """Name in results; by default "to->from"."""
     queue: Queue | Table
     """The queue discipline."""
+    slot: str
+    """Packets reach the far end in batches, so far apart."""
 
 
 class AckDelayKeys(TypedDict, total=False):
@@ -103,19 +107,26 @@ class LinkKeys(TypedDict, total=False):
     """What changes while the run goes on, in order of time."""
     duplex: bool
     """Adds the opposite direction, with the same values."""
+    jitter: str
+    """Random further delay of each packet, up to this much, uniformly."""
     law: Law | Literal["none"] | Table
     """"none" for a plain queue, or parameters of laws at this link. By default every law whose data crosses the
     link runs there."""
-    loss: Number | str
-    """Probability that the wire loses a packet."""
+    loss: Number | str | Table
+    """Which packets the wire loses: a probability, or a model of bursts."""
     measured: bool
     """Whether routers measure a changed capacity from the packets that they send; by default, they are notified."""
     name: str
     """Name in results; by default "from->to"."""
     queue: Queue | Table
     """The queue discipline, with its parameters if they differ; drop-tail by default."""
+    reorder: bool
+    """Whether a packet that jitter delays lets others overtake it; by default, it holds them up."""
     reverse: ReverseKeys
     """What differs in the opposite direction of a duplex link."""
+    slot: str
+    """Packets reach the far end in batches, so far apart, as from a radio or a DOCSIS modem: with ACKs, ACK
+    aggregation."""
 
 
 class FlowKeys(TypedDict, total=False):

@@ -26,7 +26,7 @@ enum Command {
     Copy(copy::Copy),
     /// Prints the dissector for Wireshark and tshark, a script in Lua, which shows shims and headers.
     Dissector(dissector::Dissector),
-    Link(link::Link),
+    Link(Box<link::Link>),
     /// Runs a law at a bottleneck: tells senders what it can carry.
     Router(router::Router),
     /// Generates load: flows of a law, each packet paced, to a `recv`.

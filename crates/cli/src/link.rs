@@ -62,8 +62,12 @@ pub struct Link {
     /// Room of the queue, the packet in service included: "100 kB", "50 packets" or unlimited [default: 1000 packets]
     #[arg(long, value_name = "ROOM", value_parser = setting("buffer"))]
     buffer: Option<Setting>,
-    /// Probability that a packet is lost on the wire, as in 0.01
-    #[arg(long, value_name = "PROBABILITY", value_parser = setting("loss"))]
+    /// Packets reach the far end in batches, so far apart, as from a radio or a DOCSIS modem
+    #[arg(long, value_name = "TIME", value_parser = setting("slot"))]
+    slot: Option<Setting>,
+    /// Probability that a packet is lost on the wire, as in "1 %", or loss in bursts by the model of Gilbert and Elliott,
+    /// "gemodel P R [BAD [GOOD]]": probabilities of turning bad, of turning good, and of loss in both
+    #[arg(long, value_name = "LOSS", value_parser = setting("loss"))]
     loss: Option<Setting>,
     /// Line rate from DEV2 to DEV1, where it differs; so with the next ones
     #[arg(long, value_name = "RATE", value_parser = setting("rate"))]
@@ -77,8 +81,11 @@ pub struct Link {
     /// Room of the queue from DEV2 to DEV1
     #[arg(long, value_name = "ROOM", value_parser = setting("buffer"))]
     reverse_buffer: Option<Setting>,
+    /// Batches from DEV2 to DEV1
+    #[arg(long, value_name = "TIME", value_parser = setting("slot"))]
+    reverse_slot: Option<Setting>,
     /// Loss from DEV2 to DEV1
-    #[arg(long, value_name = "PROBABILITY", value_parser = setting("loss"))]
+    #[arg(long, value_name = "LOSS", value_parser = setting("loss"))]
     reverse_loss: Option<Setting>,
     /// Let packets that jitter delays be overtaken, instead of holding up those behind
     #[arg(long)]
@@ -92,7 +99,7 @@ pub struct Link {
     /// Changes while it runs: lines such as "5 s: forward rate 10 Mb/s" or "8 s: delay 30 ms"
     #[arg(long, value_name = "FILE")]
     schedule: Option<PathBuf>,
-    /// Rate, delay and loss from DEV1 to DEV2 as recorded: a time series (*.csv), or a trace of Mahimahi
+    /// Rate, delay, jitter and loss from DEV1 to DEV2 as recorded: a time series (*.csv), or a trace of Mahimahi
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
     /// The same from DEV2 to DEV1
@@ -188,7 +195,7 @@ impl Link {
             },
             ..Settings::default()
         };
-        for setting in [self.rate, self.delay, self.jitter, self.buffer, self.loss]
+        for setting in [self.rate, self.delay, self.jitter, self.slot, self.buffer, self.loss]
             .into_iter()
             .flatten()
         {
@@ -199,6 +206,7 @@ impl Link {
             self.reverse_rate,
             self.reverse_delay,
             self.reverse_jitter,
+            self.reverse_slot,
             self.reverse_buffer,
             self.reverse_loss,
         ];
@@ -248,8 +256,9 @@ fn recorded(path: &Path, forward: bool) -> Result<Changes, Error> {
     let read = |path: &str| std::fs::read_to_string(path).map_err(|e| e.to_string());
     let settings = move |state: Recorded| {
         let rate = state.capacity.map(|rate| Setting::Rate(Some(rate)));
-        let loss = state.loss.map(|loss| Setting::Loss(loss.0));
-        let all = [rate, state.delay.map(Setting::Delay), loss].into_iter().flatten();
+        let loss = state.loss.and_then(|loss| loss.read().ok()).map(Setting::Loss);
+        let (delay, jitter) = (state.delay.map(Setting::Delay), state.jitter.map(Setting::Jitter));
+        let all = [rate, delay, jitter, loss].into_iter().flatten();
         let reverse = !forward;
         let change = move |setting| Change {
             setting,

@@ -4,7 +4,7 @@ use std::str::FromStr;
 
 use levelflow_units::{Buffer, BufferError, Duration, Rate, Time};
 
-use levelflow_path::Settings;
+use levelflow_path::{GilbertElliott, Loss, Settings};
 
 /// Longest delay and jitter.
 const LONGEST: Duration = Duration::from_secs(100);
@@ -22,8 +22,10 @@ pub enum Setting {
     Jitter(Duration),
     /// Room of the queue.
     Buffer(Buffer),
-    /// Probability of loss.
-    Loss(f64),
+    /// Time between batches.
+    Slot(Duration),
+    /// Which packets are lost.
+    Loss(Loss),
 }
 
 /// A setting and the directions that get it.
@@ -53,10 +55,11 @@ impl Setting {
             "delay" => Self::Delay(time()?),
             "jitter" => Self::Jitter(time()?),
             "buffer" => Self::Buffer(value.parse().map_err(|e: BufferError| problem(&e))?),
-            "loss" => Self::Loss(value.parse().unwrap_or(f64::NAN)),
+            "slot" => Self::Slot(time()?),
+            "loss" => Self::Loss(loss(value).ok_or_else(|| problem(&LOSSES))?),
             _ => {
                 return Err(format!(
-                    "\"{name}\" is not known; allowed: rate, delay, jitter, buffer, loss"
+                    "\"{name}\" is not known; allowed: rate, delay, jitter, slot, buffer, loss"
                 ));
             }
         };
@@ -73,8 +76,7 @@ impl Setting {
             Self::Rate(Some(rate)) if rate > Rate::ZERO && rate.bps() < SLOWEST => {
                 Err("must be at least 10 kb/s, or 0 b/s for an outage, or unlimited")
             }
-            Self::Delay(time) | Self::Jitter(time) if time > LONGEST => Err("must be at most 100 s"),
-            Self::Loss(loss) if !(0.0..=1.0).contains(&loss) => Err("must be a probability from 0 to 1"),
+            Self::Delay(time) | Self::Jitter(time) | Self::Slot(time) if time > LONGEST => Err("must be at most 100 s"),
             _ => Ok(()),
         }
     }
@@ -86,9 +88,36 @@ impl Setting {
             Self::Delay(delay) => settings.wire.delay = delay,
             Self::Jitter(jitter) => settings.wire.jitter = jitter,
             Self::Buffer(buffer) => settings.buffer = buffer,
+            Self::Slot(slot) => settings.wire.slot = slot,
             Self::Loss(loss) => settings.wire.loss = loss,
         }
     }
+}
+
+/// What a loss may be.
+const LOSSES: &str = "must be a probability, as in 0.01 or 1 %, or gemodel P R [BAD [GOOD]], probabilities of turning bad, \
+                      of turning good, and of loss when bad (1) and when good (0)";
+
+/// Reads `0.01`, `1 %`, or the parameters of Gilbert's and Elliott's model in the order of netem's `gemodel`.
+fn loss(text: &str) -> Option<Loss> {
+    let share = |text: &str| {
+        let percent = text
+            .strip_suffix('%')
+            .map(|number| number.trim_end().parse().map(|p: f64| p / 100.0));
+        let share = percent.unwrap_or_else(|| text.parse()).ok()?;
+        (0.0..=1.0).contains(&share).then_some(share)
+    };
+    let Some(model) = text.strip_prefix("gemodel ") else {
+        return share(text).map(Loss::Independent);
+    };
+    let numbers: Option<Vec<f64>> = model.split_whitespace().map(share).collect();
+    let (p, r, bad, good) = match numbers?[..] {
+        [p, r] => (p, r, 1.0, 0.0),
+        [p, r, bad] => (p, r, bad, 0.0),
+        [p, r, bad, good] => (p, r, bad, good),
+        _ => return None,
+    };
+    (p > 0.0 && r > 0.0).then_some(Loss::Bursts(GilbertElliott { p, r, good, bad }))
 }
 
 impl FromStr for Change {
@@ -184,8 +213,10 @@ mod tests {
             ("", "NAME VALUE"),
             ("delay -1 ms", "delay -1 ms"),
             ("delay 1000 s", "at most 100 s"),
-            ("loss 1.5", "from 0 to 1"),
-            ("loss nan", "from 0 to 1"),
+            ("loss 1.5", "must be a probability"),
+            ("loss nan", "must be a probability"),
+            ("loss gemodel 0.1", "gemodel P R"),
+            ("loss gemodel 0 0.5", "gemodel P R"),
             ("buffer 0 packets", "room for a packet"),
             ("buffer 3", "packets"),
             ("reverse colour red", "allowed: rate, delay"),

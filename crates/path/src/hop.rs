@@ -4,9 +4,9 @@ use levelflow_laws::Arriving;
 use levelflow_random::Stream;
 use levelflow_units::{Buffer, Bytes, Rate, Time};
 
-use crate::delay::{DelayLine, Propagation};
 use crate::fifo::Fifo;
 use crate::law::HopLaw;
+use crate::wire::{DelayLine, Propagation, Wire};
 
 /// What one direction of a link is like.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -80,7 +80,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
             law,
             settings,
             queue: Fifo::new(settings.rate, settings.buffer),
-            wire: DelayLine::new(settings.wire, Stream::new(seed, "loss", name)),
+            wire: DelayLine::new(Wire::new(settings.wire, Stream::new(seed, "loss", name))),
             counters: Counters::default(),
         }
     }

@@ -5,14 +5,14 @@
 //! other sans-IO crates: `handle_input` takes a packet, `poll_output` gives one that is due, `poll_timeout` says when
 //! something happens next, and `handle_timeout` performs it. Callers pass the time, which never runs backwards.
 
-mod delay;
 mod fifo;
 mod hop;
 mod law;
 pub mod port;
+mod wire;
 
-pub use delay::{DelayLine, Propagation};
 pub use fifo::{Backlog, Departure, Fifo};
 pub use hop::{Counters, Hop, Settings};
 pub use law::HopLaw;
 pub use port::{Datagram, Port};
+pub use wire::{DelayLine, GilbertElliott, Loss, Propagation, Wire};

@@ -1,7 +1,8 @@
 //! What a scenario says that is allowed and hardly meant.
 
 use levelflow_laws::{Any, Signal};
-use levelflow_units::{Buffer, Time};
+use levelflow_path::Loss;
+use levelflow_units::{Buffer, Duration, Time};
 
 use crate::network::{FlowSpec, LinkSpec};
 use crate::resolve::Resolved;
@@ -67,7 +68,8 @@ impl Resolved {
         }
         let warning = |(flow, link): (Option<&FlowSpec<Any>>, &LinkSpec<Any>)| {
             let flow = flow?;
-            let drops = link.algorithm.is_some() || link.loss > 0.0 || !link.queue.discipline().params.is_empty();
+            let drops =
+                link.algorithm.is_some() || link.wire.loss != Loss::NONE || !link.queue.discipline().params.is_empty();
             (link.buffer == Buffer::Unlimited && !drops).then(|| {
                 format!(
                     "link {name}, buffer: it is unlimited, and {law} of flow {flow} fills it until packets are dropped; \
@@ -85,7 +87,10 @@ impl Resolved {
     #[must_use]
     pub fn is_random(&self) -> bool {
         let link = |link: &LinkSpec<Any>| {
-            link.loss > 0.0 || !link.routers.is_empty() || RANDOM_QUEUES.contains(&link.queue.discipline().name)
+            let mut wires = link.changes.iter().map(|state| &state.wire).chain([&link.wire]);
+            wires.any(|wire| wire.loss != Loss::NONE || wire.jitter > Duration::ZERO)
+                || !link.routers.is_empty()
+                || RANDOM_QUEUES.contains(&link.queue.discipline().name)
         };
         self.network.links.iter().any(link) || self.network.flows.iter().any(draws)
     }
@@ -105,5 +110,5 @@ fn draws(flow: &FlowSpec<Any>) -> bool {
         .as_ref()
         .is_some_and(|d| varies(&d.every) || varies(&d.hold));
     let values = varies(&flow.start) || given(&flow.rtt) || given(&flow.lifetime) || given(&flow.size);
-    arrivals || session || delay || values || flow.overhead > levelflow_units::Duration::ZERO
+    arrivals || session || delay || values || flow.overhead > Duration::ZERO
 }

@@ -1,5 +1,6 @@
-//! Links that change while the run goes on: steps and ramps of capacity, delay and loss.
+//! Links that change while the run goes on: steps and ramps of capacity, delay, jitter and loss.
 
+use levelflow_path::{Loss, Propagation};
 use levelflow_units::{Duration, Rate, Time};
 use schemars::JsonSchema;
 use serde::de::Error as _;
@@ -7,8 +8,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use crate::error::ScenarioError;
+use crate::loss::LossChoice;
 use crate::network::{FASTEST, LONGEST_DELAY, LinkState, SLOWEST};
-use crate::quantity::Share;
 
 /// Steps in place of a ramp.
 const STEPS: u32 = 100;
@@ -31,7 +32,7 @@ pub enum Changes {
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Trace {
-    /// A time series: columns `t_s` and some of `capacity_bps`, `delay_s`, `loss`, named in the first line.
+    /// A time series: columns `t_s` and some of `capacity_bps`, `delay_s`, `jitter_s`, `loss`, named in the first line.
     Csv(String),
     /// A trace of Mahimahi: per line the millisecond at which a packet of 1504 bytes may pass, again and again; the
     /// capacity is their mean over 100 ms.
@@ -51,18 +52,18 @@ impl Changes {
         *self == Self::default()
     }
 
-    /// Those of the opposite direction, which has a capacity, a delay or a loss of its own.
+    /// Those of the opposite direction, which has some values of its own.
     #[must_use]
-    pub(crate) fn without(&self, capacity: bool, delay: bool, loss: bool) -> Self {
+    pub(crate) fn without(&self, own: &Change) -> Self {
         let Self::List(changes) = self else { return self.clone() };
         let left = changes.iter().map(|change| Change {
-            capacity: change.capacity.filter(|_| !capacity),
-            delay: change.delay.filter(|_| !delay),
-            loss: change.loss.filter(|_| !loss),
+            capacity: change.capacity.filter(|_| own.capacity.is_none()),
+            delay: change.delay.filter(|_| own.delay.is_none()),
+            jitter: change.jitter.filter(|_| own.jitter.is_none()),
+            loss: change.loss.filter(|_| own.loss.is_none()),
             ..change.clone()
         });
-        let names = |change: &Change| change.capacity.is_some() || change.delay.is_some() || change.loss.is_some();
-        Self::List(left.filter(names).collect())
+        Self::List(left.filter(|change| !change.is_nothing()).collect())
     }
 }
 
@@ -91,9 +92,12 @@ pub struct Change {
     /// Propagation delay of packets that leave the queue from then on; none overtakes another.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub delay: Option<Duration>,
-    /// Probability that the wire loses a packet, of those that leave the queue from then on.
+    /// Random further delay, up to this much.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub loss: Option<Share>,
+    pub jitter: Option<Duration>,
+    /// Which packets the wire loses, of those that leave the queue from then on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub loss: Option<LossChoice>,
 }
 
 impl Change {
@@ -105,8 +109,13 @@ impl Change {
             over: None,
             capacity: None,
             delay: None,
+            jitter: None,
             loss: None,
         }
+    }
+
+    fn is_nothing(&self) -> bool {
+        self.capacity.is_none() && self.delay.is_none() && self.jitter.is_none() && self.loss.is_none()
     }
 
     /// Whether a link can be so; otherwise, which key is wrong, and what is allowed.
@@ -116,12 +125,14 @@ impl Change {
             let allowed = "0 b/s for an outage, or 1 b/s to 1000 Tb/s";
             return Err(("capacity", format!("{capacity} is out of range; allowed: {allowed}")));
         }
-        if let Some(delay) = self.delay.filter(|&delay| delay > LONGEST_DELAY) {
-            let problem = format!("{delay} is out of range; allowed: 0 s to {LONGEST_DELAY}");
-            return Err(("delay", problem));
+        for (key, time) in [("delay", self.delay), ("jitter", self.jitter)] {
+            if let Some(time) = time.filter(|&time| time > LONGEST_DELAY) {
+                let problem = format!("{time} is out of range; allowed: 0 s to {LONGEST_DELAY}");
+                return Err((key, problem));
+            }
         }
-        if let Some(Share(loss)) = self.loss.filter(|loss| !(0.0..=1.0).contains(&loss.0)) {
-            return Err(("loss", format!("{loss} is out of range; allowed: 0 to 1")));
+        if let Some(Err(problem)) = self.loss.map(LossChoice::read) {
+            return Err(("loss", problem));
         }
         for (key, time) in [("at", Some(self.at)), ("over", self.over)] {
             if time.is_some_and(|time| time > LATEST) {
@@ -167,19 +178,34 @@ pub fn read_changes(place: &str, first: LinkState, changes: &Changes) -> Result<
 
 /// Where a change leads.
 fn target(place: &str, now: &LinkState, change: &Change) -> Result<LinkState, ScenarioError> {
-    if change.capacity.is_none() && change.delay.is_none() && change.loss.is_none() {
+    if change.is_nothing() {
         return Err(ScenarioError::at(
             place,
-            "changes nothing; give it a capacity, a delay or a loss",
+            "changes nothing; give it a capacity, a delay, a jitter or a loss",
         ));
     }
     let wrong = |(key, problem)| ScenarioError::at(format!("{place}, {key}"), problem);
     change.check().map_err(wrong)?;
+    let mixes = |loss| matches!(loss, Loss::Independent(_));
+    let to = change
+        .loss
+        .map_or(Ok(now.wire.loss), LossChoice::read)
+        .map_err(|problem| wrong(("loss", problem)))?;
+    if change.over.is_some_and(|over| over > Duration::ZERO)
+        && change.loss.is_some()
+        && !(mixes(now.wire.loss) && mixes(to))
+    {
+        return Err(wrong(("loss", "a ramp needs probabilities, not bursts".to_owned())));
+    }
     Ok(LinkState {
         at: now.at,
         capacity: change.capacity.unwrap_or(now.capacity),
-        delay: change.delay.unwrap_or(now.delay),
-        loss: change.loss.map_or(now.loss, |share| share.0),
+        wire: Propagation {
+            delay: change.delay.unwrap_or(now.wire.delay),
+            jitter: change.jitter.unwrap_or(now.wire.jitter),
+            loss: to,
+            ..now.wire
+        },
     })
 }
 
@@ -195,8 +221,15 @@ fn between(from: &LinkState, to: &LinkState, at: Time, over: Duration, step: u32
     LinkState {
         at,
         capacity: Rate::clamped(mix(from.capacity.bps(), to.capacity.bps())),
-        delay: Duration::from_ps(mix(ps(from.delay), ps(to.delay)) as u64),
-        loss: mix(from.loss, to.loss),
+        wire: Propagation {
+            delay: Duration::from_ps(mix(ps(from.wire.delay), ps(to.wire.delay)) as u64),
+            jitter: Duration::from_ps(mix(ps(from.wire.jitter), ps(to.wire.jitter)) as u64),
+            loss: match (from.wire.loss, to.wire.loss) {
+                (Loss::Independent(from), Loss::Independent(to)) => Loss::Independent(mix(from, to)),
+                (from, _) => from,
+            },
+            ..to.wire
+        },
     }
 }
 
@@ -209,8 +242,13 @@ mod tests {
     const FIRST: LinkState = LinkState {
         at: Time::ZERO,
         capacity: Rate::ZERO,
-        delay: Duration::ZERO,
-        loss: 0.0,
+        wire: Propagation {
+            delay: Duration::ZERO,
+            jitter: Duration::ZERO,
+            reorder: false,
+            slot: Duration::ZERO,
+            loss: Loss::NONE,
+        },
     };
 
     fn states(changes: Value) -> Result<Vec<LinkState>, String> {
@@ -223,7 +261,10 @@ mod tests {
         let changes = json!([{ "at": "1 s", "capacity": "5 Mb/s", "delay": "7 ms" }, { "at": "2 s", "loss": "10 %" }]);
         let found = states(changes).unwrap();
         assert_eq!(found[1].capacity, Rate::new(5e6).unwrap());
-        assert_eq!((found[1].delay, found[1].loss), (Duration::from_ms(7), 0.1));
+        assert_eq!(
+            (found[1].wire.delay, found[1].wire.loss),
+            (Duration::from_ms(7), Loss::Independent(0.1))
+        );
     }
 
     #[test]
@@ -233,7 +274,7 @@ mod tests {
         assert_eq!(found[99].at, Time::ZERO + Duration::from_secs(11));
         assert_eq!(found[99].capacity, Rate::new(5e6).unwrap());
         let down = states(json!([{ "at": "1 s", "loss": 0.3 }, { "at": "2 s", "over": "1 s", "loss": 0.1 }])).unwrap();
-        assert_eq!(down[100].loss, 0.1);
+        assert_eq!(down[100].wire.loss, Loss::Independent(0.1));
         assert_eq!(found[49].capacity, Rate::new(2.5e6).unwrap());
     }
 
@@ -258,6 +299,22 @@ mod tests {
                 "delay: 100000 s is out of range",
             ),
             (json!([{ "at": "2 s", "loss": 1.5 }]), "allowed: 0 to 1"),
+            (
+                json!([{ "at": "2 s", "loss": { "gilbert_elliott": { "p": 0, "r": 0.1 } } }]),
+                "loss: p: 0 is out of range; allowed: above 0 to 1",
+            ),
+            (
+                json!([{ "at": "2 s", "over": "1 s", "loss": { "gilbert_elliott": { "p": 0.1, "r": 0.1 } } }]),
+                "loss: a ramp needs probabilities",
+            ),
+            (
+                json!([{ "at": "2 s", "loss": { "gilbert_elliott": { "p": 0.1 } } }]),
+                "missing field `r`",
+            ),
+            (
+                json!([{ "at": "2 s", "jitter": "48 h" }]),
+                "jitter: 48 h is out of range",
+            ),
             (json!([{ "at": "2 s", "rate": "1 Mb/s" }]), "unknown field `rate`"),
             (json!({ "csv": "x.csv" }), "name a file"),
             (json!({ "pcap": "x" }), "unknown variant `pcap`"),

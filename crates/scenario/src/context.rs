@@ -35,7 +35,7 @@ pub fn target(link: &LinkSpec<Any>, capacity: Rate) -> Rate {
 /// Propagation delay there and back; `None` beyond what a duration holds.
 pub fn propagation(route: &RouteSpec, links: &[LinkSpec<Any>]) -> Option<Duration> {
     let mut there_and_back = route.forward.iter().chain(&route.reverse);
-    there_and_back.try_fold(Duration::ZERO, |sum, &l| sum.checked_add(links[l as usize].delay))
+    there_and_back.try_fold(Duration::ZERO, |sum, &l| sum.checked_add(links[l as usize].wire.delay))
 }
 
 /// Largest packet of a flow on a link, if it uses it.

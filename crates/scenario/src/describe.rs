@@ -35,7 +35,7 @@ impl Resolved {
                 json!({
                     "name": link.name, "from": from, "to": to,
                     "capacity_bps": link.capacity.bps(),
-                    "delay_s": link.delay.as_secs_f64(),
+                    "delay_s": link.wire.delay.as_secs_f64(),
                     "buffer": match link.buffer {
                         Buffer::Unlimited => json!("unlimited"),
                         Buffer::Bytes(b) => json!(b.to_string()),
@@ -43,7 +43,7 @@ impl Resolved {
                     },
                     "sizing": sized_in_force(buffer),
                     "queue": queue_in_force(queue),
-                    "loss": link.loss,
+                    "loss": link.wire.loss.mean(),
                     "laws": laws,
                     "target_bps": target(link, link.capacity).bps(),
                     "changes": link.changes.iter().map(|state| describe_state(link, state)).collect::<Value>(),
@@ -72,7 +72,9 @@ impl Resolved {
         let links = &self.network.links;
         let names = |path: &[u32]| path.iter().map(|&l| links[l as usize].name.clone()).collect::<Vec<_>>();
         let there_and_back = flow.route.forward.iter().chain(&flow.route.reverse);
-        let on_links: f64 = there_and_back.map(|&l| links[l as usize].delay.as_secs_f64()).sum();
+        let on_links: f64 = there_and_back
+            .map(|&l| links[l as usize].wire.delay.as_secs_f64())
+            .sum();
         json!({
             "name": flow.name,
             "law": flow.params.law().name,
@@ -98,8 +100,8 @@ fn describe_state(link: &LinkSpec<Any>, state: &LinkState) -> Value {
         "at_s": state.at.as_secs_f64(),
         "capacity_bps": state.capacity.bps(),
         "target_bps": if none { 0.0 } else { target(link, state.capacity).bps() },
-        "delay_s": state.delay.as_secs_f64(),
-        "loss": state.loss,
+        "delay_s": state.wire.delay.as_secs_f64(),
+        "loss": state.wire.loss.mean(),
     })
 }
 

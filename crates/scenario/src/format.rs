@@ -11,7 +11,8 @@ use serde_json::Value;
 use crate::changes::Changes;
 use crate::choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
 use crate::error::{ScenarioError, nickname};
-use crate::quantity::{Count, Share, Size, Varying};
+use crate::loss::LossChoice;
+use crate::quantity::{Count, Size, Varying};
 
 /// What to simulate.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
@@ -90,9 +91,18 @@ pub struct Link {
     /// The queue discipline, with its parameters if they differ; drop-tail by default.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub queue: Option<QueueChoice>,
-    /// Probability that the wire loses a packet.
+    /// Random further delay of each packet, up to this much, uniformly.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub jitter: Option<Duration>,
+    /// Whether a packet that jitter delays lets others overtake it; by default, it holds them up.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reorder: bool,
+    /// Packets reach the far end in batches, so far apart, as from a radio or a DOCSIS modem: with ACKs, ACK aggregation.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slot: Option<Duration>,
+    /// Which packets the wire loses: a probability, or a model of bursts.
     #[serde(default)]
-    pub loss: Share,
+    pub loss: LossChoice,
     /// What changes while the run goes on, in order of time.
     #[serde(default, skip_serializing_if = "Changes::is_empty")]
     pub changes: Changes,
@@ -125,8 +135,12 @@ pub struct Reverse {
     pub buffer: Option<BufferChoice>,
     /// The queue discipline.
     pub queue: Option<QueueChoice>,
-    /// Probability that the wire loses a packet.
-    pub loss: Option<Share>,
+    /// Random further delay of each packet.
+    pub jitter: Option<Duration>,
+    /// Packets reach the far end in batches, so far apart.
+    pub slot: Option<Duration>,
+    /// Which packets the wire loses.
+    pub loss: Option<LossChoice>,
     /// What changes while the run goes on.
     pub changes: Option<Changes>,
     /// See the link's `law`.

@@ -15,6 +15,7 @@ mod error;
 mod flows;
 mod format;
 mod laws;
+mod loss;
 mod memory;
 mod network;
 mod quantity;

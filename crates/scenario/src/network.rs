@@ -3,6 +3,7 @@
 use levelflow_laws::aqm::AnyQueueParams;
 use levelflow_laws::buffers::AnyBufferParams;
 use levelflow_laws::{Bottleneck, Protocol};
+use levelflow_path::Propagation;
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use crate::traffic::{Arrivals, Dist};
@@ -51,14 +52,12 @@ pub struct LinkSpec<P: Protocol> {
     pub capacity: Rate,
     /// By what share the transmitter's clock is slow.
     pub slow: f64,
-    /// Propagation delay.
-    pub delay: Duration,
+    /// What it does to packets.
+    pub wire: Propagation,
     /// Room in front of the link, the packet in service included.
     pub buffer: Buffer,
     /// What changes that while the run goes on.
     pub algorithm: Option<AnyBufferParams>,
-    /// Probability that a packet is lost on the wire.
-    pub loss: f64,
     /// What it becomes while the run goes on, in order of time.
     pub changes: Vec<LinkState>,
     /// Whether its routers have to measure a changed capacity, from the packets that it sends; otherwise they are notified.
@@ -89,10 +88,8 @@ pub struct LinkState {
     pub at: Time,
     /// Line rate; zero during an outage.
     pub capacity: Rate,
-    /// Propagation delay of packets that leave the queue then.
-    pub delay: Duration,
-    /// Probability that the wire loses a packet, of those that leave the queue then.
-    pub loss: f64,
+    /// What happens to packets that leave the queue then.
+    pub wire: Propagation,
 }
 
 /// The way of a flow's packets, as indices of links.
@@ -111,7 +108,7 @@ impl RouteSpec {
     #[must_use]
     pub fn delays<P: Protocol>(&self, links: &[LinkSpec<P>]) -> [Duration; 2] {
         [&self.forward, &self.reverse].map(|path| {
-            let delays = path.iter().map(|&l| links[l as usize].delay);
+            let delays = path.iter().map(|&l| links[l as usize].wire.delay);
             delays.fold(Duration::ZERO, |sum, delay| sum + delay)
         })
     }

@@ -4,10 +4,11 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use levelflow_laws::{Any, AnySender, FlowInfo, Opening, Protocol, RouterLaw, SenderLaw};
+use levelflow_path::Propagation;
 use levelflow_random::Stream;
 use levelflow_units::{Buffer, Duration, Time};
 
-use crate::changes::{Changes, read_changes};
+use crate::changes::{Change, Changes, read_changes};
 use crate::choice::LawTables;
 use crate::context::{Fallible, link_place, router};
 use crate::error::ScenarioError;
@@ -114,6 +115,13 @@ impl Scenario {
             }
             if link.measured && directions.iter().all(|(spec, _)| spec.changes.is_empty()) {
                 return Err(ScenarioError::at(place, "measured needs changes"));
+            }
+            let jitters = |spec: &LinkSpec<Any>| {
+                let mut wires = spec.changes.iter().map(|state| state.wire).chain([spec.wire]);
+                wires.any(|wire| wire.jitter > Duration::ZERO)
+            };
+            if link.reorder && !directions.iter().any(|(spec, _)| jitters(spec)) {
+                return Err(ScenarioError::at(place, "reorder needs jitter"));
             }
             for (spec, _) in &directions {
                 if !names.insert(spec.name.clone()) {
@@ -253,60 +261,41 @@ fn own_changes<'a>(link: &'a Link, reverse: Option<&'a Reverse>) -> Cow<'a, Chan
     };
     match &reverse.changes {
         Some(own) => Cow::Borrowed(own),
-        None => Cow::Owned(link.changes.without(
-            reverse.capacity.is_some(),
-            reverse.delay.is_some(),
-            reverse.loss.is_some(),
-        )),
+        None => Cow::Owned(link.changes.without(&Change {
+            capacity: reverse.capacity,
+            delay: reverse.delay,
+            jitter: reverse.jitter,
+            loss: reverse.loss,
+            ..Change::nothing(Duration::ZERO)
+        })),
     }
 }
 
 fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<LinkSpec<Any>> {
-    let (name, capacity, delay, loss) = match reverse {
-        None => (
-            link.name
-                .clone()
-                .unwrap_or_else(|| format!("{}->{}", link.from, link.to)),
-            None,
-            None,
-            None,
-        ),
-        Some(r) => {
-            let default = match &link.name {
-                Some(name) => format!("{name}.reverse"),
-                None => format!("{}->{}", link.to, link.from),
-            };
-            (r.name.clone().unwrap_or(default), r.capacity, r.delay, r.loss)
-        }
-    };
-    let (capacity, delay, loss) = (
-        capacity.unwrap_or(link.capacity),
-        delay.unwrap_or(link.delay),
-        loss.unwrap_or(link.loss).0,
-    );
+    let none = Reverse::default();
+    let own = reverse.unwrap_or(&none);
+    let name = own.name.clone().unwrap_or_else(|| match (&link.name, reverse) {
+        (Some(name), None) => name.clone(),
+        (Some(name), Some(_)) => format!("{name}.reverse"),
+        (None, None) => format!("{}->{}", link.from, link.to),
+        (None, Some(_)) => format!("{}->{}", link.to, link.from),
+    });
     for (key, name) in [("from", &link.from), ("to", &link.to), ("name", &name)] {
         printable(&format!("{place}, {key}"), name)?;
     }
     if link.from == link.to {
         return Err(ScenarioError::at(place, "a link needs two different nodes"));
     }
+    let capacity = own.capacity.unwrap_or(link.capacity);
     if !(SLOWEST..=FASTEST).contains(&capacity.bps()) {
         let problem = format!("{capacity} is out of range; allowed: 1 b/s to 1000 Tb/s");
         return Err(ScenarioError::at(format!("{place}, capacity"), problem));
     }
-    if delay > LONGEST_DELAY {
-        let problem = format!("{delay} is out of range; allowed: 0 s to {LONGEST_DELAY}");
-        return Err(ScenarioError::at(format!("{place}, delay"), problem));
-    }
-    if !(0.0..1.0).contains(&loss) {
-        let problem = format!("{loss} is out of range; allowed: 0 to less than 1");
-        return Err(ScenarioError::at(format!("{place}, loss"), problem));
-    }
+    let wire = read_wire(place, link, own)?;
     let first = LinkState {
         at: Time::ZERO,
         capacity,
-        delay,
-        loss,
+        wire,
     };
     let changes = read_changes(place, first, &own_changes(link, reverse))?;
     Ok(LinkSpec {
@@ -315,12 +304,41 @@ fn read_link(place: &str, link: &Link, reverse: Option<&Reverse>) -> Fallible<Li
         name,
         capacity,
         slow: 0.0,
-        delay,
+        wire,
         buffer: Buffer::Unlimited,
         algorithm: None,
-        queue: read_queue(place, reverse.and_then(|r| r.queue.as_ref()).or(link.queue.as_ref()))?,
-        loss,
+        queue: read_queue(place, own.queue.as_ref().or(link.queue.as_ref()))?,
         routers: Vec::new(),
+    })
+}
+
+fn read_wire(place: &str, link: &Link, own: &Reverse) -> Fallible<Propagation> {
+    let wrong = |key: &str, problem: String| ScenarioError::at(format!("{place}, {key}"), problem);
+    let delay = own.delay.unwrap_or(link.delay);
+    let [jitter, slot] = [own.jitter.or(link.jitter), own.slot.or(link.slot)].map(Option::unwrap_or_default);
+    for (key, time) in [("delay", delay), ("jitter", jitter), ("slot", slot)] {
+        if time > LONGEST_DELAY {
+            let problem = format!("{time} is out of range; allowed: 0 s to {LONGEST_DELAY}");
+            return Err(wrong(key, problem));
+        }
+    }
+    let loss = own
+        .loss
+        .unwrap_or(link.loss)
+        .read()
+        .map_err(|problem| wrong("loss", problem))?;
+    if loss.mean() >= 1.0 {
+        return Err(wrong(
+            "loss",
+            format!("{} is out of range; allowed: 0 to less than 1", loss.mean()),
+        ));
+    }
+    Ok(Propagation {
+        delay,
+        jitter,
+        reorder: link.reorder,
+        slot,
+        loss,
     })
 }
 

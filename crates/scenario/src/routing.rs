@@ -38,7 +38,7 @@ impl<'a> Topology<'a> {
             nodes: Vec::new(),
             ids: HashMap::new(),
             ends: Vec::new(),
-            delays: links.iter().map(|l| l.delay.as_ps()).collect(),
+            delays: links.iter().map(|l| l.wire.delay.as_ps()).collect(),
             from: Vec::new(),
             into: Vec::new(),
             overrides: BTreeMap::new(),

@@ -1,4 +1,4 @@
-//! Recorded links: what a file says of capacity, delay and loss over time, as [changes](Change).
+//! Recorded links: what a file says of capacity, delay, jitter and loss over time, as [changes](Change).
 
 use levelflow_units::{Duration, Rate};
 use serde_json::{Value, json};
@@ -7,6 +7,7 @@ use crate::changes::{Change, MOST_CHANGES, Trace};
 use crate::context::link_place;
 use crate::error::ScenarioError;
 use crate::format::Link;
+use crate::loss::LossChoice;
 use crate::quantity::Share;
 
 /// What a line of a Mahimahi trace delivers, bytes.
@@ -15,7 +16,7 @@ const OPPORTUNITY: f64 = 1504.0;
 const STEP: Duration = Duration::from_ms(100);
 /// A hundred days.
 const LAST_MS: u64 = 8_640_000_000;
-const COLUMNS: [&str; 4] = ["t_s", "capacity_bps", "delay_s", "loss"];
+const COLUMNS: [&str; 5] = ["t_s", "capacity_bps", "delay_s", "jitter_s", "loss"];
 
 /// What a trace says.
 #[derive(Debug)]
@@ -121,7 +122,7 @@ fn lines(text: &str) -> impl Iterator<Item = (usize, &str)> {
     (1..).zip(bare).filter(|(_, line)| !line.is_empty())
 }
 
-/// A time series: `t_s` and some of `capacity_bps`, `delay_s`, `loss`, named in the first line.
+/// A time series: `t_s` and some of `capacity_bps`, `delay_s`, `jitter_s`, `loss`, named in the first line.
 fn series(text: &str) -> Result<Vec<Change>, String> {
     let mut lines = lines(text);
     let (_, head) = lines.next().ok_or("is empty; needs a line of columns, t_s first")?;
@@ -168,7 +169,8 @@ fn row(columns: &[&str], line: &str) -> Result<Change, String> {
             "t_s" => change.at = Duration::from_secs_f64(number).ok_or_else(wrong)?,
             "capacity_bps" => change.capacity = Some(Rate::new(number).ok_or_else(wrong)?),
             "delay_s" => change.delay = Some(Duration::from_secs_f64(number).ok_or_else(wrong)?),
-            _ => change.loss = Some(Share(number)),
+            "jitter_s" => change.jitter = Some(Duration::from_secs_f64(number).ok_or_else(wrong)?),
+            _ => change.loss = Some(LossChoice::Share(Share(number))),
         }
     }
     change.check().map_err(|(key, problem)| format!("{key}: {problem}"))?;
@@ -253,7 +255,7 @@ mod tests {
         for (kind, text, words) in [
             ("csv", "", "is empty"),
             ("csv", "capacity_bps,t_s\n", "t_s first"),
-            ("csv", "t_s,speed\n", "capacity_bps, delay_s, loss"),
+            ("csv", "t_s,speed\n", "delay_s, jitter_s, loss"),
             ("csv", "t_s,loss\n", "no other"),
             ("csv", "t_s,loss,loss\n1,0,0\n", "each once"),
             ("csv", "t_s,loss\n1,nan\n", "line 2: loss: NaN is out of range"),

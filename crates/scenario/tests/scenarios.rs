@@ -283,7 +283,7 @@ fn a_reverse_direction_changes_in_what_it_has_no_value_for() {
     let [_, back] = link(json!({ "capacity": "7 Mb/s", "delay": "3 ms" }));
     assert_eq!(back.len(), 1);
     assert_eq!(
-        (back[0].capacity.bps(), back[0].delay, back[0].loss),
+        (back[0].capacity.bps(), back[0].wire.delay, back[0].wire.loss.mean()),
         (7e6, Duration::from_ms(3), 0.1)
     );
     assert_eq!(link(json!({ "changes": [] }))[1], []);
@@ -538,7 +538,7 @@ fn a_name_that_no_directory_can_bear_is_refused() {
 #[test]
 fn shares_and_products_are_read_as_people_write_them() {
     let resolved = resolve(&[("/link/0/loss", json!("2 %")), ("/link/0/buffer", json!("2 bdp"))]);
-    assert_eq!(resolved.network.links[0].loss, 0.02);
+    assert_eq!(resolved.network.links[0].wire.loss.mean(), 0.02);
     let same = resolve(&[("/link/0/loss", json!(0.02)), ("/link/0/buffer", json!("2 BDP"))]);
     assert_eq!(resolved.network.links[0].buffer, same.network.links[0].buffer);
 }

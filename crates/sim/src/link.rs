@@ -10,6 +10,7 @@ use std::collections::VecDeque;
 
 use levelflow_laws::aqm::{AnyQueue, AnyQueueParams, Overflow, Verdict};
 use levelflow_laws::{Arriving, PortInfo, PortView, Protocol, RouterLaw};
+use levelflow_path::{Loss, Wire};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use crate::changing::Changing;
@@ -65,13 +66,6 @@ struct Served {
     evicted: Vec<PacketId>,
 }
 
-/// How a wire loses packets.
-#[derive(Debug)]
-struct Loss {
-    probability: f64,
-    stream: Stream,
-}
-
 /// A link at work. What every packet needs comes first, on as few cache lines as possible.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -91,7 +85,8 @@ pub struct Link<P: Protocol> {
     served: Option<Box<Served>>,
     aqm: Option<Box<Aqm>>,
     sizing: Option<Box<Sizing>>,
-    loss: Option<Box<Loss>>,
+    /// One that does more to packets than delay them evenly.
+    wire: Option<Box<Wire>>,
     pub ports: Vec<Port<P>>,
     /// When the first of `entering` comes to the queue, perhaps never.
     pub first_entry: Time,
@@ -149,7 +144,7 @@ impl<P: Protocol> Link<P> {
         let ports: Vec<Port<P>> = spec.routers.iter().map(port).collect();
         let overflow = spec.queue.overflow();
         let changes = !spec.changes.is_empty();
-        let served = overflow == Overflow::Front || spec.queue.acts_on_departure() || changes;
+        let served = overflow == Overflow::Front || spec.queue.acts_on_departure() || changes || !spec.wire.is_even();
         let changing = || Box::new(Changing::new(spec.capacity, &spec.changes, spec.measured, ports.len()));
         let aqm = Aqm {
             law: AnyQueue::new(&spec.queue, &info),
@@ -159,10 +154,7 @@ impl<P: Protocol> Link<P> {
             dropped: 0,
             since: Time::ZERO,
         };
-        let loss = Loss {
-            probability: spec.loss,
-            stream: Stream::new(seed, "loss", &spec.name),
-        };
+        let wire = || Box::new(Wire::new(spec.wire, Stream::new(seed, "loss", &spec.name)));
         let sizing = spec
             .algorithm
             .as_ref()
@@ -179,7 +171,7 @@ impl<P: Protocol> Link<P> {
             overflow,
             pace: pace(spec.capacity, spec.slow),
             slow: spec.slow,
-            delay: spec.delay,
+            delay: spec.wire.delay,
             buffer,
             free_at: Time::ZERO,
             transit: VecDeque::new(),
@@ -188,7 +180,7 @@ impl<P: Protocol> Link<P> {
             entering: VecDeque::new(),
             queue_bytes: 0,
             stamps: ports.iter().any(|p| p.law.stamps_departures()),
-            loss: (spec.loss > 0.0 || spec.changes.iter().any(|state| state.loss > 0.0)).then(|| Box::new(loss)),
+            wire: (served || spec.wire.loss != Loss::NONE).then(wire),
             ports,
             counters: LinkCounters::default(),
             window: LinkWindow::default(),
@@ -377,16 +369,20 @@ impl<P: Protocol> Link<P> {
     pub fn transmitted(&mut self, now: Time, packets: &mut Slab<P::Header>) -> (Option<Time>, Option<Time>) {
         let served = self.served.as_mut().expect("only such a link has this event");
         let Waiting { packet, size, .. } = served.in_service.take().expect("an event per packet");
-        let mut deliver = now.saturating_add(self.delay);
         if let Some(changing) = &mut self.changing {
             changing.sends(now, size);
-            // No packet overtakes another on a wire that has become shorter.
-            deliver = self.transit.back().map_or(deliver, |last| last.deliver.max(deliver));
         }
-        self.transit.push_back(Transit { deliver, packet, size });
-        let first = self.transit.len() == 1;
-        self.depart(packets);
-        (first.then_some(deliver), self.serve(now, packets))
+        let lost = self.leave(packet, size, packets);
+        let wire = self.wire.as_mut().expect("such a link has one");
+        let deliver = if lost {
+            now.saturating_add(self.delay)
+        } else {
+            wire.due(now)
+        };
+        let place = self.transit.partition_point(|other| other.deliver <= deliver);
+        self.transit.insert(place, Transit { deliver, packet, size });
+        self.departed += 1;
+        ((place == 0).then_some(deliver), self.serve(now, packets))
     }
 
     /// Whether the packet in service has been sent: a link that changes may have put that off.
@@ -407,9 +403,9 @@ impl<P: Protocol> Link<P> {
         let changing = self.changing.as_mut()?;
         let (same, notified) = (changing.capacity(), changing.notifies());
         let state = changing.enter();
-        self.delay = state.delay;
-        if let Some(loss) = &mut self.loss {
-            loss.probability = state.loss;
+        self.delay = state.wire.delay;
+        if let Some(wire) = &mut self.wire {
+            wire.set(state.wire);
         }
         if state.capacity == same {
             return None;
@@ -509,7 +505,7 @@ impl<P: Protocol> Link<P> {
         }
         self.departed -= 1;
         let transit = self.transit.pop_front().expect("an event per packet");
-        let lost = self.loss.is_some() && packets[transit.packet].label.is_lost();
+        let lost = self.wire.is_some() && packets[transit.packet].label.is_lost();
         if lost {
             self.counters.lost += 1;
         } else {
@@ -537,16 +533,22 @@ impl<P: Protocol> Link<P> {
     fn depart(&mut self, packets: &mut Slab<P::Header>) {
         let Transit { packet, size, .. } = self.transit[self.departed];
         self.departed += 1;
+        self.leave(packet, size, packets);
+    }
+
+    /// A packet leaves the queue; gives whether the wire will lose it.
+    #[inline(always)]
+    fn leave(&mut self, packet: PacketId, size: u32, packets: &mut Slab<P::Header>) -> bool {
         self.queue_bytes -= u64::from(size);
         self.window.sent_bytes += u64::from(size);
         if self.stamps {
             self.stamp(&mut packets[packet], size);
         }
-        if let Some(loss) = &mut self.loss
-            && loss.stream.unit() < loss.probability
-        {
+        let lost = self.wire.as_mut().is_some_and(|wire| wire.loses());
+        if lost {
             packets[packet].label.lose();
         }
+        lost
     }
 
     /// Router laws see a data packet that leaves the queue.
@@ -634,6 +636,12 @@ impl<P: Protocol> Link<P> {
         if packets < sizing.law.packets() * (1.0 - 1e-9) {
             sizing.law.on_grant(packets);
         }
+    }
+
+    /// Whether a packet is due at the far end: one that has overtaken others leaves events behind that nothing is due at.
+    #[inline]
+    pub fn is_due(&self, now: Time) -> bool {
+        self.served.is_none() || self.transit.front().is_some_and(|first| first.deliver <= now)
     }
 
     /// How long packets waited, s, if the link changes.

@@ -5,7 +5,7 @@
 mod common;
 
 use common::{Run, assert_close, column, mean, run};
-use levelflow_path::{Counters, Hop, Propagation, Settings};
+use levelflow_path::{Counters, Hop, Settings};
 use levelflow_scenario::{Scenario, Schedule};
 use levelflow_units::{Bytes, Time};
 
@@ -42,10 +42,18 @@ fn a_link_and_a_hop_deliver_the_same_packets_at_the_same_times() {
     let changes = "{ at = '4 s', capacity = '6 Mb/s', loss = 0.05 }, { at = '8 s', capacity = '0 b/s' }, \
                    { at = '8.5 s', capacity = '12 Mb/s', delay = '2 ms' }, \
                    { at = '12 s', over = '9 s', capacity = '8 Mb/s', delay = '30 ms', loss = 0 }";
-    for changes in ["", changes] {
+    let bursts = "loss = { gilbert_elliott = { p = 0.01, r = 0.3, bad = 0.8, good = 0.001 } }";
+    for (wire, changes) in [
+        ("loss = 0.01", ""),
+        ("loss = 0.01", changes),
+        (bursts, ""),
+        ("loss = 0.01, jitter = '3 ms'", changes),
+        ("loss = 0.01, jitter = '9 ms', reorder = true", ""),
+        ("loss = 0.01, slot = '4 ms'", changes),
+    ] {
         let text = one_queue_text("drop_tail", "12 packets", 1400.0).replace(
             "delay = \"5 ms\", buffer",
-            &format!("delay = '5 ms', loss = 0.01, changes = [{changes}], buffer"),
+            &format!("delay = '5 ms', {wire}, changes = [{changes}], buffer"),
         );
         let (delivered, counters) = through_a_hop(&text);
         let run = run(&text);
@@ -58,7 +66,7 @@ fn a_link_and_a_hop_deliver_the_same_packets_at_the_same_times() {
             assert_eq!(
                 [columns[0][i], columns[1][i], columns[2][i]],
                 [expected[0], expected[1], size as f64],
-                "packet {i}"
+                "packet {i}, {wire}, {changes}"
             );
         }
     }
@@ -74,23 +82,19 @@ fn through_a_hop(text: &str) -> (Vec<Delivered>, Counters) {
         .unwrap()
         .network;
     let link = &network.links[0];
-    let settings = |capacity, delay, loss| Settings {
+    let settings = |capacity, wire| Settings {
         rate: Some(capacity),
         buffer: link.buffer,
-        wire: Propagation {
-            delay,
-            loss,
-            ..Propagation::default()
-        },
+        wire,
     };
-    let mut hop = Hop::new(settings(link.capacity, link.delay, link.loss), network.seed, &link.name);
+    let mut hop = Hop::new(settings(link.capacity, link.wire), network.seed, &link.name);
     let (end, packets) = (Time::ZERO + network.duration, &network.flows[0]);
     let mut changes = link.changes.iter().peekable();
     let mut schedule = Schedule::new(packets, network.seed);
     let mut delivered = Vec::new();
     while let Some(arrival) = schedule.next(packets).filter(|arrival| arrival.at <= end) {
         while let Some(state) = changes.next_if(|state| state.at <= arrival.at) {
-            hop.set(state.at, settings(state.capacity, state.delay, state.loss));
+            hop.set(state.at, settings(state.capacity, state.wire));
         }
         let size = schedule.flow(packets, arrival.at).size.unwrap();
         let _ = hop.handle_input(arrival.at, Bytes::new(size), (arrival.at, size));

@@ -58,6 +58,7 @@ fn changes() -> impl Strategy<Value = Value> {
         let next = |(gap, ramp, capacity, delay, loss): (u32, u32, String, String, f64)| {
             let (begin, over) = (at + gap, 20 * ramp);
             at = begin + over;
+            let loss = (ramp == 0).then_some(loss);
             json!({ "at": format!("{begin} ms"), "over": format!("{over} ms"), "capacity": capacity, "delay": delay,
                     "loss": loss })
         };
@@ -73,18 +74,24 @@ fn link(from: String, to: String) -> impl Strategy<Value = Value> {
         text("packets", 1..20),
         text("B", 1500..20_000),
     ];
-    let loss = prop_oneof![3 => Just(0.0), 1 => 0.0..0.3];
+    let bursts = (0.001..0.1, 0.1..1.0).prop_map(|(p, r)| json!({ "gilbert_elliott": { "p": p, "r": r, "bad": 0.7 } }));
+    let loss = prop_oneof![3 => Just(json!(0.0)), 1 => (0.0..0.3).prop_map(Value::from), 1 => bursts];
+    let jitter = prop_oneof![2 => Just(Value::Null), 1 => text("us", 1..9000).prop_map(Value::from)];
+    let slot = prop_oneof![3 => Just(Value::Null), 1 => text("us", 1..9000).prop_map(Value::from)];
     (
         text("kb/s", 100..5000),
         prop_oneof![1 => Just("0 s".to_owned()), 4 => text("us", 1..30_000)],
         (buffer, prop::sample::select(QUEUES).prop_map(|queue| queue.name)),
         (loss.clone(), loss),
         (changes(), any::<bool>()),
+        (jitter, any::<bool>(), slot),
     )
-        .prop_map(move |(capacity, delay, (buffer, queue), (there, back), (changes, measured))| {
+        .prop_map(move |(capacity, delay, (buffer, queue), (there, back), (changes, measured), (jitter, reorder, slot))| {
             let measured = measured && changes != json!([]);
+            let reorder = reorder && jitter != Value::Null;
             json!({ "from": from, "to": to, "capacity": capacity, "delay": delay, "buffer": buffer, "queue": queue, "loss": there,
-                    "duplex": true, "reverse": { "loss": back }, "changes": changes, "measured": measured })
+                    "duplex": true, "reverse": { "loss": back }, "changes": changes, "measured": measured,
+                    "jitter": jitter, "reorder": reorder, "slot": slot })
         })
 }
 

@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use levelflow_laws::{AnyParams, Arriving, PortInfo, RouterLaw};
-use levelflow_path::{Backlog, Counters, Datagram, Departure, Hop, HopLaw, Propagation, Settings};
+use levelflow_path::{Backlog, Counters, Datagram, Departure, Hop, HopLaw, Settings};
 use levelflow_results::Histogram;
 use levelflow_scenario::{LinkSpec, LinkState};
 use levelflow_units::{Bytes, Duration, Rate, Time};
@@ -122,11 +122,7 @@ impl Direction {
     ) -> Self {
         let name = spec.map_or("", |s| s.name.as_str());
         let mut settings = Settings {
-            wire: Propagation {
-                delay: plan.delay,
-                loss: plan.loss,
-                ..Propagation::default()
-            },
+            wire: plan.wire,
             ..Settings::default()
         };
         if let Some((rate, buffer)) = plan.queue.filter(|_| form == Form::User) {
@@ -209,8 +205,7 @@ impl Direction {
     fn change(&mut self, state: LinkState) {
         let mut settings = self.hop.settings();
         settings.rate = Some(state.capacity);
-        settings.wire.delay = state.delay;
-        settings.wire.loss = state.loss;
+        settings.wire = state.wire;
         self.hop.set(state.at, settings);
         if let Some(port) = self.hop.law_mut().port.as_mut().filter(|_| state.capacity > Rate::ZERO) {
             port.set_capacity(state.capacity);

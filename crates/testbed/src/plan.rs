@@ -9,6 +9,7 @@ use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 use levelflow_laws::aqm::AnyQueueParams;
 use levelflow_laws::{Any, AnyParams, LawInfo, Opening, Protocol};
+use levelflow_path::Propagation;
 use levelflow_scenario::{FlowSpec, LinkSpec, LinkState, Resolved, RoundTrip, law_params};
 use levelflow_units::{Buffer, Bytes, Duration, Rate};
 
@@ -98,10 +99,8 @@ pub struct DirectionPlan {
     pub link: Option<usize>,
     /// Line rate and buffer; none for a direction without queue.
     pub queue: Option<(Rate, Buffer)>,
-    /// Propagation delay.
-    pub delay: Duration,
-    /// Probability that a packet is lost.
-    pub loss: f64,
+    /// What happens to packets behind the queue.
+    pub wire: Propagation,
     /// What it becomes during the run.
     pub changes: Vec<LinkState>,
 }
@@ -136,8 +135,7 @@ impl DirectionPlan {
         Self {
             link: Some(index),
             queue: Some((link.capacity, buffer)),
-            delay: link.delay,
-            loss: link.loss,
+            wire: link.wire,
             changes: link.changes.clone(),
         }
     }
@@ -145,10 +143,7 @@ impl DirectionPlan {
     /// Whether a worker emulates it: for delay, loss, or a queue outside the kernel.
     #[must_use]
     pub fn needs_worker(&self, form: Form) -> bool {
-        self.delay > Duration::ZERO
-            || !self.changes.is_empty()
-            || self.loss > 0.0
-            || (self.queue.is_some() && form == Form::User)
+        self.wire != Propagation::default() || !self.changes.is_empty() || (self.queue.is_some() && form == Form::User)
     }
 }
 
@@ -444,7 +439,10 @@ impl<'a> Builder<'a> {
         let name = format!("{}.{}", self.plan.namespaces[node].name, self.hosts.len() + 1);
         let place = self.place(name, false);
         let directions = [there, back].map(|delay| DirectionPlan {
-            delay,
+            wire: Propagation {
+                delay,
+                ..Propagation::default()
+            },
             ..DirectionPlan::default()
         });
         self.plan.pairs.push(VethPair {

@@ -6,6 +6,7 @@ use levelflow_units::Duration;
 
 use super::*;
 use crate::fifo::Backlog;
+use crate::wire::Loss;
 
 fn us(us: u64) -> Time {
     Time::ZERO + Duration::from_us(us)
@@ -173,7 +174,7 @@ fn a_shorter_way_does_not_overtake_unless_it_may() {
 fn losses_are_as_frequent_as_asked_and_the_same_for_the_same_seed() {
     let count = |seed| {
         let wire = Propagation {
-            loss: 0.1,
+            loss: Loss::Independent(0.1),
             ..Propagation::default()
         };
         let mut hop = Hop::new(
@@ -227,7 +228,7 @@ proptest! {
         jitter in 0u64..5000,
     ) {
         let with = |delay| Settings {
-            wire: Propagation { loss, jitter: Duration::from_us(jitter), ..after(delay) },
+            wire: Propagation { loss: Loss::Independent(loss), jitter: Duration::from_us(jitter), ..after(delay) },
             buffer: Buffer::Packets(8),
             ..settings()
         };

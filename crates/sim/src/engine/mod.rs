@@ -327,6 +327,9 @@ impl<P: Protocol> Sim<P> {
             self.let_in(i);
             return self.link_delivers(i);
         }
+        if !link.is_due(self.now) {
+            return self.events.pop();
+        }
         let delivery = link.deliver(&mut self.packets);
         self.reschedule(delivery.next.map(|(at, _)| at), Target::Link(i));
         if delivery.next.is_none() {

@@ -41,7 +41,7 @@ fn walk(plan: &Plan, from: usize, to: IpAddr) -> (usize, Vec<usize>, Duration) {
             .unwrap();
         let pair = &plan.pairs[hop.pair];
         let end = pair.ends.iter().position(|&p| p == at).unwrap();
-        delay = delay + pair.directions[end].delay;
+        delay = delay + pair.directions[end].wire.delay;
         pairs.push(hop.pair);
         assert!(pairs.len() < 20, "a loop");
         at = pair.ends[1 - end];
@@ -104,7 +104,7 @@ fn two_directions_share_a_veth_pair_and_keep_their_values() {
         back.queue.map(|(rate, room)| (rate.bps(), room)),
         Some((1e6, Buffer::Bytes(Bytes::new(20_000))))
     );
-    assert_eq!(back.delay, Duration::from_ms(5));
+    assert_eq!(back.wire.delay, Duration::from_ms(5));
 }
 
 #[test]
