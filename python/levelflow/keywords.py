@@ -73,6 +73,8 @@ class ReverseKeys(TypedDict, total=False):
     """The queue discipline."""
     slot: str
     """Packets reach the far end in batches, so far apart."""
+    weight: Whole
+    """What it adds to the weight of a path."""
 
 
 class AckDelayKeys(TypedDict, total=False):
@@ -127,6 +129,8 @@ class LinkKeys(TypedDict, total=False):
     slot: str
     """Packets reach the far end in batches, so far apart, as from a radio or a DOCSIS modem: with ACKs, ACK
     aggregation."""
+    weight: Whole
+    """What it adds to the weight of a path, of which routes have the least: 1, which counts links, to 16777215."""
 
 
 class FlowKeys(TypedDict, total=False):
@@ -184,8 +188,13 @@ class ScenarioKeys(TypedDict, total=False):
     """Longest random processing time of a packet at the host that sends it. By default, packets of laws that only
     acknowledgements clock take up to the time that the slowest link of their path needs for one, and those links
     are up to 100 parts in a million slow, as clocks are; "0 s" for neither."""
+    reroute: str
+    """How long after a link fails or is repaired routes have changed to avoid or to use it; by default, routes stay
+    as they are."""
     route: list[Table]
-    """Exceptions from shortest-path routing."""
+    """Exceptions from routing by weight."""
+    routing: Table
+    """How flows choose among paths."""
     sample: str
     """Time between samples in the results."""
     seed: Whole

@@ -53,7 +53,8 @@ impl Resolved {
         let links = &self.network.links;
         let slowest = |flow: &FlowSpec<Any>| {
             let capacity = |&l: &u32| links[l as usize].capacity.bps();
-            flow.route
+            flow.routes
+                .first()
                 .forward
                 .iter()
                 .copied()

@@ -25,7 +25,11 @@ impl Scenario {
         let longest: Vec<Option<f64>> = flows.iter().map(|f| longest_rtt(f, links)).collect();
         let mut crossing: Vec<Vec<Crossing<'_>>> = vec![Vec::new(); links.len()];
         for (flow, rtt) in flows.iter().zip(longest.iter().copied()) {
-            let there_and_back = flow.route.forward.iter().chain(&flow.route.reverse);
+            let there_and_back = flow
+                .routes
+                .paths
+                .iter()
+                .flat_map(|path| path.forward.iter().chain(&path.reverse));
             for &l in there_and_back.collect::<BTreeSet<_>>() {
                 crossing[l as usize].push((flow, rtt));
             }
@@ -170,7 +174,13 @@ pub fn sized_in_force(choice: &BufferChoice) -> Option<Value> {
 /// Longest base round trip of a flow, if there is one.
 fn longest_rtt(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<f64> {
     match &flow.rtt {
-        None => propagation(&flow.route, links).map(Duration::as_secs_f64),
+        None => {
+            let paths = flow.routes.paths.iter();
+            paths
+                .filter_map(|path| propagation(path, links))
+                .max()
+                .map(Duration::as_secs_f64)
+        }
         Some(rtt) => Some(rtt.max()).filter(|rtt| rtt.is_finite()),
     }
 }

@@ -98,6 +98,9 @@ pub struct Change {
     /// Which packets the wire loses, of those that leave the queue from then on.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub loss: Option<LossChoice>,
+    /// Whether the link fails, and loses every packet, or is repaired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub down: Option<bool>,
 }
 
 impl Change {
@@ -111,11 +114,16 @@ impl Change {
             delay: None,
             jitter: None,
             loss: None,
+            down: None,
         }
     }
 
     fn is_nothing(&self) -> bool {
-        self.capacity.is_none() && self.delay.is_none() && self.jitter.is_none() && self.loss.is_none()
+        *self
+            == Self {
+                over: self.over,
+                ..Self::nothing(self.at)
+            }
     }
 
     /// Whether a link can be so; otherwise, which key is wrong, and what is allowed.
@@ -150,7 +158,7 @@ pub fn read_changes(place: &str, first: LinkState, changes: &Changes) -> Result<
         // Who reads scenarios from files has put its changes in its place before.
         Changes::Trace(_) => return Err(ScenarioError::at(place, "changes name a file, and there is none here")),
     };
-    let (mut states, mut now) = (Vec::new(), first);
+    let (mut states, mut now, mut down) = (Vec::new(), first, false);
     for (i, change) in changes.iter().enumerate() {
         let place = format!("{place}, changes {}", i + 1);
         let at = Time::ZERO + change.at;
@@ -160,6 +168,8 @@ pub fn read_changes(place: &str, first: LinkState, changes: &Changes) -> Result<
             return Err(ScenarioError::at(format!("{place}, at"), problem));
         }
         let then = target(&place, &now, change)?;
+        let before = states.len();
+        down = change.down.unwrap_or(down);
         let over = change.over.unwrap_or(Duration::ZERO);
         if over == Duration::ZERO {
             states.push(LinkState { at, ..then });
@@ -172,6 +182,9 @@ pub fn read_changes(place: &str, first: LinkState, changes: &Changes) -> Result<
             return Err(ScenarioError::at(place, problem));
         }
         now = states.last().copied().unwrap_or(now);
+        for state in states[before..].iter_mut().filter(|_| down) {
+            state.wire.loss = Loss::Independent(1.0);
+        }
     }
     Ok(states)
 }
@@ -181,11 +194,14 @@ fn target(place: &str, now: &LinkState, change: &Change) -> Result<LinkState, Sc
     if change.is_nothing() {
         return Err(ScenarioError::at(
             place,
-            "changes nothing; give it a capacity, a delay, a jitter or a loss",
+            "changes nothing; give it a capacity, a delay, a jitter, a loss or down = true",
         ));
     }
     let wrong = |(key, problem)| ScenarioError::at(format!("{place}, {key}"), problem);
     change.check().map_err(wrong)?;
+    if change.down.is_some() && change.over.is_some() {
+        return Err(wrong(("over", "a link fails, and is repaired, at once".to_owned())));
+    }
     let mixes = |loss| matches!(loss, Loss::Independent(_));
     let to = change
         .loss

@@ -40,6 +40,15 @@ pub fn propagation(route: &RouteSpec, links: &[LinkSpec<Any>]) -> Option<Duratio
 
 /// Largest packet of a flow on a link, if it uses it.
 pub fn largest_packet<P: Protocol>(flow: &FlowSpec<P>, link: u32) -> Option<Bytes> {
-    let data = flow.route.forward.contains(&link).then_some(flow.packet);
-    data.max(flow.route.reverse.contains(&link).then_some(flow.control))
+    let paths = &flow.routes.paths;
+    let data = paths
+        .iter()
+        .any(|path| path.forward.contains(&link))
+        .then_some(flow.packet);
+    data.max(
+        paths
+            .iter()
+            .any(|path| path.reverse.contains(&link))
+            .then_some(flow.control),
+    )
 }

@@ -71,18 +71,19 @@ impl Resolved {
     fn describe_flow(&self, flow: &FlowSpec<Any>, params: &Value) -> Value {
         let links = &self.network.links;
         let names = |path: &[u32]| path.iter().map(|&l| links[l as usize].name.clone()).collect::<Vec<_>>();
-        let there_and_back = flow.route.forward.iter().chain(&flow.route.reverse);
+        let first = flow.routes.first();
+        let there_and_back = first.forward.iter().chain(&first.reverse);
         let on_links: f64 = there_and_back
             .map(|&l| links[l as usize].wire.delay.as_secs_f64())
             .sum();
-        json!({
+        let mut described = json!({
             "name": flow.name,
             "law": flow.params.law().name,
             "signal": signal(flow.params.law().signal),
             "params": params,
             "handshake": Any::transport(&flow.params).opening == Opening::Handshake,
-            "path": names(&flow.route.forward),
-            "reverse_path": names(&flow.route.reverse),
+            "path": names(&first.forward),
+            "reverse_path": names(&first.reverse),
             "base_rtt_s": flow.rtt.as_ref().map_or(Some(on_links), crate::traffic::Dist::constant),
             "start_s": flow.start.constant(),
             "stop_s": flow.stop.map(Time::as_secs_f64),
@@ -90,7 +91,16 @@ impl Resolved {
             "finite": flow.size.is_some() || flow.lifetime.is_some(),
             "packet_bytes": flow.packet.get(),
             "ack_bytes": flow.control.get(),
-        })
+        });
+        if !flow.routes.is_single() {
+            let paths = flow.routes.paths.iter();
+            let paths = paths.map(|path| json!({ "path": names(&path.forward), "reverse_path": names(&path.reverse) }));
+            described["paths"] = paths.collect();
+            let plans = flow.routes.plans.iter();
+            let plans = plans.map(|(from, plan)| json!({ "from_s": from.as_secs_f64(), "path_of": plan }));
+            described["plans"] = plans.collect();
+        }
+        described
     }
 }
 

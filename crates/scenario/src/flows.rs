@@ -8,9 +8,8 @@ use crate::context::{Fallible, LARGEST_PACKET, propagation};
 use crate::error::ScenarioError;
 use crate::format::{ArrivalProcess, Flow};
 use crate::laws::{law_named, read_params};
-use crate::network::{AckDelaySpec, FlowSpec, LONGEST_DELAY, LinkSpec, RouteSpec, SessionSpec};
+use crate::network::{AckDelaySpec, FlowSpec, LinkSpec, RouteSpec, Routes, SessionSpec};
 use crate::quantity::{Base, Count, Size, Varying};
-use crate::routing::Topology;
 use crate::traffic::{Arrivals, Dist};
 
 /// All flows of an entry are known before the run starts.
@@ -20,22 +19,12 @@ const MOST_OBJECTS: f64 = 1e5;
 /// A thousand picoseconds, the unit of the clock, between two arrivals.
 const FASTEST_ARRIVALS: f64 = 1e9;
 
-impl Flow {
-    /// Where its packets begin and end, if it says so.
-    pub(crate) fn ends(&self) -> Option<(&str, &str)> {
-        let path = self.path.as_ref();
-        let first = self.from.as_ref().or_else(|| path?.first());
-        let last = self.to.as_ref().or_else(|| path?.last());
-        Some((first?, last?))
-    }
-}
-
 /// Reads one entry.
 pub struct FlowReader<'a> {
     pub place: &'a str,
     pub flow: &'a Flow,
     pub links: &'a [LinkSpec<Any>],
-    pub topology: &'a Topology<'a>,
+    pub routes: Fallible<Routes>,
     /// What the scenario says of processing times.
     pub overhead: Option<Duration>,
 }
@@ -60,7 +49,8 @@ impl FlowReader<'_> {
                 ));
             }
         }
-        let route = self.route()?;
+        let routes = self.routes.clone()?;
+        let route = routes.first();
         let size = self.dist("size", flow.size.as_ref())?;
         if size.as_ref().is_some_and(|s| s.constant() == Some(0.0)) {
             return Err(self.error("size", "must be above 0"));
@@ -71,7 +61,7 @@ impl FlowReader<'_> {
             return Err(self.error("reliable", problem));
         }
         let session = self.session(size.is_some())?;
-        let arrivals = self.arrivals(&route, size.as_ref(), session.as_ref())?;
+        let arrivals = self.arrivals(route, size.as_ref(), session.as_ref())?;
         let reliable = flow.reliable.unwrap_or(size.is_some());
         if reliable && size.is_none() {
             return Err(self.error(
@@ -81,10 +71,10 @@ impl FlowReader<'_> {
         }
         Ok(FlowSpec {
             name: flow.name.clone(),
-            overhead: self.overhead.unwrap_or_else(|| self.usual_overhead(&params, &route)),
+            overhead: self.overhead.unwrap_or_else(|| self.usual_overhead(&params, route)),
             params,
-            rtt: self.rtt(&route)?,
-            route,
+            rtt: self.rtt(&routes)?,
+            routes,
             start: self.dist("start", flow.start.as_ref())?.unwrap_or(Dist::Constant(0.0)),
             stop: self.stop()?,
             lifetime: self.dist("lifetime", flow.lifetime.as_ref())?,
@@ -113,52 +103,6 @@ impl FlowReader<'_> {
         read_params(&place, name, &layers)
     }
 
-    fn route(&self) -> Fallible<RouteSpec> {
-        let Flow {
-            from,
-            to,
-            path,
-            reverse_path,
-            ..
-        } = self.flow;
-        let end = |key: &str, given: &Option<String>, on_path: Option<&String>| match (given, on_path) {
-            (Some(name), Some(node)) if name != node => {
-                Err(self.error(key, format!("{name:?} is not the end of the path, {node:?}")))
-            }
-            (Some(name), _) | (None, Some(name)) => Ok(name.clone()),
-            (None, None) => Err(self.error(key, "is missing; write from and to, or a path")),
-        };
-        let first = end("from", from, path.as_ref().and_then(|p| p.first()))?;
-        let last = end("to", to, path.as_ref().and_then(|p| p.last()))?;
-        let forward = match path {
-            Some(nodes) => self.topology.along(&format!("{}, path", self.place), nodes)?,
-            None => self.topology.shortest(self.place, &first, &last)?,
-        };
-        let place = format!("{}, reverse_path", self.place);
-        let reverse = match reverse_path {
-            Some(nodes) if nodes.first() != Some(&last) || nodes.last() != Some(&first) => {
-                return Err(ScenarioError::at(
-                    place,
-                    format!("must lead from {last:?} back to {first:?}"),
-                ));
-            }
-            Some(nodes) => self.topology.along(&place, nodes)?,
-            None => self
-                .topology
-                .shortest(&format!("{}, way back", self.place), &last, &first)?,
-        };
-        let route = RouteSpec {
-            forward,
-            reverse,
-            routers: Vec::new(),
-        };
-        if propagation(&route, self.links).is_none_or(|delay| delay > LONGEST_DELAY) {
-            let problem = format!("propagation there and back takes longer than {LONGEST_DELAY}");
-            return Err(ScenarioError::at(self.place, problem));
-        }
-        Ok(route)
-    }
-
     /// Senders that only acknowledgements clock fall into step with each other. What breaks that is a random processing time
     /// of up to one transmission at the bottleneck (Floyd, Jacobson 1992, On Traffic Phase Effects in Packet-Switched
     /// Gateways; `overhead_` of ns-2).
@@ -173,11 +117,12 @@ impl FlowReader<'_> {
         transmissions.flatten().max().unwrap_or(Duration::ZERO)
     }
 
-    fn rtt(&self, route: &RouteSpec) -> Fallible<Option<Dist>> {
+    fn rtt(&self, routes: &Routes) -> Fallible<Option<Dist>> {
         let Some(rtt) = self.dist("rtt", self.flow.rtt.as_ref())? else {
             return Ok(None);
         };
-        let on_links = propagation(route, self.links).unwrap_or(Duration::MAX);
+        let on_links = routes.at_first().filter_map(|path| propagation(path, self.links));
+        let on_links = on_links.max().unwrap_or(Duration::ZERO);
         if rtt.min() < on_links.as_secs_f64() * (1.0 - 1e-12) {
             let problem = format!("must be at least {on_links}, the propagation delay of its links there and back");
             return Err(self.error("rtt", problem));

@@ -50,7 +50,14 @@ pub struct Scenario {
     /// Memories that several buffers share.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub memory: Vec<Memory>,
-    /// Exceptions from shortest-path routing.
+    /// How flows choose among paths.
+    #[serde(default, skip_serializing_if = "Routing::is_shortest")]
+    pub routing: Routing,
+    /// How long after a link fails or is repaired routes have changed to avoid or to use it; by default, routes stay as
+    /// they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reroute: Option<Duration>,
+    /// Exceptions from routing by weight.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub route: Vec<NextHop>,
     /// Traffic.
@@ -85,6 +92,9 @@ pub struct Link {
     pub capacity: Rate,
     /// Propagation delay.
     pub delay: Duration,
+    /// What it adds to the weight of a path, of which routes have the least: 1, which counts links, to 16777215.
+    #[serde(default = "default_weight", skip_serializing_if = "is_default_weight")]
+    pub weight: u32,
     /// Capacity for waiting packets: a size, a rule, or an algorithm that adapts it during the run; unlimited by default.
     #[serde(default)]
     pub buffer: BufferChoice,
@@ -121,6 +131,14 @@ pub struct Link {
     pub reverse: Option<Reverse>,
 }
 
+fn default_weight() -> u32 {
+    1
+}
+
+fn is_default_weight(weight: &u32) -> bool {
+    *weight == default_weight()
+}
+
 /// What differs in the opposite direction of a duplex link.
 #[derive(Debug, Clone, Default, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table of what differs in the opposite direction")]
@@ -131,6 +149,8 @@ pub struct Reverse {
     pub capacity: Option<Rate>,
     /// Propagation delay.
     pub delay: Option<Duration>,
+    /// What it adds to the weight of a path.
+    pub weight: Option<u32>,
     /// Room for waiting packets.
     pub buffer: Option<BufferChoice>,
     /// The queue discipline.
@@ -157,7 +177,24 @@ pub struct Memory {
     pub links: Vec<String>,
 }
 
-/// An exception from shortest-path routing.
+/// How flows choose among paths.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum Routing {
+    /// All take the path of least weight; of several, that of least delay.
+    #[default]
+    Shortest,
+    /// Each flow takes one of the paths of least weight, by its hash.
+    Ecmp,
+}
+
+impl Routing {
+    fn is_shortest(&self) -> bool {
+        *self == Self::Shortest
+    }
+}
+
+/// An exception from routing by weight.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, expecting = "a table with at, to and via")]
 pub struct NextHop {

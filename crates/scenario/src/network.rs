@@ -92,6 +92,44 @@ pub struct LinkState {
     pub wire: Propagation,
 }
 
+impl LinkState {
+    /// Whether the link has failed: it loses every packet.
+    #[must_use]
+    pub fn is_down(&self) -> bool {
+        self.wire.loss.mean() >= 1.0
+    }
+}
+
+/// The paths of an entry's flows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Routes {
+    /// Every path that one of its flows takes at some time; the first is that of the first flow at time zero.
+    pub paths: Vec<RouteSpec>,
+    /// From a time on, the path of each flow as an index: flow `n` takes that at `n` modulo their number. In order of time;
+    /// the first holds from time zero on.
+    pub plans: Vec<(Time, Vec<u32>)>,
+}
+
+impl Routes {
+    /// The path of the first flow at time zero.
+    #[must_use]
+    pub fn first(&self) -> &RouteSpec {
+        &self.paths[0]
+    }
+
+    /// Every path from time zero on, until routes change.
+    pub fn at_first(&self) -> impl Iterator<Item = &RouteSpec> {
+        let plan = self.plans.first().map_or(&[][..], |(_, plan)| plan);
+        plan.iter().map(|&path| &self.paths[path as usize])
+    }
+
+    /// Whether all flows always take the same path.
+    #[must_use]
+    pub fn is_single(&self) -> bool {
+        self.paths.len() == 1
+    }
+}
+
 /// The way of a flow's packets, as indices of links.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RouteSpec {
@@ -131,8 +169,8 @@ pub struct FlowSpec<P: Protocol> {
     pub name: String,
     /// The law that its senders follow.
     pub params: P::Params,
-    /// Path.
-    pub route: RouteSpec,
+    /// Paths.
+    pub routes: Routes,
     /// Base round trip, s, for each flow; `None`: that of the links.
     pub rtt: Option<Dist>,
     /// Start, s.

@@ -13,9 +13,9 @@ use crate::choice::LawTables;
 use crate::context::{Fallible, link_place, router};
 use crate::error::ScenarioError;
 use crate::flows::FlowReader;
-use crate::format::{Flow, Link, Reverse, Scenario};
+use crate::format::{Flow, Link, Reverse, Routing, Scenario};
 use crate::laws::{link_tables, read_params};
-use crate::network::{FASTEST, FlowSpec, LONGEST_DELAY, LinkSpec, LinkState, Network, SLOWEST};
+use crate::network::{FASTEST, FlowSpec, LONGEST_DELAY, LinkSpec, LinkState, Network, Routes, SLOWEST};
 use crate::queues::read_queue;
 use crate::routing::Topology;
 
@@ -34,6 +34,8 @@ const CLOCK_TOLERANCE: f64 = 1e-4;
 const LONGEST_NAME: usize = 230;
 /// Leaves room on the clock, 213 days, for what is under way at the end.
 const LONGEST_RUN: Duration = Duration::from_secs(100 * 24 * 3600);
+/// Of a link, as in IS-IS (RFC 5305).
+const HEAVIEST: u32 = 16_777_215;
 /// Rows per flow and link in the results.
 const MOST_SAMPLES: u64 = 10_000_000;
 
@@ -142,36 +144,58 @@ impl Scenario {
         ends: &[(String, String)],
         defaults: &LawTables,
     ) -> Fallible<Vec<FlowSpec<Any>>> {
-        let mut topology = Topology::new(links, ends);
+        let mut topology = Topology::new(links, ends, self.weights()?, self.routing == Routing::Ecmp);
         for (i, hop) in self.route.iter().enumerate() {
             topology.add_override(&format!("route {}", i + 1), &hop.at, &hop.to, &hop.via)?;
         }
-        let ends = self.flow.iter().filter_map(Flow::ends);
-        topology.search(ends.flat_map(|(from, to)| [(from, to), (to, from)]));
+        let places = self.flow.iter().enumerate();
+        let places: Vec<_> = places
+            .map(|(i, flow)| format!("flow {} ({})", i + 1, flow.name))
+            .collect();
+        let routes = self.read_routes(&places, links, &topology)?;
         let mut names = BTreeSet::new();
-        let read = |(i, flow): (usize, &Flow)| {
-            let place = format!("flow {} ({})", i + 1, flow.name);
+        let read = |((flow, place), routes): ((&Flow, &String), Fallible<Routes>)| {
             printable(&format!("{place}, name"), &flow.name)?;
             if flow.name.is_empty() || !names.insert(flow.name.clone()) {
                 return Err(ScenarioError::at(place, "needs a name of its own"));
             }
             let reader = FlowReader {
-                place: &place,
+                place,
                 flow,
                 links,
-                topology: &topology,
+                routes,
                 overhead: self.overhead,
             };
             reader.read(defaults)
         };
-        ScenarioError::collect(self.flow.iter().enumerate().map(read))
+        ScenarioError::collect(self.flow.iter().zip(&places).zip(routes).map(read))
+    }
+
+    /// The weight of each direction of each link.
+    fn weights(&self) -> Fallible<Vec<u64>> {
+        let mut weights = Vec::new();
+        for (i, link) in self.link.iter().enumerate() {
+            let back = link
+                .reverse
+                .as_ref()
+                .and_then(|reverse| reverse.weight)
+                .unwrap_or(link.weight);
+            for weight in std::iter::once(link.weight).chain(link.duplex.then_some(back)) {
+                if !(1..=HEAVIEST).contains(&weight) {
+                    let problem = format!("{weight} is out of range; allowed: 1 to {HEAVIEST}");
+                    return Err(ScenarioError::at(format!("{}, weight", link_place(i, link)), problem));
+                }
+                weights.push(u64::from(weight));
+            }
+        }
+        Ok(weights)
     }
 
     /// No two clocks agree. Where senders are clocked by packets, each link is a little slow, by a share of its own: a stream
     /// that an equal link before has shaped would fit a full queue for ever, and no other packet with it.
     fn set_clocks(&self, links: &mut [LinkSpec<Any>], flows: &[FlowSpec<Any>]) {
         for flow in flows.iter().filter(|flow| flow.overhead > Duration::ZERO) {
-            for &index in &flow.route.forward {
+            for &index in flow.routes.paths.iter().flat_map(|path| &path.forward) {
                 let link = &mut links[index as usize];
                 link.slow = CLOCK_TOLERANCE * Stream::new(self.seed, "clock", &link.name).unit();
             }
@@ -187,7 +211,7 @@ impl Scenario {
     ) -> Fallible<()> {
         let mut crossing = vec![BTreeSet::new(); links.len()];
         for flow in flows.iter().filter(|flow| flow.params.law().signal.is_explicit()) {
-            for &l in &flow.route.forward {
+            for &l in flow.routes.paths.iter().flat_map(|path| &path.forward) {
                 crossing[l as usize].insert(flow.params.law().name);
             }
         }
@@ -207,20 +231,20 @@ impl Scenario {
             }
             let law = flow.params.law().name;
             let runs = |l: &u32| links[*l as usize].routers.iter().any(|p| p.law().name == law);
-            flow.route.routers = flow.route.forward.iter().copied().filter(runs).collect();
             let place = format!("flow {} ({})", i + 1, flow.name);
-            match flow.route.routers.len() {
-                0 => {
-                    let problem = format!("no link on its path runs {law}; take law = \"none\" from one of them");
-                    return Err(ScenarioError::at(place, problem));
+            for path in &mut flow.routes.paths {
+                path.routers = path.forward.iter().copied().filter(runs).collect();
+                match path.routers.len() {
+                    0 => {
+                        let problem = format!("no link on its path runs {law}; take law = \"none\" from one of them");
+                        return Err(ScenarioError::at(place, problem));
+                    }
+                    256.. => {
+                        let problem = "its path has more than 255 routers of its law";
+                        return Err(ScenarioError::at(place, problem));
+                    }
+                    _ => {}
                 }
-                256.. => {
-                    return Err(ScenarioError::at(
-                        place,
-                        "its path has more than 255 routers of its law",
-                    ));
-                }
-                _ => {}
             }
             if let Some(problem) = too_slow_to_measure(flow, links) {
                 return Err(ScenarioError::at(place, problem));
@@ -233,7 +257,8 @@ impl Scenario {
     fn check_marks(&self, links: &[LinkSpec<Any>], flows: &[FlowSpec<Any>]) -> Fallible<()> {
         for (i, (flow, spec)) in self.flow.iter().zip(flows).enumerate() {
             let marks = |&l: &u32| links[l as usize].queue.ecn();
-            if Any::transport(&spec.params).ecn && !spec.route.forward.iter().any(marks) {
+            if Any::transport(&spec.params).ecn && !spec.routes.paths.iter().any(|path| path.forward.iter().any(marks))
+            {
                 let law = spec.params.law().name;
                 let problem = format!(
                     "{law} listens to marks, and no queue on its path marks packets; give a link on it a queue such as \
@@ -356,7 +381,7 @@ fn too_slow_to_measure(flow: &FlowSpec<Any>, links: &[LinkSpec<Any>]) -> Option<
     );
     let gap = sender.rate().time_to_send(sender.packet_size(&flow.params))?;
     let law = flow.params.law().name;
-    let on_path = flow.route.routers.iter().map(|&l| &links[l as usize]);
+    let on_path = flow.routes.first().routers.iter().map(|&l| &links[l as usize]);
     let mut routers = on_path.flat_map(|link| link.routers.iter().map(move |params| (link, params)));
     let (link, interval) = routers.find_map(|(link, params)| {
         let interval = router(link.capacity, params).interval(params);

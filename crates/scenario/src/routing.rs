@@ -1,48 +1,62 @@
-//! Static routing: fewest links, then least delay, then the order of the scenario, unless told otherwise.
+//! Routing: least weight, then least delay, then the order of the scenario, unless told otherwise.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use crate::error::{ScenarioError, unknown_key};
 use crate::network::LinkSpec;
 use levelflow_laws::Any;
+use levelflow_random::Stream;
 
 /// The directed graph of a scenario.
 pub struct Topology<'a> {
     nodes: Vec<&'a str>,
     ids: HashMap<&'a str, usize>,
+    links: &'a [LinkSpec<Any>],
     /// (from, to) of each link.
     ends: Vec<(usize, usize)>,
-    delays: Vec<u64>,
+    weights: Vec<u64>,
     /// Links that begin at each node, and that end there.
     from: Vec<Vec<u32>>,
     into: Vec<Vec<u32>>,
     /// At (node, destination): neighbour.
     overrides: BTreeMap<(usize, usize), usize>,
-    /// From one node to another, as found by [`Topology::search`].
-    routes: HashMap<(usize, usize), Result<Vec<u32>, Blocked>>,
+    /// Whether flows share paths of equal weight.
+    ecmp: bool,
+}
+
+/// Paths that somebody wants: one for each key, by whose hash a flow chooses among paths of equal weight.
+pub struct Request<'b> {
+    pub from: &'b str,
+    pub to: &'b str,
+    pub keys: &'b [u64],
 }
 
 /// Why there is no route.
 #[derive(Debug, Clone, Copy)]
-enum Blocked {
+pub enum Blocked {
+    /// There is no such node, or both are the same.
+    Ends,
     Unreachable,
     Circle,
-    /// The next hop, from one node to another, has no link.
-    NoLink(usize, usize),
 }
 
+/// Least weight and delay from a node to a goal, and the link that leads there.
+type Towards = Option<(u64, u64, u32)>;
+
 impl<'a> Topology<'a> {
-    /// Links with their end nodes.
-    pub fn new(links: &'a [LinkSpec<Any>], ends: &'a [(String, String)]) -> Self {
+    /// Links with their end nodes and weights.
+    pub fn new(links: &'a [LinkSpec<Any>], ends: &'a [(String, String)], weights: Vec<u64>, ecmp: bool) -> Self {
         let mut topology = Self {
             nodes: Vec::new(),
             ids: HashMap::new(),
+            links,
             ends: Vec::new(),
-            delays: links.iter().map(|l| l.wire.delay.as_ps()).collect(),
+            weights,
             from: Vec::new(),
             into: Vec::new(),
             overrides: BTreeMap::new(),
-            routes: HashMap::new(),
+            ecmp,
         };
         for (link, (from, to)) in ends.iter().enumerate() {
             let pair = (topology.intern(from), topology.intern(to));
@@ -82,21 +96,23 @@ impl<'a> Topology<'a> {
     }
 
     fn link_between(&self, place: &str, from: usize, to: usize) -> Result<u32, ScenarioError> {
-        self.link_to(from, to).ok_or_else(|| self.no_link(place, from, to))
+        self.link_to(from, to, &|_| true).ok_or_else(|| {
+            let (from, to) = (self.nodes[from], self.nodes[to]);
+            let hint = "add one, or duplex = true to the link the other way";
+            ScenarioError::at(place, format!("there is no link from {from:?} to {to:?}; {hint}"))
+        })
     }
 
-    fn no_link(&self, place: &str, from: usize, to: usize) -> ScenarioError {
-        let (from, to) = (self.nodes[from], self.nodes[to]);
-        let hint = "add one, or duplex = true to the link the other way";
-        ScenarioError::at(place, format!("there is no link from {from:?} to {to:?}; {hint}"))
-    }
-
-    /// The link with the least delay between neighbours.
-    fn link_to(&self, from: usize, to: usize) -> Option<u32> {
+    /// The link with the least delay between neighbours, of those that work.
+    fn link_to(&self, from: usize, to: usize, works: &dyn Fn(u32) -> bool) -> Option<u32> {
         let links = self.from[from].iter().copied();
         links
-            .filter(|&l| self.ends[l as usize].1 == to)
-            .min_by_key(|&l| self.delays[l as usize])
+            .filter(|&l| self.ends[l as usize].1 == to && works(l))
+            .min_by_key(|&l| self.delay(l))
+    }
+
+    fn delay(&self, link: u32) -> u64 {
+        self.links[link as usize].wire.delay.as_ps()
     }
 
     /// The links along these nodes.
@@ -110,81 +126,93 @@ impl<'a> Topology<'a> {
             .collect()
     }
 
-    /// Finds the routes between pairs of nodes, by one search for each node where some end. Unknown names are left out.
-    pub fn search<'b>(&mut self, pairs: impl Iterator<Item = (&'b str, &'b str)>) {
-        let id = |name| self.ids.get(name).copied();
-        let mut pairs: Vec<_> = pairs.filter_map(|(from, to)| Some((id(to)?, id(from)?))).collect();
-        pairs.sort_unstable();
-        pairs.dedup();
-        for same_goal in pairs.chunk_by(|one, other| one.0 == other.0) {
-            let towards = self.distances(same_goal[0].0);
-            for &(goal, start) in same_goal {
-                let route = self.walk(start, goal, &towards);
-                self.routes.insert((start, goal), route);
+    /// The paths of each request over links that work, by one search for each node where some end.
+    pub fn search(&self, requests: &[Request<'_>], works: &dyn Fn(u32) -> bool) -> Vec<Result<Vec<Vec<u32>>, Blocked>> {
+        let mut found: Vec<_> = requests.iter().map(|_| Err(Blocked::Ends)).collect();
+        let id = |name: &str| self.ids.get(name).copied();
+        let read = |(i, request): (usize, &Request<'_>)| Some((id(request.to)?, id(request.from)?, i));
+        let mut wanted: Vec<_> = requests.iter().enumerate().filter_map(read).collect();
+        wanted.retain(|(goal, start, _)| goal != start);
+        wanted.sort_unstable();
+        for same_goal in wanted.chunk_by(|one, other| one.0 == other.0) {
+            let towards = self.distances(same_goal[0].0, works);
+            for &(goal, start, i) in same_goal {
+                let keys = requests[i].keys.iter();
+                found[i] = keys.map(|&key| self.walk(start, goal, &towards, works, key)).collect();
             }
         }
+        found
     }
 
-    /// The links from one node to another, between which a route was searched for.
-    pub fn shortest(&self, place: &str, from: &str, to: &str) -> Result<Vec<u32>, ScenarioError> {
-        let ends = (self.node(place, from)?, self.node(place, to)?);
-        let problem = if ends.0 == ends.1 {
-            format!("a flow cannot go from {from:?} to itself")
-        } else {
-            match self
-                .routes
-                .get(&ends)
-                .expect("flows say where they go before the search")
-            {
-                Ok(links) => return Ok(links.clone()),
-                Err(Blocked::NoLink(at, via)) => return Err(self.no_link(place, *at, *via)),
-                Err(Blocked::Unreachable) => format!("no route from {from:?} to {to:?}; add links or set a path"),
-                Err(Blocked::Circle) => format!("the next hops from {from:?} to {to:?} go round in a circle"),
-            }
+    /// Says why there is no route between two nodes.
+    pub fn blocked(&self, place: &str, from: &str, to: &str, why: Blocked) -> ScenarioError {
+        let problem = match why {
+            Blocked::Ends => match (self.node(place, from), self.node(place, to)) {
+                (Err(unknown), _) | (_, Err(unknown)) => return unknown,
+                _ => format!("a flow cannot go from {from:?} to itself"),
+            },
+            Blocked::Unreachable => format!("no route from {from:?} to {to:?}; add links or set a path"),
+            Blocked::Circle => format!("the next hops from {from:?} to {to:?} go round in a circle"),
         };
-        Err(ScenarioError::at(place, problem))
+        ScenarioError::at(place, problem)
     }
 
-    fn walk(&self, start: usize, goal: usize, towards: &[Option<(u32, u64)>]) -> Result<Vec<u32>, Blocked> {
+    fn walk(
+        &self,
+        start: usize,
+        goal: usize,
+        towards: &[Towards],
+        works: &dyn Fn(u32) -> bool,
+        key: u64,
+    ) -> Result<Vec<u32>, Blocked> {
         let mut here = start;
-        let mut links = Vec::new();
+        let mut path = Vec::new();
         while here != goal {
-            let link = match self.overrides.get(&(here, goal)) {
-                Some(&via) => self.link_to(here, via).ok_or(Blocked::NoLink(here, via))?,
-                None => self.best_step(here, towards).ok_or(Blocked::Unreachable)?,
-            };
-            links.push(link);
+            let via = self.overrides.get(&(here, goal));
+            let link = via
+                .and_then(|&via| self.link_to(here, via, works))
+                .or_else(|| self.best_step(here, towards, works, key))
+                .ok_or(Blocked::Unreachable)?;
+            path.push(link);
             here = self.ends[link as usize].1;
-            if links.len() > self.nodes.len() {
+            if path.len() > self.nodes.len() {
                 return Err(Blocked::Circle);
             }
         }
-        Ok(links)
+        Ok(path)
     }
 
-    fn best_step(&self, here: usize, towards: &[Option<(u32, u64)>]) -> Option<u32> {
-        let hops = towards[here]?.0;
-        let after = |l: u32| towards[self.ends[l as usize].1];
-        let closer = |&l: &u32| after(l).is_some_and(|(h, _)| h + 1 == hops);
-        let cost = |&l: &u32| self.delays[l as usize].saturating_add(after(l).map_or(0, |(_, d)| d));
-        self.from[here].iter().copied().filter(closer).min_by_key(cost)
+    /// The next link; with ECMP, that of least weight whose hash with the key is largest, so that a failure moves only the
+    /// flows of the link that fails (rendezvous hashing: Thaler, Ravishankar 1998).
+    fn best_step(&self, here: usize, towards: &[Towards], works: &dyn Fn(u32) -> bool, key: u64) -> Option<u32> {
+        let (weight, _, first) = towards[here]?;
+        if !self.ecmp {
+            return Some(first);
+        }
+        let after = |l: u32| Some(self.weights[l as usize] + towards[self.ends[l as usize].1]?.0);
+        let equal = |&l: &u32| works(l) && after(l) == Some(weight);
+        let hash = |l: u32| Stream::new(key, "ecmp", &self.links[l as usize].name).unit();
+        let equals = self.from[here].iter().copied().filter(equal);
+        equals.max_by(|&a, &b| hash(a).total_cmp(&hash(b)))
     }
 
-    /// Hops, and least delay at that many hops, from each node to `goal`.
-    fn distances(&self, goal: usize) -> Vec<Option<(u32, u64)>> {
-        let mut found: Vec<Option<(u32, u64)>> = vec![None; self.nodes.len()];
-        found[goal] = Some((0, 0));
-        let mut queue = VecDeque::from([goal]);
-        while let Some(node) = queue.pop_front() {
-            let (hops, delay) = found[node].expect("queued nodes have been reached");
-            for &l in &self.into[node] {
-                let l = l as usize;
-                let (from, candidate) = (self.ends[l].0, (hops + 1, delay.saturating_add(self.delays[l])));
-                if found[from].is_none() {
-                    queue.push_back(from);
-                }
-                if found[from].is_none_or(|best| candidate < best) {
-                    found[from] = Some(candidate);
+    /// From each node to `goal` (Dijkstra).
+    fn distances(&self, goal: usize, works: &dyn Fn(u32) -> bool) -> Vec<Towards> {
+        let mut found: Vec<Towards> = vec![None; self.nodes.len()];
+        found[goal] = Some((0, 0, u32::MAX));
+        let mut queue = BinaryHeap::from([Reverse((0, 0, goal))]);
+        while let Some(Reverse((weight, delay, node))) = queue.pop() {
+            if found[node].is_none_or(|(w, d, _)| (w, d) < (weight, delay)) {
+                continue;
+            }
+            for &l in self.into[node].iter().filter(|&&l| works(l)) {
+                let from = self.ends[l as usize].0;
+                let (weight, delay) = (weight + self.weights[l as usize], delay.saturating_add(self.delay(l)));
+                if found[from].is_none_or(|best| (weight, delay, l) < best) {
+                    if found[from].is_none_or(|(w, d, _)| (weight, delay) < (w, d)) {
+                        queue.push(Reverse((weight, delay, from)));
+                    }
+                    found[from] = Some((weight, delay, l));
                 }
             }
         }

@@ -38,6 +38,8 @@ pub enum Target {
     Session(u32),
     /// Capacity, delay or loss of this link change.
     Change(u32),
+    /// Routes change.
+    Routes,
     /// Results are sampled.
     Sample,
 }
@@ -62,7 +64,8 @@ impl Target {
             Self::Ack(i) => (11, i),
             Self::Session(i) => (12, i),
             Self::Change(i) => (13, i),
-            Self::Sample => (14, 0),
+            Self::Routes => (14, 0),
+            Self::Sample => (15, 0),
         };
         debug_assert!(index <= INDEX);
         kind << INDEX_BITS | index
@@ -86,6 +89,7 @@ impl Target {
             11 => Self::Ack(index),
             12 => Self::Session(index),
             13 => Self::Change(index),
+            14 => Self::Routes,
             _ => Self::Sample,
         }
     }

@@ -57,6 +57,8 @@ pub struct Flow<P: Protocol> {
     pub phase: Phase,
     /// Whether it counts as active: begun, and its receiver does not have everything.
     pub active: bool,
+    /// Where its path begins in the table of hops.
+    pub hop: u32,
     pub overhead: Option<Box<Overhead>>,
     /// When to send next.
     pub pace: Alarm,
@@ -94,6 +96,7 @@ impl<P: Protocol> Flow<P> {
             incoming: recovers.then(Box::default),
             phase: Phase::Live,
             active: true,
+            hop: 0,
             in_flight: 0,
             session: NO_SESSION,
             pace: Alarm::OFF,

@@ -42,7 +42,7 @@ impl Capture<Any> {
             })
             .collect();
         let hosts = scenario.network.flows.iter().map(|flow| {
-            let path = &flow.route.forward;
+            let path = &flow.routes.first().forward;
             let end = |link: Option<&u32>| ends(link.copied().unwrap_or_default());
             (end(path.first()).0, end(path.last()).1)
         });

@@ -52,15 +52,21 @@ fn text(unit: &'static str, range: std::ops::Range<u32>) -> impl Strategy<Value 
 /// Steps, ramps and outages of a link, in order of time.
 fn changes() -> impl Strategy<Value = Value> {
     let capacity = prop_oneof![1 => Just("0 b/s".to_owned()), 4 => text("kb/s", 50..5000)];
-    let change = (1..500u32, 0..3u32, capacity, text("us", 0..60_000), 0.0..0.3);
+    let down = prop_oneof![3 => Just(None), 1 => any::<bool>().prop_map(Some)];
+    let change = (1..500u32, 0..3u32, capacity, text("us", 0..60_000), 0.0..0.3, down);
     let changes = prop::collection::vec(change, 1..6).prop_map(|all| {
         let mut at = 0;
-        let next = |(gap, ramp, capacity, delay, loss): (u32, u32, String, String, f64)| {
+        let next = |(gap, ramp, capacity, delay, loss, down): (u32, u32, String, String, f64, Option<bool>)| {
             let (begin, over) = (at + gap, 20 * ramp);
             at = begin + over;
             let loss = (ramp == 0).then_some(loss);
-            json!({ "at": format!("{begin} ms"), "over": format!("{over} ms"), "capacity": capacity, "delay": delay,
-                    "loss": loss })
+            let (over, down) = if down.is_some() {
+                (None, down)
+            } else {
+                (Some(format!("{over} ms")), None)
+            };
+            json!({ "at": format!("{begin} ms"), "over": over, "capacity": capacity, "delay": delay, "loss": loss,
+                    "down": down })
         };
         all.into_iter().map(next).collect()
     });
@@ -84,14 +90,15 @@ fn link(from: String, to: String) -> impl Strategy<Value = Value> {
         (buffer, prop::sample::select(QUEUES).prop_map(|queue| queue.name)),
         (loss.clone(), loss),
         (changes(), any::<bool>()),
-        (jitter, any::<bool>(), slot),
+        (jitter, any::<bool>(), slot, 1..4u32),
     )
-        .prop_map(move |(capacity, delay, (buffer, queue), (there, back), (changes, measured), (jitter, reorder, slot))| {
+        .prop_map(move |(capacity, delay, (buffer, queue), (there, back), (changes, measured), more)| {
+            let (jitter, reorder, slot, weight) = more;
             let measured = measured && changes != json!([]);
             let reorder = reorder && jitter != Value::Null;
             json!({ "from": from, "to": to, "capacity": capacity, "delay": delay, "buffer": buffer, "queue": queue, "loss": there,
                     "duplex": true, "reverse": { "loss": back }, "changes": changes, "measured": measured,
-                    "jitter": jitter, "reorder": reorder, "slot": slot })
+                    "jitter": jitter, "reorder": reorder, "slot": slot, "weight": weight })
         })
 }
 
@@ -182,16 +189,21 @@ fn flow(name: String, nodes: usize, prefix: &'static str) -> impl Strategy<Value
         )
 }
 
-/// A tree of duplex links, flows between its nodes, all names with this prefix.
+/// A tree of duplex links and one more from its root to its last node, flows between its nodes, all names with this prefix.
 fn part(prefix: &'static str) -> impl Strategy<Value = (Vec<Value>, Vec<Value>)> {
     (2..=6usize, 1..=8usize).prop_flat_map(move |(nodes, flows)| {
-        let links: Vec<_> = (1..nodes)
-            .map(|i| {
-                (0..i).prop_flat_map(move |parent| {
-                    link(format!("{prefix}{}", NODES[parent]), format!("{prefix}{}", NODES[i]))
-                })
-            })
-            .collect();
+        let links = (1..nodes).map(|i| {
+            let parents = (0..i).prop_flat_map(move |parent| {
+                link(format!("{prefix}{}", NODES[parent]), format!("{prefix}{}", NODES[i]))
+            });
+            parents.boxed()
+        });
+        let named = move |mut link: Value| {
+            link["name"] = json!(format!("{prefix}other"));
+            link
+        };
+        let other = link(format!("{prefix}A"), format!("{prefix}{}", NODES[nodes - 1])).prop_map(named);
+        let links: Vec<_> = links.chain([other.boxed()]).collect();
         let flows: Vec<_> = (0..flows)
             .map(|i| flow(format!("{prefix}x{i}"), nodes, prefix))
             .collect();
@@ -200,7 +212,15 @@ fn part(prefix: &'static str) -> impl Strategy<Value = (Vec<Value>, Vec<Value>)>
 }
 
 fn scenario(seed: u64, links: &[Value], flows: &[Value]) -> Value {
-    json!({ "name": "random", "duration": "3 s", "sample": "70 ms", "seed": seed, "link": links, "flow": flows })
+    let fails = links.iter().any(|link| {
+        link["changes"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .any(|change| change["down"] == true)
+    });
+    json!({ "name": "random", "duration": "3 s", "sample": "70 ms", "seed": seed, "link": links, "flow": flows,
+            "routing": if seed.is_multiple_of(2) { "ecmp" } else { "shortest" }, "reroute": fails.then_some("30 ms") })
 }
 
 fn network() -> impl Strategy<Value = Value> {

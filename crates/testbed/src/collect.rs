@@ -170,7 +170,12 @@ impl Totals {
             let received = self.received.get(&i).unwrap_or(&nothing);
             let missing = sent.packets.saturating_sub(received.packets);
             // Where it is not known whose packets a queue dropped, what is missing was dropped, as far as it goes.
-            let path = spec.route.forward.iter().filter_map(|&l| self.links.get(&(l as usize)));
+            let path = spec
+                .routes
+                .first()
+                .forward
+                .iter()
+                .filter_map(|&l| self.links.get(&(l as usize)));
             let dropped: u64 = path.map(|l| *l.dropped_of.get(i).unwrap_or(&l.dropped)).sum();
             let dropped = dropped.min(missing);
             flows.push(FlowSummary {

@@ -303,6 +303,7 @@ fn check_flow(flow: &FlowSpec<Any>) -> Result<(), Error> {
         ));
     }
     for (asked, what) in [
+        (!flow.routes.is_single(), "flows of an entry on different paths"),
         (flow.session.is_some(), "sessions"),
         (flow.ack_delay.is_some(), "ack_delay"),
     ] {
@@ -400,7 +401,7 @@ impl<'a> Builder<'a> {
     }
 
     fn add_flow(&mut self, number: usize, flow: &FlowSpec<Any>) -> Result<(), Error> {
-        let on_links = flow.route.delays(&self.resolved.network.links);
+        let on_links = flow.routes.first().delays(&self.resolved.network.links);
         let constant = flow.rtt.as_ref().and_then(levelflow_scenario::Dist::constant);
         let rtt = RoundTrip::new(constant.and_then(Duration::from_secs_f64), on_links);
         let (first, last) = (self.node(flow, true), self.node(flow, false));
@@ -409,8 +410,8 @@ impl<'a> Builder<'a> {
         let addresses = [SENDERS, RECEIVERS].map(|purpose| address(self.plan.setup.ipv6, purpose, number));
         self.plan.namespaces[from].addresses.push(addresses[0]);
         self.plan.namespaces[to].addresses.push(addresses[1]);
-        self.route(flow, addresses[1], &flow.route.forward, to_pair)?;
-        self.route(flow, addresses[0], &flow.route.reverse, from_pair)?;
+        self.route(flow, addresses[1], &flow.routes.first().forward, to_pair)?;
+        self.route(flow, addresses[0], &flow.routes.first().reverse, from_pair)?;
         self.plan.flows.push(FlowPlan {
             ends: [from, to],
             addresses,
@@ -423,9 +424,9 @@ impl<'a> Builder<'a> {
     /// Node at which a flow enters or leaves the network.
     fn node(&self, flow: &FlowSpec<Any>, start: bool) -> usize {
         let link = if start {
-            flow.route.forward.first()
+            flow.routes.first().forward.first()
         } else {
-            flow.route.reverse.first()
+            flow.routes.first().reverse.first()
         };
         let (pair, end) = self.begins[link.map_or(0, |&l| l as usize)];
         self.plan.pairs[pair].ends[end]

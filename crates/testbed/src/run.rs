@@ -218,7 +218,7 @@ impl Ready {
                 socket: sender,
                 starts,
                 rtt,
-                route: spec.route.clone(),
+                route: spec.routes.first().clone(),
             });
         }
         Ok(ready)

@@ -181,16 +181,20 @@ impl<P: Protocol> Sim<P> {
     /// One more flow of an entry, which may be part of a session.
     pub(super) fn start_flow(&mut self, e: u32, session: u32) {
         let entry = &mut self.entries[e as usize];
+        let member = entry.counters.started as u32;
+        let [at_first, now] = [0, entry.plan].map(|plan| entry.delays[entry.path(plan, member)]);
+        let hop = entry.hop(member);
         let Entry { spec, schedule, .. } = entry;
         let drawn = schedule.flow(spec, self.now);
-        let rtt = RoundTrip::new(drawn.rtt, entry.delays);
+        let rtt = RoundTrip::new(drawn.rtt, at_first);
         let recovers = spec.reliable || entry.transport.tracks_losses;
         let mut flow = Flow::new(e, &spec.params, &entry.info, self.now, recovers);
         let size = drawn.size.map_or(ENDLESS, |size| size.min(ENDLESS - 1));
         flow.sender = flow.sender.with_size(size).with_stop(drawn.stop.unwrap_or(Time::NEVER));
         flow.session = session;
-        flow.member = entry.counters.started as u32;
-        flow.base_rtt = rtt.total;
+        flow.member = member;
+        flow.hop = hop;
+        flow.base_rtt = rtt.at_hosts() + now[0] + now[1];
         flow.host_delay = rtt.forward;
         flow.pipe = self.pipes.join(rtt.at_hosts());
         if let Some(delay) = &spec.ack_delay {
@@ -217,10 +221,9 @@ impl<P: Protocol> Sim<P> {
     /// Puts a flow into the first slot that its own entry left, or a new one, so that the order of simultaneous events does not
     /// depend on other entries.
     fn place(&mut self, flow: Flow<P>) -> u32 {
-        let entry = &self.entries[flow.entry as usize];
         if flow.overhead.is_some() {
             // A packet that is dropped where it enters may free a slot.
-            self.let_in(self.hops[entry.hop as usize]);
+            self.let_in(self.hops[flow.hop as usize]);
         }
         if let Some(Reverse(i)) = self.entries[flow.entry as usize].free_flows.pop() {
             self.flows[i as usize] = flow;

@@ -43,10 +43,12 @@ struct Entry<P: Protocol> {
     info: FlowInfo,
     transport: Transport,
     limits: Limits,
-    /// Position of the path in the table of hops.
-    hop: u32,
-    /// Propagation delay of the links there and back.
-    delays: [Duration; 2],
+    /// Where each of its paths begins in the table of hops.
+    hops: Vec<u32>,
+    /// Propagation delay of the links there and back, by path.
+    delays: Vec<[Duration; 2]>,
+    /// The plan of its routes in force.
+    plan: usize,
     schedule: Schedule,
     /// Flows, or sessions, of the next arrival.
     batch: u32,
@@ -70,6 +72,22 @@ impl<P: Protocol> Entry<P> {
             transport: &self.transport,
             limits: &self.limits,
         }
+    }
+
+    /// The path that a flow takes under a plan of its routes.
+    fn path(&self, plan: usize, member: u32) -> usize {
+        let (_, paths) = &self.spec.routes.plans[plan];
+        paths[member as usize % paths.len()] as usize
+    }
+
+    /// When its routes change next.
+    fn next_plan(&self) -> Option<Time> {
+        self.spec.routes.plans.get(self.plan + 1).map(|&(from, _)| from)
+    }
+
+    /// Where the path of a flow begins in the table of hops.
+    fn hop(&self, member: u32) -> u32 {
+        self.hops[self.path(self.plan, member)]
     }
 }
 
@@ -163,6 +181,7 @@ impl<P: Protocol> Sim<P> {
         sim.start_routers();
         (0..sim.memories.len()).for_each(|m| sim.share_memory(m));
         flows.into_iter().for_each(|spec| sim.add_entry(spec));
+        sim.await_routes();
         sim.schedule(Time::ZERO + sample, Target::Sample);
         sim
     }
@@ -288,12 +307,7 @@ impl<P: Protocol> Sim<P> {
             Target::Transmitter(i) => self.transmitted(i),
             Target::Ack(i) => {
                 self.events.pop();
-                let incoming = self.flows[i as usize].incoming.as_mut();
-                match incoming.map(|incoming| incoming.delay.fire(self.now)) {
-                    Some(Fired::Now) => self.release_ack(i),
-                    Some(Fired::Later(at)) => self.schedule(at, target),
-                    Some(Fired::Stale) | None => {}
-                }
+                self.delayed_ack(i);
             }
             Target::Change(i) => self.change(i),
             Target::Session(i) => {
@@ -303,6 +317,10 @@ impl<P: Protocol> Sim<P> {
             Target::Entry(i) => {
                 self.events.pop();
                 self.enter(i);
+            }
+            Target::Routes => {
+                self.events.pop();
+                self.change_routes();
             }
             Target::Sample => {
                 self.events.pop();
@@ -571,14 +589,14 @@ impl<P: Protocol> Sim<P> {
         entry.counters.data.sent += 1;
         entry.counters.sent_bytes += u64::from(packet.size);
         entry.window.sent_bytes += u64::from(packet.size);
-        let entry_hop = entry.hop;
+        let first_hop = flow.hop;
         let id = self.packets.insert(Packet {
             header: packet.header,
             sent: self.now,
             offset: packet.offset,
             flow: i,
             number: packet.number,
-            hop: entry_hop,
+            hop: first_hop,
             size: packet.size,
             label: Label::new(packet.kind, entry.transport.ecn && packet.kind == Kind::Data),
             acks: 1,
@@ -586,7 +604,7 @@ impl<P: Protocol> Sim<P> {
         match &mut self.flows[i as usize].overhead {
             None => self.forward(id),
             Some(overhead) => {
-                let (link, at) = (self.hops[entry_hop as usize], overhead.departure(self.now));
+                let (link, at) = (self.hops[first_hop as usize], overhead.departure(self.now));
                 self.let_in(link);
                 if let Some(at) = self.links[link as usize].expect(at, id) {
                     self.events.push(at, Target::Entry(link));

@@ -5,6 +5,7 @@ use levelflow_transport::Chunk;
 use levelflow_units::Bytes;
 
 use super::{NO_DELAY, Sim};
+use crate::alarm::Fired;
 use crate::events::Target;
 use crate::packet::PacketId;
 
@@ -91,10 +92,18 @@ impl<P: Protocol> Sim<P> {
     }
 
     /// The timer of a delayed ACK expires.
-    pub(super) fn release_ack(&mut self, i: u32) {
-        let incoming = self.flows[i as usize].incoming.as_mut();
-        if let Some(held) = incoming.and_then(|incoming| incoming.delayed.take()) {
-            self.ack(i, held);
+    pub(super) fn delayed_ack(&mut self, i: u32) {
+        let Some(incoming) = self.flows[i as usize].incoming.as_mut() else {
+            return;
+        };
+        match incoming.delay.fire(self.now) {
+            Fired::Now => {
+                if let Some(held) = incoming.delayed.take() {
+                    self.ack(i, held);
+                }
+            }
+            Fired::Later(at) => self.schedule(at, Target::Ack(i)),
+            Fired::Stale => {}
         }
     }
 

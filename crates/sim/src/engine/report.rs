@@ -46,7 +46,8 @@ impl<P: Protocol> Sim<P> {
         }
         for (i, (entry, (rate, proposal, window_packets, bottleneck))) in self.entries.iter_mut().zip(sums).enumerate()
         {
-            let link = entry.spec.route.link_of(bottleneck).map_or(-1, |link| link as i32);
+            let path = &entry.spec.routes.paths[entry.path(entry.plan, 0)];
+            let link = path.link_of(bottleneck).map_or(-1, |link| link as i32);
             let single = entry.spec.arrivals == Arrivals::Once { count: 1 };
             let window = std::mem::take(&mut entry.window);
             self.recorder.flow(&FlowRow {

@@ -44,12 +44,14 @@ impl<P: Protocol> Sim<P> {
     }
 
     pub(super) fn add_entry(&mut self, spec: FlowSpec<P>) {
-        let hop = self.hops.len() as u32;
-        let delays = spec.route.delays(&self.specs);
-        self.hops.extend_from_slice(&spec.route.forward);
-        self.hops.push(RECEIVER);
-        self.hops.extend_from_slice(&spec.route.reverse);
-        self.hops.push(SENDER);
+        let mut hops = Vec::new();
+        for path in &spec.routes.paths {
+            hops.push(self.hops.len() as u32);
+            self.hops.extend_from_slice(&path.forward);
+            self.hops.push(RECEIVER);
+            self.hops.extend_from_slice(&path.reverse);
+            self.hops.push(SENDER);
+        }
         let sessions = Stream::new(self.seed, "session", &spec.name);
         let mut schedule = Schedule::new(&spec, self.seed);
         let first = schedule.next(&spec);
@@ -62,9 +64,10 @@ impl<P: Protocol> Sim<P> {
                 control: spec.control.get() as u16,
                 ..LIMITS
             },
+            hops,
+            delays: spec.routes.paths.iter().map(|path| path.delays(&self.specs)).collect(),
             spec,
-            hop,
-            delays,
+            plan: 0,
             schedule,
             batch: first.map_or(0, |arrival| arrival.flows),
             active: 0,
@@ -79,5 +82,26 @@ impl<P: Protocol> Sim<P> {
         if let Some(first) = first {
             self.schedule(first.at, Target::Arrival(index));
         }
+    }
+
+    /// Waits for the next change of routes.
+    pub(super) fn await_routes(&mut self) {
+        let later = self.entries.iter().filter_map(Entry::next_plan);
+        if let Some(at) = later.min() {
+            self.schedule(at, Target::Routes);
+        }
+    }
+
+    /// Packets that hosts send from now on take the new routes; those under way keep theirs.
+    pub(super) fn change_routes(&mut self) {
+        for entry in &mut self.entries {
+            if entry.next_plan().is_some_and(|at| at <= self.now) {
+                entry.plan += 1;
+            }
+        }
+        for flow in &mut self.flows {
+            flow.hop = self.entries[flow.entry as usize].hop(flow.member);
+        }
+        self.await_routes();
     }
 }

@@ -1,0 +1,218 @@
+//! The paths of all flows, from the beginning and after each failure or repair of a link.
+
+use std::collections::BTreeSet;
+
+use levelflow_laws::Any;
+use levelflow_random::Stream;
+use levelflow_units::Time;
+
+use crate::context::{Fallible, propagation};
+use crate::error::ScenarioError;
+use crate::format::{ArrivalProcess, Flow, Routing, Scenario};
+use crate::network::{LONGEST_DELAY, LinkSpec, RouteSpec, Routes};
+use crate::routing::{Request, Topology};
+
+/// Flows of an entry that choose among paths of equal weight by a hash of their own; those after them choose alike.
+const HASHES: u64 = 256;
+/// Searches of a flow's path, of all flows.
+const MOST_SEARCHES: usize = 10_000_000;
+
+/// What a flow entry says of its path.
+struct Wanted<'a> {
+    place: &'a str,
+    ends: [&'a str; 2],
+    /// There and back, if the flow says so.
+    pinned: [Option<Vec<u32>>; 2],
+    /// One hash for each path.
+    keys: Vec<u64>,
+}
+
+impl Scenario {
+    /// The paths of each flow, whose places in the scenario are given.
+    pub(crate) fn read_routes(
+        &self,
+        places: &[String],
+        links: &[LinkSpec<Any>],
+        topology: &Topology<'_>,
+    ) -> Fallible<Vec<Fallible<Routes>>> {
+        let wanted: Vec<_> = self
+            .flow
+            .iter()
+            .zip(places)
+            .map(|(flow, place)| self.wanted(place, flow, topology))
+            .collect();
+        let times = self.times(links)?;
+        if times.len().saturating_mul(self.flow.len()) > MOST_SEARCHES {
+            let problem = format!(
+                "links fail {} times for {} flows; allowed: {MOST_SEARCHES} new routes",
+                times.len(),
+                self.flow.len()
+            );
+            return Err(ScenarioError::at("reroute", problem));
+        }
+        let mut routes: Vec<_> = wanted.iter().map(|_| Ok(Routes::default())).collect();
+        for (from, down) in times {
+            let works = |link: u32| !down.contains(&link);
+            let requests: Vec<_> = wanted.iter().flatten().flat_map(Wanted::requests).collect();
+            let mut found = topology.search(&requests, &works).into_iter();
+            for (wanted, routes) in wanted.iter().zip(&mut routes) {
+                let Ok(wanted) = wanted else { continue };
+                let both = [found.next(), found.next()].map(|found| found.unwrap_or(Ok(Vec::new())));
+                let Ok(known) = routes else { continue };
+                match wanted.paths(topology, both) {
+                    Ok(paths) => known.set(from, paths),
+                    Err(blocked) if known.paths.is_empty() => *routes = Err(blocked),
+                    // A flow without another way goes on along the one that it has.
+                    Err(_) => {}
+                }
+            }
+        }
+        let checked = wanted.into_iter().zip(routes).map(|(wanted, routes)| {
+            let (wanted, routes) = (wanted?, routes?);
+            if routes
+                .paths
+                .iter()
+                .any(|path| propagation(path, links).is_none_or(|delay| delay > LONGEST_DELAY))
+            {
+                let problem = format!("propagation there and back takes longer than {LONGEST_DELAY}");
+                return Err(ScenarioError::at(wanted.place, problem));
+            }
+            Ok(routes)
+        });
+        Ok(checked.collect())
+    }
+
+    /// The times from which routes hold, and the links that they avoid.
+    fn times(&self, links: &[LinkSpec<Any>]) -> Fallible<Vec<(Time, BTreeSet<u32>)>> {
+        let mut times = vec![(Time::ZERO, BTreeSet::new())];
+        let Some(reroute) = self.reroute else { return Ok(times) };
+        let mut changes = Vec::new();
+        for (link, spec) in (0..).zip(links) {
+            let mut down = false;
+            for state in &spec.changes {
+                if std::mem::replace(&mut down, state.is_down()) != down {
+                    changes.push((state.at.saturating_add(reroute), link, down));
+                }
+            }
+        }
+        if changes.is_empty() {
+            return Err(ScenarioError::at(
+                "reroute",
+                "needs a link that fails: changes with down = true",
+            ));
+        }
+        changes.sort_unstable();
+        for same_time in changes.chunk_by(|one, other| one.0 == other.0) {
+            let mut down = times[times.len() - 1].1.clone();
+            for &(_, link, fails) in same_time {
+                if fails {
+                    down.insert(link)
+                } else {
+                    down.remove(&link)
+                };
+            }
+            times.push((same_time[0].0, down));
+        }
+        Ok(times)
+    }
+
+    fn wanted<'a>(&self, place: &'a str, flow: &'a Flow, topology: &Topology<'_>) -> Fallible<Wanted<'a>> {
+        let Flow {
+            from,
+            to,
+            path,
+            reverse_path,
+            ..
+        } = flow;
+        let at = |key: &str, problem: String| ScenarioError::at(format!("{place}, {key}"), problem);
+        let end = |key: &str, given: &'a Option<String>, on_path: Option<&'a String>| match (given, on_path) {
+            (Some(name), Some(node)) if name != node => {
+                Err(at(key, format!("{name:?} is not the end of the path, {node:?}")))
+            }
+            (Some(name), _) | (None, Some(name)) => Ok(name.as_str()),
+            (None, None) => Err(at(key, "is missing; write from and to, or a path".to_owned())),
+        };
+        let first = end("from", from, path.as_ref().and_then(|p| p.first()))?;
+        let last = end("to", to, path.as_ref().and_then(|p| p.last()))?;
+        let along = |key: &str, nodes: &Option<Vec<String>>| {
+            nodes
+                .as_ref()
+                .map(|nodes| topology.along(&format!("{place}, {key}"), nodes))
+                .transpose()
+        };
+        let there = along("path", path)?;
+        if let Some(nodes) = reverse_path
+            && [nodes.first(), nodes.last()].map(|node| node.map(String::as_str)) != [Some(last), Some(first)]
+        {
+            return Err(at("reverse_path", format!("must lead from {last:?} back to {first:?}")));
+        }
+        let back = along("reverse_path", reverse_path)?;
+        let hashes = match (self.routing, &flow.arrivals) {
+            (Routing::Shortest, _) => 1,
+            (Routing::Ecmp, None) => flow.count.unwrap_or(1),
+            (Routing::Ecmp, Some(ArrivalProcess::Times(times))) => times.len() as u64,
+            (Routing::Ecmp, Some(_)) => HASHES,
+        };
+        let key = |n: u64| {
+            Stream::new(self.seed, "route", &format!("{}.{n}", flow.name))
+                .unit()
+                .to_bits()
+        };
+        Ok(Wanted {
+            place,
+            ends: [first, last],
+            pinned: [there, back],
+            keys: (0..hashes.clamp(1, HASHES)).map(key).collect(),
+        })
+    }
+}
+
+impl Wanted<'_> {
+    fn requests(&self) -> [Request<'_>; 2] {
+        let [first, last] = self.ends;
+        [(first, last), (last, first)].map(|(from, to)| Request {
+            from,
+            to,
+            keys: &self.keys,
+        })
+    }
+
+    /// There and back, for each key.
+    fn paths(
+        &self,
+        topology: &Topology<'_>,
+        found: [Result<Vec<Vec<u32>>, crate::routing::Blocked>; 2],
+    ) -> Fallible<Vec<RouteSpec>> {
+        let [there, back] = found;
+        let [first, last] = self.ends;
+        let choose = |pinned: &Option<Vec<u32>>, found: Result<Vec<Vec<u32>>, _>, place: &str, from, to| match pinned {
+            Some(path) => Ok(vec![path.clone(); self.keys.len()]),
+            None => found.map_err(|why| topology.blocked(place, from, to, why)),
+        };
+        let there = choose(&self.pinned[0], there, self.place, first, last)?;
+        let back = choose(&self.pinned[1], back, &format!("{}, way back", self.place), last, first)?;
+        let path = |(forward, reverse)| RouteSpec {
+            forward,
+            reverse,
+            routers: Vec::new(),
+        };
+        Ok(there.into_iter().zip(back).map(path).collect())
+    }
+}
+
+impl Routes {
+    /// From a time on, flows take these paths.
+    fn set(&mut self, from: Time, paths: Vec<RouteSpec>) {
+        let mut plan = Vec::new();
+        for path in paths {
+            let known = self.paths.iter().position(|p| *p == path);
+            plan.push(known.unwrap_or(self.paths.len()) as u32);
+            if known.is_none() {
+                self.paths.push(path);
+            }
+        }
+        if self.plans.last().is_none_or(|(_, last)| *last != plan) {
+            self.plans.push((from, plan));
+        }
+    }
+}
