@@ -140,6 +140,8 @@ class FlowKeys(TypedDict, total=False):
     """Size of acknowledgements and of packets that open and close a flow."""
     ack_delay: AckDelayKeys
     """Random delay of acknowledgements at the receiver."""
+    application: Table
+    """The application, if it has less to send than the flow may; by default, there is always something."""
     arrivals: Table
     """Flows that arrive again and again, instead of `count`."""
     count: Whole

@@ -89,6 +89,7 @@ impl Resolved {
             "stop_s": flow.stop.map(Time::as_secs_f64),
             "count": match flow.arrivals { Arrivals::Once { count } => json!(count), _ => Value::Null },
             "finite": flow.size.is_some() || flow.lifetime.is_some(),
+            "application": flow.application.is_some(),
             "packet_bytes": flow.packet.get(),
             "ack_bytes": flow.control.get(),
         });

@@ -1,14 +1,15 @@
 //! Flow entries: from what users write to what the simulator takes.
 
 use levelflow_laws::{Any, AnyParams, Protocol};
-use levelflow_units::{Bytes, Duration, Time};
+use levelflow_units::{Bytes, Duration, Rate, Time};
 
+use crate::application::ApplicationSpec;
 use crate::choice::{LawChoice, LawTables};
 use crate::context::{Fallible, LARGEST_PACKET, propagation};
 use crate::error::ScenarioError;
-use crate::format::{ArrivalProcess, Flow};
+use crate::format::{ApplicationChoice, ArrivalProcess, Flow, OnOff, Responses};
 use crate::laws::{law_named, read_params};
-use crate::network::{AckDelaySpec, FlowSpec, LinkSpec, RouteSpec, Routes, SessionSpec};
+use crate::network::{AckDelaySpec, FASTEST, FlowSpec, LinkSpec, RouteSpec, Routes, SLOWEST, SessionSpec};
 use crate::quantity::{Base, Count, Size, Varying};
 use crate::traffic::{Arrivals, Dist};
 
@@ -16,6 +17,8 @@ use crate::traffic::{Arrivals, Dist};
 const MOST_FLOWS: u64 = 10_000_000;
 /// Objects of a page, all of which start at once, or pages of a session.
 const MOST_OBJECTS: f64 = 1e5;
+/// In which an application sends a packet.
+const MOST_PERIODS: f64 = 1e6;
 /// A thousand picoseconds, the unit of the clock, between two arrivals.
 const FASTEST_ARRIVALS: f64 = 1e9;
 
@@ -62,8 +65,13 @@ impl FlowReader<'_> {
         }
         let session = self.session(size.is_some())?;
         let arrivals = self.arrivals(route, size.as_ref(), session.as_ref())?;
-        let reliable = flow.reliable.unwrap_or(size.is_some());
-        if reliable && size.is_none() {
+        let application = self.application()?;
+        let responds = matches!(application, Some(ApplicationSpec::Responses { .. }));
+        if responds && flow.reliable == Some(false) {
+            return Err(self.error("reliable", "a server waits until its response has arrived"));
+        }
+        let reliable = flow.reliable.unwrap_or(size.is_some() || responds);
+        if reliable && size.is_none() && !responds {
             return Err(self.error(
                 "reliable",
                 "needs a size: only a finite transfer can be delivered in full",
@@ -83,6 +91,7 @@ impl FlowReader<'_> {
             reliable,
             arrivals,
             session,
+            application,
             packet: flow.packet,
             control: flow.ack,
             ack_delay: self.ack_delay()?,
@@ -175,6 +184,48 @@ impl FlowReader<'_> {
             pages: count("pages", &session.pages)?,
             objects: count("objects", &session.objects)?,
             think: session.think.dist(self.flow.packet).map_err(wrong)?,
+        }))
+    }
+
+    fn application(&self) -> Fallible<Option<ApplicationSpec>> {
+        let wrong = |problem: String| self.error("application", problem);
+        let in_range = |rate: Rate| {
+            let allowed = (SLOWEST..=FASTEST).contains(&rate.bps());
+            let problem = || wrong(format!("{rate} is out of range; allowed: 1 b/s to 1000 Tb/s"));
+            allowed.then_some(rate).ok_or_else(problem)
+        };
+        let Some(application) = &self.flow.application else {
+            return Ok(None);
+        };
+        if self.flow.session.is_some() {
+            return Err(wrong("a session has one of its own".to_owned()));
+        }
+        Ok(Some(match application {
+            ApplicationChoice::Rate(rate) => ApplicationSpec::OnOff {
+                rate: in_range(*rate)?,
+                periods: None,
+            },
+            ApplicationChoice::OnOff(OnOff { rate, on, off }) => {
+                let rate = in_range(*rate)?;
+                let [on, off] = [on, off].map(|time| time.dist(self.flow.packet).map_err(wrong));
+                let (on, off) = (on?, off?);
+                let packet = rate
+                    .time_to_send(self.flow.packet)
+                    .map_or(f64::INFINITY, Duration::as_secs_f64);
+                if on.max() * MOST_PERIODS < packet {
+                    return Err(wrong(format!(
+                        "on must be at least a millionth of {packet} s, the time of a packet"
+                    )));
+                }
+                ApplicationSpec::OnOff {
+                    rate,
+                    periods: Some(Box::new([on, off])),
+                }
+            }
+            ApplicationChoice::Responses(Responses { size, think }) => ApplicationSpec::Responses {
+                size: size.dist(self.flow.packet).map_err(wrong)?,
+                think: think.dist(self.flow.packet).map_err(wrong)?,
+            },
         }))
     }
 

@@ -254,6 +254,9 @@ pub struct Flow {
     /// What each arrival brings instead of one flow: a user who reads pages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub session: Option<Session>,
+    /// The application, if it has less to send than the flow may; by default, there is always something.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub application: Option<ApplicationChoice>,
     /// Most arrivals.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limit: Option<u64>,
@@ -308,6 +311,41 @@ pub struct Session {
     /// Objects on each page, rounded up.
     pub objects: Varying<Count>,
     /// Time between the last object of a page and the next page.
+    pub think: Varying<Duration>,
+}
+
+/// When an application has something to send.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case", deny_unknown_fields)]
+#[schemars(rename = "Application")]
+pub enum ApplicationChoice {
+    /// A packet at a time, at this rate, as voice and video do.
+    Rate(Rate),
+    /// The same in periods, with pauses between them.
+    OnOff(OnOff),
+    /// Responses to requests, one after the other on one flow.
+    Responses(Responses),
+}
+
+/// An application that sends at a rate, and pauses.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table with rate, on and off")]
+pub struct OnOff {
+    /// While it sends.
+    pub rate: Rate,
+    /// How long it sends.
+    pub on: Varying<Duration>,
+    /// How long it pauses.
+    pub off: Varying<Duration>,
+}
+
+/// A server that sends a response when the client, who has had the one before, asks for it.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields, expecting = "a table with size and think")]
+pub struct Responses {
+    /// Of a response.
+    pub size: Varying<Size>,
+    /// Time between the arrival of a response and the next request.
     pub think: Varying<Duration>,
 }
 

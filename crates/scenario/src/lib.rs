@@ -5,6 +5,7 @@
 //! testbed draw start times, sizes and arrivals from the same [random streams](levelflow_random).
 
 mod advice;
+mod application;
 mod buffers;
 mod changes;
 mod choice;
@@ -29,13 +30,16 @@ mod schedule;
 mod trace;
 mod traffic;
 
+pub use application::{Application, ApplicationSpec};
 pub use buffers::buffer_algorithm_named;
 pub use changes::{Change, Changes, Trace};
 pub use choice::{BufferChoice, LawChoice, LawTables, QueueChoice};
 pub use describe::{describe_buffer_algorithms, describe_laws, describe_queues, schema};
 pub use edit::{Step, assign, locate, value_of};
 pub use error::{ScenarioError, line, unknown_key};
-pub use format::{AckDelay, ArrivalProcess, Flow, Link, Memory, NextHop, Reverse, Routing, Scenario, Session};
+pub use format::{
+    AckDelay, ArrivalProcess, Flow, Link, Memory, NextHop, OnOff, Responses, Reverse, Routing, Scenario, Session,
+};
 pub use laws::{law_params, law_values};
 pub use network::{AckDelaySpec, FlowSpec, LinkSpec, LinkState, MemorySpec, Network, RouteSpec, Routes, SessionSpec};
 pub use quantity::{BufferSize, Count, Random, Share, Size, Varying};

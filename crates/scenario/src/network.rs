@@ -6,6 +6,7 @@ use levelflow_laws::{Bottleneck, Protocol};
 use levelflow_path::Propagation;
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
+use crate::application::ApplicationSpec;
 use crate::traffic::{Arrivals, Dist};
 
 /// Of a link, and of a path there and back.
@@ -189,6 +190,8 @@ pub struct FlowSpec<P: Protocol> {
     pub arrivals: Arrivals,
     /// What each arrival brings instead of one flow.
     pub session: Option<SessionSpec>,
+    /// When there is something to send; `None`: always.
+    pub application: Option<ApplicationSpec>,
     /// Largest data packet on the wire.
     pub packet: Bytes,
     /// Size of ACKs and of packets that open and close flows.

@@ -25,7 +25,7 @@ pub struct Topology<'a> {
     ecmp: bool,
 }
 
-/// Paths that somebody wants: one for each key, by whose hash a flow chooses among paths of equal weight.
+/// Paths between two nodes: one for each key, by whose hash a flow chooses among paths of equal weight.
 pub struct Request<'b> {
     pub from: &'b str,
     pub to: &'b str,

@@ -4,8 +4,8 @@ use levelflow_laws::{LAWS, Signal, Unit};
 use levelflow_units::{Bytes, Frequency, Packets, Rate};
 use serde_json::{Value, json};
 
-/// Multiplies link rates, buffers, arrivals a second, and rates of senders that listen to nothing. Packets keep their
-/// size, and parameters of laws that listen their value.
+/// Multiplies link rates, buffers, arrivals a second, rates and responses of applications, and rates of senders that
+/// listen to nothing. Packets keep their size, and parameters of laws that listen their value.
 pub fn scale(raw: &mut Value, factor: f64) {
     let tables = |raw: &mut Value, key: &str, each: &dyn Fn(&mut Value)| {
         raw[key].as_array_mut().into_iter().flatten().for_each(each);
@@ -32,6 +32,14 @@ pub fn scale(raw: &mut Value, factor: f64) {
                 *often = json!(f.to_string());
             }
         }
+        for rate in ["/application/rate", "/application/on_off/rate"] {
+            if let Some(rate) = flow.pointer_mut(rate) {
+                *rate = rate_times(rate, factor);
+            }
+        }
+        if let Some(size) = flow.pointer_mut("/application/responses/size") {
+            scale_size(size, factor);
+        }
         if flow["law"].is_object() {
             constant(&mut flow["law"]);
         }
@@ -57,15 +65,25 @@ fn scale_link(link: &mut Value, factor: f64) {
         }
     }
     // "1 BDP" grows by itself.
-    if let Some(Value::String(buffer)) = table.get_mut("buffer") {
-        let bytes = buffer.parse::<Bytes>().ok();
-        let packets = buffer.parse::<Packets>().ok();
-        let times = |n: u64| ((n as f64 * factor).ceil() as u64).max(1);
-        if let Some(bytes) = bytes {
-            *buffer = Bytes::new(times(bytes.get())).to_string();
-        } else if let Some(packets) = packets {
-            *buffer = Packets::new(times(packets.get())).to_string();
+    if let Some(buffer @ Value::String(_)) = table.get_mut("buffer") {
+        scale_size(buffer, factor);
+    }
+}
+
+/// Multiplies each size in bytes or packets, also within a distribution.
+fn scale_size(size: &mut Value, factor: f64) {
+    let times = |n: u64| ((n as f64 * factor).ceil() as u64).max(1);
+    match size {
+        Value::String(text) => {
+            if let Ok(bytes) = text.parse::<Bytes>() {
+                *text = Bytes::new(times(bytes.get())).to_string();
+            } else if let Ok(packets) = text.parse::<Packets>() {
+                *text = Packets::new(times(packets.get())).to_string();
+            }
         }
+        Value::Array(values) => values.iter_mut().for_each(|value| scale_size(value, factor)),
+        Value::Object(table) => table.values_mut().for_each(|value| scale_size(value, factor)),
+        _ => {}
     }
 }
 
@@ -91,6 +109,8 @@ mod tests {
             "flow": [
                 { "name": "x", "law": "jetmax", "packet": "1250 B", "arrivals": { "poisson": "100 /s" } },
                 { "name": "y", "law": { "cbr": { "rate": "50 Mb/s" } } },
+                { "name": "z", "application": { "on_off": { "rate": "50 Mb/s", "on": "1 s", "off": "1 s" } } },
+                { "name": "s", "application": { "responses": { "size": { "exponential": "1 MB" }, "think": "1 s" } } },
             ],
         });
         scale(&mut raw, 0.05);
@@ -104,5 +124,13 @@ mod tests {
         assert_eq!(raw["flow"][0]["packet"], "1250 B");
         assert_eq!(raw["flow"][0]["arrivals"]["poisson"], "5 /s");
         assert_eq!(raw["flow"][1]["law"]["cbr"]["rate"], "2.5 Mb/s");
+        assert_eq!(
+            raw["flow"][2]["application"]["on_off"],
+            json!({ "rate": "2.5 Mb/s", "on": "1 s", "off": "1 s" })
+        );
+        assert_eq!(
+            raw["flow"][3]["application"]["responses"],
+            json!({ "size": { "exponential": "50 kB" }, "think": "1 s" })
+        );
     }
 }

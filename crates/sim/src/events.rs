@@ -34,6 +34,8 @@ pub enum Target {
     Transmitter(u32),
     /// The timer of this receiver's delayed ACK expires.
     Ack(u32),
+    /// The application of this flow writes.
+    Write(u32),
     /// The user of this session asks for the next page.
     Session(u32),
     /// Capacity, delay or loss of this link change.
@@ -44,7 +46,7 @@ pub enum Target {
     Sample,
 }
 
-const INDEX_BITS: u32 = 28;
+const INDEX_BITS: u32 = 27;
 const INDEX: u32 = (1 << INDEX_BITS) - 1;
 
 impl Target {
@@ -62,10 +64,11 @@ impl Target {
             Self::Buffer(i) => (9, i),
             Self::Transmitter(i) => (10, i),
             Self::Ack(i) => (11, i),
-            Self::Session(i) => (12, i),
-            Self::Change(i) => (13, i),
-            Self::Routes => (14, 0),
-            Self::Sample => (15, 0),
+            Self::Write(i) => (12, i),
+            Self::Session(i) => (13, i),
+            Self::Change(i) => (14, i),
+            Self::Routes => (15, 0),
+            Self::Sample => (16, 0),
         };
         debug_assert!(index <= INDEX);
         kind << INDEX_BITS | index
@@ -87,9 +90,10 @@ impl Target {
             9 => Self::Buffer(index),
             10 => Self::Transmitter(index),
             11 => Self::Ack(index),
-            12 => Self::Session(index),
-            13 => Self::Change(index),
-            14 => Self::Routes,
+            12 => Self::Write(index),
+            13 => Self::Session(index),
+            14 => Self::Change(index),
+            15 => Self::Routes,
             _ => Self::Sample,
         }
     }

@@ -1,6 +1,7 @@
 //! One flow of the engine: the sender, what its receiver keeps, and their alarms.
 
 use levelflow_laws::{FlowInfo, Protocol, SenderLaw};
+use levelflow_scenario::Application;
 use levelflow_transport::{Assembly, Bare, History, Limits, Sender};
 use levelflow_units::{Duration, Time};
 
@@ -76,6 +77,15 @@ pub struct Flow<P: Protocol> {
     pub base_rtt: Duration,
     /// The web session that it belongs to, or none.
     pub session: u32,
+    /// The application, if there is not always something to send.
+    pub writes: Option<Box<Writes>>,
+}
+
+/// An application, and when it writes.
+#[derive(Debug)]
+pub struct Writes {
+    pub application: Application,
+    pub alarm: Alarm,
 }
 
 impl<P: Protocol> Flow<P> {
@@ -99,6 +109,7 @@ impl<P: Protocol> Flow<P> {
             hop: 0,
             in_flight: 0,
             session: NO_SESSION,
+            writes: None,
             pace: Alarm::OFF,
             timer: Alarm::OFF,
             started: now,
@@ -117,7 +128,7 @@ impl<P: Protocol> Flow<P> {
 
     /// Whether its law's rate is one at which it sends.
     pub fn is_sending(&self) -> bool {
-        self.has_window() || self.pace.is_set()
+        self.has_window() || self.pace.is_set() || self.writes.is_some()
     }
 
     /// When the packet after the last one may leave at the present rate, or the flow stops.

@@ -103,7 +103,12 @@ fn spines(spines: usize, count: u32, more: &str) -> String {
             .unwrap();
         }
     }
-    text + &format!("[[flow]]\nname = 'x'\nlaw = 'jetmax'\nfrom = 'A'\nto = 'B'\ncount = {count}\n")
+    writeln!(
+        text,
+        "[[flow]]\nname = 'x'\nlaw = 'jetmax'\nfrom = 'A'\nto = 'B'\ncount = {count}"
+    )
+    .unwrap();
+    text
 }
 
 /// Each of `n` flows takes one of `m` paths at random: the statistic of Pearson has `m - 1` degrees of freedom.

@@ -305,6 +305,10 @@ fn check_flow(flow: &FlowSpec<Any>) -> Result<(), Error> {
     for (asked, what) in [
         (!flow.routes.is_single(), "flows of an entry on different paths"),
         (flow.session.is_some(), "sessions"),
+        (
+            flow.application.is_some() && KERNEL_LAWS.contains(&law.name),
+            "applications over the kernel's TCP",
+        ),
         (flow.ack_delay.is_some(), "ack_delay"),
     ] {
         if asked {

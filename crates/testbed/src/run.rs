@@ -219,6 +219,8 @@ impl Ready {
                 starts,
                 rtt,
                 route: spec.routes.first().clone(),
+                application: spec.application.clone().map(|spec| (spec, network.seed)),
+                name: spec.name.clone(),
             });
         }
         Ok(ready)

@@ -5,7 +5,7 @@ use std::net::UdpSocket;
 
 use levelflow_laws::{AnyParams, Opening};
 use levelflow_results::CompletionRow;
-use levelflow_scenario::RouteSpec;
+use levelflow_scenario::{Application, ApplicationSpec, RouteSpec};
 use levelflow_transport::{Encoded, Limits};
 use levelflow_units::{Bytes, Duration, Rate, Time};
 use levelflow_wire::shim::{LONGEST, Shim};
@@ -43,6 +43,10 @@ pub struct Entry {
     pub socket: UdpSocket,
     /// Flows to come, in order.
     pub starts: VecDeque<Start>,
+    /// Its application, unless there is always something to send, and the seed of the run.
+    pub application: Option<(ApplicationSpec, u64)>,
+    /// Its name.
+    pub name: String,
     /// Base round trip, and its reverse part.
     pub rtt: [Duration; 2],
     /// Its path.
@@ -52,6 +56,7 @@ pub struct Entry {
 #[derive(Debug)]
 struct Live {
     sender: Sender,
+    application: Option<Application>,
     start: Time,
     stop: Time,
     /// What it carries, bytes.
@@ -168,18 +173,8 @@ impl Work {
                     break flow;
                 }
             };
-            let Start { at, size, stop } = start;
-            let sender = Sender::new(self.entry.params.clone(), self.entry.packet, flow)
-                .with_limits(self.entry.limits())
-                .with_transfer(size, Some(stop), self.entry.reliable);
-            let live = Live {
-                sender,
-                start: at,
-                stop,
-                size,
-                lost: 0,
-            };
-            self.live.insert(flow, live);
+            self.live
+                .insert(flow, Live::new(&self.entry, flow, start, self.total.started));
             self.total.started += 1;
         }
         let Self {
@@ -193,6 +188,7 @@ impl Work {
         } = self;
         live.retain(|_, flow| {
             flow.sender.handle_timeout(now);
+            flow.write(now);
             for _ in 0..BURST {
                 let Some(packet) = flow.sender.poll_transmit(clock.now(), clock::stamp(), buffer) else {
                     break;
@@ -239,6 +235,27 @@ impl Work {
 }
 
 impl Live {
+    fn new(entry: &Entry, flow: u32, Start { at, size, stop }: Start, member: u64) -> Self {
+        let mut sender = Sender::new(entry.params.clone(), entry.packet, flow)
+            .with_limits(entry.limits())
+            .with_transfer(size, Some(stop), entry.reliable);
+        let application = entry.application.as_ref().map(|(spec, seed)| {
+            let name = format!("{}.{member}", entry.name);
+            Application::new(spec, entry.packet, at, *seed, &name)
+        });
+        if application.is_some() {
+            sender = sender.with_application();
+        }
+        Self {
+            sender,
+            application,
+            start: at,
+            stop,
+            size,
+            lost: 0,
+        }
+    }
+
     fn completion(&self, entry: &Entry, now: Time) -> Option<CompletionRow> {
         let size = self.size.filter(|_| now < self.stop)?;
         let [rtt, back] = entry.rtt;
@@ -256,6 +273,20 @@ impl Live {
         if self.sender.is_done(Time::ZERO) {
             return Some(Time::ZERO);
         }
-        self.sender.poll_timeout()
+        let writes = self.application.as_ref().and_then(Application::due);
+        self.sender.poll_timeout().into_iter().chain(writes).min()
+    }
+
+    /// What its application has to send by now.
+    fn write(&mut self, now: Time) {
+        let Some(application) = &mut self.application else {
+            return;
+        };
+        if self.sender.is_delivered() {
+            application.handle_delivery(now);
+        }
+        while application.due().is_some_and(|at| at <= now) {
+            self.sender.write(application.write());
+        }
     }
 }

@@ -269,6 +269,8 @@ pub struct Sender<P: Protocol, C = Bare<<P as Protocol>::Sender>, T = ()> {
     recovery: Option<Box<Recovery<T>>>,
     /// End of the transfer.
     size: u64,
+    /// End of what the application has written of it.
+    written: u64,
     /// Next byte that has never been sent.
     position: u64,
     stop: Time,
@@ -291,6 +293,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             pacer: Pacer::new(now),
             recovery: None,
             size: ENDLESS,
+            written: ENDLESS,
             position: 0,
             stop: Time::NEVER,
             heard: now,
@@ -303,8 +306,20 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     /// It carries so many bytes.
     #[must_use]
     pub fn with_size(mut self, size: u64) -> Self {
-        self.size = size;
+        (self.size, self.written) = (size, size);
         self
+    }
+
+    /// Nothing of it is there before the application [writes](Self::write).
+    #[must_use]
+    pub fn with_application(mut self) -> Self {
+        self.written = 0;
+        self
+    }
+
+    /// The application has so many bytes more to send.
+    pub fn write(&mut self, bytes: u64) {
+        self.written = self.written.saturating_add(bytes).min(self.size);
     }
 
     /// It sends no data from then on.
@@ -422,7 +437,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
     }
 
     fn has_unsent(&self) -> bool {
-        self.position < self.size || self.recovery.as_ref().is_some_and(|r| !r.repair.queue.is_empty())
+        self.position < self.written || self.recovery.as_ref().is_some_and(|r| !r.repair.queue.is_empty())
     }
 
     /// Whether the window has room for a packet.
@@ -447,8 +462,13 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
 
     /// Whether everything has been sent and, as far as that is known, has arrived, or the flow has stopped.
     pub fn is_done(&self, now: Time) -> bool {
+        now >= self.stop || (self.position >= self.size && self.is_delivered())
+    }
+
+    /// Whether everything that the application has written has been sent and, as far as that is known, has arrived.
+    pub fn is_delivered(&self) -> bool {
         let waits = self.recovery.as_ref().is_some_and(|r| r.waits());
-        now >= self.stop || (self.open && !waits && !self.has_unsent())
+        self.open && !waits && !self.has_unsent()
     }
 
     /// When the pace allows the next packet, whether or not there is one and the window has room.
@@ -555,7 +575,7 @@ impl<P: Protocol, C: Controller<P>, T: Copy> Sender<P, C, T> {
             recovery.repair.totals.retransmitted += 1;
             return Some(chunk);
         }
-        let left = self.size - self.position;
+        let left = self.written - self.position;
         if left == 0 {
             return None;
         }

@@ -125,6 +125,24 @@ impl<S: Sink> WireSender<S> {
         self
     }
 
+    /// As [`Sender::with_application`].
+    #[must_use]
+    pub fn with_application(mut self) -> Self {
+        self.sender = self.sender.with_application();
+        self
+    }
+
+    /// As [`Sender::write`].
+    pub fn write(&mut self, bytes: u64) {
+        self.sender.write(bytes);
+    }
+
+    /// As [`Sender::is_delivered`].
+    #[must_use]
+    pub fn is_delivered(&self) -> bool {
+        self.sender.is_delivered()
+    }
+
     /// It sends data at once: its owner has had a handshake.
     #[must_use]
     pub fn without_handshake(mut self) -> Self {

@@ -8,12 +8,13 @@ use levelflow_units::Time;
 
 use super::{Entry, Sim};
 use crate::ackdelay::AckDelay;
+use crate::alarm::{Alarm, Fired};
 use crate::events::Target;
-use crate::flow::{Flow, LIMITS, NO_SESSION, Phase};
+use crate::flow::{Flow, LIMITS, NO_SESSION, Phase, Writes};
 use crate::limit::packets_beside;
 use crate::overhead::Overhead;
 use levelflow_random::Stream;
-use levelflow_scenario::RoundTrip;
+use levelflow_scenario::{Application, RoundTrip};
 
 impl<P: Protocol> Sim<P> {
     /// An ACK may have changed rate or window, or brought something to send again, or been the last.
@@ -104,10 +105,46 @@ impl<P: Protocol> Sim<P> {
 
     /// Nothing to send now: wait for ACKs, or end.
     fn idle(&mut self, i: u32) {
-        if self.flows[i as usize].sender.is_done(self.now) {
-            self.end_flow(i);
-        } else {
-            self.wait(i);
+        let flow = &mut self.flows[i as usize];
+        if flow.sender.is_done(self.now) {
+            return self.end_flow(i);
+        }
+        if let Some(writes) = &mut flow.writes
+            && flow.sender.is_delivered()
+        {
+            writes.application.handle_delivery(self.now);
+        }
+        self.wait(i);
+        self.await_write(i);
+    }
+
+    /// Sets the time at which an application writes, or its flow stops.
+    fn await_write(&mut self, i: u32) {
+        let flow = &mut self.flows[i as usize];
+        let Some(writes) = &mut flow.writes else { return };
+        let due = writes.application.due().unwrap_or(Time::NEVER).min(flow.sender.stop());
+        if let Some(at) = writes.alarm.set(due.max(self.now)) {
+            self.schedule(at, Target::Write(i));
+        }
+    }
+
+    /// An application may have something to send.
+    pub(super) fn write(&mut self, i: u32) {
+        self.events.pop();
+        let flow = &mut self.flows[i as usize];
+        let Some(writes) = &mut flow.writes else { return };
+        match writes.alarm.fire(self.now) {
+            Fired::Now if flow.phase == Phase::Live => {
+                while writes.application.due().is_some_and(|at| at <= self.now) {
+                    flow.sender.write(writes.application.write());
+                }
+                self.await_write(i);
+                if self.flows[i as usize].sender.is_open() {
+                    self.pump(i);
+                }
+            }
+            Fired::Later(at) => self.schedule(at, Target::Write(i)),
+            Fired::Now | Fired::Stale => {}
         }
     }
 
@@ -122,6 +159,7 @@ impl<P: Protocol> Sim<P> {
         flow.phase = Phase::Done;
         flow.timer.clear();
         flow.pace.clear();
+        flow.writes = None;
         let stopped = flow.sender.size() == ENDLESS || self.now >= flow.sender.stop();
         flow.in_flight += 1;
         if stopped {
@@ -191,6 +229,15 @@ impl<P: Protocol> Sim<P> {
         let mut flow = Flow::new(e, &spec.params, &entry.info, self.now, recovers);
         let size = drawn.size.map_or(ENDLESS, |size| size.min(ENDLESS - 1));
         flow.sender = flow.sender.with_size(size).with_stop(drawn.stop.unwrap_or(Time::NEVER));
+        if let Some(application) = &spec.application {
+            let name = format!("{}.{member}", spec.name);
+            let application = Application::new(application, spec.packet, self.now, self.seed, &name);
+            flow.sender = flow.sender.with_application();
+            flow.writes = Some(Box::new(Writes {
+                application,
+                alarm: Alarm::OFF,
+            }));
+        }
         flow.session = session;
         flow.member = member;
         flow.hop = hop;
@@ -212,6 +259,7 @@ impl<P: Protocol> Sim<P> {
         entry.active += 1;
         let opening = entry.transport.opening;
         let i = self.place(flow);
+        self.await_write(i);
         match opening {
             Opening::Handshake => self.open(i),
             Opening::Immediate => self.resume(i),

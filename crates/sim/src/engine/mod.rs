@@ -310,6 +310,7 @@ impl<P: Protocol> Sim<P> {
                 self.delayed_ack(i);
             }
             Target::Change(i) => self.change(i),
+            Target::Write(i) => self.write(i),
             Target::Session(i) => {
                 self.events.pop();
                 self.next_page(i);
@@ -318,10 +319,7 @@ impl<P: Protocol> Sim<P> {
                 self.events.pop();
                 self.enter(i);
             }
-            Target::Routes => {
-                self.events.pop();
-                self.change_routes();
-            }
+            Target::Routes => self.change_routes(),
             Target::Sample => {
                 self.events.pop();
                 self.record();
