@@ -47,6 +47,7 @@ Queue = Literal[
     "pi",
     "codel",
     "virtual_queue",
+    "policer",
 ]
 
 

@@ -15,6 +15,7 @@ mod conformance;
 pub mod drop_front;
 pub mod drop_tail;
 pub mod pi;
+pub mod policer;
 pub mod red;
 pub mod rem;
 pub mod virtual_queue;
@@ -29,6 +30,7 @@ registry::queues! {
     pi => Pi,
     codel => Codel,
     virtual_queue => VirtualQueue,
+    policer => Policer,
 }
 
 /// What is known about a discipline before any of its code runs.

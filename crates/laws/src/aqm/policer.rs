@@ -1,0 +1,110 @@
+//! A policer: a token bucket drops what exceeds a rate, and queues nothing for it.
+//!
+//! Source: RFC 2697 (J. Heinanen, R. Guerin, 1999), with one bucket and two colours; `police` of Linux's tc is one.
+//!
+//! The bucket holds up to `burst` bytes and fills at `rate`. A packet that finds its size there takes it and passes;
+//! any other is dropped and takes nothing.
+//!
+//! Readings:
+//! - The bucket is full at first.
+//! - A packet that the buffer has no room for takes no tokens: the policer stands behind the check for room.
+
+use levelflow_units::{Bytes, Rate, Time};
+
+use super::{Queue, QueueInfo, Verdict};
+use crate::law::{Arriving, PortInfo};
+use crate::params::{Unit, parameters};
+
+parameters! {
+    /// Validated parameters.
+    pub struct PolicerParams {
+        rate: Rate = Unit::Rate, 1e7, (1.0, 1e15),
+            "what passes in the long run",
+            "own choice; set it";
+        burst: Bytes = Unit::Size, 15_000.0, (1.0, 1e12),
+            "size of the bucket: what passes at once; less than a packet lets none pass",
+            "own choice: ten packets of 1500 bytes";
+    }
+}
+
+/// State of a policer at one port.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Policer {
+    /// Bits in the bucket, at a time.
+    tokens: f64,
+    at: Time,
+}
+
+impl Queue for Policer {
+    type Params = PolicerParams;
+
+    const INFO: QueueInfo = QueueInfo {
+        name: "policer",
+        title: "policer: a token bucket drops what exceeds a rate",
+        source: "RFC 2697",
+        signal: "bytes in the bucket",
+        params: &PolicerParams::TABLE,
+    };
+
+    fn new(params: &PolicerParams, _port: &PortInfo) -> Self {
+        Self {
+            tokens: params.burst.as_bits_f64(),
+            at: Time::ZERO,
+        }
+    }
+
+    fn on_arrival(&mut self, params: &PolicerParams, packet: &Arriving, _draw: f64) -> Verdict {
+        let filled = params.rate.bps() * packet.now.since(self.at).as_secs_f64();
+        self.tokens = (self.tokens + filled).min(params.burst.as_bits_f64());
+        self.at = packet.now;
+        let size = packet.size.as_bits_f64();
+        // A hundredth of a bit is what rounding may take.
+        if self.tokens + 0.01 < size {
+            return Verdict::Drop;
+        }
+        self.tokens = (self.tokens - size).max(0.0);
+        Verdict::Pass
+    }
+
+    fn signal(&self) -> f64 {
+        self.tokens / 8.0
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use levelflow_units::Duration;
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        /// In any period `t`, no more than `rate t + burst` passes (the arrival curve of a token bucket), and a packet is
+        /// dropped only where it would exceed that.
+        #[test]
+        fn what_passes_is_bounded_by_the_arrival_curve(
+            packets in proptest::collection::vec((0..3_000_000_u64, 40..1500_u64), 1..200),
+        ) {
+            let params = PolicerParams { rate: Rate::clamped(1e6), burst: Bytes::new(4000) };
+            let mut policer = Policer::new(&params, &PortInfo { id: 1, capacity: Rate::ZERO });
+            let (mut now, mut passed) = (Time::ZERO, std::vec::Vec::<(Time, f64)>::new());
+            for (gap_ns, size) in packets {
+                now += Duration::from_ps(gap_ns * 1000);
+                let size = Bytes::new(size);
+                let verdict = policer.on_arrival(&params, &Arriving { now, ..Arriving::alone(size) }, 0.0);
+                // The most that the past allows: the smallest of all curves that begin at a packet, and the bucket.
+                let mut room = 32_000.0_f64;
+                let mut sum = 0.0;
+                for &(at, bits) in passed.iter().rev() {
+                    sum += bits;
+                    room = room.min(32_000.0 + 1e6 * now.since(at).as_secs_f64() - sum);
+                }
+                let fits = size.as_bits_f64() <= room + 0.05;
+                prop_assert_eq!(verdict == Verdict::Pass, fits, "{} of {}", size, room);
+                if fits {
+                    passed.push((now, size.as_bits_f64()));
+                }
+            }
+        }
+    }
+}
