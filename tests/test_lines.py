@@ -9,7 +9,7 @@ from tools import lines
 
 from levelflow import Scenario
 
-READY = ("dsl", "cable", "lte", "5g", "wifi", "leo")
+READY = ("dsl", "docsis", "lte", "5g", "wifi", "leo")
 
 
 @pytest.mark.parametrize("name", lines.LINES)
