@@ -146,3 +146,47 @@ def test_a_link_that_nothing_came_to_has_an_empty_queue():
     rows = {"link": ["a"], "queue_max_bytes": [0], "peak_loss": [0.0]}
     (row,) = summary._links(pl.DataFrame(rows), scenario, {"links": [{"name": "a", "queue_bytes": None}]})
     assert row["queue_bytes"] == {"mean": 0, "p50": 0, "p90": 0, "p99": 0, "max": 0}
+
+
+def spines(**keys):
+    scenario = Scenario("spines", "12 s", **keys)
+    for spine in range(4):
+        for leaf in ("A", "B"):
+            scenario.link(leaf, f"s{spine}", "100 Mb/s", "1 ms", duplex=True)
+    return scenario.flow("x", "jetmax", "A", "B", count=24)
+
+
+def test_flows_on_different_paths_have_the_fair_rates_of_their_paths():
+    """Each of four equal paths is divided among the flows whose hash chose it."""
+    result = spines(routing="ecmp").run()
+    flow = result.scenario["flows"][0]
+    taken = [flow["paths"][path]["path"][0] for path in flow["plans"][0]["path_of"]]
+    target = result.scenario["links"][0]["target_bps"]
+    last = result.members.filter(pl.col("t") == pl.col("t").max()).sort("member")
+    for first, rate in zip(taken, last["rate_bps"], strict=True):
+        assert rate == pytest.approx(target / taken.count(first), rel=0.01)
+    row = result.summary["flows"][0]
+    assert row["share_bps"] == pytest.approx(len(set(taken)) * target / 24)
+    assert row["distance"] < 0.01
+    assert result.summary["jain_of_shares"] > 0.9999
+    assert result.summary["jain"] < 0.99
+
+
+def test_a_change_of_routes_is_an_event_and_the_reference_follows_it():
+    scenario = spines(reroute="1 s").set("link.A->s0.capacity", "10 Mb/s").set("flow.x.law", "level")
+    scenario.set("link.A->s0.changes", [{"at": "5 s", "down": True}])
+    summary = scenario.run().summary
+    assert summary["last_event_s"] == 6.0
+    assert summary["flows"][0]["distance"] < 0.01
+    assert summary["flows"][0]["share_bps"] > 90e6 / 24
+
+
+def test_applications_are_compared_with_nothing_and_leave_the_rest_to_others():
+    scenario = Scenario("applications", "12 s").link("A", "B", "10 Mb/s", "5 ms", duplex=True)
+    scenario.flow("call", "jetmax", "A", "B", application={"rate": "2 Mb/s"}).flow("x", "jetmax", "A", "B", count=2)
+    result = scenario.run()
+    call, others = result.summary["flows"]
+    assert call["rate_bps"] == pytest.approx(2e6, rel=0.02)
+    assert call["distance"] is None
+    assert others["share_bps"] == pytest.approx((result.scenario["links"][0]["target_bps"] - 2e6) / 2, rel=0.01)
+    assert others["distance"] < 0.02

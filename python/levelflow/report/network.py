@@ -35,10 +35,11 @@ def drawing(result: Result) -> str:
     places, height = placed(nodes, [(link["from"], link["to"]) for link in links.values()], result)
     labelled = len(links) <= MOST_LABELS
     scale = 1.0 if labelled else 0.55
+    flows = result.scenario["flows"]
     lines, words = [], []
     for name, link in links.items():
         load = loads[name]
-        carries = " ".join(str(n) for n, flow in enumerate(result.scenario["flows"]) if name in flow["path"])
+        carries = " ".join(str(n) for n, flow in enumerate(flows) if any(name in path for path in routes(flow)))
         a, b = places[link["from"]], places[link["to"]]
         about = f"{name}: {rate(link['capacity_bps'])}, utilisation {percent(load['utilisation'])}"
         about += f", wait p99 {time(load['queue_ms']['p99'] / 1e3)}, {load['dropped_packets']:,} drops"
@@ -50,7 +51,7 @@ def drawing(result: Result) -> str:
         if name in tight or (labelled and load["utilisation"] >= 0.1):
             wait = f", wait {time(load['queue_ms']['p99'] / 1e3)}" if name in tight and len(links) <= FEW else ""
             words.append(_word((a + b) / 2, percent(load["utilisation"]) + wait, kind, height, _left(a, b)))
-    paths = [flow["path"] for flow in result.scenario["flows"] if flow["path"]]
+    paths = [path for flow in flows for path in routes(flow) if path]
     ends = {node for path in paths for node in (links[path[0]]["from"], links[path[-1]]["to"])}
     dots = "".join(f"<circle cx={x:.1f} cy={y:.1f} r={7 * scale:.1f} />" for x, y in places.values())
     words += [
@@ -75,13 +76,18 @@ def _unbroken(text: str) -> str:
     )
 
 
+def routes(flow: dict[str, Any]) -> list[list[str]]:
+    """Every path that flows of an entry take at some time, by names of links."""
+    return [one["path"] for one in flow.get("paths", [flow])]
+
+
 def bottlenecks(result: Result) -> list[str]:
     """The busiest links of the path of each flow, if they are busy."""
     load = {link["name"]: link["utilisation"] for link in result.summary["links"]}
     tight = set()
-    for flow in result.scenario["flows"]:
-        most = max((load[name] for name in flow["path"]), default=0.0)
-        tight |= {name for name in flow["path"] if load[name] >= max(BUSY, NEAR * most)}
+    for path in (path for flow in result.scenario["flows"] for path in routes(flow)):
+        most = max((load[name] for name in path), default=0.0)
+        tight |= {name for name in path if load[name] >= max(BUSY, NEAR * most)}
     return [name for name in load if name in tight]
 
 

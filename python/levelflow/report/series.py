@@ -350,10 +350,20 @@ def _ideal(result: Result, names: set[str]) -> tuple[str, list[Curve]]:
     table = table.sort("t").fill_null(0)
     times = table["t"].to_numpy()
     changes = {change["at_s"] for link in result.scenario["links"] for change in link.get("changes", ())}
+    changes |= {plan["from_s"] for flow in result.scenario["flows"] for plan in flow.get("plans", ())}
     begins = np.array([0.0, *sorted(changes - {0.0})])
     phase = np.searchsorted(begins, times, side="left") - 1
     states, which = np.unique(np.column_stack([phase, table.select(every)]), axis=0, return_inverse=True)
-    known = [reference(in_force(result.scenario, begins[int(number)]), active) for number, *active in states.tolist()]
+    delivered = dict(result.flows.group_by("flow").agg(pl.col("delivered_bps").mean()).iter_rows())
+    sending = {
+        number: delivered[flow["name"]]
+        for number, flow in enumerate(result.scenario["flows"])
+        if flow.get("application") and flow["name"] in delivered
+    }
+    known = [
+        reference(in_force(result.scenario, begins[int(number)]), active, sending)
+        for number, *active in states.tolist()
+    ]
     steps = []
     for number, name in enumerate(every):
         shares = np.array([np.nan if one.rates[number] is None else one.rates[number] for one in known], float)

@@ -6,7 +6,8 @@ reference (`levelflow.theory.references`); the others have completion times to c
 event and the end: an arrival or departure of a listed flow, or a change of a link after which a tenth of the run is
 left. The reference has the capacities of links in the mean over that window. A run has *settled* if each listed flow
 keeps its rate before the window, and has that of the reference in it. Samples are sums over an entry; flows of a group
-count one by one where the result has its members, and with their mean otherwise.
+count one by one where the result has its members, and with their mean otherwise. Flows with an application that has
+less to send than they may are compared with nothing; the reference leaves them what they had in the window.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ import polars as pl
 
 from levelflow.theory.competition import in_force
 from levelflow.theory.queues.bounds import slowdowns
-from levelflow.theory.references import reference
+from levelflow.theory.references import Reference, reference
 
 Rates = np.ndarray[Any, np.dtype[np.float64]]
 
@@ -47,10 +48,10 @@ def summarise(
     event, event_s = ("change of a link", changed_s) if changed_s > event_s else ("arrival or departure", event_s)
     window = steady_window(event_s, end_s)
     members = _members(tables.get("members", pl.DataFrame()), window)
-    per_flow, compared_with = _flows(flows, completions, scenario, window, counters, members)
+    per_flow, compared_with, shares = _flows(flows, completions, scenario, window, counters, members)
     compared = [row for row in per_flow if row["distance"] is not None]
     rates = {row["name"]: members.get(row["name"], np.full(round(row["active"]), row["rate_bps"])) for row in compared}
-    parts = [rates[row["name"]] / row["share_bps"] for row in compared]
+    parts = [rates[row["name"]] / shares[row["name"]] for row in compared]
     distance = max((row["distance"] for row in compared), default=None)
     steady = settling(flows, scenario, event_s, window)
     summary = {
@@ -88,8 +89,9 @@ def last_event(flows: pl.DataFrame, scenario: dict[str, Any], end_s: float) -> f
 
 
 def last_change(scenario: dict[str, Any], end_s: float) -> float:
-    """Returns when a link changed last, in seconds, if a tenth of the run was left then; otherwise 0."""
-    changes = (change["at_s"] for link in scenario["links"] for change in link.get("changes", ()))
+    """Returns when a link or a route changed last, in seconds, if a tenth of the run was left then; otherwise 0."""
+    changes = [change["at_s"] for link in scenario["links"] for change in link.get("changes", ())]
+    changes += [plan["from_s"] for flow in scenario["flows"] for plan in flow.get("plans", ())]
     last = max((at for at in changes if at < end_s), default=0.0)
     return last if last <= MOST_OF_A_RUN * end_s else 0.0
 
@@ -97,6 +99,11 @@ def last_change(scenario: dict[str, Any], end_s: float) -> float:
 def is_listed(flow: dict[str, Any]) -> bool:
     """Tells a flow that the scenario lists by itself from arrivals (no `count`) and finite ones."""
     return flow["count"] is not None and not flow["finite"]
+
+
+def always_sends(flow: dict[str, Any]) -> bool:
+    """Tells a listed flow without an application, which would have less to send than it may."""
+    return is_listed(flow) and not flow.get("application")
 
 
 def steady_window(event_s: float, end_s: float) -> tuple[float, float]:
@@ -119,7 +126,7 @@ def settling(
     """
     settled = None
     for flow in scenario["flows"]:
-        if not is_listed(flow):
+        if not always_sends(flow):
             continue
         own = flows.filter(pl.col("flow") == flow["name"], pl.col("t") >= event_s, pl.col("active") > 0)
         final = within(own, window)["rate_bps"].mean()
@@ -147,19 +154,33 @@ def _flows(
     window: tuple[float, float],
     counters: dict[str, Any],
     members: dict[str, Rates],
-) -> tuple[list[dict[str, Any]], str]:
-    """Returns a row per entry, and the name of the reference."""
+) -> tuple[list[dict[str, Any]], str, dict[str, Rates | float]]:
+    """Returns a row per entry, the name of the reference, and the rates there of the flows of entries that it has."""
     steady = within(flows, window).group_by("flow").agg(pl.col("active", "rate_bps", "delivered_bps").mean())
     means = {row["flow"]: row for row in steady.to_dicts()}
     active = [means[flow["name"]]["active"] if flow["name"] in means else 0.0 for flow in scenario["flows"]]
-    compared_with, shares = reference(in_force(scenario, *window), active)
+    at_rest = in_force(scenario, *window)
+    sending = {
+        number: means[flow["name"]]["delivered_bps"]
+        for number, flow in enumerate(scenario["flows"])
+        if flow.get("application") and active[number]
+    }
+    found = reference(at_rest, active, sending)
     ended = completions.with_columns(slowdown=slowdowns(completions, scenario)).partition_by("flow", as_dict=True)
-    rows = []
-    for flow, count, share, exact in zip(scenario["flows"], active, shares, counters["flows"], strict=True):
+    rows: list[dict[str, Any]] = []
+    shares: dict[str, Rates | float] = {}
+    for number, (flow, count, share, exact) in enumerate(
+        zip(scenario["flows"], active, found.rates, counters["flows"], strict=True)
+    ):
         own = ended.get((flow["name"],), completions.clear().with_columns(slowdown=0.0))
-        rate = means[flow["name"]]["rate_bps"] / count if count else None
-        compared = rate is not None and share and is_listed(flow)
+        measured = "delivered_bps" if number in sending else "rate_bps"
+        rate = means[flow["name"]][measured] / count if count else None
+        compared = rate is not None and share and always_sends(flow)
         each = members.get(flow["name"], np.array([rate]))
+        if compared and share:
+            shares[flow["name"]] = (
+                _shares(found, at_rest["flows"][number], number, len(each)) if len(each) > 1 else share
+            )
         lost = exact["dropped_packets"] + exact["lost_packets"]
         rows.append(
             {
@@ -169,7 +190,7 @@ def _flows(
                 "rate_bps": rate,
                 "delivered_bps": means[flow["name"]]["delivered_bps"] / count if count else None,
                 "share_bps": share,
-                "distance": float(abs(each / share - 1).max()) if compared else None,
+                "distance": float(abs(each / shares[flow["name"]] - 1).max()) if compared else None,
                 "has_members": flow["name"] in members,
                 "fct_s": _spread(own["fct_s"]),
                 "slowdown": _spread(own["slowdown"]),
@@ -177,7 +198,13 @@ def _flows(
                 **{key: value for key, value in exact.items() if key != "name"},
             }
         )
-    return rows, compared_with
+    return rows, found.name, shares
+
+
+def _shares(found: Reference, flow: dict[str, Any], number: int, count: int) -> Rates:
+    """Returns the rate in the reference of each flow of an entry, by its path."""
+    taken = flow["plans"][0]["path_of"] if "plans" in flow else [0]
+    return np.array([found.on_path[number, taken[member % len(taken)]] for member in range(count)])
 
 
 def _members(members: pl.DataFrame, window: tuple[float, float]) -> dict[str, Rates]:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from levelflow.report.summary import is_listed
+from levelflow.report.summary import always_sends
 from levelflow.theory.queues.bounds import bounds
 from levelflow.theory.queues.sharing import completion_times
 
@@ -100,7 +100,7 @@ def _sharing(done: pl.DataFrame, scenario: dict[str, Any]) -> Array:
     """
     capacity = {link["name"]: link["capacity_bps"] for link in scenario["links"]}
     narrowest = {flow["name"]: min(flow["path"], key=capacity.__getitem__) for flow in scenario["flows"]}
-    unlimited = {name for flow in scenario["flows"] if is_listed(flow) for name in flow["path"]}
+    unlimited = {name for flow in scenario["flows"] if always_sends(flow) for name in flow["path"]}
     over = np.array([narrowest[name] for name in done["flow"].cast(str)])
     least, size, start = (done[column].to_numpy() for column in ("least", "bytes", "start_s"))
     shared = np.full(done.height, np.nan)

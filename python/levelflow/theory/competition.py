@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -26,8 +26,9 @@ class Competition:
     """The flows that compete, and what there is for them.
 
     Attributes:
-        entries: their entries in the scenario.
+        entries: their entries in the scenario; one whose flows take several paths is there once for each.
         numbers: where these stand in the list of all.
+        paths: per entry, which of its paths it is.
         counts: per entry, how many flows compete; a mean may be a fraction.
         routes: per entry, the indices of the links that it crosses.
         links: all links of the scenario.
@@ -36,6 +37,7 @@ class Competition:
 
     entries: list[Flow]
     numbers: list[int]
+    paths: list[int]
     counts: Floats
     routes: list[list[int]]
     links: list[Link]
@@ -43,7 +45,9 @@ class Competition:
 
 
 @explained
-def competition(scenario: dict[str, Any], active: Sequence[float]) -> Competition:
+def competition(
+    scenario: dict[str, Any], active: Sequence[float], sending: Mapping[int, float] | None = None
+) -> Competition:
     """Returns who competes for what.
 
     Links offer what their routers aim at (`target_bps`), less what unresponsive senders take. Headers count, ACKs and
@@ -52,37 +56,63 @@ def competition(scenario: dict[str, Any], active: Sequence[float]) -> Competitio
     Args:
         scenario: resolved.
         active: how many flows of each entry are under way.
+        sending: what the flows of some entries together send, by their number, bit/s: they do not compete, as their
+            applications have no more to send.
     """
     index = {link["name"]: number for number, link in enumerate(scenario["links"])}
-    routes = [[index[name] for name in flow["path"]] for flow in scenario["flows"]]
     available = np.array([link["target_bps"] for link in scenario["links"]], dtype=np.float64)
     competing = []
     for number, flow in enumerate(scenario["flows"]):
-        if flow["signal"] == "nothing":  # it sends at its rate whatever the others do
-            np.subtract.at(available, routes[number], active[number] * base(flow["params"]["rate"]))
-        elif active[number] > 0:
-            competing.append(number)
+        sent = (sending or {}).get(number)
+        if flow["signal"] == "nothing" and sent is None:  # it sends at its rate whatever the others do
+            sent = active[number] * base(flow["params"]["rate"])
+        for path, (names, share) in enumerate(paths_of(flow)):
+            route = [index[name] for name in names]
+            if sent is not None:
+                np.subtract.at(available, route, share * sent)
+            elif active[number] * share > 0:
+                competing.append((number, path, active[number] * share, route))
     return Competition(
-        entries=[scenario["flows"][number] for number in competing],
-        numbers=competing,
-        counts=np.array([active[number] for number in competing], dtype=np.float64),
-        routes=[routes[number] for number in competing],
+        entries=[scenario["flows"][number] for number, *_ in competing],
+        numbers=[number for number, *_ in competing],
+        paths=[path for _, path, *_ in competing],
+        counts=np.array([count for *_, count, _ in competing], dtype=np.float64),
+        routes=[route for *_, route in competing],
         links=scenario["links"],
         available=np.maximum(available, 0.0),
     )
 
 
+def paths_of(flow: Flow) -> list[tuple[list[str], float]]:
+    """Returns each path of an entry at first, by names of links, and what share of its flows takes it."""
+    if "plans" not in flow:
+        return [(flow["path"], 1.0)]
+    taken = flow["plans"][0]["path_of"]
+    return [(path["path"], taken.count(number) / len(taken)) for number, path in enumerate(flow["paths"])]
+
+
 def in_force(scenario: dict[str, Any], start: float, end: float | None = None) -> dict[str, Any]:
-    """Returns a resolved scenario whose links do not change: they are as at a time, or as in the mean over a window.
+    """Returns a resolved scenario that does not change: links are as at a time, or as in the mean over a window.
+
+    Routes are those at the time, or when the window begins.
 
     Args:
         scenario: resolved.
         start: when, or when the window begins, s.
         end: when the window ends, s; by default there is none.
     """
-    if not any(link.get("changes", ()) for link in scenario["links"]):
-        return scenario
-    return scenario | {"links": [_in_force(link, start, end) for link in scenario["links"]]}
+    if any(link.get("changes", ()) for link in scenario["links"]):
+        scenario = scenario | {"links": [_in_force(link, start, end) for link in scenario["links"]]}
+    if any("plans" in flow for flow in scenario["flows"]):
+        scenario = scenario | {"flows": [_on_its_way(flow, start) for flow in scenario["flows"]]}
+    return scenario
+
+
+def _on_its_way(flow: Flow, now: float) -> Flow:
+    if "plans" not in flow:
+        return flow
+    plan = [plan for plan in flow["plans"] if plan["from_s"] <= now][-1]
+    return flow | flow["paths"][plan["path_of"][0]] | {"plans": [plan]}
 
 
 def _in_force(link: Link, start: float, end: float | None) -> Link:

@@ -8,7 +8,7 @@ whose equilibrium is not known, and several laws together.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 from levelflow.theory.competition import Competition, competition
@@ -25,30 +25,36 @@ class Reference(NamedTuple):
 
     Attributes:
         name: `MAX_MIN` or `UTILITY`.
-        rates: of one flow of each entry, bit/s; None where no flow competes.
+        rates: of one flow of each entry, bit/s, the mean where flows take several paths; None where no flow competes.
+        on_path: of a flow by the number of its entry and of its path there, bit/s.
     """
 
     name: str
     rates: list[float | None]
+    on_path: dict[tuple[int, int], float]
 
 
 @explained
-def reference(scenario: dict[str, Any], active: Sequence[float]) -> Reference:
+def reference(
+    scenario: dict[str, Any], active: Sequence[float], sending: Mapping[int, float] | None = None
+) -> Reference:
     """Returns the rates that the flows that compete have in equilibrium.
 
     Args:
         scenario: resolved.
         active: how many flows of each entry compete; a mean may be a fraction.
+        sending: what entries send that have applications, by their number, bit/s; they do not compete.
     """
-    found = competition(scenario, active)
+    found = competition(scenario, active, sending)
     laws = {flow["law"] for flow in found.entries}
     known = equilibrium_of(found) if {model(law) for law in laws} == {UTILITY} else None
     name = MAX_MIN if known is None else UTILITY
     each = maxmin(found.routes, found.available, weights(found)) / found.counts if known is None else known.rates
+    on_path = {key: float(rate) for key, rate in zip(zip(found.numbers, found.paths, strict=True), each, strict=True)}
     rates: list[float | None] = [None] * len(active)
-    for number, rate in zip(found.numbers, each, strict=True):
-        rates[number] = float(rate)
-    return Reference(name, rates)
+    for number, rate, count in zip(found.numbers, each, found.counts, strict=True):
+        rates[number] = (rates[number] or 0.0) + float(rate * count / active[number])
+    return Reference(name, rates, on_path)
 
 
 def equilibrium_of(found: Competition) -> Equilibrium | None:
