@@ -46,6 +46,7 @@ Queue = Literal[
     "rem",
     "pi",
     "codel",
+    "pie",
     "virtual_queue",
     "policer",
 ]

@@ -15,6 +15,7 @@ mod conformance;
 pub mod drop_front;
 pub mod drop_tail;
 pub mod pi;
+pub mod pie;
 pub mod policer;
 pub mod red;
 pub mod rem;
@@ -29,6 +30,7 @@ registry::queues! {
     rem => Rem,
     pi => Pi,
     codel => Codel,
+    pie => Pie,
     virtual_queue => VirtualQueue,
     policer => Policer,
 }

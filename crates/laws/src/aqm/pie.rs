@@ -1,0 +1,198 @@
+//! PIE: a proportional-integral controller holds the queueing delay at a target.
+//!
+//! Source: RFC 8033 (R. Pan, P. Natarajan, F. Baker, G. White, 2017), section 4; the optional parts of section 5 that
+//! Linux has.
+//!
+//! At the end of each interval, with `d` the queueing delay now and `d'` that one interval ago:
+//!
+//! ```text
+//! p <- p + s (alpha (d - target) + beta (d - d')),  kept between 0 and 1
+//! ```
+//!
+//! where `s` is smaller the smaller `p` is, from 1/2048 to 1. Each arriving packet is dropped with probability `p`, but
+//! none while the last delay was below half of the target and `p` below 0.2, while no more than two packets wait, or
+//! while a burst is allowed: for `burst` after a time without drops and delay.
+//!
+//! Readings:
+//! - `d` is the queue, without the packet in service, over the capacity: the RFC estimates the rate of departures, which
+//!   is known here.
+//! - Section 5.1: above a probability of `mark_below`, packets that could be marked are dropped.
+//! - Section 5.4 (de-randomization): no drop before the probabilities since the last one add up to 0.85, and one at 8.5.
+//! - Section 5.5: at a probability above 0.1, it grows by at most 0.02 at a time. Beyond a delay of 250 ms it grows by 0.02 in
+//!   any case (section 4.2 of the code in Linux; 5.5 of the RFC).
+//! - The RFC's sizes of packets are those of the largest one so far, as in [`codel`](super::codel).
+
+use levelflow_units::{Bytes, Duration, Rate, Time};
+
+use super::{Queue, QueueInfo, Verdict};
+use crate::law::{Arriving, PortInfo, PortView};
+use crate::params::{SWITCH, Unit, parameters};
+
+parameters! {
+    /// Validated parameters.
+    pub struct PieParams {
+        /// `QDELAY_REF`.
+        target: Duration = Unit::Duration, 0.015, (0.0, 100.0),
+            "queueing delay to be held",
+            "RFC 8033, section 4.2";
+        /// `T_UPDATE`.
+        interval: Duration = Unit::Duration, 0.015, (1e-6, 100.0),
+            "time between two updates of the probability",
+            "RFC 8033, section 4.2";
+        alpha: f64 = Unit::Number, 0.125, (0.0, 1e3),
+            "gain on the distance from the target, per second",
+            "RFC 8033, section 4.2";
+        beta: f64 = Unit::Number, 1.25, (0.0, 1e3),
+            "gain on the change of the delay, per second",
+            "RFC 8033, section 4.2";
+        /// `MAX_BURST`.
+        burst: Duration = Unit::Duration, 0.15, (0.0, 100.0),
+            "how long a burst passes after a quiet time",
+            "RFC 8033, section 4.4";
+        mark_below: f64 = Unit::Number, 0.1, (0.0, 1.0),
+            "probability up to which packets are marked, if they can be, and not dropped",
+            "RFC 8033, section 5.1";
+        ecn: bool = Unit::Switch, 0.0, SWITCH,
+            "mark packets of senders that understand marks instead of dropping them",
+            "RFC 8033, section 5.1: optional; Linux drops";
+    }
+}
+
+/// State of PIE at one port.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Pie {
+    capacity: Rate,
+    /// Largest packet so far.
+    largest: Bytes,
+    probability: f64,
+    /// `qdelay_old_`, seconds.
+    delay: f64,
+    /// `burst_allowance_`.
+    allowance: Duration,
+    /// Sum of the probabilities since the last drop.
+    accumulated: f64,
+}
+
+impl Queue for Pie {
+    type Params = PieParams;
+
+    const INFO: QueueInfo = QueueInfo {
+        name: "pie",
+        title: "PIE: a proportional-integral controller holds the queueing delay at a target",
+        source: "RFC 8033",
+        signal: "drop probability",
+        params: &PieParams::TABLE,
+    };
+
+    fn ecn(params: &PieParams) -> bool {
+        params.ecn
+    }
+
+    fn new(params: &PieParams, port: &PortInfo) -> Self {
+        Self {
+            capacity: port.capacity,
+            largest: Bytes::ZERO,
+            probability: 0.0,
+            delay: 0.0,
+            allowance: params.burst,
+            accumulated: 0.0,
+        }
+    }
+
+    fn on_capacity(&mut self, _params: &PieParams, _now: Time, capacity: Rate) {
+        self.capacity = capacity;
+    }
+
+    fn on_arrival(&mut self, params: &PieParams, packet: &Arriving, draw: f64) -> Verdict {
+        self.largest = self.largest.max(packet.size);
+        if self.allowance > Duration::ZERO || self.spares(params, packet.queue) || !self.drops(draw) {
+            return Verdict::Pass;
+        }
+        if self.probability <= params.mark_below {
+            Verdict::Notify
+        } else {
+            Verdict::Drop
+        }
+    }
+
+    fn interval(params: &PieParams) -> Option<Duration> {
+        Some(params.interval)
+    }
+
+    fn on_interval(&mut self, params: &PieParams, _elapsed: Duration, port: &PortView) {
+        let (target, before) = (params.target.as_secs_f64(), self.delay);
+        let waiting = port.waiting_bits();
+        self.delay = if waiting > 0.0 {
+            waiting / self.capacity.bps().max(1.0)
+        } else {
+            0.0
+        };
+        let change = params.alpha * (self.delay - target) + params.beta * (self.delay - before);
+        let mut change = self.scale() * change;
+        if self.probability >= 0.1 {
+            change = change.min(LARGEST_STEP);
+        }
+        if self.delay > LONG_DELAY_S {
+            change += LARGEST_STEP;
+        }
+        self.probability += change;
+        if self.delay == 0.0 && before == 0.0 {
+            self.probability *= DECAY;
+        }
+        self.probability = self.probability.clamp(0.0, 1.0);
+        let quiet = |delay: f64| delay < target / 2.0;
+        self.allowance = if self.probability == 0.0 && quiet(self.delay) && quiet(before) {
+            params.burst
+        } else {
+            self.allowance.saturating_sub(params.interval)
+        };
+    }
+
+    fn signal(&self) -> f64 {
+        self.probability
+    }
+}
+
+/// Most that the probability grows at once where it is large, and what it grows by in any case where the delay is long.
+const LARGEST_STEP: f64 = 0.02;
+const LONG_DELAY_S: f64 = 0.25;
+/// In each interval without a queue.
+const DECAY: f64 = 0.98;
+
+impl Pie {
+    /// Steps are smaller where the probability is (section 4.2).
+    fn scale(&self) -> f64 {
+        let scales = [
+            (1e-6, 2048.0),
+            (1e-5, 512.0),
+            (1e-4, 128.0),
+            (1e-3, 32.0),
+            (1e-2, 8.0),
+            (1e-1, 2.0),
+        ];
+        let found = scales.iter().find(|(below, _)| self.probability < *below);
+        1.0 / found.map_or(1.0, |(_, scale)| *scale)
+    }
+
+    /// Whether no packet is dropped now, whatever the probability (section 4.1).
+    fn spares(&self, params: &PieParams, queue: Bytes) -> bool {
+        let quiet = self.delay < params.target.as_secs_f64() / 2.0 && self.probability < 0.2;
+        quiet || queue <= self.largest + self.largest
+    }
+
+    /// By chance, but neither soon after a drop nor never (section 5.4).
+    fn drops(&mut self, draw: f64) -> bool {
+        if self.probability == 0.0 {
+            self.accumulated = 0.0;
+        }
+        self.accumulated += self.probability;
+        let drops = self.accumulated >= 8.5 || (self.accumulated >= 0.85 && draw < self.probability);
+        if drops {
+            self.accumulated = 0.0;
+        }
+        drops
+    }
+}
+
+#[cfg(test)]
+mod tests;
