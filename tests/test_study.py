@@ -104,7 +104,7 @@ def test_differences_on_common_random_numbers_are_narrower(tmp_path):
     paired = found.compare("slowdown_mean", "law", "cubic", "rcp")
     halves = found.summary("throughput_bps")["half"]
     difference = found.compare("throughput_bps", "law", "cubic", "rcp")
-    assert paired.count == difference.count == 8
+    assert paired.runs == difference.runs == 8
     assert difference.half < np.hypot(*halves)
 
 

@@ -14,7 +14,7 @@ FAILED = 1
 
 
 @app.command()
-def study(  # noqa: PLR0913, PLR0917 - options of the command line
+def study(
     file: Annotated[
         Path, typer.Argument(metavar="STUDY.toml", help="What to vary, and how often.", show_default=False)
     ],

@@ -51,7 +51,7 @@ class Replications:
 
 @dataclass(frozen=True)
 class Plan:
-    """A study: scenarios, what varies, how often, what is measured. Replication r has the seed `seed` + r, at all points.
+    """A study: scenarios, what varies, how often, what is measured. Replication r has the seed `seed` + r.
 
     Attributes:
         name: of the study.
@@ -175,7 +175,7 @@ def plan(raw: dict[str, Any], beside: Path, name: str) -> Plan:
 
 def _scenarios(study: dict[str, Any], beside: Path) -> dict[str, Scenario]:
     named = study.get("scenario")
-    listed = named if isinstance(named, list) else [named]
+    listed: list[Any] = named if isinstance(named, list) else [named]
     if not listed or not all(isinstance(one, str) for one in listed):
         raise ScenarioError(
             f"study: scenario is {named!r}; needs the name or the path of a scenario, or a list of them"

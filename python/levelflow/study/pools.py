@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import json
 import os
 import queue
@@ -11,10 +12,12 @@ import subprocess
 import sys
 import threading
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any, Protocol
 
 from levelflow import _core
 from levelflow._core import ScenarioError
+from levelflow.library import PACKAGE
 from levelflow.study.task import Row, Task, measure
 from levelflow.workers import StoppedError
 
@@ -24,6 +27,8 @@ if TYPE_CHECKING:
 #: Rows of a run, or why there are none and whether another attempt may go better.
 Outcome = list[Row] | tuple[str, bool]
 WAIT_S = 20
+#: What a process runs; it imports this very package, wherever it starts.
+SERVE = f"import sys; sys.path.insert(0, {str(PACKAGE.parent)!r}); from levelflow.study.pools import serve; serve()"
 
 
 class Pool(Protocol):
@@ -45,7 +50,7 @@ def attempt(call: Callable[[], list[Row]]) -> Outcome:
         return call()
     except ScenarioError as error:
         return str(error), False
-    except BaseException as error:  # noqa: BLE001 - a run that fails is listed, whatever of
+    except BaseException as error:  # a run that fails is listed, whatever of
         return f"{type(error).__name__}: {error}", True
 
 
@@ -94,7 +99,7 @@ class Processes(Threads):
             process.communicate()
 
     def _run(self, task: Task) -> list[Row]:
-        process = getattr(self._own, "process", None)
+        process: Any = getattr(self._own, "process", None)
         if process is None or process.poll() is not None:
             if self._stopped:
                 raise StoppedError
@@ -113,7 +118,7 @@ class Processes(Threads):
 
     def _start(self) -> subprocess.Popen[str]:
         process = subprocess.Popen(
-            [sys.executable, "-c", "from levelflow.study.pools import serve; serve()"],
+            [sys.executable, "-c", SERVE],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -126,7 +131,7 @@ def serve() -> None:
     """Makes the runs that come in by standard input, a line each, until it ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the process that asks decides
     for line in sys.stdin:
-        outcome = attempt(lambda words=json.loads(line): measure(*words))  # type: ignore[misc]
+        outcome = attempt(partial(measure, *json.loads(line)))
         print(json.dumps(["rows" if isinstance(outcome, list) else "failed", outcome]), flush=True)
 
 
@@ -135,11 +140,11 @@ class Dask:
 
     def __init__(self, address: str) -> None:
         try:
-            from distributed import Client
+            distributed: Any = importlib.import_module("distributed")
         except ImportError:
             raise ScenarioError(f"--scheduler {address}: needs Dask; pip install 'levelflow[cluster]'") from None
         try:
-            self._client: Any = Client(address, timeout=WAIT_S, set_as_default=False)
+            self._client: Any = distributed.Client(address, timeout=WAIT_S, set_as_default=False)
         except (OSError, ValueError, TimeoutError) as error:
             raise ScenarioError(f"--scheduler {address}: no scheduler of Dask answers there ({error})") from None
         self.done: queue.SimpleQueue[tuple[Task, Outcome]] = queue.SimpleQueue()

@@ -18,12 +18,12 @@ class Interval(NamedTuple):
     Attributes:
         mean: of the values; nan of none.
         half: of the width of the interval; nan of fewer than two values.
-        count: of the values.
+        runs: so many values.
     """
 
     mean: float
     half: float
-    count: int
+    runs: int
 
     def is_within(self, width: float, relative: bool) -> bool:
         """Whether half the interval is at most a width, or that share of the mean."""
@@ -34,7 +34,7 @@ def interval(values: npt.ArrayLike, confidence: float = 0.95) -> Interval:
     """Returns the mean of independent values with its interval of Student's t; values that are not finite are left out.
 
     >>> one = interval([1.0, 2.0, 3.0])
-    >>> round(one.mean, 3), round(one.half, 3), one.count
+    >>> round(one.mean, 3), round(one.half, 3), one.runs
     (2.0, 2.484, 3)
     """
     from scipy.special import stdtrit

@@ -56,7 +56,7 @@ class Study:
         study.plan = plans.read(Path(path))
         return study
 
-    def run(  # noqa: PLR0913 - options by name
+    def run(
         self,
         out: Path | str | None = None,
         *,
@@ -254,8 +254,11 @@ class StudyResult:
 
     @property
     def seeds_change_nothing(self) -> bool:
-        """Whether all replications of each point came out the same, though there are several."""
-        found = self.rows.filter(of="run").group_by("point", "metric").agg(pl.col("value").n_unique(), pl.len())
+        """Whether there are several replications and nothing is drawn at random, or all come out the same."""
+        runs = self.rows.filter(of="run")
+        if runs["replication"].n_unique() > 1 and not runs.filter(metric="random")["value"].cast(pl.Boolean).any():
+            return True
+        found = runs.group_by("point", "metric").agg(pl.col("value").n_unique(), pl.len())
         several = found.filter(pl.col("len") > 1)
         return bool(several.height and (several["value"] == 1).all())
 
@@ -268,9 +271,7 @@ class StudyResult:
         rows = []
         for (point,), own in self.rows.filter(of="run", metric=_known(metric)).group_by("point", maintain_order=True):
             one = interval(own["value"].drop_nulls().to_numpy())
-            rows.append(
-                {**self.plan.design.point(int(point))[0], "mean": one.mean, "half": one.half, "runs": one.count}
-            )
+            rows.append({**self.plan.design.point(int(point))[0], "mean": one.mean, "half": one.half, "runs": one.runs})
         return pl.DataFrame(rows, infer_schema_length=None)
 
     def compare(self, metric: str, axis: str, a: Any, b: Any) -> Interval:

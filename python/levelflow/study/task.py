@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -139,7 +140,7 @@ def _rows(result: Result, warm_up: str | float) -> list[Row]:
 
 def _plain(row: Row) -> Row:
     *where, value = row
-    return (*where, None if value is None or value != value else float(value))  # type: ignore[return-value] # as many
+    return (*where, None if value is None or not math.isfinite(value) else float(value))  # type: ignore[return-value] # as many
 
 
 def _times(ended: pl.DataFrame) -> dict[str, Any]:
