@@ -246,7 +246,7 @@ LAYERS = (
     {"report"},
     {"capture", "cdf", "dataplane", "laws", "library", "results", "running", "scenario", "workers"},
     {"measure"},
-    {"buffers", "convergence"},
+    {"buffers", "convergence", "study"},
     {"reproduce", "lab"},
     {"cli"},
 )

@@ -20,14 +20,17 @@ if TYPE_CHECKING:
     from levelflow.results import Result
     from levelflow.running import Interrupted
     from levelflow.scenario import Scenario
+    from levelflow.study.study import Study, StudyResult
 
-__all__ = ["Interrupted", "Result", "Scenario", "ScenarioError"]
+__all__ = ["Interrupted", "Result", "Scenario", "ScenarioError", "Study", "StudyResult"]
 
 _HOMES = {
     "Interrupted": "levelflow.running",
     "Result": "levelflow.results",
     "Scenario": "levelflow.scenario",
     "ScenarioError": "levelflow._core",
+    "Study": "levelflow.study.study",
+    "StudyResult": "levelflow.study.study",
 }
 
 

@@ -17,6 +17,7 @@ from levelflow.cli.inspecting import app as inspecting
 from levelflow.cli.lab import app as lab
 from levelflow.cli.replaying import app as replaying
 from levelflow.cli.running import app as running
+from levelflow.cli.study import app as study
 from levelflow.cli.theory import app as theory
 
 #: What is wrong with a command line; typer exports one kind of it only.
@@ -40,6 +41,7 @@ app = typer.Typer(
 )
 app.add_typer(demo)
 app.add_typer(running)
+app.add_typer(study)
 app.add_typer(comparing)
 app.add_typer(buffers)
 app.add_typer(lab)

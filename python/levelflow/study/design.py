@@ -1,0 +1,128 @@
+"""Designs: which values of the axes make the points of a study."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from levelflow._core import ScenarioError
+
+#: Runs of a study.
+MOST_RUNS = 1_000_000
+KINDS = ("grid", "list", "random", "latin-hypercube")
+
+#: Paths and values that one value of an axis stands for.
+Changes = dict[str, Any]
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What varies: a list of changes with their labels, or a range from which values are drawn.
+
+    Attributes:
+        name: of the column in tables.
+        labels: of the values, as tables and pictures show them; numbers in base units where all are quantities.
+        changes: for each value, what it sets.
+        paths: those that a drawn value sets.
+        ends: least and largest value of a range that is drawn from, with the unit that is written behind.
+        log: draws evenly in the logarithm.
+    """
+
+    name: str
+    labels: tuple[Any, ...] = ()
+    changes: tuple[Changes, ...] = ()
+    paths: tuple[str, ...] = ()
+    ends: tuple[float, float, str] | None = None
+    log: bool = False
+
+    def drawn(self, share: float) -> tuple[Any, Changes]:
+        """Returns label and changes at a share, 0 to 1, of the range."""
+        from levelflow.theory.units import UNITS
+
+        assert self.ends is not None  # only ranges are drawn from
+        low, high, unit = self.ends
+        value = low * (high / low) ** share if self.log else low + share * (high - low)
+        text: Any = f"{value:.12g} {unit}" if unit else float(f"{value:.12g}")
+        label = float(f"{value:.12g}") * UNITS.get(unit, 1.0)
+        return label, dict.fromkeys(self.paths, text)
+
+
+@dataclass(frozen=True)
+class Design:
+    """Points in a fixed order; each is made when it is asked for.
+
+    `grid` crosses all axes; `list` takes the first values of all axes, then the second ones, and so on; `random` and
+    `latin-hypercube` draw from the ranges, and cross what is drawn with the axes that list values: laws are compared on
+    the same drawn points.
+    """
+
+    axes: tuple[Axis, ...]
+    kind: str = "grid"
+    points: int = 1
+    seed: int = 1
+
+    def __len__(self) -> int:
+        if self.kind == "list":
+            return len(self.axes[0].changes) if self.axes else 1
+        return self.points * math.prod(len(axis.changes) for axis in self.axes if axis.ends is None)
+
+    @cached_property
+    def shares(self) -> npt.NDArray[np.float64]:
+        """Where drawn values lie in their ranges: a row per drawn point, a column per range."""
+        random = np.random.default_rng(self.seed)
+        ranges = sum(axis.ends is not None for axis in self.axes)
+        uniform = random.random((self.points, ranges))
+        if self.kind == "random":
+            return uniform
+        strata = np.array([random.permutation(self.points) for _ in range(ranges)]).reshape(ranges, self.points).T
+        return np.asarray((strata + uniform) / self.points, dtype=np.float64)
+
+    def point(self, number: int) -> tuple[dict[str, Any], Changes]:
+        """Returns the labels of a point by axis, and what it changes, in the order of the axes."""
+        drawn, place = divmod(number, max(1, len(self) // self.points))
+        if self.kind == "list":
+            chosen = dict.fromkeys((axis.name for axis in self.axes), number)
+        else:
+            chosen = {}
+            for axis in reversed([axis for axis in self.axes if axis.ends is None]):
+                place, chosen[axis.name] = divmod(place, len(axis.changes))
+        labels: dict[str, Any] = {}
+        changes: Changes = {}
+        column = 0
+        for axis in self.axes:
+            if axis.ends is None:
+                label, own = axis.labels[chosen[axis.name]], axis.changes[chosen[axis.name]]
+            else:
+                label, own = axis.drawn(float(self.shares[drawn, column]))
+                column += 1
+            labels[axis.name] = label
+            changes |= own
+        return labels, changes
+
+
+def check(design: Design, replications: int) -> None:
+    """Refuses designs that are no designs.
+
+    Raises:
+        ScenarioError: in one line.
+    """
+    lengths = {len(axis.changes) for axis in design.axes if axis.ends is None}
+    if design.kind == "list" and len(lengths) > 1:
+        counts = ", ".join(f"{axis.name} {len(axis.changes)}" for axis in design.axes)
+        raise ScenarioError(f"design: a list needs as many values on each axis; has {counts}")
+    drawn = [axis.name for axis in design.axes if axis.ends is not None]
+    draws = design.kind in {"random", "latin-hypercube"}
+    if drawn and not draws:
+        raise ScenarioError(f"axis {drawn[0]}: a {design.kind} needs steps, as in steps = 5")
+    if draws and not drawn:
+        raise ScenarioError(f"design: {design.kind} has nothing to draw; an axis needs from and to, without steps")
+    if len(design) * replications > MOST_RUNS:
+        raise ScenarioError(
+            f"study: {len(design):,} points of {replications:,} replications are {len(design) * replications:,} runs;"
+            f" at most {MOST_RUNS:,} are allowed"
+        )

@@ -1,0 +1,328 @@
+"""What a STUDY.toml says, checked."""
+
+from __future__ import annotations
+
+import json
+import math
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from levelflow._core import ScenarioError
+from levelflow.scenario import Scenario, nearest
+from levelflow.study.design import KINDS, Axis, Changes, Design, check
+from levelflow.study.task import METRICS
+from levelflow.theory.errors import TheoryError
+from levelflow.theory.units import base
+
+KEYS = {
+    "": ["study", "axis", "design", "measure"],
+    "study": ["name", "scenario", "seed", "replications"],
+    "axis": ["name", "path", "values", "set", "from", "to", "steps", "scale"],
+    "design": ["kind", "points", "seed"],
+    "measure": ["metrics", "warm_up"],
+    "replications": ["at_least", "at_most", "until"],
+    "until": ["metric", "width"],
+}
+#: Values of an axis that are tried before anything runs.
+TRIED = 200
+MOST_VALUES = 1_000_000
+
+
+@dataclass(frozen=True)
+class Replications:
+    """So many runs of each point; with `metric`, as many until half of its interval is at most `width`.
+
+    Attributes:
+        least: runs of a point.
+        most: runs of a point.
+        metric: of a run, "" without one.
+        width: half of the interval.
+        relative: takes the width as a share of the mean.
+    """
+
+    least: int
+    most: int
+    metric: str = ""
+    width: float = math.inf
+    relative: bool = False
+
+
+@dataclass(frozen=True)
+class Plan:
+    """A study: scenarios, what varies, how often, what is measured. Replication r has the seed `seed` + r.
+
+    Attributes:
+        name: of the study.
+        scenarios: by name; several are the values of an axis `scenario`.
+        design: the points.
+        replications: of each point.
+        seed: of the first replication.
+        metrics: that tables and pictures show; empty for the usual ones.
+        warm_up: "auto", or a share of each run that is left out.
+    """
+
+    name: str
+    scenarios: dict[str, Scenario]
+    design: Design
+    replications: Replications
+    seed: int
+    metrics: tuple[str, ...]
+    warm_up: str | float
+
+    def scenario(self, point: int) -> Scenario:
+        """Returns the scenario of a point.
+
+        Raises:
+            ScenarioError: if there is no entry of a path.
+        """
+        return self._changed(self.design.point(point)[1])
+
+    def _changed(self, changes: Changes) -> Scenario:
+        changed = self.scenarios[changes.get("scenario", next(iter(self.scenarios)))].copy()
+        for path, value in changes.items():
+            if path != "scenario":
+                _set(changed, path, value)
+        return changed
+
+    def about(self) -> dict[str, Any]:
+        """Returns what makes this study another one than others: all but the number of replications."""
+        axes = [{**axis.__dict__} for axis in self.design.axes]
+        scenarios = {name: scenario.complete() for name, scenario in self.scenarios.items()}
+        design = {"kind": self.design.kind, "points": self.design.points, "seed": self.design.seed}
+        said = {"name": self.name, "scenarios": scenarios, "axes": axes, "design": design, "seed": self.seed}
+        about: dict[str, Any] = json.loads(json.dumps(said | {"warm_up": self.warm_up}, default=str))
+        return about
+
+    def tried(self) -> None:
+        """Tries each value of each axis.
+
+        Raises:
+            ScenarioError: in a line per mistake.
+        """
+        usual = self.design.point(0)[1]
+        self._changed(usual).resolve()
+        for axis in self.design.axes:
+            values = axis.changes[:TRIED] if axis.ends is None else [axis.drawn(share)[1] for share in (0.0, 1.0)]
+            for changes in values:
+                try:
+                    self._changed(usual | changes).resolve()
+                except ScenarioError as error:
+                    raise ScenarioError(f"axis {axis.name}: {str(error).splitlines()[0]}") from None
+
+
+def _set(scenario: Scenario, path: str, value: Any) -> None:
+    kind, star, rest = path.partition(".*.")
+    if not star:
+        scenario.set(path, value)
+        return
+    entries = scenario.raw.get(kind)
+    if not isinstance(entries, list):
+        raise ScenarioError(f"path {path}: * stands for all entries of a list, as in flow.*.law or link.*.capacity")
+    for number in range(1, len(entries) + 1):
+        scenario.set(f"{kind}.{number}.{rest}", value)
+
+
+def read(path: Path) -> Plan:
+    """Reads a study.
+
+    Raises:
+        ScenarioError: in one line that begins with the path.
+    """
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+        return plan(raw, path.parent, path.stem)
+    except OSError as error:
+        raise ScenarioError(f"{path}: {(error.strerror or str(error)).lower()}") from None
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError) as error:
+        raise ScenarioError(f"{path}: is no TOML: {error}") from None
+    except ScenarioError as error:
+        raise ScenarioError(f"{path}: {error}") from None
+
+
+def plan(raw: dict[str, Any], beside: Path, name: str) -> Plan:
+    """Returns the plan that tables of a STUDY.toml describe; files are those beside a directory.
+
+    Raises:
+        ScenarioError: in one line.
+    """
+    _keys("", raw)
+    study, measure = (_table(raw, key) for key in ("study", "measure"))
+    scenarios = _scenarios(study, beside)
+    drawn = _table(raw, "design")
+    kind = drawn.get("kind", "grid")
+    if kind not in KINDS:
+        raise ScenarioError(f"design: no kind {kind!r}; {nearest(str(kind), list(KINDS))}")
+    axes = [_axis(axis, number) for number, axis in enumerate(_list(raw, "axis"), 1)]
+    if len(scenarios) > 1:
+        axes.insert(0, Axis("scenario", tuple(scenarios), tuple({"scenario": each} for each in scenarios)))
+    names = [axis.name for axis in axes]
+    if twice := [one for one in names if names.count(one) > 1]:
+        raise ScenarioError(f"axis {twice[0]}: two axes have this name; give them a name each")
+    points = _whole(drawn, "design", "points", 1, MOST_VALUES, 1)
+    if "points" in drawn and kind in {"grid", "list"}:
+        raise ScenarioError(f"design: a {kind} has the points of its axes; leave out points")
+    design = Design(tuple(axes), kind, points, _whole(drawn, "design", "seed", 0, 2**53, 1))
+    metrics = tuple(_metric("measure", one) for one in _list(measure, "metrics"))
+    replications = _replications(study.get("replications", 1))
+    check(design, replications.most)
+    seed = _whole(study, "study", "seed", 0, 2**53, 1)
+    found = Plan(str(study.get("name", name)), scenarios, design, replications, seed, metrics, _warm_up(measure))
+    found.tried()
+    return found
+
+
+def _scenarios(study: dict[str, Any], beside: Path) -> dict[str, Scenario]:
+    named = study.get("scenario")
+    listed: list[Any] = named if isinstance(named, list) else [named]
+    if not listed or not all(isinstance(one, str) for one in listed):
+        raise ScenarioError(
+            f"study: scenario is {named!r}; needs the name or the path of a scenario, or a list of them"
+        )
+    found = {}
+    for one in listed:
+        path = beside / one
+        found[Path(one).stem] = Scenario.load(path if path.is_file() else one)
+    if len(found) < len(listed):
+        raise ScenarioError("study: two scenarios have the same name")
+    return found
+
+
+def _axis(raw: Any, number: int) -> Axis:
+    where = f"axis {number}"
+    if not isinstance(raw, dict):
+        raise ScenarioError(f"{where}: is {raw!r}; needs a table, as [[axis]]")
+    _keys("axis", raw, where)
+    kinds = [key for key in ("values", "set", "from") if key in raw]
+    if len(kinds) != 1:
+        raise ScenarioError(f"{where}: needs one of values, set, or from and to; has {', '.join(kinds) or 'none'}")
+    if kinds == ["set"]:
+        changes = _list(raw, "set", where)
+        if not changes or not all(isinstance(one, dict) for one in changes) or "name" not in raw:
+            raise ScenarioError(f'{where}: set needs a name and tables of paths, as set = [{{ "flow.*.law" = "rcp" }}]')
+        labels = tuple(", ".join(map(_label, one.values())) for one in changes)
+        return Axis(str(raw["name"]), labels, tuple(changes))
+    paths = raw.get("path")
+    paths = tuple(paths if isinstance(paths, list) else [paths])
+    if not paths or not all(isinstance(path, str) for path in paths):
+        raise ScenarioError(f'{where}: needs a path, as in path = "flow.*.law"')
+    name = str(raw.get("name", paths[0].rpartition(".")[2]))
+    values = _list(raw, "values", where) if "values" in raw else None
+    ends = None if values is not None else _ends(raw, where)
+    log = _log(raw, where, ends)
+    if ends and "steps" not in raw:
+        return Axis(name, paths=paths, ends=ends, log=log)
+    if ends:
+        steps = _whole(raw, where, "steps", 2, MOST_VALUES, 2)
+        ranged = Axis(name, paths=paths, ends=ends, log=log)
+        pairs = [ranged.drawn(step / (steps - 1)) for step in range(steps)]
+        return Axis(name, tuple(label for label, _ in pairs), tuple(own for _, own in pairs))
+    if not values:
+        raise ScenarioError(f"{where}: values is empty; needs one at least")
+    return Axis(name, _labels(values), tuple(dict.fromkeys(paths, value) for value in values))
+
+
+def _ends(raw: dict[str, Any], where: str) -> tuple[float, float, str]:
+    ends = []
+    for key in ("from", "to"):
+        text = str(raw.get(key))
+        number, _, unit = text.strip().partition(" ")
+        try:
+            base(text.strip())
+            ends.append((float(number), unit))
+        except (TheoryError, ValueError):
+            raise ScenarioError(f"{where}: {key} is {text!r}; needs a number, with its unit, as in '2 ms'") from None
+    (low, unit), (high, other) = ends
+    if unit != other or not -math.inf < low < high < math.inf:
+        raise ScenarioError(
+            f"{where}: from {raw['from']} to {raw['to']} is no range; needs one unit, the lower end first"
+        )
+    return low, high, unit
+
+
+def _log(raw: dict[str, Any], where: str, ends: tuple[float, float, str] | None) -> bool:
+    scale = raw.get("scale", "linear")
+    if scale not in {"linear", "log"}:
+        raise ScenarioError(f"{where}: scale is {scale!r}; allowed: linear, log")
+    if scale == "log" and ends and ends[0] <= 0:
+        raise ScenarioError(f"{where}: from {ends[0]:g} is not allowed with scale = 'log'; needs more than 0")
+    return bool(scale == "log")
+
+
+def _labels(values: list[Any]) -> tuple[Any, ...]:
+    """Numbers in base units, if all values are quantities; texts otherwise."""
+    try:
+        return tuple(base(str(value)) for value in values)
+    except (TheoryError, ValueError):
+        return tuple(map(_label, values))
+
+
+def _label(value: Any) -> str:
+    return value if isinstance(value, str) else json.dumps(value, sort_keys=True, default=str)
+
+
+def _replications(raw: Any) -> Replications:
+    if isinstance(raw, dict):
+        _keys("replications", raw)
+        least = _whole(raw, "replications", "at_least", 2, MOST_VALUES, 5)
+        most = _whole(raw, "replications", "at_most", least, MOST_VALUES, max(least, 100))
+        until = _table(raw, "until")
+        metric, width = _metric("until", until.get("metric")), str(until.get("width"))
+        relative = width.endswith("%")
+        try:
+            half = float(width.removesuffix("%")) / (100 if relative else 1)
+        except ValueError:
+            half = 0.0
+        if not 0 < half < math.inf:
+            raise ScenarioError(f"until: width is {width}; needs a number above 0, or a share of the mean, as in '2 %'")
+        return Replications(least, most, metric, half, relative)
+    count = _whole({"replications": raw}, "study", "replications", 1, MOST_VALUES, 1)
+    return Replications(count, count)
+
+
+def _warm_up(measure: dict[str, Any]) -> str | float:
+    value = measure.get("warm_up", "0 %")
+    if value == "auto":
+        return "auto"
+    try:
+        share = float(str(value).removesuffix("%")) / 100 if str(value).endswith("%") else math.nan
+    except ValueError:
+        share = math.nan
+    if not 0 <= share < 1:
+        raise ScenarioError(f"measure: warm_up is {value!r}; needs a share of the run, as in '20 %', or 'auto'")
+    return share
+
+
+def _metric(where: str, name: Any) -> str:
+    if name not in METRICS:
+        raise ScenarioError(f"{where}: no metric {name!r}; {nearest(str(name), list(METRICS))}")
+    return str(name)
+
+
+def _keys(table: str, raw: dict[str, Any], where: str = "") -> None:
+    for key in raw:
+        if key not in KEYS[table]:
+            raise ScenarioError(f"{where or table or 'study'}: no key {key!r}; {nearest(key, KEYS[table])}")
+
+
+def _table(raw: dict[str, Any], key: str) -> dict[str, Any]:
+    table = raw.get(key, {})
+    if not isinstance(table, dict):
+        raise ScenarioError(f"{key}: is {table!r}; needs a table")
+    _keys(key, table)
+    return table
+
+
+def _list(raw: dict[str, Any], key: str, where: str = "study") -> list[Any]:
+    values = raw.get(key, [])
+    if not isinstance(values, list):
+        raise ScenarioError(f"{where}: {key} is {values!r}; needs a list")
+    return values
+
+
+def _whole(raw: dict[str, Any], where: str, key: str, least: int, most: int, usual: int) -> int:
+    value = raw.get(key, usual)
+    if isinstance(value, bool) or not isinstance(value, int) or not least <= value <= most:
+        raise ScenarioError(f"{where}: {key} is {value!r}; needs a whole number, {least} to {most}")
+    return value

@@ -1,0 +1,147 @@
+"""What a study leaves on disk: one partitioned Parquet data set of whole runs, valid at any moment; and the cache."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import shutil
+import sqlite3
+import zlib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from levelflow._core import ScenarioError
+from levelflow.report import files
+
+if TYPE_CHECKING:
+    from levelflow.study.task import Row, Task
+
+FORMAT = "levelflow-study-1"
+#: Points of a partition.
+BLOCK = 1000
+SCHEMA: dict[str, Any] = {
+    "point": pl.UInt32,
+    "replication": pl.UInt32,
+    "seed": pl.UInt64,
+    "of": pl.String,
+    "name": pl.String,
+    "at": pl.Float64,
+    "metric": pl.String,
+    "value": pl.Float64,
+}
+
+
+class Store:
+    """The directory of a study.
+
+    Args:
+        path: of the directory.
+        about: what makes the study this one; another one is refused.
+        replace: takes the place of another study.
+
+    Raises:
+        ScenarioError: if the directory holds anything else, or another process writes it.
+    """
+
+    def __init__(self, path: Path, about: dict[str, Any], replace: bool) -> None:
+        self.path = path
+        try:
+            self._claim(about, replace)
+        except OSError as error:
+            raise ScenarioError(f"--out {path}: {(error.strerror or str(error)).lower()}") from None
+
+    def _claim(self, about: dict[str, Any], replace: bool) -> None:
+        manifest = self.path / "study.json"
+        about = {"format": FORMAT, **about}
+        found: Any = None
+        if self.path.exists() and any(self.path.iterdir()):
+            with contextlib.suppress(OSError, ValueError):
+                found = json.loads(manifest.read_text(encoding="utf-8"))
+            if not isinstance(found, dict) or found.get("format") != FORMAT:
+                raise ScenarioError(f"--out {self.path}: holds something else than a study; choose another directory")
+            if found != about and not replace:
+                raise ScenarioError(f"--out {self.path}: holds another study; choose another one, or --replace it")
+        self.path.mkdir(parents=True, exist_ok=True)
+        self._lock = open(self.path / ".lock", "w")  # noqa: SIM115 - held as long as the study runs
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ScenarioError(f"--out {self.path}: another process runs this study") from None
+        if found is not None and found != about:
+            shutil.rmtree(self.path / "runs", ignore_errors=True)
+        files.replace(manifest, json.dumps(about, indent=1))
+
+    def write(self, made: list[tuple[Task, int, list[Row]]]) -> None:
+        """Adds whole runs: a file per partition, which gets its name when it is complete."""
+        blocks: dict[int, list[tuple[Any, ...]]] = {}
+        for task, seed, rows in made:
+            own = blocks.setdefault(task.point // BLOCK, [])
+            own += [(task.point, task.replication, seed, *row) for row in rows]
+        for block, rows in blocks.items():
+            folder = self.path / "runs" / f"block={block}"
+            folder.mkdir(parents=True, exist_ok=True)
+            task = made[0][0]
+            target = folder / f"{rows[0][0]}-{rows[0][1]}-{task.key[:12]}.parquet"
+            pl.DataFrame(rows, schema=SCHEMA, orient="row").write_parquet(files.part(target))
+            files.part(target).replace(target)
+
+    def runs(self) -> set[tuple[int, int]]:
+        """Which points and replications there are."""
+        found = list((self.path / "runs").glob("block=*/*.parquet"))
+        if not found:
+            return set()
+        pairs = pl.scan_parquet(found).select("point", "replication").unique().collect()
+        return set(pairs.iter_rows())
+
+    def rows(self) -> pl.DataFrame:
+        """All rows, by point and replication, each run in the order in which it was measured."""
+        found = sorted((self.path / "runs").glob("block=*/*.parquet"))
+        if not found:
+            return pl.DataFrame(schema=SCHEMA, orient="row")
+        return pl.read_parquet(found).sort("point", "replication", maintain_order=True)
+
+    def close(self) -> None:
+        """Lets other processes write the directory."""
+        self._lock.close()
+
+
+class Cache:
+    """Rows of runs by the digest of what was run, in one file below `$XDG_CACHE_HOME`; any number of processes use it.
+
+    Args:
+        path: of the file; None keeps nothing.
+    """
+
+    def __init__(self, path: Path | None) -> None:
+        self._base: sqlite3.Connection | None = None
+        if path is not None:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._base = sqlite3.connect(path, timeout=60)
+            self._base.execute("CREATE TABLE IF NOT EXISTS runs (key TEXT PRIMARY KEY, rows BLOB)")
+
+    def get(self, key: str) -> list[Row] | None:
+        """Returns the rows of a run, if there are any."""
+        query = "SELECT rows FROM runs WHERE key = ?"
+        found = self._base.execute(query, (key,)).fetchone() if self._base else None
+        return None if found is None else [tuple(row) for row in json.loads(zlib.decompress(found[0]))]
+
+    def put(self, made: list[tuple[Task, int, list[Row]]]) -> None:
+        """Keeps runs."""
+        if self._base:
+            packed = [(task.key, zlib.compress(json.dumps(rows).encode(), 1)) for task, _, rows in made]
+            with self._base:
+                self._base.executemany("INSERT OR IGNORE INTO runs VALUES (?, ?)", packed)
+
+    def close(self) -> None:
+        """Closes the file."""
+        if self._base:
+            self._base.close()
+
+
+def cache_file() -> Path:
+    """Returns where the cache is."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "levelflow" / "runs.sqlite"

@@ -1,0 +1,182 @@
+"""`levelflow study`: designs, intervals, resuming, schedulers, bad input."""
+
+import json
+import warnings
+
+import numpy as np
+import polars as pl
+import pytest
+from scipy import stats
+
+from levelflow import ScenarioError, Study
+from levelflow.study import pools
+from levelflow.study.design import Axis, Design
+from levelflow.study.statistics import interval, mser5
+
+LAWS = {"path": "flow.*.law", "values": ["rcp", "cubic"]}
+SHORT = {"path": "duration", "values": ["200 ms"]}
+
+
+@pytest.fixture(autouse=True)
+def own_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+
+
+def study(replications=3, **tables):
+    return Study({"study": {"scenario": "web-search", "replications": replications}, "axis": [LAWS, SHORT], **tables})
+
+
+def test_a_grid_has_each_combination_once():
+    asked = study(axis=[LAWS, {"path": "duration", "from": "1 s", "to": "100 s", "steps": 3, "scale": "log"}])
+    points = [tuple(asked.plan.design.point(number)[0].values()) for number in range(6)]
+    assert points == [(law, t) for law in ("rcp", "cubic") for t in (1.0, 10.0, 100.0)]
+
+
+def test_each_stratum_of_a_latin_hypercube_has_one_point():
+    ranges = tuple(Axis(name, paths=(name,), ends=(0.0, 1.0, "")) for name in "xyz")
+    drawn = [Design(ranges, "latin-hypercube", 50, 7).point(number)[0].values() for number in range(50)]
+    for column in zip(*drawn, strict=True):
+        assert sorted(int(50 * value) for value in column) == list(range(50))
+
+
+def test_intervals_are_those_of_student():
+    values = np.random.default_rng(1).normal(size=12)
+    low, high = stats.t.interval(0.95, 11, values.mean(), stats.sem(values))
+    found = interval(values)
+    assert (found.mean - found.half, found.mean + found.half) == pytest.approx((low, high))
+
+
+def test_intervals_cover_the_mean_as_often_as_they_say():
+    draws = np.random.default_rng(2).normal(5, 2, (2000, 6))
+    hits = sum(abs(one.mean - 5) <= one.half for one in map(interval, draws))
+    assert stats.binomtest(hits, 2000, 0.95).pvalue > 1e-3
+
+
+def test_a_warm_up_is_found():
+    noise = np.random.default_rng(3).normal(size=500)
+    assert 20 <= mser5(noise + 10 * np.exp(-np.arange(500) / 10)) <= 80
+
+
+def test_the_same_again_makes_no_run_and_gives_the_same_rows(tmp_path, monkeypatch):
+    first = study().run(tmp_path / "a")
+    assert first.rows.filter(of="run", metric="transfers").height == 6
+    monkeypatch.setattr(pools.Processes, "submit", None)
+    assert study().run(tmp_path / "a").rows.equals(first.rows)
+    assert study().run(tmp_path / "b").rows.equals(first.rows)  # from the cache
+
+
+def test_threads_and_processes_give_the_same_rows(tmp_path):
+    one = study().run(tmp_path / "a", scheduler="threads", workers=1, cache=False)
+    two = study().run(tmp_path / "b", workers=2, cache=False)
+    assert one.rows.equals(two.rows)
+    assert not one.failures
+
+
+def test_dask_with_a_worker_killed_gives_the_same_rows(tmp_path):
+    distributed = pytest.importorskip("distributed")
+    serial = study(20).run(tmp_path / "a", scheduler="threads", workers=1, cache=False)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        with distributed.LocalCluster(2, threads_per_worker=1, dashboard_address=None) as cluster:
+            killed = []
+
+            def kill(done, _of):
+                if done > 5 and not killed:
+                    nanny = next(iter(cluster.workers.values()))
+                    killed.append(nanny.pid)
+                    nanny.process.process._process.kill()
+
+            found = study(20).run(tmp_path / "b", scheduler=cluster.scheduler_address, cache=False, progress=kill)
+    assert killed
+    assert found.rows.equals(serial.rows)
+    assert not found.failures
+
+
+def test_replications_stop_at_the_wanted_width(tmp_path):
+    rule = {"at_least": 3, "at_most": 40, "until": {"metric": "throughput_bps", "width": "30 %"}}
+    found = study(rule, axis=[SHORT]).run(tmp_path / "a").summary("throughput_bps").row(0, named=True)
+    assert 3 <= found["runs"] <= 40
+    assert found["half"] <= 0.3 * found["mean"] or found["runs"] == 40
+
+
+def test_differences_on_common_random_numbers_are_narrower(tmp_path):
+    found = study(8, axis=[LAWS, {"path": "duration", "values": ["1 s"]}]).run(tmp_path / "a")
+    paired = found.compare("slowdown_mean", "law", "cubic", "rcp")
+    halves = found.summary("throughput_bps")["half"]
+    difference = found.compare("throughput_bps", "law", "cubic", "rcp")
+    assert paired.runs == difference.runs == 8
+    assert difference.half < np.hypot(*halves)
+
+
+def test_a_run_that_cannot_be_is_listed(tmp_path):
+    both = [{"path": "flow.1.start", "values": ["0 s"]}, {"path": "link.1.delay", "values": ["5 ms"]}]
+    asked = study(1, axis=[SHORT, *both])
+    asked.plan.design.axes[2].changes[0]["link.1.delay"] = "no delay"
+    found = asked.run(tmp_path / "a")
+    assert ["no delay" in one["why"] for one in found.failures] == [True]
+    assert json.loads((tmp_path / "a" / "failures.json").read_text()) == list(found.failures)
+
+
+def test_another_directory_is_left_alone(tmp_path):
+    study(1).run(tmp_path / "a")
+    with pytest.raises(ScenarioError, match="holds another study"):
+        study(1, axis=[SHORT]).run(tmp_path / "a")
+    assert study(1, axis=[SHORT]).run(tmp_path / "a", replace=True).table.height == 1
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").write_text("x")
+    with pytest.raises(ScenarioError, match="something else than a study"):
+        study(1).run(tmp_path / "mine", replace=True)
+
+
+def test_equal_seeds_are_noticed(tmp_path):
+    still = [{"path": path, "values": ["0 s"]} for path in ("overhead", "flow.*.start")]
+    tables = {"study": {"scenario": "pair", "replications": 2}, "axis": still}
+    assert Study(tables).run(tmp_path / "a").seeds_change_nothing
+    assert not study(2).run(tmp_path / "b").seeds_change_nothing
+
+
+BAD = {
+    "study = 3": "needs a table",
+    "[studdy]": "did you mean 'study'",
+    "[study]": "scenario is None",
+    '[study]\nscenario = "web-serch"': "did you mean 'web-search'",
+    '[study]\nscenario = "web-search"\nreplications = 0': "needs a whole number",
+    '[study]\nscenario = "web-search"\nreplications = 10_000_000': "1 to 1000000",
+    '[study]\nscenario = "web-search"\n[[axis]]\npath = "flow.*.lw"\nvalues = ["rcp"]': "law",
+    '[study]\nscenario = "web-search"\n[[axis]]\npath = "flow.*.law"\nvalues = ["rpc"]': "rcp",
+    '[study]\nscenario = "web-search"\n[[axis]]\npath = "seed"\nvalues = []': "empty",
+    '[study]\nscenario = "web-search"\n[[axis]]\npath = "duration"\nfrom = "2 s"\nto = "1 s"\nsteps = 3': "no range",
+    '[study]\nscenario = "web-search"\n[[axis]]\npath = "duration"\nfrom = "1 s"\nto = "2 s"': "needs steps",
+    '[study]\nscenario = "web-search"\n[design]\nkind = "gird"': "did you mean 'grid'",
+    '[study]\nscenario = "web-search"\n[design]\nkind = "random"\npoints = 5': "nothing to draw",
+    '[study]\nscenario = "web-search"\n[measure]\nmetrics = ["throughput"]': "did you mean 'throughput_bps'",
+    '[study]\nscenario = "web-search"\n[measure]\nwarm_up = "120 %"': "share of the run",
+    '[study]\nscenario = "web-search"\nreplications = 100\n[[axis]]\npath = "duration"\n'
+    'from = "1 s"\nto = "2 s"\nsteps = 100000': "10,000,000 runs; at most 1,000,000",
+    "[study": "is no TOML",
+}
+
+
+@pytest.mark.parametrize("text", BAD)
+def test_bad_input_is_one_line_and_exit_2(text, tmp_path, levelflow):
+    (tmp_path / "bad.toml").write_text(text, encoding="utf-8")
+    done = levelflow("study", "bad.toml")
+    assert done.returncode == 2
+    assert BAD[text] in done.stderr
+    assert done.stderr.startswith("levelflow: bad.toml: ")
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_scheduler_that_is_none_is_refused(tmp_path):
+    with pytest.raises(ScenarioError, match="needs processes, threads, or"):
+        study(1).run(tmp_path / "a", scheduler="slurm")
+
+
+def test_the_command_prints_means_with_intervals(tmp_path, levelflow):
+    text = '[study]\nscenario = "web-search"\nreplications = 3\n[[axis]]\npath = "duration"\nvalues = ["200 ms"]\n'
+    (tmp_path / "one.toml").write_text(text, encoding="utf-8")
+    done = levelflow("study", "one.toml")
+    assert done.returncode == 0, done.stderr
+    assert "±" in done.stdout
+    assert isinstance(pl.read_parquet(tmp_path / "results/one/runs", hive_partitioning=True), pl.DataFrame)
