@@ -1,6 +1,10 @@
 """`levelflow study`: designs, intervals, resuming, schedulers, bad input."""
 
 import json
+import signal
+import subprocess
+import sys
+import time
 import warnings
 
 import numpy as np
@@ -8,8 +12,8 @@ import polars as pl
 import pytest
 from scipy import stats
 
-from levelflow import ScenarioError, Study
-from levelflow.study import pools
+from levelflow import ScenarioError, Study, library
+from levelflow.study import pools, task
 from levelflow.study.design import Axis, Design
 from levelflow.study.statistics import interval, mser5
 
@@ -180,3 +184,105 @@ def test_the_command_prints_means_with_intervals(tmp_path, levelflow):
     assert done.returncode == 0, done.stderr
     assert "±" in done.stdout
     assert isinstance(pl.read_parquet(tmp_path / "results/one/runs", hive_partitioning=True), pl.DataFrame)
+
+
+def test_a_study_killed_at_any_moment_goes_on_without_doing_anything_again(tmp_path):
+    """What parts of the data set hold after SIGKILL is not made again, and the end is that of an undisturbed study."""
+    tables = {"study": {"scenario": "web-search", "replications": 40}, "axis": [LAWS, SHORT]}
+    (tmp_path / "study.json").write_text(json.dumps(tables))
+    program = (
+        "import json, sys; from levelflow import Study;"
+        f"Study(json.load(open({str(tmp_path / 'study.json')!r}))).run({str(tmp_path / 'a')!r}, workers=1, cache=False)"
+    )
+    process = subprocess.Popen([sys.executable, "-c", program])
+    while not list((tmp_path / "a").glob("runs/*/*.parquet")) and process.poll() is None:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGKILL)
+    process.wait()
+    kept = pl.read_parquet(tmp_path / "a/runs", hive_partitioning=True).select("point", "replication").n_unique()
+    assert 0 < kept <= 80
+    made = []
+    found = Study(tables).run(
+        tmp_path / "a", scheduler="threads", cache=False, progress=lambda done, of: made.append(of)
+    )
+    assert len(made) == 80
+    assert found.rows.equals(Study(tables).run(tmp_path / "b", cache=False).rows)
+
+
+def test_a_run_whose_process_dies_is_tried_again(tmp_path, monkeypatch):
+    start, left = pools.Processes._start, [1]
+
+    def dying(self):
+        process = start(self)
+        if left and left.pop():
+            process.kill()
+        return process
+
+    monkeypatch.setattr(pools.Processes, "_start", dying)
+    found = study(2).run(tmp_path / "a", workers=1, cache=False)
+    assert not left
+    assert not found.failures
+    assert found.table.height == 4
+
+
+def test_scenarios_and_sets_are_axes(tmp_path):
+    both = {"name": "line", "set": [{"link.1.delay": "1 ms", "duration": "1 s"}, {"link.1.delay": "9 ms"}]}
+    tables = {"study": {"scenario": ["pair", "two-flows"]}, "axis": [both, {"path": "duration", "values": ["2 s"]}]}
+    table = Study(tables).run(tmp_path / "a").table
+    assert table.select("scenario", "line").rows() == [
+        (name, line) for name in ("pair", "two-flows") for line in ("1 ms, 1 s", "9 ms")
+    ]
+
+
+def test_pictures_show_what_was_measured(tmp_path):
+    found = study(axis=[LAWS, {"path": "duration", "values": ["200 ms", "400 ms", "600 ms"]}]).run(tmp_path / "a")
+    axes = found.plot("response", "throughput_bps").axes[0]
+    means = found.summary("throughput_bps")
+    for law, line in zip(["rcp", "cubic"], axes.lines, strict=True):
+        assert line.get_label() == law
+        assert list(line.get_xdata()) == [0.2, 0.4, 0.6]
+        assert list(line.get_ydata()) == pytest.approx(means.filter(law=law)["mean"].to_numpy() / 1e6)
+    share = found.plot("completion times").axes[0].lines[0].get_ydata()
+    assert (share[0], share[-1]) == (0.0, 1.0)
+    assert len(found.plot("completion by size").axes[0].lines) == 2
+    for kind, metric, why in [
+        ("map", "jain", "two axes of numbers"),
+        ("maps", "", "'map'"),
+        ("response", "jian", "'jain'"),
+    ]:
+        with pytest.raises(ScenarioError, match=why):
+            found.plot(kind, metric)
+
+
+def test_a_map_has_a_cell_for_each_pair_of_values(tmp_path):
+    axes = [
+        {"path": "duration", "values": ["200 ms", "400 ms"]},
+        {"path": "link.1.delay", "values": ["1 ms", "2 ms", "3 ms"]},
+    ]
+    found = study(2, axis=axes).run(tmp_path / "a")
+    cells = found.plot("map", "throughput_bps").axes[0].images[0].get_array()
+    assert cells.shape == (2, 3)
+    first = found.table.filter(duration=0.2, delay=0.001)["throughput_bps"].mean()
+    assert cells[0, 0] == pytest.approx(first / 1e6)
+
+
+def test_studies_that_come_along_print_differences_and_draw(tmp_path, levelflow):
+    (tmp_path / "mine.toml").write_text(
+        library.study("backbone").read_text(encoding="utf-8") + '[[axis]]\npath = "duration"\nvalues = ["2 s"]\n',
+        encoding="utf-8",
+    )
+    done = levelflow("study", "mine.toml")
+    assert done.returncode == 0, done.stderr
+    assert "Paired differences from level" in done.stdout
+    named = [line.strip() for line in done.stdout.splitlines() if line.endswith(".png")]
+    assert len(named) >= 3
+    assert all((tmp_path / name).stat().st_size > 5000 for name in named)
+    assert "did you mean 'backbone'" in levelflow("study", "backbon").stderr
+
+
+def test_another_build_of_the_engine_is_not_mixed_in(tmp_path):
+    study(1).run(tmp_path / "a")
+    manifest = tmp_path / "a" / "study.json"
+    manifest.write_text(manifest.read_text().replace(task.engine(), "0" * 16))
+    with pytest.raises(ScenarioError, match="was made by another build"):
+        study(1).run(tmp_path / "a")

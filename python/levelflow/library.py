@@ -49,6 +49,34 @@ def named(name: str, kind: str = "scenario") -> Path:
     return known[name]
 
 
+def study(name: str) -> Path:
+    """Returns the file of a study: that of a path, or one of this package by its name.
+
+    Raises:
+        ScenarioError: if there is none; names the nearest.
+    """
+    path = Path(name)
+    if path.suffix or len(path.parts) > 1 or _exists(path):
+        return path
+    known = _study_files()
+    if name not in known:
+        raise ScenarioError(f"{name}: no such file or study; {nearest(name, list(known))}")
+    return known[name]
+
+
+def studies() -> Listing:
+    """Returns the studies of this package."""
+    rows = []
+    for name, path in _study_files().items():
+        comment = path.read_text(encoding="utf-8").splitlines()[0].removeprefix("# ")
+        rows.append([name, comment, str(path)])
+    return "Studies: levelflow study NAME", ["name", "what it shows", "file"], rows
+
+
+def _study_files() -> dict[str, Path]:
+    return {path.stem: path for path in sorted((PACKAGE / "studies").glob("*.toml"))}
+
+
 def _exists(path: Path) -> bool:
     try:
         return path.exists()

@@ -19,6 +19,7 @@ class Kind(StrEnum):
     TRAFFIC = "traffic"
     SCENARIOS = "scenarios"
     CLAIMS = "claims"
+    STUDIES = "studies"
 
 
 @app.command()
@@ -63,6 +64,7 @@ def list_(
         Kind.TRAFFIC: library.traffic,
         Kind.SCENARIOS: library.scenarios,
         Kind.CLAIMS: library.claims,
+        Kind.STUDIES: library.studies,
     }[kind]()
     show_table(title, head, rows, numbers=False)
 
@@ -73,9 +75,12 @@ def _plain(kind: Kind) -> list[dict[str, Any]]:
 
     if kind in {Kind.LAWS, Kind.QUEUES, Kind.BUFFERS}:
         return {Kind.LAWS: library.laws, Kind.QUEUES: library.queues, Kind.BUFFERS: library.algorithms}[kind]()
-    _, head, rows = {Kind.TRAFFIC: library.traffic, Kind.SCENARIOS: library.scenarios, Kind.CLAIMS: library.claims}[
-        kind
-    ]()
+    _, head, rows = {
+        Kind.TRAFFIC: library.traffic,
+        Kind.SCENARIOS: library.scenarios,
+        Kind.CLAIMS: library.claims,
+        Kind.STUDIES: library.studies,
+    }[kind]()
     return [dict(zip(head, row, strict=True)) for row in rows]
 
 

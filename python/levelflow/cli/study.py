@@ -16,7 +16,12 @@ FAILED = 1
 @app.command()
 def study(
     file: Annotated[
-        Path, typer.Argument(metavar="STUDY.toml", help="What to vary, and how often.", show_default=False)
+        str,
+        typer.Argument(
+            metavar="STUDY",
+            help="A file, STUDY.toml, or one of those that come along: levelflow list studies.",
+            show_default=False,
+        ),
     ],
     out: Annotated[Path | None, typer.Option(help="Directory of the study [default: results/NAME].")] = None,
     scheduler: Annotated[
@@ -25,12 +30,14 @@ def study(
     workers: Annotated[int | None, typer.Option(min=1, help="Runs side by side; one per processor.")] = None,
     replace: Annotated[bool, typer.Option("--replace", help="Take the place of another study.")] = False,
     no_cache: Annotated[bool, typer.Option("--no-cache", help="Neither take nor keep runs in the cache.")] = False,
+    no_plots: Annotated[bool, typer.Option("--no-plots", help="Write no pictures.")] = False,
 ) -> None:
     """Run a scenario with many values and seeds; print means with intervals. The same again goes on."""
+    from levelflow import library
     from levelflow.study.study import Study
     from levelflow.workers import Bar
 
-    asked = Study.load(file)
+    asked = Study.load(library.study(file))
     try:
         with Bar("runs") as bar:
             found = asked.run(
@@ -42,13 +49,20 @@ def study(
         typer.echo("levelflow: interrupted; finished runs are kept, the same command goes on", err=True)
         raise typer.Exit(INTERRUPTED) from None
     from levelflow.cli.show import show_table
-    from levelflow.study.table import table
+    from levelflow.study.table import differences, table
 
     if found.seeds_change_nothing:
         typer.echo("levelflow: warning: all seeds come out the same; one replication is enough", err=True)
     head, rows = table(found)
     show_table(f"{asked.plan.name}: means and 95 % intervals", head, rows[:MOST_ROWS])
+    if compared := differences(found):
+        show_table(*compared)
     typer.echo(str(found.path))
+    if not no_plots and found.rows.height:
+        from levelflow.study import pictures
+
+        for picture in pictures.write(found):
+            typer.echo(f"  {picture}")
     for failure in found.failures:
         typer.echo(f"levelflow: point {failure['point']}, seed {failure['seed']}: {failure['why']}", err=True)
     if found.failures:

@@ -63,6 +63,9 @@ class Store:
                 found = json.loads(manifest.read_text(encoding="utf-8"))
             if not isinstance(found, dict) or found.get("format") != FORMAT:
                 raise ScenarioError(f"--out {self.path}: holds something else than a study; choose another directory")
+            if not replace and found != about and found | {"engine": about["engine"]} == about:
+                why = "was made by another build of Levelflow; choose another one, or --replace it"
+                raise ScenarioError(f"--out {self.path}: {why}")
             if found != about and not replace:
                 raise ScenarioError(f"--out {self.path}: holds another study; choose another one, or --replace it")
         self.path.mkdir(parents=True, exist_ok=True)

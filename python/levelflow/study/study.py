@@ -21,10 +21,12 @@ from levelflow.study import plan as plans
 from levelflow.study.pools import Pool, pool
 from levelflow.study.statistics import Interval, interval
 from levelflow.study.store import Cache, Store, cache_file
-from levelflow.study.task import METRICS, Row, Task
+from levelflow.study.task import METRICS, Row, Task, engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
+
+    from levelflow.picture import Picture
 
 #: Seconds of finished runs that may be lost when the process is killed.
 FLUSH_EVERY_S = 2.0
@@ -81,7 +83,7 @@ class Study:
             KeyboardInterrupt: on Ctrl-C, after what was made was kept.
         """
         path = Path(out or Path("results") / self.plan.name)
-        store = Store(path, self.plan.about(), replace)
+        store = Store(path, {**self.plan.about(), "engine": engine()}, replace)
         kept = Cache(cache_file() if cache else None)
         try:
             side = pool(scheduler, workers)
@@ -273,6 +275,17 @@ class StudyResult:
             one = interval(own["value"].drop_nulls().to_numpy())
             rows.append({**self.plan.design.point(int(point))[0], "mean": one.mean, "half": one.half, "runs": one.runs})
         return pl.DataFrame(rows, infer_schema_length=None)
+
+    def plot(self, kind: str = "response", metric: str = "") -> Picture:
+        """Draws a picture: a "response" or a "map" of a metric, "completion times", or "completion by size".
+
+        Raises:
+            ScenarioError: if there is no such picture or metric.
+        """
+        from levelflow.study import pictures
+        from levelflow.study.table import metrics
+
+        return pictures.draw(self, kind, metric or metrics(self)[0])
 
     def compare(self, metric: str, axis: str, a: Any, b: Any) -> Interval:
         """Returns by how much a metric of one value of an axis exceeds that of another, with all else equal.

@@ -6,6 +6,8 @@ import hashlib
 import json
 import math
 from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from levelflow import _core
@@ -33,7 +35,7 @@ METRICS = {
     "distance_max": "largest distance of a rate from its reference",
     "settling_s": "time to settle",
     "utilisation": "utilisation of the busiest link",
-    "queue_mean_ms": "mean queueing delay of the link where packets wait longest",
+    "queue_mean_ms": "mean queueing delay, worst link",
     "queue_max_ms": "longest queueing delay",
     "dropped_packets": "packets dropped in queues",
     "transfers": "transfers that ended",
@@ -43,6 +45,13 @@ METRICS = {
     "fct_p99_s": "completion time, 99th percentile",
     "slowdown_mean": "completion time over the least one, mean",
 }
+
+
+@cache
+def engine() -> str:
+    """Returns the digest of the engine on this machine: results of one are not mixed with those of another."""
+    return hashlib.sha256(Path(_core.__file__).read_bytes()).hexdigest()[:16]
+
 
 #: What it is of, its name, where (size in bytes, or level), metric, value.
 Row = tuple[str, str, float | None, str, float | None]
@@ -67,7 +76,7 @@ class Task:
     @property
     def key(self) -> str:
         """Of what comes out: digest of scenario, engine and measurement."""
-        words = [VERSION, _core.build(), self.warm_up, self.text]
+        words = [VERSION, engine(), self.warm_up, self.text]
         return hashlib.sha256(json.dumps(words).encode()).hexdigest()
 
 

@@ -20,6 +20,7 @@ UNITS = {
         for prefix, factor in zip(("", *"kMGT"), (1.0, 1e3, 1e6, 1e9, 1e12), strict=True)
         for unit in ("b/s", "B")
     },
+    "/s": 1.0,
     "packet": 1.0,
     "packets": 1.0,
 }

@@ -145,7 +145,7 @@ fn drops_are_neither_close_nor_far() {
         }
     }
     assert!(gaps[1..].iter().all(|gap| (14..=136).contains(gap)));
-    let mean = gaps.iter().sum::<u32>() as f64 / gaps.len() as f64;
+    let mean = f64::from(gaps.iter().sum::<u32>()) / gaps.len() as f64;
     assert!((mean - (13.0 + 16.0)).abs() < 0.7, "{mean}");
 }
 
