@@ -244,7 +244,7 @@ LAYERS = (
     {"_core", "keywords", "picture", "status", "style"},
     {"theory"},
     {"report"},
-    {"capture", "cdf", "dataplane", "laws", "library", "results", "running", "scenario", "workers"},
+    {"capture", "cdf", "dataplane", "laws", "library", "results", "running", "scenario", "topology", "workers"},
     {"measure"},
     {"buffers", "convergence", "study"},
     {"reproduce", "lab"},

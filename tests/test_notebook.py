@@ -20,7 +20,7 @@ from levelflow import Result, Scenario, ScenarioError, _core
 def test_names_complete_before_any_is_used():
     code = "import levelflow, sys; print(*dir(levelflow)); assert 'polars' not in sys.modules"
     names = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.split()
-    assert set(names) == {"Interrupted", "Result", "Scenario", "ScenarioError", "__version__"}
+    assert set(names) == {*levelflow.__all__, "__version__"}
 
 
 def test_the_version_is_that_of_the_package():

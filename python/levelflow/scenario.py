@@ -104,6 +104,17 @@ class Scenario:
 
         return cls.load(named(name))
 
+    @classmethod
+    def from_networkx(cls, graph: Any, name: str, duration: str = "10 s", **options: Any) -> Scenario:
+        """Returns a scenario with the links of a graph of networkx; see `levelflow.topology.links.scenario`.
+
+        Raises:
+            ScenarioError: if an edge has a value that is not allowed, or there is none.
+        """
+        from levelflow.topology.links import scenario
+
+        return scenario(graph, name, duration, **options)[0]
+
     @_spelled(LinkKeys)
     def link(self, source: str, to: str, capacity: str, delay: str, **options: Unpack[LinkKeys]) -> Self:
         """Adds a link; `options` are the other keys of `[[link]]`, such as `buffer` and `duplex`."""

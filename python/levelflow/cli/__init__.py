@@ -19,6 +19,7 @@ from levelflow.cli.replaying import app as replaying
 from levelflow.cli.running import app as running
 from levelflow.cli.study import app as study
 from levelflow.cli.theory import app as theory
+from levelflow.cli.topology import app as topology
 
 #: What is wrong with a command line; typer exports one kind of it only.
 UsageError: Any = typer.BadParameter.__mro__[1]
@@ -47,6 +48,7 @@ app.add_typer(buffers)
 app.add_typer(lab)
 app.add_typer(replaying)
 app.add_typer(inspecting)
+app.add_typer(topology)
 app.add_typer(convergence, name="convergence")
 app.add_typer(theory, name="theory")
 

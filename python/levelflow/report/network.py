@@ -15,7 +15,9 @@ if TYPE_CHECKING:
     Array = np.ndarray[Any, np.dtype[np.float64]]
 
 #: More nodes are not drawn, and more links have no numbers.
-MOST_NODES, MOST_LABELS = 150, 40
+MOST_NODES, MOST_LABELS = 400, 40
+#: More nodes have no names but where the pointer is, and more bottlenecks no numbers and no place in the sentence.
+MOST_NAMES, MOST_NAMED = 60, 15
 #: With at most so many links, bottlenecks say what packets wait there.
 FEW = 12
 #: A link is a bottleneck from this utilisation on, if no other on the path of a flow has much more.
@@ -48,16 +50,22 @@ def drawing(result: Result) -> str:
             f"<g class='{kind}' data-flows='{carries}'><title>{escape(about)}</title>"
             f"{_arrow(a, b, load['utilisation'], scale)}</g>"
         )
-        if name in tight or (labelled and load["utilisation"] >= 0.1):
+        if (name in tight and len(tight) <= MOST_NAMED) or (labelled and load["utilisation"] >= 0.1):
             wait = f", wait {time(load['queue_ms']['p99'] / 1e3)}" if name in tight and len(links) <= FEW else ""
             words.append(_word((a + b) / 2, percent(load["utilisation"]) + wait, kind, height, _left(a, b)))
     paths = [path for flow in flows for path in routes(flow) if path]
     ends = {node for path in paths for node in (links[path[0]]["from"], links[path[-1]]["to"])}
-    dots = "".join(f"<circle cx={x:.1f} cy={y:.1f} r={7 * scale:.1f} />" for x, y in places.values())
+    dots = "".join(
+        f"<circle cx={x:.1f} cy={y:.1f} r={7 * scale:.1f}><title>{escape(node)}</title></circle>"
+        for node, (x, y) in places.items()
+    )
     words += [
-        _word(places[node], node, "node", height, np.array([0.0, 1.0])) for node in nodes if labelled or node in ends
+        _word(places[node], node, "node", height, np.array([0.0, 1.0]))
+        for node in nodes
+        if labelled or (node in ends and len(nodes) <= MOST_NAMES)
     ]
-    said = f"{len(nodes)} nodes, {len(links)} links. Bottlenecks: {', '.join(tight) or 'none'}."
+    more = f" and {len(tight) - MOST_NAMED} more" if len(tight) > MOST_NAMED else ""
+    said = f"{len(nodes)} nodes, {len(links)} links. Bottlenecks: {', '.join(tight[:MOST_NAMED]) or 'none'}{more}."
     title = "Load of links" + (", and the wait of 99 % of packets at bottlenecks" if len(links) <= FEW else "")
     return (
         f"<figure class=network><figcaption><h3>{title}</h3>"

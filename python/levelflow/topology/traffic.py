@@ -1,0 +1,77 @@
+"""Traffic matrices: which node sends to which."""
+
+from __future__ import annotations
+
+import math
+from itertools import permutations
+from random import Random
+from typing import TYPE_CHECKING, Any
+
+from levelflow._core import ScenarioError
+from levelflow.scenario import nearest
+
+if TYPE_CHECKING:
+    from levelflow.scenario import Scenario
+    from levelflow.topology.graphs import Graph
+
+MATRICES = ("all-to-all", "permutation", "incast", "gravity", "random")
+MOST_FLOWS = 1_000_000
+
+
+def pairs(graph: Graph, matrix: str, flows: int | None = None, seed: int = 1) -> list[tuple[str, str]]:
+    """Returns who sends to whom: between nodes with `host`, or between all where there are none.
+
+    Args:
+        graph: of networkx.
+        matrix: one of `MATRICES`. Of a permutation, each node sends to one other and receives from one other; of
+            incast, all send to the first. Pairs of gravity are drawn in proportion to the product of the degrees of
+            their nodes, and `random` ones evenly.
+        flows: of gravity and random: how many; as many as nodes by default.
+        seed: of what is drawn.
+
+    Raises:
+        ScenarioError: if there is no such matrix, or there are too few nodes.
+    """
+    if matrix not in MATRICES:
+        raise ScenarioError(f"--traffic {matrix}: {nearest(matrix, list(MATRICES))}")
+    ends = [str(node) for node, values in graph.nodes(data=True) if values.get("host")] or list(map(str, graph))
+    if len(ends) < 2:
+        raise ScenarioError(f"--traffic {matrix}: needs two nodes; there {'is one' if ends else 'are none'}")
+    if flows is not None and matrix not in {"gravity", "random"}:
+        raise ScenarioError(f"--flows: {matrix} has as many as its nodes say; allowed with gravity and random")
+    count = math.perm(len(ends), 2) if matrix == "all-to-all" else flows or len(ends)
+    if count > MOST_FLOWS:
+        raise ScenarioError(f"--traffic {matrix}: {count:,} flows; allowed: {MOST_FLOWS:,}")
+    draw = Random(seed)
+    if matrix == "all-to-all":
+        return list(permutations(ends, 2))
+    if matrix == "permutation":
+        return _derangement(ends, draw)
+    if matrix == "incast":
+        return [(end, ends[0]) for end in ends[1:]]
+    degree = {str(node): count for node, count in graph.degree()}
+    mass = [degree[end] if matrix == "gravity" else 1 for end in ends]
+    found: list[tuple[str, str]] = []
+    while len(found) < count:
+        a, b = draw.choices(ends, mass, k=2)
+        if a != b:
+            found.append((a, b))
+    return found
+
+
+def _derangement(ends: list[str], draw: Random) -> list[tuple[str, str]]:
+    """A random permutation without a fixed point; one draw in e is one."""
+    while True:
+        others = draw.sample(ends, len(ends))
+        if all(a != b for a, b in zip(ends, others, strict=True)):
+            return list(zip(ends, others, strict=True))
+
+
+def add(scenario: Scenario, between: list[tuple[str, str]], law: str, **options: Any) -> Scenario:
+    """Adds a flow entry for each pair; `options` are keys of `[[flow]]`, such as `size` and `arrivals`."""
+    seen: dict[tuple[str, str], int] = {}
+    for a, b in between:
+        number = seen[a, b] = seen.get((a, b), 0) + 1
+        name = f"{a}->{b}" if number == 1 else f"{a}->{b} {number}"
+        scenario.flow(name, law, a, b, **options)
+    return scenario
