@@ -145,6 +145,7 @@ test("a link brings the same network to somebody else", async () => {
   await page.waitForFunction(() => location.hash.startsWith("#s="));
   const other = await open(browser, { hash: new URL(page.url()).hash });
   for (const one of [page, other]) if (!(await one.locator("#text-box").evaluate((box) => box.open))) await one.click("#text-box summary");
+  for (const one of [page, other]) await one.waitForFunction(() => document.getElementById("toml").value);
   assert.equal(await other.inputValue("#toml"), await page.inputValue("#toml"));
   assert.match(await other.inputValue("#toml"), /capacity = "25 Mb\/s"/);
   assert.equal(await other.inputValue("#compare"), "rcp");

@@ -160,11 +160,9 @@ def scenario(
             if number > 1:
                 keys["reverse"] = {"name": f"{sink}->{source} #{number}"}
         made.link(source, sink, rate or capacity, wait or delay, **keys)
-    notes = [
-        f"{count} of {graph.number_of_edges() - loops} links have no {what}: {value}"
-        for what, value, count in (("capacity", capacity, assumed["capacity"]), ("delay", delay, assumed["delay"]))
-        if count
-    ]
+    edges = graph.number_of_edges() - loops
+    defaults = {"capacity": capacity, "delay": delay}
+    notes = [f"{count} of {edges} links have no {key}: {defaults[key]}" for key, count in assumed.items() if count]
     notes += [f"{loops} links from a node to itself are left out"] if loops else []
     return made, notes
 
