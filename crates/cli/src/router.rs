@@ -15,9 +15,10 @@ use levelflow_host::clock::{Clock, span};
 use levelflow_host::journal::Logging;
 use levelflow_host::metrics::Metrics;
 use levelflow_host::pid_file::{self, PidFile};
-use levelflow_host::qdisc::Device;
+use levelflow_host::qdisc::{Device, Queue};
 use levelflow_host::stop::Stop;
 use levelflow_host::{Error, law, sys};
+use levelflow_router::capacity::{Capacity, CapacityFile};
 use levelflow_router::device::Attached;
 use levelflow_router::direction::Bottleneck;
 use levelflow_router::kernel::{self, Program};
@@ -32,6 +33,7 @@ const EXAMPLES: &str = "Examples:
   levelflow-net router --relay :9000 --to server:9001 --capacity \"5 Mb/s\" --law rcp --delay \"20 ms\" --buffer \"64 kB\"
   levelflow-net router --dev eth0 --capacity \"100 Mb/s\" --law jetmax --gamma 0.95
   levelflow-net router --dev eth0 --law rcp --metrics 127.0.0.1:9464 --realtime
+  levelflow-net router --dev wwan0 --capacity-from /run/modem/rate --law level
   levelflow-net router status
   levelflow-net router detach --dev eth0";
 
@@ -85,6 +87,10 @@ struct Run {
     /// Rate of the line, such as "20 Mb/s" [default: that of the device's token bucket filter or hardware, if it has one].
     #[arg(long, value_name = "RATE")]
     capacity: Option<Rate>,
+    /// Follow the rate in this file, such as "12 Mb/s", which whoever knows the line replaces while the router runs. Without
+    /// it and without `--capacity`, the router follows the device's token bucket filter.
+    #[arg(long, value_name = "FILE")]
+    capacity_from: Option<PathBuf>,
     #[arg(long, default_value = "jetmax", help = laws())]
     law: String,
     /// Sets a parameter of the law, e.g. tau=0.6 or "interval=50 ms"; may be repeated. `levelflow list laws` names all.
@@ -185,7 +191,13 @@ impl Run {
 
     fn device(&self, name: &str, params: AnyParams) -> Result<(), Error> {
         let mut device = Device::open(name)?;
-        let known = self.capacity.or_else(|| device.capacity()).filter(|c| c.bps() > 0.0);
+        let mut follows = match &self.capacity_from {
+            Some(file) => Capacity::File(CapacityFile::new(file)),
+            None if self.capacity.is_none() => Capacity::Shaper,
+            None => Capacity::Given,
+        };
+        let first = follows.poll(&Queue::default()).or(self.capacity);
+        let known = first.or_else(|| device.capacity()).filter(|c| c.bps() > 0.0);
         let capacity = known.ok_or_else(|| {
             Error::input(format!(
                 "--capacity: the kernel does not say what {name} can carry; give it, such as \"100 Mb/s\""
@@ -202,7 +214,9 @@ impl Run {
         let _ = kernel::detach(name);
         let program = Program::attach(name, &params, &info, None)?;
         let logging = self.logging()?;
-        let attached = Attached::new(device, program, params, info, Clock::start())?.logged(logging.as_ref());
+        let attached = Attached::new(device, program, params, info, Clock::start())?
+            .logged(logging.as_ref())
+            .following(follows);
         self.watched(&pid_file, &stop, |board| attached.run(&stop, board))?;
         logging.as_ref().map_or(Ok(()), Logging::end)
     }
@@ -235,7 +249,9 @@ impl Run {
     }
 
     fn config(&self, listen: SocketAddr, to: SocketAddr, params: AnyParams) -> Result<Config, Error> {
-        let Some(capacity) = self.capacity.filter(|c| c.bps() > 0.0) else {
+        let mut file = self.capacity_from.as_deref().map(CapacityFile::new);
+        let first = file.as_mut().and_then(CapacityFile::poll).or(self.capacity);
+        let Some(capacity) = first.filter(|c| c.bps() > 0.0) else {
             return Err(Error::input(
                 "--capacity: the rate of the line, above zero, such as \"20 Mb/s\"",
             ));
@@ -257,6 +273,7 @@ impl Run {
             backward: self.both.then(|| forward.clone()),
             forward,
             delay: self.delay,
+            capacity: file,
             id: identity(),
         })
     }

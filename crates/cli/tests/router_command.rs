@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
 
-use std::io::{Read as _, Write as _};
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::{SocketAddr, TcpStream, UdpSocket};
 use std::process::{Child, Command, Output, Stdio};
 use std::thread::sleep;
@@ -88,6 +88,28 @@ impl Drop for Relay {
         if let Some(child) = &mut self.child {
             let _ = child.kill();
             let _ = child.wait();
+        }
+    }
+}
+
+#[test]
+fn a_relay_follows_the_rate_in_a_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("rate");
+    std::fs::write(&file, "8 Mb/s\n").unwrap();
+    let mut relay = Relay::start(&["--capacity-from", file.to_str().unwrap()]);
+    let mut complaints = BufReader::new(relay.child.as_mut().unwrap().stderr.take().unwrap());
+    for (rate, bps) in [("8 Mb/s\n", 8e6), ("3mbit", 3e6), ("fast", 3e6), ("5 Mb/s", 5e6)] {
+        std::fs::write(&file, rate).unwrap();
+        if rate == "fast" {
+            let mut line = String::new();
+            complaints.read_line(&mut line).unwrap();
+            assert!(line.contains("stays as it was"), "{line}");
+        }
+        let begun = Instant::now();
+        while relay.status().unwrap()["reading"]["capacity"] != bps {
+            assert!(begun.elapsed() < Span::from_secs(10), "{rate}: {:?}", relay.status());
+            sleep(Span::from_millis(20));
         }
     }
 }

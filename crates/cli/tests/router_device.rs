@@ -109,11 +109,33 @@ impl Pair {
         serde_json::from_str(String::from_utf8(output.stdout).unwrap().lines().last().unwrap()).unwrap()
     }
 
+    /// Puts a token bucket of that rate at the root of the device.
+    fn shape(&self, rate: &str) {
+        let mut tc = Command::new("tc");
+        tc.args(format!("qdisc replace dev lf0 root tbf rate {rate} burst 16kb latency 50ms").split(' '));
+        assert!(self.here.spawn(tc).unwrap().wait().unwrap().success());
+    }
+
     /// Programs of ours on the device.
     fn programs(&self) -> usize {
         let attached = || levelflow_router::kernel::attached("lf0").unwrap();
         usize::from(self.here.run(attached).unwrap())
     }
+}
+
+#[test]
+fn the_router_follows_the_rate_of_its_token_bucket() {
+    let Some(mut pair) = Pair::new() else { return };
+    pair.shape("20mbit");
+    pair.start(&["--law", "level"]);
+    assert_eq!(pair.status()["reading"]["capacity"], 2e7);
+    pair.shape("12mbit");
+    let begun = Instant::now();
+    while pair.status()["reading"]["capacity"] != 1.2e7 {
+        assert!(begun.elapsed() < Span::from_secs(10), "{}", pair.status());
+        sleep(Span::from_millis(20));
+    }
+    pair.end();
 }
 
 #[test]

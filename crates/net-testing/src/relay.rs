@@ -34,6 +34,7 @@ impl Router {
             },
             backward: None,
             delay: Duration::from_ms(delay_ms),
+            capacity: None,
             id: 7,
         })
         .unwrap();

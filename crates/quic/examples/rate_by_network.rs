@@ -61,6 +61,7 @@ fn router(listen: SocketAddr, to: SocketAddr) -> Result<(SocketAddr, Arc<Stop>),
         },
         backward: None,
         delay: "5 ms".parse()?,
+        capacity: None,
         id: 1,
     })?;
     let (address, stop) = (relay.address()?, Arc::new(Stop::new()?));

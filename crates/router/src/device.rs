@@ -10,6 +10,7 @@ use levelflow_units::{Bytes, Duration, Time};
 use levelflow_wire::journal::Role;
 
 use super::Port;
+use super::capacity::Capacity;
 use super::snapshot::{Board, Snapshot};
 use levelflow_host::clock::Clock;
 use levelflow_host::journal::Logging;
@@ -55,6 +56,7 @@ pub struct Attached<D> {
     peak: u64,
     /// Packets look at the queue.
     watches: bool,
+    capacity: Capacity,
 }
 
 /// What happened in an interval.
@@ -84,6 +86,7 @@ impl<D: DataPath> Attached<D> {
             queue,
             peak: 0,
             watches: false,
+            capacity: Capacity::Given,
         };
         attached.watches = attached.words(Bytes::ZERO) != attached.words(Bytes::new(1));
         attached.tell()?;
@@ -96,6 +99,13 @@ impl<D: DataPath> Attached<D> {
         if let Some(logging) = logging {
             self.port.log(logging.log(Role::Router(*self.port.info())));
         }
+        self
+    }
+
+    /// Follows a capacity that changes.
+    #[must_use]
+    pub fn following(mut self, capacity: Capacity) -> Self {
+        self.capacity = capacity;
         self
     }
 
@@ -153,6 +163,7 @@ impl<D: DataPath> Attached<D> {
         let queue = self.device.queue().map_err(|e| gone(&self.device, &e))?;
         let packets = queue.dropped_since(&self.queue);
         let dropped = bytes_of(packets, traffic.bytes, traffic.packets);
+        self.follow(&queue);
         self.port.lose(packets, dropped);
         self.port.absorb(&counted, &traffic);
         let now = self.clock.now();
@@ -166,6 +177,14 @@ impl<D: DataPath> Attached<D> {
             arrived: Bytes::new(traffic.bytes),
             dropped,
         })
+    }
+
+    /// Notifies the law of a new capacity; an outage is no news for it.
+    fn follow(&mut self, queue: &Queue) {
+        let new = self.capacity.poll(queue).filter(|rate| rate.bps() > 0.0);
+        if let Some(rate) = new.filter(|rate| *rate != self.port.info().capacity) {
+            self.port.set_capacity(rate);
+        }
     }
 
     fn tell(&mut self) -> Result<(), Error> {

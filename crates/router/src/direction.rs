@@ -81,6 +81,19 @@ impl Direction {
         }
     }
 
+    /// Changes the rate of the bottleneck, if there is one; a rate of zero is an outage, which is no news for the law.
+    pub fn set_capacity(&mut self, now: Time, capacity: Rate) {
+        if self.hop.law().is_none() {
+            return;
+        }
+        let mut settings = self.hop.settings();
+        settings.rate = Some(capacity);
+        self.hop.set(now, settings);
+        if let Some(port) = self.hop.law_mut().as_mut().filter(|_| capacity.bps() > 0.0) {
+            port.set_capacity(capacity);
+        }
+    }
+
     /// Logs the input of the law at the bottleneck, if there is one; before the first packet.
     pub fn log(&mut self, logging: &Logging) {
         if let Some(port) = self.hop.law_mut() {

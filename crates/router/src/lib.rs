@@ -3,6 +3,7 @@
 //! [`Port`] is the law, its intervals and its counters. The relay form ([`relay`]) owns a queue and forwards UDP; at a
 //! [`device`], the [`kernel`] counts and stamps, and [`levelflow_host::qdisc`] reads its queue.
 
+pub mod capacity;
 pub mod clients;
 pub mod device;
 pub mod direction;

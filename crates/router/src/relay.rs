@@ -10,6 +10,7 @@ use std::time::Duration as Span;
 use levelflow_units::{Duration, Time};
 use rustix::event::epoll;
 
+use super::capacity::CapacityFile;
 use super::clients::{Clients, Entry};
 use super::direction::{Bottleneck, Direction, Packet};
 use super::snapshot::{Board, Snapshot};
@@ -21,7 +22,7 @@ use levelflow_host::{Error, sys};
 
 /// Whatever is due sooner is waited for by asking the clock: sleeping and waking up takes as long.
 const SPIN_BELOW: Span = Span::from_micros(15);
-/// Time between two readings for people.
+/// Time between two readings for people, and two looks at the file of the capacity.
 const POST: Duration = Duration::from_ms(50);
 /// Time between two looks for clients that are gone.
 const SWEEP: Duration = Duration::from_secs(5);
@@ -32,7 +33,7 @@ const LISTENER: u64 = u64::MAX;
 const STOP: u64 = u64::MAX - 1;
 
 /// What a relay does.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct Config {
     /// Where clients send to.
     pub listen: SocketAddr,
@@ -44,6 +45,8 @@ pub struct Config {
     pub backward: Option<Bottleneck>,
     /// Delay of each direction.
     pub delay: Duration,
+    /// Where the rate of both bottlenecks comes from while it changes.
+    pub capacity: Option<CapacityFile>,
     /// What the router calls itself in headers, at least 1.
     pub id: u32,
 }
@@ -59,6 +62,7 @@ pub struct Relay {
     place: String,
     turned_away: u64,
     unsent: u64,
+    capacity: Option<CapacityFile>,
 }
 
 impl Relay {
@@ -88,6 +92,7 @@ impl Relay {
             place: format!("{address} to {to}"),
             turned_away: 0,
             unsent: 0,
+            capacity: config.capacity,
         })
     }
 
@@ -124,6 +129,7 @@ impl Relay {
             let now = self.clock.now();
             self.advance(now, &mut from_clients);
             if now >= post {
+                self.follow(now);
                 board.post(self.snapshot(now));
                 post = now + POST;
             }
@@ -156,6 +162,13 @@ impl Relay {
                     client => self.hear_server(client as u32, &mut from_server),
                 }
             }
+        }
+    }
+
+    fn follow(&mut self, now: Time) {
+        if let Some(rate) = self.capacity.as_mut().and_then(CapacityFile::poll) {
+            self.forward.set_capacity(now, rate);
+            self.backward.set_capacity(now, rate);
         }
     }
 

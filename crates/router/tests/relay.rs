@@ -76,6 +76,7 @@ impl Setup {
             backward: self.both.then(|| forward.clone()),
             forward,
             delay: self.delay,
+            capacity: None,
             id: 7,
         })
         .unwrap();

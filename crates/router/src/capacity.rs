@@ -1,0 +1,124 @@
+//! The capacity of a line that changes while its router runs.
+//!
+//! Whoever knows the line writes its rate, such as `12.3 Mb/s`, into a file: a person, or a script that asks a modem.
+//! `0 b/s` is an outage. A text that is no rate is reported once, and the router keeps the rate before it.
+
+use std::fs::OpenOptions;
+use std::io::Read as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+
+use levelflow_host::qdisc::Queue;
+use levelflow_host::terminal;
+use levelflow_units::Rate;
+
+/// Longest text that is read; a rate is shorter.
+const LONGEST: u64 = 64;
+
+/// Where a router learns what its line can carry.
+#[derive(Debug, Default)]
+pub enum Capacity {
+    /// It stays as it was given.
+    #[default]
+    Given,
+    /// From the shaper at the root of the device.
+    Shaper,
+    /// From a file.
+    File(CapacityFile),
+}
+
+impl Capacity {
+    /// A rate that may be new, above zero or an outage.
+    pub fn poll(&mut self, queue: &Queue) -> Option<Rate> {
+        match self {
+            Self::Given => None,
+            Self::Shaper => queue.rate,
+            Self::File(file) => file.poll(),
+        }
+    }
+}
+
+/// A file that holds a rate.
+#[derive(Debug)]
+pub struct CapacityFile {
+    path: PathBuf,
+    seen: String,
+}
+
+impl CapacityFile {
+    /// The file need not be there yet.
+    #[must_use]
+    pub fn new(path: &Path) -> Self {
+        Self {
+            path: path.to_owned(),
+            seen: String::new(),
+        }
+    }
+
+    /// The rate in the file if its text has changed since the last call.
+    pub fn poll(&mut self) -> Option<Rate> {
+        // A writer that is no rename leaves the file empty for a moment.
+        let text = self.text().filter(|text| !text.is_empty() && *text != self.seen)?;
+        let rate = text.parse().map_err(|error| {
+            terminal::warn(format!(
+                "{}: {error}; the capacity stays as it was",
+                self.path.display()
+            ));
+        });
+        self.seen = text;
+        rate.ok()
+    }
+
+    /// Opens without blocking: a path that names a FIFO must not hold up the router.
+    fn text(&self) -> Option<String> {
+        let mut open = OpenOptions::new();
+        let file = open.read(true).custom_flags(libc::O_NONBLOCK).open(&self.path).ok()?;
+        let mut bytes = Vec::new();
+        file.take(LONGEST).read_to_end(&mut bytes).ok()?;
+        Some(String::from_utf8_lossy(&bytes).trim().to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn a_rate_is_news_once() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("capacity");
+        let mut file = CapacityFile::new(&path);
+        assert_eq!(file.poll(), None, "there is no file yet");
+        for (text, news) in [
+            ("12 Mb/s\n", Some(12e6)),
+            ("12 Mb/s\n", None),
+            ("", None),
+            ("10mbit", Some(10e6)),
+            ("fast", None),
+            (
+                "\u{0}\u{fffd} garbage that goes on and on, far beyond what a rate can be, and longer",
+                None,
+            ),
+            ("0 b/s", Some(0.0)),
+            ("10mbit", Some(10e6)),
+        ] {
+            fs::write(&path, text).unwrap();
+            assert_eq!(file.poll().map(Rate::bps), news, "{text}");
+            assert_eq!(file.poll(), None, "{text}, again");
+        }
+        fs::remove_file(&path).unwrap();
+        assert_eq!(file.poll(), None, "the file is gone");
+    }
+
+    #[test]
+    fn a_pipe_or_a_directory_holds_up_nobody() {
+        let directory = tempfile::tempdir().unwrap();
+        let pipe = directory.path().join("pipe");
+        let made = std::process::Command::new("mkfifo").arg(&pipe).status().unwrap();
+        assert!(made.success());
+        assert_eq!(CapacityFile::new(&pipe).poll(), None);
+        assert_eq!(CapacityFile::new(directory.path()).poll(), None);
+    }
+}
