@@ -87,8 +87,8 @@ struct Run {
     /// Rate of the line, such as "20 Mb/s" [default: that of the device's token bucket filter or hardware, if it has one].
     #[arg(long, value_name = "RATE")]
     capacity: Option<Rate>,
-    /// Follow the rate in this file, such as "12 Mb/s", which whoever knows the line replaces while the router runs. Without
-    /// it and without `--capacity`, the router follows the device's token bucket filter.
+    /// Follow the rate in this file, such as "12 Mb/s", which a script that reads the modem replaces while the router runs.
+    /// Without it and without `--capacity`, the router follows the device's token bucket filter.
     #[arg(long, value_name = "FILE")]
     capacity_from: Option<PathBuf>,
     #[arg(long, default_value = "jetmax", help = laws())]

@@ -1,6 +1,6 @@
 //! The capacity of a line that changes while its router runs.
 //!
-//! Whoever knows the line writes its rate, such as `12.3 Mb/s`, into a file: a person, or a script that asks a modem.
+//! A file holds its rate, such as `12.3 Mb/s`: an administrator writes it, or a script that reads a modem.
 //! `0 b/s` is an outage. A text that is no rate is reported once, and the router keeps the rate before it.
 
 use std::fs::OpenOptions;
