@@ -225,6 +225,16 @@ def test_a_run_whose_process_dies_is_tried_again(tmp_path, monkeypatch):
     assert found.table.height == 4
 
 
+def test_on_a_link_that_changes_shares_and_times_are_of_its_capacity_then(tmp_path):
+    down = {"path": "link.1.changes", "values": [[{"at": "1 s", "capacity": "2 Mb/s"}]]}
+    tables = {"study": {"scenario": "two-flows"}, "axis": [down, {"path": "duration", "values": ["10 s"]}]}
+    found = Study(tables | {"measure": {"warm_up": "50 %"}}).run(tmp_path, cache=False).rows
+    values = found.filter(pl.col("of") == "run").select("metric", "value").rows()
+    metrics = dict(values)
+    assert 0.9 < metrics["utilisation"] <= 1.0001  # of 2 Mb/s; of the 10 Mb/s at the start it would be 0.2
+    assert metrics["queue_p50_ms"] <= metrics["queue_p99_ms"] <= metrics["queue_max_ms"]
+
+
 def test_scenarios_and_sets_are_axes(tmp_path):
     both = {"name": "line", "set": [{"link.1.delay": "1 ms", "duration": "1 s"}, {"link.1.delay": "9 ms"}]}
     tables = {"study": {"scenario": ["pair", "two-flows"]}, "axis": [both, {"path": "duration", "values": ["2 s"]}]}

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from levelflow.results import Result
 
 #: Of what is measured below; what other versions measured is not taken from the cache.
-VERSION = 1
+VERSION = 2
 #: Levels at which completion times are kept, for distributions.
 LEVELS = (*(number / 40 for number in range(41)), 0.99, 0.999)
 #: Bins of sizes of transfers, per decade.
@@ -36,6 +36,8 @@ METRICS = {
     "settling_s": "time to settle",
     "utilisation": "utilisation of the busiest link",
     "queue_mean_ms": "mean queueing delay, worst link",
+    "queue_p50_ms": "queueing delay of packets, median, worst link, warm-up included",
+    "queue_p99_ms": "queueing delay of packets, 99th percentile, worst link, warm-up included",
     "queue_max_ms": "longest queueing delay",
     "dropped_packets": "packets dropped in queues",
     "transfers": "transfers that ended",
@@ -97,6 +99,7 @@ def measure(text: str, warm_up: str | float, build: str, tell: Callable[[float],
 def _rows(result: Result, warm_up: str | float) -> list[Row]:
     import polars as pl
 
+    from levelflow.theory.competition import in_force
     from levelflow.theory.queues.bounds import slowdowns
 
     end = float(result.manifest["simulated_s"])
@@ -119,25 +122,26 @@ def _rows(result: Result, warm_up: str | float) -> list[Row]:
             **_times(ended.filter(pl.col("flow") == flow["name"])),
         }
         rows += [("flow", flow["name"], None, metric, value) for metric, value in values.items()]
-    waits, uses, longest = [0.0], [0.0], [0.0]
-    for link, resolved in zip(result.summary["links"], result.scenario["links"], strict=True):
+    worst: dict[str, float] = {}
+    mean_capacities = in_force(result.scenario, begin, end)["links"]
+    for link, resolved, mean in zip(result.summary["links"], result.scenario["links"], mean_capacities, strict=True):
         own, to_ms = found.get(link["name"], {}), 8e3 / resolved["capacity_bps"]
-        waits.append((own.get("queue_bytes") or 0) * to_ms)
-        longest.append((own.get("queue_max_bytes") or 0) * to_ms)
-        uses.append((own.get("throughput_bps") or 0) / resolved["capacity_bps"])
-        values = {
-            "utilisation": uses[-1],
-            "queue_mean_ms": waits[-1],
-            "queue_max_ms": longest[-1],
-            "dropped_packets": link["dropped_packets"],
+        changes = bool(resolved.get("changes"))  # then bytes say nothing of times, and those of the whole run count
+        waits = link["queue_ms"]
+        shown = {
+            "utilisation": (own.get("throughput_bps") or 0) / (mean["capacity_bps"] or math.inf),
+            "queue_mean_ms": waits["mean"] if changes else (own.get("queue_bytes") or 0) * to_ms,
+            "queue_p50_ms": waits["p50"],
+            "queue_p99_ms": waits["p99"],
+            "queue_max_ms": waits["max"] if changes else (own.get("queue_max_bytes") or 0) * to_ms,
         }
+        worst = {metric: max(value, worst.get(metric, 0.0)) for metric, value in shown.items()}
+        values = shown | {"dropped_packets": link["dropped_packets"]}
         rows += [("link", link["name"], None, metric, value) for metric, value in values.items()]
     whole = {name: result.summary[name] for name in ("jain", "jain_of_shares", "distance_max", "settling_s")}
     whole |= {
         "throughput_bps": sum(row["delivered_bps"] or 0 for row in means.values()),
-        "utilisation": max(uses),
-        "queue_mean_ms": max(waits),
-        "queue_max_ms": max(longest),
+        **worst,
         "dropped_packets": sum(link["dropped_packets"] for link in result.summary["links"]),
         "warm_up_s": begin,
         "random": float(result.summary["random"]),
