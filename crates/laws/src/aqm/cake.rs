@@ -6,8 +6,8 @@
 //! - the shaper without bursts (section III-A): a packet of `s` bytes keeps the gate shut for `s / rate`;
 //! - flow queues of `sch_fq_codel` behind a set-associative hash of eight ways (III-B): two flows share a queue only if
 //!   the eight queues of a set are all taken;
-//! - with `isolation = "triple"`, fairness between hosts (III-B): the quantum of a flow is divided by the number of
-//!   flows that wait at its source or at its destination, whichever has more;
+//! - fairness between hosts (III-B): the quantum of a flow is divided by the number of flows that wait of its source
+//!   (`isolation = "sources"`), for its destination (`"destinations"`), or the larger of both (`"triple"`);
 //! - CoDel per queue, as in [`fq_codel`](super::fq_codel), with a target of at least one and a half packets of 1514
 //!   bytes at `rate`;
 //! - overflow that drops from the head of the longest queue.
@@ -27,7 +27,11 @@ choices! {
     pub enum Isolation {
         /// Flows.
         Flows = "flows",
-        /// Sources and destinations, and the flows of each.
+        /// Sources, and the flows of each: `dual-srchost`, for the way out of a home.
+        Sources = "sources",
+        /// Destinations, and the flows of each: `dual-dsthost`, for the way in.
+        Destinations = "destinations",
+        /// Both: no source and no destination gains by more flows, as long as the other ends of these differ.
         Triple = "triple",
     }
 }
@@ -38,8 +42,8 @@ parameters! {
         rate: Rate = Unit::Rate, 0.0, (0.0, 1e15),
             "what the shaper lets pass; 0 b/s: as much as the line sends",
             "sch_cake: unlimited; set it a few percent below the line behind it";
-        isolation: Isolation = Isolation::UNIT, 1.0, Isolation::RANGE,
-            "between whom capacity is shared fairly: flows, or hosts and then their flows",
+        isolation: Isolation = Isolation::UNIT, 3.0, Isolation::RANGE,
+            "between whom capacity is shared fairly: flows, or hosts at one or both ends and then their flows",
             "sch_cake: triple-isolate";
         queues: u32 = Unit::Number, 1024.0, (8.0, 65_536.0),
             "queues that flows are hashed into, a multiple of 8",

@@ -91,6 +91,7 @@ impl Dual {
     /// The controller looks at the heads.
     pub fn update<T>(&mut self, pool: &Pool<T>, now: Time) {
         let waits = |list| pool.head(list).map_or(Duration::ZERO, |head| now.since(head.came));
-        self.pi.update(&self.params, waits(&self.low_latency).max(waits(&self.classic)));
+        self.pi
+            .update(&self.params, waits(&self.low_latency).max(waits(&self.classic)));
     }
 }

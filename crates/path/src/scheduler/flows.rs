@@ -104,9 +104,11 @@ impl Flows {
         };
         let mut flows = Self::new(params.queues, Bytes::new(at_rate as u64), params.codel, 1, salt);
         flows.ways = WAYS;
-        if params.isolation == Isolation::Triple {
-            flows.hosts = [vec![0; HOSTS], vec![0; HOSTS]];
-        }
+        let counts = [Isolation::Sources, Isolation::Destinations].map(|end| {
+            let counted = params.isolation == end || params.isolation == Isolation::Triple;
+            if counted { vec![0; HOSTS] } else { Vec::new() }
+        });
+        flows.hosts = counts;
         flows
     }
 
@@ -145,7 +147,8 @@ impl Flows {
 
     /// Bytes of memory held beside the packets.
     pub fn memory(&self) -> usize {
-        self.queues.capacity() * size_of::<FlowQueue>() + self.hosts.iter().map(|hosts| 2 * hosts.capacity()).sum::<usize>()
+        self.queues.capacity() * size_of::<FlowQueue>()
+            + self.hosts.iter().map(|hosts| 2 * hosts.capacity()).sum::<usize>()
     }
 
     /// A packet joins the queue of its flow.
@@ -192,7 +195,11 @@ impl Flows {
     /// What a queue may send per turn: less if its source or its destination has several.
     fn quantum_of(&self, index: u32) -> i64 {
         let places = self.queues[index as usize].hosts;
-        let busy = self.hosts.iter().zip(places).filter_map(|(hosts, place)| hosts.get(place as usize));
+        let busy = self
+            .hosts
+            .iter()
+            .zip(places)
+            .filter_map(|(hosts, place)| hosts.get(place as usize));
         self.quantum / i64::from(busy.copied().max().unwrap_or(1).max(1))
     }
 
@@ -263,7 +270,11 @@ impl Flows {
     /// The queue of most bytes loses half of them from its head, or `batch` packets.
     pub fn shed<T>(&mut self, store: &mut Store<T>) {
         let fattest = self.queues.iter_mut().reduce(|most, queue| {
-            if queue.packets.bytes > most.packets.bytes { queue } else { most }
+            if queue.packets.bytes > most.packets.bytes {
+                queue
+            } else {
+                most
+            }
         });
         let Some(queue) = fattest else { return };
         let half = queue.packets.bytes / 2;

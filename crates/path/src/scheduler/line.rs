@@ -53,7 +53,9 @@ impl<T> Scheduled<T> {
     pub fn handle_input(&mut self, now: Time, size: Bytes, class: Class, packet: T) -> Result<(), T> {
         let in_service = self.in_service();
         let fits = self.limit.admits(self.bytes().get(), self.packets() as u64, size.get());
-        let alone = self.limit.admits(in_service.get(), self.service.is_some().into(), size.get());
+        let alone = self
+            .limit
+            .admits(in_service.get(), self.service.is_some().into(), size.get());
         if !fits && (self.scheduler.overflow() != Overflow::Fattest || !alone) {
             return Err(packet);
         }
@@ -79,9 +81,16 @@ impl<T> Scheduled<T> {
     /// When something happens next.
     #[must_use]
     pub fn poll_timeout(&self) -> Option<Time> {
-        let done = self.service.as_ref().map(|service| service.done).filter(|&at| at < Time::NEVER);
+        let done = self
+            .service
+            .as_ref()
+            .map(|service| service.done)
+            .filter(|&at| at < Time::NEVER);
         let busy = !self.is_empty();
-        [done, self.opens, self.update.filter(|_| busy)].into_iter().flatten().min()
+        [done, self.opens, self.update.filter(|_| busy)]
+            .into_iter()
+            .flatten()
+            .min()
     }
 
     /// The next packet, if it has left by now, and whether it is to be marked.
@@ -198,5 +207,6 @@ impl<T> Scheduled<T> {
 
 /// Picoseconds to send a byte.
 fn pace(rate: Option<Rate>) -> f64 {
-    rate.filter(|&rate| rate > Rate::ZERO).map_or(0.0, |rate| 8e12 / rate.bps())
+    rate.filter(|&rate| rate > Rate::ZERO)
+        .map_or(0.0, |rate| 8e12 / rate.bps())
 }

@@ -149,7 +149,12 @@ impl<T> Scheduler<T> {
     pub fn new(params: &AnyQueueParams, mut stream: Stream) -> Option<Self> {
         let mut salt = || (stream.unit() * (1_u64 << 53) as f64) as u64;
         let (discipline, limit, memory, rate) = match params {
-            AnyQueueParams::FqCodel(p) => (Discipline::Flows(Flows::fq_codel(p, salt())), p.limit, p.memory, Rate::ZERO),
+            AnyQueueParams::FqCodel(p) => (
+                Discipline::Flows(Flows::fq_codel(p, salt())),
+                p.limit,
+                p.memory,
+                Rate::ZERO,
+            ),
             AnyQueueParams::Cake(p) => (Discipline::Flows(Flows::cake(p, salt())), p.limit, p.memory, p.rate),
             AnyQueueParams::DualPi2(p) => {
                 let memory = Bytes::new(u64::MAX);

@@ -12,7 +12,11 @@ use super::*;
 /// A discipline with its defaults except for these parameters, in base units.
 fn params(name: &str, changes: &[(&str, f64)]) -> AnyQueueParams {
     let info = levelflow_laws::aqm::QUEUES.iter().find(|q| q.name == name).unwrap();
-    assert!(changes.iter().all(|(name, _)| info.params.iter().any(|row| row.name == *name)));
+    assert!(
+        changes
+            .iter()
+            .all(|(name, _)| info.params.iter().any(|row| row.name == *name))
+    );
     let value = |row: &levelflow_laws::ParamSpec| {
         let change = changes.iter().find(|(name, _)| *name == row.name);
         change.map_or(row.default, |&(_, value)| value)
@@ -177,11 +181,12 @@ proptest! {
 
     /// However many flows a host has, it gets what others get, as a source and as a destination.
     #[test]
-    fn hosts_get_the_same_whatever_flows_they_have(many in 2_u32..12, sources in any::<bool>()) {
-        let mut queues = scheduler("cake", &[PATIENT, ("queues", 64.0), ("memory", 1e9)]);
-        // Flow 0 is that of a host of its own, the others are those of another; at the other end, each has its own.
+    fn hosts_get_the_same_whatever_flows_they_have(many in 2_u32..12, sources in any::<bool>(), triple in any::<bool>()) {
+        let isolation = if triple { 3.0 } else if sources { 1.0 } else { 2.0 };
+        let mut queues = scheduler("cake", &[PATIENT, ("queues", 64.0), ("memory", 1e9), ("isolation", isolation)]);
+        // Flow 0 is that of a host of its own, the others are those of another; at the other end, each has its own if that counts.
         let class = |i: u32| {
-            let (shared, own) = (u32::from(i > 0), 100 + i);
+            let (shared, own) = (u32::from(i > 0), if triple { 100 + i } else { 7 });
             let (source, destination) = if sources { (shared, own) } else { (own, shared) };
             Class { source, destination, ..flow(i) }
         };
@@ -251,8 +256,13 @@ fn the_longest_queue_loses_half_of_it_or_a_batch() {
         let mut queues = scheduler("fq_codel", &[("limit", f64::from(bulk) + 9.0), PATIENT]);
         (0..10).for_each(|i| queues.enqueue(packet(us(0), 100, flow(1), 10_000 + i)));
         (0..bulk).for_each(|i| queues.enqueue(packet(us(0), 1000, flow(0), i)));
-        let dropped: Vec<u32> = std::iter::from_fn(|| queues.poll_dropped()).map(|queued| queued.packet).collect();
-        assert!(dropped.iter().enumerate().all(|(i, &packet)| packet == i as u32), "from the head: {dropped:?}");
+        let dropped: Vec<u32> = std::iter::from_fn(|| queues.poll_dropped())
+            .map(|queued| queued.packet)
+            .collect();
+        assert!(
+            dropped.iter().enumerate().all(|(i, &packet)| packet == i as u32),
+            "from the head: {dropped:?}"
+        );
         dropped.len()
     };
     assert_eq!((lost(20), lost(100), lost(300)), (10, 50, 64));
@@ -294,6 +304,9 @@ fn a_line_changes_its_rate() {
     assert_eq!(line.poll_output(us(50_000)), None);
     line.set_rate(us(51_000), Rate::new(8e6));
     let at = |line: &mut Scheduled<u32>| line.poll_output(us(60_000)).map(|(left, _)| left.at);
-    assert_eq!([at(&mut line), at(&mut line), at(&mut line)], [Some(us(51_250)), Some(us(52_250)), Some(us(53_250))]);
+    assert_eq!(
+        [at(&mut line), at(&mut line), at(&mut line)],
+        [Some(us(51_250)), Some(us(52_250)), Some(us(53_250))]
+    );
     assert!(line.is_empty() && line.poll_timeout().is_none());
 }

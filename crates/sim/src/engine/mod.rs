@@ -11,7 +11,7 @@ mod tracing;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use levelflow_laws::{FlowInfo, Kind, Protocol, RouterLaw, SenderLaw, Transport};
+use levelflow_laws::{FlowInfo, Protocol, RouterLaw, SenderLaw, Transport};
 use levelflow_transport::{Ack, Limits, Rules, Transmit};
 use levelflow_units::{Bytes, Duration, Time};
 
@@ -41,6 +41,8 @@ const NO_DELAY: u32 = u32::MAX;
 struct Entry<P: Protocol> {
     spec: FlowSpec<P>,
     info: FlowInfo,
+    /// A number made of its name.
+    identity: u32,
     transport: Transport,
     limits: Limits,
     /// Where each of its paths begins in the table of hops.
@@ -596,7 +598,7 @@ impl<P: Protocol> Sim<P> {
             number: packet.number,
             hop: first_hop,
             size: packet.size,
-            label: Label::new(packet.kind, entry.transport.ecn && packet.kind == Kind::Data),
+            label: Label::of(packet.kind, &entry.transport),
             acks: 1,
         });
         match &mut self.flows[i as usize].overhead {

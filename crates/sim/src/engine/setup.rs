@@ -10,7 +10,7 @@ use super::{Entry, RECEIVER, Router, SENDER, Sim};
 use crate::counters::{EntryCounters, EntryWindow};
 use crate::events::Target;
 use crate::flow::LIMITS;
-use levelflow_random::Stream;
+use levelflow_random::{Stream, identity};
 use levelflow_scenario::{FlowSpec, Schedule};
 
 impl<P: Protocol> Sim<P> {
@@ -59,6 +59,7 @@ impl<P: Protocol> Sim<P> {
             info: FlowInfo {
                 packet_size: spec.packet,
             },
+            identity: identity(&spec.name) as u32,
             transport: P::transport(&spec.params),
             limits: Limits {
                 control: spec.control.get() as u16,

@@ -33,7 +33,10 @@ fn frequencies(probability: f64, low_latency: bool, behind: Bytes) -> [f64; 3] {
     for i in 0..GRID * GRID {
         let draws = [i / GRID, i % GRID].map(|x| (f64::from(x) + 0.5) / f64::from(GRID));
         let verdict = at(probability).judge(&params(), &packet, draws);
-        counts[[Verdict::Pass, Verdict::Notify, Verdict::Drop].iter().position(|v| *v == verdict).unwrap()] += 1;
+        counts[[Verdict::Pass, Verdict::Notify, Verdict::Drop]
+            .iter()
+            .position(|v| *v == verdict)
+            .unwrap()] += 1;
     }
     counts.map(|count| f64::from(count) / f64::from(GRID * GRID))
 }
@@ -87,7 +90,10 @@ fn an_update_is_that_of_the_rfc() {
     pi.update(&params, Duration::from_ms(15));
     assert!((pi.probability() - (41.0 * 0.010 + 819.0 * 0.015) / 256.0).abs() < 1e-12);
     pi.update(&params, Duration::from_ms(15));
-    assert!((pi.probability() - (41.0 * 0.010 + 819.0 * 0.015) / 256.0).abs() < 1e-12, "it stands still at the target");
+    assert!(
+        (pi.probability() - (41.0 * 0.010 + 819.0 * 0.015) / 256.0).abs() < 1e-12,
+        "it stands still at the target"
+    );
 }
 
 proptest! {
