@@ -39,22 +39,19 @@ impl Label {
     const LOST: u8 = 1 << 5;
     const SCALABLE: u8 = 1 << 6;
 
-    /// A packet on its way to the receiver; `capable`: queues may mark it instead of dropping it.
-    #[inline]
-    pub fn new(kind: Kind, capable: bool) -> Self {
-        Self(kind as u8 | if capable { Self::CAPABLE } else { 0 })
+    /// What it says if it is data of a law with this transport: whether queues may mark it, and with ECT(1) or ECT(0).
+    pub fn flags(transport: &Transport) -> u8 {
+        match (transport.ecn, transport.scalable) {
+            (false, _) => 0,
+            (true, false) => Self::CAPABLE,
+            (true, true) => Self::CAPABLE | Self::SCALABLE,
+        }
     }
 
-    /// The same, of a scalable sender if that holds: ECT(1), not ECT(0).
+    /// A packet on its way to the receiver, with these [flags](Self::flags) if it is data.
     #[inline]
-    pub fn of(kind: Kind, transport: &Transport) -> Self {
-        let capable = transport.ecn && kind == Kind::Data;
-        let scalable = if capable && transport.scalable {
-            Self::SCALABLE
-        } else {
-            0
-        };
-        Self(Self::new(kind, capable).0 | scalable)
+    pub fn of(kind: Kind, flags: u8) -> Self {
+        Self(kind as u8 | if kind == Kind::Data { flags } else { 0 })
     }
 
     /// The ECN field of its IP header. An ACK cannot be marked.
@@ -257,9 +254,9 @@ mod tests {
     #[test]
     fn a_label_keeps_what_was_put_on_it() {
         for kind in [Kind::Data, Kind::Syn, Kind::Fin, Kind::Ack] {
-            let mut plain = Label::new(kind, false);
+            let mut plain = Label::of(kind, 0);
             assert!(!plain.mark() && !plain.is_marked() && !plain.is_ack() && plain.kind() == kind);
-            let mut capable = Label::new(kind, true);
+            let mut capable = Label(kind as u8 | Label::CAPABLE);
             assert!(capable.mark() && capable.is_marked() && capable.kind() == kind);
             let mut ack = capable.acked();
             assert!(ack.is_ack() && ack.is_marked() && !ack.mark() && ack.kind() == kind);
@@ -278,7 +275,7 @@ mod tests {
                     scalable,
                     ..Transport::PLAIN
                 };
-                let mut label = Label::of(kind, &transport);
+                let mut label = Label::of(kind, Label::flags(&transport));
                 assert_eq!(label.ecn(), if data { said } else { Ecn::NotCapable });
                 assert!(label.mark() == (data && ecn) && label.kind() == kind && !label.is_ack());
             }

@@ -56,7 +56,8 @@ impl<T> Scheduled<T> {
         let alone = self
             .limit
             .admits(in_service.get(), self.service.is_some().into(), size.get());
-        if !fits && (self.scheduler.overflow() != Overflow::Fattest || !alone) {
+        let overflow = self.scheduler.overflow();
+        if !fits && (overflow == Overflow::Tail || !alone) {
             return Err(packet);
         }
         self.scheduler.enqueue(Queued {
@@ -70,6 +71,12 @@ impl<T> Scheduled<T> {
         }
         self.serve(now);
         Ok(())
+    }
+
+    /// What the discipline says of itself.
+    #[must_use]
+    pub fn signal(&self) -> f64 {
+        self.scheduler.signal()
     }
 
     /// A packet that was dropped after it had been taken.
@@ -110,6 +117,7 @@ impl<T> Scheduled<T> {
                 self.opens = None;
                 self.serve(at);
             } else if let Some(service) = self.service.take() {
+                self.scheduler.set_in_service(0);
                 self.serve(at);
                 let departure = Departure {
                     at,
@@ -129,6 +137,7 @@ impl<T> Scheduled<T> {
         }
         match self.scheduler.dequeue(now) {
             Next::Packet(queued, marked) => {
+                self.scheduler.set_in_service(queued.size);
                 self.service = Some(Service {
                     waited: now.since(queued.came),
                     done: now.saturating_add(self.transmission(queued.size.into())),
@@ -153,10 +162,14 @@ impl<T> Scheduled<T> {
         if rate == before {
             return;
         }
+        if let Some(rate) = rate.filter(|&rate| rate > Rate::ZERO) {
+            self.scheduler.set_capacity(now, rate);
+        }
         if let Some(service) = &mut self.service {
             let size = f64::from(service.queued.size);
             let left = match before {
-                Some(before) if before > Rate::ZERO => before.bytes_in(service.done.since(now)).min(size),
+                // As the simulator does, to the bit.
+                Some(line) if line > Rate::ZERO => (service.done.since(now).as_ps() as f64 / pace(before)).min(size),
                 _ => service.stalled.unwrap_or(0.0),
             };
             let dead = rate == Some(Rate::ZERO);

@@ -8,16 +8,19 @@ mod dual;
 mod flows;
 mod line;
 mod pool;
+mod single;
 
-use levelflow_laws::aqm::{AnyQueueParams, Overflow};
+pub use levelflow_laws::aqm::AnyQueueParams;
+use levelflow_laws::aqm::Overflow;
 use levelflow_random::Stream;
-use levelflow_units::{Bytes, Duration, Rate, Time};
+use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use dual::Dual;
 use flows::Flows;
 pub use line::Scheduled;
 pub use pool::Queued;
 use pool::{List, Pool};
+use single::Single;
 
 /// What a packet says of congestion: the ECN field of its IP header (RFC 3168; RFC 9331).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -90,6 +93,8 @@ struct Store<T> {
     pool: Pool<T>,
     waiting: Waiting,
     dropped: List,
+    /// Bytes of the packet in service, where the owner of the scheduler says.
+    in_service: u32,
     /// Whether packets are marked instead of dropped, where they can be.
     ecn: bool,
 }
@@ -119,6 +124,7 @@ impl<T> Store<T> {
 enum Discipline {
     Flows(Flows),
     Dual(Dual),
+    Single(Box<Single>),
 }
 
 /// The gate of a shaper.
@@ -143,6 +149,11 @@ pub struct Scheduler<T> {
     stream: Stream,
 }
 
+/// Packets that wait in a single queue, at most: what a [`Hop`](crate::Hop) asks memory for.
+const MOST: u32 = 100_000;
+/// No packet of a real line is smaller, bytes.
+const SMALLEST: u64 = 60;
+
 impl<T> Scheduler<T> {
     /// Empty queues; none for a discipline that has a single queue.
     #[must_use]
@@ -162,12 +173,41 @@ impl<T> Scheduler<T> {
             }
             _ => return None,
         };
-        Some(Self {
+        Some(Self::with(params, discipline, (limit, memory), rate, stream))
+    }
+
+    /// Empty queues of any discipline in front of a line of this capacity with this room; none for drop-tail, which is
+    /// [`Fifo`](crate::Fifo).
+    #[must_use]
+    pub fn of(params: &AnyQueueParams, capacity: Rate, room: Buffer, stream: Stream) -> Option<Self> {
+        if params.schedules() {
+            return Self::new(params, stream);
+        }
+        let limit = match room {
+            Buffer::Unlimited => MOST,
+            Buffer::Packets(packets) => packets.min(MOST.into()) as u32,
+            Buffer::Bytes(bytes) => (1 + bytes.get() / SMALLEST).min(MOST.into()) as u32,
+        };
+        let discipline = Discipline::Single(Box::new(Single::new(params, capacity)));
+        let memory = Bytes::new(u64::MAX);
+        let plain = matches!(params, AnyQueueParams::DropTail(()));
+        (!plain).then(|| Self::with(params, discipline, (limit, memory), Rate::ZERO, stream))
+    }
+
+    fn with(
+        params: &AnyQueueParams,
+        discipline: Discipline,
+        (limit, memory): (u32, Bytes),
+        rate: Rate,
+        stream: Stream,
+    ) -> Self {
+        Self {
             store: Store {
                 // One more: a packet joins before another makes room for it.
                 pool: Pool::new(limit + 1),
                 waiting: Waiting::default(),
                 dropped: List::EMPTY,
+                in_service: 0,
                 ecn: params.ecn(),
             },
             discipline,
@@ -180,7 +220,7 @@ impl<T> Scheduler<T> {
             overflow: params.overflow(),
             interval: params.interval(),
             stream,
-        })
+        }
     }
 
     /// A packet comes. What is dropped for it, perhaps itself, is for [`poll_dropped`](Self::poll_dropped), which callers empty
@@ -195,6 +235,7 @@ impl<T> Scheduler<T> {
         match &mut self.discipline {
             Discipline::Flows(flows) => flows.enqueue(&mut self.store, queued),
             Discipline::Dual(dual) => dual.enqueue(&mut self.store, queued),
+            Discipline::Single(single) => single.enqueue(&mut self.store, queued, &mut self.stream),
         }
         while self.store.waiting.packets > self.limit || self.store.waiting.bytes > self.memory {
             self.shed();
@@ -203,8 +244,10 @@ impl<T> Scheduler<T> {
 
     /// Drops, of what waits, what [`Overflow`] says.
     pub fn shed(&mut self) {
-        if let Discipline::Flows(flows) = &mut self.discipline {
-            flows.shed(&mut self.store);
+        match &mut self.discipline {
+            Discipline::Flows(flows) => flows.shed(&mut self.store),
+            Discipline::Single(single) => single.shed(&mut self.store),
+            Discipline::Dual(_) => {}
         }
     }
 
@@ -233,6 +276,7 @@ impl<T> Scheduler<T> {
         let next = match &mut self.discipline {
             Discipline::Flows(flows) => flows.dequeue(&mut self.store, now),
             Discipline::Dual(dual) => dual.dequeue(&mut self.store, now, &mut self.stream),
+            Discipline::Single(single) => single.dequeue(&mut self.store, now),
         };
         let Some((queued, marked)) = next else {
             return Next::Nothing;
@@ -252,8 +296,10 @@ impl<T> Scheduler<T> {
 
     /// An interval ends.
     pub fn handle_interval(&mut self, now: Time) {
-        if let Discipline::Dual(dual) = &mut self.discipline {
-            dual.update(&self.store.pool, now);
+        match &mut self.discipline {
+            Discipline::Dual(dual) => dual.update(&self.store.pool, now),
+            Discipline::Single(single) => single.handle_interval(&self.store, now),
+            Discipline::Flows(_) => {}
         }
     }
 
@@ -263,7 +309,20 @@ impl<T> Scheduler<T> {
         match &self.discipline {
             Discipline::Flows(flows) => f64::from(flows.listed()),
             Discipline::Dual(dual) => dual.probability(),
+            Discipline::Single(single) => single.signal(),
         }
+    }
+
+    /// The line has another rate, above zero.
+    pub fn set_capacity(&mut self, now: Time, capacity: Rate) {
+        if let Discipline::Single(single) = &mut self.discipline {
+            single.set_capacity(now, capacity);
+        }
+    }
+
+    /// The transmitter has a packet of so many bytes; zero: none.
+    fn set_in_service(&mut self, size: u32) {
+        self.store.in_service = size;
     }
 
     /// Packets that wait.
@@ -288,7 +347,7 @@ impl<T> Scheduler<T> {
     pub fn memory_held(&self) -> usize {
         let queues = match &self.discipline {
             Discipline::Flows(flows) => flows.memory(),
-            Discipline::Dual(_) => 0,
+            Discipline::Dual(_) | Discipline::Single(_) => 0,
         };
         size_of::<Self>() + self.store.pool.memory() + queues
     }

@@ -262,14 +262,17 @@ impl<P: Protocol> Sim<P> {
         entry.counters.started += 1;
         entry.active += 1;
         let (opening, [source, destination]) = (entry.transport.opening, entry.spec.ends);
-        let class = Class {
-            flow: entry.identity.wrapping_add(member.wrapping_mul(APART)),
-            source,
-            destination,
-            ecn: Ecn::NotCapable,
-        };
+        let identity = entry.identity.wrapping_add(member.wrapping_mul(APART));
         let i = self.place(flow);
-        self.packets.set_class(i, class);
+        if self.classifies {
+            let class = Class {
+                flow: identity,
+                source,
+                destination,
+                ecn: Ecn::NotCapable,
+            };
+            self.packets.set_class(i, class);
+        }
         self.await_write(i);
         match opening {
             Opening::Handshake => self.open(i),

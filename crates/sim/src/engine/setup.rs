@@ -10,6 +10,7 @@ use super::{Entry, RECEIVER, Router, SENDER, Sim};
 use crate::counters::{EntryCounters, EntryWindow};
 use crate::events::Target;
 use crate::flow::LIMITS;
+use crate::packet::Label;
 use levelflow_random::{Stream, identity};
 use levelflow_scenario::{FlowSpec, Schedule};
 
@@ -55,12 +56,14 @@ impl<P: Protocol> Sim<P> {
         let sessions = Stream::new(self.seed, "session", &spec.name);
         let mut schedule = Schedule::new(&spec, self.seed);
         let first = schedule.next(&spec);
+        let transport = P::transport(&spec.params);
         let entry = Entry {
             info: FlowInfo {
                 packet_size: spec.packet,
             },
             identity: identity(&spec.name) as u32,
-            transport: P::transport(&spec.params),
+            flags: Label::flags(&transport),
+            transport,
             limits: Limits {
                 control: spec.control.get() as u16,
                 ..LIMITS
