@@ -73,6 +73,15 @@ struct Served {
     evicted: Vec<PacketId>,
 }
 
+impl Served {
+    /// Packets waiting or in service.
+    #[inline(never)]
+    fn packets(&self) -> usize {
+        let scheduled = self.scheduler.as_ref().map_or(0, |scheduler| scheduler.packets());
+        self.waiting.len() + usize::from(self.in_service.is_some()) + scheduled as usize
+    }
+}
+
 /// A link at work. What every packet needs comes first, on as few cache lines as possible.
 #[derive(Debug)]
 #[repr(C, align(64))]
@@ -730,11 +739,10 @@ impl<P: Protocol> Link<P> {
     }
 
     /// Packets waiting or in service.
+    #[inline]
     pub fn queue_packets(&self) -> usize {
-        let served = self.served.as_ref();
-        let waiting = served.map_or(0, |s| s.waiting.len() + usize::from(s.in_service.is_some()));
-        let scheduled = self.scheduler().map_or(0, |scheduler| scheduler.packets() as usize);
-        self.transit.len() - self.departed + waiting + scheduled
+        let served = self.served.as_ref().map_or(0, |served| served.packets());
+        self.transit.len() - self.departed + served
     }
 
     /// Bytes of the packet in service.
