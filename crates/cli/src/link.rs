@@ -16,8 +16,9 @@ use levelflow_host::clock::Clock;
 use levelflow_host::{Error, sys, terminal};
 use levelflow_link::control::{Change, Setting, schedule};
 use levelflow_link::{Link as Wires, Port, Report};
+use levelflow_path::scheduler::AnyQueueParams;
 use levelflow_path::{Propagation, Settings};
-use levelflow_scenario::{Change as Recorded, Recording, Trace, read_trace};
+use levelflow_scenario::{Change as Recorded, Recording, Trace, queue_of, read_trace};
 
 /// Packets that wait at most where nothing is said.
 const BUFFER: Buffer = Buffer::Packets(1000);
@@ -34,6 +35,8 @@ const EXAMPLES: &str = "Examples:
     levelflow-net link wa wb --rate \"20 Mb/s\" --reverse-rate \"1 Mb/s\" --delay \"15 ms\"
   A satellite that loses a packet of a thousand, for a minute
     levelflow-net link wa wb --rate \"10 Mb/s\" --delay \"270 ms\" --loss 0.001 --for \"60 s\"
+  The same line with a queue per flow under CoDel
+    levelflow-net link wa wb --rate \"20 Mb/s\" --delay \"10 ms\" --queue fq_codel
   A wire that changes under way: half the rate after 10 s, all of it after 20
     printf '10 s: rate 10 Mb/s\\n20 s: rate 20 Mb/s\\n' > changes
     levelflow-net link wa wb --rate \"20 Mb/s\" --schedule changes";
@@ -62,6 +65,10 @@ pub struct Link {
     /// Room of the queue, the packet in service included: "100 kB", "50 packets" or unlimited [default: 1000 packets]
     #[arg(long, value_name = "ROOM", value_parser = setting("buffer"))]
     buffer: Option<Setting>,
+    /// Queue discipline of both directions, as scenarios write it: "fq_codel", or "{ cake = { rate = '19 Mb/s' } }";
+    /// `levelflow list queues` has all [default: drop_tail]
+    #[arg(long, value_name = "QUEUE", value_parser = discipline)]
+    queue: Option<AnyQueueParams>,
     /// Packets reach the far end in batches, so far apart, as from a radio or a DOCSIS modem
     #[arg(long, value_name = "TIME", value_parser = setting("slot"))]
     slot: Option<Setting>,
@@ -129,6 +136,10 @@ fn setting(name: &'static str) -> impl Fn(&str) -> Result<Setting, String> + Clo
     }
 }
 
+fn discipline(text: &str) -> Result<AnyQueueParams, String> {
+    queue_of(text).map_err(|e| e.to_string())
+}
+
 #[derive(Debug, Serialize)]
 struct Summary {
     seconds: f64,
@@ -156,6 +167,9 @@ impl Link {
         }
         let lines = self.control.then(read_lines);
         let mut wires = Wires::new(ports, self.settings(), self.seed);
+        if let Some(queue) = &self.queue {
+            wires = wires.with_queues(queue, self.seed);
+        }
         let clock = Clock::start();
         let mut live = Live::new(!self.json);
         let end = self.duration.map(|duration| Time::ZERO + duration);

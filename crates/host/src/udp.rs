@@ -21,16 +21,17 @@ pub fn overhead(peer: &SocketAddr) -> usize {
     ETHERNET + ip + UDP
 }
 
-/// Packets that leave say that queues may mark them instead of dropping them (ECT(0), RFC 3168).
+/// Packets that leave say that queues may mark them instead of dropping them: ECT(0) (RFC 3168), or ECT(1) of a scalable sender
+/// (RFC 9331).
 ///
 /// # Errors
 /// When the system refuses.
-pub fn ask_for_marks(socket: &UdpSocket) -> Result<(), Error> {
-    const ECT0: u32 = 0b10;
+pub fn ask_for_marks(socket: &UdpSocket, scalable: bool) -> Result<(), Error> {
+    let field = if scalable { 0b01 } else { 0b10 };
     let options = SockRef::from(socket);
     let asked = match socket.local_addr() {
-        Ok(SocketAddr::V6(_)) => options.set_tclass_v6(ECT0),
-        _ => options.set_tos_v4(ECT0),
+        Ok(SocketAddr::V6(_)) => options.set_tclass_v6(field),
+        _ => options.set_tos_v4(field),
     };
     asked.map_err(|e| Error::failed(format!("ECN: {e}")))
 }

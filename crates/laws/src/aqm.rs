@@ -9,11 +9,14 @@ use levelflow_units::{Duration, Rate, Time};
 use crate::law::{Arriving, PortInfo, PortView};
 use crate::params::{ParamError, ParamSpec, Parameters};
 
+pub mod cake;
 pub mod codel;
 #[cfg(test)]
 mod conformance;
 pub mod drop_front;
 pub mod drop_tail;
+pub mod dualpi2;
+pub mod fq_codel;
 pub mod pi;
 pub mod pie;
 pub mod policer;
@@ -33,6 +36,9 @@ registry::queues! {
     pie => Pie,
     virtual_queue => VirtualQueue,
     policer => Policer,
+    fq_codel => FqCodel,
+    dualpi2 => DualPi2,
+    cake => Cake,
 }
 
 /// What is known about a discipline before any of its code runs.
@@ -77,6 +83,8 @@ pub enum Overflow {
     Tail,
     /// Drops the packet that has waited longest, the one in service excepted, and takes the new one.
     Front,
+    /// Takes the packet, then drops from the head of the queue that holds most bytes, of the several that there are.
+    Fattest,
 }
 
 /// A queue discipline at one output port.
@@ -90,6 +98,9 @@ pub trait Queue: Clone + Debug + PartialEq {
     const OVERFLOW: Overflow = Overflow::Tail;
     /// Whether [`on_departure`](Self::on_departure) does anything.
     const ACTS_ON_DEPARTURE: bool = false;
+    /// Whether it has several queues and decides which of them is served: `levelflow_path::Scheduler` then does all that it does,
+    /// and calls none of the methods below.
+    const SCHEDULES: bool = false;
 
     /// Whether packets of senders that understand marks are marked instead of dropped.
     fn ecn(_params: &Self::Params) -> bool {

@@ -169,6 +169,8 @@ pub struct Transport {
     pub ack_clocked: bool,
     /// Queues may mark packets instead of dropping them.
     pub ecn: bool,
+    /// Packets that may be marked say that their sender is scalable: ECT(1), not ECT(0) (RFC 9331).
+    pub scalable: bool,
     /// Packets per ACK, at least 1; a receiver sends one sooner when order or marks change.
     pub ack_every: u8,
     /// Longest time that an ACK for fewer packets is delayed.
@@ -197,6 +199,7 @@ impl Transport {
         tracks_losses: false,
         ack_clocked: false,
         ecn: false,
+        scalable: false,
         ack_every: 1,
         ack_delay: Duration::ZERO,
         min_timeout: Duration::from_ms(200),

@@ -37,6 +37,7 @@ pub mod newreno;
 pub mod offload;
 mod paced;
 pub mod params;
+pub mod prague;
 pub mod rcp;
 mod registry;
 pub mod reno;
@@ -80,6 +81,7 @@ registry::laws! {
     westwood => Westwood,
     lp => Lp,
     dctcp => Dctcp,
+    prague => Prague,
     vegas => Vegas,
     fast => Fast,
     cbr => Cbr,

@@ -1,6 +1,7 @@
 //! A link in real time: one thread that moves frames between two devices when they are due.
 
 use hdrhistogram::Histogram;
+use levelflow_path::scheduler::AnyQueueParams;
 use levelflow_path::{Hop, Settings};
 use levelflow_units::{Bytes, Duration, Time};
 use rustix::event::{PollFd, PollFlags};
@@ -49,6 +50,16 @@ impl Link {
         }
     }
 
+    /// The same, idle, with queues of this discipline.
+    #[must_use]
+    pub fn with_queues(mut self, queue: &AnyQueueParams, seed: u64) -> Self {
+        for (way, hop) in self.hops.iter_mut().enumerate() {
+            let name = format!("{}->{}", self.ports[way].name(), self.ports[1 - way].name());
+            hop.set_queue(queue, seed, &name);
+        }
+        self
+    }
+
     /// Changes what it is like from now on.
     pub fn change(&mut self, now: Time, change: Change) {
         for (hop, wanted) in self.hops.iter_mut().zip([change.forward, change.reverse]) {
@@ -84,6 +95,7 @@ impl Link {
                 if let Err(dropped) = hop.handle_input(arrived, size, copy) {
                     spare.push(dropped);
                 }
+                spare.extend(std::iter::from_fn(|| hop.poll_dropped()));
             })?;
         }
         for way in 0..2 {

@@ -3,6 +3,7 @@
 //! [`levelflow_path::Hop`] is the model of a direction, without a clock; [`Port`] is a device; [`Link::run`] moves frames between devices
 //! in real time.
 
+pub mod class;
 pub mod control;
 mod drive;
 mod port;

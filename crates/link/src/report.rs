@@ -3,10 +3,12 @@
 use std::fmt;
 
 use hdrhistogram::Histogram;
+use levelflow_path::scheduler::Class;
 use levelflow_path::{Departure, Hop, HopLaw};
 use levelflow_units::{Rate, Time};
 use serde::Serialize;
 
+use super::class;
 use super::port::{Port, Trouble};
 
 /// How long frames waited for the transmitter, ns.
@@ -16,6 +18,14 @@ pub struct Waits(pub Histogram<u64>);
 impl HopLaw<Vec<u8>> for Waits {
     fn handle_departure(&mut self, departure: &mut Departure<Vec<u8>>) {
         self.0.saturating_record(departure.waited.as_ps() / 1000);
+    }
+
+    fn classify(&self, frame: &Vec<u8>) -> Class {
+        class::class(frame)
+    }
+
+    fn mark(&mut self, frame: &mut Vec<u8>) -> bool {
+        class::mark(frame)
     }
 }
 
@@ -68,8 +78,10 @@ pub struct Report {
     pub delivered: u64,
     /// Their bytes.
     pub delivered_bytes: u64,
-    /// Frames that found the buffer full.
+    /// Frames that found the buffer full, or that the queue discipline dropped.
     pub dropped: u64,
+    /// Frames that the queue discipline marked.
+    pub marked: u64,
     /// Frames that the wire lost on purpose.
     pub lost: u64,
     /// Frames between the two devices now.
@@ -103,6 +115,7 @@ impl Report {
             delivered: counters.delivered,
             delivered_bytes: counters.delivered_bytes,
             dropped: counters.dropped,
+            marked: counters.marked,
             lost: counters.lost,
             under_way: hop.under_way() as u64,
             queue_bytes: queue.get(),
@@ -138,9 +151,12 @@ impl fmt::Display for Report {
         writeln!(f, "  packets    {} of {} arrived", self.delivered, self.arrived)?;
         writeln!(
             f,
-            "             {} found the buffer full, {} lost on the wire",
+            "             {} dropped by the queue, {} lost on the wire",
             self.dropped, self.lost
         )?;
+        if self.marked > 0 {
+            writeln!(f, "             {} marked by the queue", self.marked)?;
+        }
         writeln!(f, "  queueing   {}; at most {} bytes", self.queueing, self.queue_peak)?;
         write!(f, "  lateness   {}", self.lateness)?;
         warn(

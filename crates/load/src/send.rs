@@ -115,8 +115,9 @@ impl<'a> Run<'a> {
         socket
             .connect(to)
             .map_err(|e| Error::failed(format!("cannot reach {to}: {e}")))?;
-        if Any::transport(&send.plan.params).ecn {
-            ask_for_marks(&socket)?;
+        let transport = Any::transport(&send.plan.params);
+        if transport.ecn {
+            ask_for_marks(&socket, transport.scalable)?;
         }
         let starts: Box<dyn Iterator<Item = Time>> = Box::new(send.plan.starts());
         Ok(Self {

@@ -1,11 +1,13 @@
 //! One direction of a link: a law if there is one, a queue in front of a transmitter, and a wire.
 
 use levelflow_laws::Arriving;
+use levelflow_laws::aqm::AnyQueueParams;
 use levelflow_random::Stream;
 use levelflow_units::{Buffer, Bytes, Rate, Time};
 
-use crate::fifo::Fifo;
+use crate::fifo::{Backlog, Departure, Fifo};
 use crate::law::HopLaw;
+use crate::scheduler::{Scheduled, Scheduler};
 use crate::wire::{DelayLine, Propagation, Wire};
 
 /// What one direction of a link is like.
@@ -36,7 +38,7 @@ pub struct Counters {
     pub arrived: u64,
     /// Their bytes.
     pub arrived_bytes: u64,
-    /// Packets that did not fit into the queue.
+    /// Packets that did not fit into the queue, or that its discipline dropped.
     pub dropped: u64,
     /// Their bytes.
     pub dropped_bytes: u64,
@@ -44,6 +46,8 @@ pub struct Counters {
     pub sent: u64,
     /// Their bytes.
     pub sent_bytes: u64,
+    /// Packets that the queue marked.
+    pub marked: u64,
     /// Packets that the wire lost.
     pub lost: u64,
     /// Packets that reached the far end.
@@ -59,9 +63,57 @@ pub struct Counters {
 pub struct Hop<T, L = ()> {
     law: L,
     settings: Settings,
-    queue: Fifo<T>,
+    queue: Line<T>,
+    /// Packets that were dropped after they had been taken.
+    dropped: Vec<T>,
     wire: DelayLine<(Bytes, T)>,
     counters: Counters,
+}
+
+/// A queue in front of a transmitter.
+#[derive(Debug)]
+enum Line<T> {
+    /// First in, first out, dropping what does not fit.
+    Fifo(Fifo<T>),
+    /// Any other discipline.
+    Scheduled(Box<Scheduled<T>>),
+}
+
+impl<T> Line<T> {
+    fn poll_timeout(&self) -> Option<Time> {
+        match self {
+            Self::Fifo(line) => line.poll_timeout(),
+            Self::Scheduled(line) => line.poll_timeout(),
+        }
+    }
+
+    /// The next packet, if it has left by now, and whether it is to be marked.
+    fn poll_output(&mut self, now: Time) -> Option<(Departure<T>, bool)> {
+        match self {
+            Self::Fifo(line) => line.poll_output(now).map(|left| (left, false)),
+            Self::Scheduled(line) => line.poll_output(now),
+        }
+    }
+
+    fn backlog(&self) -> Backlog {
+        match self {
+            Self::Fifo(line) => line.backlog(),
+            Self::Scheduled(line) => line.backlog(),
+        }
+    }
+
+    fn set(&mut self, now: Time, settings: &Settings) {
+        match self {
+            Self::Fifo(line) => {
+                line.set_limit(settings.buffer);
+                line.set_rate(now, settings.rate);
+            }
+            Self::Scheduled(line) => {
+                line.set_limit(settings.buffer);
+                line.set_rate(now, settings.rate);
+            }
+        }
+    }
 }
 
 impl<T> Hop<T> {
@@ -79,37 +131,77 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
         Self {
             law,
             settings,
-            queue: Fifo::new(settings.rate, settings.buffer),
+            queue: Line::Fifo(Fifo::new(settings.rate, settings.buffer)),
+            dropped: Vec::new(),
             wire: DelayLine::new(Wire::new(settings.wire, Stream::new(seed, "loss", name))),
             counters: Counters::default(),
         }
     }
 
-    /// Takes a packet.
+    /// Gives an idle hop a queue of this discipline. Its law tells what the discipline knows of packets, and marks them.
+    pub fn set_queue(&mut self, queue: &AnyQueueParams, seed: u64, name: &str) {
+        let Settings { rate, buffer, .. } = self.settings;
+        let capacity = rate.unwrap_or(Rate::ZERO);
+        if let Some(scheduler) = Scheduler::of(queue, capacity, buffer, Stream::new(seed, "queue", name)) {
+            self.queue = Line::Scheduled(Box::new(Scheduled::new(scheduler, rate, buffer)));
+        }
+    }
+
+    /// What the discipline of the queue says of itself; NaN if nothing.
+    pub fn signal(&self) -> f64 {
+        match &self.queue {
+            Line::Fifo(_) => f64::NAN,
+            Line::Scheduled(line) => line.signal(),
+        }
+    }
+
+    /// Takes a packet. Others may be dropped for it: see [`poll_dropped`](Self::poll_dropped).
     ///
     /// # Errors
     /// Gives it back if it does not fit into the queue.
     pub fn handle_input(&mut self, now: Time, size: Bytes, mut packet: T) -> Result<(), T> {
         self.handle_timeout(now);
+        self.dropped.clear();
+        let backlog = self.queue.backlog();
         let arriving = Arriving {
             now,
             size,
-            queue: self.queue.bytes(),
-            packets: self.queue.packets() as u32,
+            queue: backlog.bytes,
+            packets: backlog.packets,
         };
         self.law.handle_arrival(&arriving, &mut packet);
         let counters = &mut self.counters;
         counters.arrived += 1;
         counters.arrived_bytes += size.get();
-        let result = self.queue.handle_input(now, size, packet);
+        let result = match &mut self.queue {
+            Line::Fifo(line) => line.handle_input(now, size, packet),
+            Line::Scheduled(line) => line.handle_input(now, size, self.law.classify(&packet), packet),
+        };
         if result.is_err() {
             counters.dropped += 1;
             counters.dropped_bytes += size.get();
             self.law.handle_drop(size);
         }
-        counters.peak = counters.peak.max(self.queue.bytes().get());
+        self.drop_scheduled();
+        self.counters.peak = self.counters.peak.max(self.queue.backlog().bytes.get());
         self.depart(now);
         result
+    }
+
+    /// A packet that was dropped after it had been taken, since the last one came.
+    pub fn poll_dropped(&mut self) -> Option<T> {
+        self.dropped.pop()
+    }
+
+    /// Counts what a discipline has dropped.
+    fn drop_scheduled(&mut self) {
+        let Line::Scheduled(line) = &mut self.queue else { return };
+        while let Some((size, packet)) = line.poll_dropped() {
+            self.counters.dropped += 1;
+            self.counters.dropped_bytes += size.get();
+            self.law.handle_drop(size);
+            self.dropped.push(packet);
+        }
     }
 
     /// When something happens next: a packet is due at the far end, or an interval ends.
@@ -132,13 +224,17 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
     }
 
     fn depart(&mut self, now: Time) {
-        while let Some(mut left) = self.queue.poll_output(now) {
+        while let Some((mut left, marked)) = self.queue.poll_output(now) {
+            if marked && self.law.mark(&mut left.packet) {
+                self.counters.marked += 1;
+            }
             self.law.handle_departure(&mut left);
             self.counters.sent += 1;
             self.counters.sent_bytes += left.size.get();
             let taken = self.wire.handle_input(left.at, (left.size, left.packet));
             self.counters.lost += u64::from(taken.is_err());
         }
+        self.drop_scheduled();
     }
 
     /// The next packet that is due by now at the far end, and when it was.
@@ -154,8 +250,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
     pub fn set(&mut self, now: Time, settings: Settings) {
         self.depart(now);
         self.settings = settings;
-        self.queue.set_limit(settings.buffer);
-        self.queue.set_rate(now, settings.rate);
+        self.queue.set(now, &settings);
         self.wire.set(settings.wire);
         self.depart(now);
     }
@@ -180,7 +275,8 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
     /// Bytes and packets in the queue.
     pub fn backlog(&mut self, now: Time) -> (Bytes, usize) {
         self.depart(now);
-        (self.queue.bytes(), self.queue.packets())
+        let backlog = self.queue.backlog();
+        (backlog.bytes, backlog.packets as usize)
     }
 
     /// What happened so far.
@@ -192,7 +288,7 @@ impl<T, L: HopLaw<T>> Hop<T, L> {
     /// Packets between arrival and delivery.
     #[must_use]
     pub fn under_way(&self) -> usize {
-        self.queue.packets() + self.wire.packets()
+        self.queue.backlog().packets as usize + self.wire.packets()
     }
 }
 

@@ -4,6 +4,7 @@ use levelflow_laws::Arriving;
 use levelflow_units::{Bytes, Time};
 
 use crate::fifo::{Backlog, Departure};
+use crate::scheduler::Class;
 
 /// The router half of a law at a hop, which sees packets of type `T` come and go.
 pub trait HopLaw<T> {
@@ -15,6 +16,16 @@ pub trait HopLaw<T> {
 
     /// A packet that came did not fit.
     fn handle_drop(&mut self, _size: Bytes) {}
+
+    /// What queues that do more than wait know of a packet.
+    fn classify(&self, _packet: &T) -> Class {
+        Class::default()
+    }
+
+    /// A queue marks a packet that its class allows to be; gives whether it had no mark before.
+    fn mark(&mut self, _packet: &mut T) -> bool {
+        false
+    }
 
     /// When the running interval ends.
     fn poll_timeout(&self) -> Option<Time> {
@@ -46,6 +57,14 @@ impl<T, L: HopLaw<T>> HopLaw<T> for Option<L> {
         if let Some(law) = self {
             law.handle_drop(size);
         }
+    }
+
+    fn classify(&self, packet: &T) -> Class {
+        self.as_ref().map_or_else(Class::default, |law| law.classify(packet))
+    }
+
+    fn mark(&mut self, packet: &mut T) -> bool {
+        self.as_mut().is_some_and(|law| law.mark(packet))
     }
 
     fn poll_timeout(&self) -> Option<Time> {

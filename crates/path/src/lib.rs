@@ -9,10 +9,12 @@ mod fifo;
 mod hop;
 mod law;
 pub mod port;
+pub mod scheduler;
 mod wire;
 
 pub use fifo::{Backlog, Departure, Fifo};
 pub use hop::{Counters, Hop, Settings};
 pub use law::HopLaw;
 pub use port::{Datagram, Port};
+pub use scheduler::Scheduler;
 pub use wire::{DelayLine, GilbertElliott, Loss, Propagation, Wire};

@@ -15,10 +15,7 @@ impl Stream {
     /// The stream of the entity `name` for `purpose` in a run with this seed.
     #[must_use]
     pub fn new(seed: u64, purpose: &str, name: &str) -> Self {
-        let mut hash = 0xcbf2_9ce4_8422_2325_u64 ^ mix(seed);
-        for byte in purpose.bytes().chain([0]).chain(name.bytes()) {
-            hash = (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3);
-        }
+        let hash = fold(BASIS ^ mix(seed), purpose.bytes().chain([0]).chain(name.bytes()));
         let (low, high) = (mix(hash), mix(hash ^ 0x9e37_79b9_7f4a_7c15));
         Self(Pcg64Mcg::new(u128::from(high) << 64 | u128::from(low)))
     }
@@ -39,6 +36,21 @@ impl Stream {
         let radius = libm::sqrt(-2.0 * libm::log(1.0 - self.unit()));
         radius * libm::cos(core::f64::consts::TAU * self.unit())
     }
+}
+
+/// A number made of a name, which tells it from others and depends on nothing else.
+#[must_use]
+pub fn identity(name: &str) -> u64 {
+    mix(fold(BASIS, name.bytes()))
+}
+
+const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
+
+/// FNV-1a.
+fn fold(basis: u64, bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(basis, |hash, byte| {
+        (hash ^ u64::from(byte)).wrapping_mul(0x0000_0100_0000_01b3)
+    })
 }
 
 /// Finaliser of SplitMix64: every input bit affects every output bit.

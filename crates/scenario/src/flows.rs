@@ -28,6 +28,8 @@ pub struct FlowReader<'a> {
     pub flow: &'a Flow,
     pub links: &'a [LinkSpec<Any>],
     pub routes: Fallible<Routes>,
+    /// The nodes at both ends of routes, as numbers.
+    pub nodes: &'a dyn Fn(&Routes) -> [u32; 2],
     /// What the scenario says of processing times.
     pub overhead: Option<Duration>,
 }
@@ -82,6 +84,7 @@ impl FlowReader<'_> {
             overhead: self.overhead.unwrap_or_else(|| self.usual_overhead(&params, route)),
             params,
             rtt: self.rtt(&routes)?,
+            ends: (self.nodes)(&routes),
             routes,
             start: self.dist("start", flow.start.as_ref())?.unwrap_or(Dist::Constant(0.0)),
             stop: self.stop()?,

@@ -43,6 +43,7 @@ pub use format::{
 pub use laws::{law_params, law_values};
 pub use network::{AckDelaySpec, FlowSpec, LinkSpec, LinkState, MemorySpec, Network, RouteSpec, Routes, SessionSpec};
 pub use quantity::{BufferSize, Count, Random, Share, Size, Varying};
+pub use queues::queue_of;
 pub use resolve::Resolved;
 pub use scale::scale;
 pub use schedule::{Arrival, RoundTrip, Schedule, Transfer};

@@ -172,6 +172,8 @@ pub struct FlowSpec<P: Protocol> {
     pub params: P::Params,
     /// Paths.
     pub routes: Routes,
+    /// The nodes at which its flows begin and end, each a number made of its name.
+    pub ends: [u32; 2],
     /// Base round trip, s, for each flow; `None`: that of the links.
     pub rtt: Option<Dist>,
     /// Start, s.

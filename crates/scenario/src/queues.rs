@@ -7,6 +7,7 @@ use serde_json::{Value, json};
 
 use crate::choice::QueueChoice;
 use crate::context::Fallible;
+use crate::edit::value_of;
 use crate::error::{ScenarioError, unknown_key};
 use crate::laws::{read_table, shown};
 
@@ -16,6 +17,15 @@ pub fn read_queue(place: &str, choice: Option<&QueueChoice>) -> Fallible<AnyQueu
     let (info, values) = read_values(&place, choice)?;
     let name = info.name;
     queue_params(name, &values).map_err(|e| ScenarioError::at(format!("{place}, {name}, {}", e.name), e.to_string()))
+}
+
+/// A discipline as scenarios write it: a name, or a table of a name and its parameters.
+///
+/// # Errors
+/// One line: what is wrong with it, and what is allowed.
+pub fn queue_of(text: &str) -> Result<AnyQueueParams, ScenarioError> {
+    let choice = serde_json::from_value(value_of(text)).map_err(|e| ScenarioError::at("queue", e.to_string()))?;
+    read_queue("link", Some(&choice))
 }
 
 /// The discipline at a link and its parameters in force, as scenarios write them.

@@ -164,6 +164,7 @@ impl Scenario {
                 flow,
                 links,
                 routes,
+                nodes: &|routes| topology.ends_of(routes),
                 overhead: self.overhead,
             };
             reader.read(defaults)

@@ -4,9 +4,9 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap};
 
 use crate::error::{ScenarioError, unknown_key};
-use crate::network::LinkSpec;
+use crate::network::{LinkSpec, Routes};
 use levelflow_laws::Any;
-use levelflow_random::Stream;
+use levelflow_random::{Stream, identity};
 
 /// The directed graph of a scenario.
 pub struct Topology<'a> {
@@ -85,6 +85,13 @@ impl<'a> Topology<'a> {
             let known: Vec<&str> = self.nodes.iter().take(20).copied().collect();
             ScenarioError::at(place, format!("the node {}", unknown_key(name, &known)))
         })
+    }
+
+    /// The nodes at which these routes begin and end, each as a number made of its name.
+    pub fn ends_of(&self, routes: &Routes) -> [u32; 2] {
+        let forward = &routes.first().forward;
+        let end = |link: Option<&u32>| link.map_or((0, 0), |&link| self.ends[link as usize]);
+        [end(forward.first()).0, end(forward.last()).1].map(|node| identity(self.nodes[node]) as u32)
     }
 
     /// Makes packets for `to` go from `at` to its neighbour `via`.

@@ -4,6 +4,7 @@
 //! checksums go.
 
 use levelflow_laws::{Any, AnyHeader, AnyParams, Kind};
+use levelflow_path::scheduler::Ecn;
 use levelflow_units::{Rate, Time};
 use levelflow_wire::shim::{self, ETHERNET, IPV4, Shim, UDP};
 
@@ -150,14 +151,11 @@ impl<P: levelflow_laws::Protocol> Capture<P> {
         } else {
             ([sender, receiver], [own_port, PORT])
         };
-        let ecn = match (
-            packet.label.is_ack(),
-            packet.label.is_capable(),
-            packet.label.is_marked(),
-        ) {
-            (true, ..) | (_, false, _) => 0,
-            (_, true, false) => 2,
-            (_, true, true) => 3,
+        let ecn = match packet.label.ecn() {
+            Ecn::NotCapable => 0,
+            Ecn::Scalable => 1,
+            Ecn::Classic => 2,
+            Ecn::Marked => 3,
         };
         ipv4(&mut frame, size, ecn, packet.number as u16, ends);
         udp(&mut frame[..end], size, ports);

@@ -4,13 +4,16 @@
 //! far end. Departures are caught up with lazily, in order, before anything looks at the queue, so a router law that
 //! stamps departing packets sees the same state as if each departure were an event: its state changes only at the end
 //! of an interval, and every interval begins by catching up. A queue that drops from its front or decides on departure
-//! costs a second event, when the transmitter is done.
+//! costs a second event, when the transmitter is done. So does one of several queues, which are those of a [`Scheduler`]; a
+//! shaper may let the transmitter wait, and costs one more event then.
+
+mod scheduled;
 
 use std::collections::VecDeque;
 
 use levelflow_laws::aqm::{AnyQueue, AnyQueueParams, Overflow, Verdict};
 use levelflow_laws::{Arriving, PortInfo, PortView, Protocol, RouterLaw};
-use levelflow_path::{Loss, Wire};
+use levelflow_path::{Loss, Scheduler, Wire};
 use levelflow_units::{Buffer, Bytes, Duration, Rate, Time};
 
 use crate::changing::Changing;
@@ -62,8 +65,21 @@ struct Waiting {
 struct Served {
     waiting: VecDeque<Waiting>,
     in_service: Option<Waiting>,
+    /// Several queues, instead of `waiting`.
+    scheduler: Option<Box<Scheduler<PacketId>>>,
+    /// When a shaper lets the next packet go; there is an event then.
+    opens: Option<Time>,
     /// Packets that were dropped after they had joined the queue, to be discarded.
     evicted: Vec<PacketId>,
+}
+
+impl Served {
+    /// Packets waiting or in service.
+    #[inline(never)]
+    fn packets(&self) -> usize {
+        let scheduled = self.scheduler.as_ref().map_or(0, |scheduler| scheduler.packets());
+        self.waiting.len() + usize::from(self.in_service.is_some()) + scheduled as usize
+    }
 }
 
 /// A link at work. What every packet needs comes first, on as few cache lines as possible.
@@ -144,7 +160,12 @@ impl<P: Protocol> Link<P> {
         let ports: Vec<Port<P>> = spec.routers.iter().map(port).collect();
         let overflow = spec.queue.overflow();
         let changes = !spec.changes.is_empty();
-        let served = overflow == Overflow::Front || spec.queue.acts_on_departure() || changes || !spec.wire.is_even();
+        let scheduler = Scheduler::new(&spec.queue, Stream::new(seed, "queue", &spec.name)).map(Box::new);
+        let served = overflow == Overflow::Front
+            || spec.queue.acts_on_departure()
+            || scheduler.is_some()
+            || changes
+            || !spec.wire.is_even();
         let changing = || Box::new(Changing::new(spec.capacity, &spec.changes, spec.measured, ports.len()));
         let aqm = Aqm {
             law: AnyQueue::new(&spec.queue, &info),
@@ -165,9 +186,14 @@ impl<P: Protocol> Link<P> {
         };
         Self {
             sizing,
-            aqm: (!spec.queue.discipline().params.is_empty()).then(|| Box::new(aqm)),
+            aqm: (!spec.queue.discipline().params.is_empty() && scheduler.is_none()).then(|| Box::new(aqm)),
             changing: changes.then(changing),
-            served: served.then(Box::default),
+            served: served.then(|| {
+                Box::new(Served {
+                    scheduler,
+                    ..Served::default()
+                })
+            }),
             overflow,
             pace: pace(spec.capacity, spec.slow),
             slow: spec.slow,
@@ -217,7 +243,7 @@ impl<P: Protocol> Link<P> {
     /// Whether a packet that came now would need an event of its own.
     fn is_idle(&self) -> bool {
         match &self.served {
-            Some(served) => served.in_service.is_none(),
+            Some(served) => served.in_service.is_none() && served.opens.is_none(),
             None => self.transit.is_empty(),
         }
     }
@@ -236,7 +262,7 @@ impl<P: Protocol> Link<P> {
             self.count_drop(size);
             return Admission::Dropped;
         }
-        if full {
+        if full && self.overflow == Overflow::Front {
             self.make_room(now, size);
         }
         self.enqueue(now, id, size as u32, packets)
@@ -285,17 +311,10 @@ impl<P: Protocol> Link<P> {
     /// A packet for which there is room joins the queue.
     #[inline(always)]
     fn enqueue(&mut self, now: Time, id: PacketId, size: u32, packets: &mut Slab<P::Header>) -> Admission {
-        let transmission = self.transmission(size);
-        let begin = self.free_at.max(now);
-        if let Some(sizing) = &mut self.sizing {
-            sizing.work((begin - now).as_secs_f64(), transmission.as_secs_f64());
-        }
-        self.free_at = begin.saturating_add(transmission);
-        self.queue_bytes += u64::from(size);
-        self.window.queue_max = self.window.queue_max.max(self.queue_bytes);
         if self.served.is_some() {
             return self.wait(now, id, size, packets);
         }
+        self.account(now, size);
         let deliver = self.free_at.saturating_add(self.delay);
         self.transit.push_back(Transit {
             deliver,
@@ -309,15 +328,34 @@ impl<P: Protocol> Link<P> {
         }
     }
 
+    /// Adds a packet to what the transmitter has before it.
+    #[inline(always)]
+    fn account(&mut self, now: Time, size: u32) {
+        let transmission = self.transmission(size);
+        let begin = self.free_at.max(now);
+        if let Some(sizing) = &mut self.sizing {
+            sizing.work((begin - now).as_secs_f64(), transmission.as_secs_f64());
+        }
+        self.free_at = begin.saturating_add(transmission);
+        self.queue_bytes += u64::from(size);
+        self.window.queue_max = self.window.queue_max.max(self.queue_bytes);
+    }
+
     /// A packet waits for the transmitter, which takes it at once if it is free.
     #[inline(never)]
     fn wait(&mut self, now: Time, id: PacketId, size: u32, packets: &mut Slab<P::Header>) -> Admission {
-        if let Some(served) = &mut self.served {
-            served.waiting.push_back(Waiting {
-                since: now,
-                packet: id,
-                size,
-            });
+        match &mut self.served {
+            Some(served) if served.scheduler.is_none() => {
+                self.account(now, size);
+                if let Some(served) = &mut self.served {
+                    served.waiting.push_back(Waiting {
+                        since: now,
+                        packet: id,
+                        size,
+                    });
+                }
+            }
+            _ => self.schedule(now, id, size, packets),
         }
         match self.serve(now, packets) {
             Some(done) => Admission::Served(done),
@@ -325,11 +363,26 @@ impl<P: Protocol> Link<P> {
         }
     }
 
+    /// The transmitter takes a packet; gives the time when it will be done with it.
+    fn begin(&mut self, now: Time, next: Waiting) -> Time {
+        if let Some(served) = &mut self.served {
+            served.in_service = Some(next);
+        }
+        let done = now.saturating_add(self.transmission(next.size));
+        if let Some(changing) = &mut self.changing {
+            changing.begins(now, next.since, done);
+        }
+        done
+    }
+
     /// Lets the transmitter take the next packet, if it is free; gives the time when it will be done with it.
     fn serve(&mut self, now: Time, packets: &mut Slab<P::Header>) -> Option<Time> {
         let served = self.served.as_mut()?;
         if served.in_service.is_some() || self.changing.as_ref().is_some_and(|changing| changing.is_dead()) {
             return None;
+        }
+        if served.scheduler.is_some() {
+            return self.serve_scheduled(now, packets);
         }
         loop {
             let served = self.served.as_mut()?;
@@ -355,19 +408,18 @@ impl<P: Protocol> Link<P> {
                     }
                 }
             }
-            served.in_service = Some(next);
-            let done = now.saturating_add(self.transmission(next.size));
-            if let Some(changing) = &mut self.changing {
-                changing.begins(now, next.since, done);
-            }
-            return Some(done);
+            return Some(self.begin(now, next));
         }
     }
 
     /// The transmitter is done with a packet, which goes on the wire, and takes the next one. Gives the time of delivery
-    /// if nothing else is on the wire, and the time when it will be done again.
+    /// if nothing else is on the wire, and the time when it will be done again. Or a shaper lets it have a packet.
     pub fn transmitted(&mut self, now: Time, packets: &mut Slab<P::Header>) -> (Option<Time>, Option<Time>) {
         let served = self.served.as_mut().expect("only such a link has this event");
+        if served.opens == Some(now) && served.in_service.is_none() {
+            served.opens = None;
+            return (None, self.serve(now, packets));
+        }
         let Waiting { packet, size, .. } = served.in_service.take().expect("an event per packet");
         if let Some(changing) = &mut self.changing {
             changing.sends(now, size);
@@ -387,10 +439,12 @@ impl<P: Protocol> Link<P> {
 
     /// Whether the packet in service has been sent: a link that changes may have put that off.
     pub fn has_sent(&self, now: Time) -> bool {
-        let serves = || self.served.as_ref().is_some_and(|served| served.in_service.is_some());
+        let served = |holds: fn(&Served, Time) -> bool| self.served.as_ref().is_some_and(|served| holds(served, now));
+        let opens = || served(|served, now| served.opens == Some(now));
+        let serves = || served(|served, _| served.in_service.is_some());
         self.changing
             .as_ref()
-            .is_none_or(|changing| changing.is_done(now) && serves())
+            .is_none_or(|changing| opens() || (changing.is_done(now) && serves()))
     }
 
     /// When capacity, delay or loss change next.
@@ -452,9 +506,9 @@ impl<P: Protocol> Link<P> {
         self.free_at = Time::from_ps(self.free_at.as_ps().saturating_sub(transmission.as_ps()));
     }
 
-    /// Whether `size` more bytes fit once nothing waits but the packet in service, where a queue drops from its front.
+    /// Whether `size` more bytes fit once nothing waits but the packet in service, where what waits makes room.
     fn can_make_room(&self, size: u64) -> bool {
-        let Some(served) = self.served.as_ref().filter(|_| self.overflow == Overflow::Front) else {
+        let Some(served) = self.served.as_ref().filter(|_| self.overflow != Overflow::Tail) else {
             return false;
         };
         let in_service = served.in_service.map_or(0, |packet| u64::from(packet.size));
@@ -587,12 +641,16 @@ impl<P: Protocol> Link<P> {
 
     /// Time between two calls of [`close_queue_interval`](Self::close_queue_interval), if the discipline has one.
     pub fn queue_interval(&self) -> Option<Duration> {
-        self.aqm.as_ref().and_then(|aqm| aqm.params.interval())
+        match &self.aqm {
+            Some(aqm) => aqm.params.interval(),
+            None => self.scheduler().and_then(Scheduler::interval),
+        }
     }
 
     /// The interval of the queue discipline ends; the departures up to now have been caught up with.
     pub fn close_queue_interval(&mut self, now: Time) {
         let (packets, in_service) = (self.queue_packets() as u32, self.in_service());
+        self.with_scheduler(|scheduler| scheduler.handle_interval(now));
         let Some(aqm) = &mut self.aqm else { return };
         let view = PortView {
             queue: Bytes::new(self.queue_bytes),
@@ -662,7 +720,7 @@ impl<P: Protocol> Link<P> {
         match (self.ports.first(), &self.aqm) {
             (Some(port), _) => port.law.signal(),
             (None, Some(aqm)) => aqm.law.signal(),
-            (None, None) => f64::NAN,
+            (None, None) => self.scheduler().map_or(f64::NAN, Scheduler::signal),
         }
     }
 
@@ -681,10 +739,10 @@ impl<P: Protocol> Link<P> {
     }
 
     /// Packets waiting or in service.
+    #[inline]
     pub fn queue_packets(&self) -> usize {
-        let served = self.served.as_ref();
-        let waiting = served.map_or(0, |s| s.waiting.len() + usize::from(s.in_service.is_some()));
-        self.transit.len() - self.departed + waiting
+        let served = self.served.as_ref().map_or(0, |served| served.packets());
+        self.transit.len() - self.departed + served
     }
 
     /// Bytes of the packet in service.
@@ -707,7 +765,8 @@ impl<P: Protocol> Link<P> {
     /// Packets waiting, in service or on the wire.
     pub fn packets(&self) -> impl Iterator<Item = PacketId> + '_ {
         let waiting = self.served.iter().flat_map(|s| s.waiting.iter().chain(&s.in_service));
-        self.transit.iter().map(|t| t.packet).chain(waiting.map(|w| w.packet))
+        let on_wire = self.transit.iter().map(|t| t.packet);
+        on_wire.chain(waiting.map(|w| w.packet)).chain(self.scheduled())
     }
 
     /// Propagation delay.
@@ -719,13 +778,15 @@ impl<P: Protocol> Link<P> {
     pub fn stays(&self) -> impl Iterator<Item = (PacketId, Option<Time>)> + '_ {
         let waiting = self.served.iter().flat_map(|s| s.in_service.iter().chain(&s.waiting));
         let on_wire = self.transit.iter().map(|t| (t.packet, Some(t.deliver)));
-        on_wire.chain(waiting.map(|w| (w.packet, None)))
+        let waiting = waiting.map(|w| w.packet).chain(self.scheduled());
+        on_wire.chain(waiting.map(|packet| (packet, None)))
     }
 
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
         let queues =
             self.transit.capacity() * size_of::<Transit>() + self.entering.capacity() * size_of::<(Time, PacketId)>();
-        size_of::<Self>() + queues + self.counters.memory()
+        let scheduler = self.scheduler().map_or(0, Scheduler::memory_held);
+        size_of::<Self>() + queues + scheduler + self.counters.memory()
     }
 }

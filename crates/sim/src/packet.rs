@@ -1,6 +1,7 @@
 //! Packets live in a slab and are passed around by index.
 
-use levelflow_laws::Kind;
+use levelflow_laws::{Kind, Transport};
+use levelflow_path::scheduler::{Class, Ecn};
 use levelflow_units::Time;
 
 /// Index of a packet in the slab.
@@ -36,11 +37,36 @@ impl Label {
     const CAPABLE: u8 = 1 << 3;
     const MARKED: u8 = 1 << 4;
     const LOST: u8 = 1 << 5;
+    const SCALABLE: u8 = 1 << 6;
 
-    /// A packet on its way to the receiver; `capable`: queues may mark it instead of dropping it.
+    /// What it says if it is data of a law with this transport: whether queues may mark it, and with ECT(1) or ECT(0).
+    pub fn flags(transport: &Transport) -> u8 {
+        match (transport.ecn, transport.scalable) {
+            (false, _) => 0,
+            (true, false) => Self::CAPABLE,
+            (true, true) => Self::CAPABLE | Self::SCALABLE,
+        }
+    }
+
+    /// A packet on its way to the receiver, with these [flags](Self::flags) if it is data.
     #[inline]
-    pub fn new(kind: Kind, capable: bool) -> Self {
-        Self(kind as u8 | if capable { Self::CAPABLE } else { 0 })
+    pub fn of(kind: Kind, flags: u8) -> Self {
+        Self(kind as u8 | if kind == Kind::Data { flags } else { 0 })
+    }
+
+    /// The ECN field of its IP header. An ACK cannot be marked.
+    #[inline]
+    pub fn ecn(self) -> Ecn {
+        match (
+            self.is_ack() || !self.is_capable(),
+            self.is_marked(),
+            self.0 & Self::SCALABLE,
+        ) {
+            (true, ..) => Ecn::NotCapable,
+            (_, true, _) => Ecn::Marked,
+            (_, _, 0) => Ecn::Classic,
+            _ => Ecn::Scalable,
+        }
     }
 
     /// Its kind or, for an ACK, the kind that it acknowledges.
@@ -107,6 +133,8 @@ pub struct Slab<H> {
     /// Histories of ACKs, by packet; empty while no flow tracks losses.
     histories: Vec<u128>,
     free: Vec<PacketId>,
+    /// What queues know of the data of a flow, by flow.
+    classes: Vec<Class>,
 }
 
 impl<H> Default for Slab<H> {
@@ -115,6 +143,7 @@ impl<H> Default for Slab<H> {
             packets: Vec::new(),
             histories: Vec::new(),
             free: Vec::new(),
+            classes: Vec::new(),
         }
     }
 }
@@ -150,6 +179,30 @@ impl<H> Slab<H> {
         self.histories[id as usize]
     }
 
+    /// A flow begins, and this is what queues know of it in the direction of its data.
+    pub fn set_class(&mut self, flow: u32, class: Class) {
+        if self.classes.len() <= flow as usize {
+            self.classes.resize(flow as usize + 1, class);
+        }
+        self.classes[flow as usize] = class;
+    }
+
+    /// What queues know of a packet.
+    pub fn class(&self, id: PacketId) -> Class {
+        let packet = &self.packets[id as usize];
+        let ecn = packet.label.ecn();
+        let data = self.classes[packet.flow as usize];
+        if packet.label.is_ack() {
+            return Class {
+                flow: !data.flow,
+                source: data.destination,
+                destination: data.source,
+                ecn,
+            };
+        }
+        Class { ecn, ..data }
+    }
+
     /// Reads from a packet that will be needed soon, so that it comes from memory while other work goes on.
     #[inline]
     pub fn touch(&self, id: PacketId) {
@@ -170,7 +223,11 @@ impl<H> Slab<H> {
     /// Bytes of memory held.
     pub fn memory(&self) -> usize {
         let histories = self.histories.capacity() * size_of::<u128>();
-        self.packets.capacity() * size_of::<Packet<H>>() + histories + self.free.capacity() * size_of::<PacketId>()
+        let classes = self.classes.capacity() * size_of::<Class>();
+        self.packets.capacity() * size_of::<Packet<H>>()
+            + histories
+            + classes
+            + self.free.capacity() * size_of::<PacketId>()
     }
 }
 
@@ -197,12 +254,31 @@ mod tests {
     #[test]
     fn a_label_keeps_what_was_put_on_it() {
         for kind in [Kind::Data, Kind::Syn, Kind::Fin, Kind::Ack] {
-            let mut plain = Label::new(kind, false);
+            let mut plain = Label::of(kind, 0);
             assert!(!plain.mark() && !plain.is_marked() && !plain.is_ack() && plain.kind() == kind);
-            let mut capable = Label::new(kind, true);
+            let mut capable = Label(kind as u8 | Label::CAPABLE);
             assert!(capable.mark() && capable.is_marked() && capable.kind() == kind);
             let mut ack = capable.acked();
             assert!(ack.is_ack() && ack.is_marked() && !ack.mark() && ack.kind() == kind);
+            assert_eq!(
+                [plain.ecn(), capable.ecn(), ack.ecn()],
+                [Ecn::NotCapable, Ecn::Marked, Ecn::NotCapable]
+            );
+            let data = kind == Kind::Data;
+            for (ecn, scalable, said) in [
+                (false, true, Ecn::NotCapable),
+                (true, false, Ecn::Classic),
+                (true, true, Ecn::Scalable),
+            ] {
+                let transport = Transport {
+                    ecn,
+                    scalable,
+                    ..Transport::PLAIN
+                };
+                let mut label = Label::of(kind, Label::flags(&transport));
+                assert_eq!(label.ecn(), if data { said } else { Ecn::NotCapable });
+                assert!(label.mark() == (data && ecn) && label.kind() == kind && !label.is_ack());
+            }
         }
     }
 

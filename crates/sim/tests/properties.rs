@@ -84,10 +84,17 @@ fn link(from: String, to: String) -> impl Strategy<Value = Value> {
     let loss = prop_oneof![3 => Just(json!(0.0)), 1 => (0.0..0.3).prop_map(Value::from), 1 => bursts];
     let jitter = prop_oneof![2 => Just(Value::Null), 1 => text("us", 1..9000).prop_map(Value::from)];
     let slot = prop_oneof![3 => Just(Value::Null), 1 => text("us", 1..9000).prop_map(Value::from)];
+    let queue = (prop::sample::select(QUEUES), 20..3000u32, any::<bool>()).prop_map(|(queue, kbps, shapes)| {
+        match (queue.name, shapes) {
+            ("cake", true) => json!({ "cake": { "rate": format!("{kbps} kb/s") } }),
+            ("fq_codel" | "dualpi2", true) => json!({ queue.name: { "limit": format!("{} packets", 1 + kbps / 100) } }),
+            (name, _) => json!(name),
+        }
+    });
     (
         text("kb/s", 100..5000),
         prop_oneof![1 => Just("0 s".to_owned()), 4 => text("us", 1..30_000)],
-        (buffer, prop::sample::select(QUEUES).prop_map(|queue| queue.name)),
+        (buffer, queue),
         (loss.clone(), loss),
         (changes(), any::<bool>()),
         (jitter, any::<bool>(), slot, 1..4u32),

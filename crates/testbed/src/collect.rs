@@ -114,10 +114,10 @@ impl Collector {
                 t,
                 link: link as u32,
                 arrival_bps,
-                peak_bps: if seen.signal.is_nan() {
-                    arrival_bps
-                } else {
+                peak_bps: if seen.peak_rate > 0.0 {
                     seen.peak_rate
+                } else {
+                    arrival_bps
                 },
                 throughput_bps: bps(seen.sent),
                 queue_bytes: seen.queue,
@@ -126,7 +126,7 @@ impl Collector {
                 buffer_packets: self.buffers[link],
                 dropped: u32::try_from(seen.dropped).unwrap_or(u32::MAX),
                 dropped_bytes: seen.dropped_bytes,
-                marked: 0,
+                marked: u32::try_from(seen.marked).unwrap_or(u32::MAX),
                 peak_loss: seen.peak_loss,
                 signal: seen.signal,
             });
@@ -228,7 +228,7 @@ impl Totals {
                 delivered_packets: seen.delivered,
                 dropped_packets: seen.dropped,
                 dropped_bytes: seen.dropped_bytes,
-                marked_packets: 0,
+                marked_packets: seen.marked,
                 lost_packets: seen.lost,
                 in_flight: seen.arrived.saturating_sub(gone),
                 utilisation: seen.sent_bytes as f64 * 8.0 / spec.offered_bits(end_s).max(f64::MIN_POSITIVE),

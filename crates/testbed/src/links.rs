@@ -3,6 +3,7 @@
 use std::collections::VecDeque;
 
 use levelflow_laws::{AnyParams, Arriving, PortInfo, RouterLaw};
+use levelflow_path::scheduler::Class;
 use levelflow_path::{Backlog, Counters, Datagram, Departure, Hop, HopLaw, Settings};
 use levelflow_results::Histogram;
 use levelflow_scenario::{LinkSpec, LinkState};
@@ -14,7 +15,7 @@ use super::meter::{Counted, LinkSample, LinkTotal, Part, Task};
 use super::plan::{DirectionPlan, Form};
 use levelflow_host::clock::Clock;
 use levelflow_host::{Error, sys};
-use levelflow_link::{PREFIX, Port as Device};
+use levelflow_link::{PREFIX, Port as Device, class};
 use levelflow_router::Port;
 
 /// Longest sleep, so that `stop` is seen.
@@ -80,6 +81,14 @@ impl HopLaw<Frame> for Watched {
         }
     }
 
+    fn classify(&self, frame: &Frame) -> Class {
+        class::class(&frame.bytes)
+    }
+
+    fn mark(&mut self, frame: &mut Frame) -> bool {
+        class::mark(&mut frame.bytes)
+    }
+
     fn poll_timeout(&self) -> Option<Time> {
         self.port.as_ref().map(Port::due)
     }
@@ -139,10 +148,14 @@ impl Direction {
             peaks: LinkSample::default(),
             waits: (settings.rate.is_some() && !plan.changes.is_empty()).then(Histogram::default),
         };
+        let mut hop = Hop::under(watched, settings, seed, name);
+        if let Some(ours) = ours {
+            hop.set_queue(&ours.queue, seed, name);
+        }
         Self {
             link: plan.link,
             sampled: form == Form::User,
-            hop: Hop::under(watched, settings, seed, name),
+            hop,
             changes: plan.changes.clone().into(),
             most: 0,
             before: Counters::default(),
@@ -167,13 +180,21 @@ impl Direction {
             ours: false,
         };
         if let Err(dropped) = self.hop.handle_input(now, size, came) {
-            let to = frame::entry(&dropped.bytes);
-            if let Some(count) = to.and_then(|entry| self.total.dropped_of.get_mut(entry)) {
-                *count += 1;
-            }
-            spare.push(dropped.bytes);
+            self.count_dropped(dropped, spare);
+        }
+        while let Some(dropped) = self.hop.poll_dropped() {
+            self.count_dropped(dropped, spare);
         }
         self.most = self.most.max(self.hop.backlog(now).0.get());
+    }
+
+    /// Counts whose packet was dropped.
+    fn count_dropped(&mut self, dropped: Frame, spare: &mut Vec<Vec<u8>>) {
+        let to = frame::entry(&dropped.bytes);
+        if let Some(count) = to.and_then(|entry| self.total.dropped_of.get_mut(entry)) {
+            *count += 1;
+        }
+        spare.push(dropped.bytes);
     }
 
     /// Departures and ends of intervals up to now; `out` gets what is due at the far end.
@@ -185,6 +206,9 @@ impl Direction {
     ) -> Result<(), Error> {
         self.catch_up(now);
         self.hop.handle_timeout(now);
+        while let Some(dropped) = self.hop.poll_dropped() {
+            self.count_dropped(dropped, spare);
+        }
         while let Some((due, frame)) = self.hop.poll_output(now) {
             self.total.late.record(now.since(due).as_ps() / 1000);
             out(&frame.bytes)?;
@@ -222,6 +246,7 @@ impl Direction {
         let (queue, packets) = self.hop.backlog(now);
         let counters = self.hop.counters();
         let before = std::mem::replace(&mut self.before, counters);
+        let said = self.hop.signal();
         let watched = self.hop.law_mut();
         let sample = LinkSample {
             arrived: counters.arrived_bytes - before.arrived_bytes,
@@ -231,7 +256,8 @@ impl Direction {
             most: std::mem::take(&mut self.most).max(queue.get()),
             dropped: counters.dropped - before.dropped,
             dropped_bytes: counters.dropped_bytes - before.dropped_bytes,
-            signal: watched.port.as_ref().map_or(f64::NAN, |port| port.law().signal()),
+            marked: counters.marked - before.marked,
+            signal: watched.port.as_ref().map_or(said, |port| port.law().signal()),
             ..std::mem::take(&mut watched.peaks)
         };
         self.link.filter(|_| self.sampled).map(|link| (link, sample))
@@ -246,6 +272,7 @@ impl Direction {
             delivered: counters.delivered,
             dropped: counters.dropped,
             dropped_bytes: counters.dropped_bytes,
+            marked: counters.marked,
             lost: counters.lost,
             sent_bytes: counters.sent_bytes,
             waits,

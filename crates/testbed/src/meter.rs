@@ -49,11 +49,13 @@ pub struct LinkSample {
     pub dropped: u64,
     /// Their bytes.
     pub dropped_bytes: u64,
+    /// Packets marked.
+    pub marked: u64,
     /// Largest arrival rate over an interval of the router, bit/s; 0 without a router.
     pub peak_rate: f64,
     /// Largest share of dropped bytes over such an interval.
     pub peak_loss: f64,
-    /// What the router feeds back; NaN without one.
+    /// What the router feeds back, or else the queue discipline says of itself; NaN without either.
     pub signal: f64,
 }
 
@@ -124,6 +126,8 @@ pub struct LinkTotal {
     pub dropped: u64,
     /// Their bytes.
     pub dropped_bytes: u64,
+    /// Packets marked.
+    pub marked: u64,
     /// Packets lost on the wire.
     pub lost: u64,
     /// Bytes that left the queue.

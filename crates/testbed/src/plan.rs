@@ -264,8 +264,8 @@ fn check_link(link: &LinkSpec<Any>, form: Form) -> Result<(), Error> {
         .routers
         .first()
         .filter(|law| form == Form::Kernel && law.law().routers.kernel.is_none());
-    if !matches!(link.queue, AnyQueueParams::DropTail(())) {
-        return refuse("the testbed has drop-tail queues only");
+    if !matches!(link.queue, AnyQueueParams::DropTail(())) && form == Form::Kernel {
+        return refuse("the kernel's token buckets are drop-tail; other queues need --form user");
     }
     if !link.changes.is_empty() && form == Form::Kernel {
         return refuse("the kernel's token bucket keeps its rate; links that change need --form user");
@@ -310,6 +310,7 @@ fn check_flow(flow: &FlowSpec<Any>) -> Result<(), Error> {
             "applications over the kernel's TCP",
         ),
         (flow.ack_delay.is_some(), "ack_delay"),
+        (Any::transport(&flow.params).ecn, "senders that understand marks (ecn)"),
     ] {
         if asked {
             return refuse(format!("the testbed has no {what}"));

@@ -112,6 +112,16 @@ impl Queue for Codel {
 }
 
 impl Codel {
+    /// The port has sent packets of this size; for a queue that is not the only one there.
+    pub fn expect(&mut self, size: Bytes) {
+        self.largest = self.largest.max(size);
+    }
+
+    /// The queue lost packets to its neighbours, which count as dropped, as in `fq_codel_drop` of Linux.
+    pub fn count_lost(&mut self, packets: u32) {
+        self.count = self.count.saturating_add(packets);
+    }
+
     /// Whether every packet of an interval was late, this one included (`dodequeue`, section 5.6).
     fn late_for_an_interval(&mut self, params: &CodelParams, now: Time, port: &PortView) -> bool {
         if self.waited < params.target || port.queue <= self.largest {

@@ -61,6 +61,12 @@ macro_rules! queues {
             pub fn acts_on_departure(&self) -> bool {
                 match self { $(Self::$queue(_) => <$module::$queue as Queue>::ACTS_ON_DEPARTURE),+ }
             }
+
+            /// See [`Queue::SCHEDULES`].
+            #[must_use]
+            pub fn schedules(&self) -> bool {
+                match self { $(Self::$queue(_) => <$module::$queue as Queue>::SCHEDULES),+ }
+            }
         }
 
         const MIXED: &str = "a discipline is always called with its own parameters";

@@ -16,7 +16,7 @@ use core::marker::PhantomData;
 
 use levelflow_units::Time;
 
-pub use params::{Common, ECN, ROWS, SackParams, TcpParams, table};
+pub use params::{Common, ECN, PACED, ROWS, SackParams, TcpParams, table};
 pub use sender::TcpSender;
 pub use window::{Rtt, Window};
 
@@ -36,6 +36,8 @@ pub trait Variant: Clone + Debug + Default + PartialEq + 'static {
     const INFO: LawInfo;
     /// Whether each packet lost in one window is a reason of its own to reduce, one per round trip.
     const REDUCES_PER_HOLE: bool = false;
+    /// Whether it is scalable and says so (RFC 9331): its packets carry ECT(1), and its window goes on growing after a mark.
+    const SCALABLE: bool = false;
 
     /// How the transport repairs losses.
     fn recovery(_params: &Self::Params) -> Recovery {
@@ -49,6 +51,10 @@ pub trait Variant: Clone + Debug + Default + PartialEq + 'static {
     }
     /// The window above the threshold changes: congestion avoidance.
     fn avoid(&mut self, params: &Self::Params, ack: &Ack, window: &mut Window);
+    /// Whether a mark is a reason to reduce now, on an ACK for a packet that left after the last reduction.
+    fn heeds_mark(&self, _params: &Self::Params, _ack: &Ack) -> bool {
+        true
+    }
     /// The threshold, in packets, after congestion in a window of [`Congestion::window`] packets. At least 2 are kept.
     fn reduce(&mut self, params: &Self::Params, congestion: &Congestion) -> f64;
 }
@@ -124,6 +130,7 @@ impl<V: Variant> Protocol for Tcp<V> {
             tracks_losses: true,
             ack_clocked: !common.paced,
             ecn: common.ecn,
+            scalable: V::SCALABLE && common.ecn,
             ack_every: if common.delayed_ack { 2 } else { 1 },
             ack_delay: params::ACK_DELAY,
             min_timeout: common.min_timeout,

@@ -75,6 +75,9 @@ pub const ROWS: usize = Common::TABLE.len();
 /// Place of the row `ecn`, for laws that cannot do without.
 pub const ECN: usize = position(&Common::TABLE, "ecn");
 
+/// Place of the row `paced`, for laws that are.
+pub const PACED: usize = position(&Common::TABLE, "paced");
+
 /// The shared rows, then a law's own.
 #[must_use]
 pub const fn table<const OWN: usize, const ALL: usize>(own: [ParamSpec; OWN]) -> [ParamSpec; ALL] {

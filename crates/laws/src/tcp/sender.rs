@@ -79,7 +79,9 @@ impl<V: Variant> TcpSender<V> {
     fn reduce(&mut self, params: &TcpParams<V::Params>, now: Time, cause: Cause) {
         let ssthresh = self.threshold(&params.own, now, cause);
         self.window.cut(ssthresh);
-        self.phase = Phase::Reduced;
+        if !(V::SCALABLE && cause == Cause::Mark) {
+            self.phase = Phase::Reduced;
+        }
         self.cut = self.next;
         self.keep_in_range(&params.common);
     }
@@ -238,7 +240,7 @@ impl<V: Variant> SenderLaw for TcpSender<V> {
         if self.is_news(number) {
             self.leave_phase(params, now, gap);
         }
-        if marked && self.is_news(number) {
+        if marked && self.is_news(number) && self.variant.heeds_mark(&params.own, &ack) {
             self.reduce(params, now, Cause::Mark);
         }
         let was_reduced = self.cut != cut;

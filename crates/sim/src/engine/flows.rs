@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use levelflow_laws::{Opening, Protocol, SenderLaw};
+use levelflow_path::scheduler::{Class, Ecn};
 use levelflow_transport::ENDLESS;
 use levelflow_units::Time;
 
@@ -15,6 +16,9 @@ use crate::limit::packets_beside;
 use crate::overhead::Overhead;
 use levelflow_random::Stream;
 use levelflow_scenario::{Application, RoundTrip};
+
+/// What tells the flows of an entry apart: an odd number, so that none of 2^32 are the same.
+const APART: u32 = 0x9e37_79b1;
 
 impl<P: Protocol> Sim<P> {
     /// An ACK may have changed rate or window, or brought something to send again, or been the last.
@@ -257,8 +261,18 @@ impl<P: Protocol> Sim<P> {
         }
         entry.counters.started += 1;
         entry.active += 1;
-        let opening = entry.transport.opening;
+        let (opening, [source, destination]) = (entry.transport.opening, entry.spec.ends);
+        let identity = entry.identity.wrapping_add(member.wrapping_mul(APART));
         let i = self.place(flow);
+        if self.classifies {
+            let class = Class {
+                flow: identity,
+                source,
+                destination,
+                ecn: Ecn::NotCapable,
+            };
+            self.packets.set_class(i, class);
+        }
         self.await_write(i);
         match opening {
             Opening::Handshake => self.open(i),

@@ -11,7 +11,7 @@ mod tracing;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use levelflow_laws::{FlowInfo, Kind, Protocol, RouterLaw, SenderLaw, Transport};
+use levelflow_laws::{FlowInfo, Protocol, RouterLaw, SenderLaw, Transport};
 use levelflow_transport::{Ack, Limits, Rules, Transmit};
 use levelflow_units::{Bytes, Duration, Time};
 
@@ -41,6 +41,10 @@ const NO_DELAY: u32 = u32::MAX;
 struct Entry<P: Protocol> {
     spec: FlowSpec<P>,
     info: FlowInfo,
+    /// A number made of its name.
+    identity: u32,
+    /// What its data say of marks.
+    flags: u8,
     transport: Transport,
     limits: Limits,
     /// Where each of its paths begins in the table of hops.
@@ -112,6 +116,8 @@ pub struct Sim<P: Protocol> {
     /// Packets that the memory holds beside the flows that are there.
     most_packets: usize,
     packets: Slab<P::Header>,
+    /// Whether a link tells flows apart.
+    classifies: bool,
     specs: Vec<LinkSpec<P>>,
     links: Vec<Link<P>>,
     memories: Vec<MemorySpec>,
@@ -162,6 +168,7 @@ impl<P: Protocol> Sim<P> {
             memory_limit,
             most_packets: packets_beside::<P>(0, memory_limit),
             packets: Slab::default(),
+            classifies: specs.iter().any(|spec| spec.queue.schedules()),
             memory_of: memory::of_links(&memories, specs.len()),
             memories,
             specs,
@@ -596,7 +603,7 @@ impl<P: Protocol> Sim<P> {
             number: packet.number,
             hop: first_hop,
             size: packet.size,
-            label: Label::new(packet.kind, entry.transport.ecn && packet.kind == Kind::Data),
+            label: Label::of(packet.kind, entry.flags),
             acks: 1,
         });
         match &mut self.flows[i as usize].overhead {

@@ -10,7 +10,8 @@ use super::{Entry, RECEIVER, Router, SENDER, Sim};
 use crate::counters::{EntryCounters, EntryWindow};
 use crate::events::Target;
 use crate::flow::LIMITS;
-use levelflow_random::Stream;
+use crate::packet::Label;
+use levelflow_random::{Stream, identity};
 use levelflow_scenario::{FlowSpec, Schedule};
 
 impl<P: Protocol> Sim<P> {
@@ -55,11 +56,14 @@ impl<P: Protocol> Sim<P> {
         let sessions = Stream::new(self.seed, "session", &spec.name);
         let mut schedule = Schedule::new(&spec, self.seed);
         let first = schedule.next(&spec);
+        let transport = P::transport(&spec.params);
         let entry = Entry {
             info: FlowInfo {
                 packet_size: spec.packet,
             },
-            transport: P::transport(&spec.params),
+            identity: identity(&spec.name) as u32,
+            flags: Label::flags(&transport),
+            transport,
             limits: Limits {
                 control: spec.control.get() as u16,
                 ..LIMITS

@@ -217,8 +217,16 @@ fn what_cannot_be_built_is_refused_in_one_line() {
     );
     let mut red = duplex("A", "B");
     red["queue"] = json!("red");
-    let text = plan(&network(&json!([red]), &json!([flow("x", "cubic", "A", "B")])))
-        .unwrap_err()
-        .to_string();
-    assert!(text.contains("drop-tail"), "{text}");
+    assert_eq!(
+        planned(&red, Form::User).map(|plan| plan.pairs.len()),
+        planned(&duplex("A", "B"), Form::User).map(|plan| plan.pairs.len())
+    );
+    let text = planned(&red, Form::Kernel).unwrap_err();
+    assert!(text.contains("drop-tail") && text.contains("--form user"), "{text}");
+    let marks = json!([flow("x", "aimd", "A", "B")].map(|mut flow| {
+        flow["law"] = json!({ "aimd": { "ecn": true } });
+        flow
+    }));
+    let text = plan(&network(&json!([red]), &marks)).unwrap_err().to_string();
+    assert!(text.contains("marks"), "{text}");
 }

@@ -1,0 +1,96 @@
+//! Links with several queues, those of a [`Scheduler`], in front of the transmitter.
+
+use levelflow_laws::Protocol;
+use levelflow_path::Scheduler;
+use levelflow_path::scheduler::{Next, Queued};
+use levelflow_units::{Buffer, Time};
+
+use super::{Link, Waiting};
+use crate::packet::{PacketId, Slab};
+
+impl<P: Protocol> Link<P> {
+    /// A packet joins one of several queues, one of which may then have to make room.
+    pub(super) fn schedule(&mut self, now: Time, id: PacketId, size: u32, packets: &Slab<P::Header>) {
+        let most = self.window.queue_max;
+        self.account(now, size);
+        let queued = Queued {
+            came: now,
+            size,
+            class: packets.class(id),
+            packet: id,
+        };
+        self.with_scheduler(|scheduler| scheduler.enqueue(queued));
+        self.evict_dropped(now, Self::drop_for_lack_of_room);
+        while self.is_overfull() {
+            self.with_scheduler(Scheduler::shed);
+            self.evict_dropped(now, Self::drop_for_lack_of_room);
+        }
+        self.window.queue_max = most.max(self.queue_bytes);
+    }
+
+    pub(super) fn scheduler(&self) -> Option<&Scheduler<PacketId>> {
+        self.served.as_ref()?.scheduler.as_deref()
+    }
+
+    pub(super) fn with_scheduler<R>(&mut self, act: impl FnOnce(&mut Scheduler<PacketId>) -> R) -> Option<R> {
+        self.served.as_mut()?.scheduler.as_deref_mut().map(act)
+    }
+
+    /// Takes what a scheduler has dropped, and counts it.
+    fn evict_dropped(&mut self, now: Time, count: fn(&mut Self, u64)) {
+        while let Some(dropped) = self.with_scheduler(Scheduler::poll_dropped).flatten() {
+            self.evict(
+                now,
+                Waiting {
+                    since: dropped.came,
+                    packet: dropped.packet,
+                    size: dropped.size,
+                },
+            );
+            count(self, dropped.size.into());
+        }
+    }
+
+    /// Whether there is more than the buffer has room for.
+    fn is_overfull(&self) -> bool {
+        match self.buffer {
+            Buffer::Unlimited => false,
+            Buffer::Bytes(limit) => self.queue_bytes > limit.get(),
+            Buffer::Packets(limit) => self.queue_packets() as u64 > limit,
+        }
+    }
+
+    /// Lets the transmitter take the next packet of several queues; gives the time when it will be done with it, or the shaper
+    /// will let it have one.
+    pub(super) fn serve_scheduled(&mut self, now: Time, packets: &mut Slab<P::Header>) -> Option<Time> {
+        if self.served.as_ref()?.opens.is_some() {
+            return None;
+        }
+        let next = self.with_scheduler(|scheduler| scheduler.dequeue(now))?;
+        self.evict_dropped(now, Self::count_drop);
+        let (queued, marked) = match next {
+            Next::Packet(queued, marked) => (queued, marked),
+            Next::Shut(opens) => {
+                self.served.as_mut()?.opens = Some(opens);
+                return Some(opens);
+            }
+            Next::Nothing => return None,
+        };
+        if marked && packets[queued.packet].label.mark() {
+            self.window.marked += 1;
+            self.counters.marked += 1;
+        }
+        let next = Waiting {
+            since: queued.came,
+            packet: queued.packet,
+            size: queued.size,
+        };
+        Some(self.begin(now, next))
+    }
+
+    /// Packets that wait in one of several queues.
+    pub(super) fn scheduled(&self) -> impl Iterator<Item = PacketId> + '_ {
+        let scheduler = self.scheduler().into_iter();
+        scheduler.flat_map(|scheduler| scheduler.iter().map(|queued| queued.packet))
+    }
+}
