@@ -54,7 +54,7 @@ impl Outgoing {
     }
 }
 
-/// Serves probes at an address until it is stopped; `ready` hears the address, `read` of each time that somebody else is served.
+/// Serves probes at an address until it is stopped; `ready` hears the address, `read` of each time that another client is served.
 ///
 /// # Errors
 /// When the address is taken, or what `ready` says.
@@ -191,7 +191,7 @@ fn why(failure: Failure, to: SocketAddr) -> String {
         Failure::Nobody => {
             format!("{to}: nobody answers; is levelflow-net probe --serve running there, and UDP let through?")
         }
-        Failure::Busy => format!("{to}: somebody else is being served; try again in a minute"),
+        Failure::Busy => format!("{to}: another client is being served; try again in a minute"),
         Failure::Silent => format!("{to}: it answered, and does no longer"),
     }
 }

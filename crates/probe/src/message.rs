@@ -44,7 +44,7 @@ pub enum Message {
         /// Most that it sends, bit/s.
         max_rate: u64,
     },
-    /// Reflector: somebody else is being served.
+    /// Reflector: another client is being served.
     Busy {
         /// Session.
         id: u64,

@@ -19,11 +19,11 @@ const PULL: Duration = Duration::from_ms(50);
 /// Time for the idle line, and for queues to empty.
 const IDLE: Duration = Duration::from_secs(2);
 const DRAIN: Duration = Duration::from_secs(8);
-/// What is silent for so long is not there.
+/// What is silent for so long is not there; a far end forgets its last client sooner than a greeting is given up.
 const SILENT: Duration = Duration::from_secs(10);
-const UNANSWERED: Duration = Duration::from_secs(5);
+const UNANSWERED: Duration = Duration::from_secs(7);
 /// Load that could not be sent in time is sent later, up to this much.
-const LATE: Duration = Duration::from_ms(5);
+const LATE: Duration = Duration::from_ms(50);
 
 /// What is asked.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -78,7 +78,7 @@ pub struct Outcome {
 pub enum Failure {
     /// Nobody answers.
     Nobody,
-    /// Somebody else is being served.
+    /// Another client is being served.
     Busy,
     /// It answered, and does no longer.
     Silent,
@@ -124,6 +124,7 @@ pub struct Probe {
     search: Option<Search>,
     loaded: [Option<Loaded>; 2],
     last_trip: Duration,
+    busy: bool,
     failure: Option<Failure>,
     garbage: u64,
 }
@@ -155,6 +156,7 @@ impl Probe {
             search: None,
             loaded: [None; 2],
             last_trip: Duration::ZERO,
+            busy: false,
             failure: None,
             garbage: 0,
         }
@@ -207,7 +209,9 @@ impl Probe {
     /// Does what is due.
     pub fn handle_timeout(&mut self, now: Time) {
         let silent = match self.stage {
-            Stage::Greet if now >= self.since + UNANSWERED => Some(Failure::Nobody),
+            Stage::Greet if now >= self.since + UNANSWERED => {
+                Some(if self.busy { Failure::Busy } else { Failure::Nobody })
+            }
             Stage::Greet | Stage::Done => None,
             _ if now >= self.heard + SILENT => Some(Failure::Silent),
             _ => None,
@@ -422,9 +426,7 @@ impl Probe {
                 true
             }
             Some(Message::Busy { id }) if id == self.id => {
-                if self.stage == Stage::Greet {
-                    self.failure = self.failure.or(Some(Failure::Busy));
-                }
+                self.busy = true;
                 true
             }
             Some(Message::Pong {

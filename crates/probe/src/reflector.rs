@@ -15,14 +15,14 @@ const SILENT: Duration = Duration::from_secs(5);
 /// A request for load lapses after this time.
 const LAPSES: Duration = Duration::from_ms(500);
 /// Load that could not be sent in time is sent later, up to this much.
-const LATE: Duration = Duration::from_ms(5);
+const LATE: Duration = Duration::from_ms(50);
 /// Bytes of a packet of load.
 pub(crate) const LOAD: usize = 1200;
 
 /// What is done for others at most.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Limits {
-    /// Load that is sent, on the wire, to everybody together: one is served at a time.
+    /// Load that is sent, on the wire, to all clients together: one is served at a time.
     pub max_rate: Rate,
     /// Time for which one is served.
     pub time: Duration,

@@ -178,12 +178,14 @@ name = \"upload\"
 law = \"cubic\"
 from = \"home\"
 to = \"net\"
+packet = \"1500 B\"
 
 [[flow]]
 name = \"download\"
 law = \"cubic\"
 from = \"net\"
 to = \"home\"
+packet = \"1500 B\"
 
 [[flow]]
 name = \"call\"                                  # 50 packets a second

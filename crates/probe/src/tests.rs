@@ -32,6 +32,14 @@ fn line(bps: f64, delay: Duration, buffer: u64) -> Line {
     }
 }
 
+fn settings() -> Settings {
+    Settings {
+        time: Duration::from_secs(12),
+        max_rate: rate(1e9),
+        around: AROUND,
+    }
+}
+
 type Packet = (Lane, Vec<u8>);
 
 /// A forger: sees what comes down, and gives what it sends to the near end.
@@ -50,18 +58,13 @@ struct World {
 
 impl World {
     fn new(up: Line, down: Line, seed: u64) -> Self {
-        let settings = Settings {
-            time: Duration::from_secs(12),
-            max_rate: rate(1e9),
-            around: AROUND,
-        };
         let limits = Limits {
             max_rate: rate(1e9),
             time: Duration::from_secs(120),
         };
         Self {
             now: Time::ZERO,
-            probe: Probe::new(Time::ZERO, settings, 0x1234_5678_9abc_def0 ^ seed),
+            probe: Probe::new(Time::ZERO, settings(), 0x1234_5678_9abc_def0 ^ seed),
             reflector: Reflector::new(limits, RandomState::new()),
             up: Hop::new(up, seed, "up"),
             down: Hop::new(down, seed, "down"),
@@ -234,17 +237,25 @@ fn nobody_and_a_busy_far_end_are_told_apart() {
     assert_eq!(World::new(dead, clear, 1).run(), Err(Failure::Nobody));
     let mut world = World::new(clear, clear, 1);
     let other = SocketAddr::from(([10, 0, 0, 9], 7000));
-    let ask = |reflector: &mut Reflector, message: Message| {
+    let ask = |world: &mut World, message: Message| {
         let (mut wire, mut answer) = ([0; SMALL], [0; SMALL]);
         message.encode(&mut wire);
-        reflector.handle_input(Time::ZERO, other, &wire, &mut answer);
+        world.reflector.handle_input(world.now, other, &wire, &mut answer);
         Message::decode(&answer)
     };
-    let Some(Message::Welcome { token, .. }) = ask(&mut world.reflector, Message::Hello { id: 1 }) else {
+    let Some(Message::Welcome { token, .. }) = ask(&mut world, Message::Hello { id: 1 }) else {
         panic!("no welcome");
     };
-    ask(&mut world.reflector, Message::Ping { id: 1, token, seq: 0 });
-    assert_eq!(world.run(), Err(Failure::Busy));
+    let ping = Message::Ping { id: 1, token, seq: 0 };
+    ask(&mut world, ping);
+    while world.probe.outcome().is_none() {
+        world.step();
+        ask(&mut world, ping);
+    }
+    assert_eq!(world.probe.outcome(), Some(Err(Failure::Busy)));
+    // The other one falls silent, and the next has its turn.
+    world.probe = Probe::new(world.now, settings(), 5);
+    assert!(world.run().is_ok());
 }
 
 #[test]
