@@ -137,7 +137,7 @@ def test_it_ends_with_what_to_type(tmp_path):
     choice = found["chosen"]
     assert choice["name"] in BUFFER_ALGORITHMS
     assert rows[choice["name"]]["missed"] == []
-    assert done.stdout.splitlines()[-2:] == [
+    assert done.stdout.partition("\n\nFor DEVICE")[0].splitlines()[-2:] == [
         f"In a scenario:        {choice['scenario']}",
         f"On a live interface:  {choice['live']}",
     ]

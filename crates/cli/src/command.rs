@@ -4,7 +4,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 
 use levelflow_host::Error;
 
-use crate::{abs, completion, copy, dissector, gone, link, recv, router, send, serve, testbed};
+use crate::{abs, completion, copy, dissector, gone, link, probe, recv, router, send, serve, testbed};
 
 /// Levelflow on real networks: routers that say what they can carry, senders that listen.
 #[derive(Debug, Parser)]
@@ -27,6 +27,8 @@ enum Command {
     /// Prints the dissector for Wireshark and tshark, a script in Lua, which shows shims and headers.
     Dissector(dissector::Dissector),
     Link(Box<link::Link>),
+    /// Measures a line: latency idle and loaded (bufferbloat), capacity, buffer; writes a scenario of it.
+    Probe(probe::Probe),
     /// Runs a law at a bottleneck: tells senders what it can carry.
     Router(router::Router),
     /// Generates load: flows of a law, each packet paced, to a `recv`.
@@ -52,6 +54,7 @@ impl Cli {
             Command::Copy(command) => command.run(),
             Command::Dissector(command) => command.run(),
             Command::Link(command) => command.run(),
+            Command::Probe(command) => command.run(),
             Command::Router(command) => command.run(),
             Command::Send(command) => command.run(),
             Command::Recv(command) => command.run(),

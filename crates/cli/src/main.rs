@@ -8,6 +8,7 @@ mod dissector;
 mod gone;
 mod link;
 mod options;
+mod probe;
 mod recv;
 mod router;
 mod send;

@@ -78,6 +78,29 @@ fn two_namespaces_and_a_router_work_as_pasted() {
 }
 
 #[test]
+fn a_slow_line_is_fixed_as_pasted() {
+    needs_root!("a_slow_line_is_fixed_as_pasted");
+    let (printed, all) = paste("fix-a-slow-line.md");
+    // "your buffers add 304 ms when you upload and 60 ms when you download", once before and once after.
+    let added: Vec<f64> = printed
+        .lines()
+        .filter_map(|line| {
+            line.strip_prefix("Grade ")?
+                .split_once(" add")?
+                .1
+                .split(' ')
+                .nth(1)?
+                .parse()
+                .ok()
+        })
+        .collect();
+    assert_eq!(added.len(), 2, "{all}");
+    assert!((280.0..340.0).contains(&added[0]), "{all}");
+    assert!(added[1] < added[0] / 2.0, "{all}");
+    assert!(printed.contains("line.toml holds the line as a scenario"), "{all}");
+}
+
+#[test]
 fn the_buffer_of_a_live_interface_is_sized_as_pasted() {
     needs_root!("the_buffer_of_a_live_interface_is_sized_as_pasted");
     let (printed, all) = paste("live-buffer.md");

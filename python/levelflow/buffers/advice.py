@@ -5,12 +5,17 @@ from __future__ import annotations
 import json
 import math
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from levelflow.buffers import queues
 from levelflow.buffers.candidates import BEST, BUFFER_ALGORITHMS, USUAL, Line, Targets
 from levelflow.buffers.choice import WRITTEN, Question, Row, chosen, order, packets_of
+from levelflow.buffers.commands import FIFO, SHARE, Command, commands
 from levelflow.measure.utilisation import Use
 from levelflow.report.tables import percent, rate, time
+
+if TYPE_CHECKING:
+    from levelflow.buffers.queues import Discipline
 
 #: What a user of the command for a rule or a fixed size has to know.
 REPLACES = (
@@ -143,8 +148,54 @@ def _verdict(line: Line, targets: Targets) -> str:
     return words if all(end == missed for end in ends) else f"{words}?"
 
 
-def data(asked: Question, rows: Sequence[Row], *, complete: bool) -> dict[str, Any]:
-    """What the table says as plain data, for programs; times in seconds, rates in bit/s, shares of 1."""
+def queue_table(asked: Question, found: Sequence[Discipline]) -> tuple[str, list[str], list[list[str]]]:
+    """Title, head and rows of the queue disciplines, for people."""
+    calls = any(one.felt and one.felt.call is not None for one in found)
+    title = f"Queue disciplines of {asked.link}; queueing delay" + (" and call" if calls else "") + ": of whole runs"
+    title += "\ncall: 99 % of the round trips of the small flow that waits longest are shorter" if calls else ""
+    head = ["queue", "utilisation, %", "loss, %", "delay p50, ms", "delay p99, ms"]
+    head += (["call p99, ms"] if calls else []) + ["targets"]
+    return title, head, [_felt_cells(one, asked.targets, calls) for one in queues.order(found)]
+
+
+def _felt_cells(one: Discipline, targets: Targets, calls: bool) -> list[str]:
+    name = one.name if one.queue != queues.TAIL else f"drop_tail, {one.name}"
+    if one.line is None or one.felt is None:
+        return [name, *["-"] * (5 if calls else 4), one.why]
+    used, half = one.line.used, one.line.half
+
+    def wait(mean: float | None, spread: float | None) -> str:
+        if mean is None:
+            return "-"
+        return f"{1e3 * mean:.1f}" if spread is None else _interval(1e3 * mean, 1e3 * spread, 1)
+
+    spread = one.half or queues.Felt(None, None, None)
+    cells = [name, _interval(100 * used.utilisation, 100 * half.utilisation, 1)]
+    cells += [_interval(100 * used.loss, 100 * half.loss, 2), wait(one.felt.median, spread.median)]
+    cells += [wait(one.felt.p99, spread.p99)] + ([wait(one.felt.call, spread.call)] if calls else [])
+    return [*cells, _verdict(one.line, targets)]
+
+
+def boxes(asked: Question, rows: Sequence[Row]) -> list[str]:
+    """Commands for Linux and OpenWrt, for a line of the scenario's capacity."""
+    share = f"{100 * SHARE:g} %"
+    lines = [
+        f"For DEVICE before a line of {rate(asked.capacity)}, shaped to {share} of it so that the queue is here;",
+        "levelflow-net probe shows what it brought:",
+    ]
+    for one in _boxes(asked, rows):
+        lines += [f"# {one.name}", *one.lines]
+    return lines
+
+
+def _boxes(asked: Question, rows: Sequence[Row]) -> list[Command]:
+    fixed = next((packets_of(row) for row in rows if row.name == BEST), math.inf)
+    packets = round(fixed) if math.isfinite(fixed) else FIFO
+    return commands(asked.capacity, asked.back, packets)
+
+
+def data(asked: Question, rows: Sequence[Row], found: Sequence[Discipline] = (), *, complete: bool) -> dict[str, Any]:
+    """What the tables say as plain data, for programs; times in seconds, rates in bit/s, shares of 1."""
     choice = chosen(rows, asked.targets) if complete else None
     return {
         "scenario": asked.scenario.resolve()["name"],
@@ -155,6 +206,8 @@ def data(asked: Question, rows: Sequence[Row], *, complete: bool) -> dict[str, A
         "window_s": list(asked.window),
         "complete": complete,
         "rows": [_plain(row, asked.targets) for row in order(rows)],
+        "queues": [_plain_queue(one, asked.targets) for one in queues.order(found)],
+        "commands": {one.name: list(one.lines) for one in _boxes(asked, rows)} if complete else {},
         "chosen": choice and {"name": choice.name, "scenario": snippet(choice), "live": command(choice, asked.targets)},
     }
 
@@ -167,6 +220,17 @@ def _plain(row: Row, targets: Targets) -> dict[str, Any]:
     means = {key: _finite(value) for key, value in zip(names, row.line.used, strict=True)}
     halves = {f"{key}_half": _finite(value) for key, value in zip(names, row.line.half, strict=True)}
     return plain | means | halves | {"miss": row.line.miss, "missed": targets.missed(row.line.used)}
+
+
+def _plain_queue(one: Discipline, targets: Targets) -> dict[str, Any]:
+    plain: dict[str, Any] = {"name": one.name, "queue": one.queue, "buffer": one.buffer}
+    if one.line is None or one.felt is None:
+        return plain | {"why": one.why}
+    measured = _plain(Row(one.name, one.buffer, one.line), targets)
+    names = {"median": "wait_p50_s", "p99": "wait_p99_s", "call": "call_p99_s"}
+    waits = {names[key]: value for key, value in one.felt._asdict().items()}
+    halves = one.half._asdict() if one.half else {}
+    return measured | plain | waits | {f"{names[key]}_half": value for key, value in halves.items()}
 
 
 def _finite(value: float) -> float | None:

@@ -148,7 +148,7 @@ def with_buffer(scenario: Scenario, link: str, buffer: object, seed: int | None 
         ScenarioError: if there is no such link.
     """
     other = copy.deepcopy(scenario)
-    entry, forward = _entry(other, link)
+    entry, forward = entry_of(other, link)
     if entry.get("duplex"):
         back = entry["reverse"] = entry.get("reverse") or {}
         back["buffer"] = back.get("buffer") or entry.get("buffer", "unlimited")
@@ -162,12 +162,12 @@ def buffer_of(scenario: Scenario, link: str) -> Any:
     Raises:
         ScenarioError: if there is no such link.
     """
-    entry, forward = _entry(scenario, link)
+    entry, forward = entry_of(scenario, link)
     both = entry.get("buffer", "unlimited")
     return both if forward else (entry.get("reverse") or {}).get("buffer") or both
 
 
-def _entry(scenario: Scenario, link: str) -> tuple[dict[str, Any], bool]:
+def entry_of(scenario: Scenario, link: str) -> tuple[dict[str, Any], bool]:
     """The entry of a link as written, and whether the link is its forward direction."""
     names = {}
     for entry in scenario.raw.get("link", []):

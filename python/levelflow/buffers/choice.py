@@ -65,6 +65,14 @@ class Question:
         return float(_link(self.scenario.resolve(), self.link)["capacity_bps"])
 
     @property
+    def back(self) -> float | None:
+        """Capacity of a link the other way between the same nodes, bit/s; none if there is not exactly one."""
+        links = self.scenario.resolve()["links"]
+        ends = _link(self.scenario.resolve(), self.link)
+        found = [one["capacity_bps"] for one in links if (one["from"], one["to"]) == (ends["to"], ends["from"])]
+        return float(found[0]) if len(found) == 1 else None
+
+    @property
     def window(self) -> tuple[float, float]:
         """The second half of a run, s, which is what counts."""
         end = float(self.scenario.resolve()["duration_s"])

@@ -11,6 +11,7 @@ from levelflow.cli.choosing import Changes, ScenarioName, choose
 
 if TYPE_CHECKING:
     from levelflow.buffers.choice import Question, Row
+    from levelflow.buffers.queues import Discipline
 
 app = typer.Typer()
 EXAMPLE = "Example: levelflow buffers shared-line --utilisation 0.95 --loss 0.02"
@@ -47,10 +48,11 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
     json: Annotated[Path | None, typer.Option(metavar="FILE", help="Also write the rows to this file.")] = None,
     out: Annotated[Path | None, typer.Option(metavar="FILE.png", help="Draw them into this file.")] = None,
 ) -> None:
-    """Compare buffer rules, buffer-sizing algorithms, and the best fixed buffer on the traffic of a scenario.
+    """Compare buffer rules, buffer-sizing algorithms, the best fixed buffer and queue disciplines on your traffic.
 
     What counts is the second half of each run. A target is met if it is missed by at most a point of utilisation, or
-    a tenth of the loss or delay. It ends with what to type to run the chosen one on a live interface.
+    a tenth of the loss or delay. It ends with what to type to run the chosen one on a live interface, and with
+    settings of tc, cake and OpenWrt's SQM for a line of this capacity.
     """
     from levelflow.buffers.candidates import Targets
     from levelflow.buffers.choice import question
@@ -62,8 +64,8 @@ def buffers(  # noqa: PLR0913, PLR0917 - options of the command line
     asked = question(choose(scenario, changes), targets, link=link, seeds=seeds, largest=largest, known=known)
     if out is not None:
         _drawable(out)
-    rows, complete = _compare(asked, workers, json)
-    _show(asked, rows, complete)
+    rows, found, complete = _compare(asked, workers, json)
+    _show(asked, rows, found, complete)
     if out is not None:
         from levelflow.buffers.picture import picture
         from levelflow.cli.theory.asking import save
@@ -91,27 +93,33 @@ def _drawable(target: Path) -> None:
         raise ScenarioError(f"--out {target}: {'is a directory' if target.is_dir() else 'no such directory'}")
 
 
-def _compare(asked: Question, workers: int | None, target: Path | None) -> tuple[list[Row], bool]:
-    """Rows in the order in which they come, saved after each; the second value says whether they are all."""
+def _compare(asked: Question, workers: int | None, target: Path | None) -> tuple[list[Row], list[Discipline], bool]:
+    """Rows and queue disciplines as they come, saved after each; the last value says whether they are all."""
     import os
 
-    from levelflow.buffers.choice import compared
+    from levelflow.buffers.choice import chosen, compared
+    from levelflow.buffers.queues import compared_queues, written
     from levelflow.workers import Bar, Workers
 
     rows: list[Row] = []
-    _save(target, asked, rows, complete=False)
+    found: list[Discipline] = []
+    _save(target, asked, rows, found, complete=False)
     try:
         with Bar(asked.link) as bar, Workers(workers or os.cpu_count(), bar) as runs:
             for row in compared(asked, runs):
                 rows.append(row)
-                _save(target, asked, rows, complete=False)
+                _save(target, asked, rows, found, complete=False)
+            choice = chosen(rows, asked.targets)
+            for one in compared_queues(asked, runs, [written(asked), *([choice] if choice else [])]):
+                found.append(one)
+                _save(target, asked, rows, found, complete=False)
     except KeyboardInterrupt:
-        return rows, False
-    _save(target, asked, rows, complete=True)
-    return rows, True
+        return rows, found, False
+    _save(target, asked, rows, found, complete=True)
+    return rows, found, True
 
 
-def _save(target: Path | None, asked: Question, rows: list[Row], *, complete: bool) -> None:
+def _save(target: Path | None, asked: Question, rows: list[Row], found: list[Discipline], *, complete: bool) -> None:
     import json
 
     from levelflow import ScenarioError
@@ -123,16 +131,18 @@ def _save(target: Path | None, asked: Question, rows: list[Row], *, complete: bo
     if target.is_dir():
         raise ScenarioError(f"--json {target}: is a directory")
     try:
-        replace(target, json.dumps(data(asked, rows, complete=complete), indent=1, allow_nan=False) + "\n")
+        replace(target, json.dumps(data(asked, rows, found, complete=complete), indent=1, allow_nan=False) + "\n")
     except OSError as error:
         raise ScenarioError(f"--json {target}: {(error.strerror or str(error)).lower()}") from None
 
 
-def _show(asked: Question, rows: list[Row], complete: bool) -> None:
-    from levelflow.buffers.advice import advice, table
+def _show(asked: Question, rows: list[Row], found: list[Discipline], complete: bool) -> None:
+    from levelflow.buffers.advice import advice, boxes, queue_table, table
     from levelflow.cli.show import show_table
 
     show_table(*table(asked, rows))
+    if found:
+        show_table(*queue_table(asked, found))
     if complete:
-        for line in advice(asked, rows):
+        for line in [*advice(asked, rows), "", *boxes(asked, rows)]:
             typer.echo(line)

@@ -1,0 +1,181 @@
+//! `levelflow-net probe`, beside emulated lines whose capacity, delay and buffer are known.
+
+#![allow(clippy::unwrap_used, reason = "a test panics on what it does not expect")]
+
+use levelflow_net_testing::hosts::address;
+use levelflow_net_testing::late::on_time;
+use levelflow_net_testing::link::Running;
+use levelflow_net_testing::needs_root;
+use levelflow_net_testing::program::{Guard, net};
+use std::io::{BufRead as _, BufReader};
+use std::process::{Command, Stdio};
+
+use levelflow_link::control::Setting;
+use levelflow_link::{Link, Port};
+use levelflow_path::Settings;
+use levelflow_scenario::Scenario;
+use levelflow_testbed::{End, Namespace, veth};
+use serde_json::Value;
+
+fn settings(list: &[(&str, &str)]) -> Settings {
+    let mut settings = Settings::default();
+    for (name, value) in list {
+        Setting::read(name, value).unwrap().apply(&mut settings);
+    }
+    settings
+}
+
+/// Home, the net, and the line between them.
+struct Line {
+    home: Namespace,
+    net: Namespace,
+    _middle: Namespace,
+    _running: Running,
+}
+
+impl Line {
+    fn new(up: &[(&str, &str)], down: &[(&str, &str)]) -> Self {
+        let [home, net, middle] = ["home", "net", "middle"].map(|name| Namespace::new(name).unwrap());
+        for (host, device, far, last) in [(&home, "h0", "wh", 1), (&net, "n0", "wn", 2)] {
+            let end = End {
+                namespace: host,
+                device,
+            };
+            let far = End {
+                namespace: &middle,
+                device: far,
+            };
+            veth(end, far, 1500).unwrap();
+            address(end, [10, 0, 0, last]);
+        }
+        let ports = middle
+            .run(|| [Port::open("wh").unwrap(), Port::open("wn").unwrap()])
+            .unwrap();
+        let running = Running::start(Link::new(ports, [settings(up), settings(down)], 1));
+        Self {
+            home,
+            net,
+            _middle: middle,
+            _running: running,
+        }
+    }
+}
+
+/// A reflector, and where it listens.
+fn serve(spawn: impl FnOnce(Command) -> std::process::Child, at: &str, more: &[&str]) -> (Guard, String) {
+    let mut child = spawn(net(&[&["probe", "--serve", at], more].concat()));
+    let mut line = String::new();
+    BufReader::new(child.stdout.take().unwrap())
+        .read_line(&mut line)
+        .unwrap();
+    (
+        Guard(child),
+        line.trim().strip_prefix("listening at ").unwrap().to_owned(),
+    )
+}
+
+fn run(mut command: Command) -> (Option<i32>, String, String) {
+    let output = command.stdout(Stdio::piped()).stderr(Stdio::piped()).output().unwrap();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+fn near(found: &Value, truth: f64, part: f64) {
+    let found = found.as_f64().unwrap();
+    assert!((found / truth - 1.0).abs() <= part, "{found} is not {truth}");
+}
+
+#[test]
+fn an_emulated_line_is_measured_as_it_is_and_written_as_a_scenario() {
+    needs_root!("an_emulated_line_is_measured_as_it_is_and_written_as_a_scenario");
+    on_time(|| {
+        let line = Line::new(
+            &[("rate", "4 Mb/s"), ("delay", "10 ms"), ("buffer", "130 kB")],
+            &[("rate", "12 Mb/s"), ("delay", "10 ms"), ("buffer", "60 kB")],
+        );
+        let (_far, at) = serve(|command| line.net.spawn(command).unwrap(), "10.0.0.2:0", &[]);
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("line.toml");
+        let mut command = net(&["probe", &at, "--json", "--scenario", file.to_str().unwrap()]);
+        command.stderr(Stdio::inherit());
+        let output = line.home.spawn(command).unwrap().wait_with_output().unwrap();
+        assert!(output.status.success());
+        let found: Value = serde_json::from_slice(&output.stdout).unwrap();
+        near(&found["up"]["capacity_bps"], 4e6, 0.02);
+        near(&found["down"]["capacity_bps"], 12e6, 0.02);
+        near(&found["up"]["buffer_bytes"], 130e3, 0.05);
+        near(&found["down"]["buffer_bytes"], 60e3, 0.08);
+        near(&found["idle"]["median"], 0.0204, 0.05);
+        // 260 ms up, 40 ms down.
+        near(&found["up"]["added_s"], 0.26, 0.05);
+        near(&found["down"]["added_s"], 0.04, 0.15);
+        assert_eq!(
+            (&found["up"]["queue"], &found["grade"]),
+            (&"drop_tail".into(), &"D".into()).clone()
+        );
+        let sentence = found["sentence"].as_str().unwrap();
+        assert!(sentence.starts_with("your buffers add "), "{sentence}");
+        let text = std::fs::read_to_string(&file).unwrap();
+        let scenario = Scenario::from_value(&Scenario::parse(&text).unwrap()).unwrap();
+        assert!(text.contains(sentence), "{text}");
+        scenario.resolve().unwrap();
+    });
+}
+
+#[test]
+fn a_far_end_on_ipv6_needs_no_privileges() {
+    let (_far, at) = serve(
+        |mut command| command.spawn().unwrap(),
+        "[::1]:0",
+        &["--max-rate", "3 Mb/s"],
+    );
+    let (code, said, complaint) = run(net(&["probe", &at, "--time", "4 s"]));
+    assert_eq!(code, Some(0), "{complaint}");
+    assert_eq!(said.matches("at least ").count(), 2, "{said}");
+    assert!(said.contains("Grade A"), "{said}");
+}
+
+#[test]
+fn what_cannot_be_measured_is_said_in_a_line() {
+    let folder = tempfile::tempdir().unwrap();
+    let there = folder.path().join("there.toml");
+    std::fs::write(&there, "mine").unwrap();
+    let there = there.to_str().unwrap();
+    for (options, code, what) in [
+        (&["127.0.0.1:9"] as &[&str], 1, "nobody answers"),
+        (&["nowhere"], 2, "HOST:PORT"),
+        (&[], 2, "required"),
+        (&["127.0.0.1:9", "--serve", ":1"], 2, "cannot be used"),
+        (&["127.0.0.1:9", "--time", "1 s"], 2, "4 s to"),
+        (&["127.0.0.1:9", "--max-rate", "0 b/s"], 2, "above zero"),
+        (&["127.0.0.1:9", "--scenario", there], 2, "is there"),
+        (
+            &["127.0.0.1:9", "--scenario", "/no/such/line.toml"],
+            2,
+            "no such directory",
+        ),
+    ] {
+        let (found, said, complaint) = run(net(&[&["probe"], options].concat()));
+        assert_eq!((found, said.as_str()), (Some(code), ""), "{options:?}: {complaint}");
+        assert!(
+            complaint.contains(what) && complaint.lines().count() == 1,
+            "{complaint}"
+        );
+    }
+    assert_eq!(std::fs::read_to_string(there).unwrap(), "mine");
+}
+
+#[test]
+fn ctrl_c_ends_both_ends_at_once() {
+    let (mut far, at) = serve(|mut command| command.spawn().unwrap(), "127.0.0.1:0", &[]);
+    let mut near = net(&["probe", &at]).stderr(Stdio::piped()).spawn().unwrap();
+    std::thread::sleep(std::time::Duration::from_millis(1500));
+    for child in [&mut near, &mut far.0] {
+        let pid = nix::unistd::Pid::from_raw(child.id() as i32);
+        nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGINT).unwrap();
+    }
+    let output = near.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("interrupted"));
+    assert_eq!(far.0.wait().unwrap().code(), Some(0));
+}

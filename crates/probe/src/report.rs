@@ -1,0 +1,289 @@
+//! What was measured, for people, for programs, and as a scenario.
+
+use levelflow_host::format::{bytes, short_rate};
+use serde::Serialize;
+
+use crate::estimate::{Idle, Loaded, Queue};
+use crate::probe::Outcome;
+
+/// Grades by the latency that load adds, ms: less than this. The limits are those of common tests of bufferbloat.
+const GRADES: [(f64, &str); 5] = [(5.0, "A+"), (30.0, "A"), (60.0, "B"), (200.0, "C"), (400.0, "D")];
+const WORST: &str = "F";
+/// A median is the wait of most calls; below this much nobody hears it, s.
+const NOTICED: f64 = 0.005;
+
+/// One direction, for programs: times in seconds, rates in bit/s, sizes in bytes on the wire, shares of 1.
+#[derive(Debug, Clone, Serialize)]
+pub struct Way {
+    /// What it carries.
+    pub capacity_bps: f64,
+    /// Room of its buffer.
+    pub buffer_bytes: Option<u64>,
+    /// What stands before it.
+    pub queue: Queue,
+    /// Longest wait of load.
+    pub wait_s: f64,
+    /// By how much the median round trip of small packets grew under load.
+    pub added_s: f64,
+    /// Those round trips.
+    pub loaded: Option<Idle>,
+    /// Share of the load that was lost while the buffer was kept full.
+    pub loss: f64,
+    /// A to F, by `added_s`.
+    pub grade: &'static str,
+}
+
+/// All of it.
+#[derive(Debug, Clone, Serialize)]
+pub struct Report {
+    /// Of the worse direction.
+    pub grade: &'static str,
+    /// One sentence.
+    pub sentence: String,
+    /// The idle line.
+    pub idle: Idle,
+    /// Under load that goes up.
+    pub up: Way,
+    /// Under load that comes down.
+    pub down: Way,
+    /// Datagrams that were not believed.
+    pub garbage: u64,
+}
+
+fn grade(added: f64) -> &'static str {
+    let found = GRADES.iter().find(|(limit, _)| added * 1e3 < *limit);
+    found.map_or(WORST, |(_, grade)| grade)
+}
+
+impl Way {
+    fn new(loaded: &Loaded) -> Self {
+        Self {
+            capacity_bps: loaded.capacity,
+            buffer_bytes: loaded.buffer,
+            queue: loaded.queue,
+            wait_s: loaded.wait,
+            added_s: loaded.added,
+            loaded: loaded.trips,
+            loss: loaded.loss,
+            grade: grade(loaded.added),
+        }
+    }
+
+    fn line(&self, name: &str) -> String {
+        let least = if self.queue == Queue::Unseen { "at least " } else { "" };
+        let rate = short_rate(self.capacity_bps);
+        let room = self.buffer_bytes.map(bytes).unwrap_or_default();
+        let queue = match self.queue {
+            Queue::Unseen => "the load did not fill it; raise --max-rate".to_owned(),
+            Queue::Larger => format!("a buffer of more than {room}, which the time did not fill; raise --time"),
+            Queue::DropTail => format!("a buffer of {room} that is full, then drops"),
+            Queue::Aqm => format!("a queue discipline shortens the queue, of {room} at most"),
+            Queue::Fair => format!(
+                "each flow has its queue: load waits up to {}, small packets do not",
+                ms(self.wait_s)
+            ),
+            Queue::Policer => "no buffer to speak of: what is too much is dropped at once".to_owned(),
+        };
+        let trips = self.loaded.map_or_else(
+            || "not seen under load".to_owned(),
+            |trips| format!("{} (95 % within {})", ms(trips.median), ms(trips.p95)),
+        );
+        format!("{name:<6}{least}{rate}; round trip under load {trips}; {queue}\n")
+    }
+}
+
+fn ms(seconds: f64) -> String {
+    let ms = seconds * 1e3;
+    if ms < 10.0 {
+        format!("{ms:.1} ms")
+    } else {
+        format!("{ms:.0} ms")
+    }
+}
+
+impl Report {
+    /// Of what was measured.
+    #[must_use]
+    pub fn new(outcome: &Outcome) -> Self {
+        let [up, down] = outcome.loaded.each_ref().map(Way::new);
+        let worse = if up.added_s >= down.added_s { &up } else { &down };
+        let grade = worse.grade;
+        Self {
+            grade,
+            sentence: sentence(&up, &down),
+            idle: outcome.idle,
+            up,
+            down,
+            garbage: outcome.garbage,
+        }
+    }
+
+    /// For people.
+    #[must_use]
+    pub fn text(&self) -> String {
+        let idle = &self.idle;
+        let (median, p95, jitter) = (ms(idle.median), ms(idle.p95), ms(idle.jitter));
+        let lost = 100.0 * idle.loss;
+        let mut text = format!("idle  round trip {median} (95 % within {p95}), jitter {jitter}, {lost:.1} % lost\n");
+        text += &self.up.line("up");
+        text += &self.down.line("down");
+        text += &format!("Grade {}: {}\n", self.grade, self.sentence);
+        text
+    }
+
+    /// The line as a scenario, with the traffic of a household on it.
+    #[must_use]
+    pub fn scenario(&self) -> String {
+        let half = self.idle.median / 2.0;
+        let wire = |way: &Way| (half - SMALL_ON_WIRE * 8.0 / way.capacity_bps.max(1.0)).max(0.0) * 1e3;
+        let link = |way: &Way| {
+            let buffer = way.buffer_bytes.map_or_else(
+                || "\"1 BDP\"".to_owned(), // not seen: the usual rule
+                |room| format!("\"{} B\"", room.max(LEAST)),
+            );
+            let (capacity, delay) = (way.capacity_bps.round(), wire(way));
+            format!("capacity = \"{capacity} b/s\", delay = \"{delay:.3} ms\", buffer = {buffer}")
+        };
+        let up = link(&self.up).replace(", ", "\n");
+        let mut text = format!("# {}\n{HEAD}{up}\nduplex = true\n", self.sentence);
+        if self.idle.loss > 0.0 {
+            text += &format!(
+                "loss = {:.4}                                 # on the idle line, each way\n",
+                self.idle.loss / 2.0
+            );
+        }
+        text += &format!("reverse = {{ {} }}\n{FLOWS}", link(&self.down));
+        text
+    }
+}
+
+/// Bytes of a small packet of the probe on the wire; least buffer of a scenario, a packet.
+const SMALL_ON_WIRE: f64 = 138.0;
+const LEAST: u64 = 1514;
+
+const HEAD: &str = "# Written by levelflow-net probe. Sizes and rates count from the Ethernet header on.
+name = \"my line\"
+description = \"A line as measured, with a household on it: an upload, a download and a call\"
+duration = \"60 s\"
+sample = \"100 ms\"
+
+[[link]]
+from = \"home\"
+to = \"net\"
+";
+
+const FLOWS: &str = "
+[[flow]]
+name = \"upload\"
+law = \"cubic\"
+from = \"home\"
+to = \"net\"
+packet = \"1500 B\"
+
+[[flow]]
+name = \"download\"
+law = \"cubic\"
+from = \"net\"
+to = \"home\"
+packet = \"1500 B\"
+
+[[flow]]
+name = \"call\"                                  # 50 packets a second
+law = { cbr = { rate = \"85.6 kb/s\" } }
+from = \"home\"
+to = \"net\"
+packet = \"214 B\"
+";
+
+fn sentence(up: &Way, down: &Way) -> String {
+    let seen = |way: &Way| way.added_s >= NOTICED;
+    match (seen(up), seen(down)) {
+        (true, true) => format!(
+            "your buffers add {} when you upload and {} when you download",
+            ms(up.added_s),
+            ms(down.added_s)
+        ),
+        (true, false) => format!("your buffer adds {} when you upload", ms(up.added_s)),
+        (false, true) => format!("your buffer adds {} when you download", ms(down.added_s)),
+        (false, false) if up.queue == Queue::Unseen || down.queue == Queue::Unseen => {
+            "what the load did not fill adds nothing; a larger --max-rate may".to_owned()
+        }
+        (false, false) => "load adds less than 5 ms: nothing to mend".to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use levelflow_scenario::Scenario;
+
+    use super::*;
+
+    fn loaded(added: f64, queue: Queue) -> Loaded {
+        Loaded {
+            capacity: 9.9996e6,
+            buffer: (queue != Queue::Unseen).then_some(125_000),
+            queue,
+            wait: added,
+            trips: None,
+            added,
+            loss: 0.05,
+        }
+    }
+
+    fn report(up: f64, down: f64, queue: Queue) -> Report {
+        Report::new(&Outcome {
+            idle: Idle::of(&[Some(0.02), Some(0.022), None, Some(0.02)]).unwrap(),
+            loaded: [loaded(up, queue), loaded(down, queue)],
+            garbage: 0,
+        })
+    }
+
+    #[test]
+    fn the_grade_is_that_of_the_worse_direction() {
+        for (added, grade) in [
+            (0.004, "A+"),
+            (0.029, "A"),
+            (0.059, "B"),
+            (0.06, "C"),
+            (0.399, "D"),
+            (0.4, "F"),
+        ] {
+            assert_eq!(report(0.001, added, Queue::DropTail).grade, grade);
+            assert_eq!(report(added, 0.001, Queue::DropTail).grade, grade);
+        }
+    }
+
+    #[test]
+    fn the_sentence_says_what_load_adds() {
+        let said = |up, down| report(up, down, Queue::DropTail).sentence;
+        assert_eq!(said(0.41, 0.001), "your buffer adds 410 ms when you upload");
+        assert_eq!(said(0.001, 0.041), "your buffer adds 41 ms when you download");
+        assert_eq!(said(0.001, 0.002), "load adds less than 5 ms: nothing to mend");
+        assert!(report(0.0, 0.0, Queue::Unseen).sentence.contains("--max-rate"));
+    }
+
+    #[test]
+    fn every_line_is_a_scenario() {
+        for queue in [
+            Queue::Unseen,
+            Queue::Larger,
+            Queue::DropTail,
+            Queue::Aqm,
+            Queue::Fair,
+            Queue::Policer,
+        ] {
+            let text = report(0.1, 0.2, queue).scenario();
+            let scenario = Scenario::from_value(&Scenario::parse(&text).unwrap()).unwrap();
+            let links = scenario.resolve().unwrap().network.links;
+            assert_eq!((links.len(), links[0].capacity.bps()), (2, 9_999_600.0), "{text}");
+        }
+    }
+
+    #[test]
+    fn lost_packets_of_an_idle_line_are_a_share_and_no_time() {
+        let idle = Idle::of(&[Some(0.02), None, Some(0.03), Some(0.02)]).unwrap();
+        assert_eq!((idle.min, idle.max, idle.loss), (0.02, 0.03, 0.25));
+        assert!((idle.jitter - 0.01).abs() < 1e-12);
+        assert_eq!(Idle::of(&[None, None]), None);
+    }
+}
