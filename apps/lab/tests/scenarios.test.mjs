@@ -169,7 +169,8 @@ test("what is too large for a link says so, and makes none", async () => {
   let seed = 1;
   const word = () => Array.from({ length: 40 }, () => String.fromCharCode(97 + ((seed = (seed * 16807) % 2147483647) % 26))).join("");
   const links = Array.from({ length: 1500 }, () => `[[link]]\nfrom = "A"\nto = "B"\nname = "${word()}${word()}"\ncapacity = "1 Mb/s"\ndelay = "1 ms"\n`);
-  await redraws(page, () => applied(page, `name = "n"\nduration = "1 s"\nsample = "1 s"\n${links.join("")}[[link]]\nfrom = "B"\nto = "A"\ncapacity = "1 Mb/s"\ndelay = "1 ms"\n[[flow]]\nname = "x"\nlaw = "jetmax"\nfrom = "A"\nto = "B"\n`));
+  const toml = `name = "n"\nduration = "1 s"\nsample = "1 s"\n${links.join("")}[[link]]\nfrom = "B"\nto = "A"\ncapacity = "1 Mb/s"\ndelay = "1 ms"\n[[flow]]\nname = "x"\nlaw = "jetmax"\nfrom = "A"\nto = "B"\n`;
+  await redraws(page, () => page.setInputFiles("#file", { name: "n.toml", mimeType: "text/plain", buffer: Buffer.from(toml) }));
   await page.click("#share");
   await page.locator("#notice", { hasText: "too large for a link; save the scenario as a file" }).waitFor();
   assert.equal(new URL(page.url()).hash, "");
